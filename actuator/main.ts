@@ -1,15 +1,12 @@
 import { err, ok, type Result } from "../api/model/result.ts";
 import { openHierarchy } from "./cgroupfs/open.ts";
 import { redactingClient } from "./client/client.ts";
-import type { ActuatorConfig } from "./core/config.ts";
-import { type Reloaded, takeOver } from "./core/config.ts";
-import { Notices, Pace } from "./core/pace.ts";
+import { type ActuatorConfig, type Reloaded, takeOver } from "./core/config.ts";
+import { InterruptibleSleep, Notices } from "./core/pace.ts";
 import type { Problem } from "./core/ports.ts";
-import type { ActuatorOptions } from "./daemon/client-of.ts";
-import { clientOf } from "./daemon/client-of.ts";
+import { type ActuatorOptions, clientOf } from "./daemon/client-of.ts";
 import { readConfiguration } from "./daemon/configuration-file.ts";
-import type { Turns } from "./daemon/open-metrics.ts";
-import { openMetrics } from "./daemon/open-metrics.ts";
+import { openMetrics, type TurnTicker } from "./daemon/open-metrics.ts";
 import { openState, StateFileCheck } from "./daemon/own-state.ts";
 import { type Collector, collectUntil } from "./gc/collector.ts";
 import type { GcKind } from "./gc/journal.ts";
@@ -18,8 +15,7 @@ import type { TurnReport } from "./gc/ports.ts";
 import { readStateFiles } from "./machine/files.ts";
 import { observeMachine } from "./machine/observe.ts";
 import { livePodsSource } from "./manifests/pods-source.ts";
-import type { LoopPorts } from "./pass/loop.ts";
-import { type PassReport, runPass } from "./pass/loop.ts";
+import { type LoopPorts, type PassReport, runPass } from "./pass/loop.ts";
 import { PodsDaemon } from "./pods/daemon.ts";
 import { redactFiles } from "./pods/devices/checkpoint-entries.ts";
 import { observedPods } from "./pods/status/node-view.ts";
@@ -42,7 +38,7 @@ type Options = Pick<ActuatorOptions, "config" | "onPass" | "onProblem">;
 export class Observer {
   readonly #ports: LoopPorts;
   readonly #options: Options;
-  readonly #turns: Turns;
+  readonly #turns: TurnTicker;
   readonly #counter: PassCounter;
   readonly #file: StatusFile;
   readonly #state: StateFileCheck;
@@ -51,7 +47,7 @@ export class Observer {
   #pods: readonly PodRow[] = [];
   #problems: readonly Problem[] = [];
 
-  private constructor(ports: LoopPorts, options: Options, turns: Turns) {
+  private constructor(ports: LoopPorts, options: Options, turns: TurnTicker) {
     this.#ports = ports;
     this.#options = options;
     this.#turns = turns;
@@ -61,7 +57,7 @@ export class Observer {
     this.#file = new StatusFile({ stateDir: options.config.stateDir, onProblem });
   }
 
-  static async open(ports: LoopPorts, options: Options, turns: Turns): Promise<Observer> {
+  static async open(ports: LoopPorts, options: Options, turns: TurnTicker): Promise<Observer> {
     const observer = new Observer(ports, options, turns);
     const told = (message: string): void => options.onProblem({ from: "pods", message });
     observer.#server = await turns.metrics.serve(() => observer.status(), told);
@@ -142,9 +138,9 @@ export async function startActuator(given: ActuatorOptions): Promise<Result<Actu
   const { ports, collector, release } = prepared.value;
   const notices = new Notices(options.onProblem);
   const onTurn = (turn: TurnReport): void => tellTurn(turn, notices, options);
-  const pace = new Pace(stopping.signal);
-  const turns: Turns = { pace, notices, metrics };
-  const gcPace = new Pace(stopping.signal);
+  const pace = new InterruptibleSleep(stopping.signal);
+  const turns: TurnTicker = { pace, notices, metrics };
+  const gcPace = new InterruptibleSleep(stopping.signal);
   const collections =
     collector === null ? [] : [collectUntil(stopping.signal, collector, options.config, onTurn, gcPace)];
   const opened =
@@ -183,7 +179,7 @@ export async function startActuator(given: ActuatorOptions): Promise<Result<Actu
 async function openDaemon(
   ports: LoopPorts,
   options: ActuatorOptions,
-  turns: Turns,
+  turns: TurnTicker,
   collector: Collector | null,
   onTurn: (turn: TurnReport) => void,
 ): Promise<Result<PodsDaemon, string>> {
@@ -278,7 +274,7 @@ async function openPorts(
     client,
     hierarchy: opened.ok ? opened.value : null,
     journal,
-    lastLook: { current: null },
+    lastPassCgroups: { current: null },
   };
   const release = (): void => {
     lock?.release();

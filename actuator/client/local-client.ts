@@ -9,7 +9,7 @@ import { factsOf, type Memory } from "../core/facts-file.ts";
 import type { DecisionAnswer, DecisionClient, Problem } from "../core/ports.ts";
 import type { Pending } from "./outbox.ts";
 
-interface AskedHere {
+interface LocalRequest {
   /** As the API takes it. */
   readonly ask?: unknown;
   readonly facts?: Facts;
@@ -21,10 +21,10 @@ interface AskedHere {
  * The same core that the API runs, for the times when there is none. Errors: the refusal, or what is wrong with the
  * snapshot or the ask.
  */
-export function decideHere(
+export function decideLocally(
   kind: Kind,
   snapshot: unknown,
-  { ask, facts = {}, explain = "reasons" }: AskedHere = {},
+  { ask, facts = {}, explain = "reasons" }: LocalRequest = {},
 ): Result<DecisionAnswer, Problem> {
   const decoded = decodedOnce(snapshot);
   if (!decoded.ok) return faulty(kind, "snapshot", decoded.error);
@@ -84,7 +84,7 @@ export function decideWith(memory: Memory, kind: Kind, snapshot: unknown, ask: o
   const facts = factsOf(kind, memory.factsFor(kind, snapshot));
   // what the API looks up for it as well: which images are old enough to be reclaimed
   const images = kind === "eviction" ? memory.factsFor("image-gc", snapshot) : undefined;
-  return decideHere(kind, snapshot, { ask: images === undefined ? ask : { ...ask, images }, facts });
+  return decideLocally(kind, snapshot, { ask: images === undefined ? ask : { ...ask, images }, facts });
 }
 
 /** Has the memory know what the next decision is to be told. */

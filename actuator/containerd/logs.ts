@@ -2,6 +2,7 @@ import { type Dirent, lstatSync, readdirSync, realpathSync, rmSync, statSync, un
 import { basename, dirname, join } from "node:path";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
+import { codeOf } from "../core/error-text.ts";
 import type { Missing } from "../machine/files.ts";
 
 /** Where a kubelet has the logs of its pods, and the links to them by container. */
@@ -93,12 +94,6 @@ function dangles(link: string): boolean {
 
 const ended = (path: string, error: unknown): LogRemoval =>
   codeOf(error) === "ENOENT" ? ok("gone") : err(`remove ${path}: ${codeOf(error)}`);
-
-function codeOf(error: unknown): string {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === undefined) throw error;
-  return code;
-}
 
 /**
  * Removes a container's log and those that it was rotated into (`0.log`, `0.log.20260101-000000.gz`), as the kubelet does

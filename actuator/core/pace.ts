@@ -29,7 +29,7 @@ export class Notices {
 }
 
 /** Sleep between turns, which new settings, work that has ended or the end cut short. */
-export class Pace {
+export class InterruptibleSleep {
   readonly #stop: AbortSignal;
   #end: () => void = () => {};
   #isWoken = false;

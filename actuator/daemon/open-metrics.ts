@@ -1,6 +1,6 @@
 import type { ActuatorConfig } from "../core/config.ts";
 import { DEFAULT_STATUS_LISTEN, parseListen } from "../core/listen.ts";
-import type { Notices, Pace } from "../core/pace.ts";
+import type { InterruptibleSleep, Notices } from "../core/pace.ts";
 import { type Counters, noCounters } from "../status/counters.ts";
 import type { NodeStatus } from "../status/node-status.ts";
 import type { HistoryQuery, StatusServer } from "../status/server.ts";
@@ -41,8 +41,8 @@ export async function openMetrics({
 }
 
 /** The hooks that the starter of a daemon gives its turns. */
-export interface Turns {
-  readonly pace: Pace;
+export interface TurnTicker {
+  readonly pace: InterruptibleSleep;
   readonly notices: Notices;
   readonly metrics: OpenMetrics;
 }

@@ -7,8 +7,13 @@ import { type EpochMs, epochMs } from "../../api/model/units.ts";
 import { authorityFixSocket } from "../grpc/authority-fix-socket.ts";
 import { Connections, listenRebinding, vacancyAt } from "../grpc/listener.ts";
 import { type AcceptedConnection, type Refusal, unaryMethod, unaryServer } from "../grpc/unary-server.ts";
-import type { Allocation } from "./endpoint.ts";
-import { type Endpoint, PLUGIN_TIMEOUTS, type PluginTimeouts, type PreferredQuestion } from "./endpoint.ts";
+import {
+  type Allocation,
+  type Endpoint,
+  PLUGIN_TIMEOUTS,
+  type PluginTimeouts,
+  type PreferredQuestion,
+} from "./endpoint.ts";
 import type { Answered, PluginFault } from "./fault.ts";
 import type { IsInUse } from "./known-plugins.ts";
 import { endpointPath, type RegisterRequest, resourceFault, SOCKET_NAME, versionFault } from "./names.ts";

@@ -3,7 +3,7 @@ import type { EvictionDecision, NodeReclaimFunction } from "../../api/model/evic
 import type { ImageGcDecision } from "../../api/model/image-gc.ts";
 import type { Result } from "../../api/model/result.ts";
 import type { ActuatorConfig } from "../core/config.ts";
-import type { Pace } from "../core/pace.ts";
+import type { InterruptibleSleep } from "../core/pace.ts";
 import type { DecisionAnswer, Problem } from "../core/ports.ts";
 import type { JournalError } from "../core/record-file.ts";
 import { type ClosedPass, closeInterruptedPass } from "./interrupted-pass.ts";
@@ -12,7 +12,7 @@ import { type NodeObservation, type ObserveSettings, observeNode, spaceOf, type 
 import type { CollectionReport, GcPorts, ReclaimReport, RemovalReport, TurnReport } from "./ports.ts";
 import { guard, type Removal, removalsOf, remove } from "./remove.ts";
 
-interface Order {
+interface PassOrder {
   readonly kind: GcKind;
   readonly operation: GcOperation;
   readonly look: NodeObservation;
@@ -32,11 +32,11 @@ const NOT_WRITTEN = "not tried: the journal cannot be written";
 const FULL: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
 
 /** Asks, carries out, asks again with what came of it, until nothing is left to do. Never throws for what the world does. */
-const collect = (ports: GcPorts, order: Order): Promise<CollectionReport> => new Pass(ports, order).run();
+const collect = (ports: GcPorts, order: PassOrder): Promise<CollectionReport> => new Pass(ports, order).run();
 
 class Pass {
   readonly #ports: GcPorts;
-  readonly #order: Order;
+  readonly #order: PassOrder;
   readonly #done: Done[] = [];
   readonly #removals: RemovalReport[] = [];
   readonly #problems: Problem[] = [];
@@ -46,7 +46,7 @@ class Pass {
   /** A surprise, a fault, or a signal: nothing more is removed. */
   #isEnded = false;
 
-  constructor(ports: GcPorts, order: Order) {
+  constructor(ports: GcPorts, order: PassOrder) {
     this.#ports = ports;
     this.#order = order;
   }
@@ -404,7 +404,7 @@ export async function collectUntil(
   collector: Collector,
   periods: Periods,
   onTurn: (report: TurnReport) => void,
-  pace: Pace,
+  pace: InterruptibleSleep,
 ): Promise<void> {
   const kinds = ["container-gc", "image-gc"] as const;
   const ranAt = new Map<GcKind, number>();

@@ -105,9 +105,9 @@ function missing(uid: string, record: PodRecord, sources: PodSources, find: Find
 const mayBeNamed = (file: string | undefined, { whole, unread }: Pick<PodSources, "whole" | "unread">): boolean =>
   !whole && (unread === null || file === undefined || unread.includes(file));
 
-type Leaving = RefusedItem & { readonly deletion: NonNullable<RefusedItem["deletion"]> };
+type DeletedItem = RefusedItem & { readonly deletion: NonNullable<RefusedItem["deletion"]> };
 /** By its uid, since another of its name may be the one that has to go; a name that is not its own is doubt. */
-const isToEnd = (item: RefusedItem, { uid, namespace, name }: PodIdentity): item is Leaving =>
+const isToEnd = (item: RefusedItem, { uid, namespace, name }: PodIdentity): item is DeletedItem =>
   item.uid === uid &&
   item.deletion !== null &&
   (item.namespace ?? namespace) === namespace &&

@@ -1,17 +1,17 @@
 import { dirname } from "node:path";
 import { LIMITS } from "../../api/model/limits.ts";
 import { KUBELET_DIRECTORY } from "../core/setting-faults.ts";
-import type {
-  CgroupMounts,
-  Cpu,
-  MachineFacts,
-  MemoryUsage,
-  NumaNode,
-  Processes,
-  SwapUsage,
-  SystemFacts,
+import {
+  type CgroupMounts,
+  type Cpu,
+  type MachineFacts,
+  type MemoryUsage,
+  type NumaNode,
+  type Processes,
+  readNodeFs,
+  type SwapUsage,
+  type SystemFacts,
 } from "./facts.ts";
-import { readNodeFs } from "./facts.ts";
 import { type MachineFiles, machineFiles, quoted } from "./files.ts";
 import { type CpuPlace, kibLines, MEMINFO, placesFromCpuinfo, readHugePages, readMemory } from "./proc-files.ts";
 

@@ -185,7 +185,7 @@ export const stepsOf = (path: string): Path =>
     index === undefined ? (quoted ?? name ?? "") : Number(index),
   );
 
-const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
+export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
 const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 const isTextOrNone = (value: unknown): boolean => value === undefined || value === null || typeof value === "string";

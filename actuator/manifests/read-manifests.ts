@@ -6,8 +6,7 @@ import { LIMITS } from "../../api/model/limits.ts";
 import type { PodsInForce } from "../core/ports.ts";
 import { readText, reasonOf } from "../core/record-file.ts";
 import { refusedItemOf } from "../lifecycle/pod-source-diff.ts";
-import type { PodObject } from "./pods-of.ts";
-import { type FoundPod, podsOf } from "./pods-of.ts";
+import { type FoundPod, type PodObject, podsOf } from "./pods-of.ts";
 
 export interface Manifests {
   /** In the order of the files' names, and as they stand in a file. */

@@ -115,7 +115,7 @@ export async function runPass(ports: LoopPorts, settings: Settings, sequence: nu
     ports.hierarchy,
     ports.journal,
     machine,
-    { ...settings, whole: read.whole, lastLook: ports.lastLook ?? { current: null } },
+    { ...settings, whole: read.whole, lastPassCgroups: ports.lastPassCgroups ?? { current: null } },
     problems,
   );
   await reportBack(ports, answer.value, machine.observedAt, carriedOut.applied);
@@ -142,7 +142,7 @@ async function carryOut(
   hierarchy: Hierarchy,
   journal: Journal,
   machine: MachineFacts,
-  settings: Settings & { readonly whole: boolean } & Required<Pick<LoopPorts, "lastLook">>,
+  settings: Settings & { readonly whole: boolean } & Required<Pick<LoopPorts, "lastPassCgroups">>,
   problems: Problem[],
 ): Promise<CarriedOut> {
   const decided = answer.decision as CgroupsDecision;
@@ -153,11 +153,11 @@ async function carryOut(
   const { decision, held } = settings.whole ? { decision: decided, held: [] } : holdBack(decided, state);
   const removeOrphans = settings.removeOrphans && settings.whole;
   const written = (path: string, file: string): string | null => journal.written(path, file)?.value ?? null;
-  const { lastLook } = settings;
-  const last = lastLook.current;
+  const { lastPassCgroups } = settings;
+  const last = lastPassCgroups.current;
   const drift = findDrift(decision, state, written, CPU_RULES, last);
   const leave = (now: CgroupState): readonly Difference[] => {
-    lastLook.current = lastPassCgroupsOf(decided, now);
+    lastPassCgroups.current = lastPassCgroupsOf(decided, now);
     const isSame = now === state && decision === decided;
     return differencesOf(decided, now, isSame ? drift : findDrift(decided, now, written, CPU_RULES, last));
   };
@@ -210,5 +210,5 @@ export interface LoopPorts {
   readonly hierarchy: Hierarchy | null;
   readonly journal: Journal | null;
   /** The cgroups that the last pass left behind, for the next one; absent: each is the first. */
-  readonly lastLook?: { current: LastPassCgroups | null };
+  readonly lastPassCgroups?: { current: LastPassCgroups | null };
 }

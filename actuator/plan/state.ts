@@ -34,11 +34,11 @@ export interface ObservedCgroup {
 }
 
 /** A cgroup as the last pass left it: its directories and the values wanted in it. */
-interface LeftCgroup extends Pick<ObservedCgroup, "identities"> {
+interface LastPassCgroup extends Pick<ObservedCgroup, "identities"> {
   readonly wanted: CgroupPlan["files"];
 }
 /** By path, of every cgroup that was there at the end of the pass. */
-export type LastPassCgroups = ReadonlyMap<string, LeftCgroup>;
+export type LastPassCgroups = ReadonlyMap<string, LastPassCgroup>;
 
 export function lastPassCgroupsOf(decision: CgroupsDecision, state: CgroupState): LastPassCgroups {
   const plans = new Map(decision.cgroups.map(({ path, files }) => [path, files]));

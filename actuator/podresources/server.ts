@@ -7,8 +7,7 @@ import type { Block } from "../../api/decide/memory/machine-memory.ts";
 import { isSidecar, type Pod, podNamespace, podUid } from "../../api/model/pod.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { authorityFixSocket } from "../grpc/authority-fix-socket.ts";
-import type { Listener } from "../grpc/listener.ts";
-import { listenRebinding } from "../grpc/listener.ts";
+import { type Listener, listenRebinding } from "../grpc/listener.ts";
 import { type Refusal, type UnaryHandler, unaryMethod, unaryServer } from "../grpc/unary-server.ts";
 import type { HeldDevices, PodResourcesSource } from "./live-source.ts";
 

@@ -1,7 +1,7 @@
 import { err, ok, type Result } from "../../api/model/result.ts";
 import type { ActuatorConfig } from "../core/config.ts";
 import type { Problem } from "../core/ports.ts";
-import type { Turns } from "../daemon/open-metrics.ts";
+import type { TurnTicker } from "../daemon/open-metrics.ts";
 import { StateFileCheck } from "../daemon/own-state.ts";
 import { endOf } from "../lifecycle/pod-state.ts";
 import type { PodEvent, PodState } from "../lifecycle/record.ts";
@@ -65,7 +65,7 @@ const FIRST_LOOK_MS = 3000;
 /** Runs turns until told to stop, and tells people what it sees. */
 export class PodsDaemon {
   readonly #options: PodsDaemonOptions;
-  readonly #turns: Turns;
+  readonly #turns: TurnTicker;
   readonly #pods: OpenPods;
   readonly #ring: EventRing;
   readonly #counter: PassCounter;
@@ -78,7 +78,7 @@ export class PodsDaemon {
 
   private constructor(
     options: PodsDaemonOptions,
-    turns: Turns,
+    turns: TurnTicker,
     pods: OpenPods,
     ring: EventRing,
     state: StateFileCheck,
@@ -94,7 +94,11 @@ export class PodsDaemon {
   }
 
   /** Errors: the runtime's endpoint, the records. That nobody can be told of the status is a problem, and no error. */
-  static async open(shared: PodsShared, options: PodsDaemonOptions, turns: Turns): Promise<Result<PodsDaemon, string>> {
+  static async open(
+    shared: PodsShared,
+    options: PodsDaemonOptions,
+    turns: TurnTicker,
+  ): Promise<Result<PodsDaemon, string>> {
     const { onProblem, onEvent, onPass, reclaim } = options;
     const { counters } = turns.metrics;
     let daemon: PodsDaemon | undefined;

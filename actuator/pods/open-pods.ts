@@ -24,8 +24,7 @@ import { kubeletsDevices } from "./admission/foreign-sandboxes.ts";
 import { OtherKubelet } from "./admission/other-kubelet.ts";
 import type { PublishedSnapshot } from "./admission/published-snapshot.ts";
 import { CurrentCgroups } from "./cgroups/cgroup-view.ts";
-import type { DeviceManager } from "./devices/device-manager.ts";
-import { claimDevices, openDeviceManager } from "./devices/device-manager.ts";
+import { claimDevices, type DeviceManager, openDeviceManager } from "./devices/device-manager.ts";
 import { systemProcesses } from "./eviction/orphan-processes.ts";
 import { LogRotation, type RotationPorts } from "./logs/rotation.ts";
 import { PodManager } from "./manager.ts";
@@ -299,7 +298,7 @@ async function openDevices(options: DevicesOptions): Promise<Result<OpenDevices 
   }
   const keeper = opened.value;
   const unlisten = keeper.onChange(() => {
-    if (keeper.isWorthATurn()) onChange();
+    if (keeper.needsTurn()) onChange();
   });
   let exporters: Listener | undefined;
   return ok({

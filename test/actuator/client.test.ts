@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { ApiClient } from "../../actuator/client/client.ts";
-import { decideHere } from "../../actuator/client/local-client.ts";
+import { decideLocally } from "../../actuator/client/local-client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
 import { Memory } from "../../actuator/core/facts-file.ts";
 import type { Problem } from "../../actuator/core/ports.ts";
@@ -95,7 +95,7 @@ test("the answer about a node of the leanest pods is not too long", async () => 
   }));
   const lean = { ...snapshot, pods };
   const url = await serving((_request, _body, response) => {
-    const decided = decideHere("cgroups", lean);
+    const decided = decideLocally("cgroups", lean);
     json(response, 200, decided.ok ? { ...decided.value, id: "0123456789abcdef0123456789abcdef" } : {});
   });
   const { client, told } = clientFor(url);

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Journal } from "../../actuator/apply/journal.ts";
 import type { Hierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
-import { decideHere } from "../../actuator/client/local-client.ts";
+import { decideLocally } from "../../actuator/client/local-client.ts";
 import {
   CONTAINER_HASH,
   OWNER,
@@ -79,7 +79,7 @@ export class PodsNode {
         },
         decisions: {
           client: {
-            decide: async (kind, snapshot, ask) => decideHere(kind, snapshot, { ask }),
+            decide: async (kind, snapshot, ask) => decideLocally(kind, snapshot, { ask }),
             commit: async () => {},
             report: async () => {},
           },

@@ -5,7 +5,7 @@ import type { Result } from "../../../api/model/result.ts";
 import type { Problem } from "../../core/ports.ts";
 import { EMPTY_CHECKPOINT, withCheckpoint, withResponsesOf } from "../devices/checkpoint-entries.ts";
 import type { NodeDevices } from "../devices/port.ts";
-import type { Vanished } from "../devices/recorded-devices.ts";
+import type { VanishedDevices } from "../devices/recorded-devices.ts";
 import type { DecisionPorts } from "../manager-ports.ts";
 import { type ManagerFiles, readDeviceCheckpoint } from "../records/manager-files.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
@@ -99,13 +99,13 @@ export class DeviceReallocator {
     return [];
   }
 
-  #report({ podUid, container, message }: Vanished): void {
+  #report({ podUid, container, message }: VanishedDevices): void {
     const known = this.#set.get(podUid);
     if (known === null) return;
     this.#ports.eventsOf(known.pod).warning("DeviceVanished", message, container);
   }
 }
-const keyOf = ({ podUid, message }: Vanished): string => `${podUid} ${message}`;
+const keyOf = ({ podUid, message }: VanishedDevices): string => `${podUid} ${message}`;
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -62,7 +62,7 @@ export class CgroupPasses {
   readonly #versions = new Identities();
   readonly #orphans: OrphanProcesses;
   #last: LastPass | null = null;
-  readonly #lastLook: { current: LastPassCgroups | null } = { current: null };
+  readonly #lastPassCgroups: { current: LastPassCgroups | null } = { current: null };
   #isEmptied = false;
   /** By uid: the form in which the last pass saw a pod. */
   #forms: ReadonlyMap<string, object> = new Map();
@@ -136,7 +136,7 @@ export class CgroupPasses {
       client,
       hierarchy,
       journal,
-      lastLook: this.#lastLook,
+      lastPassCgroups: this.#lastPassCgroups,
       readPods: async () => ({ pods, whole: true, problems: [], notices: [] }),
       readStateFiles: () => files.redacted(),
       ...(devices === undefined ? {} : { readDevices: () => devices.snapshot() }),

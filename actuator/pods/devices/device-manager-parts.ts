@@ -132,7 +132,7 @@ class Allocator {
       return err(this.#ports.onMissing(pod, containerName, why));
     }
     if (entry.allocResp !== null) return ok(null);
-    if (signal.aborted) return CUT;
+    if (signal.aborted) return ABORTED;
     if (plugins.isEarly && !plugins.isReady(resourceName)) return err(waitingForPlugins([resourceName], waitMs));
     const why = plugins.whyNot(resourceName, idsOf(entry));
     if (why !== undefined) return err(allocateFailed(why));
@@ -170,12 +170,16 @@ class Allocator {
   }
 }
 
-const CUT: AllocateResult = err({ reason: WAITING_FOR_PLUGIN, message: "the pod's turn was cut short", keeps: true });
+const ABORTED: AllocateResult = err({
+  reason: WAITING_FOR_PLUGIN,
+  message: "the pod's turn was cut short",
+  keeps: true,
+});
 
 async function unlessAborted(call: Promise<AllocateResult>, signal: AbortSignal): Promise<AllocateResult> {
-  if (signal.aborted) return CUT;
+  if (signal.aborted) return ABORTED;
   const aborted = Promise.withResolvers<AllocateResult>();
-  const cut = (): void => aborted.resolve(CUT);
+  const cut = (): void => aborted.resolve(ABORTED);
   signal.addEventListener("abort", cut, { once: true });
   const settled = await Promise.race([call, aborted.promise]);
   signal.removeEventListener("abort", cut);
@@ -283,7 +287,7 @@ const preferredOf = ({ available, mustInclude, size, deviceIds, error }: Answere
 });
 
 /** A thousand changes a second wake nobody more often. */
-const LEAST_MS = 250;
+const MIN_INTERVAL_MS = 250;
 
 /** Counts changes, and tells of them: the first at once, those that follow soon together. */
 export class ChangeNotifier {
@@ -309,7 +313,7 @@ export class ChangeNotifier {
 
   changed(): void {
     if (this.#isDue || this.#life.signal.aborted) return;
-    const restMs = this.#toldMs + LEAST_MS - this.#clock.monotonicMs();
+    const restMs = this.#toldMs + MIN_INTERVAL_MS - this.#clock.monotonicMs();
     if (restMs <= 0) this.#tell();
     else void this.#tellIn(restMs);
   }

@@ -37,7 +37,7 @@ import {
   notStarted,
   waitingForPlugins,
 } from "./port.ts";
-import { type LivingPod, type Vanished, vanishedFrom } from "./recorded-devices.ts";
+import { type LivingPod, type VanishedDevices, vanishedDevices } from "./recorded-devices.ts";
 
 /** The node's devices: what plugins have, who holds it, and what containers get for it. */
 export class DeviceManager implements NodeDevices, ContainerDevices {
@@ -82,7 +82,7 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
    * True: a change deserves a turn of its own, because a pod waits for devices, or plugins came or went since this was last
    * asked. Health flips can wait for the next turn.
    */
-  isWorthATurn(): boolean {
+  needsTurn(): boolean {
     const states = this.host.states();
     const plugins = states.map((s) => `${s.resource} ${s.generation} ${s.state} ${s.listed}`).join();
     const isOther = plugins !== this.#pluginsSeen;
@@ -135,8 +135,8 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
   slowCalls(): ReadonlyMap<string, DeviceFault> {
     return this.#parts.calls.slow();
   }
-  vanished(): readonly Vanished[] {
-    return vanishedFrom(this.#parts.assignments.now(), this.host.states());
+  vanished(): readonly VanishedDevices[] {
+    return vanishedDevices(this.#parts.assignments.now(), this.host.states());
   }
 
   askPreferred(podUid: string, questions: readonly PreferredQuestion[]): boolean {

@@ -7,7 +7,7 @@ import type { Problem } from "../../core/ports.ts";
 import type { PluginFault } from "../../deviceplugin/fault.ts";
 import type { ResourceAmount } from "../../deviceplugin/plugins.ts";
 import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
-import type { LivingPod, Vanished } from "./recorded-devices.ts";
+import type { LivingPod, VanishedDevices } from "./recorded-devices.ts";
 
 /** Reason of a pod, or of a container, whose plugin has not come (back) yet. */
 export const WAITING_FOR_PLUGIN = "WaitingForDevicePlugin";
@@ -111,7 +111,7 @@ export interface NodeDevices {
   /** By uid: the calls to plugins that a pod has waited for longer than a moment. */
   slowCalls(): ReadonlyMap<string, DeviceFault>;
   /** Devices that are held, and that their plugins do not list any more. */
-  vanished(): readonly Vanished[];
+  vanished(): readonly VanishedDevices[];
   /** Asks plugins in the background; `version` grows when they have answered. False: there is nothing more to ask, so go on. */
   askPreferred(podUid: string, questions: readonly PreferredQuestion[]): boolean;
   /** The pod is in, or gone: what was asked about it is over. */

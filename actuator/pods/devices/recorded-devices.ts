@@ -7,7 +7,7 @@ import { entryOf, idsOf, isSameDevices, keyOf, readDevicesAnnotation } from "./c
 import { deviceRequirements } from "./device-requirements.ts";
 import { MAX_NAMED } from "./history.ts";
 
-export interface Vanished {
+export interface VanishedDevices {
   readonly podUid: string;
   readonly container: string;
   /** A sentence, without the pod's name. */
@@ -16,7 +16,7 @@ export interface Vanished {
 const known = new WeakMap<readonly Device[], ReadonlySet<string>>();
 
 /** Devices that containers hold, and that their plugin does not list any more. One that is away lists nothing. */
-export function vanishedFrom(now: DeviceCheckpoint, states: readonly PluginState[]): readonly Vanished[] {
+export function vanishedDevices(now: DeviceCheckpoint, states: readonly PluginState[]): readonly VanishedDevices[] {
   const listed = new Map(states.filter((s) => s.state === "registered" && s.listed).map((s) => [s.resource, s]));
   return (now.entries ?? []).flatMap((entry) => {
     const devices = listed.get(entry.resourceName)?.devices;

@@ -9,7 +9,7 @@ import { podAddresses } from "../../lifecycle/env.ts";
 import { latestOf, shouldStart } from "../../lifecycle/instances.ts";
 import type { PodContainer } from "../../lifecycle/pod.ts";
 import type { PodEvent } from "../../lifecycle/record.ts";
-import type { PodStatus } from "../../lifecycle/status/status.ts";
+import { fieldsOf, type PodStatus } from "../../lifecycle/status/status.ts";
 import { attempt } from "../../probes/engine/attempt.ts";
 import type { ManagerSettings } from "../../probes/engine/engine.ts";
 import { newlyHeld, ProbeHistory } from "../../probes/engine/history.ts";
@@ -26,7 +26,7 @@ import { statusFile } from "../../status/status-file.ts";
 import { systemClock } from "../ports.ts";
 import type { KnownPod, PodProbes } from "../records/pod-set.ts";
 import { PodEvents } from "../records/records.ts";
-import { fieldsOf, listOf, textOf } from "../status/pod-row.ts";
+import { listOf, textOf } from "../status/pod-row.ts";
 
 /** From here on what V8's optimizing compilers save is more than the 12 MB that they take. */
 const MANY_PER_SECOND = 100;

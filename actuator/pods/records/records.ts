@@ -11,8 +11,13 @@ import {
   type PodLifecycleEvent,
   podTransition,
 } from "../../lifecycle/pod-state.ts";
-import type { PodEvent } from "../../lifecycle/record.ts";
-import { type PodRecord, recordOfStored, type StoredRecord, storedRecord } from "../../lifecycle/record.ts";
+import {
+  type PodEvent,
+  type PodRecord,
+  recordOfStored,
+  type StoredRecord,
+  storedRecord,
+} from "../../lifecycle/record.ts";
 import type { OnPodEvent, PodClock } from "../ports.ts";
 import type { PodIdentity } from "../volumes/places.ts";
 

@@ -14,8 +14,7 @@ import type { Capacity } from "../admission/admission-backoff.ts";
 import type { CgroupPasses } from "../cgroups/cgroup-passes.ts";
 import type { PodCgroups } from "../cgroups/cgroup-view.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
-import type { KnownPod, PodSet } from "../records/pod-set.ts";
-import { decodedPod } from "../records/pod-set.ts";
+import { decodedPod, type KnownPod, type PodSet } from "../records/pod-set.ts";
 import { withResources } from "./forms.ts";
 import type { ResizeEvents } from "./resize-events.ts";
 

@@ -8,8 +8,7 @@ import type { Problem } from "../../core/ports.ts";
 import type { MachineFacts } from "../../machine/facts.ts";
 import { plain } from "../../pass/snapshot.ts";
 import { readUsages } from "../../stats/cgroup-usage.ts";
-import type { DiskPlace } from "../../stats/disk-usage.ts";
-import { DiskFill, DiskUsage } from "../../stats/disk-usage.ts";
+import { DiskFill, type DiskPlace, DiskUsage } from "../../stats/disk-usage.ts";
 import {
   cgroupStatsTargets,
   diskStatsTargets,

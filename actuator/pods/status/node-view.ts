@@ -1,15 +1,15 @@
 import { qosClass } from "../../../api/decide/resources/qos.ts";
 import { MIRROR_ANNOTATION } from "../../../api/model/pod.ts";
 import type { Problem } from "../../core/ports.ts";
+import { type Fields, fieldsOf } from "../../lifecycle/status/status.ts";
 import type { PassReport } from "../../pass/loop.ts";
 import { harmlessCause } from "../../plan/drift.ts";
 import type { PodUsage } from "../../stats/usage.ts";
 import { passFigures, type TurnFigures } from "../../status/counters.ts";
 import type { CgroupRow, NodeStatus, OtherKubeletView, PodRow, SeenEvent } from "../../status/node-status.ts";
 import type { RefusedManifest } from "../records/desired-pods.ts";
-import type { KnownPod, PodSet } from "../records/pod-set.ts";
-import { decodedPod } from "../records/pod-set.ts";
-import { containerRows, type Fields, fieldsOf, listOf, podRow, resourcesIn, textOf } from "./pod-row.ts";
+import { decodedPod, type KnownPod, type PodSet } from "../records/pod-set.ts";
+import { containerRows, listOf, podRow, resourcesIn, textOf } from "./pod-row.ts";
 
 const PHASES: readonly string[] = ["Pending", "Running", "Succeeded", "Failed"];
 const CLASSES = ["Guaranteed", "Burstable", "BestEffort"] as const;

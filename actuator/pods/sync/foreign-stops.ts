@@ -1,6 +1,12 @@
 import { statSync } from "node:fs";
-import type { Answered, PodRuntime } from "../../containerd/port.ts";
-import { OWNER, type RuntimeContainer, type RuntimePod, type RuntimePods } from "../../containerd/port.ts";
+import {
+  type Answered,
+  OWNER,
+  type PodRuntime,
+  type RuntimeContainer,
+  type RuntimePod,
+  type RuntimePods,
+} from "../../containerd/port.ts";
 import { socketPathOf } from "../../core/listen.ts";
 import type { PodIdentity } from "../volumes/places.ts";
 

@@ -145,7 +145,7 @@ export class PodDispatcher {
   readonly #backOff: SyncBackoff;
   readonly #deviceWaits: DeviceWaits;
   /** By the record of a pod that needed nothing: what that was seen in. */
-  readonly #quiet = new WeakMap<object, Unchanged>();
+  readonly #unchanged = new WeakMap<object, Unchanged>();
   #view: CgroupView | null = null;
   #linkedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -205,8 +205,8 @@ export class PodDispatcher {
       probed,
       status: this.#parts.set.statusOf(known, nowMs),
     };
-    if (isSame(this.#quiet.get(record), now)) return;
-    this.#quiet.delete(record);
+    if (isSame(this.#unchanged.get(record), now)) return;
+    this.#unchanged.delete(record);
     const resized = resizeRestarts(record, runtimePod);
     if (resized.size === 0 && finishedPhase(pod, runtimePod, now.status) !== null) {
       this.#endOne(known);
@@ -225,7 +225,7 @@ export class PodDispatcher {
     this.#updateBackOff(known, actions);
     if (!hasWork(actions)) {
       // a back-off ends by itself
-      if (actions.heldBack.length === 0 && resized.size === 0) this.#quiet.set(record, now);
+      if (actions.heldBack.length === 0 && resized.size === 0) this.#unchanged.set(record, now);
       return;
     }
     const fault = this.#whyNoStart(uid, view, place, actions.createSandbox);

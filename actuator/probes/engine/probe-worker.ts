@@ -7,7 +7,7 @@ import type { ProbeTime, Wake } from "./probe-time.ts";
 import { outputOf, type ProbedContainer, type ProbedPod } from "./probed.ts";
 
 /** The facts to tell about an attempt that ended. */
-export interface Noted {
+export interface RecordedOutcome {
   readonly kind: AttemptKind;
   /** True: it is the first attempt of its container. */
   readonly isFirst: boolean;
@@ -102,7 +102,7 @@ export class ProbeWorker implements Wake {
   }
 
   /** An attempt ended, at this time of the wall clock. */
-  note(outcome: AttemptOutcome, wallMs: number, seconds: number): Noted {
+  note(outcome: AttemptOutcome, wallMs: number, seconds: number): RecordedOutcome {
     const kind = attemptKind(outcome, seconds, this.spec.probe.timeoutSeconds);
     const containerId = this.state?.containerId ?? null;
     const isFirst = this.#first !== containerId;

@@ -1,7 +1,6 @@
 import type { Socket } from "node:net";
 import { HttpAnswer, type HttpHead } from "../../../api/decide/probes/http-answer.ts";
-import type { PlainSocket } from "../net/dial.ts";
-import { addressesOf, type Opened, type SocketAddresses } from "../net/dial.ts";
+import { addressesOf, type Opened, type PlainSocket, type SocketAddresses } from "../net/dial.ts";
 import { tlsWords } from "../net/messages.ts";
 
 /** The outcome of one request over one connection. */

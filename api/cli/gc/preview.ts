@@ -1,4 +1,4 @@
-import { decideHere } from "../../../actuator/client/local-client.ts";
+import { decideLocally } from "../../../actuator/client/local-client.ts";
 import { factsOf, Memory } from "../../../actuator/core/facts-file.ts";
 import type { DecisionAnswer } from "../../../actuator/core/ports.ts";
 import type { GcKind } from "../../../actuator/gc/journal.ts";
@@ -27,7 +27,7 @@ export async function preview({ kind, given, config, world, terminal }: GcJob): 
     kind === "image-gc" ? rememberedOf(given, seen.value, config.stateDir, terminal) : ok({});
   if (!remembered.ok) return remembered;
   const { facts, assumed } = remembered.value;
-  const answer = decideHere(kind, seen.value.snapshot, {
+  const answer = decideLocally(kind, seen.value.snapshot, {
     ask: { operation: given.operation },
     facts: factsOf(kind, facts),
     explain: explainOf(given),

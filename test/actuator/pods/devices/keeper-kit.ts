@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { decideHere } from "../../../../actuator/client/local-client.ts";
+import { decideLocally } from "../../../../actuator/client/local-client.ts";
 import type { RunnablePod } from "../../../../actuator/lifecycle/pod.ts";
 import type { DeviceManager } from "../../../../actuator/pods/devices/device-manager.ts";
 import { type DeviceManagerOptions, openDeviceManager } from "../../../../actuator/pods/devices/device-manager.ts";
@@ -159,7 +159,7 @@ export function decided(node: Node, asking: RunnablePod, living: readonly Runnab
     pods: living.map(({ object }) => object),
     assignments: node.files.redacted().assignments,
   };
-  const answer = decideHere("devices", snapshot, { ask: { pod: asking.object } });
+  const answer = decideLocally("devices", snapshot, { ask: { pod: asking.object } });
   if (!answer.ok) throw new Error(answer.error.message);
   const { unanswered, refusal } = answer.value.decision as DevicesDecision;
   return { unanswered: unanswered as readonly PreferredQuestion[], refusal, next: answer.value.next };

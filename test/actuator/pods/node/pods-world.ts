@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as realPause } from "node:timers/promises";
 import { Journal } from "../../../../actuator/apply/journal.ts";
-import { decideHere } from "../../../../actuator/client/local-client.ts";
+import { decideLocally } from "../../../../actuator/client/local-client.ts";
 import { PassClock } from "../../../../actuator/core/pass-clock.ts";
 import type { DecisionAnswer, DecisionClient } from "../../../../actuator/core/ports.ts";
 import { containerHash } from "../../../../actuator/lifecycle/config/labels.ts";
@@ -269,7 +269,7 @@ export class PodsWorld {
     let facts: unknown;
     const client: DecisionClient = {
       decide: async (kind, snapshot, ask) => {
-        const answer = decideHere(kind, snapshot, {
+        const answer = decideLocally(kind, snapshot, {
           ask,
           ...(kind === "eviction" && facts !== undefined ? { facts: { eviction: facts } } : {}),
         });
