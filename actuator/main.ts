@@ -1,28 +1,24 @@
 import { err, ok, type Result } from "../api/model/result.ts";
 import { openHierarchy } from "./cgroupfs/open.ts";
 import { redactingClient } from "./client/client.ts";
-import type { ActuatorConfig } from "./core/config.ts";
-import { Notices, Pace } from "./core/pace.ts";
+import { type ActuatorConfig, type Reloaded, takeOver } from "./core/config.ts";
+import { InterruptibleSleep, Notices } from "./core/pace.ts";
 import type { Problem } from "./core/ports.ts";
-import { type Reloaded, takeOver } from "./core/reload.ts";
-import { clientOf } from "./daemon/client-of.ts";
+import { type ActuatorOptions, clientOf } from "./daemon/client-of.ts";
 import { readConfiguration } from "./daemon/configuration-file.ts";
-import { openMetrics } from "./daemon/open-metrics.ts";
-import type { ActuatorOptions } from "./daemon/options.ts";
-import { openState, StateLook } from "./daemon/own-state.ts";
-import type { Turns } from "./daemon/ticker.ts";
+import { openMetrics, type TurnTicker } from "./daemon/open-metrics.ts";
+import { openState, StateFileCheck } from "./daemon/own-state.ts";
 import { type Collector, collectUntil } from "./gc/collector.ts";
 import type { GcKind } from "./gc/journal.ts";
 import { type OpenCollector, openCollector, podsOrNone, type Shared } from "./gc/open.ts";
 import type { TurnReport } from "./gc/ports.ts";
+import { readStateFiles } from "./machine/files.ts";
 import { observeMachine } from "./machine/observe.ts";
-import { readStateFiles } from "./machine/state-files.ts";
 import { livePodsSource } from "./manifests/pods-source.ts";
-import { type PassReport, runPass } from "./pass/loop.ts";
-import type { LoopPorts } from "./pass/ports.ts";
+import { type LoopPorts, type PassReport, runPass } from "./pass/loop.ts";
 import { PodsDaemon } from "./pods/daemon.ts";
-import { redactFiles } from "./pods/devices/redacted-checkpoint.ts";
-import { observedPods } from "./pods/status/observed-pods.ts";
+import { redactFiles } from "./pods/devices/checkpoint-entries.ts";
+import { observedPods } from "./pods/status/node-view.ts";
 import {
   type Counters,
   driftNotices,
@@ -42,26 +38,26 @@ type Options = Pick<ActuatorOptions, "config" | "onPass" | "onProblem">;
 export class Observer {
   readonly #ports: LoopPorts;
   readonly #options: Options;
-  readonly #turns: Turns;
+  readonly #turns: TurnTicker;
   readonly #counter: PassCounter;
   readonly #file: StatusFile;
-  readonly #state: StateLook;
+  readonly #state: StateFileCheck;
   #server: Pick<StatusServer, "close"> | null = null;
   #pass: NodeStatus["pass"] = null;
   #pods: readonly PodRow[] = [];
   #problems: readonly Problem[] = [];
 
-  private constructor(ports: LoopPorts, options: Options, turns: Turns) {
+  private constructor(ports: LoopPorts, options: Options, turns: TurnTicker) {
     this.#ports = ports;
     this.#options = options;
     this.#turns = turns;
     this.#counter = new PassCounter(turns.metrics.counters);
     const onProblem = (message: string): void => options.onProblem({ from: "pods", message });
-    this.#state = new StateLook([options.config.stateDir], ports.journal);
+    this.#state = new StateFileCheck([options.config.stateDir], ports.journal);
     this.#file = new StatusFile({ stateDir: options.config.stateDir, onProblem });
   }
 
-  static async open(ports: LoopPorts, options: Options, turns: Turns): Promise<Observer> {
+  static async open(ports: LoopPorts, options: Options, turns: TurnTicker): Promise<Observer> {
     const observer = new Observer(ports, options, turns);
     const told = (message: string): void => options.onProblem({ from: "pods", message });
     observer.#server = await turns.metrics.serve(() => observer.status(), told);
@@ -101,7 +97,7 @@ export class Observer {
       this.#note(report, { sequence, at: report.at, ...times });
       for (const problem of report.problems) onProblem(problem);
       const told = [...report.notices, ...this.#state.problems(), ...driftNotices(report)];
-      notices.tell("pass", told, report.problems);
+      notices.report("pass", told, report.problems);
       onPass(report);
       this.#file.offer(() => this.status());
       await pace.sleep(config.intervalSeconds * 1000);
@@ -142,9 +138,9 @@ export async function startActuator(given: ActuatorOptions): Promise<Result<Actu
   const { ports, collector, release } = prepared.value;
   const notices = new Notices(options.onProblem);
   const onTurn = (turn: TurnReport): void => tellTurn(turn, notices, options);
-  const pace = new Pace(stopping.signal);
-  const turns: Turns = { pace, notices, metrics };
-  const gcPace = new Pace(stopping.signal);
+  const pace = new InterruptibleSleep(stopping.signal);
+  const turns: TurnTicker = { pace, notices, metrics };
+  const gcPace = new InterruptibleSleep(stopping.signal);
   const collections =
     collector === null ? [] : [collectUntil(stopping.signal, collector, options.config, onTurn, gcPace)];
   const opened =
@@ -183,7 +179,7 @@ export async function startActuator(given: ActuatorOptions): Promise<Result<Actu
 async function openDaemon(
   ports: LoopPorts,
   options: ActuatorOptions,
-  turns: Turns,
+  turns: TurnTicker,
   collector: Collector | null,
   onTurn: (turn: TurnReport) => void,
 ): Promise<Result<PodsDaemon, string>> {
@@ -209,7 +205,7 @@ export async function passOnce(options: ActuatorOptions): Promise<Result<PassRep
   try {
     const notices = new Notices(options.onProblem);
     const report = await runPass(ports, options.config, 1);
-    notices.tell("pass", report.notices, report.problems);
+    notices.report("pass", report.notices, report.problems);
     if (collector !== null) tellTurn(await collector.turn(new Set(["container-gc", "image-gc"])), notices, options);
     return ok(report);
   } finally {
@@ -219,7 +215,7 @@ export async function passOnce(options: ActuatorOptions): Promise<Result<PassRep
 
 function tellTurn(turn: TurnReport, notices: Notices, { onProblem, onTurn }: ActuatorOptions): void {
   for (const problem of turn.problems) onProblem(problem);
-  notices.tell("turn", turn.notices, turn.problems);
+  notices.report("turn", turn.notices, turn.problems);
   onTurn?.(turn);
 }
 
@@ -278,7 +274,7 @@ async function openPorts(
     client,
     hierarchy: opened.ok ? opened.value : null,
     journal,
-    lastLook: { current: null },
+    lastPassCgroups: { current: null },
   };
   const release = (): void => {
     lock?.release();

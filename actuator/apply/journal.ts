@@ -1,16 +1,13 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { err, ok, type Result } from "../../api/model/result.ts";
+import type { CgroupFsError } from "../cgroupfs/errors.ts";
+import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
 import type { ActuatorConfig } from "../core/config.ts";
 import { appendLine, type JournalError, readLines, renameFile, replaceFile } from "../core/record-file.ts";
-import {
-  type BeginPlan,
-  type BeginRecord,
-  type FileValue,
-  type JournalRecord,
-  parseRecord,
-  type ValueRecord,
-} from "./journal-records.ts";
+import { ruleOf } from "../plan/cgroup-files.ts";
+import { describeStep, type MkdirStep, type Step, type WriteStep } from "../plan/step.ts";
+import { sameValue } from "../plan/values.ts";
 import type { StepResult } from "./steps.ts";
 
 /** Compacted at the end of a plan when it has grown past this and past twice what it was compacted to. */
@@ -176,3 +173,191 @@ export function journalFile({
   const renamed = renameFile(earlier, file);
   return renamed.ok ? ok(file) : renamed;
 }
+
+interface BeginPlan {
+  readonly planId: string;
+  readonly decisionId: string;
+  readonly bootId: string;
+  readonly root: string;
+  readonly version: 1 | 2;
+  readonly pageSize: number;
+  readonly steps: readonly Step[];
+}
+export interface BeginRecord extends BeginPlan {
+  readonly type: "begin";
+}
+interface EndRecord {
+  readonly type: "end";
+  readonly planId: string;
+  readonly wrote: readonly FileValue[];
+  readonly removed: readonly string[];
+}
+interface FileValue {
+  readonly path: string;
+  readonly file: string;
+  readonly value: string;
+}
+interface DiscardRecord {
+  readonly type: "undone" | "dropped";
+  readonly planId: string;
+}
+/** The last value of a file, as a compacted journal keeps it. */
+interface ValueRecord extends FileValue {
+  readonly type: "value";
+  readonly decisionId: string;
+  readonly bootId: string;
+}
+type JournalRecord = BeginRecord | EndRecord | DiscardRecord | ValueRecord;
+
+/** Null when the line is not a record of ours. */
+function parseRecord(line: string): JournalRecord | null {
+  const value = parseJson(line);
+  if (!isObject(value)) return null;
+  switch (value["type"]) {
+    case "begin":
+      return isBegin(value) ? (value as unknown as BeginRecord) : null;
+    case "end":
+      return isEnd(value) ? (value as unknown as EndRecord) : null;
+    case "undone":
+    case "dropped":
+      return hasTexts(value, "planId") ? (value as unknown as DiscardRecord) : null;
+    case "value":
+      return hasTexts(value, "path", "file", "value", "decisionId", "bootId")
+        ? (value as unknown as ValueRecord)
+        : null;
+    default:
+      return null;
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+const isObject = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const hasTexts = (value: Fields, ...names: readonly string[]): boolean =>
+  names.every((name) => typeof value[name] === "string");
+const areAll = (value: unknown, is: (item: unknown) => boolean): boolean => Array.isArray(value) && value.every(is);
+const isText = (value: unknown): boolean => typeof value === "string";
+const isTextOrNull = (value: unknown): boolean => value === null || isText(value);
+
+function isBegin(value: Fields): boolean {
+  if (!hasTexts(value, "planId", "decisionId", "bootId", "root")) return false;
+  if ((value["version"] !== 1 && value["version"] !== 2) || !Number.isSafeInteger(value["pageSize"])) return false;
+  return areAll(value["steps"], isStep);
+}
+
+function isEnd(value: Fields): boolean {
+  const isFileValue = (item: unknown): boolean => isObject(item) && hasTexts(item, "path", "file", "value");
+  return hasTexts(value, "planId") && areAll(value["wrote"], isFileValue) && areAll(value["removed"], isText);
+}
+
+/** As far as undoing needs it. */
+function isStep(value: unknown): boolean {
+  if (!isObject(value) || !hasTexts(value, "path")) return false;
+  switch (value["op"]) {
+    case "mkdir":
+      return typeof value["fresh"] === "boolean" && areAll(value["controllers"], isText);
+    case "write":
+      return hasTexts(value, "file", "to") && isTextOrNull(value["from"]) && isTextOrNull(value["identity"]);
+    case "rmdir":
+      return true;
+    default:
+      return false;
+  }
+}
+
+function parseJson(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return null;
+  }
+}
+
+/** `kept`: another writer changed it since, or it could not be undone; the message says which. */
+interface Undone {
+  readonly step: Step;
+  readonly status: "put_back" | "untouched" | "kept";
+  readonly errno: string | null;
+  readonly message: string;
+}
+
+export interface Recovery {
+  /** `other_root`: the plan was for another root, open that one to undo it; nothing may be applied until then. */
+  readonly outcome: "nothing" | "dropped" | "undone" | "other_root";
+  readonly plan: BeginRecord | null;
+  readonly steps: readonly Undone[];
+  readonly journalError: JournalError | null;
+}
+
+/**
+ * Undoes the plan that was begun and never ended: first the cgroups that it made are removed, if they are empty, then
+ * values are put back, newest first. After a reboot there is nothing left to undo. A value that is neither the old nor the new one belongs to
+ * another writer and stays. Orphans that were removed stay removed. May be cut short itself and run again.
+ */
+export async function recover(journal: Journal, hierarchy: Hierarchy, bootId: string): Promise<Recovery> {
+  const plan = journal.unclosed;
+  if (plan === null) return { outcome: "nothing", plan, steps: [], journalError: null };
+  if (plan.bootId !== bootId) return close(journal, plan, "dropped", []);
+  if (plan.root !== hierarchy.root || plan.version !== hierarchy.version) {
+    return { outcome: "other_root", plan, steps: [], journalError: null };
+  }
+  const steps: Undone[] = [];
+  // New cgroups first: what was written into them is not put back and would hold their parents to it.
+  const newestFirst = plan.steps.toReversed();
+  const order = [
+    ...newestFirst.filter((step) => step.op === "mkdir"),
+    ...newestFirst.filter((step) => step.op !== "mkdir"),
+  ];
+  for (const step of order) steps.push(await undo(step, plan, hierarchy));
+  return close(journal, plan, "undone", steps);
+}
+
+function close(journal: Journal, plan: BeginRecord, outcome: "dropped" | "undone", steps: readonly Undone[]): Recovery {
+  const closed = journal.discard(plan.planId, outcome);
+  return { outcome, plan, steps, journalError: closed.ok ? null : closed.error };
+}
+
+async function undo(step: Step, plan: BeginRecord, hierarchy: Hierarchy): Promise<Undone> {
+  switch (step.op) {
+    case "write":
+      return undoWrite(step, plan, hierarchy);
+    case "mkdir":
+      return undoMkdir(step, hierarchy);
+    case "rmdir":
+      return untouched(step, `${step.path} is not made again if it was removed`);
+  }
+}
+
+async function undoWrite(step: WriteStep, { pageSize, version }: BeginRecord, hierarchy: Hierarchy): Promise<Undone> {
+  const { path, file, to } = step;
+  const now = hierarchy.read(path, file);
+  const rule = ruleOf(version, file);
+  if (!now.ok || rule === null) return untouched(step, `${path} ${file} is not there`);
+  // Unseen in a cgroup that was there: v2 had not enabled the controller, so the kernel's first value is the old one.
+  const from = step.from ?? (step.identity === null ? null : rule.fresh);
+  if (from === null) return untouched(step, `${path} was new: it goes as a whole`);
+  if (!sameValue(rule, to, now.value, pageSize)) {
+    if (sameValue(rule, from, now.value, pageSize)) return untouched(step, `${path} ${file} still holds \`${from}\``);
+    return kept(step, null, `${path} ${file} holds \`${now.value}\`, neither \`${from}\` nor \`${to}\`: left alone`);
+  }
+  const written = await hierarchy.write(path, file, from);
+  return written.ok ? putBack(step) : keptBy(step, written.error);
+}
+
+async function undoMkdir(step: MkdirStep, hierarchy: Hierarchy): Promise<Undone> {
+  if (Object.keys(hierarchy.identities(step.path)).length === 0) return untouched(step, `${step.path} is not there`);
+  const processes = hierarchy.processes(step.path);
+  if (processes > 0) return kept(step, "EBUSY", `${step.path} holds ${processes} processes by now: left alone`);
+  const removed = await hierarchy.remove(step.path, step.fresh ? undefined : step.controllers);
+  return removed.ok ? putBack(step) : keptBy(step, removed.error);
+}
+
+const untouched = (step: Step, message: string): Undone => ({ step, status: "untouched", errno: null, message });
+const kept = (step: Step, errno: string | null, message: string): Undone => ({ step, status: "kept", errno, message });
+const keptBy = (step: Step, error: CgroupFsError): Undone => kept(step, error.errno, error.message);
+const putBack = (step: Step): Undone => ({
+  step,
+  status: "put_back",
+  errno: null,
+  message: `undid: ${describeStep(step)}`,
+});

@@ -1,9 +1,43 @@
 import type { CgroupFsCode, CgroupFsError } from "../cgroupfs/errors.ts";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
+import type { Problem } from "../core/ports.ts";
 import { controllerOf, ruleOf } from "../plan/cgroup-files.ts";
 import { type GuardRefusal, guardMkdir, guardRmdir, guardWrite } from "../plan/guard.ts";
 import { describeStep, type MkdirStep, type RmdirStep, type Step, type WriteStep } from "../plan/step.ts";
 import { sameValue } from "../plan/values.ts";
+
+/** Advice for a person. A CPU set is refused with EACCES if its parent lacks a CPU. */
+const ADVICE: Readonly<Record<string, string>> = {
+  EROFS: "it is mounted read-only for this daemon",
+  EACCES: "this daemon lacks the right: see the mode and owner of the file, and CAP_DAC_OVERRIDE",
+  EPERM: "the kernel or a security module forbids it to this daemon",
+};
+
+/**
+ * The failed writes of a pass, one line for each step; the words stay the same while the failure does. A read-only mount is
+ * reported once, in place of all that fails because of it.
+ */
+export function stepNotices(
+  results: readonly StepResult[],
+  { readOnly }: Pick<Hierarchy, "readOnly">,
+): readonly Problem[] {
+  const failed = results.filter(({ status }) => status === "failed");
+  const isOfMount = ({ errno }: StepResult): boolean => errno === "EROFS" && readOnly.length > 0;
+  const messages = [
+    ...(failed.some(isOfMount) ? readOnly : []),
+    ...failed.filter((one) => !isOfMount(one)).map(lineOf),
+  ];
+  return messages.map((message) => ({ from: "cgroupfs", message }));
+}
+
+/** Figures that the kernel had would change from pass to pass. */
+function lineOf({ step, errno, message }: StepResult): string {
+  if (errno === null) return message;
+  const isCpuset = step.op === "write" && step.file.startsWith("cpuset.");
+  const advice = isCpuset && errno === "EACCES" ? undefined : ADVICE[errno];
+  const tried = step.op === "write" ? `write ${step.path} ${step.file}: tried \`${step.to}\`, got ${errno}` : message;
+  return advice === undefined ? tried : `${tried}; ${advice}`;
+}
 
 export const STEP_STATUSES = ["planned", "applied", "unchanged", "skipped", "failed", "rolled_back"] as const;
 export type StepStatus = (typeof STEP_STATUSES)[number];
@@ -14,9 +48,9 @@ export interface StepResult {
   /** Why it was skipped or failed: a guard's code, an error's, or one of ours. */
   readonly code: GuardRefusal["code"] | CgroupFsCode | "blocked" | "no_such_file" | "not_kept" | "no_journal" | null;
   readonly errno: string | null;
-  /** What the file held just before; null when it was not there or was not looked at. */
+  /** The file's text just before; null when it was not there or was not looked at. */
   readonly before: string | null;
-  /** What the file held afterwards. */
+  /** The file's text afterwards. */
   readonly readBack: string | null;
   readonly message: string;
 }

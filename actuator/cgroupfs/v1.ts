@@ -1,7 +1,7 @@
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { controllerOf, settableControllers } from "../plan/cgroup-files.ts";
-import { isPodCgroup } from "../plan/orphans.ts";
 import { isCgroupPath, parentOf } from "../plan/step.ts";
+import { isPodCgroup } from "../plan/targets.ts";
 import { type CgroupFsError, explained, explainWrite, ownError } from "./errors.ts";
 import { type CgroupFs, removeDir, removeTree, walk } from "./files.ts";
 import type { Hierarchy, ReadOnly, Support } from "./hierarchy.ts";

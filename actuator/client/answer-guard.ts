@@ -8,7 +8,7 @@ import type { EvictionDecision } from "../../api/model/eviction.ts";
 import type { PodRef } from "../../api/model/forms.ts";
 import { type Pod, podRef } from "../../api/model/pod.ts";
 import type { AdmissionDecision } from "../../api/model/preemption.ts";
-import { decideHere, decodedOnce } from "./local-client.ts";
+import { decideLocally, decodedOnce } from "./local-client.ts";
 
 interface Ordered {
   readonly kind: Kind;
@@ -29,7 +29,7 @@ export function unsafeOrder(order: Ordered): string | null {
     case "eviction":
       return unsafeEviction(order, order.decision as EvictionDecision);
     case "cgroups":
-      return strangeCgroup(order, order.decision as CgroupsDecision);
+      return unknownCgroup(order, order.decision as CgroupsDecision);
     default:
       return null;
   }
@@ -40,7 +40,7 @@ function unsafeAdmission(
   { admit, preempt, startErrors }: AdmissionDecision,
 ): string | null {
   if (!admit || startErrors.length > 0) return null;
-  const here = decideHere("admission", snapshot, { ask, explain: "off" });
+  const here = decideLocally("admission", snapshot, { ask, explain: "off" });
   const asked = decodeAsk("admission", ask ?? null);
   if (!here.ok || !asked.ok) return here.ok ? "decision: answers no pod" : here.error.message;
   const own = here.value.decision as AdmissionDecision;
@@ -55,7 +55,7 @@ function unsafeAdmission(
   const pods = podsByUid(snapshot);
   for (const victim of preempt) {
     const pod = pods.get(victim.uid);
-    if (pod === undefined) return strangerWords(victim);
+    if (pod === undefined) return unknownPodText(victim);
     if (preemptor === null || typeof preemptor === "string" || !preemptable(preemptor, pod))
       return `decision.preempt: ends ${nameOf(victim)}, which ${nameOf(own.pod)} may not preempt`;
   }
@@ -68,7 +68,7 @@ function unsafeEviction({ snapshot, ask }: Ordered, decision: EvictionDecision):
   const pods = podsByUid(snapshot);
   for (const { pod: ref } of evicted) {
     const pod = pods.get(ref.uid);
-    if (pod === undefined) return strangerWords(ref);
+    if (pod === undefined) return unknownPodText(ref);
     // kubelet 1.36: managerImpl.evictPod
     if (isCriticalPod(pod)) return `decision.evicted: ends ${nameOf(ref)}, which is critical and never evicted`;
   }
@@ -79,21 +79,21 @@ function unsafeEviction({ snapshot, ask }: Ordered, decision: EvictionDecision):
     return `decision.evicted: ends ${nameOf(second.pod)} besides another, and one at a time goes`;
   const ownLimits = evicted.filter(({ cause }) => cause !== "threshold");
   if (ownLimits.length === 0) return null;
-  const here = decideHere("eviction", snapshot, { ask, explain: "off" });
+  const here = decideLocally("eviction", snapshot, { ask, explain: "off" });
   if (!here.ok) return here.error.message;
   const own = (here.value.decision as EvictionDecision).evicted.filter(({ cause }) => cause !== "threshold");
   const wrong = ownLimits.find(({ pod }) => !own.some((one) => one.pod.uid === pod.uid));
   return wrong === undefined ? null : `decision.evicted: ends ${nameOf(wrong.pod)}, which is within its own limits`;
 }
 
-function strangeCgroup({ snapshot }: Ordered, { cgroups }: CgroupsDecision): string | null {
-  const here = decideHere("cgroups", snapshot, { explain: "off" });
+function unknownCgroup({ snapshot }: Ordered, { cgroups }: CgroupsDecision): string | null {
+  const here = decideLocally("cgroups", snapshot, { explain: "off" });
   if (!here.ok) return here.error.message;
   const own = new Map((here.value.decision as CgroupsDecision).cgroups.map((plan) => [plan.path, plan] as const));
   for (const [place, { path, level, pod, container, containerId }] of cgroups.entries()) {
     const known = own.get(path);
     if (known === undefined) return `decision.cgroups.${place}.path: ${path} is no cgroup of this node or its pods`;
-    if (pod !== null && pod.uid !== known.pod?.uid) return strangerWords(pod);
+    if (pod !== null && pod.uid !== known.pod?.uid) return unknownPodText(pod);
     if (level !== known.level || container !== known.container || containerId !== known.containerId)
       return `decision.cgroups.${place}: ${path} is another container's or level's here`;
   }
@@ -107,5 +107,5 @@ function podsByUid(snapshot: unknown): ReadonlyMap<string, Pod> {
   return new Map(pods.map((pod) => [podRef(pod).uid, pod] as const));
 }
 const nameOf = ({ namespace, name }: PodRef): string => `${namespace}/${name}`;
-const strangerWords = (ref: PodRef): string =>
+const unknownPodText = (ref: PodRef): string =>
   `decision: speaks of pod ${nameOf(ref)} (${ref.uid}), which this node does not have`;

@@ -5,8 +5,8 @@ import { REMEMBERING, specOf, traitsOf } from "../../api/model/kinds.ts";
 import { withoutNulls } from "../../api/model/nulls.ts";
 import { container, pod as podSchema } from "../../api/model/pod.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
+import { faultText } from "../core/error-text.ts";
 import type { Memory } from "../core/facts-file.ts";
-import { faultText } from "../core/missing-right.ts";
 import type { DecisionAnswer, DecisionClient, Problem, ResultsReport } from "../core/ports.ts";
 import type { Counters } from "../status/counters.ts";
 import { unsafeOrder } from "./answer-guard.ts";
@@ -26,17 +26,17 @@ export function redactSnapshot(snapshot: unknown): unknown {
   const { pods, kubeletConfiguration } = snapshot;
   return {
     ...snapshot,
-    ...(Array.isArray(pods) && { pods: pods.map(toldPod) }),
+    ...(Array.isArray(pods) && { pods: pods.map(redactedPod) }),
     ...(isFields(kubeletConfiguration) && { kubeletConfiguration: toldConfiguration(kubeletConfiguration) }),
   };
 }
 
 /** The same of an ask: the pod that it speaks of may be whole. */
 export const redactAsk = <A extends object | undefined>(ask: A): A =>
-  ask !== undefined && "pod" in ask ? { ...ask, pod: toldPod(ask.pod) } : ask;
+  ask !== undefined && "pod" in ask ? { ...ask, pod: redactedPod(ask.pod) } : ask;
 
 const known = new WeakMap<object, unknown>();
-function toldPod(pod: unknown): unknown {
+function redactedPod(pod: unknown): unknown {
   if (!isFields(pod)) return pod;
   const before = known.get(pod);
   if (before !== undefined) return before;
@@ -62,7 +62,7 @@ function faultyPod({ metadata, spec }: Fields): Fields {
   };
 }
 
-/** How a kubelet shows who it is to where it reads pods. */
+/** Fields by which a kubelet proves who it is to where it reads pods. */
 const SECRET_SETTINGS = new Set(["staticPodURLHeader"]);
 const toldConfiguration = (fields: Fields): Fields =>
   Object.fromEntries(
@@ -133,7 +133,7 @@ function faultOfNext(kind: Kind, next: unknown): string | null {
 const ONLY_REPORT = 1;
 /** Entries sent in one pass, so that a long absence does not hold up the present. */
 const DRAIN_PER_PASS = 50;
-/** How often one entry is sent to an API that has no answer to it. */
+/** Tries to send one entry to an API that has no answer to it. */
 const MAX_TRIES = 5;
 
 /** Reports the outcome of a decision that the API knows. */
@@ -215,7 +215,7 @@ export class ApiClient implements DecisionClient {
   readonly #backlog: Backlog;
   readonly #memory: Memory;
   readonly #onProblem: (problem: Problem) => void;
-  /** Of the last request that failed, until one does not. */
+  /** The fault of the last request, until one succeeds. */
   fault: Problem | null = null;
   /** Answers with what they answer. */
   readonly #asked = new WeakMap<DecisionAnswer, Asked>();
@@ -241,7 +241,7 @@ export class ApiClient implements DecisionClient {
     return this.#inTurn(() => this.#decide(kind, snapshot, ask));
   }
 
-  settle(answer: DecisionAnswer, isNews = true): Promise<void> {
+  commit(answer: DecisionAnswer, isNews = true): Promise<void> {
     return this.#inTurn(async () => {
       const asked = this.#asked.get(answer);
       // in this order: what is remembered here is known to the API, or will be
@@ -385,7 +385,7 @@ export function redactingClient(
       onDecision(kind, answer.value);
       return answer;
     },
-    settle: (answer, isNews) => client.settle(answer, isNews).then(noteWaiting),
+    commit: (answer, isNews) => client.commit(answer, isNews).then(noteWaiting),
     report: (report, answer) => client.report(report, answer).then(noteWaiting),
   };
 }

@@ -10,7 +10,7 @@ import { factsOf, type Memory } from "../core/facts-file.ts";
 import type { DecisionAnswer, DecisionClient, Problem } from "../core/ports.ts";
 import type { Pending } from "./outbox.ts";
 
-interface AskedHere {
+interface LocalRequest {
   /** As the API takes it. */
   readonly ask?: unknown;
   readonly facts?: Facts;
@@ -22,10 +22,10 @@ interface AskedHere {
  * The same core that the API runs, for the times when there is none. Errors: the refusal, or what is wrong with the
  * snapshot or the ask.
  */
-export function decideHere(
+export function decideLocally(
   kind: Kind,
   snapshot: unknown,
-  { ask, facts = {}, explain = "reasons" }: AskedHere = {},
+  { ask, facts = {}, explain = "reasons" }: LocalRequest = {},
 ): Result<DecisionAnswer, Problem> {
   const decoded = decodedOnce(snapshot);
   if (!decoded.ok) return faulty(kind, "snapshot", decoded.error);
@@ -69,7 +69,7 @@ export function localClient(memory: Memory): DecisionClient {
       if (here.ok) asked.set(here.value, { kind, snapshot });
       return here;
     },
-    settle: async (answer) => keepNext(memory, answer, asked.get(answer)),
+    commit: async (answer) => keepNext(memory, answer, asked.get(answer)),
     report: async () => {},
   };
 }
@@ -85,10 +85,10 @@ export function decideWith(memory: Memory, kind: Kind, snapshot: unknown, ask: o
   const facts = factsOf(kind, memory.factsFor(kind, snapshot));
   // what the API looks up for it as well: which images are old enough to be reclaimed
   const images = specOf(kind).facts?.readsImages === true ? memory.factsFor("image-gc", snapshot) : undefined;
-  return decideHere(kind, snapshot, { ask: images === undefined ? ask : { ...ask, images }, facts });
+  return decideLocally(kind, snapshot, { ask: images === undefined ? ask : { ...ask, images }, facts });
 }
 
 /** Has the memory know what the next decision is to be told. */
 export function keepNext(memory: Memory, { next }: DecisionAnswer, asked: Asked | undefined): void {
-  if (asked !== undefined) memory.keep(asked.kind, asked.snapshot, next);
+  if (asked !== undefined) memory.persist(asked.kind, asked.snapshot, next);
 }

@@ -72,7 +72,7 @@ function dataFrame(streamId: number, data: Uint8Array, isLast = false): Buffer {
   return Buffer.concat([headOf(streamId, isLast ? FIN : 0, data.length), data]);
 }
 
-/** What a ping is answered with; null: it is none. */
+/** The answer to a ping; null: it is none. */
 const pongOf = ({ type, streamId }: SpdyFrame): Buffer | null =>
   type === PING ? Buffer.concat([controlHead(PING, 4), uint32(streamId)]) : null;
 

@@ -1,6 +1,5 @@
 import { type BigIntStats, statfsSync, statSync } from "node:fs";
-import type { FileSystem } from "../machine/facts.ts";
-import { fileSystemOf } from "../machine/file-system.ts";
+import { type FileSystem, fileSystemOf } from "../machine/facts.ts";
 import type { Missing } from "../machine/files.ts";
 import type { RuntimeLists } from "./port.ts";
 

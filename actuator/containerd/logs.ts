@@ -1,7 +1,8 @@
-import { type Dirent, lstatSync, readdirSync, rmSync, statSync, unlinkSync } from "node:fs";
-import { join } from "node:path";
+import { type Dirent, lstatSync, readdirSync, realpathSync, rmSync, statSync, unlinkSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
+import { codeOf } from "../core/error-text.ts";
 import type { Missing } from "../machine/files.ts";
 
 /** Where a kubelet has the logs of its pods, and the links to them by container. */
@@ -94,8 +95,20 @@ function dangles(link: string): boolean {
 const ended = (path: string, error: unknown): LogRemoval =>
   codeOf(error) === "ENOENT" ? ok("gone") : err(`remove ${path}: ${codeOf(error)}`);
 
-function codeOf(error: unknown): string {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === undefined) throw error;
-  return code;
+/**
+ * Removes a container's log and those that it was rotated into (`0.log`, `0.log.20260101-000000.gz`), as the kubelet does
+ * before it removes the container. A log outside the directory of pod logs is somebody else's and stays. Errors: what the
+ * system answers; a log that is gone is none.
+ */
+export function removeContainerLog(podLogsDirectory: string, logPath: string): Result<null, string> {
+  try {
+    const directory = realpathSync(dirname(logPath));
+    if (!directory.startsWith(`${realpathSync(podLogsDirectory)}/`)) return ok(null);
+    const name = basename(logPath);
+    for (const file of readdirSync(directory))
+      if (file === name || file.startsWith(`${name}.`)) rmSync(join(directory, file), { force: true });
+    return ok(null);
+  } catch (e) {
+    return (e as NodeJS.ErrnoException).code === "ENOENT" ? ok(null) : err(`log ${logPath}: ${(e as Error).message}`);
+  }
 }

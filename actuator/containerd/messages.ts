@@ -56,7 +56,7 @@ export interface Container extends ContainerBase {
 export interface Mount {
   readonly containerPath: string;
   readonly hostPath: string;
-  /** Of an image volume. */
+  /** The image of an image volume. */
   readonly image: ImageSpec | null;
 }
 export interface ContainerStatus extends ContainerBase {
@@ -142,9 +142,9 @@ export interface CriCalls {
   >;
   ListContainerStats: Call<Nothing, { readonly stats: readonly ContainerStats[] }>;
   ListImages: Call<Nothing, { readonly images: readonly Image[] }>;
-  ImageStatus: Call<{ readonly image: AskedImage }, { readonly image: Image | null }>;
-  PullImage: Call<{ readonly image: AskedImage }, { readonly imageRef: string }>;
-  RemoveImage: Call<{ readonly image: AskedImage }, Nothing>;
+  ImageStatus: Call<{ readonly image: ImageConfig }, { readonly image: Image | null }>;
+  PullImage: Call<{ readonly image: ImageConfig }, { readonly imageRef: string }>;
+  RemoveImage: Call<{ readonly image: ImageConfig }, Nothing>;
   ImageFsInfo: Call<
     Nothing,
     { readonly imageFilesystems: readonly FileSystemUsage[]; readonly containerFilesystems: readonly FileSystemUsage[] }
@@ -229,13 +229,13 @@ export interface SandboxConfig {
 }
 export interface ContainerConfig {
   readonly metadata: { readonly name: string; readonly attempt: number };
-  readonly image: AskedImage;
+  readonly image: ImageConfig;
   readonly command?: readonly string[];
   readonly args?: readonly string[];
   readonly workingDir?: string;
   readonly envs?: readonly { readonly key: string; readonly value: string }[];
-  readonly mounts?: readonly AskedMount[];
-  readonly devices?: readonly AskedDevice[];
+  readonly mounts?: readonly MountConfig[];
+  readonly devices?: readonly DeviceConfig[];
   readonly labels?: TextMap;
   readonly annotations?: TextMap;
   /** Below the sandbox's `logDirectory`. */
@@ -251,7 +251,7 @@ export interface ContainerConfig {
   readonly CDIDevices?: readonly { readonly name: string }[];
 }
 /** A device node of the machine. */
-export interface AskedDevice {
+export interface DeviceConfig {
   readonly containerPath: string;
   readonly hostPath: string;
   /** Permissions in the devices cgroup: some of `r`, `w` and `m`. */
@@ -259,12 +259,12 @@ export interface AskedDevice {
 }
 export type MountPropagation = "PROPAGATION_PRIVATE" | "PROPAGATION_HOST_TO_CONTAINER" | "PROPAGATION_BIDIRECTIONAL";
 /** Either of the machine, or of an image, which must be read only. */
-export type AskedMount = {
+export type MountConfig = {
   readonly containerPath: string;
   readonly readonly?: boolean;
   readonly propagation?: MountPropagation;
-} & ({ readonly hostPath: string } | { readonly image: AskedImage });
-export type AskedImage = Readonly<Pick<ImageSpec, "image"> & Partial<ImageSpec>> & {
+} & ({ readonly hostPath: string } | { readonly image: ImageConfig });
+export type ImageConfig = Readonly<Pick<ImageSpec, "image"> & Partial<ImageSpec>> & {
   /** As the pod names it, where `image` is the id. */
   readonly userSpecifiedImage?: string;
 };

@@ -7,7 +7,7 @@ import {
   type RuntimePod,
   type RuntimePods,
   type RuntimeSandbox,
-} from "./runtime-pod.ts";
+} from "./port.ts";
 
 /** CRI's nanoseconds since 1970 as milliseconds; nought is no time. */
 export const timeMs = (nanoseconds: string): number | null =>
@@ -62,7 +62,7 @@ export function containerOf(listed: Container, status: ContainerStatus): Runtime
 }
 
 /** One whose status the runtime refuses to tell: containerd's own 255 and `Unknown` for an end that nobody saw. */
-export function untoldContainerOf(listed: Container, refusal: string): RuntimeContainer {
+export function unreadableContainerOf(listed: Container, refusal: string): RuntimeContainer {
   const state = STATES[listed.state] ?? "unknown";
   const hasEnded = state === "exited";
   return {

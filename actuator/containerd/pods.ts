@@ -10,9 +10,16 @@ import type {
   Sandbox,
   TextMap,
 } from "./messages.ts";
-import { containerOf, type PodSandbox, podSandboxOf, podsOf, READY, timeMs, untoldContainerOf } from "./pod-parts.ts";
-import type { Answered, Exec, LocalImage, PodRuntime, RuntimeFault } from "./port.ts";
-import type { RuntimeContainer, RuntimePods } from "./runtime-pod.ts";
+import {
+  containerOf,
+  type PodSandbox,
+  podSandboxOf,
+  podsOf,
+  READY,
+  timeMs,
+  unreadableContainerOf,
+} from "./pod-parts.ts";
+import type { Answered, Exec, LocalImage, PodRuntime, RuntimeContainer, RuntimeFault, RuntimePods } from "./port.ts";
 
 /** Name and version of the runtime. */
 interface RuntimeVersion {
@@ -66,14 +73,14 @@ export class KnownVersion {
   }
 
   /** `hears`: it has just answered other calls. */
-  async look(hears: boolean): Promise<void> {
+  async refresh(hears: boolean): Promise<void> {
     if (hears && this.current !== null) return;
     const asked = hears ? await runtimeVersion(this.#connection) : null;
     this.current = asked?.ok ? { name: asked.value.name, version: asked.value.version } : null;
   }
 }
 
-/** How often readiness is asked, as by the kubelet. */
+/** Between two questions about readiness, as in the kubelet. */
 const READINESS_MS = 5000;
 /** By condition: the kubelet's words, and what follows for a person. kubelet 1.36: updateRuntimeUp. */
 const NOT_READY = {
@@ -95,7 +102,7 @@ export class KnownReadiness {
   }
 
   /** `hears`: it has just answered other calls; that it does not is told by whoever made them. */
-  async look(hears: boolean): Promise<void> {
+  async refresh(hears: boolean): Promise<void> {
     if (hears && performance.now() - this.#lookedAtMs < READINESS_MS) return;
     const asked = hears ? await this.#connection.call("Status", { verbose: false }) : null;
     this.#lookedAtMs = asked === null ? Number.NEGATIVE_INFINITY : performance.now();
@@ -330,7 +337,7 @@ async function askContainer(
   const answer = await nullIfGone(connection.call("ContainerStatus", { containerId: listed.id }));
   if (!answer.ok) {
     if (isUnanswered(answer.error)) return answer.error;
-    return tell(null, before?.told ?? untoldContainerOf(listed, faultText(answer.error)));
+    return tell(null, before?.told ?? unreadableContainerOf(listed, faultText(answer.error)));
   }
   const status = answer.value?.status ?? null;
   return status === null ? undefined : tell(status.state, containerOf(listed, status));

@@ -1,15 +1,64 @@
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
+import { parseDocuments } from "../../api/documents/parse.ts";
+import { problemText } from "../../api/documents/problem.ts";
+import type { SourceDocument } from "../../api/documents/source-document.ts";
 import { parseDuration } from "../../api/model/duration.ts";
 import { absolutePath, wholeNumber } from "../../api/model/fields.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { millisIn } from "../../api/profiles/profile.ts";
-import { parseListen } from "./listen.ts";
-import { dangerFaults, KUBELET_DIRECTORY, NODE_NAME, NODE_NAME_FORM } from "./setting-dangers.ts";
-import { faultsOf, type SettingFault } from "./setting-fault.ts";
-import { socketPathFault, socketPathOf, USUAL_ENDPOINT } from "./socket-path.ts";
+import { parseListen, socketPathFault, socketPathOf, USUAL_ENDPOINT } from "./listen.ts";
+import { readText } from "./record-file.ts";
+import {
+  dangerFaults,
+  faultsOf,
+  KUBELET_DIRECTORY,
+  NODE_NAME,
+  NODE_NAME_FORM,
+  type SettingFault,
+} from "./setting-faults.ts";
+
+/** The content of a settings file. */
+export interface SettingsFile {
+  readonly settings: Readonly<Record<string, unknown>>;
+  /** The fault with the place of its setting in the file: `actuator.yaml:3:7: mode: ...`. */
+  faultText(fault: SettingFault): string;
+}
+const MAX_BYTES = 1024 * 1024;
+
+/** Reads YAML or JSON; a file in which everything is a comment sets nothing. Errors: all that is wrong, with file and line. */
+export async function readSettingsFile(file: string): Promise<Result<SettingsFile, readonly string[]>> {
+  const text = await readText(file === "-" ? process.stdin : file, named(file), MAX_BYTES);
+  if (!text.ok) return err([problemText(text.error)]);
+  const { documents, problems } = parseDocuments(text.value, named(file));
+  if (problems.length > 0) return err(problems.map(({ document: _one, ...problem }) => problemText(problem)));
+  const [only, second] = documents;
+  if (second !== undefined) return err([`${placeText(second, [])}: a second document: settings are one`]);
+  if (only === undefined) return ok({ settings: {}, faultText: ({ setting, message }) => `${setting}: ${message}` });
+  if (!isObject(only.value)) return err([`${placeText(only, [])}: must be settings such as \`mode: observe\``]);
+  const faultText = ({ setting, message }: SettingFault): string =>
+    `${placeText(only, [setting])}: ${setting}: ${message}`;
+  return ok({ settings: withOff(only.value), faultText });
+}
+
+/** YAML 1.1, which is what Kubernetes reads, takes `off` without quotes for false. */
+const OFF = ["pods", "devicePlugins", "garbageCollection", "statusListen"];
+const withOff = (settings: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    Object.entries(settings).map(([name, value]) => [name, value === false && OFF.includes(name) ? "off" : value]),
+  );
+
+const named = (file: string): string => (file === "-" ? "standard input" : file);
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function placeText({ file, place }: SourceDocument, path: readonly string[]): string {
+  const { line, column } = place(path);
+  return `${file}:${line}:${column}`;
+}
 
 /** The kubelet's own. */
 const DEVICE_DIRECTORIES = {
@@ -153,7 +202,7 @@ const schema = z.strictObject({
   pluginsRegistryDirectory: absolutePath.default(DEVICE_DIRECTORIES.pluginsRegistryDirectory),
   /** The socket of the podresources API. */
   podResourcesDirectory: socketDirectory("kubelet.sock").default(DEVICE_DIRECTORIES.podResourcesDirectory),
-  /** How long a pod waits for a plugin that has not come (back) since the daemon started. */
+  /** The longest wait of a pod for a plugin that has not come (back) since the daemon started. */
   deviceWaitSeconds: seconds(0).default(300),
   /** Probes do what is documented where the kubelet does something else. */
   strictProbes: z.boolean().default(false),
@@ -269,3 +318,37 @@ export function faultsTogether(settings: Readonly<Record<string, unknown>>): rea
   }
   return faults;
 }
+
+/** The result of reading the settings again. */
+export interface Reloaded {
+  /** In force from the next turn on. */
+  readonly taken: readonly SettingChange[];
+  /** They wait for the daemon's next start. */
+  readonly left: readonly SettingChange[];
+}
+/** Undefined: it is not set. */
+export interface SettingChange {
+  readonly setting: keyof ActuatorConfig;
+  readonly from: unknown;
+  readonly to: unknown;
+}
+
+/**
+ * Writes into `config`, which everything in the daemon reads at each turn, what of `next` may change while it runs.
+ * INVARIANT: what is in force goes together: where it would not with what is left, nothing is taken.
+ */
+export function takeOver(config: ActuatorConfig, next: ActuatorConfig): Reloaded {
+  const changes = SETTINGS.filter((setting) => !isDeepStrictEqual(config[setting], next[setting])).map(
+    (setting): SettingChange => ({ setting, from: config[setting], to: next[setting] }),
+  );
+  const live = changes.filter(isLive);
+  const merged = { ...config, ...Object.fromEntries(live.map(({ setting, to }) => [setting, to])) };
+  const taken = faultsTogether(merged).length === 0 ? live : [];
+  for (const { setting, to } of taken) Object.assign(config, { [setting]: to });
+  return { taken, left: changes.filter((change) => !taken.includes(change)) };
+}
+
+const LIVE: ReadonlySet<string> = new Set(LIVE_SETTINGS);
+/** Having an API or not decides what is stored for it, so it cannot change while the daemon runs. */
+const isLive = ({ setting, from, to }: SettingChange): boolean =>
+  LIVE.has(setting) && (setting !== "api" || (from !== undefined && to !== undefined));

@@ -42,7 +42,7 @@ export class Memory {
   }
 
   /** Keeps the `next` of an answer to a snapshot. INVARIANT: on disk when it returns, or told as a problem. */
-  keep(kind: Kind, snapshot: unknown, next: unknown): void {
+  persist(kind: Kind, snapshot: unknown, next: unknown): void {
     if (!REMEMBERING.has(kind) || next === null || next === undefined) return;
     const known = this.#known(kind, snapshot);
     const order = known === undefined ? "later" : orderIn(known, snapshot);
@@ -86,7 +86,7 @@ function momentOf(snapshot: unknown): { readonly time: PassTime | null; readonly
   const timed = (snapshot ?? {}) as TimedSnapshot & { readonly bootId?: string };
   return { time: passTimeOf(timed), bootId: timed.bootId ?? null };
 }
-/** How its pass stands to the one that is remembered. */
+/** The order of its pass and the one that is remembered. */
 function orderIn({ atMs }: Kept, snapshot: unknown): ReturnType<typeof orderOf> {
   const { time } = momentOf(snapshot);
   return atMs === null || time === null ? "later" : orderOf(time, atMs);

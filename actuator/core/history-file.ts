@@ -13,7 +13,7 @@ export interface HistoryPlace {
   /** `device-history`: of its two files, NAME.jsonl and NAME.1.jsonl. */
   readonly name: string;
 }
-/** How faults speak of it: `device-history` is the `device history`. */
+/** Its name in faults: `device-history` is the `device history`. */
 const words = ({ name }: HistoryPlace): string => name.replaceAll("-", " ");
 const newest = ({ directory, name }: HistoryPlace): string => join(directory, `${name}.jsonl`);
 const older = ({ directory, name }: HistoryPlace): string => join(directory, `${name}.1.jsonl`);

@@ -12,7 +12,7 @@ const UNKNOWN_AUTHORITY: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What is wrong with a server's certificate, and what to do; undefined: the fault, by its code, is another one.
+ * The fault of a server's certificate, and what to do; undefined: the fault, by its code, is another one.
  * @param authority what a person is to do about one whose authority is not known
  */
 export function certificateFault(fault: unknown, authority: string): string | undefined {

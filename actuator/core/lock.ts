@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { faultText } from "./missing-right.ts";
+import { faultText } from "./error-text.ts";
 
 /** Held by the one daemon that may write below a cgroup root; `release` gives it back. */
 export interface Lock {

@@ -1,14 +1,14 @@
 import { setImmediate as nextTick } from "node:timers/promises";
 import type { Problem } from "./ports.ts";
 
-/** What passes over cgroups and turns of collections tell of the world that both of them see. */
-type Teller = "pass" | "turn";
+/** Passes over cgroups and turns of collections report notices of the world that both of them see. */
+type NoticeSource = "pass" | "turn";
 
 /** A notice stays true from one look to the next: it is told when it is new, whoever of them sees it. */
 export class Notices {
   readonly #onProblem: (problem: Problem) => void;
   /** Messages of the last look of each. */
-  readonly #standing = new Map<Teller, ReadonlySet<string>>();
+  readonly #standing = new Map<NoticeSource, ReadonlySet<string>>();
   /** Why settings that were read again are not in force: it stands until others are read well. */
   ofSettings: readonly Problem[] = [];
 
@@ -17,7 +17,7 @@ export class Notices {
   }
 
   /** Everything that one look noticed; `problems`: what is told of it anyway. */
-  tell(by: Teller, notices: readonly Problem[], problems: readonly Problem[] = []): void {
+  report(by: NoticeSource, notices: readonly Problem[], problems: readonly Problem[] = []): void {
     const known = new Set([...this.#standing.values()].flatMap((messages) => [...messages]));
     const seen = new Set(problems.map(({ message }) => message));
     for (const notice of notices) {
@@ -29,7 +29,7 @@ export class Notices {
 }
 
 /** Sleep between turns, which new settings, work that has ended or the end cut short. */
-export class Pace {
+export class InterruptibleSleep {
   readonly #stop: AbortSignal;
   #end: () => void = () => {};
   #isWoken = false;

@@ -40,8 +40,8 @@ export class PassClock {
     return { atMs, monotonicMs: this.#monotonicMs(), bootId };
   }
 
-  /** What a snapshot of that moment tells of the clock. Nothing: it was set by nothing that counts, or nobody can say. */
-  told(now: Moment): Pick<TimedSnapshot, "clockSteppedMs" | "clockSteppedSince"> {
+  /** The fields of a snapshot of that moment about the clock. None: it was set by nothing that counts, or nobody can say. */
+  snapshotFields(now: Moment): Pick<TimedSnapshot, "clockSteppedMs" | "clockSteppedSince"> {
     const last = this.#last;
     const passedMs = now.monotonicMs - (last?.monotonicMs ?? Number.NaN);
     if (last === undefined || last.bootId !== now.bootId || now.bootId === "" || passedMs < 0) return {};
@@ -51,7 +51,7 @@ export class PassClock {
   }
 
   /** The pass of that moment is settled. One that came late is not remembered, and neither is its moment. */
-  keep(now: Moment): Result<unknown, JournalError> {
+  persist(now: Moment): Result<unknown, JournalError> {
     if (this.#isLate(now)) return ok(null);
     this.#last = now;
     const written = replaceFile(this.#file, [JSON.stringify(now)]);
@@ -66,7 +66,7 @@ export class PassClock {
     if (last === undefined) return false;
     const isOtherBoot = now.bootId !== "" && last.bootId !== "" && now.bootId !== last.bootId;
     if (isOtherBoot && specOf(this.#kind).facts?.forgottenAtBoot === true) return false;
-    const { clockSteppedMs: steppedMs = 0 } = this.told(now);
+    const { clockSteppedMs: steppedMs = 0 } = this.snapshotFields(now);
     return orderOf({ atMs: now.atMs, steppedMs, sinceMs: last.atMs }, last.atMs) === "late";
   }
 

@@ -78,7 +78,7 @@ export interface ResultsReport {
 export interface DecisionClient {
   /** Entries that are to be sent to the API; absent: there never are any. */
   readonly waiting?: number;
-  /** What the API did wrong, until it answers rightly; absent or null: nothing. */
+  /** The fault of the API's last answer, until it answers rightly; absent or null: none. */
   readonly fault?: Problem | null;
   /** `ask` as the API takes it; facts are not part of it, the client knows them. */
   decide(kind: Kind, snapshot: unknown, ask?: object): Promise<Result<DecisionAnswer, Problem>>;
@@ -86,7 +86,7 @@ export interface DecisionClient {
    * The last answer about its snapshot: what it has the next pass be told is remembered, and one that was made here is
    * sent when the API is back. `isNews` false: nothing came of it, and where too much waits it is the first to go.
    */
-  settle(answer: DecisionAnswer, isNews?: boolean): Promise<void>;
+  commit(answer: DecisionAnswer, isNews?: boolean): Promise<void>;
   /** Never loses a report: what cannot be sent now is kept and sent later. */
   report(report: Omit<ResultsReport, "decisionId" | "seq">, answer: DecisionAnswer): Promise<void>;
 }

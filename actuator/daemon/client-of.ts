@@ -1,13 +1,19 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Kind } from "../../api/model/decision.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
+import type { Recovery } from "../apply/journal.ts";
+import type { ApiAccess } from "../client/api-access.ts";
 import { ApiClient } from "../client/client.ts";
 import { localClient } from "../client/local-client.ts";
 import { Outbox } from "../client/outbox.ts";
+import type { ActuatorConfig } from "../core/config.ts";
+import { faultText } from "../core/error-text.ts";
 import { Memory } from "../core/facts-file.ts";
-import { faultText } from "../core/missing-right.ts";
-import type { LoopPorts } from "../pass/ports.ts";
-import type { ActuatorOptions } from "./options.ts";
+import type { DecisionAnswer, Problem } from "../core/ports.ts";
+import type { CollectionEvents } from "../gc/open.ts";
+import type { PodEvent } from "../lifecycle/record.ts";
+import type { LoopPorts, PassReport } from "../pass/loop.ts";
 
 /**
  * The decision client: the API of the settings, this process's own API, or the local core. `outboxName` is a file of the state
@@ -62,4 +68,17 @@ function tokenReader(
     }
     return last;
   };
+}
+
+export interface ActuatorOptions extends CollectionEvents {
+  readonly config: ActuatorConfig;
+  /** An API in this process: asked instead of `config.api`. */
+  readonly api?: Pick<ApiAccess, "url" | "fetch" | "token">;
+  readonly onPass: (report: PassReport) => void;
+  readonly onProblem: (problem: Problem) => void;
+  readonly onRecovery: (recovery: Recovery) => void;
+  /** Called for each event of a pod that this daemon runs. */
+  readonly onEvent?: (event: PodEvent) => void;
+  /** Each answer of the API, or of the core here. */
+  readonly onDecision?: (kind: Kind, answer: DecisionAnswer) => void;
 }

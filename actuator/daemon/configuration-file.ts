@@ -1,13 +1,15 @@
 import { formText, isConfiguration } from "../../api/documents/document-form.ts";
 import { type Path, placedIssue } from "../../api/documents/issue-place.ts";
-import { problemText } from "../../api/documents/problem.ts";
+import { parseDocuments } from "../../api/documents/parse.ts";
+import { problemText, type ReadProblem } from "../../api/documents/problem.ts";
 import type { SourceDocument } from "../../api/documents/source-document.ts";
 import { configurationPath, kubeletConfiguration } from "../../api/model/kubelet-configuration.ts";
+import { LIMITS } from "../../api/model/limits.ts";
 import { withoutNulls } from "../../api/model/nulls.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { type UnknownField, unknownFields } from "../../api/profiles/unknown-fields.ts";
 import type { Problem } from "../core/ports.ts";
-import { readObjects } from "../manifests/read-objects.ts";
+import { readText } from "../core/record-file.ts";
 
 /**
  * A KubeletConfiguration of a file; none is the kubelet's defaults. `onNotices`: what is left out of it, at each reading.
@@ -63,3 +65,30 @@ export const unknownFieldLines = (
     const hint = near === null ? "" : ` (${near}?)`;
     return `${file}:${line}:${column}: ${fault}${hint}: left out, as the kubelet's lenient decoding does`;
   });
+
+export interface ReadObjectsOptions {
+  readonly maxBytes?: number;
+  /** The stream that `-` reads. */
+  readonly stdin?: AsyncIterable<Buffer>;
+}
+
+/**
+ * The documents of a JSON or YAML file, or of standard input for `-`, as plain values: one that a person named, so the
+ * first fault is the answer. At most `maxBytes` (as the API's body). Errors: every code of `readText` and
+ * `parseDocuments`, with file, line and column; `malformed` also for a file without any object.
+ */
+export async function readObjects(
+  path: string,
+  options: ReadObjectsOptions = {},
+): Promise<Result<readonly SourceDocument[], ReadProblem>> {
+  const { maxBytes = LIMITS.bodyBytes, stdin = process.stdin } = options;
+  const file = path === "-" ? "standard input" : path;
+  const text = await readText(path === "-" ? stdin : path, file, maxBytes);
+  if (!text.ok) return text;
+  const { documents, problems } = parseDocuments(text.value, file);
+  const [first] = problems;
+  if (first !== undefined) return err(first);
+  if (documents.length === 0)
+    return err({ code: "malformed", file, message: "holds no object: expected JSON or YAML" });
+  return ok(documents);
+}

@@ -1,8 +1,9 @@
 import type { ActuatorConfig } from "../core/config.ts";
 import { DEFAULT_STATUS_LISTEN, parseListen } from "../core/listen.ts";
+import type { InterruptibleSleep, Notices } from "../core/pace.ts";
 import { type Counters, noCounters } from "../status/counters.ts";
 import type { NodeStatus } from "../status/node-status.ts";
-import type { HistoryAsked, StatusServer } from "../status/server.ts";
+import type { HistoryQuery, StatusServer } from "../status/server.ts";
 
 export interface OpenMetrics {
   readonly counters: Counters;
@@ -26,7 +27,7 @@ export async function openMetrics({
     import("../status/server.ts"),
     import("../probes/engine/history.ts"),
   ]);
-  const probeHistory = (asked: HistoryAsked) => readProbeHistory(stateDir, asked);
+  const probeHistory = (asked: HistoryQuery) => readProbeHistory(stateDir, asked);
   const metrics = daemonMetrics();
   return {
     counters: metrics.counters,
@@ -37,4 +38,11 @@ export async function openMetrics({
       return NOBODY.serve(status, onProblem);
     },
   };
+}
+
+/** The hooks that the starter of a daemon gives its turns. */
+export interface TurnTicker {
+  readonly pace: InterruptibleSleep;
+  readonly notices: Notices;
+  readonly metrics: OpenMetrics;
 }

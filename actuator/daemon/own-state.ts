@@ -1,10 +1,9 @@
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { Journal, journalFile } from "../apply/journal.ts";
-import { type Recovery, recover } from "../apply/recover.ts";
+import { Journal, journalFile, type Recovery, recover } from "../apply/journal.ts";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
 import type { ActuatorConfig } from "../core/config.ts";
+import { faultText } from "../core/error-text.ts";
 import { claimsDirectory, type Lock, takeLock } from "../core/lock.ts";
-import { faultText } from "../core/missing-right.ts";
 import type { Problem } from "../core/ports.ts";
 import { ownFolder, unwritable } from "../core/record-file.ts";
 
@@ -18,11 +17,11 @@ export interface OwnState {
   readonly lock: Lock | null;
 }
 
-/** How old may be what is told of whether they can be written. */
+/** The age up to which an answer about their being writable is reused. */
 const LOOK_MS = 2000;
 
 /** Checks that the daemon's own files can be written: when somebody asks, at most every 2 seconds. */
-export class StateLook {
+export class StateFileCheck {
   readonly #directories: readonly string[];
   readonly #files: readonly string[];
   #lookedAtMs = Number.NEGATIVE_INFINITY;

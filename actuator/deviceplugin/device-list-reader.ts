@@ -141,7 +141,7 @@ const GROUP = 8;
 const SHORT = 64;
 
 /**
- * Which devices of a list are not as they were, at the same places in the order: it costs as much as changed, beside
+ * The devices of a list that are not as they were, at the same places in the order: it costs as much as changed, beside
  * comparing bytes. Undefined: it is not made of as many devices and the same other fields, and is to be read anew.
  */
 function changesSince({ bytes: last, places: old }: ListBytes, bytes: Buffer): ListChanges | undefined {

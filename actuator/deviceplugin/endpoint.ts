@@ -1,13 +1,146 @@
 import { type Client, getClientChannel, Metadata, type StatusObject, status } from "@grpc/grpc-js";
-import { err, map, ok } from "../../api/model/result.ts";
-import { type Allocation, readAllocations } from "./allocation.ts";
-import type { DeviceList } from "./device-list.ts";
+import { type AllocateResponse, readAllocateResponse } from "../../api/decide/devices/allocate-response.ts";
+import { fieldsOf } from "../../api/decide/devices/wire.ts";
+import { err, map, ok, type Result } from "../../api/model/result.ts";
+import type { DeviceList, ListThrottle } from "./device-list.ts";
 import { DeviceListReader } from "./device-list-reader.ts";
 import { type Answered, faultOf, nonsense, type PluginCall, type PluginFault } from "./fault.ts";
-import type { ListThrottle } from "./look-load.ts";
-import type { DevicePluginOptions, PluginCalls, PluginMethod } from "./names.ts";
-import { callOnce, dial } from "./plugin-client.ts";
-import { LIST_AND_WATCH } from "./protocol.ts";
+import { type DevicePluginOptions, type PluginCalls, type PluginMethod, quoted } from "./names.ts";
+import { callOnce, dial, LIST_AND_WATCH } from "./plugin-client.ts";
+
+/** A plugin's answer for the devices of one container. */
+export interface Allocation {
+  readonly response: AllocateResponse;
+  /** The same as the plugin sent it: v1beta1.ContainerAllocateResponse in base64, as a checkpoint keeps it. */
+  readonly base64: string;
+}
+
+/** More than this of anything in an answer is no container's. */
+const MAX_PARTS = 4096;
+/** Limit of the answer for one container: it is stored in the node's checkpoint, which all plugins share. */
+const MAX_ANSWER_BYTES = 256 * 1024;
+/** `NAME=value` and its end: no kernel starts a program with more (MAX_ARG_STRLEN). */
+const MAX_VARIABLE_BYTES = 128 * 1024;
+
+/**
+ * Reads an AllocateResponse to a request for as many containers. Error: what in it is not to be used, so that none of it
+ * is: another number of containers, more bytes than are kept of one, a path that is not absolute or climbs out, a name
+ * that cannot be.
+ */
+export function readAllocations(bytes: Buffer, containers: number): Result<readonly Allocation[], string> {
+  const data = bytes.toString("latin1");
+  const fields = fieldsOf({ data, start: 0, end: data.length });
+  if (!fields.ok) return err("the answer is no AllocateResponse");
+  const answers = fields.value.filter(({ number, slice }) => number === 1 && slice !== undefined);
+  if (answers.length === 0) return err("no containers return in allocation response");
+  if (answers.length !== containers) {
+    return err(`the answer is for ${answers.length} containers, asked was for ${containers}`);
+  }
+  const allocations: Allocation[] = [];
+  for (const { slice } of answers) {
+    const answer = data.slice(slice?.start, slice?.end);
+    if (answer.length > MAX_ANSWER_BYTES) {
+      return err(`the answer for a container has ${answer.length} bytes, more than ${MAX_ANSWER_BYTES}`);
+    }
+    const base64 = Buffer.from(answer, "latin1").toString("base64");
+    const response = readAllocateResponse(base64);
+    if (!response.ok) return err("the answer is no AllocateResponse");
+    const fault = faultIn(response.value);
+    if (fault !== undefined) return err(fault);
+    allocations.push({ response: response.value, base64 });
+  }
+  return ok(allocations);
+}
+
+function faultIn({ envs, mounts, devices, annotations, cdiDevices }: AllocateResponse): string | undefined {
+  const parts = envs.size + mounts.length + devices.length + annotations.size + cdiDevices.length;
+  if (parts > MAX_PARTS) return `the answer has ${parts} parts, more than ${MAX_PARTS}`;
+  for (const [name, value] of envs) {
+    if (name === "" || /[=\0]/.test(name) || value.includes("\0"))
+      return `the environment variable ${quoted(name)} cannot be`;
+    const bytes = Buffer.byteLength(name) + Buffer.byteLength(value) + 2;
+    if (bytes > MAX_VARIABLE_BYTES) {
+      return `the environment variable ${quoted(name)} takes ${bytes} bytes, and no program starts with one of more than ${MAX_VARIABLE_BYTES}`;
+    }
+  }
+  for (const { hostPath, containerPath } of mounts) {
+    const fault = pathFault("the mount's path on the host", hostPath) ?? pathFault("the mount's path", containerPath);
+    if (fault !== undefined) return fault;
+  }
+  for (const { hostPath, containerPath, permissions } of devices) {
+    const fault = pathFault("the device's path on the host", hostPath) ?? pathFault("the device's path", containerPath);
+    if (fault !== undefined) return fault;
+    if (!/^[rwm]*$/.test(permissions))
+      return `the permissions ${quoted(permissions)} of ${quoted(hostPath)} are not of r, w and m`;
+  }
+  if ([...annotations.keys()].includes("")) return "an annotation has no name";
+  return cdiDevices.includes("") ? "a CDI device has no name" : undefined;
+}
+
+function pathFault(what: string, path: string): string | undefined {
+  if (!path.startsWith("/") || path.includes("\0")) return `${what} ${quoted(path)} is not absolute`;
+  return path.split("/").includes("..") ? `${what} ${quoted(path)} climbs out with \`..\`` : undefined;
+}
+
+interface ListAndWatchStreamOptions {
+  /** From its first list until the stream counts as one that lives, ms. */
+  readonly livesMs: number;
+  readonly load: ListThrottle;
+  /** Devices that it may list. */
+  readonly most: () => number;
+  readonly onList: () => void;
+  readonly onLives: () => void;
+  readonly onEnd: (fault: PluginFault) => void;
+}
+
+/** The stream of one plugin: its last list, and whether it has lived for a while. */
+export class ListAndWatchStream {
+  readonly resource: string;
+  readonly socketPath: string;
+  readonly endpoint: Endpoint;
+  /** The plugin's generation while this stream has it registered; 0: it is not registered. */
+  generation = 0;
+  #list: DeviceList | undefined;
+  #lives: NodeJS.Timeout | undefined;
+
+  constructor(resource: string, socketPath: string, endpoint: Endpoint) {
+    this.resource = resource;
+    this.socketPath = socketPath;
+    this.endpoint = endpoint;
+  }
+
+  get list(): DeviceList | undefined {
+    return this.#list;
+  }
+  /** The part of its last list that was left out; null: nothing. */
+  get leftOut(): PluginFault | null {
+    const message = this.#list?.remarks.join("; ") ?? "";
+    const { resource, socketPath: endpoint } = this;
+    return message === ""
+      ? null
+      : { resource, endpoint, call: "ListAndWatch", code: "LEFT_OUT", message, stands: true };
+  }
+
+  open({ livesMs, load, most, onList, onLives, onEnd }: ListAndWatchStreamOptions): void {
+    this.endpoint.watch({
+      most,
+      load,
+      onList: (list) => {
+        this.#list = list;
+        this.#lives ??= setTimeout(() => onLives(), livesMs).unref();
+        onList();
+      },
+      onEnd: (fault) => {
+        clearTimeout(this.#lives);
+        onEnd(fault);
+      },
+    });
+  }
+  close(): void {
+    clearTimeout(this.#lives);
+    this.endpoint.close();
+  }
+}
 
 interface ListStreamOptions {
   readonly client: Client;
@@ -101,7 +234,7 @@ function openListStream({ client, of, most, load, onList, onEnd }: ListStreamOpt
 const endOf = (of: PluginCall, ended: StatusObject): PluginFault =>
   ended.code === status.OK ? { ...of, code: "ENDED", message: "the plugin ended its stream" } : faultOf(of, ended, 0);
 
-/** How long to wait before the next, in ms. */
+/** A token bucket; `take` answers the wait before the next, in ms. */
 function bucketOf(burst: number, perMs: number): { take(amount: number): number } {
   let left = burst;
   let at = performance.now();
@@ -115,7 +248,7 @@ function bucketOf(burst: number, perMs: number): { take(amount: number): number 
   };
 }
 
-/** How long a plugin may take, ms. The kubelet has the first and the last; with its other calls it waits for ever. */
+/** The longest that a plugin may take, ms. The kubelet has the first and the last; with its other calls it waits for ever. */
 export interface PluginTimeouts {
   /** Until it serves, from its registration on. kubelet 1.36: dial. */
   readonly dialMs: number;
@@ -137,7 +270,7 @@ export const PLUGIN_TIMEOUTS: PluginTimeouts = {
 export interface PreferredQuestion {
   readonly available: readonly string[];
   readonly mustInclude: readonly string[];
-  /** How many devices the container gets in all. */
+  /** The number of devices that the container gets in all. */
   readonly size: number;
 }
 

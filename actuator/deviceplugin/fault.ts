@@ -15,7 +15,7 @@ export interface PluginFault {
   readonly stands?: true;
 }
 export type Answered<T> = Promise<Result<T, PluginFault>>;
-/** Whose call it is. */
+/** The plugin that a call goes to. */
 export type PluginCall = Pick<PluginFault, "resource" | "endpoint" | "call">;
 
 /**

@@ -4,19 +4,22 @@ import { status } from "@grpc/grpc-js";
 import type { Device, DevicePlugin } from "../../api/model/machine.ts";
 import { err, map, ok, type Result } from "../../api/model/result.ts";
 import { type EpochMs, epochMs } from "../../api/model/units.ts";
-import { Connections } from "../grpc/connections.ts";
-import { listenRebinding } from "../grpc/lasting-listener.ts";
-import { vacancyAt } from "../grpc/listener.ts";
-import { authorityFixSocket } from "../grpc/mended-socket.ts";
+import { authorityFixSocket } from "../grpc/authority-fix-socket.ts";
+import { Connections, listenRebinding, vacancyAt } from "../grpc/listener.ts";
 import { type AcceptedConnection, type Refusal, unaryMethod, unaryServer } from "../grpc/unary-server.ts";
-import type { Allocation } from "./allocation.ts";
-import { type Endpoint, PLUGIN_TIMEOUTS, type PluginTimeouts, type PreferredQuestion } from "./endpoint.ts";
-import type { IsInUse } from "./fair-share.ts";
+import {
+  type Allocation,
+  type Endpoint,
+  PLUGIN_TIMEOUTS,
+  type PluginTimeouts,
+  type PreferredQuestion,
+} from "./endpoint.ts";
 import type { Answered, PluginFault } from "./fault.ts";
-import { PluginRegistry } from "./fleet.ts";
+import type { IsInUse } from "./known-plugins.ts";
 import { endpointPath, type RegisterRequest, resourceFault, SOCKET_NAME, versionFault } from "./names.ts";
+import { methodAt } from "./plugin-client.ts";
+import { PluginRegistry } from "./plugin-registry.ts";
 import { amountsOf, devicePluginsOf, devicesOf, type PluginState, type ResourceAmount } from "./plugins.ts";
-import { methodAt } from "./protocol.ts";
 import { openPluginWatcher } from "./watcher.ts";
 
 const REGISTER = "/v1beta1.Registration/Register";
@@ -155,8 +158,6 @@ export interface DevicePluginHostOptions {
   /** Pods hold devices of it: its plugin gives way to none that nobody uses. Absent: of none. */
   readonly isInUse?: IsInUse;
   readonly now?: () => EpochMs;
-  /** Told of each fault of a plugin that no caller hears of: refused registrations, broken streams, devices left out. */
-  readonly onFault?: (fault: PluginFault) => void;
 }
 
 /** The node's side of the device plugin API: who registered, what they have, and the calls to them. */
@@ -183,6 +184,11 @@ export interface DevicePluginHost {
   preStart(resource: string, ids: readonly string[]): Answered<null>;
   /** Told, at most once a turn of the event loop, when anything of the above has changed. Answers how to stop it. */
   onChange(listener: () => void): () => void;
+  /**
+   * Told of each fault of a plugin that no caller hears of: refused registrations, broken streams, devices left out. None
+   * happens before the turn of the event loop in which the host was opened has ended. Answers how to stop it.
+   */
+  onFault(listener: (fault: PluginFault) => void): () => void;
   /** Removes kubelet.sock and ends all calls; plugins' sockets stay. */
   close(): void;
 }
@@ -191,7 +197,10 @@ export interface DevicePluginHost {
 export async function openDevicePluginHost(
   options: DevicePluginHostOptions,
 ): Promise<Result<DevicePluginHost, string>> {
-  const onFault = options.onFault ?? (() => undefined);
+  const faultListeners = new Set<(fault: PluginFault) => void>();
+  const onFault = (fault: PluginFault): void => {
+    for (const listener of faultListeners) listener(fault);
+  };
   const listeners = new Set<() => void>();
   let isTold = true;
   const tell = (): void => {
@@ -202,7 +211,7 @@ export async function openDevicePluginHost(
     if (isTold) setImmediate(tell);
     isTold = false;
   };
-  const fleet = new PluginRegistry({
+  const registry = new PluginRegistry({
     timeouts: { ...PLUGIN_TIMEOUTS, ...options.timeouts },
     ...(options.graceMs === undefined ? {} : { graceMs: options.graceMs }),
     ...(options.livesMs === undefined ? {} : { livesMs: options.livesMs }),
@@ -211,10 +220,10 @@ export async function openDevicePluginHost(
     onChange,
     onFault,
   });
-  const register = (resource: string, path: string): Answered<number> => fleet.register(resource, path);
+  const register = (resource: string, path: string): Answered<number> => registry.register(resource, path);
   const registration = await openRegistration({ dir: options.dir, register, onFault });
   if (!registration.ok) return registration;
-  const leave = (resource: string, generation: number): void => fleet.leave(resource, generation);
+  const leave = (resource: string, generation: number): void => registry.deregister(resource, generation);
   const { registryDir, rescanMs } = options;
   const watcher =
     registryDir === undefined
@@ -228,17 +237,17 @@ export async function openDevicePluginHost(
         });
 
   const at = <T>(call: string, resource: string, ask: (endpoint: Endpoint) => Answered<T>): Answered<T> => {
-    const endpoint = fleet.endpointOf(resource);
-    return endpoint === undefined ? Promise.resolve(err(absence(fleet, call, resource))) : ask(endpoint);
+    const endpoint = registry.endpointOf(resource);
+    return endpoint === undefined ? Promise.resolve(err(absence(registry, call, resource))) : ask(endpoint);
   };
   return ok({
     socketPath: registration.value.path,
     removed: registration.value.removed,
-    devices: () => devicesOf(fleet.plugins),
-    plugins: () => devicePluginsOf(fleet.plugins),
-    amounts: () => amountsOf(fleet.plugins),
-    states: () => [...fleet.plugins.values()],
-    standing: () => [...registration.value.standing(), ...fleet.standing()],
+    devices: () => devicesOf(registry.plugins),
+    plugins: () => devicePluginsOf(registry.plugins),
+    amounts: () => amountsOf(registry.plugins),
+    states: () => [...registry.plugins.values()],
+    standing: () => [...registration.value.standing(), ...registry.standing()],
     allocate: (resource, ids) => at("Allocate", resource, (endpoint) => endpoint.allocate(ids)),
     preferred: (resource, question) =>
       at("GetPreferredAllocation", resource, (endpoint) => endpoint.preferred(question)),
@@ -247,18 +256,22 @@ export async function openDevicePluginHost(
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
+    onFault: (listener) => {
+      faultListeners.add(listener);
+      return () => faultListeners.delete(listener);
+    },
     close: () => {
       listeners.clear();
       watcher?.close();
       registration.value.close();
-      fleet.close();
+      registry.close();
     },
   });
 }
 
 /** kubelet 1.36: errEndpointStopped, and allocateContainerResources where nothing is known. */
-function absence(fleet: PluginRegistry, call: string, resource: string): PluginFault {
-  const known = fleet.plugins.get(resource);
+function absence(registry: PluginRegistry, call: string, resource: string): PluginFault {
+  const known = registry.plugins.get(resource);
   return known === undefined
     ? { resource, endpoint: "", call, code: "NOT_REGISTERED", message: `unknown Device Plugin ${resource}` }
     : {

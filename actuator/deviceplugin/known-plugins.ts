@@ -1,5 +1,4 @@
 import { LIMITS } from "../../api/model/limits.ts";
-import { givingWay, type IsInUse, roomFor, yielding } from "./fair-share.ts";
 import type { PluginFault } from "./fault.ts";
 import { afterEvent, isListing, NO_PLUGINS, type PluginEvent, type PluginState, type Plugins } from "./plugins.ts";
 
@@ -74,3 +73,94 @@ export class KnownPlugins {
     return [...this.#now.values()].findLast((plugin) => !this.#isInUse(plugin.resource));
   }
 }
+
+/** True: a pod holds devices of the resource. */
+export type IsInUse = (resource: string) => boolean;
+
+interface Claim {
+  readonly plugin: PluginState;
+  readonly count: number;
+  /** It lists no more than half of what those before it left. */
+  readonly isWithin: boolean;
+}
+
+/**
+ * Devices (as their list's bytes count, `DeviceList.size`) that the plugin of a resource may list, where all plugins that list together may have as many as one snapshot
+ * takes. Those that pods hold devices of come first, then who registered first. To each half of what those before it left
+ * is kept, whatever comes after it: so nobody is pushed out by many small ones, and there is always room for one more.
+ * Beyond its half a plugin may list what nobody needs, until somebody does: then the last of them gives way.
+ */
+export function roomFor(resource: string, plugins: Plugins, isInUse: IsInUse): number {
+  let kept = LIMITS.devices;
+  let half = 0;
+  // beyond its half it gives way before all that is counted here
+  let beyond = LIMITS.devices;
+  let isBefore = true;
+  for (const plugin of inOrder(resource, plugins, isInUse)) {
+    const most = Math.floor(kept / 2);
+    if (plugin.resource === resource) {
+      half = most;
+      kept -= most;
+      isBefore = false;
+      continue;
+    }
+    const count = sizeOf(plugin);
+    if (isBefore || count <= most) beyond -= count;
+    kept -= Math.min(count, most);
+  }
+  return Math.max(half, beyond);
+}
+
+/** The plugins that are to stop for a list that counts as `count` devices of a resource, within its `roomFor`. */
+export function yielding(resource: string, count: number, plugins: Plugins, isInUse: IsInUse): readonly PluginState[] {
+  const own = plugins.get(resource);
+  if (own !== undefined && isListing(own) && count <= sizeOf(own)) return [];
+  const claims = claimsOf(resource, count, plugins, isInUse);
+  let over = claims.reduce((sum, claim) => sum + claim.count, 0) - LIMITS.devices;
+  const stop: PluginState[] = [];
+  for (const { plugin, count: listed, isWithin } of claims.toReversed()) {
+    if (over <= 0) break;
+    if (isWithin || plugin.resource === resource) continue;
+    stop.push(plugin);
+    over -= listed;
+  }
+  return stop;
+}
+
+/** Told of a plugin that stops for another's list. */
+export function yieldingFault({ resource, endpoint, devices }: PluginState, other: string, count: number): PluginFault {
+  const message = `it lists ${devices.length} devices, and \`${other}\` lists ${count} now: all plugins together may list ${LIMITS.devices}, of which each is kept half of what those that are in use or came before it leave`;
+  return { resource, endpoint, call: "ListAndWatch", code: "TOO_MANY_DEVICES", message };
+}
+
+/** Those that have stopped and whose lists give way, the longest lists first, so that all lists are one snapshot's. */
+export function givingWay(resource: string, count: number, plugins: Plugins): readonly PluginState[] {
+  const others = [...plugins.values()].filter((plugin) => plugin.resource !== resource);
+  let over = others.reduce((sum, plugin) => sum + sizeOf(plugin), count) - LIMITS.devices;
+  if (over <= 0) return [];
+  const stale = others.filter((plugin) => !isListing(plugin)).sort((a, b) => sizeOf(b) - sizeOf(a));
+  return stale.filter((plugin) => {
+    if (over <= 0 || sizeOf(plugin) === 0) return false;
+    over -= sizeOf(plugin);
+    return true;
+  });
+}
+
+/** With the one that asks, in the order in which they are kept. */
+function claimsOf(resource: string, count: number, plugins: Plugins, isInUse: IsInUse): readonly Claim[] {
+  let kept = LIMITS.devices;
+  return inOrder(resource, plugins, isInUse).map((plugin) => {
+    const listed = plugin.resource === resource ? count : sizeOf(plugin);
+    const most = Math.floor(kept / 2);
+    kept -= Math.min(listed, most);
+    return { plugin, count: listed, isWithin: listed <= most };
+  });
+}
+function inOrder(resource: string, plugins: Plugins, isInUse: IsInUse): readonly PluginState[] {
+  const listing = [...plugins.values()].filter((plugin) => plugin.resource === resource || isListing(plugin));
+  const inUse = new Set(listing.filter((plugin) => isInUse(plugin.resource)));
+  return [...inUse, ...listing.filter((plugin) => !inUse.has(plugin))];
+}
+/** Lists that were received once and then gave way count as nothing. */
+const sizeOf = ({ devices, size = 0 }: PluginState): number =>
+  devices.length === 0 ? 0 : Math.max(devices.length, size);

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { quote } from "../../api/decide/go/strconv.ts";
 import { isExtendedResource } from "../../api/model/resource-name.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { isSocketPath, LONGEST_SOCKET_PATH } from "../core/socket-path.ts";
+import { isSocketPath, LONGEST_SOCKET_PATH } from "../core/listen.ts";
 
 /** The API that plugins must speak. kubelet 1.36: pluginapi.SupportedVersions. */
 export const SUPPORTED_VERSIONS: readonly string[] = ["v1beta1"];
@@ -67,13 +67,13 @@ const LONGEST_QUOTE = 256;
 /** As Go prints it with %q. */
 export const quoted = (text: string): string => quote(text.slice(0, LONGEST_QUOTE));
 
-/** What the kubelet says against an API version. kubelet 1.36: errUnsupportedVersion. */
+/** The kubelet's fault of an API version. kubelet 1.36: errUnsupportedVersion. */
 export const versionFault = (version: string): string | undefined =>
   SUPPORTED_VERSIONS.includes(version)
     ? undefined
     : `requested API version ${quoted(version)} is not supported by kubelet. Supported version is [${SUPPORTED_VERSIONS.map(quoted).join(" ")}]`;
 
-/** What the kubelet says against the name of a resource. kubelet 1.36: errInvalidResourceName. */
+/** The kubelet's fault of a resource's name. kubelet 1.36: errInvalidResourceName. */
 export const resourceFault = (resource: string): string | undefined =>
   isExtendedResource(resource) ? undefined : `the ResourceName ${quoted(resource)} is invalid`;
 

@@ -28,7 +28,7 @@ export interface PluginState {
   readonly devices: readonly Device[];
   /** The devices that its list counts as (`DeviceList.size`), where that is more than it has. */
   readonly size?: number;
-  /** How many devices a plugin that has stopped had listed, where others needed the room for theirs: `devices` is empty then. */
+  /** The number of devices that a stopped plugin had listed, where others needed the room for theirs: `devices` is empty then. */
   readonly gaveWay?: number;
   /** Changes of health since the start, of devices that were listed before and after. */
   readonly flips: number;

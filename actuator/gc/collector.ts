@@ -3,19 +3,19 @@ import type { EvictionDecision, NodeReclaimFunction } from "../../api/model/evic
 import type { ImageGcDecision } from "../../api/model/image-gc.ts";
 import type { Result } from "../../api/model/result.ts";
 import type { ActuatorConfig } from "../core/config.ts";
-import type { Pace } from "../core/pace.ts";
+import type { InterruptibleSleep } from "../core/pace.ts";
 import type { DecisionAnswer, Problem } from "../core/ports.ts";
 import type { JournalError } from "../core/record-file.ts";
+import { type ClosedPass, closeInterruptedPass } from "./interrupted-pass.ts";
 import { type GcJournal, type GcKind, keyOf, type Space } from "./journal.ts";
-import { type Look, type LookSettings, look, spaceOf, type Unlisted } from "./look.ts";
+import { type NodeObservation, type ObserveSettings, observeNode, spaceOf, type Unlisted } from "./observe-node.ts";
 import type { CollectionReport, GcPorts, ReclaimReport, RemovalReport, TurnReport } from "./ports.ts";
 import { guard, type Removal, removalsOf, remove } from "./remove.ts";
-import { type Settled, settleCutShort } from "./settle.ts";
 
-interface Order {
+interface PassOrder {
   readonly kind: GcKind;
   readonly operation: GcOperation;
-  readonly look: Look;
+  readonly look: NodeObservation;
   readonly dryRun: boolean;
   /** Set: the removal under way is the last. */
   readonly stop: AbortSignal;
@@ -32,21 +32,21 @@ const NOT_WRITTEN = "not tried: the journal cannot be written";
 const FULL: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
 
 /** Asks, carries out, asks again with what came of it, until nothing is left to do. Never throws for what the world does. */
-const collect = (ports: GcPorts, order: Order): Promise<CollectionReport> => new Pass(ports, order).run();
+const collect = (ports: GcPorts, order: PassOrder): Promise<CollectionReport> => new Pass(ports, order).run();
 
 class Pass {
   readonly #ports: GcPorts;
-  readonly #order: Order;
+  readonly #order: PassOrder;
   readonly #done: Done[] = [];
   readonly #removals: RemovalReport[] = [];
   readonly #problems: Problem[] = [];
-  /** Of the images, after those that were too old are gone. */
+  /** The images' space, after those that were too old are gone. */
   #space: Space | null = null;
   #isBegun = false;
   /** A surprise, a fault, or a signal: nothing more is removed. */
   #isEnded = false;
 
-  constructor(ports: GcPorts, order: Order) {
+  constructor(ports: GcPorts, order: PassOrder) {
     this.#ports = ports;
     this.#order = order;
   }
@@ -64,7 +64,7 @@ class Pass {
       answer = await this.#ask();
     }
     // without an answer that knows its ends a pass stays in the journal, and the next turn settles it
-    if (answer !== null) await this.#settle(answer);
+    if (answer !== null) await this.#commit(answer);
     return this.#report(answer);
   }
 
@@ -160,8 +160,8 @@ class Pass {
   #measure = (): Space | null => spaceOf(this.#ports.observeDisks(this.#order.look.lists));
 
   /** The answer is sent and stored before the journal forgets the removal. */
-  async #settle(answer: DecisionAnswer): Promise<void> {
-    await this.#ports.client.settle(answer, this.#isBegun || this.#order.kind === "image-gc");
+  async #commit(answer: DecisionAnswer): Promise<void> {
+    await this.#ports.client.commit(answer, this.#isBegun || this.#order.kind === "image-gc");
     if (this.#isBegun) this.#journaled((journal) => journal.close());
   }
 
@@ -220,18 +220,18 @@ interface Reclaimed {
  */
 async function reclaim(
   { client, evictionClock }: GcPorts,
-  { snapshot: seen, space, moment }: Look,
+  { snapshot: seen, space, moment }: NodeObservation,
   dryRun: boolean,
   run: (kind: GcKind) => Promise<void>,
-  lookAgain: () => Promise<Look | null>,
+  lookAgain: () => Promise<NodeObservation | null>,
 ): Promise<Reclaimed> {
   if (space === null) return { report: null, problems: [] };
   // by how much the clock was set since the last pass over images is another kind's
   const otherwise = { clockSteppedMs: undefined, clockSteppedSince: undefined };
-  const snapshot = { ...seen, ...otherwise, ...evictionClock.told(moment) };
+  const snapshot = { ...seen, ...otherwise, ...evictionClock.snapshotFields(moment) };
   const settle = async (answer: DecisionAnswer, isNews: boolean): Promise<Problem[]> => {
-    await client.settle(answer, isNews);
-    const kept = evictionClock.keep(moment);
+    await client.commit(answer, isNews);
+    const kept = evictionClock.persist(moment);
     return kept.ok ? [] : [{ from: "memory", message: kept.error.message }];
   };
   const asked = await client.decide("eviction", snapshot);
@@ -250,14 +250,14 @@ async function reclaim(
 }
 
 export interface CollectOptions {
-  readonly settings: LookSettings;
+  readonly settings: ObserveSettings;
   /** Decides and reports, and removes nothing. */
   readonly dryRun: boolean;
   /** With the containers' timer, also asks `eviction`, and collects what it names. */
   readonly joinsEviction: boolean;
   readonly stop: AbortSignal;
   readonly onRemoval: (removal: RemovalReport) => void;
-  readonly onSettled: (settled: Settled) => void;
+  readonly onSettled: (settled: ClosedPass) => void;
 }
 
 /** Runs collections, one at a time. INVARIANT: nothing is removed before a pass that was cut short is settled. */
@@ -269,10 +269,10 @@ export class Collector {
   #problems: Problem[] = [];
   /** By their words: of several looks in a turn each would see the same. */
   readonly #notices = new Map<string, Problem>();
-  /** What still shows the node as it is; null once something was removed. */
-  #look: Look | null = null;
+  /** The observation while it still shows the node as it is; null once something was removed. */
+  #observed: NodeObservation | null = null;
   /** The last look failed: in this turn nothing more is tried. */
-  #isBlind = false;
+  #isObserveFailed = false;
   #unlisted: Unlisted | null = null;
 
   constructor(ports: GcPorts, options: CollectOptions) {
@@ -293,13 +293,13 @@ export class Collector {
   async #turn(due: ReadonlySet<GcKind>, operation: GcOperation): Promise<TurnReport> {
     this.#problems = [];
     this.#notices.clear();
-    this.#look = null;
-    this.#isBlind = false;
+    this.#observed = null;
+    this.#isObserveFailed = false;
     this.#unlisted = null;
     const at = this.#ports.observeMachine().observedAt;
     const collections: CollectionReport[] = [];
     let report: ReclaimReport | null = null;
-    if (await this.#settle()) {
+    if (await this.#closeInterrupted()) {
       if (this.#options.joinsEviction && due.has("container-gc")) report = await this.#reclaim(collections);
       for (const kind of ["container-gc", "image-gc"] as const)
         if (due.has(kind) && !this.#options.stop.aborted) await this.#collect(kind, operation, collections);
@@ -307,8 +307,8 @@ export class Collector {
     return { at, reclaim: report, collections, problems: this.#problems, notices: [...this.#notices.values()] };
   }
 
-  async #settle(): Promise<boolean> {
-    const settled = await settleCutShort(this.#ports);
+  async #closeInterrupted(): Promise<boolean> {
+    const settled = await closeInterruptedPass(this.#ports);
     if (!settled.ok) this.#problems.push(settled.error);
     else if (settled.value !== null) this.#options.onSettled(settled.value);
     return settled.ok;
@@ -331,7 +331,7 @@ export class Collector {
       return;
     }
     const report = await collect(this.#ports, { kind, operation, look: seen, dryRun, stop, onRemoval });
-    if (report.removals.length > 0) this.#look = null;
+    if (report.removals.length > 0) this.#observed = null;
     if (kind === "image-gc" && report.answer !== null) this.#keepClock(seen);
     this.#problems.push(...report.problems);
     collections.push(report);
@@ -345,24 +345,24 @@ export class Collector {
   }
 
   /** With the facts of the pass, which are of this moment. */
-  #keepClock({ moment }: Pick<Look, "moment">): void {
-    const kept = this.#ports.clock.keep(moment);
+  #keepClock({ moment }: Pick<NodeObservation, "moment">): void {
+    const kept = this.#ports.clock.persist(moment);
     if (!kept.ok) this.#notice({ from: "memory", message: kept.error.message });
   }
 
   /** The runtime is listed once, and again when something was removed since. */
-  async #see(): Promise<Look | null> {
-    if (this.#look !== null || this.#isBlind) return this.#look;
-    const seen = await look(this.#ports, this.#options.settings, ++this.#sequence);
+  async #see(): Promise<NodeObservation | null> {
+    if (this.#observed !== null || this.#isObserveFailed) return this.#observed;
+    const seen = await observeNode(this.#ports, this.#options.settings, ++this.#sequence);
     if (!seen.ok) {
       const { from, message, unlisted = null } = seen.error;
       this.#problems.push({ from, message });
       this.#unlisted = unlisted;
-      this.#isBlind = true;
+      this.#isObserveFailed = true;
       return null;
     }
     for (const notice of seen.value.notices) this.#notice(notice);
-    this.#look = seen.value;
+    this.#observed = seen.value;
     return seen.value;
   }
   #notice = (notice: Problem): void => void this.#notices.set(notice.message, notice);
@@ -379,7 +379,7 @@ async function failUnlisted(
   { at, snapshot, error }: Unlisted,
 ): Promise<CollectionReport> {
   const answer = await client.decide(kind, snapshot, { operation, done: [], error });
-  if (answer.ok) await client.settle(answer.value);
+  if (answer.ok) await client.commit(answer.value);
   return {
     at,
     kind,
@@ -404,7 +404,7 @@ export async function collectUntil(
   collector: Collector,
   periods: Periods,
   onTurn: (report: TurnReport) => void,
-  pace: Pace,
+  pace: InterruptibleSleep,
 ): Promise<void> {
   const kinds = ["container-gc", "image-gc"] as const;
   const ranAt = new Map<GcKind, number>();

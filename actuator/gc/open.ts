@@ -3,25 +3,24 @@ import { join, normalize } from "node:path";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import type { ConnectionOptions } from "../containerd/connection.ts";
 import { mountPointsOf, observeImageFileSystems } from "../containerd/file-systems.ts";
-import { observeLogs, removeLogLink, removePodLogs } from "../containerd/logs.ts";
+import { observeLogs, removeContainerLog, removeLogLink, removePodLogs } from "../containerd/logs.ts";
 import { openRuntime } from "../containerd/runtime.ts";
 import type { ActuatorConfig } from "../core/config.ts";
+import { socketPathOf } from "../core/listen.ts";
 import { claimsDirectory, type Lock, takeLock } from "../core/lock.ts";
 import { PassClock } from "../core/pass-clock.ts";
-import { socketPathOf } from "../core/socket-path.ts";
 import { type CollectOptions, Collector } from "./collector.ts";
-import { removeContainerLog } from "./container-log.ts";
+import type { ClosedPass } from "./interrupted-pass.ts";
 import { GcJournal } from "./journal.ts";
-import type { LookPorts, LookSettings } from "./look.ts";
+import type { ObservePorts, ObserveSettings } from "./observe-node.ts";
 import type { GcPorts, LogFiles, RemovalReport, TurnReport } from "./ports.ts";
-import type { Settled } from "./settle.ts";
 
 /** Events of a collector while it works. */
 export interface CollectionEvents {
   readonly onTurn?: (report: TurnReport) => void;
   readonly onRemoval?: (removal: RemovalReport) => void;
   /** A pass that an earlier process left, before anything else is collected. */
-  readonly onSettled?: (settled: Settled) => void;
+  readonly onSettled?: (settled: ClosedPass) => void;
 }
 export interface CollectorOptions extends CollectionEvents {
   readonly config: ActuatorConfig;
@@ -71,7 +70,7 @@ export function gcPorts<S extends Omit<Shared, "client">>(
   shared: S,
   config: ActuatorConfig,
   onFault: ConnectionOptions["onFault"] = () => {},
-): Result<S & LookPorts, string> {
+): Result<S & ObservePorts, string> {
   const timeoutMs = config.runtimeTimeoutSeconds * 1000;
   const opened = openRuntime({ endpoint: config.runtimeEndpoint, timeoutMs, onFault });
   if (!opened.ok) return opened;
@@ -117,7 +116,7 @@ function realPathOf(path: string): string {
 }
 
 /** The settings that a look needs. */
-export const lookSettings = (config: ActuatorConfig): LookSettings => ({
+export const lookSettings = (config: ActuatorConfig): ObserveSettings => ({
   nodeName: config.nodeName,
   cgroupMount: config.cgroupMount,
   // they may change while the daemon runs

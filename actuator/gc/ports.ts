@@ -34,14 +34,14 @@ export interface GcPorts {
   readonly journal: GcJournal | null;
 }
 
-/** How one removal ended, for a person and a log. */
+/** The end of one removal, for a person and a log. */
 export interface RemovalReport {
   readonly kind: GcKind;
   readonly target: "image" | "container" | "sandbox" | "pod-logs" | "log-link";
   readonly id: string;
   /** Its name for people: an image's tag, `NAMESPACE/POD CONTAINER`. */
   readonly name: string;
-  /** Of an image, as the runtime counts it; null: of other targets it is not told. */
+  /** The size of an image, as the runtime counts it; null: the target is none. */
   readonly bytes: number | null;
   readonly why: string;
   readonly end: "removed" | "failed" | "stopped";
@@ -57,7 +57,7 @@ export interface CollectionReport {
   /** The last answer, which knows all ends; null: nothing could be decided. */
   readonly answer: DecisionAnswer | null;
   readonly removals: readonly RemovalReport[];
-  /** Of the images; `after` is null where nothing was removed. */
+  /** The images' space; `after` is null where nothing was removed. */
   readonly fileSystem: { readonly before: Space | null; readonly after: Space | null };
   /** Everything that was to go is gone. */
   readonly complete: boolean;

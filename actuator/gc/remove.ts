@@ -7,7 +7,7 @@ import type { LogRemoval } from "../containerd/logs.ts";
 import type { Answered, Runtime, RuntimeFault } from "../containerd/port.ts";
 import type { DecisionAnswer } from "../core/ports.ts";
 import type { Entry, GcKind } from "./journal.ts";
-import type { Look } from "./look.ts";
+import type { NodeObservation } from "./observe-node.ts";
 import type { GcPorts, RemovalReport } from "./ports.ts";
 
 /** The result of the look right before a removal. A surprise is described in words; after a fault nothing is known. */
@@ -25,7 +25,7 @@ const faulty = (fault: RuntimeFault): Guarded => ({ state: "fault", message: fau
 const STOP_SECONDS = 2;
 
 /** Looks whether a removal is still what the decision saw. INVARIANT: nothing is removed that was not looked at here. */
-export async function guard(removal: Removal, look: Look, { runtime, readPods }: GcPorts): Promise<Guarded> {
+export async function guard(removal: Removal, look: NodeObservation, { runtime, readPods }: GcPorts): Promise<Guarded> {
   switch (removal.target) {
     case "image":
       return guardImage(removal.image, runtime);
@@ -132,7 +132,7 @@ const meanings = (reference: string): readonly string[] => [reference.replace(/^
 /** The container is still the same one and does not run; of unknown state it is stopped first. */
 export async function guardContainer(
   { id, stopFirst }: ContainerRemoval,
-  { createdAt }: Look,
+  { createdAt }: NodeObservation,
   runtime: Runtime,
 ): Promise<Guarded> {
   const now = await runtime.containerNow(id);
@@ -145,7 +145,11 @@ export async function guardContainer(
 }
 
 /** The sandbox is still the same one, not ready, and no container is in it. */
-export async function guardSandbox({ id }: ContainerRemoval, look: Look, runtime: Runtime): Promise<Guarded> {
+export async function guardSandbox(
+  { id }: ContainerRemoval,
+  look: NodeObservation,
+  runtime: Runtime,
+): Promise<Guarded> {
   const now = await runtime.sandboxNow(id);
   if (!now.ok) return faulty(now.error);
   if (now.value === null) return surprise(GONE);
@@ -163,7 +167,7 @@ export async function guardSandbox({ id }: ContainerRemoval, look: Look, runtime
 }
 
 /** A container never changes its sandbox; one that came after the list is asked about. */
-async function sandboxOf(container: string, look: Look, runtime: Runtime): Answered<string | null> {
+async function sandboxOf(container: string, look: NodeObservation, runtime: Runtime): Answered<string | null> {
   const listed = look.sandboxOf.get(container);
   if (listed !== undefined) return { ok: true, value: listed };
   const now = await runtime.containerNow(container);
@@ -173,7 +177,7 @@ async function sandboxOf(container: string, look: Look, runtime: Runtime): Answe
 /** The directory's pod is still gone, or as ended as it was, and the runtime runs nothing of it. */
 export async function guardPodLogs(
   { id }: ContainerRemoval,
-  look: Look,
+  look: NodeObservation,
   readPods: GcPorts["readPods"],
 ): Promise<Guarded> {
   const uid = podUidOf(id);

@@ -4,14 +4,14 @@ import type { ProbeType, StoredResult } from "../../api/model/probe.ts";
 export type ProbeResults = (containerId: string, type: ProbeType) => StoredResult | undefined;
 
 /** Results of a pod's probes for a running container that has such a probe. */
-export interface PodSays {
+export interface PodProbeResults {
   isStarted(container: string, id: string): boolean;
   isReady(container: string, id: string): boolean;
 }
 
 /** Nobody probes. */
 export const NO_RESULTS: ProbeResults = () => undefined;
-export const SAYS_NOTHING: PodSays = { isStarted: () => false, isReady: () => false };
+export const NO_POD_RESULTS: PodProbeResults = { isStarted: () => false, isReady: () => false };
 
 /** Actions that a pod needs now, in the kubelet's order: kill, create a sandbox, start. kubelet 1.36: podActions. */
 export interface PodActions {
@@ -29,7 +29,7 @@ export interface PodActions {
   /** Dead instances that nobody needs any more. */
   readonly toRemove: readonly string[];
   /** Containers that would start if their back-off had passed. */
-  readonly heldBack: readonly HeldBack[];
+  readonly heldBack: readonly ContainerBackOff[];
 }
 export interface StartContainer {
   readonly name: string;
@@ -44,7 +44,7 @@ export interface KillContainer {
   /** The probe that failed, whose own grace counts; absent: none did. */
   readonly probe?: "liveness" | "startup";
 }
-export interface HeldBack {
+export interface ContainerBackOff {
   readonly name: string;
   readonly untilMs: number;
   readonly delayMs: number;

@@ -1,7 +1,7 @@
 import { NEWEST } from "../../api/profiles/index.ts";
 import { millisIn } from "../../api/profiles/profile.ts";
-import { CONTAINER_HASH, type RuntimeContainer, type RuntimePod } from "../containerd/runtime-pod.ts";
-import type { HeldBack } from "./actions.ts";
+import { CONTAINER_HASH, type RuntimeContainer, type RuntimePod } from "../containerd/port.ts";
+import type { ContainerBackOff } from "./actions.ts";
 import { latestExitedOf } from "./instances.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";
 import type { BackOff, PodRecord } from "./record.ts";
@@ -20,11 +20,11 @@ const isOver = (backOff: BackOff, finishedAtMs: number): boolean => finishedAtMs
  * an instance of another definition holds nothing back. An end that lies in the future is a clock that was set back, and
  * does not hold it either. kubelet 1.36: doBackOff, flowcontrol.Backoff.IsInBackOffSince.
  */
-export function heldBack(
+export function inBackOff(
   container: PodContainer,
   runtimePod: RuntimePod,
   { nowMs, backOff, hashOf }: { nowMs: number; backOff: PodRecord["backOff"]; hashOf: HashOf },
-): HeldBack | null {
+): ContainerBackOff | null {
   const dead = latestExitedOf(runtimePod, container.name);
   const entry = backOff[container.name];
   if (dead === undefined || entry === undefined || isChanged(container, dead, hashOf)) return null;
@@ -71,7 +71,7 @@ export function isChanged(container: PodContainer, instance: RuntimeContainer, h
 export const podWords = ({ namespace, name, uid }: RunnablePod): string => `${name}_${namespace}(${uid})`;
 
 /** Message of the waiting reason CrashLoopBackOff. */
-export const backOffMessage = (pod: RunnablePod, { name, delayMs }: HeldBack): string =>
+export const backOffMessage = (pod: RunnablePod, { name, delayMs }: ContainerBackOff): string =>
   `back-off ${goSeconds(delayMs / 1000)} restarting failed container=${name} pod=${podWords(pod)}`;
 
 /** Message of the event BackOff, a warning. */

@@ -4,7 +4,7 @@ import {
   type RuntimePod,
   type RuntimePods,
   type RuntimeSandbox,
-} from "../containerd/runtime-pod.ts";
+} from "../containerd/port.ts";
 import type { PodActions, StartContainer } from "./actions.ts";
 import { mayRun } from "./instances.ts";
 import type { RunnablePod } from "./pod.ts";

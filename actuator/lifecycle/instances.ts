@@ -1,8 +1,8 @@
-import type { RuntimeContainer, RuntimePod, RuntimeSandbox } from "../containerd/runtime-pod.ts";
+import type { RuntimeContainer, RuntimePod, RuntimeSandbox } from "../containerd/port.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";
 
 /** The runtime's view of a pod of which it holds nothing. */
-export const nothingSeen = ({ namespace, name, uid }: RunnablePod): RuntimePod => ({
+export const emptyRuntimePod = ({ namespace, name, uid }: RunnablePod): RuntimePod => ({
   namespace,
   name,
   uid,

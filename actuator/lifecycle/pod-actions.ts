@@ -1,14 +1,14 @@
-import { CONTAINER_HASH, type RuntimeContainer, type RuntimePod } from "../containerd/runtime-pod.ts";
+import { CONTAINER_HASH, type RuntimeContainer, type RuntimePod } from "../containerd/port.ts";
 import {
-  type HeldBack,
+  type ContainerBackOff,
   type KillContainer,
   NO_RESULTS,
   type PodActions,
   type ProbeResults,
   type StartContainer,
 } from "./actions.ts";
-import { heldBack, isChanged } from "./back-off.ts";
-import { initFailed, latestOf, nothingSeen, shouldStart } from "./instances.ts";
+import { inBackOff, isChanged } from "./back-off.ts";
+import { emptyRuntimePod, initFailed, latestOf, shouldStart } from "./instances.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";
 import type { PodRecord } from "./record.ts";
 
@@ -27,7 +27,7 @@ export interface ActionOptions {
   readonly attempts?: Readonly<Record<string, number>>;
 }
 /** A wanted start, before back-offs are considered. */
-interface Wish {
+interface ComputedActions {
   readonly killPod: boolean;
   readonly createSandbox: boolean;
   readonly init: readonly PodContainer[];
@@ -36,21 +36,21 @@ interface Wish {
 }
 
 /**
- * What a pod that lives needs now. `runtimePod`: what the runtime holds of it; null: nothing. `killPod` without `createSandbox`
+ * The actions that a pod that lives needs now. `runtimePod` null: the runtime holds nothing of it. `killPod` without `createSandbox`
  * means that it is over: nothing of it is to run again. kubelet 1.36: computePodActions, and the back-offs of SyncPod.
  */
 export function podActions(pod: RunnablePod, runtimePod: RuntimePod | null, options: ActionOptions): PodActions {
-  const now = runtimePod ?? nothingSeen(pod);
+  const now = runtimePod ?? emptyRuntimePod(pod);
   const sandbox = sandboxNeed(pod, now);
-  const wish = sandbox.isNew ? fromTheStart(pod, now, sandbox) : goOn(pod, now, options);
+  const computed = sandbox.isNew ? fromTheStart(pod, now, sandbox) : goOn(pod, now, options);
   return {
-    killPod: wish.killPod,
-    createSandbox: wish.createSandbox,
+    killPod: computed.killPod,
+    createSandbox: computed.createSandbox,
     sandboxId: sandbox.sandboxId,
     attempt: sandbox.attempt,
-    ...dueOf(wish, now, options),
-    toKill: wish.kill,
-    toRemove: leftoverContainers(pod, now, wish.createSandbox),
+    ...dueOf(computed, now, options),
+    toKill: computed.kill,
+    toRemove: leftoverContainers(pod, now, computed.createSandbox),
   };
 }
 
@@ -67,8 +67,8 @@ export function isGivenUp(pod: RunnablePod, runtimePod: RuntimePod | null): bool
 }
 
 /** Everything is killed and begins again with the first init container, unless it has done its work. */
-function fromTheStart(pod: RunnablePod, runtimePod: RuntimePod, { attempt }: SandboxNeed): Wish {
-  const over: Wish = { killPod: true, createSandbox: false, init: [], regular: [], kill: [] };
+function fromTheStart(pod: RunnablePod, runtimePod: RuntimePod, { attempt }: SandboxNeed): ComputedActions {
+  const over: ComputedActions = { killPod: true, createSandbox: false, init: [], regular: [], kill: [] };
   const { restartPolicy, initContainers, containers } = pod.spec;
   if (restartPolicy === "Never" && attempt !== 0 && runtimePod.containers.length > 0) return over;
   const due = containers.filter((c) => restartPolicy !== "OnFailure" || !hasSucceeded(runtimePod, c));
@@ -82,17 +82,23 @@ function hasSucceeded(runtimePod: RuntimePod, { name }: PodContainer): boolean {
   return latest?.state === "exited" && latest.exitCode === 0;
 }
 
-function goOn(pod: RunnablePod, runtimePod: RuntimePod, options: ActionOptions): Wish {
+function goOn(pod: RunnablePod, runtimePod: RuntimePod, options: ActionOptions): ComputedActions {
   const { hashOf, resizeRestarts = new Set(), stoppedForResize = new Set(), resultOf = NO_RESULTS } = options;
   const wanted = { hashOf, resizeRestarts, stoppedForResize, resultOf };
   const init = initActions(pod, runtimePod, wanted);
-  const wish: Wish = { killPod: init.killPod, createSandbox: false, init: init.start, regular: [], kill: init.kill };
-  if (init.killPod || !init.isDone) return wish;
+  const computed: ComputedActions = {
+    killPod: init.killPod,
+    createSandbox: false,
+    init: init.start,
+    regular: [],
+    kill: init.kill,
+  };
+  if (init.killPod || !init.isDone) return computed;
   const own = containerActions(pod, runtimePod, wanted);
   const isOver = own.kept === 0 && own.start.length === 0;
   // sidecars alone keep no pod alive
   return {
-    ...wish,
+    ...computed,
     killPod: isOver,
     init: isOver ? [] : init.start,
     regular: own.start,
@@ -101,10 +107,10 @@ function goOn(pod: RunnablePod, runtimePod: RuntimePod, options: ActionOptions):
 }
 
 /** A back-off holds one container back; one of an init container that others wait for holds back all that follow it. */
-function dueOf(wish: Wish, runtimePod: RuntimePod, options: ActionOptions) {
-  const held: HeldBack[] = [];
+function dueOf(computed: ComputedActions, runtimePod: RuntimePod, options: ActionOptions) {
+  const held: ContainerBackOff[] = [];
   const isFree = (c: PodContainer): boolean => {
-    const hold = options.stoppedForResize?.has(c.name) === true ? null : heldBack(c, runtimePod, options);
+    const hold = options.stoppedForResize?.has(c.name) === true ? null : inBackOff(c, runtimePod, options);
     if (hold !== null) held.push(hold);
     return hold === null;
   };
@@ -113,11 +119,11 @@ function dueOf(wish: Wish, runtimePod: RuntimePod, options: ActionOptions) {
     return { name, attempt: latest === undefined ? (options.attempts?.[name] ?? 0) : latest.attempt + 1 };
   };
   const initToStart: StartContainer[] = [];
-  for (const container of wish.init) {
+  for (const container of computed.init) {
     if (isFree(container)) initToStart.push(startOf(container));
     else if (!container.isSidecar) return { initToStart, toStart: [], heldBack: held };
   }
-  return { initToStart, toStart: wish.regular.filter(isFree).map(startOf), heldBack: held };
+  return { initToStart, toStart: computed.regular.filter(isFree).map(startOf), heldBack: held };
 }
 
 /**

@@ -1,30 +1,29 @@
 import type { PodIdentity, RefusedItem } from "../../api/documents/problem.ts";
-import type { RuntimePods } from "../containerd/runtime-pod.ts";
+import type { RuntimePods } from "../containerd/port.ts";
 import type { RunnablePod } from "./pod.ts";
-import { isStopped } from "./pod-observation.ts";
+import { isStopped } from "./pod-state.ts";
 import type { PodRecord } from "./record.ts";
-import { refusedItemFinder } from "./refused-item.ts";
 
 /** Changes of a node's pods since the last look, in the order in which they must be recorded. */
 export type PodSourceChange =
   /** A pod that was never seen. */
-  | { readonly kind: "comes"; readonly pod: RunnablePod }
+  | { readonly kind: "added"; readonly pod: RunnablePod }
   /** It runs already, and its record is lost: it is taken as it is. */
-  | { readonly kind: "adopts"; readonly pod: RunnablePod }
+  | { readonly kind: "adopted"; readonly pod: RunnablePod }
   /** The same pod with another spec, labels or annotations. */
-  | { readonly kind: "changes"; readonly uid: string; readonly pod: RunnablePod }
+  | { readonly kind: "updated"; readonly uid: string; readonly pod: RunnablePod }
   /** `graceSeconds` null: the pod's own. */
-  | { readonly kind: "ends"; readonly uid: string; readonly graceSeconds: number | null }
+  | { readonly kind: "deleted"; readonly uid: string; readonly graceSeconds: number | null }
   /** Nothing of it runs, and nobody asks for it: its record goes. */
-  | { readonly kind: "leaves"; readonly uid: string }
+  | { readonly kind: "removed"; readonly uid: string }
   /** It runs under the daemon's name, and neither a record nor a source knows it. */
-  | { readonly kind: "orphan"; readonly uid: string }
+  | { readonly kind: "orphaned"; readonly uid: string }
   /** It is read from another file than its record says. */
-  | { readonly kind: "moves"; readonly uid: string; readonly file: string }
+  | { readonly kind: "moved"; readonly uid: string; readonly file: string }
   /** It would end if a file that cannot be read did not perhaps name it. */
-  | { readonly kind: "stays"; readonly uid: string }
-  /** What stands for it now cannot be it, or cannot be run: it goes on in its last good form. */
-  | { readonly kind: "keeps"; readonly uid: string; readonly why: string };
+  | { readonly kind: "unconfirmed"; readonly uid: string }
+  /** The object that stands for it now cannot be it, or cannot be run: it goes on in its last good form. */
+  | { readonly kind: "lastGood"; readonly uid: string; readonly why: string };
 
 export interface PodSources {
   readonly desired: ReadonlyMap<string, RunnablePod>;
@@ -37,7 +36,7 @@ export interface PodSources {
   /** Objects of the source that cannot be run as they are written; running pods of theirs continue. */
   readonly refused: readonly RefusedItem[];
   readonly records: Iterable<readonly [string, PodRecord]>;
-  /** Of the daemon's own; null: the runtime does not answer. */
+  /** The daemon's own pods; null: the runtime does not answer. */
   readonly runtimePods: RuntimePods | null;
 }
 
@@ -55,7 +54,7 @@ export function podSourceDiff(sources: PodSources): readonly PodSourceChange[] {
   for (const [uid, record] of records) {
     const pod = desired.get(uid);
     const file = files.get(uid);
-    if (file !== undefined && file !== record.file) changes.push({ kind: "moves", uid, file });
+    if (file !== undefined && file !== record.file) changes.push({ kind: "moved", uid, file });
     const change = pod === undefined ? missing(uid, record, sources, find) : listed(uid, record, pod);
     if (change !== null) changes.push(change);
   }
@@ -65,20 +64,21 @@ export function podSourceDiff(sources: PodSources): readonly PodSourceChange[] {
     if (pod.deletion !== null && left === undefined) continue;
     // what has stopped holds nothing, so that its room may be another's by now
     if (left !== undefined && (pod.deletion !== null || !isStopped(left))) {
-      changes.push({ kind: "adopts", pod });
+      changes.push({ kind: "adopted", pod });
       // nothing of it is begun again, not even for one turn
-      if (pod.deletion !== null) changes.push({ kind: "ends", uid: pod.uid, graceSeconds: pod.deletion.graceSeconds });
+      if (pod.deletion !== null)
+        changes.push({ kind: "deleted", uid: pod.uid, graceSeconds: pod.deletion.graceSeconds });
     }
     // without the runtime's word it may run already
-    else if (runtimePods !== null) changes.push({ kind: "comes", pod });
+    else if (runtimePods !== null) changes.push({ kind: "added", pod });
   }
   for (const left of runtimePods?.values() ?? []) {
     const { uid } = left;
     if (records.has(uid) || desired.has(uid)) continue;
     const item = find(left);
     if (item !== undefined && !isToEnd(item, left)) changes.push(keeps(uid, item));
-    else if (item !== undefined || !mayBeNamed(undefined, sources)) changes.push({ kind: "orphan", uid });
-    else if (sources.unread !== null) changes.push({ kind: "stays", uid });
+    else if (item !== undefined || !mayBeNamed(undefined, sources)) changes.push({ kind: "orphaned", uid });
+    else if (sources.unread !== null) changes.push({ kind: "unconfirmed", uid });
   }
   return changes;
 }
@@ -86,7 +86,7 @@ export function podSourceDiff(sources: PodSources): readonly PodSourceChange[] {
 function listed(uid: string, record: PodRecord, pod: RunnablePod): PodSourceChange | null {
   if (record.state === "terminating" || (record.state === "terminated" && pod.deletion === null)) return null;
   if (pod.deletion !== null) return ending(uid, record, pod.deletion.graceSeconds);
-  return sameSpec(record.pod, pod.object) ? null : { kind: "changes", uid, pod };
+  return sameSpec(record.pod, pod.object) ? null : { kind: "updated", uid, pod };
 }
 
 type FindItem = ReturnType<typeof refusedItemFinder>;
@@ -98,16 +98,16 @@ function missing(uid: string, record: PodRecord, sources: PodSources, find: Find
   if (item !== undefined && isToEnd(item, identity)) return ending(uid, record, item.deletion.graceSeconds);
   if (item !== undefined) return record.state === "active" ? keeps(uid, item) : null;
   if (!mayBeNamed(record.file, sources)) return ending(uid, record, null);
-  return sources.unread === null ? null : { kind: "stays", uid };
+  return sources.unread === null ? null : { kind: "unconfirmed", uid };
 }
 
 /** Somewhere that cannot be read. `file`: where it was read last; undefined: nobody knows. */
 const mayBeNamed = (file: string | undefined, { whole, unread }: Pick<PodSources, "whole" | "unread">): boolean =>
   !whole && (unread === null || file === undefined || unread.includes(file));
 
-type Leaving = RefusedItem & { readonly deletion: NonNullable<RefusedItem["deletion"]> };
+type DeletedItem = RefusedItem & { readonly deletion: NonNullable<RefusedItem["deletion"]> };
 /** By its uid, since another of its name may be the one that has to go; a name that is not its own is doubt. */
-const isToEnd = (item: RefusedItem, { uid, namespace, name }: PodIdentity): item is Leaving =>
+const isToEnd = (item: RefusedItem, { uid, namespace, name }: PodIdentity): item is DeletedItem =>
   item.uid === uid &&
   item.deletion !== null &&
   (item.namespace ?? namespace) === namespace &&
@@ -117,11 +117,11 @@ function keeps(uid: string, item: RefusedItem): PodSourceChange {
   const isOfUid = item.uid === uid;
   const name = `${item.namespace ?? "?"}/${item.name ?? "?"}`;
   if (item.owner === undefined)
-    return { kind: "keeps", uid, why: `${name}${isOfUid ? ", of this uid," : ""} cannot be run as it is written` };
+    return { kind: "lastGood", uid, why: `${name}${isOfUid ? ", of this uid," : ""} cannot be run as it is written` };
   const why = isOfUid
     ? `${name} has its uid, and is another pod`
     : `${name} stands there with the uid of ${item.owner}`;
-  return { kind: "keeps", uid, why };
+  return { kind: "lastGood", uid, why };
 }
 
 /**
@@ -150,7 +150,7 @@ const nameOf = ({ namespace, name }: PodIdentity): string => `${namespace}/${nam
 
 /** A pod that never started, or has ended, has nothing to stop. */
 const ending = (uid: string, { state }: PodRecord, graceSeconds: number | null): PodSourceChange =>
-  state === "pending" || state === "terminated" ? { kind: "leaves", uid } : { kind: "ends", uid, graceSeconds };
+  state === "pending" || state === "terminated" ? { kind: "removed", uid } : { kind: "deleted", uid, graceSeconds };
 
 function identityOf(uid: string, { pod }: PodRecord): PodIdentity {
   const { namespace = "default", name } = pod["metadata"] as { namespace?: string; name: string };
@@ -169,3 +169,29 @@ function specText(pod: object): string {
   specTexts.set(pod, text);
   return text;
 }
+
+export function refusedItemOf(object: unknown): RefusedItem {
+  const metadata = fieldsOf(fieldsOf(object)["metadata"]);
+  const { deletionTimestamp, deletionGracePeriodSeconds: seconds } = metadata;
+  const isDeleted = typeof deletionTimestamp === "string" && !Number.isNaN(Date.parse(deletionTimestamp));
+  return {
+    uid: textOf(metadata["uid"]),
+    namespace: textOf(metadata["namespace"]),
+    name: textOf(metadata["name"]),
+    deletion: isDeleted ? { graceSeconds: isSeconds(seconds) ? seconds : null } : null,
+  };
+}
+
+/** The item that may be this pod: that of its uid, else that of its name, in its namespace or in one that cannot be read. */
+function refusedItemFinder(items: readonly RefusedItem[]): (pod: PodIdentity) => RefusedItem | undefined {
+  const byUid = new Map(items.map((item) => [item.uid, item]));
+  const byName = new Map(items.flatMap((item) => (item.name === null ? [] : [[keyOf(item), item] as const])));
+  return ({ uid, namespace, name }) =>
+    byUid.get(uid) ?? byName.get(keyOf({ namespace, name })) ?? byName.get(keyOf({ namespace: null, name }));
+}
+
+const keyOf = ({ namespace, name }: Pick<RefusedItem, "namespace" | "name">): string => `${namespace ?? ""}/${name}`;
+const isSeconds = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
+const textOf = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null);
+const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};

@@ -1,8 +1,10 @@
 import { unreachable } from "../../api/model/result.ts";
-import type { RuntimePod } from "../containerd/runtime-pod.ts";
+import type { RuntimePod } from "../containerd/port.ts";
+import { mayRun } from "./instances.ts";
 import type { RunnablePod } from "./pod.ts";
-import { finishedPhase } from "./pod-status.ts";
+import { finishedPhase, resizeRestarts } from "./pod-status.ts";
 import type { PendingResize, PodEnd, PodRecord, Refusal } from "./record.ts";
+import type { PodStatus } from "./status/status.ts";
 
 type PodObject = RunnablePod["object"];
 type End = Omit<PodEnd, "cause">;
@@ -18,7 +20,7 @@ interface Arrival {
   readonly nowMs: number;
 }
 
-/** What happens to a pod on this node. Times are of the wall clock, in milliseconds since 1970. */
+/** An event in a pod's life on this node. Times are of the wall clock, in milliseconds since 1970. */
 export type PodLifecycleEvent =
   /** It is to run, and was never seen. */
   | ({ readonly kind: "Added" } & Arrival)
@@ -56,7 +58,7 @@ export type PodLifecycleEvent =
   /** All that it left is removed. */
   | { readonly kind: "CleanedUp" };
 
-/** What follows from a change, to be done after the record is persisted. */
+/** An action that follows from a change, to be done after the record is persisted. */
 export type PodAction =
   /** Work at it that is under way ends at its next step. That its containers stop follows from its state, in each turn. */
   | { readonly kind: "interruptSync" }
@@ -71,15 +73,15 @@ export type PodAction =
   | { readonly kind: "count"; readonly of: "refused" | "evicted"; readonly label: string }
   /** Removes its containers, logs, volumes and directory; then comes `CleanedUp`. */
   | { readonly kind: "cleanUp" }
-  /** How its former run went says nothing of the next one: its status, what its work came to, what was removed of it. */
+  /** Its former run says nothing of the next one: its status, what its work came to, what was removed of it. */
   | { readonly kind: "forgetRun" }
-  /** What it held (CPUs, memory, devices, ports) is given back, and pods that wait are asked about again. */
+  /** Its CPUs, memory, devices and ports are given back, and pods that wait are asked about again. */
   | { readonly kind: "freeCapacity" }
   /** It is asked about at once. */
   | { readonly kind: "retryAdmission" };
 
 /**
- * How a record is persisted. `required`: it lies on the disk, or nothing has changed. `eventual`: it holds at once, and is written
+ * The way in which a record is persisted. `required`: it lies on the disk, or nothing has changed. `eventual`: it holds at once, and is written
  * as soon as the disk takes it, since who fills a disk must be able to go. `bestEffort`: it is written if the disk takes it now.
  * `memory`: a crash may forget it.
  */
@@ -115,7 +117,7 @@ export type Transition =
 /** INVARIANT: that a pod may be started lies on the disk before anything of it is; an end is acted on whatever the disk says. */
 export const durabilityOf = ({ state }: PodRecord): Durability => (state === "active" ? "required" : "eventual");
 
-/** Of `Preempted`, `Evicted`, `DeadlineExceeded`, `Drained`. */
+/** The end of `Preempted`, `Evicted`, `DeadlineExceeded`, `Drained`. */
 export const endOf = (reason: string, message: string, sinceMs: number, more: Partial<End> = {}): End => ({
   reason,
   message,
@@ -340,3 +342,68 @@ const restarted = ({ status: _, ...record }: PodRecord): PodRecord => ({
 });
 const whyItWaits = ({ cause, reason, message }: PodEnd): Pick<Refusal, "reason" | "message"> =>
   cause === "drained" ? DRAINED : { reason, message };
+
+/** `startedAtMs`: the status's start time; null: it has not started. kubelet 1.36: pastActiveDeadline. */
+export function pastDeadline(pod: RunnablePod, startedAtMs: number | null, nowMs: number): boolean {
+  const seconds = pod.spec.activeDeadlineSeconds;
+  return seconds !== null && startedAtMs !== null && nowMs - startedAtMs >= seconds * 1000;
+}
+
+/** Nothing of it runs any more, as far as the runtime tells. `runtimePod` null: it holds nothing of the pod. */
+export const isStopped = (runtimePod: RuntimePod | null): boolean => runtimePod === null || !mayRun(runtimePod);
+
+/**
+ * The pod is over: its record says so, and the runtime does not contradict. Only then its volumes, its directory and its
+ * cgroup may go. kubelet 1.36: ShouldPodRuntimeBeRemoved.
+ */
+export const isOver = (record: PodRecord, runtimePod: RuntimePod | null): boolean =>
+  record.state === "terminated" && isStopped(runtimePod);
+
+/** A pod as it is at one moment, at which nobody works at it. */
+interface Observation {
+  readonly pod: RunnablePod;
+  readonly record: PodRecord;
+  /** By a list that began after the last work at it; null: the runtime holds nothing of it. */
+  readonly runtimePod: RuntimePod | null;
+  readonly nowMs: number;
+  /** Its status now. */
+  readonly status: () => PodStatus;
+  /** True: the pod is terminated, and nothing is left of it that takes up room. */
+  readonly isCleared: boolean;
+  /** The node is under pressure, by the last eviction pass. */
+  readonly isUnderPressure: boolean;
+  /** The time between two tries of a pod that was evicted. */
+  readonly retryMs: number;
+}
+
+/** The event that time and the runtime make of a pod's life; null: it goes on as it is. Pure. */
+export function observedEvent(observation: Observation): PodLifecycleEvent | null {
+  const { pod, record, runtimePod } = observation;
+  if (record.state === "active") return eventOfActive(observation);
+  if (record.state === "terminating") return isStopped(runtimePod) ? { kind: "Stopped", pod, runtimePod } : null;
+  return record.state === "terminated" && isRestartDue(observation) ? { kind: "RestartDue" } : null;
+}
+
+function eventOfActive({ pod, record, runtimePod, nowMs, status }: Observation): PodLifecycleEvent | null {
+  if (pastDeadline(pod, record.admittedAtMs, nowMs))
+    return { kind: "DeadlineExceeded", end: endOf(DEADLINE.reason, DEADLINE.message, nowMs) };
+  if (runtimePod === null || !isStopped(runtimePod) || resizeRestarts(record, runtimePod).size > 0) return null;
+  return finishedPhase(pod, runtimePod, status()) === null ? null : { kind: "Finished" };
+}
+
+/**
+ * True: an evicted pod of a manifest may start again: everything of it is gone, the node is short of nothing, and the time
+ * between two attempts has passed, so that a pod that fills the disk does not do so all the time.
+ */
+function isRestartDue({ pod, record, runtimePod, nowMs, isCleared, isUnderPressure, retryMs }: Observation): boolean {
+  const { end, file } = record;
+  if (end?.cause !== "evicted" || file === undefined) return false;
+  if (!isCleared || !isStopped(runtimePod) || isUnderPressure) return false;
+  const age = nowMs - end.sinceMs;
+  if (age >= 0 && age < retryMs) return false;
+  return finishedPhase(pod, runtimePod, lastStatus(record)) === null;
+}
+
+/** The last status of its containers, without the end that the node put to it. */
+const lastStatus = ({ status }: PodRecord): PodStatus | null =>
+  status === undefined ? null : { ...(status as unknown as PodStatus), phase: "Running" };

@@ -1,14 +1,12 @@
-import type { RuntimePod } from "../containerd/runtime-pod.ts";
-import { type HeldBack, type PodSays, SAYS_NOTHING } from "./actions.ts";
+import type { RuntimePod } from "../containerd/port.ts";
+import { type ContainerBackOff, NO_POD_RESULTS, type PodProbeResults } from "./actions.ts";
 import { backOffMessage } from "./back-off.ts";
-import { latestOf, nothingSeen } from "./instances.ts";
+import { emptyRuntimePod, latestOf } from "./instances.ts";
 import type { RunnablePod } from "./pod.ts";
 import { isGivenUp } from "./pod-actions.ts";
 import type { PodRecord } from "./record.ts";
 import { conditionsOf, disruption, withTimes } from "./status/conditions.ts";
-import { containerStatuses, type StartError } from "./status/containers.ts";
-import { endedStatuses } from "./status/instance.ts";
-import { phaseOf } from "./status/phase.ts";
+import { containerStatuses, endedStatuses, type StartError } from "./status/containers.ts";
 import {
   addressesOf,
   type ContainerStatus,
@@ -23,7 +21,7 @@ import {
   timeOf,
   withResources,
 } from "./status/status.ts";
-import { hasBegun, isTerminal, lastVerdict, verdictOf } from "./status/verdict.ts";
+import { hasBegun, isTerminal, lastVerdict, phaseOf, verdictOf } from "./status/verdict.ts";
 
 /**
  * Containers that a resize starts anew: those of which the instance that is to be stopped is still the newest one, whether
@@ -41,18 +39,18 @@ export interface StatusOptions {
   /** The node's addresses, the preferred family first. */
   readonly hostIPs: readonly string[];
   readonly qosClass: QosClass;
-  /** What was told last; null: nothing yet. */
+  /** The last status; null: none yet. */
   readonly previous: PodStatus | null;
   /** Container's name -> why its last start failed: `ErrImagePull`, `CreateContainerError`, `RunContainerError`. */
   readonly errors?: Readonly<Record<string, StartError>>;
   /** The part of the pod's actions that waits in CrashLoopBackOff. */
-  readonly heldBack?: readonly HeldBack[];
+  readonly heldBack?: readonly ContainerBackOff[];
   /** Containers whose postStart hook still runs: not started, not ready. */
   readonly starting?: ReadonlySet<string>;
   /** Container's name -> resources in force, where they differ from the allocated ones. */
   readonly inForce?: Readonly<Record<string, Resources>>;
   /** Absent: nothing is probed. */
-  readonly says?: PodSays;
+  readonly says?: PodProbeResults;
   /** Before `://` of a container's id. */
   readonly runtimeName?: string;
 }
@@ -71,7 +69,7 @@ export function podStatus(
   runtimePod: RuntimePod | null,
   options: StatusOptions,
 ): PodStatus {
-  const now = runtimePod ?? nothingSeen(pod);
+  const now = runtimePod ?? emptyRuntimePod(pod);
   const { previous, nowMs } = options;
   const told = statusesOf(pod, now, options, resizeRestarts(record, runtimePod));
   const made = verdictOf(pod, record, now, [...told.own, ...told.init], previous);
@@ -107,7 +105,7 @@ export function podStatus(
 }
 
 /**
- * How a pod that nobody ends has finished by itself; null: it goes on. A kubelet starts no more of one that is given up,
+ * The phase in which a pod that nobody ends has finished by itself; null: it goes on. A kubelet starts no more of one that is given up,
  * and calls it pending for ever; here it has failed.
  */
 export const finishedPhase = (
@@ -124,7 +122,7 @@ export function naturalPhase(
   previous: PodStatus | null,
 ): "Succeeded" | "Failed" | null {
   if (isOverPhase(previous?.phase)) return previous.phase;
-  const now = runtimePod ?? nothingSeen(pod);
+  const now = runtimePod ?? emptyRuntimePod(pod);
   const { init, own } = statusesOf(pod, now, { previous });
   const phase = phaseOf(pod, [...own, ...init], { isTerminal: false, hasBegun: hasBegun(pod, now) });
   return isOverPhase(phase) ? phase : null;
@@ -148,7 +146,7 @@ function statusesOf(
     runtimeName: options.runtimeName ?? "containerd",
     starting: options.starting ?? new Set<string>(),
     restarting,
-    says: options.says ?? SAYS_NOTHING,
+    says: options.says ?? NO_POD_RESULTS,
   };
   return {
     init: containerStatuses(input, true, options.previous?.initContainerStatuses ?? []),

@@ -41,9 +41,9 @@ export interface PodRecord {
   /** When it was first seen. */
   readonly seenAtMs: number;
   readonly admittedAtMs: number | null;
-  /** Of a pod that waits. */
+  /** The refusal of a pod that waits. */
   readonly refusal: Refusal | null;
-  /** Of one that ends or has ended before its time. */
+  /** The end of one that ends or has ended before its time. */
   readonly end: PodEnd | null;
   /** Container's name -> its restarts. */
   readonly backOff: Readonly<Record<string, BackOff>>;
@@ -51,14 +51,14 @@ export interface PodRecord {
   readonly status?: Readonly<Record<string, unknown>>;
   /** A change of resources that is not in force yet. */
   readonly resize: PendingResize | null;
-  /** How often a container of it was stopped by somebody else. Absent: never, or an older record. */
+  /** The number of times that a container of it was stopped by somebody else. Absent: none, or an older record. */
   readonly stoppedByOthers?: number;
 }
 export interface Refusal {
   readonly reason: string;
   readonly message: string;
   readonly sinceMs: number;
-  /** How often it was refused; 0: it waits for something else. */
+  /** The number of refusals; 0: it waits for something else. */
   readonly tries: number;
 }
 export interface BackOff {
@@ -95,4 +95,16 @@ export interface PodEnd {
   readonly decisionId: string | null;
   /** False: of an eviction that is no disruption by the kubelet's lights, since the pod broke a limit of its own. */
   readonly isDisruption?: boolean;
+}
+
+/** As `kubectl get events` shows it, in the kubelet's words. */
+export interface PodEvent {
+  readonly at: string;
+  readonly type: "Normal" | "Warning";
+  /** `Started`, `Killing`, `BackOff`, `FailedCreatePodSandBox`. */
+  readonly reason: string;
+  readonly message: string;
+  readonly pod: { readonly namespace: string; readonly name: string; readonly uid: string };
+  /** Null: it speaks of the pod. */
+  readonly container: string | null;
 }

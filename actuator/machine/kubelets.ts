@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import { parseDocuments } from "../../api/documents/parse.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
-import { socketPathOf } from "../core/socket-path.ts";
+import { socketPathOf } from "../core/listen.ts";
 import { machineFiles } from "./files.ts";
 import { listeningPorts } from "./listening-ports.ts";
 
@@ -15,7 +15,7 @@ export interface KubeletProcess {
   readonly endpoint: string | null;
   /** It keeps logs of pods in the directory that was asked about, and removes from there those of pods that are not its own. */
   readonly collectsLogs: boolean;
-  /** Whether its runtime is the one that was asked about. */
+  /** Its runtime: the one that was asked about, or another. */
   readonly uses: "this" | "another" | "unknown";
 }
 /** A port, or a socket in the state directory, that a kubelet listens on; `holder`: null where no process can be seen to have it. */
@@ -38,7 +38,7 @@ export interface KubeletQuestion {
 
 /** The kubelet's server and its healthz. */
 const PORTS: readonly number[] = [NEWEST.defaults.port, NEWEST.defaults.healthzPort];
-/** Of its device manager and of podresources, which no setting turns off; the latter's is bound under a name that it loses at once. */
+/** Sockets of its device manager and of podresources, which no setting turns off; the latter's is bound under a name that it loses at once. */
 const SOCKETS = /^(?:device-plugins\/kubelet\.sock|pod-resources\/[^/]+)$/;
 const { containerRuntimeEndpoint: DEFAULT_ENDPOINT, podLogsDir: DEFAULT_POD_LOGS } = NEWEST.defaults;
 const K3S_ENDPOINT = "unix:///run/k3s/containerd/containerd.sock";
@@ -117,7 +117,7 @@ function kubeletOf(pid: string, question: KubeletQuestion): KubeletProcess | nul
 interface Started {
   /** As a kubelet takes them. */
   readonly flags: readonly string[];
-  /** What it speaks to where nothing says it; null: that cannot be told. */
+  /** The endpoint that it uses where nothing names one; null: that cannot be told. */
   readonly fallback: string | null;
 }
 /** Null: this is none. */

@@ -2,7 +2,7 @@ import { podCapacity } from "../../api/decide/allocatable/capacity.ts";
 import { unitsQuantity } from "../../api/model/quantity.ts";
 import type { EffectiveConfiguration } from "../../api/profiles/effective.ts";
 import type { MachineFacts } from "./facts.ts";
-import { pageBytes } from "./meminfo.ts";
+import { pageBytes } from "./proc-files.ts";
 
 /**
  * `node.status.capacity` in the kubelet's canonical texts (kubelet 1.36: nodestatus.MachineInfo). A resource whose size is

@@ -1,20 +1,19 @@
 import { dirname } from "node:path";
 import { LIMITS } from "../../api/model/limits.ts";
-import { KUBELET_DIRECTORY } from "../core/setting-dangers.ts";
-import { type CpuPlace, placesFromCpuinfo } from "./cpuinfo.ts";
-import type {
-  CgroupMounts,
-  Cpu,
-  MachineFacts,
-  MemoryUsage,
-  NumaNode,
-  Processes,
-  SwapUsage,
-  SystemFacts,
+import { KUBELET_DIRECTORY } from "../core/setting-faults.ts";
+import {
+  type CgroupMounts,
+  type Cpu,
+  type MachineFacts,
+  type MemoryUsage,
+  type NumaNode,
+  type Processes,
+  readNodeFs,
+  type SwapUsage,
+  type SystemFacts,
 } from "./facts.ts";
-import { readNodeFs } from "./file-system.ts";
 import { type MachineFiles, machineFiles, quoted } from "./files.ts";
-import { kibLines, MEMINFO, readHugePages, readMemory } from "./meminfo.ts";
+import { type CpuPlace, kibLines, MEMINFO, placesFromCpuinfo, readHugePages, readMemory } from "./proc-files.ts";
 
 const NODES = "/sys/devices/system/node";
 const MACHINE_HUGEPAGES = "/sys/kernel/mm/hugepages";
@@ -224,7 +223,7 @@ interface Mount {
 }
 
 /**
- * Which cgroup version governs cpu and memory, from what is mounted: a v1 hierarchy of either makes it 1, also beside a
+ * The cgroup version that governs cpu and memory, from what is mounted: a v1 hierarchy of either makes it 1, also beside a
  * cgroup2 mount (hybrid); 2 needs a cgroup2 mount whose root has both controllers.
  */
 function readCgroupMounts(files: MachineFiles): CgroupMounts {

@@ -5,13 +5,12 @@ import { problemText, type ReadProblem } from "../../api/documents/problem.ts";
 import { MIRROR_ANNOTATION } from "../../api/model/pod.ts";
 import { pageField } from "../../api/model/snapshot.ts";
 import type { ActuatorConfig } from "../core/config.ts";
+import { faultText } from "../core/error-text.ts";
 import { certificateFault, http, https } from "../core/http.ts";
-import { faultText } from "../core/missing-right.ts";
 import type { PodOrigin, PodsInForce, PodsRead } from "../core/ports.ts";
-import type { LoopPorts } from "../pass/ports.ts";
-import { type FoundPod, stepsOf } from "./pods-of.ts";
+import type { LoopPorts } from "../pass/loop.ts";
+import { type FoundPod, fieldsOf, type PodObject, stepsOf } from "./pods-of.ts";
 import { type LastGood, type Manifests, readManifests } from "./read-manifests.ts";
-import type { PodObject } from "./static-pod.ts";
 
 const SOURCE_ANNOTATION = "kubernetes.io/config.source";
 const NONE_GONE = "no pod counts as gone";
@@ -58,9 +57,6 @@ function isOnlyOfKubelet(pod: unknown): boolean {
   const source = annotations[SOURCE_ANNOTATION];
   return typeof source === "string" && source !== "api" && annotations[MIRROR_ANNOTATION] === undefined;
 }
-
-const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 
 const MAX_BYTES = 32 * 1024 * 1024;
 const TIMEOUT_MS = 10_000;

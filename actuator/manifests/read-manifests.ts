@@ -4,10 +4,9 @@ import { parseDocuments } from "../../api/documents/parse.ts";
 import type { ProblemCode, ReadProblem, RefusedItem } from "../../api/documents/problem.ts";
 import { LIMITS } from "../../api/model/limits.ts";
 import type { PodsInForce } from "../core/ports.ts";
-import { readText, reasonOf } from "../core/read-text.ts";
-import { refusedItemOf } from "../lifecycle/refused-item.ts";
-import { type FoundPod, podsOf } from "./pods-of.ts";
-import type { PodObject } from "./static-pod.ts";
+import { readText, reasonOf } from "../core/record-file.ts";
+import { refusedItemOf } from "../lifecycle/pod-source-diff.ts";
+import { type FoundPod, type PodObject, podsOf } from "./pods-of.ts";
 
 export interface Manifests {
   /** In the order of the files' names, and as they stand in a file. */
@@ -25,10 +24,10 @@ interface FileRead {
   readonly problems: readonly ReadProblem[];
 }
 interface KnownFile {
-  /** Of the file as it was read; null: it may have changed since without showing it. */
+  /** The stamp of the file as it was read; null: it may have changed since without showing it. */
   readonly stamp: string | null;
   readonly read: FileRead;
-  /** What its last good version holds; null: there was none. */
+  /** The pods of its last good version; null: there was none. */
   readonly good: readonly FoundPod[] | null;
 }
 /** The pods of each file and of its last good version; a caller that reads repeatedly keeps one map. */
@@ -161,7 +160,7 @@ async function filesIn(directory: string): Promise<{ files: readonly string[]; p
 }
 
 /**
- * Of pods with one namespace and name, or with one uid, which would own the same cgroup, the one in force is taken, then its
+ * Pods with one namespace and name, or with one uid, would own the same cgroup: the one in force is taken, then its
  * next version in the same file, then the first. At most `LIMITS.pods`. Omitted pods are problems. kubelet 1.36:
  * allowStaticPodStart.
  */

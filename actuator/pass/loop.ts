@@ -7,21 +7,22 @@ import {
 } from "../../api/decide/cgroups/cpu-convert.ts";
 import type { AllocatableDecision } from "../../api/model/allocatable.ts";
 import type { CgroupsDecision } from "../../api/model/cgroups.ts";
+import type { Result } from "../../api/model/result.ts";
 import { type ApplyReport, applyPlan } from "../apply/apply.ts";
 import type { Journal } from "../apply/journal.ts";
-import { stepNotices } from "../apply/step-notices.ts";
+import { stepNotices } from "../apply/steps.ts";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
 import { observeAgain, observeCgroups } from "../cgroupfs/observe.ts";
 import type { ActuatorConfig } from "../core/config.ts";
-import type { DecisionAnswer, Problem } from "../core/ports.ts";
+import type { DecisionAnswer, DecisionClient, PodsInForce, PodsRead, Problem } from "../core/ports.ts";
 import type { MachineFacts } from "../machine/facts.ts";
+import type { StateFiles } from "../machine/files.ts";
 import { type Difference, type Drift, differencesOf, findDrift, leftToRuntime } from "../plan/drift.ts";
 import { holdBack, planWrites } from "../plan/plan.ts";
-import { type CgroupState, lastLookOf } from "../plan/state.ts";
+import { type CgroupState, type LastPassCgroups, lastPassCgroupsOf } from "../plan/state.ts";
 import type { Skip } from "../plan/step.ts";
 import type { CpuRules } from "../plan/values.ts";
-import type { LoopPorts } from "./ports.ts";
-import { driverOf, snapshotOf } from "./snapshot.ts";
+import { driverOf, type SnapshotParts, snapshotOf } from "./snapshot.ts";
 
 /** The policy's own conversions, for the causes of drift. */
 export const CPU_RULES: CpuRules = {
@@ -43,7 +44,7 @@ export interface PassReport {
   readonly needs: readonly string[];
   /** As it was found; what the pass put right is among it. */
   readonly drift: readonly Drift[];
-  /** What differs after the pass from what was decided; null: it was not looked at. */
+  /** Differences between the files after the pass and the decision; null: they were not looked at. */
   readonly differs: readonly Difference[] | null;
   readonly skipped: readonly Skip[];
   readonly applied: ApplyReport | null;
@@ -114,7 +115,7 @@ export async function runPass(ports: LoopPorts, settings: Settings, sequence: nu
     ports.hierarchy,
     ports.journal,
     machine,
-    { ...settings, whole: read.whole, lastLook: ports.lastLook ?? { current: null } },
+    { ...settings, whole: read.whole, lastPassCgroups: ports.lastPassCgroups ?? { current: null } },
     problems,
   );
   await reportBack(ports, answer.value, machine.observedAt, carriedOut.applied);
@@ -141,7 +142,7 @@ async function carryOut(
   hierarchy: Hierarchy,
   journal: Journal,
   machine: MachineFacts,
-  settings: Settings & { readonly whole: boolean } & Required<Pick<LoopPorts, "lastLook">>,
+  settings: Settings & { readonly whole: boolean } & Required<Pick<LoopPorts, "lastPassCgroups">>,
   problems: Problem[],
 ): Promise<CarriedOut> {
   const decided = answer.decision as CgroupsDecision;
@@ -152,11 +153,11 @@ async function carryOut(
   const { decision, held } = settings.whole ? { decision: decided, held: [] } : holdBack(decided, state);
   const removeOrphans = settings.removeOrphans && settings.whole;
   const written = (path: string, file: string): string | null => journal.written(path, file)?.value ?? null;
-  const { lastLook } = settings;
-  const last = lastLook.current;
+  const { lastPassCgroups } = settings;
+  const last = lastPassCgroups.current;
   const drift = findDrift(decision, state, written, CPU_RULES, last);
   const leave = (now: CgroupState): readonly Difference[] => {
-    lastLook.current = lastLookOf(decided, now);
+    lastPassCgroups.current = lastPassCgroupsOf(decided, now);
     const isSame = now === state && decision === decided;
     return differencesOf(decided, now, isSame ? drift : findDrift(decided, now, written, CPU_RULES, last));
   };
@@ -191,4 +192,23 @@ async function reportBack(
   if (applied === null || applied.results.length === 0) return;
   const results = applied.results.map(({ step, ...result }) => ({ ...step, ...result }));
   await ports.client.report({ at, dryRun: applied.dryRun, complete: applied.complete, results }, answer);
+}
+
+/** Everything of the world that one pass touches. */
+export interface LoopPorts {
+  readonly observeMachine: () => MachineFacts;
+  /** `inForce`: which of two pods with one name counts; absent: as it was told last. */
+  readonly readPods: (inForce?: PodsInForce) => Promise<PodsRead>;
+  readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
+  /** Omissions of the configuration that was read last; absent: they are not reported. */
+  readonly configurationNotices?: () => readonly Problem[];
+  readonly readStateFiles: () => StateFiles;
+  /** `devices`, `devicePlugins` and `kubelet` of a snapshot; absent: no plugins are served here. */
+  readonly readDevices?: () => Pick<SnapshotParts, "devices" | "devicePlugins" | "kubelet">;
+  readonly client: DecisionClient;
+  /** Null where this machine has no cgroup hierarchy that could be used. */
+  readonly hierarchy: Hierarchy | null;
+  readonly journal: Journal | null;
+  /** The cgroups that the last pass left behind, for the next one; absent: each is the first. */
+  readonly lastPassCgroups?: { current: LastPassCgroups | null };
 }

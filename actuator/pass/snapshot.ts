@@ -9,7 +9,7 @@ import { NEWEST } from "../../api/profiles/index.ts";
 import type { ImageFileSystems } from "../containerd/file-systems.ts";
 import type { MachineFacts } from "../machine/facts.ts";
 import { nodeNameOf, nodeOf } from "../machine/node.ts";
-import { summaryOf } from "../stats/node-summary.ts";
+import { summaryOf } from "../stats/summary.ts";
 
 export interface SnapshotParts {
   readonly machine: MachineFacts;
@@ -87,6 +87,6 @@ function machineOf(machine: MachineFacts) {
   };
 }
 
-/** Of a configuration as posted. */
+/** The cgroup driver of a configuration as posted. */
 export const driverOf = (configuration: unknown): "cgroupfs" | "systemd" =>
   effectiveDocument(NEWEST, configuration).cgroupDriver === "systemd" ? "systemd" : "cgroupfs";

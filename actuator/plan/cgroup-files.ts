@@ -1,4 +1,4 @@
-/** How the text of a file compares: what grows, what shrinks, what is merely different. */
+/** Kinds of files, by how their texts compare: larger, smaller, or merely different. */
 const FILE_KINDS = ["share", "quota", "period", "cpu_max", "amount", "cpuset", "text"] as const;
 export type FileKind = (typeof FILE_KINDS)[number];
 

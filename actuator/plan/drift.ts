@@ -1,6 +1,6 @@
 import type { CgroupsDecision } from "../../api/model/cgroups.ts";
 import { ruleOf } from "./cgroup-files.ts";
-import { type CgroupState, isNewSince, type LastLook, wantedThen } from "./state.ts";
+import { type CgroupState, isNewSince, type LastPassCgroups, lastDecidedValue } from "./state.ts";
 import { targetsOf } from "./targets.ts";
 import {
   amountOf,
@@ -45,8 +45,8 @@ export interface DriftCase {
   readonly written: string | null;
   /** Its cgroup was made since the pass before. */
   readonly isNew?: boolean;
-  /** What the pass before wanted. */
-  readonly wantedThen?: string | undefined;
+  /** The text that the pass before decided. */
+  readonly lastDecided?: string | undefined;
   /** v1: the period that goes with a quota. */
   readonly period?: string | undefined;
   /** The shares that a wanted weight was made of. */
@@ -103,7 +103,7 @@ export function classifyDrift(drift: DriftCase, context: DriftContext): Drift | 
   }
   if (written === null && drift.isNew === true)
     return found("new_cgroup", `${told(actual)} is what the cgroup was made with, wanted is ${told(wanted)}`);
-  if (written === null && drift.wantedThen !== undefined && isSame(drift, drift.wantedThen, actual, context))
+  if (written === null && drift.lastDecided !== undefined && isSame(drift, drift.lastDecided, actual, context))
     return found("outdated", `${told(actual)} is what an earlier decision wanted, now it is ${told(wanted)}`);
   if (written === null)
     return found("never_written", `${told(actual)} is not from us, we never wrote here, wanted is ${told(wanted)}`);
@@ -161,7 +161,7 @@ export function findDrift(
   state: CgroupState,
   written: Written,
   cpu: CpuRules,
-  last: LastLook | null = null,
+  last: LastPassCgroups | null = null,
 ): readonly Drift[] {
   const shares = new Map(decision.cgroups.map((cgroup) => [cgroup.path, cgroup.values.cpuShares]));
   const context: DriftContext = { version: state.version, pageSize: state.pageSize, cpu };
@@ -171,7 +171,7 @@ export function findDrift(
       const actual = observed?.files[file];
       if (observed === null || actual === undefined || actual.trim() === text) continue;
       const known = { path, file, wanted: text, actual, written: written(path, file), shares: shares.get(path) };
-      const then = { isNew: isNewSince(last, observed, file), wantedThen: wantedThen(last, path, file) };
+      const then = { isNew: isNewSince(last, observed, file), lastDecided: lastDecidedValue(last, path, file) };
       const drift = classifyDrift({ ...known, ...then, period: observed.files["cpu.cfs_period_us"] }, context);
       if (drift !== null) found.push(drift);
     }

@@ -21,7 +21,7 @@ export interface CgroupState {
 
 export interface ObservedCgroup {
   readonly path: string;
-  /** Which directory it is, per controller: paths are used again, inode numbers tell. */
+  /** The identity of its directory, per controller: paths are used again, inode numbers tell. */
   readonly identities: Readonly<Record<string, string>>;
   /** Text of each settable file by its bare name. */
   readonly files: Readonly<Record<string, string>>;
@@ -34,25 +34,25 @@ export interface ObservedCgroup {
 }
 
 /** A cgroup as the last pass left it: its directories and the values wanted in it. */
-interface LeftCgroup extends Pick<ObservedCgroup, "identities"> {
+interface LastPassCgroup extends Pick<ObservedCgroup, "identities"> {
   readonly wanted: CgroupPlan["files"];
 }
 /** By path, of every cgroup that was there at the end of the pass. */
-export type LastLook = ReadonlyMap<string, LeftCgroup>;
+export type LastPassCgroups = ReadonlyMap<string, LastPassCgroup>;
 
-export function lastLookOf(decision: CgroupsDecision, state: CgroupState): LastLook {
+export function lastPassCgroupsOf(decision: CgroupsDecision, state: CgroupState): LastPassCgroups {
   const plans = new Map(decision.cgroups.map(({ path, files }) => [path, files]));
   return new Map(
     Object.values(state.cgroups).map(({ path, identities }) => [path, { identities, wanted: plans.get(path) ?? [] }]),
   );
 }
 
-/** Whether a file's cgroup was made since; false also where nobody looked before. */
-export function isNewSince(last: LastLook | null, { path, identities }: ObservedCgroup, file: string): boolean {
+/** True: a file's cgroup was made since; false also where nobody looked before. */
+export function isNewSince(last: LastPassCgroups | null, { path, identities }: ObservedCgroup, file: string): boolean {
   const controller = controllerOf(file);
   return last !== null && last.get(path)?.identities[controller] !== identities[controller];
 }
 
-/** What was wanted in a file then; undefined: nothing. */
-export const wantedThen = (last: LastLook | null, path: string, file: string): string | undefined =>
+/** The text that was decided for a file then; undefined: none. */
+export const lastDecidedValue = (last: LastPassCgroups | null, path: string, file: string): string | undefined =>
   last?.get(path)?.wanted.find((one) => one.path === file)?.value;

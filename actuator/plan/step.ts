@@ -84,7 +84,7 @@ export interface MkdirStep extends StepOf<"mkdir"> {
 
 export interface WriteStep extends StepOf<"write"> {
   readonly file: string;
-  /** What the plan saw; null in a new cgroup, where the kernel's own value is not yet known. */
+  /** The text that the plan saw; null in a new cgroup, where the kernel's own value is not yet known. */
   readonly from: string | null;
   readonly to: string;
   /** The directory that the plan saw; null in a new cgroup. */

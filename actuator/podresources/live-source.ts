@@ -106,12 +106,12 @@ const allocatableMemory = ({ machineState }: MemoryState): readonly Block[] =>
         ),
     );
 
-/** What a container holds of one resource; under -1 are devices that are on no NUMA node. */
+/** Devices of one resource that a container holds; under -1 are devices that are on no NUMA node. */
 export interface HeldDevices {
   readonly resource: string;
   readonly perNuma: DevicesPerNuma;
 }
-/** What may be given out of one resource. */
+/** Devices of one resource that may be given out. */
 interface AllocatableDevices {
   readonly resource: string;
   /** `numaNodes` absent: its plugin does not say where it is; empty: it says so, and names no node. */
@@ -119,7 +119,7 @@ interface AllocatableDevices {
 }
 
 /**
- * What the podresources API tells, of one moment: a source does not change once it is made. kubelet 1.36: PodsProvider,
+ * The node as the podresources API shows it, at one moment: a source does not change once it is made. kubelet 1.36: PodsProvider,
  * DevicesProvider, CPUsProvider, MemoryProvider.
  */
 export interface PodResourcesSource {

@@ -6,9 +6,8 @@ import { naturalOrder } from "../../api/decide/devices/natural-order.ts";
 import type { Block } from "../../api/decide/memory/machine-memory.ts";
 import { isSidecar, type Pod, podNamespace, podUid } from "../../api/model/pod.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { listenRebinding } from "../grpc/lasting-listener.ts";
-import type { Listener } from "../grpc/listener.ts";
-import { authorityFixSocket } from "../grpc/mended-socket.ts";
+import { authorityFixSocket } from "../grpc/authority-fix-socket.ts";
+import { type Listener, listenRebinding } from "../grpc/listener.ts";
 import { type Refusal, type UnaryHandler, unaryMethod, unaryServer } from "../grpc/unary-server.ts";
 import type { HeldDevices, PodResourcesSource } from "./live-source.ts";
 
@@ -16,7 +15,7 @@ import type { HeldDevices, PodResourcesSource } from "./live-source.ts";
 const NO_NODE = -1;
 
 /**
- * What each active pod holds, by namespace, name and uid; the kubelet's own order is that of a Go map.
+ * Resources that each active pod holds, by namespace, name and uid; the kubelet's own order is that of a Go map.
  * kubelet 1.36: v1PodResourcesServer.List.
  */
 export const podResources = (source: PodResourcesSource): ListPodResourcesResponse => ({
@@ -43,7 +42,7 @@ export const alphaPodResources = (source: PodResourcesSource): AlphaListPodResou
 });
 
 /**
- * What one active pod holds; of two of one name the later of the list. The error is the kubelet's text.
+ * Resources that one active pod holds; of two of one name the later of the list. The error is the kubelet's text.
  * kubelet 1.36: v1PodResourcesServer.Get.
  */
 export function podResourcesOf(
@@ -55,7 +54,7 @@ export function podResourcesOf(
   return ok({ podResources: resourcesOf(source, pod) });
 }
 
-/** What the node could give if nothing of it were held. kubelet 1.36: v1PodResourcesServer.GetAllocatableResources. */
+/** Resources that the node could give if nothing of it were held. kubelet 1.36: v1PodResourcesServer.GetAllocatableResources. */
 export const allocatableResources = ({ allocatable }: PodResourcesSource): AllocatableResourcesResponse => ({
   devices: allocatable.devices
     .toSorted((a, b) => compare(a.resource, b.resource))
@@ -161,12 +160,12 @@ const LIMITS = {
   sessionMegabytes: 64,
 };
 
-/** Of v1, and the one of v1alpha1. */
+/** Methods of v1, and the one of v1alpha1. */
 export type PodResourcesMethod = "List" | "GetAllocatableResources" | "Get" | "v1alpha1.List";
 export interface PodResourcesServing {
   /** Where exporters look. */
   readonly directory: string;
-  /** Of this moment; the error: why it is not known (yet). What comes again is not made into an answer again. */
+  /** The source of this moment; the error: why it is not known (yet). The same source is not made into an answer again. */
   readonly source: () => Result<PodResourcesSource, string>;
   /** Told of each call, with gRPC's code by name. */
   readonly onCall?: (method: PodResourcesMethod, code: string) => void;

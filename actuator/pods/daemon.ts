@@ -1,22 +1,54 @@
 import { err, ok, type Result } from "../../api/model/result.ts";
 import type { ActuatorConfig } from "../core/config.ts";
 import type { Problem } from "../core/ports.ts";
-import { StateLook } from "../daemon/own-state.ts";
-import type { Turns } from "../daemon/ticker.ts";
-import type { PodEvent } from "../lifecycle/event.ts";
+import type { TurnTicker } from "../daemon/open-metrics.ts";
+import { StateFileCheck } from "../daemon/own-state.ts";
+import { endOf } from "../lifecycle/pod-state.ts";
+import type { PodEvent, PodState } from "../lifecycle/record.ts";
 import type { PassReport } from "../pass/loop.ts";
 import { driftNotices, measured, PassCounter, type TurnFigures } from "../status/counters.ts";
 import { EventRing } from "../status/events.ts";
 import type { NodeStatus } from "../status/node-status.ts";
 import type { StatusServer } from "../status/server.ts";
 import { StatusFile } from "../status/status-file.ts";
-import { drained } from "./eviction/drain.ts";
-import type { TurnView } from "./manager.ts";
+import type { PodManager, TurnView } from "./manager.ts";
 import { type OpenPods, openPods, type PodsShared } from "./open-pods.ts";
+import { systemClock } from "./ports.ts";
 import { refusalOf } from "./records/desired-pods.ts";
 import { nameIn } from "./records/pod-set.ts";
 import { recordsIn } from "./records/records.ts";
 import { nodeView } from "./status/node-view.ts";
+
+/** kubelet 1.36: nodeshutdown, of its pods' statuses. */
+const REASON = "Terminated";
+const MESSAGE = "Pod was terminated in response to imminent node shutdown.";
+const LOOK_MS = 250;
+/** The longest wait for the last pass over the cgroups. */
+const CGROUPS_MS = 10_000;
+
+/**
+ * Ends all pods, those of the lowest priority first, and waits until nothing of them runs and their cgroups are gone. What
+ * is ending already goes on as it was told to.
+ */
+export async function drained(manager: PodManager, turn: () => Promise<void>, clock = systemClock): Promise<void> {
+  // static pods are all critical, but not of one priority
+  const groups = Map.groupBy(manager.set.living(), ({ pod }) => pod.spec.priority ?? 0);
+  manager.drain();
+  for (const [, group] of [...groups].sort(([a], [b]) => a - b)) {
+    const inState = (state: PodState) => group.filter(({ uid }) => manager.set.get(uid)?.record.state === state);
+    const end = endOf(REASON, MESSAGE, clock.nowMs());
+    for (const { uid } of group) manager.lifecycle.handle(uid, { kind: "Drained", end });
+    while (inState("terminating").length > 0) {
+      await turn();
+      await clock.sleep(LOOK_MS);
+    }
+  }
+  const untilMs = clock.monotonicMs() + CGROUPS_MS;
+  while ((manager.view?.pods.size ?? 0) > 0 && clock.monotonicMs() < untilMs) {
+    await turn();
+    await clock.sleep(LOOK_MS);
+  }
+}
 
 export interface PodsDaemonOptions {
   readonly config: ActuatorConfig;
@@ -25,7 +57,7 @@ export interface PodsDaemonOptions {
   readonly onEvent?: (event: PodEvent) => void;
   readonly reclaim?: (functions: readonly string[]) => Promise<void>;
 }
-/** How long work that is under way may take to come to its next step at the end. */
+/** The longest that work which is under way may take to come to its next step at the end. */
 const REST_MS = 10_000;
 /** Requests wait this long for the end of the first look: before that, the only answer would be that nothing was seen. */
 const FIRST_LOOK_MS = 3000;
@@ -33,18 +65,24 @@ const FIRST_LOOK_MS = 3000;
 /** Runs turns until told to stop, and tells people what it sees. */
 export class PodsDaemon {
   readonly #options: PodsDaemonOptions;
-  readonly #turns: Turns;
+  readonly #turns: TurnTicker;
   readonly #pods: OpenPods;
   readonly #ring: EventRing;
   readonly #counter: PassCounter;
   readonly #file: StatusFile;
-  readonly #state: StateLook;
+  readonly #state: StateFileCheck;
   #server: Pick<StatusServer, "close"> | null = null;
   #pass: PassReport | null = null;
   #view: TurnView | null = null;
   #turn: TurnFigures | null = null;
 
-  private constructor(options: PodsDaemonOptions, turns: Turns, pods: OpenPods, ring: EventRing, state: StateLook) {
+  private constructor(
+    options: PodsDaemonOptions,
+    turns: TurnTicker,
+    pods: OpenPods,
+    ring: EventRing,
+    state: StateFileCheck,
+  ) {
     this.#options = options;
     this.#turns = turns;
     this.#counter = new PassCounter(turns.metrics.counters);
@@ -56,7 +94,11 @@ export class PodsDaemon {
   }
 
   /** Errors: the runtime's endpoint, the records. That nobody can be told of the status is a problem, and no error. */
-  static async open(shared: PodsShared, options: PodsDaemonOptions, turns: Turns): Promise<Result<PodsDaemon, string>> {
+  static async open(
+    shared: PodsShared,
+    options: PodsDaemonOptions,
+    turns: TurnTicker,
+  ): Promise<Result<PodsDaemon, string>> {
     const { onProblem, onEvent, onPass, reclaim } = options;
     const { counters } = turns.metrics;
     let daemon: PodsDaemon | undefined;
@@ -77,7 +119,7 @@ export class PodsDaemon {
     });
     if (!opened.ok) return err(opened.error);
     const { stateDir } = options.config;
-    const state = new StateLook([stateDir, recordsIn(stateDir)], shared.journal);
+    const state = new StateFileCheck([stateDir, recordsIn(stateDir)], shared.journal);
     daemon = new PodsDaemon(options, turns, opened.value, ring, state);
     return ok(daemon);
   }
@@ -135,7 +177,7 @@ export class PodsDaemon {
     const { manager, version, readiness, notices: standing } = this.#pods;
     const { notices, metrics } = this.#turns;
     const { value: turned, ...times } = await measured(() => manager.turn());
-    await Promise.all([version.look(turned.hears), readiness.look(turned.hears)]);
+    await Promise.all([version.refresh(turned.hears), readiness.refresh(turned.hears)]);
     // what is remembered lies in the state directory: where nothing can be written there, that says it
     const isKept = this.#state.faults().length === 0;
     const problems = turned.problems.filter(({ from }) => isKept || from !== "memory");
@@ -143,7 +185,7 @@ export class PodsDaemon {
     this.#view = view;
     this.#turn = { sequence: view.sequence, at: new Date().toISOString(), ...times };
     metrics.counters.pass(times.tookMs, times.cpuMs);
-    notices.tell("pass", [
+    notices.report("pass", [
       ...view.problems,
       ...view.notices,
       ...readiness.faults.map((message) => ({ from: "runtime" as const, message })),

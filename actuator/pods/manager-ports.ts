@@ -7,13 +7,12 @@ import type { DecisionClient, Problem } from "../core/ports.ts";
 import type { PodContainer, RunnablePod } from "../lifecycle/pod.ts";
 import type { MachineFacts } from "../machine/facts.ts";
 import type { ListeningPorts } from "../machine/listening-ports.ts";
-import type { PassReport } from "../pass/loop.ts";
-import type { LoopPorts } from "../pass/ports.ts";
+import type { LoopPorts, PassReport } from "../pass/loop.ts";
 import type { Counters } from "../status/counters.ts";
 import type { GivenDevices } from "./admission/foreign-sandboxes.ts";
 import type { OtherKubelet } from "./admission/other-kubelet.ts";
 import type { CgroupView, CurrentCgroups } from "./cgroups/cgroup-view.ts";
-import type { DeviceDesk } from "./devices/port.ts";
+import type { NodeDevices } from "./devices/port.ts";
 import type { Processes } from "./eviction/orphan-processes.ts";
 import type { OnPodEvent, PodClock } from "./ports.ts";
 import type { ManagerFiles } from "./records/manager-files.ts";
@@ -21,7 +20,7 @@ import type { CompleteContainer, KnownPod, PodProbes } from "./records/pod-set.t
 import type { PodRecords } from "./records/records.ts";
 import type { PodWorker } from "./sync/pod-worker.ts";
 
-/** What running pods touches of the world, by what it is of. Each part of the manager takes what it needs of these. */
+/** Ports of the pod manager, by subject. Each part of the manager takes those that it needs. */
 export interface PodManagerPorts {
   readonly clock: PodClock;
   readonly pods: PodPorts;
@@ -32,7 +31,7 @@ export interface PodManagerPorts {
   readonly observers: ObserverPorts;
 }
 
-/** Which pods are to run, and which were known before. */
+/** Pods that are to run, and those that were known before. */
 export interface PodPorts {
   readonly readPods: LoopPorts["readPods"];
   readonly records: PodRecords;
@@ -50,7 +49,7 @@ export interface RuntimePorts {
   /** Absent: nothing is probed. */
   readonly probes?: PodProbes;
   /** Absent: nobody looks whether another kubelet uses the runtime. */
-  readonly otherKubelet?: Pick<OtherKubelet, "look" | "view" | "problems">;
+  readonly otherKubelet?: Pick<OtherKubelet, "observe" | "view" | "problems">;
 }
 
 /** The machine and its configuration. */
@@ -72,7 +71,7 @@ export interface DecisionPorts {
   readonly client: DecisionClient;
   readonly files: ManagerFiles;
   /** Device plugins; absent: none are served. */
-  readonly devices?: DeviceDesk;
+  readonly devices?: NodeDevices;
   /** The devices that pods hold according to what a kubelet left behind. Absent: nobody holds any. */
   readonly kubeletsDevices?: () => Result<readonly GivenDevices[], string>;
 }
@@ -87,19 +86,19 @@ export interface EvictionPorts {
 /** Statistics of the node and of its pods. */
 export interface StatsSource {
   /** `stats` of a snapshot, of this moment. `view`: their cgroups; null: not decided yet. */
-  look(pods: readonly KnownPod[], view: CgroupView | null): Promise<Readonly<Record<string, unknown>>>;
-  /** What the last look could not see. */
+  observe(pods: readonly KnownPod[], view: CgroupView | null): Promise<Readonly<Record<string, unknown>>>;
+  /** Problems of the last observation: what it could not see. */
   readonly unseen: readonly Problem[];
 }
 
-/** Who hears what happens. */
+/** Listeners for what happens. */
 export interface ObserverPorts {
   readonly onEvent: OnPodEvent;
   readonly onProblem: (problem: Problem) => void;
   readonly onPass: (report: PassReport) => void;
   /** A piece of work has ended: there is something new to see. */
   readonly onWorked: () => void;
-  /** What happens to pods is counted; absent: nowhere. */
+  /** Counters of what happens to pods; absent: nobody counts. */
   readonly counters?: Pick<Counters, "restarted" | "refused" | "evicted" | "preempted">;
 }
 

@@ -1,6 +1,6 @@
 import type { QuantityList } from "../../api/model/allocatable.ts";
 import type { Problem } from "../core/ports.ts";
-import { observedEvent } from "../lifecycle/pod-observation.ts";
+import { observedEvent } from "../lifecycle/pod-state.ts";
 import { AdmissionBackoff, Capacity } from "./admission/admission-backoff.ts";
 import { ForeignSandboxes } from "./admission/foreign-sandboxes.ts";
 import { HostPorts } from "./admission/host-ports.ts";
@@ -107,7 +107,7 @@ export class PodManager {
   get set(): PodSet {
     return this.#parts.set;
   }
-  /** Whoever has something to tell of a pod's life tells it. */
+  /** The one place that events in pods' lives are given to. */
   get lifecycle(): PodLifecycle {
     return this.#parts.lifecycle;
   }
@@ -115,11 +115,11 @@ export class PodManager {
   get published(): PublishedSnapshot {
     return this.#parts.published;
   }
-  /** Of the last pass over the cgroups; null: there was none yet. */
+  /** The view of the last pass over the cgroups; null: there was none yet. */
   get view(): CgroupView | null {
     return this.#ports.node.cgroups.view;
   }
-  /** What pods may have of this node; null: it was not decided yet. */
+  /** The node's allocatable; null: it was not decided yet. */
   get allocatable(): QuantityList | null {
     return this.#ports.node.cgroups.allocatable;
   }
@@ -135,20 +135,20 @@ export class PodManager {
     const listed = await runtime.runtime.pods();
     if (listed.ok) set.update(listed.value);
     else problems.push({ from: "runtime", message: `${listed.error.call}: ${listed.error.message}` });
-    runtime.otherKubelet?.look(listed.ok ? listed.value : null);
+    runtime.otherKubelet?.observe(listed.ok ? listed.value : null);
     problems.push(...(runtime.otherKubelet?.problems() ?? []), ...read.problems);
     if (listed.ok) problems.push(...this.#reconcile(read.pods === null, untouched, clock.nowMs()));
-    problems.push(...foreign.look());
+    problems.push(...foreign.observe());
     const sequence = ++this.#sequence;
     // who is admitted is asked about with what the node can give
     if (this.allocatable === null) await this.#look("passes", sequence);
     problems.push(...(await startRefusals.run(sequence)));
     problems.push(...(await resizer.askWaiting(sequence)));
     problems.push(...(await admitter.admitWaiting(sequence)));
-    problems.push(...hostPorts.look());
-    resizes.look();
+    problems.push(...hostPorts.observe());
+    resizes.observe();
     await this.#look("passes", sequence);
-    problems.push(...resizes.settle());
+    problems.push(...resizes.report());
     if (listed.ok) dispatcher.putToWork(untouched, this.view);
     await this.#look("evictor", sequence);
     problems.push(...this.#standing.passes, ...this.#standing.evictor, ...(decisions.devices?.problems() ?? []));
@@ -165,13 +165,13 @@ export class PodManager {
     this.#observe(untouched, nowMs);
     const { devices } = this.#ports.decisions;
     const living = set.living();
-    this.#ports.runtime.probes?.look(living, (known) => set.statusOf(known, nowMs));
+    this.#ports.runtime.probes?.sync(living, (known) => set.statusOf(known, nowMs));
     devices?.recover(living);
-    devices?.look(new Set(living.map(({ uid }) => uid)));
+    devices?.update(new Set(living.map(({ uid }) => uid)));
     return problems;
   }
 
-  /** What has come to its end since the last turn, what is past its deadline, and who may come back. */
+  /** Handles what has come to its end since the last turn, what is past its deadline, and who may come back. */
   #observe(untouched: (uid: string) => boolean, nowMs: number): void {
     const { set, lifecycle, cleanup, snapshotter } = this.#parts;
     const { retryMs } = this.#settings;
@@ -185,7 +185,7 @@ export class PodManager {
     }
   }
 
-  /** What a look met stands until the next one. */
+  /** Problems that an observation met stand until the next one. */
   async #look(by: "passes" | "evictor", sequence: number): Promise<void> {
     const { passes, evictor, resizes } = this.#parts;
     const problems =

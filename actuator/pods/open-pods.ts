@@ -14,7 +14,7 @@ import type { Listener } from "../grpc/listener.ts";
 import { containerHash } from "../lifecycle/config/labels.ts";
 import { kubeletsOn } from "../machine/kubelets.ts";
 import { listeningPorts } from "../machine/listening-ports.ts";
-import type { LoopPorts } from "../pass/ports.ts";
+import type { LoopPorts } from "../pass/loop.ts";
 import { liveSource } from "../podresources/live-source.ts";
 import { servePodResources } from "../podresources/server.ts";
 import type { Counters } from "../status/counters.ts";
@@ -24,8 +24,7 @@ import { kubeletsDevices } from "./admission/foreign-sandboxes.ts";
 import { OtherKubelet } from "./admission/other-kubelet.ts";
 import type { PublishedSnapshot } from "./admission/published-snapshot.ts";
 import { CurrentCgroups } from "./cgroups/cgroup-view.ts";
-import type { DeviceManager } from "./devices/device-manager.ts";
-import { claimDevices, openDeviceManager } from "./devices/open.ts";
+import { claimDevices, type DeviceManager, openDeviceManager } from "./devices/device-manager.ts";
 import { systemProcesses } from "./eviction/orphan-processes.ts";
 import { LogRotation, type RotationPorts } from "./logs/rotation.ts";
 import { PodManager } from "./manager.ts";
@@ -40,8 +39,8 @@ import { incarnationOf, watchedRuntime } from "./sync/foreign-stops.ts";
 import { Images } from "./sync/images.ts";
 import { logLinksIn } from "./sync/log-link.ts";
 import { PodWorker } from "./sync/pod-worker.ts";
-import { waitFor } from "./sync/sync-context.ts";
 import { terminationMessages } from "./sync/termination-message.ts";
+import { waitFor } from "./sync/worker-ports.ts";
 import { claimDirectories } from "./volumes/claims.ts";
 import { systemMounter } from "./volumes/mounter.ts";
 
@@ -200,9 +199,9 @@ async function openRuntime(config: ActuatorConfig, records: PodRecords, events: 
     (stop) => otherKubelet.recordStop(stop),
     () => incarnationOf(runtimeEndpoint),
   );
-  if (otherKubelet.look(null) === null && otherKubelet.isSuspected) {
+  if (otherKubelet.observe(null) === null && otherKubelet.isSuspected) {
     // one that is slow to answer is looked at in each turn
-    const looked = runtime.pods().then((listed) => listed.ok && otherKubelet.look(listed.value));
+    const looked = runtime.pods().then((listed) => listed.ok && otherKubelet.observe(listed.value));
     await waitFor(looked, FIRST_LIST_MS, systemClock, new AbortController().signal);
   }
   if (otherKubelet.view === null) return ok({ connection: connection.value, runtime, otherKubelet });
@@ -299,7 +298,7 @@ async function openDevices(options: DevicesOptions): Promise<Result<OpenDevices 
   }
   const keeper = opened.value;
   const unlisten = keeper.onChange(() => {
-    if (keeper.isWorthATurn()) onChange();
+    if (keeper.needsTurn()) onChange();
   });
   let exporters: Listener | undefined;
   return ok({

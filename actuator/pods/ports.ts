@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { PodEvent } from "../lifecycle/event.ts";
+import type { PodEvent } from "../lifecycle/record.ts";
 
 /** Time as the pods' workers use it; a simulation brings its own. */
 export interface PodClock {

@@ -1,6 +1,63 @@
-import type { DiskFigure } from "./disk-usage.ts";
-import { type ContainerLook, logsOf, type PodLook } from "./pod-look.ts";
-import type { CgroupUsage, PodUsage } from "./usage.ts";
+import { join } from "node:path";
+import type { ImageFileSystems } from "../containerd/file-systems.ts";
+import type { MachineFacts } from "../machine/facts.ts";
+import type { DiskFigure, DiskPlace } from "./disk-usage.ts";
+import type { CgroupStatsTarget, CgroupUsage, PodUsage } from "./usage.ts";
+
+/** Where the use of a pod on this machine shows. */
+export interface PodStatsTarget {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** When its sandbox was created. */
+  readonly createdAtMs: number;
+  /** Below the hierarchy's root. */
+  readonly cgroup: string;
+  /** Those that run now, init containers too. */
+  readonly containers: readonly ContainerStatsTarget[];
+  /** Its emptyDirs; no others are counted. */
+  readonly volumes: readonly VolumeStatsTarget[];
+  /** With a directory of each container's logs, by its name. */
+  readonly logDirectory: string;
+  /** That the pod's containers have as /etc/hosts; null: none was made. */
+  readonly hostsFile: string | null;
+}
+interface ContainerStatsTarget {
+  readonly name: string;
+  readonly id: string;
+  readonly createdAtMs: number;
+  readonly cgroup: string;
+}
+interface VolumeStatsTarget {
+  readonly name: string;
+  readonly path: string;
+  /** True: its medium is Memory. It is measured, but is no part of the pod's disk usage. */
+  readonly inMemory: boolean;
+}
+
+/** Lists what to read of cgroups; `podsCgroup` is that of all pods together. */
+export const cgroupStatsTargets = (
+  podsCgroup: string,
+  pods: readonly PodStatsTarget[],
+): readonly CgroupStatsTarget[] => [
+  { path: podsCgroup, level: "pods" },
+  ...pods.flatMap(({ cgroup, containers }): readonly CgroupStatsTarget[] => [
+    { path: cgroup, level: "pod" },
+    ...containers.map((container) => ({ path: container.cgroup, level: "container" as const })),
+  ]),
+];
+
+/** Lists the places to count on disks. */
+export const diskStatsTargets = (pods: readonly PodStatsTarget[]): readonly DiskPlace[] =>
+  pods.flatMap((pod): readonly DiskPlace[] => [
+    ...pod.volumes.map(({ path }): DiskPlace => ({ path, what: "tree" })),
+    ...pod.containers.map((container): DiskPlace => ({ path: logsOf(pod, container), what: "files" })),
+    { path: pod.logDirectory, what: "files" },
+    ...(pod.hostsFile === null ? [] : [{ path: pod.hostsFile, what: "tree" } as const]),
+  ]);
+
+/** kubelet 1.36: BuildContainerLogsDirectory. */
+const logsOf = ({ logDirectory }: PodStatsTarget, { name }: ContainerStatsTarget): string => join(logDirectory, name);
 
 /** Since the look before. Null: there was none, or the cgroup is another one since. */
 export interface UsageRate {
@@ -21,7 +78,7 @@ export class UsageHistory {
   #rates: ReadonlyMap<string, UsageRate> = new Map();
 
   /** `atMs`: of a clock that nobody sets. A look that comes right after another gets that one's rates again. */
-  look(usages: Usages, atMs: number): ReadonlyMap<string, UsageRate> {
+  rates(usages: Usages, atMs: number): ReadonlyMap<string, UsageRate> {
     const before = this.#before;
     const passedMs = before === null ? 0 : atMs - before.atMs;
     if (before !== null && passedMs < SHORTEST_MS) {
@@ -83,7 +140,7 @@ const timeText = (ms: number): string => new Date(ms).toISOString();
  * has no stats of such a pod then, and evicts it first. Times are of the looks, to the millisecond, as the kubelet
  * compares them (it prints seconds). kubelet 1.36: listPodStatsPartiallyFromCRI.
  */
-export function podStatsOf(pod: PodLook, seen: Seen): object | null {
+export function podStatsOf(pod: PodStatsTarget, seen: Seen): object | null {
   if (pod.containers.length === 0) return null;
   const containers = pod.containers.map((container) => containerStats(pod, container, seen));
   const volumes = pod.volumes.flatMap(({ name, path, inMemory }) => {
@@ -117,7 +174,7 @@ export const podsCgroupStats = (podsCgroup: string, seen: Seen): object => ({
   ...cgroupStats(podsCgroup, seen),
 });
 
-function containerStats(pod: PodLook, container: ContainerLook, seen: Seen) {
+function containerStats(pod: PodStatsTarget, container: ContainerStatsTarget, seen: Seen) {
   const layer = seen.layers.get(container.id);
   const rootfs: Used = {
     time: seen.at.toISOString(),
@@ -177,7 +234,7 @@ function sumOf(parts: readonly (Used | undefined)[], at: string): Used {
 
 /** A pod's use as a person sees it; null: its cgroup was not there to be read. */
 export function podUsageOf(
-  { cgroup, containers }: Pick<PodLook, "cgroup" | "containers">,
+  { cgroup, containers }: Pick<PodStatsTarget, "cgroup" | "containers">,
   { usages, rates }: Pick<Seen, "usages" | "rates">,
 ): PodUsage | null {
   const usage = usages.get(cgroup);
@@ -193,5 +250,31 @@ export function podUsageOf(
     // the pod's quota or that of one of its containers, whichever holds back the most
     throttledPermille: throttled.length === 0 ? null : Math.max(...throttled),
     pressure: usage.pressure,
+  };
+}
+
+/**
+ * The machine's part of the kubelet's /stats/summary (stats/v1alpha1); a section whose files could not be read is absent.
+ * Per-pod use is not the machine's to tell: `pods` is empty. Times are to the millisecond: two looks within a second are
+ * two, and only what is newer than before is believed.
+ */
+export function summaryOf(machine: MachineFacts, nodeName: string, images?: ImageFileSystems) {
+  const time = machine.observedAt;
+  const timed = <T extends object>(section: T | undefined) =>
+    section === undefined ? undefined : { time, ...section };
+  const { processes, system } = machine;
+  const rlimit = processes.maxpid === undefined && processes.curproc === undefined ? undefined : processes;
+  return {
+    node: {
+      nodeName,
+      startTime: system.startTime,
+      memory: timed(machine.memoryUsage),
+      fs: timed(machine.nodeFs),
+      runtime: images?.imageFs && { imageFs: images.imageFs, containerFs: images.containerFs },
+      rlimit: timed(rlimit),
+      swap: timed(machine.swapUsage),
+      fileSystems: images?.fileSystems,
+    },
+    pods: [],
   };
 }

@@ -13,7 +13,7 @@ export interface PodUsage {
  * A cgroup to look at. For the cgroup of all pods together the limit is read too; for a container's its processes, which others
  * only hold below.
  */
-export interface CgroupLook {
+export interface CgroupStatsTarget {
   /** Below the hierarchy's root: `/kubepods/burstable/podUID`. */
   readonly path: string;
   readonly level: "pods" | "pod" | "container";
@@ -44,7 +44,7 @@ export interface CgroupMemory {
   readonly workingSetBytes: number;
   readonly rssBytes: number | null;
   readonly swapBytes: number | null;
-  /** Of all pods together only; null: none. */
+  /** The limit of all pods together only; null: none. */
   readonly limitBytes: number | null;
 }
 /** Percent of the last ten seconds in which some task waited. */
@@ -94,7 +94,7 @@ export function throttlingOf(stat: string, time: { readonly name: string; readon
   return { periods, throttledPeriods, throttledNanos: throttled * time.nanos };
 }
 
-/** What the kubelet counts as a container's processes: those of its own cgroup (cAdvisor: processStatsFromProcs). */
+/** The number of processes that the kubelet counts as a container's: those of its own cgroup (cAdvisor: processStatsFromProcs). */
 export function processesIn(cgroup: CgroupText): number | null {
   const text = cgroup.read("cgroup.procs");
   return text === null ? null : text.split("\n").filter((line) => line !== "").length;

@@ -12,7 +12,7 @@ const MAX_ROWS = 100;
 const MAX_LINES = 20;
 
 /**
- * What a pass over the cgroups came to, as the status tells it, and when it was; null: none has been. One in which nothing
+ * The figures of a pass over the cgroups, as the status tells them, and its time; null: there was none. One in which nothing
  * was decided has looked at no file.
  */
 export const passFigures = (pass: PassReport | null) => {
@@ -32,7 +32,7 @@ const driftRows = (pass: PassReport | null): readonly DriftRow[] =>
     .filter(isForeign)
     .map(({ path, file, actual, wanted, cause }) => ({ path, file, actual, wanted, cause }));
 
-/** What of it drifted, a line a file, for the log: told once while it stands. */
+/** The drift of a pass, a line a file, for the log: told once while it stands. */
 export function driftNotices(pass: PassReport | null): readonly Problem[] {
   const rows = driftRows(pass);
   const lines = rows

@@ -7,7 +7,7 @@ import type { DeviceHolder, DeviceRow } from "./node-status.ts";
 
 export interface DeviceRowParts {
   readonly states: readonly PluginState[];
-  /** Who holds what; undefined: nobody anything. */
+  /** The allocations; undefined: nobody holds anything. */
   readonly checkpoint: DeviceCheckpoint | undefined;
   /** NAMESPACE/NAME of a pod that is known, else its uid. */
   readonly nameOf: (uid: string) => string;

@@ -1,4 +1,4 @@
-import type { PodEvent } from "../lifecycle/event.ts";
+import type { PodEvent } from "../lifecycle/record.ts";
 import type { SeenEvent } from "./node-status.ts";
 
 /** client-go 1.36: NewEventCorrelator, whose rules the kubelet's events go through. */

@@ -1,10 +1,10 @@
 import type { Kind, Verdict } from "../../api/model/decision.ts";
-import type { Recovery } from "../apply/recover.ts";
+import type { Recovery } from "../apply/journal.ts";
+import type { Reloaded } from "../core/config.ts";
 import type { DecisionAnswer, Problem } from "../core/ports.ts";
-import type { Reloaded } from "../core/reload.ts";
+import type { ClosedPass } from "../gc/interrupted-pass.ts";
 import type { RemovalReport, TurnReport } from "../gc/ports.ts";
-import type { Settled } from "../gc/settle.ts";
-import type { PodEvent } from "../lifecycle/event.ts";
+import type { PodEvent } from "../lifecycle/record.ts";
 import type { PassReport } from "../pass/loop.ts";
 import { passFigures } from "./counters.ts";
 import type { LogEntry } from "./log.ts";
@@ -92,7 +92,7 @@ export const turnEntries = ({ collections }: TurnReport): readonly LogEntry[] =>
     },
   }));
 
-export const settledEntry = ({ kind, done, left }: Settled): LogEntry => ({
+export const settledEntry = ({ kind, done, left }: ClosedPass): LogEntry => ({
   level: "warn",
   message: "a collection was cut short",
   fields: { about: "recovery", kind, done: done.length, left: left.length },

@@ -1,7 +1,6 @@
 import type { Counters } from "./counters.ts";
 import type { DeviceRow, NodeStatus, PodRow } from "./node-status.ts";
-import { probeCountersIn } from "./probe-counters.ts";
-import { Counter, Gauge, Histogram, Registry } from "./prom-parts.ts";
+import { Counter, Gauge, Histogram, probeCountersIn, Registry } from "./probe-counters.ts";
 
 /** Resources with series of their own; those whose plugins are there come first. */
 const MAX_RESOURCES = 256;

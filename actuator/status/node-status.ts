@@ -1,5 +1,4 @@
-import type { PodEvent } from "../lifecycle/event.ts";
-import type { PendingResize, PodEnd, Refusal } from "../lifecycle/record.ts";
+import type { PendingResize, PodEnd, PodEvent, Refusal } from "../lifecycle/record.ts";
 import type { DriftCause, HarmlessCause } from "../plan/drift.ts";
 import type { PodUsage } from "../stats/usage.ts";
 import type { ProbeRow } from "./probe-row.ts";
@@ -18,10 +17,10 @@ export interface NodeStatus {
   readonly runtime: {
     readonly name: string;
     readonly version: string;
-    /** What it says that keeps it from running pods, or those with a network of their own. Absent: nothing. */
+    /** The conditions that keep it from running pods, or those with a network of their own. Absent: none. */
     readonly notReady?: readonly string[] | undefined;
   } | null;
-  /** How the last pass went. */
+  /** The figures of the last pass. */
   readonly pass: {
     readonly sequence: number;
     readonly at: string;
@@ -45,7 +44,7 @@ export interface NodeStatus {
   readonly devices?: readonly DeviceRow[] | undefined;
   /** By pod, container and type. Absent: this daemon probes nothing. */
   readonly probes?: readonly ProbeRow[] | undefined;
-  /** What of the daemon's own files cannot be written now, in one line each. Absent: an older daemon. */
+  /** The daemon's own files that cannot be written now, in one line each. Absent: an older daemon. */
   readonly unwritable?: readonly string[] | undefined;
   /** Faults and notices that hold now, in one line each. */
   readonly problems: readonly string[];
@@ -152,7 +151,7 @@ export interface PodRow {
   readonly refusal: Refusal | null;
   readonly end: PodEnd | null;
   readonly resize: PendingResize | null;
-  /** How often a container of it was stopped by somebody else, not by this daemon. Absent: never. */
+  /** The number of times that a container of it was stopped by somebody else, not by this daemon. Absent: none. */
   readonly stoppedByOthers?: number | undefined;
 }
 /** Resources of the pod as a whole, as its cgroup has them; null: none. */
@@ -171,7 +170,7 @@ export interface ContainerRow {
   readonly reason: string;
   readonly message: string;
   readonly exitCode: number | null;
-  /** How the instance before this one ended; null: there was none. Absent: told by an older daemon. */
+  /** The end of the instance before this one; null: there was none. Absent: told by an older daemon. */
   readonly lastState?: ContainerEnd | null | undefined;
   readonly restarts: number;
   readonly ready: boolean;

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { HANDLERS, type HandlerKind } from "../../api/decide/probes/plan.ts";
 import { PROBE_TYPES, type ProbeType, type StoredResult } from "../../api/model/probe.ts";
 
-/** Which probe of which container. */
+/** The name of a probe: its pod, its container, its type. */
 export interface ProbeName {
   readonly podUid: string;
   readonly namespace: string;
@@ -36,7 +36,7 @@ export interface ProbeRow {
   readonly attempts: number;
   /** Failed ones in a row; what could not be asked counts neither way. */
   readonly failures: number;
-  /** What its attempts take, the newer the more; null: there was none. */
+  /** The duration of its attempts, the newer the more; null: there was none. */
   readonly tookMs: number | null;
   /** Output of the last attempt, 1 KiB at most; empty where it succeeded. */
   readonly output: string;
@@ -77,7 +77,7 @@ export interface ProbeFacts
   readonly sinceMs: number | null;
   readonly attempts: number;
   readonly failures: number;
-  /** What its attempts take. */
+  /** The duration of its attempts. */
   readonly seconds: number | null;
   readonly output: string;
   readonly lastAtMs: number | null;

@@ -14,7 +14,7 @@ interface Answer {
 interface AnswerSources {
   readonly status: () => NodeStatus;
   /** Reads the probes' history, newest first; absent: nobody keeps it here. Error: it cannot be read. */
-  readonly probeHistory?: (asked: HistoryAsked) => Result<readonly object[], string>;
+  readonly probeHistory?: (asked: HistoryQuery) => Result<readonly object[], string>;
   readonly metrics: Pick<DaemonMetrics, "render">;
 }
 
@@ -104,7 +104,7 @@ function history({ at, nodeName }: NodeStatus, asked: URLSearchParams, read: Ans
   return json({ at, nodeName, entries: entries?.value ?? [] });
 }
 
-export interface HistoryAsked {
+export interface HistoryQuery {
   readonly limit: number;
   /** NAMESPACE/NAME: entries about it only, the guard's with its containers too. */
   readonly pod?: string | undefined;
@@ -125,7 +125,7 @@ export interface StatusServer {
 /** INVARIANT: whoever asks, and however slowly, holds a bounded part of the daemon for a bounded time. */
 const LIMITS = { connections: 32, headerBytes: 8192, requestsPerConnection: 1000 } as const;
 const TIMES = { headersTimeout: 5000, requestTimeout: 10_000, keepAliveTimeout: 5000 } as const;
-/** How long a connection may have no traffic. */
+/** The longest that a connection may have no traffic. */
 const IDLE_MS = 30_000;
 
 const HEADERS = {

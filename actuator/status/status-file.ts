@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { faultText } from "../core/missing-right.ts";
+import { faultText } from "../core/error-text.ts";
 import type { NodeStatus } from "./node-status.ts";
 
 export const statusFile = (stateDir: string): string => join(stateDir, "status.json");

@@ -1,13 +1,21 @@
 import { err, ok } from "../../api/model/result.ts";
 import type { Answered, Exec, PodRuntime } from "../containerd/port.ts";
+import { containersToKill, effectiveGracePeriod, type StopContainer } from "../lifecycle/container-termination.ts";
 import { podAddresses } from "../lifecycle/env.ts";
-import { type ForeignSandbox, foreignSandboxes, runningIn, sandboxText } from "../lifecycle/foreign-sandbox.ts";
+import {
+  type ForeignSandbox,
+  foreignSandboxes,
+  otherNodeOf,
+  runningIn,
+  sandboxText,
+} from "../lifecycle/foreign-sandbox.ts";
+import type { RunnablePod } from "../lifecycle/pod.ts";
 import type { OnPodEvent, PodClock } from "../pods/ports.ts";
+import type { DesiredPods } from "../pods/records/desired-pods.ts";
 import { PodEvents } from "../pods/records/records.ts";
 import { type StopRuntime, stopPod } from "../pods/sync/stop-container.ts";
-import { fullName, type PodsWanted, priorityOf, stopOf, type TakeoverStop } from "./plan.ts";
 
-/** How long it is watched whether somebody starts again what was stopped: a kubelet does so within two seconds. */
+/** The time for which somebody who starts again what was stopped is looked for: a kubelet does so within two seconds. */
 const WATCH_MS = 10_000;
 const LOOK_MS = 250;
 
@@ -20,7 +28,7 @@ export interface TakeoverPorts {
   /** Read anew before each pod is stopped; null: they cannot be read now. */
   readonly wanted: () => Promise<PodsWanted | null>;
   readonly onEvent: OnPodEvent;
-  /** How each ended, when it has. */
+  /** Told of each end. */
   readonly onEnd: (end: StopEnd) => void;
 }
 /** `stopped`: it runs no more, whoever stopped it; `left`: it was not begun with. */
@@ -86,7 +94,7 @@ async function stopOne(ports: TakeoverPorts, planned: TakeoverStop, signal: Abor
   if (pod === undefined)
     return end("left", wanted === null ? "the pods cannot be read now" : "no manifest names it now");
   const guard = new ForeignGuard(runtime, owner, planned.sandbox);
-  const now = await guard.look("StopPodSandbox");
+  const now = await guard.check("StopPodSandbox");
   if (!now.ok) return end("failed", now.error.message);
   if (now.value === null) return end("stopped");
   const { containers, graceSeconds } = stopOf(pod, now.value);
@@ -96,7 +104,7 @@ async function stopOne(ports: TakeoverPorts, planned: TakeoverStop, signal: Abor
   const errors = await stopPod(turn, containers, [now.value], graceSeconds);
   if (errors.length > 0) return end("failed", errors.join(", "));
   if (signal.aborted) return end("failed", "interrupted");
-  const after = await guard.look("StopPodSandbox");
+  const after = await guard.check("StopPodSandbox");
   if (!after.ok) return end("failed", after.error.message);
   return after.value === null ? end("stopped") : end("failed", `it still runs: ${sandboxText(after.value)}`);
 }
@@ -141,7 +149,7 @@ class ForeignGuard implements StopRuntime {
   }
 
   /** Null: nothing of it runs any more. Errors: the runtime's, and that it is another one now. */
-  async look(call: string): Answered<ForeignSandbox | null> {
+  async check(call: string): Answered<ForeignSandbox | null> {
     const held = await this.#runtime.pods();
     if (!held.ok) return held;
     const { id, uid } = this.#planned;
@@ -163,14 +171,90 @@ class ForeignGuard implements StopRuntime {
     return now.ok ? err({ call: "ExecSync", code: "NOT_FOUND", message: `container ${id} does not run` }) : now;
   }
   async stopSandbox(id: string): Answered<null> {
-    const now = await this.look("StopPodSandbox");
+    const now = await this.check("StopPodSandbox");
     return now.ok && now.value?.id === id ? this.#runtime.stopSandbox(id) : nothing(now);
   }
 
   /** Checks that it is a container of that sandbox, and runs. */
   async #container(call: string, id: string): Answered<boolean> {
-    const now = await this.look(call);
+    const now = await this.check(call);
     return now.ok ? ok(now.value !== null && runningIn(now.value).some((one) => one.id === id)) : now;
   }
 }
 const nothing = <T>(looked: Awaited<Answered<T>>): Awaited<Answered<null>> => (looked.ok ? ok(null) : looked);
+
+/** A sandbox that is stopped, with its containers in the order in which they may end. */
+export interface TakeoverStop {
+  readonly pod: RunnablePod;
+  readonly sandbox: ForeignSandbox;
+  readonly containers: readonly StopContainer[];
+  /** Seconds from the beginning of a container's end to its kill. */
+  readonly graceSeconds: number;
+}
+/** One that goes on, and why. */
+interface TakeoverStay {
+  readonly sandbox: ForeignSandbox;
+  readonly why: string;
+}
+export interface TakeoverPlan {
+  /** In their order: those of the lowest priority first, as a node's shutdown ends pods. */
+  readonly stops: readonly TakeoverStop[];
+  readonly stays: readonly TakeoverStay[];
+}
+export type PodsWanted = Pick<DesiredPods, "pods" | "refused">;
+
+/**
+ * Plans what a take-over would stop of the sandboxes that others run in the runtime. Pure. INVARIANT: only a sandbox whose
+ * namespace and name are those of a pod that Nodewise is to run, and can. `asked`: names (`NAMESPACE/NAME`) that it is limited
+ * to; null: all.
+ */
+export function takeoverPlan(
+  foreign: readonly ForeignSandbox[],
+  { pods, refused }: PodsWanted,
+  asked: ReadonlySet<string> | null,
+): TakeoverPlan {
+  const byName = new Map([...pods.values()].map((pod) => [fullName(pod), pod]));
+  const stops: TakeoverStop[] = [];
+  const stays: TakeoverStay[] = [];
+  for (const sandbox of foreign) {
+    const name = fullName(sandbox);
+    const pod = byName.get(name);
+    const unfit = refused.find((one) => one.pod === name);
+    const stay = (why: string) => stays.push({ sandbox, why });
+    if (sandbox.otherOwner !== null)
+      stay(`the Nodewise daemon of cgroup root ${sandbox.otherOwner} runs it: let that one end it`);
+    else if (unfit !== undefined)
+      stay(`its manifest cannot be run here: ${unfit.faults[0]?.path}: ${unfit.faults[0]?.message}`);
+    else if (pod === undefined) stay(whyNobodys(sandbox, pods));
+    else if (asked !== null && !asked.has(name)) stay("not asked for");
+    else stops.push(stopOf(pod, sandbox));
+  }
+  return { stops: stops.toSorted(inOrder), stays };
+}
+
+export const fullName = ({ namespace, name }: Pick<RunnablePod, "namespace" | "name">): string =>
+  `${namespace}/${name}`;
+
+const stopOf = (pod: RunnablePod, sandbox: ForeignSandbox): TakeoverStop => ({
+  pod,
+  sandbox,
+  containers: containersToKill(pod, { ...sandbox, sandboxes: [] }),
+  graceSeconds: effectiveGracePeriod(pod, null),
+});
+
+function whyNobodys(sandbox: ForeignSandbox, pods: PodsWanted["pods"]): string {
+  for (const pod of pods.values()) {
+    const nodeName = otherNodeOf(pod, sandbox);
+    if (nodeName !== null)
+      return `seems to be ${fullName(pod)} of a kubelet that calls this node \`${nodeName}\`: give Nodewise that nodeName`;
+  }
+  return "no manifest names it";
+}
+
+const inOrder = (a: TakeoverStop, b: TakeoverStop): number =>
+  priorityOf(a) - priorityOf(b) ||
+  compare(fullName(a.pod), fullName(b.pod)) ||
+  a.sandbox.createdAtMs - b.sandbox.createdAtMs ||
+  compare(a.sandbox.id, b.sandbox.id);
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+export const priorityOf = ({ pod }: TakeoverStop): number => pod.spec.priority ?? 0;

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { checkAnswer } from "../../actuator/client/client.ts";
-import { decideHere } from "../../actuator/client/local-client.ts";
+import { decideLocally } from "../../actuator/client/local-client.ts";
 import type { CgroupsDecision } from "../../api/model/cgroups.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import type { AdmissionDecision } from "../../api/model/preemption.ts";
@@ -10,7 +10,7 @@ vi.setConfig({ testTimeout: 60_000 });
 
 /** Why an answer is not carried out whose decision has other values than the core's; "": it is. */
 function whyNot(kind: Kind, change: (decision: never) => object, ask?: object, asked: object = snapshot): string {
-  const here = decideHere(kind, asked, { ask });
+  const here = decideLocally(kind, asked, { ask });
   if (!here.ok) throw new Error(here.error.message);
   const reply = JSON.parse(JSON.stringify({ ...here.value, id: "d-1" }));
   const changed = { ...reply, decision: { ...reply.decision, ...change(reply.decision as never) } };

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { decideHere } from "../../actuator/client/local-client.ts";
+import { decideLocally } from "../../actuator/client/local-client.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import { realNode } from "../cli/run.ts";
 
@@ -25,7 +25,7 @@ export type Reply = Readonly<Record<string, unknown>>;
 /** As the API would answer it. */
 export function answered(kind: Kind): Reply {
   const asked = kind.endsWith("-gc") ? WITH_RUNTIME : snapshot;
-  const here = decideHere(kind, asked, { ask: ASKS[kind] });
+  const here = decideLocally(kind, asked, { ask: ASKS[kind] });
   if (!here.ok) throw new Error(here.error.message);
   return JSON.parse(JSON.stringify({ ...here.value, id: "d-1" }));
 }

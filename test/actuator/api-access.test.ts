@@ -71,7 +71,7 @@ test("what is posted right after a body that was refused before it had arrived i
   expect([large, small].map((one) => one.ok && one.value.decidedBy)).toEqual(["here", "api"]);
   expect(connections).toBe(2);
   expect(problems.map(({ message }) => message)).toEqual([expect.stringContaining("answered 413 body_too_large")]);
-  if (large.ok) await client.settle(large.value);
+  if (large.ok) await client.commit(large.value);
   expect(outbox.size).toBe(0);
 });
 
@@ -88,7 +88,7 @@ test.each([
   const told = await client.decide("image-gc", snapshotOf(bytes));
   expect(told.ok && told.value.decidedBy).toBe("here");
   expect(connections).toBe(2);
-  if (told.ok) await client.settle(told.value);
+  if (told.ok) await client.commit(told.value);
   expect(outbox.size).toBe(kept);
   const words = kept === 1 ? /does not answer .*: deciding here$/ : /does not answer .*too large for the API/;
   expect(problems.map(({ message }) => message)).toEqual([expect.stringMatching(words)]);

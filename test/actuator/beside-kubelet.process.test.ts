@@ -8,12 +8,12 @@ import { openHierarchy } from "../../actuator/cgroupfs/open.ts";
 import { localClient } from "../../actuator/client/local-client.ts";
 import { type ActuatorConfig, type ActuatorSettings, actuatorConfig } from "../../actuator/core/config.ts";
 import { Memory } from "../../actuator/core/facts-file.ts";
-import { Notices, Pace } from "../../actuator/core/pace.ts";
+import { InterruptibleSleep, Notices } from "../../actuator/core/pace.ts";
 import type { Problem } from "../../actuator/core/ports.ts";
 import { readConfiguration } from "../../actuator/daemon/configuration-file.ts";
 import { openMetrics } from "../../actuator/daemon/open-metrics.ts";
+import { readStateFiles } from "../../actuator/machine/files.ts";
 import { observeMachine } from "../../actuator/machine/observe.ts";
-import { readStateFiles } from "../../actuator/machine/state-files.ts";
 import { Observer } from "../../actuator/main.ts";
 import { podsSource } from "../../actuator/manifests/pods-source.ts";
 import { type PassReport, runPass } from "../../actuator/pass/loop.ts";
@@ -96,7 +96,7 @@ async function portsOver(
     client: localClient(new Memory(config.stateDir, (message) => onProblem({ from: "memory", message }))),
     hierarchy: hierarchy.value,
     journal: journal.value,
-    lastLook: { current: null },
+    lastPassCgroups: { current: null },
   };
   return { config, ports };
 }
@@ -113,7 +113,7 @@ async function observed(cgroups: string) {
     stopping.abort();
   };
   const notices = new Notices(onProblem);
-  const turns = { notices, pace: new Pace(stopping.signal), metrics: await openMetrics(config) };
+  const turns = { notices, pace: new InterruptibleSleep(stopping.signal), metrics: await openMetrics(config) };
   const observer = await Observer.open(ports, { config, onPass, onProblem }, turns);
   await observer.runUntil(stopping.signal);
   if (report === undefined) throw new Error("no pass");

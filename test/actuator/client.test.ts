@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { ApiClient } from "../../actuator/client/client.ts";
-import { decideHere } from "../../actuator/client/local-client.ts";
+import { decideLocally } from "../../actuator/client/local-client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
 import { Memory } from "../../actuator/core/facts-file.ts";
 import type { Problem } from "../../actuator/core/ports.ts";
@@ -95,7 +95,7 @@ test("the answer about a node of the leanest pods is not too long", async () => 
   }));
   const lean = { ...snapshot, pods };
   const url = await serving((_request, _body, response) => {
-    const decided = decideHere("cgroups", lean);
+    const decided = decideLocally("cgroups", lean);
     json(response, 200, decided.ok ? { ...decided.value, id: "0123456789abcdef0123456789abcdef" } : {});
   });
   const { client, told } = clientFor(url);
@@ -158,7 +158,7 @@ test("a decision made here is kept before it is carried out, and sent once with 
   const { api, client, outbox } = await comingBack();
   const answer = await client.decide("cgroups", snapshot);
   if (!answer.ok) throw new Error(answer.error.message);
-  await client.settle(answer.value);
+  await client.commit(answer.value);
   expect(outbox.first()).toMatchObject({ kind: "cgroups", report: null });
   await client.report(REPORT, answer.value);
   expect(outbox.size).toBe(1);
@@ -172,7 +172,7 @@ test("a look that found nothing to do is sent later too, and is known to be such
   const { api, client, outbox } = await comingBack();
   const answer = await client.decide("eviction", snapshot);
   if (!answer.ok) throw new Error(answer.error.message);
-  await client.settle(answer.value, false);
+  await client.commit(answer.value, false);
   expect(outbox.size).toBe(1);
   api.isAway = false;
   await client.decide("cgroups", { ...snapshot, observedAt: "2026-01-03T00:00:00Z" });
@@ -184,7 +184,7 @@ test("what came of a decision is told although the decision itself was sent mean
   const { api, client, outbox } = await comingBack();
   const answer = await client.decide("cgroups", snapshot);
   if (!answer.ok) throw new Error(answer.error.message);
-  await client.settle(answer.value);
+  await client.commit(answer.value);
   expect(client.fault?.message).toMatch(/deciding here$/);
   api.isAway = false;
   const later = (day: number) => ({ ...snapshot, observedAt: `2026-01-0${day}T00:00:00Z` });

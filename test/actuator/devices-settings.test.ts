@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type ActuatorConfig, checkSettings } from "../../actuator/core/config.ts";
-import { takeOver } from "../../actuator/core/reload.ts";
+import { type ActuatorConfig, checkSettings, takeOver } from "../../actuator/core/config.ts";
 
 const DEFAULT_PLUGIN_DIR = "/var/lib/kubelet/device-plugins";
 const DEFAULT_REGISTRY_DIR = "/var/lib/kubelet/plugins_registry";

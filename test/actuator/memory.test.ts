@@ -19,12 +19,12 @@ test("a pass after the clock was set back is told the last facts, and remembered
   const memory = remembering();
   const back = START + 10_000 - 2 * HOUR;
   const stepped = { observedAt: iso(back), bootId: "b", clockSteppedMs: -2 * HOUR, clockSteppedSince: iso(START) };
-  memory().keep("image-gc", { observedAt: iso(START - HOUR), bootId: "b" }, facts(START - HOUR));
-  memory().keep("image-gc", { observedAt: iso(START), bootId: "b" }, facts(START));
+  memory().persist("image-gc", { observedAt: iso(START - HOUR), bootId: "b" }, facts(START - HOUR));
+  memory().persist("image-gc", { observedAt: iso(START), bootId: "b" }, facts(START));
   expect(memory().factsFor("image-gc", stepped)).toEqual(facts(START));
-  memory().keep("image-gc", stepped, facts(back));
+  memory().persist("image-gc", stepped, facts(back));
   expect(memory().factsFor("image-gc", stepped)).toEqual(facts(START));
-  memory().keep("image-gc", stepped, { ...facts(back), failed: true });
+  memory().persist("image-gc", stepped, { ...facts(back), failed: true });
   expect(memory().factsFor("image-gc", stepped)).toEqual(facts(START));
   // the next ones go on from there, whether or not the moment of that pass was kept
   const after = { ...stepped, observedAt: iso(back + 10_000) };
@@ -40,7 +40,7 @@ test("what the disk does not take is told with what follows from it, and remembe
   const told: string[] = [];
   const memory = new Memory(directory, (message) => told.push(message));
   told.length = 0;
-  memory.keep("image-gc", { observedAt: iso(START), bootId: "b" }, facts(START));
+  memory.persist("image-gc", { observedAt: iso(START), bootId: "b" }, facts(START));
   expect(told).toEqual([`${file}: EISDIR; what image-gc remembers would be lost by a restart`]);
   expect(memory.factsFor("image-gc", { observedAt: iso(START + 1000), bootId: "b" })).toEqual(facts(START));
 });
@@ -48,8 +48,8 @@ test("what the disk does not take is told with what follows from it, and remembe
 test("without the step it is late", () => {
   const memory = remembering();
   const back = { observedAt: iso(START + 10_000 - 2 * HOUR), bootId: "b" };
-  memory().keep("image-gc", { observedAt: iso(START), bootId: "b" }, facts(START));
-  memory().keep("image-gc", back, facts(START + 10_000 - 2 * HOUR));
+  memory().persist("image-gc", { observedAt: iso(START), bootId: "b" }, facts(START));
+  memory().persist("image-gc", back, facts(START + 10_000 - 2 * HOUR));
   expect(memory().factsFor("image-gc", back)).toBeUndefined();
   expect(memory().factsFor("image-gc", { observedAt: iso(START + 1), bootId: "b" })).toEqual(facts(START));
 });

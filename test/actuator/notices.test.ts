@@ -11,29 +11,29 @@ test("what a pass and a turn both notice is told once, and again when it was gon
   const told: string[] = [];
   const notices = new Notices(({ message }) => void told.push(message));
   const since = (): readonly string[] => told.splice(0);
-  notices.tell("pass", [pods("empty"), pods("a directory"), pods("empty")]);
+  notices.report("pass", [pods("empty"), pods("a directory"), pods("empty")]);
   expect(since()).toEqual(["empty", "a directory"]);
-  notices.tell("turn", [pods("empty"), pods("no logs")]);
+  notices.report("turn", [pods("empty"), pods("no logs")]);
   expect(since()).toEqual(["no logs"]);
-  notices.tell("pass", []);
-  notices.tell("pass", [pods("empty"), pods("a directory")]);
+  notices.report("pass", []);
+  notices.report("pass", [pods("empty"), pods("a directory")]);
   expect(since()).toEqual(["a directory"]);
-  notices.tell("pass", []);
-  notices.tell("turn", []);
-  notices.tell("turn", [pods("empty")]);
+  notices.report("pass", []);
+  notices.report("turn", []);
+  notices.report("turn", [pods("empty")]);
   expect(since()).toEqual(["empty"]);
 });
 
 test("what is told as a problem is no notice as well", () => {
   const told: string[] = [];
   const notices = new Notices(({ message }) => void told.push(message));
-  notices.tell("pass", [pods("half read")], [pods("no answer")]);
-  notices.tell("turn", [pods("no answer"), pods("half read")], [pods("no answer")]);
-  notices.tell("pass", [pods("no answer")]);
+  notices.report("pass", [pods("half read")], [pods("no answer")]);
+  notices.report("turn", [pods("no answer"), pods("half read")], [pods("no answer")]);
+  notices.report("pass", [pods("no answer")]);
   expect(told).toEqual(["half read"]);
-  notices.tell("turn", []);
-  notices.tell("pass", []);
-  notices.tell("pass", [pods("no answer")]);
+  notices.report("turn", []);
+  notices.report("pass", []);
+  notices.report("pass", [pods("no answer")]);
   expect(told).toEqual(["half read", "no answer"]);
 });
 

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { unwritable } from "../../actuator/core/record-file.ts";
-import { StateLook } from "../../actuator/daemon/own-state.ts";
+import { StateFileCheck } from "../../actuator/daemon/own-state.ts";
 import { answer } from "../../actuator/status/server.ts";
 import { smallFileSystem } from "../e2e/containerd/small-file-system.ts";
 import { scratch } from "./manifests/scratch.ts";
@@ -28,7 +28,7 @@ test("what is in the way of a file or a directory is told with its path", () => 
 test("all that one cause keeps from being written is one problem, which says how many there are", () => {
   const dir = scratch({ state: "no directory" });
   const state = join(dir, "state");
-  const look = new StateLook([state, join(state, "pods")], { file: join(state, "journal.jsonl") });
+  const look = new StateFileCheck([state, join(state, "pods")], { file: join(state, "journal.jsonl") });
   expect(look.faults()).toHaveLength(3);
   expect(look.problems()).toEqual([
     {
@@ -38,7 +38,7 @@ test("all that one cause keeps from being written is one problem, which says how
       ),
     },
   ]);
-  expect(new StateLook([dir], null).problems()).toEqual([]);
+  expect(new StateFileCheck([dir], null).problems()).toEqual([]);
 });
 
 const mayMount = process.getuid?.() === 0 && spawnSync("unshare", ["-m", "true"]).status === 0;

@@ -20,10 +20,10 @@ test("by how much the clock was set is known within a boot only, and from two se
   const file = join(directory, "clock-image-gc.json");
   let sinceBoot = 1000;
   const clock = () => new PassClock(directory, "image-gc", () => sinceBoot);
-  expect(clock().told(clock().now(START, "a"))).toEqual({});
-  clock().keep(clock().now(START, "a"));
+  expect(clock().snapshotFields(clock().now(START, "a"))).toEqual({});
+  clock().persist(clock().now(START, "a"));
   sinceBoot += 5000;
-  const told = (atMs: number, boot = "a") => clock().told(clock().now(atMs, boot));
+  const told = (atMs: number, boot = "a") => clock().snapshotFields(clock().now(atMs, boot));
   expect([told(START + 5000), told(START + 6999)]).toEqual([{}, {}]);
   expect(told(START + 7000)).toEqual({ clockSteppedMs: 2000, clockSteppedSince: iso(START) });
   expect(told(START)).toEqual({ clockSteppedMs: -5000, clockSteppedSince: iso(START) });
@@ -37,20 +37,20 @@ test("the moment of a late pass is not kept, that of one after the clock was set
   let sinceBoot = 1000;
   const clock = new PassClock(directory, "image-gc", () => sinceBoot);
   const kept = (): unknown => JSON.parse(readFileSync(join(directory, "clock-image-gc.json"), "utf8"));
-  clock.keep(clock.now(START, "a"));
-  clock.keep(clock.now(START - 1, "a"));
-  clock.keep(clock.now(START - HOUR, "b"));
+  clock.persist(clock.now(START, "a"));
+  clock.persist(clock.now(START - 1, "a"));
+  clock.persist(clock.now(START - HOUR, "b"));
   expect(kept()).toEqual({ atMs: START, monotonicMs: 1000, bootId: "a" });
   sinceBoot += 5000;
-  clock.keep(clock.now(START - HOUR, "a"));
+  clock.persist(clock.now(START - HOUR, "a"));
   expect(kept()).toEqual({ atMs: START - HOUR, monotonicMs: 6000, bootId: "a" });
-  expect(clock.told(clock.now(START - HOUR, "a"))).toEqual({});
+  expect(clock.snapshotFields(clock.now(START - HOUR, "a"))).toEqual({});
 });
 
 test("where the moment cannot be written, it is known as long as the daemon lives", () => {
   const clock = new PassClock(join(scratch(), "none"), "eviction", () => 1000);
-  expect(clock.keep(clock.now(START, "a")).ok).toBe(false);
-  expect(clock.told(clock.now(START + HOUR, "a"))).toMatchObject({ clockSteppedMs: HOUR });
+  expect(clock.persist(clock.now(START, "a")).ok).toBe(false);
+  expect(clock.snapshotFields(clock.now(START + HOUR, "a"))).toMatchObject({ clockSteppedMs: HOUR });
 });
 
 const KINDS = {
@@ -86,9 +86,9 @@ test.each(
   const memory = new Memory(directory, (message) => expect.unreachable(message));
   const pass = (atMs: number, bootId: string) => {
     const now = clock.now(atMs, bootId);
-    const snapshot = { observedAt: iso(atMs), bootId, ...clock.told(now) };
-    memory.keep(kind, snapshot, KINDS[kind](atMs));
-    clock.keep(now);
+    const snapshot = { observedAt: iso(atMs), bootId, ...clock.snapshotFields(now) };
+    memory.persist(kind, snapshot, KINDS[kind](atMs));
+    clock.persist(now);
     const of = (name: string) => JSON.parse(readFileSync(join(directory, `${name}-${kind}.json`), "utf8")).atMs;
     return [of("facts"), of("clock")];
   };

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { recover } from "../../actuator/apply/recover.ts";
+import { recover } from "../../actuator/apply/journal.ts";
 import { withJournal } from "./cgroups/contract-kit.ts";
 import { bigTree, smallTree } from "./cgroups/contract-trees.ts";
 import { draws } from "./cgroups/draws.ts";

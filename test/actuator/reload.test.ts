@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { type ActuatorConfig, actuatorConfig } from "../../actuator/core/config.ts";
-import { takeOver } from "../../actuator/core/reload.ts";
+import { type ActuatorConfig, actuatorConfig, takeOver } from "../../actuator/core/config.ts";
 import { nearName } from "../../api/model/near-name.ts";
 
 const configOf = (settings: Readonly<Record<string, unknown>>): ActuatorConfig => {

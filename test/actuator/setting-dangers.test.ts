@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { expect, test, vi } from "vitest";
 import { checkSettings } from "../../actuator/core/config.ts";
-import { settingWarnings } from "../../actuator/core/setting-dangers.ts";
+import { settingWarnings } from "../../actuator/core/setting-faults.ts";
 
 vi.mock("node:os", async (original) => ({
   ...(await original<typeof import("node:os")>()),

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { ApiClient, redactAsk, redactSnapshot } from "../../actuator/client/client.ts";
-import { decideHere } from "../../actuator/client/local-client.ts";
+import { decideLocally } from "../../actuator/client/local-client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
 import { Memory } from "../../actuator/core/facts-file.ts";
 import { decodeAsk } from "../../api/model/asks.ts";
@@ -66,10 +66,10 @@ test.each([200, 500])("an API that answers %d is posted no value of a pod that n
   const client = new ApiClient(access, outbox, new Memory(dir, () => {}), () => {});
   for (const kind of ["allocatable", "cgroups"] as const) {
     const answer = await client.decide(kind, whole);
-    if (answer.ok) await client.settle(answer.value);
+    if (answer.ok) await client.commit(answer.value);
   }
   const answer = await client.decide("admission", whole, ask);
-  if (answer.ok) await client.settle(answer.value);
+  if (answer.ok) await client.commit(answer.value);
   expect(bodies.length).toBeGreaterThanOrEqual(status === 200 ? 3 : 1);
   const files = readdirSync(dir).map((name) => readFileSync(join(dir, name), "utf8"));
   const kept = [...bodies, ...files];
@@ -89,7 +89,7 @@ test("what is told is stored, and so named, as the whole would be, and decides t
   expect(stored(told)).toBe(stored(whole));
   const asked = (value: unknown) => JSON.stringify(decodeAsk("admission", value));
   expect(asked(toldOf)).toBe(asked(ask));
-  expect(decideHere("admission", told, { ask: toldOf })).toEqual(decideHere("admission", whole, { ask }));
+  expect(decideLocally("admission", told, { ask: toldOf })).toEqual(decideLocally("admission", whole, { ask }));
 });
 
 test("a pod that decisions refuse keeps its fault, and no more of it is told", () => {

@@ -17,9 +17,10 @@ export interface HostFigures {
 
 const dir = process.argv[2] ?? "";
 const faults: string[] = [];
-const opened = await openDevicePluginHost({ dir, onFault: ({ message }) => faults.push(message) });
+const opened = await openDevicePluginHost({ dir });
 if (!opened.ok) throw new Error(opened.error);
 const host = opened.value;
+host.onFault(({ message }) => faults.push(message));
 let changes = 0;
 /** By the collections that were asked for here: no part of what the host uses. */
 const collected = { loop: 0, cpu: 0 };

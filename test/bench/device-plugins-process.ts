@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { Server, ServerCredentials, type ServerWritableStream, type sendUnaryData } from "@grpc/grpc-js";
-import { serviceOf } from "../../actuator/deviceplugin/protocol.ts";
+import { serviceOf } from "../../actuator/deviceplugin/plugin-client.ts";
 import { register } from "../actuator/deviceplugin/node-plugin.ts";
 
 /** What is asked of the plugins: flips of so many devices a second, of the first plugin alone or of each in turn; 0: none. */

@@ -3,14 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Journal } from "../../actuator/apply/journal.ts";
 import type { Hierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
-import { decideHere } from "../../actuator/client/local-client.ts";
+import { decideLocally } from "../../actuator/client/local-client.ts";
 import {
   CONTAINER_HASH,
   OWNER,
   POD_UID,
   type RuntimeContainer,
   type RuntimePod,
-} from "../../actuator/containerd/runtime-pod.ts";
+} from "../../actuator/containerd/port.ts";
 import { PassClock } from "../../actuator/core/pass-clock.ts";
 import type { PodsRead } from "../../actuator/core/ports.ts";
 import { containerHash } from "../../actuator/lifecycle/config/labels.ts";
@@ -19,7 +19,7 @@ import { CurrentCgroups } from "../../actuator/pods/cgroups/cgroup-view.ts";
 import { PodManager } from "../../actuator/pods/manager.ts";
 import { ManagerFiles } from "../../actuator/pods/records/manager-files.ts";
 import { PodRecords } from "../../actuator/pods/records/records.ts";
-import type { SyncAsked, Synced } from "../../actuator/pods/sync/worker-ports.ts";
+import type { SyncPodRequest, SyncPodResult } from "../../actuator/pods/sync/worker-ports.ts";
 import { ok, type Result } from "../../api/model/result.ts";
 import { BOOT, ROOT, simulated } from "../actuator/cgroups/grounds.ts";
 import { SIM_SETTINGS } from "../actuator/pods/node/settings.ts";
@@ -79,8 +79,8 @@ export class PodsNode {
         },
         decisions: {
           client: {
-            decide: async (kind, snapshot, ask) => decideHere(kind, snapshot, { ask }),
-            settle: async () => {},
+            decide: async (kind, snapshot, ask) => decideLocally(kind, snapshot, { ask }),
+            commit: async () => {},
             report: async () => {},
           },
           files: new ManagerFiles(at("managers")),
@@ -121,7 +121,7 @@ export class PodsNode {
     rmSync(this.directory, { recursive: true });
   }
 
-  async #sync({ pod }: SyncAsked): Promise<Synced> {
+  async #sync({ pod }: SyncPodRequest): Promise<SyncPodResult> {
     const { uid, namespace, name } = pod;
     const labels = { [OWNER]: ROOT, [POD_UID]: uid };
     const id = this.#id();

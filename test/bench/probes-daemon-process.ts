@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DEFAULT_EXEC_LIMIT } from "../../actuator/core/config.ts";
-import { Compilers } from "../../actuator/probes/compilers.ts";
+import { Compilers } from "../../actuator/pods/probing/open-probes.ts";
 import { attempt } from "../../actuator/probes/engine/attempt.ts";
 import { ProbeHistory } from "../../actuator/probes/engine/history.ts";
 import { ProbeManager } from "../../actuator/probes/engine/probe-manager.ts";
@@ -87,8 +87,8 @@ const podOf = (i: number): ProbedPod => ({
 const pods = (): readonly ProbedPod[] => Array.from({ length: Number(count) }, (_, i) => podOf(i));
 const compilers = new Compilers();
 const look = (): void => {
-  manager.look(pods());
-  compilers.look(manager.perSecond);
+  manager.sync(pods());
+  compilers.observe(manager.perSecond);
 };
 look();
 setInterval(look, LOOK_MS);

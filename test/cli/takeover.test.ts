@@ -8,7 +8,7 @@ import { checkSettings } from "../../actuator/core/config.ts";
 import { claimsDirectory, takeLock } from "../../actuator/core/lock.ts";
 import { observeMachine } from "../../actuator/machine/observe.ts";
 import { claimDirectories } from "../../actuator/pods/volumes/claims.ts";
-import { takeoverPlan } from "../../actuator/takeover/plan.ts";
+import { takeoverPlan } from "../../actuator/takeover/take-over.ts";
 import { refusalOf } from "../../api/cli/takeover/takeover.ts";
 import { pod as runnable } from "../actuator/pods/pod-kit.ts";
 import { serveCri } from "../sim/cri-server.ts";

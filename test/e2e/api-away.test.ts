@@ -77,7 +77,7 @@ function openClient() {
     const admission = await decide("admission", snapshot, { pod: pod(name) });
     await client.report(report(seconds, name), admission);
     const eviction = await decide("eviction", snapshot);
-    await client.settle(eviction);
+    await client.commit(eviction);
     return [
       ["cgroups", cgroups.decidedBy],
       ["admission", admission.decidedBy],

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { recover } from "../../actuator/apply/recover.ts";
+import { recover } from "../../actuator/apply/journal.ts";
 import type { Hierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
 import { observeCgroups } from "../../actuator/cgroupfs/observe.ts";
 import { openHierarchy } from "../../actuator/cgroupfs/open.ts";

@@ -1,7 +1,7 @@
 import { openHierarchy } from "../../actuator/cgroupfs/open.ts";
 import { machineFiles } from "../../actuator/machine/files.ts";
-import { readMemory } from "../../actuator/machine/meminfo.ts";
 import { readSystem } from "../../actuator/machine/observe.ts";
+import { readMemory } from "../../actuator/machine/proc-files.ts";
 import { CONTRACT } from "../actuator/cgroups/contract.ts";
 import { removeAll } from "../actuator/cgroups/contract-kit.ts";
 import { KERNEL_CHECKS, type KernelGround } from "./cgroup-enforcement.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect } from "vitest";
 import { openHierarchy } from "../../actuator/cgroupfs/open.ts";
 import { actuatorConfig } from "../../actuator/core/config.ts";
-import type { ActuatorOptions } from "../../actuator/daemon/options.ts";
+import type { ActuatorOptions } from "../../actuator/daemon/client-of.ts";
 import { passOnce } from "../../actuator/main.ts";
 import type { PassReport } from "../../actuator/pass/loop.ts";
 

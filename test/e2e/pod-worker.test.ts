@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { RuntimePod } from "../../actuator/containerd/runtime-pod.ts";
-import type { PodEvent } from "../../actuator/lifecycle/event.ts";
+import type { RuntimePod } from "../../actuator/containerd/port.ts";
+import type { PodEvent } from "../../actuator/lifecycle/record.ts";
 import { systemClock } from "../../actuator/pods/ports.ts";
 import { Images } from "../../actuator/pods/sync/images.ts";
 import { PodWorker } from "../../actuator/pods/sync/pod-worker.ts";

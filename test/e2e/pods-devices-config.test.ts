@@ -3,10 +3,10 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { cdiServed, runtimeVersion } from "../../actuator/containerd/pods.ts";
-import { CONTAINER_HASH } from "../../actuator/containerd/runtime-pod.ts";
+import { CONTAINER_HASH } from "../../actuator/containerd/port.ts";
 import { containerHash } from "../../actuator/lifecycle/config/labels.ts";
 import type { PodContainer, RunnablePod } from "../../actuator/lifecycle/pod.ts";
-import type { DeviceHands } from "../../actuator/pods/devices/port.ts";
+import type { ContainerDevices } from "../../actuator/pods/devices/port.ts";
 import { systemClock } from "../../actuator/pods/ports.ts";
 import { Images } from "../../actuator/pods/sync/images.ts";
 import { PodWorker } from "../../actuator/pods/sync/pod-worker.ts";
@@ -46,7 +46,7 @@ describe.skipIf(why !== undefined)("what a container gets for its devices", { ti
   afterAll(() => ground?.stop(), LONG_MS);
 
   /** Brings it up; the ids of its containers by name. */
-  async function up(web: RunnablePod, dir: string, devices: DeviceHands): Promise<ReadonlyMap<string, string>> {
+  async function up(web: RunnablePod, dir: string, devices: ContainerDevices): Promise<ReadonlyMap<string, string>> {
     const { runtime, hierarchy } = ground;
     const worker = new PodWorker({
       runtime,
@@ -111,7 +111,7 @@ describe.skipIf(why !== undefined)("what a container gets for its devices", { ti
       { hostNetwork: true, containers: [app, shell("plain", "true")] },
       wanting({ app: { "example.com/toy": "2" }, plain: {} }),
     );
-    const devices = hands({ startOf: async () => ok(toys) });
+    const devices = hands({ runContainerOptions: async () => ok(toys) });
     const ids = await up(web, dir, devices);
     expect(devices.asked).toEqual(["prepare uid-1", "startOf uid-1 app"]);
     const id = ids.get("app") ?? "";
@@ -155,7 +155,7 @@ describe.skipIf(why !== undefined)("what a container gets for its devices", { ti
       },
       wanting({ app: { "example.com/toy": "1" } }),
     );
-    const ids = await up(web, dir, hands({ startOf: async () => ok(options({ mounts })) }));
+    const ids = await up(web, dir, hands({ runContainerOptions: async () => ok(options({ mounts })) }));
     expect(await inside(ids.get("app") ?? "", "cat /both/whose")).toBe("pods-own");
   });
 

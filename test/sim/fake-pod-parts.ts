@@ -1,6 +1,5 @@
 import type { ContainerConfig, SandboxConfig } from "../../actuator/containerd/messages.ts";
-import type { Exec, RuntimeFault } from "../../actuator/containerd/port.ts";
-import type { RuntimeContainer, RuntimePod, RuntimePods } from "../../actuator/containerd/runtime-pod.ts";
+import type { Exec, RuntimeContainer, RuntimeFault, RuntimePod, RuntimePods } from "../../actuator/containerd/port.ts";
 
 /** What a container does once it is started. */
 export interface Program {

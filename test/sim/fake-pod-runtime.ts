@@ -1,6 +1,12 @@
 import type { ContainerConfig, LinuxContainerResources, SandboxConfig } from "../../actuator/containerd/messages.ts";
-import type { Answered, Exec, LocalImage, PodRuntime, RuntimeFault } from "../../actuator/containerd/port.ts";
-import type { RuntimePods } from "../../actuator/containerd/runtime-pod.ts";
+import type {
+  Answered,
+  Exec,
+  LocalImage,
+  PodRuntime,
+  RuntimeFault,
+  RuntimePods,
+} from "../../actuator/containerd/port.ts";
 import { err, ok } from "../../api/model/result.ts";
 import { FakeCalls } from "./fake-pod-calls.ts";
 import {

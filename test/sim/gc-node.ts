@@ -6,9 +6,9 @@ import { Memory } from "../../actuator/core/facts-file.ts";
 import { PassClock } from "../../actuator/core/pass-clock.ts";
 import type { DecisionClient, Problem } from "../../actuator/core/ports.ts";
 import { Collector } from "../../actuator/gc/collector.ts";
+import type { ClosedPass } from "../../actuator/gc/interrupted-pass.ts";
 import { GcJournal, type GcKind } from "../../actuator/gc/journal.ts";
 import type { GcPorts, LogFiles, RemovalReport, TurnReport } from "../../actuator/gc/ports.ts";
-import type { Settled } from "../../actuator/gc/settle.ts";
 import type { MachineFacts } from "../../actuator/machine/facts.ts";
 import type { GcOperation } from "../../api/model/container-gc.ts";
 import { ok } from "../../api/model/result.ts";
@@ -28,7 +28,7 @@ export class GcNode {
   readonly runtime = new FakeRuntime();
   readonly problems: Problem[] = [];
   readonly removals: RemovalReport[] = [];
-  readonly settled: Settled[] = [];
+  readonly settled: ClosedPass[] = [];
   /** Ids that any decision named for removal. */
   readonly planned = new Set<string>();
   pods: GcPod[] = [];
@@ -128,9 +128,9 @@ export class GcNode {
         for (const { id } of remove) this.planned.add(id);
         return answer;
       },
-      settle: async (answer, isNews) => {
+      commit: async (answer, isNews) => {
         live();
-        await client.settle(answer, isNews);
+        await client.commit(answer, isNews);
         live();
       },
       report: (report, answer) => client.report(report, answer),

@@ -1,13 +1,12 @@
 import { join } from "node:path";
-import { Journal } from "../../actuator/apply/journal.ts";
-import { recover } from "../../actuator/apply/recover.ts";
+import { Journal, recover } from "../../actuator/apply/journal.ts";
 import type { Hierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
 import { ApiClient } from "../../actuator/client/client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
 import { Memory } from "../../actuator/core/facts-file.ts";
 import type { Problem } from "../../actuator/core/ports.ts";
+import type { LoopPorts } from "../../actuator/pass/loop.ts";
 import { type PassReport, runPass } from "../../actuator/pass/loop.ts";
-import type { LoopPorts } from "../../actuator/pass/ports.ts";
 import { ok } from "../../api/model/result.ts";
 import { simulated } from "../actuator/cgroups/grounds.ts";
 import type { SimKernel } from "../actuator/cgroups/sim-kernel.ts";

@@ -61,8 +61,8 @@ export function watchedClient({ api, life, disk, stateDir, asked, unheard, onPro
         asked.push({ uid: pod.metadata.uid, answer: answer.value, ...noted });
       return answer;
     },
-    settle: async (answer, isNews) => {
-      await client.settle(answer, isNews);
+    commit: async (answer, isNews) => {
+      await client.commit(answer, isNews);
       const one = ofAnswer(answer);
       if (one !== undefined) Object.assign(one, { isSettled: true, isKept: !disk.isFull });
     },

@@ -1,6 +1,5 @@
 import { join } from "node:path";
-import { Journal } from "../../actuator/apply/journal.ts";
-import { recover } from "../../actuator/apply/recover.ts";
+import { Journal, recover } from "../../actuator/apply/journal.ts";
 import { PassClock } from "../../actuator/core/pass-clock.ts";
 import type { Problem } from "../../actuator/core/ports.ts";
 import { containerHash } from "../../actuator/lifecycle/config/labels.ts";
@@ -68,7 +67,7 @@ export async function openDaemon(node: PodsNode, life: Life, onWorked: () => voi
       decisions: { client, files: new ManagerFiles(join(stateDir, "managers")) },
       eviction: {
         evictionClock: new PassClock(stateDir, "eviction", () => clock.monotonicMs()),
-        stats: { look: async (pods) => node.memory.look(pods, clock.nowMs()), unseen: [] },
+        stats: { observe: async (pods) => node.memory.look(pods, clock.nowMs()), unseen: [] },
       },
       observers: { onEvent: () => {}, onProblem, onPass: () => {}, onWorked },
     },

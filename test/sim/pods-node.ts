@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Hierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
 import type { Problem } from "../../actuator/core/ports.ts";
-import { drained } from "../../actuator/pods/eviction/drain.ts";
+import { drained } from "../../actuator/pods/daemon.ts";
 import type { PodManager, TurnView } from "../../actuator/pods/manager.ts";
 import { ROOT, simulated } from "../actuator/cgroups/grounds.ts";
 import type { SimKernel } from "../actuator/cgroups/sim-kernel.ts";

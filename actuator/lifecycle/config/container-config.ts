@@ -1,13 +1,74 @@
 import type { CgroupValues } from "../../../api/model/cgroups.ts";
 import type { DeviceOptions } from "../../../api/model/managers.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import type { AskedMount, ContainerConfig } from "../../containerd/messages.ts";
+import { type Bytes, NO_PAGE_LIMIT } from "../../../api/model/units.ts";
+import type { ContainerConfig, LinuxContainerResources, MountConfig } from "../../containerd/messages.ts";
 import { type EnvPair, expandAll } from "../env.ts";
 import type { PodContainer, RunnablePod } from "../pod.ts";
-import { containerResources } from "./container-resources.ts";
-import { deviceParts } from "./device-parts.ts";
 import { containerAnnotations, containerLabels, logPathOf } from "./labels.ts";
 import { containerSecurity, type NodeSecurity } from "./security.ts";
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+type Pages = NonNullable<LinuxContainerResources["hugepageLimits"]>;
+
+const UNITS = ["B", "KB", "MB", "GB", "TB", "PB"];
+/** The kubelet's value for "no limit": 1 << 62. */
+const NO_PAGES = 2 ** 62;
+
+/**
+ * The resources of a container as the runtime takes them, when it is made and when they change. A value that is absent is left to
+ * the runtime; a memory limit of -1 is none, which CRI says by leaving it out. kubelet 1.36: generateLinuxContainerResources.
+ */
+export function containerResources(values: CgroupValues, version: 1 | 2): LinuxContainerResources {
+  const resources: Writable<LinuxContainerResources> = {};
+  const put = <K extends keyof LinuxContainerResources>(key: K, value: LinuxContainerResources[K] | undefined) => {
+    if (value !== undefined) resources[key] = value;
+  };
+  put("cpuPeriod", values.cpuPeriod);
+  put("cpuQuota", values.cpuQuota);
+  put("cpuShares", values.cpuShares);
+  put("memoryLimitInBytes", limit(values.memory));
+  put("oomScoreAdj", values.oomScoreAdj);
+  put("cpusetCpus", values.cpusetCpus);
+  put("cpusetMems", values.cpusetMems);
+  if (values.hugePageLimit !== undefined) resources.hugepageLimits = pagesOf(values.hugePageLimit);
+  if (version === 1) put("memorySwapLimitInBytes", limit(values.memorySwap));
+  const unified = version === 1 ? {} : unifiedOf(values);
+  if (Object.keys(unified).length > 0) resources.unified = unified;
+  return resources;
+}
+const limit = (bytes: Bytes | undefined): number | undefined => (bytes === undefined || bytes <= 0 ? undefined : bytes);
+
+/** Values without a field in CRI go by the name of their file. */
+function unifiedOf(v: CgroupValues): Readonly<Record<string, string>> {
+  const unified: Record<string, string> = {};
+  const put = (file: string, bytes: Bytes | undefined): void => {
+    if (bytes !== undefined) unified[file] = bytes === -1 ? "max" : String(bytes);
+  };
+  if (v.memoryOomGroup === true) unified["memory.oom.group"] = "1";
+  put("memory.swap.max", v.memorySwap);
+  put("memory.min", v.memoryMin);
+  put("memory.low", v.memoryLow);
+  put("memory.high", v.memoryHigh);
+  return unified;
+}
+
+const pagesOf = (limits: Readonly<Record<string, Bytes>>): Pages =>
+  Object.entries(limits).map(([size, bytes]) => ({
+    pageSize: pageSizeText(Number(size)),
+    limit: bytes === NO_PAGE_LIMIT ? NO_PAGES : bytes,
+  }));
+
+/** 2097152 -> `2MB`, as the kernel names its files. kubernetes 1.36: HugePageUnitSizeFromByteSize. */
+function pageSizeText(bytes: number): string {
+  let size = bytes;
+  let unit = 0;
+  while (size % 1024 === 0 && unit < UNITS.length - 1) {
+    size /= 1024;
+    unit++;
+  }
+  return `${size}${UNITS[unit]}`;
+}
 
 const MAX_ID = 2_147_483_647;
 
@@ -40,7 +101,7 @@ function nonRootFault(pod: RunnablePod, container: PodContainer, user: ImageUser
   return `container has runAsNonRoot and image has an invalid user id (${user.uid}). (Must be 1-(${MAX_ID})): ${range} ${where}`;
 }
 
-export interface ContainerAsked {
+export interface ContainerConfigRequest {
   /** The daemon's own name. */
   readonly owner: string;
   /** Its restart count. */
@@ -52,12 +113,12 @@ export interface ContainerAsked {
   /** As `resolveEnv` has them, behind those of its devices. */
   readonly env: readonly EnvPair[];
   /** Mounts of volumes, the hosts file and the termination message, with their places on the host. */
-  readonly mounts: readonly AskedMount[];
-  /** What it gets for its devices; null: it holds none. */
+  readonly mounts: readonly MountConfig[];
+  /** The options that it gets for its devices; null: it holds none. */
   readonly devices: DeviceOptions | null;
   /** Undefined: nothing was decided about it. */
   readonly resources: CgroupValues | undefined;
-  /** Of the cgroups. */
+  /** The version of the cgroups. */
   readonly version: 1 | 2;
   readonly security: NodeSecurity;
 }
@@ -66,7 +127,7 @@ export interface ContainerAsked {
 export function containerConfigOf(
   pod: RunnablePod,
   container: PodContainer,
-  asked: ContainerAsked,
+  asked: ContainerConfigRequest,
 ): Result<ContainerConfig, string> {
   const user = imageUserOf(asked.imageUser);
   const fault = nonRootFault(pod, container, user);
@@ -94,3 +155,37 @@ export function containerConfigOf(
     },
   });
 }
+
+/** The parts of a container's configuration that its devices bring. */
+type DeviceParts = Pick<ContainerConfig, "devices" | "CDIDevices"> & { readonly mounts: readonly MountConfig[] };
+
+/** `options` null: it holds none. kubelet 1.36: deviceRunContainerOptions, makeMounts, makeDevices, makeCDIDevices. */
+function deviceParts(options: DeviceOptions | null): DeviceParts {
+  if (options === null) return { mounts: [] };
+  return {
+    mounts: options.mounts.map(({ containerPath, hostPath, readOnly }) => ({
+      containerPath,
+      hostPath,
+      readonly: readOnly,
+      propagation: "PROPAGATION_PRIVATE",
+    })),
+    devices: options.devices.map(({ pathInContainer, pathOnHost, permissions }) => ({
+      containerPath: pathInContainer,
+      hostPath: pathOnHost,
+      permissions,
+    })),
+    CDIDevices: options.cdiDevices.map((name) => ({ name })),
+  };
+}
+
+/**
+ * The variables of its devices, then the container's own, which win: the kubelet tells both, and the last of a name counts.
+ * A command and a `subPathExpr` may refer to all of them, the container's own variables only to each other. kubelet 1.36:
+ * GenerateRunContainerOptions, ExpandContainerCommandAndArgs.
+ */
+export function withDeviceEnv(options: DeviceOptions | null, own: readonly EnvPair[]): readonly EnvPair[] {
+  if (options === null) return own;
+  const all = [...options.envs.map(({ name, value }) => [name, value] as const), ...own.map(pairOf)];
+  return [...new Map(all)].map(([key, value]) => ({ key, value }));
+}
+const pairOf = ({ key, value }: EnvPair) => [key, value] as const;

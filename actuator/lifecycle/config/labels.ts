@@ -11,13 +11,13 @@ import {
   POD_UID,
   TERMINATION_MESSAGE_PATH,
   TERMINATION_MESSAGE_POLICY,
-} from "../../containerd/runtime-pod.ts";
+} from "../../containerd/port.ts";
 import type { LifecycleHandler, PodContainer, RunnablePod, TextMap } from "../pod.ts";
 
 const HOSTNAME_LENGTH = 63;
 const FQDN_LENGTH = 64;
 
-/** Of a pod's directory below the one of all logs. kubelet 1.36: BuildPodLogsDirectory. */
+/** The name of a pod's directory below the one of all logs. kubelet 1.36: BuildPodLogsDirectory. */
 export const logDirectoryName = (pod: Pick<RunnablePod, "namespace" | "name" | "uid">): string =>
   `${pod.namespace}_${pod.name}_${pod.uid}`;
 /** Below the pod's log directory. kubelet 1.36: buildContainerLogsPath. */

@@ -5,7 +5,7 @@ import { isIPv6 } from "../spec/names.ts";
 import { kernelHostName, sandboxLabels } from "./labels.ts";
 import { groupsOf, namespacesOf } from "./security.ts";
 
-export interface SandboxAsked {
+export interface SandboxConfigRequest {
   /** The daemon's own name. */
   readonly owner: string;
   readonly attempt: number;
@@ -22,7 +22,7 @@ export interface SandboxAsked {
  * The request of RunPodSandbox. On the host's network the runtime uses the host's name. Errors: the kubelet's words. kubelet
  * 1.36: generatePodSandboxConfig.
  */
-export function sandboxConfigOf(pod: RunnablePod, asked: SandboxAsked): Result<SandboxConfig, string> {
+export function sandboxConfigOf(pod: RunnablePod, asked: SandboxConfigRequest): Result<SandboxConfig, string> {
   const { hostNetwork } = pod.spec;
   return map(kernelHostName(pod, asked.clusterDomain), (hostname): SandboxConfig => {
     const portMappings = hostNetwork ? [] : portMappingsOf(pod);

@@ -1,15 +1,14 @@
 import type { ProbePort } from "../../../api/model/probe.ts";
 import { canonicalText } from "../../../api/model/quantity.ts";
-import { fieldPathFault } from "../field-path.ts";
+import { fieldPathFault } from "../env.ts";
 import type { ContainerPort, EnvVar, LifecycleHandler, PodContainer, TextMap, VolumeMount } from "../pod.ts";
-import { annotatedProfile } from "./app-armor-annotation.ts";
 import { type At, shown } from "./at.ts";
 import { checkDescending, dnsLabel, envName, portName } from "./names.ts";
 import { execOf, httpGetOf, probesOf } from "./probes.ts";
 import { checkResources, quantityAt } from "./resources.ts";
 import { checkFields } from "./rule.ts";
 import { RULES } from "./rules.ts";
-import { containerSecurityOf } from "./security.ts";
+import { annotatedProfile, containerSecurityOf } from "./security.ts";
 
 const MOST = 65_535;
 

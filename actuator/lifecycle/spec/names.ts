@@ -12,7 +12,7 @@ export const ipAddress = (text: string): readonly string[] =>
   isIPv4(text) || isIPv6(text) ? [] : ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"];
 
 /** The API server's faults of a name; empty: none. kubernetes 1.36: apimachinery/pkg/util/validation. */
-type Says = readonly string[];
+type Validate = readonly string[];
 
 const LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;
@@ -28,11 +28,11 @@ const valuePattern = new RegExp(`^(${KEY})?$`);
 /** The API server's two packages of checks say it differently. */
 type Unit = "characters" | "bytes";
 const tooLong = (most: number, unit: Unit = "characters"): string => `must be no more than ${most} ${unit}`;
-const longer = (text: string, most: number, unit?: Unit): Says => (text.length > most ? [tooLong(most, unit)] : []);
+const longer = (text: string, most: number, unit?: Unit): Validate => (text.length > most ? [tooLong(most, unit)] : []);
 const pattern = (rule: string, regex: string, ...examples: readonly string[]): string =>
   `${rule} (e.g. ${examples.map((e) => `'${e}', `).join(" or ")}regex used for validation is '${regex}')`;
 
-export function dnsLabel(name: string): Says {
+export function dnsLabel(name: string): Validate {
   const says = longer(name, 63);
   if (labelPattern.test(name)) return says;
   if (subdomainPattern.test(name)) return [...says, "must not contain dots"];
@@ -40,7 +40,7 @@ export function dnsLabel(name: string): Says {
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character";
   return [...says, pattern(rule, LABEL, "my-name", "123-abc")];
 }
-export function dnsSubdomain(name: string, unit?: Unit): Says {
+export function dnsSubdomain(name: string, unit?: Unit): Validate {
   const says = longer(name, 253, unit);
   if (subdomainPattern.test(name)) return says;
   const rule =
@@ -48,7 +48,7 @@ export function dnsSubdomain(name: string, unit?: Unit): Says {
   return [...says, pattern(rule, SUBDOMAIN, "example.com")];
 }
 /** A search domain may have underscores, and a dot at its end. */
-export function dnsSearch(search: string): Says {
+export function dnsSearch(search: string): Validate {
   if (search === ".") return [];
   const name = search.replace(/\.$/, "");
   const says = longer(name, 253);
@@ -57,7 +57,7 @@ export function dnsSearch(search: string): Says {
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character";
   return [...says, pattern(rule, SEARCH, "example.com")];
 }
-export function portName(name: string): Says {
+export function portName(name: string): Validate {
   const says = [...longer(name, 15)];
   if (!/^[-a-z0-9]+$/.test(name)) {
     says.push("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)");
@@ -67,17 +67,17 @@ export function portName(name: string): Says {
   if (name.startsWith("-") || name.endsWith("-")) says.push("must not begin or end with a hyphen");
   return says;
 }
-export const envName = (name: string): Says =>
+export const envName = (name: string): Validate =>
   /^[\x20-\x3c\x3e-\x7e]+$/.test(name)
     ? []
     : ["a valid environment variable name must consist only of printable ASCII characters other than '='"];
-export const headerName = (name: string): Says =>
+export const headerName = (name: string): Validate =>
   /^[-A-Za-z0-9]+$/.test(name)
     ? []
     : [pattern("a valid HTTP header must consist of alphanumeric characters or '-'", "[-A-Za-z0-9]+", "X-Header-Name")];
 
 /** A key of labels and annotations, with or without a prefix. */
-export function qualifiedName(key: string): Says {
+export function qualifiedName(key: string): Validate {
   const parts = key.split("/");
   const keyRule =
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
@@ -97,7 +97,7 @@ export function qualifiedName(key: string): Says {
   if (!keyPattern.test(name)) says.push(`name part ${pattern(keyRule, KEY, ...examples)}`);
   return says;
 }
-export function labelValue(value: string): Says {
+export function labelValue(value: string): Validate {
   const says = longer(value, 63, "bytes");
   if (valuePattern.test(value)) return says;
   const rule =

@@ -1,14 +1,24 @@
 import { exactValue, isNegative } from "../../../api/model/amount.ts";
 import { SYSTEM_PRIORITY_CLASSES } from "../../../api/model/pod.ts";
-import type { DnsConfig, HostPathType, PodContainer, PodSpec, PodVolume, TextMap } from "../pod.ts";
-import { type At, shown } from "./at.ts";
+import { err, ok, type Result } from "../../../api/model/result.ts";
+import type {
+  DnsConfig,
+  HostPathType,
+  PodContainer,
+  PodSpec,
+  PodVolume,
+  RunnablePod,
+  SpecFault,
+  TextMap,
+} from "../pod.ts";
+import { At, Faults, shown } from "./at.ts";
 import { checkHostPorts, containerOf } from "./container.ts";
-import { isOfManifest } from "./metadata.ts";
+import { deletionOf, identityOf, isOfManifest } from "./metadata.ts";
 import { checkNoBacksteps, dnsLabel, dnsSearch, dnsSubdomain, ipAddress } from "./names.ts";
 import { checkPodResources, quantityAt } from "./resources.ts";
 import { checkFields } from "./rule.ts";
 import { RULES } from "./rules.ts";
-import { podSecurityOf } from "./security.ts";
+import { checkAppArmor, podSecurityOf } from "./security.ts";
 
 const HOST_PATH_TYPES = [
   "",
@@ -264,4 +274,41 @@ function checkTogether(spec: At, containers: readonly PodContainer[], init: read
   }
   checkHostPorts(regular);
   for (const one of before) checkHostPorts([one]);
+}
+
+/**
+ * A v1.Pod as this daemon can run it, of a manifest or as `kubectl get -o json` and a kubelet's /pods print it, with what
+ * an API server would have filled in. Errors: every fault of it with its place, in the order of the fields: what v1 does
+ * not have, what this daemon does not do, and what an API server would refuse, in its words.
+ */
+export function runnablePod(object: unknown): Result<RunnablePod, readonly SpecFault[]> {
+  const faults = new Faults();
+  const pod = new At(object, "", faults);
+  if (!checkFields(pod, RULES.Pod)) return err(faults.all);
+  checkKind(pod);
+  const metadata = pod.field("metadata");
+  const identity = identityOf(metadata);
+  const spec = podSpecOf(pod.field("spec"), identity.annotations);
+  const deletion = deletionOf(metadata, spec.terminationGracePeriodSeconds);
+  const names = [...spec.containers, ...spec.initContainers].map(({ name }) => name);
+  checkAppArmor(metadata.field("annotations"), new Set(names));
+  if (faults.all.length > 0) return err(faults.all);
+  return ok({ ...identity, deletion, spec, object: withPriority(pod.value as RunnablePod["object"], spec.priority) });
+}
+
+/** As an API server would have stored it: what is decided about the pod reads the number. */
+function withPriority(object: RunnablePod["object"], priority: number | null): RunnablePod["object"] {
+  const spec = object["spec"] as { readonly priority?: unknown };
+  return priority === null || spec.priority === priority ? object : { ...object, spec: { ...spec, priority } };
+}
+
+/** A kubelet's /pods leaves both out of its items. */
+function checkKind(pod: At): void {
+  for (const [name, value] of [
+    ["apiVersion", "v1"],
+    ["kind", "Pod"],
+  ] as const) {
+    const at = pod.field(name);
+    if (!at.isEmpty && at.value !== value) at.invalid(`must be ${value}`);
+  }
 }

@@ -18,7 +18,7 @@ const STANDARD: ReadonlySet<string> = new Set([
 const OF_PODS = ["cpu", "hugepages-", "memory"];
 
 const isHugePages = (name: string): boolean => name.startsWith("hugepages-");
-/** Of Kubernetes' own domain, which is also that of names without one. kubernetes 1.36: IsNativeResource. */
+/** Names of Kubernetes' own domain, which is also that of names without one. kubernetes 1.36: IsNativeResource. */
 const isNative = (name: string): boolean => !name.includes("/") || isOfKubernetes(name);
 const isOfKubernetes = (name: string): boolean => name.includes("kubernetes.io/");
 /** A request may be less than its limit, and be without one. kubernetes 1.36: IsOvercommitAllowed. */

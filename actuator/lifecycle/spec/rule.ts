@@ -19,7 +19,7 @@ export function nearName(name: string, known: readonly string[]): string | undef
   return best;
 }
 
-/** How many letters are put in, left out, changed, or swapped with their neighbour. */
+/** The number of letters that are put in, left out, changed, or swapped with their neighbour. */
 function distance(a: string, b: string): number {
   let before: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);

@@ -1,5 +1,69 @@
-import { CONTAINER_RULES } from "./container-rules.ts";
+import type { KnownFields } from "../../../api/profiles/unknown-fields.ts";
 import { accepted, done, each, type FieldRules, refused } from "./rule.ts";
+
+const VALUE_NEEDS_API = refused("needs the API server: write the value in `value`");
+const VARIABLES = refused("config maps and secrets need the API server: write the variables in `env`");
+
+const CONTAINER_RULES = {
+  Container: {
+    ...each("name image command args workingDir ports env volumeMounts lifecycle", done),
+    ...each("terminationMessagePath terminationMessagePolicy imagePullPolicy securityContext", done),
+    ...each("stdin stdinOnce tty restartPolicy resources", done),
+    resizePolicy: accepted("a resize reads it"),
+    envFrom: VARIABLES,
+    restartPolicyRules: refused("restart rules by exit code are not done by this daemon: remove it"),
+    volumeDevices: refused("block devices are not given to containers by this daemon: remove it"),
+    ...each("livenessProbe readinessProbe startupProbe", done),
+  },
+  ResourceRequirements: {
+    ...each("limits requests", accepted("the decisions read it")),
+    claims: refused("claims need the API server: remove it"),
+  },
+  ContainerPort: each("name hostPort containerPort protocol hostIP", done),
+  EnvVar: each("name value valueFrom", done),
+  EnvVarSource: {
+    ...each("fieldRef resourceFieldRef", done),
+    ...each("configMapKeyRef secretKeyRef", VALUE_NEEDS_API),
+    fileKeyRef: refused("variables of a file are not read by this daemon: write the value in `value`"),
+  },
+  ObjectFieldSelector: each("apiVersion fieldPath", done),
+  ResourceFieldSelector: each("containerName resource divisor", done),
+  VolumeMount: {
+    ...each("name readOnly mountPath subPath mountPropagation subPathExpr", done),
+    recursiveReadOnly: refused(
+      "mounts below a read-only one are as they are: remove it, or set it to Disabled",
+      "Disabled",
+    ),
+  },
+  Lifecycle: {
+    ...each("postStart preStop", done),
+    stopSignal: refused("the image says which signal stops it: remove it"),
+  },
+  LifecycleHandler: {
+    ...each("exec httpGet sleep", done),
+    tcpSocket: refused("not done, and a kubelet fails on it too: use `exec` or `httpGet`"),
+  },
+  Probe: {
+    ...each("exec httpGet tcpSocket grpc initialDelaySeconds timeoutSeconds periodSeconds", done),
+    ...each("successThreshold failureThreshold terminationGracePeriodSeconds", done),
+  },
+  TCPSocketAction: each("port host", done),
+  GRPCAction: each("port service", done),
+  ExecAction: each("command", done),
+  HTTPGetAction: each("path port host scheme httpHeaders", done),
+  HTTPHeader: each("name value", done),
+  SleepAction: each("seconds", done),
+  SecurityContext: {
+    ...each("capabilities privileged runAsUser runAsGroup runAsNonRoot readOnlyRootFilesystem", done),
+    ...each("allowPrivilegeEscalation seccompProfile appArmorProfile", done),
+    seLinuxOptions: refused("SELinux labels are not set by this daemon: remove it"),
+    windowsOptions: refused("this is a Linux node: remove it"),
+    procMount: refused("an unmasked /proc needs a user namespace: remove it, or set it to Default", "Default"),
+  },
+  Capabilities: each("add drop", done),
+  SeccompProfile: each("type localhostProfile", done),
+  AppArmorProfile: each("type localhostProfile", done),
+} as const;
 
 const SCHEDULERS = accepted("a scheduler reads it, and the pod has its node already");
 const ADMISSION = accepted("the `admission` decision compares it with the node");
@@ -82,3 +146,41 @@ const VOLUME_RULES = {
 export const RULES = { ...POD_RULES, ...CONTAINER_RULES, ...VOLUME_RULES } as const satisfies Readonly<
   Record<string, FieldRules>
 >;
+
+const PROBE = {
+  "": "Probe",
+  exec: "ExecAction",
+  httpGet: "HTTPGetAction",
+  tcpSocket: "TCPSocketAction",
+  grpc: "GRPCAction",
+} as const;
+const CONTAINER = {
+  "": "Container",
+  ports: "ContainerPort",
+  env: "EnvVar",
+  resources: "ResourceRequirements",
+  securityContext: "SecurityContext",
+  volumeMounts: "VolumeMount",
+  ...below("startupProbe", PROBE),
+  ...below("livenessProbe", PROBE),
+  ...below("readinessProbe", PROBE),
+} as const;
+const POD = {
+  "": "Pod",
+  metadata: "ObjectMeta",
+  spec: "PodSpec",
+  "spec.securityContext": "PodSecurityContext",
+  "spec.resources": "ResourceRequirements",
+  "spec.volumes": "Volume",
+  ...below("spec.containers", CONTAINER),
+  ...below("spec.initContainers", CONTAINER),
+} as const;
+
+/** Fields of a v1.Pod and of what in it decisions are made by. */
+export const POD_FIELDS: KnownFields = new Map(
+  Object.entries(POD).map(([form, type]) => [form, Object.keys(RULES[type])]),
+);
+
+function below<T>(at: string, types: Readonly<Record<string, T>>): Readonly<Record<string, T>> {
+  return Object.fromEntries(Object.entries(types).map(([form, type]) => [form === "" ? at : `${at}.${form}`, type]));
+}

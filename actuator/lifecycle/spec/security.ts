@@ -4,6 +4,31 @@ import { checkDescending } from "./names.ts";
 import { checkFields, type FieldRules, nearName } from "./rule.ts";
 import { RULES } from "./rules.ts";
 
+const ANNOTATION_PREFIX = "container.apparmor.security.beta.kubernetes.io/";
+const LOCALHOST = "localhost/";
+
+/** A container's profile as older manifests say it; null: they say nothing. kubelet 1.36: getProfileFromPodAnnotations. */
+export function annotatedProfile(annotations: TextMap, container: string): Profile | null {
+  const text = Object.hasOwn(annotations, ANNOTATION_PREFIX + container)
+    ? annotations[ANNOTATION_PREFIX + container]
+    : undefined;
+  if (text === "runtime/default") return { type: "RuntimeDefault" };
+  if (text === "unconfined") return { type: "Unconfined" };
+  if (text?.startsWith(LOCALHOST)) return { type: "Localhost", ref: text.slice(LOCALHOST.length) };
+  return null;
+}
+
+/** Annotations that name no container, or no profile: each is told at its place. */
+export function checkAppArmor(annotations: At, containers: ReadonlySet<string>): void {
+  for (const key of annotations.keys) {
+    if (!key.startsWith(ANNOTATION_PREFIX)) continue;
+    const at = annotations.field(key);
+    if (!containers.has(key.slice(ANNOTATION_PREFIX.length))) at.invalid("container not found");
+    else if (!/^(?:runtime\/default|unconfined|localhost\/.+)$/.test(at.text()))
+      at.invalid("invalid AppArmor profile name");
+  }
+}
+
 const MAX_LENGTH = 253;
 const NAME = "([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?";
 const IPC = /^(?:kernel\.(?:sem|shm(?:all|max|mni|_rmid_forced)?|msg(?:max|mnb|mni)?)$|fs\.mqueue\.)/;

@@ -1,4 +1,4 @@
-import type { RuntimePod } from "../../containerd/runtime-pod.ts";
+import type { RuntimePod } from "../../containerd/port.ts";
 import type { RunnablePod } from "../pod.ts";
 import { sandboxNeed } from "../pod-actions.ts";
 import type { PendingResize, PodEnd } from "../record.ts";
@@ -31,7 +31,7 @@ export function conditionsOf(
   ];
 }
 
-/** Of a pod whose resources are being changed. kubelet 1.36: GetPodResizeConditions. */
+/** The conditions of a pod whose resources are being changed. kubelet 1.36: GetPodResizeConditions. */
 function resizeConditions(resize: PendingResize | null): readonly PodCondition[] {
   if (resize === null) return [];
   const { reason, message, actuation } = resize;
@@ -73,7 +73,7 @@ function initialized({ spec }: RunnablePod, statuses: readonly ContainerStatus[]
 
 const PREEMPTED = "Pod was preempted by Kubelet to accommodate a critical pod.";
 
-/** Of a pod that was ended for the node's sake; null: it was not. */
+/** The condition of a pod that was ended for the node's sake; null: it was not. */
 export function disruption(end: PodEnd | null): PodCondition | null {
   if (end === null || end.cause === "deleted" || end.cause === "deadline" || end.isDisruption === false) return null;
   const message = end.cause === "preempted" ? PREEMPTED : end.message;

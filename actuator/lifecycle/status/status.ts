@@ -1,4 +1,4 @@
-import type { RuntimePod } from "../../containerd/runtime-pod.ts";
+import type { RuntimePod } from "../../containerd/port.ts";
 import { activeSandboxOf, latestOf } from "../instances.ts";
 import type { RunnablePod } from "../pod.ts";
 
@@ -109,8 +109,9 @@ export function addressesOf(pod: RunnablePod, runtimePod: RuntimePod, hostIPs: r
   };
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-const fieldsOf = (value: unknown): Fields =>
+export type Fields = Readonly<Record<string, unknown>>;
+/** Reads unchecked JSON as an object: a missing value, or one of another kind, is empty. */
+export const fieldsOf = (value: unknown): Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 
 /**

@@ -29,7 +29,7 @@ interface Tried {
 interface Failed {
   readonly times: number;
   readonly atMs: number;
-  /** Of the plugins that it hangs on. */
+  /** Registrations of the plugins that it waits for. */
   readonly registration: string;
 }
 /** It is left alone for so long after the first time, whatever changes; twice as long each time. */
@@ -38,7 +38,7 @@ const LONGEST_MS = 300_000;
 /** One that went well for so long begins anew. */
 const RESET_MS = 2 * LONGEST_MS;
 
-/** Which of the pods that wait are to be asked about again: there may be more room, or it was long ago. */
+/** Chooses the pods that wait and are to be asked about again: there may be more room, or it was long ago. */
 export class AdmissionBackoff {
   readonly #ports: Ports;
   readonly #capacity: Capacity;
@@ -82,7 +82,7 @@ export class AdmissionBackoff {
     this.#tried.delete(uid);
     this.#failed.delete(uid);
   }
-  /** Of pods that are gone nothing is remembered. */
+  /** Forgets the pods that are gone. */
   prune(isThere: (uid: string) => boolean): void {
     for (const uid of [...this.#tried.keys(), ...this.#failed.keys()]) if (!isThere(uid)) this.forget(uid);
   }

@@ -4,12 +4,11 @@ import type { DecisionAnswer, DecisionClient, Problem } from "../../core/ports.t
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { endOf, PREEMPTED } from "../../lifecycle/pod-state.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
-import type { KnownPod } from "../records/pod-set.ts";
-import { isCritical } from "./decoded-pod.ts";
+import { isCritical, type KnownPod } from "../records/pod-set.ts";
 
 /** Why a pod waits that nobody has asked about yet. */
 export const FORMER_VERSION = "FormerVersionEnding";
-/** Of a pod that would be ended as soon as it runs, and of its containers. */
+/** Reason of a pod that would be ended as soon as it runs, and of its containers. */
 export const OTHER_KUBELET = "OtherKubelet";
 export const WAITS_FOR_VICTIMS = "WaitingForVictims";
 
@@ -17,7 +16,7 @@ export const WAITS_FOR_VICTIMS = "WaitingForVictims";
  * Pods that wait, in the order in which they are asked about: critical ones, then by priority, then as they came. Of those
  * that were seen at one moment the older object comes first, then that of the earlier file, then as the source lists them.
  */
-export function inTurn(pods: readonly KnownPod[]): readonly KnownPod[] {
+export function inAdmissionOrder(pods: readonly KnownPod[]): readonly KnownPod[] {
   const rank = ({ pod }: KnownPod): number => Number(isCritical(pod));
   const priority = ({ pod }: KnownPod): number => pod.spec.priority ?? 0;
   return pods.toSorted(
@@ -38,11 +37,11 @@ function createdAtMs({ pod }: KnownPod): number {
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** Another pod of its name that still holds what it needs: the former version of a manifest. Null: there is none. */
-export const formerOf = ({ uid, pod }: KnownPod, living: readonly KnownPod[]): KnownPod | null =>
+export const formerVersionOf = ({ uid, pod }: KnownPod, living: readonly KnownPod[]): KnownPod | null =>
   living.find((other) => other.uid !== uid && other.pod.name === pod.name && other.pod.namespace === pod.namespace) ??
   null;
 
-/** What the node answers to a pod that wants to come in. */
+/** The node's answer to a pod that is to be admitted. */
 export type Admitted =
   | { readonly kind: "in"; readonly answer: DecisionAnswer }
   /** It comes in once these are gone. */
@@ -67,7 +66,7 @@ export async function admit(
   if (!asked.ok) return err(asked.error);
   const answer = asked.value;
   // what is carried out lies in the history, or will: a crash right after it loses nothing
-  await client.settle(answer);
+  await client.commit(answer);
   const { admit: isIn, preempt, reason, message, startErrors } = answer.decision as AdmissionDecision;
   if (startErrors.length > 0) {
     return ok({ kind: "refused", reason: "KubeletDoesNotStart", message: startErrors.join("; "), answer });

@@ -11,7 +11,7 @@ import type { PodClock } from "../ports.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
 import type { PodEventRecorder } from "../records/records.ts";
 
-interface Hold {
+interface HeldName {
   readonly why: string;
   /** When the other sandbox was seen last. */
   readonly seenMs: number;
@@ -33,7 +33,7 @@ export class ForeignSandboxes {
   readonly #ports: Ports;
   readonly #set: PodSet;
   /** By uid, of the last look. */
-  #holds: ReadonlyMap<string, Hold> = new Map();
+  #holds: ReadonlyMap<string, HeldName> = new Map();
 
   constructor(ports: Ports, set: PodSet) {
     this.#ports = ports;
@@ -50,10 +50,10 @@ export class ForeignSandboxes {
    * Current problems, with an event when one begins; it runs before pending pods are admitted. Nothing that runs is ended
    * because of it.
    */
-  look(): readonly Problem[] {
+  observe(): readonly Problem[] {
     const { foreign } = this.#set;
     const nowMs = this.#ports.clock.monotonicMs();
-    const holds = new Map<string, Hold>();
+    const holds = new Map<string, HeldName>();
     const held: string[] = [];
     const twice: string[] = [];
     for (const known of this.#set.all()) {
@@ -82,8 +82,8 @@ function heldTogether(names: readonly string[]): string {
 }
 const MAX_NAMED = 5;
 
-/** Of a pod that runs nowhere else now; null: it did not a moment ago either. A daemon before this one may have seen it. */
-function leftOf({ record }: KnownPod, before: Hold | undefined, nowMs: number): Hold | null {
+/** The hold on the name of a pod that runs nowhere else now; null: it did not a moment ago either. A daemon before this one may have seen it. */
+function leftOf({ record }: KnownPod, before: HeldName | undefined, nowMs: number): HeldName | null {
   const wasRefused = record.refusal?.reason === FOREIGN_SANDBOX;
   if (before === undefined) return wasRefused ? { why: SETTLES, seenMs: nowMs } : null;
   return wasRefused || nowMs - before.seenMs < SETTLE_MS ? { why: SETTLES, seenMs: before.seenMs } : null;

@@ -6,7 +6,7 @@ import type { Problem } from "../../core/ports.ts";
 import type { ResourceAmount } from "../../deviceplugin/plugins.ts";
 import type { MachineFacts } from "../../machine/facts.ts";
 import { driverOf, snapshotOf } from "../../pass/snapshot.ts";
-import type { DeviceParts } from "../devices/port.ts";
+import type { DeviceSnapshot } from "../devices/port.ts";
 import type { DecisionPorts, EvictionPorts, ManagerSettings, NodePorts } from "../manager-ports.ts";
 import type { PodClock } from "../ports.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
@@ -22,7 +22,7 @@ interface NodeParts {
   readonly allocatable: QuantityList | null;
   readonly conditions: readonly ConditionState[];
   readonly sequence: number;
-  readonly devices?: DeviceParts;
+  readonly devices?: DeviceSnapshot;
   /** Amounts of devices, by resource: newer than `allocatable`. */
   readonly amounts?: ReadonlyMap<string, ResourceAmount>;
 }
@@ -99,7 +99,7 @@ export class NodeSnapshotter {
 
   #devices(asking?: string): Pick<NodeParts, "devices" | "amounts"> {
     const { devices } = this.#ports;
-    return devices === undefined ? {} : { devices: devices.parts(asking), amounts: devices.amounts() };
+    return devices === undefined ? {} : { devices: devices.snapshot(asking), amounts: devices.amounts() };
   }
 
   #snapshot(
@@ -135,7 +135,7 @@ export class NodeSnapshotter {
     const { moment } = seen;
     const snapshot = this.#snapshot(pods, seen, {});
     if (!snapshot.ok) return snapshot;
-    return ok({ moment, snapshot: { ...snapshot.value, ...this.#ports.evictionClock.told(moment) } });
+    return ok({ moment, snapshot: { ...snapshot.value, ...this.#ports.evictionClock.snapshotFields(moment) } });
   }
 
   async #seenIn(sequence: number): Promise<Seen> {

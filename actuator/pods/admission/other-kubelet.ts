@@ -1,4 +1,4 @@
-import { OWNER, type RuntimePod, type RuntimePods } from "../../containerd/runtime-pod.ts";
+import { OWNER, type RuntimePod, type RuntimePods } from "../../containerd/port.ts";
 import type { Problem } from "../../core/ports.ts";
 import type { KubeletTraces } from "../../machine/kubelets.ts";
 import type { Counters } from "../../status/counters.ts";
@@ -99,13 +99,13 @@ export class OtherKubelet {
   /** Ids of what a kubelet made; null: no list was seen yet. */
   #known: ReadonlySet<string> | null = null;
   #standing: readonly string[] = [];
-  #came: readonly Timed[] = [];
+  #reappeared: readonly Timed[] = [];
   #stopped: readonly Timed[] = [];
   #wholeLookMs = Number.NEGATIVE_INFINITY;
   #lastSignMs = Number.NEGATIVE_INFINITY;
   /** When pods were let in for the last time; it says nothing once they were stopped again. */
   #openedMs = Number.NEGATIVE_INFINITY;
-  /** How long the door stays shut at the least, and until when. */
+  /** The shortest time for which no pod is admitted, and its end. */
   #long: { readonly forMs: number; readonly untilMs: number } | null = null;
   #hadProcess = false;
   #view: OtherKubeletFound | null = null;
@@ -115,7 +115,7 @@ export class OtherKubelet {
     this.#ports = ports;
   }
 
-  /** What stands; null: nobody else is known to use the runtime. */
+  /** The other kubelet; null: nobody else is known to use the runtime. */
   get view(): OtherKubeletFound | null {
     return this.#view;
   }
@@ -127,7 +127,7 @@ export class OtherKubelet {
   }
 
   /** `held`: all that the runtime holds; null: it was not heard in this turn. */
-  look(held: RuntimePods | null): OtherKubeletFound | null {
+  observe(held: RuntimePods | null): OtherKubeletFound | null {
     const nowMs = this.#ports.clock.monotonicMs();
     if (held !== null) this.#updateHeld(held, nowMs);
     const isWhole = nowMs - this.#wholeLookMs >= WHOLE_LOOK_MS;
@@ -136,13 +136,18 @@ export class OtherKubelet {
     this.#traces = traces;
     const hasProcess = traces.processes.some(({ uses }) => uses === "this");
     // what it did says nothing any more once it is gone
-    if (this.#hadProcess && !hasProcess) [this.#came, this.#stopped, this.#long] = [[], [], null];
+    if (this.#hadProcess && !hasProcess) [this.#reappeared, this.#stopped, this.#long] = [[], [], null];
     this.#hadProcess = hasProcess;
     const isRecent = ({ atMs }: Timed): boolean => nowMs - atMs < RECENT_MS;
-    this.#came = this.#came.filter(isRecent);
+    this.#reappeared = this.#reappeared.filter(isRecent);
     this.#stopped = this.#stopped.filter(isRecent);
     const names = (timed: readonly Timed[]): readonly string[] => timed.map(({ pod }) => pod);
-    const signs = signsOf({ traces, standing: this.#standing, came: names(this.#came), stopped: names(this.#stopped) });
+    const signs = signsOf({
+      traces,
+      standing: this.#standing,
+      came: names(this.#reappeared),
+      stopped: names(this.#stopped),
+    });
     if (signs.length > 0) this.#shut(signs, nowMs);
     else if (nowMs - this.#lastSignMs >= CALM_MS && nowMs >= (this.#long?.untilMs ?? 0)) this.#open(nowMs);
     return this.#view;
@@ -204,7 +209,7 @@ export class OtherKubelet {
     const pods = [...held.values()].map(kubeletsPartOf).filter((pod) => pod.ids.length > 0);
     const known = this.#known;
     const came = known === null ? [] : pods.filter(({ ids }) => ids.some((id) => !known.has(id)));
-    this.#came = [...this.#came, ...came.map(({ name }) => ({ pod: name, atMs: nowMs }))];
+    this.#reappeared = [...this.#reappeared, ...came.map(({ name }) => ({ pod: name, atMs: nowMs }))];
     this.#known = new Set(pods.flatMap(({ ids }) => ids));
     this.#standing = pods.filter(({ isReady }) => isReady).map(({ name }) => name);
   }

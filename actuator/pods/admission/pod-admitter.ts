@@ -6,7 +6,7 @@ import { FOREIGN_SANDBOX } from "../../lifecycle/foreign-sandbox.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { DEVICE_CHECKPOINT } from "../devices/checkpoint-entries.ts";
 import { deviceRequirements } from "../devices/device-requirements.ts";
-import type { DeviceDesk, DeviceFault } from "../devices/port.ts";
+import type { DeviceFault, NodeDevices } from "../devices/port.ts";
 import type { DecisionPorts, RuntimePorts } from "../manager-ports.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
 import type { PodClock } from "../ports.ts";
@@ -17,13 +17,13 @@ import {
   type Admitted,
   admit,
   FORMER_VERSION,
-  formerOf,
-  inTurn,
+  formerVersionOf,
+  inAdmissionOrder,
   OTHER_KUBELET,
   preemptAll,
   WAITS_FOR_VICTIMS,
 } from "./admission-queue.ts";
-import { DeviceRepair, persistNext } from "./device-repair.ts";
+import { DeviceReallocator, persistNext } from "./device-reallocator.ts";
 import { DEVICES_HELD, type ForeignSandboxes, whyDevicesHeld } from "./foreign-sandboxes.ts";
 import type { HostPorts } from "./host-ports.ts";
 import type { NodeSnapshotter } from "./node-snapshotter.ts";
@@ -47,30 +47,31 @@ const notServed = (resource: string): DeviceFault & { readonly isTold: boolean }
 
 /** Pods that want devices, before the node is asked about them. */
 class DeviceAdmission {
-  readonly #desk: DeviceDesk | undefined;
+  readonly #devices: NodeDevices | undefined;
   readonly #client: DecisionClient;
 
-  constructor(desk: DeviceDesk | undefined, client: DecisionClient) {
-    this.#desk = desk;
+  constructor(devices: NodeDevices | undefined, client: DecisionClient) {
+    this.#devices = devices;
     this.#client = client;
   }
 
   /** Why the pod is not asked about; null: it may be. `isTold`: as a refusal. */
-  whyWaits(pod: RunnablePod): (DeviceFault & { readonly isTold: boolean }) | null {
+  whyPending(pod: RunnablePod): (DeviceFault & { readonly isTold: boolean }) | null {
     const wanted = deviceRequirements(pod);
     if (wanted.size === 0) return null;
-    if (this.#desk !== undefined) return this.#desk.whyWaits(pod);
+    if (this.#devices !== undefined) return this.#devices.whyPending(pod);
     const [resource = ""] = resourcesOf(pod);
     return notServed(resource);
   }
 
   /** Plugins are being asked what they prefer, and the pod is asked about again once they have answered; null: they are not. */
-  async asks(pod: RunnablePod, snapshot: unknown): Promise<Result<DeviceFault | null, Problem>> {
-    if (this.#desk === undefined || !this.#desk.isChosenByPlugin(pod)) return ok(null);
+  async askPreferred(pod: RunnablePod, snapshot: unknown): Promise<Result<DeviceFault | null, Problem>> {
+    if (this.#devices === undefined || !this.#devices.isChosenByPlugin(pod)) return ok(null);
     const answer = await this.#client.decide("devices", snapshot, { pod: pod.object });
     if (!answer.ok) return answer;
     const { unanswered } = answer.value.decision as DevicesDecision;
-    const isAsked = unanswered.length > 0 && this.#desk.ask(pod.uid, unanswered as readonly PreferredQuestion[]);
+    const isAsked =
+      unanswered.length > 0 && this.#devices.askPreferred(pod.uid, unanswered as readonly PreferredQuestion[]);
     return ok(isAsked ? asksPlugins([...new Set(unanswered.map(({ resource }) => resource))].sort()) : null);
   }
   /** Why it is not its turn, where plugins are being asked for these, which came before; null: it is. */
@@ -82,12 +83,12 @@ class DeviceAdmission {
 
   /** Plugins were asked which devices the pod should get, and failed. */
   hasFailed(podUid: string): boolean {
-    return this.#desk?.hasFailed(podUid) ?? false;
+    return this.#devices?.hasFailed(podUid) ?? false;
   }
 
   /** The pod is in, or gone. */
   forget(podUid: string): void {
-    this.#desk?.forget(podUid);
+    this.#devices?.forget(podUid);
   }
 }
 
@@ -132,7 +133,7 @@ class StaleReleaser {
     if (!answer.ok) return [answer.error];
     const kept = persistNext(this.#ports, answer.value.next);
     if (!kept.ok) return [{ from: "state-files", message: kept.error }];
-    if (holdsDevices && kept.value) await client.settle(answer.value);
+    if (holdsDevices && kept.value) await client.commit(answer.value);
     this.#doneAt = generation;
     return [];
   }
@@ -144,7 +145,7 @@ export class PodAdmitter {
   readonly #parts: Parts;
   readonly #stale: StaleReleaser;
   readonly #devices: DeviceAdmission;
-  readonly #repair: DeviceRepair;
+  readonly #repair: DeviceReallocator;
   #isClosed = false;
 
   constructor(ports: Ports, parts: Parts) {
@@ -152,7 +153,7 @@ export class PodAdmitter {
     this.#parts = parts;
     this.#stale = new StaleReleaser(ports, parts);
     this.#devices = new DeviceAdmission(ports.devices, ports.client);
-    this.#repair = new DeviceRepair(ports, parts.set, parts.snapshotter, parts.backOff);
+    this.#repair = new DeviceReallocator(ports, parts.set, parts.snapshotter, parts.backOff);
   }
 
   /** The daemon is on its way out: nobody is admitted any more. */
@@ -167,12 +168,12 @@ export class PodAdmitter {
   async admitWaiting(sequence: number): Promise<readonly Problem[]> {
     const { set, snapshotter, backOff } = this.#parts;
     if (set.runtimePods === null) return [];
-    this.#repair.look();
+    this.#repair.reportVanished();
     if (this.isClosed || snapshotter.allocatable() === null) return [];
     const other = this.#ports.otherKubelet?.view ?? null;
     if (other !== null) {
       // the turn tells it whole
-      for (const { uid } of this.#pending()) this.#hold(uid, { reason: OTHER_KUBELET, message: other.brief });
+      for (const { uid } of this.#pending()) this.#postpone(uid, { reason: OTHER_KUBELET, message: other.brief });
       return [];
     }
     const blocked = this.whyBlocked();
@@ -185,7 +186,7 @@ export class PodAdmitter {
       const behind = this.#devices.whyBehind(known.pod, asking);
       if (behind !== null) {
         // why it was refused before stands
-        if (known.record.refusal === null) this.#hold(known.uid, behind);
+        if (known.record.refusal === null) this.#postpone(known.uid, behind);
         continue;
       }
       if (this.#isHeld(known)) continue;
@@ -201,7 +202,7 @@ export class PodAdmitter {
   }
 
   #pending(): readonly KnownPod[] {
-    return inTurn([...this.#parts.set.all()].filter(({ record }) => record.state === "pending"));
+    return inAdmissionOrder([...this.#parts.set.all()].filter(({ record }) => record.state === "pending"));
   }
 
   /**
@@ -222,7 +223,7 @@ export class PodAdmitter {
     const held = this.#whyHeld(known);
     if (held === null) return false;
     const { isRefusal, ...why } = held;
-    if (!isRefusal) this.#hold(known.uid, why);
+    if (!isRefusal) this.#postpone(known.uid, why);
     else if (this.#parts.backOff.isDue(known)) {
       this.#reject(known.uid, why);
       this.#parts.backOff.update(known.uid);
@@ -235,7 +236,7 @@ export class PodAdmitter {
     const { set, foreign } = this.#parts;
     const held = foreign.whyHeld(known.uid);
     if (held !== null) return { reason: FOREIGN_SANDBOX, message: held, isRefusal: false };
-    const former = formerOf(known, set.living());
+    const former = formerVersionOf(known, set.living());
     if (former !== null)
       return {
         reason: FORMER_VERSION,
@@ -245,7 +246,7 @@ export class PodAdmitter {
     const { kubeletsDevices = () => ok([]) } = this.#ports;
     const message = whyDevicesHeld(known.pod, set.foreign, kubeletsDevices);
     if (message !== null) return { reason: DEVICES_HELD, message, isRefusal: false };
-    const waits = this.#devices.whyWaits(known.pod);
+    const waits = this.#devices.whyPending(known.pod);
     if (waits === null) return null;
     const { isTold, ...why } = waits;
     return { ...why, isRefusal: isTold };
@@ -256,11 +257,11 @@ export class PodAdmitter {
     const { set, snapshotter, backOff } = this.#parts;
     const snapshot = await snapshotter.snapshot(set.living(), sequence, known.uid);
     if (!snapshot.ok) return snapshot.error;
-    const asks = await this.#devices.asks(known.pod, snapshot.value);
+    const asks = await this.#devices.askPreferred(known.pod, snapshot.value);
     if (!asks.ok) return asks.error;
     backOff.update(known.uid);
     if (asks.value !== null) {
-      this.#hold(known.uid, asks.value);
+      this.#postpone(known.uid, asks.value);
       return null;
     }
     const asked = await admit(this.#ports.client, snapshot.value, known.pod);
@@ -280,7 +281,7 @@ export class PodAdmitter {
     if (asked.kind === "after") {
       const names = preemptAll(lifecycle, asked.victims, asked.answer.id, this.#ports.clock.nowMs());
       const message = `comes in once ${names} ended`;
-      this.#hold(known.uid, { reason: WAITS_FOR_VICTIMS, message });
+      this.#postpone(known.uid, { reason: WAITS_FOR_VICTIMS, message });
       await this.report(asked.answer, known, "admit", "skipped", message);
       return null;
     }
@@ -314,7 +315,7 @@ export class PodAdmitter {
     backOff.update(uid);
   }
 
-  #hold(uid: string, { reason, message }: DeviceFault): void {
+  #postpone(uid: string, { reason, message }: DeviceFault): void {
     this.#parts.lifecycle.handle(uid, { kind: "Held", reason, message, nowMs: this.#ports.clock.nowMs() });
   }
   /** `tries`: how often it was refused in a row, where it was admitted, or asked about, in between; absent: its record says it. */

@@ -1,7 +1,7 @@
 import type { AllocatableDecision } from "../../../api/model/allocatable.ts";
 import type { Managed } from "../../../api/model/managers.ts";
 import { err, type Result } from "../../../api/model/result.ts";
-import { decideHere } from "../../client/local-client.ts";
+import { decideLocally } from "../../client/local-client.ts";
 import type { Problem } from "../../core/ports.ts";
 import type { DecisionPorts, NodePorts } from "../manager-ports.ts";
 import type { PodClock } from "../ports.ts";
@@ -56,8 +56,8 @@ export class StartRefusals {
 
 /** Faults of the managers' state let nobody in (`admission` refuses then); with the others pods run, and a person should know. */
 function faultsOf(snapshot: unknown, explained: (error: string) => string): readonly string[] {
-  const cpus = decideHere("cpus", snapshot, { explain: "off" });
-  const allocatable = decideHere("allocatable", snapshot, { explain: "off" });
+  const cpus = decideLocally("cpus", snapshot, { explain: "off" });
+  const allocatable = decideLocally("allocatable", snapshot, { explain: "off" });
   const shut = new Set(cpus.ok ? (cpus.value.decision as Managed).startErrors : []);
   const others = new Set(allocatable.ok ? (allocatable.value.decision as AllocatableDecision).errors : []);
   return [

@@ -1,7 +1,7 @@
 import type { Problem } from "../../core/ports.ts";
-import { containerResources } from "../../lifecycle/config/container-resources.ts";
+import { containerResources } from "../../lifecycle/config/container-config.ts";
 import { runPass } from "../../pass/loop.ts";
-import type { LastLook } from "../../plan/state.ts";
+import type { LastPassCgroups } from "../../plan/state.ts";
 import { OrphanProcesses } from "../eviction/orphan-processes.ts";
 import type { DecisionPorts, ManagerSettings, NodePorts, ObserverPorts, RuntimePorts } from "../manager-ports.ts";
 import type { PodClock } from "../ports.ts";
@@ -62,7 +62,7 @@ export class CgroupPasses {
   readonly #versions = new Identities();
   readonly #orphans: OrphanProcesses;
   #last: LastPass | null = null;
-  readonly #lastLook: { current: LastLook | null } = { current: null };
+  readonly #lastPassCgroups: { current: LastPassCgroups | null } = { current: null };
   #isEmptied = false;
   /** By uid: the form in which the last pass saw a pod. */
   #forms: ReadonlyMap<string, object> = new Map();
@@ -78,7 +78,7 @@ export class CgroupPasses {
     this.#orphans = new OrphanProcesses(ports, settings);
   }
 
-  /** What the last pass decided and did; null: none has yet. */
+  /** The decision and the results of the last pass; null: there was none. */
   get current(): CgroupView | null {
     return this.#ports.cgroups.view;
   }
@@ -106,7 +106,7 @@ export class CgroupPasses {
     cgroups.view = view;
     this.#last = { atMs, key, filesVersion, view };
     this.#ports.onPass(report);
-    const orphans = await this.#orphans.look(report.skipped);
+    const orphans = await this.#orphans.reap(report.skipped);
     // what they ran in is empty now
     if (orphans.killed) this.#isEmptied = true;
     const untold = await this.#tellRuntime(view, living);
@@ -136,10 +136,10 @@ export class CgroupPasses {
       client,
       hierarchy,
       journal,
-      lastLook: this.#lastLook,
+      lastPassCgroups: this.#lastPassCgroups,
       readPods: async () => ({ pods, whole: true, problems: [], notices: [] }),
       readStateFiles: () => files.redacted(),
-      ...(devices === undefined ? {} : { readDevices: () => devices.parts() }),
+      ...(devices === undefined ? {} : { readDevices: () => devices.snapshot() }),
     };
   }
   #passSettings() {

@@ -31,19 +31,19 @@ export interface CgroupView {
   readonly rewritten: readonly { readonly containerId: string; readonly values: CgroupValues }[];
 }
 
-/** What the last pass over the cgroups came to, for whoever works at pods beside the passes. */
+/** The outcome of the last pass over the cgroups, for the work on pods beside the passes. */
 export class CurrentCgroups {
   /** Null: none has decided anything yet. */
   view: CgroupView | null = null;
-  /** What pods may have of this node, as it was last decided; null: not yet. */
+  /** The node's allocatable, as it was last decided; null: not yet. */
   allocatable: QuantityList | null = null;
 
-  /** Of a pod's cgroup, in bytes; null: none, or not decided yet. */
+  /** The memory limit of a pod's cgroup, in bytes; null: none, or not decided yet. */
   memoryLimitOf(uid: string): number | null {
     const limit = this.view?.pods.get(uid)?.memory ?? -1;
     return limit > 0 ? limit : null;
   }
-  /** Of a pod, as the runtime takes it: absolute, or the slice's name of the systemd driver; empty: not decided yet. */
+  /** The cgroup of a pod, as the runtime takes it: absolute, or the slice's name of the systemd driver; empty: not decided yet. */
   parentOf(uid: string, root: string): string {
     if (this.view === null) return "";
     const path = this.view.pods.get(uid)?.path ?? "";

@@ -8,6 +8,55 @@ import { type CheckpointFault, readCheckpoint } from "../../../api/decide/device
 import { LIMITS } from "../../../api/model/limits.ts";
 import type { NameValue } from "../../../api/model/managers.ts";
 import { ok, type Result } from "../../../api/model/result.ts";
+import type { StateFiles } from "../../machine/files.ts";
+
+const redactedFilesOf = new WeakMap<StateFiles, StateFiles>();
+
+/**
+ * State files as decisions are told of them, wherever they are made: what plugins answered may be secret, and no decision
+ * hangs on it. A checkpoint that cannot be read may hold anything, and counts as none in a kubelet too.
+ */
+export function redactFiles(files: StateFiles): StateFiles {
+  const before = redactedFilesOf.get(files);
+  if (before !== undefined) return before;
+  const told = { ...files, assignments: toldAssignments(files.assignments) };
+  redactedFilesOf.set(files, told);
+  return told;
+}
+
+function toldAssignments(assignments: StateFiles["assignments"]): StateFiles["assignments"] {
+  const text = assignments?.[DEVICE_CHECKPOINT];
+  if (assignments === undefined || text === undefined) return assignments;
+  const read = checkpointOf(text);
+  if (read.ok) {
+    const bare = withEmptyResponses(read.value);
+    return bare === read.value ? assignments : { ...assignments, [DEVICE_CHECKPOINT]: textOf(bare) };
+  }
+  const { [DEVICE_CHECKPOINT]: _, ...rest } = assignments;
+  return Object.keys(rest).length === 0 ? undefined : rest;
+}
+
+/**
+ * `next` of a decision with its checkpoint changed, or without one where `change` answers null; anything else of it, and what
+ * is no checkpoint, is as it came.
+ */
+export function withCheckpoint(
+  next: unknown,
+  change: (checkpoint: DeviceCheckpoint) => DeviceCheckpoint | null,
+): unknown {
+  const { assignments } = (next ?? {}) as { readonly assignments?: Readonly<Record<string, unknown>> };
+  const text = assignments?.[DEVICE_CHECKPOINT];
+  if (typeof text !== "string") return next;
+  const read = checkpointOf(text);
+  if (!read.ok) return next;
+  const changed = change(read.value);
+  if (changed === read.value) return next;
+  if (changed === null) {
+    const { [DEVICE_CHECKPOINT]: _, ...rest } = assignments ?? {};
+    return { ...(next as object), assignments: rest };
+  }
+  return { ...(next as object), assignments: { ...assignments, [DEVICE_CHECKPOINT]: textOf(changed) } };
+}
 
 /** The checkpoint of device allocations. kubelet 1.36: kubeletDeviceManagerCheckpoint. */
 export const DEVICE_CHECKPOINT = "kubelet_internal_checkpoint";
@@ -42,31 +91,31 @@ function remember(text: string, checkpoint: DeviceCheckpoint): void {
 }
 
 /** On each container that holds devices: which ones, so that a checkpoint that is lost can be made again from what runs. */
-export const DEVICES = "nodewise.dev/devices";
+export const DEVICES_ANNOTATION = "nodewise.dev/devices";
 
 /** Resource -> NUMA node -> ids, as JSON. */
-export function markOf(entries: readonly PodDevicesEntry[]): NameValue {
+export function devicesAnnotation(entries: readonly PodDevicesEntry[]): NameValue {
   const held = entries.map(({ resourceName, deviceIds }) => [
     resourceName,
     Object.fromEntries([...(deviceIds ?? [])].map(([node, ids]) => [String(node), ids ?? []])),
   ]);
-  return { name: DEVICES, value: JSON.stringify(Object.fromEntries(held)) };
+  return { name: DEVICES_ANNOTATION, value: JSON.stringify(Object.fromEntries(held)) };
 }
 
-type Mark = ReadonlyMap<string, DevicesPerNuma>;
+type AnnotatedDevices = ReadonlyMap<string, DevicesPerNuma>;
 const MAX_KNOWN = 512;
 /** Each turn reads the marks of all that runs. */
-const known = new Map<string, Mark>();
+const known = new Map<string, AnnotatedDevices>();
 
 /** By resource. What is no such text tells nothing. */
-export function readMark(annotations: Readonly<Record<string, string>>): Mark {
-  const text = annotations[DEVICES] ?? "{}";
+export function readDevicesAnnotation(annotations: Readonly<Record<string, string>>): AnnotatedDevices {
+  const text = annotations[DEVICES_ANNOTATION] ?? "{}";
   const mark = known.get(text) ?? parsed(text);
   if (known.size >= MAX_KNOWN) known.clear();
   known.set(text, mark);
   return mark;
 }
-function parsed(text: string): Mark {
+function parsed(text: string): AnnotatedDevices {
   try {
     const read: unknown = JSON.parse(text);
     const pairs = Object.entries(read ?? {}).map(([resource, perNuma]) => [resource, perNumaOf(perNuma)] as const);
@@ -87,7 +136,7 @@ function perNumaOf(value: unknown): DevicesPerNuma | null {
 }
 
 /** An empty checkpoint. */
-export const NOTHING_HELD: DeviceCheckpoint = { entries: null, registered: null };
+export const EMPTY_CHECKPOINT: DeviceCheckpoint = { entries: null, registered: null };
 
 export type Named = Pick<PodDevicesEntry, "podUid" | "containerName" | "resourceName">;
 export const keyOf = ({ podUid, containerName, resourceName }: Named): string =>
@@ -175,13 +224,13 @@ export function withResponsesOf(next: DeviceCheckpoint, current: DeviceCheckpoin
 }
 
 /** With these beside what is held already, or in the place of what their containers hold. */
-export function withMore(checkpoint: DeviceCheckpoint, more: readonly PodDevicesEntry[]): DeviceCheckpoint {
+export function withEntriesOf(checkpoint: DeviceCheckpoint, more: readonly PodDevicesEntry[]): DeviceCheckpoint {
   const keys = new Set(more.map(keyOf));
   return withEntries(checkpoint, [...(checkpoint.entries ?? []).filter((one) => !keys.has(keyOf(one))), ...more]);
 }
 
 /** Entries of `next` that hold other devices than those of `current`, or that are not there. */
-export function newIn(next: DeviceCheckpoint, current: DeviceCheckpoint): readonly PodDevicesEntry[] {
+export function newEntries(next: DeviceCheckpoint, current: DeviceCheckpoint): readonly PodDevicesEntry[] {
   const known = new Map((current.entries ?? []).map((entry) => [keyOf(entry), entry]));
   return (next.entries ?? []).filter((entry) => {
     const now = known.get(keyOf(entry));
@@ -195,7 +244,7 @@ export function without(next: DeviceCheckpoint, gone: ReadonlySet<PodDevicesEntr
 }
 
 /** Without pods that still wait for an answer of a plugin, where nothing was told of their devices before. */
-export function settledIn(now: DeviceCheckpoint, told: DeviceCheckpoint): DeviceCheckpoint {
+export function withoutPending(now: DeviceCheckpoint, told: DeviceCheckpoint): DeviceCheckpoint {
   const known = new Map((told.entries ?? []).map((entry) => [keyOf(entry), entry]));
   const isTold = (entry: PodDevicesEntry): boolean => {
     const before = known.get(keyOf(entry));
@@ -210,12 +259,12 @@ export function settledIn(now: DeviceCheckpoint, told: DeviceCheckpoint): Device
   );
 }
 
-export interface HeldChanges {
+export interface AllocationChanges {
   readonly allocated: readonly PodDevicesEntry[];
   readonly givenBack: readonly PodDevicesEntry[];
 }
 /** Entries that came and that went; one with other devices did both. What plugins answered is not looked at. */
-export function changesBetween(before: DeviceCheckpoint, after: DeviceCheckpoint): HeldChanges {
+export function changesBetween(before: DeviceCheckpoint, after: DeviceCheckpoint): AllocationChanges {
   if (before.entries === after.entries) return { allocated: [], givenBack: [] };
   const old = new Map((before.entries ?? []).map((entry) => [keyOf(entry), entry]));
   const allocated: PodDevicesEntry[] = [];

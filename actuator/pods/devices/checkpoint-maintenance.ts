@@ -7,7 +7,7 @@ import type { PodClock } from "../ports.ts";
 import type { ManagerFiles } from "../records/manager-files.ts";
 import { DEVICE_CHECKPOINT, withoutResponses } from "./checkpoint-entries.ts";
 import type { DeviceAssignments } from "./device-assignments.ts";
-import { type DeviceFault, notKept } from "./port.ts";
+import { checkpointNotWritten, type DeviceFault } from "./port.ts";
 
 const MOST = 3;
 /** They hold what plugins answered, which may be secret. */
@@ -17,11 +17,11 @@ const KEPT_MS = 7 * 24 * 60 * 60_000;
  * Keeps a checkpoint that cannot be read beside its place, before anything is written there: `.broken`, `.broken.1` and
  * `.broken.2`, of which the oldest makes room. Answers a sentence for people; null: there is nothing to keep.
  */
-function keepBroken(book: DeviceAssignments): string | null {
-  const fault = book.fault();
+function keepBroken(assignments: DeviceAssignments): string | null {
+  const fault = assignments.fault();
   if (fault === null) return null;
-  const { file } = book;
-  const copies = copiesOf(book);
+  const { file } = assignments;
+  const copies = copiesOf(assignments);
   const inode = statOf(file)?.ino;
   const before = copies.find((copy) => inode !== undefined && copy.inode === inode);
   if (before !== undefined) return told(fault.message, before.name);
@@ -40,9 +40,9 @@ const told = (message: string, copy: string): string =>
   `who held which devices could not be read (${message}): the file is kept as ${copy} for 7 days`;
 
 /** Removes copies that were kept for longer than a week; one that cannot be removed stays. `nowMs`: since the epoch. */
-function dropOldCopies(book: DeviceAssignments, nowMs: number): void {
-  const current = statOf(book.file)?.ino;
-  for (const { name, inode, keptMs } of copiesOf(book)) {
+function dropOldCopies(assignments: DeviceAssignments, nowMs: number): void {
+  const current = statOf(assignments.file)?.ino;
+  for (const { name, inode, keptMs } of copiesOf(assignments)) {
     if (inode === undefined || inode === current || nowMs - keptMs <= KEPT_MS) continue;
     try {
       rmSync(name);
@@ -68,18 +68,18 @@ const LONGEST = 128;
  * Tells a restart of the daemon from one of the machine: after the latter, or where nobody knows, what plugins answered is
  * void. Error: it could not be written; then it is to be tried again before any answer is used.
  */
-function settleBoot(book: DeviceAssignments, bootId: string): Result<null, string> {
-  const file = join(book.directory, "device-plugins", "boot_id");
+function voidAfterReboot(assignments: DeviceAssignments, bootId: string): Result<null, string> {
+  const file = join(assignments.directory, "device-plugins", "boot_id");
   if (bootId !== "" && bootIn(file) === bootId) return ok(null);
   // in this order: a crash between the two only asks plugins again
-  const forgotten = book.edit(withoutResponses);
+  const forgotten = assignments.edit(withoutResponses);
   if (!forgotten.ok) return forgotten;
   try {
     ownFolder(dirname(file));
     replaceText(file, `${bootId}\n`);
     return ok(null);
   } catch (error) {
-    return err(`state files in ${book.directory}: ${(error as Error).message}`);
+    return err(`state files in ${assignments.directory}: ${(error as Error).message}`);
   }
 }
 
@@ -94,7 +94,7 @@ function bootIn(file: string): string | undefined {
 }
 
 export interface CheckpointMaintenancePorts {
-  readonly book: DeviceAssignments;
+  readonly assignments: DeviceAssignments;
   readonly files: ManagerFiles;
   readonly clock: Pick<PodClock, "nowMs" | "monotonicMs">;
   /** The machine's boot id; empty: unknown. */
@@ -120,37 +120,37 @@ export class CheckpointMaintenance {
   constructor(ports: CheckpointMaintenancePorts) {
     this.#ports = ports;
     this.#startedMs = ports.clock.monotonicMs();
-    this.broken = keepBroken(ports.book);
+    this.broken = keepBroken(ports.assignments);
   }
 
   /** Null: answers of plugins may be used. */
-  settleBoot(): Result<never, DeviceFault> | null {
+  voidAfterReboot(): Result<never, DeviceFault> | null {
     if (this.#isOfThisBoot) return null;
-    const settled = settleBoot(this.#ports.book, this.#ports.bootId);
+    const settled = voidAfterReboot(this.#ports.assignments, this.#ports.bootId);
     this.#isOfThisBoot = settled.ok;
     this.#fault = settled.ok ? null : settled.error;
-    return settled.ok ? null : err(notKept(settled.error));
+    return settled.ok ? null : err(checkpointNotWritten(settled.error));
   }
   /** Once a turn. True: what could not be written can be now. */
-  look(): boolean {
-    const { book, files, clock } = this.#ports;
+  run(): boolean {
+    const { assignments, files, clock } = this.#ports;
     const nowMs = clock.monotonicMs();
     if (nowMs - this.#copiesMs >= COPIES_MS) {
       this.#copiesMs = nowMs;
-      dropOldCopies(book, clock.nowMs());
+      dropOldCopies(assignments, clock.nowMs());
     }
     return files.tryAgain();
   }
   /** Why nothing more can be booked now; null: it can. */
-  whyNot(): DeviceFault | null {
+  whyUnwritten(): DeviceFault | null {
     const why = this.#ports.files.unwritten(DEVICE_CHECKPOINT);
-    return why === undefined ? null : notKept(why);
+    return why === undefined ? null : checkpointNotWritten(why);
   }
 
   problems(): readonly Problem[] {
-    const { book, files, clock } = this.#ports;
+    const { assignments, files, clock } = this.#ports;
     // while it lies there still, that is told with what follows from it
-    const isTold = book.fault() === null && clock.monotonicMs() - this.#startedMs < STANDS_MS;
+    const isTold = assignments.fault() === null && clock.monotonicMs() - this.#startedMs < STANDS_MS;
     const broken = this.broken !== null && isTold ? [this.broken] : [];
     const messages = new Set([...broken, ...files.unwrittenAll(), ...(this.#fault === null ? [] : [this.#fault])]);
     return [...messages].map((message) => ({ from: "state-files", message }));

@@ -10,15 +10,15 @@ import {
 } from "../records/manager-files.ts";
 import {
   DEVICE_CHECKPOINT,
+  EMPTY_CHECKPOINT,
   keyOf,
   type Named,
-  NOTHING_HELD,
-  newIn,
+  newEntries,
+  withCheckpoint,
   without,
   withoutPods,
   withResponsesOf,
 } from "./checkpoint-entries.ts";
-import { withCheckpoint } from "./redacted-checkpoint.ts";
 
 /**
  * The checkpoint is one file for all plugins, and no more than `LIMITS.stateText` (4 MiB) of it is read back. So each part
@@ -129,7 +129,7 @@ export class DeviceAssignments {
   /** A checkpoint that cannot be read holds nothing. */
   now(): DeviceCheckpoint {
     const read = this.#look();
-    return (read.ok ? read.value : undefined) ?? NOTHING_HELD;
+    return (read.ok ? read.value : undefined) ?? EMPTY_CHECKPOINT;
   }
   /** Why nothing counts as held; null: the file is well, or there is none. */
   fault(): DeviceCheckpointFault | null {
@@ -151,7 +151,7 @@ export class DeviceAssignments {
     return this.edit((now) => withoutPods(now, new Set([podUid])));
   }
   /** The pod is asked about anew, from what is held now. */
-  mayHold(podUid: string): void {
+  restorePod(podUid: string): void {
     this.#returned.delete(podUid);
   }
 
@@ -159,11 +159,11 @@ export class DeviceAssignments {
    * `next` of a decision with what happened to the file since it was asked; anything else of it is as it came. Where nobody
    * gets devices by it, nobody hangs on whether what others give back could be written.
    */
-  merged(next: unknown): unknown {
+  withResponses(next: unknown): unknown {
     const now = this.now();
     return withCheckpoint(next, (told) => {
       const merged = withResponsesOf(withoutPods(told, this.#returned), now);
-      const fresh = newIn(merged, now);
+      const fresh = newEntries(merged, now);
       if (fresh.length > 0) return withinShare(this.#booked(merged, fresh));
       const isSame = (merged.entries?.length ?? 0) === (now.entries?.length ?? 0);
       const isWritten = this.#files.unwritten(DEVICE_CHECKPOINT) === undefined;
@@ -173,7 +173,7 @@ export class DeviceAssignments {
     });
   }
   /** Why a container's devices were decided and not booked; undefined: they were. */
-  whyNot(named: Named): string | undefined {
+  whyNotShared(named: Named): string | undefined {
     return this.#noRoom.get(keyOf(named));
   }
   /** Why what a plugin answered cannot be kept beside what the others did; undefined: it can. */

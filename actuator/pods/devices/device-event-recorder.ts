@@ -5,14 +5,14 @@ import type { HealthFlip, PluginState } from "../../deviceplugin/plugins.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import type { Counters } from "../../status/counters.ts";
 import type { PodClock } from "../ports.ts";
-import { changesBetween, idsOf, settledIn, withMore } from "./checkpoint-entries.ts";
+import { changesBetween, idsOf, withEntriesOf, withoutPending } from "./checkpoint-entries.ts";
 import type { DeviceAssignments } from "./device-assignments.ts";
 import { type DeviceEvent, type DeviceHistory, MAX_NAMED } from "./history.ts";
 import type { DeviceFault } from "./port.ts";
 
 export interface DeviceEventRecorderPorts {
   readonly host: Pick<DevicePluginHost, "states">;
-  readonly book: DeviceAssignments;
+  readonly assignments: DeviceAssignments;
   readonly history: DeviceHistory;
   readonly counters: Pick<Counters, "devicePluginRegistered">;
   readonly clock: Pick<PodClock, "monotonicMs">;
@@ -41,7 +41,7 @@ export class DeviceEventRecorder {
 
   constructor(ports: DeviceEventRecorderPorts) {
     this.#ports = ports;
-    this.#held = ports.book.now();
+    this.#held = ports.assignments.now();
   }
 
   /** Uids of pods that were gone when the daemon started, and still hold devices. */
@@ -56,10 +56,10 @@ export class DeviceEventRecorder {
   }
 
   /** Once a turn; `living`: pods that may hold devices. */
-  look(living: ReadonlySet<string>): void {
-    const { book, history } = this.#ports;
+  record(living: ReadonlySet<string>): void {
+    const { assignments, history } = this.#ports;
     const events = [...this.#pluginEvents(), ...this.#faults.splice(0)];
-    const entries = book.now().entries ?? [];
+    const entries = assignments.now().entries ?? [];
     const gone = entries.filter(({ podUid }) => !living.has(podUid));
     if (this.#leaks === null) events.push(...gone.map((entry) => this.#heldEvent("leak", entry)));
     const before = this.#leaks;
@@ -68,7 +68,7 @@ export class DeviceEventRecorder {
   }
 
   /** Records the changes of who holds which devices. */
-  note(): void {
+  recordAllocations(): void {
     this.#ports.history.add(this.#heldEvents());
   }
   refused(pod: RunnablePod, resource: string, { reason, message }: DeviceFault): void {
@@ -84,16 +84,16 @@ export class DeviceEventRecorder {
     this.#ports.history.add([...(isTold ? [refused] : []), ...this.#heldEvents()]);
   }
   /** The checkpoint was lost, or said something else than these, with which containers run. */
-  bookedAgain(entries: readonly PodDevicesEntry[]): void {
+  restored(entries: readonly PodDevicesEntry[]): void {
     const before = this.#heldEvents();
-    this.#held = withMore(this.#held, entries);
+    this.#held = withEntriesOf(this.#held, entries);
     const reason = "BookedAgain";
     const message = "from the container that runs with them";
     const events = entries.map((entry) => ({ ...this.#heldEvent("allocated", entry), reason, message }));
     this.#ports.history.add([...before, ...events]);
   }
   /** It could not be read. */
-  lost(message: string): void {
+  checkpointLost(message: string): void {
     this.#ports.history.add([{ kind: "refused", resource: "", reason: "CheckpointNotRead", message }]);
   }
   /** NAMESPACE/NAME where it is known, else the uid. */
@@ -101,7 +101,7 @@ export class DeviceEventRecorder {
     return this.#names.get(podUid) ?? podUid;
   }
   /** Records a refused plugin; registrations and ends of plugins are seen anyway. */
-  faulty({ resource, endpoint, call, code, message }: PluginFault): void {
+  registrationFailed({ resource, endpoint, call, code, message }: PluginFault): void {
     if (call !== "Register") return;
     this.#ports.counters.devicePluginRegistered(false);
     if (this.#faults.length >= MAX_FAULTS) return;
@@ -125,7 +125,7 @@ export class DeviceEventRecorder {
   }
   #heldEvents(): readonly DeviceEvent[] {
     // a pod whose plugin has not answered yet may give all back at once
-    const now = settledIn(this.#ports.book.now(), this.#held);
+    const now = withoutPending(this.#ports.assignments.now(), this.#held);
     if (now === this.#held) return [];
     const { allocated, givenBack } = changesBetween(this.#held, now);
     this.#held = now;
@@ -175,7 +175,7 @@ function goings(was: PluginState | undefined, now: PluginState): readonly Device
   return before === "registered" ? [ended, removed] : [removed];
 }
 
-/** What a plugin lists first is no change. */
+/** Changes of health; a plugin's first list is none. */
 function flips(was: PluginState | undefined, now: PluginState): readonly DeviceEvent[] {
   if (was === undefined || was.history === now.history) return [];
   const isFirst = was.devices.length === 0 && !was.listed;

@@ -16,9 +16,17 @@ import { DeviceEventRecorder } from "./device-event-recorder.ts";
 import { deviceRequirements } from "./device-requirements.ts";
 import type { DeviceHistory } from "./history.ts";
 import { MissingAllocations } from "./missing-allocations.ts";
-import { conflictText, type PluginFaults } from "./plugin-faults.ts";
+import { conflictText, PluginFaults } from "./plugin-faults.ts";
 import { PluginSnapshot } from "./plugin-snapshot.ts";
-import { allocateFailed, type DeviceFault, goText, nothingAllocated, notKept, WAITING, waitsFor } from "./port.ts";
+import {
+  allocateFailed,
+  checkpointNotWritten,
+  type DeviceFault,
+  goText,
+  nothingAllocated,
+  WAITING_FOR_PLUGIN,
+  waitingForPlugins,
+} from "./port.ts";
 
 /** A plugin that answers sooner is told of nowhere. */
 const SLOW_MS = 2_000;
@@ -63,21 +71,21 @@ export class PluginCalls {
   }
 }
 /** Reasons that end with the call. */
-export const UNDER_WAY: ReadonlySet<string> = new Set(Object.values(REASONS));
+export const CALL_REASONS: ReadonlySet<string> = new Set(Object.values(REASONS));
 
 interface AllocatorPorts {
   readonly host: Pick<DevicePluginHost, "allocate">;
-  readonly book: DeviceAssignments;
+  readonly assignments: DeviceAssignments;
   readonly plugins: PluginSnapshot;
   readonly waitMs: number;
   readonly calls: PluginCalls;
   readonly counters: Pick<Counters, "deviceAllocated">;
   /** A container holds nothing that is about to start: its devices are to be decided anew. Answers what it is told. */
-  readonly onLacking: (pod: RunnablePod, container: string, why: string) => DeviceFault;
+  readonly onMissing: (pod: RunnablePod, container: string, why: string) => DeviceFault;
   /** Its devices are given back. */
   readonly onRefused: (pod: RunnablePod, resource: string, fault: DeviceFault) => void;
 }
-type Settled = Result<null, DeviceFault>;
+type AllocateResult = Result<null, DeviceFault>;
 interface Pending {
   readonly podUid: string;
   readonly containerName: string;
@@ -88,7 +96,7 @@ interface Pending {
 class Allocator {
   readonly #ports: AllocatorPorts;
   /** A call goes on when its pod's turn is cut short: the next turn waits for the same one. */
-  readonly #calls = new Map<string, Promise<Settled>>();
+  readonly #calls = new Map<string, Promise<AllocateResult>>();
 
   constructor(ports: AllocatorPorts) {
     this.#ports = ports;
@@ -99,12 +107,12 @@ class Allocator {
    * back all that the pod holds, unless it `keeps` it. `starting`: of these containers only; absent: of all.
    * kubelet 1.36: allocateContainerResources.
    */
-  async prepare(pod: RunnablePod, signal: AbortSignal, starting?: ReadonlySet<string>): Promise<Settled> {
+  async prepare(pod: RunnablePod, signal: AbortSignal, starting?: ReadonlySet<string>): Promise<AllocateResult> {
     for (const [containerName, amounts] of deviceRequirements(pod)) {
       if (starting?.has(containerName) === false) continue;
       for (const resourceName of amounts.keys()) {
         const named = { podUid: pod.uid, containerName, resourceName };
-        const settled = await this.#settle(pod, named, signal);
+        const settled = await this.#allocate(pod, named, signal);
         if (settled.ok) continue;
         if (settled.error.keeps !== true) this.#giveBack(pod, resourceName, settled.error);
         return settled;
@@ -113,25 +121,25 @@ class Allocator {
     return ok(null);
   }
 
-  async #settle(pod: RunnablePod, named: Pending, signal: AbortSignal): Promise<Settled> {
-    const { book, plugins, waitMs } = this.#ports;
+  async #allocate(pod: RunnablePod, named: Pending, signal: AbortSignal): Promise<AllocateResult> {
+    const { assignments, plugins, waitMs } = this.#ports;
     const { podUid, containerName, resourceName } = named;
-    const entry = entryOf(book.now(), named);
+    const entry = entryOf(assignments.now(), named);
     if (entry === undefined) {
-      const noRoom = book.whyNot(named);
+      const noRoom = assignments.whyNotShared(named);
       if (noRoom !== undefined) return err(allocateFailed(noRoom));
       const why = nothingAllocated(podUid, containerName, resourceName);
-      return err(this.#ports.onLacking(pod, containerName, why));
+      return err(this.#ports.onMissing(pod, containerName, why));
     }
     if (entry.allocResp !== null) return ok(null);
-    if (signal.aborted) return CUT;
-    if (plugins.isEarly && !plugins.isReady(resourceName)) return err(waitsFor([resourceName], waitMs));
+    if (signal.aborted) return ABORTED;
+    if (plugins.isEarly && !plugins.isReady(resourceName)) return err(waitingForPlugins([resourceName], waitMs));
     const why = plugins.whyNot(resourceName, idsOf(entry));
     if (why !== undefined) return err(allocateFailed(why));
     return unlessAborted(this.#call(entry), signal);
   }
 
-  #call(entry: PodDevicesEntry): Promise<Settled> {
+  #call(entry: PodDevicesEntry): Promise<AllocateResult> {
     const ids = idsOf(entry);
     const key = JSON.stringify([entry.podUid, entry.containerName, entry.resourceName, ids]);
     const call = this.#calls.get(key) ?? this.#ask(entry, ids).finally(() => this.#calls.delete(key));
@@ -139,17 +147,17 @@ class Allocator {
     return call;
   }
 
-  async #ask(entry: PodDevicesEntry, ids: readonly string[]): Promise<Settled> {
-    const { host, book, calls } = this.#ports;
+  async #ask(entry: PodDevicesEntry, ids: readonly string[]): Promise<AllocateResult> {
+    const { host, assignments, calls } = this.#ports;
     const { podUid, containerName, resourceName } = entry;
     const answer = await calls.during(podUid, resourceName, "Allocate", host.allocate(resourceName, ids));
     this.#ports.counters.deviceAllocated(resourceName, answer.ok);
     if (!answer.ok) return err(allocateFailed(goText(answer.error)));
     const { base64 } = answer.value;
-    const noRoom = book.shareFault({ ...entry, allocResp: base64 });
+    const noRoom = assignments.shareFault({ ...entry, allocResp: base64 });
     if (noRoom !== undefined) return err(allocateFailed(noRoom));
-    const kept = book.edit((now) => withResponse(now, entry, base64));
-    if (!kept.ok) return err(notKept(kept.error));
+    const kept = assignments.edit((now) => withResponse(now, entry, base64));
+    if (!kept.ok) return err(checkpointNotWritten(kept.error));
     // the pod's devices were taken back meanwhile, or are others
     if (kept.value) return ok(null);
     return err(allocateFailed(nothingAllocated(podUid, containerName, resourceName)));
@@ -157,17 +165,21 @@ class Allocator {
 
   #giveBack(pod: RunnablePod, resource: string, fault: DeviceFault): void {
     // where it cannot be written, it stands as such, and the next decision takes them back
-    this.#ports.book.giveBack(pod.uid);
+    this.#ports.assignments.giveBack(pod.uid);
     this.#ports.onRefused(pod, resource, fault);
   }
 }
 
-const CUT: Settled = err({ reason: WAITING, message: "the pod's turn was cut short", keeps: true });
+const ABORTED: AllocateResult = err({
+  reason: WAITING_FOR_PLUGIN,
+  message: "the pod's turn was cut short",
+  keeps: true,
+});
 
-async function unlessAborted(call: Promise<Settled>, signal: AbortSignal): Promise<Settled> {
-  if (signal.aborted) return CUT;
-  const aborted = Promise.withResolvers<Settled>();
-  const cut = (): void => aborted.resolve(CUT);
+async function unlessAborted(call: Promise<AllocateResult>, signal: AbortSignal): Promise<AllocateResult> {
+  if (signal.aborted) return ABORTED;
+  const aborted = Promise.withResolvers<AllocateResult>();
+  const cut = (): void => aborted.resolve(ABORTED);
   signal.addEventListener("abort", cut, { once: true });
   const settled = await Promise.race([call, aborted.promise]);
   signal.removeEventListener("abort", cut);
@@ -232,7 +244,7 @@ export class PreferredAllocationRequests {
   }
 
   /** `devicePlugins` of a snapshot with what was answered about the pod. */
-  told(plugins: readonly DevicePlugin[], podUid: string | undefined): readonly DevicePlugin[] {
+  withPreferred(plugins: readonly DevicePlugin[], podUid: string | undefined): readonly DevicePlugin[] {
     const pod = podUid === undefined ? undefined : this.#pods.get(podUid);
     if (podUid !== undefined && pod === undefined) this.#failed.delete(podUid);
     if (podUid === undefined || pod === undefined) return plugins;
@@ -275,10 +287,10 @@ const preferredOf = ({ available, mustInclude, size, deviceIds, error }: Answere
 });
 
 /** A thousand changes a second wake nobody more often. */
-const LEAST_MS = 250;
+const MIN_INTERVAL_MS = 250;
 
 /** Counts changes, and tells of them: the first at once, those that follow soon together. */
-export class ChangePace {
+export class ChangeNotifier {
   readonly #clock: PodClock;
   readonly #listeners = new Set<() => void>();
   readonly #life = new AbortController();
@@ -301,7 +313,7 @@ export class ChangePace {
 
   changed(): void {
     if (this.#isDue || this.#life.signal.aborted) return;
-    const restMs = this.#toldMs + LEAST_MS - this.#clock.monotonicMs();
+    const restMs = this.#toldMs + MIN_INTERVAL_MS - this.#clock.monotonicMs();
     if (restMs <= 0) this.#tell();
     else void this.#tellIn(restMs);
   }
@@ -335,7 +347,7 @@ class Conflicts {
     this.#onProblem = onProblem;
   }
 
-  tell(pod: RunnablePod, container: string, conflict: DeviceConflict): void {
+  report(pod: RunnablePod, container: string, conflict: DeviceConflict): void {
     const message = conflictText(pod, container, conflict);
     if (this.#told.has(message)) return;
     if (this.#told.size >= MAX_TOLD) this.#told.clear();
@@ -350,22 +362,22 @@ export interface DeviceManagerPorts {
   readonly clock: PodClock;
   /** The machine's boot id; empty: unknown, so every start counts as a boot. */
   readonly bootId: string;
-  /** How long a pod waits for a plugin that has not come since the daemon's start. */
+  /** The longest wait of a pod for a plugin that has not come since the daemon's start. */
   readonly waitMs: number;
   readonly history: DeviceHistory;
-  readonly faults: PluginFaults;
   readonly counters: Pick<Counters, "deviceAllocated" | "devicePluginRegistered">;
   /** Problems that are reported once and do not stand. */
   readonly onProblem: (problem: Problem) => void;
 }
-/** What the device manager is made of. */
+/** The components of the device manager. */
 export interface DeviceManagerParts {
-  readonly book: DeviceAssignments;
+  readonly assignments: DeviceAssignments;
   readonly plugins: PluginSnapshot;
-  readonly pace: ChangePace;
-  readonly questions: PreferredAllocationRequests;
+  readonly changes: ChangeNotifier;
+  readonly preferredRequests: PreferredAllocationRequests;
   readonly allocator: Allocator;
   readonly events: DeviceEventRecorder;
+  readonly faults: PluginFaults;
   readonly calls: PluginCalls;
   readonly missing: MissingAllocations;
   readonly conflicts: Conflicts;
@@ -376,28 +388,41 @@ export interface DeviceManagerParts {
 export function deviceManagerParts(ports: DeviceManagerPorts): DeviceManagerParts {
   const { host, files, clock, bootId, waitMs, history, counters, onProblem } = ports;
   const onTold = (message: string): void => onProblem({ from: "devices", message });
-  const book = new DeviceAssignments(files);
-  const plugins = new PluginSnapshot({ host, book, clock, waitMs });
-  const pace = new ChangePace(clock);
-  const events = new DeviceEventRecorder({ host, book, history, counters, clock });
+  const assignments = new DeviceAssignments(files);
+  const plugins = new PluginSnapshot({ host, assignments, clock, waitMs });
+  const changes = new ChangeNotifier(clock);
+  const events = new DeviceEventRecorder({ host, assignments, history, counters, clock });
+  const faults = new PluginFaults(clock, host, (fault) => events.registrationFailed(fault));
   const calls = new PluginCalls(clock);
-  const missing = new MissingAllocations(book, onTold, (entries) => events.bookedAgain(entries));
-  const maintenance = new CheckpointMaintenance({ book, files, clock, bootId });
+  const missing = new MissingAllocations(assignments, onTold, (entries) => events.restored(entries));
+  const maintenance = new CheckpointMaintenance({ assignments, files, clock, bootId });
   if (maintenance.broken !== null) {
     onTold(maintenance.broken);
-    events.lost(maintenance.broken);
+    events.checkpointLost(maintenance.broken);
   }
   const allocator = new Allocator({
     host,
-    book,
+    assignments,
     plugins,
     calls,
-    onLacking: (pod, container, why) => missing.lacks(pod, container, why),
+    onMissing: (pod, container, why) => missing.add(pod, container, why),
     waitMs,
     counters,
     onRefused: (pod, resource, fault) => events.refused(pod, resource, fault),
   });
-  const questions = new PreferredAllocationRequests(host, () => pace.changed());
+  const preferredRequests = new PreferredAllocationRequests(host, () => changes.changed());
   const conflicts = new Conflicts(onProblem);
-  return { book, plugins, pace, questions, allocator, events, calls, missing, conflicts, maintenance };
+  return {
+    assignments,
+    plugins,
+    changes,
+    preferredRequests,
+    allocator,
+    events,
+    faults,
+    calls,
+    missing,
+    conflicts,
+    maintenance,
+  };
 }

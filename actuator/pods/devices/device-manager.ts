@@ -1,3 +1,4 @@
+import { realpathSync } from "node:fs";
 import {
   containerOptions,
   type ResourceResponse,
@@ -7,13 +8,16 @@ import type { PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts"
 import type { PreferredQuestion } from "../../../api/decide/devices/preferred.ts";
 import type { DeviceConflict, DeviceOptions } from "../../../api/model/managers.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
+import { epochMs } from "../../../api/model/units.ts";
+import { claimsDirectory, type Lock, takeLock } from "../../core/lock.ts";
 import type { Problem } from "../../core/ports.ts";
-import type { DevicePluginHost } from "../../deviceplugin/host.ts";
+import type { PluginTimeouts } from "../../deviceplugin/endpoint.ts";
+import { type DevicePluginHost, openDevicePluginHost } from "../../deviceplugin/host.ts";
 import type { ResourceAmount } from "../../deviceplugin/plugins.ts";
 import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
-import { type LivingPod, type Vanished, vanishedFrom } from "./booked-devices.ts";
-import { DEVICES, entriesOf, idsOf, markOf, withRegistered } from "./checkpoint-entries.ts";
-import type { DeviceAssignments } from "./device-assignments.ts";
+import { noCounters } from "../../status/counters.ts";
+import { DEVICES_ANNOTATION, devicesAnnotation, entriesOf, idsOf, withRegistered } from "./checkpoint-entries.ts";
+import { DeviceAssignments } from "./device-assignments.ts";
 import {
   type DeviceManagerParts,
   type DeviceManagerPorts,
@@ -21,26 +25,28 @@ import {
   type PluginCalls,
 } from "./device-manager-parts.ts";
 import { deviceRequirements, requiredResources } from "./device-requirements.ts";
+import { DeviceHistory } from "./history.ts";
 import type { MissingAllocations } from "./missing-allocations.ts";
-import { bookProblems } from "./plugin-faults.ts";
+import { assignmentProblems } from "./plugin-faults.ts";
 import { healthyOf, type PluginSnapshot } from "./plugin-snapshot.ts";
 import {
-  type DeviceDesk,
+  type ContainerDevices,
   type DeviceFault,
-  type DeviceHands,
-  type DeviceParts,
+  type DeviceSnapshot,
   goText,
+  type NodeDevices,
   nothingAllocated,
   notRegistered,
   notStarted,
-  waitsFor,
+  waitingForPlugins,
 } from "./port.ts";
+import { type LivingPod, type VanishedDevices, vanishedDevices } from "./recorded-devices.ts";
 
 /** The node's devices: what plugins have, who holds it, and what containers get for it. */
-export class DeviceManager implements DeviceDesk, DeviceHands {
+export class DeviceManager implements NodeDevices, ContainerDevices {
   readonly host: DevicePluginHost;
   readonly #ports: DeviceManagerPorts;
-  readonly #has: DeviceManagerParts;
+  readonly #parts: DeviceManagerParts;
   readonly #life = new AbortController();
   readonly #startedAt: string;
   #pluginsSeen = "";
@@ -50,176 +56,185 @@ export class DeviceManager implements DeviceDesk, DeviceHands {
 
   /** At once: after a reboot what plugins answered is void. */
   constructor(ports: DeviceManagerPorts) {
-    const { host, clock, waitMs, faults } = ports;
+    const { host, clock, waitMs } = ports;
     this.#ports = ports;
     this.host = host;
     this.#startedAt = new Date(clock.nowMs()).toISOString();
-    this.#has = deviceManagerParts(ports);
-    faults.onNew = (fault) => this.#has.events.faulty(fault);
-    this.#unlisten = host.onChange(() => this.#has.pace.changed());
-    this.#has.maintenance.settleBoot();
+    this.#parts = deviceManagerParts(ports);
+    const unlisten = [
+      host.onChange(() => this.#parts.changes.changed()),
+      host.onFault((fault) => this.#parts.faults.add(fault)),
+    ];
+    this.#unlisten = () => {
+      for (const stop of unlisten) stop();
+    };
+    this.#parts.maintenance.voidAfterReboot();
     // who waits for a plugin waits no longer then, and says why
-    void clock.sleep(waitMs, this.#life.signal).then(() => this.#has.pace.changed());
+    void clock.sleep(waitMs, this.#life.signal).then(() => this.#parts.changes.changed());
   }
 
   get version(): number {
-    return this.#has.pace.version;
+    return this.#parts.changes.version;
   }
   /** Told when `version` has grown, at most four times a second. Answers how to stop it. */
   onChange(listener: () => void): () => void {
-    return this.#has.pace.onChange(listener);
+    return this.#parts.changes.onChange(listener);
   }
 
   /**
    * True: a change deserves a turn of its own, because a pod waits for devices, or plugins came or went since this was last
    * asked. Health flips can wait for the next turn.
    */
-  isWorthATurn(): boolean {
+  needsTurn(): boolean {
     const states = this.host.states();
     const plugins = states.map((s) => `${s.resource} ${s.generation} ${s.state} ${s.listed}`).join();
     const isOther = plugins !== this.#pluginsSeen;
     this.#pluginsSeen = plugins;
-    return isOther || this.#isAwaited || this.#has.missing.lacking().size > 0;
+    return isOther || this.#isAwaited || this.#parts.missing.toReallocate().size > 0;
   }
 
-  parts(podUid?: string): DeviceParts {
-    if (podUid !== undefined) this.#has.book.mayHold(podUid);
-    const devicePlugins = this.#has.questions.told(this.host.plugins(), podUid);
+  snapshot(podUid?: string): DeviceSnapshot {
+    if (podUid !== undefined) this.#parts.assignments.restorePod(podUid);
+    const devicePlugins = this.#parts.preferredRequests.withPreferred(this.host.plugins(), podUid);
     return { devices: this.host.devices(), devicePlugins, kubelet: { startedAt: this.#startedAt } };
   }
 
   /** One that only the last daemon knew has none until its plugin is back. kubelet 1.36: readCheckpoint. */
   amounts(): ReadonlyMap<string, ResourceAmount> {
     const now = this.host.amounts();
-    const away = [...this.#has.plugins.known()].filter((resource) => !now.has(resource));
+    const away = [...this.#parts.plugins.known()].filter((resource) => !now.has(resource));
     return new Map([...now, ...away.map((resource) => [resource, { capacity: 0, allocatable: 0 }] as const)]);
   }
 
-  whyWaits(pod: RunnablePod): (DeviceFault & { readonly isTold: boolean }) | null {
+  whyPending(pod: RunnablePod): (DeviceFault & { readonly isTold: boolean }) | null {
     if (deviceRequirements(pod).size === 0) return null;
     this.#isAwaited = true;
-    this.#has.events.named(pod);
-    const unwritten = this.#has.maintenance.whyNot();
+    this.#parts.events.named(pod);
+    const unwritten = this.#parts.maintenance.whyUnwritten();
     if (unwritten !== null) return { ...unwritten, isTold: false };
-    return whyWaits({ plugins: this.#has.plugins, losses: this.#has.missing, waitMs: this.#ports.waitMs }, pod);
+    return whyPending({ plugins: this.#parts.plugins, missing: this.#parts.missing, waitMs: this.#ports.waitMs }, pod);
   }
 
   isChosenByPlugin(pod: RunnablePod): boolean {
-    return isChosenByPlugin(this.#has.plugins, pod);
+    return isChosenByPlugin(this.#parts.plugins, pod);
   }
   hasFailed(podUid: string): boolean {
-    return this.#has.questions.hasFailed(podUid);
+    return this.#parts.preferredRequests.hasFailed(podUid);
   }
   registrationOf(pod: RunnablePod): string {
-    return registrationOf(this.#has.plugins, pod);
+    return registrationOf(this.#parts.plugins, pod);
   }
   recover(living: readonly LivingPod[]): void {
-    for (const { pod } of living) if (deviceRequirements(pod).size > 0) this.#has.events.named(pod);
-    this.#has.missing.recover(living);
+    for (const { pod } of living) if (deviceRequirements(pod).size > 0) this.#parts.events.named(pod);
+    this.#parts.missing.recover(living);
   }
-  lacking(): ReadonlyMap<string, ReadonlySet<string>> {
-    return this.#has.missing.lacking();
+  toReallocate(): ReadonlyMap<string, ReadonlySet<string>> {
+    return this.#parts.missing.toReallocate();
   }
-  decidedAnew(podUid: string, why: string | null): void {
-    this.#has.missing.decidedAnew(podUid, why);
-    if (why === null) this.#has.pace.changed();
+  reallocated(podUid: string, why: string | null): void {
+    this.#parts.missing.reallocated(podUid, why);
+    if (why === null) this.#parts.changes.changed();
   }
   slowCalls(): ReadonlyMap<string, DeviceFault> {
-    return this.#has.calls.slow();
+    return this.#parts.calls.slow();
   }
-  vanished(): readonly Vanished[] {
-    return vanishedFrom(this.#has.book.now(), this.host.states());
+  vanished(): readonly VanishedDevices[] {
+    return vanishedDevices(this.#parts.assignments.now(), this.host.states());
   }
 
-  ask(podUid: string, questions: readonly PreferredQuestion[]): boolean {
-    return this.#has.questions.ask(podUid, questions);
+  askPreferred(podUid: string, questions: readonly PreferredQuestion[]): boolean {
+    return this.#parts.preferredRequests.ask(podUid, questions);
   }
   forget(podUid: string): void {
-    this.#has.questions.forget(podUid);
+    this.#parts.preferredRequests.forget(podUid);
   }
-  merged(next: unknown): unknown {
-    return this.#has.book.merged(next);
+  withResponses(next: unknown): unknown {
+    return this.#parts.assignments.withResponses(next);
   }
 
   problems(): readonly Problem[] {
-    const faults = this.#ports.faults.standing().map((message): Problem => ({ from: "devices", message }));
-    const lost = this.#has.missing.standing().map((message): Problem => ({ from: "state-files", message }));
+    const faults = this.#parts.faults.standing().map((message): Problem => ({ from: "devices", message }));
+    const lost = this.#parts.missing.standing().map((message): Problem => ({ from: "state-files", message }));
     const gone = this.vanished().map(({ podUid, message }): Problem => {
-      return { from: "devices", message: `pod ${this.#has.events.nameOf(podUid)}: ${message}` };
+      return { from: "devices", message: `pod ${this.#parts.events.nameOf(podUid)}: ${message}` };
     });
     return [
       ...faults,
-      ...this.#has.maintenance.problems(),
+      ...this.#parts.maintenance.problems(),
       ...lost,
       ...gone,
-      ...bookProblems(this.#has.book, this.#has.events.leaks),
+      ...assignmentProblems(this.#parts.assignments, this.#parts.events.leaks),
     ];
   }
 
-  look(living: ReadonlySet<string>): void {
+  update(living: ReadonlySet<string>): void {
     this.#isAwaited = false;
-    this.#has.events.look(living);
-    if (this.#has.maintenance.look()) this.#has.pace.changed();
-    if (this.#has.maintenance.settleBoot() !== null) return;
+    this.#parts.events.record(living);
+    if (this.#parts.maintenance.run()) this.#parts.changes.changed();
+    if (this.#parts.maintenance.voidAfterReboot() !== null) return;
     // what cannot be read stays for people to look at, until something is held again
-    if (this.#has.book.fault() !== null) return;
-    const healthy = (resource: string) => healthyOf(this.#has.plugins.stateOf(resource));
-    this.#has.book.edit((now) => withRegistered(now, this.#has.plugins.known(), healthy));
+    if (this.#parts.assignments.fault() !== null) return;
+    const healthy = (resource: string) => healthyOf(this.#parts.plugins.stateOf(resource));
+    this.#parts.assignments.edit((now) => withRegistered(now, this.#parts.plugins.known(), healthy));
   }
 
-  async prepare(
+  async allocate(
     pod: RunnablePod,
     signal: AbortSignal,
     starting?: ReadonlySet<string>,
   ): Promise<Result<null, DeviceFault>> {
     if (deviceRequirements(pod).size === 0) return ok(null);
-    this.#has.events.named(pod);
-    this.#has.events.note();
-    const prepared = this.#has.maintenance.settleBoot() ?? (await this.#has.allocator.prepare(pod, signal, starting));
-    this.#has.events.note();
+    this.#parts.events.named(pod);
+    this.#parts.events.recordAllocations();
+    const prepared =
+      this.#parts.maintenance.voidAfterReboot() ?? (await this.#parts.allocator.prepare(pod, signal, starting));
+    this.#parts.events.recordAllocations();
     return prepared;
   }
 
-  async startOf(pod: RunnablePod, container: PodContainer): Promise<Result<DeviceOptions | null, DeviceFault>> {
+  async runContainerOptions(
+    pod: RunnablePod,
+    container: PodContainer,
+  ): Promise<Result<DeviceOptions | null, DeviceFault>> {
     if (!deviceRequirements(pod).has(container.name)) return ok(null);
     const { host, waitMs } = this.#ports;
-    const onConflict = (conflict: DeviceConflict): void => this.#has.conflicts.tell(pod, container.name, conflict);
+    const onConflict = (conflict: DeviceConflict): void => this.#parts.conflicts.report(pod, container.name, conflict);
     const ports = {
       host,
-      book: this.#has.book,
-      plugins: this.#has.plugins,
-      calls: this.#has.calls,
+      assignments: this.#parts.assignments,
+      plugins: this.#parts.plugins,
+      calls: this.#parts.calls,
       waitMs,
       onConflict,
     };
-    return this.#has.maintenance.settleBoot() ?? startOf(ports, pod, container);
+    return this.#parts.maintenance.voidAfterReboot() ?? runContainerOptions(ports, pod, container);
   }
 
   /** Nobody is told of anything any more; ends all calls to plugins, and removes kubelet.sock. */
   close(): void {
     this.#life.abort();
     this.#unlisten();
-    this.#has.pace.close();
+    this.#parts.changes.close();
     this.host.close();
   }
 }
 
 interface RequirementPorts {
   readonly plugins: PluginSnapshot;
-  readonly losses: MissingAllocations;
+  readonly missing: MissingAllocations;
   readonly waitMs: number;
 }
 
 /** Why a pod that wants devices is not asked about; null: it may be. `isTold`: as a refusal. */
-function whyWaits(
-  { plugins, losses, waitMs }: RequirementPorts,
+function whyPending(
+  { plugins, missing: losses, waitMs }: RequirementPorts,
   pod: RunnablePod,
 ): (DeviceFault & { readonly isTold: boolean }) | null {
-  const lost = losses.whyWaits(pod);
+  const lost = losses.whyPending(pod);
   if (lost !== null) return { ...lost, isTold: false };
   const away = requiredResources(pod).filter((resource) => !plugins.isReady(resource));
   if (away.length === 0) return null;
-  if (plugins.isEarly) return { ...waitsFor(away, waitMs), isTold: false };
+  if (plugins.isEarly) return { ...waitingForPlugins(away, waitMs), isTold: false };
   // a kubelet would run the pod without them
   const unknown = away.filter((resource) => !plugins.isDeviceResource(resource));
   return unknown.length === 0 ? null : { ...notRegistered(unknown), isTold: true };
@@ -238,9 +253,9 @@ const registrationOf = (plugins: PluginSnapshot, pod: RunnablePod): string =>
     .map((resource) => `${resource} ${plugins.stateOf(resource)?.generation ?? 0}`)
     .join(", ");
 
-interface StarterPorts {
+interface RunContainerPorts {
   readonly host: Pick<DevicePluginHost, "preStart">;
-  readonly book: DeviceAssignments;
+  readonly assignments: DeviceAssignments;
   readonly plugins: PluginSnapshot;
   readonly waitMs: number;
   readonly calls: PluginCalls;
@@ -252,15 +267,15 @@ type Fault = Result<never, DeviceFault>;
  * The devices of a container that is about to be created, after the calls that its plugins want before; null: it wants none.
  * kubelet 1.36: GetDeviceRunContainerOptions, which allocates again what is missing: here the pod is admitted anew.
  */
-async function startOf(
-  ports: StarterPorts,
+async function runContainerOptions(
+  ports: RunContainerPorts,
   pod: RunnablePod,
   { name }: Pick<PodContainer, "name">,
 ): Promise<Result<DeviceOptions | null, DeviceFault>> {
   const wanted = deviceRequirements(pod).get(name);
   if (wanted === undefined) return ok(null);
   const ofContainer = (): readonly PodDevicesEntry[] =>
-    entriesOf(ports.book.now(), pod.uid).filter(({ containerName }) => containerName === name);
+    entriesOf(ports.assignments.now(), pod.uid).filter(({ containerName }) => containerName === name);
   for (const resource of wanted.keys()) {
     const fault = await preStart(ports, pod, name, resource, ofContainer());
     if (fault !== null) return fault;
@@ -277,13 +292,16 @@ async function startOf(
   const options = containerOptions(responses);
   for (const conflict of options.conflicts) ports.onConflict(conflict);
   const given = held.filter(({ resourceName }) => wanted.has(resourceName));
-  const annotations = [...options.annotations.filter(({ name: own }) => own !== DEVICES), markOf(given)];
+  const annotations = [
+    ...options.annotations.filter(({ name: own }) => own !== DEVICES_ANNOTATION),
+    devicesAnnotation(given),
+  ];
   return ok({ ...options, annotations });
 }
 
 /** Null: the container may start. kubelet 1.36: callPreStartContainerIfNeeded. */
 async function preStart(
-  { host, plugins, waitMs, calls }: StarterPorts,
+  { host, plugins, waitMs, calls }: RunContainerPorts,
   pod: RunnablePod,
   container: string,
   resource: string,
@@ -291,7 +309,7 @@ async function preStart(
 ): Promise<Fault | null> {
   const state = plugins.stateOf(resource);
   // whether it wants the call, nobody knows before it is here
-  if (state === undefined && plugins.isEarly) return err(waitsFor([resource], waitMs));
+  if (state === undefined && plugins.isEarly) return err(waitingForPlugins([resource], waitMs));
   if (!plugins.isKnown(resource)) {
     return err(notStarted(`endpoint not found in cache for a registered resource: ${resource}`));
   }
@@ -317,3 +335,41 @@ function responseOf(
     ? ok({ resource, response: response.value })
     : err(`what the checkpoint has for ${its} is no ContainerAllocateResponse: ${response.error.code}`);
 }
+
+export interface DeviceManagerOptions
+  extends Pick<DeviceManagerPorts, "files" | "clock" | "bootId" | "waitMs" | "onProblem"> {
+  /** Where plugins find kubelet.sock. */
+  readonly pluginDir: string;
+  /** Where plugins of the watcher form put their sockets; null: they are not looked for. */
+  readonly registryDir: string | null;
+  /** Absent: nobody counts. */
+  readonly counters?: DeviceManagerPorts["counters"];
+  /** Directory of the history. */
+  readonly stateDir: string;
+  readonly timeouts?: Partial<PluginTimeouts>;
+  readonly graceMs?: number;
+}
+
+/** Serves kubelet.sock, and keeps who holds what. The error says what is in the way; then nothing was touched. */
+export async function openDeviceManager(options: DeviceManagerOptions): Promise<Result<DeviceManager, string>> {
+  const { pluginDir, registryDir, stateDir, files, clock, bootId, waitMs, timeouts, graceMs, onProblem } = options;
+  const { counters = noCounters } = options;
+  const assignments = new DeviceAssignments(files);
+  const opened = await openDevicePluginHost({
+    dir: pluginDir,
+    ...(registryDir === null ? {} : { registryDir }),
+    ...(timeouts === undefined ? {} : { timeouts }),
+    ...(graceMs === undefined ? {} : { graceMs }),
+    isInUse: (resource) => (assignments.now().entries ?? []).some(({ resourceName }) => resourceName === resource),
+    now: () => epochMs(clock.nowMs()),
+  });
+  if (!opened.ok) return opened;
+  const host = opened.value;
+  const onFault = (message: string): void => onProblem({ from: "devices", message });
+  const history = new DeviceHistory({ stateDir, clock, onFault });
+  return ok(new DeviceManager({ host, files, clock, bootId, waitMs, history, counters, onProblem }));
+}
+
+/** Claims the devices of a state directory: one process allocates them. Error: who holds the claim. */
+export const claimDevices = (stateDir: string, bootId: string): Promise<Result<Lock, string>> =>
+  takeLock(claimsDirectory(), `/device-state${encodeURI(realpathSync(stateDir))}`, bootId);

@@ -10,14 +10,14 @@ import { entriesOf, idsOf } from "./checkpoint-entries.ts";
 import type { DeviceAssignments } from "./device-assignments.ts";
 
 /** Faults of the allocations. `leaks`: uids of pods that were gone when the daemon started. */
-export function bookProblems(book: DeviceAssignments, leaks: ReadonlySet<string>): readonly Problem[] {
+export function assignmentProblems(assignments: DeviceAssignments, leaks: ReadonlySet<string>): readonly Problem[] {
   const problem = (message: string): Problem => ({ from: "state-files", message });
-  const fault = book.fault();
+  const fault = assignments.fault();
   if (fault !== null) {
-    const place = fault.code === "unreadable" ? "" : `${book.file}: `;
+    const place = fault.code === "unreadable" ? "" : `${assignments.file}: `;
     return [problem(`${place}${fault.message}; no device counts as held, until one is given out again`)];
   }
-  const now = book.now();
+  const now = assignments.now();
   return [...overlapsOf(now), ...[...leaks].flatMap((uid) => leaksOf(now, uid))].map(problem);
 }
 
@@ -55,7 +55,7 @@ const MAX_NAMED = 8;
 /** Limit per plugin, so that one with many faults does not hide the others'. */
 const MAX_OF_ONE = 16;
 
-interface Heard {
+interface Observed {
   readonly fault: PluginFault;
   readonly atMs: number;
   /** Generation of the plugin that the resource had then. */
@@ -68,20 +68,25 @@ interface Heard {
  */
 export class PluginFaults {
   readonly #clock: Pick<PodClock, "monotonicMs">;
+  readonly #host: Pick<DevicePluginHost, "states" | "standing">;
+  readonly #onNew: (fault: PluginFault) => void;
   /** The oldest first. */
-  readonly #faults = new Map<string, Heard>();
-  /** Absent until a host is open. */
-  host: Pick<DevicePluginHost, "states" | "standing"> | undefined;
-  /** One that did not stand already. */
-  onNew: (fault: PluginFault) => void = () => {};
+  readonly #faults = new Map<string, Observed>();
 
-  constructor(clock: Pick<PodClock, "monotonicMs">) {
+  /** `onNew`: told of each fault that did not stand already. */
+  constructor(
+    clock: Pick<PodClock, "monotonicMs">,
+    host: Pick<DevicePluginHost, "states" | "standing">,
+    onNew: (fault: PluginFault) => void,
+  ) {
     this.#clock = clock;
+    this.#host = host;
+    this.#onNew = onNew;
   }
 
-  heard(fault: PluginFault): void {
+  add(fault: PluginFault): void {
     if (fault.stands === true) {
-      this.onNew(fault);
+      this.#onNew(fault);
       return;
     }
     const key = faultText(fault);
@@ -89,7 +94,7 @@ export class PluginFaults {
     const generation = this.#generationOf(fault.resource);
     this.#faults.set(key, { fault, atMs: this.#clock.monotonicMs(), generation });
     this.#forget();
-    if (isNew) this.onNew(fault);
+    if (isNew) this.#onNew(fault);
   }
 
   /** A sentence each. */
@@ -99,25 +104,25 @@ export class PluginFaults {
       const isOver = this.#generationOf(fault.resource) > generation;
       if (isOver || nowMs - atMs > STANDS_MS) this.#faults.delete(key);
     }
-    return [...(this.host?.standing() ?? []).map(faultText), ...linesOf([...this.#faults.values()])];
+    return [...this.#host.standing().map(faultText), ...linesOf([...this.#faults.values()])];
   }
 
   /** The oldest, of the resource that has too many, or of all. */
   #forget(): void {
-    const { fault } = [...this.#faults.values()].at(-1) as Heard;
+    const { fault } = [...this.#faults.values()].at(-1) as Observed;
     const its = [...this.#faults].filter(([, other]) => other.fault.resource === fault.resource);
     const oldest = its.length > MAX_OF_ONE ? its[0] : this.#faults.size > MOST ? [...this.#faults][0] : undefined;
     if (oldest !== undefined) this.#faults.delete(oldest[0]);
   }
   #generationOf(resource: string): number {
-    return this.host?.states().find((state) => state.resource === resource)?.generation ?? 0;
+    return this.#host.states().find((state) => state.resource === resource)?.generation ?? 0;
   }
 }
 
 /** A line each, and one for many plugins that met the same, as when all of them stop at once. */
-function linesOf(heard: readonly Heard[]): readonly string[] {
+function linesOf(observed: readonly Observed[]): readonly string[] {
   const groups = new Map<string, PluginFault[]>();
-  for (const { fault } of heard) {
+  for (const { fault } of observed) {
     const { call, code, message, resource, endpoint } = fault;
     const bare = [endpoint, resource].reduce((text, own) => (own === "" ? text : text.replaceAll(own, "")), message);
     const key = JSON.stringify([call, code, bare]);

@@ -7,9 +7,9 @@ import type { DeviceAssignments } from "./device-assignments.ts";
 
 export interface PluginSnapshotPorts {
   readonly host: Pick<DevicePluginHost, "states">;
-  readonly book: DeviceAssignments;
+  readonly assignments: DeviceAssignments;
   readonly clock: PodClock;
-  /** How long a plugin may take to come back after the daemon's start. */
+  /** The longest that a plugin may take to come back after the daemon's start. */
   readonly waitMs: number;
 }
 
@@ -41,18 +41,19 @@ export class PluginSnapshot {
   isKnown(resource: string): boolean {
     const state = this.stateOf(resource);
     if (state !== undefined) return state.state !== "removed";
-    return this.#isGraced() && this.#ports.book.now().registered?.has(resource) === true;
+    return this.#isGraced() && this.#ports.assignments.now().registered?.has(resource) === true;
   }
   /** kubelet 1.36: isDevicePluginResource. One that is not, a decision passes over. */
   isDeviceResource(resource: string): boolean {
-    const isHeld = () => (this.#ports.book.now().entries ?? []).some(({ resourceName }) => resourceName === resource);
+    const isHeld = () =>
+      (this.#ports.assignments.now().entries ?? []).some(({ resourceName }) => resourceName === resource);
     return this.isKnown(resource) || isHeld();
   }
   /** All that is known, those of the last daemon too. */
   known(): ReadonlySet<string> {
     const states = this.#ports.host.states();
     const seen = new Set(states.map(({ resource }) => resource));
-    const before = this.#isGraced() ? [...(this.#ports.book.now().registered?.keys() ?? [])] : [];
+    const before = this.#isGraced() ? [...(this.#ports.assignments.now().registered?.keys() ?? [])] : [];
     const here = states.filter(({ state }) => state !== "removed").map(({ resource }) => resource);
     return new Set([...here, ...before.filter((resource) => !seen.has(resource))]);
   }

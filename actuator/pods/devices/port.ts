@@ -7,16 +7,16 @@ import type { Problem } from "../../core/ports.ts";
 import type { PluginFault } from "../../deviceplugin/fault.ts";
 import type { ResourceAmount } from "../../deviceplugin/plugins.ts";
 import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
-import type { LivingPod, Vanished } from "./booked-devices.ts";
+import type { LivingPod, VanishedDevices } from "./recorded-devices.ts";
 
 /** Reason of a pod, or of a container, whose plugin has not come (back) yet. */
-export const WAITING = "WaitingForDevicePlugin";
+export const WAITING_FOR_PLUGIN = "WaitingForDevicePlugin";
 /** Reason of a container whose devices were lost while its pod is active: kubelet 1.36: needsReAllocate. */
-export const DECIDING = "DecidingDevices";
+export const REALLOCATING = "DecidingDevices";
 /** Reason of a pod that waits because nobody knows which devices are free. */
-export const NOT_KNOWN = "DevicesNotKnown";
+export const DEVICES_NOT_KNOWN = "DevicesNotKnown";
 /** Reason of a pod, or of a container, whose allocation cannot be stored. */
-export const NOT_KEPT = "DeviceCheckpointNotWritten";
+export const CHECKPOINT_NOT_WRITTEN = "DeviceCheckpointNotWritten";
 /** kubelet 1.36: admission.ErrorReasonUnexpected. */
 const UNEXPECTED = "UnexpectedAdmissionError";
 /** kubelet 1.36: kuberuntime.ErrCreateContainerConfig. */
@@ -29,15 +29,18 @@ export const allocateFailed = (why: string): DeviceFault => ({
 });
 export const notStarted = (message: string): DeviceFault => ({ reason: NOT_CONFIGURED, message, keeps: true });
 
-export function waitsFor(resources: readonly string[], waitMs: number): DeviceFault & { readonly keeps: true } {
+export function waitingForPlugins(
+  resources: readonly string[],
+  waitMs: number,
+): DeviceFault & { readonly keeps: true } {
   const plugins = resources.length === 1 ? "the device plugin" : "the device plugins";
   const have = resources.length === 1 ? "has" : "have";
   const message = `deferred until ${plugins} of ${resources.join(", ")} ${have} registered, at most ${Math.round(waitMs / 1000)} s`;
-  return { reason: WAITING, message, keeps: true };
+  return { reason: WAITING_FOR_PLUGIN, message, keeps: true };
 }
 
-export const notKept = (message: string): DeviceFault & { readonly keeps: true } => ({
-  reason: NOT_KEPT,
+export const checkpointNotWritten = (message: string): DeviceFault & { readonly keeps: true } => ({
+  reason: CHECKPOINT_NOT_WRITTEN,
   message: `who holds which devices cannot be written down: ${message}`,
   keeps: true,
 });
@@ -74,25 +77,25 @@ export interface DeviceFault {
   readonly keeps?: true;
 }
 /** The devices' part of a snapshot. */
-export interface DeviceParts {
+export interface DeviceSnapshot {
   readonly devices: readonly Device[];
   readonly devicePlugins: readonly DevicePlugin[];
   readonly kubelet: { readonly startedAt: string };
 }
 
 /** The node's devices, as whoever lets pods in sees them. */
-export interface DeviceDesk {
+export interface NodeDevices {
   /** Grows whenever plugins or their devices may have changed. */
   readonly version: number;
   /** `podUid`: with what plugins have answered to the questions about that pod. */
-  parts(podUid?: string): DeviceParts;
+  snapshot(podUid?: string): DeviceSnapshot;
   /** For the node's status, by resource. */
   amounts(): ReadonlyMap<string, ResourceAmount>;
   /**
    * Why a pod that wants devices is not asked about: a plugin has not come (back) since the daemon started. Null: it may be.
    * `isTold`: it was waited for long enough, and that it is missing is told as a refusal.
    */
-  whyWaits(pod: RunnablePod): (DeviceFault & { readonly isTold: boolean }) | null;
+  whyPending(pod: RunnablePod): (DeviceFault & { readonly isTold: boolean }) | null;
   /** A plugin of one of its resources offers to choose. */
   isChosenByPlugin(pod: RunnablePod): boolean;
   /** True: the last request to plugins about the pod failed. */
@@ -102,38 +105,38 @@ export interface DeviceDesk {
   /** To be told before anything is decided: books again what containers that run hold, where it was lost. */
   recover(living: readonly LivingPod[]): void;
   /** By uid: containers of living pods that hold nothing and are about to start. */
-  lacking(): ReadonlyMap<string, ReadonlySet<string>>;
+  toReallocate(): ReadonlyMap<string, ReadonlySet<string>>;
   /** `why`: they still do not get any; null: they hold what they want, or the pod is gone. */
-  decidedAnew(podUid: string, why: string | null): void;
+  reallocated(podUid: string, why: string | null): void;
   /** By uid: the calls to plugins that a pod has waited for longer than a moment. */
   slowCalls(): ReadonlyMap<string, DeviceFault>;
   /** Devices that are held, and that their plugins do not list any more. */
-  vanished(): readonly Vanished[];
+  vanished(): readonly VanishedDevices[];
   /** Asks plugins in the background; `version` grows when they have answered. False: there is nothing more to ask, so go on. */
-  ask(podUid: string, questions: readonly PreferredQuestion[]): boolean;
+  askPreferred(podUid: string, questions: readonly PreferredQuestion[]): boolean;
   /** The pod is in, or gone: what was asked about it is over. */
   forget(podUid: string): void;
   /** `next` of a decision, with what plugins have answered since it was asked. */
-  merged(next: unknown): unknown;
+  withResponses(next: unknown): unknown;
   /**
    * Current problems: faults of plugins, devices that two pods hold, that have no known holder, or that are no longer listed.
    */
   problems(): readonly Problem[];
   /** To be told once a turn: which pods are on the node. Keeps registered resources in the checkpoint, and the history. */
-  look(living: ReadonlySet<string>): void;
+  update(living: ReadonlySet<string>): void;
 }
 
 /** The node's devices, as whoever starts containers sees them. */
-export interface DeviceHands {
+export interface ContainerDevices {
   /**
    * Before anything of a pod is made: asks the plugins, each resource of each container once, what its devices bring, and
    * keeps it. An error gives the pod's devices back, unless it `keeps` them: it is to come in anew. `starting`: for these
    * containers only; absent: for all. kubelet 1.36: devicemanager.Allocate.
    */
-  prepare(pod: RunnablePod, signal: AbortSignal, starting?: ReadonlySet<string>): Promise<Result<null, DeviceFault>>;
+  allocate(pod: RunnablePod, signal: AbortSignal, starting?: ReadonlySet<string>): Promise<Result<null, DeviceFault>>;
   /**
    * Right before a container is made: the calls that plugins want then, and what the container gets; null: it holds none.
    * kubelet 1.36: GetDeviceRunContainerOptions.
    */
-  startOf(pod: RunnablePod, container: PodContainer): Promise<Result<DeviceOptions | null, DeviceFault>>;
+  runContainerOptions(pod: RunnablePod, container: PodContainer): Promise<Result<DeviceOptions | null, DeviceFault>>;
 }

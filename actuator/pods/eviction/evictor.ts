@@ -11,7 +11,7 @@ import type { KnownPod, PodSet } from "../records/pod-set.ts";
 import type { PodEventRecorder } from "../records/records.ts";
 import type { PodCleanup } from "./pod-cleanup.ts";
 
-/** How long the next look waits for what a victim frees. kubelet 1.36: podCleanupTimeout. */
+/** The longest wait of the next pass for what a victim frees. kubelet 1.36: podCleanupTimeout. */
 const CLEAN_UP_MS = 30_000;
 /** The least time that a kill may take before it is told. kubelet 1.36: killPodNow. */
 const LEAST_KILL_MS = 10_000;
@@ -47,7 +47,7 @@ export class Evictor {
   /** When it was first asked, and when it looked last. */
   #beganMs: number | null = null;
   #lastMs: number | null = null;
-  /** Of the last pass; null: it evicted nobody, or what they leave behind is gone. */
+  /** Victims of the last pass; null: it evicted nobody, or what they leave behind is gone. */
   #victims: readonly Victim[] | null = null;
 
   constructor(ports: Ports, settings: Pick<ManagerSettings, "evictionMs">, parts: Parts) {
@@ -56,7 +56,7 @@ export class Evictor {
     this.#parts = parts;
   }
 
-  /** What the look met; null: none was due, and what the last one met stands. */
+  /** Problems of the pass; null: none was due, and those of the last one stand. */
   async runIfDue(sequence: number): Promise<readonly Problem[] | null> {
     const { stats } = this.#ports;
     const { set, snapshotter } = this.#parts;
@@ -68,7 +68,7 @@ export class Evictor {
     const { snapshot, moment } = look.value;
     const answer = await this.#decide({ ...snapshot, stats: await this.#look(stats) }, stats);
     if (!answer.ok) return [answer.error];
-    const kept = this.#ports.evictionClock.keep(moment);
+    const kept = this.#ports.evictionClock.persist(moment);
     const problems: Problem[] = kept.ok ? [] : [{ from: "memory", message: kept.error.message }];
     return [...problems, ...this.#carryOut(answer.value)];
   }
@@ -104,9 +104,9 @@ export class Evictor {
     this.#ports.eventsOf(known.pod).warning(EXCEEDED.reason, EXCEEDED.message);
   }
 
-  #look(stats: StatsSource): ReturnType<StatsSource["look"]> {
+  #look(stats: StatsSource): ReturnType<StatsSource["observe"]> {
     const { set, passes } = this.#parts;
-    return stats.look(set.living(), passes.current);
+    return stats.observe(set.living(), passes.current);
   }
 
   async #decide(snapshot: object, stats: StatsSource) {
@@ -122,7 +122,7 @@ export class Evictor {
       if (again.ok) last = again;
     }
     const { reclaim: taken, conditions } = last.value.decision as EvictionDecision;
-    await client.settle(last.value, taken !== null || conditions.length > 0);
+    await client.commit(last.value, taken !== null || conditions.length > 0);
     return last;
   }
 

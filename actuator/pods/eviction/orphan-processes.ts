@@ -3,8 +3,8 @@ import { posix } from "node:path";
 import type { Hierarchy } from "../../cgroupfs/hierarchy.ts";
 import type { PodRuntime } from "../../containerd/port.ts";
 import type { Problem } from "../../core/ports.ts";
-import { isPodCgroup } from "../../plan/orphans.ts";
 import { isBelow, type Skip } from "../../plan/step.ts";
+import { isPodCgroup } from "../../plan/targets.ts";
 import type { PodClock } from "../ports.ts";
 
 /** The machine's processes, as far as what is left of a pod is to be ended. */
@@ -82,7 +82,7 @@ export class OrphanProcesses {
   }
 
   /** `skipped`: of the last pass. Answers what stands; `killed`: there is something to remove now. */
-  async look(skipped: readonly Skip[]): Promise<{ readonly problems: readonly Problem[]; readonly killed: boolean }> {
+  async reap(skipped: readonly Skip[]): Promise<{ readonly problems: readonly Problem[]; readonly killed: boolean }> {
     const paths = skipped.flatMap(({ code, path }) => (code === "has_processes" && isPodCgroup(path) ? [path] : []));
     if (paths.length === 0) {
       this.#orphans = new Map();

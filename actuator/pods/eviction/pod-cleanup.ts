@@ -1,10 +1,10 @@
-import { isOver, isStopped } from "../../lifecycle/pod-observation.ts";
+import { isOver, isStopped } from "../../lifecycle/pod-state.ts";
 import type { ObserverPorts, RuntimePorts } from "../manager-ports.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
 import type { PodWorkQueue } from "../sync/pod-work-queue.ts";
 import type { LeftOver } from "../volumes/clean-up.ts";
-import type { Forgotten } from "../volumes/forget.ts";
 import type { PodIdentity } from "../volumes/places.ts";
+import type { CleanUpPodResult } from "../volumes/terminated-pod.ts";
 
 const ORPHAN_GRACE_SECONDS = 30;
 
@@ -65,11 +65,11 @@ export class PodCleanup {
   }
 
   #all({ pod, runtimePod }: KnownPod) {
-    return (signal: AbortSignal): Promise<Forgotten> => this.#ports.worker.forget(pod, runtimePod, signal);
+    return (signal: AbortSignal): Promise<CleanUpPodResult> => this.#ports.worker.forget(pod, runtimePod, signal);
   }
 
   /** `then`: once it is gone. */
-  #takeAway({ uid, pod }: KnownPod, work: (signal: AbortSignal) => Promise<Forgotten>, then: () => void): void {
+  #takeAway({ uid, pod }: KnownPod, work: (signal: AbortSignal) => Promise<CleanUpPodResult>, then: () => void): void {
     this.#queue.begin(uid, async (signal) => {
       const { isGone, leftOvers } = await work(signal);
       if (isGone) then();

@@ -3,7 +3,7 @@ import { type FileHandle, lstat, open } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
-import { codeOf } from "../../core/go-error.ts";
+import { codeOf } from "../../core/error-text.ts";
 import { type LogFilter, LogLines } from "./lines.ts";
 import { rotatedLogs } from "./rotated.ts";
 
@@ -23,7 +23,7 @@ interface OpenLogs {
 }
 
 const PIECE_BYTES = 64 * 1024;
-/** How often the logs may be rotated while they are opened. */
+/** The number of rotations of the logs that opening them survives. */
 const TRIES = 10;
 
 /**

@@ -4,17 +4,66 @@ import { basename, dirname, join, relative } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createGzip } from "node:zlib";
+import { configurationPath } from "../../../api/model/kubelet-configuration.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
+import { effectiveDocument } from "../../../api/profiles/effective.ts";
+import { NEWEST } from "../../../api/profiles/index.ts";
+import { bytesIn, type Defaults, millisIn } from "../../../api/profiles/profile.ts";
 import { faultText } from "../../containerd/fault.ts";
-import type { PodRuntime, RuntimeFault } from "../../containerd/port.ts";
-import type { RuntimeContainer, RuntimePods } from "../../containerd/runtime-pod.ts";
-import { codeOf, goErrorText } from "../../core/go-error.ts";
+import type { PodRuntime, RuntimeContainer, RuntimeFault, RuntimePods } from "../../containerd/port.ts";
+import { codeOf, goErrorText } from "../../core/error-text.ts";
 import type { Problem } from "../../core/ports.ts";
 import type { Counters } from "../../status/counters.ts";
-import { isWithin } from "../volumes/places.ts";
-import { openWithin, UnsafePath } from "../volumes/safe-path.ts";
-import { DEFAULT_LOG_POLICY, logPolicyOf, policyText } from "./policy.ts";
+import { isWithin, openWithin, UnsafePath } from "../volumes/places.ts";
 import { COMPRESSED, nextStamp, type RotatedLog, rotatedLogs, TEMPORARY } from "./rotated.ts";
+
+/** The rotation of containers' logs: the fields containerLog* of a KubeletConfiguration. */
+interface LogPolicy {
+  /** Bytes from which on a log is rotated; negative: never. */
+  readonly maxSize: number;
+  /** Files of one container, the current one among them. */
+  readonly maxFiles: number;
+  /** Logs that are rotated at the same time. */
+  readonly maxWorkers: number;
+  /** From look to look at their sizes. */
+  readonly intervalMs: number;
+}
+/** `at 10485760 bytes, 5 files each,` */
+const policyText = ({ maxSize, maxFiles }: LogPolicy): string => `at ${maxSize} bytes, ${maxFiles} files each,`;
+
+type Members = Readonly<Record<string, unknown>>;
+
+/**
+ * The log settings of a KubeletConfiguration (as in a file or /configz). Error: why a kubelet would not start with it, in its
+ * words. kubelet 1.36: ValidateKubeletConfiguration, NewContainerLogManager.
+ */
+async function logPolicyOf(configuration: unknown): Promise<Result<LogPolicy, string>> {
+  const isWrapped = configurationPath(configuration).length > 0;
+  const given = ((isWrapped ? (configuration as Members)["kubeletconfig"] : configuration) ?? {}) as Members;
+  const own = Object.fromEntries(
+    Object.entries(given).filter(([name, set]) => name.startsWith("containerLog") && set !== null),
+  );
+  if (Object.keys(own).length === 0) return ok(DEFAULT_LOG_POLICY);
+  // most configurations say nothing of logs, and need no linter for that
+  const { lintConfiguration } = await import("../../../api/decide/lint/lint.ts");
+  const refusals = lintConfiguration(own).filter(({ severity }) => severity === "refuses-start");
+  const wrong = refusals.filter(({ field }) => field in own).map(({ message }) => message);
+  if (wrong.length > 0) return err(wrong.join("; "));
+  return ok(policyIn(effectiveDocument(NEWEST, own)));
+}
+
+/** The longest delay of a timer. */
+const LONGEST_MS = 2 ** 31 - 1;
+/** Throws on a size or an interval that is none. */
+function policyIn(configuration: Defaults): LogPolicy {
+  return {
+    maxSize: bytesIn(configuration.containerLogMaxSize),
+    maxFiles: configuration.containerLogMaxFiles,
+    maxWorkers: configuration.containerLogMaxWorkers,
+    intervalMs: Math.min(millisIn(configuration.containerLogMonitorInterval), LONGEST_MS),
+  };
+}
+const DEFAULT_LOG_POLICY = policyIn(NEWEST.defaults);
 
 /**
  * Changes on the disk, one step each: whichever of them was the last before a crash, the next rotation continues from there.
@@ -28,7 +77,7 @@ export interface LogFiles {
   compress(from: string, to: string, signal: AbortSignal): Promise<void>;
 }
 interface LogToRotate {
-  /** Which nobody can swap for another while it is worked in: a handle's path. */
+  /** A directory that nobody can swap for another while it is worked in: a handle's path. */
   readonly directory: string;
   /** `0.log` */
   readonly name: string;
@@ -165,7 +214,7 @@ export async function restoreLog(directory: string, name: string, files = system
 
 export interface RotationPorts {
   readonly runtime: Pick<PodRuntime, "reopenLog">;
-  /** What the runtime holds that is this daemon's own; null: it was never heard. INVARIANT: no other log is touched. */
+  /** Pods of the runtime that are this daemon's own; null: it was never heard. INVARIANT: no other log is touched. */
   readonly runtimePods: () => RuntimePods | null;
   /** The KubeletConfiguration that is in force. */
   readonly configuration: () => unknown;
@@ -228,14 +277,14 @@ export class LogRotation {
   async #run(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
-      await this.look();
+      await this.rotateLogs();
       const ms = this.#ports.runtimePods() === null ? FIRST_LOOK_MS : this.#policy.intervalMs;
       await sleep(ms, undefined, { signal, ref: false }).catch(() => {});
     }
   }
 
   /** Queues every log that may be due. */
-  async look(): Promise<void> {
+  async rotateLogs(): Promise<void> {
     await this.#readPolicy();
     const logged = [...(this.#ports.runtimePods()?.values() ?? [])].flatMap(({ namespace, name, containers }) =>
       containers.map((container) => ({ container, name: `${namespace}/${name} ${container.name}` })),
@@ -267,7 +316,7 @@ export class LogRotation {
     }
   }
 
-  /** What is wrong with its log; null: nothing. kubelet 1.36: processContainer. */
+  /** The fault of its log; null: none. kubelet 1.36: processContainer. */
   async #lookAt({ container }: Logged): Promise<string | null> {
     const { state, logPath } = container;
     try {

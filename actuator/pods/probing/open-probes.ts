@@ -1,20 +1,20 @@
 import { readFileSync } from "node:fs";
+import { setFlagsFromString } from "node:v8";
 import type { ProbeType } from "../../../api/model/probe.ts";
 import type { PodRuntime } from "../../containerd/port.ts";
 import type { ActuatorConfig } from "../../core/config.ts";
 import type { DecisionClient, Problem } from "../../core/ports.ts";
-import type { PodSays } from "../../lifecycle/actions.ts";
+import type { PodProbeResults } from "../../lifecycle/actions.ts";
 import { podAddresses } from "../../lifecycle/env.ts";
-import type { PodEvent } from "../../lifecycle/event.ts";
 import { latestOf, shouldStart } from "../../lifecycle/instances.ts";
 import type { PodContainer } from "../../lifecycle/pod.ts";
-import type { PodStatus } from "../../lifecycle/status/status.ts";
-import { Compilers } from "../../probes/compilers.ts";
+import type { PodEvent } from "../../lifecycle/record.ts";
+import { fieldsOf, type PodStatus } from "../../lifecycle/status/status.ts";
 import { attempt } from "../../probes/engine/attempt.ts";
+import type { ManagerSettings } from "../../probes/engine/engine.ts";
 import { newlyHeld, ProbeHistory } from "../../probes/engine/history.ts";
 import { MAX_NAMED } from "../../probes/engine/history-entry.ts";
 import { type Guarded, GuardMemory } from "../../probes/engine/liveness-storm-guard.ts";
-import type { ManagerSettings } from "../../probes/engine/ports.ts";
 import { ProbeManager } from "../../probes/engine/probe-manager.ts";
 import { systemProbeClock } from "../../probes/engine/probe-time.ts";
 import type { ProbedContainer, ProbedPod } from "../../probes/engine/probed.ts";
@@ -26,7 +26,31 @@ import { statusFile } from "../../status/status-file.ts";
 import { systemClock } from "../ports.ts";
 import type { KnownPod, PodProbes } from "../records/pod-set.ts";
 import { PodEvents } from "../records/records.ts";
-import { fieldsOf, listOf, textOf } from "../status/pod-row.ts";
+import { listOf, textOf } from "../status/pod-row.ts";
+
+/** From here on what V8's optimizing compilers save is more than the 12 MB that they take. */
+const MANY_PER_SECOND = 100;
+/** Flags that a daemon is started without (`DAEMON_FLAGS` of api/cli/start.ts), as far as it can be had once a process runs. */
+const FLAGS = ["--opt", "--maglev", "--no-optimize-for-size", "--no-flush-baseline-code"];
+
+/** Switches the optimizing compilers on, for good, once a daemon has so much to do that it needs them. */
+export class Compilers {
+  readonly #set: (flag: string) => void;
+  #areOn = false;
+
+  constructor(set: (flag: string) => void = setFlagsFromString) {
+    this.#set = set;
+  }
+
+  get areOn(): boolean {
+    return this.#areOn;
+  }
+  observe(attemptsPerSecond: number): void {
+    if (this.#areOn || attemptsPerSecond < MANY_PER_SECOND) return;
+    this.#areOn = true;
+    for (const flag of FLAGS) this.#set(flag);
+  }
+}
 
 interface LiveProbesOptions {
   readonly manager: ProbeManager;
@@ -51,7 +75,7 @@ class LiveProbes implements PodProbes {
   resultOf = (containerId: string, type: ProbeType) => this.#options.manager.resultOf(containerId, type);
   versionOf = (podUid: string): number => this.#versions.get(podUid) ?? 0;
 
-  saysOf(podUid: string): PodSays {
+  saysOf(podUid: string): PodProbeResults {
     const { manager } = this.#options;
     const isIt = (container: string, id: string): boolean => this.#ids.get(podUid)?.get(container) === id;
     return {
@@ -60,11 +84,11 @@ class LiveProbes implements PodProbes {
     };
   }
 
-  look(pods: readonly KnownPod[], statusOf: (known: KnownPod) => PodStatus): void {
+  sync(pods: readonly KnownPod[], statusOf: (known: KnownPod) => PodStatus): void {
     const { manager, hostIPs, last } = this.#options;
     const probed = pods.filter(isProbed).map((known) => probedPod({ known, status: statusOf(known), hostIPs, last }));
-    manager.look(probed);
-    this.#compilers.look(manager.perSecond);
+    manager.sync(probed);
+    this.#compilers.observe(manager.perSecond);
     const now = new Map(probed.map(({ uid, containers }) => [uid, new Map(containers.map((c) => [c.name, c.id]))]));
     for (const [uid, ids] of now) {
       const before = this.#ids.get(uid);
@@ -92,7 +116,7 @@ export interface ProbesOptions {
   readonly runtime: Pick<PodRuntime, "exec">;
   readonly hostIPs: readonly string[];
   readonly counters: ProbeCounters;
-  readonly client: Pick<DecisionClient, "decide" | "settle">;
+  readonly client: Pick<DecisionClient, "decide" | "commit">;
   readonly onEvent: (event: PodEvent) => void;
   readonly onProblem: (problem: Problem) => void;
   /** A result is another one: there is something to do. */
@@ -160,7 +184,7 @@ function lastTold(stateDir: string): LastTold {
 
 interface GuardListeners {
   readonly nodeName: string;
-  readonly client: Pick<DecisionClient, "decide" | "settle">;
+  readonly client: Pick<DecisionClient, "decide" | "commit">;
   readonly onProblem: (problem: Problem) => void;
 }
 
@@ -176,7 +200,7 @@ export async function tellGuard(
   onProblem({ from: "probes", message });
   const snapshot = { observedAt: new Date().toISOString(), node: { metadata: { name: nodeName } } };
   const answer = await client.decide("probe-guard", snapshot, ask);
-  if (answer.ok) await client.settle(answer.value);
+  if (answer.ok) await client.commit(answer.value);
   else onProblem(answer.error);
 }
 
@@ -240,7 +264,7 @@ function probedContainer(
 }
 type LastRow = LastTold extends ReadonlyMap<string, readonly (infer Row)[]> ? Row : never;
 
-/** Of its controller; null: it has none. */
+/** The owner of a pod, its controller; null: it has none. */
 function ownerOf(object: Readonly<Record<string, unknown>>): string | null {
   const { ownerReferences } = fieldsOf(object["metadata"]);
   const owner = listOf(ownerReferences).find(({ controller }) => controller === true);

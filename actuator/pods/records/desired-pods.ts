@@ -1,8 +1,8 @@
 import type { RefusedItem } from "../../../api/documents/problem.ts";
 import type { PodOrigin, PodsRead, Problem } from "../../core/ports.ts";
 import type { RunnablePod, SpecFault } from "../../lifecycle/pod.ts";
-import { refusedItemOf } from "../../lifecycle/refused-item.ts";
-import { runnablePod } from "../../lifecycle/spec/runnable-pod.ts";
+import { refusedItemOf } from "../../lifecycle/pod-source-diff.ts";
+import { runnablePod } from "../../lifecycle/spec/pod-spec.ts";
 
 export interface RefusedManifest {
   /** `NAMESPACE/NAME`, as far as the object tells. */
@@ -55,14 +55,14 @@ function desiredOf(read: PodsRead, checked: Checked): DesiredPods {
   const files = new Map<string, string>();
   const refused: RefusedManifest[] = [];
   const refusedItems = [...(read.undecoded ?? [])];
-  const twins = uidTwins(read.pods ?? []);
+  const twins = duplicateUids(read.pods ?? []);
   for (const [index, object] of (read.pods ?? []).entries()) {
     const pod = checked.get(object);
     if (pod === undefined) continue;
     const item = refusedItemOf(object);
     const names = item.name === null ? undefined : twins.get(item.uid);
     if (names !== undefined) {
-      refused.push(twinRefusal(object, names, pod, read.origins?.get(object)));
+      refused.push(duplicateUidRefusal(object, names, pod, read.origins?.get(object)));
       refusedItems.push({ ...item, deletion: null });
     } else if ("faults" in pod) {
       refused.push(item.name === null ? ofIndex(pod, index) : pod);
@@ -90,7 +90,7 @@ function checkedPod(object: unknown, origin: PodOrigin | undefined, nodeName: st
 }
 
 /** The names of different pods that one list gives one uid, by uid: which of them has it nobody can tell. */
-function uidTwins(objects: readonly unknown[]): ReadonlyMap<unknown, ReadonlySet<string>> {
+function duplicateUids(objects: readonly unknown[]): ReadonlyMap<unknown, ReadonlySet<string>> {
   const names = new Map<unknown, Set<string>>();
   for (const object of objects) {
     const { uid, name } = refusedItemOf(object);
@@ -102,7 +102,7 @@ function uidTwins(objects: readonly unknown[]): ReadonlyMap<unknown, ReadonlySet
   return new Map([...names].filter(([, { size }]) => size > 1));
 }
 
-function twinRefusal(
+function duplicateUidRefusal(
   object: unknown,
   names: ReadonlySet<string>,
   checked: RunnablePod | RefusedManifest,
@@ -149,7 +149,7 @@ export function refusalOf({ pod, file, faults }: RefusedManifest): Problem {
 }
 
 /** Why pods that no manifest names any more are not ended. */
-export const heldBack = (pods: readonly string[], unread: readonly string[]): Problem => ({
+export const keptForUnreadFiles = (pods: readonly string[], unread: readonly string[]): Problem => ({
   from: "pods",
   message: `not ended, since ${unread.join(", ")} cannot be read and may name them: ${pods.join(", ")}`,
 });

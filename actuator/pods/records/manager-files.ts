@@ -5,9 +5,8 @@ import type { CheckpointFault } from "../../../api/decide/devices/checkpoint-rea
 import { LIMITS } from "../../../api/model/limits.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { ownFolder, replaceText } from "../../core/record-file.ts";
-import { readStateFiles, type StateFiles } from "../../machine/state-files.ts";
-import { checkpointOf, DEVICE_CHECKPOINT, textOf } from "../devices/checkpoint-entries.ts";
-import { redactFiles } from "../devices/redacted-checkpoint.ts";
+import { readStateFiles, type StateFiles } from "../../machine/files.ts";
+import { checkpointOf, DEVICE_CHECKPOINT, redactFiles, textOf } from "../devices/checkpoint-entries.ts";
 
 const PATHS: Readonly<Record<string, string>> = {
   cpu_manager_state: "cpu_manager_state",
@@ -112,7 +111,7 @@ export class ManagerFiles {
     rmSync(probe, { force: true });
     return fault === undefined;
   }
-  /** What was in the way. */
+  /** Answers what was in the way. */
   #write(file: string, text: string): string | undefined {
     try {
       ownFolder(dirname(file));

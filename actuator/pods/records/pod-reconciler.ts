@@ -6,7 +6,7 @@ import type { PodCleanup } from "../eviction/pod-cleanup.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
 import type { Resizer } from "../resize/resizer.ts";
 import { OrphanedDirectories } from "../volumes/orphaned-directories.ts";
-import { type DesiredPods, heldBack } from "./desired-pods.ts";
+import { type DesiredPods, keptForUnreadFiles } from "./desired-pods.ts";
 import { nameIn, type PodSet } from "./pod-set.ts";
 
 type Ports = ConstructorParameters<typeof OrphanedDirectories>[0];
@@ -45,11 +45,11 @@ export class PodReconciler {
       const fault = this.#apply(change, nowMs, desired?.files ?? new Map());
       if (fault !== null) problems.push({ from: "pods", message: fault });
     }
-    const stay = changes.flatMap((change) => (change.kind === "stays" ? [nameIn(set, change.uid)] : []));
-    if (stay.length > 0) problems.push(heldBack(stay, desired?.unread ?? []));
+    const stay = changes.flatMap((change) => (change.kind === "unconfirmed" ? [nameIn(set, change.uid)] : []));
+    if (stay.length > 0) problems.push(keptForUnreadFiles(stay, desired?.unread ?? []));
     const { runtimePods, allRuntimePods: held, records } = set;
     if (!isUnread && desired?.whole === true)
-      problems.push(...this.#orphaned.look({ runtimePods, held, records: records.known }));
+      problems.push(...this.#orphaned.sweep({ runtimePods, held, records: records.known }));
     return problems;
   }
 
@@ -57,26 +57,26 @@ export class PodReconciler {
   #apply(change: PodSourceChange, nowMs: number, files: ReadonlyMap<string, string>): string | null {
     const { set, lifecycle, cleanup } = this.#parts;
     switch (change.kind) {
-      case "comes":
-      case "adopts": {
+      case "added":
+      case "adopted": {
         const { pod } = change;
-        const kind = change.kind === "comes" ? "Added" : "Adopted";
+        const kind = change.kind === "added" ? "Added" : "Adopted";
         return lifecycle.handle(pod.uid, { kind, pod, file: files.get(pod.uid), nowMs });
       }
-      case "changes":
+      case "updated":
         return this.#change(change.uid, change.pod);
-      case "ends":
+      case "deleted":
         return lifecycle.handle(change.uid, { kind: "DeletionRequested", graceSeconds: change.graceSeconds, nowMs });
-      case "leaves":
+      case "removed":
         return lifecycle.handle(change.uid, { kind: "DeletionRequested", graceSeconds: null, nowMs });
-      case "orphan":
+      case "orphaned":
         cleanup.endOrphan(change.uid);
         return null;
-      case "moves":
+      case "moved":
         return lifecycle.handle(change.uid, { kind: "FileMoved", file: change.file });
-      case "stays":
+      case "unconfirmed":
         return null;
-      case "keeps":
+      case "lastGood":
         return `${nameIn(set, change.uid)} stays as it was read last: ${change.why}`;
       default:
         return unreachable(change);

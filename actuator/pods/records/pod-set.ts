@@ -1,32 +1,64 @@
-import { OWNER, type RuntimeContainer, type RuntimePod, type RuntimePods } from "../../containerd/runtime-pod.ts";
+import { isCriticalPod, type QosClass, qosClass } from "../../../api/decide/resources/qos.ts";
+import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
+import { withDefaultRequests } from "../../../api/model/pod-defaults.ts";
+import { OWNER, type RuntimeContainer, type RuntimePod, type RuntimePods } from "../../containerd/port.ts";
 import type { PodsInForce } from "../../core/ports.ts";
-import { type HeldBack, NO_RESULTS, type PodSays, type ProbeResults, SAYS_NOTHING } from "../../lifecycle/actions.ts";
+import {
+  type ContainerBackOff,
+  NO_POD_RESULTS,
+  NO_RESULTS,
+  type PodProbeResults,
+  type ProbeResults,
+} from "../../lifecycle/actions.ts";
 import { type ForeignSandbox, foreignSandboxes } from "../../lifecycle/foreign-sandbox.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
-import { isStopped } from "../../lifecycle/pod-observation.ts";
+import { isStopped } from "../../lifecycle/pod-state.ts";
 import { podStatus } from "../../lifecycle/pod-status.ts";
 import type { PodRecord } from "../../lifecycle/record.ts";
-import { runnablePod } from "../../lifecycle/spec/runnable-pod.ts";
+import { runnablePod } from "../../lifecycle/spec/pod-spec.ts";
 import type { StartError } from "../../lifecycle/status/containers.ts";
 import type { ContainerStatus, PodStatus } from "../../lifecycle/status/status.ts";
-import { classOf } from "../admission/decoded-pod.ts";
 import { nameOf } from "./desired-pods.ts";
 import type { PodRecords } from "./records.ts";
+
+const known = new WeakMap<object, Pod | null>();
+/** A v1.Pod as the decisions read it, with its default requests and without its status. Null: they cannot. */
+export function decodedPod(object: Readonly<Record<string, unknown>>): Pod | null {
+  const before = known.get(object);
+  if (before !== undefined) return before;
+  const { status: _status, ...asked } = object;
+  const parsed = podSchema.safeParse(asked);
+  const found = parsed.success ? withDefaultRequests(parsed.data) : null;
+  known.set(object, found);
+  return found;
+}
+
+/** By what it asks for; BestEffort where the decisions cannot read it. */
+export function classOf({ object }: RunnablePod): QosClass {
+  const decoded = decodedPod(object);
+  return decoded === null ? "BestEffort" : qosClass(decoded);
+}
+
+/** kubelet 1.36: IsCriticalPod. */
+export function isCritical({ object }: RunnablePod): boolean {
+  const decoded = decodedPod(object);
+  return decoded !== null && isCriticalPod(decoded);
+}
 
 /** The probes' results, as the keeper of pods sees them. */
 export interface PodProbes {
   readonly resultOf: ProbeResults;
-  saysOf(podUid: string): PodSays;
+  saysOf(podUid: string): PodProbeResults;
   /** Grows with each change of what stands of a pod's containers. */
   versionOf(podUid: string): number;
   /** Once a turn: the pods that are on the node. `statusOf`: asked of those that have probes. */
-  look(pods: readonly KnownPod[], statusOf: (known: KnownPod) => PodStatus): void;
+  sync(pods: readonly KnownPod[], statusOf: (known: KnownPod) => PodStatus): void;
 }
 export const NOT_PROBED: PodProbes = {
   resultOf: NO_RESULTS,
-  saysOf: () => SAYS_NOTHING,
+  saysOf: () => NO_POD_RESULTS,
   versionOf: () => 0,
-  look() {},
+  sync() {},
 };
 
 /** Adds what the machine knows of a container, and the runtime does not: its last words. */
@@ -43,7 +75,7 @@ export interface KnownPod {
 /** The outcome of a pod's last turn of work. */
 export interface Worked {
   readonly errors: Readonly<Record<string, StartError>>;
-  readonly heldBack: readonly HeldBack[];
+  readonly heldBack: readonly ContainerBackOff[];
   readonly starting: ReadonlySet<string>;
 }
 /** A status, with all that it was made of. */
@@ -96,7 +128,7 @@ export class PodSet {
   get foreign(): readonly ForeignSandbox[] {
     return this.#foreign;
   }
-  /** What the runtime holds under any name; null: it was never heard. INVARIANT: nothing of it is ever worked at. */
+  /** The runtime's pods under any name; null: it was never heard. INVARIANT: nothing of them is ever worked at. */
   get allRuntimePods(): RuntimePods | null {
     return this.#raw;
   }

@@ -2,9 +2,8 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import { faultText } from "../../core/missing-right.ts";
+import { faultText } from "../../core/error-text.ts";
 import { type JournalError, ownFolder, replaceFile } from "../../core/record-file.ts";
-import type { PodEvent } from "../../lifecycle/event.ts";
 import {
   type Durability,
   durabilityOf,
@@ -12,7 +11,13 @@ import {
   type PodLifecycleEvent,
   podTransition,
 } from "../../lifecycle/pod-state.ts";
-import { type PodRecord, recordOfStored, type StoredRecord, storedRecord } from "../../lifecycle/record.ts";
+import {
+  type PodEvent,
+  type PodRecord,
+  recordOfStored,
+  type StoredRecord,
+  storedRecord,
+} from "../../lifecycle/record.ts";
 import type { OnPodEvent, PodClock } from "../ports.ts";
 import type { PodIdentity } from "../volumes/places.ts";
 

@@ -6,16 +6,15 @@ import { value, ZERO } from "../../../api/model/amount.ts";
 import { containersOf, type Pod } from "../../../api/model/pod.ts";
 import { micros } from "../../../api/model/units.ts";
 import type { Hierarchy } from "../../cgroupfs/hierarchy.ts";
-import type { RuntimePod } from "../../containerd/runtime-pod.ts";
+import type { RuntimePod } from "../../containerd/port.ts";
 import type { Problem } from "../../core/ports.ts";
 import { resizeRestarts } from "../../lifecycle/pod-status.ts";
 import type { PendingResize } from "../../lifecycle/record.ts";
 import type { Capacity } from "../admission/admission-backoff.ts";
-import { decodedPod } from "../admission/decoded-pod.ts";
 import type { CgroupPasses } from "../cgroups/cgroup-passes.ts";
 import type { PodCgroups } from "../cgroups/cgroup-view.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
-import type { KnownPod, PodSet } from "../records/pod-set.ts";
+import { decodedPod, type KnownPod, type PodSet } from "../records/pod-set.ts";
 import { withResources } from "./forms.ts";
 import type { ResizeEvents } from "./resize-events.ts";
 
@@ -120,7 +119,7 @@ export class ResizeActuator {
   }
 
   /** Looks which pods may have their new form, before the next pass over the cgroups. */
-  look(): void {
+  observe(): void {
     const resized = this.#parts.set.living().filter(({ record }) => record.resize?.actuation !== undefined);
     const whys = resized.map((known) => [known.uid, this.#whyHeld(known)] as const);
     this.#held = new Map(whys.filter((entry): entry is readonly [string, string] => entry[1] !== null));
@@ -143,7 +142,7 @@ export class ResizeActuator {
   }
 
   /** Settles the resizes and returns the problems of the last pass. */
-  settle(): readonly Problem[] {
+  report(): readonly Problem[] {
     const faults = this.#parts.set.living().map((known) => this.#settleOne(known));
     return faults.flatMap((fault) => (fault === null ? [] : [{ from: "pods" as const, message: fault }]));
   }

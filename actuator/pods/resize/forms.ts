@@ -1,7 +1,8 @@
 import { type Amount, compare } from "../../../api/model/amount.ts";
 import { parseQuantity } from "../../../api/model/quantity.ts";
 import type { Actuation } from "../../lifecycle/record.ts";
-import { type Fields, fieldsOf, listOf } from "../status/pod-row.ts";
+import { type Fields, fieldsOf } from "../../lifecycle/status/status.ts";
+import { listOf } from "../status/pod-row.ts";
 
 /** `resources` by container's name; the pod's own under the empty name. */
 export type ResourcesByName = Actuation["former"];

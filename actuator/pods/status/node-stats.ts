@@ -8,11 +8,18 @@ import type { Problem } from "../../core/ports.ts";
 import type { MachineFacts } from "../../machine/facts.ts";
 import { plain } from "../../pass/snapshot.ts";
 import { readUsages } from "../../stats/cgroup-usage.ts";
-import { DiskFill, DiskUsage } from "../../stats/disk-usage.ts";
-import type { DiskPlace } from "../../stats/disk-walk.ts";
-import { summaryOf } from "../../stats/node-summary.ts";
-import { cgroupLooks, diskPlaces, type PodLook } from "../../stats/pod-look.ts";
-import { podStatsOf, podsCgroupStats, podUsageOf, type Seen, UsageHistory } from "../../stats/summary.ts";
+import { DiskFill, type DiskPlace, DiskUsage } from "../../stats/disk-usage.ts";
+import {
+  cgroupStatsTargets,
+  diskStatsTargets,
+  type PodStatsTarget,
+  podStatsOf,
+  podsCgroupStats,
+  podUsageOf,
+  type Seen,
+  summaryOf,
+  UsageHistory,
+} from "../../stats/summary.ts";
 import type { PodUsage } from "../../stats/usage.ts";
 import type { CgroupView } from "../cgroups/cgroup-view.ts";
 import type { KnownPod } from "../records/pod-set.ts";
@@ -26,7 +33,7 @@ export interface StatsPorts {
   readonly nodeName: string;
 }
 const PODS_CGROUP = "/kubepods";
-/** How long is waited for who fills a disk. */
+/** The longest wait for the usage on a disk that fills. */
 const MEASURE_MS = 2000;
 
 /** The usage of the node and its pods, for decisions and for people. */
@@ -54,16 +61,16 @@ export class NodeStats {
   }
 
   /** `stats` of a snapshot, of this moment. What cannot be read is absent. */
-  async look(pods: readonly KnownPod[], view: CgroupView | null): Promise<Readonly<Record<string, unknown>>> {
+  async observe(pods: readonly KnownPod[], view: CgroupView | null): Promise<Readonly<Record<string, unknown>>> {
     const { connection, hierarchy, observeMachine, nodeName } = this.#ports;
     const looks = pods.flatMap((known) => this.#lookOf(known, view));
     const [layers, fileSystems] = await Promise.all([containerLayers(connection), this.#fileSystems()]);
     const machine = observeMachine();
     const at = new Date();
-    const usages = readUsages(hierarchy, cgroupLooks(PODS_CGROUP, looks));
-    const rates = this.#history.look(usages, performance.now());
+    const usages = readUsages(hierarchy, cgroupStatsTargets(PODS_CGROUP, looks));
+    const rates = this.#history.rates(usages, performance.now());
     // after the disk itself: what it is short of is somebody's share
-    await this.#measure(diskPlaces(looks));
+    await this.#measure(diskStatsTargets(looks));
     const diskOf = (path: string) => this.#disk.of(path);
     const seen: Seen = { at, usages, rates, diskOf, layers: layers.ok ? layers.value : new Map() };
     this.#usages = new Map(
@@ -81,7 +88,7 @@ export class NodeStats {
   /** While a disk fills, who fills it is counted before anybody is chosen; else nobody waits for it. A kubelet chooses by what was counted within the last minute. */
   async #measure(places: readonly DiskPlace[]): Promise<void> {
     if (!this.#fill.hasFilled()) {
-      void this.#disk.look(places).catch(() => {});
+      void this.#disk.count(places).catch(() => {});
       return;
     }
     const enough = new AbortController();
@@ -93,11 +100,11 @@ export class NodeStats {
 
   async #countAgain(places: readonly DiskPlace[], enough: AbortSignal): Promise<void> {
     let { unfinished } = await this.#disk.lookAgain(places);
-    while (unfinished > 0 && !enough.aborted) ({ unfinished } = await this.#disk.look(places));
+    while (unfinished > 0 && !enough.aborted) ({ unfinished } = await this.#disk.count(places));
   }
 
   async close(): Promise<void> {
-    await this.#disk.look([]);
+    await this.#disk.count([]);
   }
 
   async #fileSystems(): Promise<ImageFileSystems | undefined> {
@@ -113,7 +120,7 @@ export class NodeStats {
     return disks;
   }
 
-  #lookOf({ pod, runtimePod }: KnownPod, view: CgroupView | null): readonly PodLook[] {
+  #lookOf({ pod, runtimePod }: KnownPod, view: CgroupView | null): readonly PodStatsTarget[] {
     const { path: cgroup, containers } = view?.pods.get(pod.uid) ?? {};
     const places = placesOf(this.#ports.roots, pod);
     const sandbox = runtimePod?.sandboxes[0];

@@ -1,12 +1,74 @@
+import { qosClass } from "../../../api/decide/resources/qos.ts";
+import { MIRROR_ANNOTATION } from "../../../api/model/pod.ts";
 import type { Problem } from "../../core/ports.ts";
+import { type Fields, fieldsOf } from "../../lifecycle/status/status.ts";
 import type { PassReport } from "../../pass/loop.ts";
 import { harmlessCause } from "../../plan/drift.ts";
 import type { PodUsage } from "../../stats/usage.ts";
 import { passFigures, type TurnFigures } from "../../status/counters.ts";
-import type { CgroupRow, NodeStatus, OtherKubeletView, SeenEvent } from "../../status/node-status.ts";
+import type { CgroupRow, NodeStatus, OtherKubeletView, PodRow, SeenEvent } from "../../status/node-status.ts";
 import type { RefusedManifest } from "../records/desired-pods.ts";
-import type { KnownPod, PodSet } from "../records/pod-set.ts";
-import { podRow } from "./pod-row.ts";
+import { decodedPod, type KnownPod, type PodSet } from "../records/pod-set.ts";
+import { containerRows, listOf, podRow, resourcesIn, textOf } from "./pod-row.ts";
+
+const PHASES: readonly string[] = ["Pending", "Running", "Succeeded", "Failed"];
+const CLASSES = ["Guaranteed", "Burstable", "BestEffort"] as const;
+
+/** Pods that others run, as their source tells of them, with their cgroups as the pass found them. */
+export function observedPods(report: PassReport): readonly PodRow[] {
+  const cgroups = cgroupRows(report);
+  const cpusets = cpusetsOf(report);
+  return listOf(fieldsOf(report.snapshot)["pods"]).map((pod) => {
+    const uid = uidOf(pod);
+    return observedRow(pod, uid, { cgroups: cgroups.get(uid) ?? [], cpusets: cpusets.get(uid) ?? new Map() });
+  });
+}
+
+function uidOf({ metadata }: Fields): string {
+  const { uid, annotations } = fieldsOf(metadata);
+  return textOf(fieldsOf(annotations)[MIRROR_ANNOTATION]) || textOf(uid);
+}
+
+function observedRow(
+  pod: Fields,
+  uid: string,
+  { cgroups, cpusets }: Pick<PodRow, "cgroups"> & { readonly cpusets: ReadonlyMap<string, string> },
+): PodRow {
+  const { metadata, spec, status } = pod;
+  const { namespace, name, creationTimestamp, annotations } = fieldsOf(metadata);
+  const told = isObserved(status) ? fieldsOf(status) : {};
+  const { priority } = fieldsOf(spec);
+  const phase = PHASES.includes(textOf(told["phase"])) ? (told["phase"] as PodRow["phase"]) : "Unknown";
+  const decoded = decodedPod(pod);
+  const source = textOf(fieldsOf(annotations)["kubernetes.io/config.source"]);
+  return {
+    namespace: textOf(namespace) || "default",
+    name: textOf(name),
+    uid,
+    state: phase === "Succeeded" || phase === "Failed" ? "ended" : "lives",
+    phase,
+    reason: textOf(told["reason"]),
+    message: textOf(told["message"]),
+    qos: decoded === null ? "BestEffort" : (CLASSES.find((name) => name === told["qosClass"]) ?? qosClass(decoded)),
+    priority: typeof priority === "number" ? priority : null,
+    isStatic: source !== "" && source !== "api",
+    ip: textOf(told["podIP"]),
+    seenAt: timeOf(creationTimestamp),
+    startedAt: timeOf(told["startTime"]),
+    containers: containerRows(spec, isObserved(status) ? told : null, cpusets),
+    cgroups,
+    resources: resourcesIn(pod),
+    usage: null,
+    refusal: null,
+    end: null,
+    resize: null,
+  };
+}
+
+/** A manifest's pod is given `phase: Pending` by whoever reads it, and nobody has looked at it. */
+const isObserved = (status: unknown): boolean => Object.keys(fieldsOf(status)).some((field) => field !== "phase");
+
+const timeOf = (value: unknown): string | null => (Number.isNaN(Date.parse(textOf(value))) ? null : textOf(value));
 
 export interface NodeViewParts {
   readonly nowMs: number;
@@ -14,7 +76,7 @@ export interface NodeViewParts {
   readonly set: PodSet;
   readonly runtimeEndpoint?: string;
   readonly runtime: NodeStatus["runtime"];
-  /** How the last turn went; null: none has ended. */
+  /** The figures of the last turn; null: none has ended. */
   readonly turn: TurnFigures | null;
   readonly pass: PassReport | null;
   readonly usages: ReadonlyMap<string, PodUsage>;

@@ -1,11 +1,10 @@
 import { podLimits, podRequests } from "../../../api/decide/resources/pod-resources.ts";
 import { type Amount, milliValue, value } from "../../../api/model/amount.ts";
 import { STATE_WORDS } from "../../lifecycle/record.ts";
-import type { PodStatus } from "../../lifecycle/status/status.ts";
+import { type Fields, fieldsOf, type PodStatus } from "../../lifecycle/status/status.ts";
 import type { PodUsage } from "../../stats/usage.ts";
 import type { CgroupRow, ContainerEnd, ContainerRow, PodResources, PodRow } from "../../status/node-status.ts";
-import { classOf, decodedPod } from "../admission/decoded-pod.ts";
-import type { KnownPod } from "../records/pod-set.ts";
+import { classOf, decodedPod, type KnownPod } from "../records/pod-set.ts";
 
 export interface RowParts {
   readonly known: KnownPod;
@@ -135,10 +134,5 @@ function endOf(terminated: unknown): ContainerEnd | null {
   };
 }
 
-export type Fields = Readonly<Record<string, unknown>>;
-
-/** Reads unchecked JSON as an object: a missing value, or one of another kind, is empty. */
-export const fieldsOf = (value: unknown): Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 export const listOf = (value: unknown): readonly Fields[] => (Array.isArray(value) ? value.map(fieldsOf) : []);
 export const textOf = (value: unknown): string => (typeof value === "string" ? value : "");

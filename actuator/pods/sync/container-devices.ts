@@ -3,21 +3,21 @@ import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { PodActions } from "../../lifecycle/actions.ts";
 import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
 import { deviceRequirements } from "../devices/device-requirements.ts";
-import type { DeviceFault, DeviceHands } from "../devices/port.ts";
+import type { ContainerDevices, DeviceFault } from "../devices/port.ts";
 import type { ContainerFault } from "./images.ts";
 
 /** Reason of a container whose devices give no better one. */
 const REASON = "CreateContainerConfigError";
 
 /** Before anything of a pod is made; `starting`: its containers that are. Null: their devices are ready, or they want none. */
-export async function prepareDevices(
-  hands: DeviceHands | undefined,
+export async function allocateDevices(
+  devices: ContainerDevices | undefined,
   pod: RunnablePod,
   signal: AbortSignal,
   starting: ReadonlySet<string>,
 ): Promise<DeviceFault | null> {
-  if (hands === undefined || deviceRequirements(pod).size === 0) return null;
-  const prepared = await hands.prepare(pod, signal, starting);
+  if (devices === undefined || deviceRequirements(pod).size === 0) return null;
+  const prepared = await devices.allocate(pod, signal, starting);
   return prepared.ok ? null : prepared.error;
 }
 
@@ -25,7 +25,7 @@ export async function prepareDevices(
  * Lists the containers that start. For a pod that begins these are all that it has: a plugin that fails is reported before its
  * first container starts.
  */
-export function startingOf({ spec }: RunnablePod, actions: PodActions): ReadonlySet<string> {
+export function startingContainers({ spec }: RunnablePod, actions: PodActions): ReadonlySet<string> {
   const starts = [...actions.initToStart, ...actions.toStart];
   const all = [...spec.initContainers, ...spec.containers];
   return new Set((actions.createSandbox ? all : starts).map(({ name }) => name));
@@ -33,18 +33,18 @@ export function startingOf({ spec }: RunnablePod, actions: PodActions): Readonly
 
 /** Gets what a container that is about to be made receives for its devices; null: it wants none. Error: why it is not made. */
 export async function containerDevices(
-  hands: DeviceHands | undefined,
+  devices: ContainerDevices | undefined,
   pod: RunnablePod,
   container: PodContainer,
 ): Promise<Result<DeviceOptions | null, ContainerFault>> {
   const wanted = deviceRequirements(pod).get(container.name);
   if (wanted === undefined) return ok(null);
   const resources = [...wanted.keys()].join(", ");
-  if (hands === undefined) {
+  if (devices === undefined) {
     const message = `${resources}: device plugins are not served by this daemon (devicePlugins: off)`;
     return err({ reason: REASON, message });
   }
-  const options = await hands.startOf(pod, container);
+  const options = await devices.runContainerOptions(pod, container);
   if (!options.ok) return err({ reason: options.error.reason || REASON, message: options.error.message });
   // the kubelet starts it without
   if (options.value === null) return err({ reason: REASON, message: `no device of ${resources} is given to it` });

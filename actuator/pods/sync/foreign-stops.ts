@@ -1,7 +1,13 @@
 import { statSync } from "node:fs";
-import type { Answered, PodRuntime } from "../../containerd/port.ts";
-import { OWNER, type RuntimeContainer, type RuntimePod, type RuntimePods } from "../../containerd/runtime-pod.ts";
-import { socketPathOf } from "../../core/socket-path.ts";
+import {
+  type Answered,
+  OWNER,
+  type PodRuntime,
+  type RuntimeContainer,
+  type RuntimePod,
+  type RuntimePods,
+} from "../../containerd/port.ts";
+import { socketPathOf } from "../../core/listen.ts";
 import type { PodIdentity } from "../volumes/places.ts";
 
 /**

@@ -4,8 +4,8 @@ import { err, ok, type Result } from "../../../api/model/result.ts";
 import { kubeletText } from "../../containerd/fault.ts";
 import { podWords } from "../../lifecycle/back-off.ts";
 import type { LifecycleHandler, RunnablePod } from "../../lifecycle/pod.ts";
-import { follow } from "../../probes/http/http-follow.ts";
-import { Opened } from "../../probes/net/bounded.ts";
+import { follow } from "../../probes/http/http.ts";
+import { Opened } from "../../probes/net/dial.ts";
 import type { PodClock } from "../ports.ts";
 import type { OwnedRuntime } from "./owned-runtime.ts";
 
@@ -45,7 +45,7 @@ async function ask(request: HttpRequest, signal: AbortSignal): Promise<Result<nu
   }
 }
 
-export interface HookAsked {
+export interface HookRequest {
   readonly handler: LifecycleHandler;
   readonly pod: RunnablePod;
   readonly container: { readonly id: string; readonly name: string };
@@ -60,7 +60,7 @@ export interface HookAsked {
  * container's status, not for an event. kubelet 1.36: handlerRunner.Run.
  */
 export async function runHook(
-  asked: HookAsked,
+  asked: HookRequest,
   runtime: Pick<OwnedRuntime, "exec">,
   clock: PodClock,
   signal: AbortSignal,
@@ -82,7 +82,7 @@ export async function runHook(
   return ok(null);
 }
 
-async function execute(command: readonly string[], asked: HookAsked, runtime: Pick<OwnedRuntime, "exec">) {
+async function execute(command: readonly string[], asked: HookRequest, runtime: Pick<OwnedRuntime, "exec">) {
   const ran = await runtime.exec(asked.container.id, command, asked.timeoutSeconds);
   if (!ran.ok) return { why: kubeletText(ran.error), output: "" };
   const { exitCode, stdout, stderr } = ran.value;

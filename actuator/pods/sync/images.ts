@@ -18,7 +18,7 @@ interface Entry {
 }
 
 /**
- * How long an image that cannot be pulled is left alone, by pod and image: twice as long after each failure, from 10
+ * The back-off of an image that cannot be pulled, by pod and image: twice as long after each failure, from 10
  * seconds to 5 minutes. Forgotten after ten minutes without one. client-go: flowcontrol.Backoff.
  */
 class ImageBackOff {
@@ -99,7 +99,7 @@ export interface ContainerFault {
 export interface ImageOptions {
   /** KubeletConfiguration: one pull at a time. */
   readonly serializeImagePulls: boolean;
-  /** Of pulls that are not serialized; null: no limit. */
+  /** The limit of pulls that are not serialized; null: none. */
   readonly maxParallelImagePulls: number | null;
 }
 type ImageRuntime = Pick<PodRuntime, "image" | "pull">;

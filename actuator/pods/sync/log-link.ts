@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, mkdirSync, readdirSync, readlinkSync, symlinkSync, unlinkSync } from "node:fs";
 import { basename, dirname, join, normalize } from "node:path";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import { codeOf, goErrorText } from "../../core/go-error.ts";
+import { codeOf, goErrorText } from "../../core/error-text.ts";
 import type { PodPlaces } from "../ports.ts";
 import { containerLogsAt, type PodIdentity } from "../volumes/places.ts";
 
@@ -107,7 +107,7 @@ export function pruneLinks(directory: string, staying: StayingLinks): Result<nul
   return fault === null ? ok(null) : err(fault);
 }
 
-/** How the names of all links of a pod begin, and those of the containers that stay. */
+/** The beginning of the names of all links of a pod, and of those of the containers that stay. */
 function namesOf(logDirectory: string, containers: readonly Pick<LinkedLog, "container" | "id">[]) {
   const [namespace = "", name = ""] = basename(logDirectory).split("_");
   const pod = { namespace, name };
@@ -170,7 +170,7 @@ export function makeDirectory(path: string): Result<null, string> {
 }
 
 /**
- * How often a container was started, from the logs that it left: for one that the runtime has forgotten, so that no log
+ * The restart count of a container, from the logs that it left: for one that the runtime has forgotten, so that no log
  * is written over. 0: it left none, or nobody can tell. kubelet 1.36: calcRestartCountByLogDir.
  */
 export function restartsByLogs(places: PodPlaces, container: string): number {

@@ -1,7 +1,6 @@
 import { err, ok } from "../../../api/model/result.ts";
 import type { ContainerConfig, SandboxConfig } from "../../containerd/messages.ts";
-import type { Answered, Exec, PodRuntime } from "../../containerd/port.ts";
-import { OWNER, POD_UID, type RuntimePod } from "../../containerd/runtime-pod.ts";
+import { type Answered, type Exec, OWNER, POD_UID, type PodRuntime, type RuntimePod } from "../../containerd/port.ts";
 import { FOREIGN_SANDBOX, foreignSandboxes, whyHeld } from "../../lifecycle/foreign-sandbox.ts";
 import type { RunnablePod, TextMap } from "../../lifecycle/pod.ts";
 

@@ -1,10 +1,10 @@
 import type { PodActions } from "../../lifecycle/actions.ts";
 import { backOffEventMessage, backOffOfStarts } from "../../lifecycle/back-off.ts";
-import { graceOf } from "../../lifecycle/ending.ts";
+import { effectiveGracePeriod } from "../../lifecycle/container-termination.ts";
 import { afterForeign, FOREIGN_SANDBOX } from "../../lifecycle/foreign-sandbox.ts";
 import type { PodContainer } from "../../lifecycle/pod.ts";
 import { podActions } from "../../lifecycle/pod-actions.ts";
-import { isStopped } from "../../lifecycle/pod-observation.ts";
+import { isStopped } from "../../lifecycle/pod-state.ts";
 import { finishedPhase, resizeRestarts } from "../../lifecycle/pod-status.ts";
 import type { BackOff } from "../../lifecycle/record.ts";
 import type { StartError } from "../../lifecycle/status/containers.ts";
@@ -13,8 +13,8 @@ import { OTHER_KUBELET } from "../admission/admission-queue.ts";
 import type { ForeignSandboxes } from "../admission/foreign-sandboxes.ts";
 import type { PodAdmitter } from "../admission/pod-admitter.ts";
 import type { CgroupView, PodCgroups } from "../cgroups/cgroup-view.ts";
-import { UNDER_WAY } from "../devices/device-manager-parts.ts";
-import { DECIDING, NOT_KEPT, WAITING } from "../devices/port.ts";
+import { CALL_REASONS } from "../devices/device-manager-parts.ts";
+import { CHECKPOINT_NOT_WRITTEN, REALLOCATING, WAITING_FOR_PLUGIN } from "../devices/port.ts";
 import type { PodCleanup } from "../eviction/pod-cleanup.ts";
 import type { DecisionPorts, ManagerSettings, ObserverPorts, RuntimePorts } from "../manager-ports.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
@@ -24,7 +24,7 @@ import type { PodEventRecorder } from "../records/records.ts";
 import type { ResizeActuator } from "../resize/actuator.ts";
 import type { ContainerFault } from "./images.ts";
 import type { PodWorkQueue } from "./pod-work-queue.ts";
-import type { Synced } from "./worker-ports.ts";
+import type { SyncPodResult } from "./worker-ports.ts";
 
 type Ports = Pick<RuntimePorts, "worker" | "probes" | "hashOf" | "otherKubelet"> &
   Pick<DecisionPorts, "devices"> &
@@ -40,7 +40,7 @@ interface Parts {
 }
 type Settings = Pick<ManagerSettings, "owner" | "mostAtOnce">;
 
-interface Hold {
+interface PodBackoff {
   readonly untilMs: number;
   /** It waits for a plugin: what the devices' version was then. */
   readonly devices: number | undefined;
@@ -50,12 +50,12 @@ const HELD_MS = 10_000;
  * Reasons of containers that wait for a plugin, for a decision about them, or for room on a disk. None is a failure of their
  * own.
  */
-const AWAITED: ReadonlySet<string> = new Set([WAITING, DECIDING, NOT_KEPT]);
+const AWAITED: ReadonlySet<string> = new Set([WAITING_FOR_PLUGIN, REALLOCATING, CHECKPOINT_NOT_WRITTEN]);
 
 /** Pods that are left alone for a while since their last turn of work failed. kubelet 1.36: podWorkers, backOffPeriod. */
 class SyncBackoff {
   readonly #ports: Pick<Ports, "clock" | "devices">;
-  readonly #held = new Map<string, Hold>();
+  readonly #backoffs = new Map<string, PodBackoff>();
 
   constructor(ports: Pick<Ports, "clock" | "devices">) {
     this.#ports = ports;
@@ -64,15 +64,15 @@ class SyncBackoff {
   /** `reasons`: of what failed. */
   update(uid: string, reasons: readonly string[]): void {
     const devices = reasons.some((reason) => AWAITED.has(reason)) ? this.#ports.devices?.version : undefined;
-    this.#held.set(uid, { untilMs: this.#ports.clock.nowMs() + HELD_MS, devices });
+    this.#backoffs.set(uid, { untilMs: this.#ports.clock.nowMs() + HELD_MS, devices });
   }
   free(uid: string): void {
-    this.#held.delete(uid);
+    this.#backoffs.delete(uid);
   }
 
   /** A pod that waits for a plugin is not held once plugins have changed, nor one whose clock was set. */
   isHeld(uid: string): boolean {
-    const held = this.#held.get(uid);
+    const held = this.#backoffs.get(uid);
     if (held === undefined) return false;
     const leftMs = held.untilMs - this.#ports.clock.nowMs();
     const hasCome = held.devices !== undefined && held.devices !== this.#ports.devices?.version;
@@ -129,12 +129,12 @@ class DeviceWaits {
 const LINKS_MS = 10_000;
 
 /** With a pod's record: all that tells what it needs, while it needs nothing that time alone brings. */
-interface Quiet extends Pick<KnownPod, "runtimePod"> {
+interface Unchanged extends Pick<KnownPod, "runtimePod"> {
   readonly worked: Worked;
   readonly probed: number;
   readonly status: PodStatus;
 }
-const isSame = (quiet: Quiet | undefined, { runtimePod, worked, probed, status }: Quiet): boolean =>
+const isSame = (quiet: Unchanged | undefined, { runtimePod, worked, probed, status }: Unchanged): boolean =>
   quiet?.runtimePod === runtimePod && quiet.worked === worked && quiet.probed === probed && quiet.status === status;
 
 /** The work at pods that is under way: one piece at a time a pod, some pods at once. */
@@ -145,7 +145,7 @@ export class PodDispatcher {
   readonly #backOff: SyncBackoff;
   readonly #deviceWaits: DeviceWaits;
   /** By the record of a pod that needed nothing: what that was seen in. */
-  readonly #quiet = new WeakMap<object, Quiet>();
+  readonly #unchanged = new WeakMap<object, Unchanged>();
   #view: CgroupView | null = null;
   #linkedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -199,14 +199,14 @@ export class PodDispatcher {
     // what has come to its end by itself is not begun again because a dead container is gone
     const { resultOf, versionOf } = this.#ports.probes ?? NOT_PROBED;
     const probed = versionOf(uid);
-    const now: Quiet = {
+    const now: Unchanged = {
       runtimePod,
       worked: this.#parts.set.worked(uid),
       probed,
       status: this.#parts.set.statusOf(known, nowMs),
     };
-    if (isSame(this.#quiet.get(record), now)) return;
-    this.#quiet.delete(record);
+    if (isSame(this.#unchanged.get(record), now)) return;
+    this.#unchanged.delete(record);
     const resized = resizeRestarts(record, runtimePod);
     if (resized.size === 0 && finishedPhase(pod, runtimePod, now.status) !== null) {
       this.#endOne(known);
@@ -222,10 +222,10 @@ export class PodDispatcher {
     });
     const due = resized.size === 0 ? wanted : this.#withoutEarlyStarts(known, wanted, resized);
     const actions = afterForeign(due, this.#parts.set.allRuntimePods?.get(uid), this.#settings.owner);
-    this.#updateHeldBack(known, actions);
+    this.#updateBackOff(known, actions);
     if (!hasWork(actions)) {
       // a back-off ends by itself
-      if (actions.heldBack.length === 0 && resized.size === 0) this.#quiet.set(record, now);
+      if (actions.heldBack.length === 0 && resized.size === 0) this.#unchanged.set(record, now);
       return;
     }
     const fault = this.#whyNoStart(uid, view, place, actions.createSandbox);
@@ -289,9 +289,9 @@ export class PodDispatcher {
   }
 
   /** A fault stands until its container has started. kubelet 1.36: podWorkers leave a pod alone after a failed sync. */
-  #updateFaults(uid: string, starts: readonly string[], { faults, error, started, isCut }: Synced): void {
+  #updateFaults(uid: string, starts: readonly string[], { faults, error, started, isCut }: SyncPodResult): void {
     const stand = Object.entries(this.#parts.set.worked(uid).errors).filter(
-      ([name, { reason }]) => !started.includes(name) && !UNDER_WAY.has(reason),
+      ([name, { reason }]) => !started.includes(name) && !CALL_REASONS.has(reason),
     );
     const errors = { ...Object.fromEntries(stand), ...wholePodErrors(starts, error, faults), ...faults };
     this.#parts.set.updateWork(uid, { errors });
@@ -306,7 +306,7 @@ export class PodDispatcher {
   #endOne(known: KnownPod): void {
     const { uid, pod, record, runtimePod } = known;
     if (runtimePod === null || isStopped(runtimePod)) return;
-    const graceSeconds = graceOf(pod, record.end);
+    const graceSeconds = effectiveGracePeriod(pod, record.end);
     this.#parts.queue.begin(uid, async (signal) => {
       const { error } = await this.#ports.worker.end({ pod, runtimePod, graceSeconds, signal });
       if (error !== null) this.#ports.onProblem({ from: "runtime", message: error });
@@ -315,7 +315,7 @@ export class PodDispatcher {
   }
 
   /** The kubelet says it at each of its looks; here once an instance. */
-  #updateHeldBack({ uid, pod }: KnownPod, { heldBack }: PodActions): void {
+  #updateBackOff({ uid, pod }: KnownPod, { heldBack }: PodActions): void {
     const { heldBack: known } = this.#parts.set.worked(uid);
     if (known.length === 0 && heldBack.length === 0) return;
     const before = new Set(known.map(({ name, untilMs }) => `${name} ${untilMs}`));

@@ -1,16 +1,22 @@
-import type { RuntimePod, RuntimePods } from "../../containerd/runtime-pod.ts";
-import { goErrorText } from "../../core/go-error.ts";
-import { stoppingMessage, stopsOf } from "../../lifecycle/ending.ts";
+import type { RuntimePod, RuntimePods } from "../../containerd/port.ts";
+import { goErrorText } from "../../core/error-text.ts";
+import { containersToKill, stoppingMessage } from "../../lifecycle/container-termination.ts";
 import { podAddresses } from "../../lifecycle/env.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { PodEvents } from "../records/records.ts";
-import { type Forgotten, forgetPod, forgetVolumes } from "../volumes/forget.ts";
-import { type LostFound, sweepLost } from "../volumes/orphaned-directory.ts";
+import { type OrphanedDirectoryResult, sweepOrphanedDirectory } from "../volumes/orphaned-directory.ts";
 import { type PodIdentity, placesOf } from "../volumes/places.ts";
+import { type CleanUpPodResult, cleanUpTerminatedPod, unmountVolumes } from "../volumes/terminated-pod.ts";
 import { OwnedRuntime, ownPartOf } from "./owned-runtime.ts";
 import { stopPod } from "./stop-container.ts";
 import { syncPod } from "./sync-pod.ts";
-import type { EndAsked, Ended, SyncAsked, Synced, WorkerPorts } from "./worker-ports.ts";
+import type {
+  SyncPodRequest,
+  SyncPodResult,
+  TerminatingPodRequest,
+  TerminatingPodResult,
+  WorkerPorts,
+} from "./worker-ports.ts";
 
 /** Carries out what pods need, one turn at a time each. Nothing here throws: what goes wrong is an event and a sentence. */
 export class PodWorker {
@@ -21,7 +27,7 @@ export class PodWorker {
   }
 
   /** The kubelet's order: kill, remove, devices, volumes, sandbox, init containers, containers. kubelet 1.36: SyncPod. */
-  async sync(asked: SyncAsked): Promise<Synced> {
+  async sync(asked: SyncPodRequest): Promise<SyncPodResult> {
     const nothing = { sandboxId: null, started: [], faults: {}, undecided: [], refusal: null, isCut: false };
     const places = placesOf(this.#ports.roots, asked.pod);
     if (!places.ok) return { ...nothing, error: places.error };
@@ -51,12 +57,12 @@ export class PodWorker {
   }
 
   /** Stops all of a pod that is this daemon's own. May be asked again at any time, after a crash as well. */
-  async end({ pod, runtimePod, graceSeconds, signal }: EndAsked): Promise<Ended> {
+  async end({ pod, runtimePod, graceSeconds, signal }: TerminatingPodRequest): Promise<TerminatingPodResult> {
     const { clock, owner, node } = this.#ports;
     const { events, runtime } = this.#of(pod ?? runtimePod, runtimePod);
     const own = ownPartOf(runtimePod, owner);
     const podIPs = own.sandboxes[0]?.ips ?? [];
-    const stops = pod === null ? bareStops(own) : stopsOf(pod, own);
+    const stops = pod === null ? bareStops(own) : containersToKill(pod, own);
     try {
       const podIps = pod === null ? podIPs : podAddresses(pod, { hostIPs: node().hostIPs, podIPs });
       const turn = { pod, runtime, events, clock, signal, podIps };
@@ -74,30 +80,30 @@ export class PodWorker {
    * Removes what is left of a pod that has ended: containers, sandboxes, logs, directory. While something of it runs, or
    * is somebody else's, or cannot be removed from the runtime, its files stay.
    */
-  async forget(pod: PodIdentity, runtimePod: RuntimePod | null, signal: AbortSignal): Promise<Forgotten> {
+  async forget(pod: PodIdentity, runtimePod: RuntimePod | null, signal: AbortSignal): Promise<CleanUpPodResult> {
     const { runtime } = this.#of(pod, runtimePod);
-    return forgotten(pod, forgetPod(this.#ports, { pod, runtimePod, runtime, signal, isRecorded: true }));
+    return forgotten(pod, cleanUpTerminatedPod(this.#ports, { pod, runtimePod, runtime, signal, isRecorded: true }));
   }
 
   /** The same of one that nobody has a record of: its directory stays where a volume holds something. */
-  async forgetLost(runtimePod: RuntimePod, signal: AbortSignal): Promise<Forgotten> {
+  async forgetLost(runtimePod: RuntimePod, signal: AbortSignal): Promise<CleanUpPodResult> {
     const { runtime } = this.#of(runtimePod, runtimePod);
     return forgotten(
       runtimePod,
-      forgetPod(this.#ports, { pod: runtimePod, runtimePod, runtime, signal, isRecorded: false }),
+      cleanUpTerminatedPod(this.#ports, { pod: runtimePod, runtimePod, runtime, signal, isRecorded: false }),
     );
   }
 
   /** Removes the volumes of a pod that has ended, and nothing else of it. INVARIANT: asked when nothing of it runs. */
-  forgetVolumes(pod: PodIdentity): Promise<Forgotten> {
-    return forgotten(pod, forgetVolumes(this.#ports, pod));
+  forgetVolumes(pod: PodIdentity): Promise<CleanUpPodResult> {
+    return forgotten(pod, unmountVolumes(this.#ports, pod));
   }
 
   /** Removes the directories that this daemon made of all pods but the known. `recorded`: those of them with records. */
-  async clear(known: ReadonlySet<string>, recorded: ReadonlySet<string>): Promise<LostFound> {
+  async clear(known: ReadonlySet<string>, recorded: ReadonlySet<string>): Promise<OrphanedDirectoryResult> {
     const { roots, mounter, owner, logLinks } = this.#ports;
     try {
-      return await sweepLost({ ...roots, owner, known, recorded, logLinks }, mounter);
+      return await sweepOrphanedDirectory({ ...roots, owner, known, recorded, logLinks }, mounter);
     } catch (error) {
       return { removed: [], stays: [{ path: roots.podsDirectory, why: goErrorText(error) }], foreign: [] };
     }
@@ -112,7 +118,7 @@ export class PodWorker {
   }
 }
 
-const forgotten = (pod: PodIdentity, work: Promise<Forgotten>): Promise<Forgotten> =>
+const forgotten = (pod: PodIdentity, work: Promise<CleanUpPodResult>): Promise<CleanUpPodResult> =>
   work.catch((error: unknown) => ({
     isGone: false,
     leftOvers: [{ path: `${pod.namespace}/${pod.name}`, why: unexpected(error) }],

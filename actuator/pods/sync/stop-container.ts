@@ -1,16 +1,15 @@
 import { kubeletText } from "../../containerd/fault.ts";
-import type { RuntimeFault } from "../../containerd/port.ts";
-import type { RuntimeSandbox } from "../../containerd/runtime-pod.ts";
-import { graceLeft, type StopContainer } from "../../lifecycle/ending.ts";
+import type { RuntimeFault, RuntimeSandbox } from "../../containerd/port.ts";
+import { remainingGracePeriod, type StopContainer } from "../../lifecycle/container-termination.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { runHook } from "./hooks.ts";
 import type { OwnedRuntime } from "./owned-runtime.ts";
-import { type SyncContext, waitFor } from "./sync-context.ts";
+import { type SyncContext, waitFor } from "./worker-ports.ts";
 
-/** What of a runtime the end of a pod needs. */
+/** The calls of a runtime that the end of a pod needs. */
 export type StopRuntime = Pick<OwnedRuntime, "stopContainer" | "stopSandbox" | "exec">;
-/** Of a pod that is unknown by now nothing but its containers is left: no hook is run then. */
-export type StopTurn = Omit<SyncContext, "pod" | "places" | "runtime"> & {
+/** The context of a stop; `pod` null: nothing but its containers is left of the pod, and no hook is run. */
+export type StopContext = Omit<SyncContext, "pod" | "places" | "runtime"> & {
   readonly pod: RunnablePod | null;
   readonly runtime: StopRuntime;
   readonly podIps: readonly string[];
@@ -21,7 +20,7 @@ export type StopTurn = Omit<SyncContext, "pod" | "places" | "runtime"> & {
  * kubelet's words, one for each that was not stopped. kubelet 1.36: killPodWithSyncResult.
  */
 export async function stopPod(
-  turn: StopTurn,
+  turn: StopContext,
   stops: readonly StopContainer[],
   sandboxes: readonly Pick<RuntimeSandbox, "id">[],
   graceSeconds: number,
@@ -62,7 +61,7 @@ function openEnd(): OpenEnd {
  * cut short stops nothing more. Null: it has stopped, or is gone. kubelet 1.36: killContainer.
  */
 export async function stopContainer(
-  turn: StopTurn,
+  turn: StopContext,
   stop: StopContainer,
   graceSeconds: number,
   before: readonly Promise<void>[] = [],
@@ -75,12 +74,12 @@ export async function stopContainer(
   const leftMs = (graceSeconds - Math.trunc(hookMs / 1000)) * 1000;
   const waitedMs = before.length > 0 && leftMs > 0 ? await waitFor(Promise.all(before), leftMs, clock, signal) : 0;
   if (signal.aborted) return cut;
-  const stopped = await runtime.stopContainer(stop.containerId, graceLeft(graceSeconds, hookMs, waitedMs));
+  const stopped = await runtime.stopContainer(stop.containerId, remainingGracePeriod(graceSeconds, hookMs, waitedMs));
   return stopped.ok || stopped.error.code === "NOT_FOUND" ? null : stopped.error;
 }
 
 /** Milliseconds that it took; the grace at most. kubelet 1.36: executePreStopHook. */
-async function runPreStop(turn: StopTurn, stop: StopContainer, graceSeconds: number): Promise<number> {
+async function runPreStop(turn: StopContext, stop: StopContainer, graceSeconds: number): Promise<number> {
   const { pod, podIps, runtime, events, clock, signal } = turn;
   if (stop.preStop === null || pod === null || graceSeconds <= 0) return 0;
   const container = { id: stop.containerId, name: stop.name };

@@ -3,34 +3,31 @@ import type { CgroupValues } from "../../../api/model/cgroups.ts";
 import type { DeviceOptions } from "../../../api/model/managers.ts";
 import type { Result } from "../../../api/model/result.ts";
 import { kubeletText } from "../../containerd/fault.ts";
+import { removeContainerLog } from "../../containerd/logs.ts";
 import type { ContainerConfig, SandboxConfig } from "../../containerd/messages.ts";
-import type { LocalImage } from "../../containerd/port.ts";
-import type { RuntimePod } from "../../containerd/runtime-pod.ts";
-import { removeContainerLog } from "../../gc/container-log.ts";
+import type { LocalImage, RuntimePod } from "../../containerd/port.ts";
 import type { StartContainer } from "../../lifecycle/actions.ts";
-import { containerConfigOf } from "../../lifecycle/config/container-config.ts";
-import { withDeviceEnv } from "../../lifecycle/config/device-parts.ts";
+import { containerConfigOf, withDeviceEnv } from "../../lifecycle/config/container-config.ts";
 import { sandboxConfigOf } from "../../lifecycle/config/sandbox-config.ts";
-import { restartGrace, type StopContainer, stopsOf } from "../../lifecycle/ending.ts";
+import { containersToKill, restartGracePeriod, type StopContainer } from "../../lifecycle/container-termination.ts";
 import { podAddresses, resolveEnv } from "../../lifecycle/env.ts";
-import { nothingSeen } from "../../lifecycle/instances.ts";
+import { emptyRuntimePod } from "../../lifecycle/instances.ts";
 import type { PodContainer } from "../../lifecycle/pod.ts";
-import type { DeviceFault, DeviceHands } from "../devices/port.ts";
+import type { ContainerDevices, DeviceFault } from "../devices/port.ts";
 import { dnsOf } from "../networking/dns.ts";
 import type { PodNode } from "../networking/node-addresses.ts";
 import type { Mounter } from "../volumes/mounter.ts";
 import { mountsOf } from "../volumes/mounts.ts";
 import { makePodDirectory, makeVolumes } from "../volumes/volumes.ts";
-import { containerDevices, prepareDevices, startingOf } from "./container-devices.ts";
+import { allocateDevices, containerDevices, startingContainers } from "./container-devices.ts";
 import { runHook } from "./hooks.ts";
 import type { ContainerFault, Images } from "./images.ts";
 import { type LogLinks, makeDirectory, makeLogDirectory } from "./log-link.ts";
 import { ownPartOf } from "./owned-runtime.ts";
 import { stopContainer, stopPod } from "./stop-container.ts";
-import type { SyncContext } from "./sync-context.ts";
-import type { SyncAsked, Synced, WorkerPorts } from "./worker-ports.ts";
+import type { SyncContext, SyncPodRequest, SyncPodResult, WorkerPorts } from "./worker-ports.ts";
 
-export interface SyncTurn extends SyncContext {
+export interface SyncPodContext extends SyncContext {
   readonly ports: WorkerPorts;
   /** The pod's objects in the runtime that are this daemon's own. */
   readonly runtimePod: RuntimePod;
@@ -42,13 +39,13 @@ export interface SyncTurn extends SyncContext {
  */
 export async function syncPod(
   ports: WorkerPorts,
-  asked: SyncAsked,
+  asked: SyncPodRequest,
   own: Pick<SyncContext, "places" | "runtime" | "events">,
-): Promise<Synced> {
+): Promise<SyncPodResult> {
   const { pod, actions, signal } = asked;
-  const runtimePod = ownPartOf(asked.runtimePod ?? nothingSeen(pod), ports.owner);
-  const turn: SyncTurn = { ports, pod, runtimePod, clock: ports.clock, signal, ...own };
-  const end = (error: string | null): Synced => ({
+  const runtimePod = ownPartOf(asked.runtimePod ?? emptyRuntimePod(pod), ports.owner);
+  const turn: SyncPodContext = { ports, pod, runtimePod, clock: ports.clock, signal, ...own };
+  const end = (error: string | null): SyncPodResult => ({
     ...NOTHING,
     sandboxId: actions.sandboxId,
     error,
@@ -61,7 +58,7 @@ export async function syncPod(
   const kept = await removeDead(turn, asked);
   const isStarting = actions.createSandbox || actions.initToStart.length + actions.toStart.length > 0;
   if (!isStarting || signal.aborted) return end(kept);
-  const unready = await prepareDevices(ports.devices, pod, signal, startingOf(pod, actions));
+  const unready = await allocateDevices(ports.devices, pod, signal, startingContainers(pod, actions));
   // a refusal is told even of a turn that was cut short: the pod holds its devices no more
   if (unready !== null && !(unready.keeps && signal.aborted)) return withoutDevices(turn, asked, unready);
   if (signal.aborted) return end(null);
@@ -74,7 +71,11 @@ export async function syncPod(
 const NOTHING = { started: [], faults: {}, undecided: [], refusal: null };
 
 /** A pod that is refused and sent back is reported by whoever sends it back; one that tries again is reported here. */
-function withoutDevices(turn: SyncTurn, { actions, signal }: SyncAsked, { keeps, ...fault }: DeviceFault): Synced {
+function withoutDevices(
+  turn: SyncPodContext,
+  { actions, signal }: SyncPodRequest,
+  { keeps, ...fault }: DeviceFault,
+): SyncPodResult {
   if (keeps) turn.events.warning("Failed", `Error: ${fault.message}`);
   const starts = [...actions.initToStart, ...actions.toStart].map(({ name }) => [name, fault] as const);
   return {
@@ -88,12 +89,17 @@ function withoutDevices(turn: SyncTurn, { actions, signal }: SyncAsked, { keeps,
 }
 
 /** Null: all is stopped that was to be. */
-async function kill(turn: SyncTurn, { pod, actions }: SyncAsked): Promise<string | null> {
+async function kill(turn: SyncPodContext, { pod, actions }: SyncPodRequest): Promise<string | null> {
   const { ports, runtimePod } = turn;
   const podIps = podAddresses(pod, { hostIPs: ports.node().hostIPs, podIPs: runtimePod.sandboxes[0]?.ips ?? [] });
   const stopTurn = { ...turn, podIps };
   if (actions.killPod) {
-    const errors = await stopPod(stopTurn, stopsOf(pod, runtimePod), runtimePod.sandboxes, restartGrace(pod));
+    const errors = await stopPod(
+      stopTurn,
+      containersToKill(pod, runtimePod),
+      runtimePod.sandboxes,
+      restartGracePeriod(pod),
+    );
     return errors.length === 0 ? null : errors.join(", ");
   }
   const containers = [...pod.spec.initContainers, ...pod.spec.containers];
@@ -101,7 +107,7 @@ async function kill(turn: SyncTurn, { pod, actions }: SyncAsked): Promise<string
     const container = containers.find((c) => c.name === name);
     const failed = probe === undefined ? null : (container?.probes[probe] ?? null);
     const stop: StopContainer = { containerId, name, message, waitsFor: [], preStop: container?.preStop ?? null };
-    const fault = await stopContainer(stopTurn, stop, restartGrace(pod, failed));
+    const fault = await stopContainer(stopTurn, stop, restartGracePeriod(pod, failed));
     if (fault !== null)
       return `failed to "KillContainer" for "${name}" with KillContainerError: "${kubeletText(fault)}"`;
   }
@@ -110,8 +116,8 @@ async function kill(turn: SyncTurn, { pod, actions }: SyncAsked): Promise<string
 
 /** With their logs, as the kubelet does; one that cannot be removed is there the next time again. Null: all are removed. */
 async function removeDead(
-  { ports, pod, runtimePod, runtime, signal }: SyncTurn,
-  { actions }: SyncAsked,
+  { ports, pod, runtimePod, runtime, signal }: SyncPodContext,
+  { actions }: SyncPodRequest,
 ): Promise<string | null> {
   let kept: string | null = null;
   for (const id of actions.toRemove) {
@@ -127,7 +133,7 @@ async function removeDead(
 }
 
 /** Null: they are made. */
-async function makeFiles({ ports, pod, places, events }: SyncTurn): Promise<string | null> {
+async function makeFiles({ ports, pod, places, events }: SyncPodContext): Promise<string | null> {
   const made = makePodDirectory(places, ports.owner);
   if (!made.ok) {
     const message = `error making pod data directories: ${made.error}`;
@@ -141,7 +147,7 @@ async function makeFiles({ ports, pod, places, events }: SyncTurn): Promise<stri
 }
 
 /** The one that is there, or a new one; a text: why there is none. */
-async function sandboxOf(turn: SyncTurn, { actions }: SyncAsked): Promise<Sandbox | string> {
+async function sandboxOf(turn: SyncPodContext, { actions }: SyncPodRequest): Promise<Sandbox | string> {
   if (actions.createSandbox) return makeSandbox(turn, actions.attempt);
   const sandbox = turn.runtimePod.sandboxes.find(({ id }) => id === actions.sandboxId);
   if (sandbox === undefined) return `sandbox \`${actions.sandboxId}\` is not this daemon's own`;
@@ -151,10 +157,10 @@ async function sandboxOf(turn: SyncTurn, { actions }: SyncAsked): Promise<Sandbo
 
 /** An init container that does not start holds all back that follow it, unless it is a sidecar. */
 async function startAll(
-  turn: SyncTurn,
-  { pod, actions, valuesOf, signal }: SyncAsked,
+  turn: SyncPodContext,
+  { pod, actions, valuesOf, signal }: SyncPodRequest,
   sandbox: Sandbox,
-): Promise<Synced> {
+): Promise<SyncPodResult> {
   const { images, mounter, devices, logLinks, owner, node } = turn.ports;
   const of = {
     images,
@@ -177,7 +183,7 @@ async function startAll(
     else if (end !== "cut") faults[container.name] = end;
     return end === "started";
   };
-  const synced = (): Synced => ({
+  const synced = (): SyncPodResult => ({
     sandboxId: sandbox.id,
     started,
     faults,
@@ -217,11 +223,11 @@ interface Sandbox {
  * Builds the sandbox configuration that the runtime is asked for, and that it gets again with each container. Error: the
  * kubelet's words.
  */
-function sandboxConfig(turn: SyncTurn, attempt: number): Result<SandboxConfig, string> {
+function sandboxConfig(turn: SyncPodContext, attempt: number): Result<SandboxConfig, string> {
   return configWithDns(turn, attempt, false);
 }
 
-function configWithDns(turn: SyncTurn, attempt: number, isTold: boolean): Result<SandboxConfig, string> {
+function configWithDns(turn: SyncPodContext, attempt: number, isTold: boolean): Result<SandboxConfig, string> {
   const { ports, pod, places, events } = turn;
   const { hostIPs, clusterDNS, clusterDomain, resolvConf } = ports.node();
   const dns = dnsOf(pod, { clusterDNS, clusterDomain, host: resolvConf, nodeIps: hostIPs });
@@ -240,7 +246,7 @@ function configWithDns(turn: SyncTurn, attempt: number, isTold: boolean): Result
  * Makes the pod's sandbox and asks the runtime for its addresses. A text: why there is none, which was told as an event.
  * kubelet 1.36: createPodSandbox.
  */
-async function makeSandbox(turn: SyncTurn, attempt: number): Promise<Sandbox | string> {
+async function makeSandbox(turn: SyncPodContext, attempt: number): Promise<Sandbox | string> {
   const { ports, pod, places, runtime, events } = turn;
   const failed = (why: string): string => {
     const message = `Failed to create pod sandbox: ${why}`;
@@ -263,11 +269,11 @@ async function makeSandbox(turn: SyncTurn, attempt: number): Promise<Sandbox | s
   return message;
 }
 
-interface StartTurn extends SyncContext {
+interface StartContext extends SyncContext {
   readonly images: Images;
   readonly mounter: Mounter;
   /** Undefined: this daemon serves no device plugins. */
-  readonly devices: DeviceHands | undefined;
+  readonly devices: ContainerDevices | undefined;
   readonly logLinks: LogLinks | undefined;
   readonly owner: string;
   readonly node: PodNode;
@@ -277,7 +283,7 @@ interface StartTurn extends SyncContext {
   /** The sandbox's; none on the host's network. */
   readonly podIps: readonly string[];
 }
-export interface StartAsked {
+export interface StartContainerRequest {
   readonly container: PodContainer;
   /** Its restart count. */
   readonly attempt: number;
@@ -292,7 +298,7 @@ export type Started = ContainerFault | "started" | "cut" | "undecided";
  * Starts a container: image, devices, configuration, create, start, postStart hook. Tells the kubelet's events. What comes back is
  * why it does not run, for its status. kubelet 1.36: startContainer.
  */
-export async function startContainer(turn: StartTurn, asked: StartAsked): Promise<Started> {
+export async function startContainer(turn: StartContext, asked: StartContainerRequest): Promise<Started> {
   const { pod, runtime, events, images, signal, sandboxId, sandboxConfig } = turn;
   const { name } = asked.container;
   const failed = (reason: string, message: string, id = ""): ContainerFault => {
@@ -329,12 +335,12 @@ export async function startContainer(turn: StartTurn, asked: StartAsked): Promis
     id,
     log: join(sandboxConfig.logDirectory ?? "", config.value.logPath ?? ""),
   });
-  return afterStart(turn, asked.container, id);
+  return runPostStart(turn, asked.container, id);
 }
 
 async function configOf(
-  turn: StartTurn,
-  asked: Pick<StartAsked, "container" | "attempt"> & {
+  turn: StartContext,
+  asked: Pick<StartContainerRequest, "container" | "attempt"> & {
     readonly values: CgroupValues;
     readonly devices: DeviceOptions | null;
   },
@@ -366,7 +372,11 @@ async function configOf(
 }
 
 /** A container whose hook fails is killed; the event tells no more, since a hook may print secrets. */
-async function afterStart(turn: StartTurn, { name, postStart, preStop }: PodContainer, id: string): Promise<Started> {
+async function runPostStart(
+  turn: StartContext,
+  { name, postStart, preStop }: PodContainer,
+  id: string,
+): Promise<Started> {
   if (postStart === null) return "started";
   const { pod, runtime, events, clock, signal } = turn;
   const container = { id, name };
@@ -376,6 +386,6 @@ async function afterStart(turn: StartTurn, { name, postStart, preStop }: PodCont
   if (signal.aborted) return "cut";
   events.warning("FailedPostStartHook", "PostStartHook failed", name);
   const stop = { containerId: id, name, message: "FailedPostStartHook", waitsFor: [], preStop };
-  await stopContainer({ ...turn, podIps }, stop, restartGrace(pod));
+  await stopContainer({ ...turn, podIps }, stop, restartGracePeriod(pod));
   return { reason: "PostStartHookError", message: ran.error };
 }

@@ -4,8 +4,8 @@ import {
   type RuntimePod,
   TERMINATION_MESSAGE_PATH,
   TERMINATION_MESSAGE_POLICY,
-} from "../../containerd/runtime-pod.ts";
-import { codeOf, goErrorText } from "../../core/go-error.ts";
+} from "../../containerd/port.ts";
+import { codeOf, goErrorText } from "../../core/error-text.ts";
 import { readTail } from "../../core/record-file.ts";
 import type { PodPlaces } from "../ports.ts";
 import type { CompleteContainer } from "../records/pod-set.ts";
@@ -67,7 +67,7 @@ export function terminationMessages(roots: PodRoots): CompleteContainer {
   };
 }
 
-/** What the kubelet shows of a log in a termination message. */
+/** Lines of a log that the kubelet shows in a termination message. */
 const MAX_LINES = 80;
 const MAX_LOG_BYTES = 2048;
 /** More than these lines take in a runtime that breaks lines at 16 KiB. */

@@ -1,15 +1,16 @@
 import type { CgroupValues } from "../../../api/model/cgroups.ts";
-import type { PodRuntime } from "../../containerd/port.ts";
-import type { RuntimePod } from "../../containerd/runtime-pod.ts";
+import type { PodRuntime, RuntimePod } from "../../containerd/port.ts";
 import type { PodActions } from "../../lifecycle/actions.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
-import type { DeviceFault, DeviceHands } from "../devices/port.ts";
+import type { ContainerDevices, DeviceFault } from "../devices/port.ts";
 import type { PodNode } from "../networking/node-addresses.ts";
-import type { OnPodEvent, PodClock } from "../ports.ts";
+import type { OnPodEvent, PodClock, PodPlaces } from "../ports.ts";
+import type { PodEvents } from "../records/records.ts";
 import type { Mounter } from "../volumes/mounter.ts";
 import type { PodRoots } from "../volumes/places.ts";
 import type { ContainerFault, Images } from "./images.ts";
 import type { LogLinks } from "./log-link.ts";
+import type { OwnedRuntime } from "./owned-runtime.ts";
 
 export interface WorkerPorts {
   readonly runtime: PodRuntime;
@@ -17,7 +18,7 @@ export interface WorkerPorts {
   readonly images: Images;
   readonly mounter: Mounter;
   /** Absent: this daemon serves no device plugins. */
-  readonly devices?: DeviceHands;
+  readonly devices?: ContainerDevices;
   /** Where log collectors look; absent: nothing is linked. */
   readonly logLinks?: LogLinks;
   readonly clock: PodClock;
@@ -29,13 +30,13 @@ export interface WorkerPorts {
   readonly node: () => PodNode;
   /** The pod's cgroup, absolute. */
   readonly cgroupParentOf: (pod: RunnablePod) => string;
-  /** Of volumes in memory: a pod's limit, or what the node has for pods; null: none. */
+  /** The limit of volumes in memory: the pod's, or the node's allocatable; null: none. */
   readonly memoryBytes: (pod: RunnablePod) => number | null;
 }
 
-export interface SyncAsked {
+export interface SyncPodRequest {
   readonly pod: RunnablePod;
-  /** What the actions were computed from; null: the runtime holds nothing of it. */
+  /** The pod from which the actions were computed; null: the runtime holds nothing of it. */
   readonly runtimePod: RuntimePod | null;
   readonly actions: PodActions;
   /** Null: not decided yet; the container is not started. */
@@ -43,15 +44,15 @@ export interface SyncAsked {
   readonly signal: AbortSignal;
 }
 
-/** How a turn went. */
-export interface Synced {
+/** The result of one syncPod. */
+export interface SyncPodResult {
   readonly sandboxId: string | null;
   readonly started: readonly string[];
   /** Container's name -> why this turn did not start it. */
   readonly faults: Readonly<Record<string, ContainerFault>>;
   /** Not started for want of values. */
   readonly undecided: readonly string[];
-  /** What ended the turn for the whole pod; null: nothing. */
+  /** The error that ended the turn for the whole pod; null: none. */
   readonly error: string | null;
   /** The pod did not get its devices and holds none of them any more: it is to come in anew; null: not so. */
   readonly refusal: DeviceFault | null;
@@ -59,7 +60,7 @@ export interface Synced {
   readonly isCut: boolean;
 }
 
-export interface EndAsked {
+export interface TerminatingPodRequest {
   /** Null: only what the runtime holds is known of it; then no hook is run. */
   readonly pod: RunnablePod | null;
   readonly runtimePod: RuntimePod;
@@ -67,8 +68,35 @@ export interface EndAsked {
   readonly signal: AbortSignal;
 }
 
-export interface Ended {
+export interface TerminatingPodResult {
   /** Nothing of it that is this daemon's own runs any more. */
   readonly isEnded: boolean;
   readonly error: string | null;
+}
+
+/** The context that all steps of the work on one pod need. */
+export interface SyncContext {
+  readonly pod: RunnablePod;
+  readonly places: PodPlaces;
+  readonly runtime: OwnedRuntime;
+  readonly events: PodEvents;
+  readonly clock: PodClock;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Waits for the work, no longer than `ms`, and no longer than the turn lasts. The work goes on by itself.
+ * @returns the milliseconds that passed
+ */
+export async function waitFor(
+  work: Promise<unknown>,
+  ms: number,
+  clock: PodClock,
+  signal: AbortSignal,
+): Promise<number> {
+  const done = new AbortController();
+  const from = clock.monotonicMs();
+  await Promise.race([work, clock.sleep(ms, AbortSignal.any([signal, done.signal]))]);
+  done.abort();
+  return clock.monotonicMs() - from;
 }

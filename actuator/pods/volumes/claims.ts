@@ -2,9 +2,8 @@ import { mkdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { ActuatorConfig } from "../../core/config.ts";
-import { codeOf } from "../../core/go-error.ts";
+import { codeOf, faultText } from "../../core/error-text.ts";
 import { claimsDirectory, type Holder, heldClaims, type Lock, takeLock } from "../../core/lock.ts";
-import { faultText } from "../../core/missing-right.ts";
 
 const KEPT = ["stateDir", "podsDirectory", "podLogsDirectory", "containerLogsDirectory"] as const;
 type Kept = (typeof KEPT)[number];

@@ -2,7 +2,7 @@ import { lstatSync, realpathSync } from "node:fs";
 import { lstat, readdir, rename, rmdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import { codeOf, goErrorText } from "../../core/go-error.ts";
+import { codeOf, goErrorText } from "../../core/error-text.ts";
 import type { PodPlaces } from "../ports.ts";
 import type { Mounter } from "./mounter.ts";
 import { isWithin, ownMountPlaces, volumePlaces } from "./places.ts";

@@ -1,21 +1,20 @@
 import { chmodSync, closeSync, fstatSync, lstatSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import type { AskedMount, MountPropagation } from "../../containerd/messages.ts";
-import { codeOf, goErrorText } from "../../core/go-error.ts";
+import type { MountConfig, MountPropagation } from "../../containerd/messages.ts";
+import { codeOf, goErrorText } from "../../core/error-text.ts";
 import { hostNameOf } from "../../lifecycle/config/labels.ts";
 import { type EnvPair, expandSubPath } from "../../lifecycle/env.ts";
 import type { PodContainer, RunnablePod, VolumeMount } from "../../lifecycle/pod.ts";
-import { writeHostsFile } from "../networking/hosts-file.ts";
+import { writeHostsFile } from "../networking/dns.ts";
 import type { PodPlaces } from "../ports.ts";
 import { terminationMessageAt } from "../sync/termination-message.ts";
 import { type Mounter, mountAt } from "./mounter.ts";
-import { containerAt, etcHostsAt, subPathAt } from "./places.ts";
-import { exists, makeWithin, openWithin } from "./safe-path.ts";
+import { containerAt, etcHostsAt, exists, makeWithin, openWithin, subPathAt } from "./places.ts";
 import { volumeAt } from "./volumes.ts";
 
 /** A container that is about to be made. */
-export interface MountsAsked {
+export interface MountsRequest {
   readonly pod: RunnablePod;
   readonly container: PodContainer;
   /** Its restart count. */
@@ -40,8 +39,11 @@ const PROPAGATION: Readonly<Record<VolumeMount["propagation"], MountPropagation>
  * Everything of the machine that a container gets to see: its volumes, /etc/hosts unless it mounts there itself, and the
  * file for its last words. What is missing of it is made. Error: the kubelet's words. kubelet 1.36: makeMounts.
  */
-export async function mountsOf(asked: MountsAsked, mounter: Mounter): Promise<Result<readonly AskedMount[], string>> {
-  const mounts: AskedMount[] = [];
+export async function mountsOf(
+  asked: MountsRequest,
+  mounter: Mounter,
+): Promise<Result<readonly MountConfig[], string>> {
+  const mounts: MountConfig[] = [];
   for (const [index, mount] of asked.container.mounts.entries()) {
     const hostPath = await hostPathOf(mount, index, asked, mounter);
     if (!hostPath.ok) return hostPath;
@@ -51,14 +53,14 @@ export async function mountsOf(asked: MountsAsked, mounter: Mounter): Promise<Re
   }
   const hosts = hostsMount(asked);
   if (!hosts.ok) return hosts;
-  const lastWords = lastWordsMount(asked);
+  const lastWords = terminationMessageMount(asked);
   return lastWords.ok ? ok([...mounts, ...hosts.value, ...lastWords.value]) : lastWords;
 }
 
 async function hostPathOf(
   mount: VolumeMount,
   index: number,
-  { pod, container, places, env }: MountsAsked,
+  { pod, container, places, env }: MountsRequest,
   mounter: Mounter,
 ): Promise<Result<string, string>> {
   const volume = pod.spec.volumes.find(({ name }) => name === mount.volume);
@@ -83,7 +85,7 @@ async function hostPathOf(
 }
 
 /** kubelet 1.36: shouldMountHostsFile, makeHostsMount. */
-function hostsMount({ pod, container, places, podIps, clusterDomain }: MountsAsked): Result<AskedMount[], string> {
+function hostsMount({ pod, container, places, podIps, clusterDomain }: MountsRequest): Result<MountConfig[], string> {
   const { hostNetwork, hostAliases } = pod.spec;
   const isWanted = podIps.length > 0 || hostNetwork;
   if (!isWanted || container.mounts.some(({ mountPath }) => mountPath === HOSTS)) return ok([]);
@@ -94,7 +96,7 @@ function hostsMount({ pod, container, places, podIps, clusterDomain }: MountsAsk
 }
 
 /** An empty file that every user of the container may write. */
-function lastWordsMount({ container, attempt, places }: MountsAsked): Result<AskedMount[], string> {
+function terminationMessageMount({ container, attempt, places }: MountsRequest): Result<MountConfig[], string> {
   const { terminationMessagePath: path } = container;
   const directory = containerAt(places, container.name);
   if (!directory.ok) return directory;
@@ -111,7 +113,7 @@ function lastWordsMount({ container, attempt, places }: MountsAsked): Result<Ask
   }
 }
 
-const ownMount = (containerPath: string, hostPath: string): AskedMount => ({
+const ownMount = (containerPath: string, hostPath: string): MountConfig => ({
   containerPath,
   hostPath,
   readonly: false,

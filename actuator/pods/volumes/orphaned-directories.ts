@@ -1,14 +1,14 @@
 import type { Problem } from "../../core/ports.ts";
 import type { ObserverPorts, RuntimePorts } from "../manager-ports.ts";
 import type { PodClock } from "../ports.ts";
-import type { LostFound } from "./orphaned-directory.ts";
+import type { OrphanedDirectoryResult } from "./orphaned-directory.ts";
 
 type Ports = Pick<RuntimePorts, "worker"> & Pick<ObserverPorts, "onProblem"> & { readonly clock: PodClock };
 type ByUid = ReadonlyMap<string, unknown>;
 interface Known {
-  /** What the runtime holds under the daemon's name; null: it was not heard yet. */
+  /** The runtime's pods under the daemon's name; null: it was not heard yet. */
   readonly runtimePods: ByUid | null;
-  /** What it holds under any name. */
+  /** The runtime's pods under any name. */
   readonly held: ByUid | null;
   readonly records: ByUid;
 }
@@ -23,7 +23,7 @@ const MAX_NAMED = 3;
 export class OrphanedDirectories {
   readonly #ports: Ports;
   #lookedAtMs: number | null = null;
-  #strangers: readonly string[] = [];
+  #unknownPods: readonly string[] = [];
   #standing: readonly Problem[] = [];
 
   constructor(ports: Ports) {
@@ -34,13 +34,13 @@ export class OrphanedDirectories {
    * INVARIANT: asked once all pods that are asked for have records, or run. Answers what the last look met. What is
    * removed is told at once.
    */
-  look({ runtimePods, held, records }: Known): readonly Problem[] {
+  sweep({ runtimePods, held, records }: Known): readonly Problem[] {
     if (runtimePods === null || held === null) return this.#standing;
     const isKnown = (uid: string): boolean => runtimePods.has(uid) || records.has(uid);
     const nowMs = this.#ports.clock.monotonicMs();
     const isAgain = this.#standing.length > 0 && nowMs - (this.#lookedAtMs ?? 0) >= AGAIN_MS;
-    const isDue = this.#lookedAtMs === null || isAgain || !this.#strangers.every(isKnown);
-    this.#strangers = [...runtimePods.keys()].filter((uid) => !records.has(uid));
+    const isDue = this.#lookedAtMs === null || isAgain || !this.#unknownPods.every(isKnown);
+    this.#unknownPods = [...runtimePods.keys()].filter((uid) => !records.has(uid));
     if (!isDue) return this.#standing;
     this.#lookedAtMs = nowMs;
     const recorded = new Set(records.keys());
@@ -55,7 +55,7 @@ export class OrphanedDirectories {
   }
 }
 
-function problemsOf({ stays, foreign }: LostFound): readonly Problem[] {
+function problemsOf({ stays, foreign }: OrphanedDirectoryResult): readonly Problem[] {
   const left = stays.map(({ path, why }) => `${path} of a pod that nobody knows stays: ${why}`);
   const more = foreign.length > MAX_NAMED ? ` and ${foreign.length - MAX_NAMED} more` : "";
   const alien = `${foreign.slice(0, MAX_NAMED).join(", ")}${more} in podsDirectory: not made by this daemon, so never touched: podsDirectory is to be one of its own`;

@@ -2,14 +2,14 @@ import { readdirSync } from "node:fs";
 import { readdir, rmdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { removePodLogs } from "../../containerd/logs.ts";
-import { codeOf, goErrorText } from "../../core/go-error.ts";
+import { codeOf, goErrorText } from "../../core/error-text.ts";
 import type { PodPlaces } from "../ports.ts";
 import type { LogLinks } from "../sync/log-link.ts";
 import { type LeftOver, removePodDirectory } from "./clean-up.ts";
 import type { Mounter } from "./mounter.ts";
 import { isOfPod, isUnfinished, MARK, makeMarked, markIn } from "./pod-mark.ts";
 
-export interface LostAsked {
+export interface OrphanedDirectoryRequest {
   readonly podsDirectory: string;
   readonly podLogsDirectory: string;
   /** Label OWNER. */
@@ -21,7 +21,7 @@ export interface LostAsked {
   /** Absent: nobody links logs. */
   readonly logLinks?: Pick<LogLinks, "prune"> | undefined;
 }
-export interface LostFound {
+export interface OrphanedDirectoryResult {
   /** Paths that are gone. */
   readonly removed: readonly string[];
   /** The daemon's own paths that stay. */
@@ -34,7 +34,10 @@ export interface LostFound {
  * Looks through the directories of pods. Those that this daemon made, of pods that nobody knows, are removed, unless a
  * volume holds something. One of a pod with a record that has no mark gets one. kubelet 1.36: cleanupOrphanedPodDirs.
  */
-export async function sweepLost(asked: LostAsked, mounter: Mounter): Promise<LostFound> {
+export async function sweepOrphanedDirectory(
+  asked: OrphanedDirectoryRequest,
+  mounter: Mounter,
+): Promise<OrphanedDirectoryResult> {
   const { podsDirectory, owner, known, recorded } = asked;
   const [removed, stays, foreign]: [string[], LeftOver[], string[]] = [[], [], []];
   for (const { path, name, isDirectory } of entriesOf(podsDirectory)) {
@@ -48,7 +51,7 @@ export async function sweepLost(asked: LostAsked, mounter: Mounter): Promise<Los
     else {
       const left = isUnmade
         ? await removeUnfinished(path)
-        : await removeLost(path, mounter, () => removeLogsOf(name, asked));
+        : await removeOrphanedDirectory(path, mounter, () => removeLogsOf(name, asked));
       stays.push(...left);
       if (left.length === 0) removed.push(path);
     }
@@ -73,7 +76,7 @@ function entriesOf(directory: string) {
  * The directory of a pod without a record: as a whole, or not at all where a volume holds something. `first`: what else goes
  * with it, before it, so that after a crash it is found again.
  */
-export async function removeLost(
+export async function removeOrphanedDirectory(
   podDirectory: string,
   mounter: Mounter,
   first: () => readonly LeftOver[] = () => [],
@@ -88,7 +91,7 @@ export async function removeLost(
 const FULL = "it holds data, and nothing is recorded of its pod: remove it by hand if it may go";
 
 /** The directories of a pod's logs, by its uid. kubelet 1.36: evictPodLogsDirectories. */
-function removeLogsOf(uid: string, { podLogsDirectory, logLinks }: LostAsked): readonly LeftOver[] {
+function removeLogsOf(uid: string, { podLogsDirectory, logLinks }: OrphanedDirectoryRequest): readonly LeftOver[] {
   const names = entriesOf(podLogsDirectory).map(({ name }) => name);
   return names.flatMap((name) => {
     if (!/^[^_]+_[^_]+_/.test(name) || name.split("_").slice(2).join("_") !== uid) return [];

@@ -1,6 +1,83 @@
-import { join } from "node:path";
+import { closeSync, constants, fchmodSync, fstatSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
+import { join, relative } from "node:path";
 import { err, ok, type Result } from "../../../api/model/result.ts";
+import { codeOf } from "../../core/error-text.ts";
 import type { PodPlaces } from "../ports.ts";
+
+// A container may swap what lies in its volume at any time, so each part of a path is opened below the one before, which
+// stays open: `/proc/self/fd/N/part` is openat(2).
+
+/** O_PATH of fcntl.h: a handle of whatever it is, that opens no device and waits for no pipe. */
+const HANDLE = 0o10000000;
+const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
+const inside = (fd: number, part: string): string => `/proc/self/fd/${fd}/${part}`;
+const partsOf = (path: string): readonly string[] => path.split("/").filter((part) => part !== "" && part !== ".");
+
+/** The path lies outside, or a link is where none may be. */
+export class UnsafePath extends Error {
+  readonly code = "UNSAFE";
+  readonly syscall = "open";
+}
+
+/**
+ * Opens what `path` leads to, links resolved, if that is in `base` (a resolved path). The caller closes it. Throws what
+ * the system refused, and UnsafePath. kubelet 1.36: safeOpenSubPath.
+ */
+export function openWithin(base: string, path: string): number {
+  const resolved = realpathSync(join(base, path));
+  if (!isWithin(resolved, base)) throw new UnsafePath(`${resolved} is outside of ${base}`);
+  return openParts(base, partsOf(relative(base, resolved)));
+}
+
+/** A handle of the last one; no part may be a link. */
+function openParts(base: string, parts: readonly string[]): number {
+  let fd = openSync(base, HANDLE | O_NOFOLLOW);
+  try {
+    for (const part of parts) {
+      const child = openSync(inside(fd, part), HANDLE | O_NOFOLLOW);
+      closeSync(fd);
+      fd = child;
+      if (fstatSync(fd).isSymbolicLink()) throw new UnsafePath(`${part} in ${base} became a link`);
+    }
+    return fd;
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+/**
+ * Makes the directories of `path` that are missing in `base` (a resolved path), each with the mode that `base` has.
+ * Throws as above. kubelet 1.36: doSafeMakeDir.
+ */
+export function makeWithin(base: string, path: string): void {
+  const parts = partsOf(path);
+  const there = parts.findIndex((_, i) => !exists(join(base, ...parts.slice(0, i + 1))));
+  if (there < 0) return;
+  const mode = statSync(base).mode & 0o7777;
+  let fd = openWithin(base, join(".", ...parts.slice(0, there)));
+  try {
+    for (const part of parts.slice(there)) {
+      mkdirSync(inside(fd, part), { mode: 0o700 });
+      const child = openSync(inside(fd, part), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+      closeSync(fd);
+      fd = child;
+      fchmodSync(fd, mode);
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Links followed; what cannot be known counts as there. */
+export function exists(path: string): boolean {
+  try {
+    statSync(path);
+    return true;
+  } catch (error) {
+    return codeOf(error) !== "ENOENT";
+  }
+}
 
 /** Directories that hold those of all pods. */
 export interface PodRoots {

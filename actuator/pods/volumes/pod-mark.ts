@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import { codeOf, goErrorText } from "../../core/go-error.ts";
+import { codeOf, goErrorText } from "../../core/error-text.ts";
 import { replaceText } from "../../core/record-file.ts";
 
 /** By it a daemon knows the directory of a pod that it made. */
@@ -14,7 +14,7 @@ export interface PodMark {
 
 export const MARK = ".nodewise-pod.json";
 const UNFINISHED = /^\.nodewise-new-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-/** What a daemon has in a pod's directory; dotted are the mark that is being made, and what is moved to be removed. */
+/** Names that a daemon has in a pod's directory; dotted are the mark that is being made, and what is moved to be removed. */
 const PARTS = /^(?:volumes|volume-subpaths|containers|plugins|etc-hosts|\.nodewise-pod\.json(?:\.new)?|\.deep-\d+)$/;
 
 /**

@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import { codeOf, goErrorText } from "../../core/go-error.ts";
+import { codeOf, goErrorText } from "../../core/error-text.ts";
 import type { HostPathType, PodVolume, RunnablePod } from "../../lifecycle/pod.ts";
 import type { PodPlaces } from "../ports.ts";
 import { type Mounter, mountAt } from "./mounter.ts";
@@ -23,7 +23,7 @@ interface EmptyDir {
   /** Its place; those above it are made as well. */
   readonly at: string;
   readonly medium: "" | "Memory";
-  /** Of a tmpfs; null: the kernel's half of the memory. */
+  /** The size of a tmpfs; null: the kernel's half of the memory. */
   readonly sizeBytes: number | null;
   readonly fsGroup: number | null;
 }

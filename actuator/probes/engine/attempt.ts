@@ -6,9 +6,78 @@ import { expandAll } from "../../lifecycle/env.ts";
 import type { EnvVar } from "../../lifecycle/pod.ts";
 import { grpcProbe } from "../grpc/grpc.ts";
 import { httpProbe } from "../http/http.ts";
-import { bounded } from "../net/bounded.ts";
-import { tcpProbe } from "../net/dial.ts";
-import type { ProbeTarget } from "./target.ts";
+import { bounded, tcpProbe } from "../net/dial.ts";
+import type { ProbeTarget } from "./probed.ts";
+
+interface Waiting {
+  readonly start: () => void;
+}
+
+/**
+ * Lets so many run at once, the rest waits: pods in turn, and of one pod the first that came goes first. Nobody's timeout
+ * begins before it runs.
+ */
+export class ExecLimit {
+  readonly #most: number;
+  /** By pod, in the order in which they have their turn. */
+  readonly #queues = new Map<string, Waiting[]>();
+  #running = 0;
+  #waiting = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get running(): number {
+    return this.#running;
+  }
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** `run` is begun now or later and must not reject; what is returned takes it back as long as it waits. */
+  add(podUid: string, run: () => Promise<void>): () => void {
+    const waiting: Waiting = { start: () => void this.#run(run) };
+    const queue = this.#queues.get(podUid);
+    if (queue === undefined) this.#queues.set(podUid, [waiting]);
+    else queue.push(waiting);
+    this.#waiting++;
+    this.#next();
+    return () => this.#remove(podUid, waiting);
+  }
+
+  async #run(run: () => Promise<void>): Promise<void> {
+    this.#running++;
+    try {
+      await run();
+    } finally {
+      this.#running--;
+      this.#next();
+    }
+  }
+
+  #next(): void {
+    while (this.#running < this.#most) {
+      const [turn] = this.#queues;
+      if (turn === undefined) return;
+      const [podUid, queue] = turn;
+      const first = queue.shift() as Waiting;
+      this.#queues.delete(podUid);
+      if (queue.length > 0) this.#queues.set(podUid, queue);
+      this.#waiting--;
+      first.start();
+    }
+  }
+
+  #remove(podUid: string, waiting: Waiting): void {
+    const queue = this.#queues.get(podUid);
+    const at = queue?.indexOf(waiting) ?? -1;
+    if (queue === undefined || at < 0) return;
+    queue.splice(at, 1);
+    if (queue.length === 0) this.#queues.delete(podUid);
+    this.#waiting--;
+  }
+}
 
 /** kubelet 1.36: pkg/probe/exec, maxReadLength. */
 const MAX_OUTPUT_BYTES = 10 * 1024;
@@ -61,7 +130,7 @@ function beginning(output: string): string {
   return bytes.length <= MAX_OUTPUT_BYTES ? output : bytes.toString("utf8", 0, MAX_OUTPUT_BYTES);
 }
 
-export interface AskedProbe {
+export interface ProbeRequest {
   readonly handler: ProbeHandler;
   /** More than 0; nothing of the attempt lasts longer. */
   readonly timeoutMs: number;
@@ -69,7 +138,7 @@ export interface AskedProbe {
 }
 export type ProbePorts = Pick<PodRuntime, "exec">;
 /** One attempt; it never throws. */
-export type Attempt = (asked: AskedProbe, ports: ProbePorts) => Promise<ProbeOutcome>;
+export type Attempt = (asked: ProbeRequest, ports: ProbePorts) => Promise<ProbeOutcome>;
 
 /**
  * Asks a container once. Errors are the kubelet's words for what it could not ask: a port that is none, an answer that

@@ -8,17 +8,14 @@ import type {
   WorkerStep,
 } from "../../../api/decide/probes/worker-state.ts";
 import type { StoredResult } from "../../../api/model/probe.ts";
-import type { FailedContainer } from "../../../api/model/probe-guard.ts";
+import type { FailedContainer, GuardSettings } from "../../../api/model/probe-guard.ts";
 import type { ProbeCounters } from "../../status/probe-counters.ts";
-import type { Attempt, ProbePorts } from "./attempt.ts";
-import type { ExecLimit } from "./exec-limit.ts";
-import type { ProbeEventRecorder } from "./history.ts";
-import type { LivenessStormGuard } from "./liveness-storm-guard.ts";
-import type { ManagerPorts, ManagerSettings } from "./ports.ts";
-import type { ProbeTime } from "./probe-time.ts";
+import type { Attempt, ExecLimit, ProbePorts } from "./attempt.ts";
+import type { ProbeEventRecorder, ProbeHistory } from "./history.ts";
+import type { Guarded, GuardMemory, LivenessStormGuard } from "./liveness-storm-guard.ts";
+import { type ProbeClock, type ProbeTime, TimerHeap } from "./probe-time.ts";
 import type { ProbeWorker } from "./probe-worker.ts";
-import type { ProbeResults } from "./probed.ts";
-import { TimerHeap } from "./timer-heap.ts";
+import type { ProbeChange, ProbeResults, ProbeWarning } from "./probed.ts";
 
 interface AttemptsPorts {
   readonly attempt: Attempt;
@@ -87,7 +84,7 @@ class Attempts {
   }
 }
 
-/** Which number of those with one period a probe has: the first that is free, so that what is left stays even. */
+/** Numbers the probes with one period: each gets the first that is free, so that what is left stays even. */
 export class Phases {
   readonly #taken = new Map<number, Set<number>>();
   /** Below it no number of that period is free. */
@@ -120,7 +117,7 @@ export class Phases {
 }
 
 /** Execs that wait within this time are one event, and a person is told for this long that they do. */
-export const TOLD_MS = 60_000;
+export const REPORT_MS = 60_000;
 
 interface Cause {
   /** One of the kubelet's. */
@@ -149,7 +146,7 @@ export class ProbeEngine {
       onOutcome: (worker, outcome, seconds) => this.#attempted(worker, outcome, seconds),
       onOverdue: (worker, seconds) => {
         const nowMs = time.now();
-        const lastsMs = Math.max(TOLD_MS, 3 * worker.periodMs);
+        const lastsMs = Math.max(REPORT_MS, 3 * worker.periodMs);
         if (nowMs - worker.overdueAtMs > lastsMs) chronicle.overdue(worker.name, seconds);
         worker.overdueAtMs = nowMs;
         onOverdue();
@@ -380,3 +377,33 @@ const killNow = (worker: Worker): WorkerStep => ({
           { kind: "wake", atMs: worker.nextTickMs },
         ],
 });
+
+export interface ManagerPorts {
+  readonly attempt: Attempt;
+  /** The port that runs a command in a container. */
+  readonly runtime: ProbePorts;
+  readonly clock: ProbeClock;
+  /** From 0 to below 1. */
+  readonly random: () => number;
+  readonly counters: ProbeCounters;
+  readonly history: Pick<ProbeHistory, "add" | "flush">;
+  /** Told of changes only, initial results with them. Must not call back. */
+  readonly onResult: (change: ProbeChange) => void;
+  readonly onEvent: (warning: ProbeWarning) => void;
+  /** Called when the guard holds other things than before. */
+  readonly onGuard: (guarded: Guarded) => void;
+  /** Absent: a daemon that starts again does not know what the guard held. */
+  readonly guardMemory?: Pick<GuardMemory, "read" | "persist">;
+}
+export interface ManagerSettings {
+  /** When the daemon started, on the wall clock. */
+  readonly startedAtMs: number;
+  /** The documented behaviour in the place of the kubelet's quirks. */
+  readonly strict: boolean;
+  /** Probes of one period are spread evenly over it; off: the kubelet's jitter, while the daemon is young. */
+  readonly spread: boolean;
+  /** Execs at the same time. */
+  readonly execLimit: number;
+  /** Null: every failed liveness probe kills at once, as the kubelet's do. */
+  readonly guard: GuardSettings | null;
+}

@@ -3,7 +3,7 @@ import type { AttemptOutcome } from "../../../api/decide/probes/worker-state.ts"
 import { PROBE_TYPES } from "../../../api/model/probe.ts";
 
 /**
- * How an attempt ended. Success that is told as a warning is a success here. `hang` and `broken`: errors after the head of
+ * The end of an attempt. Success that is told as a warning is a success here. `hang` and `broken`: errors after the head of
  * an HTTP answer, whose body never ended or ended too soon.
  */
 const ATTEMPT_KINDS = ["success", "failure", "error", "hang", "broken"] as const;
@@ -68,7 +68,7 @@ export const historyEntry = z.discriminatedUnion("kind", [
     kind: z.literal("run"),
     outcome: z.enum(ATTEMPT_KINDS),
     times: z.number(),
-    /** How that one ended. */
+    /** The end of that one. */
     next: z.enum(ATTEMPT_KINDS).optional(),
   }),
   /** An exec waited for its turn longer than its period, as none had for a while. */

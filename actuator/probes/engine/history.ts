@@ -2,11 +2,11 @@ import type { ProbeGuardDecision } from "../../../api/model/probe-guard.ts";
 import type { Result } from "../../../api/model/result.ts";
 import { HistoryFile, type HistoryPlace, readHistory } from "../../core/history-file.ts";
 import type { ProbeName } from "../../status/probe-row.ts";
-import type { HistoryAsked } from "../../status/server.ts";
+import type { HistoryQuery } from "../../status/server.ts";
 import { MAX_ASKED, MAX_NAMED, type ProbeHistoryEntry, readEntry } from "./history-entry.ts";
 import type { Guarded } from "./liveness-storm-guard.ts";
 import type { ProbeClock } from "./probe-time.ts";
-import type { Noted, ProbeWorker } from "./probe-worker.ts";
+import type { ProbeWorker, RecordedOutcome } from "./probe-worker.ts";
 import type { ProbeChange } from "./probed.ts";
 
 /** The containers whose kills are held from this decision on. */
@@ -31,11 +31,11 @@ export class ProbeEventRecorder {
     this.#history.add({ ...this.#of(change), kind: "result", containerId, from, to, ...more });
   }
   /** The run that an attempt ended, if it did. */
-  ran(name: ProbeName, { kind, ran }: Noted): void {
+  ran(name: ProbeName, { kind, ran }: RecordedOutcome): void {
     if (ran !== null) this.#history.add({ ...this.#of(name), kind: "run", ...ran, next: kind });
   }
   /** An attempt that is the first of its container, and no change of what is stored. */
-  first({ name, lastOutput: output }: ProbeWorker, containerId: string, outcome: Noted["kind"]): void {
+  first({ name, lastOutput: output }: ProbeWorker, containerId: string, outcome: RecordedOutcome["kind"]): void {
     const more = output === "" ? {} : { output };
     this.#history.add({ ...this.#of(name), kind: "first", containerId, outcome, ...more });
   }
@@ -117,7 +117,7 @@ export class ProbeHistory {
 /** The newest `limit` entries, the newest first. Error: a file is there and cannot be read. */
 export function readProbeHistory(
   stateDir: string,
-  { limit, pod }: HistoryAsked,
+  { limit, pod }: HistoryQuery,
 ): Result<readonly ProbeHistoryEntry[], string> {
   if (pod === undefined) return readHistory(placeIn(stateDir), limit, readEntry);
   const ofPod = (line: string): ProbeHistoryEntry | null => {

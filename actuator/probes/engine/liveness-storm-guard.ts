@@ -46,7 +46,7 @@ export class GuardMemory {
     }
   }
 
-  keep(known: readonly KnownFailure[]): void {
+  persist(known: readonly KnownFailure[]): void {
     const { nowMs, onFault } = this.#options;
     const written = replaceFile(this.#file, [JSON.stringify({ atMs: nowMs(), known })]);
     if (!written.ok && !this.#isBroken)
@@ -107,7 +107,7 @@ export interface LivenessStormGuardPorts {
   /** Ids of the containers that have one. */
   readonly containers: () => ReadonlySet<string>;
   /** Undefined: a restart forgets. */
-  readonly memory: Pick<GuardMemory, "read" | "keep"> | undefined;
+  readonly memory: Pick<GuardMemory, "read" | "persist"> | undefined;
   /** The kill of the container goes ahead. */
   readonly onKill: (worker: ProbeWorker) => void;
   readonly onGuarded: (guarded: Guarded) => void;
@@ -213,7 +213,7 @@ export class LivenessStormGuard {
     this.#knownIds = idsOf(decision.known);
     this.#knownAtMs = nowMs;
     const isChange = decision.released.length > 0 || decision.hold.some(({ heldForMs }) => heldForMs === 0);
-    if (isChange || decision.kill.length > 0) memory?.keep(decision.known);
+    if (isChange || decision.kill.length > 0) memory?.persist(decision.known);
     const killedBefore = this.#holding === null && decision.holding > 0 ? this.#killedSince(nowMs) : [];
     if (isChange || this.#holding === null) this.#holding = decision.holding > 0 ? decision : null;
     if (isChange) onGuarded({ ask, decision, killedBefore });

@@ -2,11 +2,10 @@ import { type ProbePlan, probePlan } from "../../../api/decide/probes/plan.ts";
 import { RESTART_GRACE_MS } from "../../../api/decide/probes/worker.ts";
 import { PROBE_TYPES, type ProbeSpec, type ProbeType, type StoredResult } from "../../../api/model/probe.ts";
 import type { ProbeFacts } from "../../status/probe-row.ts";
-import { ProbeEngine, TOLD_MS } from "./engine.ts";
-import { ExecLimit } from "./exec-limit.ts";
+import { ExecLimit } from "./attempt.ts";
+import { type ManagerPorts, type ManagerSettings, ProbeEngine, REPORT_MS } from "./engine.ts";
 import { newlyHeld, ProbeEventRecorder } from "./history.ts";
 import { type Guarded, LivenessStormGuard } from "./liveness-storm-guard.ts";
-import type { ManagerPorts, ManagerSettings } from "./ports.ts";
 import { ProbeTime } from "./probe-time.ts";
 import { ProbeWorker } from "./probe-worker.ts";
 import { type ProbedContainer, type ProbedPod, ProbeResults } from "./probed.ts";
@@ -54,17 +53,17 @@ class ProbeTargets {
     return worker?.isEnded === true ? undefined : worker;
   }
 
-  look(pods: readonly ProbedPod[]): void {
+  sync(pods: readonly ProbedPod[]): void {
     const told = new Set(pods.map(({ uid }) => uid));
     for (const [uid, { workers }] of this.#pods) {
       if (told.has(uid)) continue;
       this.#pods.delete(uid);
       for (const worker of workers.values()) this.#ports.stop(worker);
     }
-    for (const pod of pods) this.#lookAt(pod);
+    for (const pod of pods) this.#syncPod(pod);
   }
 
-  #lookAt(pod: ProbedPod): void {
+  #syncPod(pod: ProbedPod): void {
     const known: KnownPod = this.#pods.get(pod.uid) ?? { pod, workers: new Map(), containers: new Map() };
     const isDeletedNow = pod.deletionAtMs !== null && known.pod.deletionAtMs === null;
     known.pod = pod;
@@ -73,14 +72,14 @@ class ProbeTargets {
     for (const container of pod.containers) {
       const before = known.containers.get(container.name);
       known.containers.set(container.name, container);
-      for (const type of PROBE_TYPES) this.#lookAtProbe(known, container, type, isDeletedNow);
+      for (const type of PROBE_TYPES) this.#syncProbe(known, container, type, isDeletedNow);
       const isSame = before?.id === container.id && before?.state === "running";
       if (before !== undefined && container.state === "running" && !isSame) started.push(container);
     }
     for (const container of started) this.#ports.runs(pod, container);
   }
 
-  #lookAtProbe({ pod, workers }: KnownPod, container: ProbedContainer, type: ProbeType, isDeletedNow: boolean): void {
+  #syncProbe({ pod, workers }: KnownPod, container: ProbedContainer, type: ProbeType, isDeletedNow: boolean): void {
     const probe = container.probes[type];
     if (probe === null) return;
     const key = keyOf(container.name, type);
@@ -149,8 +148,8 @@ export class ProbeManager {
    * All pods that live: at each turn, and as soon as something is different. A pod that is missing is probed no more; of
    * one that is to end, liveness and startup are not. A container that has begun to run is asked for its readiness at once.
    */
-  look(pods: readonly ProbedPod[]): void {
-    this.#roster.look(pods);
+  sync(pods: readonly ProbedPod[]): void {
+    this.#roster.sync(pods);
   }
 
   /** Undefined: nothing is stored, as before its first turn and once its worker has ended. */
@@ -207,7 +206,7 @@ export class ProbeManager {
   /** Lists the current problems that somebody should know, one line each. */
   problems(): readonly string[] {
     const { waiting, running } = this.#execLimit;
-    const isOverdue = this.#ports.clock.monotonicMs() - this.#overdueMs < TOLD_MS;
+    const isOverdue = this.#ports.clock.monotonicMs() - this.#overdueMs < REPORT_MS;
     const held = this.#storm?.holding ?? null;
     return [
       ...(isOverdue

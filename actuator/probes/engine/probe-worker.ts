@@ -1,14 +1,13 @@
 import { type HandlerKind, handlerKind } from "../../../api/decide/probes/plan.ts";
 import type { AttemptOutcome, PodSeen, Worker, WorkerSpec } from "../../../api/decide/probes/worker-state.ts";
 import type { ProbeFacts, ProbeName } from "../../status/probe-row.ts";
-import type { AskedProbe } from "./attempt.ts";
+import type { ProbeRequest } from "./attempt.ts";
 import { type AttemptKind, attemptKind } from "./history-entry.ts";
-import type { ProbeTime } from "./probe-time.ts";
+import type { ProbeTime, Wake } from "./probe-time.ts";
 import { outputOf, type ProbedContainer, type ProbedPod } from "./probed.ts";
-import type { Wake } from "./timer-heap.ts";
 
 /** The facts to tell about an attempt that ended. */
-export interface Noted {
+export interface RecordedOutcome {
   readonly kind: AttemptKind;
   /** True: it is the first attempt of its container. */
   readonly isFirst: boolean;
@@ -35,13 +34,13 @@ export class ProbeWorker implements Wake {
   attempt = 0;
   /** Takes the attempt back while it waits for its turn. */
   unqueue: (() => void) | null = null;
-  /** What the guard was told of it: that attempts fail, or that so many did that its container is to be killed. */
+  /** The last report to the guard: attempts fail, or so many did that its container is to be killed. */
   told: "failing" | "failed" | null = null;
   /** When its exec waited for its turn longer than its period last, on the probes' clock. */
   overdueAtMs = Number.NEGATIVE_INFINITY;
   /** The container whose first attempt has ended. */
   #first: string | null = null;
-  #asked: AskedProbe | null = null;
+  #asked: ProbeRequest | null = null;
   #started: { readonly id: string; readonly wallMs: number; readonly atMs: number } | null = null;
   #attempts = 0;
   #failures = 0;
@@ -70,7 +69,7 @@ export class ProbeWorker implements Wake {
   get lastOutput(): string {
     return this.#lastOutput;
   }
-  /** What its attempts take, the newer the more; null: there was none. */
+  /** The duration of its attempts, the newer the more; null: there was none. */
   get seconds(): number | null {
     return this.#seconds;
   }
@@ -79,7 +78,7 @@ export class ProbeWorker implements Wake {
    * Builds the question about its container. It is the same object as long as all of it is the same, so that anything made from
    * it can be kept.
    */
-  asked(containerId: string): AskedProbe {
+  asked(containerId: string): ProbeRequest {
     const { pod, container, spec } = this;
     const { podIP } = pod;
     const { ports, env } = container;
@@ -103,7 +102,7 @@ export class ProbeWorker implements Wake {
   }
 
   /** An attempt ended, at this time of the wall clock. */
-  note(outcome: AttemptOutcome, wallMs: number, seconds: number): Noted {
+  note(outcome: AttemptOutcome, wallMs: number, seconds: number): RecordedOutcome {
     const kind = attemptKind(outcome, seconds, this.spec.probe.timeoutSeconds);
     const containerId = this.state?.containerId ?? null;
     const isFirst = this.#first !== containerId;
@@ -121,7 +120,7 @@ export class ProbeWorker implements Wake {
     this.#run = { outcome: kind, times: 1 };
     return { kind, isFirst, ran: before };
   }
-  /** Of the wall clock; null: nothing is stored any more. */
+  /** The time of the wall clock since which the result stands; null: none is stored any more. */
   resultSince(wallMs: number | null): void {
     this.#sinceMs = wallMs;
   }

@@ -1,25 +1,128 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, type IncomingHttpHeaders } from "node:http2";
 import type { Socket } from "node:net";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { loadSync, type MethodDefinition } from "@grpc/proto-loader";
 import { goDurationText, quote } from "../../../api/decide/go/strconv.ts";
 import { hostPort } from "../../../api/decide/probes/http-request.ts";
 import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { NEWEST } from "../../../api/profiles/index.ts";
-import type { ProbeTarget } from "../engine/target.ts";
-import { ERRORS } from "../http/http2-messages.ts";
-import { bounded, type Opened } from "../net/bounded.ts";
-import { dial } from "../net/dial.ts";
-import {
-  codeOf,
-  type GrpcStatus,
-  httpStatusFault,
-  internal,
-  resetFault,
-  statusWords,
-  trailersStatus,
-} from "./grpc-status.ts";
-import { HEALTH_PATH, healthRequest, healthStatus } from "./health.ts";
+import { http } from "../../core/http.ts";
+import type { ProbeTarget } from "../engine/probed.ts";
+import { bounded, dial, type Opened } from "../net/dial.ts";
+import { ERRORS } from "../net/messages.ts";
+
+/** The status of a call that was no success. */
+interface GrpcStatus {
+  readonly code: number;
+  readonly message: string;
+}
+/** By their numbers, as Go prints them. Go: google.golang.org/grpc/codes. */
+const NAMES: readonly string[] = [
+  "OK",
+  "Canceled",
+  "Unknown",
+  "InvalidArgument",
+  "DeadlineExceeded",
+  "NotFound",
+  "AlreadyExists",
+  "PermissionDenied",
+  "ResourceExhausted",
+  "FailedPrecondition",
+  "Aborted",
+  "OutOfRange",
+  "Unimplemented",
+  "Internal",
+  "Unavailable",
+  "DataLoss",
+  "Unauthenticated",
+];
+const codeOf = (name: string): number => NAMES.indexOf(name);
+/** `rpc error: code = NotFound desc = unknown service` */
+const statusWords = ({ code, message }: GrpcStatus): string =>
+  `rpc error: code = ${NAMES[code] ?? `Code(${code})`} desc = ${message}`;
+const internal = (message: string): GrpcStatus => ({ code: codeOf("Internal"), message });
+
+/** The status of an answer of HTTP that is none of gRPC. Go: grpc/internal/transport, HTTPStatusConvTab. */
+function httpStatusFault(status: number, contentType: string | undefined): GrpcStatus {
+  const what =
+    contentType === undefined
+      ? "malformed header: missing HTTP content-type"
+      : `transport: received unexpected content-type ${quote(contentType)}`;
+  const words = `${status} (${http.STATUS_CODES[status] ?? ""})`;
+  return {
+    code: codeOf(OF_HTTP[status] ?? "Unknown"),
+    message: `unexpected HTTP status code received from server: ${words}; ${what}`,
+  };
+}
+const OF_HTTP: Readonly<Record<number, string>> = {
+  400: "Internal",
+  401: "Unauthenticated",
+  403: "PermissionDenied",
+  404: "Unimplemented",
+  429: "Unavailable",
+  502: "Unavailable",
+  503: "Unavailable",
+  504: "Unavailable",
+};
+
+/**
+ * Returns the fault of a stream that its server reset, by HTTP/2's name of the error. Go: grpc/internal/transport,
+ * http2ErrConvTab.
+ */
+const resetFault = (error: string): GrpcStatus => ({
+  code: codeOf(OF_RESET[error] ?? "Internal"),
+  message: `stream terminated by RST_STREAM with error code: ${error}`,
+});
+const OF_RESET: Readonly<Record<string, string>> = {
+  FLOW_CONTROL_ERROR: "ResourceExhausted",
+  REFUSED_STREAM: "Unavailable",
+  CANCEL: "Canceled",
+  ENHANCE_YOUR_CALM: "ResourceExhausted",
+  INADEQUATE_SECURITY: "PermissionDenied",
+};
+
+/** The status in trailers; undefined: they have none. */
+function trailersStatus(status: string | undefined, message: string): GrpcStatus | undefined {
+  if (status === undefined) return undefined;
+  if (/^-?\d{1,9}$/.test(status)) return { code: Number(status), message: decoded(message) };
+  const why = `strconv.ParseInt: parsing ${quote(status)}: invalid syntax`;
+  return { code: codeOf("Unknown"), message: `transport: malformed grpc-status: ${why}` };
+}
+/** Decodes escapes; any other text stays as it is. */
+const decoded = (message: string): string =>
+  Buffer.from(
+    message.replace(/%([0-9A-Fa-f]{2})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16))),
+    "latin1",
+  ).toString("utf8");
+
+type Check = MethodDefinition<{ readonly service: string }, { readonly status: string | number }>;
+let loaded: Check | undefined;
+
+/** The call of grpc.health.v1; the file is read at the first use. */
+function check(): Check {
+  if (loaded === undefined) {
+    const service = loadSync(join(import.meta.dirname, "health.proto"), { enums: String, defaults: true })[
+      "grpc.health.v1.Health"
+    ] as { readonly Check: unknown } | undefined;
+    loaded = service?.Check as Check;
+  }
+  return loaded;
+}
+const HEALTH_PATH = "/grpc.health.v1.Health/Check";
+const healthRequest = (service: string): Uint8Array => check().requestSerialize({ service });
+
+/** The status by its name, or by its number where it has none. */
+function healthStatus(message: Buffer): Result<string, GrpcStatus> {
+  try {
+    return ok(String(check().responseDeserialize(message).status));
+  } catch {
+    return err(
+      internal("grpc: failed to unmarshal the received message: proto: cannot parse invalid wire-format data"),
+    );
+  }
+}
 
 /** A flag, and the size of what follows. */
 const PREFIX_BYTES = 5;
@@ -37,7 +140,7 @@ class GrpcMessage {
   readonly #parts: Buffer[] = [];
   #bytes = 0;
 
-  /** What is wrong already; undefined: nothing yet. */
+  /** The fault that shows already; undefined: none yet. */
   push(part: Buffer): GrpcStatus | undefined {
     this.#parts.push(part);
     this.#bytes += part.length;

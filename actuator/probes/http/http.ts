@@ -1,23 +1,282 @@
-import { textOf } from "../../../api/decide/go/url.ts";
+import {
+  type ClientHttp2Session,
+  connect,
+  constants,
+  type IncomingHttpHeaders,
+  type IncomingHttpStatusHeader,
+} from "node:http2";
+import type { TLSSocket } from "node:tls";
+import { quote, quoteBytes } from "../../../api/decide/go/strconv.ts";
+import { hostAndPort, textOf } from "../../../api/decide/go/url.ts";
+import type { HttpHead } from "../../../api/decide/probes/http-answer.ts";
 import { type HttpRequest, httpRequest } from "../../../api/decide/probes/http-request.ts";
+import {
+  isRedirect,
+  redirected,
+  requestText,
+  shownUrl,
+  type WireRequest,
+  wireRequest,
+} from "../../../api/decide/probes/http-wire.ts";
 import type { ProbeHttpGet, ProbeOutcome } from "../../../api/model/probe.ts";
-import { ok, type Result } from "../../../api/model/result.ts";
-import type { ProbeTarget } from "../engine/target.ts";
-import { bounded, type Opened } from "../net/bounded.ts";
-import { follow, inGet, type LastAnswer, type Progress } from "./http-follow.ts";
-import type { Stage } from "./http1.ts";
+import { err, ok, type Result } from "../../../api/model/result.ts";
+import type { ProbeTarget } from "../engine/probed.ts";
+import { bounded, dial, dialTo, type Opened, PlainSocket } from "../net/dial.ts";
+import { streamFault } from "../net/messages.ts";
+import { secured } from "../net/tls.ts";
+import { type Exchanged, exchangeHttp1, exchangePlain, type Listening, type Stage } from "./http1.ts";
+
+/** A stream that its server did not take: the same request may be sent again. */
+const REFUSED = Symbol("refused");
+
+/** One request of HTTP/2 over a connection that the server wants to speak it on. */
+function exchangeHttp2(
+  socket: TLSSocket,
+  request: WireRequest,
+  { wanted }: Listening,
+  opened: Opened,
+): Promise<Exchanged | typeof REFUSED> {
+  return new Promise((resolve) => {
+    const session = opened.add(
+      connect("https://localhost", { createConnection: () => socket, settings: { enablePush: false } }),
+    );
+    let head: HttpHead | undefined;
+    let most = 0;
+    let body = "";
+    let bytesSeen = 0;
+    const finish = (error?: string): void => {
+      resolve({ head, body, error });
+      opened.close(session);
+    };
+    session.on("error", () => finish("unexpected EOF"));
+    session.on("close", () => finish("unexpected EOF"));
+    const stream = openStream(session, request);
+    stream.on("response", (headers) => {
+      head = headOf(headers);
+      most = wanted(head);
+      if (most === 0) finish();
+      // not before: what comes with the head is told before it
+      else stream.on("data", take);
+    });
+    const take = (bytes: Buffer): void => {
+      bytesSeen += bytes.length;
+      body = (body + bytes.toString("latin1")).slice(0, most);
+      if (body.length === most) finish();
+    };
+    // a connection that ended cancels its streams
+    const fault = (): string => {
+      // node's own end of a stream whose body is none of the length that was told
+      const isShort = stream.rstCode === constants.NGHTTP2_PROTOCOL_ERROR && bytesSeen < (head?.length ?? -1);
+      return session.destroyed || isShort ? "unexpected EOF" : streamFault(stream.rstCode);
+    };
+    const ended = (): void => {
+      if (head === undefined && !session.destroyed && stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) {
+        resolve(REFUSED);
+      }
+      finish(fault());
+    };
+    stream.on("error", ended);
+    stream.on("end", () => {
+      // a reset ends it too, and is told behind it
+      if (head !== undefined && stream.rstCode === constants.NGHTTP2_NO_ERROR && !stream.aborted) finish();
+    });
+    stream.on("close", ended);
+  });
+}
+
+/** Headers of a single connection, which HTTP/2 does not have. */
+const OF_HTTP1: ReadonlySet<string> = new Set(["connection", "keep-alive", "proxy-connection", "upgrade", "te"]);
+function openStream(session: ClientHttp2Session, { target, host, headers }: WireRequest) {
+  const fields: Record<string, string | string[]> = {
+    [constants.HTTP2_HEADER_METHOD]: "GET",
+    [constants.HTTP2_HEADER_SCHEME]: "https",
+    [constants.HTTP2_HEADER_AUTHORITY]: host,
+    [constants.HTTP2_HEADER_PATH]: target,
+  };
+  for (const [name, value] of headers) {
+    const key = name.toLowerCase();
+    if (OF_HTTP1.has(key)) continue;
+    const known = fields[key];
+    fields[key] = known === undefined ? value : [known, value].flat();
+  }
+  return session.request(fields);
+}
+
+function headOf(headers: IncomingHttpHeaders & IncomingHttpStatusHeader): HttpHead {
+  const length = Number(headers["content-length"] ?? "-1");
+  return {
+    status: headers[":status"] ?? 0,
+    location: headers.location ?? "",
+    length: Number.isSafeInteger(length) ? length : -1,
+    isChunked: false,
+  };
+}
+
+/** A request as it is sent, and where to. */
+type PreparedRequest = PlainRequest | SecureRequest;
+interface PlainRequest {
+  readonly isSecure: false;
+  readonly host: string;
+  readonly port: number;
+  /** The request as HTTP/1.1 sends it. */
+  readonly text: string;
+}
+interface SecureRequest extends Omit<PlainRequest, "isSecure"> {
+  readonly isSecure: true;
+  /** For HTTP/2. */
+  readonly wire: WireRequest;
+}
+const preparedRequests = new WeakMap<HttpRequest, Result<PreparedRequest, string>>();
+
+/** The same for the same request, which a probe sends again and again. Error: Go's words for one that is not sent. */
+function preparedRequest(request: HttpRequest): Result<PreparedRequest, string> {
+  const before = preparedRequests.get(request);
+  if (before !== undefined) return before;
+  const made = wiredAnew(request);
+  preparedRequests.set(request, made);
+  return made;
+}
+
+function wiredAnew(request: HttpRequest): Result<PreparedRequest, string> {
+  const wire = wireRequest(request);
+  if (!wire.ok) return wire;
+  const { hostname: host, port } = hostAndPort(request.url);
+  const text = requestText(wire.value);
+  return request.url.scheme === "https"
+    ? ok({ isSecure: true, host, port: port === "" ? 443 : Number(port), wire: wire.value, text })
+    : ok({ isSecure: false, host, port: port === "" ? 80 : Number(port), text });
+}
+
+/** Connects, asks, and closes; by HTTP/2 where a server over TLS takes it, as the kubelet's client does. */
+function exchange(request: PreparedRequest, listening: Listening, opened: Opened): Promise<Exchanged> {
+  if (request.isSecure) return exchangeSecure(request, listening, opened);
+  // most probes are this one: no promise between its connection and its answer
+  return new Promise((resolve) => {
+    dialTo(request.host, request.port, opened, makePlain, (socket) => {
+      if (socket.ok) exchangePlain(socket.value, request.text, listening, opened, resolve);
+      else resolve(none(socket.error.words));
+    });
+  });
+}
+const makePlain = (address: string, port: number): PlainSocket => new PlainSocket(address, port);
+
+/** As often as Go asks again where a server of HTTP/2 refuses a stream: at once, then after 1, 2, 4 ... seconds. */
+const MAX_RETRIES = 6;
+
+async function exchangeSecure(request: SecureRequest, listening: Listening, opened: Opened): Promise<Exchanged> {
+  for (let retry = 0; ; retry++) {
+    const exchanged = await exchangeSecureOnce(request, listening, opened);
+    if (exchanged !== REFUSED) return exchanged;
+    if (retry === MAX_RETRIES) return none(streamFault(constants.NGHTTP2_REFUSED_STREAM));
+    listening.onStage("retry");
+    if (retry > 0) await waited(2 ** (retry - 1) * 1000, opened);
+  }
+}
+/** Not when the attempt ends before. */
+const waited = (ms: number, opened: Opened): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    opened.add({ destroy: () => clearTimeout(timer) });
+  });
+
+async function exchangeSecureOnce(
+  request: SecureRequest,
+  listening: Listening,
+  opened: Opened,
+): Promise<Exchanged | typeof REFUSED> {
+  const { host, port, wire, text } = request;
+  const plain = await dial(host, port, opened);
+  if (!plain.ok) return none(plain.error.words);
+  listening.onStage("handshake");
+  return new Promise((resolve) => {
+    secured(plain.value, host, opened, (secure) => {
+      if (!secure.ok) {
+        resolve(none(secure.error));
+        return;
+      }
+      listening.onStage("answer");
+      const isHttp2 = secure.value.alpnProtocol === "h2";
+      if (isHttp2) resolve(exchangeHttp2(secure.value, wire, listening, opened));
+      else resolve(exchangeHttp1(secure.value, text, listening, opened));
+    });
+  });
+}
+const none = (error: string): Exchanged => ({ head: undefined, body: "", error });
+
+/** The length up to which the body of a redirect is read; a longer one is not read at all. Go 1.26: Client.do. */
+const MAX_PASSED_BYTES = 2048;
+const MAX_REQUESTS = 10;
+
+/** Where a request stands: what is said of it when its time is over depends on that. */
+interface Progress {
+  /** The one whose answer is waited for. */
+  request: HttpRequest;
+  /** Its last answer has come, but for the body. */
+  isInBody: boolean;
+  /** Undefined: an answer is waited for. */
+  stage?: Stage;
+}
+interface LastAnswer {
+  readonly status: number;
+  /** A text of bytes. */
+  readonly body: string;
+  /** The fault of the body, in Go's words; undefined: none. */
+  readonly error: string | undefined;
+}
+
+/**
+ * Asks, and goes from one answer to the next as long as they lead to the same host: the kubelet's client for containers.
+ * Error: Go's words, `Get "http://10.0.0.1:80/": EOF`. kubelet 1.36: RedirectChecker; Go 1.26: Client.do.
+ * @param mostBytes of the last answer's body
+ */
+export async function follow(
+  progress: Progress,
+  mostBytes: number,
+  opened: Opened,
+): Promise<Result<LastAnswer, string>> {
+  const first = progress.request;
+  const onStage = (stage: Stage): void => {
+    progress.stage = stage;
+  };
+  for (let asked = 1; ; asked++) {
+    const { request } = progress;
+    const sent = preparedRequest(request);
+    if (!sent.ok) return err(inGet(request, sent.error));
+    let next: ReturnType<typeof redirected> = ok(null);
+    const wanted = ({ status, location, length }: HttpHead): number => {
+      if (isRedirect(status, location)) next = redirected(first, request, location);
+      if (!next.ok) return 0;
+      progress.isInBody = next.value === null;
+      if (next.value === null) return mostBytes;
+      // whatever comes of this body, it is the next answer that is waited for
+      progress.request = next.value;
+      progress.stage = "answer";
+      return length <= MAX_PASSED_BYTES ? MAX_PASSED_BYTES : 0;
+    };
+    const { head, body, error } = await exchange(sent.value, { wanted, onStage }, opened);
+    if (head === undefined) return err(inGet(request, error ?? "EOF"));
+    if (!next.ok) return err(inGet(request, next.error));
+    if (next.value === null) return ok({ status: head.status, body, error });
+    if (asked === MAX_REQUESTS) {
+      return err(`Get ${quoteBytes(head.location)}: stopped after ${MAX_REQUESTS} redirects`);
+    }
+  }
+}
+
+/** An error of a request, as Go's client says it. */
+const inGet = ({ url }: HttpRequest, words: string): string => `Get ${quote(shownUrl(url))}: ${words}`;
 
 interface Prepared extends Pick<ProbeTarget, "podIP" | "ports"> {
   readonly request: HttpRequest;
 }
-const known = new WeakMap<ProbeHttpGet, Prepared>();
+const preparedProbes = new WeakMap<ProbeHttpGet, Prepared>();
 
 /** The request of a probe, which is the same each time as long as its pod is. Error: the kubelet's words. */
 function prepared(get: ProbeHttpGet, { podIP, ports }: ProbeTarget): Result<HttpRequest, string> {
-  const before = known.get(get);
+  const before = preparedProbes.get(get);
   if (before !== undefined && before.podIP === podIP && before.ports === ports) return ok(before.request);
   const request = httpRequest(get, ports, podIP, "probe");
-  if (request.ok) known.set(get, { podIP, ports, request: request.value });
+  if (request.ok) preparedProbes.set(get, { podIP, ports, request: request.value });
   return request;
 }
 

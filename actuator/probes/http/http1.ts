@@ -1,8 +1,7 @@
 import type { Socket } from "node:net";
 import { HttpAnswer, type HttpHead } from "../../../api/decide/probes/http-answer.ts";
-import { type Ends, endsOf, type Opened } from "../net/bounded.ts";
-import type { PlainSocket } from "../net/dial.ts";
-import { tlsWords } from "../net/tls-messages.ts";
+import { addressesOf, type Opened, type PlainSocket, type SocketAddresses } from "../net/dial.ts";
+import { tlsWords } from "../net/messages.ts";
 
 /** The outcome of one request over one connection. */
 export interface Exchanged {
@@ -13,10 +12,10 @@ export interface Exchanged {
   /** Go's words; with a head, of the body. */
   readonly error: string | undefined;
 }
-/** What is waited for: what is said of an attempt's end depends on it. */
+/** The stage that is waited for: the words for an attempt's end depend on it. */
 export type Stage = "answer" | "handshake" | "retry";
 export interface Listening {
-  /** How many bytes of the body are asked for, by the head. */
+  /** The number of bytes of the body that are asked for, by the head. */
   readonly wanted: (head: HttpHead) => number;
   /** Over TLS alone. */
   readonly onStage: (stage: Stage) => void;
@@ -32,7 +31,7 @@ export function exchangeHttp1(
   listening: Listening,
   opened: Opened,
 ): Promise<Exchanged> {
-  const ends = endsOf(socket);
+  const ends = addressesOf(socket);
   return new Promise((resolve) => {
     const push = asked(socket, request, listening, opened, () => ends, resolve);
     socket.on("data", (bytes: Buffer) => push(bytes.toString("latin1")));
@@ -47,7 +46,7 @@ export function exchangePlain(
   opened: Opened,
   done: (exchanged: Exchanged) => void,
 ): void {
-  socket.onText = asked(socket, request, listening, opened, () => socket.ends, done);
+  socket.onText(asked(socket, request, listening, opened, () => socket.ends, done));
 }
 
 /** Asks, and waits for the end; what it returns takes what came of the answer. */
@@ -56,7 +55,7 @@ function asked(
   request: string,
   { wanted }: Listening,
   opened: Opened,
-  endsNow: () => Ends,
+  endsNow: () => SocketAddresses,
   done: (exchanged: Exchanged) => void,
 ): (text: string) => void {
   const answer = new HttpAnswer(wanted);

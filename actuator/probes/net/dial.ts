@@ -1,11 +1,90 @@
-import { isIPv6 } from "node:net";
+import { isIPv6, Socket } from "node:net";
 import { containerPort, hostPort } from "../../../api/decide/probes/http-request.ts";
 import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { systemNames } from "../dns/names.ts";
-import type { ProbeTarget } from "../engine/target.ts";
-import { bounded, type Ends, endsOf, type Opened, TellingSocket } from "./bounded.ts";
-import { netWords, openWords } from "./tls-messages.ts";
+import type { ProbeTarget } from "../engine/probed.ts";
+import { netWords, openWords } from "./messages.ts";
+
+export interface SocketAddresses {
+  readonly local: string;
+  readonly remote: string;
+}
+/** Both ends of an open connection as Go prints them; a closed one has forgotten them. */
+export function addressesOf({ localAddress, localPort, remoteAddress, remotePort }: Socket): SocketAddresses {
+  return {
+    local: hostPort(localAddress ?? "", localPort ?? 0),
+    remote: hostPort(remoteAddress ?? "", remotePort ?? 0),
+  };
+}
+
+/** A socket that is closed has forgotten its own address, which is told in errors only. */
+class AddressedSocket extends Socket {
+  #local: string | undefined;
+
+  /** Address of a connection that broke. */
+  get local(): string {
+    return this.#local ?? "";
+  }
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    if (error !== null) this.#local = addressesOf(this).local;
+    super._destroy(error, callback);
+  }
+}
+
+/** A resource that an attempt opened. */
+interface Closable {
+  destroy(): unknown;
+}
+/** Everything that an attempt opened, closed when the attempt ends. */
+export class Opened {
+  /** Rarely more than one or two. */
+  readonly #open: Closable[] = [];
+  #isOver = false;
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+  /** After the end it is closed at once. */
+  add<C extends Closable>(closable: C): C {
+    if (this.#isOver) closable.destroy();
+    else this.#open.push(closable);
+    return closable;
+  }
+  close(closable: Closable): void {
+    const at = this.#open.indexOf(closable);
+    if (at >= 0) this.#open.splice(at, 1);
+    closable.destroy();
+  }
+  closeAll(): void {
+    this.#isOver = true;
+    for (let one = this.#open.pop(); one !== undefined; one = this.#open.pop()) one.destroy();
+  }
+}
+
+/**
+ * Work that ends after so many milliseconds at the latest, whatever it waits for, and leaves nothing open.
+ * @param late what came of it when its time is over
+ * @param broken what comes of an error that nobody thought of
+ */
+export function bounded<T>(
+  timeoutMs: number,
+  work: (opened: Opened) => Promise<T>,
+  late: () => T,
+  broken: (error: unknown) => T,
+): Promise<T> {
+  const opened = new Opened();
+  return new Promise((resolve) => {
+    const end = (result: T): void => {
+      if (opened.isOver) return;
+      clearTimeout(timer);
+      opened.closeAll();
+      resolve(result);
+    };
+    const timer = setTimeout(() => end(late()), timeoutMs);
+    work(opened).then(end, (error: unknown) => end(broken(error)));
+  });
+}
 
 /** All read into it, one after the other: what came is taken out before the next reads. */
 const READ = Buffer.allocUnsafeSlow(64 * 1024);
@@ -14,9 +93,8 @@ const READ = Buffer.allocUnsafeSlow(64 * 1024);
 const MAX_FULL_READS = 4;
 
 /** A connection without TLS, made for thousands a second: it takes no memory for what it reads, and asks for no addresses. */
-export class PlainSocket extends TellingSocket {
-  /** Gets the text that came, one character for each byte. */
-  onText: (text: string) => void = ignored;
+export class PlainSocket extends AddressedSocket {
+  #onText: (text: string) => void = ignored;
   #remote: string | undefined;
   #fullReads = 0;
 
@@ -26,18 +104,22 @@ export class PlainSocket extends TellingSocket {
     if (isIPv6(address)) {
       // they are written in more than one way, and the system is not asked about a connection that was reset
       this.once("connect", () => {
-        this.#remote = endsOf(this).remote;
+        this.#remote = addressesOf(this).remote;
       });
     } else this.#remote = hostPort(address, port);
   }
 
+  /** `listener` gets the text that came, one character for each byte; there is one at a time. */
+  onText(listener: (text: string) => void): void {
+    this.#onText = listener;
+  }
   /** Address of a connection that broke. */
-  get ends(): Ends {
+  get ends(): SocketAddresses {
     return { local: this.local, remote: this.#remote ?? "" };
   }
 
   #read(length: number): boolean {
-    this.onText(READ.toString("latin1", 0, length));
+    this.#onText(READ.toString("latin1", 0, length));
     if (length < READ.length || ++this.#fullReads < MAX_FULL_READS) return true;
     // whoever sends this much has its turn again behind the others
     this.#fullReads = 0;
@@ -64,11 +146,11 @@ const fault = (words: string): Dialed<never> => err({ words, wasOpen: false });
  * A connection to a host: an address, or a name with one or more. It goes with the attempt.
  * Error: Go's words, `dial tcp 10.0.0.1:80: connect: connection refused`. Go 1.26: net.Dialer.
  */
-export const dial = (host: string, port: number, opened: Opened): Promise<Dialed<TellingSocket>> =>
-  new Promise((resolve) => dialTo(host, port, opened, () => new TellingSocket({ noDelay: true }), resolve));
+export const dial = (host: string, port: number, opened: Opened): Promise<Dialed<AddressedSocket>> =>
+  new Promise((resolve) => dialTo(host, port, opened, () => new AddressedSocket({ noDelay: true }), resolve));
 
 /** The same, over a socket of one's own making (`host` there is an address); `done` is called once, at once where it can. */
-export function dialTo<S extends TellingSocket>(
+export function dialTo<S extends AddressedSocket>(
   host: string,
   port: number,
   opened: Opened,
@@ -85,7 +167,7 @@ export function dialTo<S extends TellingSocket>(
   else void dialEach(host, port, opened, make).then(done);
 }
 
-async function dialEach<S extends TellingSocket>(
+async function dialEach<S extends AddressedSocket>(
   host: string,
   port: number,
   opened: Opened,
@@ -106,7 +188,7 @@ async function dialEach<S extends TellingSocket>(
   return first ?? fault(`dial tcp: lookup ${host}: no such host`);
 }
 
-function connect<S extends TellingSocket>(
+function connect<S extends AddressedSocket>(
   host: string,
   port: number,
   opened: Opened,

@@ -2,8 +2,8 @@ import { isIP, type Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import { endsOf, type Opened } from "./bounded.ts";
-import { tlsWords } from "./tls-messages.ts";
+import { addressesOf, type Opened } from "./dial.ts";
+import { tlsWords } from "./messages.ts";
 
 /** Length of a TLS record's header. */
 const MAX_BYTES = 5;
@@ -58,7 +58,7 @@ export function secured(
   opened: Opened,
   done: (secure: Result<TLSSocket, string>) => void,
 ): void {
-  const { local, remote } = endsOf(socket);
+  const { local, remote } = addressesOf(socket);
   const carrier = new TlsCarrier(socket);
   const tls = opened.add(
     connect({

@@ -1,11 +1,10 @@
-import type { Recovery } from "../../../actuator/apply/recover.ts";
+import type { Recovery } from "../../../actuator/apply/journal.ts";
+import type { Reloaded, SettingChange } from "../../../actuator/core/config.ts";
 import type { DecisionAnswer, Problem } from "../../../actuator/core/ports.ts";
-import { redacted } from "../../../actuator/core/redact.ts";
-import type { Reloaded, SettingChange } from "../../../actuator/core/reload.ts";
-import { settingWarnings } from "../../../actuator/core/setting-dangers.ts";
-import type { ActuatorOptions } from "../../../actuator/daemon/options.ts";
+import { redacted, settingWarnings } from "../../../actuator/core/setting-faults.ts";
+import type { ActuatorOptions } from "../../../actuator/daemon/client-of.ts";
 import type { TurnReport } from "../../../actuator/gc/ports.ts";
-import type { PodEvent } from "../../../actuator/lifecycle/event.ts";
+import type { PodEvent } from "../../../actuator/lifecycle/record.ts";
 import { type Actuator, passOnce, startActuator } from "../../../actuator/main.ts";
 import type { PassReport } from "../../../actuator/pass/loop.ts";
 import { isForeign } from "../../../actuator/plan/drift.ts";

@@ -1,7 +1,11 @@
 import { join, resolve } from "node:path";
-import { type ActuatorConfig, checkSettings } from "../../../actuator/core/config.ts";
-import type { SettingFault } from "../../../actuator/core/setting-fault.ts";
-import { readSettingsFile, type SettingsFile } from "../../../actuator/core/settings-file.ts";
+import {
+  type ActuatorConfig,
+  checkSettings,
+  readSettingsFile,
+  type SettingsFile,
+} from "../../../actuator/core/config.ts";
+import type { SettingFault } from "../../../actuator/core/setting-faults.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { stateHome } from "../api-options.ts";
 import type { Cli, LogGiven } from "../cli.ts";

@@ -2,9 +2,9 @@ import { statSync } from "node:fs";
 import { type Connection, openConnection } from "../../../actuator/containerd/connection.ts";
 import { faultText } from "../../../actuator/containerd/fault.ts";
 import type { CriAnswer, CriMethod, CriRequest } from "../../../actuator/containerd/messages.ts";
-import { podSandboxOf, podsOf, untoldContainerOf } from "../../../actuator/containerd/pod-parts.ts";
-import type { RuntimeContainer, RuntimePod, RuntimePods } from "../../../actuator/containerd/runtime-pod.ts";
-import { socketPathOf, USUAL_ENDPOINT } from "../../../actuator/core/socket-path.ts";
+import { podSandboxOf, podsOf, unreadableContainerOf } from "../../../actuator/containerd/pod-parts.ts";
+import type { RuntimeContainer, RuntimePod, RuntimePods } from "../../../actuator/containerd/port.ts";
+import { socketPathOf, USUAL_ENDPOINT } from "../../../actuator/core/listen.ts";
 import { nearNames } from "../../model/near-name.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { printable } from "../../text/style.ts";
@@ -96,7 +96,7 @@ export async function heldPods(connection: Connection): Promise<Result<RuntimePo
   if (!containers.ok) return containers;
   const all = podsOf(
     sandboxes.value.items.map((sandbox) => podSandboxOf(sandbox, null)),
-    containers.value.containers.map((container) => untoldContainerOf(container, "")),
+    containers.value.containers.map((container) => unreadableContainerOf(container, "")),
   );
   return ok(all);
 }

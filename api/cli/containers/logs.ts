@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "../../../actuator/containerd/connection.ts";
-import type { RuntimeContainer, RuntimePod } from "../../../actuator/containerd/runtime-pod.ts";
+import type { RuntimeContainer, RuntimePod } from "../../../actuator/containerd/port.ts";
 import { type LogFilter, LogLines } from "../../../actuator/pods/logs/lines.ts";
 import { LogReader } from "../../../actuator/pods/logs/read.ts";
 import { ok, type Result } from "../../model/result.ts";

@@ -4,16 +4,16 @@ import { clientOf } from "../../../actuator/daemon/client-of.ts";
 import { readConfiguration } from "../../../actuator/daemon/configuration-file.ts";
 import { SOCKET_NAME } from "../../../actuator/deviceplugin/names.ts";
 import type { PodContainer, RunnablePod } from "../../../actuator/lifecycle/pod.ts";
-import { runnablePod } from "../../../actuator/lifecycle/spec/runnable-pod.ts";
+import { runnablePod } from "../../../actuator/lifecycle/spec/pod-spec.ts";
 import type { MachineFacts } from "../../../actuator/machine/facts.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
-import { type PodObject, staticPodOf } from "../../../actuator/manifests/static-pod.ts";
+import { type PodObject, staticPodOf } from "../../../actuator/manifests/pods-of.ts";
 import { driverOf, snapshotOf } from "../../../actuator/pass/snapshot.ts";
 import { kubeletsDevices } from "../../../actuator/pods/admission/foreign-sandboxes.ts";
 import { DEVICE_CHECKPOINT } from "../../../actuator/pods/devices/checkpoint-entries.ts";
 import type { DeviceManager } from "../../../actuator/pods/devices/device-manager.ts";
+import { openDeviceManager } from "../../../actuator/pods/devices/device-manager.ts";
 import { deviceRequirements } from "../../../actuator/pods/devices/device-requirements.ts";
-import { openDeviceManager } from "../../../actuator/pods/devices/open.ts";
 import { systemClock } from "../../../actuator/pods/ports.ts";
 import { readDeviceCheckpoint } from "../../../actuator/pods/records/manager-files.ts";
 import type { DevicesDecision } from "../../model/managers.ts";
@@ -51,12 +51,12 @@ async function give(work: Allocating, { decision, next }: DevicesAnswer): Promis
   const noted = pods.put(known);
   if (!noted.ok) return fault(EXIT.failed, noted.error);
   // CPUs and memory of the same decision are nobody's: this command runs no pod
-  const text = (keeper.merged(next) as { readonly assignments?: Readonly<Record<string, string>> } | null)
+  const text = (keeper.withResponses(next) as { readonly assignments?: Readonly<Record<string, string>> } | null)
     ?.assignments?.[FILE];
   const kept = files.persist({ assignments: text === undefined ? {} : { [FILE]: text } });
   if (!kept.ok) return fault(EXIT.failed, kept.error);
-  keeper.look(pods.uids);
-  const prepared = await keeper.prepare(pod, waiting.signal);
+  keeper.update(pods.uids);
+  const prepared = await keeper.allocate(pod, waiting.signal);
   if (!prepared.ok) {
     if (prepared.error.keeps === true)
       return fault(
@@ -72,7 +72,7 @@ async function give(work: Allocating, { decision, next }: DevicesAnswer): Promis
 /** The calls that plugins want before containers start. They may reset devices, so they are made once. */
 async function makeReady({ asked, place, keeper }: Allocating, known: KnownPod): Promise<Result<null, Fault>> {
   for (const container of asked.containers) {
-    const started = await keeper.startOf(asked.pod, container);
+    const started = await keeper.runContainerOptions(asked.pod, container);
     if (started.ok) continue;
     const why = `container ${container.name}: ${started.error.message}`;
     return fault(EXIT.failed, `${printable(why)}: the pod keeps its devices: run the command again, or free them`);
@@ -220,7 +220,7 @@ async function allocateWith(
   if (!answer.ok) return answer;
   warnOfKubelets(asked, config.devicePluginsDirectory, terminal);
   const done = await give(work, answer.value);
-  keeper.look(pods.uids);
+  keeper.update(pods.uids);
   for (const problem of keeper.problems()) tellTo(terminal)(problem);
   if (!done.ok) return done;
   const read = readDeviceCheckpoint(files);
@@ -253,7 +253,7 @@ async function pluginsCome(
   let told = "";
   for (;;) {
     const version = keeper.version;
-    const why = keeper.whyWaits(asked.pod);
+    const why = keeper.whyPending(asked.pod);
     if (why === null) return ok(null);
     if (why.isTold) {
       const advice = `is it running, and does it register at ${socketPath}? --wait gives it longer`;
@@ -401,10 +401,10 @@ async function decideDevices(
     if (!asks.ok) return fault(EXIT.failed, asks.error.message);
     const answer = asks.value as DevicesAnswer;
     const { unanswered } = answer.decision;
-    const goesOn = unanswered.length > 0 && keeper.isChosenByPlugin(pod) && keeper.ask(pod.uid, unanswered);
+    const goesOn = unanswered.length > 0 && keeper.isChosenByPlugin(pod) && keeper.askPreferred(pod.uid, unanswered);
     if (!goesOn) {
       keeper.forget(pod.uid);
-      await client.settle(answer);
+      await client.commit(answer);
       return ok(answer);
     }
     await waiting.change(version);
@@ -422,7 +422,7 @@ function snapshotFor({ asked, keeper, place, machine }: Allocating, kubeletConfi
     pods: pods.objectsBut(uid),
     nodeName: config.nodeName,
     cgroup: { driver: driverOf(kubeletConfiguration), root: config.cgroupMount },
-    ...keeper.parts(uid),
+    ...keeper.snapshot(uid),
     ...(assignments === undefined ? {} : { assignments }),
   });
 }

@@ -3,7 +3,7 @@ import { type ActuatorConfig, checkSettings } from "../../../actuator/core/confi
 import { claimsDirectory, takeLock } from "../../../actuator/core/lock.ts";
 import { ownFolder } from "../../../actuator/core/record-file.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
-import { claimDevices } from "../../../actuator/pods/devices/open.ts";
+import { claimDevices } from "../../../actuator/pods/devices/device-manager.ts";
 import { ManagerFiles } from "../../../actuator/pods/records/manager-files.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { stateHome } from "../api-options.ts";

@@ -1,10 +1,10 @@
 import type { Problem } from "../../../actuator/core/ports.ts";
 import { ownFolder } from "../../../actuator/core/record-file.ts";
 import { clientOf } from "../../../actuator/daemon/client-of.ts";
+import type { ClosedPass } from "../../../actuator/gc/interrupted-pass.ts";
 import type { Space } from "../../../actuator/gc/journal.ts";
 import { openCollector } from "../../../actuator/gc/open.ts";
 import type { CollectionReport, RemovalReport, TurnReport } from "../../../actuator/gc/ports.ts";
-import type { Settled } from "../../../actuator/gc/settle.ts";
 import { ok } from "../../model/result.ts";
 import { many } from "../../text/sentences/words.ts";
 import { humanBytes } from "../../text/size.ts";
@@ -53,7 +53,7 @@ function collectionLine({ at, kind, operation, dryRun, answer, removals }: Colle
 }
 
 /** A pass that a crash cut short, in one line. */
-export const settledLine = ({ kind, done, left }: Settled): string =>
+export const settledLine = ({ kind, done, left }: ClosedPass): string =>
   `${kind}: a pass was cut short: ${many(done.length, "end")} told now, ${left.length} still there and not tried again yet`;
 
 /** One pass, with every guard; what goes is told as it goes. A signal ends it after the removal under way. */

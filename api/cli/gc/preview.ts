@@ -1,8 +1,8 @@
-import { decideHere } from "../../../actuator/client/local-client.ts";
+import { decideLocally } from "../../../actuator/client/local-client.ts";
 import { factsOf, Memory } from "../../../actuator/core/facts-file.ts";
 import type { DecisionAnswer } from "../../../actuator/core/ports.ts";
 import type { GcKind } from "../../../actuator/gc/journal.ts";
-import { type Look, look } from "../../../actuator/gc/look.ts";
+import { type NodeObservation, observeNode } from "../../../actuator/gc/observe-node.ts";
 import { gcPorts, lookSettings } from "../../../actuator/gc/open.ts";
 import type { DecisionOf, Explain } from "../../model/decision.ts";
 import { parseDuration } from "../../model/duration.ts";
@@ -17,7 +17,7 @@ import type { GcGiven, GcJob } from "./given.ts";
 export async function preview({ kind, given, config, world, terminal }: GcJob): Promise<Outcome> {
   const ports = gcPorts(world, config);
   if (!ports.ok) return fault(EXIT.badInput, ports.error);
-  const seen = await look(ports.value, lookSettings(config), 0);
+  const seen = await observeNode(ports.value, lookSettings(config), 0);
   ports.value.runtime.close();
   if (!seen.ok) return fault(seen.error.from === "configuration" ? EXIT.badInput : EXIT.failed, seen.error.message);
   for (const { from, message } of seen.value.notices) terminal.warn(`nodewise: ${from}: ${message}`);
@@ -27,7 +27,7 @@ export async function preview({ kind, given, config, world, terminal }: GcJob): 
     kind === "image-gc" ? rememberedOf(given, seen.value, config.stateDir, terminal) : ok({});
   if (!remembered.ok) return remembered;
   const { facts, assumed } = remembered.value;
-  const answer = decideHere(kind, seen.value.snapshot, {
+  const answer = decideLocally(kind, seen.value.snapshot, {
     ask: { operation: given.operation },
     facts: factsOf(kind, facts),
     explain: explainOf(given),
@@ -46,7 +46,7 @@ interface Remembered {
 }
 function rememberedOf(
   { seen }: GcGiven,
-  { snapshot, lists, at }: Look,
+  { snapshot, lists, at }: NodeObservation,
   stateDir: string,
   terminal: Terminal,
 ): Result<Remembered, Fault> {

@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
-import { KUBELET_DIRECTORY } from "../../../actuator/core/setting-dangers.ts";
+import { KUBELET_DIRECTORY } from "../../../actuator/core/setting-faults.ts";
+import { readStateFiles } from "../../../actuator/machine/files.ts";
 import { nodeNameOf } from "../../../actuator/machine/node.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
-import { readStateFiles } from "../../../actuator/machine/state-files.ts";
 import { readManifests } from "../../../actuator/manifests/read-manifests.ts";
 import { driverOf, snapshotOf } from "../../../actuator/pass/snapshot.ts";
 import { issueText, type Origin } from "../../documents/inputs/origin.ts";

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { unknownFieldLines } from "../../../actuator/daemon/configuration-file.ts";
-import { POD_FIELDS } from "../../../actuator/lifecycle/spec/pod-fields.ts";
+import { POD_FIELDS } from "../../../actuator/lifecycle/spec/rules.ts";
 import { hasForm } from "../../documents/document-form.ts";
 import type { InputDocument, Path } from "../../documents/inputs/origin.ts";
 import type { PartOption } from "../../documents/inputs/parts.ts";

@@ -14,11 +14,13 @@ import {
   fullName,
   type PodsWanted,
   priorityOf,
+  type StopEnd,
+  type TakenOver,
   type TakeoverPlan,
   type TakeoverStop,
+  takeOver,
   takeoverPlan,
-} from "../../../actuator/takeover/plan.ts";
-import { type StopEnd, type TakenOver, takeOver } from "../../../actuator/takeover/take-over.ts";
+} from "../../../actuator/takeover/take-over.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { printable, wrap } from "../../text/style.ts";
 import { table } from "../../text/table.ts";

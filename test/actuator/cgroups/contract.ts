@@ -2,8 +2,7 @@
 // and the kernel in memory. Only node:assert, so that it also runs where there is no test framework.
 import assert from "node:assert/strict";
 import { applyPlan } from "../../../actuator/apply/apply.ts";
-import { Journal } from "../../../actuator/apply/journal.ts";
-import { recover } from "../../../actuator/apply/recover.ts";
+import { Journal, recover } from "../../../actuator/apply/journal.ts";
 import { observeCgroups } from "../../../actuator/cgroupfs/observe.ts";
 import { CPU_RULES } from "../../../actuator/pass/loop.ts";
 import { findDrift } from "../../../actuator/plan/drift.ts";

@@ -13,19 +13,19 @@ test("a runtime's version is asked for once, and anew when it was away", async (
   };
   const known = new KnownVersion({ call } as unknown as Connection);
   expect(known.current).toBeNull();
-  await known.look(false);
+  await known.refresh(false);
   expect(asked).toEqual([]);
-  for (let turn = 0; turn < 5; turn++) await known.look(true);
+  for (let turn = 0; turn < 5; turn++) await known.refresh(true);
   expect(known.current).toEqual({ name: "containerd", version: "2.1.4" });
   expect(asked).toEqual(["Version"]);
 
-  await known.look(false);
+  await known.refresh(false);
   expect(known.current).toBeNull();
   runtimeVersion = null;
-  await known.look(true);
+  await known.refresh(true);
   expect(known.current).toBeNull();
   runtimeVersion = "2.2.0";
-  for (let turn = 0; turn < 5; turn++) await known.look(true);
+  for (let turn = 0; turn < 5; turn++) await known.refresh(true);
   expect(known.current?.version).toBe("2.2.0");
   expect(asked).toEqual(["Version", "Version", "Version"]);
 });
@@ -43,7 +43,7 @@ test("what the runtime says that it cannot do is told in the kubelet's words wit
     });
   };
   const known = new KnownReadiness({ call } as unknown as Connection);
-  for (let turn = 0; turn < 3; turn++) await known.look(true);
+  for (let turn = 0; turn < 3; turn++) await known.refresh(true);
   expect(asked).toBe(1);
   const [fault, ...others] = known.faults;
   expect(others).toEqual([]);
@@ -52,8 +52,8 @@ test("what the runtime says that it cannot do is told in the kubelet's words wit
   );
   expect(fault).toContain("in the conf_dir of the runtime's configuration (usually /etc/cni/net.d)");
   isReady = true;
-  await known.look(false);
+  await known.refresh(false);
   expect(known.faults).toEqual([]);
-  await known.look(true);
+  await known.refresh(true);
   expect([asked, known.faults]).toEqual([2, []]);
 });

@@ -1,8 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { checkSettings, LIVE_SETTINGS, SETTINGS } from "../../../actuator/core/config.ts";
-import { readSettingsFile } from "../../../actuator/core/settings-file.ts";
+import { checkSettings, LIVE_SETTINGS, readSettingsFile, SETTINGS } from "../../../actuator/core/config.ts";
 import { scratch } from "../manifests/scratch.ts";
 
 const FILE = join(import.meta.dirname, "../../../actuator/deploy/actuator.yaml");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { readAllocations } from "../../../actuator/deviceplugin/allocation.ts";
-import { serviceOf } from "../../../actuator/deviceplugin/protocol.ts";
+import { readAllocations } from "../../../actuator/deviceplugin/endpoint.ts";
+import { serviceOf } from "../../../actuator/deviceplugin/plugin-client.ts";
 
 const bytesOf = (containerResponses: readonly object[]): Buffer =>
   serviceOf("v1beta1.DevicePlugin")["Allocate"]?.responseSerialize({ containerResponses }) ?? Buffer.alloc(0);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type DeviceList, entryOf, listOf } from "../../../actuator/deviceplugin/device-list.ts";
 import { DeviceListReader } from "../../../actuator/deviceplugin/device-list-reader.ts";
-import { serviceOf } from "../../../actuator/deviceplugin/protocol.ts";
+import { serviceOf } from "../../../actuator/deviceplugin/plugin-client.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
 
 const GPU = "example.com/gpu";

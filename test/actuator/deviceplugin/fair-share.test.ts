@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { givingWay, roomFor, yielding } from "../../../actuator/deviceplugin/fair-share.ts";
+import { givingWay, roomFor, yielding } from "../../../actuator/deviceplugin/known-plugins.ts";
 import { afterEvent, NO_PLUGINS, type Plugins } from "../../../actuator/deviceplugin/plugins.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
 import { epochMs } from "../../../api/model/units.ts";

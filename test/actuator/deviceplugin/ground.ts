@@ -32,15 +32,14 @@ export async function ground(options: Partial<DevicePluginHostOptions> = {}): Pr
   atEnd(remove);
   const faults: PluginFault[] = [];
   const open = async (more: Partial<DevicePluginHostOptions> = {}): Promise<DevicePluginHost> => {
-    const onFault = (fault: PluginFault): void => void faults.push(fault);
     const opened = await openDevicePluginHost({
       dir,
       timeouts: { dialMs: QUICK.dialMs },
-      onFault,
       ...options,
       ...more,
     });
     if (!opened.ok) throw new Error(opened.error);
+    opened.value.onFault((fault) => faults.push(fault));
     atEnd(() => opened.value.close());
     return opened.value;
   };

@@ -2,7 +2,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { serviceOf } from "../../../actuator/deviceplugin/protocol.ts";
+import { serviceOf } from "../../../actuator/deviceplugin/plugin-client.ts";
 import { data, frame, framesIn, PREFACE, plain, SETTINGS } from "../grpc/http2.ts";
 import { atEnd, type Ground, ground, QUICK } from "./ground.ts";
 import { healthy, register, until } from "./node-plugin.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ListThrottle } from "../../../actuator/deviceplugin/look-load.ts";
+import { ListThrottle } from "../../../actuator/deviceplugin/device-list.ts";
 
 test("one plugin rests 25 times as long as its look took, within its bounds", () => {
   const load = new ListThrottle();

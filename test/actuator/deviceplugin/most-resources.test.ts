@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { decideHere } from "../../../actuator/client/local-client.ts";
+import { decideLocally } from "../../../actuator/client/local-client.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
 import { nodeSnapshot } from "../../../actuator/pods/admission/node-snapshotter.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
@@ -40,10 +40,10 @@ test.each([64, LIMITS.deviceResources])(
         allocatable: amounts,
         conditions: [],
         sequence: 1,
-        devices: node.keeper.parts(asking.uid),
+        devices: node.keeper.snapshot(asking.uid),
         amounts: node.keeper.amounts(),
       });
-      return decideHere("admission", snapshot, { ask: { pod: asking.object } });
+      return decideLocally("admission", snapshot, { ask: { pod: asking.object } });
     };
     for (const limits of [{}, { [name(most - 1)]: 1 }]) {
       expect(decide(limits)).toMatchObject({ ok: true, value: { decision: { admit: true } } });

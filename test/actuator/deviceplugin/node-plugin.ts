@@ -13,7 +13,7 @@ import {
   type sendUnaryData,
   status,
 } from "@grpc/grpc-js";
-import { serviceOf } from "../../../actuator/deviceplugin/protocol.ts";
+import { serviceOf } from "../../../actuator/deviceplugin/plugin-client.ts";
 
 export interface PluginDevice {
   readonly ID: string;

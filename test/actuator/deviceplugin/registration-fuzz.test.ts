@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { serviceOf } from "../../../actuator/deviceplugin/protocol.ts";
+import { serviceOf } from "../../../actuator/deviceplugin/plugin-client.ts";
 import { random, sayChanged, sayEndlessHeaders, sayNoise } from "../grpc/hostile.ts";
 import { data, frame, framesIn, headers, PREFACE, plain, rawConnection, SETTINGS } from "../grpc/http2.ts";
 import { ground } from "./ground.ts";

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, w
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { removeContainerLog } from "../../../actuator/gc/container-log.ts";
+import { removeContainerLog } from "../../../actuator/containerd/logs.ts";
 
 function logs() {
   const root = mkdtempSync(join(tmpdir(), "nodewise-log-"));

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Look } from "../../../actuator/gc/look.ts";
+import type { NodeObservation } from "../../../actuator/gc/observe-node.ts";
 import { guardPodLogs } from "../../../actuator/gc/remove.ts";
 import type { ContainerRemoval } from "../../../api/model/container-gc.ts";
 import { faultOf } from "../../sim/fake-runtime.ts";
@@ -117,7 +117,7 @@ test("logs of a pod that ran when the runtime was listed stay, even where a deci
   const removal = { id: "ns_pod-u1_u1" } as ContainerRemoval;
   const noPods = async () => ({ pods: [], whole: true, problems: [], notices: [] });
   const look = (living: readonly string[]) =>
-    ({ livingPods: new Set(living), pods: [] as unknown[] }) as Partial<Look> as Look;
+    ({ livingPods: new Set(living), pods: [] as unknown[] }) as Partial<NodeObservation> as NodeObservation;
   expect(await guardPodLogs(removal, look([]), noPods)).toMatchObject({ state: "as-planned" });
   expect(await guardPodLogs(removal, look(["u1"]), noPods)).toEqual({
     state: "surprise",

@@ -1,15 +1,15 @@
-import type { Look } from "../../../actuator/gc/look.ts";
+import type { NodeObservation } from "../../../actuator/gc/observe-node.ts";
 
 /** What a guard finds. */
 export const planned = (more: object = {}) => ({ state: "as-planned", stopFirst: false, logPath: null, ...more });
 export const surprise = (found: string) => ({ state: "surprise", found });
 
 /** A look that saw a container or a sandbox `x`, made at 7. */
-export const lookWith = (more: Partial<Look> = {}) =>
+export const lookWith = (more: Partial<NodeObservation> = {}) =>
   ({
     createdAt: new Map([["x", "7"]]),
     sandboxOf: new Map(),
     livingPods: new Set(),
     pods: [],
     ...more,
-  }) as Partial<Look> as Look;
+  }) as Partial<NodeObservation> as NodeObservation;

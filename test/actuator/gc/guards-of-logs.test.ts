@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { PodsRead } from "../../../actuator/core/ports.ts";
-import type { Look } from "../../../actuator/gc/look.ts";
+import type { NodeObservation } from "../../../actuator/gc/observe-node.ts";
 import { guardLogLink, guardPodLogs } from "../../../actuator/gc/remove.ts";
 import type { ContainerRemoval } from "../../../api/model/container-gc.ts";
 import { lookWith, planned, surprise } from "./guarded.ts";
@@ -15,7 +15,7 @@ describe("a pod's logs", () => {
       notices: [],
       ...over,
     });
-  const guarded = (id: string, look: Partial<Look> = {}, over: Partial<PodsRead> = {}) =>
+  const guarded = (id: string, look: Partial<NodeObservation> = {}, over: Partial<PodsRead> = {}) =>
     guardPodLogs({ id } as ContainerRemoval, lookWith(look), read(over));
   const ended = { metadata: { uid: "u1" }, status: { phase: "Failed", reason: "Evicted" } };
   const NO_NAME = surprise("its name is not NAMESPACE_NAME_UID");

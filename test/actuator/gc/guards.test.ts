@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ContainerNow, ImageNow, Runtime, SandboxNow } from "../../../actuator/containerd/port.ts";
-import type { Look } from "../../../actuator/gc/look.ts";
+import type { NodeObservation } from "../../../actuator/gc/observe-node.ts";
 import { guardContainer, guardImage, guardSandbox } from "../../../actuator/gc/remove.ts";
 import type { ContainerRemoval } from "../../../api/model/container-gc.ts";
 import type { ImageRemoval } from "../../../api/model/image-gc.ts";
@@ -108,7 +108,7 @@ describe("a sandbox", () => {
   const guarded = (
     over: Partial<Runtime> = {},
     containers: readonly string[] = [],
-    listed: Look["sandboxOf"] = new Map(),
+    listed: NodeObservation["sandboxOf"] = new Map(),
   ) => {
     const imagesInUse = () => answer(new Map(containers.map((id) => [id, []])));
     const runtime = { sandboxNow: () => answer(now), imagesInUse, containerNow: silent, ...over } as Partial<Runtime>;

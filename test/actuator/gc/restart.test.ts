@@ -198,10 +198,10 @@ test("the same pass told again is remembered once, a late one not at all, and a 
     removed: [],
   });
   const first = memory();
-  first.keep("image-gc", at(0), facts(0));
-  first.keep("image-gc", at(5), facts(5));
-  first.keep("image-gc", at(5), { ...facts(5), failed: true });
-  first.keep("image-gc", at(2), facts(2));
+  first.persist("image-gc", at(0), facts(0));
+  first.persist("image-gc", at(5), facts(5));
+  first.persist("image-gc", at(5), { ...facts(5), failed: true });
+  first.persist("image-gc", at(2), facts(2));
   const again = memory();
   expect(again.factsFor("image-gc", at(5))).toEqual(facts(0));
   expect(again.factsFor("image-gc", at(6))).toEqual({ ...facts(5), failed: true });

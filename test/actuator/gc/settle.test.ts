@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { Runtime } from "../../../actuator/containerd/port.ts";
 import type { DecisionAnswer } from "../../../actuator/core/ports.ts";
+import { closeInterruptedPass } from "../../../actuator/gc/interrupted-pass.ts";
 import type { GcJournal, InterruptedPass } from "../../../actuator/gc/journal.ts";
 import type { GcPorts } from "../../../actuator/gc/ports.ts";
-import { settleCutShort } from "../../../actuator/gc/settle.ts";
 import { err, ok } from "../../../api/model/result.ts";
 import { faultOf } from "../../sim/fake-runtime.ts";
 
@@ -54,10 +54,10 @@ function restarted(
         told.push(asked);
         return answer;
       },
-      settle: async (one: DecisionAnswer) => void told.push(one),
+      commit: async (one: DecisionAnswer) => void told.push(one),
     },
   };
-  return { told, settled: () => settleCutShort(ports as unknown as GcPorts) };
+  return { told, settled: () => closeInterruptedPass(ports as unknown as GcPorts) };
 }
 
 test("a pass that was cut short is told with all its ends, then remembered, then closed", async () => {
@@ -77,7 +77,7 @@ test("without a journal, or a pass in it, there is nothing to settle", async () 
   const { told, settled } = restarted({ unclosed: ok(null) });
   expect(await settled()).toEqual(ok(null));
   expect(told).toEqual([]);
-  expect(await settleCutShort({ journal: null } as unknown as GcPorts)).toEqual(ok(null));
+  expect(await closeInterruptedPass({ journal: null } as unknown as GcPorts)).toEqual(ok(null));
 });
 
 test("a journal that cannot be read, or the runtime that says nothing, keeps everything else from going", async () => {

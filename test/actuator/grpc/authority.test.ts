@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { authorityFixer, MAX_HELD_BYTES, type Passed, withAuthority } from "../../../actuator/grpc/mended-socket.ts";
+import {
+  authorityFixer,
+  MAX_HELD_BYTES,
+  type Passed,
+  withAuthority,
+} from "../../../actuator/grpc/authority-fix-socket.ts";
 import { frame, headers, PREFACE, plain, SETTINGS, type Style } from "./http2.ts";
 
 const PATH = "/var/lib/kubelet/device-plugins/kubelet.sock";

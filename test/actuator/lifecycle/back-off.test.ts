@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { CONTAINER_HASH } from "../../../actuator/containerd/runtime-pod.ts";
+import { CONTAINER_HASH } from "../../../actuator/containerd/port.ts";
 import {
   backOffEventMessage,
   backOffMessage,
   backOffOfStarts,
-  heldBack,
+  inBackOff,
   nextBackOff,
 } from "../../../actuator/lifecycle/back-off.ts";
 import type { PodContainer } from "../../../actuator/lifecycle/pod.ts";
@@ -32,20 +32,20 @@ describe("the delay", () => {
     expect(nextBackOff(backOff, 601_000, 0).delayMs).toBe(300_000);
     expect(nextBackOff(backOff, 601_001, 0).delayMs).toBe(10_000);
     const at = (finishedAtMs: number) =>
-      heldBack(a, seenOf(dead(finishedAtMs)), { nowMs: finishedAtMs + 1, backOff: { a: backOff }, hashOf });
+      inBackOff(a, seenOf(dead(finishedAtMs)), { nowMs: finishedAtMs + 1, backOff: { a: backOff }, hashOf });
     expect(at(601_000)).toEqual({ name: "a", untilMs: 761_000, delayMs: 160_000 });
     expect(at(601_001)).toBeNull();
   });
   test("does not hold a container of another definition", () => {
     const backOff = { a: { delayMs: 40_000, updatedAtMs: 0 } };
-    expect(heldBack(a, seenOf(dead(1000)), { nowMs: 2000, backOff, hashOf })).not.toBeNull();
-    expect(heldBack(a, seenOf(dead(1000, "other")), { nowMs: 2000, backOff, hashOf })).toBeNull();
+    expect(inBackOff(a, seenOf(dead(1000)), { nowMs: 2000, backOff, hashOf })).not.toBeNull();
+    expect(inBackOff(a, seenOf(dead(1000, "other")), { nowMs: 2000, backOff, hashOf })).toBeNull();
     const options = { nowMs: 2000, backOff, hashOf };
     expect(backOffOfStarts(pod, seenOf(dead(1000, "other")), ["a"], options)["a"]?.delayMs).toBe(10_000);
   });
   test("does not hold anything for an hour because a clock was set back by one", () => {
     const backOff = { a: { delayMs: 10_000, updatedAtMs: 3_600_000 } };
-    expect(heldBack(a, seenOf(dead(3_600_000)), { nowMs: 5000, backOff, hashOf })).toBeNull();
+    expect(inBackOff(a, seenOf(dead(3_600_000)), { nowMs: 5000, backOff, hashOf })).toBeNull();
   });
 });
 

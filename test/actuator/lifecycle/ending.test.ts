@@ -1,7 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { graceLeft, graceOf, restartGrace, stopsOf } from "../../../actuator/lifecycle/ending.ts";
-import { isOver, isStopped, pastDeadline } from "../../../actuator/lifecycle/pod-observation.ts";
-import { DEADLINE } from "../../../actuator/lifecycle/pod-state.ts";
+import {
+  containersToKill,
+  effectiveGracePeriod,
+  remainingGracePeriod,
+  restartGracePeriod,
+} from "../../../actuator/lifecycle/container-termination.ts";
+import { DEADLINE, isOver, isStopped, pastDeadline } from "../../../actuator/lifecycle/pod-state.ts";
 import type { PodEnd } from "../../../actuator/lifecycle/record.ts";
 import { instanceOf, podOf, recordOf, runnableOf, sandboxOf, seenOf } from "./pods.ts";
 
@@ -28,7 +32,7 @@ const withDeletion = (graceSeconds: number) => {
 describe("what is stopped", () => {
   const pod = runnableOf(podOf(["a", "b"], ["s*", "i", "t*", "u*"]));
   const running = (...names: string[]) => seenOf(...names.map((name) => instanceOf(name)));
-  const order = (...names: string[]) => stopsOf(pod, running(...names)).map((s) => [s.name, s.waitsFor]);
+  const order = (...names: string[]) => containersToKill(pod, running(...names)).map((s) => [s.name, s.waitsFor]);
 
   test("sidecars wait for the pod's own containers, and for the sidecar behind them", () => {
     expect(order("s", "t", "u", "a", "b")).toEqual([
@@ -48,7 +52,7 @@ describe("what is stopped", () => {
   });
   test("only what runs, in the kubelet's words", () => {
     const seen = seenOf(instanceOf("a"), instanceOf("b", { state: "exited" }), instanceOf("gone"));
-    expect(stopsOf(pod, seen)).toEqual([
+    expect(containersToKill(pod, seen)).toEqual([
       { containerId: "a-0", name: "a", message: "Stopping container a", waitsFor: [], preStop: null },
       { containerId: "gone-0", name: "gone", message: "Stopping container gone", waitsFor: [], preStop: null },
     ]);
@@ -58,21 +62,21 @@ describe("what is stopped", () => {
 describe("the grace", () => {
   test("is the pod's, or the shortest that was asked for, and never none", () => {
     const pod = runnableOf(podOf(["a"]));
-    expect(graceOf(pod, null)).toBe(30);
-    expect(graceOf(pod, end(null))).toBe(30);
-    expect(graceOf(pod, end(600))).toBe(600);
-    expect(graceOf(pod, end(0))).toBe(1);
-    expect(graceOf(withDeletion(10), end(600))).toBe(10);
-    expect(graceOf(withDeletion(60), end(5))).toBe(5);
-    expect(restartGrace(pod)).toBe(30);
-    expect(restartGrace(withDeletion(3))).toBe(3);
+    expect(effectiveGracePeriod(pod, null)).toBe(30);
+    expect(effectiveGracePeriod(pod, end(null))).toBe(30);
+    expect(effectiveGracePeriod(pod, end(600))).toBe(600);
+    expect(effectiveGracePeriod(pod, end(0))).toBe(1);
+    expect(effectiveGracePeriod(withDeletion(10), end(600))).toBe(10);
+    expect(effectiveGracePeriod(withDeletion(60), end(5))).toBe(5);
+    expect(restartGracePeriod(pod)).toBe(30);
+    expect(restartGracePeriod(withDeletion(3))).toBe(3);
   });
   test("is used up by the hook and the wait in whole seconds, down to two", () => {
-    expect(graceLeft(30, 0, 0)).toBe(30);
-    expect(graceLeft(30, 1999, 999)).toBe(29);
-    expect(graceLeft(30, 20_000, 5_000)).toBe(5);
-    expect(graceLeft(30, 30_000, 0)).toBe(2);
-    expect(graceLeft(1, 0, 0)).toBe(2);
+    expect(remainingGracePeriod(30, 0, 0)).toBe(30);
+    expect(remainingGracePeriod(30, 1999, 999)).toBe(29);
+    expect(remainingGracePeriod(30, 20_000, 5_000)).toBe(5);
+    expect(remainingGracePeriod(30, 30_000, 0)).toBe(2);
+    expect(remainingGracePeriod(1, 0, 0)).toBe(2);
   });
 });
 

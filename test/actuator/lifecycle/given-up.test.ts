@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { RuntimeContainer, RuntimePod } from "../../../actuator/containerd/runtime-pod.ts";
+import type { RuntimeContainer, RuntimePod } from "../../../actuator/containerd/port.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
 import { finishedPhase, podStatus } from "../../../actuator/lifecycle/pod-status.ts";
 import { hashOf, instanceOf, podOf, recordOf, runnableOf, type SmallPod, sandboxOf, seenOf } from "./pods.ts";

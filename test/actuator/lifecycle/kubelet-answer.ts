@@ -1,5 +1,5 @@
 import { backOffMessage, backOffOfStarts } from "../../../actuator/lifecycle/back-off.ts";
-import { graceOf, stopsOf } from "../../../actuator/lifecycle/ending.ts";
+import { containersToKill, effectiveGracePeriod } from "../../../actuator/lifecycle/container-termination.ts";
 import { latestOf, mayRun } from "../../../actuator/lifecycle/instances.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
 import { naturalPhase, podStatus } from "../../../actuator/lifecycle/pod-status.ts";
@@ -42,12 +42,12 @@ export function ourAnswer(c: KubeletCase): unknown {
       nextDelay: Object.fromEntries(names.filter((n) => delays[n]).map((n) => [n, delays[n]?.delayMs])),
     },
     stops: sorted(
-      stopsOf(pod, c.seen).map(({ name, waitsFor }) => ({ name, waitsFor: sorted(waitsFor, itself) })),
+      containersToKill(pod, c.seen).map(({ name, waitsFor }) => ({ name, waitsFor: sorted(waitsFor, itself) })),
       (s) => s.name,
     ),
     status: comparable(told, c),
     finished: isForgotten(c) || isLate(c) ? null : naturalPhase(pod, c.seen, c.previous),
-    grace: graceOf(pod, c.end),
+    grace: effectiveGracePeriod(pod, c.end),
   };
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { CONTAINER_HASH, type RuntimePod } from "../../../actuator/containerd/runtime-pod.ts";
+import { CONTAINER_HASH, type RuntimePod } from "../../../actuator/containerd/port.ts";
 import { leftoverSandboxes, podActions } from "../../../actuator/lifecycle/pod-actions.ts";
 import { hashOf, instanceOf, podOf, runnableOf, type SmallPod, sandboxOf, seenOf } from "./pods.ts";
 

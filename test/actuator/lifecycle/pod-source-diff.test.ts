@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
-import type { RuntimePod } from "../../../actuator/containerd/runtime-pod.ts";
-import { type PodSources, podSourceDiff } from "../../../actuator/lifecycle/pod-source-diff.ts";
+import type { RuntimePod } from "../../../actuator/containerd/port.ts";
+import { type PodSources, podSourceDiff, refusedItemOf } from "../../../actuator/lifecycle/pod-source-diff.ts";
 import { newRecord } from "../../../actuator/lifecycle/pod-state.ts";
 import type { PodRecord } from "../../../actuator/lifecycle/record.ts";
-import { refusedItemOf } from "../../../actuator/lifecycle/refused-item.ts";
 import { pod } from "../pods/pod-kit.ts";
 
 const object = { metadata: { namespace: "default", name: "web", uid: "uid-1" }, spec: { nodeName: "a" } };
@@ -28,33 +27,35 @@ const NOTHING: PodSources = {
   runtimePods: new Map(),
 };
 const changes = (given: Partial<PodSources>): readonly string[] =>
-  podSourceDiff({ ...NOTHING, ...given }).map((c) => (c.kind === "ends" ? `ends after ${c.graceSeconds}` : c.kind));
+  podSourceDiff({ ...NOTHING, ...given }).map((c) =>
+    c.kind === "deleted" ? `deleted after ${c.graceSeconds}` : c.kind,
+  );
 const asks = (one: typeof web) => ({ desired: new Map([[one.uid, one]]) });
 const knows = (state: PodRecord["state"]) => ({ records: [[web.uid, record(state)] as const] });
 
 test("a pod comes once the runtime was heard, and is adopted only where it runs", () => {
-  expect(changes(asks(web))).toEqual(["comes"]);
+  expect(changes(asks(web))).toEqual(["added"]);
   expect(changes({ ...asks(web), runtimePods: null })).toEqual([]);
-  expect(changes({ ...asks(web), runtimePods: seenWith(true) })).toEqual(["adopts"]);
+  expect(changes({ ...asks(web), runtimePods: seenWith(true) })).toEqual(["adopted"]);
   // its room may have been given away
-  expect(changes({ ...asks(web), runtimePods: seenWith(false) })).toEqual(["comes"]);
+  expect(changes({ ...asks(web), runtimePods: seenWith(false) })).toEqual(["added"]);
 });
 
 test("one whose end is asked for does not come, and what is left of it is taken away", () => {
   expect(changes(asks(deleted))).toEqual([]);
   // at once, so that it is not kept running for a turn, or even begun again
   for (const isReady of [true, false])
-    expect(changes({ ...asks(deleted), runtimePods: seenWith(isReady) })).toEqual(["adopts", "ends after 7"]);
-  expect(changes({ ...asks(deleted), ...knows("active") })).toEqual(["ends after 7"]);
-  expect(changes({ ...asks(deleted), ...knows("pending") })).toEqual(["leaves"]);
-  expect(changes({ ...asks(deleted), ...knows("terminated") })).toEqual(["leaves"]);
+    expect(changes({ ...asks(deleted), runtimePods: seenWith(isReady) })).toEqual(["adopted", "deleted after 7"]);
+  expect(changes({ ...asks(deleted), ...knows("active") })).toEqual(["deleted after 7"]);
+  expect(changes({ ...asks(deleted), ...knows("pending") })).toEqual(["removed"]);
+  expect(changes({ ...asks(deleted), ...knows("terminated") })).toEqual(["removed"]);
   expect(changes({ ...asks(web), ...knows("terminated") })).toEqual([]);
 });
 
 test("doubt ends nothing", () => {
-  expect(changes(knows("active"))).toEqual(["ends after null"]);
+  expect(changes(knows("active"))).toEqual(["deleted after null"]);
   expect(changes({ ...knows("active"), whole: false })).toEqual([]);
-  expect(changes({ runtimePods: seenWith(true) })).toEqual(["orphan"]);
+  expect(changes({ runtimePods: seenWith(true) })).toEqual(["orphaned"]);
   expect(changes({ runtimePods: seenWith(true), whole: false })).toEqual([]);
 });
 
@@ -73,7 +74,7 @@ test.each([
   ["its name and no namespace that can be read", { namespace: 7, name: "web" }, "?/web cannot"],
 ])("what cannot be run and has %s keeps a pod as it is, and says so", (_, metadata, why) => {
   const told = (given: Partial<PodSources>) =>
-    podSourceDiff({ ...NOTHING, ...refused(metadata), ...given }).map((c) => (c.kind === "keeps" ? c.why : c.kind));
+    podSourceDiff({ ...NOTHING, ...refused(metadata), ...given }).map((c) => (c.kind === "lastGood" ? c.why : c.kind));
   expect(told(knows("active"))).toEqual([expect.stringContaining(why)]);
   expect(told({ runtimePods: seenWith(true) })).toEqual([expect.stringContaining(why)]);
   // nothing of it runs, and its record stays for when it is mended
@@ -86,30 +87,30 @@ test.each([
   ["its name in another namespace", { namespace: "kube-system", name: "web", uid: "uid-2" }],
   ["nothing that could be read", null],
 ])("what cannot be run and has %s keeps nobody", (_, metadata) => {
-  expect(changes({ ...knows("active"), ...refused(metadata) })).toEqual(["ends after null"]);
-  expect(changes({ runtimePods: seenWith(true), ...refused(metadata) })).toEqual(["orphan"]);
+  expect(changes({ ...knows("active"), ...refused(metadata) })).toEqual(["deleted after null"]);
+  expect(changes({ runtimePods: seenWith(true), ...refused(metadata) })).toEqual(["orphaned"]);
 });
 
 test("what cannot be run any more and is deleted goes, by its uid alone", () => {
   const deletion = { deletionTimestamp: "2026-01-31T12:00:00Z", deletionGracePeriodSeconds: 3 };
   const web = { namespace: "default", name: "web", ...deletion };
-  expect(changes({ ...knows("active"), ...refused({ ...web, uid: "uid-1" }) })).toEqual(["ends after 3"]);
+  expect(changes({ ...knows("active"), ...refused({ ...web, uid: "uid-1" }) })).toEqual(["deleted after 3"]);
   expect(changes({ ...knows("terminating"), ...refused({ ...web, uid: "uid-1" }) })).toEqual([]);
-  expect(changes({ ...knows("pending"), ...refused({ ...web, uid: "uid-1" }) })).toEqual(["leaves"]);
-  expect(changes({ runtimePods: seenWith(true), ...refused({ ...web, uid: "uid-1" }) })).toEqual(["orphan"]);
+  expect(changes({ ...knows("pending"), ...refused({ ...web, uid: "uid-1" }) })).toEqual(["removed"]);
+  expect(changes({ runtimePods: seenWith(true), ...refused({ ...web, uid: "uid-1" }) })).toEqual(["orphaned"]);
   for (const more of [{ uid: "uid-2" }, { uid: "uid-1", deletionTimestamp: "soon" }])
-    expect(changes({ ...knows("active"), ...refused({ ...web, ...more }) })).toEqual(["keeps"]);
+    expect(changes({ ...knows("active"), ...refused({ ...web, ...more }) })).toEqual(["lastGood"]);
 });
 
 test("another pod that has its uid does not take its place while it runs", () => {
   const other = pod({}, { name: "other", object });
-  expect(changes({ ...asks(other), ...knows("active") })).toEqual(["keeps"]);
+  expect(changes({ ...asks(other), ...knows("active") })).toEqual(["lastGood"]);
   expect(changes({ ...asks(other), ...knows("pending") })).toEqual([]);
   // what waits may get another name
   const renamed = pod({}, { name: "other", object: { ...object, spec: {} } });
-  expect(changes({ ...asks(renamed), ...knows("pending") })).toEqual(["changes"]);
+  expect(changes({ ...asks(renamed), ...knows("pending") })).toEqual(["updated"]);
   // nor is it taken for the one that runs, of which no record is left, nor ends that one
-  expect(changes({ ...asks(other), runtimePods: seenWith(true) })).toEqual(["keeps"]);
+  expect(changes({ ...asks(other), runtimePods: seenWith(true) })).toEqual(["lastGood"]);
 });
 
 test("nor does it take the place of one of its own name, which does not end for it either", () => {
@@ -122,11 +123,11 @@ test("nor does it take the place of one of its own name, which does not end for 
         [web.uid, record(known)],
         ["uid-8", { ...record("active"), pod: otherObject }],
       ],
-    }).map((c) => [c.kind, "uid" in c ? c.uid : "", c.kind === "keeps" ? c.why : ""]);
-  const other = ["keeps", "uid-8", "default/other stands there with the uid of default/web"];
+    }).map((c) => [c.kind, "uid" in c ? c.uid : "", c.kind === "lastGood" ? c.why : ""]);
+  const other = ["lastGood", "uid-8", "default/other stands there with the uid of default/web"];
   for (const deletion of [null, { atMs: 5, graceSeconds: 7 }]) {
     expect(of("active", deletion)).toEqual([
-      ["keeps", web.uid, "default/other has its uid, and is another pod"],
+      ["lastGood", web.uid, "default/other has its uid, and is another pod"],
       other,
     ]);
     for (const state of ["pending", "terminating", "terminated"] as const) expect(of(state, deletion)).toEqual([other]);
@@ -136,25 +137,25 @@ test("nor does it take the place of one of its own name, which does not end for 
 test("a file that cannot be read holds back only what may be in it", () => {
   const read = (file?: string) => ({ records: [[web.uid, { ...record("active"), ...(file && { file }) }] as const] });
   const half = { whole: false, unread: ["/m/half.yaml"] };
-  expect(changes({ ...read("/m/web.yaml"), ...half })).toEqual(["ends after null"]);
-  expect(changes({ ...read("/m/half.yaml"), ...half })).toEqual(["stays"]);
-  expect(changes({ ...read(), ...half })).toEqual(["stays"]);
+  expect(changes({ ...read("/m/web.yaml"), ...half })).toEqual(["deleted after null"]);
+  expect(changes({ ...read("/m/half.yaml"), ...half })).toEqual(["unconfirmed"]);
+  expect(changes({ ...read(), ...half })).toEqual(["unconfirmed"]);
   expect(changes({ ...read("/m/web.yaml"), whole: false })).toEqual([]);
-  expect(changes({ ...read("/m/half.yaml") })).toEqual(["ends after null"]);
-  expect(changes({ runtimePods: seenWith(true), ...half })).toEqual(["stays"]);
+  expect(changes({ ...read("/m/half.yaml") })).toEqual(["deleted after null"]);
+  expect(changes({ runtimePods: seenWith(true), ...half })).toEqual(["unconfirmed"]);
 });
 
 test("the file that a pod is read from is noted when it is another one", () => {
   const files = new Map([[web.uid, "/m/web.yaml"]]);
   const moves = { ...asks(web), files };
-  expect(changes({ ...moves, ...knows("active") })).toEqual(["moves"]);
+  expect(changes({ ...moves, ...knows("active") })).toEqual(["moved"]);
   expect(changes({ ...moves, records: [[web.uid, { ...record("active"), file: "/m/web.yaml" }]] })).toEqual([]);
-  expect(changes({ ...asks(deleted), files, ...knows("active") })).toEqual(["moves", "ends after 7"]);
+  expect(changes({ ...asks(deleted), files, ...knows("active") })).toEqual(["moved", "deleted after 7"]);
 });
 
 test("another spec is a change, another status is none", () => {
   const other = pod({}, { object: { ...object, spec: { nodeName: "b" } } });
   const told = pod({}, { object: { ...object, status: { phase: "Running" } } });
-  expect(changes({ ...asks(other), ...knows("active") })).toEqual(["changes"]);
+  expect(changes({ ...asks(other), ...knows("active") })).toEqual(["updated"]);
   expect(changes({ ...asks(told), ...knows("active") })).toEqual([]);
 });

@@ -3,7 +3,7 @@ import {
   type RuntimeContainer,
   type RuntimePod,
   type RuntimeSandbox,
-} from "../../../actuator/containerd/runtime-pod.ts";
+} from "../../../actuator/containerd/port.ts";
 import type { PodContainer, RunnablePod } from "../../../actuator/lifecycle/pod.ts";
 import type { PodRecord } from "../../../actuator/lifecycle/record.ts";
 import { PLAIN_CONTAINER, PLAIN_SPEC } from "../pods/plain-pod.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { RuntimePod } from "../../../actuator/containerd/runtime-pod.ts";
-import { restartGrace } from "../../../actuator/lifecycle/ending.ts";
+import type { RuntimePod } from "../../../actuator/containerd/port.ts";
+import { restartGracePeriod } from "../../../actuator/lifecycle/container-termination.ts";
 import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
 import { podStatus } from "../../../actuator/lifecycle/pod-status.ts";
@@ -63,9 +63,9 @@ describe("a container whose probe failed", () => {
   });
   test("has the grace of the probe, and a deletion's before it", () => {
     const pod = runnableOf(podOf(["a"]));
-    expect(restartGrace(pod, { ...PROBE, terminationGracePeriodSeconds: 3 })).toBe(3);
-    expect(restartGrace(pod, PROBE)).toBe(pod.spec.terminationGracePeriodSeconds);
-    expect(restartGrace({ ...pod, deletion: { atMs: 0, graceSeconds: 7 } }, PROBE)).toBe(7);
+    expect(restartGracePeriod(pod, { ...PROBE, terminationGracePeriodSeconds: 3 })).toBe(3);
+    expect(restartGracePeriod(pod, PROBE)).toBe(pod.spec.terminationGracePeriodSeconds);
+    expect(restartGracePeriod({ ...pod, deletion: { atMs: 0, graceSeconds: 7 } }, PROBE)).toBe(7);
   });
 });
 

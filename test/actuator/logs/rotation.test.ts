@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { RuntimeContainer, RuntimePods } from "../../../actuator/containerd/runtime-pod.ts";
+import type { RuntimeContainer, RuntimePods } from "../../../actuator/containerd/port.ts";
 import { LogRotation, type RotationPorts, systemLogFiles } from "../../../actuator/pods/logs/rotation.ts";
 import { err } from "../../../api/model/result.ts";
 import { ownDirectory, WrittenLog } from "./written-log.ts";
@@ -37,7 +37,7 @@ function ground(more: Partial<RotationPorts> = {}) {
   });
   onTestFinished(() => rotation.close());
   const look = async (): Promise<void> => {
-    await rotation.look();
+    await rotation.rotateLogs();
     await rotation.rest();
   };
   const container = (id: string, state: Shown["state"] = "running"): WrittenLog => {
@@ -170,9 +170,9 @@ test("as many at a time as containerLogMaxWorkers says, and none twice", async (
   for (const log of logs) log.write(10);
   await look();
   for (const log of logs) log.write(10);
-  await rotation.look();
+  await rotation.rotateLogs();
   await expect.poll(() => compressing.length).toBe(2);
-  await rotation.look();
+  await rotation.rotateLogs();
   gate.resolve();
   await rotation.rest();
   expect([most, counts]).toEqual([2, { rotated: 8, failed: 0 }]);

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { expect, test } from "vitest";
-import { type ReadObjectsOptions, readObjects } from "../../../actuator/manifests/read-objects.ts";
+import { type ReadObjectsOptions, readObjects } from "../../../actuator/daemon/configuration-file.ts";
 import { problemText } from "../../../api/documents/problem.ts";
 import { podYaml, scratch } from "./scratch.ts";
 
@@ -24,7 +24,7 @@ test("`-` reads standard input, also when a character is split between two chunk
 });
 
 test("a real pipe is read to its end", () => {
-  const module = join(import.meta.dirname, "../../../actuator/manifests/read-objects.ts");
+  const module = join(import.meta.dirname, "../../../actuator/daemon/configuration-file.ts");
   const program = `const { readObjects } = await import(${JSON.stringify(module)}); console.log(JSON.stringify(await readObjects("-")));`;
   const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", program], {
     input: podYaml("p"),

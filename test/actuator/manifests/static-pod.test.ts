@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { type PodObject, staticPodOf } from "../../../actuator/manifests/pods-of.ts";
 import { readManifests } from "../../../actuator/manifests/read-manifests.ts";
-import { type PodObject, staticPodOf } from "../../../actuator/manifests/static-pod.ts";
 import { podYaml, scratch } from "./scratch.ts";
 
 const HEX = /^[0-9a-f]{32}$/;

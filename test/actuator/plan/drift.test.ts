@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { observeCgroups } from "../../../actuator/cgroupfs/observe.ts";
 import { CPU_RULES } from "../../../actuator/pass/loop.ts";
 import { classifyDrift, type DriftCase, type DriftContext, findDrift } from "../../../actuator/plan/drift.ts";
-import { lastLookOf } from "../../../actuator/plan/state.ts";
+import { lastPassCgroupsOf } from "../../../actuator/plan/state.ts";
 import { curveWeight, linearWeight } from "../../../api/decide/cgroups/cpu-convert.ts";
 import { cpuShares } from "../../../api/model/units.ts";
 import { cgroup, decide } from "../cgroups/decisions.ts";
@@ -46,13 +46,13 @@ test.each([
   ["what nobody of us wrote", 1, one("cpu.shares", "5", "1024"), "never_written"],
   ["what a cgroup was made with", 1, one("cpu.shares", "5", "1024", { isNew: true }), "new_cgroup"],
   ["what another made of ours in it", 1, one("cpu.shares", "5", "9", { isNew: true, written: "5" }), "other_writer"],
-  ["what was wanted before", 1, one("cpuset.cpus", "0", "0-1", { wantedThen: "0,1" }), "outdated"],
-  ["neither what is wanted nor what was", 1, one("cpuset.cpus", "0", "1", { wantedThen: "0-1" }), "never_written"],
-  ["what another made of what is still wanted", 1, one("cpu.shares", "5", "9", { wantedThen: "5" }), "never_written"],
+  ["what was wanted before", 1, one("cpuset.cpus", "0", "0-1", { lastDecided: "0,1" }), "outdated"],
+  ["neither what is wanted nor what was", 1, one("cpuset.cpus", "0", "1", { lastDecided: "0-1" }), "never_written"],
+  ["what another made of what is still wanted", 1, one("cpu.shares", "5", "9", { lastDecided: "5" }), "never_written"],
   [
     "what was wanted before we wrote",
     1,
-    one("cpu.shares", "5", "4", { wantedThen: "4", written: "5" }),
+    one("cpu.shares", "5", "4", { lastDecided: "4", written: "5" }),
     "other_writer",
   ],
   ["what another made of ours", 1, one("cpu.shares", "5", "9", { written: "5" }), "other_writer"],
@@ -117,9 +117,9 @@ test("a cgroup that was made since the pass before is new for one pass, also whe
   const paths = ["/", "/kubepods", "/kubepods/pod1"];
   for (const path of paths) await hierarchy.create(path, hierarchy.support().controllers);
   const decision = decide(1, [cgroup("/kubepods/pod1", { "cpu.shares": "512", "pids.max": "5" })]);
-  const causes = (last: ReturnType<typeof lastLookOf> | null) =>
+  const causes = (last: ReturnType<typeof lastPassCgroupsOf> | null) =>
     findDrift(decision, observeCgroups(hierarchy, BOOT), () => null, CPU_RULES, last).map(({ cause }) => cause);
-  const look = () => lastLookOf(decision, observeCgroups(hierarchy, BOOT));
+  const look = () => lastPassCgroupsOf(decision, observeCgroups(hierarchy, BOOT));
   // nobody looked before
   expect(causes(null)).toEqual(["never_written", "never_written"]);
   const first = look();

@@ -6,7 +6,7 @@ import { redactingClient } from "../../../actuator/client/client.ts";
 import { localClient } from "../../../actuator/client/local-client.ts";
 import { actuatorConfig } from "../../../actuator/core/config.ts";
 import { Memory } from "../../../actuator/core/facts-file.ts";
-import { Notices, Pace } from "../../../actuator/core/pace.ts";
+import { InterruptibleSleep, Notices } from "../../../actuator/core/pace.ts";
 import type { DecisionClient } from "../../../actuator/core/ports.ts";
 import { openMetrics } from "../../../actuator/daemon/open-metrics.ts";
 import { PodsDaemon } from "../../../actuator/pods/daemon.ts";
@@ -49,7 +49,7 @@ async function daemon(more: Partial<PodsShared> = {}) {
   const onProblem = ({ message }: { readonly message: string }): void => void told.push(message);
   const notices = new Notices(onProblem);
   const stopping = new AbortController();
-  const pace = new Pace(stopping.signal);
+  const pace = new InterruptibleSleep(stopping.signal);
   const opened = await PodsDaemon.open(
     {
       client: localClient(new Memory(config.stateDir, (message) => onProblem({ message }))),

@@ -1,4 +1,4 @@
-import type { DeviceHands } from "../../../actuator/pods/devices/port.ts";
+import type { ContainerDevices } from "../../../actuator/pods/devices/port.ts";
 import type { DeviceOptions } from "../../../api/model/managers.ts";
 import { ok } from "../../../api/model/result.ts";
 
@@ -31,17 +31,17 @@ export const wanting = (limits: Readonly<Record<string, Readonly<Record<string, 
 };
 
 /** Devices as a test has them, and what was asked of them. */
-export function hands(answers: Partial<DeviceHands> = {}): DeviceHands & { readonly asked: string[] } {
+export function hands(answers: Partial<ContainerDevices> = {}): ContainerDevices & { readonly asked: string[] } {
   const asked: string[] = [];
   return {
     asked,
-    prepare: async (pod, signal) => {
+    allocate: async (pod, signal) => {
       asked.push(`prepare ${pod.uid}`);
-      return (await answers.prepare?.(pod, signal)) ?? ok(null);
+      return (await answers.allocate?.(pod, signal)) ?? ok(null);
     },
-    startOf: async (pod, container) => {
+    runContainerOptions: async (pod, container) => {
       asked.push(`startOf ${pod.uid} ${container.name}`);
-      return (await answers.startOf?.(pod, container)) ?? ok(NO_OPTIONS);
+      return (await answers.runContainerOptions?.(pod, container)) ?? ok(NO_OPTIONS);
     },
   };
 }

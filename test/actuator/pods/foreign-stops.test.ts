@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { PodRuntime } from "../../../actuator/containerd/port.ts";
-import type { RuntimePod, RuntimePods } from "../../../actuator/containerd/runtime-pod.ts";
+import type { PodRuntime, RuntimePod, RuntimePods } from "../../../actuator/containerd/port.ts";
 import { type ForeignStop, watchedRuntime } from "../../../actuator/pods/sync/foreign-stops.ts";
 import { err, ok } from "../../../api/model/result.ts";
 

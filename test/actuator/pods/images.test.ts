@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { PodEvent } from "../../../actuator/lifecycle/event.ts";
+import type { PodEvent } from "../../../actuator/lifecycle/record.ts";
 import { PodEvents } from "../../../actuator/pods/records/records.ts";
 import { type ImageOptions, Images, withDefaultTag } from "../../../actuator/pods/sync/images.ts";
 import { SimClock } from "../../sim/clock.ts";

@@ -36,7 +36,7 @@ describe("directories of pods that nobody knows", () => {
     const directories = new OrphanedDirectories({ worker, onProblem, clock: time });
     const mapOf = (uids: readonly string[] | null) => uids && new Map(uids.map((uid) => [uid, {}] as const));
     const ask = (seen: readonly string[] | null, records: readonly string[], held: readonly string[] | null) =>
-      directories.look({ runtimePods: mapOf(seen), held: mapOf(held), records: new Map(mapOf(records)) });
+      directories.sweep({ runtimePods: mapOf(seen), held: mapOf(held), records: new Map(mapOf(records)) });
     /** What is there after it. */
     const look = async (seen: readonly string[] | null, records: readonly string[] = [], held = seen) => {
       ask(seen, records, held);

@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { writeHostsFile } from "../../../actuator/pods/networking/hosts-file.ts";
+import { writeHostsFile } from "../../../actuator/pods/networking/dns.ts";
 import { restartsByLogs } from "../../../actuator/pods/sync/log-link.ts";
-import { type MountsAsked, mountsOf } from "../../../actuator/pods/volumes/mounts.ts";
+import { type MountsRequest, mountsOf } from "../../../actuator/pods/volumes/mounts.ts";
 import { makePodDirectory } from "../../../actuator/pods/volumes/volumes.ts";
 import { container, FakeMounter, pod, scratch } from "./pod-kit.ts";
 
@@ -15,7 +15,7 @@ const mount = {
   isExpression: false,
   propagation: "None" as const,
 };
-function world(mounts: readonly Partial<typeof mount>[], more: Partial<MountsAsked> = {}) {
+function world(mounts: readonly Partial<typeof mount>[], more: Partial<MountsRequest> = {}) {
   const dir = scratch();
   const places = { podDirectory: join(dir, "uid-1"), logDirectory: join(dir, "logs") };
   makePodDirectory(places, "me");
@@ -25,7 +25,7 @@ function world(mounts: readonly Partial<typeof mount>[], more: Partial<MountsAsk
     { name: "host", hostPath: { path: join(dir, "host"), type: "" as const } },
   ];
   const mounter = new FakeMounter();
-  const asked: MountsAsked = {
+  const asked: MountsRequest = {
     pod: pod({ volumes, subdomain: "sub" }),
     container: container("app", { mounts: mounts.map((one) => ({ ...mount, ...one })) }),
     attempt: 17,

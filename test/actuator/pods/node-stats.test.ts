@@ -56,7 +56,7 @@ function nodeOn({ path, release }: SmallFileSystem) {
   };
   const told = async (during = (): void => undefined) => {
     meanwhile = during;
-    const { pods } = (await stats.look([known], view)) as {
+    const { pods } = (await stats.observe([known], view)) as {
       pods: readonly { volume: readonly { usedBytes: number; inodesUsed: number }[] }[];
     };
     return pods[0]?.volume[0];

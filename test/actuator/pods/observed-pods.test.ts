@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { PassReport } from "../../../actuator/pass/loop.ts";
-import { observedPods } from "../../../actuator/pods/status/observed-pods.ts";
+import { observedPods } from "../../../actuator/pods/status/node-view.ts";
 
 const object = (status: object | undefined, metadata: object = {}) => ({
   metadata: { name: "web", namespace: "shop", uid: "u", ...metadata },

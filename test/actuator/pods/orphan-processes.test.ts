@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { RuntimePod } from "../../../actuator/containerd/runtime-pod.ts";
+import type { RuntimePod } from "../../../actuator/containerd/port.ts";
 import type { Skip } from "../../../actuator/plan/step.ts";
 import { OrphanProcesses } from "../../../actuator/pods/eviction/orphan-processes.ts";
 import { err, ok } from "../../../api/model/result.ts";
@@ -66,7 +66,7 @@ async function world(version: 1 | 2, path = PATH) {
     let problems: readonly string[] = [];
     for (let i = 0; i < count; i++) {
       if (i > 0) await time.pass(INTERVAL_MS);
-      problems = (await orphans.look(skipped)).problems.map(({ message }) => message);
+      problems = (await orphans.reap(skipped)).problems.map(({ message }) => message);
     }
     return problems;
   };

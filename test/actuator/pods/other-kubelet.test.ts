@@ -1,10 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { OWNER, type RuntimePod, type RuntimePods } from "../../../actuator/containerd/runtime-pod.ts";
-import type { PodEvent } from "../../../actuator/lifecycle/event.ts";
+import { OWNER, type RuntimePod, type RuntimePods } from "../../../actuator/containerd/port.ts";
 import { admitted, newRecord, podTransition } from "../../../actuator/lifecycle/pod-state.ts";
-import type { PodRecord } from "../../../actuator/lifecycle/record.ts";
+import type { PodEvent, PodRecord } from "../../../actuator/lifecycle/record.ts";
 import type { KubeletTraces } from "../../../actuator/machine/kubelets.ts";
 import { type Observed, OtherKubelet, signsOf } from "../../../actuator/pods/admission/other-kubelet.ts";
 import { ok } from "../../../api/model/result.ts";
@@ -81,7 +80,7 @@ function beside() {
   });
   const look = (held: RuntimePods | null = new Map(), seconds = 1): readonly string[] | undefined => {
     nowMs += seconds * 1000;
-    return other.look(held)?.signs;
+    return other.observe(held)?.signs;
   };
   return {
     other,

@@ -2,11 +2,11 @@ import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { PodContainer, PodSpec, RunnablePod } from "../../../actuator/lifecycle/pod.ts";
-import type { DeviceHands } from "../../../actuator/pods/devices/port.ts";
+import type { ContainerDevices } from "../../../actuator/pods/devices/port.ts";
 import { PodEvents } from "../../../actuator/pods/records/records.ts";
 import { Images } from "../../../actuator/pods/sync/images.ts";
 import { OwnedRuntime } from "../../../actuator/pods/sync/owned-runtime.ts";
-import { type StartAsked, startContainer } from "../../../actuator/pods/sync/sync-pod.ts";
+import { type StartContainerRequest, startContainer } from "../../../actuator/pods/sync/sync-pod.ts";
 import { err, ok } from "../../../api/model/result.ts";
 import { cpuShares } from "../../../api/model/units.ts";
 import { SERVES } from "../../sim/fake-pod-parts.ts";
@@ -15,7 +15,7 @@ import { container, pod } from "./pod-kit.ts";
 import { ME, NODE, workerWorld } from "./worker-kit.ts";
 
 /** A pod with its sandbox, in which containers are started one by one. */
-async function sandboxed(web: RunnablePod = pod(), devices?: DeviceHands) {
+async function sandboxed(web: RunnablePod = pod(), devices?: ContainerDevices) {
   const world = workerWorld();
   const { roots, time, runtime, mounter } = world;
   await world.sync(web, { createSandbox: true, toStart: [{ name: "none", attempt: 0 }] });
@@ -45,7 +45,7 @@ async function sandboxed(web: RunnablePod = pod(), devices?: DeviceHands) {
     podIps: sandbox.ip === null ? [] : [sandbox.ip],
   };
   world.calls();
-  const start = (app: PodContainer, asked: Partial<StartAsked> = {}) =>
+  const start = (app: PodContainer, asked: Partial<StartContainerRequest> = {}) =>
     time.drive(startContainer(turn, { container: app, attempt: 0, values: () => ({}), ...asked }));
   return { ...world, places, start, stop, told };
 }
@@ -116,7 +116,7 @@ describe("what a container gets for its devices", () => {
     });
     const before: (readonly string[])[] = [];
     const devices = hands({
-      startOf: async () => {
+      runContainerOptions: async () => {
         before.push(calls());
         return ok(given);
       },
@@ -137,7 +137,7 @@ describe("what a container gets for its devices", () => {
     const volumes = [{ name: "v", emptyDir: { medium: "" as const, sizeLimitBytes: null } }];
     const mount = { volume: "v", mountPath: "/v", readOnly: false, isExpression: true, propagation: "None" as const };
     const startOf = async () => ok(options({ envs: [{ name: "GPUS", value: "one" }] }));
-    const { runtime, mounter, start } = await sandboxed(gpus({ volumes }), hands({ startOf }));
+    const { runtime, mounter, start } = await sandboxed(gpus({ volumes }), hands({ runContainerOptions: startOf }));
     const app = container("app", {
       env: [{ name: "A", value: "$(GPUS)" }],
       mounts: [{ ...mount, subPath: "of-$(GPUS)" }],
@@ -157,7 +157,7 @@ describe("what a container gets for its devices", () => {
     expect(devices.asked).toEqual([]);
   });
 
-  const faults: readonly (readonly [string, DeviceHands["startOf"] | undefined, string, string])[] = [
+  const faults: readonly (readonly [string, ContainerDevices["runContainerOptions"] | undefined, string, string])[] = [
     [
       "for a reason of its own",
       async () => err({ reason: "WaitingForDevicePlugin", message: "gone" }),
@@ -184,7 +184,7 @@ describe("what a container gets for its devices", () => {
     ],
   ];
   test.each(faults)("that it does not get, %s, keeps it from being made", async (_, startOf, reason, message) => {
-    const { start, calls, told } = await sandboxed(gpus(), startOf && { ...hands(), startOf });
+    const { start, calls, told } = await sandboxed(gpus(), startOf && { ...hands(), runContainerOptions: startOf });
     expect(await start(container("app"))).toEqual({ reason, message });
     expect([calls(), told.at(-1)]).toEqual([[], `Failed: Error: ${message}`]);
   });
@@ -193,7 +193,7 @@ describe("what a container gets for its devices", () => {
       stop.abort();
       return ok(options({}));
     };
-    const { places, start, stop, calls } = await sandboxed(gpus(), hands({ startOf }));
+    const { places, start, stop, calls } = await sandboxed(gpus(), hands({ runContainerOptions: startOf }));
     expect(await start(container("app"))).toBe("cut");
     expect([calls(), existsSync(join(places.logDirectory, "app"))]).toEqual([[], false]);
   });

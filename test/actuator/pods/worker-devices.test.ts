@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
-import type { DeviceHands } from "../../../actuator/pods/devices/port.ts";
+import type { ContainerDevices } from "../../../actuator/pods/devices/port.ts";
 import { err, ok } from "../../../api/model/result.ts";
 import { hands, wanting } from "./device-kit.ts";
 import { container, pod } from "./pod-kit.ts";
@@ -17,7 +17,7 @@ const REFUSED = {
   message: "Allocate failed due to rpc error: code = Unknown desc = no, which is unexpected",
 };
 /** The turn in which a pod that wants devices comes up. */
-function coming(devices: DeviceHands, one = web()) {
+function coming(devices: ContainerDevices, one = web()) {
   const world = workerWorld(devices);
   const stop = new AbortController();
   const { initContainers, containers } = one.spec;
@@ -38,7 +38,7 @@ describe("devices are prepared", () => {
       made.push(world.calls(), readdirSync(world.roots.podsDirectory));
       return ok(null);
     };
-    const devices = hands({ prepare });
+    const devices = hands({ allocate: prepare });
     const world = coming(devices, web(init));
     const turn = await world.up();
     expect(made).toEqual([[], []]);
@@ -69,7 +69,7 @@ describe("devices are prepared", () => {
 
 describe("a pod that does not get its devices", () => {
   test("is refused, and nothing of it is made", async () => {
-    const { roots, up, calls, told } = coming(hands({ prepare: async () => err(REFUSED) }));
+    const { roots, up, calls, told } = coming(hands({ allocate: async () => err(REFUSED) }));
     expect(await up()).toEqual({
       sandboxId: null,
       started: [],
@@ -86,7 +86,7 @@ describe("a pod that does not get its devices", () => {
     const waits = { reason: "WaitingForDevicePlugin", message: "example.com/gpu is not back yet" };
     let isBack = false;
     const prepare = async () => (isBack ? ok(null) : err({ ...waits, keeps: true as const }));
-    const { up, calls, told } = coming(hands({ prepare }), web(true));
+    const { up, calls, told } = coming(hands({ allocate: prepare }), web(true));
     const turn = await up();
     expect(turn).toMatchObject({ refusal: null, error: waits.message, started: [], isCut: false });
     expect(turn.faults).toEqual({ first: waits, app: waits });
@@ -97,12 +97,12 @@ describe("a pod that does not get its devices", () => {
 });
 
 describe("a turn that is cut short while devices are prepared", () => {
-  const cut = (answer: Awaited<ReturnType<DeviceHands["prepare"]>>) => {
+  const cut = (answer: Awaited<ReturnType<ContainerDevices["allocate"]>>) => {
     const prepare = async () => {
       world.stop.abort();
       return answer;
     };
-    const world = coming(hands({ prepare }));
+    const world = coming(hands({ allocate: prepare }));
     return world;
   };
   test("makes nothing", async () => {

@@ -1,15 +1,15 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { RuntimePod } from "../../../actuator/containerd/runtime-pod.ts";
+import type { RuntimePod } from "../../../actuator/containerd/port.ts";
 import type { PodActions } from "../../../actuator/lifecycle/actions.ts";
-import type { PodEvent } from "../../../actuator/lifecycle/event.ts";
 import { activeSandboxOf } from "../../../actuator/lifecycle/instances.ts";
 import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
-import type { DeviceHands } from "../../../actuator/pods/devices/port.ts";
+import type { PodEvent } from "../../../actuator/lifecycle/record.ts";
+import type { ContainerDevices } from "../../../actuator/pods/devices/port.ts";
 import type { PodNode } from "../../../actuator/pods/networking/node-addresses.ts";
 import { Images } from "../../../actuator/pods/sync/images.ts";
 import { PodWorker } from "../../../actuator/pods/sync/pod-worker.ts";
-import type { SyncAsked } from "../../../actuator/pods/sync/worker-ports.ts";
+import type { SyncPodRequest } from "../../../actuator/pods/sync/worker-ports.ts";
 import { SimClock } from "../../sim/clock.ts";
 import { type Program, SERVES } from "../../sim/fake-pod-parts.ts";
 import { FakePodRuntime } from "../../sim/fake-pod-runtime.ts";
@@ -28,7 +28,7 @@ export const NODE: PodNode = {
 };
 
 /** A worker over a fake runtime, with real directories. */
-export function workerWorld(devices?: DeviceHands) {
+export function workerWorld(devices?: ContainerDevices) {
   const dir = scratch();
   const roots = { podsDirectory: join(dir, "pods"), podLogsDirectory: join(dir, "logs") };
   for (const root of Object.values(roots)) mkdirSync(root);
@@ -54,7 +54,7 @@ export function workerWorld(devices?: DeviceHands) {
     const pods = await runtime.pods();
     return pods.ok ? (pods.value.get(uid) ?? null) : null;
   };
-  const sync = async (pod: RunnablePod, actions: Partial<PodActions>, more: Partial<SyncAsked> = {}) => {
+  const sync = async (pod: RunnablePod, actions: Partial<PodActions>, more: Partial<SyncPodRequest> = {}) => {
     const seen = await seenOf(pod.uid);
     const sandboxId = (seen === null ? undefined : activeSandboxOf(seen))?.id ?? null;
     const signal = new AbortController().signal;

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { Compilers } from "../../../actuator/probes/compilers.ts";
+import { Compilers } from "../../../actuator/pods/probing/open-probes.ts";
 import { DAEMON_FLAGS } from "../../../api/cli/start.ts";
 import { NODE } from "../../cli/run.ts";
 import { container, pod, probe, world } from "./manager-kit.ts";
@@ -9,12 +9,12 @@ import { container, pod, probe, world } from "./manager-kit.ts";
 test("few probes leave the daemon small, many switch the compilers on, once", () => {
   const flags: string[] = [];
   const compilers = new Compilers((flag) => flags.push(flag));
-  compilers.look(99);
+  compilers.observe(99);
   expect([flags, compilers.areOn]).toEqual([[], false]);
-  compilers.look(100);
+  compilers.observe(100);
   const set = [...flags];
-  compilers.look(5_000);
-  compilers.look(0);
+  compilers.observe(5_000);
+  compilers.observe(0);
   expect([flags, compilers.areOn]).toEqual([set, true]);
   const names = (list: readonly string[]) => list.map((flag) => flag.replace(/^--(no-)?|=.*$/g, "")).sort();
   // the room for what is young is fixed when a process starts
@@ -22,7 +22,7 @@ test("few probes leave the daemon small, many switch the compilers on, once", ()
 });
 
 test("a process that was started without them compiles from then on", () => {
-  const file = join(import.meta.dirname, "../../../actuator/probes/compilers.ts");
+  const file = join(import.meta.dirname, "../../../actuator/pods/probing/open-probes.ts");
   const code = `
     const { Compilers } = await import(${JSON.stringify(file)});
     const hot = (n) => { let sum = 0; for (let i = 0; i < n; i++) sum += i % 7; return sum; };
@@ -40,8 +40,8 @@ test("a process that was started without them compiles from then on", () => {
 
 test("the rate is of all that is probed", () => {
   const w = world();
-  w.manager.look([pod([container({ liveness: probe({ periodSeconds: 4 }), readiness: probe() })])]);
+  w.manager.sync([pod([container({ liveness: probe({ periodSeconds: 4 }), readiness: probe() })])]);
   expect(w.manager.perSecond).toBe(1.25);
-  w.manager.look([]);
+  w.manager.sync([]);
   expect(w.manager.perSecond).toBe(0);
 });

@@ -1,9 +1,8 @@
 import { createServer, Socket } from "node:net";
 import { afterAll, expect, test } from "vitest";
-import type { ProbeTarget } from "../../../actuator/probes/engine/target.ts";
+import type { ProbeTarget } from "../../../actuator/probes/engine/probed.ts";
 import { httpProbe } from "../../../actuator/probes/http/http.ts";
-import { Opened } from "../../../actuator/probes/net/bounded.ts";
-import { dial } from "../../../actuator/probes/net/dial.ts";
+import { dial, Opened } from "../../../actuator/probes/net/dial.ts";
 import { getAt, Servers, TARGET, told } from "./servers.ts";
 
 const servers = new Servers();

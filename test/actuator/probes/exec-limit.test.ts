@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ExecLimit } from "../../../actuator/probes/engine/exec-limit.ts";
+import { ExecLimit } from "../../../actuator/probes/engine/attempt.ts";
 import { container, EXEC, OK, pod, probe, world } from "./manager-kit.ts";
 
 test("so many run at once; pods have their turn one after another, each in its own order", async () => {
@@ -39,7 +39,7 @@ const execs = (count: number, more = {}) =>
 test("waiting does not eat the timeout, and longer than a period is counted and told", async () => {
   const w = world({ execLimit: 1 });
   w.answer = () => null;
-  w.manager.look(execs(2, { timeoutSeconds: 5 }));
+  w.manager.sync(execs(2, { timeoutSeconds: 5 }));
   await w.clock.advance(1_500);
   expect(w.asked).toHaveLength(1);
   expect(w.manager.facts().map(({ activity }) => activity)).toEqual(["probing", "queued"]);
@@ -59,7 +59,7 @@ test("waiting does not eat the timeout, and longer than a period is counted and 
 test("other handlers do not wait for execs", async () => {
   const w = world({ execLimit: 1 });
   w.answer = ({ handler }) => ("exec" in handler ? null : OK);
-  w.manager.look([...execs(3), pod([container({ liveness: probe() }, { id: "id-http" })])]);
+  w.manager.sync([...execs(3), pod([container({ liveness: probe() }, { id: "id-http" })])]);
   await w.clock.advance(2_500);
   expect(w.asked.filter(({ handler }) => !("exec" in handler))).toHaveLength(3);
   expect(w.asked.filter(({ handler }) => "exec" in handler)).toHaveLength(1);
@@ -69,9 +69,9 @@ test("one whose pod is gone leaves the queue, and its place stays free for other
   const w = world({ execLimit: 1 });
   w.answer = () => null;
   const pods = execs(3);
-  w.manager.look(pods);
+  w.manager.sync(pods);
   await w.clock.advance(100);
-  w.manager.look([pods[0], pods[2]].filter((one) => one !== undefined));
+  w.manager.sync([pods[0], pods[2]].filter((one) => one !== undefined));
   expect(w.manager.facts()).toHaveLength(2);
   w.asked[0]?.end(OK);
   await w.clock.advance(0);

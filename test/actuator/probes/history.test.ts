@@ -69,7 +69,7 @@ test("a directory that is gone is told once", () => {
 
 test("changes are kept, not every success; successes between are counted, and bodies are not kept", async () => {
   const w = world();
-  w.manager.look([pod([container({ readiness: probe({ failureThreshold: 2 }) })])]);
+  w.manager.sync([pod([container({ readiness: probe({ failureThreshold: 2 }) })])]);
   await w.clock.advance(4_500);
   w.answer = () => BAD;
   await w.clock.advance(3_000);
@@ -91,11 +91,11 @@ test("what is stored of a container that nobody asked yet is not kept, nor is it
   const w = world();
   const liveness = probe();
   w.answer = () => BAD;
-  w.manager.look([pod([container({ liveness, readiness: probe() })])]);
+  w.manager.sync([pod([container({ liveness, readiness: probe() })])]);
   await w.clock.advance(500);
-  w.manager.look([pod([container({ liveness, readiness: probe() }, { state: "terminated" })])]);
+  w.manager.sync([pod([container({ liveness, readiness: probe() }, { state: "terminated" })])]);
   await w.clock.advance(1_000);
-  w.manager.look([pod([container({ liveness, readiness: probe() }, { id: "id-2", state: "waiting" })])]);
+  w.manager.sync([pod([container({ liveness, readiness: probe() }, { id: "id-2", state: "waiting" })])]);
   await w.clock.advance(1_000);
   expect(w.results.map(({ output }) => output)).toEqual(w.results.map(() => ""));
   expect(w.history.map((entry) => entry.kind === "result" && [entry.containerId, entry.from, entry.to])).toEqual([
@@ -108,7 +108,7 @@ test("what is stored of a container that nobody asked yet is not kept, nor is it
   const restarted = world({ startedAtMs: START });
   restarted.answer = () => BAD;
   const old = container({ liveness: probe({ failureThreshold: 1 }) }, { startedAtMs: START - 60_000 });
-  restarted.manager.look([pod([old])]);
+  restarted.manager.sync([pod([old])]);
   await restarted.clock.advance(500);
   expect(restarted.history).toEqual([expect.objectContaining({ from: null, to: "Failure", output: BAD.output })]);
 });
@@ -117,9 +117,9 @@ test("a result that a run of the container before brought about says so", async 
   const w = world();
   const liveness = probe();
   w.answer = () => BAD;
-  w.manager.look([pod([container({ liveness })])]);
+  w.manager.sync([pod([container({ liveness })])]);
   await w.clock.advance(1_500);
-  w.manager.look([pod([container({ liveness }, { id: "id-2" })])]);
+  w.manager.sync([pod([container({ liveness }, { id: "id-2" })])]);
   await w.clock.advance(1_000);
   expect(w.history).toContainEqual(
     expect.objectContaining({ kind: "result", containerId: "id-2", to: "Failure", quirk: "counters-carry-over" }),
@@ -129,7 +129,7 @@ test("a result that a run of the container before brought about says so", async 
 test("outputs are kept to 1 KiB, between two characters", async () => {
   const w = world();
   w.answer = () => ({ result: "failure", output: `x${"é".repeat(3_000)}` });
-  w.manager.look([pod([container({ liveness: probe({ failureThreshold: 1 }) })])]);
+  w.manager.sync([pod([container({ liveness: probe({ failureThreshold: 1 }) })])]);
   await w.clock.advance(100);
   const [facts] = w.manager.facts();
   expect(Buffer.byteLength(facts?.output ?? "")).toBe(1_023);
@@ -141,7 +141,7 @@ test("what a manager writes is read again", async () => {
   const { history, read, file } = opened();
   const w = world();
   w.answer = () => BAD;
-  w.manager.look([pod([container({ liveness: probe() })])]);
+  w.manager.sync([pod([container({ liveness: probe() })])]);
   await w.clock.advance(5_000);
   w.answer = () => OK;
   for (const entry of w.history) history.add(entry);
@@ -161,7 +161,7 @@ test("what fails from the start is told at its first attempt, once of each conta
     const slow = container({ startup: probe({ handler: EXEC }) }, { name: "slow", id: `${id}-slow` });
     return pod([container(probes, { id }), slow]);
   };
-  w.manager.look([of("id-1")]);
+  w.manager.sync([of("id-1")]);
   await w.clock.advance(7_000);
   const told = () =>
     w.history
@@ -173,12 +173,12 @@ test("what fails from the start is told at its first attempt, once of each conta
     ["id-1-slow", "startup", "error", "no runtime"],
   ];
   expect(told()).toEqual(first);
-  w.manager.look([of("id-2")]);
+  w.manager.sync([of("id-2")]);
   await w.clock.advance(3_000);
   expect(told()).toHaveLength(6);
   // one that begins well is no news
   const well = world();
-  well.manager.look([pod([container({ liveness: probe() })])]);
+  well.manager.sync([pod([container({ liveness: probe() })])]);
   await well.clock.advance(3_000);
   expect(well.history).toEqual([]);
 });
@@ -188,7 +188,7 @@ test("execs that wait longer than their period are told when that begins, not at
   const exec = (periodSeconds: number) => ({ liveness: probe({ handler: EXEC, periodSeconds }) });
   w.answer = () => null;
   const slow = container(exec(4), { name: "slow", id: "id-slow" });
-  w.manager.look([pod([slow, container(exec(1))])]);
+  w.manager.sync([pod([slow, container(exec(1))])]);
   const overdue = () => w.history.filter(({ kind }) => kind === "overdue").length;
   /** Each exec takes so long. */
   const run = async (times: number, ms: number): Promise<void> => {
@@ -211,7 +211,7 @@ test("execs that wait longer than their period are told when that begins, not at
 test("of a warning it is kept what it warns of, and nothing of the body", async () => {
   const w = world();
   w.answer = () => ({ result: "warning", output: "Probe terminated redirects, Response body: <p>secret</p>" });
-  w.manager.look([pod([container({ readiness: probe() })])]);
+  w.manager.sync([pod([container({ readiness: probe() })])]);
   await w.clock.advance(2_500);
   expect(w.manager.facts()).toMatchObject([{ output: "Probe terminated redirects" }]);
   expect(JSON.stringify([w.history, w.manager.facts(), w.results])).not.toMatch(/secret/);

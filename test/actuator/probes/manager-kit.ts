@@ -1,7 +1,7 @@
-import type { AskedProbe, Attempt } from "../../../actuator/probes/engine/attempt.ts";
+import type { Attempt, ProbeRequest } from "../../../actuator/probes/engine/attempt.ts";
+import type { ManagerPorts, ManagerSettings } from "../../../actuator/probes/engine/engine.ts";
 import type { ProbeHistoryEntry } from "../../../actuator/probes/engine/history-entry.ts";
 import type { Guarded } from "../../../actuator/probes/engine/liveness-storm-guard.ts";
-import type { ManagerPorts, ManagerSettings } from "../../../actuator/probes/engine/ports.ts";
 import { ProbeManager } from "../../../actuator/probes/engine/probe-manager.ts";
 import type { ProbeClock } from "../../../actuator/probes/engine/probe-time.ts";
 import type { ProbeChange, ProbedContainer, ProbedPod, ProbeWarning } from "../../../actuator/probes/engine/probed.ts";
@@ -97,7 +97,7 @@ export const pod = (containers: readonly ProbedContainer[], more: Partial<Probed
   ...more,
 });
 
-export interface Asked extends AskedProbe {
+export interface Asked extends ProbeRequest {
   readonly atMs: number;
   readonly end: (outcome: ProbeOutcome) => void;
 }
@@ -113,7 +113,7 @@ export interface World {
   /** Attempts that began, in their order. */
   readonly asked: Asked[];
   /** What attempts end with at once; null: they last until they are told to end. */
-  answer: (asked: AskedProbe) => ProbeOutcome | null;
+  answer: (asked: ProbeRequest) => ProbeOutcome | null;
   readonly results: ProbeChange[];
   readonly events: ProbeWarning[];
   /** Of the guard. */

@@ -60,7 +60,7 @@ test("a real server that answers, then does not, and one that hangs and holds up
     liveness: probe({ handler, timeoutSeconds }),
     readiness: probe({ handler, timeoutSeconds }),
   });
-  manager.look([
+  manager.sync([
     // one that answers does, however busy the machine is
     pod([container(bothOf(well, 30))], at),
     pod([container(bothOf(hung), { id: "id-hung" })], { ...at, uid: "pod-2", name: "hung" }),
@@ -102,7 +102,7 @@ test("commands that are really run, four at once of eight", async () => {
   const pods = Array.from({ length: 8 }, (_, i) =>
     pod([container({ readiness: slow }, { id: `id-${i}` })], { ...at, uid: `u-${i}`, name: `p-${i}` }),
   );
-  manager.look(pods);
+  manager.sync(pods);
   await vi.waitUntil(() => pods.every(({ uid }) => manager.ready(uid, "c")), PATIENT);
   expect(most).toBe(4);
 });
@@ -120,7 +120,7 @@ test("bodies that hang or break off restart nothing, and are recorded as what th
   });
   const { manager, stateDir, results } = opened();
   // what is answered must not hang on a machine that is busy
-  manager.look([pod([container({ liveness: probe({ handler, failureThreshold: 1, timeoutSeconds: 3 }) })], at)]);
+  manager.sync([pod([container({ liveness: probe({ handler, failureThreshold: 1, timeoutSeconds: 3 }) })], at)]);
   const attempts = () => manager.facts()[0]?.attempts ?? 0;
   const more = async (): Promise<void> => {
     const before = attempts();

@@ -18,7 +18,7 @@ function windows({ asked }: World, fromMs: number, count: number): readonly numb
 
 test("probes of one period that come together are spread evenly over it, each keeps its period", async () => {
   const w = world({ spread: true });
-  w.manager.look(many(1_000));
+  w.manager.sync(many(1_000));
   await w.clock.advance(3_000);
   const seen = windows(w, 1_000, 20);
   expect(Math.max(...seen)).toBeLessThanOrEqual(110);
@@ -31,7 +31,7 @@ test("probes of one period that come together are spread evenly over it, each ke
 
 test("without it all of them begin together", async () => {
   const w = world();
-  w.manager.look(many(100));
+  w.manager.sync(many(100));
   await w.clock.advance(1_999);
   expect(Math.max(...windows(w, 0, 20))).toBe(100);
 });
@@ -39,7 +39,7 @@ test("without it all of them begin together", async () => {
 test("while the daemon is young the kubelet's jitter is used where nothing is spread", async () => {
   let turn = 0;
   const w = world({ startedAtMs: START }, () => turn++ / 10);
-  w.manager.look(many(10, 10));
+  w.manager.sync(many(10, 10));
   await w.clock.advance(9_500);
   expect(w.asked.map(({ atMs }) => Math.round(atMs / 1_000))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
 });
@@ -47,11 +47,11 @@ test("while the daemon is young the kubelet's jitter is used where nothing is sp
 test("no first attempt comes later than a period, and what pods give up others take", async () => {
   const w = world({ spread: true });
   const pods = many(40, 10);
-  w.manager.look(pods);
+  w.manager.sync(pods);
   await w.clock.advance(10_010);
   expect(new Set(w.asked.map(({ target }) => target.containerId)).size).toBe(40);
-  w.manager.look(pods.slice(20));
-  w.manager.look([...pods.slice(20), ...many(80, 10).slice(60)]);
+  w.manager.sync(pods.slice(20));
+  w.manager.sync([...pods.slice(20), ...many(80, 10).slice(60)]);
   w.asked.length = 0;
   await w.clock.advance(10_010);
   expect(Math.max(...windows(w, 10_000, 100))).toBeLessThanOrEqual(2);
@@ -61,13 +61,13 @@ test("a pod that is gone gives its turn to another, and nothing is left to wake"
   const w = world({ spread: true });
   const turns = async (pods: ReturnType<typeof many>): Promise<readonly number[]> => {
     w.asked.length = 0;
-    w.manager.look(pods);
+    w.manager.sync(pods);
     await w.clock.advance(100_000);
     return w.asked.map(({ atMs }) => Math.round((atMs % 100_000) / 10)).sort((a, b) => a - b);
   };
   const first = await turns(many(5, 100));
   expect(await turns(many(10, 100).slice(5))).toEqual(first);
-  w.manager.look([]);
+  w.manager.sync([]);
   expect(w.clock.timers).toBe(0);
 });
 
@@ -76,15 +76,15 @@ test("readiness does not wait for its spread once its container runs, except whi
   const waiting = container({ readiness: slow }, { id: null, state: "waiting", startedAtMs: null });
   const running = container({ readiness: slow });
   const old = world({ spread: true });
-  old.manager.look([pod([waiting]), pod([running], { uid: "pod-2", name: "taken" })]);
+  old.manager.sync([pod([waiting]), pod([running], { uid: "pod-2", name: "taken" })]);
   await old.clock.advance(0);
   expect(old.manager.ready("pod-2", "c")).toBe(true);
-  old.manager.look([pod([container({ readiness: slow }, { id: "id-9" })])]);
+  old.manager.sync([pod([container({ readiness: slow }, { id: "id-9" })])]);
   await old.clock.advance(0);
   expect(old.manager.ready("pod-1", "c")).toBe(true);
   const young = world({ spread: true, startedAtMs: START });
-  young.manager.look(many(50, 300).map((one) => pod([container({ readiness: slow }, { id: one.uid })], one)));
-  young.manager.look([pod([running])]);
+  young.manager.sync(many(50, 300).map((one) => pod([container({ readiness: slow }, { id: one.uid })], one)));
+  young.manager.sync([pod([running])]);
   young.manager.trigger("pod-1");
   await young.clock.advance(0);
   expect(young.asked).toEqual([]);
@@ -94,7 +94,7 @@ test("the plan tells the rate, the crowds and the execs of what is there", async
   const w = world();
   const exec = probe({ handler: EXEC, periodSeconds: 2, timeoutSeconds: 4 });
   w.answer = (asked) => ("exec" in asked.handler ? null : { result: "success", output: "" });
-  w.manager.look([pod([container({ liveness, readiness: exec })])]);
+  w.manager.sync([pod([container({ liveness, readiness: exec })])]);
   expect(w.manager.plan()).toEqual({
     probes: 2,
     perSecond: { exec: 0.5, http: 1, tcp: 0, grpc: 0 },

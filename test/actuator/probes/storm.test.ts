@@ -24,7 +24,7 @@ const killed = ({ results }: World) =>
 test("without a guard all of them are killed", async () => {
   const w = world();
   w.answer = () => BAD;
-  w.manager.look(pods(5));
+  w.manager.sync(pods(5));
   await w.clock.advance(1_500);
   expect(killed(w)).toHaveLength(5);
   expect(w.guarded).toEqual([]);
@@ -32,7 +32,7 @@ test("without a guard all of them are killed", async () => {
 
 test("kills of a storm are held, told and kept, and those that answer again live on", async () => {
   const w = world({ guard: GUARD });
-  w.manager.look(pods(5));
+  w.manager.sync(pods(5));
   await w.clock.advance(900);
   w.answer = () => BAD;
   await w.clock.advance(6_000);
@@ -65,7 +65,7 @@ test("kills of a storm are held, told and kept, and those that answer again live
 test("what fails on is killed when it was held long enough, once, and is asked no more", async () => {
   const w = world({ guard: GUARD });
   w.answer = () => BAD;
-  w.manager.look(pods(3));
+  w.manager.sync(pods(3));
   await w.clock.advance(20_500);
   expect(killed(w)).toEqual([]);
   await w.clock.advance(2_000);
@@ -83,12 +83,12 @@ test("what fails on is killed when it was held long enough, once, and is asked n
 test("pods of one owner and single failures are killed as the kubelet kills them", async () => {
   const related = world({ guard: GUARD });
   related.answer = () => BAD;
-  related.manager.look(pods(5, "ReplicaSet/rs-1"));
+  related.manager.sync(pods(5, "ReplicaSet/rs-1"));
   await related.clock.advance(1_500);
   expect(killed(related)).toHaveLength(5);
   const single = world({ guard: GUARD });
   single.answer = ({ target }) => (target.containerId === "id-2" ? BAD : OK);
-  single.manager.look(pods(5));
+  single.manager.sync(pods(5));
   await single.clock.advance(1_500);
   expect(killed(single)).toEqual(["id-2"]);
 });
@@ -96,7 +96,7 @@ test("pods of one owner and single failures are killed as the kubelet kills them
 test("a kill goes ahead although the container is being asked again, and what that ends with is not heard", async () => {
   const w = world({ guard: GUARD });
   w.answer = () => null;
-  w.manager.look(pods(1));
+  w.manager.sync(pods(1));
   for (const ms of [0, 990, 1_000]) {
     await w.clock.advance(ms);
     w.asked.at(-1)?.end(BAD);
@@ -109,7 +109,7 @@ test("a kill goes ahead although the container is being asked again, and what th
   const late = w.asked.at(-1);
   await w.clock.advance(5_000);
   expect(w.asked).toHaveLength(3);
-  w.manager.look(pods(1).map((one) => ({ ...one, containers: one.containers.map((c) => ({ ...c, id: "id-new" })) })));
+  w.manager.sync(pods(1).map((one) => ({ ...one, containers: one.containers.map((c) => ({ ...c, id: "id-new" })) })));
   await w.clock.advance(1_000);
   expect(w.asked.at(-1)?.target.containerId).toBe("id-new");
   late?.end(BAD);
@@ -123,7 +123,7 @@ test("a killed container whose next exec waits for its turn is not asked any mor
   w.answer = () => null;
   const liveness = probe({ handler: EXEC, failureThreshold: 1 });
   const slow = container({ liveness: probe({ handler: EXEC, periodSeconds: 9 }) }, { name: "slow", id: "id-slow" });
-  w.manager.look([pod([container({ liveness }), slow])]);
+  w.manager.sync([pod([container({ liveness }), slow])]);
   await w.clock.advance(990);
   w.asked[0]?.end(BAD);
   await w.clock.advance(200);
@@ -137,7 +137,7 @@ test("a kill that was held long goes ahead at the next failure, whatever the thr
   const w = world({ guard: GUARD });
   w.answer = () => BAD;
   const patient = probe({ failureThreshold: 3 });
-  w.manager.look(pods(3).map((one) => ({ ...one, containers: [container({ liveness: patient }, { id: one.uid })] })));
+  w.manager.sync(pods(3).map((one) => ({ ...one, containers: [container({ liveness: patient }, { id: one.uid })] })));
   await w.clock.advance(22_050);
   expect(killed(w)).toEqual([]);
   await w.clock.advance(1_000);
@@ -148,7 +148,7 @@ test("failed startups are killed, however many", async () => {
   const w = world({ guard: GUARD });
   w.answer = () => BAD;
   const startup = probe({ failureThreshold: 1 });
-  w.manager.look(pods(5).map((one) => ({ ...one, containers: [container({ startup }, { id: one.uid })] })));
+  w.manager.sync(pods(5).map((one) => ({ ...one, containers: [container({ startup }, { id: one.uid })] })));
   await w.clock.advance(500);
   expect([killed(w).length, w.guarded]).toEqual([5, []]);
 });
@@ -167,11 +167,11 @@ test("a held container whose pod is gone is let go, and only liveness is held", 
       },
     })),
   }));
-  w.manager.look(some);
+  w.manager.sync(some);
   await w.clock.advance(1_500);
   expect(told(w, "readiness")).toEqual(["Failure", "Failure", "Failure"]);
   expect(told(w, "liveness")).toEqual(["Success", "Success", "Success"]);
-  w.manager.look(some.slice(1));
+  w.manager.sync(some.slice(1));
   await w.clock.advance(1_100);
   expect(newest(w)).toMatchObject({ released: [{ container: "ns/p-0/c", why: "gone" }], holding: 2 });
 });
@@ -179,7 +179,7 @@ test("a held container whose pod is gone is let go, and only liveness is held", 
 test("asked again from what was written down it is the same decision, with the reason of each kill", async () => {
   const w = world({ guard: GUARD });
   w.answer = () => BAD;
-  w.manager.look(pods(3));
+  w.manager.sync(pods(3));
   await w.clock.advance(22_500);
   expect(w.guarded.length).toBeGreaterThan(1);
   for (const { ask, decision } of w.guarded) {
@@ -202,7 +202,7 @@ const HOLDS = { guard: { ...GUARD, windowSeconds: 30 }, spread: true };
 
 test("who has begun to fail counts, so that the first of a storm that is spread out is held as well", async () => {
   const w = world(HOLDS);
-  w.manager.look(spreadOut(2));
+  w.manager.sync(spreadOut(2));
   await w.clock.advance(9_000);
   w.answer = () => BAD;
   await w.clock.advance(15_000);
@@ -213,7 +213,7 @@ test("who has begun to fail counts, so that the first of a storm that is spread 
 test("who fails once and answers again counts no more, and neither does what cannot be asked", async () => {
   const w = world(HOLDS);
   const bad = new Set(["u-0", "u-1", "u-2"]);
-  w.manager.look(spreadOut(2));
+  w.manager.sync(spreadOut(2));
   await w.clock.advance(9_000);
   w.answer = ({ target }) => (bad.has(target.containerId) ? BAD : OK);
   await w.clock.advance(3_000);
@@ -226,7 +226,7 @@ test("who fails once and answers again counts no more, and neither does what can
 
 test("whom one failure kills is killed before it is seen that they are many, and that is said", async () => {
   const w = world(HOLDS);
-  w.manager.look(spreadOut(1));
+  w.manager.sync(spreadOut(1));
   await w.clock.advance(9_000);
   w.answer = () => BAD;
   await w.clock.advance(6_000);
@@ -245,7 +245,7 @@ test("a daemon that starts again holds on what was held, and lets go what answer
   const before = world(HOLDS, undefined, memory());
   clockOf.nowMs = () => before.clock.wallMs;
   before.answer = () => BAD;
-  before.manager.look(spreadOut(2));
+  before.manager.sync(spreadOut(2));
   await before.clock.advance(9_000);
   expect([killed(before), newest(before)?.holding]).toEqual([[], 5]);
   before.manager.close();
@@ -256,7 +256,7 @@ test("a daemon that starts again holds on what was held, and lets go what answer
   clockOf.nowMs = () => after.clock.wallMs;
   after.clock.wallMs = before.clock.wallMs;
   after.answer = ({ target }) => (target.containerId === "u-0" ? BAD : null);
-  after.manager.look(spreadOut(2).slice(0, 4));
+  after.manager.sync(spreadOut(2).slice(0, 4));
   await after.clock.advance(8_000);
   expect(killed(after)).toEqual([]);
   expect(newest(after)).toMatchObject({ holding: 4, released: [{ containerId: "u-4", why: "gone" }] });
@@ -290,9 +290,9 @@ test("without what was kept the same container would be killed, and what is too 
   const others = ["1", "2"].map((n) => ({ ...entry, containerId: `u-${n}`, group: `u-${n}` }));
   const keptFor = async (heldForMs: number) => {
     const known = [entry, ...others].map((one) => ({ ...one, heldForMs }));
-    const w = world(HOLDS, undefined, { read: () => known, keep() {} });
+    const w = world(HOLDS, undefined, { read: () => known, persist() {} });
     w.answer = ({ target }) => (target.containerId === "u-0" ? BAD : null);
-    w.manager.look(spreadOut(2));
+    w.manager.sync(spreadOut(2));
     await w.clock.advance(8_000);
     return killed(w);
   };
@@ -304,7 +304,7 @@ test("a file that cannot be written is told once", () => {
   const faults: string[] = [];
   const nowMs = () => START;
   const memory = new GuardMemory({ stateDir: join(scratch(), "gone"), nowMs, onFault: (m) => faults.push(m) });
-  memory.keep([]);
-  memory.keep([]);
+  memory.persist([]);
+  memory.persist([]);
   expect(faults).toEqual([expect.stringMatching(/probe-guard\.json: .*ENOENT.* would not know what it holds$/)]);
 });

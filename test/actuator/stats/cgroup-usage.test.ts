@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Hierarchy } from "../../../actuator/cgroupfs/hierarchy.ts";
 import { readUsages } from "../../../actuator/stats/cgroup-usage.ts";
-import type { CgroupLook, CgroupUsage } from "../../../actuator/stats/usage.ts";
+import type { CgroupStatsTarget, CgroupUsage } from "../../../actuator/stats/usage.ts";
 import { FACTS, filesOf, textTree } from "./text-tree.ts";
 
 const PATH = "/kubepods/burstable/pod1";
@@ -14,7 +14,7 @@ const NOTHING: CgroupUsage = {
   pressure: null,
 };
 
-function usageOf(hierarchy: Hierarchy, level: CgroupLook["level"]): CgroupUsage | undefined {
+function usageOf(hierarchy: Hierarchy, level: CgroupStatsTarget["level"]): CgroupUsage | undefined {
   return readUsages(hierarchy, [{ path: PATH, level }]).get(PATH);
 }
 

@@ -10,8 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { DiskUsage, type DiskUsageOptions } from "../../../actuator/stats/disk-usage.ts";
-import { type DiskPlace, DiskWalk } from "../../../actuator/stats/disk-walk.ts";
+import { type DiskPlace, DiskUsage, type DiskUsageOptions, DiskWalk } from "../../../actuator/stats/disk-usage.ts";
 import { du, mountedBelow, scratch } from "./scratch.ts";
 
 const START = Date.parse("2026-01-31T12:00:00Z");
@@ -27,12 +26,12 @@ function counting(options: DiskUsageOptions = {}) {
     now: () => new Date(START + clock.ms),
     ...options,
   });
-  onTestFinished(() => void usage.look([]));
+  onTestFinished(() => void usage.count([]));
   return { usage, clock };
 }
 async function figureOf(place: DiskPlace) {
   const { usage } = counting();
-  await usage.look([place]);
+  await usage.count([place]);
   return usage.of(place.path);
 }
 /** So many files of 4 KiB, in directories of at most 50. */
@@ -144,11 +143,11 @@ test("what is not there is nothing, also when it was there before", async () => 
   expect(await figureOf(tree(dir))).toBe(null);
   mkdirSync(dir);
   const { usage, clock } = counting();
-  await usage.look([tree(dir)]);
+  await usage.count([tree(dir)]);
   expect(usage.of(dir)).toMatchObject({ inodesUsed: 1 });
   rmSync(dir, { recursive: true });
   clock.ms += 60_000;
-  await usage.look([tree(dir)]);
+  await usage.count([tree(dir)]);
   expect(usage.of(dir)).toBe(null);
 });
 
@@ -177,7 +176,7 @@ describe("counting again", () => {
     const { usage, clock } = counting();
     const bytesAfter = async (ms: number) => {
       clock.ms += ms;
-      await usage.look([tree(volume), files(logs)]);
+      await usage.count([tree(volume), files(logs)]);
       return [usage.of(volume)?.inodesUsed, usage.of(logs)?.inodesUsed];
     };
     const write = (name: string): void => {
@@ -196,11 +195,11 @@ describe("counting again", () => {
   test("a place that is not asked for any more is forgotten, one that comes back is counted at once", async () => {
     const dir = scratch();
     const { usage } = counting();
-    await usage.look([tree(dir)]);
-    await usage.look([]);
+    await usage.count([tree(dir)]);
+    await usage.count([]);
     expect(usage.of(dir)).toBe(null);
     writeFileSync(join(dir, "new"), "x");
-    await usage.look([tree(dir)]);
+    await usage.count([tree(dir)]);
     expect(usage.of(dir)?.inodesUsed).toBe(2);
   });
 });
@@ -212,7 +211,7 @@ describe("a tree too large for one look", () => {
     const { usage } = counting({ entriesPerLook: 100 });
     const seen: { entries: number; inodes: number; isWhole: boolean }[] = [];
     for (let look = 0; look < 6; look++) {
-      const { entries, unfinished } = await usage.look([tree(dir)]);
+      const { entries, unfinished } = await usage.count([tree(dir)]);
       expect(entries).toBeLessThanOrEqual(100);
       expect(unfinished).toBe(usage.of(dir)?.isWhole ? 0 : 1);
       seen.push({ entries, inodes: usage.of(dir)?.inodesUsed ?? 0, isWhole: usage.of(dir)?.isWhole ?? false });
@@ -228,16 +227,16 @@ describe("a tree too large for one look", () => {
     const dir = scratch();
     plantFiles(dir, 100);
     const { usage, clock } = counting({ entriesPerLook: 60 });
-    while ((await usage.look([tree(dir)])).unfinished > 0);
+    while ((await usage.count([tree(dir)])).unfinished > 0);
     const whole = usage.of(dir);
     expect(whole?.isWhole).toBe(true);
     writeFileSync(join(dir, "z-large"), "x".repeat(2 ** 20));
     clock.ms += 60_000;
-    await usage.look([tree(dir)]);
+    await usage.count([tree(dir)]);
     const meanwhile = usage.of(dir);
     if (meanwhile?.isWhole) expect(meanwhile).toEqual(whole);
     else expect(meanwhile?.usedBytes).toBeGreaterThan(whole?.usedBytes ?? 0);
-    while ((await usage.look([tree(dir)])).unfinished > 0);
+    while ((await usage.count([tree(dir)])).unfinished > 0);
     expect(usage.of(dir)).toMatchObject({ ...du(dir), isWhole: true });
   });
 
@@ -247,7 +246,7 @@ describe("a tree too large for one look", () => {
     plantFiles(small, 10);
     const { usage } = counting({ entriesPerLook: 600 });
     const places = [tree(large), tree(small)];
-    await usage.look(places);
+    await usage.count(places);
     expect(usage.of(small)).toMatchObject({ ...du(small), isWhole: true });
     expect(usage.of(large)?.isWhole).toBe(false);
   });
@@ -256,7 +255,7 @@ describe("a tree too large for one look", () => {
     const dirs = Array.from({ length: 4 }, () => scratch());
     for (const dir of dirs) plantFiles(dir, 60);
     const { usage } = counting({ entriesPerLook: 40 });
-    for (let look = 0; look < 4; look++) await usage.look(dirs.map(tree));
+    for (let look = 0; look < 4; look++) await usage.count(dirs.map(tree));
     for (const dir of dirs) expect(usage.of(dir)?.inodesUsed).toBeGreaterThan(0);
   });
 
@@ -264,9 +263,9 @@ describe("a tree too large for one look", () => {
     const dir = scratch();
     plantFiles(dir, 300);
     const { usage } = counting({ entriesPerLook: 20 });
-    await usage.look([tree(dir)]);
+    await usage.count([tree(dir)]);
     expect(openBelow(dir)).toHaveLength(1);
-    await usage.look([]);
+    await usage.count([]);
     expect(openBelow(dir)).toEqual([]);
   });
 });
@@ -283,7 +282,7 @@ test("everybody else has a turn every few milliseconds", async () => {
     if (usage.of(dir)?.isWhole !== true) setImmediate(count);
   };
   setImmediate(count);
-  await usage.look([tree(dir)]);
+  await usage.count([tree(dir)]);
   expect(usage.of(dir)).toMatchObject({ ...du(dir), isWhole: true });
   expect(turns).toBeGreaterThan(20);
 });
@@ -292,7 +291,7 @@ test("two calls at a time are one", async () => {
   const dir = scratch();
   plantFiles(dir, 60);
   const { usage } = counting();
-  const [first, second] = await Promise.all([usage.look([tree(dir)]), usage.look([])]);
+  const [first, second] = await Promise.all([usage.count([tree(dir)]), usage.count([])]);
   expect(second).toBe(first);
   expect(usage.of(dir)).toMatchObject(du(dir));
 });
@@ -307,19 +306,19 @@ test("all that was begun before it was asked for again is counted again, after t
   const write = (file: string): void => {
     for (const place of [one, other]) writeFileSync(join(place, file), "x".repeat(64 * KiB));
   };
-  await usage.look(places);
+  await usage.count(places);
   const before = bytes();
   write("first");
   clock.ms = 1;
   // one that is asked for meanwhile is the one that runs; this one comes after it
-  const running = usage.look(places);
+  const running = usage.count(places);
   await usage.lookAgain(places);
   await running;
   const after = bytes();
   expect(after.map((now, i) => now - (before[i] ?? 0) >= 64 * KiB)).toEqual([true, true]);
   write("second");
   clock.ms = 2;
-  await usage.look(places);
+  await usage.count(places);
   expect(bytes(), "only once").toEqual(after);
 });
 
@@ -328,13 +327,13 @@ test("what one call cannot count again the next ones do, and first of all what w
   plantFiles(large, 300);
   const { usage, clock } = counting({ entriesPerLook: 100 });
   const places = [tree(large), tree(small)];
-  await usage.look(places);
+  await usage.count(places);
   expect(usage.of(large)?.isWhole).toBe(false);
   for (const dir of [large, small]) writeFileSync(join(dir, "late"), "x".repeat(64 * KiB));
   clock.ms = 1;
   let looks = 1;
   for (let { unfinished } = await usage.lookAgain(places); unfinished > 0; looks++) {
-    ({ unfinished } = await usage.look(places));
+    ({ unfinished } = await usage.count(places));
   }
   expect(looks).toBeGreaterThan(4);
   for (const dir of [large, small]) {

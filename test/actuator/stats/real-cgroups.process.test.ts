@@ -5,14 +5,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { readUsages } from "../../../actuator/stats/cgroup-usage.ts";
 import { podUsageOf, UsageHistory } from "../../../actuator/stats/summary.ts";
-import type { CgroupLook, CgroupUsage } from "../../../actuator/stats/usage.ts";
+import type { CgroupStatsTarget, CgroupUsage } from "../../../actuator/stats/usage.ts";
 import { openOwn } from "../../e2e/own-cgroups.ts";
 
 const CONTROLLERS = ["cpu", "cpuacct", "memory", "pids"];
 const PODS = "/kubepods";
 const POD = `${PODS}/pod1`;
 const CONTAINER = `${POD}/c1`;
-const LOOKS: readonly CgroupLook[] = [
+const LOOKS: readonly CgroupStatsTarget[] = [
   { path: PODS, level: "pods" },
   { path: POD, level: "pod" },
   { path: CONTAINER, level: "container" },
@@ -107,7 +107,7 @@ describe.skipIf(!canMake)("the use of real cgroups", { timeout: 60_000 }, () => 
     await write(CONTAINER, "cpu.cfs_quota_us", "10000");
     const history = new UsageHistory();
     const first = look();
-    history.look(first, performance.now());
+    history.rates(first, performance.now());
     const started = performance.now();
     let row = null;
     let usages = first;
@@ -118,7 +118,7 @@ describe.skipIf(!canMake)("the use of real cgroups", { timeout: 60_000 }, () => 
         { cgroup: POD, containers: [{ name: "c", id: "c1", createdAtMs: 0, cgroup: CONTAINER }] },
         {
           usages,
-          rates: history.look(usages, performance.now()),
+          rates: history.rates(usages, performance.now()),
         },
       );
     }

@@ -3,9 +3,11 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { readUsages } from "../../../actuator/stats/cgroup-usage.ts";
 import { DiskUsage } from "../../../actuator/stats/disk-usage.ts";
-import { cgroupLooks, diskPlaces, type PodLook } from "../../../actuator/stats/pod-look.ts";
 import {
+  cgroupStatsTargets,
+  diskStatsTargets,
   type Layer,
+  type PodStatsTarget,
   podStatsOf,
   podsCgroupStats,
   podUsageOf,
@@ -22,7 +24,7 @@ const DISK_AT = "2026-01-31T11:59:30.250Z";
 const at = (ms: number): Date => new Date(START + ms);
 
 /** A pod `name` with one container `c`, and its directories below `dir`. */
-function lookAt(name: string, dir: string, more: Partial<PodLook> = {}): PodLook {
+function lookAt(name: string, dir: string, more: Partial<PodStatsTarget> = {}): PodStatsTarget {
   const cgroup = `${PODS}/burstable/pod${name}`;
   return {
     namespace: "default",
@@ -41,20 +43,20 @@ function lookAt(name: string, dir: string, more: Partial<PodLook> = {}): PodLook
 /** One look at all of these pods. */
 async function lookAround(
   { hierarchy }: TextTree,
-  pods: readonly PodLook[],
+  pods: readonly PodStatsTarget[],
   ms = 0,
   history = new UsageHistory(),
   layers: ReadonlyMap<string, Layer> = new Map(),
 ): Promise<Seen> {
-  const usages = readUsages(hierarchy, cgroupLooks(PODS, pods));
+  const usages = readUsages(hierarchy, cgroupStatsTargets(PODS, pods));
   const disk = new DiskUsage({ now: () => new Date(DISK_AT) });
-  await disk.look(diskPlaces(pods));
-  return { at: at(ms), usages, rates: history.look(usages, ms), diskOf: (path) => disk.of(path), layers };
+  await disk.count(diskStatsTargets(pods));
+  return { at: at(ms), usages, rates: history.rates(usages, ms), diskOf: (path) => disk.of(path), layers };
 }
 /** As a snapshot carries it. */
 const json = (value: unknown) => JSON.parse(JSON.stringify(value));
 
-function plantPod(tree: TextTree, version: 1 | 2, look: PodLook, facts: Partial<Facts>): void {
+function plantPod(tree: TextTree, version: 1 | 2, look: PodStatsTarget, facts: Partial<Facts>): void {
   const files = filesOf(version, { ...FACTS, inactiveFile: 0, ...facts });
   tree.plant(look.cgroup, files);
   for (const { cgroup } of look.containers) tree.plant(cgroup, files);

@@ -16,7 +16,7 @@ const UNKNOWN: UsageRate = { cpuNanoCores: null, throttledPermille: null };
 /** The rates of looks at one pod, each `[ms, usage]`. */
 function ratesOf(...looks: readonly (readonly [number, CgroupUsage | null])[]): readonly (UsageRate | undefined)[] {
   const history = new UsageHistory();
-  return looks.map(([atMs, one]) => history.look(new Map(one === null ? [] : [[POD, one]]), atMs).get(POD));
+  return looks.map(([atMs, one]) => history.rates(new Map(one === null ? [] : [[POD, one]]), atMs).get(POD));
 }
 
 describe("how fast a pod uses its node", () => {

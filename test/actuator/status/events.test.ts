@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { PodEvent } from "../../../actuator/lifecycle/event.ts";
+import type { PodEvent } from "../../../actuator/lifecycle/record.ts";
 import { EventRing } from "../../../actuator/status/events.ts";
 
 const at = (seconds: number): string => new Date(1_700_000_000_000 + seconds * 1000).toISOString();

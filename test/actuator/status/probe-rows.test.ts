@@ -44,7 +44,7 @@ test("a manager's rows tell what happened, and are read again from a status", as
   const w = world();
   const slow = probe({ periodSeconds: 60, timeoutSeconds: 2 });
   w.answer = ({ timeoutMs }) => (timeoutMs === 2_000 ? OK : BAD);
-  w.manager.look([pod([container({ liveness: probe({ failureThreshold: 2 }), readiness: slow })])]);
+  w.manager.sync([pod([container({ liveness: probe({ failureThreshold: 2 }), readiness: slow })])]);
   await w.clock.advance(5_000);
   const rows = probeRows(w.manager.facts());
   const second = (seconds: number): string => new Date(START + seconds * 1_000).toISOString();

@@ -1,9 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { OWNER } from "../../../actuator/containerd/runtime-pod.ts";
+import { OWNER } from "../../../actuator/containerd/port.ts";
 import { foreignSandboxes } from "../../../actuator/lifecycle/foreign-sandbox.ts";
 import type { PodSpec, RunnablePod } from "../../../actuator/lifecycle/pod.ts";
-import { type PodsWanted, takeoverPlan } from "../../../actuator/takeover/plan.ts";
-import { type StopEnd, type TakeoverPorts, takeOver } from "../../../actuator/takeover/take-over.ts";
+import {
+  type PodsWanted,
+  type StopEnd,
+  type TakeoverPorts,
+  takeOver,
+  takeoverPlan,
+} from "../../../actuator/takeover/take-over.ts";
 import { must } from "../../e2e/containerd/pods.ts";
 import { SimClock } from "../../sim/clock.ts";
 import { FakePodRuntime } from "../../sim/fake-pod-runtime.ts";

@@ -21,7 +21,7 @@ async function lived(answers: readonly ProbeOutcome[], seconds: number): Promise
     w.clock.after(TIMING.timeoutSeconds * 1000, () => w.asked.at(-1)?.end(HUNG));
     return null;
   };
-  w.manager.look([pod([container({ liveness: probe(TIMING) })])]);
+  w.manager.sync([pod([container({ liveness: probe(TIMING) })])]);
   await w.clock.advance(seconds * 1000);
   return w;
 }
@@ -49,7 +49,7 @@ test.each<readonly [string, readonly ProbeOutcome[], readonly string[]]>([
 
 test("a container that ended by itself failed no attempt", async () => {
   const w = await lived([OK], 30);
-  w.manager.look([pod([container({ liveness: probe(TIMING) }, { state: "terminated", startedAtMs: null })])]);
+  w.manager.sync([pod([container({ liveness: probe(TIMING) }, { state: "terminated", startedAtMs: null })])]);
   await w.clock.advance(20_000);
   expect(w.history).toMatchObject([{ kind: "result", to: "Failure", unasked: true }]);
   expect(recordedOutcomes(w.history)).toEqual({});

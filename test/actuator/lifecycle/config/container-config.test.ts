@@ -1,12 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { type ContainerAsked, containerConfigOf } from "../../../../actuator/lifecycle/config/container-config.ts";
-import { containerResources } from "../../../../actuator/lifecycle/config/container-resources.ts";
-import { withDeviceEnv } from "../../../../actuator/lifecycle/config/device-parts.ts";
+import {
+  type ContainerConfigRequest,
+  containerConfigOf,
+  containerResources,
+  withDeviceEnv,
+} from "../../../../actuator/lifecycle/config/container-config.ts";
 import { containerHash } from "../../../../actuator/lifecycle/config/labels.ts";
 import type { DeviceOptions } from "../../../../api/model/managers.ts";
 import { type Fields, podObject, podOf, withContainer } from "../spec/sample.ts";
 
-const ASKED: ContainerAsked = {
+const ASKED: ContainerConfigRequest = {
   owner: "nodewise",
   attempt: 3,
   image: "sha256:abc",
@@ -18,16 +21,16 @@ const ASKED: ContainerAsked = {
   version: 1,
   security: { seccompDefault: false, seccompDirectory: "/var/lib/seccomp/", maskedPaths: ["/sys/x"] },
 };
-const resultOf = (object: Fields, asked: Partial<ContainerAsked> = {}) => {
+const resultOf = (object: Fields, asked: Partial<ContainerConfigRequest> = {}) => {
   const pod = podOf(object);
   return containerConfigOf(pod, pod.spec.containers[0] as never, { ...ASKED, ...asked });
 };
-function configOf(object: Fields, asked: Partial<ContainerAsked> = {}) {
+function configOf(object: Fields, asked: Partial<ContainerConfigRequest> = {}) {
   const config = resultOf(object, asked);
   if (!config.ok) throw new Error(config.error);
   return config.value;
 }
-const securityOf = (object: Fields, asked: Partial<ContainerAsked> = {}) =>
+const securityOf = (object: Fields, asked: Partial<ContainerConfigRequest> = {}) =>
   configOf(object, asked).linux?.securityContext;
 
 test("a container with what the kubelet tells of it", () => {

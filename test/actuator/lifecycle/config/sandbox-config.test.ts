@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { hostNameOf, kernelHostName, logDirectoryName } from "../../../../actuator/lifecycle/config/labels.ts";
-import { type SandboxAsked, sandboxConfigOf } from "../../../../actuator/lifecycle/config/sandbox-config.ts";
+import { type SandboxConfigRequest, sandboxConfigOf } from "../../../../actuator/lifecycle/config/sandbox-config.ts";
 import { type Fields, podObject, podOf, withContainer } from "../spec/sample.ts";
 
-const ASKED: SandboxAsked = {
+const ASKED: SandboxConfigRequest = {
   owner: "nodewise",
   attempt: 2,
   logDirectory: "/var/log/pods/default_web_3f2b",

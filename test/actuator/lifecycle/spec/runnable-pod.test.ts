@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { runnablePod } from "../../../../actuator/lifecycle/spec/runnable-pod.ts";
+import { runnablePod } from "../../../../actuator/lifecycle/spec/pod-spec.ts";
 import { readManifests } from "../../../../actuator/manifests/read-manifests.ts";
 import { linesOf, podObject, podOf, withContainer } from "./sample.ts";
 

@@ -1,5 +1,5 @@
 import type { RunnablePod, SpecFault } from "../../../../actuator/lifecycle/pod.ts";
-import { runnablePod } from "../../../../actuator/lifecycle/spec/runnable-pod.ts";
+import { runnablePod } from "../../../../actuator/lifecycle/spec/pod-spec.ts";
 
 export type Fields = Record<string, unknown>;
 export const METADATA = { name: "web", namespace: "default", uid: "3f2b" };

@@ -26,10 +26,10 @@ describe("what one plugin takes", () => {
     );
     expect(told[0]).toContain("`hog.io/h1`");
     expect(told[0]).toContain("1000 devices whose ids (and NUMA nodes) take more than 80 bytes each");
-    node.keeper.look(new Set());
+    node.keeper.update(new Set());
     letIn(node, podWith("p", ONE));
-    node.keeper.look(new Set(["p"]));
-    expect(await node.keeper.prepare(podWith("p", ONE), RUNNING)).toMatchObject({ ok: true });
+    node.keeper.update(new Set(["p"]));
+    expect(await node.keeper.allocate(podWith("p", ONE), RUNNING)).toMatchObject({ ok: true });
     expect(messages(node).filter((message) => message.includes("state files"))).toEqual([]);
   });
 
@@ -44,7 +44,7 @@ describe("what one plugin takes", () => {
     for (const name of names) {
       const pod = podWith(name, { app: { "big.io/b": 1 } });
       letIn(node, pod, living);
-      const prepared = await node.keeper.prepare(pod, RUNNING);
+      const prepared = await node.keeper.allocate(pod, RUNNING);
       if (prepared.ok) living.push(pod);
       else refused.push(prepared.error);
     }
@@ -54,7 +54,7 @@ describe("what one plugin takes", () => {
     expect(refused[0]?.keeps).toBeUndefined();
     const pod = podWith("p", ONE);
     letIn(node, pod, living);
-    expect(await node.keeper.prepare(pod, RUNNING)).toMatchObject({ ok: true });
+    expect(await node.keeper.allocate(pod, RUNNING)).toMatchObject({ ok: true });
     expect(entriesIn(node).map(({ podUid }) => podUid)).toEqual([...living.map(({ uid }) => uid), "p"]);
   });
 
@@ -63,7 +63,7 @@ describe("what one plugin takes", () => {
     const answers = { Allocate: answering(300_000) };
     await joined(node, { resource: GPU, devices: healthy("a"), answers });
     letIn(node, podWith("p", ONE));
-    const prepared = await node.keeper.prepare(podWith("p", ONE), RUNNING);
+    const prepared = await node.keeper.allocate(podWith("p", ONE), RUNNING);
     expect(!prepared.ok && prepared.error.message).toMatch(
       /has \d+ bytes, more than 262144 \(device plugin of example.com\/gpu at /,
     );
@@ -79,11 +79,11 @@ describe("what one plugin takes", () => {
     const pod = podWith("p", { app: { [GPU]: 20_000 } });
     letIn(node, pod);
     expect(entriesIn(node)).toEqual([]);
-    const prepared = await node.keeper.prepare(pod, RUNNING);
+    const prepared = await node.keeper.allocate(pod, RUNNING);
     expect(!prepared.ok && prepared.error.message).toContain(`ids and answers of ${GPU} would take`);
     const less = podWith("less", { app: { [GPU]: 4_096 } });
     letIn(node, less);
-    expect(await node.keeper.prepare(less, RUNNING)).toMatchObject({ ok: true });
+    expect(await node.keeper.allocate(less, RUNNING)).toMatchObject({ ok: true });
   });
 });
 
@@ -97,19 +97,19 @@ test("a checkpoint that cannot be written is a fault that stands, and holds up w
   const pod = podWith("p", ONE);
   expect(() => letIn(node, pod)).toThrow("EISDIR");
   for (let i = 0; i < 5; i++) {
-    node.keeper.look(new Set());
+    node.keeper.update(new Set());
     expect(messages(node).filter((message) => message.includes("EISDIR"))).toHaveLength(1);
   }
-  expect(node.keeper.whyWaits(pod)).toMatchObject({ reason: "DeviceCheckpointNotWritten", isTold: false });
+  expect(node.keeper.whyPending(pod)).toMatchObject({ reason: "DeviceCheckpointNotWritten", isTold: false });
   // what a gone pod held is taken back with this one, and cannot be written either
   const plain = podWith("plain", { app: {} });
-  expect(node.keeper.whyWaits(plain)).toBeNull();
+  expect(node.keeper.whyPending(plain)).toBeNull();
   letIn(node, plain);
   const { version } = node.keeper;
   for (const path of [inTheWay, probe]) rmdirSync(path);
-  node.keeper.look(new Set());
+  node.keeper.update(new Set());
   expect(messages(node).filter((message) => message.includes("EISDIR"))).toEqual([]);
-  expect(node.keeper.whyWaits(pod)).toBeNull();
+  expect(node.keeper.whyPending(pod)).toBeNull();
   await until(
     () => node.keeper.version,
     (now) => now > version,

@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import { decideHere } from "../../../../actuator/client/local-client.ts";
+import { decideLocally } from "../../../../actuator/client/local-client.ts";
 import type { RunnablePod } from "../../../../actuator/lifecycle/pod.ts";
 import type { DeviceManager } from "../../../../actuator/pods/devices/device-manager.ts";
+import { type DeviceManagerOptions, openDeviceManager } from "../../../../actuator/pods/devices/device-manager.ts";
 import { readDeviceHistory } from "../../../../actuator/pods/devices/history.ts";
-import { type DeviceManagerOptions, openDeviceManager } from "../../../../actuator/pods/devices/open.ts";
 import { type PodClock, systemClock } from "../../../../actuator/pods/ports.ts";
 import {
   ManagerFiles,
@@ -154,12 +154,12 @@ export const historyOf = ({ stateDir }: Pick<Node, "stateDir">, limit = 1000) =>
 /** The core's own answer about a pod, asked as the daemon asks. */
 export function decided(node: Node, asking: RunnablePod, living: readonly RunnablePod[] = []) {
   const snapshot = {
-    ...node.keeper.parts(asking.uid),
+    ...node.keeper.snapshot(asking.uid),
     observedAt: new Date(node.clock.nowMs()).toISOString(),
     pods: living.map(({ object }) => object),
     assignments: node.files.redacted().assignments,
   };
-  const answer = decideHere("devices", snapshot, { ask: { pod: asking.object } });
+  const answer = decideLocally("devices", snapshot, { ask: { pod: asking.object } });
   if (!answer.ok) throw new Error(answer.error.message);
   const { unanswered, refusal } = answer.value.decision as DevicesDecision;
   return { unanswered: unanswered as readonly PreferredQuestion[], refusal, next: answer.value.next };
@@ -168,7 +168,7 @@ export function decided(node: Node, asking: RunnablePod, living: readonly Runnab
 export function letIn(node: Node, asking: RunnablePod, living: readonly RunnablePod[] = []): void {
   const { refusal, next } = decided(node, asking, living);
   if (refusal !== null) throw new Error(refusal.message);
-  const kept = node.files.persist(node.keeper.merged(next));
+  const kept = node.files.persist(node.keeper.withResponses(next));
   if (!kept.ok) throw new Error(kept.error);
 }
 export const RUNNING = new AbortController().signal;

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { RuntimePod } from "../../../../actuator/containerd/runtime-pod.ts";
+import type { RuntimePod } from "../../../../actuator/containerd/port.ts";
 import type { RunnablePod } from "../../../../actuator/lifecycle/pod.ts";
-import { DEVICES } from "../../../../actuator/pods/devices/checkpoint-entries.ts";
+import { DEVICES_ANNOTATION } from "../../../../actuator/pods/devices/checkpoint-entries.ts";
 import { persistDeviceCheckpoint } from "../../../../actuator/pods/records/manager-files.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
 import {
@@ -79,10 +79,10 @@ describe("a checkpoint that is lost", () => {
     expect(texts.sort()).toEqual(["{broken 2", "{broken 3", "{broken 4"]);
     persistDeviceCheckpoint(node.files, { entries: [entry("q", ["b"])], registered: null });
     node.clock.aheadMs = 6 * 24 * 60 * 60_000;
-    node.keeper.look(new Set());
+    node.keeper.update(new Set());
     expect(kept()).toEqual([true, true, true, false]);
     node.clock.aheadMs = 8 * 24 * 60 * 60_000;
-    node.keeper.look(new Set());
+    node.keeper.update(new Set());
     expect(kept()).toEqual([false, false, false, false]);
   });
 
@@ -95,14 +95,14 @@ describe("a checkpoint that is lost", () => {
     const before = decided(node, late, [run]).next;
     node.keeper.recover([runs(run)]);
     const words = `devices of ${GPU} are not given away while pods run whose devices are not known: default/run (once their containers are restarted, or the pods removed, it is known)`;
-    expect(node.keeper.whyWaits(late)).toEqual({ reason: "DevicesNotKnown", message: words, isTold: false });
-    expect(node.keeper.whyWaits(podWith("other", { app: { [NIC]: 1 } }))).toBeNull();
+    expect(node.keeper.whyPending(late)).toEqual({ reason: "DevicesNotKnown", message: words, isTold: false });
+    expect(node.keeper.whyPending(podWith("other", { app: { [NIC]: 1 } }))).toBeNull();
     expect(messages(node)).toEqual([words]);
     // what was decided meanwhile is not kept either
-    node.files.persist(node.keeper.merged(before));
+    node.files.persist(node.keeper.withResponses(before));
     expect(entriesIn(node)).toEqual([]);
     node.keeper.recover([runs(run, {}, "exited")]);
-    expect(node.keeper.whyWaits(late)).toBeNull();
+    expect(node.keeper.whyPending(late)).toBeNull();
     expect(messages(node)).toEqual([]);
     letIn(node, late, [run]);
     expect(entriesIn(node)).toEqual([entry("late", ["a"])]);
@@ -113,11 +113,12 @@ describe("a checkpoint that is lost", () => {
     await joined(node, { resource: GPU, devices: healthy("a", "b", "c") });
     const run = podWith("run", TWO);
     letIn(node, run);
-    expect(await node.keeper.prepare(run, RUNNING)).toMatchObject({ ok: true });
-    const options = await node.keeper.startOf(run, { name: "app" } as RunnablePod["spec"]["containers"][0] & object);
+    expect(await node.keeper.allocate(run, RUNNING)).toMatchObject({ ok: true });
+    const options = await node.keeper.runContainerOptions(run, { name: "app" } as RunnablePod["spec"]["containers"][0] &
+      object);
     const marks = options.ok ? (options.value?.annotations ?? []) : [];
     const annotations = Object.fromEntries(marks.map(({ name, value }) => [name, value]));
-    expect(Object.keys(annotations)).toEqual([DEVICES]);
+    expect(Object.keys(annotations)).toEqual([DEVICES_ANNOTATION]);
     node.keeper.close();
     rmSync(fileOf(node));
     await node.restart();
@@ -141,7 +142,7 @@ describe("a checkpoint that is lost", () => {
     await joined(node, { resource: GPU, devices: healthy("a", "b", "c", "d") });
     const [run, next, twin] = [podWith("run", TWO), podWith("next", ONE), podWith("twin", ONE)];
     hold(node.files, entry("run", ["c", "d"], ANSWER), entry("next", ["a"], ANSWER), entry("twin", ["d"], ANSWER));
-    const mark = (...ids: string[]) => ({ [DEVICES]: JSON.stringify({ [GPU]: { "-1": ids } }) });
+    const mark = (...ids: string[]) => ({ [DEVICES_ANNOTATION]: JSON.stringify({ [GPU]: { "-1": ids } }) });
     const living = [runs(run, mark("a", "b")), { uid: "next", pod: next, runtimePod: null }, runs(twin, mark("d"))];
     node.keeper.recover(living);
     // what is about to start is decided anew; what runs as it is booked stays
@@ -175,7 +176,7 @@ describe("a checkpoint that is lost", () => {
     const node = await nodeWith();
     const run = podWith("run", ONE);
     for (const mark of ["{", "null", "[]", `{"${GPU}":{"x":["a"]}}`, `{"${GPU}":["a"]}`, `{"${GPU}":{"0":[1]}}`]) {
-      node.keeper.recover([runs(run, { [DEVICES]: mark })]);
+      node.keeper.recover([runs(run, { [DEVICES_ANNOTATION]: mark })]);
       expect(entriesIn(node)).toEqual([]);
       expect(messages(node)).toHaveLength(1);
     }
@@ -186,7 +187,7 @@ test("held devices that vanish from the list are told of, with who holds them", 
   const node = await nodeWith();
   const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b") });
   hold(node.files, entry("p", ["a", "b"], ANSWER));
-  node.keeper.whyWaits(podWith("p", TWO));
+  node.keeper.whyPending(podWith("p", TWO));
   expect(node.keeper.vanished()).toEqual([]);
   gpu.list(healthy("b"));
   await until(node.keeper.host.devices, (devices) => devices.length === 1);

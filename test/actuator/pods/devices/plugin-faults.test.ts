@@ -17,10 +17,8 @@ const LOST = refused({ resource: "", endpoint: "/d/kubelet.sock", code: "SOCKET_
 function withFaults() {
   const now = { ms: 0 };
   const host = { states: (): PluginState[] => [], standing: (): PluginFault[] => [] };
-  const faults = new PluginFaults({ monotonicMs: () => now.ms });
-  faults.host = host;
   const told: string[] = [];
-  faults.onNew = ({ message }) => told.push(message);
+  const faults = new PluginFaults({ monotonicMs: () => now.ms }, host, ({ message }) => told.push(message));
   return { now, host, faults, told };
 }
 
@@ -28,7 +26,7 @@ describe("faults of plugins", () => {
   test("that are states stand while they are true, and no longer", () => {
     const { now, host, faults, told } = withFaults();
     host.standing = () => [LOST];
-    faults.heard(LOST);
+    faults.add(LOST);
     now.ms = 3_600_000;
     expect(faults.standing()).toEqual(["Register at /d/kubelet.sock: SOCKET_LOST: gone"]);
     host.standing = () => [];
@@ -38,7 +36,7 @@ describe("faults of plugins", () => {
   test("of one resource and call do not replace each other; the same one is told once", () => {
     const { now, faults, told } = withFaults();
     const messages = Array.from({ length: 13 }, (_, i) => `no ${i}`);
-    for (const message of [...messages, ...messages]) faults.heard(refused({ message }));
+    for (const message of [...messages, ...messages]) faults.add(refused({ message }));
     expect(faults.standing()).toEqual(
       messages.map((message) => `Register of \`${GPU}\` at gpu.sock: REFUSED: ${message}`),
     );
@@ -48,15 +46,15 @@ describe("faults of plugins", () => {
   });
   test("of one that does wrong in many ways push out its own, not another's", () => {
     const { faults } = withFaults();
-    faults.heard(refused({ resource: "example.com/calm" }));
-    for (let i = 0; i < 100; i++) faults.heard(refused({ message: `no ${i}` }));
+    faults.add(refused({ resource: "example.com/calm" }));
+    for (let i = 0; i < 100; i++) faults.add(refused({ message: `no ${i}` }));
     expect(faults.standing()).toHaveLength(17);
     expect(faults.standing()[0]).toContain("example.com/calm");
     expect(faults.standing().at(-1)).toContain("no 99");
   });
   test("of however many resources are bounded", () => {
     const { faults } = withFaults();
-    for (let i = 0; i < 200; i++) faults.heard(refused({ message: `no ${i}`, resource: `example.com/r${i}` }));
+    for (let i = 0; i < 200; i++) faults.add(refused({ message: `no ${i}`, resource: `example.com/r${i}` }));
     expect(faults.standing()).toHaveLength(64);
   });
   test("of many plugins that stop at once are one line, and of a few one each", () => {
@@ -64,9 +62,7 @@ describe("faults of plugins", () => {
     const stop = (i: number) => {
       const endpoint = `/dp/${i}.sock`;
       const message = `Call cancelled at ${endpoint}`;
-      faults.heard(
-        refused({ resource: `example.com/${i}`, endpoint, call: "ListAndWatch", code: "CANCELLED", message }),
-      );
+      faults.add(refused({ resource: `example.com/${i}`, endpoint, call: "ListAndWatch", code: "CANCELLED", message }));
     };
     for (let i = 0; i < 3; i++) stop(i);
     expect(faults.standing()).toHaveLength(3);

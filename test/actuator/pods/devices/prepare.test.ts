@@ -43,7 +43,7 @@ describe("prepare", () => {
     const pod = podWith("p", { app: { [GPU]: 2, [NIC]: 1, cpu: 1 }, idle: { cpu: 1 } }, { init: { [GPU]: 1 } });
     letIn(node, pod);
     expect(entriesIn(node).map(({ allocResp }) => allocResp)).toEqual([null, null, null]);
-    expect(await node.keeper.prepare(pod, RUNNING)).toEqual({ ok: true, value: null });
+    expect(await node.keeper.allocate(pod, RUNNING)).toEqual({ ok: true, value: null });
     // the init container's device is used again
     expect(asked(gpu)).toEqual([["a"], ["a", "b"]]);
     expect(asked(nic)).toEqual([["n"]]);
@@ -53,7 +53,7 @@ describe("prepare", () => {
       ["app", GPU, { GOT: "a,b" }],
       ["app", NIC, { GOT: "n" }],
     ]);
-    expect(await node.keeper.prepare(pod, RUNNING)).toEqual({ ok: true, value: null });
+    expect(await node.keeper.allocate(pod, RUNNING)).toEqual({ ok: true, value: null });
     expect(asked(gpu)).toHaveLength(2);
   });
 
@@ -66,11 +66,11 @@ describe("prepare", () => {
     letIn(node, stuck);
     for (const [i, pod] of pods.entries()) letIn(node, pod, [stuck, ...pods.slice(0, i)]);
     const order: string[] = [];
-    const hanging = node.keeper.prepare(stuck, RUNNING).then((end) => {
+    const hanging = node.keeper.allocate(stuck, RUNNING).then((end) => {
       order.push("stuck");
       return end;
     });
-    const ends = await Promise.all(pods.map((pod) => node.keeper.prepare(pod, RUNNING)));
+    const ends = await Promise.all(pods.map((pod) => node.keeper.allocate(pod, RUNNING)));
     expect(ends.every(({ ok }) => ok)).toBe(true);
     expect(order).toEqual([]);
     expect(asked(gpu).flat().toSorted()).toEqual(["a", "b", "c"]);
@@ -97,7 +97,7 @@ describe("prepare", () => {
     const pod = podWith("p", { app: { [GPU]: 1, [NIC]: 1 } });
     letIn(node, pod, [podWith("other", ONE)]);
     expect(entriesIn(node)).toHaveLength(3);
-    const end = await node.keeper.prepare(pod, RUNNING);
+    const end = await node.keeper.allocate(pod, RUNNING);
     expect(end).toEqual({
       ok: false,
       error: {
@@ -120,7 +120,7 @@ describe("prepare", () => {
     const gpu = await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: climbs } });
     const pod = podWith("p", ONE);
     letIn(node, pod);
-    const end = await node.keeper.prepare(pod, RUNNING);
+    const end = await node.keeper.allocate(pod, RUNNING);
     expect(end).toMatchObject({ error: { message: expect.stringContaining(`climbs out`) } });
     expect(end).toMatchObject({
       error: {
@@ -136,16 +136,16 @@ describe("prepare", () => {
     const pod = podWith("p", ONE);
     letIn(node, pod);
     const cut = new AbortController();
-    const first = node.keeper.prepare(pod, cut.signal);
+    const first = node.keeper.allocate(pod, cut.signal);
     await until(
       () => asked(gpu).length,
       (n) => n === 1,
     );
     cut.abort();
     expect(await first).toMatchObject({ ok: false, error: { keeps: true } });
-    expect(await node.keeper.prepare(pod, cut.signal)).toMatchObject({ ok: false, error: { keeps: true } });
+    expect(await node.keeper.allocate(pod, cut.signal)).toMatchObject({ ok: false, error: { keeps: true } });
     expect(entriesIn(node)).toEqual([entry("p", ["a"])]);
-    const second = await node.keeper.prepare(pod, RUNNING);
+    const second = await node.keeper.allocate(pod, RUNNING);
     expect(second).toMatchObject({ error: { message: expect.stringContaining("DeadlineExceeded") } });
     expect(asked(gpu)).toEqual([["a"]]);
   });
@@ -160,8 +160,8 @@ describe("prepare", () => {
     const gpu = await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: cuts } });
     const pod = podWith("p", ONE);
     letIn(node, pod);
-    expect(await node.keeper.prepare(pod, cut.signal)).toMatchObject({ ok: false, error: { keeps: true } });
-    expect(await node.keeper.prepare(pod, RUNNING)).toEqual({ ok: true, value: null });
+    expect(await node.keeper.allocate(pod, cut.signal)).toMatchObject({ ok: false, error: { keeps: true } });
+    expect(await node.keeper.allocate(pod, RUNNING)).toEqual({ ok: true, value: null });
     expect(asked(gpu)).toEqual([["a"]]);
     expect(envsOf(entriesIn(node)[0]?.allocResp)).toEqual({ GOT: "a" });
   });
@@ -174,9 +174,9 @@ describe("prepare", () => {
     const tries = async (times: number) => {
       for (let i = 0; i < times; i++) {
         letIn(node, pod);
-        node.keeper.look(new Set(["p"]));
-        await node.keeper.prepare(pod, RUNNING);
-        node.keeper.look(new Set(["p"]));
+        node.keeper.update(new Set(["p"]));
+        await node.keeper.allocate(pod, RUNNING);
+        node.keeper.update(new Set(["p"]));
       }
     };
     await tries(9);
@@ -198,7 +198,7 @@ describe("prepare", () => {
     const gpu = await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: () => "hang" } });
     const pod = podWith("p", ONE);
     letIn(node, pod);
-    const end = node.keeper.prepare(pod, RUNNING);
+    const end = node.keeper.allocate(pod, RUNNING);
     await until(
       () => asked(gpu).length,
       (n) => n === 1,
@@ -216,7 +216,7 @@ describe("prepare", () => {
     const node = await nodeWith();
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b") });
     hold(node.files, entry("p", ["a"]));
-    const end = await node.keeper.prepare(podWith("p", { app: { [GPU]: 1 }, side: { [GPU]: 1 } }), RUNNING);
+    const end = await node.keeper.allocate(podWith("p", { app: { [GPU]: 1 }, side: { [GPU]: 1 } }), RUNNING);
     expect(end).toEqual({
       ok: false,
       error: {
@@ -227,9 +227,9 @@ describe("prepare", () => {
     });
     expect(asked(gpu)).toEqual([["a"]]);
     expect(entriesIn(node)).toMatchObject([{ podUid: "p", containerName: "app" }]);
-    expect([...node.keeper.lacking()]).toEqual([["p", new Set(["side"])]]);
-    node.keeper.decidedAnew("p", null);
-    expect(node.keeper.lacking().size).toBe(0);
+    expect([...node.keeper.toReallocate()]).toEqual([["p", new Set(["side"])]]);
+    node.keeper.reallocated("p", null);
+    expect(node.keeper.toReallocate().size).toBe(0);
   });
 
   test("of a pod whose devices were taken back while its plugin was asked does not bring them back", async () => {
@@ -241,14 +241,14 @@ describe("prepare", () => {
     await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: takesBack } });
     const pod = podWith("p", ONE);
     letIn(node, pod);
-    expect(await node.keeper.prepare(pod, RUNNING)).toMatchObject({ error: { reason: "UnexpectedAdmissionError" } });
+    expect(await node.keeper.allocate(pod, RUNNING)).toMatchObject({ error: { reason: "UnexpectedAdmissionError" } });
     expect(entriesIn(node)).toEqual([]);
   });
 
   test("of a pod without devices asks nobody and touches no file", async () => {
     const node = await nodeWith();
     const before = node.files.read();
-    expect(await node.keeper.prepare(podWith("p", { app: { cpu: 1 } }), RUNNING)).toEqual({ ok: true, value: null });
+    expect(await node.keeper.allocate(podWith("p", { app: { cpu: 1 } }), RUNNING)).toEqual({ ok: true, value: null });
     expect(node.files.read()).toBe(before);
   });
 
@@ -259,11 +259,11 @@ describe("prepare", () => {
     letIn(node, pod);
     const inTheWay = join(node.stateDir, "managers/device-plugins/kubelet_internal_checkpoint.new");
     mkdirSync(inTheWay);
-    expect(await node.keeper.prepare(pod, RUNNING)).toMatchObject({
+    expect(await node.keeper.allocate(pod, RUNNING)).toMatchObject({
       error: { keeps: true, message: expect.stringContaining("EISDIR") },
     });
     expect(entriesIn(node)).toEqual([entry("p", ["a"])]);
     rmdirSync(inTheWay);
-    expect(await node.keeper.prepare(pod, RUNNING)).toEqual({ ok: true, value: null });
+    expect(await node.keeper.allocate(pod, RUNNING)).toEqual({ ok: true, value: null });
   });
 });

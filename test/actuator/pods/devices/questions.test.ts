@@ -29,17 +29,17 @@ describe("plugins that choose", () => {
     );
     const { unanswered } = decided(node, pod);
     expect(unanswered).toHaveLength(1);
-    expect(node.keeper.ask("p", unanswered)).toBe(true);
-    expect(node.keeper.ask("p", unanswered)).toBe(true);
+    expect(node.keeper.askPreferred("p", unanswered)).toBe(true);
+    expect(node.keeper.askPreferred("p", unanswered)).toBe(true);
     await answered(node, node.keeper.version);
     expect(questions(gpu)).toBe(1);
-    expect(node.keeper.parts("other").devicePlugins[0]?.preferred).toBeUndefined();
+    expect(node.keeper.snapshot("other").devicePlugins[0]?.preferred).toBeUndefined();
     const next = decided(node, pod);
     expect(next.unanswered).toEqual([]);
-    node.files.persist(node.keeper.merged(next.next));
+    node.files.persist(node.keeper.withResponses(next.next));
     expect(entriesIn(node)).toEqual([entry("p", ["c"])]);
     node.keeper.forget("p");
-    expect(node.keeper.parts("p").devicePlugins[0]?.preferred).toBeUndefined();
+    expect(node.keeper.snapshot("p").devicePlugins[0]?.preferred).toBeUndefined();
   });
 
   test("that fail are told as Go tells it, and asked again when the pod is tried again", async () => {
@@ -47,7 +47,7 @@ describe("plugins that choose", () => {
     const answers = { GetPreferredAllocation: () => new Error("no idea") };
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b"), options, answers });
     const pod = podWith("p", ONE);
-    expect(node.keeper.ask("p", decided(node, pod).unanswered)).toBe(true);
+    expect(node.keeper.askPreferred("p", decided(node, pod).unanswered)).toBe(true);
     await until(
       () => questions(gpu),
       (n) => n === 1,
@@ -55,7 +55,7 @@ describe("plugins that choose", () => {
     const refusal = await until(
       () => {
         const { refusal, unanswered } = decided(node, pod);
-        if (unanswered.length > 0) node.keeper.ask("p", unanswered);
+        if (unanswered.length > 0) node.keeper.askPreferred("p", unanswered);
         return refusal;
       },
       (r) => r !== null,
@@ -66,7 +66,7 @@ describe("plugins that choose", () => {
     gpu.script.answers = { GetPreferredAllocation: () => choice("b") };
     const again = decided(node, pod);
     expect(again).toMatchObject({ refusal: null, unanswered: [{ resource: GPU }] });
-    expect(node.keeper.ask("p", again.unanswered)).toBe(true);
+    expect(node.keeper.askPreferred("p", again.unanswered)).toBe(true);
   });
 
   test("are asked the same only once at a time, and whoever waits is told when all have answered", async () => {
@@ -90,13 +90,13 @@ describe("plugins that choose", () => {
     await joined(node, { resource: GPU, devices: healthy("a", "b"), options });
     const question = (size: number) => ({ resource: GPU, available: ["a", "b"], mustInclude: [], size });
     for (const size of [1, 2, 3]) {
-      expect(node.keeper.ask("p", [question(size)])).toBe(true);
+      expect(node.keeper.askPreferred("p", [question(size)])).toBe(true);
       await until(
-        () => node.keeper.ask("p", []),
+        () => node.keeper.askPreferred("p", []),
         (isOpen) => !isOpen,
       );
     }
-    expect(node.keeper.ask("p", [question(4)])).toBe(false);
-    expect(node.keeper.ask("q", [question(4)])).toBe(true);
+    expect(node.keeper.askPreferred("p", [question(4)])).toBe(false);
+    expect(node.keeper.askPreferred("q", [question(4)])).toBe(true);
   });
 });

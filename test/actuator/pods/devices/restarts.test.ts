@@ -29,12 +29,12 @@ describe("a restart of the daemon", () => {
     const gpu = await joined(node, { resource: GPU, devices: healthy("a") });
     const pod = podWith("p", ONE);
     letIn(node, pod);
-    expect(await node.keeper.prepare(pod, RUNNING)).toMatchObject({ ok: true });
+    expect(await node.keeper.allocate(pod, RUNNING)).toMatchObject({ ok: true });
     const before = entriesIn(node);
     await node.restart();
-    node.keeper.look(new Set(["p"]));
+    node.keeper.update(new Set(["p"]));
     expect(entriesIn(node)).toEqual(before);
-    expect(await node.keeper.prepare(pod, RUNNING)).toEqual({ ok: true, value: null });
+    expect(await node.keeper.allocate(pod, RUNNING)).toEqual({ ok: true, value: null });
     expect(gpu.requests.filter(({ method }) => method === "Allocate")).toHaveLength(1);
     expect(historyOf(node).map(({ kind }) => kind)).toEqual(["allocated"]);
   });
@@ -45,14 +45,14 @@ describe("a restart of the daemon", () => {
     const pod = podWith("p", ONE);
     letIn(node, pod);
     await node.restart();
-    expect(await node.keeper.prepare(pod, RUNNING)).toMatchObject({
+    expect(await node.keeper.allocate(pod, RUNNING)).toMatchObject({
       error: { reason: "WaitingForDevicePlugin", keeps: true },
     });
     await gpu.vanish();
     await gpu.start();
     await ready(node, GPU);
-    expect(await node.keeper.prepare(pod, RUNNING)).toEqual({ ok: true, value: null });
-    expect(await node.keeper.startOf(pod, container("app"))).toMatchObject({ ok: true });
+    expect(await node.keeper.allocate(pod, RUNNING)).toEqual({ ok: true, value: null });
+    expect(await node.keeper.runContainerOptions(pod, container("app"))).toMatchObject({ ok: true });
   });
 });
 
@@ -64,7 +64,7 @@ describe("a reboot of the machine", () => {
     await node.restart({ bootId: OTHER_BOOT });
     return node;
   }
-  const prepare = (node: Awaited<ReturnType<typeof nodeWith>>) => node.keeper.prepare(podWith("p", ONE), RUNNING);
+  const prepare = (node: Awaited<ReturnType<typeof nodeWith>>) => node.keeper.allocate(podWith("p", ONE), RUNNING);
 
   test("keeps who holds what, and asks plugins again before anything starts", async () => {
     const node = await rebooted();
@@ -130,7 +130,10 @@ describe("a reboot of the machine", () => {
     await node.restart({ bootId: OTHER_BOOT });
     await joined(node, { resource: GPU, devices: healthy("a") });
     const pod = podWith("p", ONE);
-    for (const end of [await node.keeper.startOf(pod, container("app")), await node.keeper.prepare(pod, RUNNING)])
+    for (const end of [
+      await node.keeper.runContainerOptions(pod, container("app")),
+      await node.keeper.allocate(pod, RUNNING),
+    ])
       expect(end).toMatchObject({ ok: false, error: { keeps: true, message: expect.stringContaining("EISDIR") } });
     expect(messages(node)).toEqual([expect.stringContaining("EISDIR")]);
     rmdirSync(inTheWay);

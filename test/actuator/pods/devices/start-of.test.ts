@@ -32,8 +32,8 @@ describe("a container that is about to be made", () => {
     await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: answer("GPU") } });
     const pod = podWith("p", { app: { [NIC]: 1, [GPU]: 1 }, idle: { cpu: 1 } });
     letIn(node, pod);
-    expect(await node.keeper.prepare(pod, RUNNING)).toMatchObject({ ok: true });
-    const started = await node.keeper.startOf(pod, APP);
+    expect(await node.keeper.allocate(pod, RUNNING)).toMatchObject({ ok: true });
+    const started = await node.keeper.runContainerOptions(pod, APP);
     expect(started).toMatchObject({
       ok: true,
       value: {
@@ -46,11 +46,11 @@ describe("a container that is about to be made", () => {
         cdiDevices: ["vendor.com/GPU=0", "vendor.com/NIC=0"],
       },
     });
-    await node.keeper.startOf(pod, APP);
+    await node.keeper.runContainerOptions(pod, APP);
     expect(node.problems).toEqual([
       `container app of pod default/p: env \`SHARED\` is that of ${GPU}, and not that of ${NIC}`,
     ]);
-    expect(await node.keeper.startOf(pod, container("idle"))).toEqual({ ok: true, value: null });
+    expect(await node.keeper.runContainerOptions(pod, container("idle"))).toEqual({ ok: true, value: null });
   });
 
   test("has its plugin called first, where that wants it, with the devices that it holds", async () => {
@@ -59,7 +59,7 @@ describe("a container that is about to be made", () => {
     const nic = await joined(node, { resource: NIC, devices: healthy("n") });
     hold(node.files, entry("p", ["a", "b"], ANSWER), entry("p", ["n"], "", "app", NIC));
     const pod = podWith("p", { app: { [GPU]: 2, [NIC]: 1 } });
-    expect(await node.keeper.startOf(pod, APP)).toMatchObject({
+    expect(await node.keeper.runContainerOptions(pod, APP)).toMatchObject({
       ok: true,
       value: { envs: [{ name: "A", value: "1" }] },
     });
@@ -74,11 +74,11 @@ describe("a container that is about to be made", () => {
     const gpu = await joined(node, { resource: GPU, devices: healthy("a"), options, answers });
     hold(node.files, entry("p", ["a"], ANSWER));
     const pod = podWith("p", ONE);
-    expect(await node.keeper.startOf(pod, APP)).toEqual(
+    expect(await node.keeper.runContainerOptions(pod, APP)).toEqual(
       says("device plugin PreStartContainer rpc failed with err: rpc error: code = Unknown desc = reset failed"),
     );
     gpu.script.answers = { PreStartContainer: () => "hang" };
-    expect(await node.keeper.startOf(pod, APP)).toMatchObject({
+    expect(await node.keeper.runContainerOptions(pod, APP)).toMatchObject({
       error: { message: expect.stringContaining("failed with err: rpc error: code = DeadlineExceeded desc = ") },
     });
     await gpu.vanish();
@@ -86,7 +86,7 @@ describe("a container that is about to be made", () => {
       () => node.keeper.host.states()[0]?.state,
       (state) => state === "stopped",
     );
-    expect(await node.keeper.startOf(pod, APP)).toEqual(
+    expect(await node.keeper.runContainerOptions(pod, APP)).toEqual(
       says(`device plugin PreStartContainer rpc failed with err: endpoint ${gpu.socketPath} has been stopped`),
     );
   });
@@ -99,9 +99,9 @@ describe("a container that is about to be made", () => {
     await gpu.vanish();
     await until(state, (s) => s === "stopped");
     const pod = podWith("p", ONE);
-    expect(await node.keeper.startOf(pod, APP)).toMatchObject({ ok: true });
+    expect(await node.keeper.runContainerOptions(pod, APP)).toMatchObject({ ok: true });
     await until(state, (s) => s === "removed");
-    expect(await node.keeper.startOf(pod, APP)).toEqual(
+    expect(await node.keeper.runContainerOptions(pod, APP)).toEqual(
       says(`endpoint not found in cache for a registered resource: ${GPU}`),
     );
   });
@@ -110,11 +110,11 @@ describe("a container that is about to be made", () => {
     const node = await nodeWith();
     await joined(node, { resource: GPU, devices: healthy("a"), options: { preStartRequired: true } });
     const pod = podWith("p", ONE);
-    expect(await node.keeper.startOf(pod, APP)).toEqual(
+    expect(await node.keeper.runContainerOptions(pod, APP)).toEqual(
       says(`no devices found allocated in local cache for pod p, container app, resource ${GPU}`),
     );
     hold(node.files, entry("p", ["a"]));
-    expect(await node.keeper.startOf(pod, APP)).toMatchObject({
+    expect(await node.keeper.runContainerOptions(pod, APP)).toMatchObject({
       error: { message: expect.stringContaining("has not been asked") },
     });
   });
@@ -126,11 +126,14 @@ describe("a container that is about to be made", () => {
     await node.restart();
     const pod = podWith("p", ONE);
     const waits = { ...WAITS, message: WAITS.message.replace("300", "60") };
-    expect(await node.keeper.startOf(pod, APP)).toEqual({ ok: false, error: waits });
+    expect(await node.keeper.runContainerOptions(pod, APP)).toEqual({ ok: false, error: waits });
     node.clock.aheadMs = 60_001;
-    expect(await node.keeper.startOf(pod, APP)).toMatchObject({ ok: true, value: { envs: [{ name: "A" }] } });
+    expect(await node.keeper.runContainerOptions(pod, APP)).toMatchObject({
+      ok: true,
+      value: { envs: [{ name: "A" }] },
+    });
     node.clock.aheadMs = 300_001;
-    expect(await node.keeper.startOf(pod, APP)).toEqual(
+    expect(await node.keeper.runContainerOptions(pod, APP)).toEqual(
       says(`endpoint not found in cache for a registered resource: ${GPU}`),
     );
   });

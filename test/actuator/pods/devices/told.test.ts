@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { persistNext } from "../../../../actuator/pods/admission/device-repair.ts";
+import { persistNext } from "../../../../actuator/pods/admission/device-reallocator.ts";
 import { writeCheckpoint } from "../../../../api/decide/devices/checkpoint.ts";
 import { readCheckpoint } from "../../../../api/decide/devices/checkpoint-read.ts";
 import { healthy } from "../../deviceplugin/node-plugin.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ChangePace } from "../../../../actuator/pods/devices/device-manager-parts.ts";
+import { ChangeNotifier } from "../../../../actuator/pods/devices/device-manager-parts.ts";
 import { systemClock } from "../../../../actuator/pods/ports.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
 import { GPU, joined, nodeWith, podWith } from "./keeper-kit.ts";
@@ -38,29 +38,29 @@ describe("version", () => {
   test("flips are worth a turn only while a pod waits; plugins that come or go always are", async () => {
     const node = await nodeWith();
     const gpu = await joined(node, { resource: GPU, devices: healthy("a") });
-    expect(node.keeper.isWorthATurn()).toBe(true);
-    expect(node.keeper.isWorthATurn()).toBe(false);
+    expect(node.keeper.needsTurn()).toBe(true);
+    expect(node.keeper.needsTurn()).toBe(false);
     gpu.list([{ ID: "a", health: "Unhealthy" }]);
     await until(
       () => node.keeper.host.states()[0]?.flips,
       (n) => n === 1,
     );
-    expect(node.keeper.isWorthATurn()).toBe(false);
-    node.keeper.whyWaits(podWith("p", { app: { [GPU]: 1 } }));
-    expect(node.keeper.isWorthATurn()).toBe(true);
-    node.keeper.look(new Set());
-    expect(node.keeper.isWorthATurn()).toBe(false);
+    expect(node.keeper.needsTurn()).toBe(false);
+    node.keeper.whyPending(podWith("p", { app: { [GPU]: 1 } }));
+    expect(node.keeper.needsTurn()).toBe(true);
+    node.keeper.update(new Set());
+    expect(node.keeper.needsTurn()).toBe(false);
     await gpu.vanish();
     await until(
       () => node.keeper.host.states()[0]?.state,
       (state) => state === "stopped",
     );
-    expect(node.keeper.isWorthATurn()).toBe(true);
+    expect(node.keeper.needsTurn()).toBe(true);
   });
 
   test("of many changes at once grows once or twice", async () => {
     const pause = Promise.withResolvers<void>();
-    const pace = new ChangePace({ ...systemClock, monotonicMs: () => 0, sleep: () => pause.promise });
+    const pace = new ChangeNotifier({ ...systemClock, monotonicMs: () => 0, sleep: () => pause.promise });
     for (let i = 0; i < 1000; i++) pace.changed();
     expect(pace.version).toBe(2);
     pause.resolve();

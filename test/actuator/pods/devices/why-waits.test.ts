@@ -14,10 +14,10 @@ describe("whyWaits", () => {
   test("a pod waits until the plugins of all that it wants have registered and listed", async () => {
     const node = await nodeWith();
     const pod = podWith("p", { app: { [NIC]: 1 } }, { init: { [GPU]: 1, "example.com/none": 0 } });
-    expect(node.keeper.whyWaits(podWith("plain", { app: { cpu: 1 } }))).toBeNull();
-    expect(node.keeper.whyWaits(pod)).toMatchObject(waitsFor(`the device plugins of ${GPU}, ${NIC} have`));
+    expect(node.keeper.whyPending(podWith("plain", { app: { cpu: 1 } }))).toBeNull();
+    expect(node.keeper.whyPending(pod)).toMatchObject(waitsFor(`the device plugins of ${GPU}, ${NIC} have`));
     await joined(node, { resource: NIC, devices: healthy("n") });
-    expect(node.keeper.whyWaits(pod)).toMatchObject(waitsFor(`the device plugin of ${GPU} has`));
+    expect(node.keeper.whyPending(pod)).toMatchObject(waitsFor(`the device plugin of ${GPU} has`));
     const gpu = node.plugin({ resource: GPU, silent: true });
     await gpu.start();
     await until(
@@ -28,18 +28,18 @@ describe("whyWaits", () => {
       () => gpu.streams.size,
       (n) => n === 1,
     );
-    expect(node.keeper.whyWaits(pod)).toMatchObject(waitsFor(`the device plugin of ${GPU} has`));
+    expect(node.keeper.whyPending(pod)).toMatchObject(waitsFor(`the device plugin of ${GPU} has`));
     gpu.list(healthy("a"));
     await ready(node, GPU);
-    expect(node.keeper.whyWaits(pod)).toBeNull();
+    expect(node.keeper.whyPending(pod)).toBeNull();
   });
 
   test("after the wait a resource that nobody knows is told as a refusal", async () => {
     const node = await nodeWith();
     node.clock.aheadMs = 299_000;
-    expect(node.keeper.whyWaits(podWith("p", ONE))).toMatchObject({ isTold: false });
+    expect(node.keeper.whyPending(podWith("p", ONE))).toMatchObject({ isTold: false });
     node.clock.aheadMs = 300_001;
-    expect(node.keeper.whyWaits(podWith("p", ONE))).toEqual({
+    expect(node.keeper.whyPending(podWith("p", ONE))).toEqual({
       reason: "DevicePluginNotRegistered",
       message: `no device plugin has registered ${GPU}: start the plugin, or take the resource out of the pod's limits`,
       isTold: true,
@@ -51,18 +51,18 @@ describe("whyWaits", () => {
     persistDeviceCheckpoint(node.files, { entries: null, registered: new Map([[GPU, ["a"]]]) });
     await node.restart();
     const pod = podWith("p", ONE);
-    expect(node.keeper.whyWaits(pod)).toMatchObject({ isTold: false });
+    expect(node.keeper.whyPending(pod)).toMatchObject({ isTold: false });
     node.clock.aheadMs = 1_001;
-    expect(node.keeper.whyWaits(pod)).toBeNull();
+    expect(node.keeper.whyPending(pod)).toBeNull();
     expect(decided(node, pod).refusal?.message).toBe(
       `Allocate failed due to no healthy devices present; cannot allocate unhealthy devices ${GPU}, which is unexpected`,
     );
     // a kubelet forgets it then; somebody who holds some makes it known all the same
     node.clock.aheadMs = 300_001;
-    expect(node.keeper.whyWaits(pod)).toMatchObject({ reason: "DevicePluginNotRegistered", isTold: true });
+    expect(node.keeper.whyPending(pod)).toMatchObject({ reason: "DevicePluginNotRegistered", isTold: true });
     const other = podWith("other", ONE);
     hold(node.files, entry("other", ["a"], ANSWER));
-    expect(node.keeper.whyWaits(pod)).toBeNull();
+    expect(node.keeper.whyPending(pod)).toBeNull();
     expect(decided(node, pod, [other]).refusal?.message).toBe(
       `Allocate failed due to cannot allocate unregistered device ${GPU}, which is unexpected`,
     );
@@ -78,7 +78,7 @@ describe("whyWaits", () => {
       () => node.keeper.host.states()[0]?.state,
       (state) => state === "removed",
     );
-    expect(node.keeper.whyWaits(pod)).toMatchObject({ isTold: true });
+    expect(node.keeper.whyPending(pod)).toMatchObject({ isTold: true });
     node.clock.aheadMs = 400_000;
     expect(decided(node, pod).refusal).toBeNull();
   });
@@ -90,7 +90,7 @@ describe("a snapshot", () => {
     persistDeviceCheckpoint(node.files, { entries: null, registered: new Map([[NIC, ["n"]]]) });
     await node.restart();
     await joined(node, { resource: GPU, devices: [...healthy("a"), { ID: "b", health: "Unhealthy" }] });
-    const { devices, devicePlugins, kubelet } = node.keeper.parts();
+    const { devices, devicePlugins, kubelet } = node.keeper.snapshot();
     expect(devices.map(({ id, health }) => [id, health])).toEqual([
       ["a", "Healthy"],
       ["b", "Unhealthy"],

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { DeviceDesk } from "../../../../actuator/pods/devices/port.ts";
+import type { NodeDevices } from "../../../../actuator/pods/devices/port.ts";
 import { hands } from "../device-kit.ts";
 import { PodsWorld, podWith } from "./pods-world.ts";
 
@@ -38,11 +38,11 @@ test("one device goes to the pod that came first, although its plugin takes its 
   const asked: string[] = [];
   let version = 1;
   let preferred: { available: string[]; size: number; deviceIds: string[] }[] = [];
-  const desk: DeviceDesk = {
+  const desk: NodeDevices = {
     get version() {
       return version;
     },
-    parts: (podUid) => ({
+    snapshot: (podUid) => ({
       devices: ["g0", "g1"].map((id) => ({ resource: GPU, id, health: "Healthy" })),
       devicePlugins: [
         {
@@ -55,23 +55,23 @@ test("one device goes to the pod that came first, although its plugin takes its 
       kubelet: { startedAt: new Date(0).toISOString() },
     }),
     amounts: () => new Map([[GPU, { capacity: 2, allocatable: 2 }]]),
-    whyWaits: () => null,
+    whyPending: () => null,
     isChosenByPlugin: () => true,
     hasFailed: () => false,
     registrationOf: () => "1",
     recover: () => {},
-    lacking: () => new Map(),
-    decidedAnew: () => {},
+    toReallocate: () => new Map(),
+    reallocated: () => {},
     slowCalls: () => new Map(),
     vanished: () => [],
-    ask: (podUid) => {
+    askPreferred: (podUid) => {
       asked.push(podUid);
       return true;
     },
     forget: () => {},
-    merged: (next) => next,
+    withResponses: (next) => next,
     problems: () => [],
-    look: () => {},
+    update: () => {},
   };
   const world = new PodsWorld({ desk, hands: hands() });
   const wants = (uid: string) => podWith(uid, { cpu: "100m", [GPU]: "1" } as object);

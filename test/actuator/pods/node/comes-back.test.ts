@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { PodEnd } from "../../../../actuator/lifecycle/record.ts";
-import { drained } from "../../../../actuator/pods/eviction/drain.ts";
+import { drained } from "../../../../actuator/pods/daemon.ts";
 import { podRow } from "../../../../actuator/pods/status/pod-row.ts";
 import { type PodParts, PodsWorld, podWith } from "./pods-world.ts";
 

@@ -116,7 +116,7 @@ test("decisions of every kind count by who made them, and so does what waits for
 
 test("what an earlier daemon left for the API is told from the start", async () => {
   const { told, metrics } = counted();
-  const left = { decide: () => Promise.reject(), settle: async () => {}, report: async () => {}, waiting: 7 };
+  const left = { decide: () => Promise.reject(), commit: async () => {}, report: async () => {}, waiting: 7 };
   redactingClient(left, metrics.counters);
   expect(await told("nodewise_outbox_entries")).toEqual(["nodewise_outbox_entries 7"]);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { DeviceDesk, DeviceFault } from "../../../../actuator/pods/devices/port.ts";
+import type { DeviceFault, NodeDevices } from "../../../../actuator/pods/devices/port.ts";
 import { err, ok, type Result } from "../../../../api/model/result.ts";
 import { hands } from "../device-kit.ts";
 import { PodsWorld, podWith } from "./pods-world.ts";
@@ -18,28 +18,28 @@ function worldWith() {
     version: 1,
     slow: new Map<string, DeviceFault>(),
   };
-  const desk: DeviceDesk = {
+  const desk: NodeDevices = {
     get version() {
       return now.version;
     },
-    parts: () => ({ devices: [], devicePlugins: [], kubelet: { startedAt: new Date(0).toISOString() } }),
+    snapshot: () => ({ devices: [], devicePlugins: [], kubelet: { startedAt: new Date(0).toISOString() } }),
     amounts: () => new Map([[GPU, { capacity: 4, allocatable: 4 }]]),
-    whyWaits: () => null,
+    whyPending: () => null,
     isChosenByPlugin: () => false,
     hasFailed: () => now.hasFailed,
     registrationOf: () => now.registration,
     recover: () => {},
-    lacking: () => new Map(),
-    decidedAnew: () => {},
+    toReallocate: () => new Map(),
+    reallocated: () => {},
     slowCalls: () => now.slow,
     vanished: () => [],
-    ask: () => false,
+    askPreferred: () => false,
     forget: () => {},
-    merged: (next) => next,
+    withResponses: (next) => next,
     problems: () => [],
-    look: () => {},
+    update: () => {},
   };
-  const its = hands({ prepare: async () => now.answer });
+  const its = hands({ allocate: async () => now.answer });
   const world = new PodsWorld({ desk, hands: its });
   world.pods = [POD];
   const tries = () => its.asked.filter((one) => one.startsWith("prepare")).length;

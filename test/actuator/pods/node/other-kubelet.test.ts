@@ -12,7 +12,7 @@ const FOUND: OtherKubeletFound = {
 test("while another kubelet uses the runtime nobody comes in, what runs goes on, and what was stopped waits; then all go on", async () => {
   const other = {
     view: null as OtherKubeletFound | null,
-    look: () => other.view,
+    observe: () => other.view,
     problems: () => (other.view === null ? [] : [{ from: "pods" as const, message: FOUND.message }]),
   };
   const world = new PodsWorld({ otherKubelet: other });

@@ -2,17 +2,16 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as realPause } from "node:timers/promises";
 import { Journal } from "../../../../actuator/apply/journal.ts";
-import { decideHere } from "../../../../actuator/client/local-client.ts";
+import { decideLocally } from "../../../../actuator/client/local-client.ts";
 import { PassClock } from "../../../../actuator/core/pass-clock.ts";
 import type { DecisionAnswer, DecisionClient } from "../../../../actuator/core/ports.ts";
 import { containerHash } from "../../../../actuator/lifecycle/config/labels.ts";
-import type { PodEvent } from "../../../../actuator/lifecycle/event.ts";
 import { endOf } from "../../../../actuator/lifecycle/pod-state.ts";
-import type { PodEnd } from "../../../../actuator/lifecycle/record.ts";
+import type { PodEnd, PodEvent } from "../../../../actuator/lifecycle/record.ts";
 import type { MachineFacts } from "../../../../actuator/machine/facts.ts";
 import type { PassReport } from "../../../../actuator/pass/loop.ts";
 import { CurrentCgroups } from "../../../../actuator/pods/cgroups/cgroup-view.ts";
-import type { DeviceDesk, DeviceHands } from "../../../../actuator/pods/devices/port.ts";
+import type { ContainerDevices, NodeDevices } from "../../../../actuator/pods/devices/port.ts";
 import { PodManager, type TurnView } from "../../../../actuator/pods/manager.ts";
 import type {
   DecisionPorts,
@@ -65,8 +64,8 @@ export interface WorldOptions {
   readonly machine?: (machine: MachineFacts) => MachineFacts;
   readonly client?: (client: DecisionClient) => DecisionClient;
   /** Device plugins. */
-  readonly desk?: DeviceDesk;
-  readonly hands?: DeviceHands;
+  readonly desk?: NodeDevices;
+  readonly hands?: ContainerDevices;
   /** Where log collectors look. */
   readonly logLinks?: (dir: string) => LogLinks;
   readonly kubeletsDevices?: DecisionPorts["kubeletsDevices"];
@@ -246,7 +245,7 @@ export class PodsWorld {
         },
         eviction: {
           evictionClock: new PassClock(join(this.dir, "state"), "eviction", () => clock.monotonicMs()),
-          ...(stats && { stats: { look: stats, unseen: [] } }),
+          ...(stats && { stats: { observe: stats, unseen: [] } }),
           ...(reclaim && { reclaim }),
         },
         observers: {
@@ -270,14 +269,14 @@ export class PodsWorld {
     let facts: unknown;
     const client: DecisionClient = {
       decide: async (kind, snapshot, ask) => {
-        const answer = decideHere(kind, snapshot, {
+        const answer = decideLocally(kind, snapshot, {
           ask,
           ...(kind === "eviction" && facts !== undefined ? { facts: { eviction: facts } } : {}),
         });
         if (answer.ok) this.decisions.push({ kind, answer: answer.value });
         return answer;
       },
-      settle: async (settled) => {
+      commit: async (settled) => {
         const kind = this.decisions.find(({ answer }) => answer === settled)?.kind;
         if (kind === "eviction") facts = settled.next ?? facts;
       },

@@ -1,10 +1,15 @@
 import { describe, expect, test } from "vitest";
 import type { RunnablePod } from "../../../../actuator/lifecycle/pod.ts";
-import { decodedPod } from "../../../../actuator/pods/admission/decoded-pod.ts";
+import { decodedPod } from "../../../../actuator/pods/records/pod-set.ts";
 import { resourcesIn, sameResources, split, withResources } from "../../../../actuator/pods/resize/forms.ts";
-import { type ResizeNode, whyInfeasible } from "../../../../actuator/pods/resize/infeasible.ts";
 import { resizeText } from "../../../../actuator/pods/resize/resize-events.ts";
-import { nodeOf, resizesInTurn, restartsFor } from "../../../../actuator/pods/resize/resizer.ts";
+import {
+  nodeOf,
+  type ResizeNode,
+  resizesInTurn,
+  restartsFor,
+  whyInfeasible,
+} from "../../../../actuator/pods/resize/resizer.ts";
 import type { Pod } from "../../../../api/model/pod.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -10,13 +10,13 @@ import { driverOf, snapshotOf } from "../pass/snapshot.ts";
 import type { Space } from "./journal.ts";
 import type { GcPorts } from "./ports.ts";
 
-export type LookSettings = Pick<ActuatorConfig, "nodeName" | "cgroupMount"> & {
+export type ObserveSettings = Pick<ActuatorConfig, "nodeName" | "cgroupMount"> & {
   /** The kubelet's flags for dead containers, as a snapshot has them. */
   readonly flags: Readonly<Record<string, number>>;
 };
-export type LookPorts = Omit<GcPorts, "client" | "journal">;
+export type ObservePorts = Omit<GcPorts, "client" | "journal">;
 /** One listing of the runtime, with pods, logs, disks and configuration of the same moment. */
-export interface Look {
+export interface NodeObservation {
   readonly at: string;
   readonly moment: Moment;
   readonly snapshot: Readonly<Record<string, unknown>>;
@@ -27,20 +27,24 @@ export interface Look {
   readonly sandboxOf: ReadonlyMap<string, string>;
   /** Uids of pods with a sandbox that is ready or a container that runs. */
   readonly livingPods: ReadonlySet<string>;
-  /** Of the images; null: it could not be measured. */
+  /** The images' file system; null: it could not be measured. */
   readonly space: Space | null;
   readonly notices: readonly Problem[];
 }
 
 /** A runtime that lists nothing: a snapshot without lists, and its answer as the kubelet prints it. */
-export type Unlisted = Pick<Look, "at" | "moment" | "snapshot"> & { readonly error: string };
+export type Unlisted = Pick<NodeObservation, "at" | "moment" | "snapshot"> & { readonly error: string };
 /** The reason why a look failed. */
-export interface Blind extends Problem {
+export interface ObserveFault extends Problem {
   readonly unlisted?: Unlisted;
 }
 
 /** Lists the runtime once. Errors: the runtime or the configuration cannot be read; what is only lacking is in `notices`. */
-export async function look(ports: LookPorts, settings: LookSettings, sequence: number): Promise<Result<Look, Blind>> {
+export async function observeNode(
+  ports: ObservePorts,
+  settings: ObserveSettings,
+  sequence: number,
+): Promise<Result<NodeObservation, ObserveFault>> {
   const configuration = await ports.readConfiguration();
   if (!configuration.ok) return configuration;
   const read = await ports.readPods();
@@ -59,7 +63,7 @@ export async function look(ports: LookPorts, settings: LookSettings, sequence: n
       sequence,
       runtime,
     }),
-    ...ports.clock.told(moment),
+    ...ports.clock.snapshotFields(moment),
     kubelet,
   });
   const at = machine.observedAt;
@@ -106,7 +110,7 @@ function statsWith(stats: unknown, { imageFs, containerFs, fileSystems }: ImageF
   return { ...summary, node: { ...summary.node, runtime, ...(fileSystems === undefined ? {} : { fileSystems }) } };
 }
 
-/** Of the file system that the images lie on. */
+/** The space of the file system that the images lie on. */
 export const spaceOf = ({ imageFs }: ImageFileSystems): Space | null =>
   imageFs === undefined ? null : { capacityBytes: imageFs.capacityBytes, availableBytes: imageFs.availableBytes };
 
@@ -117,7 +121,7 @@ interface Listed {
 }
 type ListedContainer = Listed & { readonly podSandboxId?: string };
 type ListedSandbox = Listed & { readonly metadata: { readonly uid: string } };
-function idsOf(lists: RuntimeLists): Pick<Look, "createdAt" | "sandboxOf" | "livingPods"> {
+function idsOf(lists: RuntimeLists): Pick<NodeObservation, "createdAt" | "sandboxOf" | "livingPods"> {
   const containers = (lists["containers"] ?? []) as readonly ListedContainer[];
   const sandboxes = (lists["sandboxes"] ?? []) as readonly ListedSandbox[];
   const running = new Set(containers.flatMap((c) => (c.state === "CONTAINER_RUNNING" ? [c.podSandboxId] : [])));

@@ -1,15 +1,15 @@
 import { basename } from "node:path";
 import { faultText } from "../../containerd/fault.ts";
 import { removePodLogs } from "../../containerd/logs.ts";
-import type { RuntimePod } from "../../containerd/runtime-pod.ts";
+import type { RuntimePod } from "../../containerd/port.ts";
 import { mayRun } from "../../lifecycle/instances.ts";
 import { type OwnedRuntime, ownPartOf } from "../sync/owned-runtime.ts";
 import type { WorkerPorts } from "../sync/worker-ports.ts";
 import { type LeftOver, removePodDirectory, removePodVolumes } from "./clean-up.ts";
-import { removeLost } from "./orphaned-directory.ts";
+import { removeOrphanedDirectory } from "./orphaned-directory.ts";
 import { type PodIdentity, placesOf } from "./places.ts";
 
-export interface ForgetAsked {
+export interface CleanUpPodRequest {
   readonly pod: PodIdentity;
   readonly runtimePod: RuntimePod | null;
   readonly runtime: OwnedRuntime;
@@ -17,7 +17,7 @@ export interface ForgetAsked {
   /** False: nothing is known of it but what the runtime holds. */
   readonly isRecorded: boolean;
 }
-export interface Forgotten {
+export interface CleanUpPodResult {
   /** Nothing is left. */
   readonly isGone: boolean;
   /** `path`: a file, or an id of the runtime's. */
@@ -25,10 +25,10 @@ export interface Forgotten {
 }
 
 /** Containers, then their sandboxes, then the files: what is found again tells that the pod is not forgotten yet. */
-export async function forgetPod(
+export async function cleanUpTerminatedPod(
   { owner, roots, mounter, logLinks }: Pick<WorkerPorts, "owner" | "roots" | "mounter" | "logLinks">,
-  { pod, runtimePod, runtime, signal, isRecorded }: ForgetAsked,
-): Promise<Forgotten> {
+  { pod, runtimePod, runtime, signal, isRecorded }: CleanUpPodRequest,
+): Promise<CleanUpPodResult> {
   if (runtimePod !== null) {
     const own = ownPartOf(runtimePod, owner);
     const running = mayRunStill(own);
@@ -48,20 +48,20 @@ export async function forgetPod(
   const logs = removePodLogs(roots.podLogsDirectory, basename(logDirectory));
   const files = isRecorded
     ? await removePodDirectory(places.value, mounter)
-    : await removeLost(places.value.podDirectory, mounter);
+    : await removeOrphanedDirectory(places.value.podDirectory, mounter);
   return left([...(logs.ok ? [] : [{ path: logDirectory, why: logs.error }]), ...files]);
 }
 
 /** Removes the volumes of a pod that has stopped. Its containers, their logs and last words stay. */
-export async function forgetVolumes(
+export async function unmountVolumes(
   { roots, mounter }: Pick<WorkerPorts, "roots" | "mounter">,
   pod: PodIdentity,
-): Promise<Forgotten> {
+): Promise<CleanUpPodResult> {
   const places = placesOf(roots, pod);
   return left(places.ok ? await removePodVolumes(places.value, mounter) : [{ path: pod.uid, why: places.error }]);
 }
 
-const left = (leftOvers: readonly LeftOver[]): Forgotten => ({ isGone: leftOvers.length === 0, leftOvers });
+const left = (leftOvers: readonly LeftOver[]): CleanUpPodResult => ({ isGone: leftOvers.length === 0, leftOvers });
 
 /** A sandbox may be ready still: removing it stops it. */
 const mayRunStill = (own: RuntimePod): readonly LeftOver[] =>

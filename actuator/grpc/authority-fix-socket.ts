@@ -146,7 +146,7 @@ export function authorityFixer(): (chunk: Buffer) => Passed {
     parts.push({ bytes: held.subarray(0, HEADER_BYTES + length), flags: held[4] as number });
     held = held.subarray(HEADER_BYTES + length);
     if (((parts.at(-1) as Frame).flags & END_HEADERS) === 0) return true;
-    out.push(...mended(parts));
+    out.push(...withFixedAuthority(parts));
     parts = [];
     return true;
   }
@@ -168,7 +168,7 @@ interface Frame {
 }
 
 /** HEADERS and its continuations as one frame, without padding; as they were where there is nothing to mend. */
-function mended(frames: readonly Frame[]): readonly Buffer[] {
+function withFixedAuthority(frames: readonly Frame[]): readonly Buffer[] {
   const [head, ...rest] = frames as readonly [Frame, ...Frame[]];
   const asTheyWere = frames.map(({ bytes }) => bytes);
   const isPadded = (head.flags & PADDED) !== 0;

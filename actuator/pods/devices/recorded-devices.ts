@@ -1,13 +1,13 @@
 import type { DeviceCheckpoint, PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
 import type { Device } from "../../../api/model/machine.ts";
-import type { RuntimePod } from "../../containerd/runtime-pod.ts";
+import type { RuntimePod } from "../../containerd/port.ts";
 import type { PluginState } from "../../deviceplugin/plugins.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
-import { entryOf, idsOf, isSameDevices, keyOf, readMark } from "./checkpoint-entries.ts";
+import { entryOf, idsOf, isSameDevices, keyOf, readDevicesAnnotation } from "./checkpoint-entries.ts";
 import { deviceRequirements } from "./device-requirements.ts";
 import { MAX_NAMED } from "./history.ts";
 
-export interface Vanished {
+export interface VanishedDevices {
   readonly podUid: string;
   readonly container: string;
   /** A sentence, without the pod's name. */
@@ -16,7 +16,7 @@ export interface Vanished {
 const known = new WeakMap<readonly Device[], ReadonlySet<string>>();
 
 /** Devices that containers hold, and that their plugin does not list any more. One that is away lists nothing. */
-export function vanishedFrom(now: DeviceCheckpoint, states: readonly PluginState[]): readonly Vanished[] {
+export function vanishedDevices(now: DeviceCheckpoint, states: readonly PluginState[]): readonly VanishedDevices[] {
   const listed = new Map(states.filter((s) => s.state === "registered" && s.listed).map((s) => [s.resource, s]));
   return (now.entries ?? []).flatMap((entry) => {
     const devices = listed.get(entry.resourceName)?.devices;
@@ -47,7 +47,7 @@ export interface LivingPod {
   /** Null: the runtime holds nothing of it. */
   readonly runtimePod: RuntimePod | null;
 }
-export interface Unbooked {
+export interface UnrecordedAllocations {
   /** Allocations that running containers tell, where the checkpoint lacks them or says otherwise. */
   readonly found: readonly PodDevicesEntry[];
   /** Those of them of which the checkpoint says something else: what it says. */
@@ -62,7 +62,7 @@ export interface Unbooked {
  * Devices of containers that run, and that the checkpoint does not have as theirs: it was lost, or is an older one, or
  * somebody changed it. What runs counts.
  */
-export function unbookedOf(living: readonly LivingPod[], now: DeviceCheckpoint): Unbooked {
+export function unrecordedAllocations(living: readonly LivingPod[], now: DeviceCheckpoint): UnrecordedAllocations {
   const found: PodDevicesEntry[] = [];
   const wrong: PodDevicesEntry[] = [];
   const unknown = new Map<string, string[]>();
@@ -71,7 +71,7 @@ export function unbookedOf(living: readonly LivingPod[], now: DeviceCheckpoint):
     for (const [containerName, amounts] of deviceRequirements(pod)) {
       const runs = runtimePod?.containers.find(({ name, state }) => name === containerName && state !== "exited");
       if (runs === undefined) continue;
-      const mark = readMark(runs.annotations);
+      const mark = readDevicesAnnotation(runs.annotations);
       for (const resourceName of amounts.keys()) {
         const named = { podUid: uid, containerName, resourceName };
         running.add(keyOf(named));
@@ -111,7 +111,7 @@ export const notKnown = (resource: string, pods: readonly string[]): string =>
   `devices of ${resource} are not given away while pods run whose devices are not known: ${pods.join(", ")} (once their containers are restarted, or the pods removed, it is known)`;
 
 /** Text for a container whose devices differ from the checkpoint. */
-export function otherThanBooked(pod: string, was: PodDevicesEntry, runs: PodDevicesEntry): string {
+export function allocationMismatch(pod: string, was: PodDevicesEntry, runs: PodDevicesEntry): string {
   const { containerName, resourceName } = was;
   return `the checkpoint had devices ${named(was)} of ${resourceName} as those of container ${containerName} of pod ${pod}, which runs with ${named(runs)}: what runs counts. Was the file put back from a copy? Leave it to the daemon`;
 }

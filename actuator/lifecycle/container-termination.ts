@@ -1,5 +1,5 @@
 import type { ProbeSpec } from "../../api/model/probe.ts";
-import type { RuntimeContainer, RuntimePod } from "../containerd/runtime-pod.ts";
+import type { RuntimeContainer, RuntimePod } from "../containerd/port.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";
 import type { PodEnd } from "./record.ts";
 
@@ -23,7 +23,7 @@ export interface StopContainer {
  * one first. A sidecar waits for the one right behind it only; if that one does not run, for none of those further
  * behind. kubelet 1.36: killContainersWithSyncResult, newTerminationOrdering.
  */
-export function stopsOf(pod: RunnablePod, runtimePod: RuntimePod): readonly StopContainer[] {
+export function containersToKill(pod: RunnablePod, runtimePod: RuntimePod): readonly StopContainer[] {
   const running = runtimePod.containers.filter((c) => c.state === "running");
   const runs = new Set(running.map((c) => c.name));
   const sidecars = pod.spec.initContainers.filter((c) => c.isSidecar);
@@ -53,7 +53,7 @@ export const stoppingMessage = (container: string): string => `Stopping containe
  * Seconds from the beginning of a container's end (its preStop hook) to its kill. An end may shorten what a deletion
  * asks for, and a deletion what an end does; at least 1. kubelet 1.36: calculateEffectiveGracePeriod.
  */
-export function graceOf(pod: RunnablePod, end: PodEnd | null): number {
+export function effectiveGracePeriod(pod: RunnablePod, end: PodEnd | null): number {
   const asked = [pod.deletion?.graceSeconds, end?.graceSeconds].filter((s) => s !== undefined && s !== null);
   return Math.max(1, asked.length === 0 ? pod.spec.terminationGracePeriodSeconds : Math.min(...asked));
 }
@@ -62,7 +62,7 @@ export function graceOf(pod: RunnablePod, end: PodEnd | null): number {
  * Seconds of a container that is killed to be started again: a deletion's grace, that of the probe which failed, or the
  * pod's. kubelet 1.36: setTerminationGracePeriod.
  */
-export const restartGrace = (pod: RunnablePod, failed: ProbeSpec | null = null): number =>
+export const restartGracePeriod = (pod: RunnablePod, failed: ProbeSpec | null = null): number =>
   pod.deletion?.graceSeconds ?? failed?.terminationGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds;
 
 /**
@@ -70,6 +70,6 @@ export const restartGrace = (pod: RunnablePod, failed: ProbeSpec | null = null):
  * whole seconds that have passed. A hook runs, and others are waited for, only while something is left. kubelet 1.36:
  * killContainer.
  */
-export function graceLeft(graceSeconds: number, hookMs: number, waitedMs: number): number {
+export function remainingGracePeriod(graceSeconds: number, hookMs: number, waitedMs: number): number {
   return Math.max(LEAST_SECONDS, graceSeconds - Math.trunc(hookMs / 1000) - Math.trunc(waitedMs / 1000));
 }

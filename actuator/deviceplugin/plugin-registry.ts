@@ -1,14 +1,12 @@
 import { STOP_GRACE_MS } from "../../api/decide/devices/inventory.ts";
 import { err, ok } from "../../api/model/result.ts";
 import type { EpochMs } from "../../api/model/units.ts";
-import { socketIdentity } from "../core/socket-path.ts";
-import { type Endpoint, openEndpoint, type PluginTimeouts } from "./endpoint.ts";
-import { type IsInUse, yieldingFault } from "./fair-share.ts";
+import { socketIdentity } from "../core/listen.ts";
+import { ListThrottle } from "./device-list.ts";
+import { type Endpoint, ListAndWatchStream, openEndpoint, type PluginTimeouts } from "./endpoint.ts";
 import type { Answered, PluginFault } from "./fault.ts";
-import { KnownPlugins, MAX_RESOURCES, pushedOut } from "./known-plugins.ts";
-import { ListThrottle } from "./look-load.ts";
+import { type IsInUse, KnownPlugins, MAX_RESOURCES, pushedOut, yieldingFault } from "./known-plugins.ts";
 import type { Plugins } from "./plugins.ts";
-import { StreamWatch } from "./stream-watch.ts";
 
 const FIRST_MS = 1_000;
 const LONGEST_MS = 60_000;
@@ -73,7 +71,7 @@ class Reconnects {
   }
 }
 
-interface Away {
+interface StoppedPlugin {
   readonly since: EpochMs;
   readonly timer: NodeJS.Timeout;
   ends: number;
@@ -87,7 +85,7 @@ interface Away {
 class StopGracePeriods {
   readonly #graceMs: number;
   readonly #onOver: (resource: string) => void;
-  readonly #away = new Map<string, Away>();
+  readonly #away = new Map<string, StoppedPlugin>();
 
   constructor(graceMs: number, onOver: (resource: string) => void) {
     this.#graceMs = graceMs;
@@ -165,9 +163,9 @@ const ENDS_AT_ONCE = 2;
 /** The plugins that are connected, and what is known of all: each by its generation, so that no end is another's. */
 export class PluginRegistry {
   readonly #options: PluginRegistryOptions;
-  readonly #live = new Map<string, StreamWatch>();
+  readonly #live = new Map<string, ListAndWatchStream>();
   /** Streams of plugins that ended the ones before at once: not shown until they live. */
-  readonly #trials = new Map<string, StreamWatch>();
+  readonly #trials = new Map<string, ListAndWatchStream>();
   /** Resource -> the generation of the last registration that its plugin made itself. */
   readonly #origins = new Map<string, number>();
   readonly #registering = new Registering();
@@ -215,7 +213,7 @@ export class PluginRegistry {
       return fault("ABORTED", isLate ? "a later registration replaced this one" : "the node closes");
     }
     this.#origins.set(resource, generation);
-    const watch = new StreamWatch(resource, socketPath, opened.value);
+    const watch = new ListAndWatchStream(resource, socketPath, opened.value);
     this.#reconnects.connected(resource, socketPath);
     this.#show(watch, generation);
     this.#listen(watch);
@@ -223,7 +221,7 @@ export class PluginRegistry {
   }
 
   /** Unregisters a resource without waiting for its plugin, as when its socket in plugins_registry is gone. */
-  leave(resource: string, generation: number): void {
+  deregister(resource: string, generation: number): void {
     if (this.#origins.get(resource) !== generation) return;
     this.#origins.delete(resource);
     this.#reconnects.forget(resource);
@@ -258,7 +256,7 @@ export class PluginRegistry {
       opened.value.close();
       return !isRegistering;
     }
-    const watch = new StreamWatch(resource, socketPath, opened.value);
+    const watch = new ListAndWatchStream(resource, socketPath, opened.value);
     this.#reconnects.connected(resource, socketPath);
     if (this.#graces.ends(resource) < ENDS_AT_ONCE) this.#show(watch, ++this.#lastGeneration);
     else this.#trials.set(resource, watch);
@@ -267,7 +265,7 @@ export class PluginRegistry {
   }
 
   /** From now on the resource is this plugin's. */
-  #show(watch: StreamWatch, generation: number): void {
+  #show(watch: ListAndWatchStream, generation: number): void {
     const { resource, socketPath: endpoint } = watch;
     this.#live.get(resource)?.close();
     this.#endTrial(resource);
@@ -275,7 +273,7 @@ export class PluginRegistry {
     this.#live.set(resource, watch);
     this.#known.apply({ kind: "registered", resource, generation, endpoint, options: watch.endpoint.options });
   }
-  #listen(watch: StreamWatch): void {
+  #listen(watch: ListAndWatchStream): void {
     const { resource } = watch;
     let said = "";
     watch.open({
@@ -301,7 +299,7 @@ export class PluginRegistry {
     });
   }
 
-  #listed({ resource, generation, list }: StreamWatch): void {
+  #listed({ resource, generation, list }: ListAndWatchStream): void {
     const { devices = [], size = 0 } = list ?? {};
     for (const greedy of this.#known.yielding(resource, size)) {
       this.#endLive(greedy.resource);
@@ -310,7 +308,7 @@ export class PluginRegistry {
     }
     this.#known.listed({ kind: "listed", resource, generation, devices, size, at: this.#options.now() });
   }
-  #lives(watch: StreamWatch): void {
+  #lives(watch: ListAndWatchStream): void {
     const { resource } = watch;
     if (this.#trials.get(resource) === watch) {
       if (this.#registering.has(resource) || (watch.list?.size ?? 0) > this.#known.roomFor(resource)) {
@@ -342,7 +340,7 @@ export class PluginRegistry {
     const live = this.#live.get(resource);
     if (live !== undefined) this.#end(live);
   }
-  #end(watch: StreamWatch): void {
+  #end(watch: ListAndWatchStream): void {
     const { resource, generation } = watch;
     this.#live.delete(resource);
     watch.close();

@@ -3,10 +3,9 @@ import type { DevicesDecision } from "../../../api/model/managers.ts";
 import { isExtendedResource } from "../../../api/model/resource-name.ts";
 import type { Result } from "../../../api/model/result.ts";
 import type { Problem } from "../../core/ports.ts";
-import type { Vanished } from "../devices/booked-devices.ts";
-import { NOTHING_HELD, withResponsesOf } from "../devices/checkpoint-entries.ts";
-import type { DeviceDesk } from "../devices/port.ts";
-import { withCheckpoint } from "../devices/redacted-checkpoint.ts";
+import { EMPTY_CHECKPOINT, withCheckpoint, withResponsesOf } from "../devices/checkpoint-entries.ts";
+import type { NodeDevices } from "../devices/port.ts";
+import type { VanishedDevices } from "../devices/recorded-devices.ts";
 import type { DecisionPorts } from "../manager-ports.ts";
 import { type ManagerFiles, readDeviceCheckpoint } from "../records/manager-files.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
@@ -21,24 +20,25 @@ import type { NodeSnapshotter } from "./node-snapshotter.ts";
 export const persistNext = (
   { files, devices }: Pick<DecisionPorts, "files" | "devices">,
   next: unknown,
-): Result<boolean, string> => files.persist(devices === undefined ? answered(files, next) : devices.merged(next));
+): Result<boolean, string> =>
+  files.persist(devices === undefined ? withStoredResponses(files, next) : devices.withResponses(next));
 
 /** Where no plugins are served, what is held was left by a daemon that did. */
-function answered(files: ManagerFiles, next: unknown): unknown {
+function withStoredResponses(files: ManagerFiles, next: unknown): unknown {
   const now = readDeviceCheckpoint(files);
-  return withCheckpoint(next, (told) => withResponsesOf(told, (now.ok ? now.value : undefined) ?? NOTHING_HELD));
+  return withCheckpoint(next, (told) => withResponsesOf(told, (now.ok ? now.value : undefined) ?? EMPTY_CHECKPOINT));
 }
 
 type Ports = Pick<DecisionPorts, "client" | "files" | "devices"> & { readonly eventsOf: PodEventRecorder };
 
 /** Puts right what active pods hold of devices. kubelet 1.36: needsReAllocate of GetDeviceRunContainerOptions. */
-export class DeviceRepair {
+export class DeviceReallocator {
   readonly #ports: Ports;
   readonly #set: PodSet;
   readonly #snapshotter: NodeSnapshotter;
   readonly #backOff: AdmissionBackoff;
-  /** What was told of devices that vanished, while it is so. */
-  #told: ReadonlySet<string> = new Set();
+  /** Devices whose loss was reported, while it lasts. */
+  #reported: ReadonlySet<string> = new Set();
 
   constructor(ports: Ports, set: PodSet, snapshotter: NodeSnapshotter, backOff: AdmissionBackoff) {
     this.#ports = ports;
@@ -48,12 +48,12 @@ export class DeviceRepair {
   }
 
   /** Once a turn. */
-  look(): void {
+  reportVanished(): void {
     const { devices } = this.#ports;
     if (devices === undefined) return;
     const vanished = devices.vanished();
-    for (const one of vanished) if (!this.#told.has(keyOf(one))) this.#tell(one);
-    this.#told = new Set(vanished.map(keyOf));
+    for (const one of vanished) if (!this.#reported.has(keyOf(one))) this.#report(one);
+    this.#reported = new Set(vanished.map(keyOf));
   }
 
   /** Decides about devices of containers that are to start in active pods, and hold none. Answers what is in the way. */
@@ -61,12 +61,12 @@ export class DeviceRepair {
     const { devices } = this.#ports;
     if (devices === undefined) return [];
     const problems: Problem[] = [];
-    for (const [uid, containers] of devices.lacking()) {
+    for (const [uid, containers] of devices.toReallocate()) {
       const known = this.#set.get(uid);
-      if (known?.record.state !== "active") devices.decidedAnew(uid, null);
+      if (known?.record.state !== "active") devices.reallocated(uid, null);
       else if (this.#backOff.isDue(known)) {
-        const waits = devices.whyWaits(known.pod);
-        if (waits !== null) devices.decidedAnew(uid, waits.message);
+        const waits = devices.whyPending(known.pod);
+        if (waits !== null) devices.reallocated(uid, waits.message);
         else problems.push(...(await this.#decide(devices, known, containers, sequence)));
       }
     }
@@ -74,7 +74,7 @@ export class DeviceRepair {
   }
 
   async #decide(
-    devices: DeviceDesk,
+    devices: NodeDevices,
     { uid, record }: KnownPod,
     containers: ReadonlySet<string>,
     sequence: number,
@@ -86,42 +86,42 @@ export class DeviceRepair {
     if (!answer.ok) return [answer.error];
     this.#backOff.update(uid);
     const { refusal, unanswered } = answer.value.decision as DevicesDecision;
-    if (unanswered.length > 0 && devices.ask(uid, unanswered as readonly PreferredQuestion[])) return [];
+    if (unanswered.length > 0 && devices.askPreferred(uid, unanswered as readonly PreferredQuestion[])) return [];
     if (refusal !== null) {
-      devices.decidedAnew(uid, refusal.message);
+      devices.reallocated(uid, refusal.message);
       return [];
     }
     const kept = persistNext(this.#ports, answer.value.next);
     if (!kept.ok) return [{ from: "state-files", message: kept.error }];
-    await this.#ports.client.settle(answer.value);
+    await this.#ports.client.commit(answer.value);
     devices.forget(uid);
-    devices.decidedAnew(uid, null);
+    devices.reallocated(uid, null);
     return [];
   }
 
-  #tell({ podUid, container, message }: Vanished): void {
+  #report({ podUid, container, message }: VanishedDevices): void {
     const known = this.#set.get(podUid);
     if (known === null) return;
     this.#ports.eventsOf(known.pod).warning("DeviceVanished", message, container);
   }
 }
-const keyOf = ({ podUid, message }: Vanished): string => `${podUid} ${message}`;
+const keyOf = ({ podUid, message }: VanishedDevices): string => `${podUid} ${message}`;
 
-type Loose = Readonly<Record<string, unknown>>;
+type Fields = Readonly<Record<string, unknown>>;
 
 /** A v1.Pod that wants devices for these containers only: what the others hold, or held once, is not given again. */
-function withDevicesOf(pod: Loose, names: ReadonlySet<string>): Loose {
+function withDevicesOf(pod: Fields, names: ReadonlySet<string>): Fields {
   const { status: _, ...rest } = pod;
-  const spec = (pod["spec"] ?? {}) as Loose;
+  const spec = (pod["spec"] ?? {}) as Fields;
   const of = (list: unknown): object =>
-    Array.isArray(list) ? list.map((one: Loose) => (names.has(String(one["name"])) ? one : withoutDevices(one))) : [];
+    Array.isArray(list) ? list.map((one: Fields) => (names.has(String(one["name"])) ? one : withoutDevices(one))) : [];
   const init = spec["initContainers"] === undefined ? {} : { initContainers: of(spec["initContainers"]) };
   return { ...rest, spec: { ...spec, ...init, containers: of(spec["containers"]) } };
 }
-function withoutDevices(container: Loose): Loose {
-  const resources = (container["resources"] ?? {}) as Loose;
+function withoutDevices(container: Fields): Fields {
+  const resources = (container["resources"] ?? {}) as Fields;
   const bare = (amounts: unknown) =>
-    Object.fromEntries(Object.entries((amounts ?? {}) as Loose).filter(([name]) => !isExtendedResource(name)));
+    Object.fromEntries(Object.entries((amounts ?? {}) as Fields).filter(([name]) => !isExtendedResource(name)));
   const kept = { ...resources, limits: bare(resources["limits"]), requests: bare(resources["requests"]) };
   return { ...container, resources: kept };
 }
