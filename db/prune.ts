@@ -2,7 +2,7 @@ import { type SQL, sql } from "drizzle-orm";
 import { ok } from "../api/model/result.ts";
 import type { Driver, Statement } from "./driver.ts";
 import { attempt } from "./failure.ts";
-import { REMOVAL_KINDS } from "./removal.ts";
+import { REMOVAL_KINDS } from "./rows.ts";
 import type { Held, Pruned, Retention, Store } from "./store.ts";
 import { USE_MS } from "./texts.ts";
 

@@ -3,7 +3,7 @@ import { customType, index, integer, primaryKey, sqliteTable, text, uniqueIndex 
 import type { GcOperation } from "../api/model/container-gc.ts";
 import type { Explain } from "../api/model/decision.ts";
 import { ENCODINGS } from "./body.ts";
-import type { RemovalEnd, RemovalKind, RemovalTarget } from "./removal.ts";
+import type { RemovalEnd, RemovalKind, RemovalTarget } from "./rows.ts";
 
 /** JSON as text, or its gzip, which SQLite keeps in a column of any type. D1 hands blobs out as arrays of numbers. */
 const packable = (dataType: "blob" | "text") =>

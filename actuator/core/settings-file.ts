@@ -1,6 +1,6 @@
 import { parseDocuments } from "../../api/documents/parse.ts";
+import type { SourceDocument } from "../../api/documents/problem.ts";
 import { problemText } from "../../api/documents/problem.ts";
-import type { SourceDocument } from "../../api/documents/source-document.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { readText } from "./read-text.ts";
 import type { SettingFault } from "./setting-fault.ts";

@@ -1,6 +1,5 @@
 import { parseDocuments } from "../../api/documents/parse.ts";
-import type { ReadProblem } from "../../api/documents/problem.ts";
-import type { SourceDocument } from "../../api/documents/source-document.ts";
+import type { ReadProblem, SourceDocument } from "../../api/documents/problem.ts";
 import { LIMITS } from "../../api/model/limits.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { readText } from "../core/read-text.ts";

@@ -17,8 +17,7 @@ import {
   type YAMLMap,
 } from "yaml";
 import { jsonFaultOf } from "../model/json-fault.ts";
-import type { Place, ProblemCode, ReadProblem } from "./problem.ts";
-import type { SourceDocument } from "./source-document.ts";
+import type { Place, ProblemCode, ReadProblem, SourceDocument } from "./problem.ts";
 
 /** No Kubernetes object is nested so deep; what walks the values after us may recurse. */
 const MAX_DEPTH = 100;

@@ -13,7 +13,7 @@ import { type Problem, problem } from "../service/problem.ts";
 import { beforeKey, type Remembered, recollect } from "../service/remembered.ts";
 import { rfc3339 } from "../service/timestamp.ts";
 import { requireNode } from "./auth/authorize.ts";
-import { snapshotSeen } from "./found.ts";
+import { snapshotSeen } from "./route.ts";
 
 export type DecidingStore = Pick<Store, "getSnapshot" | "snapshotBytes" | "getDecision" | "readFacts" | "record">;
 /** What decisions count. */

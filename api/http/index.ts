@@ -2,14 +2,12 @@ import { postBatch } from "./batch.ts";
 import { getDecision, postDecision } from "./decisions.ts";
 import { getHealth, getMetrics, getReady } from "./health.ts";
 import { postLint } from "./lint.ts";
-import { getNode, listDecisions, listNodes } from "./nodes.ts";
+import { getNode, getSnapshot, listDecisions, listNodes, putSnapshot } from "./nodes.ts";
 import { openApi } from "./openapi/contract.ts";
 import { getRemovalSummary, listRemovals } from "./removals.ts";
-import { postReplay } from "./replay.ts";
-import { postReplayHistory } from "./replay-history.ts";
+import { postReplay, postReplayHistory } from "./replay.ts";
 import { postResults } from "./results.ts";
 import { jsonText, type Route } from "./route.ts";
-import { getSnapshot, putSnapshot } from "./snapshots.ts";
 
 /** Every route of the contract; pages are beside it (ui/index.ts). /openapi.json describes the same list, which a test holds it to. */
 export const ROUTES: readonly Route[] = [

@@ -4,7 +4,7 @@ import {
   type RemovalQuery,
   type RemovalRow,
   type RemovalSummary,
-} from "../../db/removal.ts";
+} from "../../db/rows.ts";
 import { REMOVAL_ENDS } from "../model/container-gc.ts";
 import type { InputIssue } from "../model/input-issue.ts";
 import { LIMITS } from "../model/limits.ts";

@@ -8,8 +8,7 @@ import { ID } from "../service/decision-request.ts";
 import { parseJson } from "../service/json.ts";
 import { historyProblem, inputProblem, type Problem, problem } from "../service/problem.ts";
 import { readJsonBody } from "./body.ts";
-import { decisionSeen } from "./found.ts";
-import { type Exchange, json, queryOf } from "./route.ts";
+import { decisionSeen, type Exchange, json, queryOf } from "./route.ts";
 
 /** How a step of a plan ended. */
 export const STEP_STATUSES = ["planned", "applied", "unchanged", "skipped", "failed", "rolled_back"] as const;

@@ -12,9 +12,8 @@ import { plainMetrics } from "../observe/plain-metrics.ts";
 import type { ApiLimits, AskedApart, HandedOver } from "../ports.ts";
 import { evaluateSnapshot, evaluator } from "../service/evaluate.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
-import { sha256 } from "./digest.ts";
+import { movable, sha256 } from "./digest.ts";
 import { writesOver } from "./history.ts";
-import { movable } from "./movable.ts";
 
 /** The entry of a thread that works for the event loop: it does the orders that it is sent, and says when it is ready. */
 export type Task =

@@ -10,10 +10,9 @@ import { evaluator } from "../service/evaluate.ts";
 import type { Evaluate } from "../service/evaluation.ts";
 import type { Problem } from "../service/problem.ts";
 import { inTurns, type Turns } from "../service/turns.ts";
-import { sha256 } from "./digest.ts";
+import { movable, sha256 } from "./digest.ts";
 import type { Delivery, Order, RoutesOf, Task, ThreadData } from "./evaluate-thread.ts";
 import type { History } from "./history.ts";
-import { movable } from "./movable.ts";
 
 const FIRST = ["/", "/what-if", "/replay", "/lint", "/docs"];
 /** Pages of one thing: the first that the others link to stands for all. */

@@ -7,8 +7,7 @@ import { getDecisionPage } from "./decision/decision.ts";
 import { getDocs } from "./docs.ts";
 import { getFleet } from "./fleet/fleet.ts";
 import { getLintPage, postLintPage } from "./lint/lint-page.ts";
-import { getDecisionsPage } from "./node/decisions-page.ts";
-import { getNodePage } from "./node/node-page.ts";
+import { getDecisionsPage, getNodePage } from "./node/node-page.ts";
 import { getReplayPage, postReplayPage } from "./replay/replay-page.ts";
 import { getWhatIf, postWhatIf } from "./what-if/what-if.ts";
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { libraryMachine, machineNames } from "../../api/cli/machines/machine-library.ts";
-import { lineDiff } from "../../api/ui/what-if/diff-view.ts";
+import { lineDiff } from "../../api/ui/what-if/change.ts";
 import { MACHINES, machineNamed } from "../../api/ui/what-if/given.ts";
 import { NO_POD, recognise } from "../../api/ui/what-if/recognise.ts";
 

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { nanosOf } from "../../../actuator/pods/logs/lines.ts";
 import { parseDuration } from "../../model/duration.ts";
 import { type Cli, examples, finish, sourceOptions } from "../cli.ts";
-import type { ExecGiven, LogsGiven } from "./given.ts";
+import type { ExecGiven, LogsGiven } from "./find.ts";
 
 const LOGS_EXIT_CODES = `
 Exit codes:

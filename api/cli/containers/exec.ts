@@ -6,8 +6,8 @@ import { ok, type Result } from "../../model/result.ts";
 import { printable } from "../../text/style.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, fault, type Outcome } from "../terminal.ts";
+import type { ExecGiven, WithEndpoint } from "./find.ts";
 import { ask, containerOf, findPod, instancesOf, nameOf, withRuntime } from "./find.ts";
-import type { ExecGiven, WithEndpoint } from "./given.ts";
 
 /** As `timeout` and shells have them. */
 const TIMED_OUT = 124;

@@ -10,9 +10,8 @@ import { ok, type Result } from "../../model/result.ts";
 import { printable } from "../../text/style.ts";
 import { configOf } from "../actuator/settings.ts";
 import { type Cli, DEFAULT_STATUS_URL } from "../cli.ts";
-import { statusSource } from "../pods/read-status.ts";
+import { type SourceGiven, statusSource } from "../pods/read-status.ts";
 import { EXIT, type Fault, fault, type Outcome } from "../terminal.ts";
-import type { ContainerGiven, WithEndpoint } from "./given.ts";
 
 /** Runs work over a connection to the runtime of the options. Errors: what is wrong with the endpoint, or with what names it. */
 export async function withRuntime<G extends ContainerGiven>(
@@ -185,4 +184,35 @@ async function initContainers(pod: RuntimePod, given: ContainerGiven, cli: Cli):
   const seen = source.ok ? await source.value() : source;
   const row = seen.ok ? seen.value.status.pods.find(({ uid }) => uid === pod.uid) : undefined;
   return new Set(row?.containers.filter(({ kind }) => kind === "init").map(({ name }) => name));
+}
+
+/** Which container of which pod. */
+interface ContainerGiven extends SourceGiven {
+  readonly namespace?: string;
+  readonly container?: string;
+  readonly runtimeEndpoint?: string;
+  /** The daemon's settings file. */
+  readonly settings?: string;
+}
+/** And it is known which runtime is asked. */
+export type WithEndpoint<G extends ContainerGiven> = G & { readonly runtimeEndpoint: string };
+export interface LogsGiven extends ContainerGiven {
+  readonly allContainers?: boolean;
+  readonly follow?: boolean;
+  readonly previous?: boolean;
+  readonly prefix?: boolean;
+  /** -1: all. */
+  readonly tail: number;
+  /** Milliseconds. */
+  readonly since?: number;
+  /** Nanoseconds since 1970. */
+  readonly sinceTime?: bigint;
+  readonly timestamps?: boolean;
+  readonly limitBytes?: number;
+}
+export interface ExecGiven extends ContainerGiven {
+  readonly stdin?: boolean;
+  readonly tty?: boolean;
+  /** Seconds; 0: none. */
+  readonly timeout: number;
 }

@@ -7,8 +7,8 @@ import { ok, type Result } from "../../model/result.ts";
 import { printable } from "../../text/style.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, fault, type Outcome } from "../terminal.ts";
+import type { LogsGiven } from "./find.ts";
 import { ask, containerOf, findPod, heldPods, instancesOf, nameOf, withRuntime } from "./find.ts";
-import type { LogsGiven } from "./given.ts";
 
 /** From look to look at a log, and at the runtime. */
 const LOG_MS = 200;

@@ -4,7 +4,7 @@ import { many } from "../../text/sentences/words.ts";
 import { printable } from "../../text/style.ts";
 import { legendText, table } from "../../text/table.ts";
 import { DEVICE_GLYPHS, deviceBar, PLUGIN_COLOR } from "../../text/tables/devices.ts";
-import { listText } from "../../text/tables/verdict.ts";
+import { listText } from "../../text/tables/shown.ts";
 import type { Cli } from "../cli.ts";
 import { headText, statusSource } from "../pods/read-status.ts";
 import { showOften } from "../pods/watch.ts";

@@ -2,10 +2,9 @@ import { MAX_PAGE } from "../../../db/store.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Fault } from "../terminal.ts";
 import { apiOf, timeText } from "./history-api.ts";
-import type { RemovalSource } from "./removal-source.ts";
-import type { ListedRemoval, Summary } from "./removals-table.ts";
+import type { ListedRemoval, RemovalSource, Summary } from "./removals-table.ts";
 
-interface Page {
+interface RemovalPage {
   readonly removals: readonly ListedRemoval[];
   readonly nextPageToken: string | null;
 }
@@ -23,7 +22,11 @@ export function removalsOfApi(url: string, token: string | undefined): Result<Re
       let pageToken: string | null | undefined;
       while (found.length < limit && pageToken !== null) {
         const size = String(Math.min(MAX_PAGE, limit - found.length));
-        const page: Result<Page, Fault> = await get<Page>(pathOf(node), { ...query, limit: size, pageToken });
+        const page: Result<RemovalPage, Fault> = await get<RemovalPage>(pathOf(node), {
+          ...query,
+          limit: size,
+          pageToken,
+        });
         if (!page.ok) return page;
         found.push(...page.value.removals);
         pageToken = page.value.nextPageToken;

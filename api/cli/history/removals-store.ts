@@ -3,8 +3,7 @@ import { removalOf, summaryOf } from "../../http/removals.ts";
 import { ok } from "../../model/result.ts";
 import { EXIT, fault } from "../terminal.ts";
 import { storeFault } from "./open-history.ts";
-import type { RemovalSource } from "./removal-source.ts";
-import type { ListedRemoval } from "./removals-table.ts";
+import type { ListedRemoval, RemovalSource } from "./removals-table.ts";
 
 export function removalsOfStore(store: Store): RemovalSource {
   const known = async (name: string) => {

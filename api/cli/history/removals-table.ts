@@ -1,9 +1,12 @@
+import type { RemovalEnd, RemovalFilter } from "../../../db/rows.ts";
 import type { removalOf, summaryOf } from "../../http/removals.ts";
+import type { Result } from "../../model/result.ts";
 import { humanBytes } from "../../text/size.ts";
 import { type Color, printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import { durationText } from "../../text/time-text.ts";
-import type { Terminal } from "../terminal.ts";
+import type { Fault, Form, Terminal } from "../terminal.ts";
+import type { Times } from "./history.ts";
 
 /** A removal, and a summary, as the API answers them. */
 export type ListedRemoval = ReturnType<typeof removalOf>;
@@ -95,4 +98,26 @@ function costsTable(images: Summary["images"], { columns: width, paint }: Termin
     ],
   }));
   return table(columns, rows, width, paint);
+}
+
+/** Where removals are read from: a data directory, or a running API. */
+export interface RemovalSource {
+  /** The newest, at most `limit`. */
+  list(filter: RemovalFilter, limit: number): Promise<Result<readonly ListedRemoval[], Fault>>;
+  summarize(node: string, times: Times): Promise<Result<Summary, Fault>>;
+}
+
+export interface RemovalsGiven {
+  readonly dataDir?: string;
+  readonly api?: string;
+  readonly tokenFile?: string;
+  readonly node: string;
+  readonly summary?: boolean;
+  readonly image?: string;
+  readonly search?: string;
+  readonly end?: RemovalEnd;
+  readonly since?: string;
+  readonly until?: string;
+  readonly limit: number;
+  readonly output: Form;
 }

@@ -3,7 +3,7 @@ import { stateHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Outcome, printData } from "../terminal.ts";
 import { type Times, timesOf, tokenOf } from "./history.ts";
-import type { RemovalSource, RemovalsGiven } from "./removal-source.ts";
+import type { RemovalSource, RemovalsGiven } from "./removals-table.ts";
 import { removalsTable, summaryText } from "./removals-table.ts";
 
 export async function removals(given: RemovalsGiven, cli: Cli): Promise<Outcome> {

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { type Cli, examples, finish, outputOption, sourceOptions, watchOption, wholeNumber } from "../cli.ts";
-import type { ProbeHistoryGiven, ProbeOutcomesGiven, ProbePlanGiven, ProbesGiven } from "./given.ts";
+import type { ProbeHistoryGiven, ProbeOutcomesGiven, ProbePlanGiven, ProbesGiven } from "./probes.ts";
 
 const EXIT_CODES = `
 Exit codes:

@@ -8,7 +8,7 @@ import { type Row, table } from "../../text/table.ts";
 import { stateHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
-import type { ProbeHistoryGiven } from "./given.ts";
+import type { ProbeHistoryGiven } from "./probes.ts";
 
 type Words = readonly [what: string, color: Color, notes: readonly string[]];
 

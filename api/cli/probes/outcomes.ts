@@ -9,7 +9,7 @@ import { printable } from "../../text/style.ts";
 import { stateHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, fault, type Outcome } from "../terminal.ts";
-import type { ProbeOutcomesGiven } from "./given.ts";
+import type { ProbeOutcomesGiven } from "./probes.ts";
 
 /** The outcomes of one container's attempts, as `--outcomes` takes them. */
 export type RecordedOutcomes = Readonly<Partial<Record<ProbeType, readonly string[]>>>;

@@ -19,7 +19,7 @@ import { table } from "../../text/table.ts";
 import type { Cli } from "../cli.ts";
 import { statusSource } from "../pods/read-status.ts";
 import { EXIT, type Fault, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
-import type { ProbePlanGiven } from "./given.ts";
+import type { ProbePlanGiven } from "./probes.ts";
 import { NOTHING_PROBED } from "./probes.ts";
 
 const KIND: Readonly<Record<ProbeHandlerName, HandlerKind>> = {

@@ -6,6 +6,7 @@ import type { Change } from "../../service/replay/parsed.ts";
 import { type ReplayAnswer, replayAnswer } from "../../service/replay/replay-answer.ts";
 import { historyReplayer, LONG_RUN_LENGTH } from "../../service/replay/replay-one.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
+import { posterOf, timeText } from "../history/history-api.ts";
 import { storeFault } from "../history/open-history.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 
@@ -41,4 +42,13 @@ async function checkNode(store: Store, node: string | undefined): Promise<Result
   const near = await nearNodes(store, node);
   const meant = near.length === 0 ? "" : `: did you mean ${near.join(" or ")}?`;
   return fault(EXIT.badInput, `--node ${node}: the history has no such node${meant}`);
+}
+
+/** Replays the history of a running API. Errors: what is no address of one. */
+export function pagesOfApi(url: string, token: string | undefined, { filter, change }: Wanted): Result<Pages, Fault> {
+  const api = posterOf(url, token);
+  if (!api.ok) return api;
+  const { sinceMs, untilMs, node, kind } = filter;
+  const body = { since: timeText(sinceMs), until: timeText(untilMs), node, kind, ...change, limit: MAX_REPLAYED };
+  return ok((pageToken) => api.value<ReplayAnswer>("v1/replay", { ...body, pageToken }));
 }

@@ -15,8 +15,7 @@ import { bar } from "../../text/table.ts";
 import { stateHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { timesOf, tokenOf } from "../history/history.ts";
-import { readPart } from "../inputs/part.ts";
-import { readDocument } from "../inputs/read.ts";
+import { readDocument, readPart } from "../inputs/read.ts";
 import { EXIT, type Fault, fault, type Outcome, stopSignal, type Terminal, warnAll } from "../terminal.ts";
 import type { Pages, Wanted } from "./replay-source.ts";
 import { changedText, lostText, tallyText, unreadableText } from "./replay-text.ts";
@@ -277,7 +276,7 @@ export async function replay(given: ReplayGiven, cli: Cli): Promise<Outcome> {
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;
   // without the history's drivers, as a client needs none
-  const { pagesOfApi } = await import("./replay-api.ts");
+  const { pagesOfApi } = await import("./replay-source.ts");
   const pages = pagesOfApi(api, token.value, wanted.value);
   return pages.ok ? run(pages.value, given, cli) : pages;
 }

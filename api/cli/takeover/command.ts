@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
-import type { TakeoverGiven } from "./given.ts";
+import type { TakeoverGiven } from "./takeover.ts";
 
 const EXIT_CODES = `
 Exit codes:

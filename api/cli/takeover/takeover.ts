@@ -26,8 +26,7 @@ import { durationText } from "../../text/time-text.ts";
 import { configOf } from "../actuator/settings.ts";
 import type { Cli } from "../cli.ts";
 import { statusSource } from "../pods/read-status.ts";
-import { EXIT, type Fault, fault, type Outcome, printData, stopSignal, type Terminal } from "../terminal.ts";
-import type { TakeoverGiven } from "./given.ts";
+import { EXIT, type Fault, type Form, fault, type Outcome, printData, stopSignal, type Terminal } from "../terminal.ts";
 
 const SHORT_ID = 13;
 type Place = Pick<ActuatorConfig, "runtimeEndpoint" | "nodeName">;
@@ -319,4 +318,16 @@ async function carryOut({ runtime, read, ...shown }: Carried, given: TakeoverGiv
   if (stopping.signal.aborted) return ok(EXIT.interrupted);
   if (ends.some(({ outcome }) => outcome === "failed")) return ok(EXIT.failed);
   return ok(ends.every(({ outcome }) => outcome === "stopped") ? EXIT.ok : EXIT.negative);
+}
+
+/** Flags under commander's names. */
+export interface TakeoverGiven extends Readonly<Record<string, unknown>> {
+  readonly dryRun?: boolean;
+  readonly stop?: boolean;
+  /** Also where no daemon is there that starts the pods afterwards. */
+  readonly withoutDaemon?: boolean;
+  /** Also where a kubelet is on the machine whose runtime cannot be told. */
+  readonly kubeletElsewhere?: boolean;
+  readonly settings?: string;
+  readonly output: Form;
 }

@@ -2,8 +2,8 @@ import type { Kind } from "../../model/decision.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Stats } from "../../model/units.ts";
-import { type Path, placedIssue } from "../issue-place.ts";
-import type { SourceDocument } from "../source-document.ts";
+import type { SourceDocument } from "../problem.ts";
+import { type Path, placedIssue } from "../problem.ts";
 
 /** Kinds that decide nothing without a time. */
 const TIMED: ReadonlySet<Kind> = new Set<Kind>(["eviction", "image-gc", "container-gc"]);

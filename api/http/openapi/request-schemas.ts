@@ -2,7 +2,7 @@ import { EXPLAIN, KINDS } from "../../model/decision.ts";
 import { timestampMeta } from "../../model/fields.ts";
 import { NEWEST } from "../../profiles/index.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
-import { DEFAULT_REPLAYED } from "../replay-history.ts";
+import { DEFAULT_REPLAYED } from "../replay.ts";
 import { ASKED } from "./ask-schemas.ts";
 import { CONFIGURATION, type JsonSchema, NULL, ref, strictObject } from "./json-schema.ts";
 import { withNulls } from "./with-nulls.ts";

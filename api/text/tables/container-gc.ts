@@ -9,7 +9,7 @@ import { type Color, printable } from "../style.ts";
 import { table } from "../table.ts";
 import { agoText, durationText, mayGoText } from "../time-text.ts";
 import { countsText, eventLines, removalMarks, removalNotes, stateText, TARGET, tieLine, whose } from "./gc-targets.ts";
-import { shortId } from "./image-name.ts";
+import { shortId } from "./image-gc.ts";
 import { outcome, type Shown, sections, shortened, swallowNotes } from "./shown.ts";
 
 const MAX_STAY = 10;

@@ -14,8 +14,7 @@ import { evictionTable } from "./eviction.ts";
 import { imageGcTable } from "./image-gc.ts";
 import { memoryTable } from "./memory.ts";
 import { preemptionTable } from "./preemption.ts";
-import { probeGuardTable } from "./probe-guard.ts";
-import { probesTable } from "./probes.ts";
+import { probeGuardTable, probesTable } from "./probes.ts";
 import type { Shown } from "./shown.ts";
 import { topologyTable } from "./topology.ts";
 

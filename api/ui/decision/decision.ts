@@ -18,11 +18,10 @@ import { reasonText } from "../../text/reason-text.ts";
 import { humanBytes, isBytes, magnitude } from "../../text/size.ts";
 import { colorPaint } from "../../text/style.ts";
 import { decidedText } from "../../text/tables/index.ts";
-import { html } from "../html.ts";
-import { plural } from "../node/section.ts";
+import { ago, html, moment, utcText } from "../html.ts";
+import { plural } from "../node/view.ts";
 import { all, type Html, page, prose } from "../page.ts";
 import { notDrawn, recordPart, terminalText, tryDrawing, undrawnIn } from "../record-part.ts";
-import { ago, moment, utcText } from "../time.ts";
 import { verdictTag } from "../verdict-tag.ts";
 
 /** Steps of a report that the page shows; the JSON has all. */

@@ -1,11 +1,10 @@
 import type { EvictionDecision, EvictionSignal } from "../../model/eviction.ts";
 import type { PodRef } from "../../model/forms.ts";
 import type { AdmissionDecision } from "../../model/preemption.ts";
-import { thresholdText } from "../../text/tables/thresholds.ts";
-import type { PlotMark } from "../draw/plot-marks.ts";
-import { html } from "../html.ts";
+import { thresholdText } from "../../text/tables/eviction.ts";
+import type { PlotMark } from "../draw/plot.ts";
+import { html, utcText } from "../html.ts";
 import type { Html } from "../page.ts";
-import { utcText } from "../time.ts";
 
 const ACT_KINDS = ["evicted", "reclaimed", "preempted"] as const;
 export type ActKind = (typeof ACT_KINDS)[number];

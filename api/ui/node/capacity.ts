@@ -7,7 +7,7 @@ import { type Segment, stackBar } from "../draw/stack-bar.ts";
 import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 import type { Known } from "./decided.ts";
-import { refusedText, scrolling, section } from "./section.ts";
+import { refusedText, scrolling, section } from "./view.ts";
 
 const TAKEN = [
   ["kubeReserved", "kubeReserved", "c5"],

@@ -6,7 +6,7 @@ import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 import type { Known } from "./decided.ts";
 import type { Lists } from "./lists.ts";
-import { managedNotes, notKnown, plural, podName, refusedText, scrolling, section } from "./section.ts";
+import { managedNotes, notKnown, plural, podName, refusedText, scrolling, section } from "./view.ts";
 
 type Cpu = NonNullable<Machine["cpus"]>[number];
 interface Owner {

@@ -8,7 +8,7 @@ import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 import type { Known } from "./decided.ts";
 import type { Lists } from "./lists.ts";
-import { managedNotes, notKnown, plural, podName, refusedText, scrolling, section, toldOfCpus } from "./section.ts";
+import { managedNotes, notKnown, plural, podName, refusedText, scrolling, section, toldOfCpus } from "./view.ts";
 
 const LEGEND = [
   ["c4", "reserved for the system"],

@@ -1,7 +1,6 @@
 import type { DecisionRow } from "../../../db/rows.ts";
-import { decisionSeen, unknownDecision } from "../../http/found.ts";
 import { nodeNamed } from "../../http/nodes.ts";
-import { type Exchange, queryOf } from "../../http/route.ts";
+import { decisionSeen, type Exchange, queryOf, unknownDecision } from "../../http/route.ts";
 import type { Kind } from "../../model/decision.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Reply } from "../../ports.ts";
@@ -16,12 +15,20 @@ import { rfc3339 } from "../../service/timestamp.ts";
 import { colorPaint } from "../../text/style.ts";
 import { decidedText } from "../../text/tables/index.ts";
 import { type FormFault, type PostedForm, postedForm } from "../form-fields.ts";
-import { asTyped, html } from "../html.ts";
-import { MAX_OFFERED } from "../node-link.ts";
+import { asTyped, html, MAX_OFFERED, moment } from "../html.ts";
 import { type Html, page, prose } from "../page.ts";
 import { recordPart, terminalText, type Undrawn, undrawnIn } from "../record-part.ts";
-import { moment } from "../time.ts";
-import { type Counted, countedIn, countedText } from "./counted.ts";
+import {
+  type Counted,
+  countedIn,
+  countedText,
+  countTiles,
+  kindsTable,
+  nodesTable,
+  number,
+  verdictChange,
+  verdictsTable,
+} from "./counted.ts";
 import {
   LINK_FIELDS,
   LONG_SECONDS,
@@ -33,7 +40,6 @@ import {
   replayedPages,
   warningsNote,
 } from "./question.ts";
-import { countTiles, kindsTable, nodesTable, number, verdictChange, verdictsTable } from "./tally-tables.ts";
 
 /** Decisions that would be others: who, from what to what, and the first places where they differ. */
 const changedTable = (changed: readonly ChangedDecision[]): Html => html`

@@ -6,8 +6,8 @@ import { html } from "../html.ts";
 import { all, type Html } from "../page.ts";
 import { terminalText } from "../record-part.ts";
 import { verdictTag } from "../verdict-tag.ts";
-import { diffView } from "./diff-view.ts";
-import type { Plan, Side } from "./plans.ts";
+import type { Plan, Side } from "./assemble.ts";
+import { diffView } from "./change.ts";
 
 type Piece = Html | Promise<Html> | "";
 const MAX_ROWS = 60;
