@@ -187,7 +187,7 @@ export async function putSnapshot(exchange: Exchange): Promise<Result<Reply, Pro
   if (!allowed.ok) return allowed;
   const bytes = await readJsonBody(exchange);
   if (!bytes.ok) return bytes;
-  const decoded = await (ports.apart?.snapshot(bytes.value, signal) ?? evaluateSnapshot(bytes.value, ports.sha256));
+  const decoded = await (ports.offThread?.snapshot(bytes.value, signal) ?? evaluateSnapshot(bytes.value, ports.sha256));
   if (!decoded.ok) return decoded;
   const snapshot = decoded.value;
   if (snapshot.node !== node) {

@@ -48,7 +48,7 @@ export async function postResults(exchange: Exchange): Promise<Result<Reply, Pro
   if (!query.ok) return query;
   const bytes = await readJsonBody(exchange);
   if (!bytes.ok) return bytes;
-  const report = await (ports.apart?.report(bytes.value, signal) ?? readReport(bytes.value, ports.sha256));
+  const report = await (ports.offThread?.report(bytes.value, signal) ?? readReport(bytes.value, ports.sha256));
   if (!report.ok) return report;
   const { decisionId } = report.value;
   const decision = await decisionSeen(exchange, decisionId);

@@ -29,7 +29,7 @@ export interface Route {
   /** A page for browsers: Basic authentication works too, and the answer is HTML. */
   readonly page?: boolean;
   /** It may take long, reads the history alone, and answers whole: where there are threads, one of them does it. */
-  readonly apart?: true;
+  readonly offThread?: true;
   readonly handle: (exchange: Exchange) => Promise<Result<Reply, Problem>> | Result<Reply, Problem>;
 }
 

@@ -4,10 +4,10 @@ import { err, ok, type Result } from "../model/result.ts";
 import { errorFields } from "../observe/log.ts";
 import type { Caller, Ports, Reply, WhenSent } from "../ports.ts";
 import { type Problem, problem } from "../service/problem.ts";
-import { handOver } from "./apart.ts";
 import { ANONYMOUS, INTERNAL, identify, isForeign, nameOf, requireScope } from "./auth/authorize.ts";
 import { bytesInFlight } from "./body.ts";
 import { type BodyRoom, bodyRoom } from "./body-budget.ts";
+import { handOver } from "./off-thread.ts";
 import { respond } from "./respond.ts";
 import type { Exchange, Route } from "./route.ts";
 
@@ -125,7 +125,9 @@ async function serve(ports: Ports, ways: Ways, route: Route, c: Context): Promis
 const atOnce: WhenSent = (_env, onSent) => onSent();
 
 const handle = (route: Route, exchange: Exchange): Promise<Result<Reply, Problem>> | Result<Reply, Problem> =>
-  route.apart === true && exchange.ports.apart !== undefined ? handOver(route, exchange) : route.handle(exchange);
+  route.offThread === true && exchange.ports.offThread !== undefined
+    ? handOver(route, exchange)
+    : route.handle(exchange);
 
 async function admit(ports: Ports, route: Route, c: Context): Promise<Result<Caller, Problem>> {
   if ((c.env as { [TRUSTED]?: boolean } | undefined)?.[TRUSTED] === true) return ok(INTERNAL);

@@ -23,8 +23,8 @@ import { table } from "../../text/table.ts";
 import type { Cli } from "../cli.ts";
 import { readPods } from "../inputs/pods.ts";
 import { EXIT, type Fault, fault, type Outcome, printData, stopSignal, type Terminal } from "../terminal.ts";
-import { type AllocateGiven, type ContainerGift, giftsOf } from "./given.ts";
-import type { KnownPod } from "./known-pods.ts";
+import { type AllocateGiven, type ContainerGift, giftsOf } from "./container-devices.ts";
+import type { KnownPod } from "./place.ts";
 import { type DevicePlace, openPlace } from "./place.ts";
 
 const FILE = "kubelet_internal_checkpoint";

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { type Cli, examples, finish, outputOption, sourceOptions, watchOption, wholeNumber } from "../cli.ts";
-import type { AllocateGiven, DeviceHistoryGiven, DevicesGiven, FreeGiven } from "./given.ts";
+import type { AllocateGiven, DeviceHistoryGiven, DevicesGiven, FreeGiven } from "./container-devices.ts";
 
 const EXIT_CODES = `
 Exit codes:

@@ -9,7 +9,7 @@ import type { Cli } from "../cli.ts";
 import { headText, statusSource } from "../pods/read-status.ts";
 import { showOften } from "../pods/watch.ts";
 import { type Outcome, printData, type Terminal } from "../terminal.ts";
-import type { DevicesGiven } from "./given.ts";
+import type { DevicesGiven } from "./container-devices.ts";
 
 const NONE_TAKEN =
   "This daemon takes no device plugins: with `devicePlugins: serve` in its settings it does, for the pods that it runs.\n";

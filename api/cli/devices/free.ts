@@ -8,7 +8,7 @@ import { many } from "../../text/sentences/words.ts";
 import { printable } from "../../text/style.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
-import { type FreeGiven, heldOf } from "./given.ts";
+import { type FreeGiven, heldOf } from "./container-devices.ts";
 import { type DevicePlace, openPlace } from "./place.ts";
 
 /** `nodewise devices free`: what a pod holds goes back. No plugin is asked: the device plugin API has no such call. */

@@ -6,7 +6,7 @@ import { table } from "../../text/table.ts";
 import { stateHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
-import type { DeviceHistoryGiven } from "./given.ts";
+import type { DeviceHistoryGiven } from "./container-devices.ts";
 
 const COLOR: Readonly<Record<DeviceHistoryEntry["kind"], Color>> = {
   registered: "green",

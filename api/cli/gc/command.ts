@@ -2,7 +2,7 @@ import { Argument, type Command, Option } from "commander";
 import { GC_OPERATIONS } from "../../model/container-gc.ts";
 import { EXPLAIN } from "../../model/decision.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
-import type { GcGiven } from "./given.ts";
+import type { GcGiven } from "./options.ts";
 
 const EXIT_CODES = `
 Exit codes:

@@ -8,7 +8,7 @@ import { listedPods, podsSource, whyPartial } from "../../../actuator/manifests/
 import type { Cli } from "../cli.ts";
 import { readPods } from "../inputs/pods.ts";
 import { EXIT, fault, type Outcome } from "../terminal.ts";
-import { configOf, type GcGiven, isPreview } from "./given.ts";
+import { configOf, type GcGiven, isPreview } from "./options.ts";
 
 const KIND: Readonly<Record<"images" | "containers", GcKind>> = { images: "image-gc", containers: "container-gc" };
 

@@ -10,7 +10,7 @@ import { many } from "../../text/sentences/words.ts";
 import { humanBytes } from "../../text/size.ts";
 import { type Color, printable } from "../../text/style.ts";
 import { EXIT, type ExitCode, fault, type Outcome, stopSignal, type Terminal } from "../terminal.ts";
-import type { GcGiven, GcJob } from "./given.ts";
+import type { GcGiven, GcJob } from "./options.ts";
 import { NO_PODS, printAnswer } from "./preview.ts";
 
 const COLOR: Readonly<Record<RemovalReport["end"], Color>> = { removed: "green", failed: "red", stopped: "yellow" };

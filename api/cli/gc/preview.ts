@@ -11,7 +11,7 @@ import { err, ok, type Result } from "../../model/result.ts";
 import { NEWEST } from "../../profiles/index.ts";
 import { answerText } from "../../text/tables/index.ts";
 import { EXIT, type Fault, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
-import type { GcGiven, GcJob } from "./given.ts";
+import type { GcGiven, GcJob } from "./options.ts";
 
 /** Lists and decides with what is remembered; removes nothing, remembers nothing. */
 export async function preview({ kind, given, config, world, terminal }: GcJob): Promise<Outcome> {

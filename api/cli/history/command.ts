@@ -4,8 +4,8 @@ import { KINDS, VERDICTS } from "../../model/decision.ts";
 import { dataDirOption } from "../api-options.ts";
 import { type Cli, examples, finish, outputOption, wholeNumber } from "../cli.ts";
 import type { HistoryGiven } from "./history.ts";
-import type { PruneGiven } from "./keep.ts";
-import type { RemovalsGiven } from "./removals-table.ts";
+import type { PruneGiven } from "./prune.ts";
+import type { RemovalsGiven } from "./removals.ts";
 import type { ShowGiven } from "./show.ts";
 
 export function addHistory(program: Command, cli: Cli): void {
@@ -53,7 +53,7 @@ function addKeeping(history: Command, cli: Cli): void {
       new Option("--keep-decisions <n>", "decisions kept of each node (default: all)").argParser(wholeNumber(1)),
     )
     .option("--confirm", "the clock is right: remove by age even if it has leapt since the last sweep")
-    .action((given: PruneGiven) => finish(cli, async () => (await import("./keep.ts")).prune(given, cli)));
+    .action((given: PruneGiven) => finish(cli, async () => (await import("./prune.ts")).prune(given, cli)));
   examples(prune, "nodewise history prune --keep-days 30", "nodewise history prune --keep-days 30 --confirm");
   const compact = history
     .command("compact")
@@ -61,7 +61,7 @@ function addKeeping(history: Command, cli: Cli): void {
       "Write the history's file anew, without what is free in it. Stop the API first: it cannot write meanwhile.",
     )
     .addOption(dataDirOption())
-    .action((given: { dataDir?: string }) => finish(cli, async () => (await import("./keep.ts")).compact(given, cli)));
+    .action((given: { dataDir?: string }) => finish(cli, async () => (await import("./prune.ts")).compact(given, cli)));
   examples(compact, "nodewise history compact --data-dir /var/lib/nodewise");
 }
 

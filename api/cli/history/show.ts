@@ -7,8 +7,7 @@ import { answerText } from "../../text/tables/index.ts";
 import { stateHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, type Form, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
-import { tokenOf } from "./history.ts";
-import type { Listed } from "./open-history.ts";
+import { type Listed, tokenOf } from "./source.ts";
 
 export interface ShowGiven {
   readonly dataDir?: string;

@@ -11,8 +11,8 @@ import { many } from "../../text/sentences/words.ts";
 import { type Color, printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import type { Cli } from "../cli.ts";
-import { tokenOf } from "../history/history.ts";
 import { posterOf } from "../history/history-api.ts";
+import { tokenOf } from "../history/source.ts";
 import {
   EXIT,
   type ExitCode,

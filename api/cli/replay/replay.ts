@@ -14,10 +14,10 @@ import { Counter, type Counts, lostOf, passedOf } from "../../service/replay/tal
 import { bar } from "../../text/table.ts";
 import { stateHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
-import { timesOf, tokenOf } from "../history/history.ts";
+import { timesOf, tokenOf } from "../history/source.ts";
 import { readDocument, readPart } from "../inputs/read.ts";
 import { EXIT, type Fault, fault, type Outcome, stopSignal, type Terminal, warnAll } from "../terminal.ts";
-import type { Pages, Wanted } from "./replay-source.ts";
+import type { ReplayPages, ReplayRequest } from "./replay-api.ts";
 import { changedText, lostText, tallyText, unreadableText } from "./replay-text.ts";
 
 interface ReportGiven {
@@ -266,7 +266,7 @@ export async function replay(given: ReplayGiven, cli: Cli): Promise<Outcome> {
   if (api === undefined) {
     const [{ withHistory }, { pagesOfStore }] = await Promise.all([
       import("../history/open-history.ts"),
-      import("./replay-source.ts"),
+      import("./replay-store.ts"),
     ]);
     return withHistory(given.dataDir ?? stateHome(cli.env), false, async (store) => {
       const pages = await pagesOfStore(store, wanted.value);
@@ -276,12 +276,12 @@ export async function replay(given: ReplayGiven, cli: Cli): Promise<Outcome> {
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;
   // without the history's drivers, as a client needs none
-  const { pagesOfApi } = await import("./replay-source.ts");
+  const { pagesOfApi } = await import("./replay-api.ts");
   const pages = pagesOfApi(api, token.value, wanted.value);
   return pages.ok ? run(pages.value, given, cli) : pages;
 }
 
-async function wantedOf(given: ReplayGiven, nowMs: number, { terminal }: Cli): Promise<Result<Wanted, Fault>> {
+async function wantedOf(given: ReplayGiven, nowMs: number, { terminal }: Cli): Promise<Result<ReplayRequest, Fault>> {
   const { node, kind, since, until } = given;
   const times = timesOf(given, nowMs);
   if (!times.ok) return times;
@@ -297,7 +297,7 @@ async function wantedOf(given: ReplayGiven, nowMs: number, { terminal }: Cli): P
 }
 
 /** Page after page, in constant memory, until the end, a failure, or a signal. */
-async function run(pages: Pages, given: ReplayGiven, cli: Cli): Promise<Outcome> {
+async function run(pages: ReplayPages, given: ReplayGiven, cli: Cli): Promise<Outcome> {
   let isStopped = false;
   void stopSignal().then(() => {
     isStopped = true;

@@ -17,7 +17,7 @@ import { described, type FormFault, faultsOf, postedForm } from "../form-fields.
 import { html, MAX_OFFERED } from "../html.ts";
 import { type Html, page, prose } from "../page.ts";
 import { whatIfLink } from "../what-if/change.ts";
-import type { GivenText } from "../what-if/recognise.ts";
+import type { GivenText } from "../what-if/posted-documents.ts";
 
 interface LintTexts {
   readonly change: string;

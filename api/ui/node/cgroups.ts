@@ -2,8 +2,8 @@ import type { CgroupFile, CgroupPlan, CgroupsDecision } from "../../model/cgroup
 import { humanBytes } from "../../text/size.ts";
 import { html, moment, raw } from "../html.ts";
 import type { Html } from "../page.ts";
-import type { Known } from "./decided.ts";
 import { LISTS, type Lists } from "./lists.ts";
+import type { Known } from "./node-decisions.ts";
 import { isOpen, plural, type Reported, type Reports, refusedText, scrolling, section } from "./view.ts";
 
 /** The files of a cgroup and of those below it, a row each: what it should hold and, where results were reported, what was found. */

@@ -7,8 +7,8 @@ import { agoText, durationText, mayGoText } from "../../text/time-text.ts";
 import { stackBar } from "../draw/stack-bar.ts";
 import { html } from "../html.ts";
 import type { Html } from "../page.ts";
-import type { Known } from "./decided.ts";
 import { LISTS, type Lists } from "./lists.ts";
+import type { Known } from "./node-decisions.ts";
 import type { NodeView } from "./view.ts";
 import { notKnown, plural, refusedText, scrolling, section } from "./view.ts";
 

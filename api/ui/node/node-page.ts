@@ -16,12 +16,12 @@ import { decisionsTable, verdictTag } from "../verdict-tag.ts";
 import { capacitySection } from "./capacity.ts";
 import { cgroupsSection } from "./cgroups.ts";
 import { cpusSection } from "./cpus.ts";
-import type { Known } from "./decided.ts";
 import { devicesSection, memorySection } from "./devices.ts";
 import { evictionSection } from "./eviction.ts";
 import { imagesSection } from "./images.ts";
 import { listPage } from "./list-page.ts";
 import { askedList, Lists } from "./lists.ts";
+import type { Known } from "./node-decisions.ts";
 import { type NodeView, nodeView, type ProbedPod, plural, section } from "./view.ts";
 
 /** The dry runs of probes that were recorded, as lanes of time. */

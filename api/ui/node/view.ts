@@ -13,8 +13,8 @@ import { recollect } from "../../service/remembered.ts";
 import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 import type { Undrawn } from "../record-part.ts";
-import { decideOn, type Known, knowSnapshot, type Seen } from "./decided.ts";
 import { aroundLatest, type EvictionHistory, evictionHistory } from "./eviction-history.ts";
+import { decideOn, type Known, knowSnapshot, type Seen } from "./node-decisions.ts";
 
 /** The report on one file of a cgroup, or (file "") on the cgroup itself. */
 export interface Reported {

@@ -13,8 +13,8 @@ import { described, type FormFault, faultsOf } from "../form-fields.ts";
 import { html, moment, raw } from "../html.ts";
 import { type Html, prose } from "../page.ts";
 import { verdictTag } from "../verdict-tag.ts";
-import type { GivenText } from "../what-if/recognise.ts";
-import { type Counted, countedWith } from "./counted.ts";
+import type { GivenText } from "../what-if/posted-documents.ts";
+import { type Counted, countedWith } from "./counts.ts";
 
 interface FormShown {
   readonly texts: ReplayTexts;

@@ -28,7 +28,7 @@ import {
   number,
   verdictChange,
   verdictsTable,
-} from "./counted.ts";
+} from "./counts.ts";
 import {
   LINK_FIELDS,
   LONG_SECONDS,

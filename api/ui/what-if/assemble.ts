@@ -31,7 +31,7 @@ import { postedSnapshot } from "../../service/replay/parsed.ts";
 import { nextTurn } from "../../service/turns.ts";
 import { plainPaint } from "../../text/style.ts";
 import { decidedText } from "../../text/tables/index.ts";
-import { NO_POD, type Part, type PartName } from "./recognise.ts";
+import { NO_POD, type Part, type PartName } from "./posted-documents.ts";
 
 /** Asked about the pod that comes in, where there is one, and else about what is there. */
 const OF_A_POD = ["cpus", "memory", "topology", "devices"] as const satisfies readonly Kind[];

@@ -8,8 +8,8 @@ import { type Problem, problem } from "../../service/problem.ts";
 import { html } from "../html.ts";
 import { all, type Html } from "../page.ts";
 import { type Fields, fieldsOf } from "./assemble.ts";
-import { emptyGiven, type FormFault, type Given, TEXT_FIELDS, type TextField } from "./given.ts";
-import { documentOf } from "./recognise.ts";
+import { emptyGiven, type FormFault, type Given, TEXT_FIELDS, type TextField } from "./fields.ts";
+import { documentOf } from "./posted-documents.ts";
 
 /** A line of two texts beside each other; null where one text has none there. */
 interface DiffRow {

@@ -9,7 +9,7 @@ import { asTyped, html, MAX_OFFERED, raw } from "../html.ts";
 import { all, type Html, page, prose } from "../page.ts";
 import { fieldsOf, type StoredBase, storedBase } from "./assemble.ts";
 import { EXAMPLES, linkedTexts, linkOf, type ReadChange, readChange } from "./change.ts";
-import { type Before, beforeOf, compared } from "./compared.ts";
+import { type Before, beforeOf, compared } from "./comparison.ts";
 import {
   emptyGiven,
   type FieldName,
@@ -18,8 +18,8 @@ import {
   MACHINES,
   readGiven,
   type TextField,
-} from "./given.ts";
-import { MAX_YAML_CHARACTERS } from "./recognise.ts";
+} from "./fields.ts";
+import { MAX_YAML_CHARACTERS } from "./posted-documents.ts";
 
 const POLICIES = {
   cpuManagerPolicy: ["none", "static"],

@@ -29,9 +29,9 @@ import {
   type StoredBase,
 } from "./assemble.ts";
 import type { Change, ReadChange } from "./change.ts";
-import { type FormFault, type Given, machineNamed } from "./given.ts";
+import { type FormFault, type Given, machineNamed } from "./fields.ts";
 import { becomes, planCard, samePlan, shown, undecidedPlan, was } from "./plan-card.ts";
-import { type Part, recognise } from "./recognise.ts";
+import { type Part, recognise } from "./posted-documents.ts";
 
 /** The node as it is, from all that was given of it. */
 export interface Before {
