@@ -21,7 +21,7 @@ export interface Removal {
   readonly runtimeHandler: string;
   /** Tags, or digests, of an image. */
   readonly names: readonly string[];
-  /** Of an image. */
+  /** The size of an image; null: it is not known, or no image. */
   readonly sizeBytes: number | null;
   readonly why: string;
   readonly end: RemovalEnd;

@@ -16,9 +16,9 @@ import { requireNode } from "./auth/authorize.ts";
 import { snapshotSeen } from "./route.ts";
 
 export type DecidingStore = Pick<Store, "getSnapshot" | "snapshotBytes" | "getDecision" | "readFacts" | "record">;
-/** What decisions count. */
+/** The metrics that decisions count in. */
 export type Counts = Pick<Metrics, "decided" | "refused" | "recorded" | "historyFailed">;
-/** What a decision is made and recorded with. */
+/** The ports that a decision is made and recorded with. */
 export type DecidingPorts = Pick<Ports, "now" | "log" | "evaluate" | "sha256" | "recordDecisions" | "offThread"> & {
   readonly store: DecidingStore;
   readonly metrics: Counts;

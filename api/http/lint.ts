@@ -53,7 +53,7 @@ function aboutStored(row: SnapshotRow): Result<About, Problem> {
 }
 
 interface About {
-  /** Whose decisions count; null: everyone's. */
+  /** The node whose decisions count; null: everyone's. */
   readonly node: string | null;
   /** As posted or stored; null: nothing is known of a node. */
   readonly posted: Members | null;

@@ -36,7 +36,7 @@ export interface RoutesOf {
   readonly historyFile: string;
   readonly limits: ApiLimits;
 }
-/** What a thread is given. */
+/** The workerData of a thread. */
 export interface ThreadData {
   readonly evaluates: true;
   /** `writes`: a port of the history's `connect`. Null: the thread has no history, and neither decides nor answers routes. */
@@ -73,7 +73,7 @@ function serve(port: MessagePort, { server }: ThreadData): void {
   deliver("ready");
 }
 
-/** What needs the history. */
+/** The tasks that need the history. */
 function workOf(
   { historyFile, limits, writes }: NonNullable<ThreadData["server"]>,
   deliver: (delivery: Delivery) => void,

@@ -157,7 +157,7 @@ function assumedRequestsOf(kind: Kind, { pods = [] }: Snapshot, ask: Question["a
   return { text: `requests from limits, as the API server does: ${listed(firstOf(named))}`, data: { requests } };
 }
 
-/** What a kubelet makes of the pods of its own files; it counts them as critical. */
+/** The note that pods of files were taken as static pods, which a kubelet counts as critical. */
 function assumedStaticPods(made: readonly MadeStatic[]): Assumption | undefined {
   if (made.length === 0) return undefined;
   const named = firstOf(made.map(({ written, name }) => `${written} as ${name}`));

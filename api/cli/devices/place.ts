@@ -12,7 +12,7 @@ import { err, ok, type Result } from "../../model/result.ts";
 import { stateHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
-import type { AllocateGiven } from "./container-devices.ts";
+import type { AllocateFlags } from "./container-devices.ts";
 
 const knownPod = z.object({
   namespace: z.string(),
@@ -123,7 +123,7 @@ export interface DevicePlace {
 }
 
 /** The actuator's settings under commander's names. Errors: every one that is wrong. */
-function configOf(given: Partial<AllocateGiven>, env: Cli["env"]): Result<ActuatorConfig, Fault> {
+function configOf(given: Partial<AllocateFlags>, env: Cli["env"]): Result<ActuatorConfig, Fault> {
   const { cgroupRoot, nodeName, api, apiTokenFile, kubeletConfig } = given;
   const settings = {
     stateDir: given.stateDir ?? join(stateHome(env), "actuator"),
@@ -155,7 +155,7 @@ const FLAG_OF: Readonly<Record<string, string>> = {
  * Takes what a daemon that runs pods would take, so that of the two only one gives devices away. Errors: such a daemon works
  * here, or another command does; what is kept of pods cannot be read.
  */
-export async function openPlace(given: Partial<AllocateGiven>, env: Cli["env"]): Promise<Result<DevicePlace, Fault>> {
+export async function openPlace(given: Partial<AllocateFlags>, env: Cli["env"]): Promise<Result<DevicePlace, Fault>> {
   const config = configOf(given, env);
   if (!config.ok) return config;
   const { stateDir, cgroupRoot } = config.value;

@@ -2,11 +2,11 @@ import { type Command, Option } from "commander";
 import { REMOVAL_ENDS } from "../../model/container-gc.ts";
 import { KINDS, VERDICTS } from "../../model/decision.ts";
 import { dataDirOption } from "../api-options.ts";
-import { type Cli, examples, finish, outputOption, wholeNumber } from "../cli.ts";
-import type { HistoryGiven } from "./history.ts";
-import type { PruneGiven } from "./prune.ts";
-import type { RemovalsGiven } from "./removals.ts";
-import type { ShowGiven } from "./show.ts";
+import { type Cli, examples, finish, limitOption, outputOption, wholeNumber } from "../cli.ts";
+import type { HistoryFlags } from "./history.ts";
+import type { PruneFlags } from "./prune.ts";
+import type { RemovalsFlags } from "./removals.ts";
+import type { ShowFlags } from "./show.ts";
 
 export function addHistory(program: Command, cli: Cli): void {
   const command = program
@@ -21,9 +21,9 @@ export function addHistory(program: Command, cli: Cli): void {
     .option("--pod <pod>", "about this pod: uid, namespace/name, or name")
     .option("--since <time>", "RFC 3339, or a duration back from now such as 90m")
     .option("--until <time>", "likewise")
-    .addOption(new Option("--limit <n>", "at most so many").argParser(wholeNumber(1, 100_000)).default(50))
+    .addOption(limitOption())
     .addOption(outputOption())
-    .action((given: HistoryGiven) => finish(cli, async () => (await import("./history.ts")).history(given, cli)));
+    .action((given: HistoryFlags) => finish(cli, async () => (await import("./history.ts")).history(given, cli)));
   examples(
     command,
     "nodewise history --since 1h",
@@ -53,7 +53,7 @@ function addKeeping(history: Command, cli: Cli): void {
       new Option("--keep-decisions <n>", "decisions kept of each node (default: all)").argParser(wholeNumber(1)),
     )
     .option("--confirm", "the clock is right: remove by age even if it has leapt since the last sweep")
-    .action((given: PruneGiven) => finish(cli, async () => (await import("./prune.ts")).prune(given, cli)));
+    .action((given: PruneFlags) => finish(cli, async () => (await import("./prune.ts")).prune(given, cli)));
   examples(prune, "nodewise history prune --keep-days 30", "nodewise history prune --keep-days 30 --confirm");
   const compact = history
     .command("compact")
@@ -79,7 +79,7 @@ function addShow(history: Command, cli: Cli): void {
         .default("reasons"),
     )
     .addOption(outputOption())
-    .action((id: string, given: ShowGiven) =>
+    .action((id: string, given: ShowFlags) =>
       finish(cli, async () => (await import("./show.ts")).showDecision(id, given, cli)),
     );
   examples(
@@ -109,9 +109,9 @@ function addRemovals(history: Command, cli: Cli): void {
     .addOption(new Option("--end <end>", "that ended like this only").choices(REMOVAL_ENDS))
     .option("--since <time>", "RFC 3339, or a duration back from now such as 90m")
     .option("--until <time>", "likewise")
-    .addOption(new Option("--limit <n>", "at most so many").argParser(wholeNumber(1, 100_000)).default(50))
+    .addOption(limitOption())
     .addOption(outputOption())
-    .action((given: RemovalsGiven) => finish(cli, async () => (await import("./removals.ts")).removals(given, cli)));
+    .action((given: RemovalsFlags) => finish(cli, async () => (await import("./removals.ts")).removals(given, cli)));
   examples(
     command,
     "nodewise history removals --node n1 --since 24h",

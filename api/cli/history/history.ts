@@ -8,7 +8,7 @@ import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, type Form, isGood, type Outcome, printData, type Terminal } from "../terminal.ts";
 import { type Listed, timesOf, tokenOf } from "./source.ts";
 
-export interface HistoryGiven {
+export interface HistoryFlags {
   readonly dataDir?: string;
   readonly api?: string;
   readonly tokenFile?: string;
@@ -22,7 +22,7 @@ export interface HistoryGiven {
   readonly output: Form;
 }
 
-export async function history(given: HistoryGiven, cli: Cli): Promise<Outcome> {
+export async function history(given: HistoryFlags, cli: Cli): Promise<Outcome> {
   const filter = filterOf(given, Date.now());
   if (!filter.ok) return filter;
   const { api, limit, output } = given;
@@ -43,7 +43,7 @@ export async function history(given: HistoryGiven, cli: Cli): Promise<Outcome> {
   return print(await decisionsOfApi(api, token.value, filter.value, limit));
 }
 
-function filterOf(given: HistoryGiven, nowMs: number): Result<DecisionFilter, Fault> {
+function filterOf(given: HistoryFlags, nowMs: number): Result<DecisionFilter, Fault> {
   const { node, kind, verdict, pod } = given;
   const times = timesOf(given, nowMs);
   if (!times.ok) return times;

@@ -9,7 +9,7 @@ import type { Cli } from "../cli.ts";
 import { EXIT, type Form, type Outcome, printData, type Terminal } from "../terminal.ts";
 import { type ListedRemoval, type RemovalSource, type Summary, type Times, timesOf, tokenOf } from "./source.ts";
 
-export interface RemovalsGiven {
+export interface RemovalsFlags {
   readonly dataDir?: string;
   readonly api?: string;
   readonly tokenFile?: string;
@@ -24,7 +24,7 @@ export interface RemovalsGiven {
   readonly output: Form;
 }
 
-export async function removals(given: RemovalsGiven, cli: Cli): Promise<Outcome> {
+export async function removals(given: RemovalsFlags, cli: Cli): Promise<Outcome> {
   const times = timesOf(given, Date.now());
   if (!times.ok) return times;
   const { api, dataDir = stateHome(cli.env) } = given;
@@ -45,7 +45,7 @@ export async function removals(given: RemovalsGiven, cli: Cli): Promise<Outcome>
 
 async function printRemovals(
   source: RemovalSource,
-  { node, image, search = image, end, limit, output }: RemovalsGiven,
+  { node, image, search = image, end, limit, output }: RemovalsFlags,
   times: Times,
   { terminal }: Cli,
 ): Promise<Outcome> {
@@ -68,7 +68,7 @@ async function printRemovals(
 
 async function printSummary(
   source: RemovalSource,
-  { node, output }: RemovalsGiven,
+  { node, output }: RemovalsFlags,
   times: Times,
   { terminal }: Cli,
 ): Promise<Outcome> {

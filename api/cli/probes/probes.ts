@@ -5,7 +5,7 @@ import { type Color, clip, printable } from "../../text/style.ts";
 import { type Cell, table } from "../../text/table.ts";
 import { durationText } from "../../text/time-text.ts";
 import type { Cli } from "../cli.ts";
-import { headText, type SourceGiven, statusSource } from "../pods/read-status.ts";
+import { headText, type SourceFlags, statusSource } from "../pods/read-status.ts";
 import { showOften } from "../pods/watch.ts";
 import { type Form, type Outcome, printData, type Terminal } from "../terminal.ts";
 
@@ -89,7 +89,7 @@ export const NOTHING_PROBED =
   "This daemon probes nothing: with `pods: enforce` in its settings it does, for the pods that it runs.\n";
 
 /** Prints the node's probes as its daemon sees them. */
-export async function probes(given: ProbesGiven, cli: Cli): Promise<Outcome> {
+export async function probes(given: ProbesFlags, cli: Cli): Promise<Outcome> {
   const source = statusSource(given, cli);
   if (!source.ok) return source;
   const isShown = (row: ProbeRow): boolean =>
@@ -106,7 +106,7 @@ export async function probes(given: ProbesGiven, cli: Cli): Promise<Outcome> {
   });
 }
 
-export interface ProbesGiven extends SourceGiven {
+export interface ProbesFlags extends SourceFlags {
   readonly namespace?: string;
   /** Those that are not well only. */
   readonly failing?: true;
@@ -114,20 +114,20 @@ export interface ProbesGiven extends SourceGiven {
   readonly watch?: number;
   readonly output: Form;
 }
-export interface ProbeHistoryGiven {
+export interface ProbeHistoryFlags {
   readonly stateDir?: string;
   /** NAMESPACE/NAME. */
   readonly pod?: string;
   readonly limit: number;
   readonly output: Form;
 }
-export interface ProbeOutcomesGiven {
+export interface ProbeOutcomesFlags {
   readonly stateDir?: string;
   /** NAMESPACE/NAME. */
   readonly pod: string;
   readonly container?: string;
 }
-export interface ProbePlanGiven extends SourceGiven {
+export interface ProbePlanFlags extends SourceFlags {
   /** Milliseconds. */
   readonly execMs?: number;
   readonly output: Form;

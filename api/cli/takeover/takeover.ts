@@ -154,7 +154,7 @@ const sandboxData = (sandbox: ForeignSandbox) => ({
 });
 
 /** `nodewise takeover`: what would be stopped, or its stop. */
-export async function takeover(names: readonly string[], given: TakeoverGiven, cli: Cli): Promise<Outcome> {
+export async function takeover(names: readonly string[], given: TakeoverFlags, cli: Cli): Promise<Outcome> {
   const { stop, dryRun: _dry, withoutDaemon: _without, kubeletElsewhere: _elsewhere, ...flags } = given;
   const config = await configOf({ ...flags, removeOrphans: true }, cli.env);
   if (!config.ok) return fault(EXIT.badInput, ...config.error);
@@ -214,7 +214,7 @@ function suspects({ processes, listeners }: KubeletTraces): readonly string[] {
 export async function refusalOf(
   traces: KubeletTraces,
   { config, plan, kubelets }: Omit<Shown, "isDryRun">,
-  given: Pick<TakeoverGiven, "withoutDaemon" | "kubeletElsewhere">,
+  given: Pick<TakeoverFlags, "withoutDaemon" | "kubeletElsewhere">,
   cli: Pick<Cli, "env">,
 ): Promise<readonly string[]> {
   const maybe = given.kubeletElsewhere === true ? [] : suspects(traces);
@@ -287,12 +287,12 @@ async function planOf(
   return ok(takeoverPlan(foreignSandboxes(held.value, cgroupRoot), wanted, names.length === 0 ? null : new Set(names)));
 }
 
-function print({ config, plan, kubelets, isDryRun }: Shown, { output }: TakeoverGiven, { terminal }: Cli): void {
+function print({ config, plan, kubelets, isDryRun }: Shown, { output }: TakeoverFlags, { terminal }: Cli): void {
   if (output === "table") terminal.write(planText(config, plan, isDryRun, terminal));
   else printData(terminal, planData(config, plan, { kubelets, isDryRun, ends: [], cameBack: null }), output);
 }
 
-async function carryOut({ runtime, read, ...shown }: Carried, given: TakeoverGiven, cli: Cli): Promise<Outcome> {
+async function carryOut({ runtime, read, ...shown }: Carried, given: TakeoverFlags, cli: Cli): Promise<Outcome> {
   const { terminal } = cli;
   const isTable = given.output === "table";
   const { config, plan } = shown;
@@ -321,7 +321,7 @@ async function carryOut({ runtime, read, ...shown }: Carried, given: TakeoverGiv
 }
 
 /** Flags under commander's names. */
-export interface TakeoverGiven extends Readonly<Record<string, unknown>> {
+export interface TakeoverFlags extends Readonly<Record<string, unknown>> {
   readonly dryRun?: boolean;
   readonly stop?: boolean;
   /** Also where no daemon is there that starts the pods afterwards. */

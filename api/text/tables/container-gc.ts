@@ -73,7 +73,7 @@ const rankOf = ([one]: readonly ContainerKept[]): number =>
 const soonest = (unit: readonly ContainerKept[]): number =>
   Math.min(...unit.map(({ oldEnoughAtMs, createdAtMs }) => oldEnoughAtMs ?? createdAtMs ?? 0));
 
-/** Of the newest. */
+/** The age of the newest container. */
 function madeText(unit: readonly ContainerKept[], nowMs: number | undefined): string {
   const times = unit.flatMap(({ createdAtMs }) => (createdAtMs === null ? [] : [createdAtMs]));
   return times.length === 0 ? "" : agoText(Math.max(...times), nowMs);

@@ -346,7 +346,7 @@ function conditionsTable({ decision, columns, paint, notesAt }: Shown<EvictionDe
   );
 }
 
-/** What the node-level functions would throw away, in a line; empty where it is not known. */
+/** The containers and images that the node-level functions would delete, in a line; empty where they are not known. */
 function nodeReclaimText(takes: ReclaimTakes | null): string {
   if (takes === null || (takes.containers === null && takes.images === null)) return "";
   const { containers, images } = takes;

@@ -45,7 +45,7 @@ export interface Answer<K extends Kind> {
   readonly policyVersion?: string;
   /** Advice to a person about an input that was missing: `give --stats`. */
   readonly advice?: (path: string) => string;
-  /** What was decided on and was not given. */
+  /** The inputs that the decision assumed, since nobody gave them. */
   readonly assumed?: string | undefined;
   /** Why some of the pods that were given do not count. */
   readonly leftOut?: Reason | undefined;

@@ -50,7 +50,7 @@ interface Report {
 
 const TONE: Readonly<Record<string, string>> = { applied: "good", planned: "warn", failed: "bad", rolled_back: "bad" };
 
-/** What the node did about it, report by report. */
+/** The actions that the node reported, report by report. */
 function doneList(results: readonly ResultRow[]): Html | Promise<Html> {
   if (results.length === 0)
     return html`<p class="soft">The node has reported nothing: there was nothing to do, or nobody who does it.</p>`;

@@ -336,7 +336,7 @@ interface AboutNode {
   readonly snapshot: Snapshot | undefined;
   /** As it was recorded; null: the snapshot holds none. */
   readonly configuration: unknown;
-  /** What is not known, in words; null: nothing is lacking. */
+  /** The inputs that are not known, in words; null: nothing is lacking. */
   readonly lacks: string | null;
 }
 

@@ -131,7 +131,7 @@ export const actMarks = (acts: readonly Act[]): readonly PlotMark[] =>
     words: `${whatText(act)} ${timesText(act)}`,
   }));
 
-/** What the numbers of a plot stand for, each with its decision. */
+/** The acts that the numbers of a plot stand for, each with its decision. */
 export function actsList(acts: readonly Act[]): Html | "" {
   if (acts.length === 0) return "";
   const older = acts.length - MOST;
@@ -140,7 +140,7 @@ export function actsList(acts: readonly Act[]): Html | "" {
 const item = (act: Act): Html | Promise<Html> =>
   html`<li class="${TONE[act.kind]}"><a href="/decisions/${act.decisionId}">${whatText(act)}</a> <span class="soft">${timesText(act)} UTC</span></li>`;
 
-/** What was done for what has no plot: CPUs, or a number of pods. */
+/** The acts for resources that have no plot: CPUs, or a number of pods. */
 export function otherActs(acts: readonly Act[]): Html | "" {
   const others = spansOf(acts.filter(({ signals }) => signals.length === 0));
   if (others.length === 0) return "";

@@ -22,7 +22,7 @@ export interface Reported {
   readonly file: string;
   readonly op: string;
   readonly wanted: string | null;
-  /** What it held before; null: it was not there, or not looked at. */
+  /** The value that it held before; null: it was not there, or not looked at. */
   readonly found: string | null;
   readonly status: string;
   readonly message: string;

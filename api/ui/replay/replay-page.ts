@@ -302,7 +302,7 @@ ${answer ?? html`<section id="answer"></section>`}`,
 
 interface AnswerShown {
   readonly counted: Counted;
-  /** Of the page that was replayed last. */
+  /** The end of the page that was replayed last. */
   readonly last: Pick<ReplayAnswer, "until" | "reachedAt" | "progress" | "nextPageToken">;
   /** As they were asked, with times that no longer depend on now. */
   readonly texts: ReplayTexts;
@@ -376,7 +376,7 @@ ${changedTable(changed)}
 ${more > 0 ? html`<p class="soft">and ${number(more)} more: in a terminal <code>--all</code> lists them.</p>` : ""}`;
 }
 
-/** What was passed, and why. */
+/** The decisions that were passed over, and why. */
 function unreadablePart({ unreadable, tally }: Counted): Html | "" {
   if (unreadable.length === 0) return "";
   const more = tally.counts.unreadable - unreadable.length;
@@ -397,6 +397,6 @@ function elsewhere({ texts, last, origin }: AnswerShown): Html {
 <div class="fix"><pre tabindex="0" data-copy="the command">${command}</pre></div>
 ${link === null ? "" : html`<p><a href="${link}">A link to this question</a></p>`}</details>`;
 }
-/** Of the history, whichever decision the form was opened with. */
+/** The link asks about the history, whichever decision the form was opened with. */
 const linkOf = ({ decision: _, ...texts }: ReplayTexts): string | null => questionLink(texts);
 const quoted = (text: string): string => (/^[\w.:/-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);

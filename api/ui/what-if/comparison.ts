@@ -37,7 +37,7 @@ import { type Part, recognise } from "./posted-documents.ts";
 export interface Before {
   /** Null: nothing was given, or something of it is wrong. */
   readonly snapshot: Snapshot | null;
-  /** What is right of it, for the form to show; null: nothing. */
+  /** The parts without a fault, for the form to show; null: there are none. */
   readonly known: Snapshot | null;
   /** As it was given, with fields that no decision reads. */
   readonly configuration: unknown;
@@ -170,7 +170,7 @@ interface Comparison {
 
 type Piece = Html | Promise<Html> | "";
 
-/** What would differ, kind by kind, and what would not. */
+/** The kinds whose decisions would differ, those that stay the same, and those that cannot be decided. */
 function resultOf(comparison: Comparison): Html | Promise<Html> {
   const { plans, pod } = comparison;
   const of = (state: Plan["state"]): readonly Plan[] => plans.filter((plan) => plan.state === state);

@@ -141,7 +141,7 @@ export function shown(value: unknown): string | null {
   return text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text;
 }
 
-/** What a decision could not do without, each with what holds it: `stats.node.fs`, the kubelet's /stats/summary. */
+/** The inputs that a decision lacks, each with the document that holds it: `stats.node.fs`, the kubelet's /stats/summary. */
 function needsList(needs: readonly string[]): Html | Promise<Html> | "" {
   if (needs.length === 0) return "";
   return html`<ul class="wi-needs">${all(needs.map((path) => html`<li><code>${path}</code>${heldBy(path)}</li>`))}</ul>`;

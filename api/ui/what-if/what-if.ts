@@ -275,7 +275,7 @@ interface Showing {
   readonly faults: readonly FormFault[];
   /** The form was sent, or the link says all of it. */
   readonly isAsked?: boolean;
-  /** Of a page that tells faults: a link is wrong by itself. */
+  /** The status of a page that tells faults: a link is wrong by itself. */
   readonly faultStatus?: 400 | 422;
 }
 
