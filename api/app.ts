@@ -1,6 +1,6 @@
 import { type Context, Hono } from "hono";
-import { apartRoutes } from "./http/apart.ts";
 import { ROUTES } from "./http/index.ts";
+import { offThreadRoutes } from "./http/off-thread.ts";
 import type { Route } from "./http/route.ts";
 import { server } from "./http/serve.ts";
 import type { Ports } from "./ports.ts";
@@ -21,10 +21,10 @@ export function createApp(ports: Ports): Hono {
 }
 
 /** Builds the part of the app that is answered in threads. */
-export const appApart = (ports: Ports): ReturnType<typeof apartRoutes> =>
-  apartRoutes(
+export const offThreadApp = (ports: Ports): ReturnType<typeof offThreadRoutes> =>
+  offThreadRoutes(
     ports,
-    ALL.filter(({ apart }) => apart === true),
+    ALL.filter(({ offThread }) => offThread === true),
   );
 
 function methodsByPath(routes: readonly Route[]): ReadonlyMap<string, string> {

@@ -8,7 +8,7 @@ import type { DecodedSnapshot, Evaluate } from "./service/evaluation.ts";
 import type { Problem } from "./service/problem.ts";
 
 /** A decision that a caller asks for, as it goes to another thread. */
-export interface AskedApart {
+export interface OffThreadAsk {
   readonly caller: Caller;
   readonly requestId: string;
   /** As posted; they are taken away. */
@@ -64,10 +64,10 @@ export interface HandedOver {
 }
 
 /** Work that would hold up everybody else, done in threads. Null: no thread can be had, or it is too little. */
-export interface Apart {
+export interface OffThread {
   /** `bytes`: of what is to be read for it. Decides, records, and answers the answer's JSON text in UTF-8. */
   decide(
-    asked: AskedApart,
+    asked: OffThreadAsk,
     bytes: number,
     signal: AbortSignal,
   ): Promise<Result<Uint8Array<ArrayBuffer>, Problem>> | null;
@@ -172,7 +172,7 @@ export interface Ports {
   /** Decodes and decides; inline, or in threads of its own. */
   readonly evaluate: Evaluate;
   /** Absent: this platform has no threads, and all is done in the one that listens. */
-  readonly apart?: Apart;
+  readonly offThread?: OffThread;
   /** Lower case hex of the text's UTF-8. */
   readonly sha256: (text: string) => string | Promise<string>;
   readonly auth: AuthSettings;

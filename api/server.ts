@@ -175,7 +175,7 @@ const portsOf = (
   bodies: nodeBodies,
   whenSent,
   evaluate: deciding.evaluate,
-  apart: deciding.apart,
+  offThread: deciding.offThread,
   sha256,
   auth: authSettings(open, options),
   limits: { ...DEFAULT_LIMITS, ...options.limits },

@@ -3,9 +3,9 @@ import { ok, type Result } from "../api/model/result.ts";
 import { decodeBody, type Packing } from "./body.ts";
 import { type Driver, once } from "./driver.ts";
 import { attempt, failure, type StoreFailure } from "./failure.ts";
-import { decodePageToken, encodePageToken, type Place } from "./page-token.ts";
 import { bodyReader, grouped, textsIn, withSlices } from "./parts.ts";
 import type { DecisionHead, DecisionRow } from "./rows.ts";
+import { decodePageToken, encodePageToken, type Place } from "./rows.ts";
 import { decisions, idempotency, texts } from "./schema.ts";
 import { type DecisionFilter, MAX_PAGE, type Store } from "./store.ts";
 

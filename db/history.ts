@@ -6,13 +6,12 @@ import { conditionOf, decisionReader, decisionsOf, headOf } from "./decisions.ts
 import type { Driver, Statement } from "./driver.ts";
 import { factsOf } from "./facts.ts";
 import { attempt, failure, failureOf, type StoreFailure } from "./failure.ts";
-import type { Place } from "./page-token.ts";
 import { grouped, textsIn } from "./parts.ts";
 import { pruneOf } from "./prune.ts";
 import { recordOf } from "./record.ts";
-import { type ImageCost, type ImageTotals, MAX_COSTS, type TargetCount } from "./removal.ts";
 import { namesOf, removalsOf } from "./removals.ts";
-import type { Counted, FleetRow, LatestRow, StreamedDecision, StreamFailure, Tally } from "./rows.ts";
+import type { Counted, FleetRow, LatestRow, Place, StreamedDecision, StreamFailure, Tally } from "./rows.ts";
+import { type ImageCost, type ImageTotals, MAX_COSTS, type TargetCount } from "./rows.ts";
 import { decisions, hours, latest, nodes, results, texts } from "./schema.ts";
 import { nodesOf, snapshotsOf } from "./snapshots.ts";
 import type { DecisionFilter, ResultRow, Store } from "./store.ts";

@@ -2,8 +2,8 @@ import { and, desc, eq, gte, lt, type SQL, sql } from "drizzle-orm";
 import { ok, type Result } from "../api/model/result.ts";
 import type { Driver } from "./driver.ts";
 import { attempt, failure, type StoreFailure } from "./failure.ts";
-import { decodePageToken, encodePageToken, type Place } from "./page-token.ts";
-import type { RemovalFilter, RemovalRow } from "./removal.ts";
+import type { RemovalFilter, RemovalRow } from "./rows.ts";
+import { decodePageToken, encodePageToken, type Place } from "./rows.ts";
 import { removals } from "./schema.ts";
 import { MAX_PAGE, type Store } from "./store.ts";
 

@@ -4,7 +4,7 @@ import type { GcOperation } from "../api/model/container-gc.ts";
 import type { Explain } from "../api/model/decision.ts";
 import type { RemovingKind } from "../api/model/kinds.ts";
 import { ENCODINGS } from "./body.ts";
-import type { RemovalEnd, RemovalTarget } from "./removal.ts";
+import type { RemovalEnd, RemovalTarget } from "./rows.ts";
 
 /** JSON as text, or its gzip, which SQLite keeps in a column of any type. D1 hands blobs out as arrays of numbers. */
 const packable = (dataType: "blob" | "text") =>

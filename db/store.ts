@@ -1,22 +1,25 @@
 import type { Kind } from "../api/model/decision.ts";
 import type { Result } from "../api/model/result.ts";
+import type { Vacuumed } from "./driver.ts";
 import type { StoreFailure } from "./failure.ts";
-import type { Place } from "./page-token.ts";
 import type { SnapshotInPieces } from "./parts.ts";
-import type { RemovalPage, RemovalQuery, RemovalSummary, Removals } from "./removal.ts";
 import type {
   DecisionHead,
   DecisionRow,
   FleetRow,
   HourRow,
   NodeRow,
+  Place,
+  RemovalPage,
+  RemovalQuery,
+  RemovalSummary,
+  Removals,
   SnapshotRow,
   StreamedDecision,
   StreamFailure,
   Tally,
 } from "./rows.ts";
 import type { TokenStore } from "./tokens.ts";
-import type { Vacuumed } from "./vacuum.ts";
 
 /** A node's report of what it really did with a decision; `body` is JSON text. The node is the decision's own. */
 export interface ResultRow {

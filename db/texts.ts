@@ -137,13 +137,13 @@ export function textsOf({ db, packing, digest }: Pick<Driver, "db" | "packing" |
   };
 }
 
-/** Whose slices: a trigger removes them with the row. */
+/** The kind of row that owns slices: a trigger removes them with the row. */
 type Owner = "decision" | "snapshot";
 /** INVARIANT: what begins with this belongs to that row alone; the ids of shared texts are hashes. */
 const sliceId = (owner: Owner, id: string, of: SliceOf, n: number): string => `${owner}/${id}/${of}/${n}`;
 /** Which of a row's own texts a slice continues. */
 export type SliceOf = "body" | "ask";
-/** What the text of this id continues; null: it is a shared one. */
+/** The text of a row that the text of this id continues; null: it is a shared one. */
 export const sliceOf = (id: string): SliceOf | null =>
   id.includes("/") ? (id.split("/").at(-2) === "ask" ? "ask" : "body") : null;
 

@@ -1,8 +1,12 @@
 import { formText, isConfiguration } from "../../api/documents/document-form.ts";
-import { type Path, placedIssue } from "../../api/documents/issue-place.ts";
 import { parseDocuments } from "../../api/documents/parse.ts";
-import { problemText, type ReadProblem } from "../../api/documents/problem.ts";
-import type { SourceDocument } from "../../api/documents/source-document.ts";
+import {
+  type Path,
+  placedIssue,
+  problemText,
+  type ReadProblem,
+  type SourceDocument,
+} from "../../api/documents/problem.ts";
 import { configurationPath, kubeletConfiguration } from "../../api/model/kubelet-configuration.ts";
 import { LIMITS } from "../../api/model/limits.ts";
 import { withoutNulls } from "../../api/model/nulls.ts";

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
-import { podItems } from "../../api/documents/pod-items.ts";
-import type { ProblemCode, ReadProblem, RefusedItem } from "../../api/documents/problem.ts";
-import type { SourceDocument } from "../../api/documents/source-document.ts";
+import { podItems } from "../../api/documents/document-form.ts";
+import type { ProblemCode, ReadProblem, RefusedItem, SourceDocument } from "../../api/documents/problem.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { refusedItemOf } from "../lifecycle/pod-source-diff.ts";

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { podItems } from "../../api/documents/pod-items.ts";
+import { podItems } from "../../api/documents/document-form.ts";
 import { problemText, type ReadProblem } from "../../api/documents/problem.ts";
 import { MIRROR_ANNOTATION } from "../../api/model/pod.ts";
 import { pageField } from "../../api/model/snapshot.ts";

@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { wholeNumber } from "./cli.ts";
 
 /** The options that `api` and `up` take from commander. */
-export interface ApiGiven {
+export interface ApiFlags {
   readonly port?: number;
   readonly host?: string;
   readonly dataDir?: string;

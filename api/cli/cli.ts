@@ -13,6 +13,10 @@ export const sourceOptions = (command: Command): Command =>
       new Option("--state-dir <dir>", "or what the daemon last wrote into its state directory").conflicts("statusUrl"),
     );
 
+/** How many of a list are shown. */
+export const limitOption = (): Option =>
+  new Option("--limit <n>", "at most so many").argParser(wholeNumber(1, 100_000)).default(50);
+
 export const watchOption = (): Option =>
   new Option("-w, --watch [seconds]", "again and again until Ctrl-C").argParser(watchSeconds).preset("2");
 
@@ -72,7 +76,7 @@ export const outputOption = (choices: readonly string[] = ["table", "json", "yam
 export const examples = (command: Command, ...lines: readonly string[]): Command =>
   command.addHelpText("after", `\nExamples:\n${lines.map((line) => `  ${line}`).join("\n")}`);
 
-export interface LogGiven {
+export interface LogFlags {
   readonly logFormat: "text" | "json";
   readonly logLevel: LogLevel;
 }

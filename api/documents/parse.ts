@@ -17,8 +17,7 @@ import {
   type YAMLMap,
 } from "yaml";
 import { jsonFaultOf } from "../model/json-fault.ts";
-import type { Place, ProblemCode, ReadProblem } from "./problem.ts";
-import type { SourceDocument } from "./source-document.ts";
+import type { Place, ProblemCode, ReadProblem, SourceDocument } from "./problem.ts";
 
 /** No Kubernetes object is nested so deep; what walks the values after us may recurse. */
 const MAX_DEPTH = 100;
@@ -38,7 +37,7 @@ const tooDeep = (file: string, document: number): ReadProblem => ({
 });
 
 /**
- * What an unquoted scalar stands for, by the rules that Kubernetes reads YAML by, which are neither those of YAML 1.1 nor of
+ * The value of an unquoted scalar, by the rules that Kubernetes reads YAML by, which are neither those of YAML 1.1 nor of
  * 1.2: `yes` is true, `0644` and `0o644` are octal, `1_000` is 1000, `08` is 8, and `e1`, `.`, `12:30` are text.
  * sigs.k8s.io/yaml 1.6 (go.yaml.in/yaml/v2): resolve. `.inf` and `.nan` are the numbers that JSON does not have.
  */
@@ -64,7 +63,7 @@ const SIGNED_BITS = /^0b([-+])([01]+)$/;
 const LEAST = -(2n ** 63n);
 const MOST = 2n ** 64n - 1n;
 
-/** Of 64 bits, with `_` anywhere behind the first character; beyond them it is no integer. */
+/** An integer of 64 bits, with `_` anywhere behind the first character; beyond them it is no integer. */
 function intOf(text: string): number | null {
   if (!/^[-+\d]/.test(text)) return null;
   const plain = text.replaceAll("_", "");

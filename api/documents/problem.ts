@@ -1,3 +1,5 @@
+import { joinPath } from "../model/input-issue.ts";
+
 /** The readable part of a source's item that cannot be run as it is written. */
 export interface RefusedItem {
   /** Null, of each: it cannot be read. */
@@ -53,4 +55,34 @@ export function problemText(problem: ReadProblem): string {
   const { place, document } = problem;
   const where = place === undefined ? problem.file : `${problem.file}:${place.line}:${place.column}`;
   return document === undefined ? `${where}: ${problem.message}` : `${where}: document ${document}: ${problem.message}`;
+}
+
+/** One document of a file as plain values. */
+export interface SourceDocument {
+  readonly value: unknown;
+  readonly file: string;
+  /** Counted from 0; empty documents count too. */
+  readonly document: number;
+  /** Where the value at a path (`["spec", "containers", 0]`) stands; where it is absent, the nearest one above it. */
+  place(path: readonly (string | number)[]): Place;
+}
+
+export type Path = readonly (string | number)[];
+
+/**
+ * `kubelet.yaml:3:10: maxPods: expected number`: a fault with the place that a person can go to. `at`: of the value in what
+ * the document holds; `base`: of that in the document. `name`: what it is called where it has another name than its path.
+ */
+export function placedIssue(
+  { file, place }: Pick<SourceDocument, "file" | "place">,
+  { base, at, name = joinPath("", at), message }: PlacedIssue,
+): string {
+  const { line, column } = place([...base, ...at]);
+  return `${file}:${line}:${column}: ${name}: ${message}`;
+}
+interface PlacedIssue {
+  readonly base: Path;
+  readonly at: Path;
+  readonly name?: string;
+  readonly message: string;
 }

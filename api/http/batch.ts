@@ -27,7 +27,7 @@ const blankTo = (chunk: Uint8Array, from: number): number => {
 };
 
 interface LineBounds {
-  /** What a line holds is taken of it; who has answered the line gives it back. */
+  /** The bytes of each line are taken from it, and given back once the line is answered. */
   readonly held?: Pick<HeldBytes, "take" | "give">;
   /** Aborted: nothing more is read. */
   readonly signal?: AbortSignal;

@@ -1,8 +1,9 @@
 import { err, ok, type Result } from "../model/result.ts";
 import type { ApiLimits, BodyBounds, BodyDecoder, BodyFault } from "../ports.ts";
+import { parseJson } from "../service/json.ts";
 import { type Problem, problem } from "../service/problem.ts";
 import { Gathered } from "./body-budget.ts";
-import type { Exchange } from "./route.ts";
+import { type Exchange, queryOf } from "./route.ts";
 
 const JSON_TYPES = /^application\/(?:json|[\w.+-]+\+json)$/;
 const NDJSON_TYPES = /^application\/(?:x-ndjson|ndjson|jsonl|x-jsonlines)$/;
@@ -178,4 +179,12 @@ export async function webBytes(
 ): Promise<Result<Uint8Array, BodyFault>> {
   if (Number(request.headers.get("content-length") ?? 0) > bounds.limit) return err("too_large");
   return request.body === null ? ok(new Uint8Array()) : collect(request.body, bounds);
+}
+
+/** The value that was posted to a route without parameters. Errors: as its query, its body and its JSON have them. */
+export async function postedValue(exchange: Exchange): Promise<Result<unknown, Problem>> {
+  const query = queryOf(exchange, []);
+  if (!query.ok) return query;
+  const bytes = await readJsonBody(exchange);
+  return bytes.ok ? parseJson(bytes.value) : bytes;
 }

@@ -13,13 +13,13 @@ import { type Problem, problem } from "../service/problem.ts";
 import { beforeKey, type Remembered, recollect } from "../service/remembered.ts";
 import { rfc3339 } from "../service/timestamp.ts";
 import { requireNode } from "./auth/authorize.ts";
-import { snapshotSeen } from "./found.ts";
+import { snapshotSeen } from "./route.ts";
 
 export type DecidingStore = Pick<Store, "getSnapshot" | "snapshotBytes" | "getDecision" | "readFacts" | "record">;
-/** What decisions count. */
+/** The metrics that decisions count in. */
 export type Counts = Pick<Metrics, "decided" | "refused" | "recorded" | "historyFailed">;
-/** What a decision is made and recorded with. */
-export type DecidingPorts = Pick<Ports, "now" | "log" | "evaluate" | "sha256" | "recordDecisions" | "apart"> & {
+/** The ports that a decision is made and recorded with. */
+export type DecidingPorts = Pick<Ports, "now" | "log" | "evaluate" | "sha256" | "recordDecisions" | "offThread"> & {
   readonly store: DecidingStore;
   readonly metrics: Counts;
 };
@@ -40,15 +40,15 @@ export interface Asking {
 /** Decides, records, and answers the JSON text of the answer; in UTF-8 where that was made in another thread. */
 export async function decide(asking: Asking): Promise<Result<string | Uint8Array<ArrayBuffer>, Problem>> {
   const { ports, bytes, kind } = asking;
-  const apart = decideApart(asking, bytes.length);
-  if (apart !== null) return apart;
+  const offThread = decideOffThread(asking, bytes.length);
+  if (offThread !== null) return offThread;
   const job = { bytes, kind };
   const evaluation = await ports.evaluate(job);
   return evaluation.state === "wants_snapshot" ? decideOn(asking, evaluation) : answer(asking, job, evaluation);
 }
 
-const decideApart = ({ ports, signal, caller, requestId, bytes, kind, key }: Asking, size: number) =>
-  ports.apart?.decide({ caller, requestId, bytes, kind, key }, size, signal) ?? null;
+const decideOffThread = ({ ports, signal, caller, requestId, bytes, kind, key }: Asking, size: number) =>
+  ports.offThread?.decide({ caller, requestId, bytes, kind, key }, size, signal) ?? null;
 
 /** On a snapshot of the history: a large one is not even read here. */
 async function decideOn(
@@ -56,9 +56,9 @@ async function decideOn(
   { snapshotId, request }: Extract<Evaluation, { state: "wants_snapshot" }>,
 ): Promise<Result<string | Uint8Array<ArrayBuffer>, Problem>> {
   const { ports, kind } = asking;
-  const size = ports.apart === undefined ? ok(null) : await ports.store.snapshotBytes(snapshotId);
-  const apart = size.ok && size.value !== null ? decideApart(asking, size.value) : null;
-  if (apart !== null) return apart;
+  const size = ports.offThread === undefined ? ok(null) : await ports.store.snapshotBytes(snapshotId);
+  const offThread = size.ok && size.value !== null ? decideOffThread(asking, size.value) : null;
+  if (offThread !== null) return offThread;
   const found = await snapshotSeen(asking, snapshotId);
   if (!found.ok) return found;
   const { id, node, body } = found.value;

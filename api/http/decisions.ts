@@ -10,8 +10,7 @@ import { parsed, parsedObject, recordedAnswer } from "../service/replay/parsed.t
 import { rfc3339 } from "../service/timestamp.ts";
 import { readJsonBody } from "./body.ts";
 import { decide, spliced } from "./decide.ts";
-import { decisionSeen } from "./found.ts";
-import { type Exchange, jsonText, param, queryOf } from "./route.ts";
+import { decisionSeen, type Exchange, jsonText, param, queryOf } from "./route.ts";
 
 /** POST /v1/decisions/{kind} */
 export async function postDecision(exchange: Exchange): Promise<Result<Reply, Problem>> {

@@ -2,31 +2,35 @@ import { postBatch } from "./batch.ts";
 import { getDecision, postDecision } from "./decisions.ts";
 import { getHealth, getMetrics, getReady } from "./health.ts";
 import { postLint } from "./lint.ts";
-import { getNode, listDecisions, listNodes } from "./nodes.ts";
+import { getNode, getSnapshot, listDecisions, listNodes, putSnapshot } from "./nodes.ts";
 import { openApi } from "./openapi/contract.ts";
 import { getRemovalSummary, listRemovals } from "./removals.ts";
-import { postReplay } from "./replay.ts";
-import { postReplayHistory } from "./replay-history.ts";
+import { postReplay, postReplayHistory } from "./replay.ts";
 import { postResults } from "./results.ts";
 import { jsonText, type Route } from "./route.ts";
-import { getSnapshot, putSnapshot } from "./snapshots.ts";
 
 /** Every route of the contract; pages are beside it (ui/index.ts). /openapi.json describes the same list, which a test holds it to. */
 export const ROUTES: readonly Route[] = [
   { method: "POST", path: "/v1/decisions/:decision", scope: "decide", handle: postDecision },
-  { method: "GET", path: "/v1/decisions/:decision", scope: "read", apart: true, handle: getDecision },
-  { method: "POST", path: "/v1/decisions/:decision/replay", scope: "read", apart: true, handle: postReplay },
-  { method: "POST", path: "/v1/replay", scope: "read", apart: true, handle: postReplayHistory },
-  { method: "POST", path: "/v1/lint", scope: "read", apart: true, handle: postLint },
+  { method: "GET", path: "/v1/decisions/:decision", scope: "read", offThread: true, handle: getDecision },
+  { method: "POST", path: "/v1/decisions/:decision/replay", scope: "read", offThread: true, handle: postReplay },
+  { method: "POST", path: "/v1/replay", scope: "read", offThread: true, handle: postReplayHistory },
+  { method: "POST", path: "/v1/lint", scope: "read", offThread: true, handle: postLint },
   { method: "POST", path: "/v1/batch", scope: "decide", handle: postBatch },
   { method: "POST", path: "/v1/results", scope: "decide", handle: postResults },
   { method: "GET", path: "/v1/nodes", scope: "read", handle: listNodes },
-  { method: "GET", path: "/v1/nodes/:node", scope: "read", apart: true, handle: getNode },
-  { method: "GET", path: "/v1/nodes/:node/decisions", scope: "read", apart: true, handle: listDecisions },
-  { method: "GET", path: "/v1/nodes/:node/removals", scope: "read", apart: true, handle: listRemovals },
-  { method: "GET", path: "/v1/nodes/:node/removals/summary", scope: "read", apart: true, handle: getRemovalSummary },
+  { method: "GET", path: "/v1/nodes/:node", scope: "read", offThread: true, handle: getNode },
+  { method: "GET", path: "/v1/nodes/:node/decisions", scope: "read", offThread: true, handle: listDecisions },
+  { method: "GET", path: "/v1/nodes/:node/removals", scope: "read", offThread: true, handle: listRemovals },
+  {
+    method: "GET",
+    path: "/v1/nodes/:node/removals/summary",
+    scope: "read",
+    offThread: true,
+    handle: getRemovalSummary,
+  },
   { method: "PUT", path: "/v1/nodes/:node/snapshot", scope: "decide", handle: putSnapshot },
-  { method: "GET", path: "/v1/snapshots/:id", scope: "read", apart: true, handle: getSnapshot },
+  { method: "GET", path: "/v1/snapshots/:id", scope: "read", offThread: true, handle: getSnapshot },
   { method: "GET", path: "/healthz", scope: null, handle: getHealth },
   { method: "GET", path: "/readyz", scope: null, handle: getReady },
   { method: "GET", path: "/metrics", scope: "read", handle: getMetrics },

@@ -8,11 +8,10 @@ import { isId, unknownField } from "../service/decision-request.ts";
 import { touchedFindings } from "../service/lint-touched.ts";
 import { historyProblem, inputProblem, invalid, type Problem } from "../service/problem.ts";
 import { isObject, postedSnapshot } from "../service/replay/parsed.ts";
-import { snapshotSeen } from "./found.ts";
+import { postedValue } from "./body.ts";
 import { nodeNamed } from "./nodes.ts";
-import { postedValue } from "./posted-value.ts";
-import { isGiven } from "./replay-change.ts";
-import { type Exchange, json } from "./route.ts";
+import { isGiven } from "./replay.ts";
+import { type Exchange, json, snapshotSeen } from "./route.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 const FIELDS: ReadonlySet<string> = new Set(["kubeletConfiguration", "snapshot", "snapshotId", "node"]);
@@ -54,7 +53,7 @@ function aboutStored(row: SnapshotRow): Result<About, Problem> {
 }
 
 interface About {
-  /** Whose decisions count; null: everyone's. */
+  /** The node whose decisions count; null: everyone's. */
   readonly node: string | null;
   /** As posted or stored; null: nothing is known of a node. */
   readonly posted: Members | null;

@@ -1,4 +1,4 @@
-import { REMOVAL_TARGETS, type RemovalQuery, type RemovalRow, type RemovalSummary } from "../../db/removal.ts";
+import { REMOVAL_TARGETS, type RemovalQuery, type RemovalRow, type RemovalSummary } from "../../db/rows.ts";
 import { REMOVAL_ENDS } from "../model/container-gc.ts";
 import type { InputIssue } from "../model/input-issue.ts";
 import { REMOVING_KINDS } from "../model/kinds.ts";

@@ -1,15 +1,140 @@
+import type { DecisionFilter } from "../../db/store.ts";
+import { isKind, KINDS } from "../model/decision.ts";
+import { decodeSnapshot } from "../model/decode.ts";
+import type { InputIssue } from "../model/input-issue.ts";
+import { configurationPath } from "../model/kubelet-configuration.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
 import { NEWEST } from "../profiles/index.ts";
 import { unknownField } from "../service/decision-request.ts";
 import { parseJson } from "../service/json.ts";
-import { historyProblem, invalid, type Problem, problem } from "../service/problem.ts";
-import { type Change, isObject, recordedAnswer } from "../service/replay/parsed.ts";
-import { replayer } from "../service/replay/replay-one.ts";
-import { readJsonBody } from "./body.ts";
+import { historyProblem, inputProblem, invalid, type Problem, problem } from "../service/problem.ts";
+import { type Change, changed, isObject, recordedAnswer } from "../service/replay/parsed.ts";
+import { type HistoryRequest, replayAnswer } from "../service/replay/replay-answer.ts";
+import { historyReplayer, replayer } from "../service/replay/replay-one.ts";
+import { MAX_REPLAYED } from "../service/replay/replay-page.ts";
+import { postedValue, readJsonBody } from "./body.ts";
 import { findDecision } from "./decisions.ts";
-import { changeIn } from "./replay-change.ts";
+import { nodeNamed, rangeIssues, rangeOf } from "./nodes.ts";
 import { type Exchange, json } from "./route.ts";
+
+export const DEFAULT_REPLAYED = 500;
+const HISTORY_FIELDS: ReadonlySet<string> = new Set([
+  "since",
+  "until",
+  "node",
+  "kind",
+  "kubeletConfiguration",
+  "kubeletConfigurationPatch",
+  "limit",
+  "pageToken",
+]);
+
+/** POST /v1/replay: decides a page of the history again, oldest first; records nothing. */
+export async function postReplayHistory(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const { ports, caller, signal } = exchange;
+  const input = await postedValue(exchange);
+  if (!input.ok) return input;
+  const request = historyRequest(input.value);
+  if (!request.ok) return request;
+  const { filter } = request.value;
+  if (filter.node !== undefined) {
+    const found = await nodeNamed(exchange, filter.node);
+    if (!found.ok) return found;
+  }
+  const node = filter.node ?? caller.node;
+  const nowMs = ports.now();
+  const world = {
+    store: ports.store,
+    replay: historyReplayer(ports.store, request.value.change),
+    nowMs,
+    sha256: ports.sha256,
+    signal,
+  };
+  const answer = await replayAnswer(world, { ...request.value, filter: { ...filter, ...(node !== null && { node }) } });
+  if (answer.ok) return json(answer.value);
+  if (answer.error.code === "bad_page_token") return invalid("pageToken", answer.error.message);
+  return historyProblem(answer.error);
+}
+
+function historyRequest(input: unknown): Result<HistoryRequest, Problem> {
+  if (!isObject(input)) return invalid("$", 'expected an object such as {"since": "2026-01-31T12:00:00Z"}');
+  for (const name in input) if (!HISTORY_FIELDS.has(name)) return unknownField(name, HISTORY_FIELDS);
+  const filter = filterIn(input);
+  if (!filter.ok) return filter;
+  const limit = isGiven(input["limit"]) ? input["limit"] : DEFAULT_REPLAYED;
+  if (!Number.isInteger(limit) || (limit as number) < 1 || (limit as number) > MAX_REPLAYED) {
+    return invalid("limit", `must be a number from 1 to ${MAX_REPLAYED}`);
+  }
+  const { pageToken } = input;
+  if (isGiven(pageToken) && typeof pageToken !== "string") return invalid("pageToken", "expected a text");
+  const asked = changeIn(input);
+  const change = asked.ok ? checkedChange(asked.value) : asked;
+  if (!change.ok) return change;
+  return ok({
+    filter: filter.value,
+    change: change.value,
+    limit: limit as number,
+    ...(typeof pageToken === "string" ? { pageToken } : {}),
+  });
+}
+
+function filterIn(body: Members): Result<HistoryRequest["filter"], Problem> {
+  const issues: InputIssue[] = [];
+  const texts: { [name: string]: string } = {};
+  for (const name of ["since", "until", "node", "kind"]) {
+    const value = body[name];
+    if (typeof value === "string") texts[name] = value;
+    else if (isGiven(value)) issues.push({ path: name, message: "expected a text" });
+  }
+  const { node, kind } = texts;
+  issues.push(...rangeIssues(texts));
+  if (kind !== undefined && !isKind(kind)) issues.push({ path: "kind", message: `must be one of ${KINDS.join(", ")}` });
+  if (issues.length > 0) return err(inputProblem(issues));
+  const range = rangeOf(texts);
+  const { sinceMs, untilMs } = range;
+  if (sinceMs !== undefined && untilMs !== undefined && sinceMs > untilMs) {
+    return invalid("since", `is later than until (${texts["until"]})`);
+  }
+  const filter: DecisionFilter = {
+    ...range,
+    ...(node === undefined ? {} : { node }),
+    ...(kind !== undefined && isKind(kind) ? { kind } : {}),
+  };
+  return ok(filter);
+}
+
+export type Members = Readonly<Record<string, unknown>>;
+
+/** Null is absent, as in Go. */
+export const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
+
+/** The change that a request's body asks about. Errors: two of them, a patch that is none. */
+export function changeIn(body: Members): Result<Change, Problem> {
+  const { kubeletConfiguration, kubeletConfigurationPatch } = body;
+  if (isGiven(kubeletConfiguration) && isGiven(kubeletConfigurationPatch)) {
+    return invalid("kubeletConfigurationPatch", "it is one or the other: kubeletConfiguration was given as well");
+  }
+  if (isGiven(kubeletConfigurationPatch) && !isObject(kubeletConfigurationPatch)) {
+    return invalid("kubeletConfigurationPatch", 'expected an object such as {"kubeReserved": {"cpu": "500m"}}');
+  }
+  return ok({
+    kubeletConfiguration: kubeletConfiguration ?? undefined,
+    kubeletConfigurationPatch: kubeletConfigurationPatch ?? undefined,
+  });
+}
+
+const FIELD = "kubeletConfiguration";
+
+/** Looks at a change by itself, before it is tried on thousands of decisions. Errors: every fault with its place in the body. */
+export function checkedChange(change: Change): Result<Change, Problem> {
+  const snapshot = decodeSnapshot(changed({}, change));
+  if (snapshot.ok) return ok(change);
+  const { kubeletConfigurationPatch: patch } = change;
+  const field = isObject(patch) ? ["kubeletConfigurationPatch", ...configurationPath(patch)].join(".") : FIELD;
+  const issues = snapshot.error.map(({ path, message }) => ({ path: field + path.slice(FIELD.length), message }));
+  return err(inputProblem(issues));
+}
 
 const FIELDS: ReadonlySet<string> = new Set(["kubeletConfiguration", "kubeletConfigurationPatch", "policyVersion"]);
 

@@ -67,7 +67,7 @@ export async function packed(
   return matches(req.header("if-none-match"), tag) ? { ...tagged, status: 304, body: "" } : tagged;
 }
 
-/** What a browser loads; answers of the API go out as they are. */
+/** Only texts that a browser loads are compressed; answers of the API go out as they are. */
 const isText = (type: string): boolean => /^text\/(?:html|css|javascript)/.test(type);
 const WORTH_COMPRESSING = 1024;
 

@@ -8,8 +8,7 @@ import { ID } from "../service/decision-request.ts";
 import { parseJson } from "../service/json.ts";
 import { historyProblem, inputProblem, type Problem, problem } from "../service/problem.ts";
 import { readJsonBody } from "./body.ts";
-import { decisionSeen } from "./found.ts";
-import { type Exchange, json, queryOf } from "./route.ts";
+import { decisionSeen, type Exchange, json, queryOf } from "./route.ts";
 
 /** How a step of a plan ended. */
 export const STEP_STATUSES = ["planned", "applied", "unchanged", "skipped", "failed", "rolled_back"] as const;
@@ -49,7 +48,7 @@ export async function postResults(exchange: Exchange): Promise<Result<Reply, Pro
   if (!query.ok) return query;
   const bytes = await readJsonBody(exchange);
   if (!bytes.ok) return bytes;
-  const report = await (ports.apart?.report(bytes.value, signal) ?? readReport(bytes.value, ports.sha256));
+  const report = await (ports.offThread?.report(bytes.value, signal) ?? readReport(bytes.value, ports.sha256));
   if (!report.ok) return report;
   const { decisionId } = report.value;
   const decision = await decisionSeen(exchange, decisionId);

@@ -1,8 +1,11 @@
 import type { Context } from "hono";
+import type { DecisionRow, SnapshotRow } from "../../db/rows.ts";
+import type { Store } from "../../db/store.ts";
 import type { InputIssue } from "../model/input-issue.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Caller, Ports, Reply, Scope } from "../ports.ts";
-import { type Problem, problem } from "../service/problem.ts";
+import { historyProblem, type Problem, problem } from "../service/problem.ts";
+import { speaksFor } from "./auth/authorize.ts";
 import type { HeldBytes } from "./body-budget.ts";
 
 /** One request on its way through a route. */
@@ -26,7 +29,7 @@ export interface Route {
   /** A page for browsers: Basic authentication works too, and the answer is HTML. */
   readonly page?: boolean;
   /** It may take long, reads the history alone, and answers whole: where there are threads, one of them does it. */
-  readonly apart?: true;
+  readonly offThread?: true;
   readonly handle: (exchange: Exchange) => Promise<Result<Reply, Problem>> | Result<Reply, Problem>;
 }
 
@@ -60,3 +63,32 @@ export function queryOf<Name extends string>(
 
 export const queryProblem = (issues: readonly InputIssue[]): Result<never, Problem> =>
   problem("invalid_query", `${issues[0]?.path}: ${issues[0]?.message}`, { issues });
+
+interface Asking<Read extends keyof Store> extends Pick<Exchange, "caller"> {
+  readonly ports: { readonly store: Pick<Store, Read> };
+}
+
+/** The decision of this id. Errors: there is none, or it is of a node that the caller does not speak for, which is the same answer. */
+export async function decisionSeen(
+  { ports, caller }: Asking<"getDecision">,
+  id: string,
+): Promise<Result<DecisionRow, Problem>> {
+  const found = await ports.store.getDecision(id);
+  if (!found.ok) return historyProblem(found.error);
+  return found.value !== null && speaksFor(caller, found.value.node) ? ok(found.value) : unknownDecision(id);
+}
+
+/** The snapshot of this id. Errors: as of a decision. */
+export async function snapshotSeen(
+  { ports, caller }: Asking<"getSnapshot">,
+  id: string,
+): Promise<Result<SnapshotRow, Problem>> {
+  const found = await ports.store.getSnapshot(id);
+  if (!found.ok) return historyProblem(found.error);
+  return found.value !== null && speaksFor(caller, found.value.node) ? ok(found.value) : unknownSnapshot(id);
+}
+
+export const unknownDecision = (id: string): Result<never, Problem> =>
+  problem("unknown_decision", `there is no decision \`${id.slice(0, 64)}\``);
+const unknownSnapshot = (id: string): Result<never, Problem> =>
+  problem("unknown_snapshot", `there is no snapshot \`${id.slice(0, 64)}\``);

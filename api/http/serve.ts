@@ -1,16 +1,34 @@
 import type { Context } from "hono";
-import { ok, type Result } from "../model/result.ts";
+import type { Store } from "../../db/store.ts";
+import { err, ok, type Result } from "../model/result.ts";
 import { errorFields } from "../observe/log.ts";
 import type { Caller, Ports, Reply, WhenSent } from "../ports.ts";
 import { type Problem, problem } from "../service/problem.ts";
-import { handOver } from "./apart.ts";
-import { ANONYMOUS, INTERNAL, identify, requireScope } from "./auth/authorize.ts";
-import { isForeign, nameOf } from "./auth/own-site.ts";
+import { ANONYMOUS, INTERNAL, identify, isForeign, nameOf, requireScope } from "./auth/authorize.ts";
 import { bytesInFlight } from "./body.ts";
 import { type BodyRoom, bodyRoom } from "./body-budget.ts";
-import { SeenDamage } from "./history-problem.ts";
+import { handOver } from "./off-thread.ts";
 import { respond } from "./respond.ts";
 import type { Exchange, Route } from "./route.ts";
+
+/** Remembers the last answer that a damaged file prevented, in whichever thread, until the same one is given. */
+class SeenDamage {
+  #last: { readonly path: string; readonly message: string } | null = null;
+
+  see(path: string, outcome: Result<unknown, Problem>): void {
+    if (!outcome.ok && outcome.error.isDamaged === true) this.#last = { path, message: outcome.error.detail };
+    else if (outcome.ok && this.#last?.path === path) this.#last = null;
+  }
+
+  /** The store, which is not ready meanwhile: its own check may meet only what is whole. */
+  over(store: Store): Store {
+    return {
+      ...store,
+      ready: async (nowMs) =>
+        this.#last === null ? store.ready(nowMs) : err({ code: "corrupt", message: this.#last.message }),
+    };
+  }
+}
 
 /** Set in the environment of a request, it says that the program itself asks. No header can say so. */
 export const TRUSTED: unique symbol = Symbol("nodewise.trusted");
@@ -107,7 +125,9 @@ async function serve(ports: Ports, ways: Ways, route: Route, c: Context): Promis
 const atOnce: WhenSent = (_env, onSent) => onSent();
 
 const handle = (route: Route, exchange: Exchange): Promise<Result<Reply, Problem>> | Result<Reply, Problem> =>
-  route.apart === true && exchange.ports.apart !== undefined ? handOver(route, exchange) : route.handle(exchange);
+  route.offThread === true && exchange.ports.offThread !== undefined
+    ? handOver(route, exchange)
+    : route.handle(exchange);
 
 async function admit(ports: Ports, route: Route, c: Context): Promise<Result<Caller, Problem>> {
   if ((c.env as { [TRUSTED]?: boolean } | undefined)?.[TRUSTED] === true) return ok(INTERNAL);

@@ -9,16 +9,15 @@ import { err, ok, type Result } from "../model/result.ts";
 import { epochMs } from "../model/units.ts";
 import { errorFields, type Log } from "../observe/log.ts";
 import { plainMetrics } from "../observe/plain-metrics.ts";
-import type { ApiLimits, AskedApart, HandedOver } from "../ports.ts";
+import type { ApiLimits, HandedOver, OffThreadAsk } from "../ports.ts";
 import { evaluateSnapshot, evaluator } from "../service/evaluate.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
-import { sha256 } from "./digest.ts";
+import { movable, sha256 } from "./digest.ts";
 import { writesOver } from "./history.ts";
-import { movable } from "./movable.ts";
 
 /** The entry of a thread that works for the event loop: it does the orders that it is sent, and says when it is ready. */
 export type Task =
-  | { readonly of: "decide"; readonly asked: AskedApart }
+  | { readonly of: "decide"; readonly asked: OffThreadAsk }
   | { readonly of: "snapshot"; readonly bytes: Uint8Array }
   | { readonly of: "report"; readonly bytes: Uint8Array }
   | { readonly of: "route"; readonly request: HandedOver };
@@ -37,7 +36,7 @@ export interface RoutesOf {
   readonly historyFile: string;
   readonly limits: ApiLimits;
 }
-/** What a thread is given. */
+/** The workerData of a thread. */
 export interface ThreadData {
   readonly evaluates: true;
   /** `writes`: a port of the history's `connect`. Null: the thread has no history, and neither decides nor answers routes. */
@@ -74,7 +73,7 @@ function serve(port: MessagePort, { server }: ThreadData): void {
   deliver("ready");
 }
 
-/** What needs the history. */
+/** The tasks that need the history. */
 function workOf(
   { historyFile, limits, writes }: NonNullable<ThreadData["server"]>,
   deliver: (delivery: Delivery) => void,
@@ -97,7 +96,7 @@ function workOf(
   const written = writesOver(writes);
   let routes: ReturnType<typeof routesOf> | undefined;
 
-  const answered = async (asked: AskedApart, number: number, signal: AbortSignal) => {
+  const answered = async (asked: OffThreadAsk, number: number, signal: AbortSignal) => {
     const opened = open();
     const record: Store["record"] = (recording) => {
       deliver({ number, isWaiting: true });
@@ -153,9 +152,9 @@ function heapBytes(): number {
 
 /** Loaded when the first is asked for: most threads only decide. */
 async function routesOf(store: Store, limits: ApiLimits, log: Log) {
-  const { appApart } = await import("../app.ts");
+  const { offThreadApp } = await import("../app.ts");
   const { nodeAssets, gzip, nodeBodies } = await import("./assets.ts");
-  return appApart({
+  return offThreadApp({
     store,
     now,
     log,

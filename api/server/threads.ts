@@ -5,15 +5,14 @@ import type { Counts } from "../http/decide.ts";
 import { TRUSTED } from "../http/serve.ts";
 import { err } from "../model/result.ts";
 import type { Log } from "../observe/log.ts";
-import type { Apart } from "../ports.ts";
+import type { OffThread } from "../ports.ts";
 import { evaluator } from "../service/evaluate.ts";
 import type { Evaluate } from "../service/evaluation.ts";
 import type { Problem } from "../service/problem.ts";
 import { inTurns, type Turns } from "../service/turns.ts";
-import { sha256 } from "./digest.ts";
+import { movable, sha256 } from "./digest.ts";
 import type { Delivery, Order, RoutesOf, Task, ThreadData } from "./evaluate-thread.ts";
 import type { History } from "./history.ts";
-import { movable } from "./movable.ts";
 
 const FIRST = ["/", "/what-if", "/replay", "/lint", "/docs"];
 /** Pages of one thing: the first that the others link to stands for all. */
@@ -78,7 +77,7 @@ interface Thread {
 }
 export interface Threads {
   readonly evaluate: Evaluate;
-  readonly apart: Apart;
+  readonly offThread: OffThread;
   /** Ends the threads; what they still work on fails. */
   close(): Promise<void>;
 }
@@ -102,12 +101,12 @@ export function threads(most: number, options: ThreadsOptions = { server: null }
   const pool = new Pool(most, { ...options, turns });
   const inline = evaluator(sha256);
   const problemResult = (problem: Problem): never => err(problem) as never;
-  const isApart = (bytes: number): boolean => pool.isOpen && bytes >= INLINE_BELOW;
+  const isOffThread = (bytes: number): boolean => pool.isOpen && bytes >= INLINE_BELOW;
   return {
     evaluate: (job) => turns(async () => inline(job), job.kind === null),
-    apart: {
+    offThread: {
       decide: (asked, bytes, signal) =>
-        server !== null && isApart(bytes)
+        server !== null && isOffThread(bytes)
           ? pool.order({ of: "decide", asked: { ...asked, bytes: movable(asked.bytes) } }, signal, problemResult)
           : null,
       route: (request, signal) => {
@@ -117,9 +116,9 @@ export function threads(most: number, options: ThreadsOptions = { server: null }
         return pool.order({ of: "route", request: moved }, signal, problemResult);
       },
       snapshot: (bytes, signal) =>
-        isApart(bytes.length) ? pool.order({ of: "snapshot", bytes: movable(bytes) }, signal, problemResult) : null,
+        isOffThread(bytes.length) ? pool.order({ of: "snapshot", bytes: movable(bytes) }, signal, problemResult) : null,
       report: (bytes, signal) =>
-        isApart(bytes.length) ? pool.order({ of: "report", bytes: movable(bytes) }, signal, problemResult) : null,
+        isOffThread(bytes.length) ? pool.order({ of: "report", bytes: movable(bytes) }, signal, problemResult) : null,
     },
     close: () => pool.close(),
   };

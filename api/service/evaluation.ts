@@ -1,4 +1,4 @@
-import type { Removal, Removals, Return } from "../../db/removal.ts";
+import type { Removal, Removals, Return } from "../../db/rows.ts";
 import type { ContainerRemoval } from "../model/container-gc.ts";
 import type { DecisionOf, Explain, Kind } from "../model/decision.ts";
 import type { PodRef } from "../model/forms.ts";

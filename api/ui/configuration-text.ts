@@ -6,7 +6,7 @@ import { unknownFields } from "../profiles/unknown-fields.ts";
 import { described, FILE_FIELD, type FormFault, faultsOf } from "./form-fields.ts";
 import { asTyped, html } from "./html.ts";
 import type { Html } from "./page.ts";
-import { documentOf, type GivenText } from "./what-if/recognise.ts";
+import { documentOf, type GivenText } from "./what-if/posted-documents.ts";
 
 /** A KubeletConfiguration, or some of its fields, that somebody pasted or chose as a file. Its values are not looked at. */
 export interface ConfigurationText {

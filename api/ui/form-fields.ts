@@ -4,7 +4,7 @@ import { ok, type Result } from "../model/result.ts";
 import { type Problem, problem } from "../service/problem.ts";
 import { html, raw } from "./html.ts";
 import { type Html, prose } from "./page.ts";
-import type { GivenText } from "./what-if/recognise.ts";
+import type { GivenText } from "./what-if/posted-documents.ts";
 
 const FORMS = /^(?:multipart\/form-data|application\/x-www-form-urlencoded)\b/i;
 

@@ -1,4 +1,5 @@
 import { raw, html as template } from "hono/html";
+import { rfc3339 } from "../service/timestamp.ts";
 import { visible } from "../text/style.ts";
 
 export { raw };
@@ -18,3 +19,23 @@ const shown = (value: unknown): unknown => {
 
 /** The text that a form sends back: escaped, and otherwise left as it was typed. */
 export const asTyped = (text: string): Html => template`${text}`;
+
+/** `2026-01-31 12:00:05 UTC`. */
+export const utcText = (ms: number): string =>
+  rfc3339(ms)
+    .replace("T", " ")
+    .replace(/\.\d+Z$/, " UTC");
+
+/** A moment, as it is. */
+export const moment = (ms: number): Html => html`<time datetime="${rfc3339(ms)}">${utcText(ms)}</time>`;
+
+/** A moment, of which a browser with scripts tells how long ago it was. */
+export const ago = (ms: number): Html =>
+  html`<time datetime="${rfc3339(ms)}" title="${utcText(ms)}" data-age>${utcText(ms)}</time>`;
+
+/** A node's name as the link to its page: on one line, cut where it is overlong, and whole where one points at it. */
+export const nodeName = (name: string): Html =>
+  html`<a class="node-name" href="/nodes/${encodeURIComponent(name)}" title="${name}">${name}</a>`;
+
+/** Nodes of a fleet that a form offers; any other may be written into its field. */
+export const MAX_OFFERED = 500;

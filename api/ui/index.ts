@@ -7,23 +7,29 @@ import { getDecisionPage } from "./decision/decision.ts";
 import { getDocs } from "./docs.ts";
 import { getFleet } from "./fleet/fleet.ts";
 import { getLintPage, postLintPage } from "./lint/lint-page.ts";
-import { getDecisionsPage } from "./node/decisions-page.ts";
-import { getNodePage } from "./node/node-page.ts";
+import { getDecisionsPage, getNodePage } from "./node/node-page.ts";
 import { getReplayPage, postReplayPage } from "./replay/replay-page.ts";
 import { getWhatIf, postWhatIf } from "./what-if/what-if.ts";
 
 /** The pages that people look at, and the files that those load. */
 export const PAGES: readonly Route[] = [
-  { method: "GET", path: "/", scope: "read", page: true, apart: true, handle: getFleet },
-  { method: "GET", path: "/decisions/:decision", scope: "read", page: true, apart: true, handle: getDecisionPage },
-  { method: "GET", path: "/nodes/:node", scope: "read", page: true, apart: true, handle: getNodePage },
-  { method: "GET", path: "/nodes/:node/decisions", scope: "read", page: true, apart: true, handle: getDecisionsPage },
-  { method: "GET", path: "/what-if", scope: "read", page: true, apart: true, handle: getWhatIf },
-  { method: "POST", path: "/what-if", scope: "read", page: true, apart: true, handle: postWhatIf },
-  { method: "GET", path: "/replay", scope: "read", page: true, apart: true, handle: getReplayPage },
-  { method: "POST", path: "/replay", scope: "read", page: true, apart: true, handle: postReplayPage },
-  { method: "GET", path: "/lint", scope: "read", page: true, apart: true, handle: getLintPage },
-  { method: "POST", path: "/lint", scope: "read", page: true, apart: true, handle: postLintPage },
+  { method: "GET", path: "/", scope: "read", page: true, offThread: true, handle: getFleet },
+  { method: "GET", path: "/decisions/:decision", scope: "read", page: true, offThread: true, handle: getDecisionPage },
+  { method: "GET", path: "/nodes/:node", scope: "read", page: true, offThread: true, handle: getNodePage },
+  {
+    method: "GET",
+    path: "/nodes/:node/decisions",
+    scope: "read",
+    page: true,
+    offThread: true,
+    handle: getDecisionsPage,
+  },
+  { method: "GET", path: "/what-if", scope: "read", page: true, offThread: true, handle: getWhatIf },
+  { method: "POST", path: "/what-if", scope: "read", page: true, offThread: true, handle: postWhatIf },
+  { method: "GET", path: "/replay", scope: "read", page: true, offThread: true, handle: getReplayPage },
+  { method: "POST", path: "/replay", scope: "read", page: true, offThread: true, handle: postReplayPage },
+  { method: "GET", path: "/lint", scope: "read", page: true, offThread: true, handle: getLintPage },
+  { method: "POST", path: "/lint", scope: "read", page: true, offThread: true, handle: postLintPage },
   { method: "GET", path: "/docs", scope: null, page: true, handle: () => getDocs(openApi(ROUTES)) },
   { method: "GET", path: "/live", scope: "read", page: true, handle: getLive },
   { method: "GET", path: "/assets/:name", scope: null, handle: getAsset },

@@ -1,9 +1,7 @@
 import type { DecisionHead } from "../../db/rows.ts";
 import { isVerdict, type Verdict } from "../model/decision.ts";
-import { html } from "./html.ts";
-import { nodeName } from "./node-link.ts";
+import { html, moment, nodeName } from "./html.ts";
 import { all, type Html } from "./page.ts";
-import { moment } from "./time.ts";
 
 /** Decisions, a line each; on the page of one node its name is left out. */
 export function decisionsTable(

@@ -8,13 +8,122 @@ import { drizzle } from "drizzle-orm/better-sqlite3";
 import { type Disk, makeFolder } from "../../api/model/make-folder.ts";
 import { ok, type Result } from "../../api/model/result.ts";
 import type { Packing } from "../body.ts";
-import type { Database, Driver, Outcome, Statement } from "../driver.ts";
+import type { Database, Driver, Outcome, Statement, Vacuumed } from "../driver.ts";
 import { failure, failureOf, type StoreFailure } from "../failure.ts";
 import { createStore } from "../history.ts";
-import { type Migration, migrate } from "../migrate.ts";
 import * as schema from "../schema.ts";
 import type { Store } from "../store.ts";
-import { convertSmall, rewrite, vacuum } from "../vacuum.ts";
+
+/** Pages that one transaction moves to where others were removed: a few milliseconds. */
+const SLICE_PAGES = 128;
+/** This share of a file may be free: later writes take it. Below `FEW_PAGES` it is not worth a look. */
+const FREE_SHARE = 0.1;
+const FEW_PAGES = 256;
+/** Smaller files are made to give back what is free when they are opened; a larger one would hold up the start. */
+const SMALL_BYTES = 32 * 1024 * 1024;
+const INCREMENTAL = 2;
+
+export const number = (client: Sqlite.Database, pragma: string): number =>
+  Number(client.pragma(pragma, { simple: true }));
+const canShrink = (client: Sqlite.Database): boolean => number(client, "auto_vacuum") === INCREMENTAL;
+
+/**
+ * Gives back what is free in the file, beyond what is likely to be taken again, in slices between which others work. Ends early
+ * where another process writes.
+ */
+export async function vacuum(client: Sqlite.Database): Promise<Vacuumed> {
+  const pageBytes = number(client, "page_size");
+  const free = (): number => number(client, "freelist_count");
+  const surplus = (): number => free() - Math.max(FEW_PAGES, number(client, "page_count") * FREE_SHARE);
+  if (!canShrink(client)) return { freedBytes: 0, stuckBytes: Math.max(0, surplus()) * pageBytes };
+  let freed = 0;
+  try {
+    while (surplus() > 0) {
+      const before = free();
+      client.pragma(`incremental_vacuum(${SLICE_PAGES})`);
+      const moved = before - free();
+      if (moved <= 0) break;
+      freed += moved;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  } catch (error) {
+    if (failureOf(error)?.code !== "unavailable") throw error;
+  }
+  return { freedBytes: freed * pageBytes, stuckBytes: 0 };
+}
+
+/** Makes a small file of an earlier version one that gives back what is free, unless somebody else is at work in it. */
+function convertSmall(client: Sqlite.Database): void {
+  if (canShrink(client) || number(client, "page_count") * number(client, "page_size") > SMALL_BYTES) return;
+  client.pragma("busy_timeout = 0");
+  try {
+    rewrite(client);
+  } catch (error) {
+    if (failureOf(error)?.code !== "unavailable") throw error;
+  }
+}
+
+/** Writes the whole file anew. Others can read meanwhile, but not write; a crash leaves it as it was. */
+function rewrite(client: Sqlite.Database): void {
+  client.pragma(`auto_vacuum = ${INCREMENTAL}`);
+  client.exec("VACUUM");
+}
+
+/** A file of migrations/: its name (`0000_history.sql`) and its text. */
+interface Migration {
+  readonly name: string;
+  readonly sql: string;
+}
+
+/** The table that `wrangler d1 migrations apply` keeps, so that either tool can continue the other's work. */
+const CREATE_TABLE = `CREATE TABLE IF NOT EXISTS d1_migrations(
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  name       TEXT UNIQUE,
+  applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL
+)`;
+
+const appliedNames = (client: Sqlite.Database): readonly string[] =>
+  client
+    .prepare<[], { name: string }>("SELECT name FROM d1_migrations ORDER BY id")
+    .all()
+    .map(({ name }) => name);
+
+/**
+ * Applies what is missing, in the order given, each file in a transaction of its own. Safe beside another process that does the
+ * same. `not_migrated`: the database knows a migration that this version does not, or a file failed (and left nothing behind).
+ */
+export function migrate(client: Sqlite.Database, migrations: readonly Migration[]): Result<null, StoreFailure> {
+  const own = new Set(migrations.map(({ name }) => name));
+  const insert = "INSERT INTO d1_migrations (name) VALUES (?)";
+  client.exec(CREATE_TABLE);
+  const applied = new Set(appliedNames(client));
+  const newer = [...applied].find((name) => !own.has(name));
+  if (newer !== undefined) {
+    return failure(
+      "not_migrated",
+      `database \`${client.name}\` is of a newer version: it has migration \`${newer}\`, this one ends at ` +
+        `\`${migrations.at(-1)?.name}\`; upgrade nodewise, or use another data directory`,
+    );
+  }
+  const apply = client.transaction(({ name, sql }: Migration) => {
+    if (appliedNames(client).includes(name)) return;
+    client.exec(sql);
+    client.prepare(insert).run(name);
+  }).immediate;
+  // whoever has nothing to write waits for nobody's lock
+  for (const migration of migrations.filter(({ name }) => !applied.has(name))) {
+    try {
+      apply(migration);
+    } catch (error) {
+      if (!(error instanceof Error) || (failureOf(error)?.code ?? "not_migrated") !== "not_migrated") throw error;
+      return failure(
+        "not_migrated",
+        `database \`${client.name}\`: migration \`${migration.name}\` failed: ${error.message}; use another data directory, or restore a backup`,
+      );
+    }
+  }
+  return ok(null);
+}
 
 /** One transaction takes at most this many writers, so that it does not hold the event loop for long. */
 const MAX_JOBS = 512;

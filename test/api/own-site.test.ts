@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isForeign } from "../../api/http/auth/own-site.ts";
+import { isForeign } from "../../api/http/auth/authorize.ts";
 import { createToken } from "../../api/http/auth/tokens.ts";
 import { ROUTES } from "../../api/http/index.ts";
 import { PAGES } from "../../api/ui/index.ts";

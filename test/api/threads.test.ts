@@ -119,7 +119,7 @@ test("what is decided and waits for the disk keeps a thread from nothing", async
   const bytes = () => new Uint8Array(bytesOf({ snapshot: capturedSnapshot() }));
   const ask = () => {
     const asked = { caller: ANONYMOUS, requestId: "r1", bytes: bytes(), kind: "cgroups" as const, key: undefined };
-    return pool.apart.decide(asked, asked.bytes.length, new AbortController().signal);
+    return pool.offThread.decide(asked, asked.bytes.length, new AbortController().signal);
   };
   const answers = Array.from({ length: 12 }, ask);
   await expect.poll(() => written.length, { timeout: 20_000 }).toBe(12);
@@ -152,7 +152,7 @@ test("the first large decision waits for a thread, and is not made on the event 
   const pool = threads(1);
   onTestFinished(() => pool.close());
   const bytes = new Uint8Array(bytesOf({ padding: " ".repeat(40_000) }));
-  const answer = pool.apart.snapshot(bytes, new AbortController().signal);
+  const answer = pool.offThread.snapshot(bytes, new AbortController().signal);
   let turns = 0;
   const count = (): unknown => turns++ < 1e9 && setImmediate(count);
   count();
@@ -166,7 +166,8 @@ test("the first large decision waits for a thread, and is not made on the event 
 test("what nobody waits for any more is not begun", async () => {
   const pool = threads(1);
   onTestFinished(() => pool.close());
-  const ask = ({ signal }: AbortController) => pool.apart.snapshot(new Uint8Array(bytesOf(capturedSnapshot())), signal);
+  const ask = ({ signal }: AbortController) =>
+    pool.offThread.snapshot(new Uint8Array(bytesOf(capturedSnapshot())), signal);
   const gone = new AbortController();
   const kept = [ask(new AbortController())];
   // more than a thread takes at a time
@@ -189,7 +190,7 @@ test("a thread whose heap has grown ends when it is idle, and another is there f
   onTestFinished(() => void process.off("worker", onWorker));
   const pool = threads(1);
   onTestFinished(() => pool.close());
-  const read = (bytes: Uint8Array) => pool.apart.snapshot(bytes, new AbortController().signal);
+  const read = (bytes: Uint8Array) => pool.offThread.snapshot(bytes, new AbortController().signal);
   await read(bytesOf(capturedSnapshot()));
   vi.advanceTimersByTime(60_000);
   expect(started).toBe(1);

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { decisionLine, eventLine, type Telling, tellingOf } from "../../api/cli/actuator/actuator.ts";
-import type { LogGiven } from "../../api/cli/cli.ts";
+import type { LogFlags } from "../../api/cli/cli.ts";
 import { plainPaint } from "../../api/text/style.ts";
 import { seenEvent, WEB } from "../actuator/status/made-status.ts";
 import { ended, printed, run, start } from "./run.ts";
@@ -70,7 +70,7 @@ test("text for people is told by its level", () => {
   const teller = (name: string) => () => void told.push(name);
   const names = ["onPass", "onProblem", "onRecovery", "onTurn", "onRemoval", "onSettled", "onEvent", "onDecision"];
   const text = Object.fromEntries(names.map((name) => [name, teller(name)])) as unknown as Telling;
-  const tell = (logLevel: LogGiven["logLevel"], isAnswer = false): readonly string[] => {
+  const tell = (logLevel: LogFlags["logLevel"], isAnswer = false): readonly string[] => {
     told.length = 0;
     const { telling } = tellingOf({ logFormat: "text", logLevel }, text, isAnswer);
     telling.onPass({} as never);

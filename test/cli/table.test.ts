@@ -5,7 +5,7 @@ import type { CpusDecision, DevicesDecision } from "../../api/model/managers.ts"
 import { humanBytes, magnitude } from "../../api/text/size.ts";
 import { clip, clipStart, colorPaint, type Paint, plainPaint, printable, widthOf } from "../../api/text/style.ts";
 import { bar, table, treeLines } from "../../api/text/table.ts";
-import { cpuPicture } from "../../api/text/tables/cpu-picture.ts";
+import { cpuPicture } from "../../api/text/tables/cpus.ts";
 import { answerText } from "../../api/text/tables/index.ts";
 
 const COLUMNS = [

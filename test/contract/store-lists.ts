@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import type { Place } from "../../db/page-token.ts";
-import type { DecisionRow } from "../../db/rows.ts";
+import type { DecisionRow, Place } from "../../db/rows.ts";
 import type { DecisionFilter, Store } from "../../db/store.ts";
 import { decisionRow, fresh, T0, value } from "./store-rows.ts";
 

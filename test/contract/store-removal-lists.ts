@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { RemovalFilter } from "../../db/removal.ts";
+import type { RemovalFilter } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
 import {
   cameBack,

@@ -5,8 +5,7 @@ import { onTestFinished } from "vitest";
 import { WEB_PACKING } from "../../db/body.ts";
 import type { Database, Driver } from "../../db/driver.ts";
 import { createStore } from "../../db/history.ts";
-import { migrate } from "../../db/migrate.ts";
-import { groupCommit, readMigrations } from "../../db/sqlite/open.ts";
+import { groupCommit, migrate, readMigrations } from "../../db/sqlite/open.ts";
 import { value } from "../contract/store-rows.ts";
 
 /** A store in memory whose statements are written down as SQLite ran them; `around` may put itself between it and the driver. */

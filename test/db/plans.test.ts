@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Place } from "../../db/page-token.ts";
+import type { Place } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
 import { cameBack, containerRemoval, imageRemoval, pass, recordPass } from "../contract/removal-rows.ts";
 import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";

@@ -3,7 +3,7 @@ import { cellGrid, ownerMark } from "../../api/ui/draw/cell-grid.ts";
 import { lane } from "../../api/ui/draw/lane.ts";
 import { jsonBlock, plot } from "../../api/ui/draw/plot.ts";
 import { stackBar } from "../../api/ui/draw/stack-bar.ts";
-import { lru } from "../../api/ui/node/decided.ts";
+import { lru } from "../../api/ui/node/node-decisions.ts";
 
 const numbers = (html: unknown, attribute: string): readonly number[] =>
   [...String(html).matchAll(new RegExp(`\\s${attribute}="(-?[\\d.]+)"`, "g"))].map((m) => Number(m[1]));

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { chosen, fleetLink, SILENT_MS, standingOf } from "../../api/ui/fleet/fleet.ts";
-import { hoursPicture } from "../../api/ui/fleet/hours-picture.ts";
+import { chosen, fleetLink, hoursPicture, SILENT_MS, standingOf } from "../../api/ui/fleet/fleet.ts";
 import type { FleetRow } from "../../db/rows.ts";
 import { appOver } from "../api/serving.ts";
 import { decisionRow, resultRow, value } from "../contract/store-rows.ts";

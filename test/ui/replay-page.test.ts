@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { newToken, webSha256 } from "../../api/http/auth/token.ts";
 import { ok } from "../../api/model/result.ts";
 import type { ReplayAnswer } from "../../api/service/replay/replay-answer.ts";
-import { NOTHING_COUNTED } from "../../api/ui/replay/counted.ts";
+import { NOTHING_COUNTED } from "../../api/ui/replay/counts.ts";
 import { replayedPages } from "../../api/ui/replay/question.ts";
 import { appOver } from "../api/serving.ts";
 import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";

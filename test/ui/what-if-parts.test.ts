@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { libraryMachine, machineNames } from "../../api/cli/machines/machine-library.ts";
-import { lineDiff } from "../../api/ui/what-if/diff-view.ts";
-import { MACHINES, machineNamed } from "../../api/ui/what-if/given.ts";
-import { NO_POD, recognise } from "../../api/ui/what-if/recognise.ts";
+import { lineDiff } from "../../api/ui/what-if/change.ts";
+import { MACHINES, machineNamed } from "../../api/ui/what-if/fields.ts";
+import { NO_POD, recognise } from "../../api/ui/what-if/posted-documents.ts";
 
 const DIR = join(import.meta.dirname, "../data/real-node");
 const partsOf = (name: string, text: string): readonly string[] => {

@@ -24,11 +24,11 @@ import { keepRefusal } from "../../../actuator/status/status-file.ts";
 import type { Kind } from "../../model/decision.ts";
 import { ok } from "../../model/result.ts";
 import { printable } from "../../text/style.ts";
-import type { Cli, LogGiven } from "../cli.ts";
+import type { Cli, LogFlags } from "../cli.ts";
 import { removalLine, settledLine, turnLines } from "../gc/pass.ts";
 import { EXIT, type ExitCode, fault, type Outcome, stopSignal, type Terminal } from "../terminal.ts";
 import { driftTable, passLine, skipLines, stepsTable } from "./pass-text.ts";
-import { type ActuatorGiven, configOf } from "./settings.ts";
+import { type ActuatorFlags, configOf } from "./settings.ts";
 
 interface ReloadEvents {
   readonly onReload: (reloaded: Reloaded) => void;
@@ -42,14 +42,14 @@ type Reloading = Pick<Actuator, "reload" | "refuseReload">;
  * and stand in the daemon's status.
  */
 class Reloads {
-  readonly #given: ActuatorGiven;
+  readonly #given: ActuatorFlags;
   readonly #env: Cli["env"];
   readonly #events: ReloadEvents;
   #actuator: Reloading | null = null;
   #isWanted = false;
   #last: Promise<void> = Promise.resolve();
 
-  constructor(given: ActuatorGiven, env: Cli["env"], events: ReloadEvents) {
+  constructor(given: ActuatorFlags, env: Cli["env"], events: ReloadEvents) {
     this.#given = given;
     this.#env = env;
     this.#events = events;
@@ -83,7 +83,7 @@ const NO_PODS_ONCE =
   "--once: one pass runs no pods, a daemon does: leave out --once to run them, set --pods off for a pass over the cgroups alone, or take --dry-run to see what it would write";
 
 /** Runs passes until a signal, or one with --once and --dry-run. */
-export async function actuator(given: ActuatorGiven, { terminal, env }: Cli): Promise<Outcome> {
+export async function actuator(given: ActuatorFlags, { terminal, env }: Cli): Promise<Outcome> {
   const isOnce = given.once === true || given.dryRun === true;
   if (given.failOnDrift === true && !isOnce)
     return fault(EXIT.badInput, "--fail-on-drift: only one pass has an exit code: add --once or --dry-run");
@@ -131,7 +131,7 @@ async function untilSignal(options: ActuatorOptions, reloads: Reloads | null): P
 }
 
 /** Standard input has come to its end. */
-const isReadAgain = ({ settings }: ActuatorGiven): boolean => settings !== undefined && settings !== "-";
+const isReadAgain = ({ settings }: ActuatorFlags): boolean => settings !== undefined && settings !== "-";
 
 /** For people, or as JSON on standard output: a pass, a collection, a removal, an event, a decision; else on standard error. */
 function textTelling(output: "table" | "json", isOnce: boolean, terminal: Terminal): Telling {
@@ -229,7 +229,7 @@ export interface Telling
  * json`), their text also goes to standard output, at every level. `flush` belongs to the end.
  */
 export function tellingOf(
-  { logFormat, logLevel }: LogGiven,
+  { logFormat, logLevel }: LogFlags,
   text: Telling,
   isAnswer: boolean,
 ): { readonly telling: Telling; readonly flush: () => Promise<void> } {

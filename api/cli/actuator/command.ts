@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { type Cli, examples, finish, logFormatOption, logLevelOption, outputOption } from "../cli.ts";
-import type { ActuatorGiven } from "./settings.ts";
+import type { ActuatorFlags } from "./settings.ts";
 
 const seconds = (text: string): number => Number(text);
 
@@ -110,7 +110,7 @@ export function addActuator(program: Command, cli: Cli): void {
     .addOption(outputOption(["table", "json"]))
     .addOption(logFormatOption())
     .addOption(logLevelOption())
-    .action((given: ActuatorGiven) => finish(cli, async () => (await import("./actuator.ts")).actuator(given, cli)));
+    .action((given: ActuatorFlags) => finish(cli, async () => (await import("./actuator.ts")).actuator(given, cli)));
   examples(
     command,
     "nodewise actuator --dry-run --manifests /etc/kubernetes/manifests",

@@ -8,10 +8,10 @@ import {
 import type { SettingFault } from "../../../actuator/core/setting-faults.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { stateHome } from "../api-options.ts";
-import type { Cli, LogGiven } from "../cli.ts";
+import type { Cli, LogFlags } from "../cli.ts";
 
 /** Flags under commander's names, which are the settings' own. */
-export interface ActuatorGiven extends LogGiven, Readonly<Record<string, unknown>> {
+export interface ActuatorFlags extends LogFlags, Readonly<Record<string, unknown>> {
   readonly output: "table" | "json";
   readonly settings?: string;
   readonly once?: boolean;
@@ -21,14 +21,14 @@ export interface ActuatorGiven extends LogGiven, Readonly<Record<string, unknown
 }
 
 /** The settings file and flags; whatever else a command has beside settings is left out. */
-export type SettingsGiven = Pick<ActuatorGiven, "settings" | "dryRun" | "removeOrphans"> &
+export type SettingsFlags = Pick<ActuatorFlags, "settings" | "dryRun" | "removeOrphans"> &
   Readonly<Record<string, unknown>>;
 
 const NO_FILE: SettingsFile = { settings: {}, faultText: ({ setting, message }) => `${setting}: ${message}` };
 
 /** Settings file, then flags, then --dry-run. Errors: everything that is wrong, each with its file and line, or its flag. */
 export async function configOf(
-  given: SettingsGiven,
+  given: SettingsFlags,
   env: Cli["env"],
 ): Promise<Result<ActuatorConfig, readonly string[]>> {
   const flags = flagsOf(given);
@@ -54,7 +54,7 @@ interface Flag {
 }
 
 /** By the settings' own names. */
-function flagsOf(given: SettingsGiven): ReadonlyMap<string, Flag> {
+function flagsOf(given: SettingsFlags): ReadonlyMap<string, Flag> {
   const { output: _output, settings: _settings, once: _once, dryRun: _dry, failOnDrift: _fail, ...others } = given;
   const { logFormat: _format, logLevel: _level, removeOrphans, ...rest } = others;
   const flags = Object.entries(rest).map(([name, value]) => [SETTING_OF[name] ?? name, { flag: flagOf(name), value }]);

@@ -1,11 +1,11 @@
 import type { Command } from "commander";
-import { type ApiGiven, withApiOptions } from "../api-options.ts";
+import { type ApiFlags, withApiOptions } from "../api-options.ts";
 import { type Cli, examples, finish } from "../cli.ts";
 
 export function addApi(program: Command, cli: Cli): void {
   const command = withApiOptions(
     program.command("api").description("Serve the policy API and its dashboard; prints the address when it listens."),
-  ).action((given: ApiGiven) => finish(cli, async () => (await import("./serve.ts")).serve(given, cli)));
+  ).action((given: ApiFlags) => finish(cli, async () => (await import("./serve.ts")).serve(given, cli)));
   examples(
     command,
     "nodewise api",

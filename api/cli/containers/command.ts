@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { nanosOf } from "../../../actuator/pods/logs/lines.ts";
 import { parseDuration } from "../../model/duration.ts";
 import { type Cli, examples, finish, sourceOptions } from "../cli.ts";
-import type { ExecGiven, LogsGiven } from "./given.ts";
+import type { ExecFlags, LogsFlags } from "./find.ts";
 
 const LOGS_EXIT_CODES = `
 Exit codes:
@@ -33,7 +33,7 @@ export function addLogs(program: Command, cli: Cli): void {
     .option("--timestamps", "the time before each line")
     .option("--prefix", "the names of pod and container before each line")
     .addOption(new Option("--limit-bytes <bytes>", "no more than so many, of each container").argParser(wholeFrom(1)))
-    .action((pod: string, given: LogsGiven) =>
+    .action((pod: string, given: LogsFlags) =>
       finish(cli, async () => (await import("./logs.ts")).logs(pod, given, cli)),
     );
   examples(
@@ -72,7 +72,7 @@ export function addExec(program: Command, cli: Cli): void {
         .argParser(wholeFrom(0))
         .default(0),
     )
-    .action((pod: string, words: string[], given: ExecGiven) =>
+    .action((pod: string, words: string[], given: ExecFlags) =>
       finish(cli, async () => (await import("./exec.ts")).exec(pod, words, given, cli)),
     );
   examples(

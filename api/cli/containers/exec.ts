@@ -6,8 +6,8 @@ import { ok, type Result } from "../../model/result.ts";
 import { printable } from "../../text/style.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, fault, type Outcome } from "../terminal.ts";
+import type { ExecFlags, WithEndpoint } from "./find.ts";
 import { ask, containerOf, findPod, instancesOf, nameOf, withRuntime } from "./find.ts";
-import type { ExecGiven, WithEndpoint } from "./given.ts";
 
 /** As `timeout` and shells have them. */
 const TIMED_OUT = 124;
@@ -15,7 +15,7 @@ const NOT_STARTED = 126;
 const NOT_FOUND = 127;
 
 /** Runs a command in a container of a pod; its exit code is this one's. */
-export async function exec(wanted: string, words: readonly string[], given: ExecGiven, cli: Cli): Promise<Outcome> {
+export async function exec(wanted: string, words: readonly string[], given: ExecFlags, cli: Cli): Promise<Outcome> {
   const { stdin = false, tty = false, timeout } = given;
   if ((stdin || tty) && timeout > 0)
     return fault(EXIT.badInput, "--timeout: the runtime has none for a command with -i or -t: leave one of them out");
@@ -35,7 +35,7 @@ export async function exec(wanted: string, words: readonly string[], given: Exec
 async function runningContainer(
   connection: Connection,
   wanted: string,
-  given: WithEndpoint<ExecGiven>,
+  given: WithEndpoint<ExecFlags>,
   cli: Cli,
 ): Promise<Result<string, Fault>> {
   const pod = await findPod(connection, wanted, given);

@@ -10,12 +10,11 @@ import { ok, type Result } from "../../model/result.ts";
 import { printable } from "../../text/style.ts";
 import { configOf } from "../actuator/settings.ts";
 import { type Cli, DEFAULT_STATUS_URL } from "../cli.ts";
-import { statusSource } from "../pods/read-status.ts";
+import { type SourceFlags, statusSource } from "../pods/read-status.ts";
 import { EXIT, type Fault, fault, type Outcome } from "../terminal.ts";
-import type { ContainerGiven, WithEndpoint } from "./given.ts";
 
 /** Runs work over a connection to the runtime of the options. Errors: what is wrong with the endpoint, or with what names it. */
-export async function withRuntime<G extends ContainerGiven>(
+export async function withRuntime<G extends ContainerFlags>(
   given: G,
   cli: Cli,
   work: (connection: Connection, given: WithEndpoint<G>) => Promise<Outcome>,
@@ -35,7 +34,7 @@ export async function withRuntime<G extends ContainerGiven>(
  * That which is named, else that of the settings file, else that of the daemon, else the usual one, which is said. A daemon
  * that was named and does not answer is an error: another runtime may hold another pod of the same name.
  */
-async function endpointOf(given: ContainerGiven, cli: Cli): Promise<Result<string, Fault>> {
+async function endpointOf(given: ContainerFlags, cli: Cli): Promise<Result<string, Fault>> {
   const { runtimeEndpoint, settings, stateDir, statusUrl } = given;
   if (runtimeEndpoint !== undefined) return ok(runtimeEndpoint);
   if (settings !== undefined) {
@@ -108,7 +107,7 @@ export async function heldPods(connection: Connection): Promise<Result<RuntimePo
 export async function findPod(
   connection: Connection,
   wanted: string,
-  { namespace, runtimeEndpoint }: Pick<WithEndpoint<ContainerGiven>, "namespace" | "runtimeEndpoint">,
+  { namespace, runtimeEndpoint }: Pick<WithEndpoint<ContainerFlags>, "namespace" | "runtimeEndpoint">,
 ): Promise<Result<RuntimePod, Fault>> {
   const held = await heldPods(connection);
   if (!held.ok) return held;
@@ -154,7 +153,7 @@ export function instancesOf({ containers }: RuntimePod): ReadonlyMap<string, rea
  * The name of the container that is meant: the given one, or the only one. Which are init containers only a daemon knows:
  * where it answers, they need not be told from the only other one. Errors in the API server's words, with all names.
  */
-export async function containerOf(pod: RuntimePod, given: ContainerGiven, cli: Cli): Promise<Result<string, Fault>> {
+export async function containerOf(pod: RuntimePod, given: ContainerFlags, cli: Cli): Promise<Result<string, Fault>> {
   const names = [...instancesOf(pod).keys()];
   const { container } = given;
   if (container !== undefined) {
@@ -180,9 +179,40 @@ export async function containerOf(pod: RuntimePod, given: ContainerGiven, cli: C
   );
 }
 
-async function initContainers(pod: RuntimePod, given: ContainerGiven, cli: Cli): Promise<ReadonlySet<string>> {
+async function initContainers(pod: RuntimePod, given: ContainerFlags, cli: Cli): Promise<ReadonlySet<string>> {
   const source = statusSource(given, cli);
   const seen = source.ok ? await source.value() : source;
   const row = seen.ok ? seen.value.status.pods.find(({ uid }) => uid === pod.uid) : undefined;
   return new Set(row?.containers.filter(({ kind }) => kind === "init").map(({ name }) => name));
+}
+
+/** Which container of which pod. */
+interface ContainerFlags extends SourceFlags {
+  readonly namespace?: string;
+  readonly container?: string;
+  readonly runtimeEndpoint?: string;
+  /** The daemon's settings file. */
+  readonly settings?: string;
+}
+/** And it is known which runtime is asked. */
+export type WithEndpoint<G extends ContainerFlags> = G & { readonly runtimeEndpoint: string };
+export interface LogsFlags extends ContainerFlags {
+  readonly allContainers?: boolean;
+  readonly follow?: boolean;
+  readonly previous?: boolean;
+  readonly prefix?: boolean;
+  /** -1: all. */
+  readonly tail: number;
+  /** Milliseconds. */
+  readonly since?: number;
+  /** Nanoseconds since 1970. */
+  readonly sinceTime?: bigint;
+  readonly timestamps?: boolean;
+  readonly limitBytes?: number;
+}
+export interface ExecFlags extends ContainerFlags {
+  readonly stdin?: boolean;
+  readonly tty?: boolean;
+  /** Seconds; 0: none. */
+  readonly timeout: number;
 }

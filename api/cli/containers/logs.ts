@@ -7,8 +7,8 @@ import { ok, type Result } from "../../model/result.ts";
 import { printable } from "../../text/style.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, fault, type Outcome } from "../terminal.ts";
+import type { LogsFlags } from "./find.ts";
 import { ask, containerOf, findPod, heldPods, instancesOf, nameOf, withRuntime } from "./find.ts";
-import type { LogsGiven } from "./given.ts";
 
 /** From look to look at a log, and at the runtime. */
 const LOG_MS = 200;
@@ -17,7 +17,7 @@ const RUNTIME_MS = 1000;
 const LAST_LOOKS = 4;
 
 /** Prints what containers of a pod wrote, to the streams that they wrote it to. */
-export async function logs(wanted: string, given: LogsGiven, cli: Cli): Promise<Outcome> {
+export async function logs(wanted: string, given: LogsFlags, cli: Cli): Promise<Outcome> {
   return withRuntime(given, cli, async (connection, at) => {
     const pod = await findPod(connection, wanted, at);
     if (!pod.ok) return pod;
@@ -36,12 +36,12 @@ export async function logs(wanted: string, given: LogsGiven, cli: Cli): Promise<
 class ContainerLogs {
   readonly #connection: Connection;
   readonly #name: string;
-  readonly #given: LogsGiven;
+  readonly #given: LogsFlags;
   readonly #cli: Cli;
   readonly #lines: LogLines;
   readonly #pod: RuntimePod;
 
-  constructor(connection: Connection, pod: RuntimePod, name: string, given: LogsGiven, cli: Cli) {
+  constructor(connection: Connection, pod: RuntimePod, name: string, given: LogsFlags, cli: Cli) {
     const { limitBytes, timestamps, prefix } = given;
     this.#connection = connection;
     this.#pod = pod;
@@ -151,7 +151,7 @@ function whyUnread(error: unknown): string {
   return code === "ELOOP" ? "it is a link, which is not followed" : message;
 }
 
-const sinceOf = ({ since, sinceTime }: LogsGiven) => {
+const sinceOf = ({ since, sinceTime }: LogsFlags) => {
   const sinceNanos = since === undefined ? sinceTime : BigInt(Math.round(Date.now() - since)) * 1_000_000n;
   return sinceNanos === undefined ? {} : { sinceNanos };
 };

@@ -1,9 +1,12 @@
+import { isExtended, tellsDevices } from "../../decide/allocatable/capacity.ts";
 import { decideKind } from "../../decide/index.ts";
+import { askedPod } from "../../decide/managers/node.ts";
 import { looksAtPods, podsLeftOut } from "../../decide/whose-pods.ts";
 import { stepsOf } from "../../documents/inputs/origin.ts";
 import { optionFor } from "../../documents/inputs/parts.ts";
+import { milliValue } from "../../model/amount.ts";
 import { askedPodRef, assumedIn } from "../../model/asks.ts";
-import type { DecisionOf, Explain, Kind, Refusal } from "../../model/decision.ts";
+import type { AskOf, DecisionOf, Explain, Kind, Refusal } from "../../model/decision.ts";
 import { traitsOf } from "../../model/kinds.ts";
 import type { Assumed } from "../../model/pod-defaults.ts";
 import { PROBE_TYPES } from "../../model/probe.ts";
@@ -12,7 +15,6 @@ import type { Snapshot } from "../../model/snapshot.ts";
 import { profileIn } from "../../profiles/index.ts";
 import { listed } from "../../text/sentences/words.ts";
 import { answerText } from "../../text/tables/index.ts";
-import { missingDevices, otherMachine } from "../inputs/mismatch.ts";
 import type { MadeStatic } from "../inputs/pods.ts";
 import { type Question, type QuestionFiles, readQuestion } from "../inputs/question.ts";
 import {
@@ -25,6 +27,29 @@ import {
 } from "../inputs/snapshot.ts";
 import { type Assumption, type WhatIf, type WhatIfOptions, whatIf } from "../inputs/what-if.ts";
 import { EXIT, type Form, fault, isGood, type Outcome, printData, type Terminal, warnAll } from "../terminal.ts";
+
+/** A machine of a file or of the library, beside a node that has another: a line for a person. */
+function otherMachine(file: string, { node, machine }: Snapshot): readonly string[] {
+  const [told, cpus] = [node?.status?.capacity?.["cpu"], machine?.cpus?.length];
+  if (told === undefined || cpus === undefined || milliValue(told.amount) === cpus * 1000) return [];
+  return [
+    `--machine ${file} has ${cpus} CPUs, and node ${node?.metadata.name} ${told.text} (status.capacity): is it that of another?`,
+  ];
+}
+
+/** A pod that asks for devices where nobody told of any: a line for a person. */
+function missingDevices(kind: Kind, snapshot: Snapshot, ask: AskOf[Kind]): readonly string[] {
+  if (!traitsOf(kind).assumesNoDevices || tellsDevices(snapshot)) return [];
+  const pod = askedPod(snapshot, ask as AskOf["topology"]);
+  if (!pod.ok || pod.value === null) return [];
+  const { initContainers = [], containers } = pod.value.spec;
+  const wanted = [...initContainers, ...containers].flatMap(({ resources }) => Object.keys(resources?.requests ?? {}));
+  // what the node's status tells is counted at the door
+  const told = kind === "admission" ? (snapshot.node?.status?.allocatable ?? {}) : {};
+  const devices = [...new Set(wanted)].filter((name) => isExtended(name) && !Object.hasOwn(told, name)).sort();
+  if (devices.length === 0) return [];
+  return [`no devices are given, and the pod asks for ${listed(devices)}: decided without them; give --devices`];
+}
 
 export interface DecideOptions extends WhatIfOptions, QuestionFiles, FileSystemOptions {
   readonly output: Form;
@@ -127,7 +152,7 @@ function assumedRequestsOf(kind: Kind, { pods = [] }: Snapshot, ask: Question["a
   return { text: `requests from limits, as the API server does: ${listed(firstOf(named))}`, data: { requests } };
 }
 
-/** What a kubelet makes of the pods of its own files; it counts them as critical. */
+/** The note that pods of files were taken as static pods, which a kubelet counts as critical. */
 function assumedStaticPods(made: readonly MadeStatic[]): Assumption | undefined {
   if (made.length === 0) return undefined;
   const named = firstOf(made.map(({ written, name }) => `${written} as ${name}`));

@@ -23,8 +23,8 @@ import { table } from "../../text/table.ts";
 import type { Cli } from "../cli.ts";
 import { readPods } from "../inputs/pods.ts";
 import { EXIT, type Fault, fault, type Outcome, printData, stopSignal, type Terminal } from "../terminal.ts";
-import { type AllocateGiven, type ContainerGift, giftsOf } from "./given.ts";
-import type { KnownPod } from "./known-pods.ts";
+import { type AllocateFlags, type ContainerGift, giftsOf } from "./container-devices.ts";
+import type { KnownPod } from "./place.ts";
 import { type DevicePlace, openPlace } from "./place.ts";
 
 const FILE = "kubelet_internal_checkpoint";
@@ -138,7 +138,7 @@ export interface Allocating {
 }
 
 /** `nodewise devices allocate`: gives a pod its devices, and tells what its containers are to be started with. */
-export async function allocate(given: AllocateGiven, { terminal, env }: Cli): Promise<Outcome> {
+export async function allocate(given: AllocateFlags, { terminal, env }: Cli): Promise<Outcome> {
   const stop = new AbortController();
   void stopSignal().then(() => stop.abort());
   const place = await openPlace(given, env);
@@ -203,7 +203,7 @@ async function allocateWith(
   place: DevicePlace,
   keeper: DeviceManager,
   stop: AbortSignal,
-  given: AllocateGiven,
+  given: AllocateFlags,
   terminal: Terminal,
 ): Promise<Outcome> {
   const { config, files, pods } = place;
@@ -270,7 +270,7 @@ function print(
   { pod }: AskedPod,
   node: string,
   containers: readonly ContainerGift[],
-  { output }: AllocateGiven,
+  { output }: AllocateFlags,
   terminal: Terminal,
 ): void {
   const { namespace, name, uid } = pod;

@@ -1,6 +1,15 @@
 import { type Command, Option } from "commander";
-import { type Cli, examples, finish, outputOption, sourceOptions, watchOption, wholeNumber } from "../cli.ts";
-import type { AllocateGiven, DeviceHistoryGiven, DevicesGiven, FreeGiven } from "./given.ts";
+import {
+  type Cli,
+  examples,
+  finish,
+  limitOption,
+  outputOption,
+  sourceOptions,
+  watchOption,
+  wholeNumber,
+} from "../cli.ts";
+import type { AllocateFlags, DeviceHistoryFlags, DevicesFlags, FreeFlags } from "./container-devices.ts";
 
 const EXIT_CODES = `
 Exit codes:
@@ -19,7 +28,7 @@ export function addDevices(program: Command, cli: Cli): void {
   sourceOptions(command)
     .addOption(watchOption())
     .addOption(outputOption())
-    .action((given: DevicesGiven) => finish(cli, async () => (await import("./devices.ts")).devices(given, cli)));
+    .action((given: DevicesFlags) => finish(cli, async () => (await import("./devices.ts")).devices(given, cli)));
   examples(
     command,
     "nodewise devices",
@@ -41,9 +50,9 @@ function addHistory(devices: Command, cli: Cli): void {
     .description("List what happened to a node's devices, newest first: plugins, changes of health, who got what.")
     .option("--state-dir <dir>", "the daemon's (default: the actuator's, $XDG_STATE_HOME/nodewise/actuator)")
     .option("--resource <name>", "of this resource only")
-    .addOption(new Option("--limit <n>", "at most so many").argParser(wholeNumber(1, 100_000)).default(50))
+    .addOption(limitOption())
     .addOption(outputOption())
-    .action((given: DeviceHistoryGiven) =>
+    .action((given: DeviceHistoryFlags) =>
       finish(cli, async () => (await import("./history.ts")).deviceHistory(given, cli)),
     );
   examples(
@@ -76,7 +85,7 @@ function addAllocate(devices: Command, cli: Cli): void {
     .option("--node-name <name>", "default: the host's name");
   placeOptions(command)
     .addOption(outputOption())
-    .action((given: AllocateGiven) => finish(cli, async () => (await import("./allocate.ts")).allocate(given, cli)));
+    .action((given: AllocateFlags) => finish(cli, async () => (await import("./allocate.ts")).allocate(given, cli)));
   examples(
     command,
     "nodewise devices allocate --pod trainer.yaml",
@@ -100,7 +109,7 @@ function addFree(devices: Command, cli: Cli): void {
     .argument("<pod>", "NAMESPACE/NAME, or a uid");
   placeOptions(command)
     .addOption(outputOption())
-    .action((pod: string, given: FreeGiven) =>
+    .action((pod: string, given: FreeFlags) =>
       finish(cli, async () => (await import("./free.ts")).free(pod, given, cli)),
     );
   examples(command, "nodewise devices free ml/trainer");

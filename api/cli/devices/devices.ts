@@ -4,18 +4,18 @@ import { many } from "../../text/sentences/words.ts";
 import { printable } from "../../text/style.ts";
 import { legendText, table } from "../../text/table.ts";
 import { DEVICE_GLYPHS, deviceBar, PLUGIN_COLOR } from "../../text/tables/devices.ts";
-import { listText } from "../../text/tables/verdict.ts";
+import { listText } from "../../text/tables/shown.ts";
 import type { Cli } from "../cli.ts";
 import { headText, statusSource } from "../pods/read-status.ts";
 import { showOften } from "../pods/watch.ts";
 import { type Outcome, printData, type Terminal } from "../terminal.ts";
-import type { DevicesGiven } from "./given.ts";
+import type { DevicesFlags } from "./container-devices.ts";
 
 const NONE_TAKEN =
   "This daemon takes no device plugins: with `devicePlugins: serve` in its settings it does, for the pods that it runs.\n";
 
 /** Prints the node's devices, and who has them. */
-export async function devices(given: DevicesGiven, cli: Cli): Promise<Outcome> {
+export async function devices(given: DevicesFlags, cli: Cli): Promise<Outcome> {
   const source = statusSource(given, cli);
   if (!source.ok) return source;
   return showOften(source.value, given, cli, (seen, terminal) => {

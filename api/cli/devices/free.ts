@@ -8,11 +8,11 @@ import { many } from "../../text/sentences/words.ts";
 import { printable } from "../../text/style.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
-import { type FreeGiven, heldOf } from "./given.ts";
+import { type FreeFlags, heldOf } from "./container-devices.ts";
 import { type DevicePlace, openPlace } from "./place.ts";
 
 /** `nodewise devices free`: what a pod holds goes back. No plugin is asked: the device plugin API has no such call. */
-export async function free(wanted: string, given: FreeGiven, { terminal, env }: Cli): Promise<Outcome> {
+export async function free(wanted: string, given: FreeFlags, { terminal, env }: Cli): Promise<Outcome> {
   const place = await openPlace(given, env);
   if (!place.ok) return place;
   try {
@@ -22,7 +22,7 @@ export async function free(wanted: string, given: FreeGiven, { terminal, env }: 
   }
 }
 
-function freeIn(place: DevicePlace, wanted: string, { output }: FreeGiven, terminal: Terminal): Outcome {
+function freeIn(place: DevicePlace, wanted: string, { output }: FreeFlags, terminal: Terminal): Outcome {
   const { files, pods, config } = place;
   const read = readDeviceCheckpoint(files);
   if (!read.ok) return fault(EXIT.failed, files.explained(read.error.message));

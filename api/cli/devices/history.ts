@@ -1,12 +1,11 @@
-import { join } from "node:path";
 import { type DeviceHistoryEntry, readDeviceHistory } from "../../../actuator/pods/devices/history.ts";
 import { ok } from "../../model/result.ts";
 import { type Color, printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
-import { stateHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
-import { EXIT, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
-import type { DeviceHistoryGiven } from "./given.ts";
+import { printHistory, stateDirectory } from "../pods/read-status.ts";
+import type { Outcome, Terminal } from "../terminal.ts";
+import type { DeviceHistoryFlags } from "./container-devices.ts";
 
 const COLOR: Readonly<Record<DeviceHistoryEntry["kind"], Color>> = {
   registered: "green",
@@ -56,14 +55,11 @@ function wordsOf({ reason, message, endpoint }: DeviceHistoryEntry): readonly st
 }
 
 /** Prints what happened to a node's devices, newest first. */
-export async function deviceHistory(given: DeviceHistoryGiven, { terminal, env }: Cli): Promise<Outcome> {
+export async function deviceHistory(given: DeviceHistoryFlags, { terminal, env }: Cli): Promise<Outcome> {
   const { resource, limit, output } = given;
-  const stateDir = given.stateDir ?? join(stateHome(env), "actuator");
+  const stateDir = stateDirectory(given, env);
   const read = readDeviceHistory(stateDir, { limit: resource === undefined ? limit : Number.POSITIVE_INFINITY });
-  if (!read.ok) return fault(EXIT.failed, `${read.error}: is it another user's daemon?`);
-  const entries = read.value.filter((entry) => resource === undefined || entry.resource === resource).slice(0, limit);
-  if (output !== "table") printData(terminal, { stateDir, entries }, output);
-  else if (entries.length === 0) terminal.write(terminal.paint("dim", `nothing of devices happened in ${stateDir}\n`));
-  else terminal.write(historyTable(entries, terminal));
-  return ok(EXIT.ok);
+  const isShown = (entry: DeviceHistoryEntry): boolean => resource === undefined || entry.resource === resource;
+  const entries = read.ok ? ok(read.value.filter(isShown).slice(0, limit)) : read;
+  return printHistory(entries, { of: "devices", stateDir, output, draw: historyTable }, terminal);
 }

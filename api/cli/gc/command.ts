@@ -2,7 +2,7 @@ import { Argument, type Command, Option } from "commander";
 import { GC_OPERATIONS } from "../../model/container-gc.ts";
 import { EXPLAIN } from "../../model/decision.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
-import type { GcGiven } from "./given.ts";
+import type { GcFlags } from "./options.ts";
 
 const EXIT_CODES = `
 Exit codes:
@@ -52,7 +52,7 @@ export function addGc(program: Command, cli: Cli): void {
     .addOption(new Option("--maximum-dead-containers <n>", "likewise").argParser(Number))
     .addOption(outputOption())
     .addOption(new Option("--explain <detail>", "why each stays or goes, with numbers").choices(EXPLAIN))
-    .action((what: "images" | "containers", given: GcGiven) =>
+    .action((what: "images" | "containers", given: GcFlags) =>
       finish(cli, async () => (await import("./gc.ts")).gc(what, given, cli)),
     );
   examples(

@@ -8,12 +8,12 @@ import { listedPods, podsSource, whyPartial } from "../../../actuator/manifests/
 import type { Cli } from "../cli.ts";
 import { readPods } from "../inputs/pods.ts";
 import { EXIT, fault, type Outcome } from "../terminal.ts";
-import { configOf, type GcGiven, isPreview } from "./given.ts";
+import { configOf, type GcFlags, isPreview } from "./options.ts";
 
 const KIND: Readonly<Record<"images" | "containers", GcKind>> = { images: "image-gc", containers: "container-gc" };
 
 /** `nodewise gc`: what would go, or one pass that makes it go. */
-export async function gc(what: "images" | "containers", given: GcGiven, cli: Cli): Promise<Outcome> {
+export async function gc(what: "images" | "containers", given: GcFlags, cli: Cli): Promise<Outcome> {
   if (given.seen !== undefined && (!isPreview(given) || what !== "images"))
     return fault(EXIT.badInput, "--seen: only assumed for `gc images --preview`: a pass goes by what is remembered");
   if (given.pods === "-" && !isPreview(given))

@@ -10,7 +10,7 @@ import { many } from "../../text/sentences/words.ts";
 import { humanBytes } from "../../text/size.ts";
 import { type Color, printable } from "../../text/style.ts";
 import { EXIT, type ExitCode, fault, type Outcome, stopSignal, type Terminal } from "../terminal.ts";
-import type { GcGiven, GcJob } from "./given.ts";
+import type { GcFlags, GcJob } from "./options.ts";
 import { NO_PODS, printAnswer } from "./preview.ts";
 
 const COLOR: Readonly<Record<RemovalReport["end"], Color>> = { removed: "green", failed: "red", stopped: "yellow" };
@@ -95,7 +95,7 @@ export async function pass({ kind, given, config, world, terminal }: GcJob): Pro
   }
 }
 
-function print(report: CollectionReport, given: GcGiven, node: string, terminal: Terminal): void {
+function print(report: CollectionReport, given: GcFlags, node: string, terminal: Terminal): void {
   const { kind, at, answer, removals, fileSystem, complete, problems } = report;
   if (answer === null) return;
   if (given.output === "table" && removals.length > 0) terminal.write(`${spaceLine(fileSystem)}\n`);

@@ -11,7 +11,7 @@ import { err, ok, type Result } from "../../model/result.ts";
 import { NEWEST } from "../../profiles/index.ts";
 import { answerText } from "../../text/tables/index.ts";
 import { EXIT, type Fault, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
-import type { GcGiven, GcJob } from "./given.ts";
+import type { GcFlags, GcJob } from "./options.ts";
 
 /** Lists and decides with what is remembered; removes nothing, remembers nothing. */
 export async function preview({ kind, given, config, world, terminal }: GcJob): Promise<Outcome> {
@@ -45,7 +45,7 @@ interface Remembered {
   readonly assumed?: string;
 }
 function rememberedOf(
-  { seen }: GcGiven,
+  { seen }: GcFlags,
   { snapshot, lists, at }: NodeObservation,
   stateDir: string,
   terminal: Terminal,
@@ -108,13 +108,13 @@ interface Printed {
 }
 
 /** As `nodewise decide` has it: tables without reasons, data with them. */
-const explainOf = ({ output, explain }: Pick<GcGiven, "output" | "explain">): Explain =>
+const explainOf = ({ output, explain }: Pick<GcFlags, "output" | "explain">): Explain =>
   explain ?? (output === "table" ? "off" : "reasons");
 
 /** An answer as `nodewise decide` prints it; `more` joins it in JSON and YAML. */
 export function printAnswer(
   { kind, node, at, answer, assumed }: Printed,
-  given: Pick<GcGiven, "output" | "explain">,
+  given: Pick<GcFlags, "output" | "explain">,
   terminal: Terminal,
   more: object = {},
 ): void {

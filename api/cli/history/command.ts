@@ -1,11 +1,12 @@
 import { type Command, Option } from "commander";
+import { REMOVAL_ENDS } from "../../model/container-gc.ts";
 import { KINDS, VERDICTS } from "../../model/decision.ts";
 import { dataDirOption } from "../api-options.ts";
-import { type Cli, examples, finish, outputOption, wholeNumber } from "../cli.ts";
-import type { HistoryGiven } from "./history.ts";
-import type { PruneGiven } from "./keep.ts";
-import { addRemovals } from "./removals-command.ts";
-import type { ShowGiven } from "./show.ts";
+import { type Cli, examples, finish, limitOption, outputOption, wholeNumber } from "../cli.ts";
+import type { HistoryFlags } from "./history.ts";
+import type { PruneFlags } from "./prune.ts";
+import type { RemovalsFlags } from "./removals.ts";
+import type { ShowFlags } from "./show.ts";
 
 export function addHistory(program: Command, cli: Cli): void {
   const command = program
@@ -20,9 +21,9 @@ export function addHistory(program: Command, cli: Cli): void {
     .option("--pod <pod>", "about this pod: uid, namespace/name, or name")
     .option("--since <time>", "RFC 3339, or a duration back from now such as 90m")
     .option("--until <time>", "likewise")
-    .addOption(new Option("--limit <n>", "at most so many").argParser(wholeNumber(1, 100_000)).default(50))
+    .addOption(limitOption())
     .addOption(outputOption())
-    .action((given: HistoryGiven) => finish(cli, async () => (await import("./history.ts")).history(given, cli)));
+    .action((given: HistoryFlags) => finish(cli, async () => (await import("./history.ts")).history(given, cli)));
   examples(
     command,
     "nodewise history --since 1h",
@@ -52,7 +53,7 @@ function addKeeping(history: Command, cli: Cli): void {
       new Option("--keep-decisions <n>", "decisions kept of each node (default: all)").argParser(wholeNumber(1)),
     )
     .option("--confirm", "the clock is right: remove by age even if it has leapt since the last sweep")
-    .action((given: PruneGiven) => finish(cli, async () => (await import("./keep.ts")).prune(given, cli)));
+    .action((given: PruneFlags) => finish(cli, async () => (await import("./prune.ts")).prune(given, cli)));
   examples(prune, "nodewise history prune --keep-days 30", "nodewise history prune --keep-days 30 --confirm");
   const compact = history
     .command("compact")
@@ -60,7 +61,7 @@ function addKeeping(history: Command, cli: Cli): void {
       "Write the history's file anew, without what is free in it. Stop the API first: it cannot write meanwhile.",
     )
     .addOption(dataDirOption())
-    .action((given: { dataDir?: string }) => finish(cli, async () => (await import("./keep.ts")).compact(given, cli)));
+    .action((given: { dataDir?: string }) => finish(cli, async () => (await import("./prune.ts")).compact(given, cli)));
   examples(compact, "nodewise history compact --data-dir /var/lib/nodewise");
 }
 
@@ -78,12 +79,43 @@ function addShow(history: Command, cli: Cli): void {
         .default("reasons"),
     )
     .addOption(outputOption())
-    .action((id: string, given: ShowGiven) =>
+    .action((id: string, given: ShowFlags) =>
       finish(cli, async () => (await import("./show.ts")).showDecision(id, given, cli)),
     );
   examples(
     command,
     "nodewise history show 0e1c1a2b3c4d5e6f708192a3b4c5d6e7",
     "nodewise history show 0e1c1a2b3c4d5e6f708192a3b4c5d6e7 --api http://127.0.0.1:8787 -o json",
+  );
+}
+
+function addRemovals(history: Command, cli: Cli): void {
+  const command = history
+    .command("removals")
+    .description("List what was removed of a node, newest first; or what removing its images brought and cost.")
+    .addOption(dataDirOption())
+    .option("--api <url>", "ask this API instead")
+    .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
+    .requiredOption("--node <name>", "of this node")
+    .addOption(
+      new Option("--summary", "how much it was, and how often an image was pulled again").conflicts([
+        "image",
+        "search",
+        "end",
+      ]),
+    )
+    .addOption(new Option("--image <name>", "images with this in a name or an id").conflicts("search"))
+    .option("--search <text>", "anything with this in an id, a name, NAMESPACE/POD or a container's name")
+    .addOption(new Option("--end <end>", "that ended like this only").choices(REMOVAL_ENDS))
+    .option("--since <time>", "RFC 3339, or a duration back from now such as 90m")
+    .option("--until <time>", "likewise")
+    .addOption(limitOption())
+    .addOption(outputOption())
+    .action((given: RemovalsFlags) => finish(cli, async () => (await import("./removals.ts")).removals(given, cli)));
+  examples(
+    command,
+    "nodewise history removals --node n1 --since 24h",
+    "nodewise history removals --node n1 --image registry.example/app",
+    "nodewise history removals --node n1 --since 720h --summary",
   );
 }

@@ -1,7 +1,7 @@
-import { type DecisionFilter, MAX_PAGE } from "../../../db/store.ts";
+import type { DecisionFilter } from "../../../db/store.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
-import type { Listed } from "./open-history.ts";
+import { firstOf, type Listed, type RemovalSource, type Summary } from "./source.ts";
 
 const TIMEOUT_MS = 30_000;
 
@@ -48,33 +48,49 @@ function addressOf(url: string): Result<URL, Fault> {
 type Query = Readonly<Record<string, string | undefined>>;
 export type Get = <T>(path: string, query: Query) => Promise<Result<T, Fault>>;
 export type Post = <T>(path: string, body: object) => Promise<Result<T, Fault>>;
-interface Page {
-  readonly decisions: readonly Listed[];
-  readonly nextPageToken: string | null;
-}
 
-async function decisionsOfNode(
+const pathOf = (node: string): string => `v1/nodes/${encodeURIComponent(node)}`;
+
+function decisionsOfNode(
   get: Get,
   node: string,
   { kind, verdict, pod, sinceMs, untilMs }: DecisionFilter,
   limit: number,
 ): Promise<Result<readonly Listed[], Fault>> {
-  const found: Listed[] = [];
-  const query = { kind, verdict, pod, since: timeText(sinceMs), until: timeText(untilMs) };
-  let pageToken: string | null | undefined;
-  while (found.length < limit && pageToken !== null) {
-    const size = String(Math.min(MAX_PAGE, limit - found.length));
-    const page: Result<Page, Fault> = await get<Page>(`v1/nodes/${encodeURIComponent(node)}/decisions`, {
-      ...query,
-      limit: size,
-      pageToken,
-    });
-    if (!page.ok) return page;
-    found.push(...page.value.decisions);
-    pageToken = page.value.nextPageToken;
-  }
-  return ok(found);
+  const filter = { kind, verdict, pod, since: timeText(sinceMs), until: timeText(untilMs) };
+  return listed(get, `${pathOf(node)}/decisions`, "decisions", filter, limit);
 }
+
+/** Errors: the address is none. */
+export function removalsOfApi(url: string, token: string | undefined): Result<RemovalSource, Fault> {
+  const api = apiOf(url, token);
+  if (!api.ok) return api;
+  const get = api.value;
+  return ok({
+    list: ({ node, target, end, search: q, sinceMs, untilMs }, limit) => {
+      const filter = { target, end, q, since: timeText(sinceMs), until: timeText(untilMs) };
+      return listed(get, `${pathOf(node)}/removals`, "removals", filter, limit);
+    },
+    summarize: (node, { sinceMs, untilMs }) =>
+      get<Summary>(`${pathOf(node)}/removals/summary`, { since: timeText(sinceMs), until: timeText(untilMs) }),
+  });
+}
+
+/** The first `limit` items of a list of the API, which the member `name` of its answers holds. */
+const listed = <Item>(
+  get: Get,
+  path: string,
+  name: string,
+  filter: Query,
+  limit: number,
+): Promise<Result<readonly Item[], Fault>> =>
+  firstOf(limit, async ({ limit: size, pageToken }) => {
+    const page = await get<Readonly<Record<string, unknown>>>(path, { ...filter, limit: String(size), pageToken });
+    if (!page.ok) return page;
+    const { [name]: items, nextPageToken } = page.value;
+    return ok({ items: items as readonly Item[], nextPageToken: nextPageToken as string | null });
+  });
+
 export const timeText = (ms: number | undefined): string | undefined =>
   ms === undefined ? undefined : new Date(ms).toISOString();
 

@@ -1,16 +1,14 @@
-import { readFile } from "node:fs/promises";
 import type { DecisionFilter } from "../../../db/store.ts";
 import { isVerdict, type Kind } from "../../model/decision.ts";
-import { durationBefore } from "../../model/duration.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { type Color, printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import { stateHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
-import { EXIT, type Fault, type Form, fault, isGood, type Outcome, printData, type Terminal } from "../terminal.ts";
-import type { Listed } from "./open-history.ts";
+import { EXIT, type Fault, type Form, isGood, type Outcome, printData, type Terminal } from "../terminal.ts";
+import { type Listed, timesOf, tokenOf } from "./source.ts";
 
-export interface HistoryGiven {
+export interface HistoryFlags {
   readonly dataDir?: string;
   readonly api?: string;
   readonly tokenFile?: string;
@@ -24,7 +22,7 @@ export interface HistoryGiven {
   readonly output: Form;
 }
 
-export async function history(given: HistoryGiven, cli: Cli): Promise<Outcome> {
+export async function history(given: HistoryFlags, cli: Cli): Promise<Outcome> {
   const filter = filterOf(given, Date.now());
   if (!filter.ok) return filter;
   const { api, limit, output } = given;
@@ -45,20 +43,7 @@ export async function history(given: HistoryGiven, cli: Cli): Promise<Outcome> {
   return print(await decisionsOfApi(api, token.value, filter.value, limit));
 }
 
-/** For a running API. A token never comes as an argument, which every user of the machine could see. */
-export async function tokenOf(
-  { tokenFile }: Pick<HistoryGiven, "tokenFile">,
-  { env }: Cli,
-): Promise<Result<string | undefined, Fault>> {
-  if (tokenFile === undefined) return ok(env["NODEWISE_TOKEN"] || undefined);
-  try {
-    return ok((await readFile(tokenFile, "utf8")).trim());
-  } catch (error) {
-    return fault(EXIT.badInput, `--token-file ${tokenFile}: cannot be read (${(error as NodeJS.ErrnoException).code})`);
-  }
-}
-
-function filterOf(given: HistoryGiven, nowMs: number): Result<DecisionFilter, Fault> {
+function filterOf(given: HistoryFlags, nowMs: number): Result<DecisionFilter, Fault> {
   const { node, kind, verdict, pod } = given;
   const times = timesOf(given, nowMs);
   if (!times.ok) return times;
@@ -70,40 +55,6 @@ function filterOf(given: HistoryGiven, nowMs: number): Result<DecisionFilter, Fa
     ...times.value,
   });
 }
-
-export interface Times {
-  readonly sinceMs?: number;
-  readonly untilMs?: number;
-}
-/** `--since` and `--until`. Errors: what is neither a time nor a duration. */
-export function timesOf(given: Pick<HistoryGiven, "since" | "until">, nowMs: number): Result<Times, Fault> {
-  const times: { sinceMs?: number; untilMs?: number } = {};
-  for (const [option, field] of [
-    ["since", "sinceMs"],
-    ["until", "untilMs"],
-  ] as const) {
-    const text = given[option];
-    if (text === undefined) continue;
-    const at = timeOf(text, nowMs);
-    if (at === undefined)
-      return fault(
-        EXIT.badInput,
-        `--${option}: \`${text}\` is neither a time (2026-01-31T12:00:00Z) nor a duration (90m, 7d)`,
-      );
-    times[field] = at;
-  }
-  return ok(times);
-}
-
-/** Milliseconds since the epoch. A duration is Go's, and may begin with days. */
-function timeOf(text: string, nowMs: number): number | undefined {
-  const before = durationBefore(text, nowMs);
-  if (before !== null) return before;
-  const time = TIME.test(text) ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(time) ? undefined : time;
-}
-
-const TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d))?$/i;
 
 function printDecisions(decisions: readonly Listed[], output: Form, { terminal }: Cli): void {
   if (output !== "table") printData(terminal, decisions, output);

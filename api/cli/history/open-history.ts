@@ -1,11 +1,13 @@
 import { existsSync } from "node:fs";
 import type { StoreFailure } from "../../../db/failure.ts";
 import { openNode } from "../../../db/sqlite/open.ts";
-import { type DecisionFilter, MAX_PAGE, type Store } from "../../../db/store.ts";
+import type { DecisionFilter, Store } from "../../../db/store.ts";
 import { headOf } from "../../http/decisions.ts";
+import { removalOf, summaryOf } from "../../http/removals.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { historyFile } from "../../server.ts";
 import { EXIT, type Fault, fault, type Outcome } from "../terminal.ts";
+import { firstOf, type Listed, type RemovalSource } from "./source.ts";
 
 /** Works on the history of a data directory and closes it. Errors: it is not there (unless `create`), or cannot be used. */
 export async function withHistory(
@@ -31,23 +33,37 @@ export async function withHistory(
 export const storeFault = <T>(result: Result<T, StoreFailure> & { readonly ok: false }): Result<never, Fault> =>
   fault(EXIT.failed, result.error.message);
 
-/** A decision as the API's lists show it. */
-export type Listed = ReturnType<typeof headOf>;
-
 /** The newest decisions of a store, at most `limit`. */
-export async function decisionsOfStore(
+export const decisionsOfStore = (
   store: Store,
   filter: DecisionFilter,
   limit: number,
-): Promise<Result<readonly Listed[], Fault>> {
-  const found: Listed[] = [];
-  let pageToken: string | null | undefined;
-  while (found.length < limit && pageToken !== null) {
-    const query = { ...filter, limit: Math.min(MAX_PAGE, limit - found.length) };
-    const page = await store.listDecisions(pageToken === undefined ? query : { ...query, pageToken });
-    if (!page.ok) return storeFault(page);
-    found.push(...page.value.items.map(headOf));
-    pageToken = page.value.nextPageToken;
-  }
-  return ok(found);
+): Promise<Result<readonly Listed[], Fault>> =>
+  firstOf(limit, async (query) => {
+    const page = await store.listDecisions({ ...filter, ...query });
+    return page.ok ? ok({ ...page.value, items: page.value.items.map(headOf) }) : storeFault(page);
+  });
+
+export function removalsOfStore(store: Store): RemovalSource {
+  const known = async (name: string): Promise<Result<null, Fault>> => {
+    const node = await store.getNode(name);
+    if (!node.ok) return storeFault(node);
+    return node.value === null ? fault(EXIT.failed, `--node: the history has no node \`${name}\``) : ok(null);
+  };
+  return {
+    list: async (filter, limit) => {
+      const node = await known(filter.node);
+      if (!node.ok) return node;
+      return firstOf(limit, async (query) => {
+        const page = await store.listRemovals({ ...filter, ...query });
+        return page.ok ? ok({ ...page.value, items: page.value.items.map(removalOf) }) : storeFault(page);
+      });
+    },
+    summarize: async (name, times) => {
+      const node = await known(name);
+      if (!node.ok) return node;
+      const summary = await store.summarizeRemovals(name, times);
+      return summary.ok ? ok(summaryOf(summary.value)) : storeFault(summary);
+    },
+  };
 }

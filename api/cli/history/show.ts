@@ -7,10 +7,9 @@ import { answerText } from "../../text/tables/index.ts";
 import { stateHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, type Form, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
-import { tokenOf } from "./history.ts";
-import type { Listed } from "./open-history.ts";
+import { type Listed, tokenOf } from "./source.ts";
 
-export interface ShowGiven {
+export interface ShowFlags {
   readonly dataDir?: string;
   readonly api?: string;
   readonly tokenFile?: string;
@@ -33,7 +32,7 @@ interface Found {
 }
 
 /** `nodewise history show ID`: of a data directory, or of a running API. Errors: it is not there (any more). */
-export async function showDecision(id: string, given: ShowGiven, cli: Cli): Promise<Outcome> {
+export async function showDecision(id: string, given: ShowFlags, cli: Cli): Promise<Outcome> {
   const print = (found: Result<Found, Fault>): Outcome => {
     if (!found.ok) return found;
     if (given.output !== "table") printData(cli.terminal, found.value.record, given.output);
@@ -64,7 +63,7 @@ export async function showDecision(id: string, given: ShowGiven, cli: Cli): Prom
   });
 }
 
-async function ofApi(id: string, url: string, given: ShowGiven, cli: Cli): Promise<Result<Found, Fault>> {
+async function ofApi(id: string, url: string, given: ShowFlags, cli: Cli): Promise<Result<Found, Fault>> {
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;
   const { apiOf } = await import("./history-api.ts");

@@ -10,8 +10,8 @@ import { problemText } from "../../documents/problem.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
-import { type ReadPart, readPart } from "./part.ts";
 import { readPods } from "./pods.ts";
+import { type ReadPart, readPart } from "./read.ts";
 import type { RuntimeParts } from "./runtime.ts";
 
 export interface MachineSnapshotOptions {

@@ -1,14 +1,12 @@
 import { podsOf } from "../../../actuator/manifests/pods-of.ts";
-import { formOf } from "../../documents/document-form.ts";
+import { formOf, podItems } from "../../documents/document-form.ts";
 import type { InputDocument, Origin, Path } from "../../documents/inputs/origin.ts";
-import { podItems } from "../../documents/pod-items.ts";
 import { problemText } from "../../documents/problem.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { pageField } from "../../model/snapshot.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
-import { hasUid, leftOutOfPod } from "./part.ts";
-import { readDocuments } from "./read.ts";
+import { hasUid, leftOutOfPod, readDocuments } from "./read.ts";
 
 /** A manifest that became a static pod of the node. */
 export interface MadeStatic {

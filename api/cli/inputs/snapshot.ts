@@ -1,7 +1,6 @@
 import { formText, hasForm } from "../../documents/document-form.ts";
 import { issueText, type Origin } from "../../documents/inputs/origin.ts";
-import { PARTS, type PartOption } from "../../documents/inputs/parts.ts";
-import { otherOption } from "../../documents/inputs/wanted.ts";
+import { otherOption, PARTS, type PartOption } from "../../documents/inputs/parts.ts";
 import { value } from "../../model/amount.ts";
 import type { Kind } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
@@ -11,9 +10,8 @@ import { parseQuantity } from "../../model/quantity.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
-import { leftOutOf, readPart } from "./part.ts";
 import { type MadeStatic, readPods } from "./pods.ts";
-import { readDocument } from "./read.ts";
+import { leftOutOf, readDocument, readPart } from "./read.ts";
 
 /** Files by option. What is given beside `snapshot` takes the place of that part of it. */
 export interface SnapshotFiles extends Partial<Readonly<Record<PartOption, string>>> {

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
-import type { LintGiven } from "./lint.ts";
+import type { LintFlags } from "./lint.ts";
 import { LINT_PARTS } from "./lint-input.ts";
 
 const TOUCHED = `
@@ -35,7 +35,7 @@ export function addLint(program: Command, cli: Cli): void {
     .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
     .addOption(outputOption())
     .option("--json", "the same as -o json")
-    .action((given: LintGiven) => finish(cli, async () => (await import("./lint.ts")).lint(given, cli)));
+    .action((given: LintFlags) => finish(cli, async () => (await import("./lint.ts")).lint(given, cli)));
   examples(
     command,
     "nodewise lint --config kubelet.yaml",

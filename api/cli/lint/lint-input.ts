@@ -2,7 +2,7 @@ import { stepsOf } from "../../documents/inputs/origin.ts";
 import { PARTS } from "../../documents/inputs/parts.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { readPart } from "../inputs/part.ts";
+import { readPart } from "../inputs/read.ts";
 import { READ_ONCE, readSnapshot, readsOnce } from "../inputs/snapshot.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 

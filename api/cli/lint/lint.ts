@@ -11,8 +11,8 @@ import { many } from "../../text/sentences/words.ts";
 import { type Color, printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import type { Cli } from "../cli.ts";
-import { tokenOf } from "../history/history.ts";
 import { posterOf } from "../history/history-api.ts";
+import { tokenOf } from "../history/source.ts";
 import {
   EXIT,
   type ExitCode,
@@ -80,7 +80,7 @@ function countsText(findings: readonly TouchedFinding[]): string {
   return counts.filter((count) => count !== "").join(", ") + looked;
 }
 
-export interface LintGiven extends LintFiles {
+export interface LintFlags extends LintFiles {
   readonly nodeName?: string;
   readonly dataDir?: string;
   readonly api?: string;
@@ -89,7 +89,7 @@ export interface LintGiven extends LintFiles {
   readonly json?: boolean;
 }
 
-export async function lint(given: LintGiven, cli: Cli): Promise<Outcome> {
+export async function lint(given: LintFlags, cli: Cli): Promise<Outcome> {
   const { nodeName, api, dataDir } = given;
   const read = await readLintFiles(given);
   if (!read.ok) return read;
@@ -120,7 +120,7 @@ const localInput = ({ file, snapshot, configuration }: LintNode) => ({
   snapshot,
 });
 
-async function askApi(url: string, given: LintGiven, node: LintNode, cli: Cli): Promise<Findings> {
+async function askApi(url: string, given: LintFlags, node: LintNode, cli: Cli): Promise<Findings> {
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;
   const post = posterOf(url, token.value);
@@ -134,7 +134,7 @@ async function askApi(url: string, given: LintGiven, node: LintNode, cli: Cli): 
 /** Time for a history that is stored here; as nobody waits for the answer in turn, it may take a while. */
 const BUDGET_MS = 30_000;
 
-async function askStore(store: Store, { nodeName }: LintGiven, node: LintNode): Promise<Findings> {
+async function askStore(store: Store, { nodeName }: LintFlags, node: LintNode): Promise<Findings> {
   const about = nodeName === undefined ? ok(localInput(node)) : await latestOf(store, nodeName, node);
   if (!about.ok) return about;
   const { configuration, snapshot } = about.value;
@@ -172,7 +172,7 @@ async function latestOf(
   return ok({ configuration, snapshot: snapshot?.value });
 }
 
-function print(findings: Findings, { file }: LintNode, given: LintGiven, { terminal }: Cli): Outcome {
+function print(findings: Findings, { file }: LintNode, given: LintFlags, { terminal }: Cli): Outcome {
   if (!findings.ok) return findings;
   const output = given.json === true ? "json" : given.output;
   if (output === "table") terminal.write(findingsText(findings.value, file?.placeOf ?? (() => null), terminal));

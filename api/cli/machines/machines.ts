@@ -2,7 +2,7 @@ import { ok } from "../../model/result.ts";
 import { humanBytes } from "../../text/size.ts";
 import { clip } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
-import { cpuPicture } from "../../text/tables/cpu-picture.ts";
+import { cpuPicture } from "../../text/tables/cpus.ts";
 import { EXIT, type Form, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
 import { type LibraryMachine, libraryMachine, machineNames } from "./machine-library.ts";
 

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { type Cli, examples, finish, outputOption, sourceOptions, watchOption } from "../cli.ts";
-import { type PodsGiven, SORTS, type TopGiven } from "./read-status.ts";
+import { type PodsFlags, SORTS, type TopFlags } from "./read-status.ts";
 
 const EXIT_CODES = `
 Exit codes:
@@ -20,7 +20,7 @@ export function addPods(program: Command, cli: Cli): void {
   withSource(command)
     .option("--events", "the last events below")
     .addOption(outputOption())
-    .action((pod: string | undefined, given: PodsGiven) =>
+    .action((pod: string | undefined, given: PodsFlags) =>
       finish(cli, async () => (await import("./pods.ts")).pods(pod, given, cli)),
     );
   examples(
@@ -43,7 +43,7 @@ export function addTop(program: Command, cli: Cli): void {
   withSource(command)
     .addOption(new Option("--sort <by>", "most first, or by name").choices(SORTS).default("cpu"))
     .addOption(outputOption())
-    .action((given: TopGiven) => finish(cli, async () => (await import("./top.ts")).top(given, cli)));
+    .action((given: TopFlags) => finish(cli, async () => (await import("./top.ts")).top(given, cli)));
   examples(command, "nodewise top", "nodewise top --watch 5 --sort memory", "nodewise top -n shop -o json");
   command.addHelpText("after", EXIT_CODES);
 }

@@ -46,7 +46,7 @@ interface LastEnd {
   readonly atMs: number;
 }
 
-/** Of a pod's containers the end that was last, its own or that of the instance before; null: all did their work, or run for the first time. */
+/** The latest end of a pod's containers, its own or that of the instance before; null: all did their work, or run for the first time. */
 const lastEndOf = (containers: readonly ContainerRow[]): LastEnd | null =>
   containers
     .flatMap(endOf)

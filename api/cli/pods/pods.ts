@@ -18,7 +18,7 @@ import { driftTable } from "../actuator/pass-text.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, type Form, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
 import { ageText, endText, noteOf, phaseColor, phaseText, podsText } from "./pods-table.ts";
-import { headText, type PodsGiven, type Seen, statusSource } from "./read-status.ts";
+import { headText, type PodsFlags, type Seen, statusSource } from "./read-status.ts";
 import { milliText, pressureText, throttledText } from "./top.ts";
 import { showOften } from "./watch.ts";
 
@@ -196,7 +196,7 @@ function meantPods(wanted: string, { pods, refusedManifests, nodeName }: NodeSta
 }
 
 /** Prints the pods of a node, or everything of one. */
-export async function pods(wanted: string | undefined, given: PodsGiven, cli: Cli): Promise<Outcome> {
+export async function pods(wanted: string | undefined, given: PodsFlags, cli: Cli): Promise<Outcome> {
   const source = statusSource(given, cli);
   if (!source.ok) return source;
   return showOften(source.value, given, cli, (seen, terminal) => {
@@ -220,7 +220,7 @@ const ofNamespace = (status: NodeStatus, namespace: string | undefined): NodeSta
         events: status.events.filter(({ pod }) => pod.namespace === namespace),
       };
 
-function printAll(seen: Seen, { output, events }: PodsGiven, terminal: Cli["terminal"]): Result<null, Fault> {
+function printAll(seen: Seen, { output, events }: PodsFlags, terminal: Cli["terminal"]): Result<null, Fault> {
   const { status } = seen;
   if (output !== "table") printData(terminal, status, output);
   else {

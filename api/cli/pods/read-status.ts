@@ -10,26 +10,26 @@ import { printable } from "../../text/style.ts";
 import { durationText } from "../../text/time-text.ts";
 import { stateHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
-import { EXIT, type Fault, type Form, fault, type Terminal } from "../terminal.ts";
+import { EXIT, type Fault, type Form, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
 
 /** Where a status is read from. */
-export interface SourceGiven {
+export interface SourceFlags {
   readonly statusUrl: string;
   readonly stateDir?: string;
 }
-interface ShownGiven extends SourceGiven {
+interface ShownFlags extends SourceFlags {
   readonly namespace?: string;
   /** Seconds; absent: once. */
   readonly watch?: number;
   readonly output: Form;
 }
-export interface PodsGiven extends ShownGiven {
+export interface PodsFlags extends ShownFlags {
   readonly events?: boolean;
 }
 
 export const SORTS = ["cpu", "memory", "name"] as const;
 export type Sort = (typeof SORTS)[number];
-export interface TopGiven extends ShownGiven {
+export interface TopFlags extends ShownFlags {
   readonly sort: Sort;
 }
 
@@ -45,7 +45,7 @@ const TIMEOUT_MS = 10_000;
 
 /** How a status is read: from a state directory where one is named, else of the running daemon. Errors: no address. */
 export function statusSource(
-  { statusUrl, stateDir }: SourceGiven,
+  { statusUrl, stateDir }: SourceFlags,
   { env }: Pick<Cli, "env">,
 ): Result<ReadStatus, Fault> {
   if (stateDir !== undefined) return ok(() => readFile(stateDir));
@@ -79,7 +79,7 @@ async function ask(base: URL, env: Cli["env"]): Promise<Result<Seen, Fault>> {
 async function adviceWhenAway(env: Cli["env"]): Promise<string> {
   const start =
     "is `nodewise actuator` running there, with pods to run or statusListen set? Name that address with --status-url";
-  const usual = join(stateHome(env), "actuator");
+  const usual = stateDirectory({}, env);
   const file = existsSync(statusFile(usual)) ? usual : "DIR";
   const refused = await refusedIn(usual);
   const why = refused === null ? "" : `. ${refusedText(refused)}`;
@@ -188,4 +188,28 @@ function oldText(at: string, pid: number, file: string): string {
   const age = Date.now() - Date.parse(at);
   const told = age < 0 ? `${durationText(-age)} in the future` : `${durationText(age)} old`;
   return `as process ${pid} last wrote it, ${told}: ${file}`;
+}
+
+/** The state directory of a daemon: where one is named, else the actuator's own. */
+export const stateDirectory = ({ stateDir }: { readonly stateDir?: string }, env: Cli["env"]): string =>
+  stateDir ?? join(stateHome(env), "actuator");
+
+/** Prints a history that a daemon keeps in its state directory, or that there is none. */
+export function printHistory<Entry>(
+  read: Result<readonly Entry[], string>,
+  how: {
+    readonly of: string;
+    readonly stateDir: string;
+    readonly output: Form;
+    readonly draw: (entries: readonly Entry[], terminal: Terminal) => string;
+  },
+  terminal: Terminal,
+): Outcome {
+  if (!read.ok) return fault(EXIT.failed, `${read.error}: is it another user's daemon?`);
+  const { of, stateDir, output, draw } = how;
+  const entries = read.value;
+  if (output !== "table") printData(terminal, { stateDir, entries }, output);
+  else if (entries.length === 0) terminal.write(terminal.paint("dim", `nothing of ${of} happened in ${stateDir}\n`));
+  else terminal.write(draw(entries, terminal));
+  return ok(EXIT.ok);
 }

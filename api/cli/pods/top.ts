@@ -8,7 +8,7 @@ import { type Cell, table } from "../../text/table.ts";
 import type { Cli } from "../cli.ts";
 import { type Outcome, printData, type Terminal } from "../terminal.ts";
 import { byName, phaseColor, phaseText } from "./pods-table.ts";
-import { headText, type Sort, statusSource, type TopGiven } from "./read-status.ts";
+import { headText, type Sort, statusSource, type TopFlags } from "./read-status.ts";
 import { showOften } from "./watch.ts";
 
 const WIDTH = 16;
@@ -18,7 +18,7 @@ const HIGH = 0.9;
 const RAISED = 0.7;
 
 /**
- * What is used, of the limit with a mark at the request; without a limit of the request. Empty: it has neither, or the use
+ * A bar of the use: of the limit, with a mark at the request, or of the request where there is no limit. Empty: it has neither, or the use
  * is not known.
  */
 export function usageBar(used: number | null, request: number | null, limit: number | null, paint: Paint): string {
@@ -115,7 +115,7 @@ function totalText(pods: readonly PodRow[]): string {
 }
 
 /** Prints what pods use; those that have ended, or never began, use nothing. */
-export async function top(given: TopGiven, cli: Cli): Promise<Outcome> {
+export async function top(given: TopFlags, cli: Cli): Promise<Outcome> {
   const source = statusSource(given, cli);
   if (!source.ok) return source;
   return showOften(source.value, given, cli, (seen, terminal) => {

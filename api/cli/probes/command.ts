@@ -1,6 +1,15 @@
 import { type Command, Option } from "commander";
-import { type Cli, examples, finish, outputOption, sourceOptions, watchOption, wholeNumber } from "../cli.ts";
-import type { ProbeHistoryGiven, ProbeOutcomesGiven, ProbePlanGiven, ProbesGiven } from "./given.ts";
+import {
+  type Cli,
+  examples,
+  finish,
+  limitOption,
+  outputOption,
+  sourceOptions,
+  watchOption,
+  wholeNumber,
+} from "../cli.ts";
+import type { ProbeHistoryFlags, ProbeOutcomesFlags, ProbePlanFlags, ProbesFlags } from "./probes.ts";
 
 const EXIT_CODES = `
 Exit codes:
@@ -21,7 +30,7 @@ export function addProbes(program: Command, cli: Cli): void {
     .option("--failing", "those that are not well only")
     .addOption(watchOption())
     .addOption(outputOption())
-    .action((given: ProbesGiven) => finish(cli, async () => (await import("./probes.ts")).probes(given, cli)));
+    .action((given: ProbesFlags) => finish(cli, async () => (await import("./probes.ts")).probes(given, cli)));
   examples(
     command,
     "nodewise probes",
@@ -43,9 +52,9 @@ function addHistory(probes: Command, cli: Cli): void {
     .description("List what became of a node's probes, newest first: changes of results, failures, held kills.")
     .option("--state-dir <dir>", "the daemon's (default: the actuator's, $XDG_STATE_HOME/nodewise/actuator)")
     .option("--pod <pod>", "of this pod only: NAMESPACE/NAME")
-    .addOption(new Option("--limit <n>", "at most so many").argParser(wholeNumber(1, 100_000)).default(50))
+    .addOption(limitOption())
     .addOption(outputOption())
-    .action((given: ProbeHistoryGiven) =>
+    .action((given: ProbeHistoryFlags) =>
       finish(cli, async () => (await import("./history.ts")).probeHistory(given, cli)),
     );
   examples(command, "nodewise probes history", "nodewise probes history --pod shop/web-0 --limit 20 -o json");
@@ -61,7 +70,7 @@ function addOutcomes(probes: Command, cli: Cli): void {
     .option("--state-dir <dir>", "the daemon's (default: the actuator's, $XDG_STATE_HOME/nodewise/actuator)")
     .requiredOption("--pod <pod>", "NAMESPACE/NAME")
     .option("--container <name>", "of a pod with more than one that is probed")
-    .action((given: ProbeOutcomesGiven) =>
+    .action((given: ProbeOutcomesFlags) =>
       finish(cli, async () => (await import("./outcomes.ts")).probeOutcomes(given, cli)),
     );
   examples(
@@ -86,7 +95,7 @@ function addPlan(probes: Command, cli: Cli): void {
       ),
     )
     .addOption(outputOption())
-    .action((path: string | undefined, given: ProbePlanGiven) =>
+    .action((path: string | undefined, given: ProbePlanFlags) =>
       finish(cli, async () => (await import("./plan.ts")).probesPlan(path, given, cli)),
     );
   examples(command, "nodewise probes plan", "nodewise probes plan /etc/nodewise/manifests --exec-ms 250");

@@ -1,14 +1,12 @@
-import { join } from "node:path";
 import { readProbeHistory } from "../../../actuator/probes/engine/history.ts";
 import type { AttemptKind, ProbeHistoryEntry } from "../../../actuator/probes/engine/history-entry.ts";
-import { ok } from "../../model/result.ts";
 import { many } from "../../text/sentences/words.ts";
 import { type Color, clip, printable } from "../../text/style.ts";
 import { type Row, table } from "../../text/table.ts";
-import { stateHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
-import { EXIT, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
-import type { ProbeHistoryGiven } from "./given.ts";
+import { printHistory, stateDirectory } from "../pods/read-status.ts";
+import type { Outcome, Terminal } from "../terminal.ts";
+import type { ProbeHistoryFlags } from "./probes.ts";
 
 type Words = readonly [what: string, color: Color, notes: readonly string[]];
 
@@ -79,14 +77,9 @@ function notesOf(output = ""): readonly string[] {
 }
 
 /** Prints what became of a node's probes, newest first. */
-export async function probeHistory(given: ProbeHistoryGiven, { terminal, env }: Cli): Promise<Outcome> {
+export async function probeHistory(given: ProbeHistoryFlags, { terminal, env }: Cli): Promise<Outcome> {
   const { pod, limit, output } = given;
-  const stateDir = given.stateDir ?? join(stateHome(env), "actuator");
+  const stateDir = stateDirectory(given, env);
   const read = readProbeHistory(stateDir, { limit, pod });
-  if (!read.ok) return fault(EXIT.failed, `${read.error}: is it another user's daemon?`);
-  const entries = read.value;
-  if (output !== "table") printData(terminal, { stateDir, entries }, output);
-  else if (entries.length === 0) terminal.write(terminal.paint("dim", `nothing of probes happened in ${stateDir}\n`));
-  else terminal.write(historyTable(entries, terminal));
-  return ok(EXIT.ok);
+  return printHistory(read, { of: "probes", stateDir, output, draw: historyTable }, terminal);
 }

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { readProbeHistory } from "../../../actuator/probes/engine/history.ts";
 import type { ProbeHistoryEntry } from "../../../actuator/probes/engine/history-entry.ts";
 import { PROBE_TYPES, type ProbeType } from "../../model/probe.ts";
@@ -6,10 +5,10 @@ import { MAX_OUTCOMES, type OutcomeWord } from "../../model/probes-decision.ts";
 import { ok } from "../../model/result.ts";
 import { listed } from "../../text/sentences/words.ts";
 import { printable } from "../../text/style.ts";
-import { stateHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
+import { stateDirectory } from "../pods/read-status.ts";
 import { EXIT, fault, type Outcome } from "../terminal.ts";
-import type { ProbeOutcomesGiven } from "./given.ts";
+import type { ProbeOutcomesFlags } from "./probes.ts";
 
 /** The outcomes of one container's attempts, as `--outcomes` takes them. */
 export type RecordedOutcomes = Readonly<Partial<Record<ProbeType, readonly string[]>>>;
@@ -60,7 +59,7 @@ function itemsOf(entries: readonly Told[]): readonly string[] {
   return items;
 }
 
-/** What the attempts end with since the last run ended; null: nobody knows anything. */
+/** The outcome that attempts have had since the last run ended; null: nobody knows anything. */
 function lastWord(entries: readonly Told[]): string | null {
   const at = entries.findLastIndex(({ kind }) => kind === "run");
   const run = entries[at];
@@ -78,8 +77,8 @@ function lastWord(entries: readonly Told[]): string | null {
 type OfContainer = Extract<ProbeHistoryEntry, { readonly container: string }>;
 
 /** Prints what the attempts of one container's probes ended with, as `decide probes --outcomes @FILE` takes it. */
-export async function probeOutcomes(given: ProbeOutcomesGiven, { terminal, env }: Cli): Promise<Outcome> {
-  const stateDir = given.stateDir ?? join(stateHome(env), "actuator");
+export async function probeOutcomes(given: ProbeOutcomesFlags, { terminal, env }: Cli): Promise<Outcome> {
+  const stateDir = stateDirectory(given, env);
   const read = readProbeHistory(stateDir, { limit: Number.POSITIVE_INFINITY });
   if (!read.ok) return fault(EXIT.failed, `${read.error}: is it another user's daemon?`);
   const entries = read.value.toReversed();

@@ -19,7 +19,7 @@ import { table } from "../../text/table.ts";
 import type { Cli } from "../cli.ts";
 import { statusSource } from "../pods/read-status.ts";
 import { EXIT, type Fault, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
-import type { ProbePlanGiven } from "./given.ts";
+import type { ProbePlanFlags } from "./probes.ts";
 import { NOTHING_PROBED } from "./probes.ts";
 
 const KIND: Readonly<Record<ProbeHandlerName, HandlerKind>> = {
@@ -59,7 +59,7 @@ const plannedProbe = (
 const EXEC_MS = 100;
 
 /** Prints what the probes of manifests, or of the running daemon, do to a node. */
-export async function probesPlan(path: string | undefined, given: ProbePlanGiven, cli: Cli): Promise<Outcome> {
+export async function probesPlan(path: string | undefined, given: ProbePlanFlags, cli: Cli): Promise<Outcome> {
   const planned = path === undefined ? await ofDaemon(given, cli) : await plannedOf(path, given.execMs ?? EXEC_MS);
   if (!planned.ok) return planned;
   const plan = probePlan(planned.value);
@@ -69,7 +69,7 @@ export async function probesPlan(path: string | undefined, given: ProbePlanGiven
 }
 
 /** An exec takes there what it took, except where one is to ask what would be. */
-async function ofDaemon(given: ProbePlanGiven, cli: Cli): Promise<Result<readonly PlannedProbe[], Fault>> {
+async function ofDaemon(given: ProbePlanFlags, cli: Cli): Promise<Result<readonly PlannedProbe[], Fault>> {
   const source = statusSource(given, cli);
   if (!source.ok) return source;
   const seen = await source.value();

@@ -5,10 +5,9 @@ import { type Color, clip, printable } from "../../text/style.ts";
 import { type Cell, table } from "../../text/table.ts";
 import { durationText } from "../../text/time-text.ts";
 import type { Cli } from "../cli.ts";
-import { headText, statusSource } from "../pods/read-status.ts";
+import { headText, type SourceFlags, statusSource } from "../pods/read-status.ts";
 import { showOften } from "../pods/watch.ts";
-import { type Outcome, printData, type Terminal } from "../terminal.ts";
-import type { ProbesGiven } from "./given.ts";
+import { type Form, type Outcome, printData, type Terminal } from "../terminal.ts";
 
 const COLOR: Readonly<Record<NonNullable<ProbeRow["result"]>, Color>> = {
   Success: "green",
@@ -90,7 +89,7 @@ export const NOTHING_PROBED =
   "This daemon probes nothing: with `pods: enforce` in its settings it does, for the pods that it runs.\n";
 
 /** Prints the node's probes as its daemon sees them. */
-export async function probes(given: ProbesGiven, cli: Cli): Promise<Outcome> {
+export async function probes(given: ProbesFlags, cli: Cli): Promise<Outcome> {
   const source = statusSource(given, cli);
   if (!source.ok) return source;
   const isShown = (row: ProbeRow): boolean =>
@@ -105,4 +104,31 @@ export async function probes(given: ProbesGiven, cli: Cli): Promise<Outcome> {
     }
     return ok(null);
   });
+}
+
+export interface ProbesFlags extends SourceFlags {
+  readonly namespace?: string;
+  /** Those that are not well only. */
+  readonly failing?: true;
+  /** Seconds; absent: once. */
+  readonly watch?: number;
+  readonly output: Form;
+}
+export interface ProbeHistoryFlags {
+  readonly stateDir?: string;
+  /** NAMESPACE/NAME. */
+  readonly pod?: string;
+  readonly limit: number;
+  readonly output: Form;
+}
+export interface ProbeOutcomesFlags {
+  readonly stateDir?: string;
+  /** NAMESPACE/NAME. */
+  readonly pod: string;
+  readonly container?: string;
+}
+export interface ProbePlanFlags extends SourceFlags {
+  /** Milliseconds. */
+  readonly execMs?: number;
+  readonly output: Form;
 }

@@ -2,7 +2,7 @@ import { type Command, Option } from "commander";
 import { KINDS } from "../../model/decision.ts";
 import { dataDirOption } from "../api-options.ts";
 import { type Cli, examples, finish, wholeNumber } from "../cli.ts";
-import type { ReplayGiven } from "./replay.ts";
+import type { ReplayFlags } from "./replay.ts";
 
 const EXIT_CODES = `
 Exit codes:
@@ -43,7 +43,7 @@ export function addReplay(program: Command, cli: Cli): void {
       "a line of JSON for each changed or unreadable decision, one with the page token after each page, and a last one with what was counted",
     )
     .option("--page-token <token>", "go on where an interrupted run of the same command was left")
-    .action((given: ReplayGiven) => finish(cli, async () => (await import("./replay.ts")).replay(given, cli)));
+    .action((given: ReplayFlags) => finish(cli, async () => (await import("./replay.ts")).replay(given, cli)));
   examples(
     command,
     "nodewise replay --since 24h --config kubelet.yaml",

@@ -1,12 +1,24 @@
+import type { DecisionFilter } from "../../../db/store.ts";
 import { ok, type Result } from "../../model/result.ts";
+import type { Change } from "../../service/replay/parsed.ts";
 import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
 import { posterOf, timeText } from "../history/history-api.ts";
 import type { Fault } from "../terminal.ts";
-import type { Pages, Wanted } from "./replay-source.ts";
+
+export interface ReplayRequest {
+  readonly filter: Pick<DecisionFilter, "node" | "kind" | "sinceMs" | "untilMs">;
+  readonly change: Change;
+}
+/** A page of the replay; without a token the first. */
+export type ReplayPages = (pageToken: string | undefined) => Promise<Result<ReplayAnswer, Fault>>;
 
 /** Replays the history of a running API. Errors: what is no address of one. */
-export function pagesOfApi(url: string, token: string | undefined, { filter, change }: Wanted): Result<Pages, Fault> {
+export function pagesOfApi(
+  url: string,
+  token: string | undefined,
+  { filter, change }: ReplayRequest,
+): Result<ReplayPages, Fault> {
   const api = posterOf(url, token);
   if (!api.ok) return api;
   const { sinceMs, untilMs, node, kind } = filter;

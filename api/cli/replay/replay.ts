@@ -14,14 +14,13 @@ import { Counter, type Counts, lostOf, passedOf } from "../../service/replay/tal
 import { bar } from "../../text/table.ts";
 import { stateHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
-import { timesOf, tokenOf } from "../history/history.ts";
-import { readPart } from "../inputs/part.ts";
-import { readDocument } from "../inputs/read.ts";
+import { timesOf, tokenOf } from "../history/source.ts";
+import { readDocument, readPart } from "../inputs/read.ts";
 import { EXIT, type Fault, fault, type Outcome, stopSignal, type Terminal, warnAll } from "../terminal.ts";
-import type { Pages, Wanted } from "./replay-source.ts";
+import type { ReplayPages, ReplayRequest } from "./replay-api.ts";
 import { changedText, lostText, tallyText, unreadableText } from "./replay-text.ts";
 
-interface ReportGiven {
+interface ReportFlags {
   /** Changed decisions that are listed, and as many that cannot be read, unless `all` of them are. */
   readonly limit: number;
   readonly all?: boolean;
@@ -33,13 +32,13 @@ interface ReportGiven {
 
 /** Prints the changed decisions as they come and what was counted at the end, and keeps the counts alone. */
 class ReplayReport {
-  readonly #given: ReportGiven;
+  readonly #given: ReportFlags;
   readonly #terminal: Terminal;
   readonly #counter = new Counter();
   readonly #listed = { changed: 0, unreadable: 0 };
   #last: Pick<ReplayAnswer, "until" | "reachedAt"> = { until: "", reachedAt: null };
 
-  constructor(given: ReportGiven, terminal: Terminal) {
+  constructor(given: ReportFlags, terminal: Terminal) {
     this.#given = given;
     this.#terminal = terminal;
   }
@@ -119,7 +118,7 @@ class ReplayReport {
   }
 }
 
-interface ChangeGiven {
+interface ChangeFlags {
   readonly config?: string;
   readonly patch?: string;
 }
@@ -131,7 +130,7 @@ interface GivenChange {
 }
 
 /** `--config` in the place of what was recorded, `--patch` onto that or onto `--config`. Errors: file, line and path. */
-async function readChange({ config, patch }: ChangeGiven): Promise<Result<GivenChange, Fault>> {
+async function readChange({ config, patch }: ChangeFlags): Promise<Result<GivenChange, Fault>> {
   const nothing: GivenChange = { change: {}, notices: [] };
   const whole = config === undefined ? ok(nothing) : await readConfiguration(config);
   if (!whole.ok || patch === undefined) return whole;
@@ -246,7 +245,7 @@ export function progressLine(
   return parts.join("  ");
 }
 
-export interface ReplayGiven extends ChangeGiven {
+export interface ReplayFlags extends ChangeFlags {
   readonly dataDir?: string;
   readonly api?: string;
   readonly tokenFile?: string;
@@ -260,14 +259,14 @@ export interface ReplayGiven extends ChangeGiven {
   readonly pageToken?: string;
 }
 
-export async function replay(given: ReplayGiven, cli: Cli): Promise<Outcome> {
+export async function replay(given: ReplayFlags, cli: Cli): Promise<Outcome> {
   const wanted = await wantedOf(given, Date.now(), cli);
   if (!wanted.ok) return wanted;
   const { api } = given;
   if (api === undefined) {
     const [{ withHistory }, { pagesOfStore }] = await Promise.all([
       import("../history/open-history.ts"),
-      import("./replay-source.ts"),
+      import("./replay-store.ts"),
     ]);
     return withHistory(given.dataDir ?? stateHome(cli.env), false, async (store) => {
       const pages = await pagesOfStore(store, wanted.value);
@@ -282,7 +281,7 @@ export async function replay(given: ReplayGiven, cli: Cli): Promise<Outcome> {
   return pages.ok ? run(pages.value, given, cli) : pages;
 }
 
-async function wantedOf(given: ReplayGiven, nowMs: number, { terminal }: Cli): Promise<Result<Wanted, Fault>> {
+async function wantedOf(given: ReplayFlags, nowMs: number, { terminal }: Cli): Promise<Result<ReplayRequest, Fault>> {
   const { node, kind, since, until } = given;
   const times = timesOf(given, nowMs);
   if (!times.ok) return times;
@@ -298,7 +297,7 @@ async function wantedOf(given: ReplayGiven, nowMs: number, { terminal }: Cli): P
 }
 
 /** Page after page, in constant memory, until the end, a failure, or a signal. */
-async function run(pages: Pages, given: ReplayGiven, cli: Cli): Promise<Outcome> {
+async function run(pages: ReplayPages, given: ReplayFlags, cli: Cli): Promise<Outcome> {
   let isStopped = false;
   void stopSignal().then(() => {
     isStopped = true;

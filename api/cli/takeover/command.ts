@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
-import type { TakeoverGiven } from "./given.ts";
+import type { TakeoverFlags } from "./takeover.ts";
 
 const EXIT_CODES = `
 Exit codes:
@@ -34,7 +34,7 @@ export function addTakeover(program: Command, cli: Cli): void {
     .option("--runtime-endpoint <socket>", "CRI v1 (default: unix:///run/containerd/containerd.sock)")
     .addOption(new Option("--runtime-timeout-seconds <n>", "of one call to it").argParser(Number))
     .addOption(outputOption())
-    .action((pods: readonly string[], given: TakeoverGiven) =>
+    .action((pods: readonly string[], given: TakeoverFlags) =>
       finish(cli, async () => (await import("./takeover.ts")).takeover(pods, given, cli)),
     );
   examples(

@@ -28,8 +28,7 @@ import { durationText } from "../../text/time-text.ts";
 import { configOf } from "../actuator/settings.ts";
 import type { Cli } from "../cli.ts";
 import { statusSource } from "../pods/read-status.ts";
-import { EXIT, type Fault, fault, type Outcome, printData, stopSignal, type Terminal } from "../terminal.ts";
-import type { TakeoverGiven } from "./given.ts";
+import { EXIT, type Fault, type Form, fault, type Outcome, printData, stopSignal, type Terminal } from "../terminal.ts";
 
 const SHORT_ID = 13;
 type Place = Pick<ActuatorConfig, "runtimeEndpoint" | "nodeName">;
@@ -157,7 +156,7 @@ const sandboxData = (sandbox: ForeignSandbox) => ({
 });
 
 /** `nodewise takeover`: what would be stopped, or its stop. */
-export async function takeover(names: readonly string[], given: TakeoverGiven, cli: Cli): Promise<Outcome> {
+export async function takeover(names: readonly string[], given: TakeoverFlags, cli: Cli): Promise<Outcome> {
   const { stop, dryRun: _dry, withoutDaemon: _without, kubeletElsewhere: _elsewhere, ...flags } = given;
   const config = await configOf({ ...flags, removeOrphans: true }, cli.env);
   if (!config.ok) return fault(EXIT.badInput, ...config.error);
@@ -217,7 +216,7 @@ function suspects({ processes, listeners }: KubeletTraces): readonly string[] {
 export async function refusalOf(
   traces: KubeletTraces,
   { config, plan, kubelets }: Omit<Shown, "isDryRun">,
-  given: Pick<TakeoverGiven, "withoutDaemon" | "kubeletElsewhere">,
+  given: Pick<TakeoverFlags, "withoutDaemon" | "kubeletElsewhere">,
   cli: Pick<Cli, "env">,
 ): Promise<readonly string[]> {
   const maybe = given.kubeletElsewhere === true ? [] : suspects(traces);
@@ -290,12 +289,12 @@ async function planOf(
   return ok(takeoverPlan(foreignSandboxes(held.value, cgroupRoot), wanted, names.length === 0 ? null : new Set(names)));
 }
 
-function print({ config, plan, kubelets, isDryRun }: Shown, { output }: TakeoverGiven, { terminal }: Cli): void {
+function print({ config, plan, kubelets, isDryRun }: Shown, { output }: TakeoverFlags, { terminal }: Cli): void {
   if (output === "table") terminal.write(planText(config, plan, isDryRun, terminal));
   else printData(terminal, planData(config, plan, { kubelets, isDryRun, ends: [], cameBack: null }), output);
 }
 
-async function carryOut({ runtime, read, ...shown }: Carried, given: TakeoverGiven, cli: Cli): Promise<Outcome> {
+async function carryOut({ runtime, read, ...shown }: Carried, given: TakeoverFlags, cli: Cli): Promise<Outcome> {
   const { terminal } = cli;
   const isTable = given.output === "table";
   const { config, plan } = shown;
@@ -321,4 +320,16 @@ async function carryOut({ runtime, read, ...shown }: Carried, given: TakeoverGiv
   if (stopping.signal.aborted) return ok(EXIT.interrupted);
   if (ends.some(({ outcome }) => outcome === "failed")) return ok(EXIT.failed);
   return ok(ends.every(({ outcome }) => outcome === "stopped") ? EXIT.ok : EXIT.negative);
+}
+
+/** Flags under commander's names. */
+export interface TakeoverFlags extends Readonly<Record<string, unknown>> {
+  readonly dryRun?: boolean;
+  readonly stop?: boolean;
+  /** Also where no daemon is there that starts the pods afterwards. */
+  readonly withoutDaemon?: boolean;
+  /** Also where a kubelet is on the machine whose runtime cannot be told. */
+  readonly kubeletElsewhere?: boolean;
+  readonly settings?: string;
+  readonly output: Form;
 }

@@ -5,7 +5,7 @@ import { SCOPES, type Scope } from "../../ports.ts";
 import { dataDirOption } from "../api-options.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
 import type { Form } from "../terminal.ts";
-import type { TokenGiven } from "./token.ts";
+import type { TokenFlags } from "./token.ts";
 
 const DEFAULT_SCOPES: readonly Scope[] = ["decide", "read"];
 
@@ -53,13 +53,13 @@ export function addToken(program: Command, cli: Cli): void {
     .option("--node <name>", "the only node that it may speak for (default: any)", takenNode)
     .addOption(dataDirOption())
     .addOption(outputOption())
-    .action((name: string, given: TokenGiven) => finish(cli, async () => (await load()).create(name, given, cli)));
+    .action((name: string, given: TokenFlags) => finish(cli, async () => (await load()).create(name, given, cli)));
   group
     .command("list")
     .description("List all tokens, the revoked ones too; secrets are not stored.")
     .addOption(dataDirOption())
     .addOption(outputOption())
-    .action((given: TokenGiven) => finish(cli, async () => (await load()).list(given, cli)));
+    .action((given: TokenFlags) => finish(cli, async () => (await load()).list(given, cli)));
   group
     .command("revoke")
     .description("Revoke a token by its id or its name, at once.")

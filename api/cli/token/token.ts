@@ -9,17 +9,17 @@ import type { Cli } from "../cli.ts";
 import { storeFault, withHistory } from "../history/open-history.ts";
 import { EXIT, type Form, fault, type Outcome, printData } from "../terminal.ts";
 
-export interface TokenGiven {
+export interface TokenFlags {
   readonly dataDir?: string;
   readonly output: Form;
   readonly scope: readonly Scope[];
   readonly node?: string;
 }
-type Where = Pick<TokenGiven, "dataDir">;
+type Where = Pick<TokenFlags, "dataDir">;
 const dirOf = ({ dataDir }: Where, { env }: Cli): string => dataDir ?? stateHome(env);
 
 /** The token alone on standard output, so that a script can take it; what to know about it on standard error. */
-export const create = (name: string, given: TokenGiven, cli: Cli): Promise<Outcome> =>
+export const create = (name: string, given: TokenFlags, cli: Cli): Promise<Outcome> =>
   withHistory(dirOf(given, cli), true, async (store) => {
     const { terminal } = cli;
     const request = { name, scopes: [...new Set(given.scope)], node: given.node ?? null, now: Date.now() };
@@ -35,7 +35,7 @@ export const create = (name: string, given: TokenGiven, cli: Cli): Promise<Outco
     return ok(EXIT.ok);
   });
 
-export const list = (given: TokenGiven, cli: Cli): Promise<Outcome> =>
+export const list = (given: TokenFlags, cli: Cli): Promise<Outcome> =>
   withHistory(dirOf(given, cli), false, async (store) => {
     const { terminal } = cli;
     const tokens = await listTokens(store);

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { withApiOptions } from "../api-options.ts";
 import { type Cli, examples, finish, wholeNumber } from "../cli.ts";
-import type { UpGiven } from "./up.ts";
+import type { UpFlags } from "./up.ts";
 
 export function addUp(program: Command, cli: Cli): void {
   const command = withApiOptions(
@@ -19,6 +19,6 @@ export function addUp(program: Command, cli: Cli): void {
     .option("--config <file>", "its KubeletConfiguration (absent: the kubelet's defaults)")
     .option("--node-name <name>", "its name (default: the host's)")
     .addOption(new Option("--interval-seconds <n>", "from look to look").argParser(wholeNumber(1, 86_400)).default(60))
-    .action((given: UpGiven) => finish(cli, async () => (await import("./up.ts")).up(given, cli)));
+    .action((given: UpFlags) => finish(cli, async () => (await import("./up.ts")).up(given, cli)));
   examples(command, "nodewise up", "nodewise up --port 9000 --manifests ./pods --config kubelet.yaml");
 }

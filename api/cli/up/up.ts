@@ -16,7 +16,7 @@ import { answerText } from "../../text/tables/index.ts";
 import { problemLine, recoveryLine } from "../actuator/actuator.ts";
 import { passLine } from "../actuator/pass-text.ts";
 import { startServing } from "../api/serve.ts";
-import { type ApiGiven, tryoutHome } from "../api-options.ts";
+import { type ApiFlags, tryoutHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { readSnapshot } from "../inputs/snapshot.ts";
 import { EXIT, type Fault, fault, type Outcome, stopSignal, type Terminal, warnAll } from "../terminal.ts";
@@ -76,7 +76,7 @@ async function ask<D>(kind: Kind, snapshot: Snapshot, api: RunningApi): Promise<
   return reply.ok ? ok(body) : fault(EXIT.failed, `${kind}: ${body.detail ?? `the API answered ${reply.status}`}`);
 }
 
-export interface UpGiven extends ApiGiven, KnownNodeFiles {
+export interface UpFlags extends ApiFlags, KnownNodeFiles {
   readonly manifests?: string;
   readonly config?: string;
   readonly nodeName?: string;
@@ -84,7 +84,7 @@ export interface UpGiven extends ApiGiven, KnownNodeFiles {
 }
 
 /** `nodewise up`: API and observer in one process, until a signal. Nothing is written but the history and the own state. */
-export async function up(given: UpGiven, cli: Cli): Promise<Outcome> {
+export async function up(given: UpFlags, cli: Cli): Promise<Outcome> {
   const { terminal, env } = cli;
   const stop = stopSignal();
   const dataDir = resolve(given.dataDir ?? tryoutHome(env));
@@ -132,7 +132,7 @@ const MARKER_TEXT =
   "`nodewise up` made the history in this folder: it writes what is tried out into it, and sweeps it.\n";
 
 /** The API over a history of its own. Errors: there is another's, which is not even opened; those of `startServing`. */
-async function startOwn(given: ApiGiven & { readonly dataDir: string }, cli: Cli): Promise<Result<RunningApi, Fault>> {
+async function startOwn(given: ApiFlags & { readonly dataDir: string }, cli: Cli): Promise<Result<RunningApi, Fault>> {
   const { dataDir } = given;
   const [history, marker] = [historyFile(dataDir), join(dataDir, MARKER)];
   const isThere = existsSync(history);

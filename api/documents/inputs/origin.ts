@@ -1,8 +1,8 @@
 import type { InputIssue } from "../../model/input-issue.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Stats } from "../../model/units.ts";
-import { type Path, placedIssue } from "../issue-place.ts";
-import type { SourceDocument } from "../source-document.ts";
+import type { SourceDocument } from "../problem.ts";
+import { type Path, placedIssue } from "../problem.ts";
 
 /** Where stats were given and no time, the latest time in them; undefined where none is there. */
 export function assumedTime({ observedAt, stats }: Snapshot): string | undefined {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { REMOVAL_TARGETS } from "../../../db/removal.ts";
+import { REMOVAL_TARGETS } from "../../../db/rows.ts";
 import { LINT_SEVERITIES } from "../../decide/lint/finding.ts";
 import { cgroupValues } from "../../model/cgroups.ts";
 import { CONTAINER_GC_WHY, GC_OPERATIONS, REMOVAL_ENDS } from "../../model/container-gc.ts";

@@ -1,4 +1,4 @@
-import { REMOVAL_TARGETS } from "../../../db/removal.ts";
+import { REMOVAL_TARGETS } from "../../../db/rows.ts";
 import { MAX_PAGE } from "../../../db/store.ts";
 import { REMOVAL_ENDS } from "../../model/container-gc.ts";
 import { KINDS, VERDICTS } from "../../model/decision.ts";

@@ -3,7 +3,7 @@ import { timestampMeta } from "../../model/fields.ts";
 import { type JsonSchema, NULL, ref, strictObject } from "../../model/json-schema.ts";
 import { NEWEST } from "../../profiles/index.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
-import { DEFAULT_REPLAYED } from "../replay-history.ts";
+import { DEFAULT_REPLAYED } from "../replay.ts";
 import { ASKED } from "./ask-schemas.ts";
 import { withNulls } from "./with-nulls.ts";
 

@@ -1,5 +1,5 @@
 import { failure, type StoreFailure } from "../../../db/failure.ts";
-import type { Place } from "../../../db/page-token.ts";
+import type { Place } from "../../../db/rows.ts";
 import type { DecisionFilter, Store } from "../../../db/store.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { rfc3339 } from "../timestamp.ts";

@@ -1,6 +1,5 @@
 import type { StoreFailure } from "../../../db/failure.ts";
-import type { Place } from "../../../db/page-token.ts";
-import type { StreamedHead } from "../../../db/rows.ts";
+import type { Place, StreamedHead } from "../../../db/rows.ts";
 import type { DecisionFilter, Store } from "../../../db/store.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { nextTurn } from "../turns.ts";

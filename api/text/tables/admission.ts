@@ -3,10 +3,9 @@ import { counterfactualSentences } from "../sentences/counterfactual.ts";
 import { many } from "../sentences/words.ts";
 import { printable } from "../style.ts";
 import { table } from "../table.ts";
-import { outcome, type Shown, sections, sentenceList } from "./shown.ts";
+import { resourcesTable, victimsTable } from "./preemption.ts";
+import { outcome, podName, type Shown, sections, sentenceList } from "./shown.ts";
 import { assignedTable } from "./topology.ts";
-import { podName } from "./verdict.ts";
-import { resourcesTable, victimsTable } from "./victims.ts";
 
 /**
  * Shows whether the pod is admitted and why not, what it takes of each resource, which pods go for it, and what would change

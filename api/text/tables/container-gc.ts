@@ -9,7 +9,7 @@ import { type Color, printable } from "../style.ts";
 import { table } from "../table.ts";
 import { agoText, durationText, mayGoText } from "../time-text.ts";
 import { countsText, eventLines, removalMarks, removalNotes, stateText, TARGET, tieLine, whose } from "./gc-targets.ts";
-import { shortId } from "./image-name.ts";
+import { shortId } from "./image-gc.ts";
 import { outcome, type Shown, sections, shortened, swallowNotes } from "./shown.ts";
 
 const MAX_STAY = 10;
@@ -73,7 +73,7 @@ const rankOf = ([one]: readonly ContainerKept[]): number =>
 const soonest = (unit: readonly ContainerKept[]): number =>
   Math.min(...unit.map(({ oldEnoughAtMs, createdAtMs }) => oldEnoughAtMs ?? createdAtMs ?? 0));
 
-/** Of the newest. */
+/** The age of the newest container. */
 function madeText(unit: readonly ContainerKept[], nowMs: number | undefined): string {
   const times = unit.flatMap(({ createdAtMs }) => (createdAtMs === null ? [] : [createdAtMs]));
   return times.length === 0 ? "" : agoText(Math.max(...times), nowMs);

@@ -1,8 +1,7 @@
 import type { DeviceOptions, DevicesDecision } from "../../model/managers.ts";
 import { type Color, type Paint, printable } from "../style.ts";
 import { bar, type Glyph, table } from "../table.ts";
-import { type Shown, sections } from "./shown.ts";
-import { listText, placementsTable, podName, verdictText } from "./verdict.ts";
+import { listText, placementsTable, podName, type Shown, sections, verdictText } from "./shown.ts";
 
 /** The counts of one resource, in whole devices. */
 interface Counts {

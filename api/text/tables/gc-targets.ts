@@ -8,7 +8,7 @@ import {
 import { listed } from "../sentences/words.ts";
 import { type Color, type Paint, printable } from "../style.ts";
 import type { Cell } from "../table.ts";
-import { podName } from "./verdict.ts";
+import { podName } from "./shown.ts";
 
 const END_COLOR: Readonly<Record<RemovalState, Color>> = {
   planned: "dim",

@@ -19,8 +19,7 @@ import { evictionTable } from "./eviction.ts";
 import { imageGcTable } from "./image-gc.ts";
 import { memoryTable } from "./memory.ts";
 import { preemptionTable } from "./preemption.ts";
-import { probeGuardTable } from "./probe-guard.ts";
-import { probesTable } from "./probes.ts";
+import { probeGuardTable, probesTable } from "./probes.ts";
 import type { Shown } from "./shown.ts";
 import { topologyTable } from "./topology.ts";
 
@@ -76,7 +75,7 @@ export interface Answer<K extends Kind> {
   readonly policyVersion?: string;
   /** Advice to a person about an input that was missing: `give --stats`. */
   readonly advice?: (path: string) => string;
-  /** What was decided on and was not given. */
+  /** The inputs that the decision assumed, since nobody gave them. */
   readonly assumed?: string | undefined;
   /** Why some of the pods that were given do not count. */
   readonly leftOut?: Reason | undefined;

@@ -2,8 +2,7 @@ import type { MemoryBlock, MemoryDecision, MemoryTable } from "../../model/manag
 import { humanBytes } from "../size.ts";
 import { type Paint, printable } from "../style.ts";
 import { bar, type Column, table } from "../table.ts";
-import { caption, type Shown, sections } from "./shown.ts";
-import { placementsTable, podName, verdictText } from "./verdict.ts";
+import { caption, placementsTable, podName, type Shown, sections, verdictText } from "./shown.ts";
 
 const BAR_WIDTH = 24;
 

@@ -4,8 +4,7 @@ import { humanBytes } from "../size.ts";
 import { printable } from "../style.ts";
 import { table } from "../table.ts";
 import { blockText } from "./memory.ts";
-import { caption, type Shown, sections } from "./shown.ts";
-import { listText, placementsTable, verdictText } from "./verdict.ts";
+import { caption, listText, placementsTable, type Shown, sections, verdictText } from "./shown.ts";
 
 /**
  * Shows whether the asked pod is admitted and where, how the rest is placed, and the largest pod that would still be admitted.

@@ -17,11 +17,10 @@ import { knownKind, parsed, parsedObject, recordedAnswer } from "../../service/r
 import { humanBytes, isBytes, magnitude } from "../../text/size.ts";
 import { colorPaint } from "../../text/style.ts";
 import { decidedText, reasonText } from "../../text/tables/index.ts";
-import { html } from "../html.ts";
-import { plural } from "../node/section.ts";
+import { ago, html, moment, utcText } from "../html.ts";
+import { plural } from "../node/view.ts";
 import { all, type Html, page, prose } from "../page.ts";
 import { notDrawn, recordPart, terminalText, tryDrawing, undrawnIn } from "../record-part.ts";
-import { ago, moment, utcText } from "../time.ts";
 import { verdictTag } from "../verdict-tag.ts";
 
 /** Steps of a report that the page shows; the JSON has all. */
@@ -50,7 +49,7 @@ interface Report {
 
 const TONE: Readonly<Record<string, string>> = { applied: "good", planned: "warn", failed: "bad", rolled_back: "bad" };
 
-/** What the node did about it, report by report. */
+/** The actions that the node reported, report by report. */
 function doneList(results: readonly ResultRow[]): Html | Promise<Html> {
   if (results.length === 0)
     return html`<p class="soft">The node has reported nothing: there was nothing to do, or nobody who does it.</p>`;

@@ -1,11 +1,10 @@
 import type { EvictionDecision, EvictionSignal } from "../../model/eviction.ts";
 import type { PodRef } from "../../model/forms.ts";
 import type { AdmissionDecision } from "../../model/preemption.ts";
-import { thresholdText } from "../../text/tables/thresholds.ts";
-import type { PlotMark } from "../draw/plot-marks.ts";
-import { html } from "../html.ts";
+import { thresholdText } from "../../text/tables/eviction.ts";
+import type { PlotMark } from "../draw/plot.ts";
+import { html, utcText } from "../html.ts";
 import type { Html } from "../page.ts";
-import { utcText } from "../time.ts";
 
 const ACT_KINDS = ["evicted", "reclaimed", "preempted"] as const;
 export type ActKind = (typeof ACT_KINDS)[number];
@@ -132,7 +131,7 @@ export const actMarks = (acts: readonly Act[]): readonly PlotMark[] =>
     words: `${whatText(act)} ${timesText(act)}`,
   }));
 
-/** What the numbers of a plot stand for, each with its decision. */
+/** The acts that the numbers of a plot stand for, each with its decision. */
 export function actsList(acts: readonly Act[]): Html | "" {
   if (acts.length === 0) return "";
   const older = acts.length - MOST;
@@ -141,7 +140,7 @@ export function actsList(acts: readonly Act[]): Html | "" {
 const item = (act: Act): Html | Promise<Html> =>
   html`<li class="${TONE[act.kind]}"><a href="/decisions/${act.decisionId}">${whatText(act)}</a> <span class="soft">${timesText(act)} UTC</span></li>`;
 
-/** What was done for what has no plot: CPUs, or a number of pods. */
+/** The acts for resources that have no plot: CPUs, or a number of pods. */
 export function otherActs(acts: readonly Act[]): Html | "" {
   const others = spansOf(acts.filter(({ signals }) => signals.length === 0));
   if (others.length === 0) return "";

@@ -6,8 +6,8 @@ import { humanBytes, isBytes, magnitude } from "../../text/size.ts";
 import { type Segment, stackBar } from "../draw/stack-bar.ts";
 import { html } from "../html.ts";
 import type { Html } from "../page.ts";
-import type { Known } from "./decided.ts";
-import { refusedText, scrolling, section } from "./section.ts";
+import type { Known } from "./node-decisions.ts";
+import { refusedText, scrolling, section } from "./view.ts";
 
 const TAKEN = [
   ["kubeReserved", "kubeReserved", "c5"],

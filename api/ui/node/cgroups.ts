@@ -1,12 +1,10 @@
 import type { CgroupFile, CgroupPlan, CgroupsDecision } from "../../model/cgroups.ts";
 import { humanBytes } from "../../text/size.ts";
-import { html, raw } from "../html.ts";
+import { html, moment, raw } from "../html.ts";
 import type { Html } from "../page.ts";
-import { moment } from "../time.ts";
-import type { Known } from "./decided.ts";
 import { LISTS, type Lists } from "./lists.ts";
-import { plural, refusedText, scrolling, section } from "./section.ts";
-import { isOpen, type Reported, type Reports } from "./view.ts";
+import type { Known } from "./node-decisions.ts";
+import { isOpen, plural, type Reported, type Reports, refusedText, scrolling, section } from "./view.ts";
 
 /** The files of a cgroup and of those below it, a row each: what it should hold and, where results were reported, what was found. */
 function fileTable(plans: readonly CgroupPlan[], reports: Reports | null): Html {

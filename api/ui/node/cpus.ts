@@ -4,9 +4,9 @@ import type { CpuAssignment, CpusDecision } from "../../model/managers.ts";
 import { type Cell, cellGrid, ownerMark } from "../draw/cell-grid.ts";
 import { html } from "../html.ts";
 import type { Html } from "../page.ts";
-import type { Known } from "./decided.ts";
 import type { Lists } from "./lists.ts";
-import { managedNotes, notKnown, plural, podName, refusedText, scrolling, section } from "./section.ts";
+import type { Known } from "./node-decisions.ts";
+import { managedNotes, notKnown, plural, podName, refusedText, scrolling, section } from "./view.ts";
 
 type Cpu = NonNullable<Machine["cpus"]>[number];
 interface Owner {

@@ -6,9 +6,9 @@ import { type Cell, cellGrid, ownerMark } from "../draw/cell-grid.ts";
 import { stackBar } from "../draw/stack-bar.ts";
 import { html } from "../html.ts";
 import type { Html } from "../page.ts";
-import type { Known } from "./decided.ts";
 import type { Lists } from "./lists.ts";
-import { managedNotes, notKnown, plural, podName, refusedText, scrolling, section, toldOfCpus } from "./section.ts";
+import type { Known } from "./node-decisions.ts";
+import { managedNotes, notKnown, plural, podName, refusedText, scrolling, section, toldOfCpus } from "./view.ts";
 
 const LEGEND = [
   ["c4", "reserved for the system"],

@@ -6,7 +6,7 @@ import type { AdmissionDecision } from "../../model/preemption.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Point } from "../draw/plot.ts";
 import { type Act, actsOfAdmission, actsOfPass, actsOfRun } from "./acts.ts";
-import { type Lru, lru } from "./decided.ts";
+import { type Lru, lru } from "./node-decisions.ts";
 
 type Points = ReadonlyMap<EvictionSignal, readonly Point[]>;
 /** The contents of a recorded decision about the signals; a pass also tells of those before it. */

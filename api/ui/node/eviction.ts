@@ -12,19 +12,18 @@ import {
 import { NEWEST } from "../../profiles/index.ts";
 import { rankChangeSentences } from "../../text/sentences/eviction.ts";
 import { amountText } from "../../text/size.ts";
-import { signalText, thresholdText } from "../../text/tables/thresholds.ts";
+import { signalText, thresholdText } from "../../text/tables/eviction.ts";
 import { durationText } from "../../text/time-text.ts";
 import { jsonBlock, type Point, plot } from "../draw/plot.ts";
-import { html } from "../html.ts";
+import { html, moment } from "../html.ts";
 import type { Html } from "../page.ts";
 import { recordPart } from "../record-part.ts";
-import { moment } from "../time.ts";
 import { verdictTag } from "../verdict-tag.ts";
 import { type Act, actMarks, actsList, otherActs, plotsLegend, spansOf } from "./acts.ts";
 import type { EvictionHistory } from "./eviction-history.ts";
 import { LISTS, type Lists } from "./lists.ts";
-import { notKnown, podName, refusedText, scrolling, section } from "./section.ts";
 import type { NodeView } from "./view.ts";
+import { notKnown, podName, refusedText, scrolling, section } from "./view.ts";
 
 const TONE: Readonly<Record<ThresholdState["state"], string>> = {
   above: "good",

@@ -2,16 +2,15 @@ import type { ImageGcDecision, ImageKept, ImageRef, ImageRemoval } from "../../m
 import { passTimeOf } from "../../model/pass-time.ts";
 import { IMAGE_GOES, IMAGE_STAYS } from "../../text/sentences/garbage-collection.ts";
 import { humanBytes } from "../../text/size.ts";
-import { usageText } from "../../text/tables/image-gc.ts";
-import { imageName } from "../../text/tables/image-name.ts";
+import { imageName, usageText } from "../../text/tables/image-gc.ts";
 import { agoText, durationText, mayGoText } from "../../text/time-text.ts";
 import { stackBar } from "../draw/stack-bar.ts";
 import { html } from "../html.ts";
 import type { Html } from "../page.ts";
-import type { Known } from "./decided.ts";
 import { LISTS, type Lists } from "./lists.ts";
-import { notKnown, plural, refusedText, scrolling, section } from "./section.ts";
+import type { Known } from "./node-decisions.ts";
 import type { NodeView } from "./view.ts";
+import { notKnown, plural, refusedText, scrolling, section } from "./view.ts";
 
 /** Images in the order in which they would go, with the line between those that go and those that stay. */
 export function imagesSection({ snapshot }: Known, answer: NodeView["imageGc"], lists: Lists): Html {

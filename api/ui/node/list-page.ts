@@ -8,11 +8,11 @@ import { html } from "../html.ts";
 import { type Html, page } from "../page.ts";
 import { cgroupsSection } from "./cgroups.ts";
 import { cpusSection } from "./cpus.ts";
-import { decideOn, type Known, knowSnapshot } from "./decided.ts";
 import { devicesSection, memorySection } from "./devices.ts";
 import { evictionSection } from "./eviction.ts";
 import { imagesSection } from "./images.ts";
 import { type AskedList, LISTS, Lists } from "./lists.ts";
+import { decideOn, type Known, knowSnapshot } from "./node-decisions.ts";
 import type { NodeView } from "./view.ts";
 
 /** The part of a node's page that a list is in, with that page of the list. Errors: the node has no such list now; the history's. */

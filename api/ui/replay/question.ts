@@ -10,12 +10,11 @@ import { type Change, changed } from "../../service/replay/parsed.ts";
 import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
 import { configurationField, misspelt, readConfigurationText } from "../configuration-text.ts";
 import { described, type FormFault, faultsOf } from "../form-fields.ts";
-import { html, raw } from "../html.ts";
+import { html, moment, raw } from "../html.ts";
 import { type Html, prose } from "../page.ts";
-import { moment } from "../time.ts";
 import { verdictTag } from "../verdict-tag.ts";
-import type { GivenText } from "../what-if/recognise.ts";
-import { type Counted, countedWith } from "./counted.ts";
+import type { GivenText } from "../what-if/posted-documents.ts";
+import { type Counted, countedWith } from "./counts.ts";
 
 interface FormShown {
   readonly texts: ReplayTexts;

@@ -1,7 +1,6 @@
 import type { DecisionRow } from "../../../db/rows.ts";
-import { decisionSeen, unknownDecision } from "../../http/found.ts";
 import { nodeNamed } from "../../http/nodes.ts";
-import { type Exchange, queryOf } from "../../http/route.ts";
+import { decisionSeen, type Exchange, queryOf, unknownDecision } from "../../http/route.ts";
 import type { Kind } from "../../model/decision.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Reply } from "../../ports.ts";
@@ -16,12 +15,20 @@ import { rfc3339 } from "../../service/timestamp.ts";
 import { colorPaint } from "../../text/style.ts";
 import { decidedText } from "../../text/tables/index.ts";
 import { type FormFault, type PostedForm, postedForm } from "../form-fields.ts";
-import { asTyped, html } from "../html.ts";
-import { MAX_OFFERED } from "../node-link.ts";
+import { asTyped, html, MAX_OFFERED, moment } from "../html.ts";
 import { type Html, page, prose } from "../page.ts";
 import { recordPart, terminalText, type Undrawn, undrawnIn } from "../record-part.ts";
-import { moment } from "../time.ts";
-import { type Counted, countedIn, countedText } from "./counted.ts";
+import {
+  type Counted,
+  countedIn,
+  countedText,
+  countTiles,
+  kindsTable,
+  nodesTable,
+  number,
+  verdictChange,
+  verdictsTable,
+} from "./counts.ts";
 import {
   LINK_FIELDS,
   LONG_SECONDS,
@@ -33,7 +40,6 @@ import {
   replayedPages,
   warningsNote,
 } from "./question.ts";
-import { countTiles, kindsTable, nodesTable, number, verdictChange, verdictsTable } from "./tally-tables.ts";
 
 /** Decisions that would be others: who, from what to what, and the first places where they differ. */
 const changedTable = (changed: readonly ChangedDecision[]): Html => html`
@@ -296,7 +302,7 @@ ${answer ?? html`<section id="answer"></section>`}`,
 
 interface AnswerShown {
   readonly counted: Counted;
-  /** Of the page that was replayed last. */
+  /** The end of the page that was replayed last. */
   readonly last: Pick<ReplayAnswer, "until" | "reachedAt" | "progress" | "nextPageToken">;
   /** As they were asked, with times that no longer depend on now. */
   readonly texts: ReplayTexts;
@@ -370,7 +376,7 @@ ${changedTable(changed)}
 ${more > 0 ? html`<p class="soft">and ${number(more)} more: in a terminal <code>--all</code> lists them.</p>` : ""}`;
 }
 
-/** What was passed, and why. */
+/** The decisions that were passed over, and why. */
 function unreadablePart({ unreadable, tally }: Counted): Html | "" {
   if (unreadable.length === 0) return "";
   const more = tally.counts.unreadable - unreadable.length;
@@ -391,6 +397,6 @@ function elsewhere({ texts, last, origin }: AnswerShown): Html {
 <div class="fix"><pre tabindex="0" data-copy="the command">${command}</pre></div>
 ${link === null ? "" : html`<p><a href="${link}">A link to this question</a></p>`}</details>`;
 }
-/** Of the history, whichever decision the form was opened with. */
+/** The link asks about the history, whichever decision the form was opened with. */
 const linkOf = ({ decision: _, ...texts }: ReplayTexts): string | null => questionLink(texts);
 const quoted = (text: string): string => (/^[\w.:/-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);

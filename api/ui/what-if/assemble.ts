@@ -1,10 +1,143 @@
+import type { SnapshotRow } from "../../../db/rows.ts";
+import { decideKind } from "../../decide/index.ts";
 import { issueText, type Origin, type Path } from "../../documents/inputs/origin.ts";
 import { PARTS } from "../../documents/inputs/parts.ts";
+import { nodeNamed } from "../../http/nodes.ts";
+import { type Exchange, snapshotSeen } from "../../http/route.ts";
+import { askedPodRef, decodeAsk } from "../../model/asks.ts";
+import type { AskOf, Decided, DecisionOf, Facts, Kind, Refusal } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
+import { REMEMBERING } from "../../model/kinds.ts";
 import { LIMITS } from "../../model/limits.ts";
+import { passTimeOf } from "../../model/pass-time.ts";
+import type { Pod } from "../../model/pod.ts";
+import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { NO_POD, type Part, type PartName } from "./recognise.ts";
+import { type EffectiveSnapshot, effectiveSnapshot } from "../../profiles/effective.ts";
+import { isId, readAsk } from "../../service/decision-request.ts";
+import { type Difference, differences, MAX_DIFFERENCES } from "../../service/difference.ts";
+import { historyProblem, type Problem, problem } from "../../service/problem.ts";
+import { passOf, recollect, recollected } from "../../service/remembered.ts";
+import { postedSnapshot } from "../../service/replay/parsed.ts";
+import { nextTurn } from "../../service/turns.ts";
+import { plainPaint } from "../../text/style.ts";
+import { decidedText } from "../../text/tables/index.ts";
+import { NO_POD, type Part, type PartName } from "./posted-documents.ts";
+
+/** Asked about the pod that comes in, where there is one, and else about what is there. */
+const OF_A_POD = ["cpus", "memory", "topology", "devices"] as const satisfies readonly Kind[];
+const OF_THE_NODE = [
+  "allocatable",
+  "cgroups",
+  "eviction",
+  "image-gc",
+  "container-gc",
+] as const satisfies readonly Kind[];
+type PlannedKind = "admission" | (typeof OF_A_POD)[number] | (typeof OF_THE_NODE)[number];
+export type PodAsk = AskOf["admission"];
+
+/** A kind's answer on one side. */
+export interface Side {
+  readonly decided: Decided<DecisionOf[Kind]> | null;
+  readonly refusal: Refusal | null;
+  /** As the terminal would show it; of a refusal its words. */
+  readonly text: string;
+}
+export interface Plan {
+  readonly kind: PlannedKind;
+  readonly before: Side;
+  readonly after: Side;
+  /** `undecided`: refused on both sides for the same reason. */
+  readonly state: "differs" | "same" | "undecided";
+  readonly differences: readonly Difference[];
+  /** There are more differences than those. */
+  readonly truncated: boolean;
+}
+/** The further input of a kind: what its node's history remembers. */
+export interface Remembered {
+  readonly ask: AskOf[Kind];
+  readonly facts: Facts;
+}
+interface Question {
+  readonly before: Snapshot;
+  readonly after: Snapshot;
+  readonly pod: PodAsk["pod"];
+  readonly remembered: ReadonlyMap<Kind, Remembered>;
+}
+
+/** Every kind on both sides, that of a pod first. */
+export async function plansOf({ pod, remembered, ...both }: Question): Promise<readonly Plan[]> {
+  const [before, after] = [effectiveSnapshot(both.before), effectiveSnapshot(both.after)];
+  const plans: Plan[] = [];
+  const ofPod: readonly PlannedKind[] = pod === null ? OF_A_POD : ["admission", ...OF_A_POD];
+  let grown = after;
+  for (const kind of [...ofPod, ...OF_THE_NODE]) {
+    const asked = remembered.get(kind) ?? { ask: askOf(kind, pod), facts: {} };
+    const first = sideOf(kind, before, asked);
+    await nextTurn();
+    // the pod's own cgroups are there once it is
+    const second = sideOf(kind, kind === "cgroups" ? grown : after, asked);
+    await nextTurn();
+    if (kind === "admission" && isAdmitted(second) && typeof pod === "object" && pod !== null)
+      grown = withPod(after, pod);
+    plans.push(planOf(kind, first, second));
+  }
+  return plans;
+}
+
+function askOf(kind: PlannedKind, pod: PodAsk["pod"]): AskOf[Kind] {
+  if (kind === "admission" || (OF_A_POD as readonly Kind[]).includes(kind)) return { pod };
+  const ask = decodeAsk(kind, null);
+  if (!ask.ok) throw new Error(`${kind} takes no empty ask`);
+  return ask.value;
+}
+
+const isAdmitted = ({ decided }: Side): boolean =>
+  decided !== null && "admit" in decided.decision && decided.decision.admit;
+
+/** With a uid, by which its cgroup is named. */
+const withPod = (snapshot: EffectiveSnapshot, pod: Pod): EffectiveSnapshot => ({
+  ...snapshot,
+  pods: [...(snapshot.pods ?? []), { ...pod, metadata: { ...pod.metadata, uid: pod.metadata.uid ?? "what-if" } }],
+});
+
+const COLUMNS = 120;
+function sideOf(kind: PlannedKind, snapshot: Snapshot, { ask, facts }: Remembered): Side {
+  const answer = decideKind(kind, { snapshot, facts, ask, explain: "off" });
+  if (!answer.ok) return { decided: null, refusal: answer.error, text: answer.error.message };
+  const asked = askedPodRef(ask);
+  const shown = {
+    kind,
+    node: snapshot.node?.metadata.name ?? "",
+    decided: answer.value as never,
+    explain: "off" as const,
+    machine: snapshot.machine,
+    ...(asked === null ? {} : { asked }),
+    observedAtMs: passTimeOf(snapshot)?.atMs,
+  };
+  return { decided: answer.value, refusal: null, text: decidedText(shown, { paint: plainPaint, columns: COLUMNS }) };
+}
+
+function planOf(kind: PlannedKind, before: Side, after: Side): Plan {
+  const plan = { kind, before, after };
+  if (before.refusal !== null && after.refusal !== null) {
+    const isSame = before.refusal.code === after.refusal.code && before.text === after.text;
+    return { ...plan, state: isSame ? "undecided" : "differs", differences: [], truncated: false };
+  }
+  if (before.decided === null || after.decided === null)
+    return { ...plan, state: "differs", differences: [], truncated: false };
+  const found = differences(plain(before.decided), plain(after.decided));
+  return {
+    ...plan,
+    state: found.length === 0 ? "same" : "differs",
+    differences: found.slice(0, MAX_DIFFERENCES),
+    truncated: found.length > MAX_DIFFERENCES,
+  };
+}
+
+/** As the API would answer it. */
+const plain = ({ decision }: Decided<DecisionOf[Kind]>): unknown => JSON.parse(JSON.stringify(decision)) as unknown;
 
 export type Fields = Readonly<Record<string, unknown>>;
 export const fieldsOf = (value: unknown): Fields =>
@@ -85,4 +218,57 @@ function keptOf(input: Fields, issues: readonly InputIssue[]): Snapshot | null {
   const wrong = new Set(issues.map(({ path }) => /^[A-Za-z]+/.exec(path)?.[0]));
   const rest = decodeSnapshot(Object.fromEntries(Object.entries(input).filter(([name]) => !wrong.has(name))));
   return rest.ok ? rest.value : null;
+}
+
+/** A snapshot of the history. */
+export interface StoredBase {
+  readonly id: string;
+  readonly node: string;
+  readonly input: Fields;
+}
+
+/** The snapshot of this id, or the newest of the node, if it is of another; null: neither is asked for. Errors: there is none, not the caller's, the history's. */
+export async function storedBase(
+  exchange: Exchange,
+  { snapshot: id, node }: { readonly snapshot: string; readonly node: string },
+): Promise<Result<StoredBase | null, Problem>> {
+  const { ports } = exchange;
+  if (id !== "") {
+    if (!isId(id)) return problem("unknown_snapshot", `\`${id.slice(0, 64)}\` is no snapshot's id: 32 hex digits`);
+    const stored = await snapshotSeen(exchange, id);
+    if (!stored.ok) return stored;
+    if (node === "" || node === stored.value.node) return baseOf(stored.value);
+  }
+  if (node === "") return ok(null);
+  const known = await nodeNamed(exchange, node);
+  if (!known.ok) return known;
+  const latest = await ports.store.latestSnapshot(node);
+  if (!latest.ok) return historyProblem(latest.error);
+  if (latest.value === null)
+    return problem("unknown_snapshot", `of node \`${node.slice(0, 253)}\` no snapshot is stored any more`);
+  return baseOf(latest.value);
+}
+
+function baseOf(row: SnapshotRow): Result<StoredBase, Problem> {
+  const posted = postedSnapshot(row);
+  return posted.ok ? ok({ id: row.id, node: row.node, input: posted.value }) : historyProblem(posted.error);
+}
+
+/** Reads what the history remembers of the node of a stored snapshot, for the kinds whose answers go on from it. */
+export async function rememberedOf(
+  { ports }: Exchange,
+  node: string,
+  snapshot: Snapshot,
+): Promise<Result<ReadonlyMap<Kind, Remembered>, Problem>> {
+  const known = new Map<Kind, Remembered>();
+  for (const kind of REMEMBERING) {
+    const recollection = await recollect(ports.store, passOf(kind, node, snapshot));
+    if (!recollection.ok) return recollection;
+    const asked = readAsk(kind, null);
+    if (!asked.ok) continue;
+    const request = { kind, snapshot: null, snapshotId: null, explain: "off" as const, ...asked.value };
+    const full = recollected(request, { recollection: recollection.value });
+    if (full !== null) known.set(kind, { ask: full.ask, facts: full.facts ?? {} });
+  }
+  return ok(known);
 }

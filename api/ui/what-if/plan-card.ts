@@ -6,8 +6,8 @@ import { html } from "../html.ts";
 import { all, type Html } from "../page.ts";
 import { terminalText } from "../record-part.ts";
 import { verdictTag } from "../verdict-tag.ts";
-import { diffView } from "./diff-view.ts";
-import type { Plan, Side } from "./plans.ts";
+import type { Plan, Side } from "./assemble.ts";
+import { diffView } from "./change.ts";
 
 type Piece = Html | Promise<Html> | "";
 const MAX_ROWS = 60;
@@ -141,7 +141,7 @@ export function shown(value: unknown): string | null {
   return text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text;
 }
 
-/** What a decision could not do without, each with what holds it: `stats.node.fs`, the kubelet's /stats/summary. */
+/** The inputs that a decision lacks, each with the document that holds it: `stats.node.fs`, the kubelet's /stats/summary. */
 function needsList(needs: readonly string[]): Html | Promise<Html> | "" {
   if (needs.length === 0) return "";
   return html`<ul class="wi-needs">${all(needs.map((path) => html`<li><code>${path}</code>${heldBy(path)}</li>`))}</ul>`;

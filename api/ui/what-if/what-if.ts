@@ -5,13 +5,11 @@ import type { Snapshot } from "../../model/snapshot.ts";
 import type { Reply } from "../../ports.ts";
 import { NEWEST } from "../../profiles/index.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
-import { asTyped, html, raw } from "../html.ts";
-import { MAX_OFFERED } from "../node-link.ts";
+import { asTyped, html, MAX_OFFERED, raw } from "../html.ts";
 import { all, type Html, page, prose } from "../page.ts";
-import { fieldsOf } from "./assemble.ts";
-import { type Before, beforeOf } from "./before.ts";
+import { fieldsOf, type StoredBase, storedBase } from "./assemble.ts";
 import { EXAMPLES, linkedTexts, linkOf, type ReadChange, readChange } from "./change.ts";
-import { compared } from "./compared.ts";
+import { type Before, beforeOf, compared } from "./comparison.ts";
 import {
   emptyGiven,
   type FieldName,
@@ -20,9 +18,8 @@ import {
   MACHINES,
   readGiven,
   type TextField,
-} from "./given.ts";
-import { MAX_YAML_CHARACTERS } from "./recognise.ts";
-import { type StoredBase, storedBase } from "./stored.ts";
+} from "./fields.ts";
+import { MAX_YAML_CHARACTERS } from "./posted-documents.ts";
 
 const POLICIES = {
   cpuManagerPolicy: ["none", "static"],
@@ -278,7 +275,7 @@ interface Showing {
   readonly faults: readonly FormFault[];
   /** The form was sent, or the link says all of it. */
   readonly isAsked?: boolean;
-  /** Of a page that tells faults: a link is wrong by itself. */
+  /** The status of a page that tells faults: a link is wrong by itself. */
   readonly faultStatus?: 400 | 422;
 }
 

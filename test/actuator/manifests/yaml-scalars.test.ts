@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parseDocuments } from "../../../api/documents/parse.ts";
-import { documentsOf } from "../../../api/ui/what-if/recognise.ts";
+import { documentsOf } from "../../../api/ui/what-if/posted-documents.ts";
 import answers from "./go-scalars.json" with { type: "json" };
 
 /** What sigs.k8s.io/yaml 1.6.0 (YAMLToJSON) made of `v: TEXT`; null: it refused it. */

@@ -2,27 +2,27 @@ import { containerOptions, readAllocateResponse } from "../../decide/devices/all
 import type { DeviceCheckpoint, PodDevicesEntry } from "../../decide/devices/checkpoint.ts";
 import { naturalOrder } from "../../decide/devices/natural-order.ts";
 import type { DeviceOptions } from "../../model/managers.ts";
-import type { SourceGiven } from "../pods/read-status.ts";
+import type { SourceFlags } from "../pods/read-status.ts";
 import type { Form } from "../terminal.ts";
 
-export interface DevicesGiven extends SourceGiven {
+export interface DevicesFlags extends SourceFlags {
   /** Seconds; absent: once. */
   readonly watch?: number;
   readonly output: Form;
 }
-export interface DeviceHistoryGiven {
+export interface DeviceHistoryFlags {
   readonly stateDir?: string;
   readonly resource?: string;
   readonly limit: number;
   readonly output: Form;
 }
 /** Where device plugins are, and what is kept of who has which device. */
-interface PlaceGiven {
+interface PlaceFlags {
   readonly stateDir?: string;
   readonly cgroupRoot?: string;
   readonly output: Form;
 }
-export interface AllocateGiven extends PlaceGiven {
+export interface AllocateFlags extends PlaceFlags {
   readonly pod: string;
   /** Seconds. */
   readonly wait: number;
@@ -33,7 +33,7 @@ export interface AllocateGiven extends PlaceGiven {
   readonly api?: string;
   readonly apiTokenFile?: string;
 }
-export type FreeGiven = PlaceGiven;
+export type FreeFlags = PlaceFlags;
 
 /** A container's devices, and what comes with them. */
 export interface ContainerGift extends DeviceOptions {

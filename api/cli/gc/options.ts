@@ -10,7 +10,7 @@ import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, type Form, fault, type Terminal } from "../terminal.ts";
 
 /** Flags under commander's names. */
-export interface GcGiven {
+export interface GcFlags {
   readonly preview?: boolean;
   readonly dryRun?: boolean;
   readonly runtimeEndpoint?: string;
@@ -32,10 +32,10 @@ export interface GcGiven {
   readonly explain?: Explain;
 }
 
-export const isPreview = ({ preview, dryRun }: GcGiven): boolean => preview === true || dryRun === true;
+export const isPreview = ({ preview, dryRun }: GcFlags): boolean => preview === true || dryRun === true;
 
 /** The actuator's settings that one collection needs. Errors: every setting that is wrong. */
-export function configOf(given: GcGiven, env: Cli["env"]): Result<ActuatorConfig, Fault> {
+export function configOf(given: GcFlags, env: Cli["env"]): Result<ActuatorConfig, Fault> {
   const { runtimeEndpoint, kubeletConfig, manifests, stateDir, api, apiTokenFile, nodeName } = given;
   const { podLogsDirectory, containerLogsDirectory, minimumContainerTtlDuration } = given;
   const settings = {
@@ -62,7 +62,7 @@ export function configOf(given: GcGiven, env: Cli["env"]): Result<ActuatorConfig
 /** One collection, or its preview. */
 export interface GcJob {
   readonly kind: GcKind;
-  readonly given: GcGiven;
+  readonly given: GcFlags;
   readonly config: ActuatorConfig;
   readonly world: Omit<Shared, "client">;
   readonly terminal: Terminal;

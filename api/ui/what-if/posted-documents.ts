@@ -1,7 +1,7 @@
 import { formOf, formText } from "../../documents/document-form.ts";
 import type { InputDocument, Path } from "../../documents/inputs/origin.ts";
 import type { PartOption } from "../../documents/inputs/parts.ts";
-import { INSTEAD, optionOfForm, wrapperOf } from "../../documents/inputs/wanted.ts";
+import { INSTEAD, optionOfForm, wrapperOf } from "../../documents/inputs/parts.ts";
 import { parseDocuments } from "../../documents/parse.ts";
 import { problemText, type ReadProblem } from "../../documents/problem.ts";
 import { jsonFaultOf } from "../../model/json-fault.ts";

@@ -1,23 +1,19 @@
-import type { DecisionFilter, Store } from "../../../db/store.ts";
+import type { Store } from "../../../db/store.ts";
 import { nearNodes } from "../../http/nodes.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { sha256 } from "../../server/digest.ts";
-import type { Change } from "../../service/replay/parsed.ts";
-import { type ReplayAnswer, replayAnswer } from "../../service/replay/replay-answer.ts";
+import { replayAnswer } from "../../service/replay/replay-answer.ts";
 import { historyReplayer, LONG_RUN_LENGTH } from "../../service/replay/replay-one.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
 import { storeFault } from "../history/open-history.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
-
-export interface Wanted {
-  readonly filter: Pick<DecisionFilter, "node" | "kind" | "sinceMs" | "untilMs">;
-  readonly change: Change;
-}
-/** A page of the replay; without a token the first. */
-export type Pages = (pageToken: string | undefined) => Promise<Result<ReplayAnswer, Fault>>;
+import type { ReplayPages, ReplayRequest } from "./replay-api.ts";
 
 /** Replays a history that is here. Errors: there is no such node. */
-export async function pagesOfStore(store: Store, { filter, change }: Wanted): Promise<Result<Pages, Fault>> {
+export async function pagesOfStore(
+  store: Store,
+  { filter, change }: ReplayRequest,
+): Promise<Result<ReplayPages, Fault>> {
   const known = await checkNode(store, filter.node);
   if (!known.ok) return known;
   // for all pages, so that what it read last is kept

@@ -11,7 +11,7 @@ import type { Cli } from "../cli.ts";
 import { EXIT, fault, type Outcome } from "../terminal.ts";
 import { storeFault, withHistory } from "./open-history.ts";
 
-export interface PruneGiven {
+export interface PruneFlags {
   readonly dataDir?: string;
   readonly keepDays: number;
   readonly keepDecisions?: number;
@@ -20,7 +20,7 @@ export interface PruneGiven {
 const DAY_MS = 24 * 3600 * 1000;
 
 /** `nodewise history prune`: what the API does every ten minutes, now, by the rules given alone; `--confirm` is the word that the clock is right. */
-export async function prune({ dataDir, keepDays, keepDecisions, confirm }: PruneGiven, cli: Cli): Promise<Outcome> {
+export async function prune({ dataDir, keepDays, keepDecisions, confirm }: PruneFlags, cli: Cli): Promise<Outcome> {
   return withHistory(dataDir ?? stateHome(cli.env), false, async (store) => {
     const nowMs = Date.now();
     const maxAgeMs = keepDays * DAY_MS;

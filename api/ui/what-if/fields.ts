@@ -13,7 +13,7 @@ import type { Machine } from "../../model/machine.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Problem } from "../../service/problem.ts";
 import { type FormWords, fileText, formFields } from "../form-fields.ts";
-import type { GivenText } from "./recognise.ts";
+import type { GivenText } from "./posted-documents.ts";
 
 /** The machines of `nodewise machines`, as a platform without a disk has them. */
 const LAYOUTS: Readonly<Record<string, MachineLayout>> = {

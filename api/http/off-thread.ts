@@ -13,7 +13,7 @@ export async function handOver(route: Route, exchange: Exchange): Promise<Result
   const { method, url, headers } = c.req.raw;
   const body = method === "POST" ? await ports.bodies.bytes(c.req.raw, c.env, boundsOf(exchange)) : NO_BODY;
   const request = { method, url, headers: [...headers], body, caller, requestId };
-  const answer = ports.apart?.route(request, signal) ?? null;
+  const answer = ports.offThread?.route(request, signal) ?? null;
   if (answer !== null) return answer;
   return route.handle({ ...exchange, ports: { ...ports, bodies: { ...ports.bodies, bytes: async () => body } } });
 }
@@ -26,7 +26,7 @@ interface Env {
 }
 
 /** Runs the handlers of `routes` on what was handed over. */
-export function apartRoutes(
+export function offThreadRoutes(
   ports: Ports,
   routes: readonly Route[],
 ): (request: HandedOver, signal: AbortSignal) => Promise<Result<Reply, Problem>> {
