@@ -4,7 +4,7 @@ import type { ProblemCode, ReadProblem, RefusedItem } from "../../api/documents/
 import type { SourceDocument } from "../../api/documents/source-document.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { refusedItemOf } from "../lifecycle/pod-source-diff.ts";
+import { refusedItemOf } from "../lifecycle/refused-item.ts";
 import { dnsSubdomain } from "../lifecycle/spec/names.ts";
 
 export interface PodObject extends Fields {

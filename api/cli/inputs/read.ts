@@ -1,4 +1,4 @@
-import { readText } from "../../../actuator/core/record-file.ts";
+import { readText } from "../../../actuator/core/read-text.ts";
 import type { InputDocument } from "../../documents/inputs/origin.ts";
 import { parseDocuments } from "../../documents/parse.ts";
 import { problemText, type ReadProblem } from "../../documents/problem.ts";
