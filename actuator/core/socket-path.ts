@@ -36,7 +36,7 @@ export function socketPathFault(path: string): string | undefined {
 }
 export const isSocketPath = (path: string): boolean => socketPathFault(path) === undefined;
 
-/** What tells a socket from another one at the same path; undefined: none is there. */
+/** The identity that tells a socket from another one at the same path; undefined: none is there. */
 export function socketIdentity(path: string): string | undefined {
   try {
     const stat = lstatSync(path, { bigint: true });
