@@ -1,9 +1,8 @@
 import { readFileSync } from "node:fs";
 import { err, ok } from "../../api/model/result.ts";
 import { ownError } from "./errors.ts";
-import { type Access, type CgroupFs, openCgroupFs } from "./files.ts";
+import { type Access, type CgroupFs, type CgroupMounts, openCgroupFs, parseMounts } from "./files.ts";
 import type { Answer, Hierarchy } from "./hierarchy.ts";
-import { type CgroupMounts, parseMounts } from "./mounts.ts";
 import { HierarchyV1 } from "./v1.ts";
 import { HierarchyV2 } from "./v2.ts";
 

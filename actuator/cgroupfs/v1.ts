@@ -3,9 +3,8 @@ import { controllerOf, settableControllers } from "../plan/cgroup-files.ts";
 import { isCgroupPath, parentOf } from "../plan/step.ts";
 import { isPodCgroup } from "../plan/targets.ts";
 import { type CgroupFsError, explained, explainWrite, ownError } from "./errors.ts";
-import { type CgroupFs, removeDir, removeTree, walk } from "./files.ts";
+import { type CgroupFs, type CgroupMounts, readOnlyMount, removeDir, removeTree, walk } from "./files.ts";
 import type { Hierarchy, ReadOnly, Support } from "./hierarchy.ts";
-import { type CgroupMounts, readOnlyMount } from "./mounts.ts";
 
 type Answer<T> = Result<T, CgroupFsError>;
 const CPUSET_FILES = ["cpuset.mems", "cpuset.cpus"] as const;

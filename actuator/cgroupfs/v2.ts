@@ -2,9 +2,8 @@ import { err, ok, type Result } from "../../api/model/result.ts";
 import { settableControllers } from "../plan/cgroup-files.ts";
 import { ancestorsOf, isCgroupPath, parentOf } from "../plan/step.ts";
 import { type CgroupFsError, explained, explainWrite, ownError } from "./errors.ts";
-import { type CgroupFs, removeDir, walk } from "./files.ts";
+import { type CgroupFs, type CgroupMounts, readOnlyMount, removeDir, walk } from "./files.ts";
 import type { Hierarchy, ReadOnly, Support } from "./hierarchy.ts";
-import { type CgroupMounts, readOnlyMount } from "./mounts.ts";
 
 type Answer<T> = Result<T, CgroupFsError>;
 const words = (text: string): string[] => text.split(/\s+/).filter((word) => word !== "");

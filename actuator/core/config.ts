@@ -10,8 +10,8 @@ import { absolutePath, wholeNumber } from "../../api/model/fields.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { millisIn } from "../../api/profiles/profile.ts";
-import { parseListen, socketPathFault, socketPathOf, USUAL_ENDPOINT } from "./listen.ts";
-import { readText } from "./record-file.ts";
+import { parseListen } from "./listen.ts";
+import { readText } from "./read-text.ts";
 import {
   dangerFaults,
   faultsOf,
@@ -20,6 +20,7 @@ import {
   NODE_NAME_FORM,
   type SettingFault,
 } from "./setting-faults.ts";
+import { socketPathFault, socketPathOf, USUAL_ENDPOINT } from "./socket-path.ts";
 
 /** The content of a settings file. */
 export interface SettingsFile {

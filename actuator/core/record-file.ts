@@ -1,7 +1,6 @@
 import {
   closeSync,
   constants,
-  createReadStream,
   existsSync,
   fchmodSync,
   fstatSync,
@@ -16,7 +15,6 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import type { ProblemCode, ReadProblem } from "../../api/documents/problem.ts";
 import { type Disk, makeFolder } from "../../api/model/make-folder.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { faultText, missingRight } from "./error-text.ts";
@@ -205,50 +203,5 @@ export function readTail(path: string, most: number): FileTail {
     return { bytes: bytes.subarray(0, read), isCut: from > 0 };
   } finally {
     closeSync(fd);
-  }
-}
-
-/**
- * The text of a file or stream, UTF-8 with or without a mark, of at most `maxBytes`. Errors: not-found, not-a-file,
- * unreadable, too-large, not-text.
- */
-export async function readText(
-  source: string | AsyncIterable<Buffer>,
-  file: string,
-  maxBytes: number,
-): Promise<Result<string, ReadProblem>> {
-  const fail = (code: ProblemCode, message: string) => err({ code, file, message });
-  const chunks: Buffer[] = [];
-  let total = 0;
-  try {
-    // One byte beyond the limit tells a file that is too large from one that just fits.
-    const stream = typeof source === "string" ? createReadStream(source, { end: maxBytes }) : source;
-    for await (const chunk of stream as AsyncIterable<Buffer>) {
-      total += chunk.length;
-      if (total > maxBytes) return fail("too-large", `is larger than ${maxBytes} bytes: split it`);
-      chunks.push(chunk);
-    }
-  } catch (error) {
-    return fail(...reasonOf(error as NodeJS.ErrnoException));
-  }
-  try {
-    return ok(new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks, total)));
-  } catch {
-    return fail("not-text", "is not UTF-8 text: expected YAML or JSON");
-  }
-}
-
-export function reasonOf(error: NodeJS.ErrnoException): [ProblemCode, string] {
-  switch (error.code) {
-    case "ENOENT":
-    case "ENOTDIR":
-      return ["not-found", "no such file: check the path"];
-    case "EISDIR":
-      return ["not-a-file", "is a directory: name a file in it"];
-    default:
-      return [
-        "unreadable",
-        `cannot be read (${error.code ?? error.message})${missingRight(error, "read") || ": check its permissions"}`,
-      ];
   }
 }

@@ -4,6 +4,7 @@ import type * as z from "zod";
 import { nearName } from "../../api/model/near-name.ts";
 import { isLoopback, parseListen } from "./listen.ts";
 import type { Problem } from "./ports.ts";
+import { redacted } from "./redact.ts";
 
 /** Where a kubelet keeps its files unless it is told otherwise. */
 export const KUBELET_DIRECTORY = "/var/lib/kubelet";
@@ -129,10 +130,3 @@ function shown(value: unknown): string {
   // a text that looks like a number was quoted
   return typeof value === "string" ? `the text \`${cut}\`` : `\`${cut}\``;
 }
-
-/** Passwords in addresses, bearer tokens and the API's own: errors of other parties may repeat them. */
-export const redacted = (text: string): string =>
-  text
-    .replace(/(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@"'`]+@/gi, "$1***@")
-    .replace(/\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]+/gi, "$1 ***")
-    .replace(/\bnw_[0-9a-f]+_[0-9a-f]+\b/gi, "nw_***");

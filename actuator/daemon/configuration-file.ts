@@ -13,7 +13,7 @@ import { withoutNulls } from "../../api/model/nulls.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { type UnknownField, unknownFields } from "../../api/profiles/unknown-fields.ts";
 import type { Problem } from "../core/ports.ts";
-import { readText } from "../core/record-file.ts";
+import { readText } from "../core/read-text.ts";
 
 /**
  * A KubeletConfiguration of a file; none is the kubelet's defaults. `onNotices`: what is left out of it, at each reading.

@@ -6,11 +6,10 @@ import type { ActuatorConfig } from "../core/config.ts";
 import type { InterruptibleSleep } from "../core/pace.ts";
 import type { DecisionAnswer, Problem } from "../core/ports.ts";
 import type { JournalError } from "../core/record-file.ts";
-import { type ClosedPass, closeInterruptedPass } from "./interrupted-pass.ts";
 import { type GcJournal, type GcKind, keyOf, type Space } from "./journal.ts";
 import { type NodeObservation, type ObserveSettings, observeNode, spaceOf, type Unlisted } from "./observe-node.ts";
 import type { CollectionReport, GcPorts, ReclaimReport, RemovalReport, TurnReport } from "./ports.ts";
-import { guard, type Removal, removalsOf, remove } from "./remove.ts";
+import { type ClosedPass, closeInterruptedPass, guard, type Removal, removalsOf, remove } from "./remove.ts";
 
 interface PassOrder {
   readonly kind: GcKind;

@@ -6,14 +6,14 @@ import { mountPointsOf, observeImageFileSystems } from "../containerd/file-syste
 import { observeLogs, removeContainerLog, removeLogLink, removePodLogs } from "../containerd/logs.ts";
 import { openRuntime } from "../containerd/runtime.ts";
 import type { ActuatorConfig } from "../core/config.ts";
-import { socketPathOf } from "../core/listen.ts";
 import { claimsDirectory, type Lock, takeLock } from "../core/lock.ts";
 import { PassClock } from "../core/pass-clock.ts";
+import { socketPathOf } from "../core/socket-path.ts";
 import { type CollectOptions, Collector } from "./collector.ts";
-import type { ClosedPass } from "./interrupted-pass.ts";
 import { GcJournal } from "./journal.ts";
 import type { ObservePorts, ObserveSettings } from "./observe-node.ts";
 import type { GcPorts, LogFiles, RemovalReport, TurnReport } from "./ports.ts";
+import type { ClosedPass } from "./remove.ts";
 
 /** Events of a collector while it works. */
 export interface CollectionEvents {

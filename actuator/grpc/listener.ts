@@ -4,7 +4,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { type Disk, makeFolder } from "../../api/model/make-folder.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { socketIdentity, socketPathFault } from "../core/listen.ts";
+import { socketIdentity, socketPathFault } from "../core/socket-path.ts";
 import { CoalescedTimer, WatchedDirectory } from "./watched-directory.ts";
 
 interface ConnectionsOptions {

@@ -3,6 +3,7 @@ import type { RuntimePods } from "../containerd/port.ts";
 import type { RunnablePod } from "./pod.ts";
 import { isStopped } from "./pod-state.ts";
 import type { PodRecord } from "./record.ts";
+import { refusedItemFinder } from "./refused-item.ts";
 
 /** Changes of a node's pods since the last look, in the order in which they must be recorded. */
 export type PodSourceChange =
@@ -169,29 +170,3 @@ function specText(pod: object): string {
   specTexts.set(pod, text);
   return text;
 }
-
-export function refusedItemOf(object: unknown): RefusedItem {
-  const metadata = fieldsOf(fieldsOf(object)["metadata"]);
-  const { deletionTimestamp, deletionGracePeriodSeconds: seconds } = metadata;
-  const isDeleted = typeof deletionTimestamp === "string" && !Number.isNaN(Date.parse(deletionTimestamp));
-  return {
-    uid: textOf(metadata["uid"]),
-    namespace: textOf(metadata["namespace"]),
-    name: textOf(metadata["name"]),
-    deletion: isDeleted ? { graceSeconds: isSeconds(seconds) ? seconds : null } : null,
-  };
-}
-
-/** The item that may be this pod: that of its uid, else that of its name, in its namespace or in one that cannot be read. */
-function refusedItemFinder(items: readonly RefusedItem[]): (pod: PodIdentity) => RefusedItem | undefined {
-  const byUid = new Map(items.map((item) => [item.uid, item]));
-  const byName = new Map(items.flatMap((item) => (item.name === null ? [] : [[keyOf(item), item] as const])));
-  return ({ uid, namespace, name }) =>
-    byUid.get(uid) ?? byName.get(keyOf({ namespace, name })) ?? byName.get(keyOf({ namespace: null, name }));
-}
-
-const keyOf = ({ namespace, name }: Pick<RefusedItem, "namespace" | "name">): string => `${namespace ?? ""}/${name}`;
-const isSeconds = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
-const textOf = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null);
-const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};

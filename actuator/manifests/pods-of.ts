@@ -3,7 +3,7 @@ import { podItems } from "../../api/documents/document-form.ts";
 import type { ProblemCode, ReadProblem, RefusedItem, SourceDocument } from "../../api/documents/problem.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { refusedItemOf } from "../lifecycle/pod-source-diff.ts";
+import { refusedItemOf } from "../lifecycle/refused-item.ts";
 import { dnsSubdomain } from "../lifecycle/spec/names.ts";
 
 export interface PodObject extends Fields {

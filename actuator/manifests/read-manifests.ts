@@ -4,8 +4,8 @@ import { parseDocuments } from "../../api/documents/parse.ts";
 import type { ProblemCode, ReadProblem, RefusedItem } from "../../api/documents/problem.ts";
 import { LIMITS } from "../../api/model/limits.ts";
 import type { PodsInForce } from "../core/ports.ts";
-import { readText, reasonOf } from "../core/record-file.ts";
-import { refusedItemOf } from "../lifecycle/pod-source-diff.ts";
+import { readText, reasonOf } from "../core/read-text.ts";
+import { refusedItemOf } from "../lifecycle/refused-item.ts";
 import { type FoundPod, type PodObject, podsOf } from "./pods-of.ts";
 
 export interface Manifests {

@@ -4,7 +4,8 @@ import type { DecisionAnswer, DecisionClient, Problem } from "../../core/ports.t
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { endOf, PREEMPTED } from "../../lifecycle/pod-state.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
-import { isCritical, type KnownPod } from "../records/pod-set.ts";
+import type { KnownPod } from "../records/pod-set.ts";
+import { isCritical } from "./decoded-pod.ts";
 
 /** Why a pod waits that nobody has asked about yet. */
 export const FORMER_VERSION = "FormerVersionEnding";

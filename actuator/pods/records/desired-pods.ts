@@ -1,7 +1,7 @@
 import type { RefusedItem } from "../../../api/documents/problem.ts";
 import type { PodOrigin, PodsRead, Problem } from "../../core/ports.ts";
 import type { RunnablePod, SpecFault } from "../../lifecycle/pod.ts";
-import { refusedItemOf } from "../../lifecycle/pod-source-diff.ts";
+import { refusedItemOf } from "../../lifecycle/refused-item.ts";
 import { runnablePod } from "../../lifecycle/spec/pod-spec.ts";
 
 export interface RefusedManifest {

@@ -1,6 +1,3 @@
-import { isCriticalPod, type QosClass, qosClass } from "../../../api/decide/resources/qos.ts";
-import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
-import { withDefaultRequests } from "../../../api/model/pod-defaults.ts";
 import { OWNER, type RuntimeContainer, type RuntimePod, type RuntimePods } from "../../containerd/port.ts";
 import type { PodsInForce } from "../../core/ports.ts";
 import {
@@ -18,32 +15,9 @@ import type { PodRecord } from "../../lifecycle/record.ts";
 import { runnablePod } from "../../lifecycle/spec/pod-spec.ts";
 import type { StartError } from "../../lifecycle/status/containers.ts";
 import type { ContainerStatus, PodStatus } from "../../lifecycle/status/status.ts";
+import { classOf } from "../admission/decoded-pod.ts";
 import { nameOf } from "./desired-pods.ts";
 import type { PodRecords } from "./records.ts";
-
-const known = new WeakMap<object, Pod | null>();
-/** A v1.Pod as the decisions read it, with its default requests and without its status. Null: they cannot. */
-export function decodedPod(object: Readonly<Record<string, unknown>>): Pod | null {
-  const before = known.get(object);
-  if (before !== undefined) return before;
-  const { status: _status, ...asked } = object;
-  const parsed = podSchema.safeParse(asked);
-  const found = parsed.success ? withDefaultRequests(parsed.data) : null;
-  known.set(object, found);
-  return found;
-}
-
-/** By what it asks for; BestEffort where the decisions cannot read it. */
-export function classOf({ object }: RunnablePod): QosClass {
-  const decoded = decodedPod(object);
-  return decoded === null ? "BestEffort" : qosClass(decoded);
-}
-
-/** kubelet 1.36: IsCriticalPod. */
-export function isCritical({ object }: RunnablePod): boolean {
-  const decoded = decodedPod(object);
-  return decoded !== null && isCriticalPod(decoded);
-}
 
 /** The probes' results, as the keeper of pods sees them. */
 export interface PodProbes {

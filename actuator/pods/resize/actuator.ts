@@ -11,10 +11,11 @@ import type { Problem } from "../../core/ports.ts";
 import { resizeRestarts } from "../../lifecycle/pod-status.ts";
 import type { PendingResize } from "../../lifecycle/record.ts";
 import type { Capacity } from "../admission/admission-backoff.ts";
+import { decodedPod } from "../admission/decoded-pod.ts";
 import type { CgroupPasses } from "../cgroups/cgroup-passes.ts";
 import type { PodCgroups } from "../cgroups/cgroup-view.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
-import { decodedPod, type KnownPod, type PodSet } from "../records/pod-set.ts";
+import type { KnownPod, PodSet } from "../records/pod-set.ts";
 import { withResources } from "./forms.ts";
 import type { ResizeEvents } from "./resize-events.ts";
 

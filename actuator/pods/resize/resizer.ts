@@ -15,13 +15,14 @@ import type { QosClass } from "../../lifecycle/status/status.ts";
 import { configurationOf } from "../../pass/snapshot.ts";
 import type { Capacity } from "../admission/admission-backoff.ts";
 import { type Admitted, admit, preemptAll, WAITS_FOR_VICTIMS } from "../admission/admission-queue.ts";
+import { classOf, decodedPod, isCritical } from "../admission/decoded-pod.ts";
 import { persistNext } from "../admission/device-reallocator.ts";
 import type { NodeSnapshotter } from "../admission/node-snapshotter.ts";
 import type { PodAdmitter } from "../admission/pod-admitter.ts";
 import type { DecisionPorts, ManagerSettings, NodePorts } from "../manager-ports.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
 import type { PodClock } from "../ports.ts";
-import { classOf, decodedPod, isCritical, type KnownPod, type PodSet } from "../records/pod-set.ts";
+import type { KnownPod, PodSet } from "../records/pod-set.ts";
 import { differsIn, type ResourcesByName, resourcesIn, split } from "./forms.ts";
 import type { ResizeEvents } from "./resize-events.ts";
 

@@ -7,8 +7,9 @@ import { harmlessCause } from "../../plan/drift.ts";
 import type { PodUsage } from "../../stats/usage.ts";
 import { passFigures, type TurnFigures } from "../../status/counters.ts";
 import type { CgroupRow, NodeStatus, OtherKubeletView, PodRow, SeenEvent } from "../../status/node-status.ts";
+import { decodedPod } from "../admission/decoded-pod.ts";
 import type { RefusedManifest } from "../records/desired-pods.ts";
-import { decodedPod, type KnownPod, type PodSet } from "../records/pod-set.ts";
+import type { KnownPod, PodSet } from "../records/pod-set.ts";
 import { containerRows, listOf, podRow, resourcesIn, textOf } from "./pod-row.ts";
 
 const PHASES: readonly string[] = ["Pending", "Running", "Succeeded", "Failed"];

@@ -4,7 +4,8 @@ import { STATE_WORDS } from "../../lifecycle/record.ts";
 import { type Fields, fieldsOf, type PodStatus } from "../../lifecycle/status/status.ts";
 import type { PodUsage } from "../../stats/usage.ts";
 import type { CgroupRow, ContainerEnd, ContainerRow, PodResources, PodRow } from "../../status/node-status.ts";
-import { classOf, decodedPod, type KnownPod } from "../records/pod-set.ts";
+import { classOf, decodedPod } from "../admission/decoded-pod.ts";
+import type { KnownPod } from "../records/pod-set.ts";
 
 export interface RowParts {
   readonly known: KnownPod;

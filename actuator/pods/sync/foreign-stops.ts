@@ -7,7 +7,7 @@ import {
   type RuntimePod,
   type RuntimePods,
 } from "../../containerd/port.ts";
-import { socketPathOf } from "../../core/listen.ts";
+import { socketPathOf } from "../../core/socket-path.ts";
 import type { PodIdentity } from "../volumes/places.ts";
 
 /**

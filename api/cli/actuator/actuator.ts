@@ -1,7 +1,8 @@
 import type { Recovery } from "../../../actuator/apply/journal.ts";
 import type { Reloaded, SettingChange } from "../../../actuator/core/config.ts";
 import type { DecisionAnswer, Problem } from "../../../actuator/core/ports.ts";
-import { redacted, settingWarnings } from "../../../actuator/core/setting-faults.ts";
+import { redacted } from "../../../actuator/core/redact.ts";
+import { settingWarnings } from "../../../actuator/core/setting-faults.ts";
 import type { ActuatorOptions } from "../../../actuator/daemon/client-of.ts";
 import type { TurnReport } from "../../../actuator/gc/ports.ts";
 import type { PodEvent } from "../../../actuator/lifecycle/record.ts";

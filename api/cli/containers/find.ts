@@ -4,7 +4,7 @@ import { faultText } from "../../../actuator/containerd/fault.ts";
 import type { CriAnswer, CriMethod, CriRequest } from "../../../actuator/containerd/messages.ts";
 import { podSandboxOf, podsOf, unreadableContainerOf } from "../../../actuator/containerd/pod-parts.ts";
 import type { RuntimeContainer, RuntimePod, RuntimePods } from "../../../actuator/containerd/port.ts";
-import { socketPathOf, USUAL_ENDPOINT } from "../../../actuator/core/listen.ts";
+import { socketPathOf, USUAL_ENDPOINT } from "../../../actuator/core/socket-path.ts";
 import { nearNames } from "../../model/near-name.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { printable } from "../../text/style.ts";

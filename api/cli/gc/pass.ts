@@ -1,10 +1,10 @@
 import type { Problem } from "../../../actuator/core/ports.ts";
 import { ownFolder } from "../../../actuator/core/record-file.ts";
 import { clientOf } from "../../../actuator/daemon/client-of.ts";
-import type { ClosedPass } from "../../../actuator/gc/interrupted-pass.ts";
 import type { Space } from "../../../actuator/gc/journal.ts";
 import { openCollector } from "../../../actuator/gc/open.ts";
 import type { CollectionReport, RemovalReport, TurnReport } from "../../../actuator/gc/ports.ts";
+import type { ClosedPass } from "../../../actuator/gc/remove.ts";
 import { ok } from "../../model/result.ts";
 import { many } from "../../text/sentences/words.ts";
 import { humanBytes } from "../../text/size.ts";

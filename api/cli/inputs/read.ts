@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { readText } from "../../../actuator/core/record-file.ts";
+import { readText } from "../../../actuator/core/read-text.ts";
 import { unknownFieldLines } from "../../../actuator/daemon/configuration-file.ts";
 import { POD_FIELDS } from "../../../actuator/lifecycle/spec/rules.ts";
 import { hasForm } from "../../documents/document-form.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { parseMounts } from "../../../actuator/cgroupfs/mounts.ts";
+import { parseMounts } from "../../../actuator/cgroupfs/files.ts";
 import { chooseHierarchy, openHierarchy } from "../../../actuator/cgroupfs/open.ts";
 import { ROOT, simulated } from "../cgroups/grounds.ts";
 import { SimKernel } from "../cgroups/sim-kernel.ts";

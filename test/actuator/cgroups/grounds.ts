@@ -1,6 +1,6 @@
 import type { CgroupFs } from "../../../actuator/cgroupfs/files.ts";
+import { parseMounts } from "../../../actuator/cgroupfs/files.ts";
 import type { Hierarchy } from "../../../actuator/cgroupfs/hierarchy.ts";
-import { parseMounts } from "../../../actuator/cgroupfs/mounts.ts";
 import { chooseHierarchy } from "../../../actuator/cgroupfs/open.ts";
 import { SimKernel } from "./sim-kernel.ts";
 import { mountinfoV1, type SimMachine, v1Rules } from "./sim-v1.ts";

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { Runtime } from "../../../actuator/containerd/port.ts";
 import type { DecisionAnswer } from "../../../actuator/core/ports.ts";
-import { closeInterruptedPass } from "../../../actuator/gc/interrupted-pass.ts";
 import type { GcJournal, InterruptedPass } from "../../../actuator/gc/journal.ts";
 import type { GcPorts } from "../../../actuator/gc/ports.ts";
+import { closeInterruptedPass } from "../../../actuator/gc/remove.ts";
 import { err, ok } from "../../../api/model/result.ts";
 import { faultOf } from "../../sim/fake-runtime.ts";
 

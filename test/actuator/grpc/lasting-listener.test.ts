@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { socketIdentity } from "../../../actuator/core/listen.ts";
+import { socketIdentity } from "../../../actuator/core/socket-path.ts";
 import { listenRebinding, type RebindingListener } from "../../../actuator/grpc/listener.ts";
 
 const PATIENT = { timeout: 15_000 };

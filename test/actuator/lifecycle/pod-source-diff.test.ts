@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import type { RuntimePod } from "../../../actuator/containerd/port.ts";
-import { type PodSources, podSourceDiff, refusedItemOf } from "../../../actuator/lifecycle/pod-source-diff.ts";
+import { type PodSources, podSourceDiff } from "../../../actuator/lifecycle/pod-source-diff.ts";
 import { newRecord } from "../../../actuator/lifecycle/pod-state.ts";
 import type { PodRecord } from "../../../actuator/lifecycle/record.ts";
+import { refusedItemOf } from "../../../actuator/lifecycle/refused-item.ts";
 import { pod } from "../pods/pod-kit.ts";
 
 const object = { metadata: { namespace: "default", name: "web", uid: "uid-1" }, spec: { nodeName: "a" } };

@@ -2,7 +2,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { redacted } from "../../../actuator/core/setting-faults.ts";
+import { redacted } from "../../../actuator/core/redact.ts";
 import type { PassReport } from "../../../actuator/pass/loop.ts";
 import { jsonLog, type LogEntry, type LogLevel } from "../../../actuator/status/log.ts";
 import {
