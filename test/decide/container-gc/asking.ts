@@ -3,7 +3,7 @@ import { type ContainerGcDecision, decodeContainerGcAsk } from "../../../api/mod
 import type { Decided, Refusal } from "../../../api/model/decision.ts";
 import type { Result } from "../../../api/model/result.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
-import { decoded, type Json } from "../../model/snapshots.ts";
+import { decoded, type Json } from "../../kit/snapshots.ts";
 
 export const NOW = Date.parse("2026-01-31T12:00:00Z");
 export type Answer = Decided<ContainerGcDecision>;

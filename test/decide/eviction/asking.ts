@@ -3,7 +3,7 @@ import type { Decided, Explain, Refusal } from "../../../api/model/decision.ts";
 import { decodeEvictionAsk, type EvictionDecision, type EvictionFacts } from "../../../api/model/eviction.ts";
 import type { Result } from "../../../api/model/result.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
-import { decoded, type Json } from "../../model/snapshots.ts";
+import { decoded, type Json } from "../../kit/snapshots.ts";
 import { SimClock } from "../../sim/clock.ts";
 
 export const Mi = 2 ** 20;

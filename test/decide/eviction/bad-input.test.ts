@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { decodeEvictionAsk, decodeEvictionFacts } from "../../../api/model/eviction.ts";
-import { issuePaths, type Json } from "../../model/snapshots.ts";
+import { issuePaths, type Json } from "../../kit/snapshots.ts";
 import {
   answer,
   attempt,

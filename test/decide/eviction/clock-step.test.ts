@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { EvictionFacts } from "../../../api/model/eviction.ts";
-import type { Json } from "../../model/snapshots.ts";
+import type { Json } from "../../kit/snapshots.ts";
 import { type Answer, answer, codes, Gi, iso, pod, podStats, START, types, underMemory, victims } from "./asking.ts";
 
 const HOUR = 3_600_000;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { FileSystems } from "../../../api/model/eviction.ts";
-import type { Json } from "../../model/snapshots.ts";
+import type { Json } from "../../kit/snapshots.ts";
 import { type Answer, answer, codes, disk, Gi, Passes, pod, START, underDisk } from "./asking.ts";
 
 const LOW = Gi;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { msToFall, slopePerSecond } from "../../../api/decide/eviction/decide.ts";
-import type { Json } from "../../model/snapshots.ts";
+import type { Json } from "../../kit/snapshots.ts";
 import { type Answer, codes, Gi, Mi, Passes, pod, podStats, underMemory } from "./asking.ts";
 
 const HARD = { evictionHard: { "memory.available": "1Gi" } };

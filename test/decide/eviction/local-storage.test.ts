@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Json } from "../../model/snapshots.ts";
+import type { Json } from "../../kit/snapshots.ts";
 import { type Answer, answer, disk, Gi, Mi, pod, START, underDisk, victims } from "./asking.ts";
 
 const used = (bytes: number): Json => ({ usedBytes: bytes, inodesUsed: 1 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { decideEviction } from "../../../api/decide/eviction/decide.ts";
 import { decodeEvictionAsk, type FileSystems, type ReclaimTakes } from "../../../api/model/eviction.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
-import { decoded, type Json } from "../../model/snapshots.ts";
+import { decoded, type Json } from "../../kit/snapshots.ts";
 import { type Answer, codes, disk, Gi, Mi, pod, START, underDisk, underMemory } from "./asking.ts";
 
 type Disk = "nodefs" | "imagefs" | "containerfs";
