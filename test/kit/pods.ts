@@ -1,4 +1,3 @@
-import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
 import { container } from "./containers.ts";
 import type { Json } from "./snapshots.ts";
 
@@ -12,7 +11,7 @@ export const pod = (
   ...(status !== undefined && { status }),
 });
 /** One whose container requests this. */
-export const requesting = (name: string, requests: Json, spec: Json = {}) =>
+export const requesting = (name: string, requests: Json = {}, spec: Json = {}) =>
   pod(name, { spec: { containers: [container("c", requests)], ...spec } });
 /** The pod `p` of these containers; `more` takes the place of its parts. */
 export const podOf = (containers: readonly Json[], spec: Json = {}, more: Json = {}): Json => ({
@@ -20,7 +19,6 @@ export const podOf = (containers: readonly Json[], spec: Json = {}, more: Json =
   spec: { containers, ...spec },
   ...more,
 });
-export const parsed = (object: unknown): Pod => podSchema.parse(object);
 
 const ofQos = (uid: string, only: Json): Json => podOf([only], {}, { metadata: { name: uid, uid } });
 export const guaranteed = (uid: string, cpu: string, memory: string): Json =>

@@ -87,7 +87,7 @@ function* machines(): Generator<Case> {
 
 function* evictions(): Generator<Case> {
   const atMs = pass.START;
-  const PODS = [[pass.pod("a"), pass.podStats("a", pass.Gi)] as const];
+  const PODS = [[pod.requesting("a"), pass.podStats("a", pass.Gi)] as const];
   const hard = { evictionHard: { "memory.available": "10%" } };
   yield { kind: "eviction", snapshot: pass.underMemory(hard, pass.Gi / 2, atMs, PODS) };
   // the clock was set, and ran backwards; the stats are old, or are not there yet, and say what cannot be

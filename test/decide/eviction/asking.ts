@@ -48,10 +48,6 @@ export const disk = (availableBytes: number, atMs: number, more: Json = {}): Jso
   inodes: 1_000_000,
   ...more,
 });
-export const pod = (name: string, requests: Json = {}, spec: Json = {}): Json => ({
-  metadata: { name, uid: `uid-${name}` },
-  spec: { containers: [{ name: "c", resources: { requests } }], ...spec },
-});
 export const podStats = (name: string, workingSetBytes: number, more: Json = {}): Json => ({
   podRef: { name, uid: `uid-${name}` },
   containers: [{ name: "c", memory: { workingSetBytes } }],
