@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
 import LongFirst from "./test/long-first.ts";
+import { PROJECTS } from "./test/projects.ts";
 
 // what tests start need not compile the same files again, hundreds of times
 process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.cache/compiled");
@@ -10,26 +11,7 @@ process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.c
 /** Of a machine that is slow and loaded. */
 const PATIENCE = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 30_000, interval: 20 } } };
 
-/** A test beside a process of its own (a daemon, a server, a child that is killed), or in a cgroup or mount of the machine's. */
-const PROCESS = "test/**/*.process.test.ts";
-/** Every test file is in one project, by its folder; `npm test -- --project unit test/decide/eviction` runs one room's. */
-const PROJECTS = {
-  /** One interface over all its implementations, answers of a real kubelet, requests of a fuzzer. */
-  contract: ["test/contract/**/*.test.ts", "test/fuzz/**/*.test.ts", "test/vectors.test.ts"],
-  /** The node and its clock are simulated; the loop is the real one. */
-  sim: ["test/sim/**/*.test.ts"],
-  /** The command line, the package, containerd, cgroups, virtual machines, a kubelet. */
-  e2e: ["test/e2e/**/*.test.ts", "test/cli/**/*.test.ts", PROCESS],
-  /** Pages: their text, and in a browser. */
-  ui: ["test/ui/**/*.test.ts"],
-  /** Inside workerd; everything else runs on Node. */
-  workers: ["test/workers/**/*.test.ts"],
-};
-type Project = keyof typeof PROJECTS | "unit";
-
-const projectOf = (name: Project, include: readonly string[], exclude: readonly string[] = []) => ({
-  test: { name, include: [...include], exclude: [...exclude], ...PATIENCE },
-});
+const projectOf = (name: keyof typeof PROJECTS) => ({ test: { name, include: PROJECTS[name], ...PATIENCE } });
 
 export default defineConfig({
   test: {
@@ -39,12 +21,22 @@ export default defineConfig({
     sequence: { sequencer: LongFirst },
     onConsoleLog: (text) => !text.startsWith('{"level":'),
     projects: [
-      // what needs nothing but the code: no process, no container runtime, no browser
-      projectOf("unit", ["test/**/*.test.ts"], Object.values(PROJECTS).flat()),
-      projectOf("contract", PROJECTS.contract),
-      projectOf("sim", PROJECTS.sim),
-      projectOf("e2e", PROJECTS.e2e),
-      projectOf("ui", PROJECTS.ui),
+      {
+        test: {
+          // what needs nothing but the code: no process, no container runtime, no browser
+          name: "unit",
+          include: ["test/**/*.test.ts"],
+          exclude: Object.values(PROJECTS).flat(),
+          // its files share the modules that one of them has loaded: most of the time went into loading them for each anew
+          isolate: false,
+          ...PATIENCE,
+        },
+      },
+      projectOf("contract"),
+      projectOf("properties"),
+      projectOf("sim"),
+      projectOf("e2e"),
+      projectOf("ui"),
       {
         plugins: [
           cloudflareTest(async () => ({
@@ -56,7 +48,7 @@ export default defineConfig({
             },
           })),
         ],
-        ...projectOf("workers", PROJECTS.workers),
+        ...projectOf("workers"),
       },
     ],
   },

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+import { dirname, join, matchesGlob, relative, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
+import { PROJECTS } from "./projects.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
 const sources = ["api", "db", "actuator"].flatMap(filesBelow);
@@ -235,5 +236,22 @@ describe("every file", () => {
   test("carries no leftover marker", () => {
     const marker = new RegExp(["TO", "DO|FIX", "ME|X", "XX"].join(""));
     expect(sources.filter((f) => marker.test(read(f)))).toEqual([]);
+  });
+});
+
+describe("every test file", () => {
+  const tests = filesBelow("test").filter((file) => file.endsWith(".test.ts"));
+  const patterns = Object.entries(PROJECTS).flatMap(([name, globs]) => globs.map((glob) => ({ name, glob })));
+  const projectsOf = (file: string): readonly string[] =>
+    patterns.filter(({ glob }) => matchesGlob(file, glob)).map(({ name }) => name);
+
+  test("is in exactly one project: in one that names it once, or else in unit", () => {
+    expect(tests.filter((file) => projectsOf(file).length > 1)).toEqual([]);
+    expect(patterns.filter(({ glob }) => !tests.some((file) => matchesGlob(file, glob)))).toEqual([]);
+  });
+  test("of unit replaces no module: the next file would get it too", () => {
+    const unit = tests.filter((file) => projectsOf(file).length === 0);
+    expect(unit.length).toBeGreaterThan(100);
+    expect(unit.filter((file) => /\bvi\.(?:do)?[mM]ock\(/.test(read(file)))).toEqual([]);
   });
 });

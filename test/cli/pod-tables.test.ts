@@ -10,7 +10,7 @@ import { legendText } from "../../api/text/table.ts";
 import { answerText } from "../../api/text/tables/index.ts";
 import { durationText, timeText } from "../../api/text/time-text.ts";
 import { CRITICAL, nodeWith, podWith } from "../decide/admission/asking.ts";
-import { decoded, type Json } from "../model/snapshots.ts";
+import { decoded, type Json } from "../kit/snapshots.ts";
 
 function shown(kind: Kind, snapshot: Json, pod: unknown, columns: number, paint = plainPaint): string {
   const ask = decodeAsk(kind, { pod });

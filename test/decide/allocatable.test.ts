@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Json } from "../model/snapshots.ts";
-import { allocatableOf, configured, outcome, refusalOf, snapshot } from "./ask.ts";
+import { configured, type Json, snapshot } from "../kit/snapshots.ts";
+import { allocatableOf, outcome, refusalOf } from "./ask.ts";
 
 const decide = (config: Json, parts: Json = {}) => allocatableOf(configured(config, parts)).decision;
 const node = (capacity: Json, allocatable?: Json): Json => ({

@@ -5,7 +5,7 @@ import type { Decided, Explain, Refusal } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { Reason } from "../../api/model/forms.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
-import { decoded, type Json } from "../model/snapshots.ts";
+import { decoded } from "../kit/snapshots.ts";
 
 /** Answers; a refusal fails the test with its message. */
 export function cgroupsOf(input: unknown, explain: Explain = "reasons"): Decided<CgroupsDecision> {
@@ -54,39 +54,6 @@ export const pathsOf = (input: unknown): readonly string[] => cgroupsOf(input).d
 
 export const Mi = 2 ** 20;
 export const Gi = 2 ** 30;
-
-/** A node of 4 CPUs and 8 GiB with cgroup v2 and no pods, and what a test adds. */
-export const snapshot = (parts: Json = {}, capacity: Json = {}): Json => ({
-  cgroup: { version: 2, driver: "cgroupfs" },
-  node: { metadata: { name: "n" }, status: { capacity: { cpu: "4", memory: "8Gi", ...capacity } } },
-  pods: [],
-  ...parts,
-});
-export const configured = (kubeletConfiguration: Json, parts: Json = {}): Json =>
-  snapshot({ kubeletConfiguration, ...parts });
-
-type Resources = { requests?: Json; limits?: Json };
-export const c = (name: string, requests?: Json, limits?: Json, more: Json = {}): Json => {
-  const resources: Resources = { ...(requests && { requests }), ...(limits && { limits }) };
-  return { name, resources, ...more };
-};
-export const sidecar = (name: string, requests?: Json, limits?: Json): Json =>
-  c(name, requests, limits, { restartPolicy: "Always" });
-export const podOf = (containers: Json[], spec: Json = {}, more: Json = {}): Json => ({
-  metadata: { name: "p", uid: "u" },
-  spec: { containers, ...spec },
-  ...more,
-});
-export const guaranteed = (uid: string, cpu: string, memory: string): Json =>
-  podOf([c("c", undefined, { cpu, memory })], {}, { metadata: { name: uid, uid } });
-export const burstable = (uid: string, cpu: string, memory: string): Json =>
-  podOf([c("c", { cpu, memory })], {}, { metadata: { name: uid, uid } });
-export const bestEffort = (uid: string): Json => podOf([c("c")], {}, { metadata: { name: uid, uid } });
-export const running = (name: string, id: string): Json => ({
-  name,
-  containerID: `containerd://${id}`,
-  state: { running: { startedAt: "2026-01-31T12:00:00Z" } },
-});
 
 /** How an input ends; anything thrown on the way is thrown on. */
 export function outcome(kind: "cgroups" | "allocatable", input: unknown): "bad input" | "refused" | "answered" {

@@ -1,19 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { decodeSnapshot } from "../../api/model/decode.ts";
-import type { Json } from "../model/snapshots.ts";
-import {
-  bestEffort,
-  cgroupsOf,
-  configured,
-  filesAt,
-  Gi,
-  outcome,
-  pathsOf,
-  reasonsOf,
-  refusalOf,
-  snapshot,
-  valuesAt,
-} from "./ask.ts";
+import { bestEffort } from "../kit/pods.ts";
+import { configured, type Json, snapshot } from "../kit/snapshots.ts";
+import { cgroupsOf, filesAt, Gi, outcome, pathsOf, reasonsOf, refusalOf, valuesAt } from "./ask.ts";
 
 describe("cgroupRoot", () => {
   test.each([

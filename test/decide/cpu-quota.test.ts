@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { c, cgroupsOf, configured, filesAt, podOf, valuesAt } from "./ask.ts";
+import { container } from "../kit/containers.ts";
+import { podOf } from "../kit/pods.ts";
+import { configured } from "../kit/snapshots.ts";
+import { cgroupsOf, filesAt, valuesAt } from "./ask.ts";
 
-const pod = podOf([c("c", { cpu: "500m" }, { cpu: "1500m", memory: "1Gi" })]);
+const pod = podOf([container("c", { cpu: "500m" }, { cpu: "1500m", memory: "1Gi" })]);
 const POD = "/kubepods/burstable/podu";
 const V1 = { cgroup: { version: 1 } };
 
@@ -23,7 +26,7 @@ describe("the quota's period", () => {
     }
   });
   test("a quota never goes below a millisecond, however small limit and period are", () => {
-    const tiny = podOf([c("c", undefined, { cpu: "1m" })]);
+    const tiny = podOf([container("c", undefined, { cpu: "1m" })]);
     expect(filesAt(configured({ cpuCFSQuotaPeriod: "1ms" }, { pods: [tiny] }), POD)["cpu.max"]).toBe("1000 1000");
   });
   // ValidateKubeletConfiguration: between 1ms and 1sec

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Json } from "../model/snapshots.ts";
-import { allocatableOf, configured, Gi, outcome } from "./ask.ts";
+import { configured, type Json } from "../kit/snapshots.ts";
+import { allocatableOf, Gi, outcome } from "./ask.ts";
 
 const KEYS = [
   "pods",

@@ -1,14 +1,16 @@
 import { describe, expect, test } from "vitest";
-import type { Json } from "../model/snapshots.ts";
-import { c, cgroupsOf, configured, filesAt, Gi, guaranteed, podOf, valuesAt } from "./ask.ts";
+import { container } from "../kit/containers.ts";
+import { guaranteed, podOf } from "../kit/pods.ts";
+import { configured, type Json } from "../kit/snapshots.ts";
+import { cgroupsOf, filesAt, Gi, valuesAt } from "./ask.ts";
 
-const pod = podOf([c("c", { cpu: "500m" }, { cpu: "1500m", memory: "1Gi" })]);
+const pod = podOf([container("c", { cpu: "500m" }, { cpu: "1500m", memory: "1Gi" })]);
 const POD = "/kubepods/burstable/podu";
 const V1 = { cgroup: { version: 1 } };
 const app = guaranteed("g", "2", "1Gi");
 const two = podOf([
-  c("own", undefined, { cpu: "2", memory: "1Gi" }),
-  c("shared", undefined, { cpu: "500m", memory: "1Gi" }),
+  container("own", undefined, { cpu: "2", memory: "1Gi" }),
+  container("shared", undefined, { cpu: "500m", memory: "1Gi" }),
 ]);
 const state = (entries: Json): Json => ({
   assignments: { cpu_manager_state: { policyName: "static", defaultCpuSet: "0,3-7", entries } },
@@ -65,7 +67,7 @@ describe("the managers' state files", () => {
   });
   test("names that every object has are names like any other", () => {
     const odd = podOf(
-      [c("constructor", undefined, { cpu: "2", memory: "1Gi" })],
+      [container("constructor", undefined, { cpu: "2", memory: "1Gi" })],
       {},
       { metadata: { name: "p", uid: "toString" } },
     );

@@ -1,24 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { pageSizeOf, pageSizeUnit } from "../../api/decide/hugepages.ts";
-import type { Json } from "../model/snapshots.ts";
-import {
-  allocatableOf,
-  bestEffort,
-  c,
-  cgroupsOf,
-  configured,
-  filesAt,
-  Gi,
-  Mi,
-  outcome,
-  podOf,
-  reasonsOf,
-  snapshot,
-  valuesAt,
-} from "./ask.ts";
+import { container } from "../kit/containers.ts";
+import { bestEffort, podOf } from "../kit/pods.ts";
+import { configured, type Json, snapshot } from "../kit/snapshots.ts";
+import { allocatableOf, cgroupsOf, filesAt, Gi, Mi, outcome, reasonsOf, valuesAt } from "./ask.ts";
 
 const PAGES = { "hugepages-2Mi": "1Gi", "hugepages-1Gi": "2Gi" };
-const pod = podOf([c("a", undefined, { "hugepages-2Mi": "64Mi", memory: "1Gi" }), c("b", { cpu: "1" })]);
+const pod = podOf([
+  container("a", undefined, { "hugepages-2Mi": "64Mi", memory: "1Gi" }),
+  container("b", { cpu: "1" }),
+]);
 const input = (parts: Json = {}): Json => snapshot({ pods: [pod], ...parts }, PAGES);
 const POD = "/kubepods/burstable/podu";
 const UNLIMITED = "4611686018427387904";
@@ -62,7 +53,7 @@ describe("huge pages", () => {
     const of = snapshot(
       {
         pods: [
-          podOf([c("a", undefined, { "hugepages-2Mi": "32Mi" }), c("b")], podLevel, {
+          podOf([container("a", undefined, { "hugepages-2Mi": "32Mi" }), container("b")], podLevel, {
             status: { qosClass: "Burstable" },
           }),
         ],
@@ -159,7 +150,7 @@ describe("huge pages and the node's own cgroup", () => {
 });
 
 describe("a page size that the node does not have", () => {
-  const asking = podOf([c("a", undefined, { "hugepages-2Mi": "64Mi", "hugepages-1Gi": "1Gi", memory: "1Gi" })]);
+  const asking = podOf([container("a", undefined, { "hugepages-2Mi": "64Mi", "hugepages-1Gi": "1Gi", memory: "1Gi" })]);
   const none = (path: string, of: Json): void => expect(Object.keys(hugetlb(of, path)), path).toEqual([]);
 
   test("is written nowhere, whether the capacity or the machine lists the others", () => {

@@ -1,45 +1,49 @@
 import { describe, expect, test } from "vitest";
-import type { Json } from "../model/snapshots.ts";
-import { bestEffort, burstable, c, configured, filesAt, Gi, guaranteed, Mi, podOf, valuesAt } from "./ask.ts";
+import { container } from "../kit/containers.ts";
+import { bestEffort, burstable, guaranteed, podOf } from "../kit/pods.ts";
+import { configured, type Json } from "../kit/snapshots.ts";
+import { filesAt, Gi, Mi, valuesAt } from "./ask.ts";
 
 const NONE = { featureGates: { MemoryQoS: true } };
 const TIERED = { ...NONE, memoryReservationPolicy: "TieredReservation" };
-const limited = podOf([c("c", { memory: "100Mi" }, { memory: "200Mi" })]);
+const limited = podOf([container("c", { memory: "100Mi" }, { memory: "200Mi" })]);
 const pods = [guaranteed("g", "1", "1Gi"), burstable("b", "1", "512Mi"), bestEffort("e")];
 /** floor((request + factor * (ceiling - request)) / page) * page, in tenths to stay whole. */
 const high = (request: number, ceiling: number, page = 4096): number =>
   Number((BigInt(request * 10 + (ceiling - request) * 9) / 10n / BigInt(page)) * BigInt(page));
-const container = (config: Json, pod: Json, parts: Json = {}) =>
+const valuesOf = (config: Json, pod: Json, parts: Json = {}) =>
   valuesAt(configured(config, { pods: [pod], ...parts }), "/kubepods/burstable/podu/c");
 
 describe("memory.high of a container under Memory QoS", () => {
   test("lies nine tenths of the way from the request to the limit, on a page", () => {
-    expect(container(NONE, limited).memoryHigh).toBe(199_229_440);
-    expect(container(NONE, limited).memoryHigh).toBe(high(100 * Mi, 200 * Mi));
-    const odd = podOf([c("c", { memory: "1000001" }, { memory: "3000003" })]);
-    expect(container(NONE, odd).memoryHigh).toBe(high(1_000_001, 3_000_003));
+    expect(valuesOf(NONE, limited).memoryHigh).toBe(199_229_440);
+    expect(valuesOf(NONE, limited).memoryHigh).toBe(high(100 * Mi, 200 * Mi));
+    const odd = podOf([container("c", { memory: "1000001" }, { memory: "3000003" })]);
+    expect(valuesOf(NONE, odd).memoryHigh).toBe(high(1_000_001, 3_000_003));
   });
   test("without a limit it looks to the allocatable memory, in which hard eviction stays", () => {
     const reserved = { ...NONE, kubeReserved: { memory: "1Gi" }, evictionHard: { "memory.available": "2Gi" } };
-    const bare = podOf([c("c", { memory: "100Mi" })]);
-    expect(container(reserved, bare).memoryHigh).toBe(high(100 * Mi, 7 * Gi));
+    const bare = podOf([container("c", { memory: "100Mi" })]);
+    expect(valuesOf(reserved, bare).memoryHigh).toBe(high(100 * Mi, 7 * Gi));
   });
   test("the factor and the page are the node's", () => {
-    expect(container({ ...NONE, memoryThrottlingFactor: 0.5 }, limited).memoryHigh).toBe(150 * Mi);
-    expect(container(NONE, limited, { machine: { pageSizeBytes: 65_536 } }).memoryHigh).toBe(
+    expect(valuesOf({ ...NONE, memoryThrottlingFactor: 0.5 }, limited).memoryHigh).toBe(150 * Mi);
+    expect(valuesOf(NONE, limited, { machine: { pageSizeBytes: 65_536 } }).memoryHigh).toBe(
       high(100 * Mi, 200 * Mi, 65_536),
     );
   });
   test("is absent where request and limit are alike, or where it would not exceed the request", () => {
-    expect(container(NONE, podOf([c("c", { cpu: "1" }, { memory: "1Gi" })])).memoryHigh).toBeUndefined();
-    expect(container(NONE, podOf([c("c", { memory: "100Mi" }, { memory: "104857700" })])).memoryHigh).toBeUndefined();
-    expect(container(NONE, podOf([c("c", { cpu: "1" })])).memoryHigh).toBeUndefined();
+    expect(valuesOf(NONE, podOf([container("c", { cpu: "1" }, { memory: "1Gi" })])).memoryHigh).toBeUndefined();
+    expect(
+      valuesOf(NONE, podOf([container("c", { memory: "100Mi" }, { memory: "104857700" })])).memoryHigh,
+    ).toBeUndefined();
+    expect(valuesOf(NONE, podOf([container("c", { cpu: "1" })])).memoryHigh).toBeUndefined();
   });
   test("needs the gate and cgroup v2", () => {
-    expect(container({}, limited).memoryHigh).toBeUndefined();
-    expect(container(NONE, limited, { cgroup: { version: 1 } }).memoryHigh).toBeUndefined();
-    expect(container({ featureGates: { AllAlpha: true } }, limited).memoryHigh).toBe(199_229_440);
-    expect(container({ featureGates: { AllAlpha: true, MemoryQoS: false } }, limited).memoryHigh).toBeUndefined();
+    expect(valuesOf({}, limited).memoryHigh).toBeUndefined();
+    expect(valuesOf(NONE, limited, { cgroup: { version: 1 } }).memoryHigh).toBeUndefined();
+    expect(valuesOf({ featureGates: { AllAlpha: true } }, limited).memoryHigh).toBe(199_229_440);
+    expect(valuesOf({ featureGates: { AllAlpha: true, MemoryQoS: false } }, limited).memoryHigh).toBeUndefined();
   });
 });
 
@@ -57,14 +61,14 @@ describe("memory.min and memory.low under TieredReservation", () => {
     expect(at("/kubepods/besteffort")).not.toHaveProperty("memoryMin");
   });
   test("the pod's reservation is its request: overhead and init containers count", () => {
-    const pod = podOf([c("c", { memory: "100Mi" })], {
+    const pod = podOf([container("c", { memory: "100Mi" })], {
       overhead: { memory: "20Mi" },
-      initContainers: [c("i", { memory: "200Mi" })],
+      initContainers: [container("i", { memory: "200Mi" })],
     });
     expect(valuesAt(configured(TIERED, { pods: [pod] }), "/kubepods/burstable/podu").memoryLow).toBe(220 * Mi);
   });
   test("the overhead of a BestEffort pod is protected as well, and the tiers do not count it", () => {
-    const pod = podOf([c("c")], { overhead: { memory: "20Mi" } });
+    const pod = podOf([container("c")], { overhead: { memory: "20Mi" } });
     const input = configured(TIERED, { pods: [pod] });
     expect(valuesAt(input, "/kubepods/besteffort/podu").memoryLow).toBe(20 * Mi);
     expect(valuesAt(input, "/kubepods/besteffort/podu")).not.toHaveProperty("memoryMin");
@@ -87,7 +91,7 @@ describe("memory.min and memory.low under the policy None", () => {
     expect(filesAt(input, "/kubepods")["memory.min"]).toBe("0");
   });
   test("a container gets 0 for both", () => {
-    expect(container(NONE, limited)).toMatchObject({ memoryMin: 0, memoryLow: 0 });
+    expect(valuesOf(NONE, limited)).toMatchObject({ memoryMin: 0, memoryLow: 0 });
   });
 });
 

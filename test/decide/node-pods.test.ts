@@ -1,21 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { Json } from "../model/snapshots.ts";
-import {
-  bestEffort,
-  burstable,
-  c,
-  configured,
-  filesAt,
-  guaranteed,
-  outcome,
-  pathsOf,
-  podOf,
-  refusalOf,
-  running,
-  sidecar,
-  snapshot,
-  valuesAt,
-} from "./ask.ts";
+import { container, running, sidecar } from "../kit/containers.ts";
+import { bestEffort, burstable, guaranteed, podOf } from "../kit/pods.ts";
+import { configured, type Json, snapshot } from "../kit/snapshots.ts";
+import { filesAt, outcome, pathsOf, refusalOf, valuesAt } from "./ask.ts";
 
 const withStatus = (pod: Json, status: Json): Json => ({ ...pod, status });
 const withSpec = (pod: Json, spec: Json): Json => ({ ...pod, spec: { ...(pod["spec"] as Json), ...spec } });
@@ -45,7 +32,11 @@ describe("which pods hold something", () => {
     ]);
   });
   test("a pod that is being deleted does, until it is gone", () => {
-    const pod = podOf([c("c")], {}, { metadata: { name: "p", uid: "u", deletionTimestamp: "2026-01-31T12:00:00Z" } });
+    const pod = podOf(
+      [container("c")],
+      {},
+      { metadata: { name: "p", uid: "u", deletionTimestamp: "2026-01-31T12:00:00Z" } },
+    );
     expect(added([pod]).length).toBe(2);
   });
   test("pods of other nodes are not here, pods of no node are", () => {
@@ -70,7 +61,7 @@ describe("which pods hold something", () => {
   });
   test("a mirror pod lies under the uid of its static pod", () => {
     const annotations = { "kubernetes.io/config.mirror": "31e35ea8608c6df6", "kubernetes.io/config.source": "file" };
-    expect(added([podOf([c("c")], {}, { metadata: { name: "m", uid: "api-uid", annotations } })])).toEqual([
+    expect(added([podOf([container("c")], {}, { metadata: { name: "m", uid: "api-uid", annotations } })])).toEqual([
       "/kubepods/besteffort/pod31e35ea8608c6df6",
       "/kubepods/besteffort/pod31e35ea8608c6df6/c",
     ]);
@@ -78,7 +69,7 @@ describe("which pods hold something", () => {
   test("a pod without a uid is asked for, by its place, unless it holds nothing here", () => {
     const nameless = (status?: Json): Json => ({
       metadata: { name: "x" },
-      spec: { containers: [c("c")] },
+      spec: { containers: [container("c")] },
       ...(status && { status }),
     });
     const refusal = refusalOf("cgroups", snapshot({ pods: [bestEffort("a"), nameless()] }));
@@ -96,8 +87,8 @@ describe("which containers of a pod are there", () => {
       .map((p) => p.slice(p.lastIndexOf("/") + 1));
   const pod = (status?: Json): Json =>
     podOf(
-      [c("a", { cpu: "1" }), c("b")],
-      { initContainers: [c("i"), sidecar("s"), c("j")] },
+      [container("a", { cpu: "1" }), container("b")],
+      { initContainers: [container("i"), sidecar("s"), container("j")] },
       status === undefined ? {} : { status },
     );
   test("before anything runs: all, in the order in which they start", () => {

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { Json } from "../model/snapshots.ts";
-import { c, cgroupsOf, outcome, podOf, sidecar, snapshot } from "./ask.ts";
+import { container, sidecar } from "../kit/containers.ts";
+import { podOf } from "../kit/pods.ts";
+import { type Json, snapshot } from "../kit/snapshots.ts";
+import { cgroupsOf, outcome } from "./ask.ts";
 
 /** Container -> oom_score_adj on a node with that much memory. */
 const scores = (pod: Json, memory: string): Record<string, number | undefined> =>
@@ -9,7 +11,7 @@ const scores = (pod: Json, memory: string): Record<string, number | undefined> =
       .decision.cgroups.filter((p) => p.level === "container")
       .map((p) => [p.container, p.values.oomScoreAdj]),
   );
-const ask = (memory: string): Json => c("c", { memory });
+const ask = (memory: string): Json => container("c", { memory });
 
 describe("oom_score_adj", () => {
   test.each([
@@ -22,39 +24,41 @@ describe("oom_score_adj", () => {
     expect(scores(podOf([ask("4Gi")]), node)).toEqual({ c: want });
   });
   test("Guaranteed -997, BestEffort 1000, no memory request 999, more than the node 3", () => {
-    expect(scores(podOf([c("c", undefined, { cpu: "1", memory: "1Gi" })]), "8Gi")).toEqual({ c: -997 });
-    expect(scores(podOf([c("c")]), "8Gi")).toEqual({ c: 1000 });
-    expect(scores(podOf([c("c", { cpu: "1" })]), "8Gi")).toEqual({ c: 999 });
+    expect(scores(podOf([container("c", undefined, { cpu: "1", memory: "1Gi" })]), "8Gi")).toEqual({ c: -997 });
+    expect(scores(podOf([container("c")]), "8Gi")).toEqual({ c: 1000 });
+    expect(scores(podOf([container("c", { cpu: "1" })]), "8Gi")).toEqual({ c: 999 });
     expect(scores(podOf([ask("80Gi")]), "8Gi")).toEqual({ c: 3 });
   });
   test("a node-critical pod is like a Guaranteed one; critical without the class is not", () => {
     const critical = { priority: 2_000_001_000, priorityClassName: "system-node-critical" };
-    expect(scores(podOf([c("c")], critical), "8Gi")).toEqual({ c: -997 });
-    expect(scores(podOf([c("c")], { ...critical, priorityClassName: "system-cluster-critical" }), "8Gi")).toEqual({
+    expect(scores(podOf([container("c")], critical), "8Gi")).toEqual({ c: -997 });
+    expect(
+      scores(podOf([container("c")], { ...critical, priorityClassName: "system-cluster-critical" }), "8Gi"),
+    ).toEqual({
       c: 1000,
     });
-    expect(scores(podOf([c("c")], { ...critical, priority: 1_999_999_999 }), "8Gi")).toEqual({ c: 1000 });
+    expect(scores(podOf([container("c")], { ...critical, priority: 1_999_999_999 }), "8Gi")).toEqual({ c: 1000 });
     const fromFile = { metadata: { name: "p", uid: "u", annotations: { "kubernetes.io/config.source": "file" } } };
-    expect(scores(podOf([c("c")], { priorityClassName: "system-node-critical" }, fromFile), "8Gi")).toEqual({
+    expect(scores(podOf([container("c")], { priorityClassName: "system-node-critical" }, fromFile), "8Gi")).toEqual({
       c: -997,
     });
   });
   test("a sidecar takes at most the smallest score of the regular containers", () => {
-    const pod = podOf([ask("4Gi"), c("d", { memory: "2Gi" })], {
-      initContainers: [sidecar("s", { memory: "1Gi" }), c("i", { memory: "1Gi" })],
+    const pod = podOf([ask("4Gi"), container("d", { memory: "2Gi" })], {
+      initContainers: [sidecar("s", { memory: "1Gi" }), container("i", { memory: "1Gi" })],
     });
     expect(scores(pod, "8Gi")).toEqual({ s: 750, i: 875, c: 500, d: 750 });
     const large = podOf([ask("1Gi")], { initContainers: [sidecar("s", { memory: "4Gi" })] });
     expect(scores(large, "8Gi")).toEqual({ s: 500, c: 875 });
   });
   test("a regular container that restarts always is no sidecar", () => {
-    const pod = podOf([ask("4Gi"), c("d", { memory: "1Gi" }, undefined, { restartPolicy: "Always" })]);
+    const pod = podOf([ask("4Gi"), container("d", { memory: "1Gi" }, undefined, { restartPolicy: "Always" })]);
     expect(scores(pod, "8Gi")).toEqual({ c: 500, d: 875 });
   });
   test("what of a pod-level request nobody asked for is shared out", () => {
     const podLevel = { resources: { requests: { memory: "4Gi" } } };
-    expect(scores(podOf([ask("1Gi"), c("d")], podLevel), "8Gi")).toEqual({ c: 688, d: 813 });
-    const withInit = podOf([ask("1Gi"), c("d")], { ...podLevel, initContainers: [sidecar("s")] });
+    expect(scores(podOf([ask("1Gi"), container("d")], podLevel), "8Gi")).toEqual({ c: 688, d: 813 });
+    const withInit = podOf([ask("1Gi"), container("d")], { ...podLevel, initContainers: [sidecar("s")] });
     expect(scores(withInit, "8Gi")).toEqual({ s: 875, c: 750, d: 875 });
   });
   test("it is the share of bytes beyond what a double holds exactly", () => {

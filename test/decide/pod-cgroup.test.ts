@@ -1,14 +1,16 @@
 import { describe, expect, test } from "vitest";
-import type { Json } from "../model/snapshots.ts";
-import { bestEffort, burstable, c, configured, guaranteed, Mi, podOf, sidecar, snapshot, valuesAt } from "./ask.ts";
+import { container, sidecar } from "../kit/containers.ts";
+import { bestEffort, burstable, guaranteed, podOf } from "../kit/pods.ts";
+import { configured, type Json, snapshot } from "../kit/snapshots.ts";
+import { Mi, valuesAt } from "./ask.ts";
 
 /** Shares, quota and memory limit of the pod's cgroup. */
 function podValues(pod: Json, tier: "" | "/burstable" | "/besteffort", config: Json = {}): unknown[] {
   const v = valuesAt(configured(config, { pods: [pod] }), `/kubepods${tier}/podu`);
   return [v.cpuShares, v.cpuQuota, v.memory];
 }
-const BASE = c("c", { cpu: "100m", memory: "100Mi" }, { cpu: "200m", memory: "200Mi" });
-const BARE = c("init");
+const BASE = container("c", { cpu: "100m", memory: "100Mi" }, { cpu: "200m", memory: "200Mi" });
+const BARE = container("init");
 const SIDECAR = sidecar("side", { cpu: "50m", memory: "50Mi" }, { cpu: "50m", memory: "50Mi" });
 const OVERHEAD = { overhead: { cpu: "250m", memory: "120Mi" } };
 const POD_LEVEL = { resources: { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "2", memory: "2Gi" } } };
@@ -29,58 +31,62 @@ describe("the pod's cgroup, as the kubelet answered", () => {
       [153, unset, unset],
     ],
     ["with overhead", podOf([BASE], OVERHEAD), [358, 45_000, 335_544_320]],
-    ["with a cpu limit of 1m only", podOf([c("c", {}, { cpu: "1m" })]), [2, 1000, unset]],
-    ["with pod-level resources and bare containers", podOf([c("c")], POD_LEVEL), [1024, 200_000, 2_147_483_648]],
+    ["with a cpu limit of 1m only", podOf([container("c", {}, { cpu: "1m" })]), [2, 1000, unset]],
+    [
+      "with pod-level resources and bare containers",
+      podOf([container("c")], POD_LEVEL),
+      [1024, 200_000, 2_147_483_648],
+    ],
     [
       "with pod-level resources and overhead",
-      podOf([c("c")], { ...POD_LEVEL, ...OVERHEAD }),
+      podOf([container("c")], { ...POD_LEVEL, ...OVERHEAD }),
       [1280, 225_000, 2_273_312_768],
     ],
   ])("%s", (_name, pod, want) => expect(podValues(pod, "/burstable")).toEqual(want));
   test("BestEffort: two shares, nothing else, overhead or not", () => {
-    expect(podValues(podOf([c("c")]), "/besteffort")).toEqual([2, unset, unset]);
-    expect(podValues(podOf([c("c")], OVERHEAD), "/besteffort")).toEqual([2, unset, unset]);
+    expect(podValues(podOf([container("c")]), "/besteffort")).toEqual([2, unset, unset]);
+    expect(podValues(podOf([container("c")], OVERHEAD), "/besteffort")).toEqual([2, unset, unset]);
   });
   test("Guaranteed with CPU quota off: -1, not unset", () => {
-    const pod = podOf([c("c", undefined, { cpu: "1", memory: "1Gi" })]);
+    const pod = podOf([container("c", undefined, { cpu: "1", memory: "1Gi" })]);
     expect(podValues(pod, "", { cpuCFSQuota: false })).toEqual([1024, -1, 1_073_741_824]);
     expect(podValues(pod, "")).toEqual([1024, 100_000, 1_073_741_824]);
   });
   test("Burstable without all limits has no quota to switch off", () => {
-    const half = podOf([c("a", undefined, { cpu: "1" }), c("b")]);
+    const half = podOf([container("a", undefined, { cpu: "1" }), container("b")]);
     expect(podValues(half, "/burstable", { cpuCFSQuota: false })).toEqual([1024, unset, unset]);
     expect(podValues(podOf([BASE]), "/burstable", { cpuCFSQuota: false })).toEqual([102, -1, 200 * Mi]);
   });
   // beta since 1.34 and not locked: without the gate the kubelet looks at containers alone
   test("pod-level resources count for nothing when their gate is off", () => {
     const off = { featureGates: { PodLevelResources: false } };
-    expect(podValues(podOf([c("c")], POD_LEVEL), "/besteffort", off)).toEqual([2, unset, unset]);
+    expect(podValues(podOf([container("c")], POD_LEVEL), "/besteffort", off)).toEqual([2, unset, unset]);
   });
 });
 
 describe("requests of a pod", () => {
   const shares = (spec: Json, containers: Json[]): unknown => podValues(podOf(containers, spec), "/burstable")[0];
   test("the larger of the containers together and each init container with the sidecars before it", () => {
-    const app = c("a", { cpu: "300m" });
-    expect(shares({ initContainers: [c("i", { cpu: "1" })] }, [app])).toBe(1024);
-    expect(shares({ initContainers: [sidecar("s", { cpu: "500m" }), c("i", { cpu: "1" })] }, [app])).toBe(1536);
-    expect(shares({ initContainers: [c("i", { cpu: "1" }), sidecar("s", { cpu: "500m" })] }, [app])).toBe(1024);
+    const app = container("a", { cpu: "300m" });
+    expect(shares({ initContainers: [container("i", { cpu: "1" })] }, [app])).toBe(1024);
+    expect(shares({ initContainers: [sidecar("s", { cpu: "500m" }), container("i", { cpu: "1" })] }, [app])).toBe(1536);
+    expect(shares({ initContainers: [container("i", { cpu: "1" }), sidecar("s", { cpu: "500m" })] }, [app])).toBe(1024);
     expect(shares({ initContainers: [sidecar("s", { cpu: "900m" })] }, [app])).toBe(1228);
   });
   test("a limit without a request is the request", () => {
-    expect(podValues(podOf([c("a", undefined, { cpu: "500m" })]), "/burstable")).toEqual([512, 50_000, unset]);
+    expect(podValues(podOf([container("a", undefined, { cpu: "500m" })]), "/burstable")).toEqual([512, 50_000, unset]);
   });
   test("overhead joins a limit only where there is one", () => {
-    expect(podValues(podOf([c("a", { cpu: "100m" })], OVERHEAD), "/burstable")).toEqual([358, unset, unset]);
+    expect(podValues(podOf([container("a", { cpu: "100m" })], OVERHEAD), "/burstable")).toEqual([358, unset, unset]);
   });
   test("a pod that was settled as Guaranteed gets all values, 0 where it has no limit, and overhead adds nothing to 0", () => {
     const settled = { status: { qosClass: "Guaranteed" } };
-    expect(podValues(podOf([c("a", { cpu: "1" })], {}, settled), "")).toEqual([1024, 0, 0]);
-    const zero = podOf([c("a", { cpu: "1" }, { cpu: "0", memory: "0" })], OVERHEAD, settled);
+    expect(podValues(podOf([container("a", { cpu: "1" })], {}, settled), "")).toEqual([1024, 0, 0]);
+    const zero = podOf([container("a", { cpu: "1" }, { cpu: "0", memory: "0" })], OVERHEAD, settled);
     expect(podValues(zero, "")).toEqual([1280, 0, 0]);
   });
   test("milli-bytes round up to whole bytes", () => {
-    const pod = podOf([c("a", undefined, { memory: "1048576500m" })]);
+    const pod = podOf([container("a", undefined, { memory: "1048576500m" })]);
     expect(podValues(pod, "/burstable")[2]).toBe(1_048_577);
   });
 });
@@ -89,7 +95,11 @@ describe("limits of a container beside pod-level ones", () => {
   test("are its own where it has them, else the pod's", () => {
     const spec = { resources: { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "2", memory: "2Gi" } } };
     const pod = podOf(
-      [c("own", undefined, { cpu: "500m", memory: "64Mi" }), c("half", { cpu: "100m" }, { memory: "32Mi" }), c("bare")],
+      [
+        container("own", undefined, { cpu: "500m", memory: "64Mi" }),
+        container("half", { cpu: "100m" }, { memory: "32Mi" }),
+        container("bare"),
+      ],
       spec,
     );
     const of = (name: string): unknown[] => {
@@ -117,38 +127,54 @@ describe("the QoS class", () => {
   };
   const FULL = { cpu: "1", memory: "1Gi" };
   test.each<[string, Json, string]>([
-    ["limits everywhere", podOf([c("a", undefined, FULL)]), ""],
-    ["limits equal in other words", podOf([c("a", { cpu: "1000m", memory: "1024Mi" }, FULL)]), ""],
+    ["limits everywhere", podOf([container("a", undefined, FULL)]), ""],
+    ["limits equal in other words", podOf([container("a", { cpu: "1000m", memory: "1024Mi" }, FULL)]), ""],
     [
       "sums alike, containers not",
       podOf([
-        c("a", { cpu: "1", memory: "2Gi" }, { cpu: "2", memory: "2Gi" }),
-        c("b", { cpu: "2", memory: "2Gi" }, { cpu: "1", memory: "2Gi" }),
+        container("a", { cpu: "1", memory: "2Gi" }, { cpu: "2", memory: "2Gi" }),
+        container("b", { cpu: "2", memory: "2Gi" }, { cpu: "1", memory: "2Gi" }),
       ]),
       "",
     ],
-    ["an init container without limits", podOf([c("a", undefined, FULL)], { initContainers: [c("i")] }), "/burstable"],
-    ["no memory limit", podOf([c("a", undefined, { cpu: "1" })]), "/burstable"],
-    ["only a request", podOf([c("a", { cpu: "1m" })]), "/burstable"],
-    ["only an init container requests", podOf([c("a")], { initContainers: [c("i", { cpu: "1m" })] }), "/burstable"],
-    ["zero quantities", podOf([c("a", { cpu: "0", memory: "0" }, { cpu: "0", memory: "0" })]), "/besteffort"],
+    [
+      "an init container without limits",
+      podOf([container("a", undefined, FULL)], { initContainers: [container("i")] }),
+      "/burstable",
+    ],
+    ["no memory limit", podOf([container("a", undefined, { cpu: "1" })]), "/burstable"],
+    ["only a request", podOf([container("a", { cpu: "1m" })]), "/burstable"],
+    [
+      "only an init container requests",
+      podOf([container("a")], { initContainers: [container("i", { cpu: "1m" })] }),
+      "/burstable",
+    ],
+    ["zero quantities", podOf([container("a", { cpu: "0", memory: "0" }, { cpu: "0", memory: "0" })]), "/besteffort"],
     [
       "other resources only",
-      podOf([c("a", { "ephemeral-storage": "1Gi", "hugepages-2Mi": "2Mi" }, { "hugepages-2Mi": "2Mi" })]),
+      podOf([container("a", { "ephemeral-storage": "1Gi", "hugepages-2Mi": "2Mi" }, { "hugepages-2Mi": "2Mi" })]),
       "/besteffort",
     ],
     [
       "pod-level resources decide alone",
-      podOf([c("a", { cpu: "100m" })], { resources: { requests: FULL, limits: FULL } }),
+      podOf([container("a", { cpu: "100m" })], { resources: { requests: FULL, limits: FULL } }),
       "",
     ],
-    ["pod-level requests only", podOf([c("a", undefined, FULL)], { resources: { requests: FULL } }), "/burstable"],
+    [
+      "pod-level requests only",
+      podOf([container("a", undefined, FULL)], { resources: { requests: FULL } }),
+      "/burstable",
+    ],
     [
       "status.qosClass wins",
-      podOf([c("a", undefined, FULL)], {}, { status: { qosClass: "BestEffort" } }),
+      podOf([container("a", undefined, FULL)], {}, { status: { qosClass: "BestEffort" } }),
       "/besteffort",
     ],
-    ["an empty status.qosClass says nothing", podOf([c("a", undefined, FULL)], {}, { status: { qosClass: "" } }), ""],
+    [
+      "an empty status.qosClass says nothing",
+      podOf([container("a", undefined, FULL)], {}, { status: { qosClass: "" } }),
+      "",
+    ],
   ])("%s: %#", (_name, pod, tier) => expect(tierOf(pod)).toBe(tier));
 });
 

@@ -1,18 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { Json } from "../model/snapshots.ts";
-import {
-  bestEffort,
-  burstable,
-  cgroupsOf,
-  configured,
-  filesAt,
-  Gi,
-  guaranteed,
-  Mi,
-  reasonsOf,
-  refusalOf,
-  valuesAt,
-} from "./ask.ts";
+import { bestEffort, burstable, guaranteed } from "../kit/pods.ts";
+import { configured, type Json } from "../kit/snapshots.ts";
+import { cgroupsOf, filesAt, Gi, Mi, reasonsOf, refusalOf, valuesAt } from "./ask.ts";
 
 const GATE = { featureGates: { QOSReserved: true } };
 const pods = [guaranteed("g", "1", "1001Mi"), burstable("b", "1", "333Mi"), bestEffort("e")];

@@ -1,27 +1,15 @@
 import { describe, expect, test } from "vitest";
-import type { Json } from "../model/snapshots.ts";
-import {
-  burstable,
-  c,
-  cgroupsOf,
-  configured,
-  filesAt,
-  Gi,
-  Mi,
-  outcome,
-  podOf,
-  reasonsOf,
-  running,
-  snapshot,
-  valuesAt,
-} from "./ask.ts";
+import { container, running } from "../kit/containers.ts";
+import { burstable, podOf } from "../kit/pods.ts";
+import { configured, type Json, snapshot } from "../kit/snapshots.ts";
+import { cgroupsOf, filesAt, Gi, Mi, outcome, reasonsOf, valuesAt } from "./ask.ts";
 
 const POD = "/kubepods/burstable/podu";
 const WANTED = [
   { cpu: "2", memory: "2Gi" },
   { cpu: "4", memory: "4Gi" },
 ] as const;
-const desired = (status?: Json): Json => podOf([c("c", ...WANTED)], {}, status === undefined ? {} : { status });
+const desired = (status?: Json): Json => podOf([container("c", ...WANTED)], {}, status === undefined ? {} : { status });
 const statusOf = (allocated?: Json, limits?: Json): Json => ({
   qosClass: "Burstable",
   containerStatuses: [
@@ -83,12 +71,12 @@ describe("a resize that is not granted yet", () => {
     const allocated = {
       PodLevelResources: { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "2", memory: "2Gi" } },
     };
-    const input = snapshot({ pods: [podOf([c("c")], podLevel)], ...state({}, allocated) });
+    const input = snapshot({ pods: [podOf([container("c")], podLevel)], ...state({}, allocated) });
     expect(valuesAt(input, POD)).toMatchObject({ cpuShares: 1024, cpuQuota: 200_000, memory: 2 * Gi });
   });
   test("sidecars are resized as containers are", () => {
-    const pod = podOf([c("c", { cpu: "1" })], {
-      initContainers: [c("s", { cpu: "2" }, undefined, { restartPolicy: "Always" })],
+    const pod = podOf([container("c", { cpu: "1" })], {
+      initContainers: [container("s", { cpu: "2" }, undefined, { restartPolicy: "Always" })],
     });
     const allocated = {
       assignments: {
@@ -119,7 +107,7 @@ describe("a resize and the rest of the node", () => {
   });
   // what is allocated is summed as what is asked for
   const huge = String(Number.MAX_SAFE_INTEGER);
-  const two = [c("a"), c("b")];
+  const two = [container("a"), container("b")];
   const both = { requests: { memory: huge }, limits: { memory: huge } };
   const inStatus = ["a", "b"].map((name) => ({
     name,
@@ -138,7 +126,10 @@ describe("a resize and the rest of the node", () => {
   });
   test("absurd sums in the specs are bad input", () => {
     expect(
-      outcome("cgroups", snapshot({ pods: [podOf([c("a", { memory: huge }), c("b", { memory: `${8 * Mi}` })])] })),
+      outcome(
+        "cgroups",
+        snapshot({ pods: [podOf([container("a", { memory: huge }), container("b", { memory: `${8 * Mi}` })])] }),
+      ),
     ).toBe("bad input");
   });
 });

@@ -1,33 +1,35 @@
 import { describe, expect, test } from "vitest";
-import type { Json } from "../model/snapshots.ts";
-import { c, cgroupsOf, configured, filesAt, Gi, Mi, outcome, podOf, snapshot, valuesAt } from "./ask.ts";
+import { container } from "../kit/containers.ts";
+import { podOf } from "../kit/pods.ts";
+import { configured, type Json, snapshot } from "../kit/snapshots.ts";
+import { cgroupsOf, filesAt, Gi, Mi, outcome, valuesAt } from "./ask.ts";
 
 const LIMITED = { memorySwap: { swapBehavior: "LimitedSwap" } };
 const SWAP = { machine: { swapBytes: 4 * Gi } };
-const pod = podOf([c("c", { memory: "1Gi" }, { memory: "2Gi" })]);
+const pod = podOf([container("c", { memory: "1Gi" }, { memory: "2Gi" })]);
 const swapOf = (config: Json, of: Json = pod, parts: Json = SWAP, tier = "/burstable"): number | undefined =>
   valuesAt(configured(config, { pods: [of], ...parts }), `/kubepods${tier}/podu/c`).memorySwap;
 
 describe("swap on cgroup v2", () => {
   test("LimitedSwap shares out the swap by the memory request", () => {
     expect(swapOf(LIMITED)).toBe(512 * Mi);
-    expect(swapOf(LIMITED, podOf([c("c", { memory: "100Mi" })]))).toBe(50 * Mi);
+    expect(swapOf(LIMITED, podOf([container("c", { memory: "100Mi" })]))).toBe(50 * Mi);
     // (1000000007 / 8589934592) * 4294967296, cut off
-    expect(swapOf(LIMITED, podOf([c("c", { memory: "1000000007" })]))).toBe(500_000_003);
+    expect(swapOf(LIMITED, podOf([container("c", { memory: "1000000007" })]))).toBe(500_000_003);
     expect(
       filesAt(configured(LIMITED, { pods: [pod], ...SWAP }), "/kubepods/burstable/podu/c")["memory.swap.max"],
     ).toBe("536870912");
   });
   test.each<[string, Json, string]>([
-    ["a request that equals the limit", podOf([c("c", { cpu: "1" }, { memory: "1Gi" })]), "/burstable"],
-    ["no memory request", podOf([c("c", { cpu: "1" })]), "/burstable"],
-    ["a Guaranteed pod", podOf([c("c", undefined, { cpu: "1", memory: "1Gi" })]), ""],
-    ["a BestEffort pod", podOf([c("c")]), "/besteffort"],
-    ["a critical pod", podOf([c("c", { memory: "1Gi" })], { priority: 2_000_000_000 }), "/burstable"],
+    ["a request that equals the limit", podOf([container("c", { cpu: "1" }, { memory: "1Gi" })]), "/burstable"],
+    ["no memory request", podOf([container("c", { cpu: "1" })]), "/burstable"],
+    ["a Guaranteed pod", podOf([container("c", undefined, { cpu: "1", memory: "1Gi" })]), ""],
+    ["a BestEffort pod", podOf([container("c")]), "/besteffort"],
+    ["a critical pod", podOf([container("c", { memory: "1Gi" })], { priority: 2_000_000_000 }), "/burstable"],
     [
       "a static pod",
       podOf(
-        [c("c", { memory: "1Gi" })],
+        [container("c", { memory: "1Gi" })],
         {},
         { metadata: { name: "p", uid: "u", annotations: { "kubernetes.io/config.source": "file" } } },
       ),
@@ -61,7 +63,7 @@ describe("swap on cgroup v2", () => {
   });
   // calcSwapForBurstablePods refuses a request above the node's memory, and ConfigureLimitedSwap then gives no swap
   test("a request above the node's memory gets none", () => {
-    expect(swapOf(LIMITED, podOf([c("c", { memory: "16Gi" })]))).toBe(0);
+    expect(swapOf(LIMITED, podOf([container("c", { memory: "16Gi" })]))).toBe(0);
   });
   test("a node of 0 bytes ends in an answer or a refusal", () => {
     const node = { metadata: { name: "n" }, status: { capacity: { cpu: "4", memory: "0" } } };
@@ -73,7 +75,7 @@ describe("swap on cgroup v1", () => {
   const V1 = { cgroup: { version: 1 }, ...SWAP };
   test.each([{}, LIMITED])("memory plus swap is the memory limit, where there is one: %j", (config) => {
     expect(swapOf(config, pod, V1)).toBe(2 * Gi);
-    expect(swapOf(config, podOf([c("c", { memory: "1Gi" })]), V1)).toBeUndefined();
+    expect(swapOf(config, podOf([container("c", { memory: "1Gi" })]), V1)).toBeUndefined();
     const files = filesAt(configured(config, { pods: [pod], ...V1 }), "/kubepods/burstable/podu/c");
     expect(files["memory.memsw.limit_in_bytes"]).toBe(files["memory.limit_in_bytes"]);
   });

@@ -2,27 +2,16 @@ import { describe, expect, test } from "vitest";
 import { filesOf } from "../../api/decide/cgroups/decide.ts";
 import { containerLeaf, parseCgroupfs, parseSystemd, toCgroupfs, toSystemd } from "../../api/decide/cgroups/paths.ts";
 import type { CgroupValues } from "../../api/model/cgroups.ts";
-import type { Json } from "../model/snapshots.ts";
+import { container, running } from "../kit/containers.ts";
+import { bestEffort, burstable, guaranteed, podOf } from "../kit/pods.ts";
+import { configured, type Json, snapshot } from "../kit/snapshots.ts";
 import { draws } from "../properties/draws.ts";
-import {
-  allocatableOf,
-  bestEffort,
-  burstable,
-  c,
-  configured,
-  filesAt,
-  guaranteed,
-  pathsOf,
-  planAt,
-  podOf,
-  running,
-  snapshot,
-} from "./ask.ts";
+import { allocatableOf, filesAt, pathsOf, planAt } from "./ask.ts";
 
 const UID = "8ee02b3a-a80f-487d";
 const parts = (uid: string): Json =>
   podOf(
-    [c("app", { cpu: "100m" }, { cpu: "200m", memory: "64Mi" })],
+    [container("app", { cpu: "100m" }, { cpu: "200m", memory: "64Mi" })],
     {},
     {
       metadata: { name: "web", namespace: "shop", uid },

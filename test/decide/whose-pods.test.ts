@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { decideKind } from "../../api/decide/index.ts";
 import { decodeAsk } from "../../api/model/asks.ts";
 import type { Explain, Kind } from "../../api/model/decision.ts";
-import { decoded, type Json } from "../model/snapshots.ts";
-import { burstable, podOf, snapshot } from "./ask.ts";
+import { burstable, podOf } from "../kit/pods.ts";
+import { decoded, type Json, snapshot } from "../kit/snapshots.ts";
 
 const on = (nodeName: string, uid: string): Json => {
   const pod = burstable(uid, "1", "1Gi");

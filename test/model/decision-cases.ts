@@ -12,8 +12,8 @@ import { readNodeStatus } from "../conformance/node-status.ts";
 import { readCases } from "../conformance/run.ts";
 import type { Suite } from "../conformance/suite.ts";
 import { realCases } from "../decide/admission/real-cases.ts";
+import type { Json } from "../kit/snapshots.ts";
 import { randomNode } from "../properties/random-node.ts";
-import type { Json } from "./snapshots.ts";
 
 /** What a kind is asked, as it is posted. */
 export interface Case {

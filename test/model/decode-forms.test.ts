@@ -2,7 +2,9 @@ import { describe, expect, test } from "vitest";
 import { readCpuManagerState } from "../../api/model/assignments.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { captured, realSnapshot } from "../decide/real-node.ts";
-import { container, decoded, fromJson, issuePaths, issues, type Json, pod, stored } from "./snapshots.ts";
+import { container } from "../kit/containers.ts";
+import { pod } from "../kit/pods.ts";
+import { decoded, fromJson, issuePaths, issues, type Json, stored } from "../kit/snapshots.ts";
 
 describe("forms that a caller has at hand", () => {
   test("a PodList and its items are the same", () => {
@@ -85,7 +87,7 @@ describe("forms that a caller has at hand", () => {
   });
   test("quantities may be numbers, as YAML has them", () => {
     const list = { cpu: 0.5, memory: 1_000_000, "example.com/gpu": 1, "hugepages-2Mi": 0 };
-    const text = stored({ pods: [pod("p", { spec: { containers: [container("c", { requests: list })] } })] });
+    const text = stored({ pods: [pod("p", { spec: { containers: [container("c", list)] } })] });
     expect(text).toContain('{"cpu":"0.5","example.com/gpu":"1","hugepages-2Mi":"0","memory":"1000000"}');
     expect(text).toBe(stored(fromJson(text)));
   });

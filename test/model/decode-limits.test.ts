@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../api/model/limits.ts";
-import { container, decoded, issuePaths, issues, type Json, many, pod } from "./snapshots.ts";
+import { container } from "../kit/containers.ts";
+import { pod } from "../kit/pods.ts";
+import { decoded, issuePaths, issues, type Json, many } from "../kit/snapshots.ts";
 
 const cpu = (i: number): Json => ({ cpu: i, core: i, socket: 0, numa: 0 });
 const device = (i: number): Json => ({ resource: "example.com/gpu", id: `d${i}` });
@@ -119,7 +121,7 @@ describe("names that become paths", () => {
   });
   test.each(["constructor", "toString", "hasOwnProperty", "valueOf"])("a container may be called `%s`", (name) => {
     const snapshot = decoded({
-      pods: [pod("p", { spec: { containers: [container(name, { limits: { cpu: "1" } })] } })],
+      pods: [pod("p", { spec: { containers: [container(name, undefined, { cpu: "1" })] } })],
     });
     expect(snapshot.pods?.[0]?.spec.containers[0]?.name).toBe(name);
   });

@@ -1,7 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { container, fromJson, issuePaths, issues, type Json, pod, stored } from "./snapshots.ts";
+import { container } from "../kit/containers.ts";
+import { pod } from "../kit/pods.ts";
+import { fromJson, issuePaths, issues, type Json, stored } from "../kit/snapshots.ts";
 
-const resources = (list: Json): unknown => ({ pods: [pod("p", { spec: { containers: [container("c", list)] } })] });
+const resources = (list: Json): unknown => ({
+  pods: [pod("p", { spec: { containers: [{ name: "c", resources: list }] } })],
+});
 
 describe("every issue names its place", () => {
   test.each([
@@ -157,13 +161,12 @@ describe("what only the whole list shows", () => {
     expect(() => issues({ pods: apart })).toThrow(/^taken/);
   });
   test("sums beyond exact arithmetic are refused at the list", () => {
-    const huge = (i: number) =>
-      pod(`p${i}`, { spec: { containers: [container("c", { requests: { memory: "5e15" } })] } });
+    const huge = (i: number) => pod(`p${i}`, { spec: { containers: [container("c", { memory: "5e15" })] } });
     expect(() => issues({ pods: [huge(0)] })).toThrow(/^taken/);
     expect(issues({ pods: { items: [huge(0), huge(1)] } })).toEqual([
       { path: "pods.items", message: expect.stringContaining("more than exact arithmetic") },
     ]);
-    const cores = pod("c", { spec: { containers: [container("c", { limits: { cpu: "5e6" } })] } });
+    const cores = pod("c", { spec: { containers: [container("c", undefined, { cpu: "5e6" })] } });
     expect(issuePaths({ pods: [cores] })).toEqual(["pods"]); // its request becomes its limit: twice 5e9 thousandths
   });
 });

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { realSnapshot } from "../decide/real-node.ts";
-import { container, decoded, fromJson, type Json, pod, stored } from "./snapshots.ts";
+import { container } from "../kit/containers.ts";
+import { pod } from "../kit/pods.ts";
+import { decoded, fromJson, type Json, stored } from "../kit/snapshots.ts";
 
 /** The same object with the members of every object in reverse order. */
 function reversed(v: unknown): unknown {
@@ -32,7 +34,11 @@ const FULL: Json = {
       metadata: {
         annotations: { "kubernetes.io/config.source": "file", "kubernetes.io/config.hash": "h", other: "x" },
       },
-      spec: { containers: [container("c", { limits: { memory: "1Gi", cpu: "500m" }, requests: { memory: "512Mi" } })] },
+      spec: {
+        containers: [
+          { name: "c", resources: { limits: { memory: "1Gi", cpu: "500m" }, requests: { memory: "512Mi" } } },
+        ],
+      },
       status: {
         phase: "Running",
         containerStatuses: [{ name: "c", containerID: "containerd://1", state: { running: {} } }],
@@ -79,7 +85,7 @@ describe("the stored form", () => {
   });
   // the id of a snapshot is the hash of its stored form
   test("a limit whose request was filled in is stored alike when it comes back", () => {
-    const posted = stored({ pods: [pod("p", { spec: { containers: [container("c", { limits: { cpu: "1" } })] } })] });
+    const posted = stored({ pods: [pod("p", { spec: { containers: [container("c", undefined, { cpu: "1" })] } })] });
     expect(stored(fromJson(posted))).toBe(posted);
   });
   test.each([
@@ -148,7 +154,7 @@ describe("what the store never sees", () => {
 describe("defaults that the API server fills in", () => {
   const requestsOf = (resources: Json): string =>
     JSON.stringify(
-      decoded({ pods: [pod("p", { spec: { containers: [container("c", resources)] } })] }).pods?.[0]?.spec.containers[0]
+      decoded({ pods: [pod("p", { spec: { containers: [{ name: "c", resources }] } })] }).pods?.[0]?.spec.containers[0]
         ?.resources?.requests,
     );
   test("a limit without a request is requested", () => {
@@ -163,7 +169,7 @@ describe("defaults that the API server fills in", () => {
     const snapshot = decoded({
       pods: [
         pod("p", {
-          spec: { containers: [container("c")], initContainers: [container("i", { limits: { cpu: "1" } })] },
+          spec: { containers: [container("c")], initContainers: [container("i", undefined, { cpu: "1" })] },
         }),
       ],
     });
@@ -173,7 +179,7 @@ describe("defaults that the API server fills in", () => {
   // SetDefaults_Pod, defaultPodRequests: with pod-level limits, absent pod-level requests become the containers' sum, else the limit
   test("a pod-level limit without a request is requested: the containers' sum, else the limit", () => {
     const spec = {
-      containers: [container("c", { requests: { cpu: "1" } })],
+      containers: [container("c", { cpu: "1" })],
       resources: { limits: { cpu: "2", memory: "1Gi" } },
     };
     expect(JSON.stringify(decoded({ pods: [pod("p", { spec })] }).pods?.[0]?.spec.resources?.requests)).toBe(

@@ -2,13 +2,14 @@ import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { writeCheckpoint } from "../../api/decide/devices/checkpoint.ts";
 import { CRITICAL, nodeWith, podWith } from "../decide/admission/asking.ts";
-import * as ask from "../decide/ask.ts";
 import * as dead from "../decide/container-gc/asking.ts";
 import * as pass from "../decide/eviction/asking.ts";
 import * as images from "../decide/image-gc/asking.ts";
 import { HTTP, podOf } from "../decide/probes/asking.ts";
+import { container, running } from "../kit/containers.ts";
+import * as pod from "../kit/pods.ts";
+import { type Json, snapshot } from "../kit/snapshots.ts";
 import { type Case, each } from "./decision-cases.ts";
-import type { Json } from "./snapshots.ts";
 
 const yaml = (path: string): Json => parse(readFileSync(new URL(`../${path}`, import.meta.url), "utf8"));
 /** The node's clock was set ahead since the pass before. */
@@ -37,12 +38,12 @@ function* podsOfOthers(): Generator<Case> {
 function* nodes(): Generator<Case> {
   const status = {
     qosClass: "Burstable",
-    containerStatuses: [{ ...ask.running("c", "id1"), allocatedResources: { cpu: "1", memory: "1Gi" } }],
+    containerStatuses: [{ ...running("c", "id1"), allocatedResources: { cpu: "1", memory: "1Gi" } }],
   };
-  const pods = [ask.podOf([ask.c("c", { cpu: "2", memory: "2Gi", "hugepages-2Mi": "2Mi" })], {}, { status })];
+  const pods = [pod.podOf([container("c", { cpu: "2", memory: "2Gi", "hugepages-2Mi": "2Mi" })], {}, { status })];
   const lists = { cpu: "4", memory: "8Gi", "hugepages-2Mi": "1Gi", "example.com/gpu": "2" };
   const node = { metadata: { name: "n" }, status: { capacity: lists, allocatable: lists } };
-  yield* each(["cgroups", "allocatable"], { ...ask.snapshot({ pods }), node });
+  yield* each(["cgroups", "allocatable"], { ...snapshot({ pods }), node });
 }
 
 function* admissions(): Generator<Case> {
@@ -73,20 +74,20 @@ function* machines(): Generator<Case> {
   yield {
     kind: "topology",
     snapshot: { machine: { cpus }, kubeletConfiguration, pods: [] },
-    ask: { pod: ask.guaranteed("p", "2", "1Gi") },
+    ask: { pod: pod.guaranteed("p", "2", "1Gi") },
   };
   const entry = { podUid: "u", containerName: "c", resourceName: "example.com/gpu", allocResp: "Cg==" };
   const kubelet_internal_checkpoint = writeCheckpoint({
     entries: [{ ...entry, deviceIds: new Map([[-1, ["a"]]]) }],
     registered: new Map([["example.com/gpu", ["a"]]]),
   });
-  const pods = [ask.bestEffort("u")];
+  const pods = [pod.bestEffort("u")];
   yield { kind: "devices", snapshot: { pods, observedAt: LATER, assignments: { kubelet_internal_checkpoint } } };
 }
 
 function* evictions(): Generator<Case> {
   const atMs = pass.START;
-  const PODS = [[pass.pod("a"), pass.podStats("a", pass.Gi)] as const];
+  const PODS = [[pod.requesting("a"), pass.podStats("a", pass.Gi)] as const];
   const hard = { evictionHard: { "memory.available": "10%" } };
   yield { kind: "eviction", snapshot: pass.underMemory(hard, pass.Gi / 2, atMs, PODS) };
   // the clock was set, and ran backwards; the stats are old, or are not there yet, and say what cannot be

@@ -1,12 +1,10 @@
 import { expect, test } from "vitest";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import { pod } from "../kit/pods.ts";
 
 const stats = (nodeName: unknown, more: object = {}) => ({ node: { nodeName, ...more } });
 const node = (name?: string) => ({ metadata: name === undefined ? {} : { name } });
-const pod = (name: string, nodeName?: string) => ({
-  metadata: { name, uid: name },
-  spec: { nodeName, containers: [{ name: "c" }] },
-});
+const podOn = (name: string, nodeName?: string) => pod(name, { spec: { nodeName } });
 const said = (input: unknown, at?: string) => {
   const decoded = decodeSnapshot(input, at);
   return decoded.ok ? [] : decoded.error.map(({ path, message }) => `${path}: ${message}`);
@@ -16,17 +14,17 @@ const of = (its: string, name: string) =>
 
 test.each([
   ["the node's", { node: node("n1"), stats: stats("n2") }],
-  ["that of all pods", { pods: [pod("a", "n1"), pod("b", "n1")], stats: stats("n2") }],
-  ["that of all pods of a PodList", { pods: { kind: "PodList", items: [pod("a", "n1")] }, stats: stats("n2") }],
-  ["that of all pods, of a node without a name", { node: node(), pods: [pod("a", "n1")], stats: stats("n2") }],
-  ["the node's, whatever its pods name", { node: node("n1"), pods: [pod("a", "n2")], stats: stats("n2") }],
+  ["that of all pods", { pods: [podOn("a", "n1"), podOn("b", "n1")], stats: stats("n2") }],
+  ["that of all pods of a PodList", { pods: { kind: "PodList", items: [podOn("a", "n1")] }, stats: stats("n2") }],
+  ["that of all pods, of a node without a name", { node: node(), pods: [podOn("a", "n1")], stats: stats("n2") }],
+  ["the node's, whatever its pods name", { node: node("n1"), pods: [podOn("a", "n2")], stats: stats("n2") }],
 ])("stats of another name than %s are refused", (_, input) => {
   expect(said(input)).toEqual([of("n2", "n1")]);
   expect(said(input, "snapshot")).toEqual([`snapshot.${of("n2", "n1")}`]);
 });
 
 test("they are told beside the other faults", () => {
-  expect(said({ node: node("n1"), pods: [pod("a"), pod("a")], stats: stats("n2") })).toEqual([
+  expect(said({ node: node("n1"), pods: [podOn("a"), podOn("a")], stats: stats("n2") })).toEqual([
     expect.stringMatching(/^pods\[1\]/),
     of("n2", "n1"),
   ]);
@@ -41,8 +39,8 @@ test.each([
   ["of no node that anybody names", { stats: stats("n2") }],
   ["beside no pods", { pods: [], stats: stats("n2") }],
   ["beside a PodList of none", { pods: { kind: "PodList", items: null }, stats: stats("n2") }],
-  ["beside pods of several nodes", { pods: [pod("a", "n1"), pod("b", "n2")], stats: stats("n2") }],
-  ["beside pods that are nowhere yet", { pods: [pod("a"), pod("b", "n1")], stats: stats("n2") }],
+  ["beside pods of several nodes", { pods: [podOn("a", "n1"), podOn("b", "n2")], stats: stats("n2") }],
+  ["beside pods that are nowhere yet", { pods: [podOn("a"), podOn("b", "n1")], stats: stats("n2") }],
 ])("stats that are %s are taken", (_, input) => {
   expect(said(input)).toEqual([]);
 });

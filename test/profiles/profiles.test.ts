@@ -9,7 +9,7 @@ import {
 } from "../../api/profiles/effective.ts";
 import { NEWEST, PROFILES, profileOf } from "../../api/profiles/index.ts";
 import { isGateOn } from "../../api/profiles/profile.ts";
-import { decoded } from "../model/snapshots.ts";
+import { decoded } from "../kit/snapshots.ts";
 
 const given = (fields: object) => kubeletConfiguration.parse(fields);
 const of = (fields: object) => effectiveConfiguration(NEWEST, given(fields));

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { DECIDERS } from "../../api/decide/index.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
 import { allocatableOf, cgroupsOf, reasonsOf } from "../decide/ask.ts";
-import { decoded, fromJson } from "../model/snapshots.ts";
+import { decoded, fromJson } from "../kit/snapshots.ts";
 import { forNodes } from "./random-node.ts";
 
 const SEED = 777;

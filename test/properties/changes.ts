@@ -1,4 +1,4 @@
-import { fromJson, type Json } from "../model/snapshots.ts";
+import { fromJson, type Json } from "../kit/snapshots.ts";
 import type { Draws } from "./draws.ts";
 
 export type Path = readonly (string | number)[];

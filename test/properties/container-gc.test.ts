@@ -11,7 +11,7 @@ import {
   sandbox,
   UNDER_PRESSURE,
 } from "../decide/container-gc/asking.ts";
-import type { Json } from "../model/snapshots.ts";
+import type { Json } from "../kit/snapshots.ts";
 import { type Draws, draws, Met, shuffled } from "./draws.ts";
 
 interface Sketch {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Counterfactual, EvictionDecision, Ranking } from "../../api/model/eviction.ts";
 import { answer, disk, Gi, iso, memory, START } from "../decide/eviction/asking.ts";
-import type { Json } from "../model/snapshots.ts";
+import type { Json } from "../kit/snapshots.ts";
 import { type Draws, draws, shuffled } from "./draws.ts";
 
 /** One pod in numbers, so that one of them can be changed. */

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../api/model/limits.ts";
-import { allocatableOf, c, cgroupsOf, configured, outcome, podOf, reasonsOf } from "../decide/ask.ts";
-import { type Json, many } from "../model/snapshots.ts";
+import { allocatableOf, cgroupsOf, outcome, reasonsOf } from "../decide/ask.ts";
+import { container } from "../kit/containers.ts";
+import { podOf } from "../kit/pods.ts";
+import { configured, type Json, many } from "../kit/snapshots.ts";
 
 const MAX = LIMITS.units;
 const everyNumber = (input: Json): number[] =>
@@ -35,26 +37,30 @@ describe("the largest inputs that are taken", { timeout: 120_000 }, () => {
     const half = String(Math.floor(MAX / 2));
     const cpu = `${Math.floor(LIMITS.milliCpu / 2)}m`;
     sound(
-      configured(EVERYTHING, { ...LARGE_NODE, ...MACHINE, pods: [podOf([c("c", undefined, { cpu, memory: half })])] }),
+      configured(EVERYTHING, {
+        ...LARGE_NODE,
+        ...MACHINE,
+        pods: [podOf([container("c", undefined, { cpu, memory: half })])],
+      }),
     );
     sound(
       configured(EVERYTHING, {
         ...LARGE_NODE,
         ...MACHINE,
-        pods: [podOf([c("c", { cpu, memory: half }, { memory: half })])],
+        pods: [podOf([container("c", { cpu, memory: half }, { memory: half })])],
       }),
     );
-    sound(configured(EVERYTHING, { ...LARGE_NODE, ...MACHINE, pods: [podOf([c("c", { memory: half })])] }));
+    sound(configured(EVERYTHING, { ...LARGE_NODE, ...MACHINE, pods: [podOf([container("c", { memory: half })])] }));
   });
   test("one container more and the sums are refused, not rounded", () => {
     const half = String(Math.ceil(MAX / 2));
-    const pods = [podOf([c("a", { memory: half }), c("b", { memory: half })])];
+    const pods = [podOf([container("a", { memory: half }), container("b", { memory: half })])];
     expect(outcome("cgroups", configured(EVERYTHING, { ...LARGE_NODE, pods }))).toBe("bad input");
   });
   test("the finest amounts of all", () => {
     const tiny = podOf([
-      c("c", { cpu: "1n", memory: "1n" }, { cpu: "1n", memory: "1n" }),
-      c("d", { cpu: "999999n", memory: "0.000000001" }),
+      container("c", { cpu: "1n", memory: "1n" }, { cpu: "1n", memory: "1n" }),
+      container("d", { cpu: "999999n", memory: "0.000000001" }),
     ]);
     const input = configured({}, { pods: [tiny] });
     sound(input);
@@ -75,7 +81,7 @@ describe("the largest inputs that are taken", { timeout: 120_000 }, () => {
     sound(configured({ kubeReserved: { memory: String(MAX) } }, LARGE_NODE));
   });
   test("as many pods and containers as are taken, each with its cgroup and reasons", () => {
-    const containers = many(16, (i) => c(`c${i}`, { cpu: "1m", memory: "1Mi" }, { memory: "2Mi" }));
+    const containers = many(16, (i) => container(`c${i}`, { cpu: "1m", memory: "1Mi" }, { memory: "2Mi" }));
     const pods = many(512, (i) => podOf(containers, {}, { metadata: { name: `p${i}`, uid: `u${i}` } }));
     const answer = cgroupsOf(configured({}, { pods }));
     expect(answer.decision.cgroups.length).toBe(3 + 512 * 17);

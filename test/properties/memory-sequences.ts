@@ -5,7 +5,7 @@ import {
   machineMemory,
 } from "../../api/decide/memory/machine-memory.ts";
 import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
-import type { Json } from "../model/snapshots.ts";
+import type { Json } from "../kit/snapshots.ts";
 import type { Draws } from "./draws.ts";
 
 const Mi = 2 ** 20;

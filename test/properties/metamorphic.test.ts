@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test } from "vitest";
 import type { CgroupPlan } from "../../api/model/cgroups.ts";
-import { bestEffort, cgroupsOf, guaranteed } from "../decide/ask.ts";
-import type { Json } from "../model/snapshots.ts";
+import { cgroupsOf } from "../decide/ask.ts";
+import { bestEffort, guaranteed } from "../kit/pods.ts";
+import type { Json } from "../kit/snapshots.ts";
 import { draws, Met, shuffled } from "./draws.ts";
 import { forNodes } from "./random-node.ts";
 import { rawPods } from "./slow.ts";

@@ -7,7 +7,7 @@ import type { InputIssue } from "../../api/model/input-issue.ts";
 import { LIMITS } from "../../api/model/limits.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { realSnapshot } from "../decide/real-node.ts";
-import { fromJson, type Json, stored } from "../model/snapshots.ts";
+import { fromJson, type Json, stored } from "../kit/snapshots.ts";
 import { changed, drawn, type Path, places } from "./changes.ts";
 import { draws, Met } from "./draws.ts";
 

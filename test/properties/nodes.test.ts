@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { CgroupPlan } from "../../api/model/cgroups.ts";
 import { cgroupsOf } from "../decide/ask.ts";
-import type { Json } from "../model/snapshots.ts";
+import type { Json } from "../kit/snapshots.ts";
 import { Met } from "./draws.ts";
 import { forNodes } from "./random-node.ts";
 import { holds, rawPods, slowClass, slowRequest, slowShares } from "./slow.ts";

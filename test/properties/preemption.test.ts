@@ -5,7 +5,7 @@ import { isCriticalPod } from "../../api/decide/resources/qos.ts";
 import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
 import type { Preemption, Shortage, WouldRefuse } from "../../api/model/preemption.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
-import { decoded, type Json } from "../model/snapshots.ts";
+import { decoded, type Json } from "../kit/snapshots.ts";
 import { type Draws, draws, Met, shuffled } from "./draws.ts";
 import { randomPod } from "./random-pod.ts";
 

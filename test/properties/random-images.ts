@@ -1,5 +1,5 @@
 import { container, disk, facts, HOUR, iso, START } from "../decide/image-gc/asking.ts";
-import type { Json } from "../model/snapshots.ts";
+import type { Json } from "../kit/snapshots.ts";
 import type { Draws } from "./draws.ts";
 
 export interface DrawnImages {

@@ -1,4 +1,4 @@
-import type { Json } from "../model/snapshots.ts";
+import type { Json } from "../kit/snapshots.ts";
 import { type Draws, draws } from "./draws.ts";
 import { randomPod } from "./random-pod.ts";
 

@@ -1,4 +1,4 @@
-import type { Json } from "../model/snapshots.ts";
+import type { Json } from "../kit/snapshots.ts";
 import type { Draws } from "./draws.ts";
 
 /** Thousandths of a CPU and bytes, as a pod asks for them; undefined: not at all. */

@@ -1,4 +1,4 @@
-import type { Json } from "../model/snapshots.ts";
+import type { Json } from "../kit/snapshots.ts";
 
 /** Slow answers from the definitions, over the posted objects. They share no line with the ones they check. */
 

@@ -7,7 +7,7 @@ import type { Snapshot } from "../../api/model/snapshot.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
 import { canonical } from "../../api/service/canonical.ts";
 import { realSnapshot } from "../decide/real-node.ts";
-import { decoded, type Json } from "../model/snapshots.ts";
+import { decoded, type Json } from "../kit/snapshots.ts";
 import { forNodes } from "./random-node.ts";
 
 const SEED = 4711;

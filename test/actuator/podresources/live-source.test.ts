@@ -3,15 +3,14 @@ import { type LiveNode, liveSource, type PodResourcesSource } from "../../../act
 import { podResources } from "../../../actuator/podresources/server.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { realSnapshot } from "../../decide/real-node.ts";
+import { pod } from "../../kit/pods.ts";
 import { clientOf, serving } from "./kit.ts";
-
-const pod = (name: string) => ({ metadata: { name, uid: name }, spec: { containers: [{ name: "c" }] } });
 
 /** A node that a test changes; it counts how often it is looked at. */
 function nodeOf(...names: readonly string[]) {
   const node = {
     version: 1 as string | number,
-    told: ok({ pods: names.map(pod) }) as Result<unknown, string>,
+    told: ok({ pods: names.map((name) => pod(name)) }) as Result<unknown, string>,
     looks: 0,
     becomes: (told: Result<unknown, string>): void => {
       node.told = told;

@@ -11,7 +11,7 @@ import {
 import { managedNode } from "../../../api/decide/managers/node.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { realSnapshot } from "../../decide/real-node.ts";
-import { decoded } from "../../model/snapshots.ts";
+import { decoded } from "../../kit/snapshots.ts";
 
 function nodeOf(snapshot: unknown) {
   const node = managedNode(effectiveSnapshot(decoded(snapshot)), []);

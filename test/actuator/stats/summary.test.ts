@@ -14,7 +14,8 @@ import {
   type Seen,
   UsageHistory,
 } from "../../../actuator/stats/summary.ts";
-import { answer, pod as asked, Mi, START } from "../../decide/eviction/asking.ts";
+import { answer, Mi, START } from "../../decide/eviction/asking.ts";
+import { requesting as asked } from "../../kit/pods.ts";
 import { du, mountedBelow, scratch } from "./scratch.ts";
 import { FACTS, type Facts, filesOf, type TextTree, textTree } from "./text-tree.ts";
 

@@ -3,7 +3,7 @@ import { decodePodAsk } from "../../../api/model/ask.ts";
 import type { Decided, Explain, Refusal } from "../../../api/model/decision.ts";
 import type { AdmissionDecision } from "../../../api/model/preemption.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
-import { decoded, type Json } from "../../model/snapshots.ts";
+import { decoded, type Json } from "../../kit/snapshots.ts";
 
 /** The whole way of a posted question; a fault of the ask fails the test. */
 export function admissionOf(snapshot: Json, pod: unknown, at: ManagersAtHand = {}, explain: Explain = "reasons") {

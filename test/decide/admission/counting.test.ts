@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { TestedResource } from "../../../api/model/preemption.ts";
-import type { Json } from "../../model/snapshots.ts";
+import type { Json } from "../../kit/snapshots.ts";
 import { admitted, nodeWith, podWith, refusal, wouldRefuse } from "./asking.ts";
 
 const tested = (resource: string, pods: Json[], pod: unknown = podWith("p", { cpu: "1" }), parts: Json = {}) =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Json } from "../../model/snapshots.ts";
+import type { Json } from "../../kit/snapshots.ts";
 import { admitted, CRITICAL, nodeWith, podWith } from "./asking.ts";
 
 describe("a critical pod", () => {

@@ -4,7 +4,7 @@ import { conflicts, tolerates } from "../../../api/decide/admission/predicates.t
 import { kernelAtLeast, normalized } from "../../../api/decide/admission/sysctls.ts";
 import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
 import { isExtendedResource } from "../../../api/model/resource-name.ts";
-import type { Json } from "../../model/snapshots.ts";
+import type { Json } from "../../kit/snapshots.ts";
 import { admitted, nodeWith, podWith, wouldRefuse } from "./asking.ts";
 
 const LABELS = { zone: "a", gen: "3", word: "x" };

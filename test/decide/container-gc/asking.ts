@@ -3,7 +3,8 @@ import { type ContainerGcDecision, decodeContainerGcAsk } from "../../../api/mod
 import type { Decided, Refusal } from "../../../api/model/decision.ts";
 import type { Result } from "../../../api/model/result.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
-import { decoded, type Json } from "../../model/snapshots.ts";
+import { pod as podObject } from "../../kit/pods.ts";
+import { decoded, type Json } from "../../kit/snapshots.ts";
 
 export const NOW = Date.parse("2026-01-31T12:00:00Z");
 export type Answer = Decided<ContainerGcDecision>;
@@ -33,11 +34,8 @@ export const sandbox = (id: string, pod: string, agoMs: number, more: Json = {})
   ...more,
 });
 export const READY = { state: "SANDBOX_READY" };
-export const pod = (name: string, status: Json = { phase: "Running" }, metadata: Json = {}): Json => ({
-  metadata: { name, uid: `uid-${name}`, ...metadata },
-  spec: { containers: [{ name: "c" }] },
-  status,
-});
+export const pod = (name: string, status: Json = { phase: "Running" }, metadata: Json = {}): Json =>
+  podObject(name, { metadata, status });
 export const EVICTED = {
   phase: "Failed",
   conditions: [{ type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet" }],

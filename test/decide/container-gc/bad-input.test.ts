@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { decodeContainerGcAsk } from "../../../api/model/container-gc.ts";
-import type { Json } from "../../model/snapshots.ts";
+import type { Json } from "../../kit/snapshots.ts";
 import { answer, attempt, codesOf, container, kept, NOW, node, pod, removed, sandbox } from "./asking.ts";
 
 const WHOLE = node([pod("a")], { containers: [container("c1", "a", 1)], sandboxes: [sandbox("sb-a", "a", 2)] });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Json } from "../../model/snapshots.ts";
+import type { Json } from "../../kit/snapshots.ts";
 import { answer, codesOf, container, kept, NOW, node, pod, READY, removed, sandbox } from "./asking.ts";
 
 const MINUTE = 60_000;

@@ -3,7 +3,7 @@ import type { Decided, Explain, Refusal } from "../../../api/model/decision.ts";
 import { decodeEvictionAsk, type EvictionDecision, type EvictionFacts } from "../../../api/model/eviction.ts";
 import type { Result } from "../../../api/model/result.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
-import { decoded, type Json } from "../../model/snapshots.ts";
+import { decoded, type Json } from "../../kit/snapshots.ts";
 import { SimClock } from "../../sim/clock.ts";
 
 export const Mi = 2 ** 20;
@@ -47,10 +47,6 @@ export const disk = (availableBytes: number, atMs: number, more: Json = {}): Jso
   inodesFree: 900_000,
   inodes: 1_000_000,
   ...more,
-});
-export const pod = (name: string, requests: Json = {}, spec: Json = {}): Json => ({
-  metadata: { name, uid: `uid-${name}` },
-  spec: { containers: [{ name: "c", resources: { requests } }], ...spec },
 });
 export const podStats = (name: string, workingSetBytes: number, more: Json = {}): Json => ({
   podRef: { name, uid: `uid-${name}` },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { decodeEvictionAsk, decodeEvictionFacts } from "../../../api/model/eviction.ts";
-import { issuePaths, type Json } from "../../model/snapshots.ts";
+import { requesting } from "../../kit/pods.ts";
+import { issuePaths, type Json } from "../../kit/snapshots.ts";
 import {
   answer,
   attempt,
@@ -10,7 +11,6 @@ import {
   iso,
   memory,
   Passes,
-  pod,
   podStats,
   START,
   underDisk,
@@ -18,7 +18,7 @@ import {
 } from "./asking.ts";
 
 const HARD = { evictionHard: { "memory.available": "1Gi" } };
-const PODS = [[pod("a"), podStats("a", Gi)]] as const;
+const PODS = [[requesting("a"), podStats("a", Gi)]] as const;
 const good = underMemory(HARD, 5 * Gi, START, PODS);
 const without = (field: string): Json => Object.fromEntries(Object.entries(good).filter(([key]) => key !== field));
 const refusal = (snapshot: unknown, facts?: unknown, ask?: unknown) => {

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import type { EvictionFacts } from "../../../api/model/eviction.ts";
-import type { Json } from "../../model/snapshots.ts";
-import { type Answer, answer, codes, Gi, iso, pod, podStats, START, types, underMemory, victims } from "./asking.ts";
+import { requesting } from "../../kit/pods.ts";
+import type { Json } from "../../kit/snapshots.ts";
+import { type Answer, answer, codes, Gi, iso, podStats, START, types, underMemory, victims } from "./asking.ts";
 
 const HOUR = 3_600_000;
 const SOFT = {
@@ -10,7 +11,7 @@ const SOFT = {
   evictionSoftGracePeriod: { "memory.available": "90s" },
   evictionPressureTransitionPeriod: "60s",
 };
-const PODS = [[pod("a"), podStats("a", Gi)]] as const;
+const PODS = [[requesting("a"), podStats("a", Gi)]] as const;
 const at = (atMs: number, available: number, more: Json = {}): Json => ({
   ...underMemory(SOFT, available, atMs, PODS),
   ...more,

@@ -1,15 +1,16 @@
 import { describe, expect, test } from "vitest";
 import type { Counterfactual } from "../../../api/model/eviction.ts";
-import { type Answer, answer, disk, Gi, Mi, pod, podStats, START, underDisk, underMemory } from "./asking.ts";
+import { requesting } from "../../kit/pods.ts";
+import { type Answer, answer, disk, Gi, Mi, podStats, START, underDisk, underMemory } from "./asking.ts";
 
 const HARD = { evictionHard: { "memory.available": "1Gi" } };
 /** a: 400Mi above its request; b: 300Mi; c: 200Mi; d: below its request; e: high priority. */
 const PODS = [
-  [pod("a", { memory: "100Mi" }), podStats("a", 500 * Mi)],
-  [pod("b", { memory: "100Mi" }), podStats("b", 400 * Mi)],
-  [pod("c", { memory: "100Mi" }), podStats("c", 300 * Mi)],
-  [pod("d", { memory: "2Gi" }), podStats("d", 1900 * Mi)],
-  [pod("e", {}, { priority: 1000 }), podStats("e", 2 * Gi)],
+  [requesting("a", { memory: "100Mi" }), podStats("a", 500 * Mi)],
+  [requesting("b", { memory: "100Mi" }), podStats("b", 400 * Mi)],
+  [requesting("c", { memory: "100Mi" }), podStats("c", 300 * Mi)],
+  [requesting("d", { memory: "2Gi" }), podStats("d", 1900 * Mi)],
+  [requesting("e", {}, { priority: 1000 }), podStats("e", 2 * Gi)],
 ] as const;
 const flips = (a: Answer, change: Counterfactual["change"]): readonly string[] =>
   (a.decision.rankings[0]?.counterfactuals ?? [])
@@ -55,7 +56,7 @@ describe("the smallest change that moves the next victim", () => {
     expect(alone.decision.rankings[0]?.counterfactuals).toEqual([]);
   });
   test("with a critical pod behind it there is another place, and still nobody else to go", () => {
-    const critical = [pod("crit", {}, { priority: 2_000_000_000 }), podStats("crit", Gi)] as const;
+    const critical = [requesting("crit", {}, { priority: 2_000_000_000 }), podStats("crit", Gi)] as const;
     const two = answer(underMemory(HARD, 5 * Gi, START, [PODS[0], critical]));
     expect(flips(two, "request")).toEqual(["500Mi: place 2, a goes"]);
   });
@@ -67,8 +68,8 @@ describe("the smallest change that moves the next victim", () => {
     });
     const decidedOf = answer(
       underDisk(config, { fs: disk(50 * Gi, START), fileSystems: "one" }, [
-        [pod("a"), stats("a", 9000)],
-        [pod("b"), stats("b", 4000)],
+        [requesting("a"), stats("a", 9000)],
+        [requesting("b"), stats("b", 4000)],
       ]),
     );
     const told = decidedOf.decision.rankings[0]?.counterfactuals.map((c) => `${c.change} ${c.to}`);

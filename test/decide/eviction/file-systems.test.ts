@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { FileSystems } from "../../../api/model/eviction.ts";
-import type { Json } from "../../model/snapshots.ts";
-import { type Answer, answer, codes, disk, Gi, Passes, pod, START, underDisk } from "./asking.ts";
+import { requesting } from "../../kit/pods.ts";
+import type { Json } from "../../kit/snapshots.ts";
+import { type Answer, answer, codes, disk, Gi, Passes, START, underDisk } from "./asking.ts";
 
 const LOW = Gi;
 const HIGH = 50 * Gi;
@@ -21,7 +22,7 @@ const stats = (name: string, rootfs: number, logs: number, volume: number): Json
   containers: [{ name: "c", rootfs: part(rootfs), logs: part(logs) }],
   volume: [{ name: "d", ...part(volume) }],
 });
-const withVolume = (name: string): Json => pod(name, {}, { volumes: [{ name: "d", emptyDir: {} }] });
+const withVolume = (name: string): Json => requesting(name, {}, { volumes: [{ name: "d", emptyDir: {} }] });
 const PODS = [
   [withVolume("layers"), stats("layers", 9 * Gi, 1, 1)],
   [withVolume("logs"), stats("logs", 1, 5 * Gi, 1)],

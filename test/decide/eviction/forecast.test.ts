@@ -1,12 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { msToFall, slopePerSecond } from "../../../api/decide/eviction/decide.ts";
-import type { Json } from "../../model/snapshots.ts";
-import { type Answer, codes, Gi, Mi, Passes, pod, podStats, underMemory } from "./asking.ts";
+import { requesting } from "../../kit/pods.ts";
+import type { Json } from "../../kit/snapshots.ts";
+import { type Answer, codes, Gi, Mi, Passes, podStats, underMemory } from "./asking.ts";
 
 const HARD = { evictionHard: { "memory.available": "1Gi" } };
 const PODS = [
-  [pod("big"), podStats("big", 3 * Gi)],
-  [pod("small"), podStats("small", Gi)],
+  [requesting("big"), podStats("big", 3 * Gi)],
+  [requesting("small"), podStats("small", Gi)],
 ] as const;
 /** Passes 10 s apart, each with so much memory left; the last answer. */
 function falling(levels: readonly number[], config: Json = HARD): Answer {

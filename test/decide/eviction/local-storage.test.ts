@@ -1,18 +1,19 @@
 import { describe, expect, test } from "vitest";
-import type { Json } from "../../model/snapshots.ts";
-import { type Answer, answer, disk, Gi, Mi, pod, START, underDisk, victims } from "./asking.ts";
+import { requesting } from "../../kit/pods.ts";
+import type { Json } from "../../kit/snapshots.ts";
+import { type Answer, answer, disk, Gi, Mi, START, underDisk, victims } from "./asking.ts";
 
 const used = (bytes: number): Json => ({ usedBytes: bytes, inodesUsed: 1 });
 const stats = (name: string, more: Json): Json => ({ podRef: { name, uid: `uid-${name}` }, ...more });
 const limited = (name: string, limits: Json, spec: Json = {}): Json =>
-  pod(name, {}, { containers: [{ name: "c", resources: { limits } }], ...spec });
+  requesting(name, {}, { containers: [{ name: "c", resources: { limits } }], ...spec });
 const decide = (pods: readonly (readonly [Json, Json])[], more: Json = {}, config: Json = {}): Answer =>
   answer(underDisk({ evictionHard: {}, ...config }, { fs: disk(50 * Gi, START), ...more }, pods));
 const messages = ({ decision }: Answer): readonly string[] => decision.evicted.map((e) => e.message);
 
 describe("local storage limits", () => {
   const emptyDir = (sizeLimit: string, more: Json = {}): Json =>
-    pod("p", {}, { volumes: [{ name: "d", emptyDir: { sizeLimit, ...more } }] });
+    requesting("p", {}, { volumes: [{ name: "d", emptyDir: { sizeLimit, ...more } }] });
   const volume = (bytes: number): Json => stats("p", { volume: [{ name: "d", ...used(bytes) }] });
 
   test("an emptyDir beyond its limit, of memory too; not at it, and a limit of 0 is none", () => {
@@ -37,7 +38,7 @@ describe("local storage limits", () => {
       { name: "d", resources: { limits: { "ephemeral-storage": "1Gi" } } },
       { name: "free" },
     ];
-    const p = pod("p", {}, { containers });
+    const p = requesting("p", {}, { containers });
     expect(messages(decide([[p, stats("p", { "ephemeral-storage": used(2_073_741_825) })]]))).toEqual([
       "Pod ephemeral local storage usage exceeds the total limit of containers 2073741824. ",
     ]);
@@ -62,7 +63,7 @@ describe("local storage limits", () => {
   });
   test("a critical pod stays, and then the thresholds have their turn", () => {
     const critical = limited("crit", { "ephemeral-storage": "1Gi" }, { priority: 2_000_000_000 });
-    const rest = [pod("rest"), stats("rest", { containers: [] })] as const;
+    const rest = [requesting("rest"), stats("rest", { containers: [] })] as const;
     const pods = [[critical, stats("crit", { "ephemeral-storage": used(2 * Gi) })], rest] as const;
     const decided = decide(pods, { fs: disk(Gi, START) }, { evictionHard: { "nodefs.available": "10Gi" } });
     expect(victims(decided)).toEqual(["rest"]);

@@ -2,8 +2,9 @@ import { describe, expect, test } from "vitest";
 import { decideEviction } from "../../../api/decide/eviction/decide.ts";
 import { decodeEvictionAsk, type FileSystems, type ReclaimTakes } from "../../../api/model/eviction.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
-import { decoded, type Json } from "../../model/snapshots.ts";
-import { type Answer, codes, disk, Gi, Mi, pod, START, underDisk, underMemory } from "./asking.ts";
+import { requesting } from "../../kit/pods.ts";
+import { decoded, type Json } from "../../kit/snapshots.ts";
+import { type Answer, codes, disk, Gi, Mi, START, underDisk, underMemory } from "./asking.ts";
 
 type Disk = "nodefs" | "imagefs" | "containerfs";
 const THRESHOLDS = { evictionHard: { "nodefs.available": "10%", "imagefs.available": "15%" } };
@@ -43,8 +44,8 @@ const RUNTIME = {
   podLogDirectories: [],
   danglingLogLinks: [],
 };
-const LIVE = pod("live");
-const DONE = { ...pod("done"), status: { phase: "Succeeded" } };
+const LIVE = requesting("live");
+const DONE = { ...requesting("done"), status: { phase: "Succeeded" } };
 const PODS = [LIVE, DONE].map((p) => [p, { podRef: { name: "x", uid: "none" } }] as const);
 
 /** Both images were seen by an earlier pass, and not used since. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { Json } from "../../model/snapshots.ts";
-import { answer, codes, Gi, Mi, memory, Passes, pod, podStats, START, types, underMemory, victims } from "./asking.ts";
+import { requesting } from "../../kit/pods.ts";
+import type { Json } from "../../kit/snapshots.ts";
+import { answer, codes, Gi, Mi, memory, Passes, podStats, START, types, underMemory, victims } from "./asking.ts";
 
 const HARD = { evictionHard: { "memory.available": "1Gi" } };
 const SOFT = {
@@ -9,8 +10,8 @@ const SOFT = {
   evictionSoftGracePeriod: { "memory.available": "30s" },
 };
 const PODS = [
-  [pod("a", { memory: "1Gi" }), podStats("a", 2 * Gi)],
-  [pod("b"), podStats("b", 3 * Gi)],
+  [requesting("a", { memory: "1Gi" }), podStats("a", 2 * Gi)],
+  [requesting("b"), podStats("b", 3 * Gi)],
 ] as const;
 const at =
   (config: Json, available: number, pods: Parameters<typeof underMemory>[3] = PODS) =>
@@ -65,7 +66,7 @@ describe("one pass after another", () => {
     const config = { ...SOFT, evictionSoftGracePeriod: { "memory.available": "1s" }, evictionMaxPodGracePeriod };
     const spec = own === undefined ? {} : { terminationGracePeriodSeconds: own };
     const passes = new Passes();
-    const pods = [[pod("p", {}, spec), podStats("p", Gi)]] as const;
+    const pods = [[requesting("p", {}, spec), podStats("p", Gi)]] as const;
     passes.after(0, at(config, Mi, pods));
     expect(passes.after(1000, at(config, Mi, pods)).decision.evicted[0]?.gracePeriodSeconds).toBe(seconds);
   });
@@ -126,7 +127,7 @@ describe("one pass after another", () => {
   test("a critical pod that ranks first is passed over by name, and alone nobody goes", () => {
     const fromFile = { metadata: { name: "static", uid: "u", annotations: { "kubernetes.io/config.source": "file" } } };
     const first = [
-      { ...pod("static"), ...fromFile },
+      { ...requesting("static"), ...fromFile },
       { ...podStats("u", 5 * Gi), podRef: { name: "static", uid: "u" } },
     ] as const;
     const both = answer(underMemory(HARD, Mi, START, [first, ...PODS]));
@@ -139,7 +140,7 @@ describe("one pass after another", () => {
   test("a pod without stats goes first, and its event says nothing of it", () => {
     const decided = answer({
       ...underMemory(HARD, 500 * Mi, START, PODS),
-      pods: [...PODS.map(([p]) => p), pod("unknown", {}, { priority: 1000 })],
+      pods: [...PODS.map(([p]) => p), requesting("unknown", {}, { priority: 1000 })],
     });
     expect(decided.decision.evicted[0]).toMatchObject({
       pod: { name: "unknown" },
@@ -151,7 +152,7 @@ describe("one pass after another", () => {
   });
 
   test("pod-level memory is told before that of the containers", () => {
-    const leveled = pod("p", {}, { resources: { requests: { memory: "100Mi" } } });
+    const leveled = requesting("p", {}, { resources: { requests: { memory: "100Mi" } } });
     const decided = answer(underMemory(HARD, 500 * Mi, START, [[leveled, podStats("p", Gi)]]));
     expect(decided.decision.evicted[0]).toMatchObject({
       message:

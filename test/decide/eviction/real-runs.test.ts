@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { refusalUnderPressure } from "../../../api/decide/eviction/pressure.ts";
 import type { PressureCondition } from "../../../api/model/eviction.ts";
 import { pod as podSchema } from "../../../api/model/pod.ts";
-import type { Json } from "../../model/snapshots.ts";
+import type { Json } from "../../kit/snapshots.ts";
 import { type Answer, answer, types } from "./asking.ts";
 
 /** What a real kubelet 1.36.3 logged and set while it was under pressure (extracts: numbers, order, texts). */

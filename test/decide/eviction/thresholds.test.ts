@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { evictionThresholds } from "../../../api/decide/eviction/configuration.ts";
 import { refOf } from "../../../api/decide/eviction/threshold.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
-import { decoded, type Json } from "../../model/snapshots.ts";
+import { decoded, type Json } from "../../kit/snapshots.ts";
 
 const configOf = (kubeletConfiguration: Json) =>
   effectiveSnapshot(decoded({ kubeletConfiguration })).kubeletConfiguration;

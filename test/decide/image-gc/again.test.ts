@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ImageGcFacts } from "../../../api/model/image-gc.ts";
-import type { Json } from "../../model/snapshots.ts";
+import type { Json } from "../../kit/snapshots.ts";
 import { type Answer, answer, image, iso, MINUTE, Mi, next, node, START } from "./asking.ts";
 
 const nginx = (id = "n"): Json => image(id, { repoTags: ["quay.io/nginx:1"], repoDigests: ["quay.io/nginx@sha256:9"] });

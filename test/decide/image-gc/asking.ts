@@ -3,7 +3,7 @@ import type { Decided, Explain, Refusal } from "../../../api/model/decision.ts";
 import { decodeImageGcAsk, type ImageGcDecision, type ImageGcFacts } from "../../../api/model/image-gc.ts";
 import type { Result } from "../../../api/model/result.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
-import { decoded, type Json } from "../../model/snapshots.ts";
+import { decoded, type Json } from "../../kit/snapshots.ts";
 
 export const Mi = 2 ** 20;
 export const Gi = 2 ** 30;

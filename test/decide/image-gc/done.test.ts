@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Json } from "../../model/snapshots.ts";
+import type { Json } from "../../kit/snapshots.ts";
 import { answer, disk, facts, Gi, HOUR, image, iso, kept, MINUTE, Mi, next, node, START } from "./asking.ts";
 
 const ids = ["a", "b", "c", "d"];

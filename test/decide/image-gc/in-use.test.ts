@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { fullName } from "../../../api/decide/image-gc/image-names.ts";
 import { CONTAINER_STATES } from "../../../api/model/runtime.ts";
-import type { Json } from "../../model/snapshots.ts";
+import type { Json } from "../../kit/snapshots.ts";
 import { answer, container, facts, HOUR, image, kept, next, node, reasons, removedIds, START } from "./asking.ts";
 
 const UNUSED = { operation: "delete-unused" };

@@ -3,7 +3,7 @@ import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import type { Done } from "../../../api/model/container-gc.ts";
 import type { ImageRemoval } from "../../../api/model/image-gc.ts";
-import type { Json } from "../../model/snapshots.ts";
+import type { Json } from "../../kit/snapshots.ts";
 import { type Answer, answer, iso, START } from "./asking.ts";
 
 /**

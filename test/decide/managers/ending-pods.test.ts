@@ -3,7 +3,7 @@ import { writeCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import { decideKind } from "../../../api/decide/index.ts";
 import { decodeAsk } from "../../../api/model/asks.ts";
 import type { CpusDecision, DevicesDecision, MemoryDecision } from "../../../api/model/managers.ts";
-import { decoded } from "../../model/snapshots.ts";
+import { decoded } from "../../kit/snapshots.ts";
 import { realSnapshot } from "../real-node.ts";
 
 const RUNNING = { running: { startedAt: "2026-01-01T00:00:00Z" } };

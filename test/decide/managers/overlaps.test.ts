@@ -3,15 +3,12 @@ import { writeCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import { decideKind } from "../../../api/decide/index.ts";
 import { decodeSnapshot } from "../../../api/model/decode.ts";
 import type { CpusDecision, DevicesDecision } from "../../../api/model/managers.ts";
+import { pod } from "../../kit/pods.ts";
 
-const pod = (name: string) => ({
-  metadata: { name, namespace: "shop", uid: `u-${name}` },
-  spec: { containers: [{ name: "c" }] },
-});
 const node = {
   machine: { cpus: [0, 1, 2, 3].map((cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 })) },
   kubeletConfiguration: { cpuManagerPolicy: "static", kubeReserved: { cpu: "1" } },
-  pods: [pod("a"), pod("b")],
+  pods: ["a", "b"].map((name) => pod(name, { metadata: { namespace: "shop", uid: `u-${name}` } })),
 };
 
 function decided<D>(kind: "cpus" | "devices", input: object): D {

@@ -10,7 +10,7 @@ import { ANY_NODE } from "../../../api/decide/topology/hint.ts";
 import { resourceList } from "../../../api/model/fields.ts";
 import { type Pod, pod as podSchema, podUid } from "../../../api/model/pod.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
-import { decoded } from "../../model/snapshots.ts";
+import { decoded } from "../../kit/snapshots.ts";
 import { captured, realSnapshot } from "../real-node.ts";
 import { add, containersOf } from "./setup.ts";
 

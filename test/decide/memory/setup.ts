@@ -8,7 +8,7 @@ import {
 import { type MemoryManager, memoryManager } from "../../../api/decide/memory/manager.ts";
 import { ANY_NODE, idsOf, maskOf, type ResourceHints, type TopologyHint } from "../../../api/decide/topology/hint.ts";
 import { type Container, type Pod, pod as podSchema } from "../../../api/model/pod.ts";
-import type { Json } from "../../model/snapshots.ts";
+import type { Json } from "../../kit/snapshots.ts";
 
 export const Mi = 2 ** 20;
 export const Gi = 2 ** 30;

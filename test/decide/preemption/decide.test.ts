@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { decidePreemption } from "../../../api/decide/preemption/decide.ts";
 import { decodePreemptionAsk, type PreemptionDecision } from "../../../api/model/preemption.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
-import { decoded, type Json } from "../../model/snapshots.ts";
+import { decoded, type Json } from "../../kit/snapshots.ts";
 import { CRITICAL, nodeWith, podWith } from "../admission/asking.ts";
 
 function preemption(snapshot: Json, ask: unknown): PreemptionDecision {

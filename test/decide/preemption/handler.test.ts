@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { preemptFor } from "../../../api/decide/preemption/handler.ts";
 import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
 import { MAX_DISTANCES, type Shortage } from "../../../api/model/preemption.ts";
-import type { Json } from "../../model/snapshots.ts";
+import type { Json } from "../../kit/snapshots.ts";
 import { CRITICAL, podWith } from "../admission/asking.ts";
 
 const read = (pod: Json): Pod => podSchema.parse(pod);

@@ -24,11 +24,14 @@ export const issuePaths = (input: unknown): readonly string[] => issues(input).m
 /** As YAML or kubectl gives it: own `__proto__` keys and all. */
 export const fromJson = (text: string): unknown => JSON.parse(text) as unknown;
 
-export const container = (name: string, resources?: Json): Json =>
-  resources === undefined ? { name } : { name, resources };
-export const pod = (name: string, fields: { metadata?: Json; spec?: Json; status?: Json } = {}): Json => ({
-  metadata: { name, uid: `uid-${name}`, ...fields.metadata },
-  spec: { containers: [container("c")], ...fields.spec },
-  ...(fields.status === undefined ? {} : { status: fields.status }),
-});
 export const many = <T>(n: number, of: (i: number) => T): T[] => Array.from({ length: n }, (_, i) => of(i));
+
+/** A node of 4 CPUs and 8 GiB with cgroup v2 and no pods, and what a test adds. */
+export const snapshot = (parts: Json = {}, capacity: Json = {}): Json => ({
+  cgroup: { version: 2, driver: "cgroupfs" },
+  node: { metadata: { name: "n" }, status: { capacity: { cpu: "4", memory: "8Gi", ...capacity } } },
+  pods: [],
+  ...parts,
+});
+export const configured = (kubeletConfiguration: Json, parts: Json = {}): Json =>
+  snapshot({ kubeletConfiguration, ...parts });

@@ -1,0 +1,20 @@
+import type { Json } from "./snapshots.ts";
+
+/** A container as it stands in a pod's spec; `more` joins it. */
+export const container = (name: string, requests?: Json, limits?: Json, more: Json = {}): Json => ({
+  name,
+  ...((requests ?? limits) !== undefined && {
+    resources: { ...(requests && { requests }), ...(limits && { limits }) },
+  }),
+  ...more,
+});
+/** An init container that goes on beside the others. */
+export const sidecar = (name: string, requests?: Json, limits?: Json): Json =>
+  container(name, requests, limits, { restartPolicy: "Always" });
+
+/** The status of a container that runs. */
+export const running = (name: string, id: string): Json => ({
+  name,
+  containerID: `containerd://${id}`,
+  state: { running: { startedAt: "2026-01-31T12:00:00Z" } },
+});

@@ -1,0 +1,31 @@
+/** A test beside a process of its own (a daemon, a server, a child that is killed), or in a cgroup or mount of the machine's. */
+const PROCESS = "test/**/*.process.test.ts";
+
+/** The projects of vitest, each with its test files by their folder. INVARIANT: a file is in one of them, or else in `unit`. */
+export const PROJECTS = {
+  /** An interface with all that stands behind it (server, store, device plugins), answers of a real kubelet, requests of a fuzzer. */
+  contract: [
+    "test/contract/**/*.test.ts",
+    "test/fuzz/**/*.test.ts",
+    "test/vectors.test.ts",
+    "test/api/**/!(*.process).test.ts",
+    "test/db/**/!(*.process).test.ts",
+    "test/replay/**/*.test.ts",
+    "test/actuator/deviceplugin/**/!(*.process).test.ts",
+  ],
+  /** What holds for every input: seeded random ones, or all of a small domain. */
+  properties: ["test/properties/**/*.test.ts", "test/actuator/plan/properties.test.ts"],
+  /** The node, its clock, its disk or its name is simulated; the loop is the real one. */
+  sim: [
+    "test/sim/**/*.test.ts",
+    "test/actuator/pods/node/**/*.test.ts",
+    "test/actuator/pods/manager-files.test.ts",
+    "test/actuator/setting-dangers.test.ts",
+  ],
+  /** The command line, the package, commands of the documents, containerd, cgroups, virtual machines, a kubelet. */
+  e2e: ["test/e2e/**/*.test.ts", "test/cli/**/*.test.ts", "test/docs/**/*.test.ts", PROCESS],
+  /** Pages: their text, and in a browser. */
+  ui: ["test/ui/**/*.test.ts"],
+  /** Inside workerd; everything else runs on Node. */
+  workers: ["test/workers/**/*.test.ts"],
+};
