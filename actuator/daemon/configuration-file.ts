@@ -1,7 +1,6 @@
 import { formText, isConfiguration } from "../../api/documents/document-form.ts";
-import { type Path, placedIssue } from "../../api/documents/problem.ts";
 import type { SourceDocument } from "../../api/documents/problem.ts";
-import { problemText } from "../../api/documents/problem.ts";
+import { type Path, placedIssue, problemText } from "../../api/documents/problem.ts";
 import { configurationPath, kubeletConfiguration } from "../../api/model/kubelet-configuration.ts";
 import { withoutNulls } from "../../api/model/nulls.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";

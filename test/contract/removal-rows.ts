@@ -1,5 +1,4 @@
-import type { Removal, RemovalQuery, RemovalRow, Removals, Return } from "../../db/rows.ts";
-import type { DecisionRow } from "../../db/rows.ts";
+import type { DecisionRow, Removal, RemovalQuery, RemovalRow, Removals, Return } from "../../db/rows.ts";
 import type { Recording, Store } from "../../db/store.ts";
 import { decisionRow, fresh, T0, value } from "./store-rows.ts";
 
