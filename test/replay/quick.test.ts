@@ -93,10 +93,17 @@ const plainly =
     return { ok: true, value: compared };
   };
 
-async function pagesOf(store: Store, change: Change, limit: number, replay: () => Replayer<Compared>) {
+/** All pages: how much one holds depends on the machine, since it ends after a second. */
+async function pagesOf(
+  store: Store,
+  change: Change,
+  limit: number,
+  replay: () => Replayer<Compared>,
+  filter: { readonly node?: string } = {},
+) {
   const pages: ReplayAnswer[] = [];
   for (let pageToken: string | null | undefined; pageToken !== null; pageToken = pages.at(-1)?.nextPageToken) {
-    const request = { filter: {}, change, limit, ...(pageToken === undefined ? {} : { pageToken }) };
+    const request = { filter, change, limit, ...(pageToken === undefined ? {} : { pageToken }) };
     pages.push(value(await replayAnswer({ store, replay: replay(), nowMs: NEVER, sha256 }, request)));
   }
   return pages;
@@ -258,9 +265,10 @@ test.each(DAMAGE)("%s is named and passed, and nothing is thrown", async (_what,
     if (!again.ok) expect(again.error.message).toContain(`${named} \`${name}\``);
   }
   const change = {};
-  const world = { store, replay: historyReplayer(store, change), nowMs: NEVER, sha256 };
-  const page = await replayAnswer(world, { filter: { node: row.node }, change, limit: 1000 });
-  const { counts, unreadable, nextPageToken } = value(page);
+  const pages = await pagesOf(store, change, 1000, () => historyReplayer(store, change), { node: row.node });
+  const unreadable = pages.flatMap((page) => page.unreadable);
+  const sum = (count: keyof ReplayAnswer["counts"]): number =>
+    pages.reduce((total, { counts }) => total + counts[count], 0);
   expect(unreadable).toContainEqual({
     id: row.id,
     kind: row.kind,
@@ -268,7 +276,13 @@ test.each(DAMAGE)("%s is named and passed, and nothing is thrown", async (_what,
     decidedAt: new Date(row.decidedAtMs).toISOString(),
     unreadable: expect.stringContaining(`\`${named === "snapshot" ? row.snapshotId : row.id}\``),
   });
-  expect([counts.unreadable, nextPageToken]).toEqual([unreadable.length, null]);
+  expect(sum("unreadable")).toBe(unreadable.length);
   const same = rows.filter(({ node }) => node === row.node).length - unreadable.length;
-  expect(counts).toMatchObject({ replayed: same, same, differs: 0, refused: 0, gone: 0 });
+  expect(["replayed", "same", "differs", "refused", "gone"].map((count) => sum(count as "same"))).toEqual([
+    same,
+    same,
+    0,
+    0,
+    0,
+  ]);
 });
