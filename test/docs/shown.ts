@@ -11,6 +11,8 @@ const MASKS: readonly (readonly [RegExp, string])[] = [
   [/\b(?:\d+(?:\.\d+)?(?:ms|[dhms]))+\b/g, "N"],
   [/\d+(?:\.\d+)?(?: (?:[KMG]iB|ms|s)\b)?/g, "N"],
   [/\s+/g, " "],
+  // a pass of this very second has no age
+  [/ · cgroups N ago:/g, ","],
 ];
 const shapeOf = (text: string): string =>
   MASKS.reduce((masked, [pattern, word]) => masked.replace(pattern, word), text).trim();
