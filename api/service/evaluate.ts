@@ -1,4 +1,4 @@
-import { decideKind } from "../decide/index.ts";
+import { decideKind } from "../decide/kinds/index.ts";
 import { cacheableInput } from "../decide/input.ts";
 import { askedPodRef, assumedIn } from "../model/asks.ts";
 import type { DecisionOf, Kind, Refusal, Verdict } from "../model/decision.ts";

@@ -1,5 +1,5 @@
 import { evictionThresholds } from "../../api/decide/eviction/configuration.ts";
-import { decideEviction } from "../../api/decide/eviction/decide.ts";
+import { decideEviction } from "../../api/decide/kinds/eviction.ts";
 import { measureOf, rank } from "../../api/decide/eviction/rank.ts";
 import { type PassInput, synchronise } from "../../api/decide/eviction/synchronise.ts";
 import { statsByUid } from "../../api/decide/eviction/usage.ts";

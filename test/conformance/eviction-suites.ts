@@ -1,5 +1,5 @@
 import { evictionThresholds } from "../../api/decide/eviction/configuration.ts";
-import { remembered, samplesWith } from "../../api/decide/eviction/decide.ts";
+import { remembered, samplesWith } from "../../api/decide/kinds/eviction.ts";
 import { type PassInput, synchronise } from "../../api/decide/eviction/synchronise.ts";
 import { isHard, SIGNALS, type Threshold, type ThresholdValue } from "../../api/decide/eviction/threshold.ts";
 import { value } from "../../api/model/amount.ts";

@@ -1,5 +1,5 @@
-import { curveWeight, milliCpuToQuota, milliCpuToShares } from "../../api/decide/cgroups/cpu-convert.ts";
-import { containerValues } from "../../api/decide/cgroups/decide.ts";
+import { curveWeight, milliCpuToQuota, milliCpuToShares } from "../../api/decide/resources/cpu-convert.ts";
+import { containerValues } from "../../api/decide/kinds/cgroups.ts";
 import { parseSystemd, toCgroupfs, toSystemd } from "../../api/decide/cgroups/paths.ts";
 import { podCgroupValues } from "../../api/decide/cgroups/pod-config.ts";
 import { tierRequests, tierValues } from "../../api/decide/cgroups/qos-config.ts";

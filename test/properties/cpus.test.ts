@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { writeCpuState } from "../../api/decide/cpus/checkpoint.ts";
-import { reconcile } from "../../api/decide/cpus/decide.ts";
+import { reconcile } from "../../api/decide/kinds/cpus.ts";
 import { type CpuManager, cpuManager } from "../../api/decide/cpus/manager.ts";
 import type { StaticPolicy } from "../../api/decide/cpus/policy.ts";
 import { exclusiveCpus } from "../../api/decide/cpus/request.ts";

@@ -14,7 +14,7 @@ import {
 import type { Preemption, Shortage, TestedResource } from "../../model/preemption.ts";
 import { isExtendedResource } from "../../model/resource-name.ts";
 import { gateOn } from "../../profiles/effective.ts";
-import { statusesByName } from "../cgroups/node-pods.ts";
+import { statusesByName } from "../pods/node-pods.ts";
 import { parseWhole } from "../go/strconv.ts";
 import { isHugePage } from "../hugepages.ts";
 import { preemptFor } from "../preemption/handler.ts";

@@ -15,9 +15,9 @@ import { type EffectiveConfiguration, type EffectiveSnapshot, gateOn } from "../
 import { pageSizes } from "../allocatable/capacity.ts";
 import { type NodeLevel, nodeLevelOf } from "../allocatable/node-allocatable.ts";
 import type { ReasonRecorder } from "../reasons.ts";
-import { cfsPeriod } from "./cpu-convert.ts";
+import { cfsPeriod } from "../resources/cpu-convert.ts";
 import type { MemoryQos } from "./memory-qos.ts";
-import { missingUid, type NodePod, nodePods } from "./node-pods.ts";
+import { missingUid, type NodePod, nodePods } from "../pods/node-pods.ts";
 import { type Driver, type Paths, pathsOf } from "./paths.ts";
 import type { Swap } from "./pod-config.ts";
 

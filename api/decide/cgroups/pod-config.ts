@@ -8,7 +8,7 @@ import { hugePageLimits } from "../hugepages.ts";
 import type { ReasonRecorder } from "../reasons.ts";
 import { isPodLevelResourcesSet, podLimits } from "../resources/pod-resources.ts";
 import { isCriticalPod, type QosClass } from "../resources/qos.ts";
-import { BEST_EFFORT_SHARES, milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "./cpu-convert.ts";
+import { BEST_EFFORT_SHARES, milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "../resources/cpu-convert.ts";
 
 export interface PodCgroupOptions {
   /** Requests of the pod: `podRequests`. */

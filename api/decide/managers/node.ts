@@ -6,7 +6,7 @@ import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type EpochMs, epochMs } from "../../model/units.ts";
 import type { EffectiveSnapshot } from "../../profiles/effective.ts";
-import { podsHere } from "../cgroups/node-pods.ts";
+import { podsHere } from "../pods/node-pods.ts";
 import { type CpuManager, cpuManager } from "../cpus/manager.ts";
 import type { DeviceCheckpoint } from "../devices/checkpoint.ts";
 import { readCheckpoint } from "../devices/checkpoint-read.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type CurrentCpus, reconcile } from "../../../api/decide/cpus/decide.ts";
+import { type CurrentCpus, reconcile } from "../../../api/decide/kinds/cpus.ts";
 import { cpuManager } from "../../../api/decide/cpus/manager.ts";
 import { freshState } from "../../../api/decide/cpus/start.ts";
 import type { Pod } from "../../../api/model/pod.ts";

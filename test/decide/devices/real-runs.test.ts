@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type DeviceCheckpoint, writeCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import { readCheckpoint } from "../../../api/decide/devices/checkpoint-read.ts";
-import { containerDevices } from "../../../api/decide/devices/decide.ts";
+import { containerDevices } from "../../../api/decide/kinds/devices.ts";
 import {
   type DevicePlugin,
   type DeviceResource,

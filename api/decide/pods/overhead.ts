@@ -2,7 +2,7 @@ import type { AskOf, Kind } from "../../model/decision.ts";
 import { traitsOf } from "../../model/kinds.ts";
 import type { Pod } from "../../model/pod.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { podsHere } from "../cgroups/node-pods.ts";
+import { podsHere } from "./node-pods.ts";
 
 /**
  * Paths of the overheads that are not known: of pods that name a RuntimeClass and have none. The API server writes the

@@ -17,12 +17,12 @@ import { type Answered, decideWith } from "../managers/desk.ts";
 import { podNames } from "../managers/node.ts";
 import type { Reasons } from "../reasons.ts";
 import type { AllocateError, TopologyHint } from "../topology/hint.ts";
-import type { GivenDevices } from "./allocate.ts";
-import { containerOptions, readAllocateResponse } from "./allocate-response.ts";
-import type { Source } from "./assign.ts";
-import { deviceCapacity, isKnown, sanitizeNodeAllocatable, sharedDevices } from "./inventory.ts";
-import type { DeviceManager } from "./manager.ts";
-import { limitsOf, uidOf } from "./wire.ts";
+import type { GivenDevices } from "../devices/allocate.ts";
+import { containerOptions, readAllocateResponse } from "../devices/allocate-response.ts";
+import type { Source } from "../devices/assign.ts";
+import { deviceCapacity, isKnown, sanitizeNodeAllocatable, sharedDevices } from "../devices/inventory.ts";
+import type { DeviceManager } from "../devices/manager.ts";
+import { limitsOf, uidOf } from "../devices/wire.ts";
 
 /** Plugins' resources, who holds which devices, and what the asked pod would get or why not. */
 export function decideDevices(asked: EffectiveAsked<PodAsk>): Result<DecidedOf<"devices">, Refusal> {

@@ -9,8 +9,8 @@ import type { Admitting } from "../admission/prepare.ts";
 import { allocatableOf, type Prepared, prepare } from "../admission/prepare.ts";
 import { type ReasonRecorder, Reasons } from "../reasons.ts";
 import { isCriticalPod } from "../resources/qos.ts";
-import { counterfactualsOf } from "./counterfactuals.ts";
-import { preemptFor } from "./handler.ts";
+import { counterfactualsOf } from "../preemption/counterfactuals.ts";
+import { preemptFor } from "../preemption/handler.ts";
 
 /** Why a pod does not fit as it is. */
 interface Failures {

@@ -8,10 +8,10 @@ import type { EffectiveAsked } from "../../profiles/effective.ts";
 import { type Answered, decideWith } from "../managers/desk.ts";
 import { podNames } from "../managers/node.ts";
 import type { Reasons } from "../reasons.ts";
-import { sharedCpus, sorted } from "./checkpoint.ts";
-import { explainCpus } from "./explain.ts";
-import type { CpuManager } from "./manager.ts";
-import { type CpuSet, cpuText, NO_CPUS, parseCpus, sameCpus } from "./sets.ts";
+import { sharedCpus, sorted } from "../cpus/checkpoint.ts";
+import { explainCpus } from "../cpus/explain.ts";
+import type { CpuManager } from "../cpus/manager.ts";
+import { type CpuSet, cpuText, NO_CPUS, parseCpus, sameCpus } from "../cpus/sets.ts";
 
 /** Why a container's cpuset is left alone for now. */
 type SkipCode = "no_status" | "no_container_id" | "waiting" | "terminated" | "no_cpus";

@@ -16,7 +16,7 @@ import { type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
 import type { ReasonRecorder } from "../reasons.ts";
 import { podRequests } from "../resources/pod-resources.ts";
 import { type QosClass, qosClass } from "../resources/qos.ts";
-import type { Paths } from "./paths.ts";
+import type { Paths } from "../cgroups/paths.ts";
 
 const RESIZABLE = ["cpu", "memory"] as const;
 type Maybe<T> = T | null | undefined;

@@ -1,8 +1,8 @@
-import type { Kind, Refusal } from "../model/decision.ts";
-import type { Reason } from "../model/forms.ts";
-import { traitsOf } from "../model/kinds.ts";
-import type { Snapshot } from "../model/snapshot.ts";
-import { podsOfNode } from "./cgroups/node-pods.ts";
+import type { Kind, Refusal } from "../../model/decision.ts";
+import type { Reason } from "../../model/forms.ts";
+import { traitsOf } from "../../model/kinds.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import { podsOfNode } from "./node-pods.ts";
 
 export const looksAtPods = (kind: Kind): boolean => traitsOf(kind).pods !== "nothing";
 

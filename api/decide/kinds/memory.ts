@@ -9,7 +9,7 @@ import { type Answered, decideWith } from "../managers/desk.ts";
 import { podNames } from "../managers/node.ts";
 import type { ReasonRecorder } from "../reasons.ts";
 import { qosClass } from "../resources/qos.ts";
-import type { Block, Table } from "./machine-memory.ts";
+import type { Block, Table } from "../memory/machine-memory.ts";
 
 /** Decides which pods have memory and huge pages of which NUMA nodes, and what the asked pod would get or why not. */
 export function decideMemory(asked: EffectiveAsked<PodAsk>): Result<DecidedOf<"memory">, Refusal> {

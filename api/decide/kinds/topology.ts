@@ -9,7 +9,7 @@ import { cpuText } from "../cpus/sets.ts";
 import { type Answered, decideWith } from "../managers/desk.ts";
 import type { Managers } from "../managers/node.ts";
 import { roomOf } from "../managers/room.ts";
-import { blocksOf, explainMemory } from "../memory/decide.ts";
+import { blocksOf, explainMemory } from "./memory.ts";
 import type { Reasons } from "../reasons.ts";
 
 /**
