@@ -14,9 +14,9 @@ import {
 import type { Preemption, Shortage, TestedResource } from "../../model/preemption.ts";
 import { isExtendedResource } from "../../model/resource-name.ts";
 import { gateOn } from "../../profiles/effective.ts";
-import { statusesByName } from "../pods/node-pods.ts";
 import { parseWhole } from "../go/strconv.ts";
 import { isHugePage } from "../hugepages.ts";
+import { statusesByName } from "../pods/node-pods.ts";
 import { preemptFor } from "../preemption/handler.ts";
 import { podRequests, unitsOf } from "../resources/pod-resources.ts";
 import { isCriticalPod, isStaticPod } from "../resources/qos.ts";

@@ -14,17 +14,17 @@ import { ok, type Result } from "../../model/result.ts";
 import { type Bytes, bytes, type Micros, NO_PAGE_LIMIT } from "../../model/units.ts";
 import type { EffectiveAsked } from "../../profiles/effective.ts";
 import { nodeCgroupValues, reservedEnforcements } from "../allocatable/reservation.ts";
-import { isHugePage, limitEach, pageSizeOf, pageSizeUnit } from "../hugepages.ts";
-import { type ReasonRecorder, Reasons } from "../reasons.ts";
-import { isPodLevelResourcesSet, oomScoreAdjuster } from "../resources/pod-resources.ts";
 import { type TreeContext, treeContext } from "../cgroups/context.ts";
-import { curveWeight, linearWeight, milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "../resources/cpu-convert.ts";
 import { containerMemoryQos, podMemoryQos, tierMemoryQos } from "../cgroups/memory-qos.ts";
-import { type NodePod, statusesByName } from "../pods/node-pods.ts";
 import { keepNodePages, limitAllPages } from "../cgroups/page-sizes.ts";
 import { containerIdOf, containerLeaf } from "../cgroups/paths.ts";
 import { containerSwap, podCgroupValues, type Writable } from "../cgroups/pod-config.ts";
 import { tierRequests, tierValues } from "../cgroups/qos-config.ts";
+import { isHugePage, limitEach, pageSizeOf, pageSizeUnit } from "../hugepages.ts";
+import { type NodePod, statusesByName } from "../pods/node-pods.ts";
+import { type ReasonRecorder, Reasons } from "../reasons.ts";
+import { curveWeight, linearWeight, milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "../resources/cpu-convert.ts";
+import { isPodLevelResourcesSet, oomScoreAdjuster } from "../resources/pod-resources.ts";
 
 /** The files of one cgroup with the exact text to write, in an order in which they can be written. */
 export const filesOf = (values: CgroupValues, version: 1 | 2): readonly CgroupFile[] =>

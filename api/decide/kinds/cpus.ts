@@ -1,85 +1,20 @@
+import { milliValue } from "../../model/amount.ts";
 import type { PodAsk } from "../../model/ask.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
-import type { PodRef } from "../../model/forms.ts";
-import type { CpuAssignment, CpuChange, CpusDecision } from "../../model/managers.ts";
-import { type ContainerStatus, containersOf, type Pod, podNamespace, podUid } from "../../model/pod.ts";
+import type { CpuAssignment, CpusDecision } from "../../model/managers.ts";
+import { type Container, containersOf, type Pod, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { EffectiveAsked } from "../../profiles/effective.ts";
-import { type Answered, decideWith } from "../managers/desk.ts";
-import { podNames } from "../managers/node.ts";
-import type { Reasons } from "../reasons.ts";
 import { sharedCpus, sorted } from "../cpus/checkpoint.ts";
-import { explainCpus } from "../cpus/explain.ts";
-import type { CpuManager } from "../cpus/manager.ts";
-import { type CpuSet, cpuText, NO_CPUS, parseCpus, sameCpus } from "../cpus/sets.ts";
-
-/** Why a container's cpuset is left alone for now. */
-type SkipCode = "no_status" | "no_container_id" | "waiting" | "terminated" | "no_cpus";
-interface SkippedContainer {
-  readonly pod: PodRef;
-  /** Null: the whole pod. */
-  readonly container: string | null;
-  readonly code: SkipCode;
-}
-interface Reconciled {
-  /** In the order in which they are made. */
-  readonly changes: readonly CpuChange[];
-  readonly skipped: readonly SkippedContainer[];
-}
-/** Tells the CPUs that a running container has now; undefined: not known, and then they are written in any case. */
-export type CurrentCpus = (uid: string, container: string, containerId: string) => CpuSet | undefined;
-
-/**
- * The running containers that must get other CPUs now: their own or the shared pool. The kubelet takes the pods in Go's
- * map order; here those without CPUs of their own come first, in the order given, so that they make room before another
- * moves in. Of a pod, init containers come first. With policy `none` nothing is changed. kubelet 1.36: reconcileState.
- */
-export function reconcile(manager: CpuManager, active: readonly Pod[], current: CurrentCpus): Reconciled {
-  const changes: CpuChange[] = [];
-  const skipped: SkippedContainer[] = [];
-  if (!manager.isManaging) return { changes, skipped };
-  const { defaultCpus, assignments } = manager.state();
-  const isOwner = (pod: Pod): boolean => assignments.has(podUid(pod) ?? "");
-  for (const pod of [...active.filter((p) => !isOwner(p)), ...active.filter(isOwner)]) {
-    const ref: PodRef = { namespace: podNamespace(pod), name: pod.metadata.name, uid: podUid(pod) ?? "" };
-    const skip = (container: string | null, code: SkipCode) => skipped.push({ pod: ref, container, code });
-    if (pod.status === undefined) {
-      skip(null, "no_status");
-      continue;
-    }
-    const statuses = [...(pod.status.initContainerStatuses ?? []), ...(pod.status.containerStatuses ?? [])];
-    for (const { name } of containersOf(pod)) {
-      const running = runningId(statuses.filter((status) => status.name === name));
-      if (running.code !== undefined) {
-        skip(name, running.code);
-        continue;
-      }
-      const cpus = manager.cpusOf(ref.uid, name) ?? defaultCpus;
-      if (cpus.size === 0) {
-        skip(name, "no_cpus");
-        continue;
-      }
-      const now = current(ref.uid, name, running.id);
-      if (now !== undefined && sameCpus(now, cpus)) continue;
-      const from = now === undefined ? null : cpuText(now);
-      changes.push({ pod: ref, container: name, cpus: cpuText(cpus), containerId: running.id, from });
-    }
-  }
-  return { changes, skipped };
-}
-
-type Running = { readonly id: string; readonly code?: undefined } | { readonly code: SkipCode };
-/** kubelet 1.36: findContainerIDByName, findContainerStatusByName. */
-function runningId(statuses: readonly ContainerStatus[]): Running {
-  const withId = statuses.find(({ containerID = "" }) => containerID !== "");
-  const parts = (withId?.containerID ?? "").replace(/^"+|"+$/g, "").split("://");
-  if (parts.length !== 2) return { code: "no_container_id" };
-  const state = statuses[0]?.state;
-  if (state?.terminated !== undefined) return { code: "terminated" };
-  // neither a state nor "waiting": both wait
-  if (state?.running === undefined) return { code: "waiting" };
-  return { id: parts[1] as string };
-}
+import { type CurrentCpus, reconcile } from "../cpus/reconcile.ts";
+import { exclusiveCpus } from "../cpus/request.ts";
+import { common, cpuText, NO_CPUS, parseCpus } from "../cpus/sets.ts";
+import { type Answered, decideWith } from "../managers/manager-query.ts";
+import { type ManagedNode, podNames } from "../managers/node.ts";
+import type { ReasonRecorder, Reasons } from "../reasons.ts";
+import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
+import { qosClass } from "../resources/qos.ts";
+import { idsOf, type TopologyHint } from "../topology/hint.ts";
 
 /** Decides who has which CPUs, what the asked pod would get or why not, and which cpusets must change now. */
 export function decideCpus(asked: EffectiveAsked<PodAsk>): Result<DecidedOf<"cpus">, Refusal> {
@@ -146,4 +81,66 @@ function currentOf({ node, pod }: Answered, before: Answered["before"]): Current
     if (seen?.ok) return seen.value;
     return pod === null ? undefined : (before.cpus.cpusOf(uid, container) ?? defaultCpus);
   };
+}
+
+/** Why each container of the asked pod has the CPUs that it has, under its name. */
+export function explainCpus(answered: Answered, reasons: ReasonRecorder<ReasonCode<"cpus">>): void {
+  const { node, pod, before, after, admission, refusal } = answered;
+  explainReserve(answered, reasons);
+  if (pod === null) return;
+  if (refusal !== null) return;
+  const pool = before.cpus.state().defaultCpus;
+  for (const container of containersOf(pod)) {
+    const own = after.cpus.cpusOf(podUid(pod) ?? "", container.name);
+    if (own === undefined) {
+      const cpus = cpuText(after.cpus.state().defaultCpus);
+      reasons.add("shared_pool", container.name, "cpus", {
+        cpus,
+        because: whyShared(node, pod, container),
+      });
+      continue;
+    }
+    const fromPool = common(own, pool);
+    reasons.add("exclusive_cpus_given", container.name, "cpus", {
+      cpus: cpuText(own),
+      count: own.size,
+      fromPool: cpuText(fromPool),
+      reused: own.size - fromPool.size,
+      numaNodes: affinityText(
+        admission?.turns.find((t) => t.container === null || t.container === container.name)?.merged,
+      ),
+      reserved: cpuText(node.cpuPolicy.name === "static" ? node.cpuPolicy.reserved : NO_CPUS),
+    });
+  }
+  function affinityText(hint: TopologyHint | undefined): string {
+    return hint === undefined || hint.nodes === null ? "any" : idsOf(node.numa, hint.nodes).join(",");
+  }
+}
+
+function explainReserve({ node }: Answered, reasons: ReasonRecorder<ReasonCode<"cpus">>): void {
+  const { cpuPolicy, settings } = node;
+  if (cpuPolicy.name === "none") {
+    reasons.add("no_exclusive_cpus", "node", "sharedPool", { because: "cpuManagerPolicy is none" });
+    return;
+  }
+  const named = settings.reservedSystemCpus;
+  reasons.add("reserved_cpus", "node", "reserved", {
+    cpus: cpuText(cpuPolicy.reserved),
+    because:
+      named === ""
+        ? `kubeReserved and systemReserved keep ${milliValue(settings.reservedCpu)}m cpu, rounded up`
+        : `reservedSystemCPUs is ${named}`,
+    inSharedPool: !cpuPolicy.options.strictReservation,
+  });
+}
+
+function whyShared({ cpuPolicy, settings }: ManagedNode, pod: Pod, container: Container): string {
+  if (cpuPolicy.name === "none") return "cpuManagerPolicy is none";
+  if (!settings.podLevel && isPodLevelResourcesSet(pod)) return "the pod has pod-level resources";
+  const qos = qosClass(pod);
+  if (qos !== "Guaranteed") return `the pod is ${qos}`;
+  const milli = milliValue(container.resources?.requests?.["cpu"]?.amount ?? 0);
+  return exclusiveCpus(pod, container, settings.podLevel) === 0
+    ? `${milli}m is no whole number of CPUs`
+    : "it has none yet";
 }

@@ -20,11 +20,6 @@ import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type EpochMs, epochMs, type Stats } from "../../model/units.ts";
 import { type EffectiveAsked, gateOn } from "../../profiles/effective.ts";
-import { missingUid, podsHere, withoutPodLevel } from "../pods/node-pods.ts";
-import { decideContainerGc } from "./container-gc.ts";
-import { decideImageGc } from "./image-gc.ts";
-import { Reasons } from "../reasons.ts";
-import { type Move, onThisClock } from "../this-clock.ts";
 import { evictionThresholds } from "../eviction/configuration.ts";
 import { counterfactuals } from "../eviction/counterfactual.ts";
 import { doubts } from "../eviction/doubts.ts";
@@ -34,6 +29,11 @@ import { type Pass, synchronise } from "../eviction/synchronise.ts";
 import { refOf, SIGNALS, type Threshold, thresholdQuantity } from "../eviction/threshold.ts";
 import { thresholdStates } from "../eviction/threshold-states.ts";
 import { diskParts } from "../eviction/usage.ts";
+import { missingUid, podsHere, withoutPodLevel } from "../pods/node-pods.ts";
+import { Reasons } from "../reasons.ts";
+import { type Move, onThisClock } from "../this-clock.ts";
+import { decideContainerGc } from "./container-gc.ts";
+import { decideImageGc } from "./image-gc.ts";
 
 /** The amount available at a time. */
 interface Point {

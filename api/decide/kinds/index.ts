@@ -1,6 +1,8 @@
 import type { Asked, AskOf, Decided, DecidedOf, DecisionOf, Kind, Refusal } from "../../model/decision.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { type EffectiveAsked, effectiveSnapshot } from "../../profiles/effective.ts";
+import { unknownOverheads } from "../pods/overhead.ts";
+import { othersPods, podsLeftOut } from "../pods/whose-pods.ts";
 import { decideWithManagers } from "./admission.ts";
 import { decideAllocatable } from "./allocatable.ts";
 import { decideCgroups } from "./cgroups.ts";
@@ -11,11 +13,9 @@ import { decideEviction } from "./eviction.ts";
 import { decideImageGc } from "./image-gc.ts";
 import { decideMemory } from "./memory.ts";
 import { decidePreemption } from "./preemption.ts";
-import { decideProbes } from "./probes.ts";
 import { decideProbeGuard } from "./probe-guard.ts";
-import { unknownOverheads } from "../pods/overhead.ts";
+import { decideProbes } from "./probes.ts";
 import { decideTopology } from "./topology.ts";
-import { othersPods, podsLeftOut } from "../pods/whose-pods.ts";
 
 /** INVARIANT: a pure function of its argument. Same input, same answer, same reasons. */
 type Decider<K extends Kind> = (asked: EffectiveAsked<AskOf[K]>) => Result<DecidedOf<K>, Refusal>;

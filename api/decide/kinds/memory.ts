@@ -5,11 +5,11 @@ import { containersOf, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { bytes } from "../../model/units.ts";
 import type { EffectiveAsked } from "../../profiles/effective.ts";
-import { type Answered, decideWith } from "../managers/desk.ts";
+import { type Answered, decideWith } from "../managers/manager-query.ts";
 import { podNames } from "../managers/node.ts";
+import type { Block, Table } from "../memory/machine-memory.ts";
 import type { ReasonRecorder } from "../reasons.ts";
 import { qosClass } from "../resources/qos.ts";
-import type { Block, Table } from "../memory/machine-memory.ts";
 
 /** Decides which pods have memory and huge pages of which NUMA nodes, and what the asked pod would get or why not. */
 export function decideMemory(asked: EffectiveAsked<PodAsk>): Result<DecidedOf<"memory">, Refusal> {

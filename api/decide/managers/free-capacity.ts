@@ -10,20 +10,18 @@ import { evictionReservation, reservedOf } from "../allocatable/reservation.ts";
 import { type ReasonRecorder, Reasons } from "../reasons.ts";
 import { podRequests } from "../resources/pod-resources.ts";
 import { fragmentation, type LargestAsk, largestPod, largestPodOn } from "../topology/largest-pod.ts";
-import type { Answered } from "./desk.ts";
+import type { Answered } from "./manager-query.ts";
 import { managersOf, providersOf } from "./node.ts";
 
 /** Each of some 200 trials hints at 2^n sets of nodes: on more nodes the largest pod is not searched for. */
 const MAX_SEARCHED_NODES = 8;
 
-type Room = Pick<TopologyDecision, "numaNodes" | "node">;
-
 /** How free CPUs and memory lie about once the asked pod is in, and the largest Guaranteed pod that would come in next. */
-export function roomOf(
+export function freeCapacity(
   answered: Answered,
   reasons: ReasonRecorder<"largest_pod_not_searched">,
   needs: string[],
-): Result<Room, Refusal> {
+): Result<Pick<TopologyDecision, "numaNodes" | "node">, Refusal> {
   const { node, after } = answered;
   const cpus = node.snapshot.machine?.cpus ?? [];
   const isStatic = node.cpuPolicy.name === "static";
