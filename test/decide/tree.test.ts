@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { filesOf } from "../../api/decide/cgroups/files.ts";
 import { containerLeaf, parseCgroupfs, parseSystemd, toCgroupfs, toSystemd } from "../../api/decide/cgroups/paths.ts";
-import { filesOf } from "../../api/decide/kinds/cgroups.ts";
 import type { CgroupValues } from "../../api/model/cgroups.ts";
 import { container, running } from "../kit/containers.ts";
 import { bestEffort, burstable, guaranteed, podOf } from "../kit/pods.ts";

@@ -1,8 +1,7 @@
 import type { Asked, AskOf, Decided, DecidedOf, DecisionOf, Kind, Refusal } from "../../model/decision.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { type EffectiveAsked, effectiveSnapshot } from "../../profiles/effective.ts";
-import { unknownOverheads } from "../pods/overhead.ts";
-import { othersPods, podsLeftOut } from "../pods/whose-pods.ts";
+import { othersPods, podsLeftOut, unknownOverheads } from "../pods/whose-pods.ts";
 import { decideWithManagers } from "./admission.ts";
 import { decideAllocatable } from "./allocatable.ts";
 import { decideCgroups } from "./cgroups.ts";
