@@ -9,7 +9,7 @@ import { sharedCpus, sorted } from "../cpus/checkpoint.ts";
 import { type CurrentCpus, reconcile } from "../cpus/reconcile.ts";
 import { exclusiveCpus } from "../cpus/request.ts";
 import { common, cpuText, NO_CPUS, parseCpus } from "../cpus/sets.ts";
-import { type Answered, decideWith } from "../managers/manager-query.ts";
+import { decideWith, type ManagerQuery } from "../managers/manager-query.ts";
 import { type ManagedNode, podNames } from "../managers/node.ts";
 import type { ReasonRecorder, Reasons } from "../reasons.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
@@ -37,7 +37,10 @@ const NOTHING = {
   overlaps: [],
 } as const;
 
-function decided(answered: Answered, reasons: Reasons<ReasonCode<"cpus">>): Omit<CpusDecision, "policy" | "options"> {
+function decided(
+  answered: ManagerQuery,
+  reasons: Reasons<ReasonCode<"cpus">>,
+): Omit<CpusDecision, "policy" | "options"> {
   const { node, pod, before, after, placements, refusal } = answered;
   const { defaultCpus, assignments } = after.cpus.state();
   const uid = pod === null ? "" : (podUid(pod) ?? "");
@@ -72,7 +75,7 @@ function decided(answered: Answered, reasons: Reasons<ReasonCode<"cpus">>): Omit
 }
 
 /** The containers' CPUs: as observed, or else as in the state before the asked pod has any; unknown after a start. */
-function currentOf({ node, pod }: Answered, before: Answered["before"]): CurrentCpus {
+function currentOf({ node, pod }: ManagerQuery, before: ManagerQuery["before"]): CurrentCpus {
   const observed = node.snapshot.cgroup?.cpusets ?? {};
   const { defaultCpus } = before.cpus.state();
   return (uid, container, containerId) => {
@@ -84,7 +87,7 @@ function currentOf({ node, pod }: Answered, before: Answered["before"]): Current
 }
 
 /** Why each container of the asked pod has the CPUs that it has, under its name. */
-export function explainCpus(answered: Answered, reasons: ReasonRecorder<ReasonCode<"cpus">>): void {
+export function explainCpus(answered: ManagerQuery, reasons: ReasonRecorder<ReasonCode<"cpus">>): void {
   const { node, pod, before, after, admission, refusal } = answered;
   explainReserve(answered, reasons);
   if (pod === null) return;
@@ -117,7 +120,7 @@ export function explainCpus(answered: Answered, reasons: ReasonRecorder<ReasonCo
   }
 }
 
-function explainReserve({ node }: Answered, reasons: ReasonRecorder<ReasonCode<"cpus">>): void {
+function explainReserve({ node }: ManagerQuery, reasons: ReasonRecorder<ReasonCode<"cpus">>): void {
   const { cpuPolicy, settings } = node;
   if (cpuPolicy.name === "none") {
     reasons.add("no_exclusive_cpus", "node", "sharedPool", { because: "cpuManagerPolicy is none" });

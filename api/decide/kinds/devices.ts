@@ -9,7 +9,7 @@ import type { GivenDevices } from "../devices/allocate.ts";
 import type { Source } from "../devices/assign.ts";
 import { deviceCapacity, sanitizeNodeAllocatable, sharedDevices } from "../devices/inventory.ts";
 import { containerDevices } from "../devices/manager.ts";
-import { type Answered, decideWith } from "../managers/manager-query.ts";
+import { decideWith, type ManagerQuery } from "../managers/manager-query.ts";
 import { podNames } from "../managers/node.ts";
 import type { Reasons } from "../reasons.ts";
 
@@ -36,7 +36,7 @@ const NOTHING = {
   unanswered: [],
 } as const;
 
-function decided(answered: Answered, reasons: Reasons<ReasonCode<"devices">>): DevicesDecision {
+function decided(answered: ManagerQuery, reasons: Reasons<ReasonCode<"devices">>): DevicesDecision {
   const { node, pod, after, placements, refusal } = answered;
   const { state, purged, unanswered } = after.devices;
   const given = refusal === null ? after.devices.given : [];
@@ -62,7 +62,7 @@ function decided(answered: Answered, reasons: Reasons<ReasonCode<"devices">>): D
 }
 
 function resourcesOf(
-  { node, after }: Answered,
+  { node, after }: ManagerQuery,
   reasons: Reasons<ReasonCode<"devices">>,
 ): readonly DeviceResourceState[] {
   const { capacity, allocatable, removed } = deviceCapacity(node.inventories);
@@ -97,7 +97,7 @@ const giftOf = (given: GivenDevices): DeviceGift => ({
   aligned: takenFrom(given, "aligned"),
 });
 
-function assignmentsOf({ after }: Answered, names: (uid: string) => PodRef): DevicesDecision["assignments"] {
+function assignmentsOf({ after }: ManagerQuery, names: (uid: string) => PodRef): DevicesDecision["assignments"] {
   const { pods } = after.devices.state;
   return [...pods].flatMap(([uid, containers]) =>
     [...containers].map(([container, resources]) => {
@@ -108,7 +108,11 @@ function assignmentsOf({ after }: Answered, names: (uid: string) => PodRef): Dev
   );
 }
 
-function explain({ after }: Answered, given: readonly GivenDevices[], reasons: Reasons<ReasonCode<"devices">>): void {
+function explain(
+  { after }: ManagerQuery,
+  given: readonly GivenDevices[],
+  reasons: Reasons<ReasonCode<"devices">>,
+): void {
   for (const { podUid, container, resource, fault } of after.devices.state.dropped) {
     reasons.add("checkpoint_entry_dropped", podUid, resource, { container, fault: fault.code, at: fault.at });
   }

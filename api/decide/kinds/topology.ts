@@ -6,7 +6,7 @@ import { ok, type Result } from "../../model/result.ts";
 import type { EffectiveAsked } from "../../profiles/effective.ts";
 import { cpuText } from "../cpus/sets.ts";
 import { freeCapacity } from "../managers/free-capacity.ts";
-import { type Answered, decideWith } from "../managers/manager-query.ts";
+import { decideWith, type ManagerQuery } from "../managers/manager-query.ts";
 import type { Managers } from "../managers/node.ts";
 import type { Reasons } from "../reasons.ts";
 import { explainCpus } from "./cpus.ts";
@@ -53,7 +53,7 @@ const NOTHING = {
   node: { ...NO_CAPACITY, scattered: 0, largestPod: null } as TopologyDecision["node"],
 } as const;
 
-function explain(answered: Answered, reasons: Reasons<ReasonCode<"topology">>): void {
+function explain(answered: ManagerQuery, reasons: Reasons<ReasonCode<"topology">>): void {
   const { pod, placements, node } = answered;
   reasons.add("topology_policy", "node", "policy", {
     policy: node.topology.name,

@@ -48,7 +48,7 @@ export function admitPod(
   pod: Pod,
   podLevel = false,
 ): Result<Admission, MergeRefusal> {
-  const query: ManagerQuery = {
+  const query: ProviderQuery = {
     providers,
     pod,
     podLevel: podLevel && isPodLevelResourcesSet(pod),
@@ -60,7 +60,7 @@ export function admitPod(
 }
 
 /** One pod's question to the hint providers, with what they have answered so far. */
-interface ManagerQuery {
+interface ProviderQuery {
   readonly providers: readonly NamedProvider[];
   readonly pod: Pod;
   /** It is to be treated as a pod with pod-level resources. */
@@ -69,7 +69,7 @@ interface ManagerQuery {
   readonly allocated: Allocated[];
 }
 
-function admitEach(policy: AligningPolicy, query: ManagerQuery): Result<Admission, MergeRefusal> {
+function admitEach(policy: AligningPolicy, query: ProviderQuery): Result<Admission, MergeRefusal> {
   for (const container of containersOf(query.pod)) {
     const merged = turn(policy, query, container);
     if (!merged.ok) return merged;
@@ -82,7 +82,7 @@ function admitEach(policy: AligningPolicy, query: ManagerQuery): Result<Admissio
   return ok(admitted(query));
 }
 
-function admitWhole(policy: AligningPolicy, query: ManagerQuery): Result<Admission, MergeRefusal> {
+function admitWhole(policy: AligningPolicy, query: ProviderQuery): Result<Admission, MergeRefusal> {
   const merged = turn(policy, query, null);
   if (!merged.ok) return merged;
   const { admitted, hint } = merged.value;
@@ -90,7 +90,7 @@ function admitWhole(policy: AligningPolicy, query: ManagerQuery): Result<Admissi
   return ok(admitted ? allocateAll(query, hint) : refused(query, null, AFFINITY));
 }
 
-function turn(policy: AligningPolicy, query: ManagerQuery, container: Container | null): Result<Merged, MergeRefusal> {
+function turn(policy: AligningPolicy, query: ProviderQuery, container: Container | null): Result<Merged, MergeRefusal> {
   const hints = query.providers.map(({ provider }) =>
     container === null ? provider.podHints(query.pod) : provider.containerHints(query.pod, container),
   );
@@ -102,7 +102,7 @@ function turn(policy: AligningPolicy, query: ManagerQuery, container: Container 
   return merged;
 }
 
-function allocateAll(query: ManagerQuery, affinity: TopologyHint): Admission {
+function allocateAll(query: ProviderQuery, affinity: TopologyHint): Admission {
   for (const container of containersOf(query.pod)) {
     const error = allocate(query, container, affinity);
     if (error !== undefined) return refused(query, container.name, admissionError(error));
@@ -110,17 +110,17 @@ function allocateAll(query: ManagerQuery, affinity: TopologyHint): Admission {
   return admitted(query);
 }
 
-function allocate(query: ManagerQuery, container: Container, hint: TopologyHint): AllocateError | undefined {
+function allocate(query: ProviderQuery, container: Container, hint: TopologyHint): AllocateError | undefined {
   return askEach(query, container.name, (provider) => provider.allocate(query.pod, container, hint));
 }
-function allocatePod(query: ManagerQuery, hint: TopologyHint): Admission {
+function allocatePod(query: ProviderQuery, hint: TopologyHint): Admission {
   const error = askEach(query, null, (provider) => provider.allocatePod?.(query.pod, hint) ?? ok(undefined));
   return error === undefined ? admitted(query) : refused(query, null, admissionError(error));
 }
 
 /** The first manager that refuses ends the turn; those before it keep what they gave. */
 function askEach(
-  { providers, allocated }: ManagerQuery,
+  { providers, allocated }: ProviderQuery,
   container: string | null,
   ask: (provider: HintProvider) => Result<void, AllocateError>,
 ): AllocateError | undefined {
@@ -134,8 +134,8 @@ function askEach(
   return undefined;
 }
 
-const admitted = ({ turns, allocated }: ManagerQuery): Admission => ({ turns, allocated, refusal: null });
-const refused = ({ turns, allocated }: ManagerQuery, container: string | null, text: RefusalText): Admission => ({
+const admitted = ({ turns, allocated }: ProviderQuery): Admission => ({ turns, allocated, refusal: null });
+const refused = ({ turns, allocated }: ProviderQuery, container: string | null, text: RefusalText): Admission => ({
   turns,
   allocated,
   refusal: { ...text, container },
