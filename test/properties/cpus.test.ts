@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { writeCpuState } from "../../api/decide/cpus/checkpoint.ts";
-import { reconcile } from "../../api/decide/cpus/reconcile.ts";
 import { type CpuManager, cpuManager } from "../../api/decide/cpus/manager.ts";
 import type { StaticPolicy } from "../../api/decide/cpus/policy.ts";
+import { reconcile } from "../../api/decide/cpus/reconcile.ts";
 import { exclusiveCpus } from "../../api/decide/cpus/request.ts";
 import { type CpuSet, common, cpuText, sameCpus, union } from "../../api/decide/cpus/sets.ts";
 import { freshState, startState } from "../../api/decide/cpus/start.ts";
@@ -10,7 +10,7 @@ import { ANY_NODE, type TopologyHint } from "../../api/decide/topology/hint.ts";
 import { parseCpuSet } from "../../api/model/cpu-set.ts";
 import type { Container, Pod } from "../../api/model/pod.ts";
 import { admit, evenMachine, freshManager, podOf, policyOn, shown } from "../decide/cpus/kit.ts";
-import { type Draws, Met, draws } from "./draws.ts";
+import { type Draws, draws, Met } from "./draws.ts";
 
 const ROUNDS = 400;
 const PATIENT = { timeout: 120_000 };
