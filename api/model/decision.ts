@@ -4,7 +4,7 @@ import type { Snapshot } from "./snapshot.ts";
 
 /**
  * One decision kind has one name: route, folder, row value, CLI verb. The list stands beside the register (`KIND_SPECS`), since
- * the command line begins with the names and loads no forms for them; a test holds the two to each other.
+ * the command line begins with the names and loads no forms for them.
  */
 export const KINDS = [
   "allocatable",
@@ -59,7 +59,9 @@ export interface Refusal {
   readonly needs: readonly string[];
 }
 
-type Specs = typeof KIND_SPECS;
+/** Does not compile where a kind has a name and no spec, or a spec and no name. */
+type Named<S extends Readonly<Record<Kind, unknown>>, N extends Kind> = { readonly [K in N]: S[K] };
+type Specs = Named<typeof KIND_SPECS, keyof typeof KIND_SPECS>;
 type Checked<D extends (...args: never) => unknown> = Extract<ReturnType<D>, { readonly ok: true }>;
 /** Undefined: the kind asks nothing beyond the snapshot. */
 export type AskOf = { readonly [K in Kind]: Checked<Specs[K]["ask"]["decode"]>["value"] };

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type Command, DOCUMENTS, masked, ROOT, sessionsOf, typeAll } from "./sessions.ts";
@@ -15,6 +15,16 @@ const linesOf = (lines: readonly string[]): readonly string[] => {
   while (all.at(-1) === "") all.pop();
   return all;
 };
+/** The subcommands and flags that a test of its own has to give; a flag may be a setting of that name. */
+const wordsOf = (command: string): readonly string[] => {
+  const [own = ""] = command.replace(/ #.*/, "").split(" -- ");
+  return [
+    ...(/\b(?:nodewise|wrangler)((?: [a-z]+(?![-\w/.]))+)/.exec(own)?.[1]?.trim().split(" ") ?? []),
+    ...(own.match(/(?<= )--[a-z][-a-z]+/g) ?? []),
+  ];
+};
+const camelCase = (flag: string): string =>
+  flag.replace(/^--/, "").replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 const all = DOCUMENTS.map((document) => ({ document, sessions: sessionsOf(document) }));
 
 describe("commands in the documents", () => {
@@ -33,11 +43,16 @@ describe("commands in the documents", () => {
       sessions.flatMap(({ line, runBy, commands }) => (runBy === null ? [] : [{ document, line, runBy, commands }])),
     ),
   )("$document:$line is run by $runBy, which compares what it prints", ({ document, runBy, commands }) => {
-    expect(existsSync(join(ROOT, runBy)), runBy).toBe(true);
-    const text = readFileSync(join(ROOT, runBy), "utf8");
+    const text = runBy
+      .split(" ")
+      .map((file) => readFileSync(join(ROOT, file), "utf8"))
+      .join("");
     for (const { text: command, output } of commands) {
-      const [, name] = /\bnodewise (\w+)/.exec(command) ?? [];
-      if (name !== undefined) expect(text.includes(name), `${runBy} runs ${command}`).toBe(true);
+      for (const word of wordsOf(command))
+        expect(
+          [word, camelCase(word)].some((one) => text.includes(one)),
+          `${runBy} runs ${command}: ${word}`,
+        ).toBe(true);
       if (output.every((line) => ["", "..."].includes(line.trim()))) continue;
       for (const word of ["expectAsShown(", JSON.stringify(document), command.split("\n")[0] as string])
         expect(text.includes(word), `${runBy} compares what ${command} prints: ${word}`).toBe(true);
@@ -47,6 +62,10 @@ describe("commands in the documents", () => {
     expect(isAsShown(["a", "...", "c"], ["a", "b", "b", "c"])).toBe(true);
     expect(isAsShown(["a", "...", "c"], ["a", "b", "b", "d"])).toBe(false);
     expect(isAsShown(["a"], ["a", "b"])).toBe(false);
+  });
+  test.each(DOCUMENTS)("%s has no command without a prompt, which nothing would run", (document) => {
+    const lines = readFileSync(join(ROOT, document), "utf8").split("\n");
+    expect(lines.filter((line) => /^\s*(?:nodewise|npx|npm) /.test(line))).toEqual([]);
   });
   test("there are some", () => {
     expect(all.flatMap(({ sessions }) => sessions.flatMap(({ commands }) => commands)).length).toBeGreaterThan(30);

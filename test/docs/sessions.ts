@@ -18,7 +18,7 @@ export interface Command {
 /** A block with commands. */
 export interface Session {
   readonly line: number;
-  /** The test that runs these commands; null: they are run as they stand. */
+  /** The tests that run these commands, separated by spaces; null: they are run as they stand. */
   readonly runBy: string | null;
   readonly commands: readonly Command[];
 }
@@ -30,7 +30,7 @@ export const DOCUMENTS: readonly string[] = [
 ].filter((file) => file.endsWith(".md"));
 
 const FENCE = /^\s*```(\w*)$/;
-const RUN_BY = /^\s*<!-- run by (\S+) -->$/;
+const RUN_BY = /^\s*<!-- run by (\S+(?: \S+)*) -->$/;
 const PROMPT = /^\s*[$#] /;
 
 /** Every block of a document that has a prompt (`$`, or `#` for root) before a command. */

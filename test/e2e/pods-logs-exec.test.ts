@@ -64,6 +64,9 @@ describe.skipIf(why !== undefined)("nodewise logs and exec over a real container
       const isFirst = logged[0]?.includes(" stdout ") === true;
       const two = isFirst ? { stdout: "on", stderr: "" } : { stdout: "", stderr: "to" };
       expect(await logs(TALKS_POD, "--limit-bytes", "2")).toMatchObject(two);
+      expect(await logs(TALKS_POD, "--since", "10m")).toMatchObject({ code: 0, stdout: "one\n" });
+      const later = new Date(Date.now() + 60_000).toISOString();
+      expect(await logs(TALKS_POD, "--since-time", later)).toMatchObject({ code: 0, stdout: "", stderr: "" });
     });
     test("the daemon's status tells the runtime, whichever it is", async () => {
       const told = ["--status-url", node.statusUrl, TALKS_POD];

@@ -30,7 +30,7 @@ test("a process that was started without them compiles from then on", () => {
     const isOptimized = () => (%GetOptimizationStatus(hot) & 0b110000) !== 0;
     heat();
     const before = isOptimized();
-    new Compilers().look(1000);
+    new Compilers().observe(1000);
     let tries = 0;
     while (!isOptimized() && tries++ < 200) { heat(); await new Promise((done) => setTimeout(done, 5)); }
     console.log(before, isOptimized());`;
