@@ -4,7 +4,7 @@ import {
   quotaToMilliCpu,
   sharesToMilliCpu,
   weightToMilliCpu,
-} from "../../api/decide/cgroups/cpu-convert.ts";
+} from "../../api/decide/resources/cpu-convert.ts";
 import type { AllocatableDecision } from "../../api/model/allocatable.ts";
 import type { CgroupsDecision } from "../../api/model/cgroups.ts";
 import type { Result } from "../../api/model/result.ts";

@@ -58,7 +58,7 @@ export interface KindTraits {
   readonly removes: boolean;
 }
 
-/** All of a decision kind but its decider (`api/decide/index.ts`) and its table (`api/text/tables/index.ts`). */
+/** All of a decision kind but its decider (`api/decide/kinds/index.ts`) and its table (`api/text/tables/index.ts`). */
 export interface KindSpec {
   /** For people, in a line: `nodewise kinds`. */
   readonly decides: string;

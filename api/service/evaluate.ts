@@ -1,5 +1,5 @@
-import { decideKind } from "../decide/index.ts";
 import { cacheableInput } from "../decide/input.ts";
+import { decideKind } from "../decide/kinds/index.ts";
 import { askedPodRef, assumedIn } from "../model/asks.ts";
 import type { DecisionOf, Kind, Refusal, Verdict } from "../model/decision.ts";
 import { decodeSnapshot, snapshotDecoder } from "../model/decode.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { DECIDERS } from "../../api/decide/index.ts";
+import { DECIDERS } from "../../api/decide/kinds/index.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
 import { readCases, suiteFiles } from "../conformance/run.ts";

@@ -1,4 +1,4 @@
-import { decideContainerGc } from "../../api/decide/container-gc/decide.ts";
+import { decideContainerGc } from "../../api/decide/kinds/container-gc.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";

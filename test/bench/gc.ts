@@ -1,4 +1,4 @@
-import { decideImageGc } from "../../api/decide/image-gc/decide.ts";
+import { decideImageGc } from "../../api/decide/kinds/image-gc.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { ImageGcAsk, ImageGcFacts } from "../../api/model/image-gc.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";

@@ -1,5 +1,5 @@
-import { decideAdmission } from "../../api/decide/admission/with-managers.ts";
-import { decidePreemption } from "../../api/decide/preemption/decide.ts";
+import { decideAdmission } from "../../api/decide/kinds/admission.ts";
+import { decidePreemption } from "../../api/decide/kinds/preemption.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";

@@ -1,8 +1,8 @@
 import { evictionThresholds } from "../../api/decide/eviction/configuration.ts";
-import { decideEviction } from "../../api/decide/eviction/decide.ts";
 import { measureOf, rank } from "../../api/decide/eviction/rank.ts";
 import { type PassInput, synchronise } from "../../api/decide/eviction/synchronise.ts";
 import { statsByUid } from "../../api/decide/eviction/usage.ts";
+import { decideEviction } from "../../api/decide/kinds/eviction.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { EvictionSignal } from "../../api/model/eviction.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";

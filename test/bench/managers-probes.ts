@@ -1,4 +1,4 @@
-import { decideProbes } from "../../api/decide/probes/decide.ts";
+import { decideProbes } from "../../api/decide/kinds/probes.ts";
 import { decodeProbesAsk } from "../../api/model/probes.ts";
 
 const HTTP = { httpGet: { path: "/healthz", port: 8080 } };

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { decideKind } from "../../api/decide/index.ts";
+import { decideKind } from "../../api/decide/kinds/index.ts";
 import { decodeAsk } from "../../api/model/asks.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";

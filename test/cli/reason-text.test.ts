@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { decideKind } from "../../api/decide/index.ts";
+import { decideKind } from "../../api/decide/kinds/index.ts";
 import { decodeAsk } from "../../api/model/asks.ts";
 import type { Facts, Kind } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { whatIf } from "../../api/cli/inputs/what-if.ts";
 import { libraryMachine, machineNames } from "../../api/cli/machines/machine-library.ts";
-import { decideKind } from "../../api/decide/index.ts";
+import { decideKind } from "../../api/decide/kinds/index.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { manifest, realNode, run } from "./run.ts";
 

@@ -1,4 +1,4 @@
-import { decideAdmission } from "../../api/decide/admission/with-managers.ts";
+import { decideAdmission } from "../../api/decide/kinds/admission.ts";
 import { preemptFor } from "../../api/decide/preemption/handler.ts";
 import { isCriticalPod } from "../../api/decide/resources/qos.ts";
 import { node as nodeSchema } from "../../api/model/placement.ts";

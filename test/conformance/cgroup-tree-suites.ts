@@ -1,4 +1,4 @@
-import { decideCgroups } from "../../api/decide/cgroups/decide.ts";
+import { decideCgroups } from "../../api/decide/kinds/cgroups.ts";
 import type { CgroupPlan } from "../../api/model/cgroups.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";

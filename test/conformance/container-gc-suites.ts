@@ -1,4 +1,4 @@
-import { decideContainerGc } from "../../api/decide/container-gc/decide.ts";
+import { decideContainerGc } from "../../api/decide/kinds/container-gc.ts";
 import type { GcOperation } from "../../api/model/container-gc.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";

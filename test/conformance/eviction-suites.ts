@@ -1,7 +1,7 @@
 import { evictionThresholds } from "../../api/decide/eviction/configuration.ts";
-import { remembered, samplesWith } from "../../api/decide/eviction/decide.ts";
 import { type PassInput, synchronise } from "../../api/decide/eviction/synchronise.ts";
 import { isHard, SIGNALS, type Threshold, type ThresholdValue } from "../../api/decide/eviction/threshold.ts";
+import { remembered, samplesWith } from "../../api/decide/kinds/eviction.ts";
 import { value } from "../../api/model/amount.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { decodeEvictionAsk, type EvictionFacts, type FileSystems } from "../../api/model/eviction.ts";

@@ -1,4 +1,4 @@
-import { decideImageGc } from "../../api/decide/image-gc/decide.ts";
+import { decideImageGc } from "../../api/decide/kinds/image-gc.ts";
 import type { Done, GcOperation } from "../../api/model/container-gc.ts";
 import type { Decided, Refusal } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";

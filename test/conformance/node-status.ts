@@ -1,4 +1,4 @@
-import { decideAllocatable } from "../../api/decide/allocatable/decide.ts";
+import { decideAllocatable } from "../../api/decide/kinds/allocatable.ts";
 import type { AllocatableDecision } from "../../api/model/allocatable.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { unitsQuantity } from "../../api/model/quantity.ts";

@@ -1,10 +1,10 @@
-import { curveWeight, milliCpuToQuota, milliCpuToShares } from "../../api/decide/cgroups/cpu-convert.ts";
-import { containerValues } from "../../api/decide/cgroups/decide.ts";
 import { parseSystemd, toCgroupfs, toSystemd } from "../../api/decide/cgroups/paths.ts";
 import { podCgroupValues } from "../../api/decide/cgroups/pod-config.ts";
 import { tierRequests, tierValues } from "../../api/decide/cgroups/qos-config.ts";
 import { pageSizeUnit } from "../../api/decide/hugepages.ts";
+import { containerValues } from "../../api/decide/kinds/cgroups.ts";
 import { Reasons } from "../../api/decide/reasons.ts";
+import { curveWeight, milliCpuToQuota, milliCpuToShares } from "../../api/decide/resources/cpu-convert.ts";
 import { oomScoreAdjuster, podLimits, podRequests } from "../../api/decide/resources/pod-resources.ts";
 import { computeQosClass, isCriticalPod, isMirrorPod, isStaticPod } from "../../api/decide/resources/qos.ts";
 import type { Amounts } from "../../api/model/aggregate.ts";

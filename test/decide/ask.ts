@@ -1,4 +1,4 @@
-import { DECIDERS } from "../../api/decide/index.ts";
+import { DECIDERS } from "../../api/decide/kinds/index.ts";
 import type { AllocatableDecision } from "../../api/model/allocatable.ts";
 import type { CgroupPlan, CgroupsDecision, CgroupValues } from "../../api/model/cgroups.ts";
 import type { Decided, Explain, Refusal } from "../../api/model/decision.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { DECIDERS } from "../../api/decide/index.ts";
+import { DECIDERS } from "../../api/decide/kinds/index.ts";
 import type { CgroupPlan } from "../../api/model/cgroups.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";

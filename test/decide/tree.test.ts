@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { filesOf } from "../../api/decide/cgroups/decide.ts";
+import { filesOf } from "../../api/decide/cgroups/files.ts";
 import { containerLeaf, parseCgroupfs, parseSystemd, toCgroupfs, toSystemd } from "../../api/decide/cgroups/paths.ts";
 import type { CgroupValues } from "../../api/model/cgroups.ts";
 import { container, running } from "../kit/containers.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { decideKind } from "../../api/decide/index.ts";
+import { decideKind } from "../../api/decide/kinds/index.ts";
 import { decodeAsk } from "../../api/model/asks.ts";
 import { type Facts, KINDS, type Kind, type ReasonCode } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";

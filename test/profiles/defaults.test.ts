@@ -45,7 +45,7 @@ const NONE: readonly (readonly [file: string, part: string, what: string])[] = [
   ["api/decide/cgroups/context.ts", "const DEFAULT_PAGE_SIZE", "a machine's"],
   ["api/decide/lint/thresholds.ts", "const DEFAULT_GRACE_SECONDS", "a pod's: the API server's SetDefaults_PodSpec"],
   ["api/decide/memory/start.ts", "const DEFAULT_PATH", "a place on the disk that no setting moves"],
-  ["api/decide/probes/decide.ts", "const DEFAULT_GRACE_SECONDS", "a pod's: the API server's SetDefaults_PodSpec"],
+  ["api/decide/kinds/probes.ts", "const DEFAULT_GRACE_SECONDS", "a pod's: the API server's SetDefaults_PodSpec"],
   ["api/decide/topology/policy.ts", "const DEFAULT_MAX_NODES", "the topology manager's own, behind an option"],
   ["api/decide/topology/policy.ts", "const DEFAULT_OPTIONS", "the topology manager's own"],
   ["api/http/openapi/operation.ts", '"memory.available": "100Mi"', "an example"],

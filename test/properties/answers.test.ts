@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test } from "vitest";
-import { DECIDERS } from "../../api/decide/index.ts";
+import { DECIDERS } from "../../api/decide/kinds/index.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
 import { allocatableOf, cgroupsOf, reasonsOf } from "../decide/ask.ts";
 import { decoded, fromJson } from "../kit/snapshots.ts";

@@ -8,7 +8,7 @@ import {
   quotaToMilliCpu,
   sharesToMilliCpu,
   weightToMilliCpu,
-} from "../../api/decide/cgroups/cpu-convert.ts";
+} from "../../api/decide/resources/cpu-convert.ts";
 
 const MAX_SHARES = 262_144;
 const everyShare = Array.from({ length: MAX_SHARES + 1 }, (_, s) => s);

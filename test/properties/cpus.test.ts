@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { writeCpuState } from "../../api/decide/cpus/checkpoint.ts";
-import { reconcile } from "../../api/decide/cpus/decide.ts";
 import { type CpuManager, cpuManager } from "../../api/decide/cpus/manager.ts";
 import type { StaticPolicy } from "../../api/decide/cpus/policy.ts";
+import { reconcile } from "../../api/decide/cpus/reconcile.ts";
 import { exclusiveCpus } from "../../api/decide/cpus/request.ts";
 import { type CpuSet, common, cpuText, sameCpus, union } from "../../api/decide/cpus/sets.ts";
 import { freshState, startState } from "../../api/decide/cpus/start.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { decideKind } from "../../api/decide/index.ts";
+import { decideKind } from "../../api/decide/kinds/index.ts";
 import { decodeAsk } from "../../api/model/asks.ts";
 import { KINDS, type Kind } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";

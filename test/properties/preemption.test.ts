@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { decideAdmission } from "../../api/decide/admission/with-managers.ts";
+import { decideAdmission } from "../../api/decide/kinds/admission.ts";
 import { preemptFor } from "../../api/decide/preemption/handler.ts";
 import { isCriticalPod } from "../../api/decide/resources/qos.ts";
 import { type Pod, pod as podSchema } from "../../api/model/pod.ts";

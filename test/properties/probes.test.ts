@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { timelineOf } from "../../api/decide/probes/decide.ts";
+import { timelineOf } from "../../api/decide/kinds/probes.ts";
 import type {
   ContainerTrace,
   LaneTrace,

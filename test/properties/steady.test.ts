@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { expect, test } from "vitest";
-import { DECIDERS } from "../../api/decide/index.ts";
 import { cacheableInput, isCacheable } from "../../api/decide/input.ts";
+import { DECIDERS } from "../../api/decide/kinds/index.ts";
 import { KINDS } from "../../api/model/decision.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";

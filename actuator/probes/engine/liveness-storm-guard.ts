@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { decideProbeGuard } from "../../../api/decide/probes/decide-guard.ts";
+import { decideProbeGuard } from "../../../api/decide/kinds/probe-guard.ts";
 import {
   decodeProbeGuardAsk,
   type FailedContainer,

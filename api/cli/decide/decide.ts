@@ -1,7 +1,7 @@
 import { isExtended, tellsDevices } from "../../decide/allocatable/capacity.ts";
-import { decideKind } from "../../decide/index.ts";
+import { decideKind } from "../../decide/kinds/index.ts";
 import { askedPod } from "../../decide/managers/node.ts";
-import { looksAtPods, podsLeftOut } from "../../decide/whose-pods.ts";
+import { looksAtPods, podsLeftOut } from "../../decide/pods/whose-pods.ts";
 import { stepsOf } from "../../documents/inputs/origin.ts";
 import { optionFor } from "../../documents/inputs/parts.ts";
 import { milliValue } from "../../model/amount.ts";

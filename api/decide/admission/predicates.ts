@@ -14,9 +14,9 @@ import {
 import type { Preemption, Shortage, TestedResource } from "../../model/preemption.ts";
 import { isExtendedResource } from "../../model/resource-name.ts";
 import { gateOn } from "../../profiles/effective.ts";
-import { statusesByName } from "../cgroups/node-pods.ts";
 import { parseWhole } from "../go/strconv.ts";
 import { isHugePage } from "../hugepages.ts";
+import { statusesByName } from "../pods/node-pods.ts";
 import { preemptFor } from "../preemption/handler.ts";
 import { podRequests, unitsOf } from "../resources/pod-resources.ts";
 import { isCriticalPod, isStaticPod } from "../resources/qos.ts";
@@ -185,16 +185,16 @@ const isScalar = (name: string): boolean =>
   name.includes("kubernetes.io/") ||
   name.startsWith("attachable-volumes-");
 
-/** The amounts that a node can give, and those that are taken. */
-interface NodeRoom {
+/** The amounts that a node can give, and those that are taken. kubernetes 1.36: NodeInfo. */
+interface NodeInfo {
   /** May be raised to what is allocated already. */
   readonly allocatable: Map<string, number>;
   readonly used: Units;
   readonly pods: number;
 }
 
-/** `pods`: those that count on the node. `podLevel`: see `countedRequests`. kubernetes 1.36: NodeInfo. */
-function nodeRoom(allocatable: ResourceList, pods: readonly Pod[], podLevel: boolean): NodeRoom {
+/** `pods`: those that count on the node. `podLevel`: see `countedRequests`. */
+function nodeInfoOf(allocatable: ResourceList, pods: readonly Pod[], podLevel: boolean): NodeInfo {
   const used = new Map<string, number>();
   for (const pod of pods) {
     for (const [name, amount] of countedRequests(pod, podLevel)) {
@@ -210,7 +210,7 @@ function nodeRoom(allocatable: ResourceList, pods: readonly Pod[], podLevel: boo
  * the other resources the kubelet's own order is that of a Go map; here it is that of their names.
  * kubernetes 1.36: noderesources.Fits.
  */
-function testResources(requests: Amounts, room: NodeRoom): readonly TestedResource[] {
+function testResources(requests: Amounts, nodeInfo: NodeInfo): readonly TestedResource[] {
   const tested = (resource: string, requested: number, used: number, capacity: number): TestedResource => ({
     resource,
     requested,
@@ -221,9 +221,11 @@ function testResources(requests: Amounts, room: NodeRoom): readonly TestedResour
   const names = [...requests.keys()].filter((name) => !FIRST.includes(name) && isScalar(name)).sort();
   const asked = [...FIRST, ...names].flatMap((name) => {
     const requested = unitsOf(name, requests.get(name) ?? 0);
-    return requested === 0 ? [] : [tested(name, requested, room.used.get(name) ?? 0, room.allocatable.get(name) ?? 0)];
+    return requested === 0
+      ? []
+      : [tested(name, requested, nodeInfo.used.get(name) ?? 0, nodeInfo.allocatable.get(name) ?? 0)];
   });
-  return [tested("pods", 1, room.pods, room.allocatable.get("pods") ?? 0), ...asked];
+  return [tested("pods", 1, nodeInfo.pods, nodeInfo.allocatable.get("pods") ?? 0), ...asked];
 }
 
 /** The failed predicates, each part in the kubelet's order. */
@@ -278,18 +280,18 @@ function testedResources(
   allocatable: ResourceList,
   devices: ReadonlyMap<string, number>,
 ): readonly TestedResource[] {
-  const room = nodeRoom(allocatable, others, gateOn(config, "InPlacePodLevelResourcesVerticalScaling"));
+  const nodeInfo = nodeInfoOf(allocatable, others, gateOn(config, "InPlacePodLevelResourcesVerticalScaling"));
   for (const [resource, held] of devices) {
-    const listed = room.allocatable.get(resource);
-    if (listed === undefined || listed < held) room.allocatable.set(resource, held);
+    const listed = nodeInfo.allocatable.get(resource);
+    if (listed === undefined || listed < held) nodeInfo.allocatable.set(resource, held);
   }
   const kept = withoutMissingResources(
     pod,
-    (resource) => room.allocatable.has(resource),
+    (resource) => nodeInfo.allocatable.has(resource),
     gateOn(config, "DRAExtendedResource"),
     (resource) => reasons.add("extended_resource_not_counted", resource, "requested"),
   );
-  const tested = testResources(podRequests(kept), room);
+  const tested = testResources(podRequests(kept), nodeInfo);
   for (const { resource, requested, used, capacity, insufficient } of tested) {
     const code = insufficient > 0 ? "resource_short" : "resource_fits";
     reasons.add(code, resource, "requested", { requested, used, capacity });

@@ -14,7 +14,7 @@ import {
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type EffectiveConfiguration, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
-import { allocatedPod, podsOfNode, withoutPodLevel } from "../cgroups/node-pods.ts";
+import { allocatedPod, podsOfNode, withoutPodLevel } from "../pods/node-pods.ts";
 import { Reasons } from "../reasons.ts";
 
 interface Asked {

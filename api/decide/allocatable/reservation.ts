@@ -6,10 +6,10 @@ import { type Quantity, unitsQuantity } from "../../model/quantity.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { type Bytes, bytes } from "../../model/units.ts";
 import type { EffectiveConfiguration } from "../../profiles/effective.ts";
-import { milliCpuToShares } from "../cgroups/cpu-convert.ts";
 import { parseThreshold, thresholdQuantity } from "../eviction/threshold.ts";
 import { hugePageLimits } from "../hugepages.ts";
 import type { ReasonRecorder } from "../reasons.ts";
+import { milliCpuToShares } from "../resources/cpu-convert.ts";
 
 export interface Reserved {
   readonly kube: ResourceList;

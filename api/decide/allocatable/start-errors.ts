@@ -1,7 +1,7 @@
 import { formatCpuSet, parseCpuSet } from "../../model/cpu-set.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type EffectiveConfiguration, gateOn } from "../../profiles/effective.ts";
-import { cfsPeriod } from "../cgroups/cpu-convert.ts";
+import { cfsPeriod } from "../resources/cpu-convert.ts";
 import { type SettingFault, settingFault } from "../setting-fault.ts";
 
 const FLAG = "enforceNodeAllocatable (--enforce-node-allocatable)";

@@ -14,10 +14,10 @@ import type { Micros } from "../../model/units.ts";
 import { type EffectiveConfiguration, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
 import { pageSizes } from "../allocatable/capacity.ts";
 import { type NodeLevel, nodeLevelOf } from "../allocatable/node-allocatable.ts";
+import { missingUid, type NodePod, nodePods } from "../pods/node-pods.ts";
 import type { ReasonRecorder } from "../reasons.ts";
-import { cfsPeriod } from "./cpu-convert.ts";
+import { cfsPeriod } from "../resources/cpu-convert.ts";
 import type { MemoryQos } from "./memory-qos.ts";
-import { missingUid, type NodePod, nodePods } from "./node-pods.ts";
 import { type Driver, type Paths, pathsOf } from "./paths.ts";
 import type { Swap } from "./pod-config.ts";
 
@@ -162,7 +162,7 @@ export function treeContext(
     version,
     driver,
     paths,
-    pods: nodePods(snapshot, paths, reasons),
+    pods: nodePods(snapshot, paths.pod, reasons),
     cpuSets: cpuSets.value,
     cfsQuota: config.cpuCFSQuota,
     exclusiveWithoutQuota: gateOn(config, "DisableCPUQuotaWithExclusiveCPUs"),

@@ -6,9 +6,9 @@ import type { Container, Pod } from "../../model/pod.ts";
 import { bytes, type Micros } from "../../model/units.ts";
 import { hugePageLimits } from "../hugepages.ts";
 import type { ReasonRecorder } from "../reasons.ts";
+import { BEST_EFFORT_SHARES, milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "../resources/cpu-convert.ts";
 import { isPodLevelResourcesSet, podLimits } from "../resources/pod-resources.ts";
 import { isCriticalPod, type QosClass } from "../resources/qos.ts";
-import { BEST_EFFORT_SHARES, milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "./cpu-convert.ts";
 
 export interface PodCgroupOptions {
   /** Requests of the pod: `podRequests`. */

@@ -2,9 +2,9 @@ import { milliValue, value, ZERO } from "../../model/amount.ts";
 import type { CgroupValues } from "../../model/cgroups.ts";
 import type { ReasonCode } from "../../model/decision.ts";
 import { bytes, mulDiv } from "../../model/units.ts";
+import type { NodePod } from "../pods/node-pods.ts";
 import type { ReasonRecorder } from "../reasons.ts";
-import { BEST_EFFORT_SHARES, milliCpuToShares } from "./cpu-convert.ts";
-import type { NodePod } from "./node-pods.ts";
+import { BEST_EFFORT_SHARES, milliCpuToShares } from "../resources/cpu-convert.ts";
 import type { Writable } from "./pod-config.ts";
 
 /** The sums of what the pods of each tier request. */

@@ -6,7 +6,6 @@ import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type EpochMs, epochMs } from "../../model/units.ts";
 import type { EffectiveSnapshot } from "../../profiles/effective.ts";
-import { podsHere } from "../cgroups/node-pods.ts";
 import { type CpuManager, cpuManager } from "../cpus/manager.ts";
 import type { DeviceCheckpoint } from "../devices/checkpoint.ts";
 import { readCheckpoint } from "../devices/checkpoint-read.ts";
@@ -14,6 +13,7 @@ import { type DeviceResource, type Inventories, inventoriesOf } from "../devices
 import { type DeviceManager, deviceManager } from "../devices/manager.ts";
 import { type PreferredAllocation, recordedAnswers } from "../devices/preferred.ts";
 import { type MemoryManager, memoryManager } from "../memory/manager.ts";
+import { podsHere } from "../pods/node-pods.ts";
 import { qosClass } from "../resources/qos.ts";
 import { type Admission, admitPod, type NamedProvider } from "../topology/admit.ts";
 import { type NumaNodes, numaNodes } from "../topology/hint.ts";

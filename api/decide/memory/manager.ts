@@ -76,18 +76,18 @@ export function memoryManager(input: MemoryManagerInput): MemoryManager {
   const numa = numaNodes(state.machineState.keys());
   const off = input.policy === "None";
   const ground = { numa, sets: off ? [] : nodeSets(numa.ids.length), machine: state.machineState };
-  const desk: Desk = { ground, state, reusable: reusableMemory(numa), podLevel: input.podLevel };
+  const policy: StaticPolicy = { ground, state, reusable: reusableMemory(numa), podLevel: input.podLevel };
   const removeContainer = (uid: string, container: string): void => {
-    if (!off) remove(desk, uid, container);
+    if (!off) remove(policy, uid, container);
   };
   const blocks = (uid: string, container: string) => state.entries.get(uid)?.get(container) ?? [];
   return {
     numa,
     state,
-    containerHints: (pod, container) => (off ? NO_PREFERENCE : containerHints(desk, pod, container)),
-    podHints: (pod) => (off ? NO_PREFERENCE : podHints(desk, pod)),
-    allocate: (pod, container, affinity) => (off ? ok(undefined) : allocateContainer(desk, pod, container, affinity)),
-    allocatePod: (pod, affinity) => (off ? ok(undefined) : allocatePod(desk, pod, affinity)),
+    containerHints: (pod, container) => (off ? NO_PREFERENCE : containerHints(policy, pod, container)),
+    podHints: (pod) => (off ? NO_PREFERENCE : podHints(policy, pod)),
+    allocate: (pod, container, affinity) => (off ? ok(undefined) : allocateContainer(policy, pod, container, affinity)),
+    allocatePod: (pod, affinity) => (off ? ok(undefined) : allocatePod(policy, pod, affinity)),
     removeContainer,
     containerCreated: (pod, container) => {
       for (const init of pod.spec.initContainers ?? []) {
@@ -113,7 +113,11 @@ export function memoryManager(input: MemoryManagerInput): MemoryManager {
 }
 
 /** kubelet 1.36: staticPolicy.GetTopologyHints. */
-function containerHints({ ground, state, reusable, podLevel }: Desk, pod: Pod, container: Container): ResourceHints {
+function containerHints(
+  { ground, state, reusable, podLevel }: StaticPolicy,
+  pod: Pod,
+  container: Container,
+): ResourceHints {
   if (!isManaged(pod, podLevel)) return NO_PREFERENCE;
   const asked = containerRequests(pod, container, podLevel);
   if (asked === undefined) return NO_PREFERENCE;
@@ -123,7 +127,7 @@ function containerHints({ ground, state, reusable, podLevel }: Desk, pod: Pod, c
 }
 
 /** kubelet 1.36: staticPolicy.GetPodTopologyHints. */
-function podHints({ ground, state, reusable, podLevel }: Desk, pod: Pod): ResourceHints {
+function podHints({ ground, state, reusable, podLevel }: StaticPolicy, pod: Pod): ResourceHints {
   if (!isManaged(pod, podLevel)) return NO_PREFERENCE;
   const asked = podRequests(pod, podLevel);
   if (asked === undefined) return NO_PREFERENCE;
@@ -138,7 +142,7 @@ function podHints({ ground, state, reusable, podLevel }: Desk, pod: Pod): Resour
 }
 
 /** kubelet 1.36: staticPolicy.RemoveContainer. */
-function remove({ state, podLevel }: Desk, uid: string, container: string): void {
+function remove({ state, podLevel }: StaticPolicy, uid: string, container: string): void {
   const whole = podLevel ? state.podEntries.get(uid) : undefined;
   const blocks = takeBlocks(state, uid, container);
   if (whole === undefined) {
@@ -156,14 +160,14 @@ function remove({ state, podLevel }: Desk, uid: string, container: string): void
  * with pod scope and the gate PodLevelResourceManagers. A pod that has its memory is given it once more: the kubelet does not
  * look. kubelet 1.36: staticPolicy.AllocatePod.
  */
-function allocatePod(desk: Desk, pod: Pod, affinity: TopologyHint): Result<void, AllocateError> {
-  const { ground, state } = desk;
+function allocatePod(policy: StaticPolicy, pod: Pod, affinity: TopologyHint): Result<void, AllocateError> {
+  const { ground, state } = policy;
   if (qosClass(pod) !== "Guaranteed") return ok(undefined);
-  const whole = podRequests(pod, desk.podLevel);
+  const whole = podRequests(pod, policy.podLevel);
   if (whole === undefined) return ok(undefined);
   const fault = sharedPoolFault(pod);
   if (fault !== undefined) return err({ reason: "EmptyPodSharedPoolError", message: fault });
-  const placed = placeMemory(ground, whole, affinity, (set, type) => desk.reusable.of(pod, set, type));
+  const placed = placeMemory(ground, whole, affinity, (set, type) => policy.reusable.of(pod, set, type));
   if (!placed.ok) return err({ message: placed.error });
   const uid = podUid(pod) as string;
   const numaAffinity = idsOf(ground.numa, placed.value);
@@ -193,8 +197,8 @@ function shares(pod: Pod, whole: Requests): ReadonlyMap<string, Requests> {
 const minus = (sizes: Requests, less: Requests): Requests =>
   new Map([...sizes].map(([type, size]) => [type, Math.max(0, size - (less.get(type) ?? 0))]));
 
-/** The Static policy's working data. */
-interface Desk {
+/** The Static policy with its working data. kubelet 1.36: memorymanager.staticPolicy. */
+interface StaticPolicy {
   readonly ground: Ground;
   /** Its `machineState` is the ground's machine. */
   readonly state: WorkingState;
@@ -212,12 +216,12 @@ const isManaged = (pod: Pod, podLevel: boolean): boolean =>
  * they stand in the order of their names. kubelet 1.36: staticPolicy.Allocate.
  */
 function allocateContainer(
-  desk: Desk,
+  policy: StaticPolicy,
   pod: Pod,
   container: Container,
   affinity: TopologyHint,
 ): Result<void, AllocateError> {
-  const { ground, state, reusable, podLevel } = desk;
+  const { ground, state, reusable, podLevel } = policy;
   if (!isManaged(pod, podLevel)) return ok(undefined);
   const uid = podUid(pod) as string;
   const held = state.entries.get(uid)?.get(container.name);

@@ -48,13 +48,19 @@ export function admitPod(
   pod: Pod,
   podLevel = false,
 ): Result<Admission, MergeRefusal> {
-  const desk: Desk = { providers, pod, podLevel: podLevel && isPodLevelResourcesSet(pod), turns: [], allocated: [] };
-  if (policy.name === "none") return ok(allocateAll(desk, ANY_NODE));
-  return policy.scope === "pod" ? admitWhole(policy, desk) : admitEach(policy, desk);
+  const query: ProviderQuery = {
+    providers,
+    pod,
+    podLevel: podLevel && isPodLevelResourcesSet(pod),
+    turns: [],
+    allocated: [],
+  };
+  if (policy.name === "none") return ok(allocateAll(query, ANY_NODE));
+  return policy.scope === "pod" ? admitWhole(policy, query) : admitEach(policy, query);
 }
 
-/** The interim result of one admission. */
-interface Desk {
+/** One pod's question to the hint providers, with what they have answered so far. */
+interface ProviderQuery {
   readonly providers: readonly NamedProvider[];
   readonly pod: Pod;
   /** It is to be treated as a pod with pod-level resources. */
@@ -63,58 +69,58 @@ interface Desk {
   readonly allocated: Allocated[];
 }
 
-function admitEach(policy: AligningPolicy, desk: Desk): Result<Admission, MergeRefusal> {
-  for (const container of containersOf(desk.pod)) {
-    const merged = turn(policy, desk, container);
+function admitEach(policy: AligningPolicy, query: ProviderQuery): Result<Admission, MergeRefusal> {
+  for (const container of containersOf(query.pod)) {
+    const merged = turn(policy, query, container);
     if (!merged.ok) return merged;
     if (!merged.value.admitted) {
-      return ok(refused(desk, container.name, desk.podLevel ? AFFINITY_OF_CONTAINER : AFFINITY));
+      return ok(refused(query, container.name, query.podLevel ? AFFINITY_OF_CONTAINER : AFFINITY));
     }
-    const error = allocate(desk, container, merged.value.hint);
-    if (error !== undefined) return ok(refused(desk, container.name, admissionError(error)));
+    const error = allocate(query, container, merged.value.hint);
+    if (error !== undefined) return ok(refused(query, container.name, admissionError(error)));
   }
-  return ok(admitted(desk));
+  return ok(admitted(query));
 }
 
-function admitWhole(policy: AligningPolicy, desk: Desk): Result<Admission, MergeRefusal> {
-  const merged = turn(policy, desk, null);
+function admitWhole(policy: AligningPolicy, query: ProviderQuery): Result<Admission, MergeRefusal> {
+  const merged = turn(policy, query, null);
   if (!merged.ok) return merged;
   const { admitted, hint } = merged.value;
-  if (desk.podLevel) return ok(admitted ? allocatePod(desk, hint) : refused(desk, null, AFFINITY_OF_POD));
-  return ok(admitted ? allocateAll(desk, hint) : refused(desk, null, AFFINITY));
+  if (query.podLevel) return ok(admitted ? allocatePod(query, hint) : refused(query, null, AFFINITY_OF_POD));
+  return ok(admitted ? allocateAll(query, hint) : refused(query, null, AFFINITY));
 }
 
-function turn(policy: AligningPolicy, desk: Desk, container: Container | null): Result<Merged, MergeRefusal> {
-  const hints = desk.providers.map(({ provider }) =>
-    container === null ? provider.podHints(desk.pod) : provider.containerHints(desk.pod, container),
+function turn(policy: AligningPolicy, query: ProviderQuery, container: Container | null): Result<Merged, MergeRefusal> {
+  const hints = query.providers.map(({ provider }) =>
+    container === null ? provider.podHints(query.pod) : provider.containerHints(query.pod, container),
   );
   const merged = mergeHints(policy, hints);
   if (merged.ok) {
     const { hint, admitted } = merged.value;
-    desk.turns.push({ container: container?.name ?? null, hints, merged: hint, admitted });
+    query.turns.push({ container: container?.name ?? null, hints, merged: hint, admitted });
   }
   return merged;
 }
 
-function allocateAll(desk: Desk, affinity: TopologyHint): Admission {
-  for (const container of containersOf(desk.pod)) {
-    const error = allocate(desk, container, affinity);
-    if (error !== undefined) return refused(desk, container.name, admissionError(error));
+function allocateAll(query: ProviderQuery, affinity: TopologyHint): Admission {
+  for (const container of containersOf(query.pod)) {
+    const error = allocate(query, container, affinity);
+    if (error !== undefined) return refused(query, container.name, admissionError(error));
   }
-  return admitted(desk);
+  return admitted(query);
 }
 
-function allocate(desk: Desk, container: Container, hint: TopologyHint): AllocateError | undefined {
-  return askEach(desk, container.name, (provider) => provider.allocate(desk.pod, container, hint));
+function allocate(query: ProviderQuery, container: Container, hint: TopologyHint): AllocateError | undefined {
+  return askEach(query, container.name, (provider) => provider.allocate(query.pod, container, hint));
 }
-function allocatePod(desk: Desk, hint: TopologyHint): Admission {
-  const error = askEach(desk, null, (provider) => provider.allocatePod?.(desk.pod, hint) ?? ok(undefined));
-  return error === undefined ? admitted(desk) : refused(desk, null, admissionError(error));
+function allocatePod(query: ProviderQuery, hint: TopologyHint): Admission {
+  const error = askEach(query, null, (provider) => provider.allocatePod?.(query.pod, hint) ?? ok(undefined));
+  return error === undefined ? admitted(query) : refused(query, null, admissionError(error));
 }
 
 /** The first manager that refuses ends the turn; those before it keep what they gave. */
 function askEach(
-  { providers, allocated }: Desk,
+  { providers, allocated }: ProviderQuery,
   container: string | null,
   ask: (provider: HintProvider) => Result<void, AllocateError>,
 ): AllocateError | undefined {
@@ -128,8 +134,8 @@ function askEach(
   return undefined;
 }
 
-const admitted = ({ turns, allocated }: Desk): Admission => ({ turns, allocated, refusal: null });
-const refused = ({ turns, allocated }: Desk, container: string | null, text: RefusalText): Admission => ({
+const admitted = ({ turns, allocated }: ProviderQuery): Admission => ({ turns, allocated, refusal: null });
+const refused = ({ turns, allocated }: ProviderQuery, container: string | null, text: RefusalText): Admission => ({
   turns,
   allocated,
   refusal: { ...text, container },

@@ -11,7 +11,7 @@ import type { TopologyPolicy } from "./policy.ts";
 
 type Cpu = NonNullable<Machine["cpus"]>[number];
 
-export interface Room {
+export interface FreeCapacity {
   readonly cpus: readonly Cpu[];
   /** CPUs that may be given away exclusively, by number. */
   readonly free: ReadonlySet<number>;
@@ -28,9 +28,9 @@ interface Fragmentation extends Fragments {
 }
 
 /** How the free CPUs and the free memory of a machine lie about: per NUMA node, and in all. */
-export function fragmentation(room: Room): Fragmentation {
-  const ids = new Set([...room.cpus.map((cpu) => cpu.numa), ...room.freeMemory.keys()]);
-  const counts = [...ids].sort((a, b) => a - b).map((numaNode) => ({ numaNode, count: countOf(room, numaNode) }));
+export function fragmentation(capacity: FreeCapacity): Fragmentation {
+  const ids = new Set([...capacity.cpus.map((cpu) => cpu.numa), ...capacity.freeMemory.keys()]);
+  const counts = [...ids].sort((a, b) => a - b).map((numaNode) => ({ numaNode, count: countOf(capacity, numaNode) }));
   const total = counts.reduce((sum, { count }) => together(sum, count), NOTHING);
   return {
     ...fragmentsOf(total),
@@ -44,7 +44,7 @@ interface Count extends Omit<Fragments, "splitShare"> {
 }
 const NOTHING: Count = { freeCpus: 0, freeCores: 0, freeMemory: bytes(0), largestBlock: 0, splitCpus: 0 };
 
-function countOf({ cpus, free, freeMemory, wholeCores }: Room, numaNode: number): Count {
+function countOf({ cpus, free, freeMemory, wholeCores }: FreeCapacity, numaNode: number): Count {
   const cores = new Map<string, { cpus: number; free: number }>();
   for (const { cpu, core, socket, numa } of cpus) {
     if (numa !== numaNode) continue;

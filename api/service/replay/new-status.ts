@@ -1,4 +1,4 @@
-import { decideAllocatable } from "../../decide/allocatable/decide.ts";
+import { decideAllocatable } from "../../decide/kinds/allocatable.ts";
 import type { AllocatableDecision, QuantityList } from "../../model/allocatable.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import { parseQuantity } from "../../model/quantity.ts";

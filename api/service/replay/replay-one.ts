@@ -1,8 +1,8 @@
 import type { StoreFailure } from "../../../db/failure.ts";
 import type { DecisionRow } from "../../../db/rows.ts";
 import type { Store } from "../../../db/store.ts";
-import { decideKind } from "../../decide/index.ts";
 import { cacheableInput, isCacheable } from "../../decide/input.ts";
+import { decideKind } from "../../decide/kinds/index.ts";
 import type { DecisionOf, Explain, Kind, Verdict } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import type { PlaceReasons } from "../../model/forms.ts";

@@ -1,4 +1,4 @@
-import { podsOfNode } from "../../decide/cgroups/node-pods.ts";
+import { podsOfNode } from "../../decide/pods/node-pods.ts";
 import { podRequests, unitsOf } from "../../decide/resources/pod-resources.ts";
 import type { AllocatableDecision } from "../../model/allocatable.ts";
 import { isActive, type Pod } from "../../model/pod.ts";

@@ -1,5 +1,5 @@
 import type { SnapshotRow } from "../../../db/rows.ts";
-import { decideKind } from "../../decide/index.ts";
+import { decideKind } from "../../decide/kinds/index.ts";
 import { decodeAsk, decodeFacts } from "../../model/asks.ts";
 import type { Decided, DecisionOf, Explain, Kind, Refusal } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";

@@ -1,4 +1,4 @@
-import { podsOfNode } from "../../decide/cgroups/node-pods.ts";
+import { podsOfNode } from "../../decide/pods/node-pods.ts";
 import { DECISION_FILTERS, decisionQuery, findNode } from "../../http/nodes.ts";
 import { type Exchange, queryOf } from "../../http/route.ts";
 import { KINDS, VERDICTS } from "../../model/decision.ts";

@@ -1,5 +1,5 @@
 import type { SnapshotRow } from "../../../db/rows.ts";
-import { decideKind } from "../../decide/index.ts";
+import { decideKind } from "../../decide/kinds/index.ts";
 import { issueText, type Origin, type Path } from "../../documents/inputs/origin.ts";
 import { PARTS } from "../../documents/inputs/parts.ts";
 import { nodeNamed } from "../../http/nodes.ts";

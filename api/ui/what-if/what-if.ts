@@ -1,4 +1,4 @@
-import { podsOfNode } from "../../decide/cgroups/node-pods.ts";
+import { podsOfNode } from "../../decide/pods/node-pods.ts";
 import { type Exchange, queryOf } from "../../http/route.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";

@@ -3,7 +3,7 @@ import { observeCgroups } from "../../../actuator/cgroupfs/observe.ts";
 import { CPU_RULES } from "../../../actuator/pass/loop.ts";
 import { classifyDrift, type DriftCase, type DriftContext, findDrift } from "../../../actuator/plan/drift.ts";
 import { lastPassCgroupsOf } from "../../../actuator/plan/state.ts";
-import { curveWeight, linearWeight } from "../../../api/decide/cgroups/cpu-convert.ts";
+import { curveWeight, linearWeight } from "../../../api/decide/resources/cpu-convert.ts";
 import { cpuShares } from "../../../api/model/units.ts";
 import { cgroup, decide } from "../cgroups/decisions.ts";
 import { BOOT, ROOT, simulated } from "../cgroups/grounds.ts";

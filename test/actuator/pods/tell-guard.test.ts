@@ -7,7 +7,7 @@ import { Memory } from "../../../actuator/core/facts-file.ts";
 import type { DecisionClient, Problem } from "../../../actuator/core/ports.ts";
 import { tellGuard } from "../../../actuator/pods/probing/open-probes.ts";
 import type { Guarded } from "../../../actuator/probes/engine/liveness-storm-guard.ts";
-import { decideProbeGuard } from "../../../api/decide/probes/decide-guard.ts";
+import { decideProbeGuard } from "../../../api/decide/kinds/probe-guard.ts";
 import type { ProbeGuardAsk } from "../../../api/model/probe-guard.ts";
 import { scratch } from "./pod-kit.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { newlyHeld } from "../../../actuator/probes/engine/history.ts";
 import { GuardMemory } from "../../../actuator/probes/engine/liveness-storm-guard.ts";
-import { decideProbeGuard } from "../../../api/decide/probes/decide-guard.ts";
+import { decideProbeGuard } from "../../../api/decide/kinds/probe-guard.ts";
 import { decodeProbeGuardAsk, type GuardSettings } from "../../../api/model/probe-guard.ts";
 import { scratch } from "../pods/pod-kit.ts";
 import { BAD, container, EXEC, OK, pod, probe, START, told, type World, world } from "./manager-kit.ts";

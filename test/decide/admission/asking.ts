@@ -1,4 +1,4 @@
-import { decideAdmission, type ManagersAtHand } from "../../../api/decide/admission/with-managers.ts";
+import { decideAdmission, type ManagersAtHand } from "../../../api/decide/kinds/admission.ts";
 import { decodePodAsk } from "../../../api/model/ask.ts";
 import type { Decided, Explain, Refusal } from "../../../api/model/decision.ts";
 import type { AdmissionDecision } from "../../../api/model/preemption.ts";

@@ -1,4 +1,4 @@
-import { decideContainerGc } from "../../../api/decide/container-gc/decide.ts";
+import { decideContainerGc } from "../../../api/decide/kinds/container-gc.ts";
 import { type ContainerGcDecision, decodeContainerGcAsk } from "../../../api/model/container-gc.ts";
 import type { Decided, Refusal } from "../../../api/model/decision.ts";
 import type { Result } from "../../../api/model/result.ts";

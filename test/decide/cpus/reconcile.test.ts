@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type CurrentCpus, reconcile } from "../../../api/decide/cpus/decide.ts";
 import { cpuManager } from "../../../api/decide/cpus/manager.ts";
+import { type CurrentCpus, reconcile } from "../../../api/decide/cpus/reconcile.ts";
 import { freshState } from "../../../api/decide/cpus/start.ts";
 import type { Pod } from "../../../api/model/pod.ts";
 import { admit, cpus, evenMachine, freshManager, managerWith, nonePolicyOf, podOf, policyOn, shown } from "./kit.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { DeviceCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
-import { startContainer } from "../../../api/decide/devices/decide.ts";
+import { startContainer } from "../../../api/decide/devices/manager.ts";
 import { ANY_NODE, type HintProvider } from "../../../api/decide/topology/hint.ts";
 import type { Container, Pod } from "../../../api/model/pod.ts";
 import { admit, GPU, held, managerOf, NIC, plain, podOf, resource } from "./asking.ts";

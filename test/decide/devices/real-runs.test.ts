@@ -3,14 +3,13 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type DeviceCheckpoint, writeCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import { readCheckpoint } from "../../../api/decide/devices/checkpoint-read.ts";
-import { containerDevices } from "../../../api/decide/devices/decide.ts";
 import {
   type DevicePlugin,
   type DeviceResource,
   deviceCapacity,
   inventoriesOf,
 } from "../../../api/decide/devices/inventory.ts";
-import { type DeviceManager, deviceManager } from "../../../api/decide/devices/manager.ts";
+import { containerDevices, type DeviceManager, deviceManager } from "../../../api/decide/devices/manager.ts";
 import { holdingOf } from "../../../api/decide/devices/pod-devices.ts";
 import { numaNodes } from "../../../api/decide/topology/hint.ts";
 import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";

@@ -1,4 +1,4 @@
-import { decideEviction } from "../../../api/decide/eviction/decide.ts";
+import { decideEviction } from "../../../api/decide/kinds/eviction.ts";
 import type { Decided, Explain, Refusal } from "../../../api/model/decision.ts";
 import { decodeEvictionAsk, type EvictionDecision, type EvictionFacts } from "../../../api/model/eviction.ts";
 import type { Result } from "../../../api/model/result.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { msToFall, slopePerSecond } from "../../../api/decide/eviction/decide.ts";
+import { msToFall, slopePerSecond } from "../../../api/decide/kinds/eviction.ts";
 import { requesting } from "../../kit/pods.ts";
 import type { Json } from "../../kit/snapshots.ts";
 import { type Answer, codes, Gi, Mi, Passes, podStats, underMemory } from "./asking.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { decideEviction } from "../../../api/decide/eviction/decide.ts";
+import { decideEviction } from "../../../api/decide/kinds/eviction.ts";
 import { decodeEvictionAsk, type FileSystems, type ReclaimTakes } from "../../../api/model/eviction.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { requesting } from "../../kit/pods.ts";

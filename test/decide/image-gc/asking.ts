@@ -1,4 +1,4 @@
-import { decideImageGc } from "../../../api/decide/image-gc/decide.ts";
+import { decideImageGc } from "../../../api/decide/kinds/image-gc.ts";
 import type { Decided, Explain, Refusal } from "../../../api/model/decision.ts";
 import { decodeImageGcAsk, type ImageGcDecision, type ImageGcFacts } from "../../../api/model/image-gc.ts";
 import type { Result } from "../../../api/model/result.ts";

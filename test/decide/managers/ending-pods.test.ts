@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { writeCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
-import { decideKind } from "../../../api/decide/index.ts";
+import { decideKind } from "../../../api/decide/kinds/index.ts";
 import { decodeAsk } from "../../../api/model/asks.ts";
 import type { CpusDecision, DevicesDecision, MemoryDecision } from "../../../api/model/managers.ts";
 import { decoded } from "../../kit/snapshots.ts";

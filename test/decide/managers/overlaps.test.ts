@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { writeCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
-import { decideKind } from "../../../api/decide/index.ts";
+import { decideKind } from "../../../api/decide/kinds/index.ts";
 import { decodeSnapshot } from "../../../api/model/decode.ts";
 import type { CpusDecision, DevicesDecision } from "../../../api/model/managers.ts";
 import { pod } from "../../kit/pods.ts";

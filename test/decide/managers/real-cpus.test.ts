@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { decideKind } from "../../../api/decide/index.ts";
+import { decideKind } from "../../../api/decide/kinds/index.ts";
 import { decodeAsk } from "../../../api/model/asks.ts";
 import { decodeSnapshot } from "../../../api/model/decode.ts";
 import type { CpusDecision, MemoryDecision } from "../../../api/model/managers.ts";

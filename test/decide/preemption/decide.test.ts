@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { decidePreemption } from "../../../api/decide/preemption/decide.ts";
+import { decidePreemption } from "../../../api/decide/kinds/preemption.ts";
 import { decodePreemptionAsk, type PreemptionDecision } from "../../../api/model/preemption.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { decoded, type Json } from "../../kit/snapshots.ts";

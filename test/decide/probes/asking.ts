@@ -1,4 +1,4 @@
-import { decideProbes } from "../../../api/decide/probes/decide.ts";
+import { decideProbes } from "../../../api/decide/kinds/probes.ts";
 import { decodeProbesAsk } from "../../../api/model/probes.ts";
 import type { ProbedContainer, ProbeRun, ProbesDecision } from "../../../api/model/probes-decision.ts";
 import type { Snapshot } from "../../../api/model/snapshot.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { decideProbes } from "../../../api/decide/probes/decide.ts";
+import { decideProbes } from "../../../api/decide/kinds/probes.ts";
 import { decodeSnapshot } from "../../../api/model/decode.ts";
 import { decodeProbesAsk } from "../../../api/model/probes.ts";
 import { parseOutcomes } from "../../../api/model/probes-decision.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decideProbeGuard } from "../../../api/decide/probes/decide-guard.ts";
+import { decideProbeGuard } from "../../../api/decide/kinds/probe-guard.ts";
 import { decodeProbeGuardAsk } from "../../../api/model/probe-guard.ts";
 
 const guard = { windowSeconds: 30, least: { share: 0.5 }, holdSeconds: 120 };

@@ -5,7 +5,7 @@ import {
   type GuardState,
   guardStep,
   leastGroups,
-} from "../../../api/decide/probes/decide-guard.ts";
+} from "../../../api/decide/kinds/probe-guard.ts";
 import type { GuardSettings } from "../../../api/model/probe-guard.ts";
 
 const SETTINGS: GuardSettings = { windowSeconds: 10, least: { groups: 3 }, holdSeconds: 30 };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { timelineOf } from "../../../api/decide/probes/decide.ts";
+import { timelineOf } from "../../../api/decide/kinds/probes.ts";
 import { settingsOf } from "../../../api/decide/probes/settings.ts";
 import type { ScriptedAttempt, Timeline } from "../../../api/decide/probes/sim-lane.ts";
 import { pod as podSchema } from "../../../api/model/pod.ts";

@@ -1,4 +1,4 @@
-import { curveWeight, linearWeight } from "../../../api/decide/cgroups/cpu-convert.ts";
+import { curveWeight, linearWeight } from "../../../api/decide/resources/cpu-convert.ts";
 import type { CgroupPlan, CgroupsDecision } from "../../../api/model/cgroups.ts";
 
 /** 2^62, as the kubelet writes "no limit" for huge pages. */

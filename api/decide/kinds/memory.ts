@@ -5,11 +5,11 @@ import { containersOf, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { bytes } from "../../model/units.ts";
 import type { EffectiveAsked } from "../../profiles/effective.ts";
-import { type Answered, decideWith } from "../managers/desk.ts";
+import { decideWith, type ManagerQuery } from "../managers/manager-query.ts";
 import { podNames } from "../managers/node.ts";
+import type { Block, Table } from "../memory/machine-memory.ts";
 import type { ReasonRecorder } from "../reasons.ts";
 import { qosClass } from "../resources/qos.ts";
-import type { Block, Table } from "./machine-memory.ts";
 
 /** Decides which pods have memory and huge pages of which NUMA nodes, and what the asked pod would get or why not. */
 export function decideMemory(asked: EffectiveAsked<PodAsk>): Result<DecidedOf<"memory">, Refusal> {
@@ -28,7 +28,10 @@ const NOTHING = {
   placements: [],
 } as const;
 
-function decided(answered: Answered, reasons: ReasonRecorder<ReasonCode<"memory">>): Omit<MemoryDecision, "policy"> {
+function decided(
+  answered: ManagerQuery,
+  reasons: ReasonRecorder<ReasonCode<"memory">>,
+): Omit<MemoryDecision, "policy"> {
   const { node, pod, after, placements, refusal } = answered;
   const { machineState, entries } = after.memory.state;
   const uid = pod === null ? "" : (podUid(pod) ?? "");
@@ -67,7 +70,7 @@ export const blocksOf = (blocks: readonly Block[]): readonly MemoryBlock[] =>
 
 /** Why each container of the asked pod has the memory that it has, under its name. */
 export function explainMemory(
-  { node, pod, after, refusal }: Answered,
+  { node, pod, after, refusal }: ManagerQuery,
   reasons: ReasonRecorder<ReasonCode<"memory">>,
 ): void {
   for (const [id, { memoryMap }] of after.memory.state.machineState) {

@@ -20,12 +20,18 @@ import { probesIssues } from "../../model/probes-issues.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { goDurationText } from "../go/strconv.ts";
+import { containerPort } from "../probes/http-request.ts";
+import {
+  type ContainerSetting,
+  LEAST_GRACE_SECONDS,
+  type ProbeSetting,
+  reachOf,
+  settingsOf,
+} from "../probes/settings.ts";
+import type { ContainerTrace, ScriptedAttempt, Timeline, TimelineInput } from "../probes/sim-lane.ts";
+import { SimPod } from "../probes/sim-pod.ts";
+import { type AttemptOutcome, QUIRKS } from "../probes/worker-state.ts";
 import { Reasons } from "../reasons.ts";
-import { containerPort } from "./http-request.ts";
-import { type ContainerSetting, LEAST_GRACE_SECONDS, type ProbeSetting, reachOf, settingsOf } from "./settings.ts";
-import type { ContainerTrace, ScriptedAttempt, Timeline, TimelineInput } from "./sim-lane.ts";
-import { SimPod } from "./sim-pod.ts";
-import { type AttemptOutcome, QUIRKS } from "./worker-state.ts";
 
 /** A container that is slower to start than this is nothing unusual. */
 const USUAL_START_MS = 30_000;

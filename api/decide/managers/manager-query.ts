@@ -54,7 +54,7 @@ export function nextState(
 }
 
 /** One question to a node's managers, answered once for all kinds that show a part of it. */
-export interface Answered {
+export interface ManagerQuery {
   readonly node: ManagedNode;
   readonly pod: Pod | null;
   /** As they were before the pod asked. */
@@ -69,7 +69,7 @@ export interface Answered {
   readonly warnings: readonly string[];
 }
 /** The answer, or why the kubelet of this node does not start. */
-type Answer = Result<Answered, readonly string[]>;
+type Answer = Result<ManagerQuery, readonly string[]>;
 
 /** Errors: what cannot be answered at all. */
 function askManagers({ snapshot, ask }: EffectiveAsked<PodAsk>, needs: string[]): Result<Answer, Refusal> {
@@ -103,7 +103,7 @@ type ManagerKind = "cpus" | "memory" | "topology" | "devices";
 interface Forms<K extends ManagerKind> {
   /** Errors: what cannot be answered at all. */
   readonly decided: (
-    answered: Answered,
+    answered: ManagerQuery,
     reasons: Reasons<ReasonCode<K> | ManagerReason>,
     needs: string[],
   ) => Result<DecisionOf[K], Refusal>;
@@ -142,7 +142,7 @@ export function decideWith<K extends ManagerKind>(
 
 /** Why the pod was refused, as data: whose turn it was, who refused, and what was asked and left. */
 function explainRefusal(
-  { node, pod, admission, refusal, tried }: Answered,
+  { node, pod, admission, refusal, tried }: ManagerQuery,
   reasons: ReasonRecorder<ManagerReason>,
 ): void {
   if (pod === null || refusal === null || admission === null) return;
@@ -162,7 +162,7 @@ function explainRefusal(
 
 function numbersOf(
   manager: string,
-  tried: Answered["tried"],
+  tried: ManagerQuery["tried"],
   podLevel: boolean,
   pod: Pod,
   container: Container,

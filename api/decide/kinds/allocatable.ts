@@ -5,14 +5,20 @@ import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import { canonicalText, type Quantity, quantityOf } from "../../model/quantity.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { EffectiveAsked, EffectiveSnapshot } from "../../profiles/effective.ts";
+import { isExtended, tellsDevices } from "../allocatable/capacity.ts";
+import {
+  allocatableOf,
+  type NodeLevel,
+  nodeLevelOf,
+  overReserved,
+  totalReservation,
+} from "../allocatable/node-allocatable.ts";
+import { evictionReservation, nodeCgroupValues, reservedEnforcements } from "../allocatable/reservation.ts";
+import { startFaults } from "../allocatable/start-errors.ts";
 import { deviceCapacity } from "../devices/inventory.ts";
 import { isHugePage } from "../hugepages.ts";
 import { checkpointOf, pluginsOf } from "../managers/node.ts";
 import { Reasons } from "../reasons.ts";
-import { isExtended, tellsDevices } from "./capacity.ts";
-import { allocatableOf, type NodeLevel, nodeLevelOf, overReserved, totalReservation } from "./node-allocatable.ts";
-import { evictionReservation, nodeCgroupValues, reservedEnforcements } from "./reservation.ts";
-import { startFaults } from "./start-errors.ts";
 
 /** Capacity, what is taken off and why, allocatable, and the limits of the node-level cgroups. */
 export function decideAllocatable(asked: EffectiveAsked<undefined>): Result<DecidedOf<"allocatable">, Refusal> {

@@ -5,14 +5,20 @@ import { err, ok, type Result } from "../../model/result.ts";
 import type { Runtime, RuntimeContainer, RuntimeSandbox } from "../../model/runtime.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { EffectiveAsked, EffectiveSnapshot } from "../../profiles/effective.ts";
-import { podsOfNode } from "../cgroups/node-pods.ts";
+import { evictContainers } from "../container-gc/containers.ts";
+import { type Keeping, Ledger } from "../container-gc/ledger.ts";
+import { goneBecause, type PodState, podFates } from "../container-gc/pod-fates.ts";
+import {
+  isPodLogsName,
+  logLinkTarget,
+  podLogsTarget,
+  type SandboxTarget,
+  sandboxTarget,
+} from "../container-gc/targets.ts";
+import { byAge, isAfter, isTied, nanosOf, newestOldEnough } from "../container-gc/unix-nanos.ts";
 import { goDurationText } from "../go/strconv.ts";
+import { podsOfNode } from "../pods/node-pods.ts";
 import { Reasons } from "../reasons.ts";
-import { evictContainers } from "./containers.ts";
-import { type Keeping, Ledger } from "./ledger.ts";
-import { goneBecause, type PodState, podFates } from "./pod-fates.ts";
-import { isPodLogsName, logLinkTarget, podLogsTarget, type SandboxTarget, sandboxTarget } from "./targets.ts";
-import { byAge, isAfter, isTied, nanosOf, newestOldEnough } from "./unix-nanos.ts";
 
 interface GcInput {
   readonly now: bigint;

@@ -12,15 +12,15 @@ import { map, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type EpochMs, epochMs } from "../../model/units.ts";
 import { type EffectiveAsked, gateOn } from "../../profiles/effective.ts";
-import { decideContainerGc } from "../container-gc/decide.ts";
+import { type Collected, collect } from "../image-gc/collect.ts";
+import { type Ends, type EvictionOrder, endsOf, evictionOrder, isGone } from "../image-gc/eviction-order.ts";
+import { explainImages, explainPass } from "../image-gc/explain.ts";
+import { ImageNames } from "../image-gc/image-names.ts";
+import { type DetectedImage, detectImages, imagesInUse, type Use } from "../image-gc/images-in-use.ts";
+import { type ImageGcInput, type ImageGcPolicy, imageGcInput } from "../image-gc/input.ts";
+import { imageKey, type ListedImage, listedImages } from "../image-gc/listed-images.ts";
 import { Reasons } from "../reasons.ts";
-import { type Collected, collect } from "./collect.ts";
-import { type Ends, type EvictionOrder, endsOf, evictionOrder, isGone } from "./eviction-order.ts";
-import { explainImages, explainPass } from "./explain.ts";
-import { ImageNames } from "./image-names.ts";
-import { type DetectedImage, detectImages, imagesInUse, type Use } from "./images-in-use.ts";
-import { type ImageGcInput, type ImageGcPolicy, imageGcInput } from "./input.ts";
-import { imageKey, type ListedImage, listedImages } from "./listed-images.ts";
+import { decideContainerGc } from "./container-gc.ts";
 
 type Lists = Pick<ImageGcDecision, "remove" | "keep" | "freedOnceBytes">;
 

@@ -1,5 +1,5 @@
 import { type Amount, isZero, milliValue, value, ZERO } from "../../model/amount.ts";
-import type { CgroupFile, CgroupLevel, CgroupPlan, CgroupValues } from "../../model/cgroups.ts";
+import type { CgroupLevel, CgroupPlan, CgroupValues } from "../../model/cgroups.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import {
@@ -14,98 +14,18 @@ import { ok, type Result } from "../../model/result.ts";
 import { type Bytes, bytes, type Micros, NO_PAGE_LIMIT } from "../../model/units.ts";
 import type { EffectiveAsked } from "../../profiles/effective.ts";
 import { nodeCgroupValues, reservedEnforcements } from "../allocatable/reservation.ts";
-import { isHugePage, limitEach, pageSizeOf, pageSizeUnit } from "../hugepages.ts";
+import { type TreeContext, treeContext } from "../cgroups/context.ts";
+import { filesOf } from "../cgroups/files.ts";
+import { containerMemoryQos, podMemoryQos, tierMemoryQos } from "../cgroups/memory-qos.ts";
+import { keepNodePages, limitAllPages } from "../cgroups/page-sizes.ts";
+import { containerIdOf, containerLeaf } from "../cgroups/paths.ts";
+import { containerSwap, podCgroupValues, type Writable } from "../cgroups/pod-config.ts";
+import { tierRequests, tierValues } from "../cgroups/qos-config.ts";
+import { isHugePage, limitEach, pageSizeOf } from "../hugepages.ts";
+import { type NodePod, statusesByName } from "../pods/node-pods.ts";
 import { type ReasonRecorder, Reasons } from "../reasons.ts";
+import { curveWeight, linearWeight, milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "../resources/cpu-convert.ts";
 import { isPodLevelResourcesSet, oomScoreAdjuster } from "../resources/pod-resources.ts";
-import { type TreeContext, treeContext } from "./context.ts";
-import { curveWeight, linearWeight, milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "./cpu-convert.ts";
-import { containerMemoryQos, podMemoryQos, tierMemoryQos } from "./memory-qos.ts";
-import { type NodePod, statusesByName } from "./node-pods.ts";
-import { keepNodePages, limitAllPages } from "./page-sizes.ts";
-import { containerIdOf, containerLeaf } from "./paths.ts";
-import { containerSwap, podCgroupValues, type Writable } from "./pod-config.ts";
-import { tierRequests, tierValues } from "./qos-config.ts";
-
-/** The files of one cgroup with the exact text to write, in an order in which they can be written. */
-export const filesOf = (values: CgroupValues, version: 1 | 2): readonly CgroupFile[] =>
-  version === 1 ? v1(values) : v2(values);
-
-type Files = CgroupFile[];
-function put(files: Files, path: string, value: number | string | undefined): void {
-  if (value !== undefined) files.push({ path, value: String(value) });
-}
-/** A value of 0 is "leave it alone" in the kubelet's Set. opencontainers/cgroups 0.0.6: fs, fs2. */
-const unlessZero = (n: number | undefined): number | undefined => (n === 0 ? undefined : n);
-
-function v1(v: CgroupValues): readonly CgroupFile[] {
-  const files: Files = [];
-  put(files, "cpu.shares", v.cpuShares);
-  put(files, "cpu.cfs_period_us", unlessZero(v.cpuPeriod));
-  put(files, "cpu.cfs_quota_us", unlessZero(v.cpuQuota));
-  put(files, "cpuset.cpus", v.cpusetCpus);
-  put(files, "cpuset.mems", v.cpusetMems);
-  put(files, "memory.limit_in_bytes", unlessZero(v.memory));
-  put(files, "memory.memsw.limit_in_bytes", unlessZero(v.memorySwap));
-  put(files, "pids.max", pidsText(v.pidsLimit));
-  return v.hugePageLimit === undefined ? files : files.concat(pagesV1(v.hugePageLimit));
-}
-
-function v2(v: CgroupValues): readonly CgroupFile[] {
-  const files: Files = [];
-  put(files, "cpu.weight", unlessZero(v.cpuWeight));
-  put(files, "cpu.max", cpuMax(v));
-  put(files, "cpuset.cpus", v.cpusetCpus);
-  put(files, "cpuset.mems", v.cpusetMems);
-  put(files, "memory.swap.max", maxText(v.memorySwap));
-  put(files, "memory.max", v.memory === undefined || v.memory === 0 ? undefined : maxText(v.memory));
-  put(files, "memory.min", v.memoryMin);
-  put(files, "memory.low", v.memoryLow);
-  put(files, "memory.high", v.memoryHigh);
-  if (v.memoryOomGroup === true) put(files, "memory.oom.group", "1");
-  put(files, "pids.max", pidsText(v.pidsLimit));
-  return v.hugePageLimit === undefined ? files : files.concat(pagesV2(v.hugePageLimit));
-}
-
-type Limits = NonNullable<CgroupValues["hugePageLimit"]>;
-/** Most cgroups of a node share one object of limits, and so its files. */
-function pageFiles(ending: string): (limits: Limits) => Files {
-  const known = new WeakMap<Limits, Files>();
-  return (limits) => {
-    let files = known.get(limits);
-    if (files !== undefined) return files;
-    files = [];
-    for (const [size, limit] of Object.entries(limits)) {
-      const page = `hugetlb.${pageSizeUnit(Number(size))}`;
-      put(files, `${page}.${ending}`, pagesText(limit));
-      put(files, `${page}.rsvd.${ending}`, pagesText(limit));
-    }
-    known.set(limits, files);
-    return files;
-  };
-}
-/** 2^62 for none, as the kubelet writes it. */
-const pagesText = (limit: Bytes): string => (limit === NO_PAGE_LIMIT ? "4611686018427387904" : String(limit));
-const pagesV1 = pageFiles("limit_in_bytes");
-const pagesV2 = pageFiles("max");
-
-/** -1 is no limit. Less than that (qosReserved of more than the node has) is for the kernel to refuse, never "no limit". */
-const maxText = (n: number | undefined): string | undefined =>
-  n === undefined ? undefined : n === -1 ? "max" : String(n);
-
-/** `cpu.max` is one line, "quota period". */
-function cpuMax(v: CgroupValues): string | undefined {
-  const quota = v.cpuQuota ?? 0;
-  const period = v.cpuPeriod ?? 0;
-  if (quota === 0 && period === 0) return undefined;
-  return `${quota > 0 ? String(quota) : "max"} ${String(period === 0 ? 100_000 : period)}`;
-}
-
-/** -1 is none; 0 would stop the pod's first process, so it becomes 1. */
-function pidsText(limit: number | undefined): string | undefined {
-  if (limit === undefined) return undefined;
-  if (limit < 0) return "max";
-  return String(limit === 0 ? 1 : limit);
-}
 
 /** The node's whole cgroup tree, parents before children, with the text of every file and the reason of every value. */
 export function decideCgroups(asked: EffectiveAsked<undefined>): Result<DecidedOf<"cgroups">, Refusal> {

@@ -10,20 +10,18 @@ import { evictionReservation, reservedOf } from "../allocatable/reservation.ts";
 import { type ReasonRecorder, Reasons } from "../reasons.ts";
 import { podRequests } from "../resources/pod-resources.ts";
 import { fragmentation, type LargestAsk, largestPod, largestPodOn } from "../topology/largest-pod.ts";
-import type { Answered } from "./desk.ts";
+import type { ManagerQuery } from "./manager-query.ts";
 import { managersOf, providersOf } from "./node.ts";
 
 /** Each of some 200 trials hints at 2^n sets of nodes: on more nodes the largest pod is not searched for. */
 const MAX_SEARCHED_NODES = 8;
 
-type Room = Pick<TopologyDecision, "numaNodes" | "node">;
-
 /** How free CPUs and memory lie about once the asked pod is in, and the largest Guaranteed pod that would come in next. */
-export function roomOf(
-  answered: Answered,
+export function freeCapacity(
+  answered: ManagerQuery,
   reasons: ReasonRecorder<"largest_pod_not_searched">,
   needs: string[],
-): Result<Room, Refusal> {
+): Result<Pick<TopologyDecision, "numaNodes" | "node">, Refusal> {
   const { node, after } = answered;
   const cpus = node.snapshot.machine?.cpus ?? [];
   const isStatic = node.cpuPolicy.name === "static";
@@ -52,7 +50,7 @@ export function roomOf(
 
 /** NUMA node -> memory: of the memory manager's tables where it is on, else what the machine has. */
 function memoryOf(
-  { node, after }: Answered,
+  { node, after }: ManagerQuery,
   pick: (table: { readonly free: number; readonly allocatable: number }) => number,
 ): ReadonlyMap<number, Bytes> {
   if (node.memory.policy === "None") {
@@ -64,7 +62,7 @@ function memoryOf(
 }
 
 /** Null: what the node has is not known. */
-function largestAsk(answered: Answered, wholeCores: boolean, needs: string[]): LargestAsk | null {
+function largestAsk(answered: ManagerQuery, wholeCores: boolean, needs: string[]): LargestAsk | null {
   const { node, pod } = answered;
   const free = freeOf(answered, needs);
   if (free === null) return null;
@@ -90,7 +88,7 @@ function largestAsk(answered: Answered, wholeCores: boolean, needs: string[]): L
 /**
  * Computes what the node's allocatable leaves beside the requests of its pods, including the asked one when it was admitted.
  */
-function freeOf({ node, pod, refusal }: Answered, needs: string[]): PodSize | null {
+function freeOf({ node, pod, refusal }: ManagerQuery, needs: string[]): PodSize | null {
   const { snapshot } = node;
   const config = snapshot.kubeletConfiguration;
   const capacity = nodeCapacity(snapshot, new Reasons<string>("off"), needs);

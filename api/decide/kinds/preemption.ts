@@ -7,10 +7,10 @@ import type { EffectiveAsked } from "../../profiles/effective.ts";
 import { findFailures, outOf } from "../admission/predicates.ts";
 import type { Admitting } from "../admission/prepare.ts";
 import { allocatableOf, type Prepared, prepare } from "../admission/prepare.ts";
+import { counterfactualsOf } from "../preemption/counterfactuals.ts";
+import { preemptFor } from "../preemption/handler.ts";
 import { type ReasonRecorder, Reasons } from "../reasons.ts";
 import { isCriticalPod } from "../resources/qos.ts";
-import { counterfactualsOf } from "./counterfactuals.ts";
-import { preemptFor } from "./handler.ts";
 
 /** Why a pod does not fit as it is. */
 interface Failures {

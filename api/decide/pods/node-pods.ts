@@ -16,7 +16,6 @@ import { type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
 import type { ReasonRecorder } from "../reasons.ts";
 import { podRequests } from "../resources/pod-resources.ts";
 import { type QosClass, qosClass } from "../resources/qos.ts";
-import type { Paths } from "./paths.ts";
 
 const RESIZABLE = ["cpu", "memory"] as const;
 type Maybe<T> = T | null | undefined;
@@ -114,10 +113,10 @@ export function missingUid(snapshot: Snapshot): string | undefined {
   return pod === undefined ? undefined : `pods[${snapshot.pods?.indexOf(pod)}].metadata.uid`;
 }
 
-/** INVARIANT: every pod here has a uid (`missingUid`). */
+/** `pathOf`: of a pod's cgroup. INVARIANT: every pod here has a uid (`missingUid`). */
 export function nodePods(
   snapshot: EffectiveSnapshot,
-  paths: Paths,
+  pathOf: (qos: QosClass, uid: string) => string,
   reasons: ReasonRecorder<ReasonCode<"cgroups">>,
 ): readonly NodePod[] {
   const state = snapshot.assignments?.allocated_pods_state;
@@ -126,7 +125,7 @@ export function nodePods(
     const posted = podLevel ? given : withoutPodLevel(given);
     const uid = podUid(posted) as string;
     const qos = qosClass(posted);
-    const path = paths.pod(qos, uid);
+    const path = pathOf(qos, uid);
     const pod = allocatedPod(posted, state, path, reasons);
     const asked = podRequests(posted);
     return { pod, uid, qos, requests: pod === posted ? asked : podRequests(pod), asked, path };

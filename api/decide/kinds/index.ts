@@ -1,21 +1,20 @@
-import type { Asked, AskOf, Decided, DecidedOf, DecisionOf, Kind, Refusal } from "../model/decision.ts";
-import { err, ok, type Result } from "../model/result.ts";
-import { type EffectiveAsked, effectiveSnapshot } from "../profiles/effective.ts";
-import { decideWithManagers } from "./admission/with-managers.ts";
-import { decideAllocatable } from "./allocatable/decide.ts";
-import { decideCgroups } from "./cgroups/decide.ts";
-import { decideContainerGc } from "./container-gc/decide.ts";
-import { decideCpus } from "./cpus/decide.ts";
-import { decideDevices } from "./devices/decide.ts";
-import { decideEviction } from "./eviction/decide.ts";
-import { decideImageGc } from "./image-gc/decide.ts";
-import { decideMemory } from "./memory/decide.ts";
-import { decidePreemption } from "./preemption/decide.ts";
-import { decideProbes } from "./probes/decide.ts";
-import { decideProbeGuard } from "./probes/decide-guard.ts";
-import { unknownOverheads } from "./resources/overhead.ts";
-import { decideTopology } from "./topology/decide.ts";
-import { othersPods, podsLeftOut } from "./whose-pods.ts";
+import type { Asked, AskOf, Decided, DecidedOf, DecisionOf, Kind, Refusal } from "../../model/decision.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import { type EffectiveAsked, effectiveSnapshot } from "../../profiles/effective.ts";
+import { othersPods, podsLeftOut, unknownOverheads } from "../pods/whose-pods.ts";
+import { decideWithManagers } from "./admission.ts";
+import { decideAllocatable } from "./allocatable.ts";
+import { decideCgroups } from "./cgroups.ts";
+import { decideContainerGc } from "./container-gc.ts";
+import { decideCpus } from "./cpus.ts";
+import { decideDevices } from "./devices.ts";
+import { decideEviction } from "./eviction.ts";
+import { decideImageGc } from "./image-gc.ts";
+import { decideMemory } from "./memory.ts";
+import { decidePreemption } from "./preemption.ts";
+import { decideProbeGuard } from "./probe-guard.ts";
+import { decideProbes } from "./probes.ts";
+import { decideTopology } from "./topology.ts";
 
 /** INVARIANT: a pure function of its argument. Same input, same answer, same reasons. */
 type Decider<K extends Kind> = (asked: EffectiveAsked<AskOf[K]>) => Result<DecidedOf<K>, Refusal>;

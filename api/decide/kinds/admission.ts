@@ -8,21 +8,21 @@ import { type Container, containersOf, type Pod, podRef, podUid } from "../../mo
 import type { AdmissionDecision, AdmissionHandler, WouldRefuse } from "../../model/preemption.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { type EffectiveAsked, gateOn } from "../../profiles/effective.ts";
+import { checkPredicates, findFailures, NOT_RECOVERED, type Predicates } from "../admission/predicates.ts";
+import type { Admitting, Refused } from "../admission/prepare.ts";
+import { allocatableOf, type Prepared, prepare } from "../admission/prepare.ts";
+import { sysctlRefusals, type UnsafeSysctls, unsafeSysctls } from "../admission/sysctls.ts";
 import { refusalUnderPressure } from "../eviction/pressure.ts";
 import { quote } from "../go/strconv.ts";
-import { nextState } from "../managers/desk.ts";
+import { nextState } from "../managers/manager-query.ts";
 import { admit, type ManagedNode, type Managers, managedNode, managersOf, withUid } from "../managers/node.ts";
 import { counterfactualsOf } from "../preemption/counterfactuals.ts";
-import { explainVictims } from "../preemption/decide.ts";
 import { Reasons } from "../reasons.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
 import { isCriticalPod, qosClass } from "../resources/qos.ts";
 import type { Admission } from "../topology/admit.ts";
-import { assignedOf } from "../topology/decide.ts";
-import { checkPredicates, findFailures, NOT_RECOVERED, type Predicates } from "./predicates.ts";
-import type { Admitting, Refused } from "./prepare.ts";
-import { allocatableOf, type Prepared, prepare } from "./prepare.ts";
-import { sysctlRefusals, type UnsafeSysctls, unsafeSysctls } from "./sysctls.ts";
+import { explainVictims } from "./preemption.ts";
+import { assignedOf } from "./topology.ts";
 
 /** `asked`: the pod with its pod-level resources, which a kubelet without the gate does not see elsewhere. kubelet 1.36: podFeaturesAdmitHandler. */
 function podFeatureRefusals({ config }: Admitting, asked: Pod): readonly Refused[] {

@@ -20,20 +20,20 @@ import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type EpochMs, epochMs, type Stats } from "../../model/units.ts";
 import { type EffectiveAsked, gateOn } from "../../profiles/effective.ts";
-import { missingUid, podsHere, withoutPodLevel } from "../cgroups/node-pods.ts";
-import { decideContainerGc } from "../container-gc/decide.ts";
-import { decideImageGc } from "../image-gc/decide.ts";
+import { evictionThresholds } from "../eviction/configuration.ts";
+import { counterfactuals } from "../eviction/counterfactual.ts";
+import { doubts } from "../eviction/doubts.ts";
+import type { Observation, Observations } from "../eviction/observe.ts";
+import { type Candidate, measureOf, rank, rankedPods } from "../eviction/rank.ts";
+import { type Pass, synchronise } from "../eviction/synchronise.ts";
+import { refOf, SIGNALS, type Threshold, thresholdQuantity } from "../eviction/threshold.ts";
+import { thresholdStates } from "../eviction/threshold-states.ts";
+import { diskParts } from "../eviction/usage.ts";
+import { missingUid, podsHere, withoutPodLevel } from "../pods/node-pods.ts";
 import { Reasons } from "../reasons.ts";
 import { type Move, onThisClock } from "../this-clock.ts";
-import { evictionThresholds } from "./configuration.ts";
-import { counterfactuals } from "./counterfactual.ts";
-import { doubts } from "./doubts.ts";
-import type { Observation, Observations } from "./observe.ts";
-import { type Candidate, measureOf, rank, rankedPods } from "./rank.ts";
-import { type Pass, synchronise } from "./synchronise.ts";
-import { refOf, SIGNALS, type Threshold, thresholdQuantity } from "./threshold.ts";
-import { thresholdStates } from "./threshold-states.ts";
-import { diskParts } from "./usage.ts";
+import { decideContainerGc } from "./container-gc.ts";
+import { decideImageGc } from "./image-gc.ts";
 
 /** The amount available at a time. */
 interface Point {

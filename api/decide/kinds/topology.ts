@@ -4,13 +4,13 @@ import type { TopologyDecision } from "../../model/managers.ts";
 import { containersOf, type Pod, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { EffectiveAsked } from "../../profiles/effective.ts";
-import { explainCpus } from "../cpus/explain.ts";
 import { cpuText } from "../cpus/sets.ts";
-import { type Answered, decideWith } from "../managers/desk.ts";
+import { freeCapacity } from "../managers/free-capacity.ts";
+import { decideWith, type ManagerQuery } from "../managers/manager-query.ts";
 import type { Managers } from "../managers/node.ts";
-import { roomOf } from "../managers/room.ts";
-import { blocksOf, explainMemory } from "../memory/decide.ts";
 import type { Reasons } from "../reasons.ts";
+import { explainCpus } from "./cpus.ts";
+import { blocksOf, explainMemory } from "./memory.ts";
 
 /**
  * Decides if the asked pod is admitted and where it is placed. Also tells how the rest of the node is placed and what would
@@ -25,8 +25,8 @@ export function decideTopology(asked: EffectiveAsked<PodAsk>): Result<DecidedOf<
   };
   return decideWith<"topology">(asked, {
     decided: (answered, reasons, needs) => {
-      const room = roomOf(answered, reasons, needs);
-      if (!room.ok) return room;
+      const capacity = freeCapacity(answered, reasons, needs);
+      if (!capacity.ok) return capacity;
       const { placements, refusal, pod, after } = answered;
       explain(answered, reasons);
       const assigned = refusal === null && pod !== null ? assignedOf(after, pod) : [];
@@ -37,23 +37,23 @@ export function decideTopology(asked: EffectiveAsked<PodAsk>): Result<DecidedOf<
         refusal,
         assigned,
         placements,
-        ...room.value,
+        ...capacity.value,
       });
     },
     notStarted: (startErrors, warnings) => ({ ...head, ...NOTHING, startErrors, warnings }),
   });
 }
 
-const NO_ROOM = { freeCpus: 0, freeCores: 0, freeMemory: 0, largestBlock: 0, splitShare: 0 };
+const NO_CAPACITY = { freeCpus: 0, freeCores: 0, freeMemory: 0, largestBlock: 0, splitShare: 0 };
 const NOTHING = {
   refusal: null,
   assigned: [],
   placements: [],
   numaNodes: [],
-  node: { ...NO_ROOM, scattered: 0, largestPod: null } as TopologyDecision["node"],
+  node: { ...NO_CAPACITY, scattered: 0, largestPod: null } as TopologyDecision["node"],
 } as const;
 
-function explain(answered: Answered, reasons: Reasons<ReasonCode<"topology">>): void {
+function explain(answered: ManagerQuery, reasons: Reasons<ReasonCode<"topology">>): void {
   const { pod, placements, node } = answered;
   reasons.add("topology_policy", "node", "policy", {
     policy: node.topology.name,

@@ -1,17 +1,8 @@
-import type { PodAsk } from "../../model/ask.ts";
-import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { PodRef } from "../../model/forms.ts";
-import type { CpuAssignment, CpuChange, CpusDecision } from "../../model/managers.ts";
+import type { CpuChange } from "../../model/managers.ts";
 import { type ContainerStatus, containersOf, type Pod, podNamespace, podUid } from "../../model/pod.ts";
-import { ok, type Result } from "../../model/result.ts";
-import type { EffectiveAsked } from "../../profiles/effective.ts";
-import { type Answered, decideWith } from "../managers/desk.ts";
-import { podNames } from "../managers/node.ts";
-import type { Reasons } from "../reasons.ts";
-import { sharedCpus, sorted } from "./checkpoint.ts";
-import { explainCpus } from "./explain.ts";
 import type { CpuManager } from "./manager.ts";
-import { type CpuSet, cpuText, NO_CPUS, parseCpus, sameCpus } from "./sets.ts";
+import { type CpuSet, cpuText, sameCpus } from "./sets.ts";
 
 /** Why a container's cpuset is left alone for now. */
 type SkipCode = "no_status" | "no_container_id" | "waiting" | "terminated" | "no_cpus";
@@ -79,71 +70,4 @@ function runningId(statuses: readonly ContainerStatus[]): Running {
   // neither a state nor "waiting": both wait
   if (state?.running === undefined) return { code: "waiting" };
   return { id: parts[1] as string };
-}
-
-/** Decides who has which CPUs, what the asked pod would get or why not, and which cpusets must change now. */
-export function decideCpus(asked: EffectiveAsked<PodAsk>): Result<DecidedOf<"cpus">, Refusal> {
-  const { cpuManagerPolicy: policy, cpuManagerPolicyOptions: options } = asked.snapshot.kubeletConfiguration;
-  const head = { policy, options };
-  return decideWith<"cpus">(asked, {
-    decided: (answered, reasons) => ok({ ...head, ...decided(answered, reasons) }),
-    notStarted: (startErrors, warnings) => ({ ...head, ...NOTHING, startErrors, warnings }),
-  });
-}
-
-const NOTHING = {
-  refusal: null,
-  reserved: "",
-  sharedPool: "",
-  assigned: [],
-  assignments: [],
-  placements: [],
-  reconcile: [],
-  overlaps: [],
-} as const;
-
-function decided(answered: Answered, reasons: Reasons<ReasonCode<"cpus">>): Omit<CpusDecision, "policy" | "options"> {
-  const { node, pod, before, after, placements, refusal } = answered;
-  const { defaultCpus, assignments } = after.cpus.state();
-  const uid = pod === null ? "" : (podUid(pod) ?? "");
-  const shared = cpuText(defaultCpus);
-  const names = podNames(pod === null ? node.active : [...node.active, pod]);
-  explainCpus(answered, reasons);
-  return {
-    startErrors: [],
-    warnings: answered.warnings,
-    refusal,
-    reserved: cpuText(node.cpuPolicy.name === "static" ? node.cpuPolicy.reserved : NO_CPUS),
-    sharedPool: shared,
-    assigned:
-      refusal === null && pod !== null
-        ? containersOf(pod).map(({ name }) => {
-            const own = after.cpus.cpusOf(uid, name);
-            return { container: name, cpus: own === undefined ? shared : cpuText(own), exclusive: own !== undefined };
-          })
-        : [],
-    assignments: sorted(assignments).flatMap(([of, containers]) =>
-      sorted(containers).map(
-        ([container, cpus]): CpuAssignment => ({ pod: names(of), container, cpus: cpuText(cpus) }),
-      ),
-    ),
-    placements,
-    reconcile: reconcile(after.cpus, node.active, currentOf(answered, before)).changes,
-    overlaps: sharedCpus(assignments).map(({ cpus, holders }) => ({
-      cpus: cpuText(cpus),
-      holders: holders.map((holder) => ({ pod: names(holder.uid), container: holder.container })),
-    })),
-  };
-}
-
-/** The containers' CPUs: as observed, or else as in the state before the asked pod has any; unknown after a start. */
-function currentOf({ node, pod }: Answered, before: Answered["before"]): CurrentCpus {
-  const observed = node.snapshot.cgroup?.cpusets ?? {};
-  const { defaultCpus } = before.cpus.state();
-  return (uid, container, containerId) => {
-    const text = observed[containerId];
-    const seen = text === undefined ? undefined : parseCpus(text);
-    if (seen?.ok) return seen.value;
-    return pod === null ? undefined : (before.cpus.cpusOf(uid, container) ?? defaultCpus);
-  };
 }
