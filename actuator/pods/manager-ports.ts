@@ -49,7 +49,7 @@ export interface RuntimePorts {
   /** Absent: nothing is probed. */
   readonly probes?: PodProbes;
   /** Absent: nobody looks whether another kubelet uses the runtime. */
-  readonly otherKubelet?: Pick<OtherKubelet, "observe" | "view" | "problems">;
+  readonly otherKubelet?: Pick<OtherKubelet, "observe" | "view" | "problems" | "takeStops">;
 }
 
 /** The machine and its configuration. */

@@ -43,7 +43,10 @@ function partsOf(ports: PodManagerPorts, settings: ManagerSettings) {
   const backOff = new AdmissionBackoff({ clock, ...decisions }, capacity, settings);
   const queue = new PodWorkQueue(observers);
   const cleanup = new PodCleanup({ ...runtime, ...observers }, set, queue);
-  const lifecycle = new PodLifecycle({ clock, eventsOf, ...observers }, { set, queue, cleanup, capacity, backOff });
+  const lifecycle = new PodLifecycle(
+    { clock, eventsOf, ...observers },
+    { records: pods.records, set, queue, cleanup, capacity, backOff },
+  );
   const passes = new CgroupPasses({ clock, ...node, ...decisions, ...runtime, ...observers }, settings, set);
   const snapshotter = new NodeSnapshotter(
     { clock, ...node, ...decisions, ...eviction },
@@ -135,6 +138,7 @@ export class PodManager {
     const listed = await runtime.runtime.pods();
     if (listed.ok) set.update(listed.value);
     else problems.push({ from: "runtime", message: `${listed.error.call}: ${listed.error.message}` });
+    problems.push(...this.#recordForeignStops());
     runtime.otherKubelet?.observe(listed.ok ? listed.value : null);
     problems.push(...(runtime.otherKubelet?.problems() ?? []), ...read.problems);
     if (listed.ok) problems.push(...this.#reconcile(read.pods === null, untouched, clock.nowMs()));
@@ -153,7 +157,7 @@ export class PodManager {
     await this.#look("evictor", sequence);
     problems.push(...this.#standing.passes, ...this.#standing.evictor, ...(decisions.devices?.problems() ?? []));
     problems.push(...(eviction.stats?.unseen ?? []));
-    for (const message of set.records.writeLate()) problems.push({ from: "pods", message });
+    for (const message of pods.records.writeLate()) problems.push({ from: "pods", message });
     const { refused = [], notices = [] } = this.#desired ?? {};
     return { sequence, refused, problems, notices, hears: listed.ok };
   }
@@ -169,6 +173,14 @@ export class PodManager {
     devices?.recover(living);
     devices?.update(new Set(living.map(({ uid }) => uid)));
     return problems;
+  }
+
+  #recordForeignStops(): readonly Problem[] {
+    const stops = this.#ports.runtime.otherKubelet?.takeStops() ?? [];
+    return stops.flatMap(({ pod, containers }) => {
+      const fault = this.lifecycle.handle(pod.uid, { kind: "StoppedByOthers", containers: containers.length });
+      return fault === null ? [] : [{ from: "pods" as const, message: fault }];
+    });
   }
 
   /** Handles what has come to its end since the last turn, what is past its deadline, and who may come back. */
