@@ -10,17 +10,17 @@ import { PublishedSnapshot, StartRefusals } from "./admission/published-snapshot
 import { CgroupPasses } from "./cgroups/cgroup-passes.ts";
 import type { CgroupView } from "./cgroups/cgroup-view.ts";
 import { Evictor } from "./eviction/evictor.ts";
-import { PodCleanup } from "./eviction/pod-cleanup.ts";
 import type { ManagerSettings, PodManagerPorts } from "./manager-ports.ts";
 import { PodLifecycle } from "./pod-lifecycle.ts";
 import { type DesiredPods, desiredPodsReader, type RefusedManifest } from "./records/desired-pods.ts";
-import { PodReconciler } from "./records/pod-reconciler.ts";
 import { PodSet } from "./records/pod-set.ts";
 import { podEventRecorder } from "./records/records.ts";
 import { ResizeActuator } from "./resize/actuator.ts";
 import { ResizeEvents } from "./resize/resize-events.ts";
 import { Resizer } from "./resize/resizer.ts";
+import { PodCleanup } from "./sync/pod-cleanup.ts";
 import { PodDispatcher } from "./sync/pod-dispatcher.ts";
+import { PodReconciler } from "./sync/pod-reconciler.ts";
 import { PodWorkQueue } from "./sync/pod-work-queue.ts";
 
 /** The findings of a turn that a person should know. */

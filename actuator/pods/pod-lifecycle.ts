@@ -1,24 +1,26 @@
 import { ok, type Result, unreachable } from "../../api/model/result.ts";
+import type { Problem } from "../core/ports.ts";
 import { type PodAction, type PodLifecycleEvent, podTransition, type Transition } from "../lifecycle/pod-state.ts";
-import type { AdmissionBackoff, Capacity } from "./admission/admission-backoff.ts";
-import type { PodCleanup } from "./eviction/pod-cleanup.ts";
-import type { ObserverPorts } from "./manager-ports.ts";
+import type { Counters } from "../status/counters.ts";
 import type { PodClock } from "./ports.ts";
 import type { KnownPod, PodSet } from "./records/pod-set.ts";
 import type { PodEventRecorder, PodRecords } from "./records/records.ts";
-import type { PodWorkQueue } from "./sync/pod-work-queue.ts";
 
 interface Parts {
   readonly records: PodRecords;
   readonly set: PodSet;
-  readonly queue: PodWorkQueue;
-  readonly cleanup: PodCleanup;
-  readonly capacity: Capacity;
-  readonly backOff: AdmissionBackoff;
+  readonly queue: { interrupt(uid: string): void };
+  /** `then`: once all of it is gone. */
+  readonly cleanup: { remove(known: KnownPod, then: () => void): void; reopen(uid: string): void };
+  readonly capacity: { free(): void };
+  readonly backOff: { forget(uid: string): void };
 }
-interface Ports extends Pick<ObserverPorts, "onProblem" | "counters"> {
+interface Ports {
   readonly clock: PodClock;
   readonly eventsOf: PodEventRecorder;
+  readonly onProblem: (problem: Problem) => void;
+  /** Absent: nobody counts. */
+  readonly counters?: Pick<Counters, "refused" | "evicted" | "preempted">;
 }
 
 /**

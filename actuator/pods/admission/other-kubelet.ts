@@ -5,7 +5,7 @@ import type { Counters } from "../../status/counters.ts";
 import type { OtherKubeletView } from "../../status/node-status.ts";
 import type { OnPodEvent, PodClock } from "../ports.ts";
 import { PodEvents, type ReadonlyPodRecords } from "../records/records.ts";
-import { type ForeignStop, signalOf } from "../sync/foreign-stops.ts";
+import { type ForeignStop, signalOf } from "./foreign-stops.ts";
 
 /** Signs of others at the runtime at one moment. Pods are `NAMESPACE/NAME`, each once. */
 export interface Observed {

@@ -7,6 +7,7 @@ import {
   type PodProbeResults,
   type ProbeResults,
 } from "../../lifecycle/actions.ts";
+import { classOf } from "../../lifecycle/decoded-pod.ts";
 import { type ForeignSandbox, foreignSandboxes } from "../../lifecycle/foreign-sandbox.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { isStopped } from "../../lifecycle/pod-state.ts";
@@ -15,7 +16,6 @@ import type { PodRecord } from "../../lifecycle/record.ts";
 import { runnablePod } from "../../lifecycle/spec/pod-spec.ts";
 import type { StartError } from "../../lifecycle/status/containers.ts";
 import type { ContainerStatus, PodStatus } from "../../lifecycle/status/status.ts";
-import { classOf } from "../admission/decoded-pod.ts";
 import { nameOf } from "./desired-pods.ts";
 import type { ReadonlyPodRecords } from "./records.ts";
 

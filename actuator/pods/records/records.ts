@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
+import type { PodIdentity } from "../../../api/documents/problem.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { faultText } from "../../core/error-text.ts";
 import { type JournalError, ownFolder, replaceFile } from "../../core/record-file.ts";
@@ -13,7 +14,6 @@ import {
   storedRecord,
 } from "../../lifecycle/record.ts";
 import type { OnPodEvent, PodClock } from "../ports.ts";
-import type { PodIdentity } from "../volumes/places.ts";
 
 /** Tells what happens to one pod. */
 export class PodEvents {

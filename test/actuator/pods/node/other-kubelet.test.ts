@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import type { ForeignStop } from "../../../../actuator/pods/admission/foreign-stops.ts";
 import type { OtherKubeletFound } from "../../../../actuator/pods/admission/other-kubelet.ts";
-import type { ForeignStop } from "../../../../actuator/pods/sync/foreign-stops.ts";
 import { PodsWorld, podWith } from "./pods-world.ts";
 
 const FOUND: OtherKubeletFound = {
