@@ -20,7 +20,7 @@ import type { CompleteContainer, PodProbes } from "./records/pod-set.ts";
 import type { PodRecords } from "./records/records.ts";
 import type { PodWorker } from "./sync/pod-worker.ts";
 
-/** Ports of the pod manager, by subject. Each part of the manager says itself which of them it needs. */
+/** Ports of the pod manager, by subject, for whoever opens them. Each part says itself which of them it needs. */
 export interface PodManagerPorts {
   readonly clock: PodClock;
   readonly pods: PodPorts;

@@ -38,31 +38,21 @@ export interface TurnView {
 function partsOf(ports: PodManagerPorts, settings: ManagerSettings) {
   const { clock, pods, runtime, node, decisions, eviction, observers } = ports;
   const eventsOf = podEventRecorder(clock, observers.onEvent);
+  const all = { clock, eventsOf, ...runtime, ...node, ...decisions, ...eviction, ...observers };
   const set = new PodSet(pods.records, settings, runtime.complete, runtime.probes);
   const capacity = new Capacity();
-  const backOff = new AdmissionBackoff({ clock, ...decisions }, capacity, settings);
-  const queue = new PodWorkQueue(observers);
-  const cleanup = new PodCleanup({ ...runtime, ...observers }, set, queue);
-  const lifecycle = new PodLifecycle(
-    { clock, eventsOf, ...observers },
-    { records: pods.records, set, queue, cleanup, capacity, backOff },
-  );
-  const passes = new CgroupPasses({ clock, ...node, ...decisions, ...runtime, ...observers }, settings, set);
-  const snapshotter = new NodeSnapshotter(
-    { clock, ...node, ...decisions, ...eviction },
-    settings,
-    set,
-    () => node.cgroups.allocatable,
-  );
+  const backOff = new AdmissionBackoff(all, capacity, settings);
+  const queue = new PodWorkQueue(all);
+  const cleanup = new PodCleanup(all, set, queue);
+  const lifecycle = new PodLifecycle(all, { records: pods.records, set, queue, cleanup, capacity, backOff });
+  const passes = new CgroupPasses(all, settings, set);
+  const snapshotter = new NodeSnapshotter(all, settings, set, () => node.cgroups.allocatable);
   const shared = { set, lifecycle, capacity, snapshotter, cleanup };
-  const foreign = new ForeignSandboxes({ clock, eventsOf }, set);
-  const hostPorts = new HostPorts({ eventsOf, ...node }, set);
-  const admitter = new PodAdmitter(
-    { clock, eventsOf, ...decisions, ...runtime },
-    { ...shared, backOff, hostPorts, foreign },
-  );
+  const foreign = new ForeignSandboxes(all, set);
+  const hostPorts = new HostPorts(all, set);
+  const admitter = new PodAdmitter(all, { ...shared, backOff, hostPorts, foreign });
   const events = new ResizeEvents(eventsOf);
-  const resizer = new Resizer({ clock, ...node, ...decisions }, settings, { ...shared, admitter, events });
+  const resizer = new Resizer(all, settings, { ...shared, admitter, events });
   const resizes = new ResizeActuator(node.hierarchy, { ...shared, passes, events });
   return {
     ...shared,
@@ -73,17 +63,11 @@ function partsOf(ports: PodManagerPorts, settings: ManagerSettings) {
     admitter,
     resizer,
     resizes,
-    dispatcher: new PodDispatcher({ clock, eventsOf, ...runtime, ...decisions, ...observers }, settings, {
-      ...shared,
-      queue,
-      admitter,
-      foreign,
-      resizes,
-    }),
-    reconciler: new PodReconciler({ clock, ...runtime, ...observers }, { ...shared, resizer }),
-    evictor: new Evictor({ clock, eventsOf, ...decisions, ...eviction }, settings, { ...shared, passes }),
-    startRefusals: new StartRefusals({ clock, ...node, ...decisions }, set, snapshotter),
-    published: new PublishedSnapshot(decisions, set, snapshotter),
+    dispatcher: new PodDispatcher(all, settings, { ...shared, queue, admitter, foreign, resizes }),
+    reconciler: new PodReconciler(all, { ...shared, resizer }),
+    evictor: new Evictor(all, settings, { ...shared, passes }),
+    startRefusals: new StartRefusals(all, set, snapshotter),
+    published: new PublishedSnapshot(all, set, snapshotter),
   };
 }
 
