@@ -9,7 +9,7 @@ import { readConfiguration } from "./daemon/configuration-file.ts";
 import { openMetrics, type TurnTicker } from "./daemon/open-metrics.ts";
 import { openState, StateFileCheck } from "./daemon/own-state.ts";
 import { type Collector, collectUntil } from "./gc/collector.ts";
-import type { GcKind } from "./gc/journal.ts";
+import { GC_KINDS, type GcKind } from "./gc/journal.ts";
 import { type OpenCollector, openCollector, podsOrNone, type Shared } from "./gc/open.ts";
 import type { TurnReport } from "./gc/ports.ts";
 import { readStateFiles } from "./machine/files.ts";
@@ -206,7 +206,7 @@ export async function passOnce(options: ActuatorOptions): Promise<Result<PassRep
     const notices = new Notices(options.onProblem);
     const report = await runPass(ports, options.config, 1);
     notices.report("pass", report.notices, report.problems);
-    if (collector !== null) tellTurn(await collector.turn(new Set(["container-gc", "image-gc"])), notices, options);
+    if (collector !== null) tellTurn(await collector.turn(new Set(GC_KINDS)), notices, options);
     return ok(report);
   } finally {
     release();

@@ -1,12 +1,13 @@
 import type { ContainerGcDecision, Done, GcOperation } from "../../api/model/container-gc.ts";
 import type { EvictionDecision, NodeReclaimFunction } from "../../api/model/eviction.ts";
 import type { ImageGcDecision } from "../../api/model/image-gc.ts";
+import { specOf } from "../../api/model/kinds.ts";
 import type { Result } from "../../api/model/result.ts";
 import type { ActuatorConfig } from "../core/config.ts";
 import type { InterruptibleSleep } from "../core/pace.ts";
 import type { DecisionAnswer, Problem } from "../core/ports.ts";
 import type { JournalError } from "../core/record-file.ts";
-import { type GcJournal, type GcKind, keyOf, type Space } from "./journal.ts";
+import { GC_KINDS, type GcJournal, type GcKind, keyOf, type Space } from "./journal.ts";
 import { type NodeObservation, type ObserveSettings, observeNode, spaceOf, type Unlisted } from "./observe-node.ts";
 import type { CollectionReport, GcPorts, ReclaimReport, RemovalReport, TurnReport } from "./ports.ts";
 import { type ClosedPass, closeInterruptedPass, guard, type Removal, removalsOf, remove } from "./remove.ts";
@@ -84,14 +85,12 @@ class Pass {
    * target at a time.
    */
   #batchOf(answer: DecisionAnswer): readonly Removal[] {
-    const { kind } = this.#order;
     if (this.#isTimerOff(answer)) return [];
     const ended = new Set(this.#done.map(keyOf));
-    const open = removalsOf(kind, answer).filter((removal) => !ended.has(keyOf(removal)));
+    const open = removalsOf(this.#order.kind, answer).filter((removal) => !ended.has(keyOf(removal)));
     const [first] = open;
-    if (kind === "container-gc") return open.filter(({ target }) => target === first?.target);
     const isFirstOld = first?.why === "too-old";
-    return isFirstOld ? open.filter(({ why }) => why === "too-old") : open;
+    return open.filter(({ target, why }) => target === first?.target && (!isFirstOld || why === "too-old"));
   }
 
   /** kubelet 1.36: StartGarbageCollection runs no timer for images that nothing could make too many or too old. */
@@ -160,7 +159,7 @@ class Pass {
 
   /** The answer is sent and stored before the journal forgets the removal. */
   async #commit(answer: DecisionAnswer): Promise<void> {
-    await this.#ports.client.commit(answer, this.#isBegun || this.#order.kind === "image-gc");
+    await this.#ports.client.commit(answer, this.#isBegun || remembers(this.#order.kind));
     if (this.#isBegun) this.#journaled((journal) => journal.close());
   }
 
@@ -202,6 +201,9 @@ class Pass {
     };
   }
 }
+
+/** It goes by what earlier passes told, so each pass is news, whatever it removes. */
+const remembers = (kind: GcKind): boolean => specOf(kind).facts !== null;
 
 const RUNS: Readonly<Record<NodeReclaimFunction, GcKind>> = {
   "delete-unused-containers": "container-gc",
@@ -300,7 +302,7 @@ export class Collector {
     let report: ReclaimReport | null = null;
     if (await this.#closeInterrupted()) {
       if (this.#options.joinsEviction && due.has("container-gc")) report = await this.#reclaim(collections);
-      for (const kind of ["container-gc", "image-gc"] as const)
+      for (const kind of GC_KINDS)
         if (due.has(kind) && !this.#options.stop.aborted) await this.#collect(kind, operation, collections);
     }
     return { at, reclaim: report, collections, problems: this.#problems, notices: [...this.#notices.values()] };
@@ -331,14 +333,14 @@ export class Collector {
     }
     const report = await collect(this.#ports, { kind, operation, look: seen, dryRun, stop, onRemoval });
     if (report.removals.length > 0) this.#observed = null;
-    if (kind === "image-gc" && report.answer !== null) this.#keepClock(seen);
+    if (remembers(kind) && report.answer !== null) this.#keepClock(seen);
     this.#problems.push(...report.problems);
     collections.push(report);
   }
 
   async #fail(kind: GcKind, operation: GcOperation, unlisted: Unlisted, to: CollectionReport[]): Promise<void> {
     const report = await failUnlisted(this.#ports, kind, operation, unlisted);
-    if (kind === "image-gc" && report.answer !== null) this.#keepClock(unlisted);
+    if (remembers(kind) && report.answer !== null) this.#keepClock(unlisted);
     this.#problems.push(...report.problems);
     to.push(report);
   }
@@ -392,7 +394,11 @@ async function failUnlisted(
   };
 }
 
-type Periods = Pick<ActuatorConfig, "containerGCPeriodSeconds" | "imageGCPeriodSeconds">;
+const PERIODS = {
+  "container-gc": "containerGCPeriodSeconds",
+  "image-gc": "imageGCPeriodSeconds",
+} as const satisfies Readonly<Record<GcKind, keyof ActuatorConfig>>;
+type Periods = Pick<ActuatorConfig, (typeof PERIODS)[GcKind]>;
 
 /**
  * Runs what is due until told to stop, everything at once to begin with. A turn that takes longer than a period puts the
@@ -405,19 +411,15 @@ export async function collectUntil(
   onTurn: (report: TurnReport) => void,
   pace: InterruptibleSleep,
 ): Promise<void> {
-  const kinds = ["container-gc", "image-gc"] as const;
   const ranAt = new Map<GcKind, number>();
-  const dueAt = (kind: GcKind): number => (ranAt.get(kind) ?? Number.NEGATIVE_INFINITY) + periodMs(periods, kind);
+  const dueAt = (kind: GcKind): number => (ranAt.get(kind) ?? Number.NEGATIVE_INFINITY) + periods[PERIODS[kind]] * 1000;
   while (!stop.aborted) {
     const now = performance.now();
-    const due = kinds.filter((kind) => dueAt(kind) <= now);
+    const due = GC_KINDS.filter((kind) => dueAt(kind) <= now);
     for (const kind of due) ranAt.set(kind, now);
     // a timer may go off a moment early
     if (due.length > 0) onTurn(await collector.turn(new Set(due)));
-    const next = Math.min(...kinds.map(dueAt));
+    const next = Math.min(...GC_KINDS.map(dueAt));
     await pace.sleep(Math.max(1, next - performance.now()));
   }
 }
-
-const periodMs = ({ containerGCPeriodSeconds, imageGCPeriodSeconds }: Periods, kind: GcKind): number =>
-  (kind === "container-gc" ? containerGCPeriodSeconds : imageGCPeriodSeconds) * 1000;

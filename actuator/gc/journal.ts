@@ -2,7 +2,9 @@ import type { Done, GcOperation } from "../../api/model/container-gc.ts";
 import { map, type Result } from "../../api/model/result.ts";
 import { appendLine, type JournalError, readLines, replaceFile } from "../core/record-file.ts";
 
-export type GcKind = "container-gc" | "image-gc";
+/** In the order in which they run: containers keep images in use. */
+export const GC_KINDS = ["container-gc", "image-gc"] as const;
+export type GcKind = (typeof GC_KINDS)[number];
 
 export interface Space {
   readonly capacityBytes: number;

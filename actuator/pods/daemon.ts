@@ -62,17 +62,35 @@ const REST_MS = 10_000;
 /** Requests wait this long for the end of the first look: before that, the only answer would be that nothing was seen. */
 const FIRST_LOOK_MS = 3000;
 
+/** The last pass over the cgroups; all of them are counted. */
+class LastPass {
+  readonly #counter: PassCounter;
+  #report: PassReport | null = null;
+
+  constructor(counter: PassCounter) {
+    this.#counter = counter;
+  }
+  /** Null: there was none yet. */
+  get report(): PassReport | null {
+    return this.#report;
+  }
+  update(report: PassReport): void {
+    // a snapshot is large, and nobody looks at it again
+    this.#report = { ...report, snapshot: null };
+    this.#counter.count(report);
+  }
+}
+
 /** Runs turns until told to stop, and tells people what it sees. */
 export class PodsDaemon {
   readonly #options: PodsDaemonOptions;
   readonly #turns: TurnTicker;
   readonly #pods: OpenPods;
   readonly #ring: EventRing;
-  readonly #counter: PassCounter;
+  readonly #lastPass: LastPass;
   readonly #file: StatusFile;
   readonly #state: StateFileCheck;
   #server: Pick<StatusServer, "close"> | null = null;
-  #pass: PassReport | null = null;
   #view: TurnView | null = null;
   #turn: TurnFigures | null = null;
 
@@ -81,13 +99,14 @@ export class PodsDaemon {
     turns: TurnTicker,
     pods: OpenPods,
     ring: EventRing,
+    lastPass: LastPass,
     state: StateFileCheck,
   ) {
     this.#options = options;
     this.#turns = turns;
-    this.#counter = new PassCounter(turns.metrics.counters);
     this.#pods = pods;
     this.#ring = ring;
+    this.#lastPass = lastPass;
     this.#state = state;
     const onProblem = (message: string): void => options.onProblem({ from: "pods", message });
     this.#file = new StatusFile({ stateDir: options.config.stateDir, onProblem });
@@ -101,8 +120,8 @@ export class PodsDaemon {
   ): Promise<Result<PodsDaemon, string>> {
     const { onProblem, onEvent, onPass, reclaim } = options;
     const { counters } = turns.metrics;
-    let daemon: PodsDaemon | undefined;
     const ring = new EventRing(undefined, counters.eventsDropped);
+    const lastPass = new LastPass(new PassCounter(counters));
     const opened = await openPods(shared, options.config, {
       counters,
       onEvent: (event) => {
@@ -111,7 +130,7 @@ export class PodsDaemon {
       },
       onProblem,
       onPass: (report) => {
-        daemon?.notePass(report);
+        lastPass.update(report);
         onPass(report);
       },
       onWorked: () => turns.pace.wake(),
@@ -120,8 +139,7 @@ export class PodsDaemon {
     if (!opened.ok) return err(opened.error);
     const { stateDir } = options.config;
     const state = new StateFileCheck([stateDir, recordsIn(stateDir)], shared.journal);
-    daemon = new PodsDaemon(options, turns, opened.value, ring, state);
-    return ok(daemon);
+    return ok(new PodsDaemon(options, turns, opened.value, ring, lastPass, state));
   }
 
   status(): NodeStatus {
@@ -134,7 +152,7 @@ export class PodsDaemon {
       runtimeEndpoint: config.runtimeEndpoint,
       runtime: version.current === null ? null : { ...version.current, ...notReadyOf(readiness.faults) },
       turn: this.#turn,
-      pass: this.#pass,
+      pass: this.#lastPass.report,
       usages: stats.usages,
       probes: probes.rows(),
       otherKubelet: otherKubelet.view,
@@ -190,16 +208,10 @@ export class PodsDaemon {
       ...view.notices,
       ...readiness.faults.map((message) => ({ from: "runtime" as const, message })),
       ...this.#state.problems(),
-      ...driftNotices(this.#pass),
+      ...driftNotices(this.#lastPass.report),
       ...view.refused.map(refusalOf),
     ]);
     this.#file.offer(() => this.status());
-  }
-
-  private notePass(report: PassReport): void {
-    // a snapshot is large, and nobody looks at it again
-    this.#pass = { ...report, snapshot: null };
-    this.#counter.count(report);
   }
 
   async #end(): Promise<void> {

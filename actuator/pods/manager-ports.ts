@@ -2,7 +2,6 @@ import type { Result } from "../../api/model/result.ts";
 import type { Journal } from "../apply/journal.ts";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
 import type { PodRuntime } from "../containerd/port.ts";
-import type { PassClock } from "../core/pass-clock.ts";
 import type { DecisionClient, Problem } from "../core/ports.ts";
 import type { PodContainer, RunnablePod } from "../lifecycle/pod.ts";
 import type { MachineFacts } from "../machine/facts.ts";
@@ -11,16 +10,17 @@ import type { LoopPorts, PassReport } from "../pass/loop.ts";
 import type { Counters } from "../status/counters.ts";
 import type { GivenDevices } from "./admission/foreign-sandboxes.ts";
 import type { OtherKubelet } from "./admission/other-kubelet.ts";
-import type { CgroupView, CurrentCgroups } from "./cgroups/cgroup-view.ts";
+import type { CurrentCgroups } from "./cgroups/cgroup-view.ts";
+import type { Processes } from "./cgroups/orphan-processes.ts";
+import type { ManagerFiles } from "./devices/manager-files.ts";
 import type { NodeDevices } from "./devices/port.ts";
-import type { Processes } from "./eviction/orphan-processes.ts";
+import type { EvictionPorts } from "./eviction/evictor.ts";
 import type { OnPodEvent, PodClock } from "./ports.ts";
-import type { ManagerFiles } from "./records/manager-files.ts";
-import type { CompleteContainer, KnownPod, PodProbes } from "./records/pod-set.ts";
+import type { CompleteContainer, PodProbes } from "./records/pod-set.ts";
 import type { PodRecords } from "./records/records.ts";
 import type { PodWorker } from "./sync/pod-worker.ts";
 
-/** Ports of the pod manager, by subject. Each part of the manager takes those that it needs. */
+/** Ports of the pod manager, by subject, for whoever opens them. Each part says itself which of them it needs. */
 export interface PodManagerPorts {
   readonly clock: PodClock;
   readonly pods: PodPorts;
@@ -49,7 +49,7 @@ export interface RuntimePorts {
   /** Absent: nothing is probed. */
   readonly probes?: PodProbes;
   /** Absent: nobody looks whether another kubelet uses the runtime. */
-  readonly otherKubelet?: Pick<OtherKubelet, "observe" | "view" | "problems">;
+  readonly otherKubelet?: Pick<OtherKubelet, "observe" | "view" | "problems" | "takeStops">;
 }
 
 /** The machine and its configuration. */
@@ -74,21 +74,6 @@ export interface DecisionPorts {
   readonly devices?: NodeDevices;
   /** The devices that pods hold according to what a kubelet left behind. Absent: nobody holds any. */
   readonly kubeletsDevices?: () => Result<readonly GivenDevices[], string>;
-}
-
-export interface EvictionPorts {
-  readonly evictionClock: PassClock;
-  /** Absent: nothing is evicted. */
-  readonly stats?: StatsSource;
-  /** Frees what the node itself can free; answers whether anything was. */
-  readonly reclaim?: (functions: readonly string[]) => Promise<void>;
-}
-/** Statistics of the node and of its pods. */
-export interface StatsSource {
-  /** `stats` of a snapshot, of this moment. `view`: their cgroups; null: not decided yet. */
-  observe(pods: readonly KnownPod[], view: CgroupView | null): Promise<Readonly<Record<string, unknown>>>;
-  /** Problems of the last observation: what it could not see. */
-  readonly unseen: readonly Problem[];
 }
 
 /** Listeners for what happens. */

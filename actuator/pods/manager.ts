@@ -10,17 +10,17 @@ import { PublishedSnapshot, StartRefusals } from "./admission/published-snapshot
 import { CgroupPasses } from "./cgroups/cgroup-passes.ts";
 import type { CgroupView } from "./cgroups/cgroup-view.ts";
 import { Evictor } from "./eviction/evictor.ts";
-import { PodCleanup } from "./eviction/pod-cleanup.ts";
 import type { ManagerSettings, PodManagerPorts } from "./manager-ports.ts";
 import { PodLifecycle } from "./pod-lifecycle.ts";
 import { type DesiredPods, desiredPodsReader, type RefusedManifest } from "./records/desired-pods.ts";
-import { PodReconciler } from "./records/pod-reconciler.ts";
 import { PodSet } from "./records/pod-set.ts";
 import { podEventRecorder } from "./records/records.ts";
 import { ResizeActuator } from "./resize/actuator.ts";
 import { ResizeEvents } from "./resize/resize-events.ts";
 import { Resizer } from "./resize/resizer.ts";
+import { PodCleanup } from "./sync/pod-cleanup.ts";
 import { PodDispatcher } from "./sync/pod-dispatcher.ts";
+import { PodReconciler } from "./sync/pod-reconciler.ts";
 import { PodWorkQueue } from "./sync/pod-work-queue.ts";
 
 /** The findings of a turn that a person should know. */
@@ -38,28 +38,21 @@ export interface TurnView {
 function partsOf(ports: PodManagerPorts, settings: ManagerSettings) {
   const { clock, pods, runtime, node, decisions, eviction, observers } = ports;
   const eventsOf = podEventRecorder(clock, observers.onEvent);
+  const all = { clock, eventsOf, ...runtime, ...node, ...decisions, ...eviction, ...observers };
   const set = new PodSet(pods.records, settings, runtime.complete, runtime.probes);
   const capacity = new Capacity();
-  const backOff = new AdmissionBackoff({ clock, ...decisions }, capacity, settings);
-  const queue = new PodWorkQueue(observers);
-  const cleanup = new PodCleanup({ ...runtime, ...observers }, set, queue);
-  const lifecycle = new PodLifecycle({ clock, eventsOf, ...observers }, { set, queue, cleanup, capacity, backOff });
-  const passes = new CgroupPasses({ clock, ...node, ...decisions, ...runtime, ...observers }, settings, set);
-  const snapshotter = new NodeSnapshotter(
-    { clock, ...node, ...decisions, ...eviction },
-    settings,
-    set,
-    () => node.cgroups.allocatable,
-  );
+  const backOff = new AdmissionBackoff(all, capacity, settings);
+  const queue = new PodWorkQueue(all);
+  const cleanup = new PodCleanup(all, set, queue);
+  const lifecycle = new PodLifecycle(all, { records: pods.records, set, queue, cleanup, capacity, backOff });
+  const passes = new CgroupPasses(all, settings, set);
+  const snapshotter = new NodeSnapshotter(all, settings, set, () => node.cgroups.allocatable);
   const shared = { set, lifecycle, capacity, snapshotter, cleanup };
-  const foreign = new ForeignSandboxes({ clock, eventsOf }, set);
-  const hostPorts = new HostPorts({ eventsOf, ...node }, set);
-  const admitter = new PodAdmitter(
-    { clock, eventsOf, ...decisions, ...runtime },
-    { ...shared, backOff, hostPorts, foreign },
-  );
+  const foreign = new ForeignSandboxes(all, set);
+  const hostPorts = new HostPorts(all, set);
+  const admitter = new PodAdmitter(all, { ...shared, backOff, hostPorts, foreign });
   const events = new ResizeEvents(eventsOf);
-  const resizer = new Resizer({ clock, ...node, ...decisions }, settings, { ...shared, admitter, events });
+  const resizer = new Resizer(all, settings, { ...shared, admitter, events });
   const resizes = new ResizeActuator(node.hierarchy, { ...shared, passes, events });
   return {
     ...shared,
@@ -70,17 +63,11 @@ function partsOf(ports: PodManagerPorts, settings: ManagerSettings) {
     admitter,
     resizer,
     resizes,
-    dispatcher: new PodDispatcher({ clock, eventsOf, ...runtime, ...decisions, ...observers }, settings, {
-      ...shared,
-      queue,
-      admitter,
-      foreign,
-      resizes,
-    }),
-    reconciler: new PodReconciler({ clock, ...runtime, ...observers }, { ...shared, resizer }),
-    evictor: new Evictor({ clock, eventsOf, ...decisions, ...eviction }, settings, { ...shared, passes }),
-    startRefusals: new StartRefusals({ clock, ...node, ...decisions }, set, snapshotter),
-    published: new PublishedSnapshot(decisions, set, snapshotter),
+    dispatcher: new PodDispatcher(all, settings, { ...shared, queue, admitter, foreign, resizes }),
+    reconciler: new PodReconciler(all, { ...shared, resizer }),
+    evictor: new Evictor(all, settings, { ...shared, passes }),
+    startRefusals: new StartRefusals(all, set, snapshotter),
+    published: new PublishedSnapshot(all, set, snapshotter),
   };
 }
 
@@ -135,6 +122,7 @@ export class PodManager {
     const listed = await runtime.runtime.pods();
     if (listed.ok) set.update(listed.value);
     else problems.push({ from: "runtime", message: `${listed.error.call}: ${listed.error.message}` });
+    problems.push(...this.#recordForeignStops());
     runtime.otherKubelet?.observe(listed.ok ? listed.value : null);
     problems.push(...(runtime.otherKubelet?.problems() ?? []), ...read.problems);
     if (listed.ok) problems.push(...this.#reconcile(read.pods === null, untouched, clock.nowMs()));
@@ -153,7 +141,7 @@ export class PodManager {
     await this.#look("evictor", sequence);
     problems.push(...this.#standing.passes, ...this.#standing.evictor, ...(decisions.devices?.problems() ?? []));
     problems.push(...(eviction.stats?.unseen ?? []));
-    for (const message of set.records.writeLate()) problems.push({ from: "pods", message });
+    for (const message of pods.records.writeLate()) problems.push({ from: "pods", message });
     const { refused = [], notices = [] } = this.#desired ?? {};
     return { sequence, refused, problems, notices, hears: listed.ok };
   }
@@ -169,6 +157,14 @@ export class PodManager {
     devices?.recover(living);
     devices?.update(new Set(living.map(({ uid }) => uid)));
     return problems;
+  }
+
+  #recordForeignStops(): readonly Problem[] {
+    const stops = this.#ports.runtime.otherKubelet?.takeStops() ?? [];
+    return stops.flatMap(({ pod, containers }) => {
+      const fault = this.lifecycle.handle(pod.uid, { kind: "StoppedByOthers", containers: containers.length });
+      return fault === null ? [] : [{ from: "pods" as const, message: fault }];
+    });
   }
 
   /** Handles what has come to its end since the last turn, what is past its deadline, and who may come back. */

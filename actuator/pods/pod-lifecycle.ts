@@ -1,23 +1,26 @@
-import { unreachable } from "../../api/model/result.ts";
-import type { PodAction, PodLifecycleEvent } from "../lifecycle/pod-state.ts";
-import type { AdmissionBackoff, Capacity } from "./admission/admission-backoff.ts";
-import type { PodCleanup } from "./eviction/pod-cleanup.ts";
-import type { ObserverPorts } from "./manager-ports.ts";
+import { ok, type Result, unreachable } from "../../api/model/result.ts";
+import type { Problem } from "../core/ports.ts";
+import { type PodAction, type PodLifecycleEvent, podTransition, type Transition } from "../lifecycle/pod-state.ts";
+import type { Counters } from "../status/counters.ts";
 import type { PodClock } from "./ports.ts";
 import type { KnownPod, PodSet } from "./records/pod-set.ts";
-import type { PodEventRecorder } from "./records/records.ts";
-import type { PodWorkQueue } from "./sync/pod-work-queue.ts";
+import type { PodEventRecorder, PodRecords } from "./records/records.ts";
 
 interface Parts {
+  readonly records: PodRecords;
   readonly set: PodSet;
-  readonly queue: PodWorkQueue;
-  readonly cleanup: PodCleanup;
-  readonly capacity: Capacity;
-  readonly backOff: AdmissionBackoff;
+  readonly queue: { interrupt(uid: string): void };
+  /** `then`: once all of it is gone. */
+  readonly cleanup: { remove(known: KnownPod, then: () => void): void; reopen(uid: string): void };
+  readonly capacity: { free(): void };
+  readonly backOff: { forget(uid: string): void };
 }
-interface Ports extends Pick<ObserverPorts, "onProblem" | "counters"> {
+interface Ports {
   readonly clock: PodClock;
   readonly eventsOf: PodEventRecorder;
+  readonly onProblem: (problem: Problem) => void;
+  /** Absent: nobody counts. */
+  readonly counters?: Pick<Counters, "refused" | "evicted" | "preempted">;
 }
 
 /**
@@ -35,15 +38,25 @@ export class PodLifecycle {
 
   /** An event that says nothing to the pod's state changes nothing. Answers why it could not be persisted; null: it is. */
   handle(uid: string, event: PodLifecycleEvent): string | null {
-    const { set } = this.#parts;
+    const { records, set } = this.#parts;
     const known = set.get(uid);
-    const applied = set.records.apply(uid, event, (record) => {
-      if (known === null) return record;
-      return { ...record, status: { ...set.statusOf({ ...known, record }, this.#ports.clock.nowMs()) } };
-    });
-    if (!applied.ok) return applied.error;
-    for (const action of applied.value) this.#carryOut(uid, known, action);
+    const next = podTransition(records.get(uid) ?? null, event);
+    if (next.kind === "ignored") return null;
+    const persisted = this.#persist(uid, known, next);
+    if (!persisted.ok) return persisted.error;
+    for (const action of next.actions) this.#carryOut(uid, known, action);
     return null;
+  }
+
+  /** The last status joins the record once nothing of the pod runs any more. Error: nothing has changed. */
+  #persist(uid: string, known: KnownPod | null, next: Transition): Result<null, string> {
+    const { records, set } = this.#parts;
+    if (next.kind === "removed") return records.delete(uid);
+    if (next.kind !== "becomes") return ok(null);
+    const { record, durability } = next;
+    if (!next.isFinal || known === null) return records.persist(uid, record, durability);
+    const status = { ...set.statusOf({ ...known, record }, this.#ports.clock.nowMs()) };
+    return records.persist(uid, { ...record, status }, durability);
   }
 
   #carryOut(uid: string, known: KnownPod | null, action: PodAction): void {

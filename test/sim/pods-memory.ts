@@ -1,4 +1,4 @@
-import { isCritical } from "../../actuator/pods/admission/decoded-pod.ts";
+import { isCritical } from "../../actuator/lifecycle/decoded-pod.ts";
 import type { KnownPod } from "../../actuator/pods/records/pod-set.ts";
 import type { PodsRuntime } from "./pods-runtime.ts";
 import { sizesOf } from "./pods-sizes.ts";

@@ -1,5 +1,5 @@
 import { deviceRequirements } from "../devices/device-requirements.ts";
-import type { DecisionPorts, ManagerSettings } from "../manager-ports.ts";
+import type { NodeDevices } from "../devices/port.ts";
 import type { PodClock } from "../ports.ts";
 import type { KnownPod } from "../records/pod-set.ts";
 
@@ -16,8 +16,12 @@ export class Capacity {
   }
 }
 
-interface Ports extends Pick<DecisionPorts, "devices"> {
+interface Ports {
   readonly clock: PodClock;
+  readonly devices?: Pick<NodeDevices, "version" | "registrationOf">;
+}
+interface Settings {
+  readonly retryMs: number;
 }
 /** When a pod was asked about last, and what was known then that it may hang on. */
 interface Tried {
@@ -42,11 +46,11 @@ const RESET_MS = 2 * LONGEST_MS;
 export class AdmissionBackoff {
   readonly #ports: Ports;
   readonly #capacity: Capacity;
-  readonly #settings: Pick<ManagerSettings, "retryMs">;
+  readonly #settings: Settings;
   readonly #tried = new Map<string, Tried>();
   readonly #failed = new Map<string, Failed>();
 
-  constructor(ports: Ports, capacity: Capacity, settings: Pick<ManagerSettings, "retryMs">) {
+  constructor(ports: Ports, capacity: Capacity, settings: Settings) {
     this.#ports = ports;
     this.#capacity = capacity;
     this.#settings = settings;

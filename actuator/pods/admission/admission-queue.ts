@@ -1,11 +1,11 @@
 import type { AdmissionDecision, Victim } from "../../../api/model/preemption.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { DecisionAnswer, DecisionClient, Problem } from "../../core/ports.ts";
+import { isCritical } from "../../lifecycle/decoded-pod.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { endOf, PREEMPTED } from "../../lifecycle/pod-state.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
 import type { KnownPod } from "../records/pod-set.ts";
-import { isCritical } from "./decoded-pod.ts";
 
 /** Why a pod waits that nobody has asked about yet. */
 export const FORMER_VERSION = "FormerVersionEnding";

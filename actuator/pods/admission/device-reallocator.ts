@@ -2,12 +2,11 @@ import type { PreferredQuestion } from "../../../api/decide/devices/preferred.ts
 import type { DevicesDecision } from "../../../api/model/managers.ts";
 import { isExtendedResource } from "../../../api/model/resource-name.ts";
 import type { Result } from "../../../api/model/result.ts";
-import type { Problem } from "../../core/ports.ts";
+import type { DecisionClient, Problem } from "../../core/ports.ts";
 import { EMPTY_CHECKPOINT, withCheckpoint, withResponsesOf } from "../devices/checkpoint-entries.ts";
+import { type ManagerFiles, readDeviceCheckpoint } from "../devices/manager-files.ts";
 import type { NodeDevices } from "../devices/port.ts";
 import type { VanishedDevices } from "../devices/recorded-devices.ts";
-import type { DecisionPorts } from "../manager-ports.ts";
-import { type ManagerFiles, readDeviceCheckpoint } from "../records/manager-files.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
 import type { PodEventRecorder } from "../records/records.ts";
 import type { AdmissionBackoff } from "./admission-backoff.ts";
@@ -18,7 +17,7 @@ import type { NodeSnapshotter } from "./node-snapshotter.ts";
  * are not told what they answered: neither is lost by it. True: something changed.
  */
 export const persistNext = (
-  { files, devices }: Pick<DecisionPorts, "files" | "devices">,
+  { files, devices }: Pick<Ports, "files" | "devices">,
   next: unknown,
 ): Result<boolean, string> =>
   files.persist(devices === undefined ? withStoredResponses(files, next) : devices.withResponses(next));
@@ -29,7 +28,12 @@ function withStoredResponses(files: ManagerFiles, next: unknown): unknown {
   return withCheckpoint(next, (told) => withResponsesOf(told, (now.ok ? now.value : undefined) ?? EMPTY_CHECKPOINT));
 }
 
-type Ports = Pick<DecisionPorts, "client" | "files" | "devices"> & { readonly eventsOf: PodEventRecorder };
+interface Ports {
+  readonly client: DecisionClient;
+  readonly files: ManagerFiles;
+  readonly devices?: NodeDevices;
+  readonly eventsOf: PodEventRecorder;
+}
 
 /** Puts right what active pods hold of devices. kubelet 1.36: needsReAllocate of GetDeviceRunContainerOptions. */
 export class DeviceReallocator {

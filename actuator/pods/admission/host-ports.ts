@@ -3,7 +3,6 @@ import type { Problem } from "../../core/ports.ts";
 import { latestOf } from "../../lifecycle/instances.ts";
 import type { ContainerPort, PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
 import { type Listener, type ListeningPorts, type SocketOwner, shortestIp } from "../../machine/listening-ports.ts";
-import type { NodePorts } from "../manager-ports.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
 import type { PodEventRecorder } from "../records/records.ts";
 
@@ -50,7 +49,11 @@ const isRunning = (runtimePod: RuntimePod | null, container: string): boolean =>
 const TAKEN = "HostPortTaken";
 const NOT_MAPPED_HERE = "HostPortByCNI";
 
-type Ports = Pick<NodePorts, "listening"> & { readonly eventsOf: PodEventRecorder };
+interface Ports {
+  readonly eventsOf: PodEventRecorder;
+  /** Absent: nobody looks who has the host's ports. */
+  readonly listening?: ListeningPorts;
+}
 
 /**
  * Ports of the host that pods ask for and somebody else has. It is looked when a pod was let in and when a container of it

@@ -1,13 +1,13 @@
 import type { QuantityList } from "../../../api/model/allocatable.ts";
 import type { ConditionState } from "../../../api/model/eviction.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import type { Moment } from "../../core/pass-clock.ts";
+import type { Moment, PassClock } from "../../core/pass-clock.ts";
 import type { Problem } from "../../core/ports.ts";
 import type { ResourceAmount } from "../../deviceplugin/plugins.ts";
 import type { MachineFacts } from "../../machine/facts.ts";
 import { driverOf, snapshotOf } from "../../pass/snapshot.ts";
-import type { DeviceSnapshot } from "../devices/port.ts";
-import type { DecisionPorts, EvictionPorts, ManagerSettings, NodePorts } from "../manager-ports.ts";
+import type { ManagerFiles } from "../devices/manager-files.ts";
+import type { DeviceSnapshot, NodeDevices } from "../devices/port.ts";
 import type { PodClock } from "../ports.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
 
@@ -57,10 +57,18 @@ interface Seen {
   readonly configuration: Result<unknown, Problem>;
 }
 
-type Ports = Pick<NodePorts, "observeMachine" | "readConfiguration"> &
-  Pick<DecisionPorts, "files" | "devices"> &
-  Pick<EvictionPorts, "evictionClock"> & { readonly clock: PodClock };
-type Settings = Pick<ManagerSettings, "nodeName" | "cgroupMount">;
+interface Ports {
+  readonly clock: PodClock;
+  readonly observeMachine: () => MachineFacts;
+  readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
+  readonly files: Pick<ManagerFiles, "redacted">;
+  readonly devices?: Pick<NodeDevices, "snapshot" | "amounts">;
+  readonly evictionClock: Pick<PassClock, "now" | "snapshotFields">;
+}
+interface Settings {
+  readonly nodeName: string;
+  readonly cgroupMount: string;
+}
 
 /** The node as a turn sees it, whatever it asks about: the machine and its configuration are looked at once a turn. */
 export class NodeSnapshotter {

@@ -4,8 +4,8 @@ import type { KubeletTraces } from "../../machine/kubelets.ts";
 import type { Counters } from "../../status/counters.ts";
 import type { OtherKubeletView } from "../../status/node-status.ts";
 import type { OnPodEvent, PodClock } from "../ports.ts";
-import { PodEvents, type PodRecords } from "../records/records.ts";
-import { type ForeignStop, signalOf } from "../sync/foreign-stops.ts";
+import { PodEvents, type ReadonlyPodRecords } from "../records/records.ts";
+import { type ForeignStop, signalOf } from "./foreign-stops.ts";
 
 /** Signs of others at the runtime at one moment. Pods are `NAMESPACE/NAME`, each once. */
 export interface Observed {
@@ -76,7 +76,7 @@ function namedOf(pods: readonly string[]): string {
 
 export interface OtherKubeletPorts {
   readonly kubelets: (isWhole: boolean) => KubeletTraces;
-  readonly records: Pick<PodRecords, "get" | "apply">;
+  readonly records: Pick<ReadonlyPodRecords, "get">;
   readonly clock: PodClock;
   readonly onEvent: OnPodEvent;
   readonly counters?: Pick<Counters, "stoppedByOthers">;
@@ -101,6 +101,8 @@ export class OtherKubelet {
   #standing: readonly string[] = [];
   #reappeared: readonly Timed[] = [];
   #stopped: readonly Timed[] = [];
+  /** Those that the pods' records do not have yet. */
+  #unrecorded: readonly ForeignStop[] = [];
   #wholeLookMs = Number.NEGATIVE_INFINITY;
   #lastSignMs = Number.NEGATIVE_INFINITY;
   /** When pods were let in for the last time; it says nothing once they were stopped again. */
@@ -179,11 +181,12 @@ export class OtherKubelet {
   }
 
   /** Counts and tells it. What is to end anyway may have been stopped for this daemon, by the one before it. */
-  recordStop({ pod, how, containers }: ForeignStop): void {
+  recordStop(stop: ForeignStop): void {
+    const { pod, how, containers } = stop;
     const { records, clock, counters, onEvent } = this.#ports;
     if (records.get(pod.uid)?.state !== "active") return;
     counters?.stoppedByOthers(how, containers.length);
-    records.apply(pod.uid, { kind: "StoppedByOthers", containers: containers.length });
+    this.#unrecorded = [...this.#unrecorded, stop];
     const events = new PodEvents(pod, clock, onEvent);
     const [only] = containers;
     const names = containers.map(({ name }) => name).join(", ");
@@ -203,6 +206,13 @@ export class OtherKubelet {
     if (how === "signal") return;
     this.#stopped = [...this.#stopped, { pod: `${pod.namespace}/${pod.name}`, atMs: clock.monotonicMs() }];
     this.#wholeLookMs = Number.NEGATIVE_INFINITY;
+  }
+
+  /** The stops since it was asked last: whoever asks has them recorded. */
+  takeStops(): readonly ForeignStop[] {
+    const stops = this.#unrecorded;
+    this.#unrecorded = [];
+    return stops;
   }
 
   #updateHeld(held: RuntimePods, nowMs: number): void {

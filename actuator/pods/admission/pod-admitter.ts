@@ -6,8 +6,8 @@ import { FOREIGN_SANDBOX } from "../../lifecycle/foreign-sandbox.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { DEVICE_CHECKPOINT } from "../devices/checkpoint-entries.ts";
 import { deviceRequirements } from "../devices/device-requirements.ts";
+import type { ManagerFiles } from "../devices/manager-files.ts";
 import type { DeviceFault, NodeDevices } from "../devices/port.ts";
-import type { DecisionPorts, RuntimePorts } from "../manager-ports.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
 import type { PodClock } from "../ports.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
@@ -24,9 +24,10 @@ import {
   WAITS_FOR_VICTIMS,
 } from "./admission-queue.ts";
 import { DeviceReallocator, persistNext } from "./device-reallocator.ts";
-import { DEVICES_HELD, type ForeignSandboxes, whyDevicesHeld } from "./foreign-sandboxes.ts";
+import { DEVICES_HELD, type ForeignSandboxes, type GivenDevices, whyDevicesHeld } from "./foreign-sandboxes.ts";
 import type { HostPorts } from "./host-ports.ts";
 import type { NodeSnapshotter } from "./node-snapshotter.ts";
+import type { OtherKubelet } from "./other-kubelet.ts";
 
 /** The reason of a pod whose plugins are being asked which devices they would give it. */
 const ASKS_PLUGIN = "AskingDevicePlugin";
@@ -104,16 +105,26 @@ interface Parts {
   readonly hostPorts: HostPorts;
   readonly foreign: ForeignSandboxes;
 }
-type Ports = DecisionPorts &
-  Pick<RuntimePorts, "otherKubelet"> & { readonly clock: PodClock; readonly eventsOf: PodEventRecorder };
+interface Ports {
+  readonly clock: PodClock;
+  readonly eventsOf: PodEventRecorder;
+  readonly client: DecisionClient;
+  readonly files: ManagerFiles;
+  /** Absent: no device plugins are served. */
+  readonly devices?: NodeDevices;
+  /** The devices that pods hold according to what a kubelet left behind. Absent: nobody holds any. */
+  readonly kubeletsDevices?: () => Result<readonly GivenDevices[], string>;
+  readonly otherKubelet?: Pick<OtherKubelet, "view">;
+}
+type ReleasePorts = Pick<Ports, "client" | "files" | "devices">;
 
 /** CPUs, memory and devices of pods that have left go back before anybody else is asked about. */
 class StaleReleaser {
-  readonly #ports: DecisionPorts;
+  readonly #ports: ReleasePorts;
   readonly #parts: Pick<Parts, "set" | "snapshotter" | "capacity">;
   #doneAt = -1;
 
-  constructor(ports: DecisionPorts, parts: Pick<Parts, "set" | "snapshotter" | "capacity">) {
+  constructor(ports: ReleasePorts, parts: Pick<Parts, "set" | "snapshotter" | "capacity">) {
     this.#ports = ports;
     this.#parts = parts;
   }

@@ -3,7 +3,8 @@ import type { Managed } from "../../../api/model/managers.ts";
 import { err, type Result } from "../../../api/model/result.ts";
 import { decideLocally } from "../../client/local-client.ts";
 import type { Problem } from "../../core/ports.ts";
-import type { DecisionPorts, NodePorts } from "../manager-ports.ts";
+import type { ManagerFiles } from "../devices/manager-files.ts";
+import type { NodeDevices } from "../devices/port.ts";
 import type { PodClock } from "../ports.ts";
 import { Identities, type PodSet } from "../records/pod-set.ts";
 import type { NodeSnapshotter } from "./node-snapshotter.ts";
@@ -11,7 +12,15 @@ import type { NodeSnapshotter } from "./node-snapshotter.ts";
 /** The configuration is read again this often, since a person may have changed it. */
 const LOOK_MS = 3000;
 
-type StartPorts = Pick<NodePorts, "readConfiguration"> & Pick<DecisionPorts, "files"> & { readonly clock: PodClock };
+interface StartPorts {
+  readonly clock: PodClock;
+  readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
+  readonly files: ManagerFiles;
+}
+interface PublishedPorts {
+  readonly files: ManagerFiles;
+  readonly devices?: Pick<NodeDevices, "version">;
+}
 
 /**
  * Reasons why a kubelet would not start on this node, while they hold: its configuration does not fit the state files, as after
@@ -79,12 +88,12 @@ const V1_REFUSED = /cgroup v1 support is unsupported/;
 
 /** The node as others may ask about it at any time, between two turns too. */
 export class PublishedSnapshot {
-  readonly #ports: Pick<DecisionPorts, "files" | "devices">;
+  readonly #ports: PublishedPorts;
   readonly #set: PodSet;
   readonly #snapshotter: NodeSnapshotter;
   readonly #identities = new Identities();
 
-  constructor(ports: Pick<DecisionPorts, "files" | "devices">, set: PodSet, snapshotter: NodeSnapshotter) {
+  constructor(ports: PublishedPorts, set: PodSet, snapshotter: NodeSnapshotter) {
     this.#ports = ports;
     this.#set = set;
     this.#snapshotter = snapshotter;

@@ -1,12 +1,14 @@
+import type { Journal } from "../../apply/journal.ts";
+import type { PodRuntime } from "../../containerd/port.ts";
 import type { Problem } from "../../core/ports.ts";
 import { containerResources } from "../../lifecycle/config/container-config.ts";
-import { runPass } from "../../pass/loop.ts";
+import { type LoopPorts, type PassReport, runPass } from "../../pass/loop.ts";
 import type { LastPassCgroups } from "../../plan/state.ts";
-import { OrphanProcesses } from "../eviction/orphan-processes.ts";
-import type { DecisionPorts, ManagerSettings, NodePorts, ObserverPorts, RuntimePorts } from "../manager-ports.ts";
-import type { PodClock } from "../ports.ts";
+import type { ManagerFiles } from "../devices/manager-files.ts";
+import type { NodeDevices } from "../devices/port.ts";
 import { Identities, type KnownPod, type PodSet } from "../records/pod-set.ts";
-import { type CgroupView, cgroupView } from "./cgroup-view.ts";
+import { type CgroupView, type CurrentCgroups, cgroupView } from "./cgroup-view.ts";
+import { OrphanProcesses, type OrphanProcessPorts } from "./orphan-processes.ts";
 
 /** Containers that have started or ended since are looked at together. */
 const SOON_MS = 2_000;
@@ -48,11 +50,22 @@ export function isPassDue(
   return (isFaulty || isResized) && age >= RETRY_MS;
 }
 
-type Ports = NodePorts &
-  DecisionPorts &
-  Pick<RuntimePorts, "runtime"> &
-  Pick<ObserverPorts, "onPass" | "onProblem"> & { readonly clock: PodClock };
-type Settings = Pick<ManagerSettings, "nodeName" | "cgroupMount" | "cgroupRoot" | "removeOrphans" | "intervalMs">;
+interface Ports extends Pick<LoopPorts, "observeMachine" | "readConfiguration" | "client">, OrphanProcessPorts {
+  readonly journal: Journal;
+  readonly files: ManagerFiles;
+  readonly devices?: Pick<NodeDevices, "snapshot">;
+  /** Each pass brings it up to date. */
+  readonly cgroups: CurrentCgroups;
+  readonly runtime: Pick<PodRuntime, "pods" | "updateContainer">;
+  readonly onPass: (report: PassReport) => void;
+}
+interface Settings {
+  readonly nodeName: string;
+  readonly cgroupMount: string;
+  readonly cgroupRoot: string;
+  readonly removeOrphans: boolean;
+  readonly intervalMs: number;
+}
 
 /** Keeps the cgroups of the node's pods as they are decided: on each change, and each minute. */
 export class CgroupPasses {

@@ -4,9 +4,9 @@ import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { Problem } from "../../core/ports.ts";
 import { ownFolder, replaceText } from "../../core/record-file.ts";
 import type { PodClock } from "../ports.ts";
-import type { ManagerFiles } from "../records/manager-files.ts";
 import { DEVICE_CHECKPOINT, withoutResponses } from "./checkpoint-entries.ts";
 import type { DeviceAssignments } from "./device-assignments.ts";
+import type { ManagerFiles } from "./manager-files.ts";
 import { checkpointNotWritten, type DeviceFault } from "./port.ts";
 
 const MOST = 3;

@@ -3,12 +3,6 @@ import { jsonText } from "../../../api/decide/go/json.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
 import { ok, type Result } from "../../../api/model/result.ts";
 import {
-  type DeviceCheckpointFault,
-  type ManagerFiles,
-  persistDeviceCheckpoint,
-  readDeviceCheckpoint,
-} from "../records/manager-files.ts";
-import {
   DEVICE_CHECKPOINT,
   EMPTY_CHECKPOINT,
   keyOf,
@@ -19,6 +13,12 @@ import {
   withoutPods,
   withResponsesOf,
 } from "./checkpoint-entries.ts";
+import {
+  type DeviceCheckpointFault,
+  type ManagerFiles,
+  persistDeviceCheckpoint,
+  readDeviceCheckpoint,
+} from "./manager-files.ts";
 
 /**
  * The checkpoint is one file for all plugins, and no more than `LIMITS.stateText` (4 MiB) of it is read back. So each part

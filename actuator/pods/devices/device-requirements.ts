@@ -1,8 +1,8 @@
 import { limitsOf } from "../../../api/decide/devices/wire.ts";
 import { value } from "../../../api/model/amount.ts";
 import { isExtendedResource } from "../../../api/model/resource-name.ts";
+import { decodedPod } from "../../lifecycle/decoded-pod.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
-import { decodedPod } from "../admission/decoded-pod.ts";
 
 /** Container -> extended resource -> how many of its devices; containers that want none are left out. */
 export type DeviceRequirements = ReadonlyMap<string, ReadonlyMap<string, number>>;

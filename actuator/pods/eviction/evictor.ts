@@ -1,15 +1,15 @@
 import type { Eviction, EvictionDecision } from "../../../api/model/eviction.ts";
-import type { DecisionAnswer, Problem } from "../../core/ports.ts";
+import type { PassClock } from "../../core/pass-clock.ts";
+import type { DecisionAnswer, DecisionClient, Problem } from "../../core/ports.ts";
 import { endOf } from "../../lifecycle/pod-state.ts";
 import type { Capacity } from "../admission/admission-backoff.ts";
 import type { NodeSnapshotter } from "../admission/node-snapshotter.ts";
 import type { CgroupPasses } from "../cgroups/cgroup-passes.ts";
-import type { DecisionPorts, EvictionPorts, ManagerSettings, StatsSource } from "../manager-ports.ts";
+import type { CgroupView } from "../cgroups/cgroup-view.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
 import type { PodClock } from "../ports.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
 import type { PodEventRecorder } from "../records/records.ts";
-import type { PodCleanup } from "./pod-cleanup.ts";
 
 /** The longest wait of the next pass for what a victim frees. kubelet 1.36: podCleanupTimeout. */
 const CLEAN_UP_MS = 30_000;
@@ -28,12 +28,32 @@ interface Victim {
   isTold: boolean;
 }
 
-type Ports = EvictionPorts &
-  Pick<DecisionPorts, "client"> & { readonly clock: PodClock; readonly eventsOf: PodEventRecorder };
+/** Statistics of the node and of its pods. */
+interface StatsSource {
+  /** `stats` of a snapshot, of this moment. `view`: their cgroups; null: not decided yet. */
+  observe(pods: readonly KnownPod[], view: CgroupView | null): Promise<Readonly<Record<string, unknown>>>;
+  /** Problems of the last observation: what it could not see. */
+  readonly unseen: readonly Problem[];
+}
+export interface EvictionPorts {
+  readonly evictionClock: PassClock;
+  /** Absent: nothing is evicted. */
+  readonly stats?: StatsSource;
+  /** Frees what the node itself can free; answers whether anything was. */
+  readonly reclaim?: (functions: readonly string[]) => Promise<void>;
+}
+interface Ports extends EvictionPorts {
+  readonly clock: PodClock;
+  readonly client: DecisionClient;
+  readonly eventsOf: PodEventRecorder;
+}
+interface Settings {
+  readonly evictionMs: number;
+}
 interface Parts {
   readonly set: PodSet;
   readonly lifecycle: PodLifecycle;
-  readonly cleanup: PodCleanup;
+  readonly cleanup: { isCleared(uid: string): boolean };
   readonly snapshotter: NodeSnapshotter;
   readonly capacity: Capacity;
   readonly passes: Pick<CgroupPasses, "current">;
@@ -42,7 +62,7 @@ interface Parts {
 /** Looks what the node runs short of, and ends one pod at a time. kubelet 1.36: eviction managerImpl.synchronize. */
 export class Evictor {
   readonly #ports: Ports;
-  readonly #settings: Pick<ManagerSettings, "evictionMs">;
+  readonly #settings: Settings;
   readonly #parts: Parts;
   /** When it was first asked, and when it looked last. */
   #beganMs: number | null = null;
@@ -50,7 +70,7 @@ export class Evictor {
   /** Victims of the last pass; null: it evicted nobody, or what they leave behind is gone. */
   #victims: readonly Victim[] | null = null;
 
-  constructor(ports: Ports, settings: Pick<ManagerSettings, "evictionMs">, parts: Parts) {
+  constructor(ports: Ports, settings: Settings, parts: Parts) {
     this.#ports = ports;
     this.#settings = settings;
     this.#parts = parts;

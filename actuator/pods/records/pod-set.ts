@@ -7,6 +7,7 @@ import {
   type PodProbeResults,
   type ProbeResults,
 } from "../../lifecycle/actions.ts";
+import { classOf } from "../../lifecycle/decoded-pod.ts";
 import { type ForeignSandbox, foreignSandboxes } from "../../lifecycle/foreign-sandbox.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { isStopped } from "../../lifecycle/pod-state.ts";
@@ -15,9 +16,8 @@ import type { PodRecord } from "../../lifecycle/record.ts";
 import { runnablePod } from "../../lifecycle/spec/pod-spec.ts";
 import type { StartError } from "../../lifecycle/status/containers.ts";
 import type { ContainerStatus, PodStatus } from "../../lifecycle/status/status.ts";
-import { classOf } from "../admission/decoded-pod.ts";
 import { nameOf } from "./desired-pods.ts";
-import type { PodRecords } from "./records.ts";
+import type { ReadonlyPodRecords } from "./records.ts";
 
 /** The probes' results, as the keeper of pods sees them. */
 export interface PodProbes {
@@ -72,7 +72,7 @@ interface NodeNames {
 
 /** The node's pods: the records on the disk, what the runtime holds, and what the last turns of work came to. */
 export class PodSet {
-  readonly records: PodRecords;
+  readonly records: ReadonlyPodRecords;
   readonly #node: NodeNames;
   readonly #pods = new WeakMap<object, RunnablePod>();
   readonly #worked = new Map<string, Worked>();
@@ -83,7 +83,12 @@ export class PodSet {
   #runtimePods: RuntimePods | null = null;
   #foreign: readonly ForeignSandbox[] = [];
 
-  constructor(records: PodRecords, node: NodeNames, complete: CompleteContainer, probes: PodProbes = NOT_PROBED) {
+  constructor(
+    records: ReadonlyPodRecords,
+    node: NodeNames,
+    complete: CompleteContainer,
+    probes: PodProbes = NOT_PROBED,
+  ) {
     this.records = records;
     this.#probes = probes;
     this.#complete = complete;

@@ -1,16 +1,11 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
+import type { PodIdentity } from "../../../api/documents/problem.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { faultText } from "../../core/error-text.ts";
 import { type JournalError, ownFolder, replaceFile } from "../../core/record-file.ts";
-import {
-  type Durability,
-  durabilityOf,
-  type PodAction,
-  type PodLifecycleEvent,
-  podTransition,
-} from "../../lifecycle/pod-state.ts";
+import { type Durability, durabilityOf } from "../../lifecycle/pod-state.ts";
 import {
   type PodEvent,
   type PodRecord,
@@ -19,7 +14,6 @@ import {
   storedRecord,
 } from "../../lifecycle/record.ts";
 import type { OnPodEvent, PodClock } from "../ports.ts";
-import type { PodIdentity } from "../volumes/places.ts";
 
 /** Tells what happens to one pod. */
 export class PodEvents {
@@ -55,6 +49,9 @@ export const podEventRecorder =
 
 /** Where they lie below a state directory. */
 export const recordsIn = (stateDir: string): string => join(stateDir, "pods");
+
+/** The records as everybody sees them but `PodLifecycle`, which alone changes them. */
+export type ReadonlyPodRecords = Pick<PodRecords, "get" | "entries" | "known" | "size">;
 
 /** The daemon's own records of pods: a file a pod, read once, written when one changes. */
 export class PodRecords {
@@ -94,24 +91,6 @@ export class PodRecords {
   }
   get size(): number {
     return this.#records.size;
-  }
-
-  /**
-   * The only way by which the daemon changes a record. Answers what is to be done for it. Error: it could not be persisted, and
-   * nothing has changed. `finish` adds to a record what is known only once nothing of its pod runs any more.
-   */
-  apply(
-    uid: string,
-    event: PodLifecycleEvent,
-    finish: (record: PodRecord) => PodRecord = (record) => record,
-  ): Result<readonly PodAction[], string> {
-    const next = podTransition(this.#records.get(uid) ?? null, event);
-    if (next.kind === "ignored") return ok([]);
-    let stored: Result<null, string> = ok(null);
-    if (next.kind === "removed") stored = this.delete(uid);
-    else if (next.kind === "becomes")
-      stored = this.persist(uid, next.isFinal ? finish(next.record) : next.record, next.durability);
-    return stored.ok ? ok(next.actions) : stored;
   }
 
   /** Error: the disk did not take a record that is `required` there, and nothing has changed. */

@@ -1,9 +1,9 @@
 import type { ResourceList } from "../../../api/model/fields.ts";
 import type { Container, Pod } from "../../../api/model/pod.ts";
 import { canonicalText } from "../../../api/model/quantity.ts";
+import { decodedPod } from "../../lifecycle/decoded-pod.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { generationOf } from "../../lifecycle/status/status.ts";
-import { decodedPod } from "../admission/decoded-pod.ts";
 import type { PodEventRecorder } from "../records/records.ts";
 
 /** The events about a resize. kubelet 1.36: events/resize.go. */

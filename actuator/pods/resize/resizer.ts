@@ -5,8 +5,11 @@ import { type Amount, compare, isZero, milliValue, value, ZERO } from "../../../
 import type { ResourceList } from "../../../api/model/fields.ts";
 import { type Container, containersOf, type Pod } from "../../../api/model/pod.ts";
 import { parseQuantity } from "../../../api/model/quantity.ts";
+import type { Result } from "../../../api/model/result.ts";
 import { type Gate, gateOn } from "../../../api/profiles/effective.ts";
-import type { Problem } from "../../core/ports.ts";
+import type { Hierarchy } from "../../cgroupfs/hierarchy.ts";
+import type { DecisionClient, Problem } from "../../core/ports.ts";
+import { classOf, decodedPod, isCritical } from "../../lifecycle/decoded-pod.ts";
 import { latestOf } from "../../lifecycle/instances.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { sameSpec } from "../../lifecycle/pod-source-diff.ts";
@@ -15,11 +18,11 @@ import type { QosClass } from "../../lifecycle/status/status.ts";
 import { configurationOf } from "../../pass/snapshot.ts";
 import type { Capacity } from "../admission/admission-backoff.ts";
 import { type Admitted, admit, preemptAll, WAITS_FOR_VICTIMS } from "../admission/admission-queue.ts";
-import { classOf, decodedPod, isCritical } from "../admission/decoded-pod.ts";
 import { persistNext } from "../admission/device-reallocator.ts";
 import type { NodeSnapshotter } from "../admission/node-snapshotter.ts";
 import type { PodAdmitter } from "../admission/pod-admitter.ts";
-import type { DecisionPorts, ManagerSettings, NodePorts } from "../manager-ports.ts";
+import type { ManagerFiles } from "../devices/manager-files.ts";
+import type { NodeDevices } from "../devices/port.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
 import type { PodClock } from "../ports.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
@@ -74,7 +77,17 @@ interface Tried {
   readonly generation: number;
   readonly atMs: number;
 }
-type Ports = Pick<NodePorts, "readConfiguration" | "hierarchy"> & DecisionPorts & { readonly clock: PodClock };
+interface Ports {
+  readonly clock: PodClock;
+  readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
+  readonly hierarchy: Pick<Hierarchy, "version">;
+  readonly client: DecisionClient;
+  readonly files: ManagerFiles;
+  readonly devices?: NodeDevices;
+}
+interface Settings {
+  readonly retryMs: number;
+}
 interface Parts {
   readonly set: PodSet;
   readonly lifecycle: PodLifecycle;
@@ -90,13 +103,13 @@ interface Parts {
  */
 export class Resizer {
   readonly #ports: Ports;
-  readonly #settings: Pick<ManagerSettings, "retryMs">;
+  readonly #settings: Settings;
   readonly #parts: Parts;
   /** By uid: what is asked for now. */
   readonly #wanted = new Map<string, RunnablePod>();
   readonly #tried = new Map<string, Tried>();
 
-  constructor(ports: Ports, settings: Pick<ManagerSettings, "retryMs">, parts: Parts) {
+  constructor(ports: Ports, settings: Settings, parts: Parts) {
     this.#ports = ports;
     this.#settings = settings;
     this.#parts = parts;

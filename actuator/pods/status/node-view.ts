@@ -1,13 +1,13 @@
 import { qosClass } from "../../../api/decide/resources/qos.ts";
 import { MIRROR_ANNOTATION } from "../../../api/model/pod.ts";
 import type { Problem } from "../../core/ports.ts";
+import { decodedPod } from "../../lifecycle/decoded-pod.ts";
 import { type Fields, fieldsOf } from "../../lifecycle/status/status.ts";
 import type { PassReport } from "../../pass/loop.ts";
 import { harmlessCause } from "../../plan/drift.ts";
 import type { PodUsage } from "../../stats/usage.ts";
 import { passFigures, type TurnFigures } from "../../status/counters.ts";
 import type { CgroupRow, NodeStatus, OtherKubeletView, PodRow, SeenEvent } from "../../status/node-status.ts";
-import { decodedPod } from "../admission/decoded-pod.ts";
 import type { RefusedManifest } from "../records/desired-pods.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
 import { containerRows, listOf, podRow, resourcesIn, textOf } from "./pod-row.ts";

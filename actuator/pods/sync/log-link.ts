@@ -1,9 +1,10 @@
 import { existsSync, lstatSync, mkdirSync, readdirSync, readlinkSync, symlinkSync, unlinkSync } from "node:fs";
 import { basename, dirname, join, normalize } from "node:path";
+import type { PodIdentity } from "../../../api/documents/problem.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { codeOf, goErrorText } from "../../core/error-text.ts";
 import type { PodPlaces } from "../ports.ts";
-import { containerLogsAt, type PodIdentity } from "../volumes/places.ts";
+import { containerLogsAt } from "../volumes/places.ts";
 
 /** A started container and its log, as log collectors find them. */
 export interface LinkedLog {

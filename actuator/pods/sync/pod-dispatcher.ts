@@ -1,34 +1,46 @@
+import type { Problem } from "../../core/ports.ts";
 import type { PodActions } from "../../lifecycle/actions.ts";
 import { backOffEventMessage, backOffOfStarts } from "../../lifecycle/back-off.ts";
 import { effectiveGracePeriod } from "../../lifecycle/container-termination.ts";
 import { afterForeign, FOREIGN_SANDBOX } from "../../lifecycle/foreign-sandbox.ts";
-import type { PodContainer } from "../../lifecycle/pod.ts";
+import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
 import { podActions } from "../../lifecycle/pod-actions.ts";
 import { isStopped } from "../../lifecycle/pod-state.ts";
 import { finishedPhase, resizeRestarts } from "../../lifecycle/pod-status.ts";
 import type { BackOff } from "../../lifecycle/record.ts";
 import type { StartError } from "../../lifecycle/status/containers.ts";
 import type { PodStatus } from "../../lifecycle/status/status.ts";
+import type { Counters } from "../../status/counters.ts";
 import { OTHER_KUBELET } from "../admission/admission-queue.ts";
 import type { ForeignSandboxes } from "../admission/foreign-sandboxes.ts";
+import type { OtherKubelet } from "../admission/other-kubelet.ts";
 import type { PodAdmitter } from "../admission/pod-admitter.ts";
 import type { CgroupView, PodCgroups } from "../cgroups/cgroup-view.ts";
 import { CALL_REASONS } from "../devices/device-manager-parts.ts";
-import { CHECKPOINT_NOT_WRITTEN, REALLOCATING, WAITING_FOR_PLUGIN } from "../devices/port.ts";
-import type { PodCleanup } from "../eviction/pod-cleanup.ts";
-import type { DecisionPorts, ManagerSettings, ObserverPorts, RuntimePorts } from "../manager-ports.ts";
+import { CHECKPOINT_NOT_WRITTEN, type NodeDevices, REALLOCATING, WAITING_FOR_PLUGIN } from "../devices/port.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
 import type { PodClock } from "../ports.ts";
-import { type KnownPod, NOT_PROBED, type PodSet, type Worked } from "../records/pod-set.ts";
+import { type KnownPod, NOT_PROBED, type PodProbes, type PodSet, type Worked } from "../records/pod-set.ts";
 import type { PodEventRecorder } from "../records/records.ts";
 import type { ResizeActuator } from "../resize/actuator.ts";
 import type { ContainerFault } from "./images.ts";
+import type { PodCleanup } from "./pod-cleanup.ts";
 import type { PodWorkQueue } from "./pod-work-queue.ts";
+import type { PodWorker } from "./pod-worker.ts";
 import type { SyncPodResult } from "./worker-ports.ts";
 
-type Ports = Pick<RuntimePorts, "worker" | "probes" | "hashOf" | "otherKubelet"> &
-  Pick<DecisionPorts, "devices"> &
-  Pick<ObserverPorts, "onProblem" | "counters"> & { readonly clock: PodClock; readonly eventsOf: PodEventRecorder };
+interface Ports {
+  readonly clock: PodClock;
+  readonly eventsOf: PodEventRecorder;
+  readonly onProblem: (problem: Problem) => void;
+  readonly counters?: Pick<Counters, "restarted">;
+  readonly worker: Pick<PodWorker, "sync" | "link" | "pruneLinks" | "end">;
+  readonly hashOf: (pod: RunnablePod, container: PodContainer) => string;
+  /** Absent: nothing is probed. */
+  readonly probes?: Pick<PodProbes, "resultOf" | "versionOf">;
+  readonly devices?: Pick<NodeDevices, "version" | "slowCalls">;
+  readonly otherKubelet?: Pick<OtherKubelet, "view">;
+}
 interface Parts {
   readonly set: PodSet;
   readonly lifecycle: PodLifecycle;
@@ -38,7 +50,11 @@ interface Parts {
   readonly foreign: ForeignSandboxes;
   readonly resizes: ResizeActuator;
 }
-type Settings = Pick<ManagerSettings, "owner" | "mostAtOnce">;
+interface Settings {
+  readonly owner: string;
+  /** Pods that are worked at side by side. */
+  readonly mostAtOnce: number;
+}
 
 interface PodBackoff {
   readonly untilMs: number;

@@ -1,5 +1,10 @@
-import type { ObserverPorts } from "../manager-ports.ts";
+import type { Problem } from "../../core/ports.ts";
 
+interface Ports {
+  readonly onProblem: (problem: Problem) => void;
+  /** A piece of work has ended: there is something new to see. */
+  readonly onWorked: () => void;
+}
 interface Work {
   readonly stop: AbortController;
   readonly done: Promise<void>;
@@ -7,10 +12,10 @@ interface Work {
 
 /** The work at pods that is under way: one piece at a time a pod. */
 export class PodWorkQueue {
-  readonly #ports: Pick<ObserverPorts, "onProblem" | "onWorked">;
+  readonly #ports: Ports;
   readonly #running = new Map<string, Work>();
 
-  constructor(ports: Pick<ObserverPorts, "onProblem" | "onWorked">) {
+  constructor(ports: Ports) {
     this.#ports = ports;
   }
 

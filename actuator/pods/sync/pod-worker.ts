@@ -1,3 +1,4 @@
+import type { PodIdentity } from "../../../api/documents/problem.ts";
 import type { RuntimePod, RuntimePods } from "../../containerd/port.ts";
 import { goErrorText } from "../../core/error-text.ts";
 import { containersToKill, stoppingMessage } from "../../lifecycle/container-termination.ts";
@@ -5,11 +6,11 @@ import { podAddresses } from "../../lifecycle/env.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { PodEvents } from "../records/records.ts";
 import { type OrphanedDirectoryResult, sweepOrphanedDirectory } from "../volumes/orphaned-directory.ts";
-import { type PodIdentity, placesOf } from "../volumes/places.ts";
-import { type CleanUpPodResult, cleanUpTerminatedPod, unmountVolumes } from "../volumes/terminated-pod.ts";
+import { placesOf } from "../volumes/places.ts";
 import { OwnedRuntime, ownPartOf } from "./owned-runtime.ts";
 import { stopPod } from "./stop-container.ts";
 import { syncPod } from "./sync-pod.ts";
+import { type CleanUpPodResult, cleanUpTerminatedPod, unmountVolumes } from "./terminated-pod.ts";
 import type {
   SyncPodRequest,
   SyncPodResult,

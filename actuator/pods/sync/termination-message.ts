@@ -9,12 +9,9 @@ import { codeOf, goErrorText } from "../../core/error-text.ts";
 import { readTail } from "../../core/record-file.ts";
 import type { PodPlaces } from "../ports.ts";
 import type { CompleteContainer } from "../records/pod-set.ts";
-import { containerAt, type PodRoots, placesOf } from "../volumes/places.ts";
+import { containerAt, type PodRoots, placesOf, terminationMessageAt } from "../volumes/places.ts";
 
 const MAX_BYTES = 4096;
-
-/** The name of the file, by the restart count: so it is found again without anybody's memory. The kubelet's is random. */
-export const terminationMessageAt = (attempt: number): string => attempt.toString(16).padStart(8, "0");
 
 /**
  * The message of a container that has exited: the runtime's, and behind it what the container left in its file, or where

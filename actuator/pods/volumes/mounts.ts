@@ -8,9 +8,8 @@ import { type EnvPair, expandSubPath } from "../../lifecycle/env.ts";
 import type { PodContainer, RunnablePod, VolumeMount } from "../../lifecycle/pod.ts";
 import { writeHostsFile } from "../networking/dns.ts";
 import type { PodPlaces } from "../ports.ts";
-import { terminationMessageAt } from "../sync/termination-message.ts";
 import { type Mounter, mountAt } from "./mounter.ts";
-import { containerAt, etcHostsAt, exists, makeWithin, openWithin, subPathAt } from "./places.ts";
+import { containerAt, etcHostsAt, exists, makeWithin, openWithin, subPathAt, terminationMessageAt } from "./places.ts";
 import { volumeAt } from "./volumes.ts";
 
 /** A container that is about to be made. */

@@ -1,9 +1,14 @@
 import type { Problem } from "../../core/ports.ts";
-import type { ObserverPorts, RuntimePorts } from "../manager-ports.ts";
 import type { PodClock } from "../ports.ts";
 import type { OrphanedDirectoryResult } from "./orphaned-directory.ts";
 
-type Ports = Pick<RuntimePorts, "worker"> & Pick<ObserverPorts, "onProblem"> & { readonly clock: PodClock };
+interface Ports {
+  readonly clock: PodClock;
+  readonly worker: {
+    clear(known: ReadonlySet<string>, recorded: ReadonlySet<string>): Promise<OrphanedDirectoryResult>;
+  };
+  readonly onProblem: (problem: Problem) => void;
+}
 type ByUid = ReadonlyMap<string, unknown>;
 interface Known {
   /** The runtime's pods under the daemon's name; null: it was not heard yet. */

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { removePodLogs } from "../../containerd/logs.ts";
 import { codeOf, goErrorText } from "../../core/error-text.ts";
 import type { PodPlaces } from "../ports.ts";
-import type { LogLinks } from "../sync/log-link.ts";
 import { type LeftOver, removePodDirectory } from "./clean-up.ts";
 import type { Mounter } from "./mounter.ts";
 import { isOfPod, isUnfinished, MARK, makeMarked, markIn } from "./pod-mark.ts";
@@ -19,7 +18,7 @@ export interface OrphanedDirectoryRequest {
   /** Those of them that have a record. */
   readonly recorded: ReadonlySet<string>;
   /** Absent: nobody links logs. */
-  readonly logLinks?: Pick<LogLinks, "prune"> | undefined;
+  readonly logLinks?: { prune(staying: ReadonlyMap<string, readonly never[]>): void } | undefined;
 }
 export interface OrphanedDirectoryResult {
   /** Paths that are gone. */

@@ -1,5 +1,6 @@
 import { closeSync, constants, fchmodSync, fstatSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
+import type { PodIdentity } from "../../../api/documents/problem.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { codeOf } from "../../core/error-text.ts";
 import type { PodPlaces } from "../ports.ts";
@@ -84,11 +85,6 @@ export interface PodRoots {
   readonly podsDirectory: string;
   readonly podLogsDirectory: string;
 }
-export interface PodIdentity {
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-}
 
 /** The kubelet's name for the directory of a plugin: its slash is escaped. */
 const EMPTY_DIR = "kubernetes.io~empty-dir";
@@ -123,6 +119,9 @@ export function subPathAt(
 /** `<pod>/containers/<name>` */
 export const containerAt = ({ podDirectory }: PodPlaces, container: string): Result<string, string> =>
   below(join(podDirectory, "containers"), container);
+
+/** The name of the file, by the restart count: so it is found again without anybody's memory. The kubelet's is random. */
+export const terminationMessageAt = (attempt: number): string => attempt.toString(16).padStart(8, "0");
 
 /** `<pod>/etc-hosts` */
 export const etcHostsAt = ({ podDirectory }: PodPlaces): string => join(podDirectory, "etc-hosts");

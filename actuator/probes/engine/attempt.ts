@@ -6,8 +6,7 @@ import { expandAll } from "../../lifecycle/env.ts";
 import type { EnvVar } from "../../lifecycle/pod.ts";
 import { grpcProbe } from "../grpc/grpc.ts";
 import { httpProbe } from "../http/http.ts";
-import { bounded, tcpProbe } from "../net/dial.ts";
-import type { ProbeTarget } from "./probed.ts";
+import { bounded, type ProbeTarget, tcpProbe } from "../net/dial.ts";
 
 interface Waiting {
   readonly start: () => void;

@@ -1,5 +1,5 @@
 import type { ProbeOutcome, ProbeSpec, ProbeType, StoredResult } from "../../../api/model/probe.ts";
-import type { ContainerPort, EnvVar, PodContainer } from "../../lifecycle/pod.ts";
+import type { PodContainer } from "../../lifecycle/pod.ts";
 import type { ProbeName } from "../../status/probe-row.ts";
 
 /** The stored results of containers, by probe type. kubelet 1.36: results.Manager. */
@@ -93,14 +93,4 @@ function cut(text: string): string {
   let end = MAX_OUTPUT;
   while (((bytes[end] as number) & 0xc0) === 0x80) end--;
   return bytes.toString("utf8", 0, end);
-}
-
-/** The container that is asked. */
-export interface ProbeTarget {
-  /** Empty: the pod has none yet. */
-  readonly podIP: string;
-  readonly ports: readonly Pick<ContainerPort, "name" | "containerPort">[];
-  /** As the runtime knows it. */
-  readonly containerId: string;
-  readonly env: readonly EnvVar[];
 }

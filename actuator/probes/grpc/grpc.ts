@@ -9,8 +9,7 @@ import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { NEWEST } from "../../../api/profiles/index.ts";
 import { http } from "../../core/http.ts";
-import type { ProbeTarget } from "../engine/probed.ts";
-import { bounded, dial, type Opened } from "../net/dial.ts";
+import { bounded, dial, type Opened, type ProbeTarget } from "../net/dial.ts";
 import { ERRORS } from "../net/messages.ts";
 
 /** The status of a call that was no success. */

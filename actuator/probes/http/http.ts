@@ -20,8 +20,7 @@ import {
 } from "../../../api/decide/probes/http-wire.ts";
 import type { ProbeHttpGet, ProbeOutcome } from "../../../api/model/probe.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import type { ProbeTarget } from "../engine/probed.ts";
-import { bounded, dial, dialTo, type Opened, PlainSocket } from "../net/dial.ts";
+import { bounded, dial, dialTo, type Opened, PlainSocket, type ProbeTarget } from "../net/dial.ts";
 import { streamFault } from "../net/messages.ts";
 import { secured } from "../net/tls.ts";
 import { type Exchanged, exchangeHttp1, exchangePlain, type Listening, type Stage } from "./http1.ts";

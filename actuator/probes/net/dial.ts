@@ -2,9 +2,19 @@ import { isIPv6, Socket } from "node:net";
 import { containerPort, hostPort } from "../../../api/decide/probes/http-request.ts";
 import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
+import type { ContainerPort, EnvVar } from "../../lifecycle/pod.ts";
 import { systemNames } from "../dns/names.ts";
-import type { ProbeTarget } from "../engine/probed.ts";
 import { netWords, openWords } from "./messages.ts";
+
+/** The container that is asked. */
+export interface ProbeTarget {
+  /** Empty: the pod has none yet. */
+  readonly podIP: string;
+  readonly ports: readonly Pick<ContainerPort, "name" | "containerPort">[];
+  /** As the runtime knows it. */
+  readonly containerId: string;
+  readonly env: readonly EnvVar[];
+}
 
 export interface SocketAddresses {
   readonly local: string;

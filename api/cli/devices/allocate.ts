@@ -14,8 +14,8 @@ import { DEVICE_CHECKPOINT } from "../../../actuator/pods/devices/checkpoint-ent
 import type { DeviceManager } from "../../../actuator/pods/devices/device-manager.ts";
 import { openDeviceManager } from "../../../actuator/pods/devices/device-manager.ts";
 import { deviceRequirements } from "../../../actuator/pods/devices/device-requirements.ts";
+import { readDeviceCheckpoint } from "../../../actuator/pods/devices/manager-files.ts";
 import { systemClock } from "../../../actuator/pods/ports.ts";
-import { readDeviceCheckpoint } from "../../../actuator/pods/records/manager-files.ts";
 import type { DevicesDecision } from "../../model/managers.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { printable } from "../../text/style.ts";

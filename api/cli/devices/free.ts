@@ -1,7 +1,7 @@
 import { withoutPods } from "../../../actuator/pods/devices/checkpoint-entries.ts";
 import { type DeviceEvent, DeviceHistory, MAX_NAMED } from "../../../actuator/pods/devices/history.ts";
+import { persistDeviceCheckpoint, readDeviceCheckpoint } from "../../../actuator/pods/devices/manager-files.ts";
 import { systemClock } from "../../../actuator/pods/ports.ts";
-import { persistDeviceCheckpoint, readDeviceCheckpoint } from "../../../actuator/pods/records/manager-files.ts";
 import type { PodDevicesEntry } from "../../decide/devices/checkpoint.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { many } from "../../text/sentences/words.ts";

@@ -6,7 +6,7 @@ import { claimsDirectory, takeLock } from "../../../actuator/core/lock.ts";
 import { ownFolder, replaceText } from "../../../actuator/core/record-file.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
 import { claimDevices } from "../../../actuator/pods/devices/device-manager.ts";
-import { ManagerFiles } from "../../../actuator/pods/records/manager-files.ts";
+import { ManagerFiles } from "../../../actuator/pods/devices/manager-files.ts";
 import { PodRecords } from "../../../actuator/pods/records/records.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { stateHome } from "../api-options.ts";

@@ -5,7 +5,7 @@ import {
   ManagerFiles,
   persistDeviceCheckpoint,
   readDeviceCheckpoint,
-} from "../../../actuator/pods/records/manager-files.ts";
+} from "../../../actuator/pods/devices/manager-files.ts";
 import type { DeviceCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
 import { scratch } from "./pod-kit.ts";

@@ -138,7 +138,7 @@ test("a crash at any call, done or not done, is followed by a turn that brings t
     for (const effect of [true, false]) {
       const { up, sync, seenOf, runtime, time, worker } = workerWorld();
       runtime.on = (one) => (one.call === call && one.count === 1 ? { effect, answer: "never" } : undefined);
-      void up(pod());
+      void up(pod()).catch(() => {});
       await time.pass(1000).catch(() => {});
       runtime.on = () => undefined;
       const seen = await seenOf();

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { PodRuntime, RuntimePod, RuntimePods } from "../../../actuator/containerd/port.ts";
-import { type ForeignStop, watchedRuntime } from "../../../actuator/pods/sync/foreign-stops.ts";
+import { type ForeignStop, watchedRuntime } from "../../../actuator/pods/admission/foreign-stops.ts";
 import { err, ok } from "../../../api/model/result.ts";
 
 /** What a containerd held while a real kubelet 1.36.3 came to it: two pods of a daemon's, one of which does not hear SIGTERM. */

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
-import { ManagerFiles } from "../../../actuator/pods/records/manager-files.ts";
+import { ManagerFiles } from "../../../actuator/pods/devices/manager-files.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
 import { PodsWorld, podWith } from "./node/pods-world.ts";
 import { scratch } from "./pod-kit.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { RuntimePod } from "../../../actuator/containerd/port.ts";
 import type { Skip } from "../../../actuator/plan/step.ts";
-import { OrphanProcesses } from "../../../actuator/pods/eviction/orphan-processes.ts";
+import { OrphanProcesses } from "../../../actuator/pods/cgroups/orphan-processes.ts";
 import { err, ok } from "../../../api/model/result.ts";
 import { SimClock } from "../../sim/clock.ts";
 import { PodTime } from "../../sim/pod-time.ts";

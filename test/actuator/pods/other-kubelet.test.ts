@@ -6,7 +6,6 @@ import { admitted, newRecord, podTransition } from "../../../actuator/lifecycle/
 import type { PodEvent, PodRecord } from "../../../actuator/lifecycle/record.ts";
 import type { KubeletTraces } from "../../../actuator/machine/kubelets.ts";
 import { type Observed, OtherKubelet, signsOf } from "../../../actuator/pods/admission/other-kubelet.ts";
-import { ok } from "../../../api/model/result.ts";
 import { pod } from "./pod-kit.ts";
 
 const NONE: Observed = { traces: { processes: [], listeners: [] }, standing: [], came: [], stopped: [] };
@@ -64,14 +63,7 @@ function beside() {
       if (isWhole) wholeLooks.push(nowMs);
       return traces;
     },
-    records: {
-      get: (uid) => records.get(uid),
-      apply: (uid, event) => {
-        const next = podTransition(records.get(uid) ?? null, event);
-        if (next.kind === "becomes") records.set(uid, next.record);
-        return ok([]);
-      },
-    },
+    records,
     clock: { nowMs: () => nowMs, monotonicMs: () => nowMs, sleep: async () => {} },
     onEvent: (event) => events.push(event),
     counters: { stoppedByOthers: (how, containers) => counted.push(`${how} ${containers}`) },
@@ -80,6 +72,11 @@ function beside() {
   });
   const look = (held: RuntimePods | null = new Map(), seconds = 1): readonly string[] | undefined => {
     nowMs += seconds * 1000;
+    for (const { pod, containers } of other.takeStops()) {
+      const event = { kind: "StoppedByOthers", containers: containers.length } as const;
+      const next = podTransition(records.get(pod.uid) ?? null, event);
+      if (next.kind === "becomes") records.set(pod.uid, next.record);
+    }
     return other.observe(held)?.signs;
   };
   return {

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { endOf } from "../../../actuator/lifecycle/pod-state.ts";
 import { AdmissionBackoff, Capacity } from "../../../actuator/pods/admission/admission-backoff.ts";
-import { PodCleanup } from "../../../actuator/pods/eviction/pod-cleanup.ts";
 import { PodLifecycle } from "../../../actuator/pods/pod-lifecycle.ts";
 import { PodSet } from "../../../actuator/pods/records/pod-set.ts";
 import { PodRecords, podEventRecorder } from "../../../actuator/pods/records/records.ts";
+import { PodCleanup } from "../../../actuator/pods/sync/pod-cleanup.ts";
 import { PodWorkQueue } from "../../../actuator/pods/sync/pod-work-queue.ts";
 import { SimClock } from "../../sim/clock.ts";
 import { PodTime } from "../../sim/pod-time.ts";
@@ -56,10 +56,10 @@ function executor() {
   const eventsOf = podEventRecorder(clock, ({ type, reason }) => done(`${type} ${reason}`));
   const lifecycle = new PodLifecycle(
     { clock, eventsOf, onProblem, counters },
-    { set, queue, cleanup, capacity, backOff },
+    { records: opened.value, set, queue, cleanup, capacity, backOff },
   );
   const breaks = (): void => void mkdirSync(`${file}.new`);
-  return { lifecycle, set, queue, capacity, log, onDisk, breaks };
+  return { lifecycle, records: opened.value, set, queue, capacity, log, onDisk, breaks };
 }
 type Executor = ReturnType<typeof executor>;
 const stateOf = ({ set }: Executor): string | undefined => set.records.get(uid)?.state;
@@ -104,7 +104,7 @@ test("what the disk does not take is not admitted, and one that is to end ends a
   expect(made.lifecycle.handle(uid, { kind: "Preempted", end: endOf("Preempting", "", 3) })).toBeNull();
   expect([stateOf(made), made.onDisk()]).toEqual(["terminating", "lives"]);
   expect(made.log).toEqual(["Warning Preempting, disk: lives", "counts a preemption, disk: lives"]);
-  expect(made.set.records.writeLate()).toHaveLength(1);
+  expect(made.records.writeLate()).toHaveLength(1);
 });
 
 test("a pod that is deleted gives its capacity back once its record is gone, and that after all that it had", async () => {

@@ -1,7 +1,7 @@
 import { createServer, Socket } from "node:net";
 import { afterAll, expect, test } from "vitest";
-import type { ProbeTarget } from "../../../actuator/probes/engine/probed.ts";
 import { httpProbe } from "../../../actuator/probes/http/http.ts";
+import type { ProbeTarget } from "../../../actuator/probes/net/dial.ts";
 import { dial, Opened } from "../../../actuator/probes/net/dial.ts";
 import { getAt, Servers, TARGET, told } from "./servers.ts";
 

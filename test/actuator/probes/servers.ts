@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
-import type { ProbeTarget } from "../../../actuator/probes/engine/probed.ts";
+import type { ProbeTarget } from "../../../actuator/probes/net/dial.ts";
 import type { ProbeHttpGet, ProbeOutcome } from "../../../api/model/probe.ts";
 
 /** Servers of one file of tests, and the connections that they hold. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isCritical } from "../../../../actuator/pods/admission/decoded-pod.ts";
+import { isCritical } from "../../../../actuator/lifecycle/decoded-pod.ts";
 import { type Fields, linesOf, podObject, podOf } from "./sample.ts";
 
 /** As the reader of manifests leaves a pod; `source`: `file`, or `api` where they are ordinary pods. */

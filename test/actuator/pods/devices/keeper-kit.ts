@@ -4,12 +4,12 @@ import type { RunnablePod } from "../../../../actuator/lifecycle/pod.ts";
 import type { DeviceManager } from "../../../../actuator/pods/devices/device-manager.ts";
 import { type DeviceManagerOptions, openDeviceManager } from "../../../../actuator/pods/devices/device-manager.ts";
 import { readDeviceHistory } from "../../../../actuator/pods/devices/history.ts";
-import { type PodClock, systemClock } from "../../../../actuator/pods/ports.ts";
 import {
   ManagerFiles,
   persistDeviceCheckpoint,
   readDeviceCheckpoint,
-} from "../../../../actuator/pods/records/manager-files.ts";
+} from "../../../../actuator/pods/devices/manager-files.ts";
+import { type PodClock, systemClock } from "../../../../actuator/pods/ports.ts";
 import type { DeviceCheckpoint, PodDevicesEntry } from "../../../../api/decide/devices/checkpoint.ts";
 import type { PreferredQuestion } from "../../../../api/decide/devices/preferred.ts";
 import type { DevicesDecision } from "../../../../api/model/managers.ts";

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { RuntimePod } from "../../../../actuator/containerd/port.ts";
 import type { RunnablePod } from "../../../../actuator/lifecycle/pod.ts";
 import { DEVICES_ANNOTATION } from "../../../../actuator/pods/devices/checkpoint-entries.ts";
-import { persistDeviceCheckpoint } from "../../../../actuator/pods/records/manager-files.ts";
+import { persistDeviceCheckpoint } from "../../../../actuator/pods/devices/manager-files.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
 import {
   ANSWER,

@@ -1,7 +1,7 @@
 import { mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { persistDeviceCheckpoint } from "../../../../actuator/pods/records/manager-files.ts";
+import { persistDeviceCheckpoint } from "../../../../actuator/pods/devices/manager-files.ts";
 import { readAllocateResponse } from "../../../../api/decide/devices/allocate-response.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
 import {

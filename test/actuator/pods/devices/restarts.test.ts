@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { persistDeviceCheckpoint } from "../../../../actuator/pods/records/manager-files.ts";
+import { persistDeviceCheckpoint } from "../../../../actuator/pods/devices/manager-files.ts";
 import { healthy } from "../../deviceplugin/node-plugin.ts";
 import { container } from "../pod-kit.ts";
 import {

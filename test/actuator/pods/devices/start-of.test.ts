@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { persistDeviceCheckpoint } from "../../../../actuator/pods/records/manager-files.ts";
+import { persistDeviceCheckpoint } from "../../../../actuator/pods/devices/manager-files.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
 import { container } from "../pod-kit.ts";
 import { ANSWER, entry, GPU, hold, joined, letIn, NIC, nodeWith, podWith, RUNNING } from "./keeper-kit.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { persistDeviceCheckpoint } from "../../../../actuator/pods/records/manager-files.ts";
+import { persistDeviceCheckpoint } from "../../../../actuator/pods/devices/manager-files.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
 import { ANSWER, decided, entry, GPU, hold, joined, NIC, nodeWith, podWith, ready } from "./keeper-kit.ts";
 

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { ForeignStop } from "../../../../actuator/pods/admission/foreign-stops.ts";
 import type { OtherKubeletFound } from "../../../../actuator/pods/admission/other-kubelet.ts";
 import { PodsWorld, podWith } from "./pods-world.ts";
 
@@ -12,13 +13,16 @@ const FOUND: OtherKubeletFound = {
 test("while another kubelet uses the runtime nobody comes in, what runs goes on, and what was stopped waits; then all go on", async () => {
   const other = {
     view: null as OtherKubeletFound | null,
+    stops: [] as ForeignStop[],
     observe: () => other.view,
+    takeStops: () => other.stops.splice(0),
     problems: () => (other.view === null ? [] : [{ from: "pods" as const, message: FOUND.message }]),
   };
   const world = new PodsWorld({ otherKubelet: other });
   world.runtime.programOf = () => ({ runsMs: 5_000, exitCode: 1, stopsMs: 0 });
   world.pods = [podWith("crash", { cpu: "100m" }), podWith("taken", { cpu: "100m" })];
   await world.run(2);
+  other.stops.push({ pod: world.pod("taken").pod, how: "removed", containers: [{ name: "app", exitCode: null }] });
   other.view = FOUND;
   world.pods = [...world.pods, podWith("late", { cpu: "100m" })];
   const taken = [...world.runtime.sandboxes.values()].find(({ config }) => config.metadata.name === "taken");
@@ -36,6 +40,7 @@ test("while another kubelet uses the runtime nobody comes in, what runs goes on,
   });
   const { record, runtimePod } = world.pod("taken");
   expect([record.state, runtimePod?.sandboxes.length]).toEqual(["active", 1]);
+  expect(record.stoppedByOthers).toBe(1);
   // what crashes in a sandbox that is there is started again
   expect(world.events.filter(({ reason }) => reason === "Started").length).toBeGreaterThan(starts);
   world.runtime.programOf = () => ({ runsMs: 1e9, exitCode: 0, stopsMs: 0 });

@@ -11,18 +11,18 @@ import type { PodEnd, PodEvent } from "../../../../actuator/lifecycle/record.ts"
 import type { MachineFacts } from "../../../../actuator/machine/facts.ts";
 import type { PassReport } from "../../../../actuator/pass/loop.ts";
 import { CurrentCgroups } from "../../../../actuator/pods/cgroups/cgroup-view.ts";
+import { ManagerFiles } from "../../../../actuator/pods/devices/manager-files.ts";
 import type { ContainerDevices, NodeDevices } from "../../../../actuator/pods/devices/port.ts";
+import type { EvictionPorts } from "../../../../actuator/pods/eviction/evictor.ts";
 import { PodManager, type TurnView } from "../../../../actuator/pods/manager.ts";
 import type {
   DecisionPorts,
-  EvictionPorts,
   ManagerSettings,
   NodePorts,
   ObserverPorts,
   PodPorts,
   RuntimePorts,
 } from "../../../../actuator/pods/manager-ports.ts";
-import { ManagerFiles } from "../../../../actuator/pods/records/manager-files.ts";
 import type { KnownPod } from "../../../../actuator/pods/records/pod-set.ts";
 import { PodRecords } from "../../../../actuator/pods/records/records.ts";
 import { Images } from "../../../../actuator/pods/sync/images.ts";

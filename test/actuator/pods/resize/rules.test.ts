@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { decodedPod } from "../../../../actuator/lifecycle/decoded-pod.ts";
 import type { RunnablePod } from "../../../../actuator/lifecycle/pod.ts";
-import { decodedPod } from "../../../../actuator/pods/admission/decoded-pod.ts";
 import { resourcesIn, sameResources, split, withResources } from "../../../../actuator/pods/resize/forms.ts";
 import { resizeText } from "../../../../actuator/pods/resize/resize-events.ts";
 import {

@@ -1,14 +1,18 @@
+import type { PodIdentity } from "../../../api/documents/problem.ts";
+import type { Problem } from "../../core/ports.ts";
 import { isOver, isStopped } from "../../lifecycle/pod-state.ts";
-import type { ObserverPorts, RuntimePorts } from "../manager-ports.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
-import type { PodWorkQueue } from "../sync/pod-work-queue.ts";
 import type { LeftOver } from "../volumes/clean-up.ts";
-import type { PodIdentity } from "../volumes/places.ts";
-import type { CleanUpPodResult } from "../volumes/terminated-pod.ts";
+import type { PodWorkQueue } from "./pod-work-queue.ts";
+import type { PodWorker } from "./pod-worker.ts";
+import type { CleanUpPodResult } from "./terminated-pod.ts";
 
 const ORPHAN_GRACE_SECONDS = 30;
 
-type Ports = Pick<RuntimePorts, "worker"> & Pick<ObserverPorts, "onProblem">;
+interface Ports {
+  readonly worker: Pick<PodWorker, "end" | "forget" | "forgetLost" | "forgetVolumes">;
+  readonly onProblem: (problem: Problem) => void;
+}
 
 /** Takes away what pods leave behind. */
 export class PodCleanup {

@@ -2,12 +2,12 @@ import { unreachable } from "../../../api/model/result.ts";
 import type { Problem } from "../../core/ports.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { type PodSourceChange, podSourceDiff } from "../../lifecycle/pod-source-diff.ts";
-import type { PodCleanup } from "../eviction/pod-cleanup.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
+import { type DesiredPods, keptForUnreadFiles } from "../records/desired-pods.ts";
+import { nameIn, type PodSet } from "../records/pod-set.ts";
 import type { Resizer } from "../resize/resizer.ts";
 import { OrphanedDirectories } from "../volumes/orphaned-directories.ts";
-import { type DesiredPods, keptForUnreadFiles } from "./desired-pods.ts";
-import { nameIn, type PodSet } from "./pod-set.ts";
+import type { PodCleanup } from "./pod-cleanup.ts";
 
 type Ports = ConstructorParameters<typeof OrphanedDirectories>[0];
 interface Parts {

@@ -1,4 +1,5 @@
 import { statSync } from "node:fs";
+import type { PodIdentity } from "../../../api/documents/problem.ts";
 import {
   type Answered,
   OWNER,
@@ -8,7 +9,6 @@ import {
   type RuntimePods,
 } from "../../containerd/port.ts";
 import { socketPathOf } from "../../core/socket-path.ts";
-import type { PodIdentity } from "../volumes/places.ts";
 
 /**
  * A stop by somebody else. `sandbox`: stopped or removed, with the containers that were in it; `removed`: a container that ran

@@ -1,7 +1,7 @@
-import { isCriticalPod, type QosClass, qosClass } from "../../../api/decide/resources/qos.ts";
-import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
-import { withDefaultRequests } from "../../../api/model/pod-defaults.ts";
-import type { RunnablePod } from "../../lifecycle/pod.ts";
+import { isCriticalPod, type QosClass, qosClass } from "../../api/decide/resources/qos.ts";
+import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
+import { withDefaultRequests } from "../../api/model/pod-defaults.ts";
+import type { RunnablePod } from "./pod.ts";
 
 const known = new WeakMap<object, Pod | null>();
 /** A v1.Pod as the decisions read it, with its default requests and without its status. Null: they cannot. */

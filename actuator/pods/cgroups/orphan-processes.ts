@@ -51,7 +51,7 @@ const PASSES = 3;
 const ROUNDS = 5;
 const MAX_NAMED = 10;
 
-interface Ports {
+export interface OrphanProcessPorts {
   readonly hierarchy: Hierarchy;
   readonly runtime: Pick<PodRuntime, "pods">;
   readonly clock: PodClock;
@@ -71,12 +71,12 @@ interface Settings {
  * kubelet 1.36: podContainerManagerImpl.Destroy.
  */
 export class OrphanProcesses {
-  readonly #ports: Ports;
+  readonly #ports: OrphanProcessPorts;
   readonly #settings: Settings;
   #orphans: ReadonlyMap<string, Orphan> = new Map();
   readonly #tried = new Set<string>();
 
-  constructor(ports: Ports, settings: Settings) {
+  constructor(ports: OrphanProcessPorts, settings: Settings) {
     this.#ports = ports;
     this.#settings = settings;
   }

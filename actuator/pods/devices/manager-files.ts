@@ -6,7 +6,7 @@ import { LIMITS } from "../../../api/model/limits.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { ownFolder, replaceText } from "../../core/record-file.ts";
 import { readStateFiles, type StateFiles } from "../../machine/files.ts";
-import { checkpointOf, DEVICE_CHECKPOINT, redactFiles, textOf } from "../devices/checkpoint-entries.ts";
+import { checkpointOf, DEVICE_CHECKPOINT, redactFiles, textOf } from "./checkpoint-entries.ts";
 
 const PATHS: Readonly<Record<string, string>> = {
   cpu_manager_state: "cpu_manager_state",

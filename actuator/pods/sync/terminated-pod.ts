@@ -1,13 +1,14 @@
 import { basename } from "node:path";
+import type { PodIdentity } from "../../../api/documents/problem.ts";
 import { faultText } from "../../containerd/fault.ts";
 import { removePodLogs } from "../../containerd/logs.ts";
 import type { RuntimePod } from "../../containerd/port.ts";
 import { mayRun } from "../../lifecycle/instances.ts";
-import { type OwnedRuntime, ownPartOf } from "../sync/owned-runtime.ts";
-import type { WorkerPorts } from "../sync/worker-ports.ts";
-import { type LeftOver, removePodDirectory, removePodVolumes } from "./clean-up.ts";
-import { removeOrphanedDirectory } from "./orphaned-directory.ts";
-import { type PodIdentity, placesOf } from "./places.ts";
+import { type LeftOver, removePodDirectory, removePodVolumes } from "../volumes/clean-up.ts";
+import { removeOrphanedDirectory } from "../volumes/orphaned-directory.ts";
+import { placesOf } from "../volumes/places.ts";
+import { type OwnedRuntime, ownPartOf } from "./owned-runtime.ts";
+import type { WorkerPorts } from "./worker-ports.ts";
 
 export interface CleanUpPodRequest {
   readonly pod: PodIdentity;
