@@ -19,7 +19,10 @@ export const PROJECTS = {
   sim: [
     "test/sim/**/*.test.ts",
     "test/actuator/pods/node/**/*.test.ts",
-    "test/actuator/pods/manager-files.test.ts",
+    "test/actuator/pods/{manager-files,worker,worker-*,start,owner,images,ending,clean-up,pod-lifecycle}.test.ts",
+    "test/actuator/pods/{container-rows,lost-directories,orphan-processes}.test.ts",
+    "test/actuator/pods/devices/told.test.ts",
+    "test/actuator/takeover/take-over.test.ts",
     "test/actuator/setting-dangers.test.ts",
   ],
   /** The command line, the package, commands of the documents, containerd, cgroups, virtual machines, a kubelet. */

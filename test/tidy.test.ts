@@ -302,8 +302,18 @@ describe("every test file", () => {
     expect(tests.filter((file) => projectsOf(file).length > 1)).toEqual([]);
     expect(patterns.filter(({ glob }) => !tests.some((file) => matchesGlob(file, glob)))).toEqual([]);
   });
+  const unit = tests.filter((file) => projectsOf(file).length === 0);
+  test("of unit runs on no simulated clock, which work that is left over goes on with in the next file", () => {
+    const isBelow = (file: string, seen: Set<string>): boolean => {
+      if (file === "test/sim/pod-time.ts") return true;
+      if (seen.has(file) || !file.startsWith("test/")) return false;
+      seen.add(file);
+      return importsOf(file).some((target) => isBelow(target, seen));
+    };
+    expect(unit.filter((file) => isBelow(file, new Set()))).toEqual([]);
+    expect(tests.filter((file) => isBelow(file, new Set())).length).toBeGreaterThan(20);
+  });
   test("of unit replaces no module: the next file would get it too", () => {
-    const unit = tests.filter((file) => projectsOf(file).length === 0);
     expect(unit.length).toBeGreaterThan(100);
     expect(unit.filter((file) => /\bvi\.(?:do)?[mM]ock\(/.test(read(file)))).toEqual([]);
   });
