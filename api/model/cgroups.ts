@@ -10,7 +10,7 @@ export type CgroupLevel = (typeof CGROUP_LEVELS)[number];
 const cpuList = () =>
   z.string().regex(/^(?:\d{1,5}(?:-\d{1,5})?(?:,\d{1,5}(?:-\d{1,5})?)*)?$/, "must be a list such as 0-3,6");
 
-/** What a cgroup should hold, in the units of the kubelet's ResourceConfig. */
+/** The values that a cgroup should hold, in the units of the kubelet's ResourceConfig. */
 export const cgroupValues = z.lazy(() => {
   const orNone = integer.min(-1);
   const limit = ofUnit<Bytes>(orNone);

@@ -36,13 +36,13 @@ const nodeEvent = () =>
 /** An event as the kubelet records it for its node. */
 export type NodeEvent = Form<typeof nodeEvent>;
 
-/** What a decision says of the end of a removal. */
+/** The end of a removal, as a decision says it. */
 export const removalEnd = () => ({
   end: z.enum(["planned", ...REMOVAL_ENDS]).describe("planned: ask.done does not speak of it"),
   message: z.string().describe("the runtime's words where it refused").exactOptional(),
 });
 export type RemovalState = ContainerRemoval["end"];
-/** What the forms of both collections have alike. */
+/** The part that the forms of both collections have alike. */
 export const gcForms = () => ({
   operation: z.enum(GC_OPERATIONS),
   place: count.describe("in the order, from 1"),
@@ -145,7 +145,7 @@ export const CONTAINER_KEEP_WHY = [
   "not-reached",
 ] as const;
 
-/** Of what a runtime, or a file system, is to remove. */
+/** The id of what a runtime, or a file system, is to remove. */
 export const gcId = z.string().min(1).max(4096);
 const target = () => ({
   target: z.enum(CONTAINER_GC_TARGETS),

@@ -80,7 +80,7 @@ export interface Decided<D, Code extends string = string> {
   readonly next: unknown;
 }
 
-/** What a kind decides, with reasons of its own codes. */
+/** The answer of a kind, with reasons of its own codes. */
 export type DecidedOf<K extends Kind> = Decided<DecisionOf[K], ReasonCode<K>>;
 
 /** The facts from history, read by the caller; the core never reads them itself. */

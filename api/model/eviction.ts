@@ -153,7 +153,7 @@ const takes = () =>
     containers: containerGcDecision.nullable(),
     images: imageGcDecision.nullable().describe("those that nothing uses any more once the containers are gone"),
   });
-/** What the node-level functions would throw away; null: not run here, or refused (the reasons say why). */
+/** The things that the node-level functions would throw away; null: not run here, or refused (the reasons say why). */
 export type ReclaimTakes = Form<typeof takes>;
 const reclaim = () =>
   z.strictObject({

@@ -194,7 +194,7 @@ export const duration = z
     maxLength: LONGEST_DURATION,
   });
 
-/** Of a regular expression for a text of letters, digits, dots, dashes and slashes. */
+/** The text as a regular expression, for a text of letters, digits, dots, dashes and slashes. */
 export const literally = (text: string): string => text.replaceAll(".", "[.]");
 
 /** Text to text (labels, annotations, policy options), keys in order; what no decision reads is dropped, where `kept` tells what one does. */

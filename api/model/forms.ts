@@ -28,9 +28,9 @@ export const epochTime = ofUnit<EpochMs>(integer.describe("epoch ms"));
 export const podRef = z.strictObject({ namespace: answerText, name: answerText, uid: answerText });
 export type PodRef = Form<typeof podRef>;
 
-/** What a reason or a counterfactual stands on. */
+/** The values that a reason or a counterfactual stands on. */
 export type Numbers = Readonly<Record<string, string | number | boolean | undefined>>;
-/** What is undefined in a record is not in its JSON. */
+/** A record of such values; undefined ones are not in its JSON. */
 export const numbers: z.ZodType<Numbers, Numbers> = z.record(
   z.string(),
   z.union([z.string(), z.number(), z.boolean()]),
@@ -60,5 +60,5 @@ export const placeReasonsForm = <Code extends string>(reason: z.ZodType<Reason<C
   z
     .strictObject({ at: z.string().describe("the cgroup's path or the resource's name"), because: z.array(reason) })
     .describe("why a place has the values it has");
-/** Of every kind that looks at pods. */
+/** The reason codes of every kind that looks at pods. */
 export const REASONS_OF_PODS = ["pods_of_other_nodes"] as const;

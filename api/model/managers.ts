@@ -36,7 +36,7 @@ const refusal = () =>
     message: z.string(),
     container: z.string().nullable().describe("whose turn it was; null where the pod as a whole was refused"),
   });
-/** What the pod's status would say. */
+/** The words that the pod's status would have. */
 export type PodRefusal = Form<typeof refusal>;
 
 /** The fields that every decision of a manager has. */
@@ -52,7 +52,7 @@ const managed = () => ({
 });
 export type Managed = Pick<CpusDecision, "startErrors" | "warnings" | "refusal">;
 
-/** Of every manager. */
+/** The reason codes of every manager. */
 const MANAGER_REASONS = ["kubelet_does_not_start", "refused", ...REASONS_OF_PODS] as const;
 export type ManagerReason = (typeof MANAGER_REASONS)[number];
 const CPUS_REASONS = [
@@ -167,7 +167,7 @@ export type Fragments = Omit<TopologyDecision["node"], "scattered" | "largestPod
 const podSize = () => z.strictObject({ cpus: count, memory: byteCount });
 export type PodSize = Form<typeof podSize>;
 
-/** What a pod's containers get of each manager. */
+/** The assignments of a pod's containers, by manager. */
 export const managersAssigned = () =>
   z
     .array(

@@ -3,7 +3,7 @@ export interface PassTime {
   readonly atMs: number;
   /** By how much the clock was set; negative: back. 0: by nothing that is known. */
   readonly steppedMs: number;
-  /** Of the pass since which, by the clock as it was then; null: not told. */
+  /** The time of the pass since which, by the clock as it was then; null: not told. */
   readonly sinceMs: number | null;
 }
 /** The fields of a snapshot that tell its time, checked or as posted. */

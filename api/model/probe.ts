@@ -83,7 +83,7 @@ export interface ProbeSpec {
   readonly periodSeconds: number;
   readonly successThreshold: number;
   readonly failureThreshold: number;
-  /** Of the container that the probe ends; null: the pod's. */
+  /** The grace period of the container that the probe ends; null: the pod's. */
   readonly terminationGracePeriodSeconds: number | null;
 }
 
@@ -94,5 +94,5 @@ export interface ProbeSpec {
 export type ProbeOutcome =
   | { readonly result: "success" | "warning" | "failure"; readonly output: string }
   | { readonly error: string; readonly state?: "failure" };
-/** What stands of a container, for one type of probe. kubelet 1.36: results.Result. */
+/** The stored result of a container, for one type of probe. kubelet 1.36: results.Result. */
 export type StoredResult = "Unknown" | "Success" | "Failure";

@@ -146,7 +146,7 @@ const finding = () =>
   });
 /** A setting that is likely to go wrong. */
 export type ProbeFinding = Form<typeof finding>;
-/** What the kubelet does otherwise than its documentation, as far as a dry run can meet it. */
+/** The behaviour of the kubelet that differs from its documentation, as far as a dry run can meet it. */
 export const PROBE_QUIRKS = [
   "sleep-ignores-stop",
   "counters-carry-over",

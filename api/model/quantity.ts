@@ -52,7 +52,7 @@ export interface QuantityFault {
 }
 
 export const LONGEST_QUANTITY = 64;
-/** Of the texts that `parseQuantity` reads as an amount of at least zero, if it is not out of range. */
+/** The form of the texts that `parseQuantity` reads as an amount of at least zero, if it is not out of range. */
 export const QUANTITY_PATTERN = "^(?:[+]?[0-9]*[.]?[0-9]*|-0*[.]?0*)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,9})?$";
 const MAX_MILLI_NANOS = (2n ** 63n - 1n) * 1_000_000n;
 const MINUS = 45;

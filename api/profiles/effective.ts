@@ -16,7 +16,7 @@ export type EffectiveConfiguration = FullConfiguration & {
 export type EffectiveSnapshot = Omit<Snapshot, "kubeletConfiguration"> & {
   readonly kubeletConfiguration: EffectiveConfiguration;
 };
-/** What a decider is given. */
+/** The input of a decider. */
 export type EffectiveAsked<A> = Omit<Asked<A>, "snapshot"> & { readonly snapshot: EffectiveSnapshot };
 
 const NOTHING: KubeletConfiguration = {};

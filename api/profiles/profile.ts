@@ -46,7 +46,7 @@ export interface Defaults extends Readonly<Record<string, unknown>> {
   readonly volumeStatsAggPeriod: string;
 }
 
-/** What the configuration leaves to the machine: by the cgroup version. kubelet 1.36: NewMainKubelet. */
+/** The values that the configuration leaves to the machine, by its cgroup version. kubelet 1.36: NewMainKubelet. */
 type OfMachine = "singleProcessOOMKill";
 type Field = Exclude<keyof KubeletConfiguration, "kind" | OfMachine>;
 /** A KubeletConfiguration, as decisions read it, with every field. */
@@ -76,7 +76,7 @@ const EMPTY = {
   topologyManagerPolicyOptions: {},
 } as const satisfies KubeletConfiguration;
 
-/** What a kubelet's command line has where a flag is not given; no KubeletConfiguration has fields for these. */
+/** The values of a kubelet's flags that are not given; no KubeletConfiguration has fields for these. */
 export interface FlagDefaults {
   readonly minimumContainerTTLMs: number;
   /** Dead containers that are kept; a negative number: all of them. */
@@ -96,7 +96,7 @@ export interface Behaviour {
 export interface Words {
   /** The kubelet does not start on cgroup v1. */
   readonly cgroupV1Refused: string;
-  /** What a probe or a hook that asks over HTTP says it is. */
+  /** The User-Agent of a probe or a hook that asks over HTTP. */
   readonly httpUserAgent: (askedFor: string) => string;
   /** The same over gRPC, with the version that the kubelet is built with: see its go.mod. */
   readonly grpcUserAgent: string;
@@ -110,7 +110,7 @@ export interface ProfileData {
   readonly previousVersion: string;
   /** The kubelet whose sources were read: `1.36.3`. */
   readonly release: string;
-  /** Of decisions under this profile. Raised by every commit that changes an answer of a vector (docs/reference/policy-versions.md keeps the list). */
+  /** The policy version of decisions under this profile. Raised by every commit that changes an answer of a vector (docs/reference/policy-versions.md keeps the list). */
   readonly policyVersion: string;
   /** Those that are none of this version are not in it. */
   readonly gates: ReadonlyMap<string, GateSpec>;
@@ -158,7 +158,7 @@ const linesOf = (table: string): readonly (readonly [head: string, entries: read
       return [head, entries.split(/\s+/)];
     });
 
-/** Of lines `STAGE on|off [locked]: GATE...`, where `<A,B` behind a gate's name is what it wants. */
+/** Reads lines `STAGE on|off [locked]: GATE...`, where `<A,B` behind a gate's name is what it wants. */
 export const gatesOf = (table: string): ReadonlyMap<string, GateSpec> =>
   new Map(
     linesOf(table).flatMap(([head, entries]) => {
@@ -176,7 +176,7 @@ export const gatesOf = (table: string): ReadonlyMap<string, GateSpec> =>
     }),
   );
 
-/** Of lines `GO TYPE: PATH...`. */
+/** Reads lines `GO TYPE: PATH...`. */
 export const fieldsOf = (table: string): ReadonlyMap<string, string> =>
   new Map(linesOf(table).flatMap(([type, paths]) => paths.map((path) => [path, type] as const)));
 

@@ -15,7 +15,7 @@ export interface DecisionRequest extends Ask {
 
 const FIELDS: ReadonlySet<string> = new Set(["snapshot", "snapshotId", "ask", "explain"]);
 const FIELDS_OF_LINE: ReadonlySet<string> = new Set([...FIELDS, "kind"]);
-/** Of decisions, and of snapshots. */
+/** The form of the ids of decisions and of snapshots. */
 export const ID = /^[0-9a-f]{32}$/;
 export const isId = (text: string): boolean => ID.test(text);
 
@@ -68,7 +68,7 @@ export interface Ask {
   readonly ask: AskOf[Kind];
   /** The same as canonical JSON text, as it is kept; null when nothing was asked. */
   readonly askText: string | null;
-  /** What the caller remembers of the node, by kind; null: what the history remembers counts, where the kind remembers. */
+  /** The facts that the caller remembers of the node, by kind; null: what the history remembers counts, where the kind remembers. */
   readonly facts: Facts | null;
 }
 

@@ -48,7 +48,7 @@ function membersOf(value: unknown, key: string | null): Members | null {
   return isObject(value) ? new Map(Object.entries(value)) : null;
 }
 
-/** What names the elements of both lists, so that a new one in the middle is one difference and not a shift of all. */
+/** The member that names the elements of both lists, so that a new one in the middle is one difference and not a shift of all. */
 function keyOfBoth(a: unknown, b: unknown): string | null {
   if (!Array.isArray(a) || !Array.isArray(b)) return null;
   return ["path", "key"].find((key) => names(a, key) && names(b, key)) ?? null;

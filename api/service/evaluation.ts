@@ -98,12 +98,12 @@ export interface Decision {
   readonly ask: string | null;
   /** The pod that was asked about, or that is evicted. */
   readonly pod: PodRef | null;
-  /** Of the profile that decided. */
+  /** The policy version of the profile that decided. */
   readonly policyVersion: string;
   readonly verdict: string;
   /** The values that were filled in where nothing was posted; for a snapshot from the history they are no longer known. */
   readonly assumed: readonly Assumed[];
-  /** What of a posted snapshot's configuration no decision reads. */
+  /** The fields of a posted snapshot's configuration that no decision reads. */
   readonly leftOut: readonly InputIssue[];
   /**
    * The facts to remember of the node, and those remembered until now; null: nothing is to be remembered, or the caller
@@ -111,7 +111,7 @@ export interface Decision {
    */
   readonly pass: Pass;
   readonly remember: { readonly next: unknown; readonly before: unknown } | null;
-  /** What was removed, of a node that is known; null: nothing. */
+  /** The removals of a pass, of a node that is known; null: none. */
   readonly told: Told | null;
   /** JSON text of {decision, reasons, needs, next}: made once, for the answer and for the history. */
   readonly body: string;

@@ -15,7 +15,7 @@ export interface Remembered {
   readonly next: unknown;
   /** The time of the snapshot that it was an answer to. */
   readonly atMs: number | null;
-  /** Of that snapshot: what was remembered of another boot is forgotten. */
+  /** The boot id of that snapshot: what was remembered of another boot is forgotten. */
   readonly bootId: string | null;
 }
 /** Beside it, because both together may be more than a row takes: what that answer was given, for a request that comes again. */

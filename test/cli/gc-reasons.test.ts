@@ -238,10 +238,12 @@ describe("reasons of an image collection", () => {
 test("every code that the collections can name has its sentence", () => {
   const FORMS = [/\badd\(\s*"([a-z_]+)"/g, /\b(?:code|because): "([a-z_]+)"[ ,}]/g, /\breturn \["([a-z_]+)"/g];
   const root = new URL("../../api/decide/", import.meta.url);
-  const codes = globSync("{image,container}-gc/*.ts", { cwd: root }).flatMap((name) => {
-    const text = readFileSync(new URL(name, root), "utf8");
-    return FORMS.flatMap((form) => [...text.matchAll(form)].map(([, code = ""]) => code));
-  });
+  const codes = globSync(["{image,container}-gc/*.ts", "kinds/{image,container}-gc.ts"], { cwd: root }).flatMap(
+    (name) => {
+      const text = readFileSync(new URL(name, root), "utf8");
+      return FORMS.flatMap((form) => [...text.matchAll(form)].map(([, code = ""]) => code));
+    },
+  );
   const REFUSALS = ["needs_input", "invalid_configuration", "invalid_state"];
   const seen = [...new Set(codes)].filter((code) => !REFUSALS.includes(code));
   expect(seen.length).toBeGreaterThan(45);

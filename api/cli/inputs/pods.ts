@@ -23,7 +23,7 @@ export interface ReadPods {
   /** The file's content, one entry for each document. */
   readonly documents: readonly unknown[];
   readonly origins: readonly Origin[];
-  /** Of those that were manifests: a line for each field that v1.Pod does not have. */
+  /** The warnings about manifests: a line for each field that v1.Pod does not have. */
   readonly leftOut: readonly string[];
 }
 

@@ -11,7 +11,7 @@ import { EXIT, type Fault, fault } from "../terminal.ts";
 import { leftOutOfPod, readDocument } from "./read.ts";
 
 interface ProbesOptions {
-  /** Of probes of every type that has no list of its own; `@FILE`, until that is read. */
+  /** The results of probes of every type that has no list of its own; `@FILE`, until that is read. */
   readonly outcomes?: string | readonly string[] | undefined;
   readonly startup?: string | readonly string[];
   readonly liveness?: string | readonly string[];
@@ -172,7 +172,7 @@ async function withOutcomesFiles<O extends ProbesOptions>(options: O): Promise<R
 }
 
 interface Scripts {
-  /** Of whichever probe asks for it; undefined: it is by type. */
+  /** The results of whichever probe asks for one; undefined: it is by type. */
   readonly own: Script | undefined;
   readonly byType: Readonly<Partial<Record<string, Script>>>;
 }
@@ -205,7 +205,7 @@ export interface QuestionFiles extends ProbesOptions {
 export interface Question {
   readonly ask: AskOf[Kind];
   readonly facts: Facts;
-  /** Of the pod that asks: a line for each field that v1.Pod does not have. */
+  /** The warnings about the asked pod: a line for each field that v1.Pod does not have. */
   readonly leftOut: readonly string[];
 }
 type Fields = Readonly<Record<string, unknown>>;

@@ -27,7 +27,7 @@ export function tierRequests(pods: readonly Pick<NodePod, "qos" | "asked">[]): T
 }
 
 export interface TierOptions {
-  /** Of qosReserved; undefined when the gate is off or memory is not named. */
+  /** The percentage of qosReserved; undefined when the gate is off or memory is not named. */
   readonly reservedMemoryPercent: number | undefined;
   /** Allocatable memory without the hard-eviction part, in bytes. */
   readonly allocatableMemory: number;

@@ -14,7 +14,7 @@ export interface Because<W> {
 export type Removing = Because<ContainerRemoval["why"]>;
 export type Keeping = Because<ContainerKept["why"]>;
 
-/** What goes and what stays, in the order of the pass, with how each removal ended. INVARIANT: each target comes once. */
+/** The removals and what stays, in the order of the pass, with how each removal ended. INVARIANT: each target comes once. */
 export class Ledger implements Pick<ContainerGcDecision, "remove" | "keep"> {
   readonly remove: ContainerRemoval[] = [];
   readonly keep: ContainerKept[] = [];

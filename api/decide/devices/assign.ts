@@ -10,7 +10,7 @@ export interface DeviceRequest {
   readonly container: string;
   readonly resource: string;
   readonly required: number;
-  /** What the container holds of the resource; undefined: nothing is written of it. */
+  /** The devices of the resource that the container holds; undefined: nothing is written of it. */
   readonly held: ReadonlySet<string> | undefined;
   /** The devices that init containers of the pod have left. */
   readonly reusable: ReadonlySet<string>;

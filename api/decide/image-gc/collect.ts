@@ -46,7 +46,7 @@ export interface CollectInput {
   readonly policy: ImageGcPolicy;
   readonly order: readonly Ordered[];
   readonly ends: Ends;
-  /** Of the image file system; null: the operation does not look at it. */
+  /** The usage of the image file system; null: the operation does not look at it. */
   readonly disk: DiskNumbers | null;
   readonly now: EpochMs;
   readonly beganAtMs: EpochMs;

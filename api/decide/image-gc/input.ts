@@ -76,7 +76,7 @@ export interface ImageGcInput {
   readonly disk: DiskNumbers | null;
   /** On the clock of `now`. */
   readonly before: ImageGcFacts | undefined;
-  /** What imageMinimumGCAge is where nobody sets it. */
+  /** The default of imageMinimumGCAge. */
   readonly defaultMinAgeMs: number;
   /** By how much its times were moved for that. */
   readonly clockShiftedMs: number;

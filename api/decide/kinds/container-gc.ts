@@ -36,7 +36,7 @@ interface WithId {
 }
 const NOTHING_LISTED: Pick<Snapshot, "runtime" | "pods"> = { runtime: { containers: [], sandboxes: [] }, pods: [] };
 
-/** What no pass can do without; half of the runtime's lists decides nothing. */
+/** The inputs that no pass can do without; half of the runtime's lists decides nothing. */
 function inputOf(snapshot: EffectiveSnapshot, isListed = true): Result<GcInput, Refusal> {
   const { observedAt, kubelet } = snapshot;
   const { flags } = snapshot.kubeletConfiguration.profile;

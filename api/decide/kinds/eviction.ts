@@ -107,7 +107,7 @@ const plus = (ms: number | null, more: number): number | null => (ms === null ? 
 const distanceTo = (t: Threshold, { available, capacity }: Observation): number =>
   available - value(thresholdQuantity(t.value, fromUnits(capacity)).amount);
 
-/** What a pod takes up is what its going gives back at most: what it wrote to a hostPath stays. */
+/** The most that a pod's end gives back is what it takes up: what it wrote to a hostPath stays. */
 function nextVictims(ranked: readonly Candidate[], slope: number | null): Forecast["victims"] {
   return ranked
     .filter((c) => !c.critical && c.usage !== undefined)

@@ -155,7 +155,7 @@ function startMemoryManager(
   return started.ok ? started : faultOf("memoryManagerPolicy", started.error, errors);
 }
 
-/** What the managers read of a kubelet's configuration. */
+/** The part of a kubelet's configuration that the managers read. */
 export interface Settings {
   readonly cpuPolicy: string;
   readonly cpuOptions: Readonly<Record<string, string>>;

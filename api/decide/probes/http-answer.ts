@@ -210,7 +210,7 @@ class HeadReader {
     }
     return at;
   }
-  /** What is wrong with what there is, in Go's words: it looks at as much of a line as came. */
+  /** The fault of what has come so far, in Go's words: it looks at as much of a line as came. */
   errorAtEnd(): string | undefined {
     const line = this.#line("");
     if (line !== "") this.#take(line);

@@ -12,7 +12,7 @@ export interface HttpRequest {
   readonly host: string;
   readonly headers: HttpHeaders;
 }
-/** Who asks: a probe, or a container's hook. */
+/** The sender: a probe, or a container's hook. */
 export type AskedFor = "probe" | "lifecycle";
 
 /**

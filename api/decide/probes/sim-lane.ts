@@ -104,7 +104,7 @@ export class Lane implements LaneTrace {
     this.#spec = { ...this.#spec, managerStartMs: managerStartMs ?? LONG_AGO };
     this.#take(startWorker(this.#spec, this.#pod.clock.nowMs, jitter));
   }
-  /** What is stored for a container; null: nothing. */
+  /** The result that is stored for a container; null: none. */
   storedFor(containerId: string): StoredResult | null {
     return this.#worker?.containerId === containerId ? this.#worker.stored : null;
   }

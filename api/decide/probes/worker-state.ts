@@ -87,7 +87,7 @@ export interface PodSeen {
 export interface ContainerSeen {
   readonly id: string;
   readonly state: "waiting" | "running" | "terminated";
-  /** Of a running one. */
+  /** The start of a running container. */
   readonly startedAtMs: number | null;
   /** status.started. */
   readonly started: boolean;

@@ -223,7 +223,6 @@ export const historyReplay = z.strictObject({
   nextPageToken: z.string().nullable().describe("null: this was the last page"),
 });
 
-/** What was collected of a node. */
 const imageNames = z.array(z.string()).describe("of an image: its tags; without any, its digests; the first 32");
 
 export const removal = z.strictObject({

@@ -18,7 +18,7 @@ const KINDS_OF_ASKS: ReadonlyMap<AskSchema | null, readonly Kind[]> = Map.groupB
   (kind) => specOf(kind).ask.schema,
 );
 
-/** What can be asked of each group of kinds. */
+/** The asks of each group of kinds. */
 export const ASKED: readonly { readonly kinds: readonly Kind[]; readonly asks: readonly JsonSchema[] }[] = Array.from(
   KINDS_OF_ASKS,
   ([schema, kinds]) => ({ kinds, asks: schema === null ? [] : [ref(schema.name)] }),

@@ -46,7 +46,7 @@ const below = (path: string, at: string, description: string): Link => ({
   description,
   parameters: { node: `$response.body#/${at}` },
 });
-/** Of a list of a node's. */
+/** The link from a page of a node's list to the next one. */
 const next = (path: string): Link => ({
   to: `GET /v1/nodes/:node/${path}`,
   description: "the next page, with the same filters",

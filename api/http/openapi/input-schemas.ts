@@ -124,7 +124,7 @@ const OF_OTHER_FORMS: Readonly<Record<string, JsonSchemas>> = {
   Machine: { topology: { not: { type: "array" }, description: "cAdvisor's MachineInfo has it" } },
 };
 
-/** Of what is posted: a null counts as absent wherever something may be absent. */
+/** The schema of something posted: a null counts as absent wherever something may be absent. */
 const inputSchema = (schema: z.ZodType, self?: string): JsonSchema =>
   withNulls(jsonSchema(schema, "input", NAMES, self));
 

@@ -100,7 +100,7 @@ const HISTORY_REPLAY = replay({
   },
 });
 
-/** Of the snapshot all is checked but what is linted. */
+/** The snapshot of a lint: all of it is checked but what is linted. */
 const snapshot: JsonSchema = { ...ref("LintedSnapshot"), description: "of the node that it is for" };
 const node: JsonSchema = { ...TEXT, description: "the node's latest snapshot" };
 const linted: JsonSchema = {

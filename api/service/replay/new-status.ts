@@ -72,7 +72,7 @@ function renewed(told: ResourceList, was: QuantityList, is: QuantityList): Resou
   return others;
 }
 
-/** Of what there is none of: undefined, as of what is not told. */
+/** A resource that a node has none of is undefined, as one that is not told. */
 function amountOf(text: string | undefined): ResourceList[string]["amount"] | undefined {
   const parsed = text === undefined ? undefined : parseQuantity(text);
   return parsed?.ok === true ? parsed.value.amount : undefined;

@@ -30,7 +30,7 @@ export const postedSnapshot = ({ id, body }: Pick<SnapshotRow, "id" | "body">): 
 /** Characters of a name that is damaged. */
 const MAX_NAMED = 64;
 
-/** Of which kind a decision is. Errors: of one that only another version knows, or none; it is named. */
+/** The kind of a stored decision. Errors: one that only another version knows, or none; it is named. */
 export const knownKind = ({ id, kind }: Pick<DecisionHead, "id" | "kind">): Result<Kind, StoreFailure> =>
   isKind(kind)
     ? ok(kind)

@@ -11,7 +11,7 @@ const LONG = 256;
 
 /** A place where both decisions differ. */
 export interface ShortDifference extends Difference {
-  /** What of it is too long to be listed here. */
+  /** The values that are too long to be listed here. */
   readonly omitted?: readonly ("recorded" | "replayed")[];
 }
 
@@ -71,7 +71,7 @@ function short(difference: Difference): ShortDifference {
   return { path, ...sides, omitted };
 }
 
-/** What became of a decision; `unreadable`: it, or what it was decided on, is damaged. */
+/** The outcome of a decision; `unreadable`: it, or what it was decided on, is damaged. */
 export type Fate = Compared["state"] | "unreadable";
 /** How many decisions were made again, and what became of all. `replayed` is `same`, `differs` and `refused` together. */
 export type Counts = { readonly replayed: number } & { readonly [State in Fate]: number };
