@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { type Fields, isObject } from "../../api/model/own.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import type { CgroupFsError } from "../cgroupfs/errors.ts";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
@@ -230,9 +231,6 @@ function parseRecord(line: string): JournalRecord | null {
   }
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-const isObject = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 const hasTexts = (value: Fields, ...names: readonly string[]): boolean =>
   names.every((name) => typeof value[name] === "string");
 const areAll = (value: unknown, is: (item: unknown) => boolean): boolean => Array.isArray(value) && value.every(is);

@@ -3,6 +3,7 @@ import { decodeFacts } from "../../api/model/asks.ts";
 import { isVerdict, type Kind } from "../../api/model/decision.ts";
 import { REMEMBERING, specOf, traitsOf } from "../../api/model/kinds.ts";
 import { withoutNulls } from "../../api/model/nulls.ts";
+import { type Fields, isObject } from "../../api/model/own.ts";
 import { container, pod as podSchema } from "../../api/model/pod.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { faultText } from "../core/error-text.ts";
@@ -15,19 +16,17 @@ import { type ApiAccess, type ApiFailure, isReady, postJson } from "./api-access
 import { type Asked, decideWith, keepNext } from "./local-client.ts";
 import type { Outbox, Pending } from "./outbox.ts";
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /**
  * A snapshot as the API is told it: of its pods what decisions read, which is also all that a history stores of them. So no
  * env value, command, argument, last words or annotation of a pod leaves the node, and every id stays what it would be.
  */
 export function redactSnapshot(snapshot: unknown): unknown {
-  if (!isFields(snapshot)) return snapshot;
+  if (!isObject(snapshot)) return snapshot;
   const { pods, kubeletConfiguration } = snapshot;
   return {
     ...snapshot,
     ...(Array.isArray(pods) && { pods: pods.map(redactedPod) }),
-    ...(isFields(kubeletConfiguration) && { kubeletConfiguration: toldConfiguration(kubeletConfiguration) }),
+    ...(isObject(kubeletConfiguration) && { kubeletConfiguration: toldConfiguration(kubeletConfiguration) }),
   };
 }
 
@@ -37,7 +36,7 @@ export const redactAsk = <A extends object | undefined>(ask: A): A =>
 
 const known = new WeakMap<object, unknown>();
 function redactedPod(pod: unknown): unknown {
-  if (!isFields(pod)) return pod;
+  if (!isObject(pod)) return pod;
   const before = known.get(pod);
   if (before !== undefined) return before;
   const first = podSchema.safeParse(pod);
@@ -55,10 +54,10 @@ function faultyPod({ metadata, spec }: Fields): Fields {
   const containers = (list: unknown): unknown =>
     Array.isArray(list) ? list.map((one: unknown) => picked(one, CONTAINER_FIELDS)) : list;
   const own = picked(spec, SPEC_FIELDS);
-  const lists = isFields(own) ? ["containers", "initContainers"].filter((name) => name in own) : [];
+  const lists = isObject(own) ? ["containers", "initContainers"].filter((name) => name in own) : [];
   return {
     metadata: picked(metadata, ["name", "namespace", "uid"]),
-    spec: isFields(own) ? { ...own, ...Object.fromEntries(lists.map((name) => [name, containers(own[name])])) } : own,
+    spec: isObject(own) ? { ...own, ...Object.fromEntries(lists.map((name) => [name, containers(own[name])])) } : own,
   };
 }
 
@@ -68,13 +67,11 @@ const toldConfiguration = (fields: Fields): Fields =>
   Object.fromEntries(
     Object.entries(fields)
       .filter(([name]) => !SECRET_SETTINGS.has(name))
-      .map(([name, value]) => [name, name === "kubeletconfig" && isFields(value) ? toldConfiguration(value) : value]),
+      .map(([name, value]) => [name, name === "kubeletconfig" && isObject(value) ? toldConfiguration(value) : value]),
   );
 
 const picked = (value: unknown, names: readonly string[]): unknown =>
-  isFields(value) ? Object.fromEntries(names.flatMap((name) => (name in value ? [[name, value[name]]] : []))) : value;
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+  isObject(value) ? Object.fromEntries(names.flatMap((name) => (name in value ? [[name, value[name]]] : []))) : value;
 
 const LONGEST_ID = 200;
 const answerId = z.string().min(1).max(LONGEST_ID).nullable();

@@ -7,6 +7,7 @@ import type { SourceDocument } from "../../api/documents/problem.ts";
 import { problemText } from "../../api/documents/problem.ts";
 import { parseDuration } from "../../api/model/duration.ts";
 import { absolutePath, wholeNumber } from "../../api/model/fields.ts";
+import { isObject } from "../../api/model/own.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { millisIn } from "../../api/profiles/profile.ts";
@@ -53,8 +54,6 @@ const withOff = (settings: Readonly<Record<string, unknown>>): Readonly<Record<s
   );
 
 const named = (file: string): string => (file === "-" ? "standard input" : file);
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function placeText({ file, place }: SourceDocument, path: readonly string[]): string {
   const { line, column } = place(path);

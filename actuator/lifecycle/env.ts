@@ -1,6 +1,6 @@
 import type { QuantityList } from "../../api/model/allocatable.ts";
 import { type Amount, exactMilliValue, exactValue, fromUnits, isZero, ZERO } from "../../api/model/amount.ts";
-import { own } from "../../api/model/own.ts";
+import { type Fields, isObject, own } from "../../api/model/own.ts";
 import { parseQuantity } from "../../api/model/quantity.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import type { EnvVar, PodContainer, RunnablePod } from "./pod.ts";
@@ -100,18 +100,16 @@ export function expandSubPath(expression: string, env: readonly EnvPair[]): Resu
 }
 
 type Asked = Extract<EnvVar, { resource: string }>;
-type Fields = Readonly<Record<string, unknown>>;
-const isFields = (v: unknown): v is Fields => typeof v === "object" && v !== null && !Array.isArray(v);
 const fieldsOf = (v: unknown, name: string): Fields => {
-  const field = isFields(v) ? own(v, name) : undefined;
-  return isFields(field) ? field : {};
+  const field = isObject(v) ? own(v, name) : undefined;
+  return isObject(field) ? field : {};
 };
 const listOf = (v: Fields, name: string): readonly unknown[] => {
   const list = own(v, name);
   return Array.isArray(list) ? list : [];
 };
 const named = (list: readonly unknown[], name: string): Fields | undefined =>
-  list.filter(isFields).find((c) => c["name"] === name);
+  list.filter(isObject).find((c) => c["name"] === name);
 
 const ONE = fromUnits(1);
 /** Divisors whose thousandths leave int64, which no amount of a pod does. */

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { podItems } from "../../api/documents/document-form.ts";
 import type { ProblemCode, ReadProblem, RefusedItem, SourceDocument } from "../../api/documents/problem.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import { type Fields, fieldsOf, isObject } from "../../api/model/own.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { refusedItemOf } from "../lifecycle/refused-item.ts";
 import { dnsSubdomain } from "../lifecycle/spec/names.ts";
@@ -49,7 +50,7 @@ const staticName = (name: string, nodeName: string): string => `${name}-${nodeNa
  * The kubelet hashes Go's dump of its structures; these bytes are our own, so the uids differ from a kubelet's.
  */
 function uidOf(pod: PodObject, nodeName: string, file: string): string {
-  const canonical = JSON.stringify(pod, (_, value: unknown) => (isFields(value) ? sortedFields(value) : value));
+  const canonical = JSON.stringify(pod, (_, value: unknown) => (isObject(value) ? sortedFields(value) : value));
   return createHash("md5").update(`${canonical}host:${nodeName}file:${file}`).digest("hex");
 }
 
@@ -61,13 +62,13 @@ const textOf = (value: unknown): string | undefined => (typeof value === "string
 function onHostPorts(spec: Fields): Fields {
   if (spec["hostNetwork"] !== true) return spec;
   const onHost = (port: unknown): unknown =>
-    isFields(port) && !port["hostPort"] && typeof port["containerPort"] === "number"
+    isObject(port) && !port["hostPort"] && typeof port["containerPort"] === "number"
       ? { ...port, hostPort: port["containerPort"] }
       : port;
   const containers = (list: unknown): unknown =>
     Array.isArray(list)
       ? list.map((c: unknown) =>
-          isFields(c) && Array.isArray(c["ports"]) ? { ...c, ports: c["ports"].map(onHost) } : c,
+          isObject(c) && Array.isArray(c["ports"]) ? { ...c, ports: c["ports"].map(onHost) } : c,
         )
       : list;
   const lists = ["containers", "initContainers"].filter((name) => spec[name] !== undefined);
@@ -93,7 +94,6 @@ export interface FoundPod {
 }
 
 type Path = readonly (string | number)[];
-type Fields = Readonly<Record<string, unknown>>;
 type PodResult = Result<FoundPod, ReadProblem>;
 
 /**
@@ -149,14 +149,14 @@ function itemOf(value: unknown, nodeName: string): RefusedItem {
 /** The fault that keeps a pod from having a uid of its own; the other fields are checked with it. */
 function formFault(value: unknown): { readonly path: string; readonly message: string } | null {
   const { metadata, spec } = fieldsOf(value);
-  if (!isFields(metadata)) return { path: "metadata", message: `metadata: expected an object, ${found(metadata)}` };
+  if (!isObject(metadata)) return { path: "metadata", message: `metadata: expected an object, ${found(metadata)}` };
   const { name } = metadata;
   const fault = nameFault(name);
   if (fault !== null) return { path: "metadata.name", message: `metadata.name: ${fault}` };
   for (const field of ["namespace", "uid"])
     if (!isTextOrNone(metadata[field]))
       return { path: `metadata.${field}`, message: `metadata.${field}: must be text, ${found(metadata[field])}` };
-  return isFields(spec) ? null : { path: "spec", message: `spec: expected an object, ${found(spec)}` };
+  return isObject(spec) ? null : { path: "spec", message: `spec: expected an object, ${found(spec)}` };
 }
 
 /** kubernetes 1.36: ValidatePodName. */
@@ -184,9 +184,6 @@ export const stepsOf = (path: string): Path =>
     index === undefined ? (quoted ?? name ?? "") : Number(index),
   );
 
-export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 const isTextOrNone = (value: unknown): boolean => value === undefined || value === null || typeof value === "string";
 const isPodObject = (value: unknown): value is PodObject => formFault(value) === null;
 const found = (value: unknown): string => `found ${shown(value)}`;

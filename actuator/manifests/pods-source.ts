@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { podItems } from "../../api/documents/document-form.ts";
 import { problemText, type ReadProblem } from "../../api/documents/problem.ts";
+import { fieldsOf } from "../../api/model/own.ts";
 import { MIRROR_ANNOTATION } from "../../api/model/pod.ts";
 import { pageField } from "../../api/model/snapshot.ts";
 import type { ActuatorConfig } from "../core/config.ts";
@@ -9,7 +10,7 @@ import { faultText } from "../core/error-text.ts";
 import { certificateFault, http, https } from "../core/http.ts";
 import type { PodOrigin, PodsInForce, PodsRead } from "../core/ports.ts";
 import type { LoopPorts } from "../pass/loop.ts";
-import { type FoundPod, fieldsOf, type PodObject, stepsOf } from "./pods-of.ts";
+import { type FoundPod, type PodObject, stepsOf } from "./pods-of.ts";
 import { type LastGood, type Manifests, readManifests } from "./read-manifests.ts";
 
 const SOURCE_ANNOTATION = "kubernetes.io/config.source";

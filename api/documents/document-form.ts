@@ -1,6 +1,5 @@
-type Fields = Readonly<Record<string, unknown>>;
-const isObject = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+import { type Fields, isObject } from "../model/own.ts";
+
 const hasAny = (value: unknown, ...names: readonly string[]): boolean =>
   isObject(value) && names.some((name) => value[name] !== undefined);
 const ofKind =

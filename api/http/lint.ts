@@ -1,13 +1,14 @@
 import type { SnapshotRow } from "../../db/rows.ts";
 import { lintConfiguration } from "../decide/lint/lint.ts";
 import { decodeSnapshot } from "../model/decode.ts";
+import { isObject } from "../model/own.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Reply } from "../ports.ts";
 import { isId, unknownField } from "../service/decision-request.ts";
 import { touchedFindings } from "../service/lint-touched.ts";
 import { historyProblem, inputProblem, invalid, type Problem } from "../service/problem.ts";
-import { isObject, postedSnapshot } from "../service/replay/parsed.ts";
+import { postedSnapshot } from "../service/replay/parsed.ts";
 import { postedValue } from "./body.ts";
 import { nodeNamed } from "./nodes.ts";
 import { isGiven } from "./replay.ts";

@@ -1,6 +1,4 @@
-type Members = Readonly<Record<string, unknown>>;
-const isObject = (value: unknown): value is Members =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+import { isObject } from "./own.ts";
 
 /** RFC 7396: members of the patch take the place of the target's, objects are merged, a null takes a member away. */
 export function mergePatch(target: unknown, patch: unknown): unknown {

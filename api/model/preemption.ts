@@ -9,6 +9,7 @@ import { type KindSpec, PLAIN } from "./kind-spec.ts";
 import { LIMITS } from "./limits.ts";
 import { managersAssigned } from "./managers.ts";
 import { withoutNulls } from "./nulls.ts";
+import { isObject } from "./own.ts";
 import { err, ok, type Result } from "./result.ts";
 
 /** A resource that is short (thousandths of a CPU, else whole units), or a predicate that nobody's end can help. */
@@ -56,8 +57,6 @@ export function decodePreemptionAsk(input: unknown, at = "ask"): Result<Preempti
   if (!parsed.success) return err(issuesOf(parsed.error, posted, joinPath(at, ["failureReasons"])));
   return ok({ ...ask.value, failureReasons: parsed.data });
 }
-const isObject = (v: unknown): v is Readonly<Record<string, unknown>> =>
-  typeof v === "object" && v !== null && !Array.isArray(v);
 
 const AMOUNT: JsonSchema = { ...COUNT, maximum: LARGEST_FAILURE_AMOUNT };
 const SHORTAGE = {

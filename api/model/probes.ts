@@ -8,6 +8,7 @@ import { type KindSpec, PLAIN } from "./kind-spec.ts";
 import { LIMITS } from "./limits.ts";
 import { nearName } from "./near-name.ts";
 import { withoutNulls } from "./nulls.ts";
+import { type Fields, fieldsOf } from "./own.ts";
 import { containersOf, type Pod } from "./pod.ts";
 import { PROBE_TYPES, type ProbeType, podProbe } from "./probe.ts";
 import { MAX_OUTCOMES, OUTCOME_WORDS, PROBES_REASONS, parseOutcomes, probesDecision } from "./probes-decision.ts";
@@ -30,7 +31,6 @@ const HANDLER: Readonly<Record<string, readonly string[]>> = {
 };
 /** Nobody misspells one that is so long. */
 const LONGEST_NAME = 64;
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Fields of a posted pod's probes that v1.Probe does not have, with the name that was perhaps meant: a misspelt field is a
@@ -65,9 +65,6 @@ const unknown = (given: Fields, known: readonly string[], at: string): readonly 
       const near = name.length > LONGEST_NAME ? null : nearName(name, known);
       return { path: joinPath(at, [name]), message: near === null ? NO_FIELD : `${NO_FIELD}; \`${near}\`?` };
     });
-
-const fieldsOf = (value: unknown): Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 
 /** The pod whose probes are run dry, and the answers that they get. */
 export interface ProbesAsk extends PodAsk {

@@ -1,4 +1,5 @@
 import { joinPath } from "../../../api/model/input-issue.ts";
+import { isObject } from "../../../api/model/own.ts";
 import type { SpecFault } from "../pod.ts";
 
 const MOST = 100;
@@ -132,8 +133,6 @@ export class At {
   }
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 /** A text as Go quotes it; never a whole manifest. */
 export const shown = (value: unknown): string => {
   const text = JSON.stringify(value) ?? "null";

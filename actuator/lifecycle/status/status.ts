@@ -1,3 +1,4 @@
+import { type Fields, fieldsOf } from "../../../api/model/own.ts";
 import type { RuntimePod } from "../../containerd/port.ts";
 import { activeSandboxOf, latestOf } from "../instances.ts";
 import type { RunnablePod } from "../pod.ts";
@@ -109,10 +110,7 @@ export function addressesOf(pod: RunnablePod, runtimePod: RuntimePod, hostIPs: r
   };
 }
 
-export type Fields = Readonly<Record<string, unknown>>;
 /** Reads unchecked JSON as an object: a missing value, or one of another kind, is empty. */
-export const fieldsOf = (value: unknown): Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 
 /**
  * Adds the resources that are allocated to a container, by the v1.Pod that was admitted, and those in force: `inForce` by

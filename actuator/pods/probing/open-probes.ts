@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
+import { fieldsOf } from "../../../api/model/own.ts";
 import type { ProbeType } from "../../../api/model/probe.ts";
 import type { PodRuntime } from "../../containerd/port.ts";
 import type { ActuatorConfig } from "../../core/config.ts";
@@ -9,7 +10,7 @@ import { podAddresses } from "../../lifecycle/env.ts";
 import { latestOf, shouldStart } from "../../lifecycle/instances.ts";
 import type { PodContainer } from "../../lifecycle/pod.ts";
 import type { PodEvent } from "../../lifecycle/record.ts";
-import { fieldsOf, type PodStatus } from "../../lifecycle/status/status.ts";
+import type { PodStatus } from "../../lifecycle/status/status.ts";
 import { attempt } from "../../probes/engine/attempt.ts";
 import type { ManagerSettings } from "../../probes/engine/engine.ts";
 import { newlyHeld, ProbeHistory } from "../../probes/engine/history.ts";

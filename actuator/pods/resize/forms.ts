@@ -1,7 +1,7 @@
 import { type Amount, compare } from "../../../api/model/amount.ts";
+import { type Fields, fieldsOf } from "../../../api/model/own.ts";
 import { parseQuantity } from "../../../api/model/quantity.ts";
 import type { Actuation } from "../../lifecycle/record.ts";
-import { type Fields, fieldsOf } from "../../lifecycle/status/status.ts";
 import { listOf } from "../status/pod-row.ts";
 
 /** `resources` by container's name; the pod's own under the empty name. */

@@ -1,8 +1,8 @@
 import { qosClass } from "../../../api/decide/resources/qos.ts";
+import { type Fields, fieldsOf } from "../../../api/model/own.ts";
 import { MIRROR_ANNOTATION } from "../../../api/model/pod.ts";
 import type { Problem } from "../../core/ports.ts";
 import { decodedPod } from "../../lifecycle/decoded-pod.ts";
-import { type Fields, fieldsOf } from "../../lifecycle/status/status.ts";
 import type { PassReport } from "../../pass/loop.ts";
 import { harmlessCause } from "../../plan/drift.ts";
 import type { PodUsage } from "../../stats/usage.ts";

@@ -1,8 +1,9 @@
 import { podLimits, podRequests } from "../../../api/decide/resources/pod-resources.ts";
 import { type Amount, milliValue, value } from "../../../api/model/amount.ts";
+import { type Fields, fieldsOf } from "../../../api/model/own.ts";
 import { classOf, decodedPod } from "../../lifecycle/decoded-pod.ts";
 import { STATE_WORDS } from "../../lifecycle/record.ts";
-import { type Fields, fieldsOf, type PodStatus } from "../../lifecycle/status/status.ts";
+import type { PodStatus } from "../../lifecycle/status/status.ts";
 import type { PodUsage } from "../../stats/usage.ts";
 import type { CgroupRow, ContainerEnd, ContainerRow, PodResources, PodRow } from "../../status/node-status.ts";
 import type { KnownPod } from "../records/pod-set.ts";

@@ -17,6 +17,7 @@ import { deviceRequirements } from "../../../actuator/pods/devices/device-requir
 import { readDeviceCheckpoint } from "../../../actuator/pods/devices/manager-files.ts";
 import { systemClock } from "../../../actuator/pods/ports.ts";
 import type { DevicesDecision } from "../../model/managers.ts";
+import { type Fields, isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
@@ -331,7 +332,6 @@ interface AskedPod {
   /** Names of the extended resources that the pod asks for. */
   readonly resources: readonly string[];
 }
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * The one pod of a file. Of what nodewise would not do for a pod that it runs itself (probes, secrets) nothing is refused:
@@ -369,16 +369,14 @@ function named(written: PodObject, nodeName: string): Fields {
 function withDevicesOnly(object: Fields): unknown {
   const { apiVersion, kind, metadata, spec } = object;
   const of = (value: unknown, ...names: readonly string[]): unknown =>
-    isFields(value) ? Object.fromEntries(names.flatMap((name) => (name in value ? [[name, value[name]]] : []))) : value;
+    isObject(value) ? Object.fromEntries(names.flatMap((name) => (name in value ? [[name, value[name]]] : []))) : value;
   const each = (list: unknown, ...names: readonly string[]): unknown =>
     Array.isArray(list) ? list.map((container) => of(container, "name", "image", "resources", ...names)) : list;
-  if (!isFields(spec)) return { apiVersion, kind, metadata, spec };
+  if (!isObject(spec)) return { apiVersion, kind, metadata, spec };
   const containers = each(spec["containers"]);
   const initContainers = each(spec["initContainers"], "restartPolicy");
   return { apiVersion, kind, metadata: of(metadata, "name", "namespace", "uid"), spec: { containers, initContainers } };
 }
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 interface DevicesAnswer extends DecisionAnswer {
   readonly decision: DevicesDecision;

@@ -4,6 +4,7 @@ import { decodeAsk, decodeFacts } from "../../model/asks.ts";
 import type { GcOperation } from "../../model/container-gc.ts";
 import { type AskOf, type Facts, KINDS, type Kind } from "../../model/decision.ts";
 import { REMEMBERING, REMOVING_KINDS, specOf, traitsOf } from "../../model/kinds.ts";
+import { isObject } from "../../model/own.ts";
 import { PROBE_TYPES, type ProbeType } from "../../model/probe.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { listed } from "../../text/sentences/words.ts";
@@ -208,9 +209,6 @@ export interface Question {
   /** The warnings about the asked pod: a line for each field that v1.Pod does not have. */
   readonly leftOut: readonly string[];
 }
-type Fields = Readonly<Record<string, unknown>>;
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
  * Reads what is asked and what is remembered of `node`; null: no node is given. Errors: options that exclude each other, what
@@ -261,7 +259,7 @@ async function readWholeAsk(kind: Kind, path: string, options: ProbesOptions): P
   const source = await readDocument(path);
   if (!source.ok) return source;
   const { value, file } = source.value;
-  if (!isFields(value) || "kind" in value) {
+  if (!isObject(value) || "kind" in value) {
     const wanted = 'what the API takes as `ask`, such as {"pod": {...}}';
     return fault(EXIT.badInput, `${file}: is ${formText(value)}, and --ask takes ${wanted}`);
   }
@@ -280,10 +278,10 @@ async function readFacts(kind: Kind, path: string, node: string | null): Promise
   const source = await readDocument(path);
   if (!source.ok) return source;
   const { value, file } = source.value;
-  const isAnswer = isFields(value) && "next" in value;
+  const isAnswer = isObject(value) && "next" in value;
   const facts = isAnswer ? value["next"] : value;
   const of = isAnswer && "kind" in value ? value["kind"] : kind;
-  if (of !== kind || !isFields(facts) || facts["atMs"] === undefined) {
+  if (of !== kind || !isObject(facts) || facts["atMs"] === undefined) {
     const found = of === kind ? formText(value) : `an answer of ${String(of)}`;
     const wanted = `an earlier answer of ${kind}, or its \`next\``;
     return fault(EXIT.badInput, `${file}: is ${found}, and --facts takes ${wanted}`);

@@ -1,4 +1,5 @@
 import { nearName } from "../../model/near-name.ts";
+import { isObject } from "../../model/own.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { goDuration, goQuantity } from "../eviction/threshold.ts";
 import { quote } from "../go/strconv.ts";
@@ -215,8 +216,6 @@ function kindOf(value: unknown, type: string): string {
   if (typeof value !== "number") return typeof value;
   return type in LARGEST || type === "v1.VerbosityLevel" ? `number ${value}` : "number";
 }
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The value that was meant: of a field, or of an entry of a map. */
 interface Meant {

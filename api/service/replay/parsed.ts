@@ -2,6 +2,7 @@ import { corruptRow, type StoreFailure } from "../../../db/failure.ts";
 import type { DecisionHead, DecisionRow, SnapshotRow } from "../../../db/rows.ts";
 import { isKind, type Kind } from "../../model/decision.ts";
 import { mergePatch } from "../../model/merge-patch.ts";
+import { isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 
 /** JSON text of the history -> value. Errors: what is none is `corrupt`; `what` names its row. */
@@ -70,9 +71,6 @@ export const isNothing = ({ kubeletConfiguration, kubeletConfigurationPatch }: C
 interface RecordedInput {
   readonly kubeletConfiguration?: unknown;
 }
-
-export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** A snapshot as stored -> the same with the configuration that is asked about. */
 export function changed(input: RecordedInput, change: Change): RecordedInput {

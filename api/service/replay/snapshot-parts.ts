@@ -2,9 +2,9 @@ import type { StoreFailure } from "../../../db/failure.ts";
 import type { Pieces } from "../../../db/parts.ts";
 import { ALWAYS_NEW } from "../../decide/input.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
+import { isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { isObject } from "./parsed.ts";
 
 /** The last values by their keys, at most `most` of them and of so much length together; who was asked for least lately goes first. */
 export class Kept<V> {

@@ -10,6 +10,7 @@ import { decodeSnapshot } from "../../model/decode.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
 import { REMEMBERING } from "../../model/kinds.ts";
 import { LIMITS } from "../../model/limits.ts";
+import { type Fields, fieldsOf } from "../../model/own.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
 import type { Pod } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
@@ -138,10 +139,6 @@ function planOf(kind: PlannedKind, before: Side, after: Side): Plan {
 
 /** As the API would answer it. */
 const plain = ({ decision }: Decided<DecisionOf[Kind]>): unknown => JSON.parse(JSON.stringify(decision)) as unknown;
-
-export type Fields = Readonly<Record<string, unknown>>;
-export const fieldsOf = (value: unknown): Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 
 /** A snapshot as it would be posted, put together of parts, and where each part came from. */
 export interface Assembled {

@@ -1,13 +1,13 @@
 import type { InputDocument } from "../../documents/inputs/origin.ts";
 import { decisionSeen, type Exchange, queryOf, queryProblem, unknownDecision } from "../../http/route.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
+import { type Fields, fieldsOf } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { unknownFields } from "../../profiles/unknown-fields.ts";
 import { isId } from "../../service/decision-request.ts";
 import { type Problem, problem } from "../../service/problem.ts";
 import { html } from "../html.ts";
 import { all, type Html } from "../page.ts";
-import { type Fields, fieldsOf } from "./assemble.ts";
 import { emptyGiven, type FormFault, type Given, TEXT_FIELDS, type TextField } from "./fields.ts";
 import { documentOf } from "./posted-documents.ts";
 

@@ -6,6 +6,7 @@ import { askedPodRef, decodeAsk } from "../../model/asks.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { configurationPath } from "../../model/kubelet-configuration.ts";
 import { nearNames } from "../../model/near-name.ts";
+import { type Fields, fieldsOf } from "../../model/own.ts";
 import { podNamespace, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
@@ -20,8 +21,6 @@ import {
   type Assembled,
   assemble,
   checked,
-  type Fields,
-  fieldsOf,
   type Plan,
   type PodAsk,
   plansOf,

@@ -1,5 +1,6 @@
 import { podsOfNode } from "../../decide/pods/node-pods.ts";
 import { type Exchange, queryOf } from "../../http/route.ts";
+import { fieldsOf } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Reply } from "../../ports.ts";
@@ -7,7 +8,7 @@ import { NEWEST } from "../../profiles/index.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { asTyped, html, MAX_OFFERED, raw } from "../html.ts";
 import { all, type Html, page, prose } from "../page.ts";
-import { fieldsOf, type StoredBase, storedBase } from "./assemble.ts";
+import { type StoredBase, storedBase } from "./assemble.ts";
 import { EXAMPLES, linkedTexts, linkOf, type ReadChange, readChange } from "./change.ts";
 import { type Before, beforeOf, compared } from "./comparison.ts";
 import {
