@@ -9,8 +9,7 @@ import type { AdmissionDecision, AdmissionHandler, WouldRefuse } from "../../mod
 import { err, ok, type Result } from "../../model/result.ts";
 import { type EffectiveAsked, gateOn } from "../../profiles/effective.ts";
 import { checkPredicates, findFailures, NOT_RECOVERED, type Predicates } from "../admission/predicates.ts";
-import type { Admitting, Refused } from "../admission/prepare.ts";
-import { allocatableOf, type Prepared, prepare } from "../admission/prepare.ts";
+import { type Admitting, allocatableOf, type Prepared, prepare, type Refused } from "../admission/prepare.ts";
 import { sysctlRefusals, type UnsafeSysctls, unsafeSysctls } from "../admission/sysctls.ts";
 import { refusalUnderPressure } from "../eviction/pressure.ts";
 import { quote } from "../go/strconv.ts";
