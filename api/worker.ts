@@ -5,6 +5,7 @@ import { CONFIRM_SWEEP, STATEMENTS_A_SLICE, STATEMENTS_BESIDE } from "../db/prun
 import { createApp } from "./app.ts";
 import { webSha256 } from "./http/auth/token.ts";
 import { webBytes } from "./http/body.ts";
+import { perObject } from "./model/cache.ts";
 import { LIMITS } from "./model/limits.ts";
 import { epochMs } from "./model/units.ts";
 import { consoleLog, errorFields } from "./observe/log.ts";
@@ -31,20 +32,8 @@ const CONFIRM = `wrangler d1 execute DB --remote --command "${CONFIRM_SWEEP}"`;
 type Pair = ReadableWritablePair<Uint8Array, Uint8Array>;
 const now = () => epochMs(Date.now());
 const log = consoleLog(Date.now);
-/** One app for each environment that this isolate serves, which is one. */
-const apps = new WeakMap<WorkerEnv, Hono>();
-
-function appOf(env: WorkerEnv): Hono {
-  let app = apps.get(env);
-  if (app === undefined) {
-    app = makeApp(env);
-    apps.set(env, app);
-  }
-  return app;
-}
-
-/** Here the whole world can call, so a token is always required. */
-function makeApp({ DB, NODEWISE_TOKEN_SHA256: hash }: WorkerEnv): Hono {
+/** Here the whole world can call, so a token is always required. An isolate serves one environment, so it has one app. */
+const appOf = perObject(({ DB, NODEWISE_TOKEN_SHA256: hash }: WorkerEnv): Hono => {
   return createApp({
     store: openD1(DB),
     now,
@@ -61,7 +50,7 @@ function makeApp({ DB, NODEWISE_TOKEN_SHA256: hash }: WorkerEnv): Hono {
     recordDecisions: true,
     assets: WORKER_ASSETS,
   });
-}
+});
 
 /** A cron trigger keeps the history short. A setting that is no number is logged, and nothing removed by a guess. */
 async function sweep(env: WorkerEnv): Promise<void> {

@@ -1,5 +1,6 @@
 import { eq, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
+import { Lru } from "../api/model/cache.ts";
 import { ok, type Result } from "../api/model/result.ts";
 import { byteLength, encodeBody } from "./body.ts";
 import { type Driver, insertInto, once, type Statement, type Value } from "./driver.ts";
@@ -56,7 +57,7 @@ interface Known {
 
 /** Rows of one node repeat each other: their long texts are stored once, under the hash of their content. */
 export function textsOf({ db, packing, digest }: Pick<Driver, "db" | "packing" | "digest">): Texts {
-  const known = new Map<string, Known>();
+  const known = new Lru<string, Known>(KNOWN);
   const lookup = once(() =>
     db
       .select({ id: texts.id })
@@ -67,10 +68,7 @@ export function textsOf({ db, packing, digest }: Pick<Driver, "db" | "packing" |
   const isStored = async (id: string): Promise<boolean> => (await lookup().all({ id })).length > 0;
 
   const remember = (slot: string, entry: Known): void => {
-    if (entry.text.length > LONGEST_KNOWN) return;
-    known.delete(slot);
-    known.set(slot, entry);
-    if (known.size > KNOWN) known.delete(known.keys().next().value as string);
+    if (entry.text.length <= LONGEST_KNOWN) known.set(slot, entry);
   };
   const place = async (
     slot: string,
@@ -130,7 +128,7 @@ export function textsOf({ db, packing, digest }: Pick<Driver, "db" | "packing" |
       for (const id of ids) {
         if (await isStored(id)) continue;
         all = false;
-        for (const [slot, entry] of known) if (entry.id === id) known.delete(slot);
+        known.deleteWhere((entry) => entry.id === id);
       }
       return all;
     },

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { decodeFacts } from "../../api/model/asks.ts";
+import { perObject } from "../../api/model/cache.ts";
 import { isVerdict, type Kind } from "../../api/model/decision.ts";
 import { REMEMBERING, specOf, traitsOf } from "../../api/model/kinds.ts";
 import { withoutNulls } from "../../api/model/nulls.ts";
@@ -34,17 +35,12 @@ export function redactSnapshot(snapshot: unknown): unknown {
 export const redactAsk = <A extends object | undefined>(ask: A): A =>
   ask !== undefined && "pod" in ask ? { ...ask, pod: redactedPod(ask.pod) } : ask;
 
-const known = new WeakMap<object, unknown>();
-function redactedPod(pod: unknown): unknown {
-  if (!isObject(pod)) return pod;
-  const before = known.get(pod);
-  if (before !== undefined) return before;
+const redactedPod = (pod: unknown): unknown => (isObject(pod) ? redactedFields(pod) : pod);
+const redactedFields = perObject((pod: Fields): unknown => {
   const first = podSchema.safeParse(pod);
   const parsed = first.success ? first : podSchema.safeParse(withoutNulls(pod));
-  const told = parsed.success ? parsed.data : faultyPod(pod);
-  known.set(pod, told);
-  return told;
-}
+  return parsed.success ? parsed.data : faultyPod(pod);
+});
 
 const SPEC_FIELDS = Object.keys(podSchema.shape.spec.shape);
 const CONTAINER_FIELDS = Object.keys(container.shape);

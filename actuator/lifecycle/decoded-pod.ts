@@ -1,19 +1,15 @@
 import { isCriticalPod, type QosClass, qosClass } from "../../api/decide/resources/qos.ts";
+import { perObject } from "../../api/model/cache.ts";
 import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
 import { withDefaultRequests } from "../../api/model/pod-defaults.ts";
 import type { RunnablePod } from "./pod.ts";
 
-const known = new WeakMap<object, Pod | null>();
 /** A v1.Pod as the decisions read it, with its default requests and without its status. Null: they cannot. */
-export function decodedPod(object: Readonly<Record<string, unknown>>): Pod | null {
-  const before = known.get(object);
-  if (before !== undefined) return before;
+export const decodedPod = perObject((object: Readonly<Record<string, unknown>>): Pod | null => {
   const { status: _status, ...asked } = object;
   const parsed = podSchema.safeParse(asked);
-  const found = parsed.success ? withDefaultRequests(parsed.data) : null;
-  known.set(object, found);
-  return found;
-}
+  return parsed.success ? withDefaultRequests(parsed.data) : null;
+});
 
 /** By what it asks for; BestEffort where the decisions cannot read it. */
 export function classOf({ object }: RunnablePod): QosClass {

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { podItems } from "../../api/documents/document-form.ts";
 import { problemText, type ReadProblem } from "../../api/documents/problem.ts";
+import { perObject } from "../../api/model/cache.ts";
 import { fieldsOf } from "../../api/model/own.ts";
 import { MIRROR_ANNOTATION } from "../../api/model/pod.ts";
 import { pageField } from "../../api/model/snapshot.ts";
@@ -80,7 +81,7 @@ export function podsSource(config: ActuatorConfig): ReadPods {
   const { manifests, podsUrl, nodeName, manifestPods } = config;
   if (manifests !== undefined) {
     const lastGood: LastGood = new Map();
-    const as = manifestPods === "ordinary" ? ordinaryPods() : (pod: PodObject) => pod;
+    const as = manifestPods === "ordinary" ? ordinaryPod : (pod: PodObject) => pod;
     let known: PodsInForce = new Map();
     return async (inForce = known) => {
       known = inForce;
@@ -95,15 +96,10 @@ export function podsSource(config: ActuatorConfig): ReadPods {
 const isNotice = ({ code }: ReadProblem): boolean => code === "not-a-file" || code === "duplicate";
 
 /** As pods of an API server: neither critical nor spared. One that is read again is the same object. */
-function ordinaryPods(): (pod: PodObject) => PodObject {
-  const known = new WeakMap<PodObject, PodObject>();
-  return (pod) => {
-    const annotations = { ...(pod.metadata["annotations"] as object), [CONFIG_SOURCE]: "api" };
-    const ordinary = known.get(pod) ?? { ...pod, metadata: { ...pod.metadata, annotations } };
-    known.set(pod, ordinary);
-    return ordinary;
-  };
-}
+const ordinaryPod = perObject((pod: PodObject): PodObject => {
+  const annotations = { ...(pod.metadata["annotations"] as object), [CONFIG_SOURCE]: "api" };
+  return { ...pod, metadata: { ...pod.metadata, annotations } };
+});
 const CONFIG_SOURCE = "kubernetes.io/config.source";
 
 function fromManifests(

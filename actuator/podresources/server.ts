@@ -4,6 +4,7 @@ import { type MethodDefinition, status } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { naturalOrder } from "../../api/decide/devices/natural-order.ts";
 import type { Block } from "../../api/decide/memory/machine-memory.ts";
+import { perObject } from "../../api/model/cache.ts";
 import { isSidecar, type Pod, podNamespace, podUid } from "../../api/model/pod.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { authorityFixSocket } from "../grpc/authority-fix-socket.ts";
@@ -191,7 +192,7 @@ export function servePodResources(serving: PodResourcesServing): Promise<Result<
 function handlers({ source, onCall }: PodResourcesServing): Readonly<Record<string, UnaryHandler>> {
   const isAllowed = rateLimit(() => performance.now());
   const unary = (method: PodResourcesMethod, definition: Definition, answer: Answer) => {
-    const responseSerialize = once(definition.responseSerialize);
+    const responseSerialize = perObject(definition.responseSerialize);
     const handler = unaryMethod({ ...definition, responseSerialize }, (request) => {
       const answered = isAllowed() ? asked(source(), request, answer) : err(TOO_MANY);
       onCall?.(method, answered.ok ? "OK" : (status[answered.error.code] as string));
@@ -201,9 +202,10 @@ function handlers({ source, onCall }: PodResourcesServing): Readonly<Record<stri
   };
   const v1 = definitions("podresources.proto", "v1.PodResourcesLister");
   const alpha = definitions("podresources-v1alpha1.proto", "v1alpha1.PodResourcesLister");
-  const listed = once(podResources);
-  const alphaListed = once(alphaPodResources);
-  const allocatable = once(allocatableResources);
+  // a source is of one moment, so its answers are made once, and once made into bytes
+  const listed = perObject(podResources);
+  const alphaListed = perObject(alphaPodResources);
+  const allocatable = perObject(allocatableResources);
   return Object.fromEntries([
     unary("v1alpha1.List", alpha("List"), (now) => ok(alphaListed(now))),
     unary("List", v1("List"), (now) => ok(listed(now))),
@@ -219,16 +221,6 @@ const TOO_MANY: Refusal = { code: status.RESOURCE_EXHAUSTED, message: "rejected 
 
 const asked = (source: Result<PodResourcesSource, string>, request: object, answer: Answer): ReturnType<Answer> =>
   source.ok ? answer(source.value, request) : err({ code: status.UNAVAILABLE, message: source.error });
-
-/** A source is of one moment, so its answers are made once, and once made into bytes. */
-function once<K extends object, V>(make: (key: K) => V): (key: K) => V {
-  const made = new WeakMap<K, V>();
-  return (key) => {
-    const value = made.get(key) ?? make(key);
-    made.set(key, value);
-    return value;
-  };
-}
 
 type Definition = MethodDefinition<object, object>;
 

@@ -1,4 +1,5 @@
 import { type Amount, value } from "../model/amount.ts";
+import { perObject } from "../model/cache.ts";
 import { parseQuantity } from "../model/quantity.ts";
 import { type Bytes, bytes } from "../model/units.ts";
 
@@ -25,12 +26,11 @@ export function hugePageLimits(amounts: ReadonlyMap<string, Amount>): Record<str
 }
 
 type Limits = Readonly<Record<string, Bytes>>;
-const alike = new WeakMap<readonly number[], Map<Bytes, Limits>>();
+const alike = perObject((_sizes: readonly number[]) => new Map<Bytes, Limits>());
 
 /** One limit for every page size of a node (bytes). Most of its cgroups get the same, which is therefore made once a list. */
 export function limitEach(sizes: readonly number[], limit: Bytes): Limits {
-  const made = alike.get(sizes) ?? new Map<Bytes, Limits>();
-  alike.set(sizes, made);
+  const made = alike(sizes);
   const limits = made.get(limit) ?? Object.fromEntries(sizes.map((size) => [String(size), limit]));
   made.set(limit, limits);
   return limits;

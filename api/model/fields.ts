@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { isNegative, milliValue, value } from "./amount.ts";
+import { memo } from "./cache.ts";
 import { DURATION, type Duration, LONGEST_DURATION, parseDuration } from "./duration.ts";
 import { LIMITS } from "./limits.ts";
-import { memo } from "./memo.ts";
 import { LONGEST_QUANTITY, parseQuantity, QUANTITY_PATTERN, type Quantity } from "./quantity.ts";
 import { err, type Result } from "./result.ts";
 

@@ -1,4 +1,5 @@
 import { ALWAYS_NEW } from "../decide/input.ts";
+import { perObject } from "../model/cache.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 
 export type Sha256 = (text: string) => string | Promise<string>;
@@ -35,13 +36,7 @@ export function canonical(snapshot: Snapshot): Canonical {
   return { text: `${text}}`, repeats };
 }
 
-/** The texts of parts that are the same objects in a node's next snapshot. */
-const texts = new WeakMap<object, string>();
-function textOf(part: unknown): string | undefined {
-  if (typeof part !== "object" || part === null) return JSON.stringify(part);
-  const known = texts.get(part);
-  if (known !== undefined) return known;
-  const text = JSON.stringify(part);
-  texts.set(part, text);
-  return text;
-}
+const textOf = (part: unknown): string | undefined =>
+  typeof part === "object" && part !== null ? objectText(part) : JSON.stringify(part);
+/** Parts are the same objects in a node's next snapshot. */
+const objectText = perObject((part: object): string => JSON.stringify(part));

@@ -1,6 +1,7 @@
 import { cacheableInput } from "../decide/input.ts";
 import { decideKind } from "../decide/kinds/index.ts";
 import { askedPodRef, assumedIn } from "../model/asks.ts";
+import { Lru } from "../model/cache.ts";
 import type { DecisionOf, Kind, Refusal, Verdict } from "../model/decision.ts";
 import { decodeSnapshot, snapshotDecoder } from "../model/decode.ts";
 import type { PodRef } from "../model/forms.ts";
@@ -31,34 +32,12 @@ import { postedSnapshot } from "./replay/parsed.ts";
 const MOST = 128;
 const LONGEST = 256 * 1024;
 
-interface Recall<A> {
-  /** The answer that was kept for the slot, if it answers exactly this question. */
-  find(slot: string, question: readonly string[]): A | undefined;
-  /** Keeps the answer, in the place of the slot's last one. `length` is the answer's own, in characters. */
-  keep(slot: string, question: readonly string[], answer: A, length: number): void;
-}
-
-/** The last answers by their whole questions: what is found is what would be worked out again. */
-function recall<A>(): Recall<A> {
-  const kept = new Map<string, { readonly question: readonly string[]; readonly answer: A }>();
-  return {
-    find: (slot, question) => {
-      const last = kept.get(slot);
-      if (last === undefined || last.question.length !== question.length) return undefined;
-      return last.question.every((part, i) => part === question[i]) ? last.answer : undefined;
-    },
-    keep: (slot, question, answer, length) => {
-      kept.delete(slot);
-      if (question.reduce((sum, part) => sum + part.length, length) > LONGEST) return;
-      kept.set(slot, { question, answer });
-      if (kept.size > MOST) kept.delete(kept.keys().next().value as string);
-    },
-  };
-}
+/** The last answer of a kind to a node, with its whole question: what is found is what would be worked out again. */
+type Answers = Lru<string, { readonly question: readonly string[]; readonly answer: Answered }>;
 
 /** Decodes and decides in this thread. A node that is as it was has its last answer again. */
 export function evaluator(sha256: Sha256): Evaluate {
-  const answers = recall<Answered>();
+  const answers: Answers = new Lru(MOST);
   const read = jsonReader();
   const decode = snapshotDecoder();
   return async (job) => {
@@ -135,7 +114,7 @@ const chosenPod = (decision: DecisionOf[Kind]): PodRef | null =>
 
 /** INVARIANT: the question holds all that the core is given. */
 function knownAnswer(
-  answers: Recall<Answered>,
+  answers: Answers,
   request: DecisionRequest,
   snapshot: Snapshot,
   { text, repeats, node }: DecodedSnapshot,
@@ -146,10 +125,14 @@ function knownAnswer(
   const slot = `${kind} ${node}`;
   const question = [explain, askText ?? "", JSON.stringify(input.stats) ?? ""];
   for (const [from, to] of repeats) question.push(text.slice(from, to));
-  const known = answers.find(slot, question);
-  if (known !== undefined) return { ...known, seconds: 0 };
+  const last = answers.get(slot);
+  if (last?.question.length === question.length && last.question.every((part, i) => part === question[i]))
+    return { ...last.answer, seconds: 0 };
   const answer = answerTo(request, input);
-  answers.keep(slot, question, answer, answer.outcome.ok ? answer.outcome.value.body.length : 0);
+  const { outcome } = answer;
+  const length = question.reduce((sum, part) => sum + part.length, outcome.ok ? outcome.value.body.length : 0);
+  if (length <= LONGEST) answers.set(slot, { question, answer });
+  else answers.delete(slot);
   return answer;
 }
 

@@ -1,3 +1,4 @@
+import { Lru } from "../model/cache.ts";
 import { ok, type Result } from "../model/result.ts";
 import { isDeep, MAX_DEPTH, parseJson, parseText, textOf } from "./json.ts";
 import type { Problem } from "./problem.ts";
@@ -186,20 +187,16 @@ export type JsonReader = (bytes: Uint8Array) => Result<unknown, Problem>;
  * not parsed again, and is the very value it was then, so that nobody may change what is read here.
  */
 export function jsonReader(): JsonReader {
-  const last = new Map<string, Piece | null>();
-  const keep = (slot: string, piece: Piece | null): void => {
-    last.delete(slot);
-    last.set(slot, piece);
-    if (last.size > NODES) last.delete(last.keys().next().value as string);
-  };
+  const last = new Lru<string, { readonly piece: Piece | null }>(NODES);
   return (bytes) => {
     if (bytes.length > LONGEST) return parseJson(bytes);
     const text = textOf(bytes);
     if (!text.ok) return text;
     const slot = slotOf(text.value);
     // of a node that comes once, the pieces would be made for nothing
-    const piece = last.has(slot) ? readPieces(text.value, last.get(slot) ?? null) : null;
-    keep(slot, piece);
+    const before = last.get(slot);
+    const piece = before === undefined ? null : readPieces(text.value, before.piece);
+    last.set(slot, { piece });
     return piece === null ? parseText(text.value) : ok(piece.value);
   };
 }

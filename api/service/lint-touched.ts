@@ -6,6 +6,7 @@ import { ALWAYS_NEW } from "../decide/input.ts";
 import type { LintFinding } from "../decide/lint/finding.ts";
 import { lintConfiguration } from "../decide/lint/lint.ts";
 import { type Path, stepsOf } from "../documents/inputs/origin.ts";
+import { Lru } from "../model/cache.ts";
 import { isKind } from "../model/decision.ts";
 import { decodeSnapshot } from "../model/decode.ts";
 import { isObject } from "../model/own.ts";
@@ -13,7 +14,7 @@ import { ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { parsed, postedSnapshot, recordedAnswer } from "./replay/parsed.ts";
 import { type Compared, historyReplayer, type Replayed, type Replayer, replayer } from "./replay/replay-one.ts";
-import { Kept, type Parts, partsReader } from "./replay/snapshot-parts.ts";
+import { type Parts, partsReader } from "./replay/snapshot-parts.ts";
 import { nextTurn } from "./turns.ts";
 
 /** The configuration that decisions were made with, and what is found in it on its node. */
@@ -34,8 +35,8 @@ const KEPT_LENGTH = 2 * 1024 * 1024;
 
 /** Looks each node over once for as long as it is as it was, and decodes once what its snapshots share. */
 export function recordedFindings(store: Snapshots): RecordedFindings {
-  const bySnapshot = new Kept<{ readonly recorded: Recorded | null }>(MAX_KEPT, Number.POSITIVE_INFINITY);
-  const byNode = new Kept<Recorded>(MAX_KEPT, KEPT_LENGTH);
+  const bySnapshot = new Lru<string, { readonly recorded: Recorded | null }>(MAX_KEPT);
+  const byNode = new Lru<string, Recorded>(MAX_KEPT, KEPT_LENGTH);
   const partsOf = partsReader(KEPT_LENGTH);
   const ofParts = ({ decoded, kubeletConfiguration, steady }: Parts): Recorded => {
     const { snapshot, sizes } = lasting(decoded);
@@ -77,7 +78,7 @@ function lasting(decoded: Snapshot): { readonly snapshot: Snapshot; readonly siz
 
 /** The same store for several who ask for the same snapshots: those read last are kept as they were read. */
 function keptPieces(store: Snapshots): Snapshots {
-  const kept = new Kept<Awaited<ReturnType<Snapshots["getSnapshotPieces"]>>>(MAX_KEPT, KEPT_LENGTH);
+  const kept = new Lru<string, Awaited<ReturnType<Snapshots["getSnapshotPieces"]>>>(MAX_KEPT, KEPT_LENGTH);
   return {
     getSnapshot: (id) => store.getSnapshot(id),
     getSnapshotPieces: async (id) => {

@@ -1,6 +1,7 @@
 import type { OpenApi } from "../http/openapi/contract.ts";
 import type { OpenApiDocument } from "../http/openapi/document.ts";
 import { PROBLEMS } from "../http/problem.ts";
+import { perObject } from "../model/cache.ts";
 import type { Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
 import { html } from "./html.ts";
@@ -17,16 +18,8 @@ interface Described {
   readonly "x-scope"?: string;
 }
 
-const known = new WeakMap<Promise<OpenApi>, Promise<Result<Reply, never>>>();
-
 /** GET /docs: the OpenAPI document for reading, the same for everybody. Every problem's `type` leads to its line here. */
-export function getDocs(described: Promise<OpenApi>): Promise<Result<Reply, never>> {
-  const found = known.get(described) ?? docsPage(described);
-  known.set(described, found);
-  return found;
-}
-
-async function docsPage(described: Promise<OpenApi>): Promise<Result<Reply, never>> {
+export const getDocs = perObject(async (described: Promise<OpenApi>): Promise<Result<Reply, never>> => {
   const { document } = await described;
   return page(
     "API",
@@ -51,7 +44,7 @@ ${all(
   ),
 )}`,
   );
-}
+});
 
 const operations = (document: OpenApiDocument): Promise<Html> =>
   all(

@@ -119,8 +119,12 @@ async function api(): Promise<void> {
 }
 
 console.log(`${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} CPUs, Node ${process.versions.node}; medians`);
-const parts = [decisions, managers, pods, podsDaemon, devicePlugins, probes, history, replay, pages, api];
-for (const part of parts) {
+const parts = { decisions, managers, pods, podsDaemon, devicePlugins, probes, history, replay, pages, api };
+const asked = process.argv.slice(2);
+const unknown = asked.filter((name) => !Object.hasOwn(parts, name));
+if (unknown.length > 0) throw new Error(`no part ${unknown.join(", ")}; there are ${Object.keys(parts).join(", ")}`);
+for (const [name, part] of Object.entries(parts)) {
+  if (asked.length > 0 && !asked.includes(name)) continue;
   try {
     await part();
   } catch (error) {

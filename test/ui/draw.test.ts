@@ -3,7 +3,6 @@ import { cellGrid, ownerMark } from "../../api/ui/draw/cell-grid.ts";
 import { lane } from "../../api/ui/draw/lane.ts";
 import { jsonBlock, plot } from "../../api/ui/draw/plot.ts";
 import { stackBar } from "../../api/ui/draw/stack-bar.ts";
-import { lru } from "../../api/ui/node/node-decisions.ts";
 
 const numbers = (html: unknown, attribute: string): readonly number[] =>
   [...String(html).matchAll(new RegExp(`\\s${attribute}="(-?[\\d.]+)"`, "g"))].map((m) => Number(m[1]));
@@ -116,13 +115,4 @@ test("a lane's stretches lie where their times are, moments with a width of thei
   expect(numbers(drawn, "x")).toEqual([0, 500, 997]);
   expect(numbers(drawn, "width")).toEqual([500, 3, 3]);
   expect(numbers(drawn, "y")).toEqual([8, 8, 8]);
-});
-
-test("the values used last are kept", () => {
-  const kept = lru<number>(2);
-  kept.set("a", 1);
-  kept.set("b", 2);
-  expect(kept.get("a")).toBe(1);
-  kept.set("c", 3);
-  expect([kept.get("a"), kept.get("b"), kept.get("c")]).toEqual([1, undefined, 3]);
 });

@@ -5,24 +5,19 @@ import {
   writeCheckpoint,
 } from "../../../api/decide/devices/checkpoint.ts";
 import { type CheckpointFault, readCheckpoint } from "../../../api/decide/devices/checkpoint-read.ts";
+import { Lru, memo, perObject } from "../../../api/model/cache.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
 import type { NameValue } from "../../../api/model/managers.ts";
 import { ok, type Result } from "../../../api/model/result.ts";
 import type { StateFiles } from "../../machine/files.ts";
 
-const redactedFilesOf = new WeakMap<StateFiles, StateFiles>();
-
 /**
  * State files as decisions are told of them, wherever they are made: what plugins answered may be secret, and no decision
  * hangs on it. A checkpoint that cannot be read may hold anything, and counts as none in a kubelet too.
  */
-export function redactFiles(files: StateFiles): StateFiles {
-  const before = redactedFilesOf.get(files);
-  if (before !== undefined) return before;
-  const told = { ...files, assignments: toldAssignments(files.assignments) };
-  redactedFilesOf.set(files, told);
-  return told;
-}
+export const redactFiles = perObject(
+  (files: StateFiles): StateFiles => ({ ...files, assignments: toldAssignments(files.assignments) }),
+);
 
 function toldAssignments(assignments: StateFiles["assignments"]): StateFiles["assignments"] {
   const text = assignments?.[DEVICE_CHECKPOINT];
@@ -65,7 +60,7 @@ export const DEVICE_CHECKPOINT = "kubelet_internal_checkpoint";
 const MAX_LATELY = 4;
 const texts = new WeakMap<DeviceCheckpoint, string>();
 /** Those that were read or written last, the newest first: each is megabytes at worst, and nothing is read back. */
-let lately: readonly { readonly text: string; readonly checkpoint: DeviceCheckpoint }[] = [];
+const lately = new Lru<string, DeviceCheckpoint>(MAX_LATELY);
 
 /** `writeCheckpoint`, once for each checkpoint. */
 export function textOf(checkpoint: DeviceCheckpoint): string {
@@ -78,8 +73,8 @@ export function textOf(checkpoint: DeviceCheckpoint): string {
 
 /** `readCheckpoint`, or the very checkpoint that the text was made of. */
 export function checkpointOf(text: string): Result<DeviceCheckpoint, CheckpointFault> {
-  const before = lately.find((one) => one.text === text);
-  if (before !== undefined) return ok(before.checkpoint);
+  const before = lately.get(text);
+  if (before !== undefined) return ok(before);
   const read = readCheckpoint(text);
   if (read.ok) remember(text, read.value);
   return read;
@@ -87,7 +82,7 @@ export function checkpointOf(text: string): Result<DeviceCheckpoint, CheckpointF
 
 function remember(text: string, checkpoint: DeviceCheckpoint): void {
   texts.set(checkpoint, text);
-  lately = [{ text, checkpoint }, ...lately].slice(0, MAX_LATELY);
+  lately.set(text, checkpoint);
 }
 
 /** On each container that holds devices: which ones, so that a checkpoint that is lost can be made again from what runs. */
@@ -103,19 +98,12 @@ export function devicesAnnotation(entries: readonly PodDevicesEntry[]): NameValu
 }
 
 type AnnotatedDevices = ReadonlyMap<string, DevicesPerNuma>;
+/** By resource. What is no such text tells nothing. */
+export const readDevicesAnnotation = (annotations: Readonly<Record<string, string>>): AnnotatedDevices =>
+  parsed(annotations[DEVICES_ANNOTATION] ?? "{}");
 const MAX_KNOWN = 512;
 /** Each turn reads the marks of all that runs. */
-const known = new Map<string, AnnotatedDevices>();
-
-/** By resource. What is no such text tells nothing. */
-export function readDevicesAnnotation(annotations: Readonly<Record<string, string>>): AnnotatedDevices {
-  const text = annotations[DEVICES_ANNOTATION] ?? "{}";
-  const mark = known.get(text) ?? parsed(text);
-  if (known.size >= MAX_KNOWN) known.clear();
-  known.set(text, mark);
-  return mark;
-}
-function parsed(text: string): AnnotatedDevices {
+const parsed = memo(MAX_KNOWN, (text: string): AnnotatedDevices => {
   try {
     const read: unknown = JSON.parse(text);
     const pairs = Object.entries(read ?? {}).map(([resource, perNuma]) => [resource, perNumaOf(perNuma)] as const);
@@ -123,7 +111,7 @@ function parsed(text: string): AnnotatedDevices {
   } catch {
     return new Map();
   }
-}
+});
 
 function perNumaOf(value: unknown): DevicesPerNuma | null {
   const perNuma = new Map<number, readonly string[]>();
@@ -192,18 +180,12 @@ export function withoutResponses(checkpoint: DeviceCheckpoint): DeviceCheckpoint
   );
 }
 
-const bare = new WeakMap<DeviceCheckpoint, DeviceCheckpoint>();
 /** As decisions are told of it: who holds what, and nothing of what plugins answered, which may be secret. */
-export function withEmptyResponses(checkpoint: DeviceCheckpoint): DeviceCheckpoint {
-  const before = bare.get(checkpoint) ?? emptied(checkpoint);
-  bare.set(checkpoint, before);
-  return before;
-}
-function emptied(checkpoint: DeviceCheckpoint): DeviceCheckpoint {
+export const withEmptyResponses = perObject((checkpoint: DeviceCheckpoint): DeviceCheckpoint => {
   if ((checkpoint.entries ?? []).every(({ allocResp }) => allocResp === null || allocResp === "")) return checkpoint;
   const entries = (checkpoint.entries ?? []).map((e) => (e.allocResp === null ? e : { ...e, allocResp: "" }));
   return withEntries(checkpoint, entries);
-}
+});
 
 /**
  * `next` was made from an older file, and from one that tells no answers (`withEmptyResponses`): each entry has the answer

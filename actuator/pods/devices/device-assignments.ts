@@ -1,5 +1,6 @@
 import { type DeviceCheckpoint, entryText, type PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
 import { jsonText } from "../../../api/decide/go/json.ts";
+import { perObject } from "../../../api/model/cache.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
 import { ok, type Result } from "../../../api/model/result.ts";
 import {
@@ -34,16 +35,11 @@ const HALF = ENTRIES_BYTES / 2;
 const isSmall = (entry: PodDevicesEntry): boolean => bytesOf(entry) <= SMALL_BYTES;
 
 type Entries = DeviceCheckpoint["entries"];
-const sizes = new WeakMap<PodDevicesEntry, number>();
 /** In the file, with a comma. */
-export function bytesOf(entry: PodDevicesEntry): number {
-  const before = sizes.get(entry);
-  if (before !== undefined) return before;
+export const bytesOf = perObject((entry: PodDevicesEntry): number => {
   const bare = Buffer.byteLength(entryText({ ...entry, allocResp: "" })) + 1;
-  const bytes = bare + (entry.allocResp?.length ?? "null".length - '""'.length);
-  sizes.set(entry, bytes);
-  return bytes;
-}
+  return bare + (entry.allocResp?.length ?? "null".length - '""'.length);
+});
 
 /**
  * Why there is no room for an entry beside the others; undefined: there is. The small entries of a resource take no more than
@@ -65,10 +61,12 @@ export function shareFault(entries: Entries, entry: PodDevicesEntry): string | u
     : `ids and answers of ${resourceName} would take ${its} bytes of kubelet_internal_checkpoint (${bytesOf(entry)} of them for container ${containerName}), and there is room for ${most}: those of one resource may take half of what the others leave of ${HALF}, where ${isSmall(entry) ? "small" : "large"} ones are kept`;
 }
 
-const registeredSizes = new WeakMap<object, number>();
 /** A list, with its name and a comma. */
 const listBytes = (name: string, ids: readonly string[] | null): number =>
   Buffer.byteLength(jsonText(name)) + (ids ?? []).reduce((sum, id) => sum + Buffer.byteLength(jsonText(id)) + 1, 0) + 6;
+const registeredBytes = perObject((registered: NonNullable<DeviceCheckpoint["registered"]>): number =>
+  [...registered].reduce((sum, of) => sum + listBytes(...of), 0),
+);
 
 /**
  * With so many ids of registered resources as there is room for, the shortest lists first; the others' are left out, since
@@ -79,9 +77,7 @@ export function withinShare(checkpoint: DeviceCheckpoint): DeviceCheckpoint {
   if (registered === null) return checkpoint;
   const entries = (checkpoint.entries ?? []).reduce((sum, entry) => sum + bytesOf(entry), 0);
   const room = Math.min(REGISTERED_BYTES, LIMITS.stateText - AROUND - entries);
-  const all = registeredSizes.get(registered) ?? [...registered].reduce((sum, of) => sum + listBytes(...of), 0);
-  registeredSizes.set(registered, all);
-  if (all <= room) return checkpoint;
+  if (registeredBytes(registered) <= room) return checkpoint;
   const lists = [...registered].map(([name, ids]) => ({ name, bare: listBytes(name, []), full: listBytes(name, ids) }));
   let left = room - lists.reduce((sum, { bare }) => sum + bare, 0);
   const whole = new Set<string>();

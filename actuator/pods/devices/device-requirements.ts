@@ -1,5 +1,6 @@
 import { limitsOf } from "../../../api/decide/devices/wire.ts";
 import { value } from "../../../api/model/amount.ts";
+import { perObject } from "../../../api/model/cache.ts";
 import { isExtendedResource } from "../../../api/model/resource-name.ts";
 import { decodedPod } from "../../lifecycle/decoded-pod.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
@@ -7,12 +8,10 @@ import type { RunnablePod } from "../../lifecycle/pod.ts";
 /** Container -> extended resource -> how many of its devices; containers that want none are left out. */
 export type DeviceRequirements = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
-const known = new WeakMap<object, DeviceRequirements>();
-
 /** Devices that a pod's containers request of plugins, init containers first, in the pod's order. */
-export function deviceRequirements({ object }: Pick<RunnablePod, "object">): DeviceRequirements {
-  const before = known.get(object);
-  if (before !== undefined) return before;
+export const deviceRequirements = ({ object }: Pick<RunnablePod, "object">): DeviceRequirements =>
+  requirementsOf(object);
+const requirementsOf = perObject((object: RunnablePod["object"]): DeviceRequirements => {
   const spec = decodedPod(object)?.spec;
   const wanted = new Map<string, ReadonlyMap<string, number>>();
   for (const container of [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])]) {
@@ -20,9 +19,8 @@ export function deviceRequirements({ object }: Pick<RunnablePod, "object">): Dev
     const devices = amounts.filter(([name, count]) => count > 0 && isExtendedResource(name));
     if (devices.length > 0) wanted.set(container.name, new Map(devices));
   }
-  known.set(object, wanted);
   return wanted;
-}
+});
 
 /** The names of what any container of a pod wants, in their order. */
 export const requiredResources = (pod: Pick<RunnablePod, "object">): readonly string[] =>

@@ -1,5 +1,6 @@
 import type { DeviceCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import { sharedDevices } from "../../../api/decide/devices/inventory.ts";
+import { perObject } from "../../../api/model/cache.ts";
 import type { DeviceConflict } from "../../../api/model/managers.ts";
 import type { Problem } from "../../core/ports.ts";
 import { faultText, type PluginFault } from "../../deviceplugin/fault.ts";
@@ -21,16 +22,11 @@ export function assignmentProblems(assignments: DeviceAssignments, leaks: Readon
   return [...overlapsOf(now), ...[...leaks].flatMap((uid) => leaksOf(now, uid))].map(problem);
 }
 
-const known = new WeakMap<DeviceCheckpoint, readonly string[]>();
-function overlapsOf(now: DeviceCheckpoint): readonly string[] {
-  const before = known.get(now);
-  if (before !== undefined) return before;
-  const overlaps = sharedDevices(now.entries).map(
+const overlapsOf = perObject(({ entries }: DeviceCheckpoint): readonly string[] =>
+  sharedDevices(entries).map(
     ({ resource, id, podUids }) => `device \`${id}\` of ${resource} is held by pods ${podUids.join(" and ")} at once`,
-  );
-  known.set(now, overlaps);
-  return overlaps;
-}
+  ),
+);
 
 const leaksOf = (now: DeviceCheckpoint, uid: string): readonly string[] =>
   entriesOf(now, uid).map((entry) => {

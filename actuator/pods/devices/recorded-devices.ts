@@ -1,4 +1,5 @@
 import type { DeviceCheckpoint, PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
+import { perObject } from "../../../api/model/cache.ts";
 import type { Device } from "../../../api/model/machine.ts";
 import type { RuntimePod } from "../../containerd/port.ts";
 import type { PluginState } from "../../deviceplugin/plugins.ts";
@@ -13,7 +14,6 @@ export interface VanishedDevices {
   /** A sentence, without the pod's name. */
   readonly message: string;
 }
-const known = new WeakMap<readonly Device[], ReadonlySet<string>>();
 
 /** Devices that containers hold, and that their plugin does not list any more. One that is away lists nothing. */
 export function vanishedDevices(now: DeviceCheckpoint, states: readonly PluginState[]): readonly VanishedDevices[] {
@@ -32,13 +32,7 @@ export function vanishedDevices(now: DeviceCheckpoint, states: readonly PluginSt
   });
 }
 
-function idsIn(devices: readonly Device[]): ReadonlySet<string> {
-  const before = known.get(devices);
-  if (before !== undefined) return before;
-  const ids = new Set(devices.map(({ id }) => id));
-  known.set(devices, ids);
-  return ids;
-}
+const idsIn = perObject((devices: readonly Device[]): ReadonlySet<string> => new Set(devices.map(({ id }) => id)));
 
 /** A pod that is on the node. */
 export interface LivingPod {

@@ -1,3 +1,4 @@
+import { perObject } from "../../../api/model/cache.ts";
 import { OWNER, type RuntimeContainer, type RuntimePod, type RuntimePods } from "../../containerd/port.ts";
 import type { PodsInForce } from "../../core/ports.ts";
 import {
@@ -74,7 +75,7 @@ interface NodeNames {
 export class PodSet {
   readonly records: ReadonlyPodRecords;
   readonly #node: NodeNames;
-  readonly #pods = new WeakMap<object, RunnablePod>();
+  readonly #read = perObject(runnablePod);
   readonly #worked = new Map<string, Worked>();
   readonly #statuses = new Map<string, CachedStatus>();
   readonly #complete: CompleteContainer;
@@ -150,12 +151,8 @@ export class PodSet {
 
   /** Null: a record of another version of this daemon, whose pod it cannot run. */
   podOf(record: PodRecord): RunnablePod | null {
-    const known = this.#pods.get(record.pod);
-    if (known !== undefined) return known;
-    const read = runnablePod(record.pod);
-    if (!read.ok) return null;
-    this.#pods.set(record.pod, read.value);
-    return read.value;
+    const read = this.#read(record.pod);
+    return read.ok ? read.value : null;
   }
 
   worked(uid: string): Worked {

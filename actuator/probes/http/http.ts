@@ -18,6 +18,7 @@ import {
   type WireRequest,
   wireRequest,
 } from "../../../api/decide/probes/http-wire.ts";
+import { perObject } from "../../../api/model/cache.ts";
 import type { ProbeHttpGet, ProbeOutcome } from "../../../api/model/probe.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { bounded, dial, dialTo, type Opened, PlainSocket, type ProbeTarget } from "../net/dial.ts";
@@ -125,18 +126,8 @@ interface SecureRequest extends Omit<PlainRequest, "isSecure"> {
   /** For HTTP/2. */
   readonly wire: WireRequest;
 }
-const preparedRequests = new WeakMap<HttpRequest, Result<PreparedRequest, string>>();
-
 /** The same for the same request, which a probe sends again and again. Error: Go's words for one that is not sent. */
-function preparedRequest(request: HttpRequest): Result<PreparedRequest, string> {
-  const before = preparedRequests.get(request);
-  if (before !== undefined) return before;
-  const made = wiredAnew(request);
-  preparedRequests.set(request, made);
-  return made;
-}
-
-function wiredAnew(request: HttpRequest): Result<PreparedRequest, string> {
+const preparedRequest = perObject((request: HttpRequest): Result<PreparedRequest, string> => {
   const wire = wireRequest(request);
   if (!wire.ok) return wire;
   const { hostname: host, port } = hostAndPort(request.url);
@@ -144,7 +135,7 @@ function wiredAnew(request: HttpRequest): Result<PreparedRequest, string> {
   return request.url.scheme === "https"
     ? ok({ isSecure: true, host, port: port === "" ? 443 : Number(port), wire: wire.value, text })
     : ok({ isSecure: false, host, port: port === "" ? 80 : Number(port), text });
-}
+});
 
 /** Connects, asks, and closes; by HTTP/2 where a server over TLS takes it, as the kubelet's client does. */
 function exchange(request: PreparedRequest, listening: Listening, opened: Opened): Promise<Exchanged> {

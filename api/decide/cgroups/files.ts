@@ -1,3 +1,4 @@
+import { perObject } from "../../model/cache.ts";
 import type { CgroupFile, CgroupValues } from "../../model/cgroups.ts";
 import { type Bytes, NO_PAGE_LIMIT } from "../../model/units.ts";
 import { pageSizeUnit } from "../hugepages.ts";
@@ -44,21 +45,16 @@ function v2(v: CgroupValues): readonly CgroupFile[] {
 
 type Limits = NonNullable<CgroupValues["hugePageLimit"]>;
 /** Most cgroups of a node share one object of limits, and so its files. */
-function pageFiles(ending: string): (limits: Limits) => Files {
-  const known = new WeakMap<Limits, Files>();
-  return (limits) => {
-    let files = known.get(limits);
-    if (files !== undefined) return files;
-    files = [];
+const pageFiles = (ending: string): ((limits: Limits) => Files) =>
+  perObject((limits) => {
+    const files: Files = [];
     for (const [size, limit] of Object.entries(limits)) {
       const page = `hugetlb.${pageSizeUnit(Number(size))}`;
       put(files, `${page}.${ending}`, pagesText(limit));
       put(files, `${page}.rsvd.${ending}`, pagesText(limit));
     }
-    known.set(limits, files);
     return files;
-  };
-}
+  });
 /** 2^62 for none, as the kubelet writes it. */
 const pagesText = (limit: Bytes): string => (limit === NO_PAGE_LIMIT ? "4611686018427387904" : String(limit));
 const pagesV1 = pageFiles("limit_in_bytes");

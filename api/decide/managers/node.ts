@@ -1,4 +1,5 @@
 import type { PodAsk } from "../../model/ask.ts";
+import { perObject } from "../../model/cache.ts";
 import type { Refusal } from "../../model/decision.ts";
 import type { PodRef } from "../../model/forms.ts";
 import { containersOf, isTerminal, type Pod, podNamespace, podRef, podUid } from "../../model/pod.ts";
@@ -72,25 +73,17 @@ export interface ManagedNode extends Started {
 /** The node, or why its kubelet does not start. */
 export type NodeStart = Result<ManagedNode, readonly string[]>;
 
-/** Several kinds ask the same of one snapshot, which no one changes. */
-const STARTS = new WeakMap<
-  EffectiveSnapshot,
-  { readonly start: Result<NodeStart, Refusal>; readonly needs: readonly string[] }
->();
-
 /** Reads a node's managers from a snapshot; `needs` gets what would have told more. */
 export function managedNode(snapshot: EffectiveSnapshot, needs: string[]): Result<NodeStart, Refusal> {
-  const known = STARTS.get(snapshot);
-  if (known !== undefined) {
-    needs.push(...known.needs);
-    return known.start;
-  }
-  const missed: string[] = [];
-  const start = startOf(snapshot, missed);
-  STARTS.set(snapshot, { start, needs: missed });
+  const { start, missed } = started(snapshot);
   needs.push(...missed);
   return start;
 }
+/** Several kinds ask the same of one snapshot. */
+const started = perObject((snapshot: EffectiveSnapshot) => {
+  const missed: string[] = [];
+  return { start: startOf(snapshot, missed), missed };
+});
 
 function startOf(snapshot: EffectiveSnapshot, needs: string[]): Result<NodeStart, Refusal> {
   const settings = settingsOf(snapshot);

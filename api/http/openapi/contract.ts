@@ -1,3 +1,4 @@
+import { perObject } from "../../model/cache.ts";
 import type { Route } from "../route.ts";
 import { type OpenApiDocument, openApiDocument } from "./document.ts";
 
@@ -5,16 +6,9 @@ export interface OpenApi {
   readonly document: OpenApiDocument;
   readonly text: string;
 }
-const known = new WeakMap<readonly Route[], Promise<OpenApi>>();
 
 /** The document of the routes, made from the schemas at first use and the same ever after. */
-export function openApi(routes: readonly Route[]): Promise<OpenApi> {
-  const found = known.get(routes) ?? made(routes);
-  known.set(routes, found);
-  return found;
-}
-
-async function made(routes: readonly Route[]): Promise<OpenApi> {
+export const openApi = perObject(async (routes: readonly Route[]): Promise<OpenApi> => {
   const document = await openApiDocument(routes);
   return { document, text: JSON.stringify(document) };
-}
+});

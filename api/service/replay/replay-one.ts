@@ -3,6 +3,7 @@ import type { DecisionRow } from "../../../db/rows.ts";
 import type { Store } from "../../../db/store.ts";
 import { cacheableInput, isCacheable } from "../../decide/input.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
+import { Lru } from "../../model/cache.ts";
 import type { DecisionOf, Explain, Kind, Verdict } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import type { PlaceReasons } from "../../model/forms.ts";
@@ -13,7 +14,7 @@ import { type Difference, differences, MAX_DIFFERENCES } from "../difference.ts"
 import { inputProblem, type Problem } from "../problem.ts";
 import { withNewStatus } from "./new-status.ts";
 import { type Change, changed, isNothing, knownKind, parsed, postedSnapshot, recordedAnswer } from "./parsed.ts";
-import { Kept, type Parts, partsReader } from "./snapshot-parts.ts";
+import { type Parts, partsReader } from "./snapshot-parts.ts";
 
 /** A snapshot to decide on, with the change made. */
 interface Input {
@@ -41,7 +42,7 @@ type ReadInput = Result<{ readonly input: FoundInput; readonly length: number },
 
 /** Keeps the inputs that were read last: several kinds are decided on one, and those of some nodes take turns. */
 function keptInputs(): (id: string, read: () => Promise<ReadInput>) => Promise<Result<FoundInput, StoreFailure>> {
-  const kept = new Kept<{ readonly input: FoundInput }>(MAX_INPUTS, INPUTS_LENGTH);
+  const kept = new Lru<string, { readonly input: FoundInput }>(MAX_INPUTS, INPUTS_LENGTH);
   return async (id, read) => {
     const known = kept.get(id);
     if (known !== undefined) return ok(known.input);
@@ -103,7 +104,7 @@ function quickInputs(store: Pick<Store, "getSnapshot" | "getSnapshotPieces">, ch
 /** Puts inputs together of decoded parts. Null: the new configuration is refused, or the recorded one is. */
 function composer(change: Change): (parts: Parts) => Input | null {
   const configured = configurations(change);
-  const nodes = new Kept<Pick<Snapshot, "node">>(MAX_NODES, Number.POSITIVE_INFINITY);
+  const nodes = new Lru<string, Pick<Snapshot, "node">>(MAX_NODES);
   return ({ decoded, kubeletConfiguration, steady: parts }) => {
     const both = configured(kubeletConfiguration);
     if (both === null) return null;
@@ -126,7 +127,7 @@ interface Configurations {
 }
 /** A posted configuration as it was and with the change, decoded; few nodes have one of their own. */
 function configurations(change: Change): (posted: unknown) => Configurations | null {
-  const kept = new Kept<Configurations | null>(MAX_CONFIGURATIONS, CONFIGURATIONS_LENGTH);
+  const kept = new Lru<string, Configurations | null>(MAX_CONFIGURATIONS, CONFIGURATIONS_LENGTH);
   return (posted) => {
     const text = JSON.stringify(posted) ?? "";
     const known = kept.get(text);
@@ -191,7 +192,7 @@ export function historyReplayer(
   change: Change,
   length = KEPT_LENGTH,
 ): Replayer<Compared> {
-  const last = new Kept<{ readonly body: string; readonly again: Compared }>(Number.POSITIVE_INFINITY, length);
+  const last = new Lru<string, { readonly body: string; readonly again: Compared }>(Number.POSITIVE_INFINITY, length);
   return replayerOf<Compared>(quickInputs(store, change, length), (row, { snapshot, steady }) => {
     const { kind, ask, body } = row;
     // in full an answer may hold more than the reasons

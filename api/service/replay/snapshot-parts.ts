@@ -1,44 +1,11 @@
 import type { StoreFailure } from "../../../db/failure.ts";
 import type { Pieces } from "../../../db/parts.ts";
 import { ALWAYS_NEW } from "../../decide/input.ts";
+import { Lru } from "../../model/cache.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-
-/** The last values by their keys, at most `most` of them and of so much length together; who was asked for least lately goes first. */
-export class Kept<V> {
-  readonly #most: number;
-  readonly #mostLength: number;
-  readonly #entries = new Map<string, { readonly value: V; readonly length: number }>();
-  #length = 0;
-
-  constructor(most: number, mostLength: number) {
-    this.#most = most;
-    this.#mostLength = mostLength;
-  }
-
-  get(key: string): V | undefined {
-    const found = this.#entries.get(key);
-    if (found === undefined) return undefined;
-    this.#entries.delete(key);
-    this.#entries.set(key, found);
-    return found.value;
-  }
-
-  /** In the place of what had the key. The newest stays in any case. */
-  set(key: string, value: V, length: number): void {
-    this.#length += length - (this.#entries.get(key)?.length ?? 0);
-    this.#entries.delete(key);
-    this.#entries.set(key, { value, length });
-    for (const [oldest, entry] of this.#entries) {
-      if (this.#entries.size === 1) break;
-      if (this.#entries.size <= this.#most && this.#length <= this.#mostLength) break;
-      this.#entries.delete(oldest);
-      this.#length -= entry.length;
-    }
-  }
-}
 
 /** Members of a stored snapshot, decoded but for the configuration, which may be another one. */
 interface Part {
@@ -60,7 +27,7 @@ const NEW: ReadonlySet<string> = new Set(ALWAYS_NEW);
  * of what was read. INVARIANT: members are checked each by itself (`snapshotDecoder`), and shared texts are whole members.
  */
 export function partsReader(length: number): PartsReader {
-  const kept = new Kept<Part>(Number.POSITIVE_INFINITY, length);
+  const kept = new Lru<string, Part>(Number.POSITIVE_INFINITY, length);
   return async ({ rest, shared }) => {
     // where the first member is shared, the comma of the second stays
     const members = membersIn(rest.replace(/^\{,/, "{"));

@@ -1,12 +1,12 @@
 import { type StoreFailure, unlessDamaged } from "../../../db/failure.ts";
 import type { DecisionHead, DecisionRow, FleetRow, LatestRow } from "../../../db/rows.ts";
 import type { Store } from "../../../db/store.ts";
+import { Lru, perObject } from "../../model/cache.ts";
 import { EVICTION_SIGNALS, type EvictionDecision, type EvictionSignal } from "../../model/eviction.ts";
 import type { AdmissionDecision } from "../../model/preemption.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Point } from "../draw/plot.ts";
 import { type Act, actsOfAdmission, actsOfPass, actsOfRun } from "./acts.ts";
-import { type Lru, lru } from "./node-decisions.ts";
 
 type Points = ReadonlyMap<EvictionSignal, readonly Point[]>;
 /** The contents of a recorded decision about the signals; a pass also tells of those before it. */
@@ -106,7 +106,8 @@ const NONE: EvictionHistory = { newest: null, points: new Map(), acts: [], decis
 
 type History = Pick<Store, "listDecisions" | "getDecision">;
 type Kept = Omit<Told, "pass">;
-const keptOf = new WeakMap<object, Lru<Kept>>();
+const keptOf = perObject((_store: History) => new Lru<string, Kept>(MAX_KEPT));
+const MAX_KEPT = 2048;
 
 /**
  * Reads what was available of each signal at the node's last passes, and what was done about it. A decision's `next` holds the
@@ -135,7 +136,7 @@ export async function evictionHistory(
     if (!earlier.ok) return earlier;
     skip = Math.max(1, addTo(all, earlier.value.points));
   }
-  remember(store, first, told);
+  keptOf(store).set(first.id, told);
   const acts = await actsOf(store, heads);
   if (!acts.ok) return acts;
   const preempted = await preemptionsOf(store, node, latest, heads.at(-1)?.decidedAtMs ?? 0);
@@ -154,19 +155,14 @@ export async function evictionHistory(
 
 /** Reads a recorded decision. It never changes, so it is read once as long as it is among the last. */
 async function keptOrRead(store: History, head: DecisionHead): Promise<Result<Kept, StoreFailure>> {
-  const known = keptOf.get(store)?.get(head.id);
+  const known = keptOf(store).get(head.id);
   if (known !== undefined) return ok(known);
   const row = unlessDamaged(await store.getDecision(head.id));
   if (!row.ok) return row;
   const { points, acts } =
     head.kind === "eviction" ? toldByPass(row.value) : { points: new Map(), acts: toldByAdmission(head, row.value) };
-  remember(store, head, { points, acts });
+  keptOf(store).set(head.id, { points, acts });
   return ok({ points, acts });
-}
-function remember(store: History, { id }: DecisionHead, told: Kept): void {
-  const kept = keptOf.get(store) ?? lru<Kept>(2048);
-  keptOf.set(store, kept);
-  kept.set(id, told);
 }
 
 const ACTED: ReadonlySet<string> = new Set(["evicts", "reclaims"]);

@@ -1,36 +1,13 @@
 import type { SnapshotRow } from "../../../db/rows.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
 import { decodeAsk, decodeFacts } from "../../model/asks.ts";
+import { Lru, perObject } from "../../model/cache.ts";
 import type { Decided, DecisionOf, Explain, Kind, Refusal } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
 import type { Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { effectiveSnapshot } from "../../profiles/effective.ts";
-
-/** The values used last by their keys, at most so many. */
-export interface Lru<V> {
-  get(key: string): V | undefined;
-  set(key: string, value: V): void;
-}
-
-export function lru<V>(most: number): Lru<V> {
-  const kept = new Map<string, V>();
-  return {
-    get: (key) => {
-      const value = kept.get(key);
-      if (value === undefined) return undefined;
-      kept.delete(key);
-      kept.set(key, value);
-      return value;
-    },
-    set: (key, value) => {
-      kept.delete(key);
-      kept.set(key, value);
-      if (kept.size > most) kept.delete(kept.keys().next().value as string);
-    },
-  };
-}
 
 type Answer<K extends Kind> = Result<Decided<DecisionOf[K]>, Refusal>;
 
@@ -85,15 +62,14 @@ function parsed(text: string): unknown {
 
 /** Each takes the time of a few requests to work out, and the memory of some megabytes on a large node. */
 const MAX_KNOWN = 8;
-const knownOf = new WeakMap<object, Lru<Result<Known, readonly InputIssue[]>>>();
+const knownOf = perObject((_owner: object) => new Lru<string, Result<Known, readonly InputIssue[]>>(MAX_KNOWN));
 
 /**
  * The page's knowledge of a stored snapshot. It is worked out once as long as the snapshot is among the last of this app
  * (`owner`).
  */
 export function knowSnapshot(owner: object, { id, body }: Pick<SnapshotRow, "id" | "body">): ReturnType<typeof know> {
-  const kept = knownOf.get(owner) ?? lru(MAX_KNOWN);
-  knownOf.set(owner, kept);
+  const kept = knownOf(owner);
   const found = kept.get(id) ?? know(body);
   kept.set(id, found);
   return found;

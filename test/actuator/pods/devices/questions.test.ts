@@ -9,11 +9,6 @@ describe("plugins that choose", () => {
   const choice = (...deviceIDs: string[]) => ({ containerResponses: [{ deviceIDs }] });
   const questions = ({ requests }: { requests: { method: string }[] }) =>
     requests.filter(({ method }) => method === "GetPreferredAllocation").length;
-  const answered = (node: Awaited<ReturnType<typeof nodeWith>>, version: number) =>
-    until(
-      () => node.keeper.version,
-      (now) => now > version,
-    );
 
   test("are asked in the background, each question once, and the decision follows their answer", async () => {
     const node = await nodeWith();
@@ -29,13 +24,21 @@ describe("plugins that choose", () => {
     );
     const { unanswered } = decided(node, pod);
     expect(unanswered).toHaveLength(1);
+    const { version } = node.keeper;
     expect(node.keeper.askPreferred("p", unanswered)).toBe(true);
     expect(node.keeper.askPreferred("p", unanswered)).toBe(true);
-    await answered(node, node.keeper.version);
+    // the version grows for lists of the plugins as well: they come when they like
+    const next = await until(
+      () => {
+        const now = decided(node, pod);
+        if (now.unanswered.length > 0) node.keeper.askPreferred("p", now.unanswered);
+        return now;
+      },
+      (now) => now.unanswered.length === 0,
+    );
+    expect(node.keeper.version).toBeGreaterThan(version);
     expect(questions(gpu)).toBe(1);
     expect(node.keeper.snapshot("other").devicePlugins[0]?.preferred).toBeUndefined();
-    const next = decided(node, pod);
-    expect(next.unanswered).toEqual([]);
     node.files.persist(node.keeper.withResponses(next.next));
     expect(entriesIn(node)).toEqual([entry("p", ["c"])]);
     node.keeper.forget("p");

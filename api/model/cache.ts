@@ -1,0 +1,68 @@
+/**
+ * The last values by key: at most `max` of them, and of at most so much length together, as `set` is told it; the one that
+ * was asked for least lately goes first.
+ */
+export class Lru<K, V> {
+  readonly #max: number;
+  readonly #maxLength: number;
+  readonly #entries = new Map<K, { readonly value: V; readonly length: number }>();
+  #length = 0;
+
+  constructor(max: number, maxLength = Number.POSITIVE_INFINITY) {
+    this.#max = max;
+    this.#maxLength = maxLength;
+  }
+
+  get(key: K): V | undefined {
+    const found = this.#entries.get(key);
+    if (found === undefined) return undefined;
+    this.#entries.delete(key);
+    this.#entries.set(key, found);
+    return found.value;
+  }
+
+  /** In the place of what had the key. The newest stays in any case. */
+  set(key: K, value: V, length = 0): void {
+    this.delete(key);
+    this.#length += length;
+    this.#entries.set(key, { value, length });
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size === 1) break;
+      if (this.#entries.size <= this.#max && this.#length <= this.#maxLength) break;
+      this.delete(oldest);
+    }
+  }
+
+  delete(key: K): void {
+    this.#length -= this.#entries.get(key)?.length ?? 0;
+    this.#entries.delete(key);
+  }
+
+  deleteWhere(isGone: (value: V) => boolean): void {
+    for (const [key, { value }] of this.#entries) if (isGone(value)) this.delete(key);
+  }
+}
+
+/** Remembers what a pure function made of the last texts, at most `max` of them: a node repeats a few texts many times. */
+export function memo<V>(max: number, make: (text: string) => V): (text: string) => V {
+  const known = new Lru<string, V>(max);
+  return (text) => {
+    const found = known.get(text);
+    if (found !== undefined) return found;
+    const made = make(text);
+    known.set(text, made);
+    return made;
+  };
+}
+
+/** Remembers what a pure function made of an object, for as long as the object lives. INVARIANT: nobody changes the object. */
+export function perObject<K extends object, V>(make: (object: K) => V): (object: K) => V {
+  const known = new WeakMap<K, V>();
+  return (object) => {
+    const found = known.get(object);
+    if (found !== undefined) return found;
+    const made = make(object);
+    known.set(object, made);
+    return made;
+  };
+}

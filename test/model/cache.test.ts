@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { Lru, memo, perObject } from "../../api/model/cache.ts";
+
+const kept = (
+  most: number,
+  length: number,
+  ...entries: readonly (readonly [string, number])[]
+): Lru<string, string> => {
+  const found = new Lru<string, string>(most, length);
+  for (const [key, size] of entries) found.set(key, key, size);
+  return found;
+};
+
+test("of too many, who was asked for least lately goes", () => {
+  const found = kept(2, 100, ["a", 1], ["b", 1]);
+  expect(found.get("a")).toBe("a");
+  found.set("c", "c", 1);
+  expect([found.get("a"), found.get("b"), found.get("c")]).toEqual(["a", undefined, "c"]);
+});
+
+test("of too long, as many go as must, but the newest stays", () => {
+  const found = kept(10, 10, ["a", 4], ["b", 4], ["c", 6]);
+  expect([found.get("a"), found.get("b"), found.get("c")]).toEqual([undefined, "b", "c"]);
+  found.set("d", "d", 50);
+  expect([found.get("b"), found.get("c"), found.get("d")]).toEqual([undefined, undefined, "d"]);
+  found.set("e", "e", 10);
+  expect([found.get("d"), found.get("e")]).toEqual([undefined, "e"]);
+});
+
+test("in the place of an earlier one its length counts once", () => {
+  const found = kept(10, 10, ["a", 9], ["a", 3], ["b", 7]);
+  expect([found.get("a"), found.get("b")]).toEqual(["a", "b"]);
+});
+
+test("a length that is not given does not count, and what was deleted is not there", () => {
+  const found = new Lru<string, number>(2);
+  found.set("a", 1);
+  found.delete("a");
+  found.delete("never");
+  for (const [i, key] of ["b", "c", "d"].entries()) found.set(key, i);
+  const values = () => ["a", "b", "c", "d"].map((key) => found.get(key));
+  expect(values()).toEqual([undefined, undefined, 1, 2]);
+  found.deleteWhere((value) => value > 1);
+  expect(values()).toEqual([undefined, undefined, 1, undefined]);
+});
+
+test("a text is worked out once while it is among the last, and an object while it is there", () => {
+  const made: unknown[] = [];
+  const length = memo(2, (text) => made.push(text) && text.length);
+  expect(["a", "bb", "a", "bb"].map(length)).toEqual([1, 2, 1, 2]);
+  expect(made).toEqual(["a", "bb"]);
+  const names = perObject(({ name }: { readonly name: string }) => made.push(name));
+  const [one, other] = [{ name: "x" }, { name: "x" }];
+  expect([names(one), names(other), names(one)]).toEqual([3, 4, 3]);
+});
