@@ -1,5 +1,4 @@
 import type { PodIdentity, RefusedItem } from "../../api/documents/problem.ts";
-import { perObject } from "../../api/model/cache.ts";
 import type { RuntimePods } from "../containerd/port.ts";
 import type { RunnablePod } from "./pod.ts";
 import { isStopped } from "./pod-state.ts";
@@ -161,8 +160,7 @@ function identityOf(uid: string, { pod }: PodRecord): PodIdentity {
 
 /** True: both ask for the same; `status` and the rest of `metadata` do not count. */
 export const sameSpec = (one: object, other: object): boolean => one === other || specText(one) === specText(other);
-/** Asked each second about the same objects. */
-const specText = perObject((pod: object): string => {
+function specText(pod: object): string {
   const { spec, metadata } = pod as { spec?: unknown; metadata?: { labels?: unknown; annotations?: unknown } };
   return JSON.stringify([spec, metadata?.labels, metadata?.annotations]);
-});
+}
