@@ -1,3 +1,4 @@
+import type { NodeReclaimFunction } from "../api/model/eviction.ts";
 import { err, ok, type Result } from "../api/model/result.ts";
 import { openHierarchy } from "./cgroupfs/open.ts";
 import { redactingClient } from "./client/client.ts";
@@ -8,8 +9,8 @@ import { type ActuatorOptions, clientOf } from "./daemon/client-of.ts";
 import { readConfiguration } from "./daemon/configuration-file.ts";
 import { openMetrics, type TurnTicker } from "./daemon/open-metrics.ts";
 import { openState, StateFileCheck } from "./daemon/own-state.ts";
-import { type Collector, collectUntil } from "./gc/collector.ts";
-import { GC_KINDS, type GcKind } from "./gc/journal.ts";
+import { type Collector, collectUntil, RUNS } from "./gc/collector.ts";
+import { GC_KINDS } from "./gc/journal.ts";
 import { type OpenCollector, openCollector, podsOrNone, type Shared } from "./gc/open.ts";
 import type { TurnReport } from "./gc/ports.ts";
 import { readStateFiles } from "./machine/files.ts";
@@ -186,13 +187,11 @@ async function openDaemon(
   const { hierarchy, journal } = ports;
   if (hierarchy === null || journal === null)
     return err("pods: they need cgroups, and a journal of what is written to them");
-  const reclaim = async (functions: readonly string[]): Promise<void> => {
-    if (collector !== null) onTurn(await collector.turn(new Set(functions.flatMap(kindOf)), "delete-unused"));
+  const reclaim = async (functions: readonly NodeReclaimFunction[]): Promise<void> => {
+    if (collector !== null) onTurn(await collector.turn(new Set(functions.map((name) => RUNS[name])), "delete-unused"));
   };
   return PodsDaemon.open({ ...ports, hierarchy, journal }, { ...options, reclaim }, turns);
 }
-const kindOf = (name: string): readonly GcKind[] =>
-  name === "delete-unused-containers" ? ["container-gc"] : name === "delete-unused-images" ? ["image-gc"] : [];
 
 /**
  * One pass, with one of every collection where that is on, and no daemon: what `--once` runs. Notices are told here, the

@@ -205,7 +205,8 @@ class Pass {
 /** It goes by what earlier passes told, so each pass is news, whatever it removes. */
 const remembers = (kind: GcKind): boolean => specOf(kind).facts !== null;
 
-const RUNS: Readonly<Record<NodeReclaimFunction, GcKind>> = {
+/** The collection that each of the functions runs that `eviction` names. */
+export const RUNS: Readonly<Record<NodeReclaimFunction, GcKind>> = {
   "delete-unused-containers": "container-gc",
   "delete-unused-images": "image-gc",
 };

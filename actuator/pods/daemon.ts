@@ -1,3 +1,4 @@
+import type { NodeReclaimFunction } from "../../api/model/eviction.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import type { ActuatorConfig } from "../core/config.ts";
 import type { Problem } from "../core/ports.ts";
@@ -55,7 +56,7 @@ export interface PodsDaemonOptions {
   readonly onPass: (report: PassReport) => void;
   readonly onProblem: (problem: Problem) => void;
   readonly onEvent?: (event: PodEvent) => void;
-  readonly reclaim?: (functions: readonly string[]) => Promise<void>;
+  readonly reclaim?: (functions: readonly NodeReclaimFunction[]) => Promise<void>;
 }
 /** The longest that work which is under way may take to come to its next step at the end. */
 const REST_MS = 10_000;

@@ -1,4 +1,5 @@
 import { dirname, join } from "node:path";
+import type { NodeReclaimFunction } from "../../api/model/eviction.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { effectiveDocument } from "../../api/profiles/effective.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
@@ -50,7 +51,7 @@ export interface PodsShared
   readonly journal: Journal;
 }
 export interface PodsEvents extends ObserverPorts {
-  readonly reclaim?: (functions: readonly string[]) => Promise<void>;
+  readonly reclaim?: (functions: readonly NodeReclaimFunction[]) => Promise<void>;
   readonly counters: Counters;
 }
 export interface OpenPods {

@@ -1,4 +1,4 @@
-import type { Eviction, EvictionDecision } from "../../../api/model/eviction.ts";
+import type { Eviction, EvictionDecision, NodeReclaimFunction } from "../../../api/model/eviction.ts";
 import type { PassClock } from "../../core/pass-clock.ts";
 import type { DecisionAnswer, DecisionClient, Problem } from "../../core/ports.ts";
 import { endOf } from "../../lifecycle/pod-state.ts";
@@ -40,7 +40,7 @@ export interface EvictionPorts {
   /** Absent: nothing is evicted. */
   readonly stats?: StatsSource;
   /** Frees what the node itself can free; answers whether anything was. */
-  readonly reclaim?: (functions: readonly string[]) => Promise<void>;
+  readonly reclaim?: (functions: readonly NodeReclaimFunction[]) => Promise<void>;
 }
 interface Ports extends EvictionPorts {
   readonly clock: PodClock;
