@@ -38,6 +38,7 @@ export async function drained(manager: PodManager, turn: () => Promise<void>, cl
   for (const [, group] of [...groups].sort(([a], [b]) => a - b)) {
     const inState = (state: PodState) => group.filter(({ uid }) => manager.set.get(uid)?.record.state === state);
     const end = endOf(REASON, MESSAGE, clock.nowMs());
+    // an end, which the disk does not refuse: it answers no fault
     for (const { uid } of group) manager.lifecycle.handle(uid, { kind: "Drained", end });
     while (inState("terminating").length > 0) {
       await turn();

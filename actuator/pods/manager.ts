@@ -177,6 +177,7 @@ export class PodManager {
       const status = () => set.statusOf(known, nowMs);
       const isCleared = cleanup.isCleared(uid);
       const event = observedEvent({ ...known, nowMs, status, isCleared, isUnderPressure, retryMs });
+      // ends and restarts, which the disk does not refuse: it answers no fault
       if (event !== null) lifecycle.handle(uid, event);
     }
   }

@@ -10,7 +10,7 @@ import type { Counters } from "../../status/counters.ts";
 import type { PodClock } from "../ports.ts";
 import { entryOf, idsOf, withResponse } from "./checkpoint-entries.ts";
 import { CheckpointMaintenance } from "./checkpoint-maintenance.ts";
-import { DeviceAssignments } from "./device-assignments.ts";
+import type { DeviceAssignments } from "./device-assignments.ts";
 import { DeviceEventRecorder } from "./device-event-recorder.ts";
 import { deviceRequirements } from "./device-requirements.ts";
 import type { DeviceHistory } from "./history.ts";
@@ -359,6 +359,7 @@ class Conflicts {
 export interface DeviceManagerPorts {
   readonly host: DevicePluginHost;
   readonly files: ManagerFiles;
+  readonly assignments: DeviceAssignments;
   readonly clock: PodClock;
   /** The machine's boot id; empty: unknown, so every start counts as a boot. */
   readonly bootId: string;
@@ -386,9 +387,8 @@ export interface DeviceManagerParts {
 
 /** A checkpoint that cannot be read is put aside first. */
 export function deviceManagerParts(ports: DeviceManagerPorts): DeviceManagerParts {
-  const { host, files, clock, bootId, waitMs, history, counters, onProblem } = ports;
+  const { host, files, assignments, clock, bootId, waitMs, history, counters, onProblem } = ports;
   const onTold = (message: string): void => onProblem({ from: "devices", message });
-  const assignments = new DeviceAssignments(files);
   const plugins = new PluginSnapshot({ host, assignments, clock, waitMs });
   const changes = new ChangeNotifier(clock);
   const events = new DeviceEventRecorder({ host, assignments, history, counters, clock });

@@ -367,7 +367,7 @@ export async function openDeviceManager(options: DeviceManagerOptions): Promise<
   const host = opened.value;
   const onFault = (message: string): void => onProblem({ from: "devices", message });
   const history = new DeviceHistory({ stateDir, clock, onFault });
-  return ok(new DeviceManager({ host, files, clock, bootId, waitMs, history, counters, onProblem }));
+  return ok(new DeviceManager({ host, files, assignments, clock, bootId, waitMs, history, counters, onProblem }));
 }
 
 /** Claims the devices of a state directory: one process allocates them. Error: who holds the claim. */
