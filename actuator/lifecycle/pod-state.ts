@@ -60,7 +60,7 @@ export type PodLifecycleEvent =
 
 /** An action that follows from a change, to be done after the record is persisted. */
 export type PodAction =
-  /** Work at it that is under way ends at its next step. That its containers stop follows from its state, in each turn. */
+  /** Work at it that is under way ends at its next step. That its containers stop follows from its state, in each sync. */
   | { readonly kind: "interruptSync" }
   | {
       readonly kind: "recordEvent";

@@ -201,7 +201,7 @@ async function openRuntime(config: ActuatorConfig, records: PodRecords, events: 
     () => incarnationOf(runtimeEndpoint),
   );
   if (otherKubelet.observe(null) === null && otherKubelet.isSuspected) {
-    // one that is slow to answer is looked at in each turn
+    // one that is slow to answer is looked at in each sync
     const looked = runtime.pods().then((listed) => listed.ok && otherKubelet.observe(listed.value));
     await waitFor(looked, FIRST_LIST_MS, systemClock, new AbortController().signal);
   }
@@ -299,7 +299,7 @@ async function openDevices(options: DevicesOptions): Promise<Result<OpenDevices 
   }
   const keeper = opened.value;
   const unlisten = keeper.onChange(() => {
-    if (keeper.needsTurn()) onChange();
+    if (keeper.needsSync()) onChange();
   });
   let exporters: Listener | undefined;
   return ok({

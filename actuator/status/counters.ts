@@ -66,14 +66,14 @@ export class PassCounter {
 }
 const keyOf = ({ path, file, cause }: Difference): string => `${path} ${file} ${cause}`;
 
-/** When a turn was, how long it took and how much of a processor. */
-export interface TurnFigures {
+/** When a sync was, how long it took and how much of a processor. */
+export interface SyncFigures {
   readonly sequence: number;
   readonly at: string;
   readonly cpuMs: number;
   readonly tookMs: number;
 }
-interface Measured<T> extends Pick<TurnFigures, "cpuMs" | "tookMs"> {
+interface Measured<T> extends Pick<SyncFigures, "cpuMs" | "tookMs"> {
   readonly value: T;
 }
 export async function measured<T>(work: () => Promise<T>): Promise<Measured<T>> {

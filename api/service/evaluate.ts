@@ -28,7 +28,7 @@ import { type FullRequest, type Pass, passOf, recollected } from "./remembered.t
 import { postedSnapshot } from "./replay/parsed.ts";
 
 /** How many of the last answers are kept, and of how many characters each may be with its question. */
-const MOST = 128;
+const MAX_KEPT = 128;
 const LONGEST = 256 * 1024;
 
 interface Recall<A> {
@@ -51,7 +51,7 @@ function recall<A>(): Recall<A> {
       kept.delete(slot);
       if (question.reduce((sum, part) => sum + part.length, length) > LONGEST) return;
       kept.set(slot, { question, answer });
-      if (kept.size > MOST) kept.delete(kept.keys().next().value as string);
+      if (kept.size > MAX_KEPT) kept.delete(kept.keys().next().value as string);
     },
   };
 }

@@ -183,7 +183,7 @@ export class PodAdmitter {
     if (this.isClosed || snapshotter.allocatable() === null) return [];
     const other = this.#ports.otherKubelet?.view ?? null;
     if (other !== null) {
-      // the turn tells it whole
+      // the sync tells it whole
       for (const { uid } of this.#pending()) this.#postpone(uid, { reason: OTHER_KUBELET, message: other.brief });
       return [];
     }
@@ -229,7 +229,7 @@ export class PodAdmitter {
     return strangers.length === 0 ? null : { from: "pods", message };
   }
 
-  /** The pod is not asked about in this turn, and its record says why. */
+  /** The pod is not asked about in this sync, and its record says why. */
   #isHeld(known: KnownPod): boolean {
     const held = this.#whyHeld(known);
     if (held === null) return false;

@@ -104,7 +104,7 @@ export function devicesAnnotation(entries: readonly PodDevicesEntry[]): NameValu
 
 type AnnotatedDevices = ReadonlyMap<string, DevicesPerNuma>;
 const MAX_KNOWN = 512;
-/** Each turn reads the marks of all that runs. */
+/** Each sync reads the marks of all that runs. */
 const known = new Map<string, AnnotatedDevices>();
 
 /** By resource. What is no such text tells nothing. */

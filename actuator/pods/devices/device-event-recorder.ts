@@ -55,7 +55,7 @@ export class DeviceEventRecorder {
     if (this.#names.size > MAX_NAMES) this.#names.delete([...this.#names.keys()][0] as string);
   }
 
-  /** Once a turn; `living`: pods that may hold devices. */
+  /** Once a sync; `living`: pods that may hold devices. */
   record(living: ReadonlySet<string>): void {
     const { assignments, history } = this.#ports;
     const events = [...this.#pluginEvents(), ...this.#faults.splice(0)];

@@ -95,7 +95,7 @@ interface Pending {
 /** Asks plugins what the devices of pods bring. */
 class Allocator {
   readonly #ports: AllocatorPorts;
-  /** A call goes on when its pod's turn is cut short: the next turn waits for the same one. */
+  /** A call goes on when its pod's sync is cut short: the next sync waits for the same one. */
   readonly #calls = new Map<string, Promise<AllocateResult>>();
 
   constructor(ports: AllocatorPorts) {

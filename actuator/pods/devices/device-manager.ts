@@ -50,7 +50,7 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
   readonly #life = new AbortController();
   readonly #startedAt: string;
   #pluginsSeen = "";
-  /** A pod that wants devices waits, as of this turn. */
+  /** A pod that wants devices waits, as of this sync. */
   #isAwaited = false;
   readonly #unlisten: () => void;
 
@@ -82,10 +82,10 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
   }
 
   /**
-   * True: a change deserves a turn of its own, because a pod waits for devices, or plugins came or went since this was last
-   * asked. Health flips can wait for the next turn.
+   * True: a change deserves a sync of its own, because a pod waits for devices, or plugins came or went since this was last
+   * asked. Health flips can wait for the next sync.
    */
-  needsTurn(): boolean {
+  needsSync(): boolean {
     const states = this.host.states();
     const plugins = states.map((s) => `${s.resource} ${s.generation} ${s.state} ${s.listed}`).join();
     const isOther = plugins !== this.#pluginsSeen;

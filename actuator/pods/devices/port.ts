@@ -122,7 +122,7 @@ export interface NodeDevices {
    * Current problems: faults of plugins, devices that two pods hold, that have no known holder, or that are no longer listed.
    */
   problems(): readonly Problem[];
-  /** To be told once a turn: which pods are on the node. Keeps registered resources in the checkpoint, and the history. */
+  /** To be told once a sync: which pods are on the node. Keeps registered resources in the checkpoint, and the history. */
   update(living: ReadonlySet<string>): void;
 }
 

@@ -68,7 +68,7 @@ const HELD_MS = 10_000;
  */
 const AWAITED: ReadonlySet<string> = new Set([WAITING_FOR_PLUGIN, REALLOCATING, CHECKPOINT_NOT_WRITTEN]);
 
-/** Pods that are left alone for a while since their last turn of work failed. kubelet 1.36: podWorkers, backOffPeriod. */
+/** Pods that are left alone for a while since their last sync failed. kubelet 1.36: podWorkers, backOffPeriod. */
 class SyncBackoff {
   readonly #ports: Pick<Ports, "clock" | "devices">;
   readonly #backoffs = new Map<string, PodBackoff>();
@@ -291,7 +291,7 @@ export class PodDispatcher {
 
   /**
    * Leaves out starts that are too early: a container that a resize stops is started once its cgroups are as they are to be,
-   * and never in the turn that stops it.
+   * and never in the sync that stops it.
    */
   #withoutEarlyStarts(known: KnownPod, actions: PodActions, resized: ReadonlySet<string>): PodActions {
     const isStopped = !actions.toKill.some(({ name }) => resized.has(name));
