@@ -36,7 +36,7 @@ import { StatusFile } from "./status/status-file.ts";
 type Options = Pick<ActuatorOptions, "config" | "onPass" | "onProblem">;
 
 /** Passes over the cgroups of pods that others run, again and again, and tells people what it sees. */
-export class Observer {
+export class CgroupsDaemon {
   readonly #ports: LoopPorts;
   readonly #options: Options;
   readonly #hooks: SyncHooks;
@@ -58,11 +58,11 @@ export class Observer {
     this.#file = new StatusFile({ stateDir: options.config.stateDir, onProblem });
   }
 
-  static async open(ports: LoopPorts, options: Options, hooks: SyncHooks): Promise<Observer> {
-    const observer = new Observer(ports, options, hooks);
-    const told = (message: string): void => options.onProblem({ from: "pods", message });
-    observer.#server = await hooks.metrics.serve(() => observer.status(), told);
-    return observer;
+  static async open(ports: LoopPorts, options: Options, hooks: SyncHooks): Promise<CgroupsDaemon> {
+    const daemon = new CgroupsDaemon(ports, options, hooks);
+    const onFault = (message: string): void => options.onProblem({ from: "pods", message });
+    daemon.#server = await hooks.metrics.serve(() => daemon.status(), onFault);
+    return daemon;
   }
 
   status(): NodeStatus {
@@ -146,7 +146,7 @@ export async function startActuator(given: ActuatorOptions): Promise<Result<Actu
     collector === null ? [] : [collectUntil(stopping.signal, collector, options.config, onGcReport, gcPace)];
   const opened =
     options.config.pods === "off"
-      ? ok(await Observer.open(ports, options, hooks))
+      ? ok(await CgroupsDaemon.open(ports, options, hooks))
       : await openDaemon(ports, options, hooks, collector, onGcReport);
   if (!opened.ok) {
     stopping.abort();

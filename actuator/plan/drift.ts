@@ -33,7 +33,7 @@ export const harmlessCause = ({ cause }: { readonly cause: DriftCause | null }):
   HARMLESS_CAUSES.find((one) => one === cause);
 
 /** Causes that are told: a value that was right, or that we wrote, and is another now. The rest is the plan's next step. */
-export const isTold = ({ cause }: Pick<Drift, "cause">): boolean => !PENDING_CAUSES.some((one) => one === cause);
+export const isReported = ({ cause }: Pick<Drift, "cause">): boolean => !PENDING_CAUSES.some((one) => one === cause);
 /** Causes that another than this actuator is behind, and that no rounding explains. */
 export const isForeign = ({ cause }: Drift): boolean => cause === "never_written" || cause === "other_writer";
 

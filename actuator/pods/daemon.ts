@@ -188,8 +188,8 @@ export class PodsDaemon {
     const { onProblem } = this.#options;
     const synced = this.#syncOnce();
     await withinMs(synced, FIRST_LOOK_MS);
-    const told = (message: string): void => onProblem({ from: "pods", message });
-    this.#server = await this.#hooks.metrics.serve(() => this.status(), told);
+    const onFault = (message: string): void => onProblem({ from: "pods", message });
+    this.#server = await this.#hooks.metrics.serve(() => this.status(), onFault);
     await synced;
   }
 

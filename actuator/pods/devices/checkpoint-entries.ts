@@ -19,12 +19,12 @@ const redactedFilesOf = new WeakMap<StateFiles, StateFiles>();
 export function redactFiles(files: StateFiles): StateFiles {
   const before = redactedFilesOf.get(files);
   if (before !== undefined) return before;
-  const told = { ...files, assignments: toldAssignments(files.assignments) };
-  redactedFilesOf.set(files, told);
-  return told;
+  const redacted = { ...files, assignments: redactedAssignments(files.assignments) };
+  redactedFilesOf.set(files, redacted);
+  return redacted;
 }
 
-function toldAssignments(assignments: StateFiles["assignments"]): StateFiles["assignments"] {
+function redactedAssignments(assignments: StateFiles["assignments"]): StateFiles["assignments"] {
   const text = assignments?.[DEVICE_CHECKPOINT];
   if (assignments === undefined || text === undefined) return assignments;
   const read = checkpointOf(text);
@@ -246,16 +246,16 @@ export function without(next: DeviceCheckpoint, gone: ReadonlySet<PodDevicesEntr
 /** Without pods that still wait for an answer of a plugin, where nothing was told of their devices before. */
 export function withoutPending(now: DeviceCheckpoint, told: DeviceCheckpoint): DeviceCheckpoint {
   const known = new Map((told.entries ?? []).map((entry) => [keyOf(entry), entry]));
-  const isTold = (entry: PodDevicesEntry): boolean => {
+  const isReported = (entry: PodDevicesEntry): boolean => {
     const before = known.get(keyOf(entry));
     return before !== undefined && isSameDevices(before, entry);
   };
-  const pending = (now.entries ?? []).filter((entry) => entry.allocResp === null && !isTold(entry));
+  const pending = (now.entries ?? []).filter((entry) => entry.allocResp === null && !isReported(entry));
   if (pending.length === 0) return now;
   const waiting = new Set(pending.map(({ podUid }) => podUid));
   return withEntries(
     now,
-    (now.entries ?? []).filter((entry) => !waiting.has(entry.podUid) || isTold(entry)),
+    (now.entries ?? []).filter((entry) => !waiting.has(entry.podUid) || isReported(entry)),
   );
 }
 

@@ -150,8 +150,8 @@ export class CheckpointMaintenance {
   problems(): readonly Problem[] {
     const { assignments, files, clock } = this.#ports;
     // while it lies there still, that is told with what follows from it
-    const isTold = assignments.fault() === null && clock.monotonicMs() - this.#startedMs < STANDS_MS;
-    const broken = this.broken !== null && isTold ? [this.broken] : [];
+    const isReported = assignments.fault() === null && clock.monotonicMs() - this.#startedMs < STANDS_MS;
+    const broken = this.broken !== null && isReported ? [this.broken] : [];
     const messages = new Set([...broken, ...files.unwrittenAll(), ...(this.#fault === null ? [] : [this.#fault])]);
     return [...messages].map((message) => ({ from: "state-files", message }));
   }

@@ -295,7 +295,7 @@ export class ChangeNotifier {
   readonly #listeners = new Set<() => void>();
   readonly #life = new AbortController();
   #version = 1;
-  #toldMs = Number.NEGATIVE_INFINITY;
+  #notifiedMs = Number.NEGATIVE_INFINITY;
   #isDue = false;
 
   constructor(clock: PodClock) {
@@ -313,7 +313,7 @@ export class ChangeNotifier {
 
   changed(): void {
     if (this.#isDue || this.#life.signal.aborted) return;
-    const restMs = this.#toldMs + MIN_INTERVAL_MS - this.#clock.monotonicMs();
+    const restMs = this.#notifiedMs + MIN_INTERVAL_MS - this.#clock.monotonicMs();
     if (restMs <= 0) this.#tell();
     else void this.#tellIn(restMs);
   }
@@ -329,19 +329,19 @@ export class ChangeNotifier {
     if (!this.#life.signal.aborted) this.#tell();
   }
   #tell(): void {
-    this.#toldMs = this.#clock.monotonicMs();
+    this.#notifiedMs = this.#clock.monotonicMs();
     this.#version++;
     for (const listener of this.#listeners) listener();
   }
 }
 
 /** Those that were told. */
-const MAX_TOLD = 1024;
+const MAX_REPORTED = 1024;
 
 /** Tells once of each conflict between what two plugins want of a container. */
 class Conflicts {
   readonly #onProblem: (problem: Problem) => void;
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
 
   constructor(onProblem: (problem: Problem) => void) {
     this.#onProblem = onProblem;
@@ -349,9 +349,9 @@ class Conflicts {
 
   report(pod: RunnablePod, container: string, conflict: DeviceConflict): void {
     const message = conflictText(pod, container, conflict);
-    if (this.#told.has(message)) return;
-    if (this.#told.size >= MAX_TOLD) this.#told.clear();
-    this.#told.add(message);
+    if (this.#reported.has(message)) return;
+    if (this.#reported.size >= MAX_REPORTED) this.#reported.clear();
+    this.#reported.add(message);
     this.#onProblem({ from: "pods", message });
   }
 }
@@ -388,16 +388,16 @@ export interface DeviceManagerParts {
 /** A checkpoint that cannot be read is put aside first. */
 export function deviceManagerParts(ports: DeviceManagerPorts): DeviceManagerParts {
   const { host, files, assignments, clock, bootId, waitMs, history, counters, onProblem } = ports;
-  const onTold = (message: string): void => onProblem({ from: "devices", message });
+  const report = (message: string): void => onProblem({ from: "devices", message });
   const plugins = new PluginSnapshot({ host, assignments, clock, waitMs });
   const changes = new ChangeNotifier(clock);
   const events = new DeviceEventRecorder({ host, assignments, history, counters, clock });
   const faults = new PluginFaults(clock, host, (fault) => events.registrationFailed(fault));
   const calls = new PluginCalls(clock);
-  const missing = new MissingAllocations(assignments, onTold, (entries) => events.restored(entries));
+  const missing = new MissingAllocations(assignments, report, (entries) => events.restored(entries));
   const maintenance = new CheckpointMaintenance({ assignments, files, clock, bootId });
   if (maintenance.broken !== null) {
-    onTold(maintenance.broken);
+    report(maintenance.broken);
     events.checkpointLost(maintenance.broken);
   }
   const allocator = new Allocator({

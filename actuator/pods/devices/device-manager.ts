@@ -106,12 +106,12 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
     return new Map([...now, ...away.map((resource) => [resource, { capacity: 0, allocatable: 0 }] as const)]);
   }
 
-  whyPending(pod: RunnablePod): (DeviceFault & { readonly isTold: boolean }) | null {
+  whyPending(pod: RunnablePod): (DeviceFault & { readonly isReported: boolean }) | null {
     if (deviceRequirements(pod).size === 0) return null;
     this.#isAwaited = true;
     this.#parts.events.named(pod);
     const unwritten = this.#parts.maintenance.whyUnwritten();
-    if (unwritten !== null) return { ...unwritten, isTold: false };
+    if (unwritten !== null) return { ...unwritten, isReported: false };
     return whyPending({ plugins: this.#parts.plugins, missing: this.#parts.missing, waitMs: this.#ports.waitMs }, pod);
   }
 
@@ -225,19 +225,19 @@ interface RequirementPorts {
   readonly waitMs: number;
 }
 
-/** Why a pod that wants devices is not asked about; null: it may be. `isTold`: as a refusal. */
+/** Why a pod that wants devices is not asked about; null: it may be. `isReported`: as a refusal. */
 function whyPending(
   { plugins, missing: losses, waitMs }: RequirementPorts,
   pod: RunnablePod,
-): (DeviceFault & { readonly isTold: boolean }) | null {
+): (DeviceFault & { readonly isReported: boolean }) | null {
   const lost = losses.whyPending(pod);
-  if (lost !== null) return { ...lost, isTold: false };
+  if (lost !== null) return { ...lost, isReported: false };
   const away = requiredResources(pod).filter((resource) => !plugins.isReady(resource));
   if (away.length === 0) return null;
-  if (plugins.isEarly) return { ...waitingForPlugins(away, waitMs), isTold: false };
+  if (plugins.isEarly) return { ...waitingForPlugins(away, waitMs), isReported: false };
   // a kubelet would run the pod without them
   const unknown = away.filter((resource) => !plugins.isDeviceResource(resource));
-  return unknown.length === 0 ? null : { ...notRegistered(unknown), isTold: true };
+  return unknown.length === 0 ? null : { ...notRegistered(unknown), isReported: true };
 }
 
 /** A plugin of one of its resources offers to choose. */

@@ -93,9 +93,9 @@ export interface NodeDevices {
   amounts(): ReadonlyMap<string, ResourceAmount>;
   /**
    * Why a pod that wants devices is not asked about: a plugin has not come (back) since the daemon started. Null: it may be.
-   * `isTold`: it was waited for long enough, and that it is missing is told as a refusal.
+   * `isReported`: it was waited for long enough, and that it is missing is told as a refusal.
    */
-  whyPending(pod: RunnablePod): (DeviceFault & { readonly isTold: boolean }) | null;
+  whyPending(pod: RunnablePod): (DeviceFault & { readonly isReported: boolean }) | null;
   /** A plugin of one of its resources offers to choose. */
   isChosenByPlugin(pod: RunnablePod): boolean;
   /** True: the last request to plugins about the pod failed. */

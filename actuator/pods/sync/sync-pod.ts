@@ -227,11 +227,11 @@ function sandboxConfig(context: SyncPodContext, attempt: number): Result<Sandbox
   return configWithDns(context, attempt, false);
 }
 
-function configWithDns(context: SyncPodContext, attempt: number, isTold: boolean): Result<SandboxConfig, string> {
+function configWithDns(context: SyncPodContext, attempt: number, isReported: boolean): Result<SandboxConfig, string> {
   const { ports, pod, places, events } = context;
   const { hostIPs, clusterDNS, clusterDomain, resolvConf } = ports.node();
   const dns = dnsOf(pod, { clusterDNS, clusterDomain, host: resolvConf, nodeIps: hostIPs });
-  if (isTold) for (const { reason, message } of dns.events) events.warning(reason, message);
+  if (isReported) for (const { reason, message } of dns.events) events.warning(reason, message);
   return sandboxConfigOf(pod, {
     owner: ports.owner,
     attempt,
