@@ -1,3 +1,4 @@
+import type { NodeReclaimFunction } from "../api/model/eviction.ts";
 import { err, ok, type Result } from "../api/model/result.ts";
 import { openHierarchy } from "./cgroupfs/open.ts";
 import { redactingClient } from "./client/client.ts";
@@ -6,12 +7,12 @@ import { InterruptibleSleep, Notices } from "./core/pace.ts";
 import type { Problem } from "./core/ports.ts";
 import { type ActuatorOptions, clientOf } from "./daemon/client-of.ts";
 import { readConfiguration } from "./daemon/configuration-file.ts";
-import { openMetrics, type TurnTicker } from "./daemon/open-metrics.ts";
+import { openMetrics, type SyncHooks } from "./daemon/open-metrics.ts";
 import { openState, StateFileCheck } from "./daemon/own-state.ts";
-import { type Collector, collectUntil } from "./gc/collector.ts";
-import { GC_KINDS, type GcKind } from "./gc/journal.ts";
+import { type Collector, collectUntil, RUNS } from "./gc/collector.ts";
+import { GC_KINDS } from "./gc/journal.ts";
 import { type OpenCollector, openCollector, podsOrNone, type Shared } from "./gc/open.ts";
-import type { TurnReport } from "./gc/ports.ts";
+import type { GcReport } from "./gc/ports.ts";
 import { readStateFiles } from "./machine/files.ts";
 import { observeMachine } from "./machine/observe.ts";
 import { livePodsSource } from "./manifests/pods-source.ts";
@@ -26,7 +27,7 @@ import {
   noCounters,
   PassCounter,
   passFigures,
-  type TurnFigures,
+  type SyncFigures,
 } from "./status/counters.ts";
 import type { NodeStatus, PodRow } from "./status/node-status.ts";
 import type { StatusServer } from "./status/server.ts";
@@ -35,10 +36,10 @@ import { StatusFile } from "./status/status-file.ts";
 type Options = Pick<ActuatorOptions, "config" | "onPass" | "onProblem">;
 
 /** Passes over the cgroups of pods that others run, again and again, and tells people what it sees. */
-export class Observer {
+export class CgroupsDaemon {
   readonly #ports: LoopPorts;
   readonly #options: Options;
-  readonly #turns: TurnTicker;
+  readonly #hooks: SyncHooks;
   readonly #counter: PassCounter;
   readonly #file: StatusFile;
   readonly #state: StateFileCheck;
@@ -47,21 +48,21 @@ export class Observer {
   #pods: readonly PodRow[] = [];
   #problems: readonly Problem[] = [];
 
-  private constructor(ports: LoopPorts, options: Options, turns: TurnTicker) {
+  private constructor(ports: LoopPorts, options: Options, hooks: SyncHooks) {
     this.#ports = ports;
     this.#options = options;
-    this.#turns = turns;
-    this.#counter = new PassCounter(turns.metrics.counters);
+    this.#hooks = hooks;
+    this.#counter = new PassCounter(hooks.metrics.counters);
     const onProblem = (message: string): void => options.onProblem({ from: "pods", message });
     this.#state = new StateFileCheck([options.config.stateDir], ports.journal);
     this.#file = new StatusFile({ stateDir: options.config.stateDir, onProblem });
   }
 
-  static async open(ports: LoopPorts, options: Options, turns: TurnTicker): Promise<Observer> {
-    const observer = new Observer(ports, options, turns);
-    const told = (message: string): void => options.onProblem({ from: "pods", message });
-    observer.#server = await turns.metrics.serve(() => observer.status(), told);
-    return observer;
+  static async open(ports: LoopPorts, options: Options, hooks: SyncHooks): Promise<CgroupsDaemon> {
+    const daemon = new CgroupsDaemon(ports, options, hooks);
+    const onFault = (message: string): void => options.onProblem({ from: "pods", message });
+    daemon.#server = await hooks.metrics.serve(() => daemon.status(), onFault);
+    return daemon;
   }
 
   status(): NodeStatus {
@@ -79,7 +80,7 @@ export class Observer {
       unwritable: this.#state.faults(),
       problems: [
         ...new Set(
-          [...this.#turns.notices.ofSettings, ...this.#state.problems(), ...this.#problems].map(
+          [...this.#hooks.notices.ofSettings, ...this.#state.problems(), ...this.#problems].map(
             ({ from, message }) => `${from}: ${message}`,
           ),
         ),
@@ -91,7 +92,7 @@ export class Observer {
 
   async runUntil(stop: AbortSignal): Promise<void> {
     const { config, onPass, onProblem } = this.#options;
-    const { notices, pace } = this.#turns;
+    const { notices, pace } = this.#hooks;
     for (let sequence = 1; !stop.aborted; sequence++) {
       const { value: report, ...times } = await measured(() => runPass(this.#ports, config, sequence));
       this.#note(report, { sequence, at: report.at, ...times });
@@ -106,12 +107,12 @@ export class Observer {
     await this.#server?.close();
   }
 
-  #note(report: PassReport, turn: TurnFigures): void {
-    this.#pass = { ...turn, ...passFigures(report) };
+  #note(report: PassReport, figures: SyncFigures): void {
+    this.#pass = { ...figures, ...passFigures(report) };
     this.#problems = [...report.problems, ...report.notices];
     // what could not be read is not gone
     if (report.snapshot !== null) this.#pods = observedPods(report);
-    this.#turns.metrics.counters.pass(turn.tookMs, turn.cpuMs);
+    this.#hooks.metrics.counters.pass(figures.tookMs, figures.cpuMs);
     this.#counter.count(report);
   }
 }
@@ -119,7 +120,7 @@ export class Observer {
 export interface Actuator {
   /** Ends after the pass that is under way. */
   stop(): Promise<void>;
-  /** New settings: what may change while it runs is in force from the next turn on, which is now. */
+  /** New settings: what may change while it runs is in force from the next sync on, which is now. */
   reload(next: ActuatorConfig): Reloaded;
   /** New settings that cannot be taken: the old ones stay, and the status tells why until others are. */
   refuseReload(faults: readonly Problem[]): void;
@@ -137,16 +138,16 @@ export async function startActuator(given: ActuatorOptions): Promise<Result<Actu
   if (!prepared.ok) return prepared;
   const { ports, collector, release } = prepared.value;
   const notices = new Notices(options.onProblem);
-  const onTurn = (turn: TurnReport): void => tellTurn(turn, notices, options);
+  const onGcReport = (report: GcReport): void => reportGc(report, notices, options);
   const pace = new InterruptibleSleep(stopping.signal);
-  const turns: TurnTicker = { pace, notices, metrics };
+  const hooks: SyncHooks = { pace, notices, metrics };
   const gcPace = new InterruptibleSleep(stopping.signal);
   const collections =
-    collector === null ? [] : [collectUntil(stopping.signal, collector, options.config, onTurn, gcPace)];
+    collector === null ? [] : [collectUntil(stopping.signal, collector, options.config, onGcReport, gcPace)];
   const opened =
     options.config.pods === "off"
-      ? ok(await Observer.open(ports, options, turns))
-      : await openDaemon(ports, options, turns, collector, onTurn);
+      ? ok(await CgroupsDaemon.open(ports, options, hooks))
+      : await openDaemon(ports, options, hooks, collector, onGcReport);
   if (!opened.ok) {
     stopping.abort();
     release();
@@ -169,7 +170,7 @@ export async function startActuator(given: ActuatorOptions): Promise<Result<Actu
     },
     refuseReload: (faults) => {
       notices.ofSettings = faults;
-      // the status is written at the end of a turn
+      // the status is written at the end of a sync
       pace.wake();
     },
   });
@@ -179,20 +180,19 @@ export async function startActuator(given: ActuatorOptions): Promise<Result<Actu
 async function openDaemon(
   ports: LoopPorts,
   options: ActuatorOptions,
-  turns: TurnTicker,
+  hooks: SyncHooks,
   collector: Collector | null,
-  onTurn: (turn: TurnReport) => void,
+  onGcReport: (report: GcReport) => void,
 ): Promise<Result<PodsDaemon, string>> {
   const { hierarchy, journal } = ports;
   if (hierarchy === null || journal === null)
     return err("pods: they need cgroups, and a journal of what is written to them");
-  const reclaim = async (functions: readonly string[]): Promise<void> => {
-    if (collector !== null) onTurn(await collector.turn(new Set(functions.flatMap(kindOf)), "delete-unused"));
+  const reclaim = async (functions: readonly NodeReclaimFunction[]): Promise<void> => {
+    if (collector !== null)
+      onGcReport(await collector.collect(new Set(functions.map((name) => RUNS[name])), "delete-unused"));
   };
-  return PodsDaemon.open({ ...ports, hierarchy, journal }, { ...options, reclaim }, turns);
+  return PodsDaemon.open({ ...ports, hierarchy, journal }, { ...options, reclaim }, hooks);
 }
-const kindOf = (name: string): readonly GcKind[] =>
-  name === "delete-unused-containers" ? ["container-gc"] : name === "delete-unused-images" ? ["image-gc"] : [];
 
 /**
  * One pass, with one of every collection where that is on, and no daemon: what `--once` runs. Notices are told here, the
@@ -206,17 +206,17 @@ export async function passOnce(options: ActuatorOptions): Promise<Result<PassRep
     const notices = new Notices(options.onProblem);
     const report = await runPass(ports, options.config, 1);
     notices.report("pass", report.notices, report.problems);
-    if (collector !== null) tellTurn(await collector.turn(new Set(GC_KINDS)), notices, options);
+    if (collector !== null) reportGc(await collector.collect(new Set(GC_KINDS)), notices, options);
     return ok(report);
   } finally {
     release();
   }
 }
 
-function tellTurn(turn: TurnReport, notices: Notices, { onProblem, onTurn }: ActuatorOptions): void {
-  for (const problem of turn.problems) onProblem(problem);
-  notices.report("turn", turn.notices, turn.problems);
-  onTurn?.(turn);
+function reportGc(report: GcReport, notices: Notices, { onProblem, onGcReport }: ActuatorOptions): void {
+  for (const problem of report.problems) onProblem(problem);
+  notices.report("gc", report.notices, report.problems);
+  onGcReport?.(report);
 }
 
 interface OpenPorts {

@@ -3,7 +3,7 @@ import { decodeAsk } from "../../api/model/asks.ts";
 import type { Explain, Facts, Kind } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { InputIssue } from "../../api/model/input-issue.ts";
-import { specOf } from "../../api/model/kinds.ts";
+import { IMAGE_RECORDS, specOf } from "../../api/model/kinds.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { type EffectiveSnapshot, effectiveSnapshot } from "../../api/profiles/effective.ts";
 import { factsOf, type Memory } from "../core/facts-file.ts";
@@ -84,7 +84,7 @@ export type Asked = Omit<Pending, "report"> & {
 export function decideWith(memory: Memory, kind: Kind, snapshot: unknown, ask: object | undefined) {
   const facts = factsOf(kind, memory.factsFor(kind, snapshot));
   // what the API looks up for it as well: which images are old enough to be reclaimed
-  const images = specOf(kind).facts?.readsImages === true ? memory.factsFor("image-gc", snapshot) : undefined;
+  const images = specOf(kind).facts?.readsImages === true ? memory.factsFor(IMAGE_RECORDS, snapshot) : undefined;
   return decideLocally(kind, snapshot, { ask: images === undefined ? ask : { ...ask, images }, facts });
 }
 

@@ -239,7 +239,7 @@ export type ActuatorSettings = z.input<typeof schema>;
 /** Names of all settings. */
 export const SETTINGS = Object.keys(schema.shape) as readonly (keyof ActuatorConfig)[];
 
-/** Settings that a running daemon applies at its next turn when they are read again; the others need a restart. */
+/** Settings that a running daemon applies at its next sync when they are read again; the others need a restart. */
 export const LIVE_SETTINGS = [
   "kubeletConfiguration",
   "manifests",
@@ -321,7 +321,7 @@ export function faultsTogether(settings: Readonly<Record<string, unknown>>): rea
 
 /** The result of reading the settings again. */
 export interface Reloaded {
-  /** In force from the next turn on. */
+  /** In force from the next sync on. */
   readonly taken: readonly SettingChange[];
   /** They wait for the daemon's next start. */
   readonly left: readonly SettingChange[];
@@ -334,7 +334,7 @@ export interface SettingChange {
 }
 
 /**
- * Writes into `config`, which everything in the daemon reads at each turn, what of `next` may change while it runs.
+ * Writes into `config`, which everything in the daemon reads at each sync, what of `next` may change while it runs.
  * INVARIANT: what is in force goes together: where it would not with what is left, nothing is taken.
  */
 export function takeOver(config: ActuatorConfig, next: ActuatorConfig): Reloaded {

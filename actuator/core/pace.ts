@@ -1,8 +1,8 @@
 import { setImmediate as nextTick } from "node:timers/promises";
 import type { Problem } from "./ports.ts";
 
-/** Passes over cgroups and turns of collections report notices of the world that both of them see. */
-type NoticeSource = "pass" | "turn";
+/** Passes over cgroups and collections report notices of the world that both of them see. */
+type NoticeSource = "pass" | "gc";
 
 /** A notice stays true from one look to the next: it is told when it is new, whoever of them sees it. */
 export class Notices {
@@ -28,7 +28,7 @@ export class Notices {
   }
 }
 
-/** Sleep between turns, which new settings, work that has ended or the end cut short. */
+/** Sleep between syncs, which new settings, work that has ended or the end cut short. */
 export class InterruptibleSleep {
   readonly #stop: AbortSignal;
   #end: () => void = () => {};

@@ -40,8 +40,8 @@ export async function openMetrics({
   };
 }
 
-/** The hooks that the starter of a daemon gives its turns. */
-export interface TurnTicker {
+/** The hooks that the starter of a daemon gives its syncs. */
+export interface SyncHooks {
   readonly pace: InterruptibleSleep;
   readonly notices: Notices;
   readonly metrics: OpenMetrics;

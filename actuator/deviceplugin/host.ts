@@ -88,10 +88,10 @@ async function openRegistration(options: RegistrationOptions): Promise<Result<Re
 }
 
 /** Longer texts of strangers are cut. */
-const LONGEST_TOLD = 256;
+const MAX_NAME_LENGTH = 256;
 const refusal = (resource: string, endpoint: string, message: string): PluginFault => ({
-  resource: resource.slice(0, LONGEST_TOLD),
-  endpoint: endpoint.slice(0, LONGEST_TOLD),
+  resource: resource.slice(0, MAX_NAME_LENGTH),
+  endpoint: endpoint.slice(0, MAX_NAME_LENGTH),
   call: "Register",
   code: "REFUSED",
   message,
@@ -202,14 +202,14 @@ export async function openDevicePluginHost(
     for (const listener of faultListeners) listener(fault);
   };
   const listeners = new Set<() => void>();
-  let isTold = true;
+  let isReported = true;
   const tell = (): void => {
-    isTold = true;
+    isReported = true;
     for (const listener of listeners) listener();
   };
   const onChange = (): void => {
-    if (isTold) setImmediate(tell);
-    isTold = false;
+    if (isReported) setImmediate(tell);
+    isReported = false;
   };
   const registry = new PluginRegistry({
     timeouts: { ...PLUGIN_TIMEOUTS, ...options.timeouts },

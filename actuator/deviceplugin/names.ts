@@ -92,7 +92,7 @@ export function endpointPath(dir: string, endpoint: string): Result<string, stri
 }
 
 /** The path of the socket that a plugin names when it is asked; empty: the one where it was asked. */
-export function toldEndpoint(endpoint: string, asked: string): Result<string, string> {
+export function reportedEndpoint(endpoint: string, asked: string): Result<string, string> {
   if (endpoint === "") return ok(asked);
   return isSocketPath(endpoint) && !endpoint.split("/").includes("..")
     ? ok(endpoint)

@@ -4,7 +4,7 @@ import { err, map } from "../../api/model/result.ts";
 import { isSocketPath, socketIdentity } from "../core/socket-path.ts";
 import { CoalescedTimer, WatchedDirectory } from "../grpc/watched-directory.ts";
 import type { Answered, PluginCall, PluginFault } from "./fault.ts";
-import { type PluginInfo, quoted, resourceFault, SUPPORTED_VERSIONS, toldEndpoint } from "./names.ts";
+import { type PluginInfo, quoted, reportedEndpoint, resourceFault, SUPPORTED_VERSIONS } from "./names.ts";
 import { callOnce, dial } from "./plugin-client.ts";
 
 /** A plugin that is registered and was told so. */
@@ -52,7 +52,7 @@ async function introduce({ path, register, leave, signal }: Introduction): Answe
         `no handler registered for plugin type: ${quoted(answer.type).slice(1, -1)} at socket ${path}`,
       );
     }
-    const endpoint = toldEndpoint(answer.endpoint, path);
+    const endpoint = reportedEndpoint(answer.endpoint, path);
     const wrong = validationFault(answer) ?? (endpoint.ok ? undefined : endpoint.error);
     if (wrong !== undefined || !endpoint.ok) return await refused(`plugin validation failed with err: ${wrong}`);
     const registered = await register(answer.name, endpoint.value);

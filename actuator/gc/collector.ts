@@ -9,7 +9,7 @@ import type { DecisionAnswer, Problem } from "../core/ports.ts";
 import type { JournalError } from "../core/record-file.ts";
 import { GC_KINDS, type GcJournal, type GcKind, keyOf, type Space } from "./journal.ts";
 import { type NodeObservation, type ObserveSettings, observeNode, spaceOf, type Unlisted } from "./observe-node.ts";
-import type { CollectionReport, GcPorts, ReclaimReport, RemovalReport, TurnReport } from "./ports.ts";
+import type { CollectionReport, GcPorts, GcReport, ReclaimReport, RemovalReport } from "./ports.ts";
 import { type ClosedPass, closeInterruptedPass, guard, type Removal, removalsOf, remove } from "./remove.ts";
 
 interface PassOrder {
@@ -63,7 +63,7 @@ class Pass {
       } else this.#stopAt(batch[0] as Removal, NOT_WRITTEN);
       answer = await this.#ask();
     }
-    // without an answer that knows its ends a pass stays in the journal, and the next turn settles it
+    // without an answer that knows its ends a pass stays in the journal, and the next collection settles it
     if (answer !== null) await this.#commit(answer);
     return this.#report(answer);
   }
@@ -205,7 +205,8 @@ class Pass {
 /** It goes by what earlier passes told, so each pass is news, whatever it removes. */
 const remembers = (kind: GcKind): boolean => specOf(kind).facts !== null;
 
-const RUNS: Readonly<Record<NodeReclaimFunction, GcKind>> = {
+/** The collection that each of the functions runs that `eviction` names. */
+export const RUNS: Readonly<Record<NodeReclaimFunction, GcKind>> = {
   "delete-unused-containers": "container-gc",
   "delete-unused-images": "image-gc",
 };
@@ -268,11 +269,11 @@ export class Collector {
   #last: Promise<unknown> = Promise.resolve();
   #sequence = 0;
   #problems: Problem[] = [];
-  /** By their words: of several looks in a turn each would see the same. */
+  /** By their words: of several looks in a collection each would see the same. */
   readonly #notices = new Map<string, Problem>();
   /** The observation while it still shows the node as it is; null once something was removed. */
   #observed: NodeObservation | null = null;
-  /** The last look failed: in this turn nothing more is tried. */
+  /** The last look failed: in this collection nothing more is tried. */
   #isObserveFailed = false;
   #unlisted: Unlisted | null = null;
 
@@ -282,16 +283,16 @@ export class Collector {
   }
 
   /**
-   * Runs the due collections after the former turn has ended, containers before the images that they keep in use. Never throws
+   * Runs the due collections after the former collection has ended, containers before the images that they keep in use. Never throws
    * for faults of the world.
    */
-  turn(due: ReadonlySet<GcKind>, operation: GcOperation = "garbage-collect"): Promise<TurnReport> {
-    const turn = this.#last.then(() => this.#turn(due, operation));
-    this.#last = turn.catch(() => {});
-    return turn;
+  collect(due: ReadonlySet<GcKind>, operation: GcOperation = "garbage-collect"): Promise<GcReport> {
+    const collected = this.#last.then(() => this.#collectDue(due, operation));
+    this.#last = collected.catch(() => {});
+    return collected;
   }
 
-  async #turn(due: ReadonlySet<GcKind>, operation: GcOperation): Promise<TurnReport> {
+  async #collectDue(due: ReadonlySet<GcKind>, operation: GcOperation): Promise<GcReport> {
     this.#problems = [];
     this.#notices.clear();
     this.#observed = null;
@@ -401,14 +402,14 @@ const PERIODS = {
 type Periods = Pick<ActuatorConfig, (typeof PERIODS)[GcKind]>;
 
 /**
- * Runs what is due until told to stop, everything at once to begin with. A turn that takes longer than a period puts the
- * next one off: two never run at a time. Periods are read at each turn.
+ * Runs what is due until told to stop, everything at once to begin with. A collection that takes longer than a period puts
+ * the next one off: two never run at a time. Periods are read at each.
  */
 export async function collectUntil(
   stop: AbortSignal,
   collector: Collector,
   periods: Periods,
-  onTurn: (report: TurnReport) => void,
+  onGcReport: (report: GcReport) => void,
   pace: InterruptibleSleep,
 ): Promise<void> {
   const ranAt = new Map<GcKind, number>();
@@ -418,7 +419,7 @@ export async function collectUntil(
     const due = GC_KINDS.filter((kind) => dueAt(kind) <= now);
     for (const kind of due) ranAt.set(kind, now);
     // a timer may go off a moment early
-    if (due.length > 0) onTurn(await collector.turn(new Set(due)));
+    if (due.length > 0) onGcReport(await collector.collect(new Set(due)));
     const next = Math.min(...GC_KINDS.map(dueAt));
     await pace.sleep(Math.max(1, next - performance.now()));
   }

@@ -12,12 +12,12 @@ import { socketPathOf } from "../core/socket-path.ts";
 import { type CollectOptions, Collector } from "./collector.ts";
 import { GcJournal } from "./journal.ts";
 import type { ObservePorts, ObserveSettings } from "./observe-node.ts";
-import type { GcPorts, LogFiles, RemovalReport, TurnReport } from "./ports.ts";
+import type { GcPorts, GcReport, LogFiles, RemovalReport } from "./ports.ts";
 import type { ClosedPass } from "./remove.ts";
 
 /** Events of a collector while it works. */
 export interface CollectionEvents {
-  readonly onTurn?: (report: TurnReport) => void;
+  readonly onGcReport?: (report: GcReport) => void;
   readonly onRemoval?: (removal: RemovalReport) => void;
   /** A pass that an earlier process left, before anything else is collected. */
   readonly onSettled?: (settled: ClosedPass) => void;

@@ -69,7 +69,7 @@ export interface ReclaimReport {
   readonly ran: readonly string[];
 }
 /** All that was due at one time. */
-export interface TurnReport {
+export interface GcReport {
   readonly at: string;
   readonly reclaim: ReclaimReport | null;
   readonly collections: readonly CollectionReport[];

@@ -25,7 +25,7 @@ const TELL_MS = 60_000;
 export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #open = new Map<Socket, Open>();
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #reportedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
@@ -57,8 +57,8 @@ export class Connections {
   }
   #tell(what: string): void {
     const now = performance.now();
-    if (now - this.#toldAt < (this.#options.tellMs ?? TELL_MS)) return;
-    this.#toldAt = now;
+    if (now - this.#reportedAt < (this.#options.tellMs ?? TELL_MS)) return;
+    this.#reportedAt = now;
     this.#options.onFull(`${this.#options.most} connections are open, as many as may be: ${what}`);
   }
 }

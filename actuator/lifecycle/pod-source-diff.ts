@@ -66,7 +66,7 @@ export function podSourceDiff(sources: PodSources): readonly PodSourceChange[] {
     // what has stopped holds nothing, so that its room may be another's by now
     if (left !== undefined && (pod.deletion !== null || !isStopped(left))) {
       changes.push({ kind: "adopted", pod });
-      // nothing of it is begun again, not even for one turn
+      // nothing of it is begun again, not even for one sync
       if (pod.deletion !== null)
         changes.push({ kind: "deleted", uid: pod.uid, graceSeconds: pod.deletion.graceSeconds });
     }

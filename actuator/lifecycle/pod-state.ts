@@ -33,7 +33,7 @@ export type PodLifecycleEvent =
   /** The node refused it: a kubelet fails it for good, here it is asked about again. `tries`: absent: one more than before. */
   | ({ readonly kind: "Rejected"; readonly tries?: number | undefined } & Why)
   /** Nobody asked the node about it yet, for that reason. */
-  | ({ readonly kind: "Held" } & Why)
+  | ({ readonly kind: "Deferred" } & Why)
   /** It was admitted, and its plugins did not give it its devices. Nothing of it was started. */
   | ({ readonly kind: "AllocationFailed"; readonly tries: number } & Why)
   /** `pod`: with the resources that are allocated to it now; absent: they stay. */
@@ -60,7 +60,7 @@ export type PodLifecycleEvent =
 
 /** An action that follows from a change, to be done after the record is persisted. */
 export type PodAction =
-  /** Work at it that is under way ends at its next step. That its containers stop follows from its state, in each turn. */
+  /** Work at it that is under way ends at its next step. That its containers stop follows from its state, in each sync. */
   | { readonly kind: "interruptSync" }
   | {
       readonly kind: "recordEvent";
@@ -154,7 +154,7 @@ export function podTransition(record: PodRecord | null, event: PodLifecycleEvent
       return updated(record, event);
     case "Admitted":
       return record.state === "pending" ? becomes(admitted(record, event.nowMs)) : ignored("NotPending");
-    case "Held":
+    case "Deferred":
     case "Rejected":
       return record.state === "pending" ? waits(record, event) : ignored("NotPending");
     case "AllocationFailed":
@@ -251,19 +251,19 @@ function updated(
 }
 
 /** It waits, and says why. What it says again is not told again, and a refusal counts each time. */
-function waits(record: PodRecord, event: Of<"Held" | "Rejected" | "AllocationFailed">): Transition {
+function waits(record: PodRecord, event: Of<"Deferred" | "Rejected" | "AllocationFailed">): Transition {
   const { reason, message, nowMs } = event;
   const before = record.refusal;
   const isSameReason = before?.reason === reason;
   const isSame = isSameReason && before.message === message;
-  if (event.kind === "Held" && isSame) return ignored("Unchanged");
-  const tries = event.kind === "Held" ? 0 : (event.tries ?? (before?.tries ?? 0) + 1);
+  if (event.kind === "Deferred" && isSame) return ignored("Unchanged");
+  const tries = event.kind === "Deferred" ? 0 : (event.tries ?? (before?.tries ?? 0) + 1);
   const refusal: Refusal = { reason, message, sinceMs: isSameReason ? before.sinceMs : nowMs, tries };
-  const told: PodAction[] = [];
-  if (event.kind === "AllocationFailed") told.push({ kind: "freeCapacity" });
-  if (event.kind !== "Held" && !isSameReason) told.push({ kind: "count", of: "refused", label: reason });
-  if (event.kind !== "Held" && !isSame) told.push(warning(reason, message));
-  return becomes({ ...record, state: "pending", refusal }, told, "bestEffort");
+  const actions: PodAction[] = [];
+  if (event.kind === "AllocationFailed") actions.push({ kind: "freeCapacity" });
+  if (event.kind !== "Deferred" && !isSameReason) actions.push({ kind: "count", of: "refused", label: reason });
+  if (event.kind !== "Deferred" && !isSame) actions.push(warning(reason, message));
+  return becomes({ ...record, state: "pending", refusal }, actions, "bestEffort");
 }
 
 type Ending = Of<"DeletionRequested" | "Preempted" | "Evicted" | "DeadlineExceeded" | "Drained">;
@@ -285,10 +285,10 @@ function terminates(record: PodRecord, event: Ending): Transition {
   const asked =
     event.kind === "DeletionRequested" ? endOf("", "", event.nowMs, { graceSeconds: event.graceSeconds }) : event.end;
   const end: PodEnd = { cause: CAUSES[event.kind], ...asked };
-  return becomes({ ...record, state: "terminating", end }, [{ kind: "interruptSync" }, ...toldOf(event)]);
+  return becomes({ ...record, state: "terminating", end }, [{ kind: "interruptSync" }, ...reportsOf(event)]);
 }
 
-function toldOf(event: Ending): readonly PodAction[] {
+function reportsOf(event: Ending): readonly PodAction[] {
   switch (event.kind) {
     case "DeletionRequested":
     case "Drained":

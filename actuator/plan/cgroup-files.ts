@@ -1,3 +1,5 @@
+import { KERNEL_CFS_PERIOD } from "../../api/model/units.ts";
+
 /** Kinds of files, by how their texts compare: larger, smaller, or merely different. */
 const FILE_KINDS = ["share", "quota", "period", "cpu_max", "amount", "cpuset", "text"] as const;
 export type FileKind = (typeof FILE_KINDS)[number];
@@ -26,7 +28,7 @@ const V1: readonly FileRule[] = [
   rule("cpuset.mems", "cpuset", ""),
   rule("cpuset.cpus", "cpuset", ""),
   rule("cpu.shares", "share", "1024"),
-  rule("cpu.cfs_period_us", "period", "100000"),
+  rule("cpu.cfs_period_us", "period", String(KERNEL_CFS_PERIOD)),
   rule("cpu.cfs_quota_us", "quota", "-1"),
   rule("memory.memsw.limit_in_bytes", "amount", "-1", "page"),
   rule("memory.limit_in_bytes", "amount", "-1", "page"),
@@ -37,7 +39,7 @@ const V2: readonly FileRule[] = [
   rule("cpuset.mems", "cpuset", ""),
   rule("cpuset.cpus", "cpuset", ""),
   rule("cpu.weight", "share", "100"),
-  rule("cpu.max", "cpu_max", "max 100000"),
+  rule("cpu.max", "cpu_max", `max ${KERNEL_CFS_PERIOD}`),
   rule("memory.min", "amount", "0", "page"),
   rule("memory.low", "amount", "0", "page"),
   rule("memory.high", "amount", "max", "page"),

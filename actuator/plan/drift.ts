@@ -1,4 +1,5 @@
 import type { CgroupsDecision } from "../../api/model/cgroups.ts";
+import { KERNEL_CFS_PERIOD } from "../../api/model/units.ts";
 import { ruleOf } from "./cgroup-files.ts";
 import { type CgroupState, isNewSince, type LastPassCgroups, lastDecidedValue } from "./state.ts";
 import { targetsOf } from "./targets.ts";
@@ -32,7 +33,7 @@ export const harmlessCause = ({ cause }: { readonly cause: DriftCause | null }):
   HARMLESS_CAUSES.find((one) => one === cause);
 
 /** Causes that are told: a value that was right, or that we wrote, and is another now. The rest is the plan's next step. */
-export const isTold = ({ cause }: Pick<Drift, "cause">): boolean => !PENDING_CAUSES.some((one) => one === cause);
+export const isReported = ({ cause }: Pick<Drift, "cause">): boolean => !PENDING_CAUSES.some((one) => one === cause);
 /** Causes that another than this actuator is behind, and that no rounding explains. */
 export const isForeign = ({ cause }: Drift): boolean => cause === "never_written" || cause === "other_writer";
 
@@ -136,7 +137,7 @@ function isSystemdRounding(drift: DriftCase, context: DriftContext): boolean {
 
 function bandwidthOf({ file, period }: DriftCase, text: string, version: 1 | 2): Bandwidth | null {
   if (version === 2) return file === "cpu.max" ? bandwidthV2(text) : null;
-  return file === "cpu.cfs_quota_us" ? bandwidthV1(text, period ?? "100000") : null;
+  return file === "cpu.cfs_quota_us" ? bandwidthV1(text, period ?? String(KERNEL_CFS_PERIOD)) : null;
 }
 
 /** The name of the formula that gives `actual` where the other one gives `wanted`; null when neither pair fits. */

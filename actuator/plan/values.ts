@@ -1,3 +1,4 @@
+import { KERNEL_CFS_PERIOD } from "../../api/model/units.ts";
 import type { FileRule } from "./cgroup-files.ts";
 
 const MICROS_PER_SECOND = 1_000_000n;
@@ -59,7 +60,6 @@ export const without = (a: CpuSet, b: CpuSet): CpuSet => a & ~b;
 /** "No limit", however a file spells it: `max`, -1, or the largest number its counter holds. */
 export const UNLIMITED = 1n << 63n;
 const INT64_MAX = UNLIMITED - 1n;
-const DEFAULT_PERIOD = 100_000n;
 const MIN_SHARES = 2n;
 const MAX_SHARES = 262_144n;
 
@@ -101,7 +101,7 @@ export function bandwidthV1(quota: string, period: string): Bandwidth | null {
 }
 
 /** cgroup v2: `cpu.max`, "quota period"; without a period the kernel keeps the one it has. */
-export function bandwidthV2(text: string, keptPeriod: bigint = DEFAULT_PERIOD): Bandwidth | null {
+export function bandwidthV2(text: string, keptPeriod: bigint = BigInt(KERNEL_CFS_PERIOD)): Bandwidth | null {
   const [quota = "", period, ...rest] = text.trim().split(/\s+/);
   const q = quota === "max" ? UNLIMITED : whole(quota);
   const p = period === undefined ? keptPeriod : whole(period);
@@ -177,7 +177,7 @@ interface CpuText {
 /** `76m` for `77` shares: what a CPU value means in thousandths of a CPU; undefined for any other file, and for no limit. */
 export function milliCpuText({ file, text, period, isLinear }: CpuText, rules: CpuRules): string | undefined {
   if (file === "cpu.cfs_quota_us" || file === "cpu.max") {
-    const bandwidth = file === "cpu.max" ? bandwidthV2(text) : bandwidthV1(text, period ?? "100000");
+    const bandwidth = file === "cpu.max" ? bandwidthV2(text) : bandwidthV1(text, period ?? String(KERNEL_CFS_PERIOD));
     if (bandwidth === null || bandwidth.quota === UNLIMITED) return undefined;
     return `${rules.quotaToMilliCpu(Number(bandwidth.quota), Number(bandwidth.period))}m`;
   }

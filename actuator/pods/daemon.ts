@@ -1,17 +1,18 @@
+import type { NodeReclaimFunction } from "../../api/model/eviction.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import type { ActuatorConfig } from "../core/config.ts";
 import type { Problem } from "../core/ports.ts";
-import type { TurnTicker } from "../daemon/open-metrics.ts";
+import type { SyncHooks } from "../daemon/open-metrics.ts";
 import { StateFileCheck } from "../daemon/own-state.ts";
 import { endOf } from "../lifecycle/pod-state.ts";
 import type { PodEvent, PodState } from "../lifecycle/record.ts";
 import type { PassReport } from "../pass/loop.ts";
-import { driftNotices, measured, PassCounter, type TurnFigures } from "../status/counters.ts";
+import { driftNotices, measured, PassCounter, type SyncFigures } from "../status/counters.ts";
 import { EventRing } from "../status/events.ts";
 import type { NodeStatus } from "../status/node-status.ts";
 import type { StatusServer } from "../status/server.ts";
 import { StatusFile } from "../status/status-file.ts";
-import type { PodManager, TurnView } from "./manager.ts";
+import type { PodManager, SyncView } from "./manager.ts";
 import { type OpenPods, openPods, type PodsShared } from "./open-pods.ts";
 import { systemClock } from "./ports.ts";
 import { refusalOf } from "./records/desired-pods.ts";
@@ -30,22 +31,23 @@ const CGROUPS_MS = 10_000;
  * Ends all pods, those of the lowest priority first, and waits until nothing of them runs and their cgroups are gone. What
  * is ending already goes on as it was told to.
  */
-export async function drained(manager: PodManager, turn: () => Promise<void>, clock = systemClock): Promise<void> {
+export async function drained(manager: PodManager, sync: () => Promise<void>, clock = systemClock): Promise<void> {
   // static pods are all critical, but not of one priority
   const groups = Map.groupBy(manager.set.living(), ({ pod }) => pod.spec.priority ?? 0);
   manager.drain();
   for (const [, group] of [...groups].sort(([a], [b]) => a - b)) {
     const inState = (state: PodState) => group.filter(({ uid }) => manager.set.get(uid)?.record.state === state);
     const end = endOf(REASON, MESSAGE, clock.nowMs());
+    // an end, which the disk does not refuse: it answers no fault
     for (const { uid } of group) manager.lifecycle.handle(uid, { kind: "Drained", end });
     while (inState("terminating").length > 0) {
-      await turn();
+      await sync();
       await clock.sleep(LOOK_MS);
     }
   }
   const untilMs = clock.monotonicMs() + CGROUPS_MS;
   while ((manager.view?.pods.size ?? 0) > 0 && clock.monotonicMs() < untilMs) {
-    await turn();
+    await sync();
     await clock.sleep(LOOK_MS);
   }
 }
@@ -55,7 +57,7 @@ export interface PodsDaemonOptions {
   readonly onPass: (report: PassReport) => void;
   readonly onProblem: (problem: Problem) => void;
   readonly onEvent?: (event: PodEvent) => void;
-  readonly reclaim?: (functions: readonly string[]) => Promise<void>;
+  readonly reclaim?: (functions: readonly NodeReclaimFunction[]) => Promise<void>;
 }
 /** The longest that work which is under way may take to come to its next step at the end. */
 const REST_MS = 10_000;
@@ -81,29 +83,29 @@ class LastPass {
   }
 }
 
-/** Runs turns until told to stop, and tells people what it sees. */
+/** Runs syncs until told to stop, and tells people what it sees. */
 export class PodsDaemon {
   readonly #options: PodsDaemonOptions;
-  readonly #turns: TurnTicker;
+  readonly #hooks: SyncHooks;
   readonly #pods: OpenPods;
   readonly #ring: EventRing;
   readonly #lastPass: LastPass;
   readonly #file: StatusFile;
   readonly #state: StateFileCheck;
   #server: Pick<StatusServer, "close"> | null = null;
-  #view: TurnView | null = null;
-  #turn: TurnFigures | null = null;
+  #view: SyncView | null = null;
+  #sync: SyncFigures | null = null;
 
   private constructor(
     options: PodsDaemonOptions,
-    turns: TurnTicker,
+    hooks: SyncHooks,
     pods: OpenPods,
     ring: EventRing,
     lastPass: LastPass,
     state: StateFileCheck,
   ) {
     this.#options = options;
-    this.#turns = turns;
+    this.#hooks = hooks;
     this.#pods = pods;
     this.#ring = ring;
     this.#lastPass = lastPass;
@@ -116,10 +118,10 @@ export class PodsDaemon {
   static async open(
     shared: PodsShared,
     options: PodsDaemonOptions,
-    turns: TurnTicker,
+    hooks: SyncHooks,
   ): Promise<Result<PodsDaemon, string>> {
     const { onProblem, onEvent, onPass, reclaim } = options;
-    const { counters } = turns.metrics;
+    const { counters } = hooks.metrics;
     const ring = new EventRing(undefined, counters.eventsDropped);
     const lastPass = new LastPass(new PassCounter(counters));
     const opened = await openPods(shared, options.config, {
@@ -133,13 +135,13 @@ export class PodsDaemon {
         lastPass.update(report);
         onPass(report);
       },
-      onWorked: () => turns.pace.wake(),
+      onWorked: () => hooks.pace.wake(),
       ...(reclaim === undefined ? {} : { reclaim }),
     });
     if (!opened.ok) return err(opened.error);
     const { stateDir } = options.config;
     const state = new StateFileCheck([stateDir, recordsIn(stateDir)], shared.journal);
-    return ok(new PodsDaemon(options, turns, opened.value, ring, lastPass, state));
+    return ok(new PodsDaemon(options, hooks, opened.value, ring, lastPass, state));
   }
 
   status(): NodeStatus {
@@ -151,7 +153,7 @@ export class PodsDaemon {
       set: manager.set,
       runtimeEndpoint: config.runtimeEndpoint,
       runtime: version.current === null ? null : { ...version.current, ...notReadyOf(readiness.faults) },
-      turn: this.#turn,
+      sync: this.#sync,
       pass: this.#lastPass.report,
       usages: stats.usages,
       probes: probes.rows(),
@@ -159,7 +161,7 @@ export class PodsDaemon {
       devices: devices?.rows((uid) => nameIn(manager.set, uid)),
       unwritable: this.#state.faults(),
       problems: [
-        ...this.#turns.notices.ofSettings,
+        ...this.#hooks.notices.ofSettings,
         ...faults(),
         ...this.#state.problems(),
         ...probes.problems(),
@@ -173,35 +175,35 @@ export class PodsDaemon {
 
   async runUntil(stop: AbortSignal): Promise<void> {
     const { config } = this.#options;
-    for (let turn = this.#firstTurn; !stop.aborted; turn = this.#turnOnce) {
-      await turn.call(this);
-      await this.#turns.pace.sleep(config.syncSeconds * 1000);
+    for (let sync = this.#firstSync; !stop.aborted; sync = this.#syncOnce) {
+      await sync.call(this);
+      await this.#hooks.pace.sleep(config.syncSeconds * 1000);
     }
-    if (config.drain) await drained(this.#pods.manager, () => this.#turnOnce());
+    if (config.drain) await drained(this.#pods.manager, () => this.#syncOnce());
     await this.#end();
   }
 
   /** People are answered after it, or soon if a runtime that hangs holds it up. */
-  async #firstTurn(): Promise<void> {
+  async #firstSync(): Promise<void> {
     const { onProblem } = this.#options;
-    const turned = this.#turnOnce();
-    await withinMs(turned, FIRST_LOOK_MS);
-    const told = (message: string): void => onProblem({ from: "pods", message });
-    this.#server = await this.#turns.metrics.serve(() => this.status(), told);
-    await turned;
+    const synced = this.#syncOnce();
+    await withinMs(synced, FIRST_LOOK_MS);
+    const onFault = (message: string): void => onProblem({ from: "pods", message });
+    this.#server = await this.#hooks.metrics.serve(() => this.status(), onFault);
+    await synced;
   }
 
-  async #turnOnce(): Promise<void> {
+  async #syncOnce(): Promise<void> {
     const { manager, version, readiness, notices: standing } = this.#pods;
-    const { notices, metrics } = this.#turns;
-    const { value: turned, ...times } = await measured(() => manager.turn());
-    await Promise.all([version.refresh(turned.hears), readiness.refresh(turned.hears)]);
+    const { notices, metrics } = this.#hooks;
+    const { value: synced, ...times } = await measured(() => manager.sync());
+    await Promise.all([version.refresh(synced.hears), readiness.refresh(synced.hears)]);
     // what is remembered lies in the state directory: where nothing can be written there, that says it
     const isKept = this.#state.faults().length === 0;
-    const problems = turned.problems.filter(({ from }) => isKept || from !== "memory");
-    const view = { ...turned, problems, notices: [...turned.notices, ...standing()] };
+    const problems = synced.problems.filter(({ from }) => isKept || from !== "memory");
+    const view = { ...synced, problems, notices: [...synced.notices, ...standing()] };
     this.#view = view;
-    this.#turn = { sequence: view.sequence, at: new Date().toISOString(), ...times };
+    this.#sync = { sequence: view.sequence, at: new Date().toISOString(), ...times };
     metrics.counters.pass(times.tookMs, times.cpuMs);
     notices.report("pass", [
       ...view.problems,

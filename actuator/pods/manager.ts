@@ -23,9 +23,9 @@ import { PodDispatcher } from "./sync/pod-dispatcher.ts";
 import { PodReconciler } from "./sync/pod-reconciler.ts";
 import { PodWorkQueue } from "./sync/pod-work-queue.ts";
 
-/** The findings of a turn that a person should know. */
-export interface TurnView {
-  /** Number of the manager's turn, from 1. */
+/** The findings of a sync that a person should know. */
+export interface SyncView {
+  /** Number of the manager's sync, from 1. */
   readonly sequence: number;
   readonly refused: readonly RefusedManifest[];
   readonly problems: readonly Problem[];
@@ -72,8 +72,8 @@ function partsOf(ports: PodManagerPorts, settings: ManagerSettings) {
 }
 
 /**
- * Brings pods up, keeps them as decided and takes them down: look, compare, ask, plan, apply, one turn after the other.
- * Work at a pod goes on beside the turns, one piece at a time a pod.
+ * Brings pods up, keeps them as decided and takes them down: look, compare, ask, plan, apply, one sync after the other.
+ * Work at a pod goes on beside the syncs, one piece at a time a pod.
  */
 export class PodManager {
   readonly #ports: PodManagerPorts;
@@ -112,7 +112,7 @@ export class PodManager {
   }
 
   /** INVARIANT: never throws for what the world does. */
-  async turn(): Promise<TurnView> {
+  async sync(): Promise<SyncView> {
     const { pods, runtime, clock, decisions, eviction } = this.#ports;
     const { set, queue, foreign, startRefusals, resizer, resizes, admitter, hostPorts, dispatcher } = this.#parts;
     const problems: Problem[] = [];
@@ -146,7 +146,7 @@ export class PodManager {
     return { sequence, refused, problems, notices, hears: listed.ok };
   }
 
-  /** Before anything is decided: who came, left and ended, and those who work beside the turns hear which pods are on the node. */
+  /** Before anything is decided: who came, left and ended, and those who work beside the syncs hear which pods are on the node. */
   #reconcile(isUnread: boolean, untouched: (uid: string) => boolean, nowMs: number): readonly Problem[] {
     const { set, reconciler } = this.#parts;
     const problems = reconciler.reconcile(this.#desired, isUnread, nowMs);
@@ -167,7 +167,7 @@ export class PodManager {
     });
   }
 
-  /** Handles what has come to its end since the last turn, what is past its deadline, and who may come back. */
+  /** Handles what has come to its end since the last sync, what is past its deadline, and who may come back. */
   #observe(untouched: (uid: string) => boolean, nowMs: number): void {
     const { set, lifecycle, cleanup, snapshotter } = this.#parts;
     const { retryMs } = this.#settings;
@@ -177,6 +177,7 @@ export class PodManager {
       const status = () => set.statusOf(known, nowMs);
       const isCleared = cleanup.isCleared(uid);
       const event = observedEvent({ ...known, nowMs, status, isCleared, isUnderPressure, retryMs });
+      // ends and restarts, which the disk does not refuse: it answers no fault
       if (event !== null) lifecycle.handle(uid, event);
     }
   }

@@ -1,4 +1,5 @@
 import { dirname, join } from "node:path";
+import type { NodeReclaimFunction } from "../../api/model/eviction.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { effectiveDocument } from "../../api/profiles/effective.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
@@ -50,7 +51,7 @@ export interface PodsShared
   readonly journal: Journal;
 }
 export interface PodsEvents extends ObserverPorts {
-  readonly reclaim?: (functions: readonly string[]) => Promise<void>;
+  readonly reclaim?: (functions: readonly NodeReclaimFunction[]) => Promise<void>;
   readonly counters: Counters;
 }
 export interface OpenPods {
@@ -200,7 +201,7 @@ async function openRuntime(config: ActuatorConfig, records: PodRecords, events: 
     () => incarnationOf(runtimeEndpoint),
   );
   if (otherKubelet.observe(null) === null && otherKubelet.isSuspected) {
-    // one that is slow to answer is looked at in each turn
+    // one that is slow to answer is looked at in each sync
     const looked = runtime.pods().then((listed) => listed.ok && otherKubelet.observe(listed.value));
     await waitFor(looked, FIRST_LIST_MS, systemClock, new AbortController().signal);
   }
@@ -298,7 +299,7 @@ async function openDevices(options: DevicesOptions): Promise<Result<OpenDevices 
   }
   const keeper = opened.value;
   const unlisten = keeper.onChange(() => {
-    if (keeper.needsTurn()) onChange();
+    if (keeper.needsSync()) onChange();
   });
   let exporters: Listener | undefined;
   return ok({

@@ -36,7 +36,10 @@ export class PodLifecycle {
     this.#parts = parts;
   }
 
-  /** An event that says nothing to the pod's state changes nothing. Answers why it could not be persisted; null: it is. */
+  /**
+   * An event that says nothing to the pod's state changes nothing. Answers why it could not be persisted; null: it is. A full
+   * disk keeps no pod from ending or from waiting for its next start: those events are always persisted (`durabilityOf`).
+   */
   handle(uid: string, event: PodLifecycleEvent): string | null {
     const { records, set } = this.#parts;
     const known = set.get(uid);

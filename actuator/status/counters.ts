@@ -2,7 +2,7 @@ import type { Kind } from "../../api/model/decision.ts";
 import type { RuntimeFault } from "../containerd/port.ts";
 import type { Problem } from "../core/ports.ts";
 import type { PassReport } from "../pass/loop.ts";
-import { type Difference, type DriftCause, isForeign, isTold } from "../plan/drift.ts";
+import { type Difference, type DriftCause, isForeign, isReported } from "../plan/drift.ts";
 import type { DriftRow } from "./node-status.ts";
 import { noProbeCounters, type ProbeCounters } from "./probe-counters.ts";
 
@@ -60,20 +60,20 @@ export class PassCounter {
     // what could not be looked at still stands
     if (pass.differs === null) return;
     for (const drift of pass.drift)
-      if (isTold(drift) && !this.#standing.has(keyOf(drift))) this.#counters.drifted(drift.cause, 1);
+      if (isReported(drift) && !this.#standing.has(keyOf(drift))) this.#counters.drifted(drift.cause, 1);
     this.#standing = new Set(pass.differs.map(keyOf));
   }
 }
 const keyOf = ({ path, file, cause }: Difference): string => `${path} ${file} ${cause}`;
 
-/** When a turn was, how long it took and how much of a processor. */
-export interface TurnFigures {
+/** When a sync was, how long it took and how much of a processor. */
+export interface SyncFigures {
   readonly sequence: number;
   readonly at: string;
   readonly cpuMs: number;
   readonly tookMs: number;
 }
-interface Measured<T> extends Pick<TurnFigures, "cpuMs" | "tookMs"> {
+interface Measured<T> extends Pick<SyncFigures, "cpuMs" | "tookMs"> {
   readonly value: T;
 }
 export async function measured<T>(work: () => Promise<T>): Promise<Measured<T>> {

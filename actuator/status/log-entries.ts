@@ -2,7 +2,7 @@ import type { Kind, Verdict } from "../../api/model/decision.ts";
 import type { Recovery } from "../apply/journal.ts";
 import type { Reloaded } from "../core/config.ts";
 import type { DecisionAnswer, Problem } from "../core/ports.ts";
-import type { RemovalReport, TurnReport } from "../gc/ports.ts";
+import type { GcReport, RemovalReport } from "../gc/ports.ts";
 import type { ClosedPass } from "../gc/remove.ts";
 import type { PodEvent } from "../lifecycle/record.ts";
 import type { PassReport } from "../pass/loop.ts";
@@ -76,7 +76,7 @@ export const removalEntry = ({ kind, target, id, name, bytes, why, end, message 
 });
 
 /** One a collection; its removals and problems have lines of their own. */
-export const turnEntries = ({ collections }: TurnReport): readonly LogEntry[] =>
+export const gcEntries = ({ collections }: GcReport): readonly LogEntry[] =>
   collections.map(({ at, kind, operation, dryRun, removals, complete, problems }) => ({
     level: removals.length > 0 || !complete ? "info" : "debug",
     message: "collection",

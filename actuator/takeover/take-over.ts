@@ -100,8 +100,8 @@ async function stopOne(ports: TakeoverPorts, planned: TakeoverStop, signal: Abor
   const { containers, graceSeconds } = stopOf(pod, now.value);
   const { ips } = now.value;
   const podIps = podAddresses(pod, { hostIPs, podIPs: ips });
-  const turn = { pod, runtime: guard, events: new PodEvents(now.value, clock, onEvent), clock, signal, podIps };
-  const errors = await stopPod(turn, containers, [now.value], graceSeconds);
+  const context = { pod, runtime: guard, events: new PodEvents(now.value, clock, onEvent), clock, signal, podIps };
+  const errors = await stopPod(context, containers, [now.value], graceSeconds);
   if (errors.length > 0) return end("failed", errors.join(", "));
   if (signal.aborted) return end("failed", "interrupted");
   const after = await guard.check("StopPodSandbox");

@@ -10,7 +10,7 @@ interface ProcessNeeds {
 const hasFeedbackCounts = Number.parseInt(process.versions.v8, 10) >= 13;
 /**
  * A daemon beside other people's pods keeps little garbage, which V8 would let grow with the machine's memory, forgets machine
- * code that has not run for a while, and does without the optimizing compilers, which take 12 MB: the turn of each second
+ * code that has not run for a while, and does without the optimizing compilers, which take 12 MB: the sync of each second
  * takes a millisecond more without them. What runs fewer than 64 times, as most of a start does, gets neither feedback nor
  * machine code (2 MB). glibc gives back at once what is large, and has no arena a thread (5 MB).
  */

@@ -60,8 +60,8 @@ const WORDS: ReadonlyMap<string, number | boolean | null> = new Map<string, numb
 const INT = /^([-+]?)(?:0[xX]([\da-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9]\d*))$/;
 /** Go takes the digits after `0b` as a number of their own, with its sign. */
 const SIGNED_BITS = /^0b([-+])([01]+)$/;
-const LEAST = -(2n ** 63n);
-const MOST = 2n ** 64n - 1n;
+const MIN_INT64 = -(2n ** 63n);
+const MAX_UINT64 = 2n ** 64n - 1n;
 
 /** An integer of 64 bits, with `_` anywhere behind the first character; beyond them it is no integer. */
 function intOf(text: string): number | null {
@@ -78,7 +78,7 @@ function intOf(text: string): number | null {
 
 function inRange(sign: string | undefined, digits: string): number | null {
   const value = sign === "-" ? -BigInt(digits) : BigInt(digits);
-  return value < LEAST || value > MOST ? null : Number(value);
+  return value < MIN_INT64 || value > MAX_UINT64 ? null : Number(value);
 }
 
 const FLOAT = /^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$/;

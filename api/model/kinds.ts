@@ -34,6 +34,9 @@ export const traitsOf = (kind: Kind): KindSpec["traits"] => KIND_SPECS[kind].tra
 /** Kinds whose answer also depends on what is remembered of the node: their `next`, under the kind's name. */
 export const REMEMBERING: ReadonlySet<Kind> = new Set(KIND_NAMES.filter((kind) => specOf(kind).facts !== null));
 
+/** Whose facts are the images' records, for kinds that read them (`readsImages`). */
+export const IMAGE_RECORDS: Kind = "image-gc";
+
 /** Kinds whose decisions remove things, which the history keeps in rows of their own. */
 export type RemovingKind = {
   [K in Kind]: (typeof KIND_SPECS)[K]["traits"]["removes"] extends true ? K : never;

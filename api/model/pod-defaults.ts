@@ -27,14 +27,14 @@ export interface Assumed {
 }
 /** By the very object, since what is stored of a pod no longer tells what was posted. */
 const FILLED = new WeakMap<Pod, readonly Assumed[]>();
-/** Lists the requests that `withDefaultRequests` gave to pods, below `at` of each; at most `MAX_TOLD`. */
+/** Lists the requests that `withDefaultRequests` gave to pods, below `at` of each; at most `MAX_LISTED`. */
 export function assumedRequests(pods: readonly Pod[], at: (index: number) => string): readonly Assumed[] {
   const all = pods.flatMap((pod, i) =>
     (FILLED.get(pod) ?? []).map(({ path, value }) => ({ path: `${at(i)}.${path}`, value })),
   );
-  return all.slice(0, MAX_TOLD);
+  return all.slice(0, MAX_LISTED);
 }
-const MAX_TOLD = 256;
+const MAX_LISTED = 256;
 
 function filledIn({ spec: before }: Pod, { spec: after }: Pod): readonly Assumed[] {
   const missing = (path: string, is: Maybe, was: Maybe): readonly Assumed[] =>

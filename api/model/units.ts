@@ -83,6 +83,9 @@ export const cpuWeight = (n: number): CpuWeight => whole(n, "CpuWeight") as CpuW
 export const micros = (n: number): Micros => whole(n, "Micros") as Micros;
 export const epochMs = (n: number): EpochMs => whole(n, "EpochMs") as EpochMs;
 
+/** The period of CPU quotas in a new cgroup. Linux: sched_cfs_period. */
+export const KERNEL_CFS_PERIOD = micros(100_000);
+
 /** No limit for a huge page size, on a QoS tier. The kubelet has 1 << 62 there, which is no JSON number that all can read. */
 export const NO_PAGE_LIMIT = -1 as Bytes;
 

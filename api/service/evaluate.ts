@@ -29,7 +29,7 @@ import { type FullRequest, type Pass, passOf, recollected } from "./remembered.t
 import { postedSnapshot } from "./replay/parsed.ts";
 
 /** How many of the last answers are kept, and of how many characters each may be with its question. */
-const MOST = 128;
+const MAX_KEPT = 128;
 const LONGEST = 256 * 1024;
 
 /** The last answer of a kind to a node, with its whole question: what is found is what would be worked out again. */
@@ -37,7 +37,7 @@ type Answers = Lru<string, { readonly question: readonly string[]; readonly answ
 
 /** Decodes and decides in this thread. A node that is as it was has its last answer again. */
 export function evaluator(sha256: Sha256): Evaluate {
-  const answers: Answers = new Lru(MOST);
+  const answers: Answers = new Lru(MAX_KEPT);
   const read = jsonReader();
   const decode = snapshotDecoder();
   return async (job) => {

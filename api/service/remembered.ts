@@ -1,7 +1,7 @@
 import type { Store } from "../../db/store.ts";
 import type { AskOf, Kind } from "../model/decision.ts";
 import type { ImageGcFacts } from "../model/image-gc.ts";
-import { specOf } from "../model/kinds.ts";
+import { IMAGE_RECORDS, specOf } from "../model/kinds.ts";
 import { orderOf, type PassTime, passTimeOf } from "../model/pass-time.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
@@ -54,13 +54,12 @@ export interface Recollection {
 export async function recollect(store: Pick<Store, "readFacts">, pass: Pass): Promise<Result<Recollection, Problem>> {
   const { kind, node, readsImages } = pass;
   if (node === NO_NODE) return ok({ facts: null, remembers: false });
-  const all = await store.readFacts(node, [kind, beforeKey(kind), ...(readsImages ? [IMAGES] : [])]);
+  const all = await store.readFacts(node, [kind, beforeKey(kind), ...(readsImages ? [IMAGE_RECORDS] : [])]);
   if (!all.ok) return historyProblem(all.error);
   const own = ownPart(pass, all.value[kind] as Remembered | undefined, all.value[beforeKey(kind)]);
-  const images = (all.value[IMAGES] as Remembered | undefined)?.next;
+  const images = (all.value[IMAGE_RECORDS] as Remembered | undefined)?.next;
   return ok(readsImages && images !== undefined ? { ...own, images } : own);
 }
-const IMAGES: Kind = "image-gc";
 
 function ownPart({ kind, time, bootId }: Pass, known: Remembered | undefined, before: unknown): Recollection {
   if (known === undefined) return { facts: null, remembers: true };

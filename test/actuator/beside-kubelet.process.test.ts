@@ -14,7 +14,7 @@ import { readConfiguration } from "../../actuator/daemon/configuration-file.ts";
 import { openMetrics } from "../../actuator/daemon/open-metrics.ts";
 import { readStateFiles } from "../../actuator/machine/files.ts";
 import { observeMachine } from "../../actuator/machine/observe.ts";
-import { Observer } from "../../actuator/main.ts";
+import { CgroupsDaemon } from "../../actuator/main.ts";
 import { podsSource } from "../../actuator/manifests/pods-source.ts";
 import { type PassReport, runPass } from "../../actuator/pass/loop.ts";
 import { passLine } from "../../api/cli/actuator/pass-text.ts";
@@ -114,7 +114,7 @@ async function observed(cgroups: string) {
   };
   const notices = new Notices(onProblem);
   const turns = { notices, pace: new InterruptibleSleep(stopping.signal), metrics: await openMetrics(config) };
-  const observer = await Observer.open(ports, { config, onPass, onProblem }, turns);
+  const observer = await CgroupsDaemon.open(ports, { config, onPass, onProblem }, turns);
   await observer.runUntil(stopping.signal);
   if (report === undefined) throw new Error("no pass");
   return { report, status: observer.status(), problems };

@@ -13,14 +13,14 @@ test("what a pass and a turn both notice is told once, and again when it was gon
   const since = (): readonly string[] => told.splice(0);
   notices.report("pass", [pods("empty"), pods("a directory"), pods("empty")]);
   expect(since()).toEqual(["empty", "a directory"]);
-  notices.report("turn", [pods("empty"), pods("no logs")]);
+  notices.report("gc", [pods("empty"), pods("no logs")]);
   expect(since()).toEqual(["no logs"]);
   notices.report("pass", []);
   notices.report("pass", [pods("empty"), pods("a directory")]);
   expect(since()).toEqual(["a directory"]);
   notices.report("pass", []);
-  notices.report("turn", []);
-  notices.report("turn", [pods("empty")]);
+  notices.report("gc", []);
+  notices.report("gc", [pods("empty")]);
   expect(since()).toEqual(["empty"]);
 });
 
@@ -28,10 +28,10 @@ test("what is told as a problem is no notice as well", () => {
   const told: string[] = [];
   const notices = new Notices(({ message }) => void told.push(message));
   notices.report("pass", [pods("half read")], [pods("no answer")]);
-  notices.report("turn", [pods("no answer"), pods("half read")], [pods("no answer")]);
+  notices.report("gc", [pods("no answer"), pods("half read")], [pods("no answer")]);
   notices.report("pass", [pods("no answer")]);
   expect(told).toEqual(["half read"]);
-  notices.report("turn", []);
+  notices.report("gc", []);
   notices.report("pass", []);
   notices.report("pass", [pods("no answer")]);
   expect(told).toEqual(["half read", "no answer"]);

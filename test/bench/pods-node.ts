@@ -105,7 +105,7 @@ export class PodsNode {
   /** One turn, and the work that it began; so much time passes before it. */
   async turn(afterMs: number): Promise<void> {
     this.#nowMs += afterMs;
-    const { problems } = await this.manager.turn();
+    const { problems } = await this.manager.sync();
     this.problems.push(...problems.map(({ message }) => message));
     await this.manager.rest();
   }

@@ -68,7 +68,7 @@ test("what one pass answers is printed all the same, at every level", async () =
 test("text for people is told by its level", () => {
   const told: string[] = [];
   const teller = (name: string) => () => void told.push(name);
-  const names = ["onPass", "onProblem", "onRecovery", "onTurn", "onRemoval", "onSettled", "onEvent", "onDecision"];
+  const names = ["onPass", "onProblem", "onRecovery", "onGcReport", "onRemoval", "onSettled", "onEvent", "onDecision"];
   const text = Object.fromEntries(names.map((name) => [name, teller(name)])) as unknown as Telling;
   const tell = (logLevel: LogFlags["logLevel"], isAnswer = false): readonly string[] => {
     told.length = 0;

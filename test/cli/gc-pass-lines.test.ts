@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { removalLine, settledLine, spaceLine, turnLines } from "../../api/cli/gc/pass.ts";
+import { gcLines, removalLine, settledLine, spaceLine } from "../../api/cli/gc/pass.ts";
 import { plainPaint } from "../../api/text/style.ts";
 
 const TERMINAL = { columns: Number.POSITIVE_INFINITY, paint: plainPaint, write() {}, warn() {} };
@@ -34,9 +34,7 @@ describe("lines of a pass while it runs", () => {
       ],
     };
     const lineOf = (over: object = {}, ran: readonly string[] = []) =>
-      turnLines({ collections: [{ ...report, ...over }], reclaim: { ran } } as unknown as Parameters<
-        typeof turnLines
-      >[0]);
+      gcLines({ collections: [{ ...report, ...over }], reclaim: { ran } } as unknown as Parameters<typeof gcLines>[0]);
     expect(lineOf()).toEqual(["2026-01-01T00:00:00Z image-gc: 1 of 3 removed (1.5 KiB)"]);
     expect(lineOf({ answer: null })).toEqual(["2026-01-01T00:00:00Z image-gc: nothing decided"]);
     const failing = { answer: { decision: { remove: [1], error: "no room" } } };

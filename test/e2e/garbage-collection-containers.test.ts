@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RemovalReport, TurnReport } from "../../actuator/gc/ports.ts";
+import type { GcReport, RemovalReport } from "../../actuator/gc/ports.ts";
 import type { EvictionDecision } from "../../api/model/eviction.ts";
 import { must } from "./containerd/pods.ts";
 import type { RunPod } from "./containerd/start.ts";
@@ -130,7 +130,7 @@ describe.skipIf(why !== undefined)("dead containers, and the images that only th
   });
 
   /** The turn since then in which the eviction manager reclaimed. */
-  const pressed = (sinceMs: number): Promise<TurnReport> =>
+  const pressed = (sinceMs: number): Promise<GcReport> =>
     node.daemon.until("a reclaim", () =>
       node.daemon.turns.find(
         ({ reclaim, collections }) =>

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { PROFILES } from "../../api/profiles/index.ts";
+import { bytesIn, millisIn } from "../../api/profiles/profile.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const SOURCES = ["api", "db", "actuator"]
@@ -9,14 +10,38 @@ const SOURCES = ["api", "db", "actuator"]
   .filter((file) => file.endsWith(".ts") && !file.startsWith("api/profiles/"));
 
 /** Many other things have such a name; the daemon has settings of its own; and one follows the machine. */
-const OTHERS: ReadonlySet<string> = new Set(["address", "cgroupRoot", "kind", "port", "singleProcessOOMKill"]);
-const FIELDS = PROFILES.flatMap(({ fieldNames }) => fieldNames.get("") ?? []).filter((name) => !OTHERS.has(name));
-const FIELD = `\\b(?:${[...new Set(FIELDS)].join("|")})\\b(?:"\\])?`;
+const OTHERS: ReadonlySet<string> = new Set([
+  ...[
+    "address",
+    "cgroupRoot",
+    "contentType",
+    "effect",
+    "enabled",
+    "endpoint",
+    "format",
+    "json",
+    "key",
+    "kind",
+    "limits",
+    "mode",
+  ],
+  ...["options", "port", "priority", "singleProcessOOMKill", "text", "timeAdded", "value"],
+]);
+const FIELDS = PROFILES.flatMap(({ fieldNames, flags }) => [...fieldNames.values(), Object.keys(flags)].flat()).filter(
+  (name) => !OTHERS.has(name),
+);
+const FIELD = `\\b(?:${[...new Set(FIELDS)].join("|")})\\b(?:"[\\])])?`;
+const NOTHING = '(?:undefined|null|"")';
 const LITERAL = "(?:-?\\d|[\"'`[{]|true\\b|false\\b|[A-Z][A-Z0-9_]{2,}\\b)";
+const SCALAR = LITERAL.replace("[{", "");
 
-const leaves = (value: unknown): readonly unknown[] =>
-  typeof value === "object" && value !== null ? Object.values(value).flatMap(leaves) : [value];
-const VALUES = [...new Set(PROFILES.flatMap(({ defaults }) => leaves(defaults)))];
+/** The values in an object, at any depth, each with the name of its field. */
+const leaves = (value: unknown, name = ""): readonly (readonly [name: string, value: unknown])[] =>
+  typeof value === "object" && value !== null
+    ? Object.entries(value).flatMap(([own, below]) => leaves(below, Array.isArray(value) ? name : own))
+    : [[name, value]];
+const DEFAULTS = PROFILES.flatMap(({ defaults, flags }) => [...leaves(defaults), ...leaves(flags)]);
+const VALUES = [...new Set(DEFAULTS.map(([, value]) => value))];
 /** Neither a round number nor one that counts anything. */
 const NUMBERS = VALUES.filter((value) => typeof value === "number")
   .filter((value) => value % 1 !== 0 || (value > 100 && !/^10*$/.test(String(value))))
@@ -26,20 +51,62 @@ const TEXTS = VALUES.filter((value) => typeof value === "string" && /^\dm0s$|^\d
 const oneOf = (texts: readonly unknown[]): string =>
   texts.map((text) => String(text).replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
 
+/** The numbers that a default may be in code: a duration in any unit, a quantity in bytes. */
+function numbersOf(value: unknown): readonly number[] {
+  if (typeof value === "number") return [value];
+  if (typeof value !== "string" || !/^\d/.test(value)) return [];
+  if (value.endsWith("Mi")) return [bytesIn(value)];
+  return /[smh]$/.test(value) ? [1e-3, 1, 1e3, 1e6].map((unit) => millisIn(value) * unit) : [];
+}
+const NUMBERS_OF = new Map(
+  DEFAULTS.filter(([name]) => FIELDS.includes(name)).map(([name, value]) => [name.toLowerCase(), numbersOf(value)]),
+);
+const PRODUCT = "-?\\d[\\d.]*(?:e\\d+)?n?(?: \\* \\d[\\d.]*n?)*";
+const productOf = (text: string): number =>
+  text.split(" * ").reduce((product, factor) => product * Number(factor.replace("n", "")), 1);
+/** A name and a number beside it: `maxPods: 110`, `("maxPods", 110)`, `maxPods === 110`, `MAX_PODS = [110]`. */
+const NAMED = new RegExp(
+  `(\\w+)[\\])]?(?:[:,]|(?:: \\w+)? [!=<>]?==?)\\s+(?:\\[(?=[^,]+\\]))?(${PRODUCT})(?![\\w.])`,
+  "g",
+);
+const fieldOf = (name: string): string => name.replace(/_(?:MS|MICROS|NANOS|SECONDS|BYTES)$/, "").replaceAll("_", "");
+const hasNumberOfField = (line: string): boolean =>
+  [...line.matchAll(NAMED)].some(([, name = "", number = ""]) =>
+    NUMBERS_OF.get(fieldOf(name).toLowerCase())?.includes(productOf(number)),
+  );
+
 /** How a default may stand where it should not. */
 const FORMS: readonly (readonly [form: string, pattern: RegExp])[] = [
-  ["a field with a value to fall back on", new RegExp(`${FIELD} *(?:\\?\\?|\\|\\|) *${LITERAL}`)],
+  ["a field with a value to fall back on", new RegExp(`${FIELD} *(?:\\?\\?|\\|\\|)=? *\\(?${LITERAL}`)],
+  ["a field with a value where there is none", new RegExp(`${FIELD} === ${NOTHING}(?: \\?|\\) return) ${SCALAR}`)],
+  [
+    "a field with a value where there is none",
+    new RegExp(`${FIELD} !== ${NOTHING} \\? [^;?:]*(?:\\?\\.[^;?:]*)* : ${SCALAR}`),
+  ],
   ["a field with a value where it is not given", new RegExp(`[{,] *${FIELD}(?:: \\w+)? = ${LITERAL}`)],
   ["a field that is on unless it is off", new RegExp(`${FIELD} *[!=]== *false`)],
+  ["a schema that fills a field in", new RegExp(`${FIELD}: [^;]*\\.(?:default|prefault|catch)\\(`)],
   ["the text of a default", new RegExp(`["'\`](?:${oneOf(TEXTS)})["'\`]`)],
 ];
 const NUMBER = new RegExp(`(?<![\\w.])(?:${oneOf(NUMBERS)})(?![\\w.])`);
-/** Where it is done as a kubelet does it. */
-const KUBELETS = /^api\/decide\/|^actuator\/(?:containerd|gc|lifecycle|machine|pass|pods|stats)\//;
 const CONSTANT = /\bDEFAULT_[A-Z_]+(?:: [^=]+)? = ["'`{[\d-]/;
 
 /** What looks like one and is none. */
 const NONE: readonly (readonly [file: string, part: string, what: string])[] = [
+  ["api/retention.ts", "const DEFAULT_RETENTION", "the history's"],
+  ["api/server.ts", "const DEFAULT_HOST", "the API's own server"],
+  ["api/server.ts", "const DEFAULT_PORT", "the API's own server"],
+  ["api/server.ts", "const DEFAULT_LIMITS", "the API's own server"],
+  ["api/worker.ts", "const DEFAULT_STATEMENTS", "a sweep's of the history"],
+  ["api/cli/cli.ts", "const DEFAULT_STATUS_URL", "the daemon's own server"],
+  ["api/cli/token/command.ts", "const DEFAULT_SCOPES", "a token's of the API"],
+  ["api/http/body.ts", "const DEFAULT_BYTES_PER_SECOND", "of the API's callers"],
+  ["api/http/nodes.ts", "const DEFAULT_PAGE", "of the API's callers"],
+  ["api/http/replay.ts", "const DEFAULT_REPLAYED", "of the API's callers"],
+  ["actuator/cgroupfs/open.ts", "const DEFAULT_MOUNT_ROOT", "a machine's"],
+  ["actuator/client/outbox.ts", "const DEFAULT_BOUNDS", "the outbox's"],
+  ["actuator/core/config.ts", "const DEFAULT_EXEC_LIMIT", "a setting of the daemon's alone"],
+  ["actuator/core/listen.ts", "const DEFAULT_STATUS_LISTEN", "the daemon's own server"],
   ["api/cli/pods/top.ts", "const HIGH = 0.9;", "from when on a bar is red"],
   ["api/decide/admission/prepare.ts", "const DEFAULT_TOLERATIONS", "the API server's plugin DefaultTolerationSeconds"],
   ["api/decide/cgroups/context.ts", "const DEFAULT_PAGE_SIZE", "a machine's"],
@@ -56,18 +123,27 @@ const NONE: readonly (readonly [file: string, part: string, what: string])[] = [
 
 const withoutComments = (text: string): string =>
   text.replace(/\/\*[\s\S]*?\*\//g, (comment) => comment.replace(/[^\n]/g, "")).replace(/(?<![:"'`])\/\/.*$/gm, "");
+/** A statement that the formatter broke is one line again, and a number is spelt in one way. */
+const oneLineEach = (text: string): string =>
+  text
+    .replace(/(\?\?=?|\|\||=|\() *\n\s+/g, "$1 ")
+    .replace(/\n\s+([?:.])/g, " $1")
+    .replace(/\( /g, "(")
+    .replace(/(?<=\d)_(?=\d)/g, "");
 const withoutTexts = (line: string): string => line.replace(/\\./g, "").replace(/"[^"]*"|'[^']*'|`[^`]*`?/g, '""');
 
 /** Every line of a source that has a default in it, each with the form that it has. */
 function defaultsIn(file: string, text: string): readonly string[] {
   const isNone = (line: string): boolean => NONE.some(([of, part]) => file === of && line.includes(part));
-  return withoutComments(text)
+  return oneLineEach(withoutComments(text))
     .split("\n")
     .filter((line) => !isNone(line))
     .flatMap((line) => {
       const forms = FORMS.filter(([, pattern]) => pattern.test(line)).map(([form]) => form);
       if (NUMBER.test(withoutTexts(line))) forms.push("the number of a default");
-      if (KUBELETS.test(file) && CONSTANT.test(line)) forms.push("a constant that is a default");
+      if (hasNumberOfField(withoutTexts(line.replace(/["'`](\w+)["'`]/g, "$1"))))
+        forms.push("a field with the number of its default");
+      if (CONSTANT.test(line)) forms.push("a constant that is a default");
       return forms.map((form) => `${file}: ${form}: ${line.trim()}`);
     });
 }
@@ -87,17 +163,31 @@ describe("a default of a KubeletConfiguration stands in a profile, and nowhere e
     ['const set = given["enforceNodeAllocatable"] ?? ["pods"];', ["a field with a value to fall back on"]],
     ["const factor = config.memoryThrottlingFactor ?? FACTOR;", ["a field with a value to fall back on"]],
     ["function f({ evictionMaxPodGracePeriod: most = 0 }: Config) {", ["a field with a value where it is not given"]],
+    ["const most = config.podsPerCore === undefined ? 0 : g();", ["a field with a value where there is none"]],
+    ["const most = config.podsPerCore !== undefined ? g() : 0;", ["a field with a value where there is none"]],
+    ["if (config.podsPerCore === undefined) return 0;", ["a field with a value where there is none"]],
+    ["const verbosity = config.logging?.verbosity ?? 0;", ["a field with a value to fall back on"]],
+    ["const form = { maxPods: z.number().default(7) };", ["a schema that fills a field in"]],
+    ["const USUAL = { iptablesDropBit: [15] };", ["a field with the number of its default"]],
+    ['f(numberOf(config, "containerLogMaxFiles", 5));', ["a field with the number of its default"]],
+    ["const CPU_CFS_QUOTA_PERIOD_MICROS = 100_000;", ["a field with the number of its default"]],
+    ["f({ cpuCFSQuotaPeriod: 100 });", ["a field with the number of its default"]],
+    ["const EVICTION_PRESSURE_TRANSITION_PERIOD = 5 * 60_000;", ["a field with the number of its default"]],
     ["if (config.cgroupsPerQOS !== false) f();", ["a field that is on unless it is off"]],
     ['const conf = "/etc/resolv.conf";', ["the text of a default"]],
     ['const transition = "5m0s";', ["the text of a default"]],
     ["const PORT = 10250;", ["the number of a default"]],
+    ["const PORT = 10_250;", ["the number of a default"]],
     ["const DEFAULT_HIGH = 85;", ["a constant that is a default"]],
   ])("one is found: %s", (line, forms) => {
     const file = "api/decide/a.ts";
-    expect(defaultsIn(file, line)).toEqual(forms.map((form) => `${file}: ${form}: ${line}`));
+    expect(defaultsIn(file, line)).toEqual(forms.map((form) => `${file}: ${form}: ${oneLineEach(line)}`));
   });
   test.each([
     "const most = config.maxPods || config.profile.defaults.maxPods;",
+    "const rule = [containerLogMaxWorkers, [1, MOST]];",
+    "const MAX_PODS = 1024;",
+    "if (config.reservedSystemCPUs === undefined) return [];",
     "/** maxPods ?? 110 */",
     "f(); // maxPods ?? 110",
     'throw new Error("such as maxPods: 110, or 10250");',

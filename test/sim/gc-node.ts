@@ -7,7 +7,7 @@ import { PassClock } from "../../actuator/core/pass-clock.ts";
 import type { DecisionClient, Problem } from "../../actuator/core/ports.ts";
 import { Collector } from "../../actuator/gc/collector.ts";
 import { GcJournal, type GcKind } from "../../actuator/gc/journal.ts";
-import type { GcPorts, LogFiles, RemovalReport, TurnReport } from "../../actuator/gc/ports.ts";
+import type { GcPorts, GcReport, LogFiles, RemovalReport } from "../../actuator/gc/ports.ts";
 import type { ClosedPass } from "../../actuator/gc/remove.ts";
 import type { MachineFacts } from "../../actuator/machine/facts.ts";
 import type { GcOperation } from "../../api/model/container-gc.ts";
@@ -78,11 +78,11 @@ export class GcNode {
     });
   }
 
-  turn(due: readonly GcKind[] = ["container-gc", "image-gc"], operation?: GcOperation): Promise<TurnReport> {
-    return this.#collector.turn(new Set(due), operation);
+  turn(due: readonly GcKind[] = ["container-gc", "image-gc"], operation?: GcOperation): Promise<GcReport> {
+    return this.#collector.collect(new Set(due), operation);
   }
   /** Answers null when the daemon died of it, and was started again. */
-  async turnOrDie(due?: readonly GcKind[]): Promise<TurnReport | null> {
+  async turnOrDie(due?: readonly GcKind[]): Promise<GcReport | null> {
     try {
       return await this.turn(due);
     } catch (e) {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Hierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
 import type { Problem } from "../../actuator/core/ports.ts";
 import { drained } from "../../actuator/pods/daemon.ts";
-import type { PodManager, TurnView } from "../../actuator/pods/manager.ts";
+import type { PodManager, SyncView } from "../../actuator/pods/manager.ts";
 import { ROOT, simulated } from "../actuator/cgroups/grounds.ts";
 import type { SimKernel } from "../actuator/cgroups/sim-kernel.ts";
 import { FakeMounter } from "../actuator/pods/pod-kit.ts";
@@ -50,7 +50,7 @@ export class PodsNode {
   cgroupWrites = 0;
   turns = 0;
   deaths = 0;
-  last: TurnView | null = null;
+  last: SyncView | null = null;
   /** After each turn, and whenever something happened. */
   onLook: () => void = () => {};
   /** Where the next daemon dies. */
@@ -106,7 +106,7 @@ export class PodsNode {
     this.#turnedAtMs = this.time.monotonicMs();
     if (this.#spins > MAX_SPINS)
       throw new Error(`turn follows turn without end: ${JSON.stringify(this.last?.problems)}`);
-    const turned = daemon.life.run(() => daemon.manager.turn());
+    const turned = daemon.life.run(() => daemon.manager.sync());
     const view = await this.#unlessOver(daemon.life, turned);
     if (view !== null) this.last = view;
     this.onLook();
@@ -151,7 +151,7 @@ export class PodsNode {
     if (daemon === null) return false;
     this.isDraining = true;
     const turn = async (): Promise<void> => {
-      this.last = await daemon.manager.turn();
+      this.last = await daemon.manager.sync();
       this.onLook();
     };
     const over = daemon.life.run(() => drained(daemon.manager, turn, this.time)).then(() => true);

@@ -2,7 +2,7 @@ import { joinPath } from "../../../api/model/input-issue.ts";
 import { isObject } from "../../../api/model/own.ts";
 import type { SpecFault } from "../pod.ts";
 
-const MOST = 100;
+const MAX_FAULTS = 100;
 
 /** The faults of one object, each once. */
 export class Faults {
@@ -11,7 +11,7 @@ export class Faults {
 
   /** More would not be told. */
   get areFull(): boolean {
-    return this.all.length >= MOST;
+    return this.all.length >= MAX_FAULTS;
   }
   add(at: string, message: string): void {
     const path = at === "" ? "$" : at;

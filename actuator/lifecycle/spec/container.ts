@@ -10,7 +10,7 @@ import { checkFields } from "./rule.ts";
 import { RULES } from "./rules.ts";
 import { annotatedProfile, containerSecurityOf } from "./security.ts";
 
-const MOST = 65_535;
+const MAX_PORT = 65_535;
 
 /** On the host's network a port is the host's too. kubernetes 1.36: validateContainerPorts, defaultHostNetworkPorts. */
 function portsOf(list: At, hostNetwork: boolean): readonly ContainerPort[] {
@@ -40,7 +40,7 @@ function portsOf(list: At, hostNetwork: boolean): readonly ContainerPort[] {
 }
 function portAt(at: At, isRequired: boolean): number {
   const port = at.whole() ?? 0;
-  if (port !== 0) at.between(1, MOST);
+  if (port !== 0) at.between(1, MAX_PORT);
   else if (isRequired && (at.isAbsent || at.value === 0)) at.required();
   return port;
 }

@@ -147,7 +147,7 @@ function hostAliasesOf(list: At): PodSpec["hostAliases"] {
   });
 }
 
-const MOST = 2_147_483_647;
+const MAX_INT32 = 2_147_483_647;
 
 /**
  * A pod's priority; null: it has none. `isManifest`: no API server has made one of its class, so the two classes that are
@@ -156,7 +156,7 @@ const MOST = 2_147_483_647;
  */
 function priorityOf(spec: At, isManifest: boolean): number | null {
   const at = spec.field("priority");
-  const priority = at.between(-MOST - 1, MOST);
+  const priority = at.between(-MAX_INT32 - 1, MAX_INT32);
   const named = spec.field("priorityClassName");
   const name = named.text();
   if (!isManifest || name === "") return priority;

@@ -51,7 +51,7 @@ export class DeviceReallocator {
     this.#backOff = backOff;
   }
 
-  /** Once a turn. */
+  /** Once a sync. */
   reportVanished(): void {
     const { devices } = this.#ports;
     if (devices === undefined) return;

@@ -57,7 +57,7 @@ interface Ports {
 
 /**
  * Ports of the host that pods ask for and somebody else has. It is looked when a pod was let in and when a container of it
- * has ended, then at each turn until the port is free; no pod is refused for it, as no kubelet does.
+ * has ended, then at each sync until the port is free; no pod is refused for it, as no kubelet does.
  */
 export class HostPorts {
   readonly #ports: Ports;

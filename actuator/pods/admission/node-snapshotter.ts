@@ -70,7 +70,7 @@ interface Settings {
   readonly cgroupMount: string;
 }
 
-/** The node as a turn sees it, whatever it asks about: the machine and its configuration are looked at once a turn. */
+/** The node as a sync sees it, whatever it asks about: the machine and its configuration are looked at once a sync. */
 export class NodeSnapshotter {
   readonly #ports: Ports;
   readonly #settings: Settings;
@@ -100,7 +100,7 @@ export class NodeSnapshotter {
     return this.#snapshot(pods, await this.#seenIn(sequence), this.#devices(asking));
   }
 
-  /** As the last turn saw the node, for whoever cannot wait. Null: no turn has looked yet. */
+  /** As the last sync saw the node, for whoever cannot wait. Null: no sync has looked yet. */
   lastSnapshot(pods: readonly KnownPod[]): Result<Readonly<Record<string, unknown>>, Problem> | null {
     return this.#seen === null ? null : this.#snapshot(pods, this.#seen, this.#devices());
   }

@@ -93,7 +93,7 @@ export interface OtherKubeletFound extends OtherKubeletView {
   readonly brief: string;
 }
 
-/** Looks in each turn whether another kubelet uses the runtime; while it does, and for a while after, the door is shut. */
+/** Looks in each sync whether another kubelet uses the runtime; while it does, and for a while after, the door is shut. */
 export class OtherKubelet {
   readonly #ports: OtherKubeletPorts;
   /** Ids of what a kubelet made; null: no list was seen yet. */
@@ -128,7 +128,7 @@ export class OtherKubelet {
     return listeners.length > 0 || processes.some(({ uses }) => uses === "unknown");
   }
 
-  /** `held`: all that the runtime holds; null: it was not heard in this turn. */
+  /** `held`: all that the runtime holds; null: it was not heard in this sync. */
   observe(held: RuntimePods | null): OtherKubeletFound | null {
     const nowMs = this.#ports.clock.monotonicMs();
     if (held !== null) this.#updateHeld(held, nowMs);

@@ -40,10 +40,10 @@ const asksForEarlier = (resource: string): DeviceFault => ({
   reason: "WaitingForEarlierPod",
   message: `waits until the device plugin of ${resource} has answered GetPreferredAllocation for a pod that came before`,
 });
-const notServed = (resource: string): DeviceFault & { readonly isTold: boolean } => ({
+const notServed = (resource: string): DeviceFault & { readonly isReported: boolean } => ({
   reason: "DevicePluginsOff",
   message: `${resource}: device plugins are not served by this daemon: set \`devicePlugins: serve\`, or remove it`,
-  isTold: true,
+  isReported: true,
 });
 
 /** Pods that want devices, before the node is asked about them. */
@@ -56,8 +56,8 @@ class DeviceAdmission {
     this.#client = client;
   }
 
-  /** Why the pod is not asked about; null: it may be. `isTold`: as a refusal. */
-  whyPending(pod: RunnablePod): (DeviceFault & { readonly isTold: boolean }) | null {
+  /** Why the pod is not asked about; null: it may be. `isReported`: as a refusal. */
+  whyPending(pod: RunnablePod): (DeviceFault & { readonly isReported: boolean }) | null {
     const wanted = deviceRequirements(pod);
     if (wanted.size === 0) return null;
     if (this.#devices !== undefined) return this.#devices.whyPending(pod);
@@ -183,7 +183,7 @@ export class PodAdmitter {
     if (this.isClosed || snapshotter.allocatable() === null) return [];
     const other = this.#ports.otherKubelet?.view ?? null;
     if (other !== null) {
-      // the turn tells it whole
+      // the sync tells it whole
       for (const { uid } of this.#pending()) this.#postpone(uid, { reason: OTHER_KUBELET, message: other.brief });
       return [];
     }
@@ -229,7 +229,7 @@ export class PodAdmitter {
     return strangers.length === 0 ? null : { from: "pods", message };
   }
 
-  /** The pod is not asked about in this turn, and its record says why. */
+  /** The pod is not asked about in this sync, and its record says why. */
   #isHeld(known: KnownPod): boolean {
     const held = this.#whyHeld(known);
     if (held === null) return false;
@@ -259,8 +259,8 @@ export class PodAdmitter {
     if (message !== null) return { reason: DEVICES_HELD, message, isRefusal: false };
     const waits = this.#devices.whyPending(known.pod);
     if (waits === null) return null;
-    const { isTold, ...why } = waits;
-    return { ...why, isRefusal: isTold };
+    const { isReported, ...why } = waits;
+    return { ...why, isRefusal: isReported };
   }
 
   /** Answers what kept it from being asked. */
@@ -327,7 +327,7 @@ export class PodAdmitter {
   }
 
   #postpone(uid: string, { reason, message }: DeviceFault): void {
-    this.#parts.lifecycle.handle(uid, { kind: "Held", reason, message, nowMs: this.#ports.clock.nowMs() });
+    this.#parts.lifecycle.handle(uid, { kind: "Deferred", reason, message, nowMs: this.#ports.clock.nowMs() });
   }
   /** `tries`: how often it was refused in a row, where it was admitted, or asked about, in between; absent: its record says it. */
   #reject(uid: string, { reason, message }: DeviceFault, tries?: number): void {

@@ -41,7 +41,7 @@ export class StartRefusals {
     this.#snapshotter = snapshotter;
   }
 
-  /** Once a turn. */
+  /** Once a sync. */
   async run(sequence: number): Promise<readonly Problem[]> {
     const { readConfiguration, files, clock } = this.#ports;
     const nowMs = clock.monotonicMs();
@@ -86,7 +86,7 @@ function faultsOf(snapshot: unknown, explained: (error: string) => string): read
 /** kubelet 1.36: validateKubeletOSConfiguration. */
 const V1_REFUSED = /cgroup v1 support is unsupported/;
 
-/** The node as others may ask about it at any time, between two turns too. */
+/** The node as others may ask about it at any time, between two syncs too. */
 export class PublishedSnapshot {
   readonly #ports: PublishedPorts;
   readonly #set: PodSet;

@@ -80,7 +80,7 @@ export class CgroupPasses {
   /** By uid: the form in which the last pass saw a pod. */
   #forms: ReadonlyMap<string, object> = new Map();
   /** Containers of which the runtime has not heard, with why. */
-  readonly #untold = new Map<string, string>();
+  readonly #unreported = new Map<string, string>();
   /** The daemon before this one may have died between a container's cgroup and the runtime's record of it. */
   #isFirst = true;
 
@@ -122,8 +122,8 @@ export class CgroupPasses {
     const orphans = await this.#orphans.reap(report.skipped);
     // what they ran in is empty now
     if (orphans.killed) this.#isEmptied = true;
-    const untold = await this.#tellRuntime(view, living);
-    return [...report.problems, ...report.notices, ...orphans.problems, ...untold];
+    const unreported = await this.#tellRuntime(view, living);
+    return [...report.problems, ...report.notices, ...orphans.problems, ...unreported];
   }
 
   /** The last pass saw this very form of the pod. */
@@ -136,8 +136,8 @@ export class CgroupPasses {
     if (!this.hasSeen(uid, form)) return "";
     const place = this.current?.pods.get(uid);
     if (place === undefined) return "";
-    const untold = [...place.containers.keys()].flatMap((id) => this.#untold.get(id) ?? []);
-    return [...place.faults, ...untold][0] ?? null;
+    const unreported = [...place.containers.keys()].flatMap((id) => this.#unreported.get(id) ?? []);
+    return [...place.faults, ...unreported][0] ?? null;
   }
 
   #loopPorts(living: readonly KnownPod[], forms: ReadonlyMap<string, object>, atMs: number) {
@@ -172,16 +172,16 @@ export class CgroupPasses {
       const isResized = record.resize?.actuation !== undefined;
       for (const [id, own] of place?.byId ?? []) {
         const mayDiffer = this.#isFirst && own.cpusetCpus !== undefined;
-        if (isResized || mayDiffer || this.#untold.has(id)) values.set(id, own);
+        if (isResized || mayDiffer || this.#unreported.has(id)) values.set(id, own);
       }
     }
     this.#isFirst = false;
-    this.#untold.clear();
+    this.#unreported.clear();
     const told = [...values].map(async ([containerId, own]) => {
       const updated = await this.#ports.runtime.updateContainer(containerId, containerResources(own, view.version));
       if (updated.ok) return [];
       const message = `${updated.error.call}: ${updated.error.message}`;
-      this.#untold.set(containerId, message);
+      this.#unreported.set(containerId, message);
       return [{ from: "runtime" as const, message }];
     });
     return (await Promise.all(told)).flat();

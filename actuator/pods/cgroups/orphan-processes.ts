@@ -110,7 +110,7 @@ export class OrphanProcesses {
       killed ||= isDue && !this.#tried.has(path);
       if (isDue) this.#tried.add(path);
       const pids = this.#pidsIn(path);
-      if (pids.length > 0) problems.push(this.#told(path, pids, passes, faults));
+      if (pids.length > 0) problems.push(this.#problemOf(path, pids, passes, faults));
     }
     return { problems, killed };
   }
@@ -151,7 +151,7 @@ export class OrphanProcesses {
   }
   #pidsIn = (path: string): readonly number[] => [...new Set(this.#members(path).map(({ pid }) => pid))];
 
-  #told(path: string, pids: readonly number[], passes: number, faults: readonly string[]): Problem {
+  #problemOf(path: string, pids: readonly number[], passes: number, faults: readonly string[]): Problem {
     const { processes } = this.#ports;
     const named = pids.slice(0, MAX_NAMED).map((pid) => `${pid} (${processes?.nameOf(pid) ?? "?"})`);
     const more = pids.length > MAX_NAMED ? ` and ${pids.length - MAX_NAMED} more` : "";

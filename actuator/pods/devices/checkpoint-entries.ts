@@ -16,10 +16,10 @@ import type { StateFiles } from "../../machine/files.ts";
  * hangs on it. A checkpoint that cannot be read may hold anything, and counts as none in a kubelet too.
  */
 export const redactFiles = perObject(
-  (files: StateFiles): StateFiles => ({ ...files, assignments: toldAssignments(files.assignments) }),
+  (files: StateFiles): StateFiles => ({ ...files, assignments: redactedAssignments(files.assignments) }),
 );
 
-function toldAssignments(assignments: StateFiles["assignments"]): StateFiles["assignments"] {
+function redactedAssignments(assignments: StateFiles["assignments"]): StateFiles["assignments"] {
   const text = assignments?.[DEVICE_CHECKPOINT];
   if (assignments === undefined || text === undefined) return assignments;
   const read = checkpointOf(text);
@@ -102,7 +102,7 @@ type AnnotatedDevices = ReadonlyMap<string, DevicesPerNuma>;
 export const readDevicesAnnotation = (annotations: Readonly<Record<string, string>>): AnnotatedDevices =>
   parsed(annotations[DEVICES_ANNOTATION] ?? "{}");
 const MAX_KNOWN = 512;
-/** Each turn reads the marks of all that runs. */
+/** Each sync reads the marks of all that runs. */
 const parsed = memo(MAX_KNOWN, (text: string): AnnotatedDevices => {
   try {
     const read: unknown = JSON.parse(text);
@@ -228,16 +228,16 @@ export function without(next: DeviceCheckpoint, gone: ReadonlySet<PodDevicesEntr
 /** Without pods that still wait for an answer of a plugin, where nothing was told of their devices before. */
 export function withoutPending(now: DeviceCheckpoint, told: DeviceCheckpoint): DeviceCheckpoint {
   const known = new Map((told.entries ?? []).map((entry) => [keyOf(entry), entry]));
-  const isTold = (entry: PodDevicesEntry): boolean => {
+  const isReported = (entry: PodDevicesEntry): boolean => {
     const before = known.get(keyOf(entry));
     return before !== undefined && isSameDevices(before, entry);
   };
-  const pending = (now.entries ?? []).filter((entry) => entry.allocResp === null && !isTold(entry));
+  const pending = (now.entries ?? []).filter((entry) => entry.allocResp === null && !isReported(entry));
   if (pending.length === 0) return now;
   const waiting = new Set(pending.map(({ podUid }) => podUid));
   return withEntries(
     now,
-    (now.entries ?? []).filter((entry) => !waiting.has(entry.podUid) || isTold(entry)),
+    (now.entries ?? []).filter((entry) => !waiting.has(entry.podUid) || isReported(entry)),
   );
 }
 

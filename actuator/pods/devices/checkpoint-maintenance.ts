@@ -9,7 +9,7 @@ import type { DeviceAssignments } from "./device-assignments.ts";
 import type { ManagerFiles } from "./manager-files.ts";
 import { checkpointNotWritten, type DeviceFault } from "./port.ts";
 
-const MOST = 3;
+const MAX_COPIES = 3;
 /** They hold what plugins answered, which may be secret. */
 const KEPT_MS = 7 * 24 * 60 * 60_000;
 
@@ -54,7 +54,7 @@ function dropOldCopies(assignments: DeviceAssignments, nowMs: number): void {
 
 /** `inode`: undefined: there is none. Giving a file a name changes its status, and nothing else does later. */
 const copiesOf = ({ file }: DeviceAssignments) =>
-  Array.from({ length: MOST }, (_, i) => {
+  Array.from({ length: MAX_COPIES }, (_, i) => {
     const name = i === 0 ? `${file}.broken` : `${file}.broken.${i}`;
     const stat = statOf(name);
     return { name, inode: stat?.ino, keptMs: stat?.ctimeMs ?? 0 };
@@ -131,7 +131,7 @@ export class CheckpointMaintenance {
     this.#fault = settled.ok ? null : settled.error;
     return settled.ok ? null : err(checkpointNotWritten(settled.error));
   }
-  /** Once a turn. True: what could not be written can be now. */
+  /** Once a sync. True: what could not be written can be now. */
   run(): boolean {
     const { assignments, files, clock } = this.#ports;
     const nowMs = clock.monotonicMs();
@@ -150,8 +150,8 @@ export class CheckpointMaintenance {
   problems(): readonly Problem[] {
     const { assignments, files, clock } = this.#ports;
     // while it lies there still, that is told with what follows from it
-    const isTold = assignments.fault() === null && clock.monotonicMs() - this.#startedMs < STANDS_MS;
-    const broken = this.broken !== null && isTold ? [this.broken] : [];
+    const isReported = assignments.fault() === null && clock.monotonicMs() - this.#startedMs < STANDS_MS;
+    const broken = this.broken !== null && isReported ? [this.broken] : [];
     const messages = new Set([...broken, ...files.unwrittenAll(), ...(this.#fault === null ? [] : [this.#fault])]);
     return [...messages].map((message) => ({ from: "state-files", message }));
   }

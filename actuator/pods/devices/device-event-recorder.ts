@@ -55,7 +55,7 @@ export class DeviceEventRecorder {
     if (this.#names.size > MAX_NAMES) this.#names.delete([...this.#names.keys()][0] as string);
   }
 
-  /** Once a turn; `living`: pods that may hold devices. */
+  /** Once a sync; `living`: pods that may hold devices. */
   record(living: ReadonlySet<string>): void {
     const { assignments, history } = this.#ports;
     const events = [...this.#pluginEvents(), ...this.#faults.splice(0)];
@@ -80,8 +80,8 @@ export class DeviceEventRecorder {
     const count = times === 1 ? {} : { count: times };
     const refused: DeviceEvent = { kind: "refused", resource, ...count, ...this.#podOf(pod.uid), reason, message };
     // the 1st, 2nd, 4th, 8th, ...: one pod does not push out what is told of the others
-    const isTold = Number.isInteger(Math.log2(times));
-    this.#ports.history.add([...(isTold ? [refused] : []), ...this.#heldEvents()]);
+    const isReported = Number.isInteger(Math.log2(times));
+    this.#ports.history.add([...(isReported ? [refused] : []), ...this.#heldEvents()]);
   }
   /** The checkpoint was lost, or said something else than these, with which containers run. */
   restored(entries: readonly PodDevicesEntry[]): void {

@@ -10,7 +10,7 @@ import type { Counters } from "../../status/counters.ts";
 import type { PodClock } from "../ports.ts";
 import { entryOf, idsOf, withResponse } from "./checkpoint-entries.ts";
 import { CheckpointMaintenance } from "./checkpoint-maintenance.ts";
-import { DeviceAssignments } from "./device-assignments.ts";
+import type { DeviceAssignments } from "./device-assignments.ts";
 import { DeviceEventRecorder } from "./device-event-recorder.ts";
 import { deviceRequirements } from "./device-requirements.ts";
 import type { DeviceHistory } from "./history.ts";
@@ -95,7 +95,7 @@ interface Pending {
 /** Asks plugins what the devices of pods bring. */
 class Allocator {
   readonly #ports: AllocatorPorts;
-  /** A call goes on when its pod's turn is cut short: the next turn waits for the same one. */
+  /** A call goes on when its pod's sync is cut short: the next sync waits for the same one. */
   readonly #calls = new Map<string, Promise<AllocateResult>>();
 
   constructor(ports: AllocatorPorts) {
@@ -295,7 +295,7 @@ export class ChangeNotifier {
   readonly #listeners = new Set<() => void>();
   readonly #life = new AbortController();
   #version = 1;
-  #toldMs = Number.NEGATIVE_INFINITY;
+  #notifiedMs = Number.NEGATIVE_INFINITY;
   #isDue = false;
 
   constructor(clock: PodClock) {
@@ -313,7 +313,7 @@ export class ChangeNotifier {
 
   changed(): void {
     if (this.#isDue || this.#life.signal.aborted) return;
-    const restMs = this.#toldMs + MIN_INTERVAL_MS - this.#clock.monotonicMs();
+    const restMs = this.#notifiedMs + MIN_INTERVAL_MS - this.#clock.monotonicMs();
     if (restMs <= 0) this.#tell();
     else void this.#tellIn(restMs);
   }
@@ -329,19 +329,19 @@ export class ChangeNotifier {
     if (!this.#life.signal.aborted) this.#tell();
   }
   #tell(): void {
-    this.#toldMs = this.#clock.monotonicMs();
+    this.#notifiedMs = this.#clock.monotonicMs();
     this.#version++;
     for (const listener of this.#listeners) listener();
   }
 }
 
 /** Those that were told. */
-const MAX_TOLD = 1024;
+const MAX_REPORTED = 1024;
 
 /** Tells once of each conflict between what two plugins want of a container. */
 class Conflicts {
   readonly #onProblem: (problem: Problem) => void;
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
 
   constructor(onProblem: (problem: Problem) => void) {
     this.#onProblem = onProblem;
@@ -349,9 +349,9 @@ class Conflicts {
 
   report(pod: RunnablePod, container: string, conflict: DeviceConflict): void {
     const message = conflictText(pod, container, conflict);
-    if (this.#told.has(message)) return;
-    if (this.#told.size >= MAX_TOLD) this.#told.clear();
-    this.#told.add(message);
+    if (this.#reported.has(message)) return;
+    if (this.#reported.size >= MAX_REPORTED) this.#reported.clear();
+    this.#reported.add(message);
     this.#onProblem({ from: "pods", message });
   }
 }
@@ -359,6 +359,7 @@ class Conflicts {
 export interface DeviceManagerPorts {
   readonly host: DevicePluginHost;
   readonly files: ManagerFiles;
+  readonly assignments: DeviceAssignments;
   readonly clock: PodClock;
   /** The machine's boot id; empty: unknown, so every start counts as a boot. */
   readonly bootId: string;
@@ -386,18 +387,17 @@ export interface DeviceManagerParts {
 
 /** A checkpoint that cannot be read is put aside first. */
 export function deviceManagerParts(ports: DeviceManagerPorts): DeviceManagerParts {
-  const { host, files, clock, bootId, waitMs, history, counters, onProblem } = ports;
-  const onTold = (message: string): void => onProblem({ from: "devices", message });
-  const assignments = new DeviceAssignments(files);
+  const { host, files, assignments, clock, bootId, waitMs, history, counters, onProblem } = ports;
+  const report = (message: string): void => onProblem({ from: "devices", message });
   const plugins = new PluginSnapshot({ host, assignments, clock, waitMs });
   const changes = new ChangeNotifier(clock);
   const events = new DeviceEventRecorder({ host, assignments, history, counters, clock });
   const faults = new PluginFaults(clock, host, (fault) => events.registrationFailed(fault));
   const calls = new PluginCalls(clock);
-  const missing = new MissingAllocations(assignments, onTold, (entries) => events.restored(entries));
+  const missing = new MissingAllocations(assignments, report, (entries) => events.restored(entries));
   const maintenance = new CheckpointMaintenance({ assignments, files, clock, bootId });
   if (maintenance.broken !== null) {
-    onTold(maintenance.broken);
+    report(maintenance.broken);
     events.checkpointLost(maintenance.broken);
   }
   const allocator = new Allocator({

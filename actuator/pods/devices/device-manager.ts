@@ -50,7 +50,7 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
   readonly #life = new AbortController();
   readonly #startedAt: string;
   #pluginsSeen = "";
-  /** A pod that wants devices waits, as of this turn. */
+  /** A pod that wants devices waits, as of this sync. */
   #isAwaited = false;
   readonly #unlisten: () => void;
 
@@ -82,10 +82,10 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
   }
 
   /**
-   * True: a change deserves a turn of its own, because a pod waits for devices, or plugins came or went since this was last
-   * asked. Health flips can wait for the next turn.
+   * True: a change deserves a sync of its own, because a pod waits for devices, or plugins came or went since this was last
+   * asked. Health flips can wait for the next sync.
    */
-  needsTurn(): boolean {
+  needsSync(): boolean {
     const states = this.host.states();
     const plugins = states.map((s) => `${s.resource} ${s.generation} ${s.state} ${s.listed}`).join();
     const isOther = plugins !== this.#pluginsSeen;
@@ -106,12 +106,12 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
     return new Map([...now, ...away.map((resource) => [resource, { capacity: 0, allocatable: 0 }] as const)]);
   }
 
-  whyPending(pod: RunnablePod): (DeviceFault & { readonly isTold: boolean }) | null {
+  whyPending(pod: RunnablePod): (DeviceFault & { readonly isReported: boolean }) | null {
     if (deviceRequirements(pod).size === 0) return null;
     this.#isAwaited = true;
     this.#parts.events.named(pod);
     const unwritten = this.#parts.maintenance.whyUnwritten();
-    if (unwritten !== null) return { ...unwritten, isTold: false };
+    if (unwritten !== null) return { ...unwritten, isReported: false };
     return whyPending({ plugins: this.#parts.plugins, missing: this.#parts.missing, waitMs: this.#ports.waitMs }, pod);
   }
 
@@ -225,19 +225,19 @@ interface RequirementPorts {
   readonly waitMs: number;
 }
 
-/** Why a pod that wants devices is not asked about; null: it may be. `isTold`: as a refusal. */
+/** Why a pod that wants devices is not asked about; null: it may be. `isReported`: as a refusal. */
 function whyPending(
   { plugins, missing: losses, waitMs }: RequirementPorts,
   pod: RunnablePod,
-): (DeviceFault & { readonly isTold: boolean }) | null {
+): (DeviceFault & { readonly isReported: boolean }) | null {
   const lost = losses.whyPending(pod);
-  if (lost !== null) return { ...lost, isTold: false };
+  if (lost !== null) return { ...lost, isReported: false };
   const away = requiredResources(pod).filter((resource) => !plugins.isReady(resource));
   if (away.length === 0) return null;
-  if (plugins.isEarly) return { ...waitingForPlugins(away, waitMs), isTold: false };
+  if (plugins.isEarly) return { ...waitingForPlugins(away, waitMs), isReported: false };
   // a kubelet would run the pod without them
   const unknown = away.filter((resource) => !plugins.isDeviceResource(resource));
-  return unknown.length === 0 ? null : { ...notRegistered(unknown), isTold: true };
+  return unknown.length === 0 ? null : { ...notRegistered(unknown), isReported: true };
 }
 
 /** A plugin of one of its resources offers to choose. */
@@ -367,7 +367,7 @@ export async function openDeviceManager(options: DeviceManagerOptions): Promise<
   const host = opened.value;
   const onFault = (message: string): void => onProblem({ from: "devices", message });
   const history = new DeviceHistory({ stateDir, clock, onFault });
-  return ok(new DeviceManager({ host, files, clock, bootId, waitMs, history, counters, onProblem }));
+  return ok(new DeviceManager({ host, files, assignments, clock, bootId, waitMs, history, counters, onProblem }));
 }
 
 /** Claims the devices of a state directory: one process allocates them. Error: who holds the claim. */

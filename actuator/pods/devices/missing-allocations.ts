@@ -28,11 +28,11 @@ export class MissingAllocations {
   /** `onBooked`: entries that were made again from what runs. */
   constructor(
     assignments: DeviceAssignments,
-    onTold: (message: string) => void,
+    onProblem: (message: string) => void,
     onBooked: (entries: readonly PodDevicesEntry[]) => void,
   ) {
     this.#assignments = assignments;
-    this.#onProblem = onTold;
+    this.#onProblem = onProblem;
     this.#onRestored = onBooked;
   }
 

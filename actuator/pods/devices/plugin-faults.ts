@@ -44,7 +44,7 @@ export function conflictText({ namespace, name }: RunnablePod, container: string
 
 /** Nobody tells when what a stranger did wrong is over. */
 const STANDS_MS = 5 * 60_000;
-const MOST = 64;
+const MAX_FAULTS = 64;
 /** Faults that differ only by their plugin are one line from this number on; it names the first of these. */
 const MAX_LINES = 3;
 const MAX_NAMED = 8;
@@ -107,7 +107,7 @@ export class PluginFaults {
   #forget(): void {
     const { fault } = [...this.#faults.values()].at(-1) as Observed;
     const its = [...this.#faults].filter(([, other]) => other.fault.resource === fault.resource);
-    const oldest = its.length > MAX_OF_ONE ? its[0] : this.#faults.size > MOST ? [...this.#faults][0] : undefined;
+    const oldest = its.length > MAX_OF_ONE ? its[0] : this.#faults.size > MAX_FAULTS ? [...this.#faults][0] : undefined;
     if (oldest !== undefined) this.#faults.delete(oldest[0]);
   }
   #generationOf(resource: string): number {

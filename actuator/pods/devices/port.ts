@@ -93,9 +93,9 @@ export interface NodeDevices {
   amounts(): ReadonlyMap<string, ResourceAmount>;
   /**
    * Why a pod that wants devices is not asked about: a plugin has not come (back) since the daemon started. Null: it may be.
-   * `isTold`: it was waited for long enough, and that it is missing is told as a refusal.
+   * `isReported`: it was waited for long enough, and that it is missing is told as a refusal.
    */
-  whyPending(pod: RunnablePod): (DeviceFault & { readonly isTold: boolean }) | null;
+  whyPending(pod: RunnablePod): (DeviceFault & { readonly isReported: boolean }) | null;
   /** A plugin of one of its resources offers to choose. */
   isChosenByPlugin(pod: RunnablePod): boolean;
   /** True: the last request to plugins about the pod failed. */
@@ -122,7 +122,7 @@ export interface NodeDevices {
    * Current problems: faults of plugins, devices that two pods hold, that have no known holder, or that are no longer listed.
    */
   problems(): readonly Problem[];
-  /** To be told once a turn: which pods are on the node. Keeps registered resources in the checkpoint, and the history. */
+  /** To be told once a sync: which pods are on the node. Keeps registered resources in the checkpoint, and the history. */
   update(living: ReadonlySet<string>): void;
 }
 

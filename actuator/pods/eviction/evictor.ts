@@ -1,4 +1,4 @@
-import type { Eviction, EvictionDecision } from "../../../api/model/eviction.ts";
+import type { Eviction, EvictionDecision, NodeReclaimFunction } from "../../../api/model/eviction.ts";
 import type { PassClock } from "../../core/pass-clock.ts";
 import type { DecisionAnswer, DecisionClient, Problem } from "../../core/ports.ts";
 import { endOf } from "../../lifecycle/pod-state.ts";
@@ -25,7 +25,7 @@ interface Victim {
   /** By the clock that nobody sets, as all times here. */
   readonly sinceMs: number;
   readonly killMs: number;
-  isTold: boolean;
+  isReported: boolean;
 }
 
 /** Statistics of the node and of its pods. */
@@ -40,7 +40,7 @@ export interface EvictionPorts {
   /** Absent: nothing is evicted. */
   readonly stats?: StatsSource;
   /** Frees what the node itself can free; answers whether anything was. */
-  readonly reclaim?: (functions: readonly string[]) => Promise<void>;
+  readonly reclaim?: (functions: readonly NodeReclaimFunction[]) => Promise<void>;
 }
 interface Ports extends EvictionPorts {
   readonly clock: PodClock;
@@ -119,8 +119,8 @@ export class Evictor {
 
   #tellLate(victim: Victim, nowMs: number): void {
     const known = this.#parts.set.get(victim.uid);
-    if (victim.isTold || known?.record.state !== "terminating" || nowMs - victim.sinceMs < victim.killMs) return;
-    victim.isTold = true;
+    if (victim.isReported || known?.record.state !== "terminating" || nowMs - victim.sinceMs < victim.killMs) return;
+    victim.isReported = true;
     this.#ports.eventsOf(known.pod).warning(EXCEEDED.reason, EXCEEDED.message);
   }
 
@@ -171,7 +171,7 @@ export class Evictor {
     const end = endOf(reason, message, clock.nowMs(), { graceSeconds, decisionId, ...own });
     this.#parts.lifecycle.handle(pod.uid, { kind: "Evicted", end, signal });
     const killMs = Math.max(LEAST_KILL_MS, (graceSeconds + Math.trunc(graceSeconds / 2)) * 1000);
-    return [{ uid: pod.uid, sinceMs: clock.monotonicMs(), killMs, isTold: false }];
+    return [{ uid: pod.uid, sinceMs: clock.monotonicMs(), killMs, isReported: false }];
   }
 }
 

@@ -58,7 +58,7 @@ interface LiveProbesOptions {
   /** The node's addresses, the preferred family first. */
   readonly hostIPs: readonly string[];
   /** By the daemon before this one. */
-  readonly last: LastTold;
+  readonly last: LastReported;
 }
 
 /** The probes of the pods that this daemon runs. */
@@ -164,7 +164,7 @@ export function openProbes(options: ProbesOptions): OpenProbes {
     },
     settings,
   );
-  const probes = new LiveProbes({ manager, hostIPs, last: lastTold(config.stateDir) });
+  const probes = new LiveProbes({ manager, hostIPs, last: lastReported(config.stateDir) });
   return {
     probes,
     rows: () => probeRows(manager.facts()),
@@ -174,7 +174,7 @@ export function openProbes(options: ProbesOptions): OpenProbes {
 }
 
 /** Empty where nobody told anything that can be read. */
-function lastTold(stateDir: string): LastTold {
+function lastReported(stateDir: string): LastReported {
   try {
     const status = decodeStatus(readFileSync(statusFile(stateDir), "utf8"));
     return new Map(status.ok ? status.value.pods.map(({ uid, containers }) => [uid, containers]) : []);
@@ -206,13 +206,13 @@ export async function tellGuard(
 }
 
 /** The last report of the previous daemon on a pod's containers. */
-type LastTold = ReadonlyMap<string, readonly Pick<ContainerRow, "name" | "id" | "ready" | "started">[]>;
+type LastReported = ReadonlyMap<string, readonly Pick<ContainerRow, "name" | "id" | "ready" | "started">[]>;
 
 interface ProbedParts {
   readonly known: KnownPod;
   readonly status: PodStatus;
   readonly hostIPs: readonly string[];
-  readonly last: LastTold;
+  readonly last: LastReported;
 }
 
 const probedIn = ({ pod: { spec } }: KnownPod): readonly PodContainer[] => [
@@ -263,7 +263,7 @@ function probedContainer(
     wasStarted: before !== undefined && before.id === latest?.id ? (before.started ?? null) : null,
   };
 }
-type LastRow = LastTold extends ReadonlyMap<string, readonly (infer Row)[]> ? Row : never;
+type LastRow = LastReported extends ReadonlyMap<string, readonly (infer Row)[]> ? Row : never;
 
 /** The owner of a pod, its controller; null: it has none. */
 function ownerOf(object: Readonly<Record<string, unknown>>): string | null {

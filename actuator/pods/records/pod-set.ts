@@ -47,7 +47,7 @@ export interface KnownPod {
   /** Null: the runtime holds nothing of it. */
   readonly runtimePod: RuntimePod | null;
 }
-/** The outcome of a pod's last turn of work. */
+/** The outcome of a pod's last sync. */
 export interface Worked {
   readonly errors: Readonly<Record<string, StartError>>;
   readonly heldBack: readonly ContainerBackOff[];
@@ -71,7 +71,7 @@ interface NodeNames {
   readonly nodeName: string;
 }
 
-/** The node's pods: the records on the disk, what the runtime holds, and what the last turns of work came to. */
+/** The node's pods: the records on the disk, what the runtime holds, and what the last syncs came to. */
 export class PodSet {
   readonly records: ReadonlyPodRecords;
   readonly #node: NodeNames;

@@ -1,10 +1,6 @@
-import { podCgroupValues } from "../../../api/decide/cgroups/pod-config.ts";
-import { Reasons } from "../../../api/decide/reasons.ts";
-import { podRequests } from "../../../api/decide/resources/pod-resources.ts";
-import { computeQosClass } from "../../../api/decide/resources/qos.ts";
+import { podMemoryLimit } from "../../../api/decide/cgroups/pod-config.ts";
 import { value, ZERO } from "../../../api/model/amount.ts";
 import { containersOf, type Pod } from "../../../api/model/pod.ts";
-import { micros } from "../../../api/model/units.ts";
 import type { Hierarchy } from "../../cgroupfs/hierarchy.ts";
 import type { RuntimePod } from "../../containerd/port.ts";
 import type { Problem } from "../../core/ports.ts";
@@ -38,7 +34,7 @@ function memoryInUse(
   options: { readonly sparesCache: boolean } = { sparesCache: true },
 ): string | null {
   const errors: string[] = [];
-  const ofPod = podLimit(pod);
+  const ofPod = podMemoryLimit(pod);
   const inPod = ofPod === null ? null : usageAbove(hierarchy, cgroups.path, ofPod, options);
   if (inPod !== null) errors.push(`attempting to set pod memory limit (${ofPod}) below current usage (${inPod})`);
   for (const { name, resources } of containersOf(pod)) {
@@ -51,18 +47,6 @@ function memoryInUse(
   }
   if (errors.length === 0) return null;
   return `cannot decrease memory limits: ${errors.length === 1 ? errors[0] : `[${errors.join(", ")}]`}`;
-}
-
-/** In bytes; null: the pod's cgroup has none. */
-function podLimit(pod: Pod): number | null {
-  const options = {
-    requests: podRequests(pod),
-    qos: computeQosClass(pod),
-    quotaOff: undefined,
-    period: micros(100_000),
-  };
-  const { memory = 0 } = podCgroupValues(pod, options, "", new Reasons("off"));
-  return memory > 0 ? memory : null;
 }
 
 /** Reads the memory usage if the limit would come down to it or below; null: it would not, or the kernel does not tell. */

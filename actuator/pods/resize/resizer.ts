@@ -137,7 +137,7 @@ export class Resizer {
     const problems: Problem[] = this.#withdraw();
     const { set, admitter } = this.#parts;
     if (set.runtimePods === null || admitter.isClosed || admitter.whyBlocked() !== null) return problems;
-    for (const wanted of resizesInTurn(this.#waiting(), classOf)) {
+    for (const wanted of sortedResizes(this.#waiting(), classOf)) {
       if (!this.#isDue(wanted)) continue;
       const fault = await this.#ask(wanted, sequence);
       if (fault !== null) problems.push(fault);
@@ -283,7 +283,7 @@ interface Wanted {
  * In the order in which they are asked about: what takes no more first, then by priority, then Guaranteed ones, then those
  * that wait the longest. kubelet 1.36: sortPendingResizes.
  */
-export function resizesInTurn(wanted: readonly Wanted[], classOf: (pod: RunnablePod) => QosClass): readonly Wanted[] {
+export function sortedResizes(wanted: readonly Wanted[], classOf: (pod: RunnablePod) => QosClass): readonly Wanted[] {
   const ranked = wanted.map((one) => ({
     one,
     rank: [

@@ -6,7 +6,7 @@ import { decodedPod } from "../../lifecycle/decoded-pod.ts";
 import type { PassReport } from "../../pass/loop.ts";
 import { harmlessCause } from "../../plan/drift.ts";
 import type { PodUsage } from "../../stats/usage.ts";
-import { passFigures, type TurnFigures } from "../../status/counters.ts";
+import { passFigures, type SyncFigures } from "../../status/counters.ts";
 import type { CgroupRow, NodeStatus, OtherKubeletView, PodRow, SeenEvent } from "../../status/node-status.ts";
 import type { RefusedManifest } from "../records/desired-pods.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
@@ -77,8 +77,8 @@ export interface NodeViewParts {
   readonly set: PodSet;
   readonly runtimeEndpoint?: string;
   readonly runtime: NodeStatus["runtime"];
-  /** The figures of the last turn; null: none has ended. */
-  readonly turn: TurnFigures | null;
+  /** The figures of the last sync; null: none has ended. */
+  readonly sync: SyncFigures | null;
   readonly pass: PassReport | null;
   readonly usages: ReadonlyMap<string, PodUsage>;
   /** Undefined: no device plugins are served. */
@@ -95,7 +95,7 @@ export interface NodeViewParts {
 
 /** The daemon as people see it, made when somebody asks. */
 export function nodeView(parts: NodeViewParts): NodeStatus {
-  const { nowMs, nodeName, set, runtime, turn, pass, usages, devices, probes, unwritable, problems, refused, events } =
+  const { nowMs, nodeName, set, runtime, sync, pass, usages, devices, probes, unwritable, problems, refused, events } =
     parts;
   const { otherKubelet, runtimeEndpoint } = parts;
   const found = otherKubelet ? [{ from: "pods", message: otherKubelet.message }] : [];
@@ -119,7 +119,7 @@ export function nodeView(parts: NodeViewParts): NodeStatus {
     mode: "enforce",
     runtimeEndpoint,
     runtime,
-    pass: turn === null ? null : { ...turn, ...passFigures(pass) },
+    pass: sync === null ? null : { ...sync, ...passFigures(pass) },
     pods,
     ...(otherKubelet && { otherKubelet: seenKubelet(otherKubelet) }),
     devices,

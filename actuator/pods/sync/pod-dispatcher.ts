@@ -61,14 +61,14 @@ interface PodBackoff {
   /** It waits for a plugin: what the devices' version was then. */
   readonly devices: number | undefined;
 }
-const HELD_MS = 10_000;
+const BACK_OFF_PERIOD_MS = 10_000;
 /**
  * Reasons of containers that wait for a plugin, for a decision about them, or for room on a disk. None is a failure of their
  * own.
  */
 const AWAITED: ReadonlySet<string> = new Set([WAITING_FOR_PLUGIN, REALLOCATING, CHECKPOINT_NOT_WRITTEN]);
 
-/** Pods that are left alone for a while since their last turn of work failed. kubelet 1.36: podWorkers, backOffPeriod. */
+/** Pods that are left alone for a while since their last sync failed. kubelet 1.36: podWorkers, backOffPeriod. */
 class SyncBackoff {
   readonly #ports: Pick<Ports, "clock" | "devices">;
   readonly #backoffs = new Map<string, PodBackoff>();
@@ -80,7 +80,7 @@ class SyncBackoff {
   /** `reasons`: of what failed. */
   update(uid: string, reasons: readonly string[]): void {
     const devices = reasons.some((reason) => AWAITED.has(reason)) ? this.#ports.devices?.version : undefined;
-    this.#backoffs.set(uid, { untilMs: this.#ports.clock.nowMs() + HELD_MS, devices });
+    this.#backoffs.set(uid, { untilMs: this.#ports.clock.nowMs() + BACK_OFF_PERIOD_MS, devices });
   }
   free(uid: string): void {
     this.#backoffs.delete(uid);
@@ -92,7 +92,7 @@ class SyncBackoff {
     if (held === undefined) return false;
     const leftMs = held.untilMs - this.#ports.clock.nowMs();
     const hasCome = held.devices !== undefined && held.devices !== this.#ports.devices?.version;
-    return leftMs > 0 && leftMs <= HELD_MS && !hasCome;
+    return leftMs > 0 && leftMs <= BACK_OFF_PERIOD_MS && !hasCome;
   }
 }
 
@@ -291,7 +291,7 @@ export class PodDispatcher {
 
   /**
    * Leaves out starts that are too early: a container that a resize stops is started once its cgroups are as they are to be,
-   * and never in the turn that stops it.
+   * and never in the sync that stops it.
    */
   #withoutEarlyStarts(known: KnownPod, actions: PodActions, resized: ReadonlySet<string>): PodActions {
     const isStopped = !actions.toKill.some(({ name }) => resized.has(name));

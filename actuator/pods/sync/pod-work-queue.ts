@@ -33,7 +33,7 @@ export class PodWorkQueue {
 
   /**
    * Nothing where something is under way already. Work that answers false has come no further: nobody is woken for it,
-   * or one turn would follow the other without a pause.
+   * or one sync would follow the other without a pause.
    */
   begin(uid: string, work: (signal: AbortSignal) => Promise<boolean>): void {
     if (this.#running.has(uid)) return;

@@ -19,7 +19,7 @@ import type {
   WorkerPorts,
 } from "./worker-ports.ts";
 
-/** Carries out what pods need, one turn at a time each. Nothing here throws: what goes wrong is an event and a sentence. */
+/** Carries out what pods need, one sync at a time each. Nothing here throws: what goes wrong is an event and a sentence. */
 export class PodWorker {
   readonly #ports: WorkerPorts;
 
@@ -66,8 +66,8 @@ export class PodWorker {
     const stops = pod === null ? bareStops(own) : containersToKill(pod, own);
     try {
       const podIps = pod === null ? podIPs : podAddresses(pod, { hostIPs: node().hostIPs, podIPs });
-      const turn = { pod, runtime, events, clock, signal, podIps };
-      const errors = await stopPod(turn, stops, own.sandboxes, graceSeconds);
+      const context = { pod, runtime, events, clock, signal, podIps };
+      const errors = await stopPod(context, stops, own.sandboxes, graceSeconds);
       if (errors.length === 0) return { isEnded: !signal.aborted, error: null };
       const error = `error killing pod: ${errors.length === 1 ? errors[0] : `[${errors.join(", ")}]`}`;
       if (!signal.aborted) events.warning("FailedKillPod", error);
@@ -136,5 +136,5 @@ const bareStops = (own: RuntimePod) =>
       preStop: null,
     }));
 
-/** A mistake in the code ends one pod's turn, not the daemon that runs the others. */
+/** A mistake in the code ends one pod's sync, not the daemon that runs the others. */
 const unexpected = (error: unknown): string => `unexpected: ${(error as Error).message}`;

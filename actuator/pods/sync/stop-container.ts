@@ -20,7 +20,7 @@ export type StopContext = Omit<SyncContext, "pod" | "places" | "runtime"> & {
  * kubelet's words, one for each that was not stopped. kubelet 1.36: killPodWithSyncResult.
  */
 export async function stopPod(
-  turn: StopContext,
+  context: StopContext,
   stops: readonly StopContainer[],
   sandboxes: readonly Pick<RuntimeSandbox, "id">[],
   graceSeconds: number,
@@ -29,15 +29,15 @@ export async function stopPod(
   const errors: string[] = [];
   const stopOne = async (stop: StopContainer): Promise<void> => {
     const before = stop.waitsFor.flatMap((name) => ends.get(name)?.promise ?? []);
-    const fault = await stopContainer(turn, stop, graceSeconds, before);
+    const fault = await stopContainer(context, stop, graceSeconds, before);
     // as in the kubelet, those behind one that cannot be stopped wait for as long as their grace lasts
     if (fault === null) ends.get(stop.name)?.resolve();
     else errors.push(`failed to "KillContainer" for "${stop.name}" with KillContainerError: "${kubeletText(fault)}"`);
   };
   await Promise.all(stops.map(stopOne));
   for (const { id } of sandboxes) {
-    if (turn.signal.aborted) break;
-    const stopped = await turn.runtime.stopSandbox(id);
+    if (context.signal.aborted) break;
+    const stopped = await context.runtime.stopSandbox(id);
     if (!stopped.ok && stopped.error.code !== "NOT_FOUND")
       errors.push(`failed to "KillPodSandbox" for "${id}" with KillPodSandboxError: "${kubeletText(stopped.error)}"`);
   }
@@ -61,16 +61,16 @@ function openEnd(): OpenEnd {
  * cut short stops nothing more. Null: it has stopped, or is gone. kubelet 1.36: killContainer.
  */
 export async function stopContainer(
-  turn: StopContext,
+  context: StopContext,
   stop: StopContainer,
   graceSeconds: number,
   before: readonly Promise<void>[] = [],
 ): Promise<RuntimeFault | null> {
-  const { runtime, events, clock, signal } = turn;
+  const { runtime, events, clock, signal } = context;
   const cut: RuntimeFault = { call: "StopContainer", code: "CANCELLED", message: "the daemon is being stopped" };
   if (signal.aborted) return cut;
   events.normal("Killing", stop.message, stop.name);
-  const hookMs = await runPreStop(turn, stop, graceSeconds);
+  const hookMs = await runPreStop(context, stop, graceSeconds);
   const leftMs = (graceSeconds - Math.trunc(hookMs / 1000)) * 1000;
   const waitedMs = before.length > 0 && leftMs > 0 ? await waitFor(Promise.all(before), leftMs, clock, signal) : 0;
   if (signal.aborted) return cut;
@@ -79,8 +79,8 @@ export async function stopContainer(
 }
 
 /** Milliseconds that it took; the grace at most. kubelet 1.36: executePreStopHook. */
-async function runPreStop(turn: StopContext, stop: StopContainer, graceSeconds: number): Promise<number> {
-  const { pod, podIps, runtime, events, clock, signal } = turn;
+async function runPreStop(context: StopContext, stop: StopContainer, graceSeconds: number): Promise<number> {
+  const { pod, podIps, runtime, events, clock, signal } = context;
   if (stop.preStop === null || pod === null || graceSeconds <= 0) return 0;
   const container = { id: stop.containerId, name: stop.name };
   const overdue = new AbortController();

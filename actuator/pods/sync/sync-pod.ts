@@ -34,7 +34,7 @@ export interface SyncPodContext extends SyncContext {
 }
 
 /**
- * One turn of a pod that lives. kubelet 1.36: kuberuntime SyncPod, behind makePodDataDirs and the volume manager, and
+ * One sync of a pod that lives. kubelet 1.36: kuberuntime SyncPod, behind makePodDataDirs and the volume manager, and
  * devicemanager.Allocate, which a kubelet does while it lets the pod in.
  */
 export async function syncPod(
@@ -44,7 +44,7 @@ export async function syncPod(
 ): Promise<SyncPodResult> {
   const { pod, actions, signal } = asked;
   const runtimePod = ownPartOf(asked.runtimePod ?? emptyRuntimePod(pod), ports.owner);
-  const turn: SyncPodContext = { ports, pod, runtimePod, clock: ports.clock, signal, ...own };
+  const context: SyncPodContext = { ports, pod, runtimePod, clock: ports.clock, signal, ...own };
   const end = (error: string | null): SyncPodResult => ({
     ...NOTHING,
     sandboxId: actions.sandboxId,
@@ -52,31 +52,31 @@ export async function syncPod(
     isCut: signal.aborted,
   });
   if (actions.createSandbox && actions.sandboxId !== null)
-    turn.events.normal("SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
-  const killed = await kill(turn, asked);
+    context.events.normal("SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
+  const killed = await kill(context, asked);
   if (killed !== null || signal.aborted) return end(killed);
-  const kept = await removeDead(turn, asked);
+  const kept = await removeDead(context, asked);
   const isStarting = actions.createSandbox || actions.initToStart.length + actions.toStart.length > 0;
   if (!isStarting || signal.aborted) return end(kept);
   const unready = await allocateDevices(ports.devices, pod, signal, startingContainers(pod, actions));
-  // a refusal is told even of a turn that was cut short: the pod holds its devices no more
-  if (unready !== null && !(unready.keeps && signal.aborted)) return withoutDevices(turn, asked, unready);
+  // a refusal is told even of a sync that was cut short: the pod holds its devices no more
+  if (unready !== null && !(unready.keeps && signal.aborted)) return withoutDevices(context, asked, unready);
   if (signal.aborted) return end(null);
-  const unmade = await makeFiles(turn);
+  const unmade = await makeFiles(context);
   if (unmade !== null || signal.aborted) return end(unmade);
-  const sandbox = await sandboxOf(turn, asked);
+  const sandbox = await sandboxOf(context, asked);
   if (typeof sandbox === "string" || signal.aborted) return end(typeof sandbox === "string" ? sandbox : null);
-  return startAll(turn, asked, sandbox);
+  return startAll(context, asked, sandbox);
 }
 const NOTHING = { started: [], faults: {}, undecided: [], refusal: null };
 
 /** A pod that is refused and sent back is reported by whoever sends it back; one that tries again is reported here. */
 function withoutDevices(
-  turn: SyncPodContext,
+  context: SyncPodContext,
   { actions, signal }: SyncPodRequest,
   { keeps, ...fault }: DeviceFault,
 ): SyncPodResult {
-  if (keeps) turn.events.warning("Failed", `Error: ${fault.message}`);
+  if (keeps) context.events.warning("Failed", `Error: ${fault.message}`);
   const starts = [...actions.initToStart, ...actions.toStart].map(({ name }) => [name, fault] as const);
   return {
     ...NOTHING,
@@ -89,13 +89,13 @@ function withoutDevices(
 }
 
 /** Null: all is stopped that was to be. */
-async function kill(turn: SyncPodContext, { pod, actions }: SyncPodRequest): Promise<string | null> {
-  const { ports, runtimePod } = turn;
+async function kill(context: SyncPodContext, { pod, actions }: SyncPodRequest): Promise<string | null> {
+  const { ports, runtimePod } = context;
   const podIps = podAddresses(pod, { hostIPs: ports.node().hostIPs, podIPs: runtimePod.sandboxes[0]?.ips ?? [] });
-  const stopTurn = { ...turn, podIps };
+  const stopContext = { ...context, podIps };
   if (actions.killPod) {
     const errors = await stopPod(
-      stopTurn,
+      stopContext,
       containersToKill(pod, runtimePod),
       runtimePod.sandboxes,
       restartGracePeriod(pod),
@@ -107,7 +107,7 @@ async function kill(turn: SyncPodContext, { pod, actions }: SyncPodRequest): Pro
     const container = containers.find((c) => c.name === name);
     const failed = probe === undefined ? null : (container?.probes[probe] ?? null);
     const stop: StopContainer = { containerId, name, message, waitsFor: [], preStop: container?.preStop ?? null };
-    const fault = await stopContainer(stopTurn, stop, restartGracePeriod(pod, failed));
+    const fault = await stopContainer(stopContext, stop, restartGracePeriod(pod, failed));
     if (fault !== null)
       return `failed to "KillContainer" for "${name}" with KillContainerError: "${kubeletText(fault)}"`;
   }
@@ -147,21 +147,21 @@ async function makeFiles({ ports, pod, places, events }: SyncPodContext): Promis
 }
 
 /** The one that is there, or a new one; a text: why there is none. */
-async function sandboxOf(turn: SyncPodContext, { actions }: SyncPodRequest): Promise<Sandbox | string> {
-  if (actions.createSandbox) return makeSandbox(turn, actions.attempt);
-  const sandbox = turn.runtimePod.sandboxes.find(({ id }) => id === actions.sandboxId);
+async function sandboxOf(context: SyncPodContext, { actions }: SyncPodRequest): Promise<Sandbox | string> {
+  if (actions.createSandbox) return makeSandbox(context, actions.attempt);
+  const sandbox = context.runtimePod.sandboxes.find(({ id }) => id === actions.sandboxId);
   if (sandbox === undefined) return `sandbox \`${actions.sandboxId}\` is not this daemon's own`;
-  const config = sandboxConfig(turn, sandbox.attempt);
+  const config = sandboxConfig(context, sandbox.attempt);
   return config.ok ? { id: sandbox.id, ips: sandbox.ips, config: config.value } : config.error;
 }
 
 /** An init container that does not start holds all back that follow it, unless it is a sidecar. */
 async function startAll(
-  turn: SyncPodContext,
+  context: SyncPodContext,
   { pod, actions, valuesOf, signal }: SyncPodRequest,
   sandbox: Sandbox,
 ): Promise<SyncPodResult> {
-  const { images, mounter, devices, logLinks, owner, node } = turn.ports;
+  const { images, mounter, devices, logLinks, owner, node } = context.ports;
   const of = {
     images,
     mounter,
@@ -172,12 +172,12 @@ async function startAll(
     sandboxId: sandbox.id,
     sandboxConfig: sandbox.config,
   };
-  const startTurn = { ...turn, ...of, podIps: sandbox.ips };
+  const startContext = { ...context, ...of, podIps: sandbox.ips };
   const started: string[] = [];
   const undecided: string[] = [];
   const faults: Record<string, ContainerFault> = {};
   const start = async (container: PodContainer, attempt: number): Promise<boolean> => {
-    const end = await startContainer(startTurn, { container, attempt, values: () => valuesOf(container.name) });
+    const end = await startContainer(startContext, { container, attempt, values: () => valuesOf(container.name) });
     if (end === "started") started.push(container.name);
     else if (end === "undecided") undecided.push(container.name);
     else if (end !== "cut") faults[container.name] = end;
@@ -223,15 +223,15 @@ interface Sandbox {
  * Builds the sandbox configuration that the runtime is asked for, and that it gets again with each container. Error: the
  * kubelet's words.
  */
-function sandboxConfig(turn: SyncPodContext, attempt: number): Result<SandboxConfig, string> {
-  return configWithDns(turn, attempt, false);
+function sandboxConfig(context: SyncPodContext, attempt: number): Result<SandboxConfig, string> {
+  return configWithDns(context, attempt, false);
 }
 
-function configWithDns(turn: SyncPodContext, attempt: number, isTold: boolean): Result<SandboxConfig, string> {
-  const { ports, pod, places, events } = turn;
+function configWithDns(context: SyncPodContext, attempt: number, isReported: boolean): Result<SandboxConfig, string> {
+  const { ports, pod, places, events } = context;
   const { hostIPs, clusterDNS, clusterDomain, resolvConf } = ports.node();
   const dns = dnsOf(pod, { clusterDNS, clusterDomain, host: resolvConf, nodeIps: hostIPs });
-  if (isTold) for (const { reason, message } of dns.events) events.warning(reason, message);
+  if (isReported) for (const { reason, message } of dns.events) events.warning(reason, message);
   return sandboxConfigOf(pod, {
     owner: ports.owner,
     attempt,
@@ -246,14 +246,14 @@ function configWithDns(turn: SyncPodContext, attempt: number, isTold: boolean): 
  * Makes the pod's sandbox and asks the runtime for its addresses. A text: why there is none, which was told as an event.
  * kubelet 1.36: createPodSandbox.
  */
-async function makeSandbox(turn: SyncPodContext, attempt: number): Promise<Sandbox | string> {
-  const { ports, pod, places, runtime, events } = turn;
+async function makeSandbox(context: SyncPodContext, attempt: number): Promise<Sandbox | string> {
+  const { ports, pod, places, runtime, events } = context;
   const failed = (why: string): string => {
     const message = `Failed to create pod sandbox: ${why}`;
     events.warning("FailedCreatePodSandBox", message);
     return message;
   };
-  const config = configWithDns(turn, attempt, true);
+  const config = configWithDns(context, attempt, true);
   if (!config.ok) return failed(config.error);
   const logs = makeDirectory(places.logDirectory);
   if (!logs.ok) return failed(logs.error);
@@ -291,15 +291,15 @@ export interface StartContainerRequest {
   readonly values: () => CgroupValues | null;
 }
 
-/** The turn was cut short between two steps. */
+/** The sync was cut short between two steps. */
 export type Started = ContainerFault | "started" | "cut" | "undecided";
 
 /**
  * Starts a container: image, devices, configuration, create, start, postStart hook. Tells the kubelet's events. What comes back is
  * why it does not run, for its status. kubelet 1.36: startContainer.
  */
-export async function startContainer(turn: StartContext, asked: StartContainerRequest): Promise<Started> {
-  const { pod, runtime, events, images, signal, sandboxId, sandboxConfig } = turn;
+export async function startContainer(context: StartContext, asked: StartContainerRequest): Promise<Started> {
+  const { pod, runtime, events, images, signal, sandboxId, sandboxConfig } = context;
   const { name } = asked.container;
   const failed = (reason: string, message: string, id = ""): ContainerFault => {
     // a container's id in a message would make each event another one
@@ -315,10 +315,10 @@ export async function startContainer(turn: StartContext, asked: StartContainerRe
   if (signal.aborted) return "cut";
   const values = asked.values();
   if (values === null) return "undecided";
-  const devices = await containerDevices(turn.devices, pod, asked.container);
+  const devices = await containerDevices(context.devices, pod, asked.container);
   if (!devices.ok) return failed(devices.error.reason, devices.error.message);
   if (signal.aborted) return "cut";
-  const config = await configOf(turn, { ...asked, values, devices: devices.value }, image.value);
+  const config = await configOf(context, { ...asked, values, devices: devices.value }, image.value);
   if (!config.ok) return failed("CreateContainerConfigError", config.error);
   if (signal.aborted) return "cut";
   const created = await runtime.createContainer(sandboxId, config.value, sandboxConfig);
@@ -329,24 +329,24 @@ export async function startContainer(turn: StartContext, asked: StartContainerRe
   const started = await runtime.startContainer(id);
   if (!started.ok) return failed("RunContainerError", started.error.message, id);
   events.normal("Started", "Container started", name);
-  turn.logLinks?.link({
+  context.logLinks?.link({
     pod,
     container: name,
     id,
     log: join(sandboxConfig.logDirectory ?? "", config.value.logPath ?? ""),
   });
-  return runPostStart(turn, asked.container, id);
+  return runPostStart(context, asked.container, id);
 }
 
 async function configOf(
-  turn: StartContext,
+  context: StartContext,
   asked: Pick<StartContainerRequest, "container" | "attempt"> & {
     readonly values: CgroupValues;
     readonly devices: DeviceOptions | null;
   },
   image: LocalImage,
 ): Promise<Result<ContainerConfig, string>> {
-  const { pod, places, podIps, mounter, owner, node } = turn;
+  const { pod, places, podIps, mounter, owner, node } = context;
   const { container, attempt, values, devices } = asked;
   const { hostIPs, allocatable, clusterDomain, cgroupVersion, security } = node;
   const own = resolveEnv(container, pod, { hostIPs, podIPs: podIps, allocatable });
@@ -373,19 +373,19 @@ async function configOf(
 
 /** A container whose hook fails is killed; the event tells no more, since a hook may print secrets. */
 async function runPostStart(
-  turn: StartContext,
+  context: StartContext,
   { name, postStart, preStop }: PodContainer,
   id: string,
 ): Promise<Started> {
   if (postStart === null) return "started";
-  const { pod, runtime, events, clock, signal } = turn;
+  const { pod, runtime, events, clock, signal } = context;
   const container = { id, name };
-  const podIps = podAddresses(pod, { hostIPs: turn.node.hostIPs, podIPs: turn.podIps });
+  const podIps = podAddresses(pod, { hostIPs: context.node.hostIPs, podIPs: context.podIps });
   const ran = await runHook({ handler: postStart, pod, container, podIps, timeoutSeconds: 0 }, runtime, clock, signal);
   if (ran.ok) return "started";
   if (signal.aborted) return "cut";
   events.warning("FailedPostStartHook", "PostStartHook failed", name);
   const stop = { containerId: id, name, message: "FailedPostStartHook", waitsFor: [], preStop };
-  await stopContainer({ ...turn, podIps }, stop, restartGracePeriod(pod));
+  await stopContainer({ ...context, podIps }, stop, restartGracePeriod(pod));
   return { reason: "PostStartHookError", message: ran.error };
 }

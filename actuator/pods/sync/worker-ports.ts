@@ -26,7 +26,7 @@ export interface WorkerPorts {
   /** This daemon's own name: label OWNER. */
   readonly owner: string;
   readonly roots: PodRoots;
-  /** Asked for each turn, since it changes. */
+  /** Asked for each sync, since it changes. */
   readonly node: () => PodNode;
   /** The pod's cgroup, absolute. */
   readonly cgroupParentOf: (pod: RunnablePod) => string;
@@ -48,15 +48,15 @@ export interface SyncPodRequest {
 export interface SyncPodResult {
   readonly sandboxId: string | null;
   readonly started: readonly string[];
-  /** Container's name -> why this turn did not start it. */
+  /** Container's name -> why this sync did not start it. */
   readonly faults: Readonly<Record<string, ContainerFault>>;
   /** Not started for want of values. */
   readonly undecided: readonly string[];
-  /** The error that ended the turn for the whole pod; null: none. */
+  /** The error that ended the sync for the whole pod; null: none. */
   readonly error: string | null;
   /** The pod did not get its devices and holds none of them any more: it is to come in anew; null: not so. */
   readonly refusal: DeviceFault | null;
-  /** The turn was cut short by its signal. */
+  /** The sync was cut short by its signal. */
   readonly isCut: boolean;
 }
 
@@ -85,7 +85,7 @@ export interface SyncContext {
 }
 
 /**
- * Waits for the work, no longer than `ms`, and no longer than the turn lasts. The work goes on by itself.
+ * Waits for the work, no longer than `ms`, and no longer than the sync lasts. The work goes on by itself.
  * @returns the milliseconds that passed
  */
 export async function waitFor(

@@ -4,7 +4,7 @@ import type { DecisionAnswer, Problem } from "../../../actuator/core/ports.ts";
 import { redacted } from "../../../actuator/core/redact.ts";
 import { settingWarnings } from "../../../actuator/core/setting-faults.ts";
 import type { ActuatorOptions } from "../../../actuator/daemon/client-of.ts";
-import type { TurnReport } from "../../../actuator/gc/ports.ts";
+import type { GcReport } from "../../../actuator/gc/ports.ts";
 import type { PodEvent } from "../../../actuator/lifecycle/record.ts";
 import { type Actuator, passOnce, startActuator } from "../../../actuator/main.ts";
 import type { PassReport } from "../../../actuator/pass/loop.ts";
@@ -13,20 +13,20 @@ import { type DaemonLog, isWanted, jsonLog, type LogEntry, type LogLevel } from 
 import {
   decisionEntry,
   eventEntry,
+  gcEntries,
   passEntry,
   problemEntry,
   recoveryEntry,
   reloadEntry,
   removalEntry,
   settledEntry,
-  turnEntries,
 } from "../../../actuator/status/log-entries.ts";
 import { keepRefusal } from "../../../actuator/status/status-file.ts";
 import type { Kind } from "../../model/decision.ts";
 import { ok } from "../../model/result.ts";
 import { printable } from "../../text/style.ts";
 import type { Cli, LogFlags } from "../cli.ts";
-import { removalLine, settledLine, turnLines } from "../gc/pass.ts";
+import { gcLines, removalLine, settledLine } from "../gc/pass.ts";
 import { EXIT, type ExitCode, fault, type Outcome, stopSignal, type Terminal } from "../terminal.ts";
 import { driftTable, passLine, skipLines, stepsTable } from "./pass-text.ts";
 import { type ActuatorFlags, configOf } from "./settings.ts";
@@ -107,16 +107,16 @@ export async function actuator(given: ActuatorFlags, { terminal, env }: Cli): Pr
 }
 
 export async function once(options: ActuatorOptions, failOnDrift: boolean): Promise<Outcome> {
-  const turns: TurnReport[] = [];
-  const onTurn = (turn: TurnReport): void => {
-    options.onTurn?.(turn);
-    turns.push(turn);
+  const reports: GcReport[] = [];
+  const onGcReport = (report: GcReport): void => {
+    options.onGcReport?.(report);
+    reports.push(report);
   };
-  const report = await passOnce({ ...options, onTurn });
+  const report = await passOnce({ ...options, onGcReport });
   if (!report.ok) return fault(EXIT.cannotRun, report.error);
   for (const problem of report.value.problems) options.onProblem(problem);
   options.onPass(report.value);
-  return ok(worse(exitOf(report.value, failOnDrift), turns.map(exitOfTurn)));
+  return ok(worse(exitOf(report.value, failOnDrift), reports.map(exitOfGc)));
 }
 
 /** A daemon of a settings file reads it again at SIGHUP; any other ends, as its terminal has gone. */
@@ -143,9 +143,9 @@ function textTelling(output: "table" | "json", isOnce: boolean, terminal: Termin
     onRecovery: (recovery) => terminal.warn(`nodewise: ${recoveryLine(recovery)}`),
     onSettled: (settled) => terminal.warn(`nodewise: ${settledLine(settled)}`),
     onPass: (report) => printPass(report, output, isOnce, terminal),
-    onTurn: (turn) => {
-      if (isTable) for (const line of turnLines(turn)) terminal.write(`${line}\n`);
-      else json({ collection: turn });
+    onGcReport: (report) => {
+      if (isTable) for (const line of gcLines(report)) terminal.write(`${line}\n`);
+      else json({ collection: report });
     },
     onRemoval: (removal) => (isTable ? terminal.write(removalLine(removal, terminal)) : json({ removal })),
     onEvent: (event) => (isTable ? terminal.write(eventLine(event, terminal)) : json({ event })),
@@ -177,7 +177,7 @@ function exitOf(report: PassReport, failOnDrift: boolean): ExitCode {
   return failOnDrift && report.drift.some(isForeign) ? EXIT.negative : EXIT.ok;
 }
 
-function exitOfTurn({ problems, collections }: TurnReport): ExitCode {
+function exitOfGc({ problems, collections }: GcReport): ExitCode {
   if (problems.some(({ from }) => from !== "decision")) return EXIT.failed;
   return problems.length > 0 || collections.some(({ complete }) => !complete) ? EXIT.negative : EXIT.ok;
 }
@@ -220,7 +220,7 @@ export interface Telling
   extends Required<
     Pick<
       ActuatorOptions,
-      "onPass" | "onProblem" | "onRecovery" | "onTurn" | "onRemoval" | "onSettled" | "onEvent" | "onDecision"
+      "onPass" | "onProblem" | "onRecovery" | "onGcReport" | "onRemoval" | "onSettled" | "onEvent" | "onDecision"
     >
   > {
   readonly onReload: (reloaded: Reloaded) => void;
@@ -234,8 +234,8 @@ export function tellingOf(
   text: Telling,
   isAnswer: boolean,
 ): { readonly telling: Telling; readonly flush: () => Promise<void> } {
-  const { onPass, onTurn, onRemoval } = text;
-  const answers = isAnswer ? { onPass, onTurn, onRemoval } : {};
+  const { onPass, onGcReport, onRemoval } = text;
+  const answers = isAnswer ? { onPass, onGcReport, onRemoval } : {};
   if (logFormat === "text") return { telling: { ...leveled(text, logLevel), ...answers }, flush: async () => {} };
   const log = jsonLog(logLevel);
   const lines = jsonTelling(log);
@@ -248,7 +248,7 @@ export function tellingOf(
   const telling: Telling = {
     ...lines,
     onPass: both(lines.onPass, onPass),
-    onTurn: both(lines.onTurn, onTurn),
+    onGcReport: both(lines.onGcReport, onGcReport),
     onRemoval: both(lines.onRemoval, onRemoval),
   };
   return { telling, flush: log.flush };
@@ -259,7 +259,7 @@ const jsonTelling = (log: DaemonLog): Telling => ({
   onPass: (report) => log.write(passEntry(report)),
   onProblem: (problem) => log.write(problemEntry(problem)),
   onRecovery: (recovery) => log.write(recoveryEntry(recovery)),
-  onTurn: (turn) => turnEntries(turn).forEach(log.write),
+  onGcReport: (report) => gcEntries(report).forEach(log.write),
   onRemoval: (removal) => log.write(removalEntry(removal)),
   onSettled: (settled) => log.write(settledEntry(settled)),
   onEvent: (event) => log.write(eventEntry(event)),
@@ -279,7 +279,7 @@ function leveled(telling: Telling, wanted: LogLevel): Telling {
     };
   return {
     onPass: at(telling.onPass, () => "info"),
-    onTurn: at(telling.onTurn, () => "info"),
+    onGcReport: at(telling.onGcReport, () => "info"),
     onProblem: at(telling.onProblem, (problem) => problemEntry(problem).level),
     onRecovery: at(telling.onRecovery, (recovery) => recoveryEntry(recovery).level),
     onRemoval: at(telling.onRemoval, (removal) => removalEntry(removal).level),

@@ -1,6 +1,6 @@
 import type { StepResult } from "../../../actuator/apply/steps.ts";
 import type { PassReport } from "../../../actuator/pass/loop.ts";
-import { harmlessCause, isForeign, isTold } from "../../../actuator/plan/drift.ts";
+import { harmlessCause, isForeign, isReported } from "../../../actuator/plan/drift.ts";
 import type { Skip } from "../../../actuator/plan/step.ts";
 import type { DriftRow } from "../../../actuator/status/node-status.ts";
 import { type Color, printable } from "../../text/style.ts";
@@ -79,7 +79,7 @@ export function driftTable(drift: readonly DriftRow[], { columns, paint }: Termi
     { title: "WANTED", align: "right" },
     { title: "CAUSE" },
   ] as const;
-  const rows = drift.filter(isTold).map(({ path, file, actual, wanted, cause }) => ({
+  const rows = drift.filter(isReported).map(({ path, file, actual, wanted, cause }) => ({
     cells: [printable(path), printable(file), printable(actual), printable(wanted), cause],
   }));
   return rows.length === 0 ? "" : table(titles, rows, columns, paint);

@@ -1,6 +1,6 @@
 import { isExtended, tellsDevices } from "../../decide/allocatable/capacity.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
-import { askedPod } from "../../decide/managers/node.ts";
+import { podOfAsk } from "../../decide/managers/node.ts";
 import { looksAtPods, podsLeftOut } from "../../decide/pods/whose-pods.ts";
 import { stepsOf } from "../../documents/inputs/origin.ts";
 import { optionFor } from "../../documents/inputs/parts.ts";
@@ -40,7 +40,7 @@ function otherMachine(file: string, { node, machine }: Snapshot): readonly strin
 /** A pod that asks for devices where nobody told of any: a line for a person. */
 function missingDevices(kind: Kind, snapshot: Snapshot, ask: AskOf[Kind]): readonly string[] {
   if (!traitsOf(kind).assumesNoDevices || tellsDevices(snapshot)) return [];
-  const pod = askedPod(snapshot, ask as AskOf["topology"]);
+  const pod = podOfAsk(snapshot, ask as AskOf["topology"]);
   if (!pod.ok || pod.value === null) return [];
   const { initContainers = [], containers } = pod.value.spec;
   const wanted = [...initContainers, ...containers].flatMap(({ resources }) => Object.keys(resources?.requests ?? {}));

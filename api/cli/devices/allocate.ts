@@ -256,7 +256,7 @@ async function pluginsCome(
     const version = keeper.version;
     const why = keeper.whyPending(asked.pod);
     if (why === null) return ok(null);
-    if (why.isTold) {
+    if (why.isReported) {
       const advice = `is it running, and does it register at ${socketPath}? --wait gives it longer`;
       return fault(EXIT.negative, `${printable(why.message)}: ${advice}`);
     }

@@ -3,7 +3,7 @@ import { ownFolder } from "../../../actuator/core/record-file.ts";
 import { clientOf } from "../../../actuator/daemon/client-of.ts";
 import type { Space } from "../../../actuator/gc/journal.ts";
 import { openCollector } from "../../../actuator/gc/open.ts";
-import type { CollectionReport, RemovalReport, TurnReport } from "../../../actuator/gc/ports.ts";
+import type { CollectionReport, GcReport, RemovalReport } from "../../../actuator/gc/ports.ts";
 import type { ClosedPass } from "../../../actuator/gc/remove.ts";
 import { ok } from "../../model/result.ts";
 import { many } from "../../text/sentences/words.ts";
@@ -33,7 +33,7 @@ const usedText = ({ capacityBytes, availableBytes }: Space): string =>
   capacityBytes === 0 ? "?" : `${Math.round(1000 * (1 - availableBytes / capacityBytes)) / 10} %`;
 
 /** Lists what was due at one time, one line each: `2026-... image-gc: 3 of 5 removed (1.2 GiB)`. */
-export const turnLines = ({ collections, reclaim }: TurnReport): readonly string[] => [
+export const gcLines = ({ collections, reclaim }: GcReport): readonly string[] => [
   ...(reclaim === null || reclaim.ran.length === 0
     ? []
     : [`eviction reclaims on this node: ${reclaim.ran.join(", ")}`]),
@@ -85,11 +85,11 @@ export async function pass({ kind, given, config, world, terminal }: GcJob): Pro
   try {
     if (kind === "container-gc" && config.manifests === undefined && given.pods === undefined)
       terminal.warn(`nodewise: ${NO_PODS}`);
-    const turn = await opened.value.collector.turn(new Set([kind]), given.operation);
-    for (const problem of [...turn.problems, ...turn.notices]) onProblem(problem);
-    const [report] = turn.collections;
-    if (report !== undefined) print(report, given, config.nodeName, terminal);
-    return ok(exitOf(turn, report));
+    const report = await opened.value.collector.collect(new Set([kind]), given.operation);
+    for (const problem of [...report.problems, ...report.notices]) onProblem(problem);
+    const [collection] = report.collections;
+    if (collection !== undefined) print(collection, given, config.nodeName, terminal);
+    return ok(exitOf(report, collection));
   } finally {
     opened.value.release();
   }
@@ -102,7 +102,7 @@ function print(report: CollectionReport, given: GcFlags, node: string, terminal:
   printAnswer({ kind, node, at, answer }, given, terminal, { removals, fileSystem, complete, problems });
 }
 
-function exitOf({ problems }: TurnReport, report: CollectionReport | undefined): ExitCode {
+function exitOf({ problems }: GcReport, report: CollectionReport | undefined): ExitCode {
   if (report === undefined || problems.some(({ from }) => from !== "decision")) return EXIT.failed;
   return report.complete ? EXIT.ok : EXIT.negative;
 }

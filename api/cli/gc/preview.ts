@@ -7,6 +7,7 @@ import { gcPorts, lookSettings } from "../../../actuator/gc/open.ts";
 import type { DecisionOf, Explain } from "../../model/decision.ts";
 import { parseDuration } from "../../model/duration.ts";
 import type { ImageGcFacts } from "../../model/image-gc.ts";
+import { REMEMBERING } from "../../model/kinds.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { NEWEST } from "../../profiles/index.ts";
 import { answerText } from "../../text/tables/index.ts";
@@ -23,8 +24,9 @@ export async function preview({ kind, given, config, world, terminal }: GcJob): 
   for (const { from, message } of seen.value.notices) terminal.warn(`nodewise: ${from}: ${message}`);
   if (kind === "container-gc" && config.manifests === undefined && given.pods === undefined)
     terminal.warn(`nodewise: ${NO_PODS}`);
-  const remembered: Result<Remembered, Fault> =
-    kind === "image-gc" ? rememberedOf(given, seen.value, config.stateDir, terminal) : ok({});
+  const remembered: Result<Remembered, Fault> = REMEMBERING.has(kind)
+    ? rememberedOf({ kind, given, config, terminal }, seen.value)
+    : ok({});
   if (!remembered.ok) return remembered;
   const { facts, assumed } = remembered.value;
   const answer = decideLocally(kind, seen.value.snapshot, {
@@ -45,12 +47,10 @@ interface Remembered {
   readonly assumed?: string;
 }
 function rememberedOf(
-  { seen }: GcFlags,
+  { kind, given: { seen }, config: { stateDir }, terminal }: Pick<GcJob, "kind" | "given" | "config" | "terminal">,
   { snapshot, lists, at }: NodeObservation,
-  stateDir: string,
-  terminal: Terminal,
 ): Result<Remembered, Fault> {
-  const facts = new Memory(stateDir, (message) => terminal.warn(`nodewise: ${message}`)).factsFor("image-gc", snapshot);
+  const facts = new Memory(stateDir, (message) => terminal.warn(`nodewise: ${message}`)).factsFor(kind, snapshot);
   if (seen !== undefined) {
     const images = lists["images"] as Parameters<typeof assumeSeen>[1];
     const assumed = assumeSeen(facts as ImageGcFacts | undefined, images, Date.parse(at), seen);

@@ -21,8 +21,8 @@ export function noteOf(
     ...(resize === null ? [] : [`resize ${resize.reason} for ${since(resize.sinceMs)}${after(resize.message)}`]),
   ];
   // the status wraps a refusal in words of its own
-  const isTold = notes.some((note) => note.includes(message)) || (isRefused && message.includes(refusal.message));
-  return [...notes, ...(message === "" || isTold ? [] : [reason === "" ? message : `${reason}: ${message}`])].map(
+  const isReported = notes.some((note) => note.includes(message)) || (isRefused && message.includes(refusal.message));
+  return [...notes, ...(message === "" || isReported ? [] : [reason === "" ? message : `${reason}: ${message}`])].map(
     printable,
   );
 }

@@ -166,7 +166,7 @@ const driftCell = ({ wanted, actual, harmless }: FileRow): Cell | string => {
   return actual === null ? { text: "not there", color: "yellow" } : { text: "drift", color: "red" };
 };
 
-const MOST = 3;
+const MAX_SUGGESTED = 3;
 
 /** ` is it `web-n1` or `web-n2`?`; empty: no pod has a name like that. */
 export function meantText(wanted: string, status: NodeStatus): string {
@@ -185,14 +185,14 @@ function meantPods(wanted: string, { pods, refusedManifests, nodeName }: NodeSta
   const suffix = `-${nodeName.toLowerCase()}`;
   if (names.includes(`${wanted}${suffix}`)) return [`${wanted}${suffix}`];
   const begin = wanted === "" ? [] : names.filter((name) => name.startsWith(`${wanted}-`));
-  if (begin.length > 0) return begin.slice(0, MOST);
+  if (begin.length > 0) return begin.slice(0, MAX_SUGGESTED);
   // the suffix is long, and would count as letters that somebody left out
   const byOwn = new Map(names.map((name) => [name.endsWith(suffix) ? name.slice(0, -suffix.length) : name, name]));
   const near = [
     ...nearNames(wanted, names),
     ...nearNames(wanted, [...byOwn.keys()]).map((own) => byOwn.get(own) ?? own),
   ];
-  return [...new Set(near)].slice(0, MOST);
+  return [...new Set(near)].slice(0, MAX_SUGGESTED);
 }
 
 /** Prints the pods of a node, or everything of one. */

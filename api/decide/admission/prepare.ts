@@ -28,7 +28,7 @@ const nameOf = (pod: Pod): string => `${podNamespace(pod)}/${pod.metadata.name}`
  * The pod of the ask, as the API server would have made it where it never was there. `here`: the pods of the node.
  * Errors: no pod in the ask, or a name that the snapshot does not have.
  */
-function askedPod(
+function podToAdmit(
   snapshot: Snapshot,
   ask: Pod | string | null,
   here: readonly Pod[],
@@ -108,7 +108,7 @@ export function prepare(
   }
   const config = snapshot.kubeletConfiguration;
   const here = podsOfNode(snapshot);
-  const found = askedPod(snapshot, ask.pod, here, reasons);
+  const found = podToAdmit(snapshot, ask.pod, here, reasons);
   if (!found.ok) return found;
   const { pod: asked, known } = found.value;
   const podLevel = gateOn(config, "PodLevelResources");

@@ -1,6 +1,6 @@
 import { perObject } from "../../model/cache.ts";
 import type { CgroupFile, CgroupValues } from "../../model/cgroups.ts";
-import { type Bytes, NO_PAGE_LIMIT } from "../../model/units.ts";
+import { type Bytes, KERNEL_CFS_PERIOD, NO_PAGE_LIMIT } from "../../model/units.ts";
 import { pageSizeUnit } from "../hugepages.ts";
 
 /** The files of one cgroup with the exact text to write, in an order in which they can be written. */
@@ -69,7 +69,7 @@ function cpuMax(v: CgroupValues): string | undefined {
   const quota = v.cpuQuota ?? 0;
   const period = v.cpuPeriod ?? 0;
   if (quota === 0 && period === 0) return undefined;
-  return `${quota > 0 ? String(quota) : "max"} ${String(period === 0 ? 100_000 : period)}`;
+  return `${quota > 0 ? String(quota) : "max"} ${String(period === 0 ? KERNEL_CFS_PERIOD : period)}`;
 }
 
 /** -1 is none; 0 would stop the pod's first process, so it becomes 1. */

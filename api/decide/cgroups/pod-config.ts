@@ -8,7 +8,7 @@ import { hugePageLimits } from "../hugepages.ts";
 import type { ReasonRecorder } from "../reasons.ts";
 import { BEST_EFFORT_SHARES, milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "../resources/cpu-convert.ts";
 import { isPodLevelResourcesSet, podLimits } from "../resources/pod-resources.ts";
-import { isCriticalPod, type QosClass } from "../resources/qos.ts";
+import { computeQosClass, isCriticalPod, type QosClass } from "../resources/qos.ts";
 
 export interface PodCgroupOptions {
   /** Requests of the pod: `podRequests`. */
@@ -63,6 +63,14 @@ export function podCgroupValues(
     reasons.add("hugepages_from_requests", at, "hugePageLimit");
   }
   return values;
+}
+
+/** The memory limit of a pod's cgroup in bytes; null: it has none. kubelet 1.36: ResourceConfigForPod. */
+export function podMemoryLimit(pod: Pod): number | null {
+  const { limits, memory } = declaredLimits(pod);
+  if (!memory && computeQosClass(pod) !== "Guaranteed") return null;
+  const limit = value(limits.get("memory") ?? ZERO);
+  return limit > 0 ? limit : null;
 }
 
 function addLimits(

@@ -152,7 +152,7 @@ function need({ layers: listed }: ListedImage, layers: Map<string, Layer>): bool
 }
 
 type Entry = ImageGcFacts["removed"][number];
-const MOST = 1024;
+const MAX_REMOVED = 1024;
 
 interface Ledger {
   /** Newest last. */
@@ -184,7 +184,7 @@ function nextLedger(
   }
   const all = [...ledger.values()];
   const pulledAgain = all.filter((e) => e.againAtMs === now).map((e) => toldOf(e, now));
-  return { removed: all.slice(-MOST), pulledAgain };
+  return { removed: all.slice(-MAX_REMOVED), pulledAgain };
 }
 const keyOf = (e: Entry): string => imageKey(e.id, e.runtimeHandler);
 

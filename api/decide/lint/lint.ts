@@ -132,18 +132,16 @@ function unknownSignal(fault: SettingFault, name: string, renames: Renames): Lin
 
 /** Fields that the kubelet still takes and no longer reads. kubelet 1.36: config/v1beta1. */
 const IDLE_FIELDS: readonly string[] = ["iptablesDropBit", "iptablesMasqueradeBit", "streamingConnectionIdleTimeout"];
-/** With these values a /configz or a file of kubeadm holds them. */
-const USUAL: Readonly<Record<string, readonly unknown[]>> = {
-  iptablesDropBit: [15],
-  iptablesMasqueradeBit: [14],
-  streamingConnectionIdleTimeout: ["4h0m0s", "4h", "0s"],
-};
+/** Values with which a file of kubeadm holds such a field; a /configz holds the defaults. */
+const USUAL: Readonly<Record<string, readonly unknown[]>> = { streamingConnectionIdleTimeout: ["4h", "0s"] };
 
 /** Fields that a kubelet does not know, which it logs and leaves out, and those that do nothing. */
 function fieldFindings({ given, profile }: LintInput, isOfKubelet: boolean): readonly LintFinding[] {
   // what a kubelet itself tells of its configuration has the fields of its version
   const unknown = isOfKubelet ? [] : unknownFields(given.raw, profile.fieldNames);
-  const deprecated = IDLE_FIELDS.filter((name) => given.has(name) && !USUAL[name]?.includes(given.raw[name]));
+  const isUsual = (name: string): boolean =>
+    given.raw[name] === profile.defaults[name] || USUAL[name]?.includes(given.raw[name]) === true;
+  const deprecated = IDLE_FIELDS.filter((name) => given.has(name) && !isUsual(name));
   return [
     ...unknown.map(({ path, fault, near }): LintFinding => {
       const found = error({

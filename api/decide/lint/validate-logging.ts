@@ -5,7 +5,7 @@ import { settingFault } from "../setting-fault.ts";
 import { Given, type LintFinding, type Members, refusal, spanText } from "./finding.ts";
 import type { LintInput } from "./input.ts";
 
-const MOST = 2 ** 31 - 1;
+const MAX_INT32 = 2 ** 31 - 1;
 const GATE = "LoggingAlphaOptions";
 const invalid = (field: string, value: string, why: string) =>
   settingFault(field, `${field}: Invalid value: ${value}: ${why}`);
@@ -36,8 +36,8 @@ function flush(logging: Given, { flushFrequency }: Defaults["logging"]): readonl
 
 function levels(logging: Given, { verbosity }: Defaults["logging"]): readonly LintFinding[] {
   const level = logging.number("verbosity");
-  if (level <= MOST) return [];
-  const fault = invalid("logging.verbosity", String(level), `Must be <= ${MOST}`);
+  if (level <= MAX_INT32) return [];
+  const fault = invalid("logging.verbosity", String(level), `Must be <= ${MAX_INT32}`);
   return [
     refusal("out-of-range", fault, `0 to 10 are used; the default is ${verbosity}`, { logging: { verbosity: null } }),
   ];
@@ -66,8 +66,8 @@ function modules(logging: Given): readonly LintFinding[] {
       const fault = invalid(at, quote(pattern), "File pattern must not contain equal sign or comma");
       found.push(refusal("cannot-parse", fault, `${advice}; each its own entry`));
     }
-    if (level > MOST)
-      found.push(refusal("out-of-range", invalid(at, String(level), `Must be <= ${MOST}`), "0 to 10 are used"));
+    if (level > MAX_INT32)
+      found.push(refusal("out-of-range", invalid(at, String(level), `Must be <= ${MAX_INT32}`), "0 to 10 are used"));
   }
   return found;
 }

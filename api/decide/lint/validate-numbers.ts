@@ -147,15 +147,15 @@ const rule = (field: string, [from, to]: readonly [number, number], says: Rule["
   to,
   says,
 });
-const MOST = Number.POSITIVE_INFINITY;
+const NO_MAX = Number.POSITIVE_INFINITY;
 const notNegative = (field: string, flag: string): Rule =>
-  rule(field, [0, MOST], (n) => `${field} (${flag}) ${n} must not be a negative number`);
+  rule(field, [0, NO_MAX], (n) => `${field} (${flag}) ${n} must not be a negative number`);
 const between = (field: string, flag: string, from: number, to: number, least = from): Rule =>
   rule(field, [from, to], (n) => `${field} (${flag}) ${n} must be between ${least} and ${to}, inclusive`);
 
 /** kubelet 1.36: ValidateKubeletConfiguration, SetDefaults_KubeletConfiguration. */
 const RULES: readonly Rule[] = [
-  rule("nodeLeaseDurationSeconds", [0, MOST], () => "nodeLeaseDurationSeconds must be greater than 0"),
+  rule("nodeLeaseDurationSeconds", [0, NO_MAX], () => "nodeLeaseDurationSeconds must be greater than 0"),
   notNegative("eventBurst", "--event-burst"),
   notNegative("eventRecordQPS", "--event-qps"),
   between("healthzPort", "--healthz-port", 0, 65_535, 1),
@@ -167,7 +167,7 @@ const RULES: readonly Rule[] = [
   notNegative("kubeAPIQPS", "--kube-api-qps"),
   rule(
     "nodeStatusMaxImages",
-    [-1, MOST],
+    [-1, NO_MAX],
     (n) => `nodeStatusMaxImages (--node-status-max-images) ${n} must be -1 or greater`,
   ),
   notNegative("maxOpenFiles", "--max-open-files"),
@@ -178,9 +178,9 @@ const RULES: readonly Rule[] = [
   between("readOnlyPort", "--read-only-port", 0, 65_535),
   notNegative("registryBurst", "--registry-burst"),
   notNegative("registryPullQPS", "--registry-qps"),
-  rule("maxParallelImagePulls", [1, MOST], (n) => `maxParallelImagePulls ${n} must be a positive number`),
-  rule("containerLogMaxWorkers", [1, MOST], () => "containerLogMaxWorkers must be greater than or equal to 1"),
-  rule("containerLogMaxFiles", [2, MOST], () => "containerLogMaxFiles must be greater than 1"),
+  rule("maxParallelImagePulls", [1, NO_MAX], (n) => `maxParallelImagePulls ${n} must be a positive number`),
+  rule("containerLogMaxWorkers", [1, NO_MAX], () => "containerLogMaxWorkers must be greater than or equal to 1"),
+  rule("containerLogMaxFiles", [2, NO_MAX], () => "containerLogMaxFiles must be greater than 1"),
   rule(
     "memoryThrottlingFactor",
     [Number.MIN_VALUE, 1],
@@ -196,7 +196,11 @@ export function numberFindings({ given, defaults }: LintInput): readonly LintFin
     if (typeof n !== "number" || (n >= from && n <= to)) return [];
     const fault = settingFault(field, `invalid configuration: ${says(n)}`);
     const range =
-      to === MOST ? `at least ${from}` : field === "memoryThrottlingFactor" ? "above 0, at most 1" : `${from} to ${to}`;
+      to === NO_MAX
+        ? `at least ${from}`
+        : field === "memoryThrottlingFactor"
+          ? "above 0, at most 1"
+          : `${from} to ${to}`;
     const byDefault = field === "maxParallelImagePulls" ? "one after the other" : String(defaults.number(field));
     return [refusal("out-of-range", fault, `${range}; without the field it is ${byDefault}`, { [field]: null })];
   });

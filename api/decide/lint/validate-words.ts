@@ -57,7 +57,7 @@ function version({ given }: LintInput): readonly LintFinding[] {
 }
 
 const CURVES = "tlsCurvePreferences";
-const MOST = 65_535;
+const MAX_CURVE_ID = 65_535;
 /** P-256, P-384, P-521, X25519, and three with ML-KEM: those of Go 1.26. */
 const KNOWN_CURVES: ReadonlySet<unknown> = new Set([23, 24, 25, 29, 4587, 4588, 4589]);
 
@@ -66,8 +66,8 @@ function curves({ given }: LintInput): readonly LintFinding[] {
   const ids = given.list(CURVES).map((id) => id ?? 0);
   for (const [i, id] of ids.entries()) {
     const why =
-      typeof id !== "number" || id <= 0 || id > MOST
-        ? [`curve preference ${id} is out of range (must be 1-${MOST})`]
+      typeof id !== "number" || id <= 0 || id > MAX_CURVE_ID
+        ? [`curve preference ${id} is out of range (must be 1-${MAX_CURVE_ID})`]
         : ids.indexOf(id) < i
           ? [`duplicate curve preference ${id}`]
           : KNOWN_CURVES.has(id)

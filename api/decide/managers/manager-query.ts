@@ -22,12 +22,12 @@ import { placementOf } from "../topology/placement.ts";
 import type { AligningPolicy } from "../topology/policy.ts";
 import {
   admit,
-  askedPod,
   type ManagedNode,
   type Managers,
   managedNode,
   managersOf,
   podNames,
+  podOfAsk,
   providersOf,
   tooManyHints,
 } from "./node.ts";
@@ -73,7 +73,7 @@ type Answer = Result<ManagerQuery, readonly string[]>;
 
 /** Errors: what cannot be answered at all. */
 function askManagers({ snapshot, ask }: EffectiveAsked<PodAsk>, needs: string[]): Result<Answer, Refusal> {
-  const pod = askedPod(snapshot, ask);
+  const pod = podOfAsk(snapshot, ask);
   if (!pod.ok) return pod;
   const started = managedNode(snapshot, needs);
   if (!started.ok) return started;

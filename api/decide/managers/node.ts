@@ -192,8 +192,8 @@ export const withUid = (pod: Pod): Pod =>
     ? { ...pod, metadata: { ...pod.metadata, uid: `${podNamespace(pod)}.${pod.metadata.name}` } }
     : pod;
 
-/** The pod that is asked about; null: none. */
-export function askedPod(snapshot: Snapshot, { pod }: PodAsk): Result<Pod | null, Refusal> {
+/** The pod that is asked about, with a uid; null: none. */
+export function podOfAsk(snapshot: Snapshot, { pod }: PodAsk): Result<Pod | null, Refusal> {
   if (pod === null) return ok(null);
   if (typeof pod !== "string") return ok(withUid(pod));
   const found = (snapshot.pods ?? []).find((p) => `${podNamespace(p)}/${p.metadata.name}` === pod);

@@ -3,12 +3,12 @@ import type { Turn } from "./admit.ts";
 import { idsOf, type NumaNodes, type TopologyHint } from "./hint.ts";
 
 /** Hints that are told of one resource: all the sets of eight nodes. */
-const MAX_TOLD = 255;
+const MAX_LISTED = 255;
 /** Shortens a longer list, the preferred hints first. */
 const told = (list: readonly TopologyHint[]): readonly TopologyHint[] =>
-  list.length <= MAX_TOLD
+  list.length <= MAX_LISTED
     ? list
-    : [...list.filter((h) => h.preferred), ...list.filter((h) => !h.preferred)].slice(0, MAX_TOLD);
+    : [...list.filter((h) => h.preferred), ...list.filter((h) => !h.preferred)].slice(0, MAX_LISTED);
 
 /** A turn as a decision shows it: masks become lists of node ids. */
 export function placementOf(numa: NumaNodes, { container, hints, merged, admitted }: Turn): Placement {
@@ -17,7 +17,7 @@ export function placementOf(numa: NumaNodes, { container, hints, merged, admitte
     preferred: hint.preferred,
   });
   const lists = hints.flatMap((provider) => [...provider]);
-  const long = lists.flatMap(([resource, list]) => (list !== null && list.length > MAX_TOLD ? [resource] : []));
+  const long = lists.flatMap(([resource, list]) => (list !== null && list.length > MAX_LISTED ? [resource] : []));
   return {
     container,
     hints: Object.fromEntries(lists.map(([resource, list]) => [resource, list === null ? null : told(list).map(show)])),

@@ -1,5 +1,6 @@
 import type { CgroupPlan, CgroupsDecision, CgroupValues } from "../../model/cgroups.ts";
 import { pageSizeName } from "../../model/machine.ts";
+import { KERNEL_CFS_PERIOD } from "../../model/units.ts";
 import { humanBytes } from "../size.ts";
 import { type Color, printable } from "../style.ts";
 import { type Cell, type Column, table, treeLines } from "../table.ts";
@@ -9,7 +10,6 @@ interface ValueColumn extends Column {
   /** Empty where the cgroup sets no such value; a column without any is not shown. */
   readonly cell: (values: CgroupValues) => string | Cell;
 }
-const DEFAULT_PERIOD = 100_000;
 const LEVEL_COLOR: Readonly<Record<CgroupPlan["level"], Color | undefined>> = {
   node: "bold",
   qos: "bold",
@@ -62,10 +62,12 @@ const limit = (n: number | undefined): string => (n !== undefined && n < 0 ? "no
 /** CPUs that the quota allows: `0.5`, `none`. */
 function cpuLimit({ cpuQuota, cpuPeriod }: CgroupValues): string {
   if (cpuQuota === undefined || cpuQuota === 0) return "";
-  return cpuQuota < 0 ? "none" : String(Math.round((cpuQuota / (cpuPeriod ?? DEFAULT_PERIOD)) * 100_000) / 100_000);
+  return cpuQuota < 0 ? "none" : String(Math.round((cpuQuota / (cpuPeriod ?? KERNEL_CFS_PERIOD)) * 100_000) / 100_000);
 }
 const quota = (v: CgroupValues): string =>
-  v.cpuQuota === undefined || v.cpuQuota <= 0 ? "" : `${String(v.cpuQuota)}/${String(v.cpuPeriod ?? DEFAULT_PERIOD)}`;
+  v.cpuQuota === undefined || v.cpuQuota <= 0
+    ? ""
+    : `${String(v.cpuQuota)}/${String(v.cpuPeriod ?? KERNEL_CFS_PERIOD)}`;
 
 /** Zero ("none of it") is the rule for huge pages, and no limit the rule of the tiers: what differs is shown. */
 function hugePages({ hugePageLimit }: CgroupValues): string {

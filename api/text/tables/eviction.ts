@@ -108,9 +108,9 @@ function barOf({ quantity, available, capacity }: ThresholdState, paint: Paint):
   return bar(parts, BAR_WIDTH);
 }
 
-/** Pods shown of the ranking that is acted on, and (`MOST`) of the others; the JSON has more. */
+/** Pods shown of the ranking that is acted on, and (`MAX_OTHERS`) of the others; the JSON has more. */
 const MAX_DRIVING = 10;
-const MOST = 5;
+const MAX_OTHERS = 5;
 
 /** Shows which pods would go first for each resource, and what would change that; the ranking that is acted on comes first. */
 function rankingTables(shown: Shown<EvictionDecision>): readonly string[] {
@@ -119,7 +119,7 @@ function rankingTables(shown: Shown<EvictionDecision>): readonly string[] {
   const inOrder = [...rankings.filter(drives), ...rankings.filter((ranking) => !drives(ranking))];
   return inOrder
     .filter(({ pods }) => pods.length > 0)
-    .map((ranking) => rankingTable(ranking, drives(ranking) ? MAX_DRIVING : MOST, shown));
+    .map((ranking) => rankingTable(ranking, drives(ranking) ? MAX_DRIVING : MAX_OTHERS, shown));
 }
 
 function rankingTable(ranking: Ranking, most: number, { asked, columns, paint }: Shown<EvictionDecision>): string {

@@ -178,14 +178,14 @@ interface Change {
   readonly what: string;
   readonly color?: Color;
 }
-const MOST = 30;
+const MAX_CHANGES = 30;
 
 /** Everything that changed, by the time: containers that start and end, results, readiness. */
 function probeChanges(shown: Shown<ProbesDecision>): string {
   const { decision, columns, paint } = shown;
   const changes = decision.containers.flatMap(changesOf).sort((a, b) => a.atMs - b.atMs);
   if (changes.length === 0) return "";
-  const { first, more } = shortened(changes, MOST, shown, ({ of }) => of);
+  const { first, more } = shortened(changes, MAX_CHANGES, shown, ({ of }) => of);
   const drawn = table(
     [{ title: "AT", align: "right" }, { title: "CONTAINER", shrinkTo: 8 }, { title: "OF" }, { title: "WHAT" }],
     first.map(({ atMs, container, of, what, color }) => ({

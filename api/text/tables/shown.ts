@@ -60,11 +60,11 @@ function cellsOf(list: readonly Hint[] | null): readonly [preferred: string, oth
 }
 const nodesText = ({ numaNodes }: Hint): string => (numaNodes === null ? "any" : numaNodes.join("+"));
 
-const MOST = 8;
+const MAX_ITEMS = 8;
 /** A list that may be long: its first, and how many more. */
 export function listText(items: readonly string[], separator = " | "): string {
-  const shown = items.slice(0, MOST).map(printable).join(separator);
-  return items.length > MOST ? `${shown}${separator}(${items.length - MOST} more)` : shown;
+  const shown = items.slice(0, MAX_ITEMS).map(printable).join(separator);
+  return items.length > MAX_ITEMS ? `${shown}${separator}(${items.length - MAX_ITEMS} more)` : shown;
 }
 
 type Managed = Pick<CpusDecision, "startErrors" | "warnings" | "refusal">;

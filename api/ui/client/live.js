@@ -5,7 +5,7 @@ import { furnish } from "/assets/page.js";
 const POLL_MS = 5_000;
 const SETTLE_MS = 400;
 const SOON_MS = 3_000;
-const MOST_WAIT_MS = 60_000;
+const MAX_WAIT_MS = 60_000;
 const LOOK_MS = 60_000;
 const { liveNode } = document.body.dataset;
 
@@ -132,7 +132,7 @@ function pass(news) {
 }
 
 /** Of all pages of this server so many have a stream; the others ask. */
-const MOST_STREAMS = 3;
+const MAX_STREAMS = 3;
 const [free, lock] =
   navigator.locks === undefined
     ? [(_name, work) => work(true), (_name, work) => work()]
@@ -159,7 +159,7 @@ function stream() {
 
 /** Answers whether one of the few streams was free for this page, when that has ended. */
 async function streamed() {
-  for (let slot = 0; slot < MOST_STREAMS; slot++) {
+  for (let slot = 0; slot < MAX_STREAMS; slot++) {
     const had = await free(`nodewise stream ${slot}`, async (held) => {
       if (held === null) return false;
       await stream();
@@ -185,7 +185,7 @@ async function ask() {
       pause = POLL_MS;
     } catch {
       tell(LOST, "warn");
-      pause = Math.min(2 * pause, MOST_WAIT_MS);
+      pause = Math.min(2 * pause, MAX_WAIT_MS);
     }
     await pauseFor(pause);
   }

@@ -5,7 +5,7 @@ import { furnish } from "/assets/page.js";
 import { watchSizes } from "/assets/sizes.js";
 
 const FIRST_WAIT_MS = 1_000;
-const MOST_WAIT_MS = 30_000;
+const MAX_WAIT_MS = 30_000;
 const byId = (id) => document.getElementById(id);
 
 /** The replay under way; null: none. */
@@ -114,7 +114,7 @@ function refused(page) {
 /** Tries again until there is an answer that would not be another one then. */
 async function ask(form, signal) {
   const body = new FormData(form);
-  for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(2 * wait, MOST_WAIT_MS)) {
+  for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(2 * wait, MAX_WAIT_MS)) {
     let why;
     try {
       const response = await fetch("/replay", { method: "POST", body, signal, headers: { accept: "text/html" } });

@@ -115,7 +115,7 @@ const MEANS: { readonly [K in ActKind]: string } = {
   preempted: "a pod makes room for a critical one",
 };
 /** Marks on one plot; more would hide its curve. */
-const MOST = 9;
+const MAX_MARKS = 9;
 
 const hourOf = (ms: number): string => utcText(ms).slice(11, 19);
 const timesText = ({ atMs, untilMs, times }: Act): string =>
@@ -124,7 +124,7 @@ const whatText = ({ kind, what, why }: Act): string => `${kind} ${what}${why ===
 
 /** The newest of them, as marks with the numbers that the list has. */
 export const actMarks = (acts: readonly Act[]): readonly PlotMark[] =>
-  acts.slice(-MOST).map((act, i) => ({
+  acts.slice(-MAX_MARKS).map((act, i) => ({
     atMs: act.atMs,
     number: i + 1,
     tone: TONE[act.kind],
@@ -134,8 +134,8 @@ export const actMarks = (acts: readonly Act[]): readonly PlotMark[] =>
 /** The acts that the numbers of a plot stand for, each with its decision. */
 export function actsList(acts: readonly Act[]): Html | "" {
   if (acts.length === 0) return "";
-  const older = acts.length - MOST;
-  return html`<ol class="acts">${acts.slice(-MOST).map(item)}</ol>${older > 0 ? html`<p class="small soft">and ${older} before</p>` : ""}`;
+  const older = acts.length - MAX_MARKS;
+  return html`<ol class="acts">${acts.slice(-MAX_MARKS).map(item)}</ol>${older > 0 ? html`<p class="small soft">and ${older} before</p>` : ""}`;
 }
 const item = (act: Act): Html | Promise<Html> =>
   html`<li class="${TONE[act.kind]}"><a href="/decisions/${act.decisionId}">${whatText(act)}</a> <span class="soft">${timesText(act)} UTC</span></li>`;

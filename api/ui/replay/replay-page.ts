@@ -89,7 +89,7 @@ const linkAttribute = (link: string | null): Html => html` data-link="${link ?? 
 
 const COLUMNS = 76;
 /** Differences that the page shows; the JSON has more. */
-const MOST = 200;
+const MAX_DIFFERENCES = 200;
 
 interface SingleShown {
   readonly row: DecisionRow;
@@ -123,7 +123,7 @@ const HEADLINES = {
 function differencesTable({ differences, truncated }: Replayed): Html | "" {
   if (differences.length === 0) return "";
   const rows = differences
-    .slice(0, MOST)
+    .slice(0, MAX_DIFFERENCES)
     .map(
       (one) =>
         html`<tr><td><code class="path">${one.path}</code></td><td><del>${sideText(one, "recorded")}</del></td><td><ins>${sideText(one, "replayed")}</ins></td></tr>`,

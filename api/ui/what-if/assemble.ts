@@ -8,7 +8,7 @@ import { askedPodRef, decodeAsk } from "../../model/asks.ts";
 import type { AskOf, Decided, DecisionOf, Facts, Kind, Refusal } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
-import { REMEMBERING } from "../../model/kinds.ts";
+import { REMEMBERING, specOf } from "../../model/kinds.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
@@ -80,15 +80,14 @@ export async function plansOf({ pod, remembered, ...both }: Question): Promise<r
     // the pod's own cgroups are there once it is
     const second = sideOf(kind, kind === "cgroups" ? grown : after, asked);
     await nextTurn();
-    if (kind === "admission" && isAdmitted(second) && typeof pod === "object" && pod !== null)
-      grown = withPod(after, pod);
+    if (isAdmitted(second) && typeof pod === "object" && pod !== null) grown = withPod(after, pod);
     plans.push(planOf(kind, first, second));
   }
   return plans;
 }
 
 function askOf(kind: PlannedKind, pod: PodAsk["pod"]): AskOf[Kind] {
-  if (kind === "admission" || (OF_A_POD as readonly Kind[]).includes(kind)) return { pod };
+  if (specOf(kind).ask.pod === "object") return { pod };
   const ask = decodeAsk(kind, null);
   if (!ask.ok) throw new Error(`${kind} takes no empty ask`);
   return ask.value;

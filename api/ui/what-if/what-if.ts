@@ -170,9 +170,9 @@ function told(field: FieldName, { faults, warnings }: Pick<FormView, "faults" | 
   const wrong = faults.filter((fault) => fault.field === field);
   const odd = warnings.filter((warning) => warning.field === field);
   if (wrong.length + odd.length === 0) return "";
-  return html`<span class="wi-told" id="told-${field}">${all(wrong.slice(0, MAX_TOLD).map(({ text }) => html`<span class="bad-text wi-told">${prose(text)}</span>`))}${all(odd.slice(0, MAX_TOLD).map(({ text }) => html`<span class="warn-text wi-told">${prose(text)}</span>`))}${wrong.length > MAX_TOLD ? html`<span class="bad-text wi-told">and ${wrong.length - MAX_TOLD} more</span>` : ""}</span>`;
+  return html`<span class="wi-told" id="told-${field}">${all(wrong.slice(0, MAX_SHOWN).map(({ text }) => html`<span class="bad-text wi-told">${prose(text)}</span>`))}${all(odd.slice(0, MAX_SHOWN).map(({ text }) => html`<span class="warn-text wi-told">${prose(text)}</span>`))}${wrong.length > MAX_SHOWN ? html`<span class="bad-text wi-told">and ${wrong.length - MAX_SHOWN} more</span>` : ""}</span>`;
 }
-const MAX_TOLD = 12;
+const MAX_SHOWN = 12;
 function described(field: FieldName, { faults }: Pick<FormView, "faults">): Piece {
   if (!faults.some((fault) => fault.field === field)) return "";
   return raw(` aria-invalid="true" aria-describedby="told-${field}"`) as Html;

@@ -29,7 +29,7 @@ const EVENTS: { readonly [K in Kind]: Extract<PodLifecycleEvent, { readonly kind
   FileMoved: { kind: "FileMoved", file: "/m/other.yaml" },
   Admitted: { kind: "Admitted", nowMs: 20 },
   Rejected: { kind: "Rejected", ...WHY },
-  Held: { kind: "Held", ...WHY },
+  Deferred: { kind: "Deferred", ...WHY },
   AllocationFailed: { kind: "AllocationFailed", tries: 3, ...WHY },
   ResizeUpdated: { kind: "ResizeUpdated", resize: { reason: "Deferred", message: "later", sinceMs: 30 } },
   BackOffUpdated: { kind: "BackOffUpdated", backOff: { app: { delayMs: 10_000, updatedAtMs: 30 } } },
@@ -105,7 +105,7 @@ const TABLE: Readonly<Record<Kind, Readonly<Record<Before, string>>>> = {
     terminated: notPending,
   },
   Rejected: { ...nobody, pending: REFUSED, active: notPending, terminating: notPending, terminated: notPending },
-  Held: {
+  Deferred: {
     ...nobody,
     pending: "pending bestEffort",
     active: notPending,
@@ -213,9 +213,9 @@ describe("what is in the record", () => {
   });
 
   test("what a pod is held for counts no try, and is said once", () => {
-    const held = next(next(waiting, EVENTS.Rejected), { ...EVENTS.Held, message: "later" });
+    const held = next(next(waiting, EVENTS.Rejected), { ...EVENTS.Deferred, message: "later" });
     expect(held.refusal).toEqual({ reason: "OutOfcpu", message: "later", sinceMs: 60, tries: 0 });
-    expect(wordsOf(podTransition(held, { ...EVENTS.Held, message: "later", nowMs: 99 }))).toBe("(Unchanged)");
+    expect(wordsOf(podTransition(held, { ...EVENTS.Deferred, message: "later", nowMs: 99 }))).toBe("(Unchanged)");
   });
 
   test("an allocation that failed is a refusal with its tries", () => {

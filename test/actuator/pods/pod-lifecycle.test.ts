@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { endOf } from "../../../actuator/lifecycle/pod-state.ts";
+import { endOf, type PodLifecycleEvent } from "../../../actuator/lifecycle/pod-state.ts";
 import { AdmissionBackoff, Capacity } from "../../../actuator/pods/admission/admission-backoff.ts";
 import { PodLifecycle } from "../../../actuator/pods/pod-lifecycle.ts";
 import { PodSet } from "../../../actuator/pods/records/pod-set.ts";
@@ -105,6 +105,24 @@ test("what the disk does not take is not admitted, and one that is to end ends a
   expect([stateOf(made), made.onDisk()]).toEqual(["terminating", "lives"]);
   expect(made.log).toEqual(["Warning Preempting, disk: lives", "counts a preemption, disk: lives"]);
   expect(made.records.writeLate()).toHaveLength(1);
+});
+
+test("what time, the runtime or a drain makes of a pod is never refused by the disk", () => {
+  const end = endOf("Why", "the words", 3);
+  const stopped = { kind: "Stopped", pod: web, runtimePod: null } as const;
+  const lives: readonly (readonly [events: readonly PodLifecycleEvent[], becomes: string])[] = [
+    [[{ kind: "Finished" }], "terminated"],
+    [[{ kind: "DeadlineExceeded", end }, stopped], "terminated"],
+    [[{ kind: "Drained", end }, stopped], "pending"],
+    [[{ kind: "Evicted", end, signal: "memory.available" }, stopped, { kind: "RestartDue" }], "pending"],
+  ];
+  for (const [events, becomes] of lives) {
+    const made = active();
+    made.breaks();
+    expect(events.map((event) => made.lifecycle.handle(uid, event))).toEqual(events.map(() => null));
+    expect([stateOf(made), made.onDisk()]).toEqual([becomes, "lives"]);
+    expect(made.records.writeLate()).toHaveLength(1);
+  }
 });
 
 test("a pod that is deleted gives its capacity back once its record is gone, and that after all that it had", async () => {

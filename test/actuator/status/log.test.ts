@@ -8,10 +8,10 @@ import { jsonLog, type LogEntry, type LogLevel } from "../../../actuator/status/
 import {
   decisionEntry,
   eventEntry,
+  gcEntries,
   passEntry,
   problemEntry,
   removalEntry,
-  turnEntries,
 } from "../../../actuator/status/log-entries.ts";
 import { seenEvent, WEB } from "./made-status.ts";
 
@@ -157,6 +157,6 @@ describe("what a line says", () => {
       problems: [],
     } as const;
     const turn = { at: "t", reclaim: null, collections: [collection], problems: [], notices: [] };
-    expect(turnEntries(turn)).toMatchObject([{ level: "info", fields: { kind: "image-gc", removals: 1 } }]);
+    expect(gcEntries(turn)).toMatchObject([{ level: "info", fields: { kind: "image-gc", removals: 1 } }]);
   });
 });

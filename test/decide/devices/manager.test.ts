@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { DeviceCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
-import { startContainer } from "../../../api/decide/devices/manager.ts";
-import { ANY_NODE, type HintProvider } from "../../../api/decide/topology/hint.ts";
+import { containerDevices } from "../../../api/decide/devices/manager.ts";
+import type { HintProvider } from "../../../api/decide/topology/hint.ts";
 import type { Container, Pod } from "../../../api/model/pod.ts";
 import { admit, GPU, held, managerOf, NIC, plain, podOf, resource } from "./asking.ts";
 
@@ -133,40 +133,25 @@ describe("a kubelet that starts", () => {
   });
 });
 
+/** The calls before a start, and the words of one that fails: test/actuator/pods/devices/start-of.test.ts. */
 describe("a container that starts", () => {
   const pod = podOf("p", { containers: { c: { [GPU]: 1, [NIC]: 0 } } });
-  const start = (scene: Parameters<typeof managerOf>[0], active = true) =>
-    startContainer(managerOf(scene), pod, app(pod), ANY_NODE, active);
-  const preStart = { preStartRequired: true };
 
-  it("gets what its plugins answered, after the calls that they want", () => {
-    const started = start({ resources: [plain(GPU, 1, preStart)], checkpoint: checkpoint(entry("p", "c", ["a-0"])) });
-    expect(started.ok && started.value).toMatchObject({
-      preStart: [{ resource: GPU, deviceIds: ["a-0"] }],
-      reallocated: false,
-      pending: [],
-      options: { envs: [], conflicts: [] },
-    });
+  it("gets what its plugins answered", () => {
+    const held1 = checkpoint(entry("p", "c", ["a-0"]));
+    const manager = managerOf({ resources: [plain(GPU, 1, { preStartRequired: true })], checkpoint: held1 });
+    expect(containerDevices(manager, "p", "c")).toMatchObject({ pending: [], options: { envs: [], conflicts: [] } });
   });
-  it("is given devices now that it was passed over with at the restart, if its pod is active", () => {
-    const started = start({ resources: [plain(GPU, 1)] });
-    expect(started.ok && started.value).toMatchObject({ reallocated: true, pending: [GPU] });
-    const inactive = start({ resources: [plain(GPU, 1)] }, false);
-    expect(inactive.ok && inactive.value).toMatchObject({ reallocated: false, options: undefined });
+  it("is given devices that it was passed over with at the restart, once its pod is admitted anew", () => {
+    const manager = managerOf({ resources: [plain(GPU, 1)] });
+    expect(containerDevices(manager, "p", "c")).toEqual({ options: undefined, pending: [] });
+    expect(admit(manager, pod)).toBeUndefined();
+    expect(containerDevices(manager, "p", "c")).toMatchObject({ options: { envs: [] }, pending: [GPU] });
   });
-  it("does not start where that fails", () => {
-    expect(start({ resources: [resource(GPU, { "-a": null })] })).toEqual({
-      ok: false,
-      error: { message: "no healthy devices present; cannot allocate unhealthy devices example.com/gpu" },
-    });
-    expect(start({ resources: [plain(GPU, 1, preStart)] })).toEqual({
-      ok: false,
-      error: { message: "no devices found allocated in local cache for pod p, container c, resource example.com/gpu" },
-    });
-    expect(start({ resources: [], checkpoint: { entries: [entry("p", "c", ["a-0"])], registered: null } })).toEqual({
-      ok: false,
-      error: { message: "endpoint not found in cache for a registered resource: example.com/gpu" },
-    });
+  it("is given none where that fails", () => {
+    const manager = managerOf({ resources: [resource(GPU, { "-a": null })] });
+    expect(admit(manager, pod)).toBe("no healthy devices present; cannot allocate unhealthy devices example.com/gpu");
+    expect(containerDevices(manager, "p", "c")).toEqual({ options: undefined, pending: [] });
   });
 });
 

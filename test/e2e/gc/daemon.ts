@@ -1,5 +1,5 @@
 import type { GcKind } from "../../../actuator/gc/journal.ts";
-import type { CollectionReport, RemovalReport, TurnReport } from "../../../actuator/gc/ports.ts";
+import type { CollectionReport, GcReport, RemovalReport } from "../../../actuator/gc/ports.ts";
 import type { ImageGcDecision } from "../../../api/model/image-gc.ts";
 import { DaemonChild } from "../daemon-child.ts";
 
@@ -8,7 +8,7 @@ const WAIT_MS = 90_000;
 
 /** The daemon that collects garbage, and what it has told. */
 export class GcDaemon extends DaemonChild {
-  readonly turns: TurnReport[] = [];
+  readonly turns: GcReport[] = [];
   /** As they came, also of a turn that never ended. */
   readonly removals: RemovalReport[] = [];
   #waiting: (() => void)[] = [];
@@ -43,8 +43,8 @@ export class GcDaemon extends DaemonChild {
   }
 
   /** The first turn with images that began after that moment (absent: now), so that it saw everything that was done before. */
-  nextTurn(afterMs = Date.now()): Promise<TurnReport> {
-    const hasImages = ({ collections }: TurnReport): boolean => collections.some(({ kind }) => kind === "image-gc");
+  nextTurn(afterMs = Date.now()): Promise<GcReport> {
+    const hasImages = ({ collections }: GcReport): boolean => collections.some(({ kind }) => kind === "image-gc");
     return this.until("a turn", () => this.turns.find((turn) => Date.parse(turn.at) > afterMs && hasImages(turn)));
   }
 
@@ -61,7 +61,7 @@ export class GcDaemon extends DaemonChild {
   }
 
   protected override read(line: string): void {
-    const { collection, removal } = JSON.parse(line) as { collection?: TurnReport; removal?: RemovalReport };
+    const { collection, removal } = JSON.parse(line) as { collection?: GcReport; removal?: RemovalReport };
     if (collection !== undefined) this.turns.push(collection);
     if (removal !== undefined) this.removals.push(removal);
     this.#wake();

@@ -100,7 +100,7 @@ test("a checkpoint that cannot be written is a fault that stands, and holds up w
     node.keeper.update(new Set());
     expect(messages(node).filter((message) => message.includes("EISDIR"))).toHaveLength(1);
   }
-  expect(node.keeper.whyPending(pod)).toMatchObject({ reason: "DeviceCheckpointNotWritten", isTold: false });
+  expect(node.keeper.whyPending(pod)).toMatchObject({ reason: "DeviceCheckpointNotWritten", isReported: false });
   // what a gone pod held is taken back with this one, and cannot be written either
   const plain = podWith("plain", { app: {} });
   expect(node.keeper.whyPending(plain)).toBeNull();

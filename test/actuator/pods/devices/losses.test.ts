@@ -95,7 +95,7 @@ describe("a checkpoint that is lost", () => {
     const before = decided(node, late, [run]).next;
     node.keeper.recover([runs(run)]);
     const words = `devices of ${GPU} are not given away while pods run whose devices are not known: default/run (once their containers are restarted, or the pods removed, it is known)`;
-    expect(node.keeper.whyPending(late)).toEqual({ reason: "DevicesNotKnown", message: words, isTold: false });
+    expect(node.keeper.whyPending(late)).toEqual({ reason: "DevicesNotKnown", message: words, isReported: false });
     expect(node.keeper.whyPending(podWith("other", { app: { [NIC]: 1 } }))).toBeNull();
     expect(messages(node)).toEqual([words]);
     // what was decided meanwhile is not kept either

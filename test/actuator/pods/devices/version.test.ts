@@ -38,24 +38,24 @@ describe("version", () => {
   test("flips are worth a turn only while a pod waits; plugins that come or go always are", async () => {
     const node = await nodeWith();
     const gpu = await joined(node, { resource: GPU, devices: healthy("a") });
-    expect(node.keeper.needsTurn()).toBe(true);
-    expect(node.keeper.needsTurn()).toBe(false);
+    expect(node.keeper.needsSync()).toBe(true);
+    expect(node.keeper.needsSync()).toBe(false);
     gpu.list([{ ID: "a", health: "Unhealthy" }]);
     await until(
       () => node.keeper.host.states()[0]?.flips,
       (n) => n === 1,
     );
-    expect(node.keeper.needsTurn()).toBe(false);
+    expect(node.keeper.needsSync()).toBe(false);
     node.keeper.whyPending(podWith("p", { app: { [GPU]: 1 } }));
-    expect(node.keeper.needsTurn()).toBe(true);
+    expect(node.keeper.needsSync()).toBe(true);
     node.keeper.update(new Set());
-    expect(node.keeper.needsTurn()).toBe(false);
+    expect(node.keeper.needsSync()).toBe(false);
     await gpu.vanish();
     await until(
       () => node.keeper.host.states()[0]?.state,
       (state) => state === "stopped",
     );
-    expect(node.keeper.needsTurn()).toBe(true);
+    expect(node.keeper.needsSync()).toBe(true);
   });
 
   test("of many changes at once grows once or twice", async () => {

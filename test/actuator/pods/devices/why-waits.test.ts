@@ -7,7 +7,7 @@ const ONE = { app: { [GPU]: 1 } };
 const waitsFor = (what: string) => ({
   reason: "WaitingForDevicePlugin",
   message: `deferred until ${what} registered, at most 300 s`,
-  isTold: false,
+  isReported: false,
 });
 
 describe("whyWaits", () => {
@@ -37,12 +37,12 @@ describe("whyWaits", () => {
   test("after the wait a resource that nobody knows is told as a refusal", async () => {
     const node = await nodeWith();
     node.clock.aheadMs = 299_000;
-    expect(node.keeper.whyPending(podWith("p", ONE))).toMatchObject({ isTold: false });
+    expect(node.keeper.whyPending(podWith("p", ONE))).toMatchObject({ isReported: false });
     node.clock.aheadMs = 300_001;
     expect(node.keeper.whyPending(podWith("p", ONE))).toEqual({
       reason: "DevicePluginNotRegistered",
       message: `no device plugin has registered ${GPU}: start the plugin, or take the resource out of the pod's limits`,
-      isTold: true,
+      isReported: true,
     });
   });
 
@@ -51,7 +51,7 @@ describe("whyWaits", () => {
     persistDeviceCheckpoint(node.files, { entries: null, registered: new Map([[GPU, ["a"]]]) });
     await node.restart();
     const pod = podWith("p", ONE);
-    expect(node.keeper.whyPending(pod)).toMatchObject({ isTold: false });
+    expect(node.keeper.whyPending(pod)).toMatchObject({ isReported: false });
     node.clock.aheadMs = 1_001;
     expect(node.keeper.whyPending(pod)).toBeNull();
     expect(decided(node, pod).refusal?.message).toBe(
@@ -59,7 +59,7 @@ describe("whyWaits", () => {
     );
     // a kubelet forgets it then; somebody who holds some makes it known all the same
     node.clock.aheadMs = 300_001;
-    expect(node.keeper.whyPending(pod)).toMatchObject({ reason: "DevicePluginNotRegistered", isTold: true });
+    expect(node.keeper.whyPending(pod)).toMatchObject({ reason: "DevicePluginNotRegistered", isReported: true });
     const other = podWith("other", ONE);
     hold(node.files, entry("other", ["a"], ANSWER));
     expect(node.keeper.whyPending(pod)).toBeNull();
@@ -78,7 +78,7 @@ describe("whyWaits", () => {
       () => node.keeper.host.states()[0]?.state,
       (state) => state === "removed",
     );
-    expect(node.keeper.whyPending(pod)).toMatchObject({ isTold: true });
+    expect(node.keeper.whyPending(pod)).toMatchObject({ isReported: true });
     node.clock.aheadMs = 400_000;
     expect(decided(node, pod).refusal).toBeNull();
   });

@@ -15,7 +15,7 @@ const drain = (world: PodsWorld): Promise<void> =>
     drained(
       world.manager,
       async () => {
-        await world.manager.turn();
+        await world.manager.sync();
       },
       world.time,
     ),

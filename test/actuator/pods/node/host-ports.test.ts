@@ -62,7 +62,7 @@ test("a process that nobody can see is named only while the pod's own container 
   const world = new PodsWorld({ listening: socket(() => undefined) });
   world.pods = [web([{ containerPort: 18_085 }])];
   // one turn alone: it is let in, and nothing of it runs yet
-  world.last = await world.time.drive(world.manager.turn());
+  world.last = await world.time.drive(world.manager.sync());
   expect(problems(world)).toEqual([
     `default/web: ${AT}: 18085 is taken by a process that cannot be seen, which listens on 0.0.0.0`,
   ]);

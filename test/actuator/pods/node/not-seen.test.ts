@@ -4,7 +4,7 @@ import type { PodRow } from "../../../../actuator/status/node-status.ts";
 import { PodsWorld, podWith } from "./pods-world.ts";
 
 const rowsOf = (world: PodsWorld): ReadonlyMap<string, PodRow> => {
-  const nothing = { runtime: null, turn: null, pass: null, usages: new Map(), problems: [], refused: [], events: [] };
+  const nothing = { runtime: null, sync: null, pass: null, usages: new Map(), problems: [], refused: [], events: [] };
   const { pods } = nodeView({ nowMs: world.time.nowMs(), nodeName: "sim", set: world.manager.set, ...nothing });
   return new Map(pods.map((row) => [row.uid, row]));
 };

@@ -14,7 +14,7 @@ import { CurrentCgroups } from "../../../../actuator/pods/cgroups/cgroup-view.ts
 import { ManagerFiles } from "../../../../actuator/pods/devices/manager-files.ts";
 import type { ContainerDevices, NodeDevices } from "../../../../actuator/pods/devices/port.ts";
 import type { EvictionPorts } from "../../../../actuator/pods/eviction/evictor.ts";
-import { PodManager, type TurnView } from "../../../../actuator/pods/manager.ts";
+import { PodManager, type SyncView } from "../../../../actuator/pods/manager.ts";
 import type {
   DecisionPorts,
   ManagerSettings,
@@ -87,7 +87,7 @@ export class PodsWorld {
   /** Of the daemon that is started next. */
   settings: ManagerSettings = SIM_SETTINGS;
   manager: PodManager;
-  last: TurnView | null = null;
+  last: SyncView | null = null;
   /** Of the cgroups, the last. */
   pass: PassReport | null = null;
   readonly #options: WorldOptions;
@@ -123,7 +123,7 @@ export class PodsWorld {
     for (let i = 0; i < seconds; i++) {
       do {
         this.#woken = false;
-        this.last = await this.time.drive(this.manager.turn());
+        this.last = await this.time.drive(this.manager.sync());
         await this.#work();
       } while (this.#woken);
       await this.time.pass(1000);

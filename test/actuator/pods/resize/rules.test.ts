@@ -6,8 +6,8 @@ import { resizeText } from "../../../../actuator/pods/resize/resize-events.ts";
 import {
   nodeOf,
   type ResizeNode,
-  resizesInTurn,
   restartsFor,
+  sortedResizes,
   whyInfeasible,
 } from "../../../../actuator/pods/resize/resizer.ts";
 import type { Pod } from "../../../../api/model/pod.ts";
@@ -221,6 +221,6 @@ test("in turn: what takes no more, then by priority, then Guaranteed ones, then 
     wanted("high", "3", 9, 40),
     wanted("less", "1", 0, 50),
   ];
-  const turn = resizesInTurn(all, (pod) => (pod.uid === "guaranteed" ? "Guaranteed" : "Burstable"));
+  const turn = sortedResizes(all, (pod) => (pod.uid === "guaranteed" ? "Guaranteed" : "Burstable"));
   expect(turn.map(({ known }) => known.uid)).toEqual(["less", "high", "guaranteed", "early", "late", "new"]);
 });
