@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { writeCheckpoint } from "../../api/decide/devices/checkpoint.ts";
 import { CRITICAL, nodeWith, podWith } from "../decide/admission/asking.ts";
-import * as dead from "../decide/container-gc/asking.ts";
+import * as gc from "../decide/container-gc/asking.ts";
 import * as pass from "../decide/eviction/asking.ts";
 import * as images from "../decide/image-gc/asking.ts";
 import { HTTP, podOf } from "../decide/probes/asking.ts";
@@ -113,20 +113,20 @@ function* evictions(): Generator<Case> {
 }
 
 function* containers(): Generator<Case> {
-  const { container, sandbox, pod, READY, EVICTED } = dead;
+  const { gcContainer, sandbox, READY } = gc;
   const ended = { deletionTimestamp: "2026-01-31T11:00:00Z" };
   const pods = [
-    ...["web", "idle"].map((name) => pod(name)),
-    pod("done", { phase: "Failed" }),
-    pod("going", { phase: "Failed" }, ended),
-    pod("out", EVICTED),
+    ...["web", "idle"].map((name) => gc.live(name)),
+    pod.pod("done", { status: { phase: "Failed" } }),
+    pod.pod("going", { status: { phase: "Failed" }, metadata: ended }),
+    gc.evictedPod("out"),
   ];
   const runtime = {
     containers: [
-      ...["web", "done", "going", "out", "gone"].map((name) => container(name, name, 9000)),
-      container("torn", "torn", 1, { state: "CONTAINER_RUNNING" }),
-      container("odd", "odd", -9000, { podSandboxId: "nowhere", metadata: { name: "c" } }),
-      container("abcdef123456", "web", 0, { state: "CONTAINER_UNKNOWN" }),
+      ...["web", "done", "going", "out", "gone"].map((name) => gcContainer(name, name, 9000)),
+      gcContainer("torn", "torn", 1, { state: "CONTAINER_RUNNING" }),
+      gcContainer("odd", "odd", -9000, { podSandboxId: "nowhere", metadata: { name: "c" } }),
+      gcContainer("abcdef123456", "web", 0, { state: "CONTAINER_UNKNOWN" }),
     ],
     sandboxes: [
       ...["web", "done", "torn", "idle"].map((name) => sandbox(`sb-${name}`, name, 100, name === "torn" ? READY : {})),
@@ -137,8 +137,8 @@ function* containers(): Generator<Case> {
   };
   for (const kubelet of [{}, { sourcesReady: false }, { maximumDeadContainersPerContainer: -1 }])
     for (const operation of ["garbage-collect", "delete-unused"])
-      yield { kind: "container-gc", snapshot: dead.node(pods, runtime, kubelet), ask: { operation } };
-  yield { kind: "container-gc", snapshot: dead.node(pods, runtime), ask: { error: "gone", done: [] } };
+      yield { kind: "container-gc", snapshot: gc.gcNode(pods, runtime, kubelet), ask: { operation } };
+  yield { kind: "container-gc", snapshot: gc.gcNode(pods, runtime), ask: { error: "gone", done: [] } };
 }
 
 function* collections(): Generator<Case> {

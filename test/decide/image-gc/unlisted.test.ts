@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { answer as containers, node as withContainers } from "../container-gc/asking.ts";
+import { answer as containers, gcNode as withContainers } from "../container-gc/asking.ts";
 import { answer, facts, MINUTE, next, node, reasons, START } from "./asking.ts";
 
 const ERROR = "rpc error: code = Unavailable desc = gone";
