@@ -142,7 +142,7 @@ function* containers(): Generator<Case> {
 }
 
 function* collections(): Generator<Case> {
-  const { image, container, node, disk, Gi } = images;
+  const { image, containerFrom, gcNode, disk, Gi } = images;
   const sandboxes = { sandboxImage: "pause:1", sandboxes: [] };
   const mounts = [{ containerPath: "/v", image: { image: "volume:1" } }];
   const all = [
@@ -152,20 +152,20 @@ function* collections(): Generator<Case> {
     image("twice"),
     image("twice"),
   ];
-  const runtime = { ...sandboxes, containers: [container("used", { mounts }), container("unknown")] };
-  const snapshot = node(all, {}, runtime);
+  const runtime = { ...sandboxes, containers: [containerFrom("used", { mounts }), containerFrom("unknown")] };
+  const snapshot = gcNode(all, {}, runtime);
   yield { kind: "image-gc", snapshot };
   yield { kind: "image-gc", snapshot: { ...snapshot, clockSteppedMs: 5000, observedAt: LATER }, goesOn: true };
   yield { kind: "image-gc", snapshot: { ...snapshot, observedAt: images.iso(images.START - 60_000) }, goesOn: true };
   yield { kind: "image-gc", snapshot };
-  yield { kind: "image-gc", snapshot: node(all, {}, sandboxes), goesOn: true };
+  yield { kind: "image-gc", snapshot: gcNode(all, {}, sandboxes), goesOn: true };
   yield { kind: "image-gc", snapshot: { ...snapshot, kubeletConfiguration: { imageGCHighThresholdPercent: 100 } } };
   yield { kind: "image-gc", snapshot: { ...snapshot, stats: disk(0, 0) } };
   yield { kind: "image-gc", snapshot: { ...snapshot, stats: disk(20 * Gi) }, ask: { operation: "delete-unused" } };
   yield { kind: "image-gc", snapshot, ask: { error: "gone", done: [] } };
   const kata = image("i", { spec: { runtimeHandler: "kata" } });
   const kubeletConfiguration = { featureGates: { RuntimeClassInImageCriApi: true } };
-  yield { kind: "image-gc", snapshot: node([kata], { kubeletConfiguration }, { containers: [container("i")] }) };
+  yield { kind: "image-gc", snapshot: gcNode([kata], { kubeletConfiguration }, { containers: [containerFrom("i")] }) };
 }
 
 function* probes(): Generator<Case> {
