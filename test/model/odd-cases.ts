@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { writeCheckpoint } from "../../api/decide/devices/checkpoint.ts";
-import { CRITICAL, nodeWith, podWith } from "../decide/admission/asking.ts";
+import { boundPod, CRITICAL, readyNode } from "../decide/admission/asking.ts";
 import * as gc from "../decide/container-gc/asking.ts";
 import * as pass from "../decide/eviction/asking.ts";
 import * as images from "../decide/image-gc/asking.ts";
@@ -26,11 +26,11 @@ function* podsOfOthers(): Generator<Case> {
   const snapshot = {
     ...pass.underMemory({}, pass.Gi),
     ...{ node: NODE, kubeletConfiguration: {}, cgroup: { version: 2 }, machine: { cpus } },
-    pods: [podWith("a"), podWith("b", {}, { nodeName: "other" })],
+    pods: [boundPod("a"), boundPod("b", {}, { nodeName: "other" })],
     runtime: { images: [], containers: [], sandboxes: [], podLogDirectories: [], danglingLogLinks: [] },
   };
   yield* each(["cgroups", "topology", "eviction", "container-gc"], snapshot);
-  yield* each(["admission", "preemption"], snapshot, { pod: podWith("p", { cpu: "1" }) });
+  yield* each(["admission", "preemption"], snapshot, { pod: boundPod("p", { cpu: "1" }) });
   yield { kind: "image-gc", snapshot: { ...snapshot, stats: images.disk(pass.Gi) } };
 }
 
@@ -47,19 +47,19 @@ function* nodes(): Generator<Case> {
 }
 
 function* admissions(): Generator<Case> {
-  const full = [podWith("a", { cpu: "2" }), podWith("b", { cpu: "2" })];
-  const late = nodeWith({}, {}, { pods: full, kubelet: { shuttingDown: true } });
-  yield* each(["admission", "preemption"], late, { pod: podWith("p", { cpu: "1" }, CRITICAL) });
+  const full = [boundPod("a", { cpu: "2" }), boundPod("b", { cpu: "2" })];
+  const late = readyNode({ pods: full, kubelet: { shuttingDown: true } });
+  yield* each(["admission", "preemption"], late, { pod: boundPod("p", { cpu: "1" }, CRITICAL) });
   yield* each(["admission", "preemption"], late, {
-    pod: podWith("p", { cpu: "1" }, {}, { status: { phase: "Failed" } }),
+    pod: boundPod("p", { cpu: "1" }, {}, { status: { phase: "Failed" } }),
   });
   const sysctls = [{ name: "net.ipv4.tcp_rmem" }];
   yield {
     kind: "admission",
-    snapshot: nodeWith({}, {}, { pods: [] }),
-    ask: { pod: podWith("p", {}, { securityContext: { sysctls } }) },
+    snapshot: readyNode({ pods: [] }),
+    ask: { pod: boundPod("p", {}, { securityContext: { sysctls } }) },
   };
-  yield { kind: "admission", snapshot: nodeWith({}, {}, { pods: full }), ask: { pod: "default/a" } };
+  yield { kind: "admission", snapshot: readyNode({ pods: full }), ask: { pod: "default/a" } };
 }
 
 /** Sixteen NUMA nodes, and a checkpoint with what no plugin answers. */
