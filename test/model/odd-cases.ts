@@ -5,7 +5,7 @@ import { boundPod, CRITICAL, readyNode } from "../decide/admission/asking.ts";
 import * as gc from "../decide/container-gc/asking.ts";
 import * as pass from "../decide/eviction/asking.ts";
 import * as images from "../decide/image-gc/asking.ts";
-import { HTTP, podOf } from "../decide/probes/asking.ts";
+import { HTTP, probedPod } from "../decide/probes/asking.ts";
 import { container, running } from "../kit/containers.ts";
 import * as pod from "../kit/pods.ts";
 import { type Json, snapshot } from "../kit/snapshots.ts";
@@ -171,12 +171,12 @@ function* collections(): Generator<Case> {
 function* probes(): Generator<Case> {
   const probe = { ...HTTP, periodSeconds: 5, failureThreshold: 2 };
   // ready before, and counted on when the next container answers for the first time
-  const both = podOf({ livenessProbe: probe, readinessProbe: { ...probe, successThreshold: 2 } });
+  const both = probedPod({ livenessProbe: probe, readinessProbe: { ...probe, successThreshold: 2 } });
   yield { kind: "probes", snapshot: {}, ask: { pod: both, outcomes: { liveness: "fail", readiness: "ok" } } };
   const pods = [
     yaml("cli/manifests/probed.yaml"),
-    podOf({ livenessProbe: probe }),
-    podOf({ startupProbe: probe, readinessProbe: { ...probe, successThreshold: 2 } }),
+    probedPod({ livenessProbe: probe }),
+    probedPod({ startupProbe: probe, readinessProbe: { ...probe, successThreshold: 2 } }),
   ];
   for (const pod of pods)
     for (const outcomes of ["ok", "fail", "error", "warn", "timeout", "hang", "ok,ok,fail*3,error*9,ok"])
