@@ -7,6 +7,7 @@ import * as pass from "../decide/eviction/asking.ts";
 import * as images from "../decide/image-gc/asking.ts";
 import { HTTP, probedPod } from "../decide/probes/asking.ts";
 import { container, running } from "../kit/containers.ts";
+import { node } from "../kit/nodes.ts";
 import * as pod from "../kit/pods.ts";
 import { type Json, snapshot } from "../kit/snapshots.ts";
 import { type Case, each } from "./decision-cases.ts";
@@ -15,10 +16,10 @@ const yaml = (path: string): Json => parse(readFileSync(new URL(`../${path}`, im
 /** The node's clock was set ahead since the pass before. */
 const LATER = images.iso(images.START + 10_000);
 
-const NODE = {
-  metadata: { name: "n" },
-  status: { capacity: { cpu: "4", memory: "8Gi" }, allocatable: { cpu: "4", memory: "8Gi", pods: "9" } },
-};
+const NODE = node({
+  capacity: { cpu: "4", memory: "8Gi" },
+  allocatable: { cpu: "4", memory: "8Gi", pods: "9" },
+});
 
 /** Pods of another node among those that are posted. */
 function* podsOfOthers(): Generator<Case> {
@@ -42,8 +43,8 @@ function* nodes(): Generator<Case> {
   };
   const pods = [pod.podOf([container("c", { cpu: "2", memory: "2Gi", "hugepages-2Mi": "2Mi" })], {}, { status })];
   const lists = { cpu: "4", memory: "8Gi", "hugepages-2Mi": "1Gi", "example.com/gpu": "2" };
-  const node = { metadata: { name: "n" }, status: { capacity: lists, allocatable: lists } };
-  yield* each(["cgroups", "allocatable"], { ...snapshot({ pods }), node });
+  const both = node({ capacity: lists, allocatable: lists });
+  yield* each(["cgroups", "allocatable"], { ...snapshot({ pods }), node: both });
 }
 
 function* admissions(): Generator<Case> {

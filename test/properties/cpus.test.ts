@@ -43,7 +43,7 @@ function randomPod(uid: string, most: number, d: Draws): Pod {
 const randomHint = (policy: StaticPolicy, d: Draws): TopologyHint =>
   d.chance(2) ? ANY_NODE : { nodes: 1 + d.below(policy.topology.numa.all), preferred: true };
 
-/** What does not hold of the manager's state; nothing for a good one. */
+/** The faults of the manager's state; none of a good one. */
 function faultsIn(policy: StaticPolicy, manager: CpuManager, pods: ReadonlyMap<string, Pod>): readonly string[] {
   const { defaultCpus, assignments } = manager.state();
   const faults: string[] = [];
@@ -75,7 +75,7 @@ interface World {
   readonly policy: StaticPolicy;
   readonly manager: CpuManager;
   readonly pods: ReadonlyMap<string, Pod>;
-  /** What the last step said. */
+  /** The last step's message. */
   readonly error: string | undefined;
 }
 /** A random life of a node, `after` each step. */
