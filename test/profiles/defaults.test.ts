@@ -38,7 +38,7 @@ const NUMBER = new RegExp(`(?<![\\w.])(?:${oneOf(NUMBERS)})(?![\\w.])`);
 const KUBELETS = /^api\/decide\/|^actuator\/(?:containerd|gc|lifecycle|machine|pass|pods|stats)\//;
 const CONSTANT = /\bDEFAULT_[A-Z_]+(?:: [^=]+)? = ["'`{[\d-]/;
 
-/** What looks like one and is none. */
+/** Numbers that look like a default and are none. */
 const NONE: readonly (readonly [file: string, part: string, what: string])[] = [
   ["api/cli/pods/top.ts", "const HIGH = 0.9;", "from when on a bar is red"],
   ["api/decide/admission/prepare.ts", "const DEFAULT_TOLERATIONS", "the API server's plugin DefaultTolerationSeconds"],

@@ -15,7 +15,7 @@ function podInStates(uid: string, asked: Parameters<typeof cpuPod>[1], states: R
 }
 const changesOf = (...asked: Parameters<typeof reconcile>): readonly string[] =>
   reconcile(...asked).changes.map((c) => `${c.pod.name}/${c.container} ${c.containerId}: ${c.from} -> ${c.cpus}`);
-/** What each container has, by `pod/container`. */
+/** The CPUs that each container has, by `pod/container`. */
 const having =
   (current: Readonly<Record<string, string>>): CurrentCpus =>
   (uid, container) => {

@@ -52,7 +52,7 @@ const CASES = gunzipSync(readFileSync(FILE))
   .split("\n")
   .map((line) => JSON.parse(line) as Case);
 
-/** What it must include, then the available ones from the back of the alphabet; of odd sizes one too few. */
+/** Those that it must include, then the available ones from the back of the alphabet; of odd sizes one too few. */
 const plugin: PreferredAllocation = ({ available, mustInclude, size }) => {
   const rest = available
     .filter((id) => !mustInclude.includes(id))
@@ -122,7 +122,7 @@ const decided = (c: Case) => {
   return { manager, allocated: manager.allocate(pod, container, affinity) };
 };
 
-/** What init containers before it left, as far as the case's own words tell. */
+/** Devices that init containers before it left, as far as the case's own words tell. */
 function leftBefore(c: Case, resource: string): ReadonlySet<string> {
   const pod = decodedPod(c.pod);
   let left: readonly string[] = [];

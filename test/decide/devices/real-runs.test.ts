@@ -16,7 +16,7 @@ import { epochMs } from "../../../api/model/units.ts";
 import { decodedPod } from "../../kit/pods.ts";
 import { admit } from "./asking.ts";
 
-/** What a kubelet 1.36.3 had at one moment. */
+/** A kubelet 1.36.3 at one moment. */
 interface Seen {
   readonly at: string;
   readonly capacity: Readonly<Record<string, string>>;
@@ -53,7 +53,7 @@ const listed = (resource: string, ids: readonly string[], plugin: DevicePlugin):
   plugin,
 });
 
-/** What the plugins had done by each step; the sample plugin stopped before step 12 and came back after a restart, with step 17. */
+/** The plugins by each step; the sample plugin stopped before step 12 and came back after a restart, with step 17. */
 function pluginsAt(name: string): readonly DeviceResource[] {
   const number = Number(name.slice(0, 2));
   const sample = (): DevicePlugin => {

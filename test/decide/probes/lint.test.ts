@@ -13,7 +13,7 @@ const findingsOf = (container: Fields, spec: Fields = {}) =>
   );
 const AT = "spec.containers[0]";
 
-/** What is found, by the settings that it is found in; each is one change away from settings with nothing to say. */
+/** The findings, by the settings that it is found in; each is one change away from settings with nothing to say. */
 type Case = readonly [name: string, container: Fields, found: readonly string[], spec?: Fields];
 const CASES: readonly Case[] = [
   ["settings with nothing to say", CALM, []],

@@ -6,7 +6,7 @@ import type { ProbeType } from "../../../api/model/probe.ts";
 import captured from "../../data/real-probes.json" with { type: "json" };
 import { decodedPod } from "../../kit/pods.ts";
 
-/** What a real kubelet 1.36.3 did with these probes, beside the dry run of the same. */
+/** A real kubelet 1.36.3 with these probes, beside the dry run of the same. */
 type Name = (typeof captured)[number]["name"];
 const captureOf = (name: Name) => captured.find((c) => c.name === name) as (typeof captured)[number];
 
