@@ -1,12 +1,12 @@
 import { openDevicePluginHost } from "../../actuator/deviceplugin/host.ts";
 
-/** What the host's process has used and holds, whenever it is asked. */
+/** The host's process tells what it has used and holds, whenever it is asked. */
 export interface HostFigures {
   /** CPU time of the thread that the event loop runs in, and of all threads, since the start; microseconds. */
   readonly loopMicros: number;
   readonly cpuMicros: number;
   readonly rssBytes: number;
-  /** What is in use after a collection: heap and buffers. */
+  /** Memory in use after a collection: heap and buffers. */
   readonly heldBytes: number;
   readonly devices: number;
   readonly healthy: number;

@@ -3,7 +3,7 @@ import { Server, ServerCredentials, type ServerWritableStream, type sendUnaryDat
 import { serviceOf } from "../../actuator/deviceplugin/plugin-client.ts";
 import { register } from "../actuator/deviceplugin/node-plugin.ts";
 
-/** What is asked of the plugins: flips of so many devices a second, of the first plugin alone or of each in turn; 0: none. */
+/** The plugins' task: flips of so many devices a second, of the first plugin alone or of each in turn; 0: none. */
 export interface FlipOrder {
   readonly flipsPerSecond: number;
   readonly on: "one" | "all";

@@ -1,7 +1,7 @@
 import { decideContainerGc } from "../../api/decide/kinds/container-gc.ts";
-import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
+import { decoded } from "../kit/snapshots.ts";
 
 interface BenchCase {
   readonly name: string;
@@ -17,9 +17,9 @@ function crowdedNode(perUnit: number): Snapshot {
   const uidOf = (pod: number): string => `${hex(pod, 8)}-0000-4000-8000-${String(pod).padStart(12, "0")}`;
   const units = DEAD / perUnit;
   const pods = Array.from({ length: Math.min(512, units) }, (_, i) => i);
-  const podOf = (i: number): number => (i % units) % Math.ceil(pods.length * 1.1);
+  const podAt = (i: number): number => (i % units) % Math.ceil(pods.length * 1.1);
   const numbers = Array.from({ length: DEAD }, (_, i) => i);
-  const decoded = decodeSnapshot({
+  return decoded({
     observedAt: "2026-01-31T12:00:00Z",
     pods: pods.map((i) => ({
       metadata: { name: `p${i}`, namespace: "default", uid: uidOf(i) },
@@ -29,20 +29,20 @@ function crowdedNode(perUnit: number): Snapshot {
     runtime: {
       containers: numbers.map((i) => ({
         id: hex(i, 52) + String(i).padStart(12, "0"),
-        podSandboxId: hex(podOf(i), 64),
+        podSandboxId: hex(podAt(i), 64),
         metadata: { name: `c${i % units}`, attempt: Math.floor(i / units) },
         state: i % 100 === 0 ? "CONTAINER_UNKNOWN" : "CONTAINER_EXITED",
         createdAt: String(NOW_NANOS - BigInt((i * 2_654_435_761) % 86_400_000) * 1_000_003n),
         labels: {
           "io.kubernetes.container.name": `c${i % units}`,
-          "io.kubernetes.pod.name": `p${podOf(i)}`,
+          "io.kubernetes.pod.name": `p${podAt(i)}`,
           "io.kubernetes.pod.namespace": "default",
-          "io.kubernetes.pod.uid": uidOf(podOf(i)),
+          "io.kubernetes.pod.uid": uidOf(podAt(i)),
         },
       })),
       sandboxes: numbers.slice(0, DEAD / 10).map((i) => ({
         id: hex(i, 64),
-        metadata: { name: `p${podOf(i)}`, namespace: "default", uid: uidOf(podOf(i)), attempt: i },
+        metadata: { name: `p${podAt(i)}`, namespace: "default", uid: uidOf(podAt(i)), attempt: i },
         state: "SANDBOX_NOTREADY",
         createdAt: String(NOW_NANOS - BigInt(i) * 1_000_000_000n),
       })),
@@ -50,8 +50,6 @@ function crowdedNode(perUnit: number): Snapshot {
       danglingLogLinks: pods.map((i) => `p${i}_default_c-${hex(i, 52)}${String(i).padStart(12, "0")}.log`),
     },
   });
-  if (!decoded.ok) throw new Error(JSON.stringify(decoded.error[0]));
-  return decoded.value;
 }
 
 const benchCase = (name: string, perUnit: number): BenchCase => {

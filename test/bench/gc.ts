@@ -1,8 +1,9 @@
 import { decideImageGc } from "../../api/decide/kinds/image-gc.ts";
-import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { ImageGcAsk, ImageGcFacts } from "../../api/model/image-gc.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
+import { runtimeContainer } from "../kit/runtime.ts";
+import { decoded, many } from "../kit/snapshots.ts";
 
 interface BenchCase {
   readonly name: string;
@@ -16,7 +17,7 @@ const imageId = (i: number): string => `sha256:${i.toString(16).padStart(64, "0"
 
 /** A full disk; of the images a tenth is in use by running and dead containers, and all share layers. */
 function fullDisk(layersEach: number): Snapshot {
-  const decoded = decodeSnapshot({
+  return decoded({
     observedAt: new Date(NOW).toISOString(),
     pods: [],
     stats: { node: { runtime: { imageFs: { capacityBytes: 2 ** 42, availableBytes: 2 ** 36 } } } },
@@ -32,20 +33,19 @@ function fullDisk(layersEach: number): Snapshot {
           sizeBytes: number(l, 2 ** 27),
         })),
       })),
-      containers: Array.from({ length: CONTAINERS }, (_, i) => ({
-        id: `c${i}`,
-        podSandboxId: `s${i}`,
-        metadata: { name: "app", attempt: i % 3 },
-        image: { image: imageId(number(i, IMAGES / 10) * 10) },
-        imageRef: imageId(number(i, IMAGES / 10) * 10),
-        state: i % 20 === 0 ? "CONTAINER_RUNNING" : "CONTAINER_EXITED",
-        createdAt: "1767225600000000000",
-        labels: { "io.kubernetes.pod.namespace": "team", "io.kubernetes.pod.name": `app-${i}` },
-      })),
+      containers: many(CONTAINERS, (i) =>
+        runtimeContainer(`c${i}`, {
+          podSandboxId: `s${i}`,
+          metadata: { name: "app", attempt: i % 3 },
+          image: { image: imageId(number(i, IMAGES / 10) * 10) },
+          imageRef: imageId(number(i, IMAGES / 10) * 10),
+          state: i % 20 === 0 ? "CONTAINER_RUNNING" : "CONTAINER_EXITED",
+          createdAt: "1767225600000000000",
+          labels: { "io.kubernetes.pod.namespace": "team", "io.kubernetes.pod.name": `app-${i}` },
+        }),
+      ),
     },
   });
-  if (!decoded.ok) throw new Error(JSON.stringify(decoded.error[0]));
-  return decoded.value;
 }
 /** Layers of an image, 71 characters each, cost as much as half of all else. */
 const LAYERS = 8;

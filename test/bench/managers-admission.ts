@@ -1,8 +1,10 @@
 import { decideAdmission } from "../../api/decide/kinds/admission.ts";
 import { decidePreemption } from "../../api/decide/kinds/preemption.ts";
-import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
+import { node } from "../kit/nodes.ts";
+import { decodedPod, pod, requesting } from "../kit/pods.ts";
+import { decoded } from "../kit/snapshots.ts";
 
 interface BenchCase {
   readonly name: string;
@@ -20,51 +22,35 @@ const SIZES = [
   {},
 ];
 /** `each`: every pod of another size, so that no two are alike to a search. */
-function podOf(i: number, each: boolean): unknown {
+function replica(i: number, each: boolean): unknown {
   const requests = each
     ? { cpu: `${97 + ((i * 7919) % 911)}m`, memory: `${64 + ((i * 104729) % 1999)}Mi` }
     : SIZES[i % 6];
   const resources = i % 3 === 0 ? { requests, limits: requests } : { requests };
   const status = { name: "c", state: { running: {} }, allocatedResources: requests, resources };
-  return {
-    metadata: { name: `p${i}`, namespace: "bench", uid: `uid-${i}` },
+  return pod(`p${i}`, {
+    metadata: { namespace: "bench" },
     spec: { nodeName: "n", priority: i % 10, containers: [{ name: "c", resources, ports: [{ containerPort: 80 }] }] },
     status: { phase: "Running", containerStatuses: [status] },
-  };
+  });
 }
-const read = (input: unknown): Snapshot => {
-  const decoded = decodeSnapshot(input);
-  if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
-  return decoded.value;
-};
 /** A node that is full: `room` is what its pods request. */
-const nodeOf = (each: boolean, room: Readonly<Record<string, string>>): Snapshot =>
-  read({
-    node: {
-      metadata: { name: "n", labels: { "kubernetes.io/os": "linux", zone: "a" } },
-      status: {
+const fullNode = (each: boolean, room: Readonly<Record<string, string>>): Snapshot =>
+  decoded({
+    node: node(
+      {
         allocatable: { ...room, pods: "250", "ephemeral-storage": "100Gi" },
         conditions: [{ type: "Ready", status: "True" }],
       },
-    },
-    pods: Array.from({ length: PODS }, (_, i) => podOf(i, each)),
+      { metadata: { labels: { "kubernetes.io/os": "linux", zone: "a" } } },
+    ),
+    pods: Array.from({ length: PODS }, (_, i) => replica(i, each)),
   });
 const asking = (priority: number) =>
-  read({
-    pods: [
-      {
-        metadata: { name: "asked", namespace: "bench", uid: "asked" },
-        spec: {
-          priority,
-          nodeName: "n",
-          containers: [{ name: "c", resources: { requests: { cpu: "4", memory: "8Gi" } } }],
-        },
-      },
-    ],
-  }).pods?.[0] ?? null;
+  decodedPod(requesting("asked", { cpu: "4", memory: "8Gi" }, { priority, nodeName: "n" }));
 
-const alike = nodeOf(false, { cpu: "79", memory: "160Gi" });
-const unlike = nodeOf(true, { cpu: "139", memory: "260Gi" });
+const alike = fullNode(false, { cpu: "79", memory: "160Gi" });
+const unlike = fullNode(true, { cpu: "139", memory: "260Gi" });
 const plain = { pod: asking(0) };
 const critical = { pod: asking(2_000_000_000) };
 

@@ -5,7 +5,8 @@ import { cpuTopology } from "../../api/decide/cpus/topology.ts";
 import { ANY_NODE } from "../../api/decide/topology/hint.ts";
 import { fromUnits } from "../../api/model/amount.ts";
 import { machine } from "../../api/model/machine.ts";
-import { type Container, type Pod, pod as podSchema } from "../../api/model/pod.ts";
+import type { Container, Pod } from "../../api/model/pod.ts";
+import { decodedPod, guaranteed } from "../kit/pods.ts";
 
 interface BenchCase {
   readonly name: string;
@@ -24,10 +25,8 @@ function largeTopology() {
   return topology.value;
 }
 
-function podOf(uid: string, cpus: number): { pod: Pod; container: Container } {
-  const amounts = { cpu: String(cpus), memory: "1Gi" };
-  const container = { name: "c", resources: { requests: amounts, limits: amounts } };
-  const pod = podSchema.parse({ metadata: { name: uid, uid }, spec: { containers: [container] } });
+function cpuPod(uid: string, cpus: number): { pod: Pod; container: Container } {
+  const pod = decodedPod(guaranteed(uid, `${cpus}`, "1Gi"));
   return { pod, container: pod.spec.containers[0] as Container };
 }
 
@@ -45,7 +44,7 @@ function managerWith(...options: readonly string[]): CpuManager {
   if (!policy.ok || policy.value.name === "none") throw new Error(`no static policy with ${options.join()}`);
   const manager = cpuManager(policy.value, freshState(policy.value));
   for (const cpus of [2, 4, 6, 10, 14, 18, 30]) {
-    const { pod, container } = podOf(`before-${cpus}`, cpus);
+    const { pod, container } = cpuPod(`before-${cpus}`, cpus);
     manager.allocate(pod, container, ANY_NODE);
   }
   return manager;
@@ -54,7 +53,7 @@ function managerWith(...options: readonly string[]): CpuManager {
 /** A run gives one container its CPUs and takes them back. */
 function allocateCase(name: string, cpus: number, ...options: readonly string[]): BenchCase {
   const manager = managerWith(...options);
-  const { pod, container } = podOf("asked", cpus);
+  const { pod, container } = cpuPod("asked", cpus);
   const run = () => {
     const given = manager.allocate(pod, container, ANY_NODE);
     if (!given.ok) throw new Error(given.error.message);
@@ -64,7 +63,7 @@ function allocateCase(name: string, cpus: number, ...options: readonly string[])
 }
 function hintsCase(name: string, cpus: number): BenchCase {
   const manager = managerWith();
-  const { pod, container } = podOf("asked", cpus);
+  const { pod, container } = cpuPod("asked", cpus);
   const run = () => {
     if (manager.containerHints(pod, container).get("cpu")?.length === 0) throw new Error("no hints");
   };

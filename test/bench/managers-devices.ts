@@ -1,8 +1,10 @@
 import { inventoriesOf } from "../../api/decide/devices/inventory.ts";
 import { deviceManager } from "../../api/decide/devices/manager.ts";
 import { numaNodes } from "../../api/decide/topology/hint.ts";
-import { type Container, pod as podSchema } from "../../api/model/pod.ts";
+import type { Container } from "../../api/model/pod.ts";
 import { epochMs } from "../../api/model/units.ts";
+import { container } from "../kit/containers.ts";
+import { decodedPod, namedPod } from "../kit/pods.ts";
 
 const DEVICES = 4096;
 const NODES = 8;
@@ -18,11 +20,8 @@ const resources = [
     })),
   },
 ];
-const pod = podSchema.parse({
-  metadata: { name: "p", namespace: "default", uid: "p" },
-  spec: { containers: [{ name: "c", resources: { limits: { [RESOURCE]: "8" } } }] },
-});
-const container = pod.spec.containers[0] as Container;
+const pod = decodedPod(namedPod("p", [container("c", undefined, { [RESOURCE]: "8" })]));
+const asking = pod.spec.containers[0] as Container;
 /** Every second device is held by a pod of its own. */
 const entries = Array.from({ length: DEVICES / 2 }, (_, i) => ({
   podUid: `pod-${i}`,
@@ -49,9 +48,9 @@ export const DEVICES_CASE = {
       prefer: () => undefined,
     });
     const hint = manager
-      .containerHints(pod, container)
+      .containerHints(pod, asking)
       .get(RESOURCE)
       ?.find((h) => h.preferred);
-    if (hint === undefined || !manager.allocate(pod, container, hint).ok) throw new Error("8 devices were not given");
+    if (hint === undefined || !manager.allocate(pod, asking, hint).ok) throw new Error("8 devices were not given");
   },
 };

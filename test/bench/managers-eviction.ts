@@ -3,11 +3,13 @@ import { measureOf, rank } from "../../api/decide/eviction/rank.ts";
 import { type PassInput, synchronise } from "../../api/decide/eviction/synchronise.ts";
 import { statsByUid } from "../../api/decide/eviction/usage.ts";
 import { decideEviction } from "../../api/decide/kinds/eviction.ts";
-import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { EvictionSignal } from "../../api/model/eviction.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { epochMs } from "../../api/model/units.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
+import { container } from "../kit/containers.ts";
+import { pod } from "../kit/pods.ts";
+import { decoded } from "../kit/snapshots.ts";
 
 interface BenchCase {
   readonly name: string;
@@ -22,26 +24,24 @@ function fullNode(): Snapshot {
   const numbers = Array.from({ length: PODS }, (_, i) => i);
   const memory = { availableBytes: GI / 2, workingSetBytes: 64 * GI };
   const fs = { availableBytes: GI, capacityBytes: 100 * GI, inodesFree: 10, inodes: 1000 };
-  const decoded = decodeSnapshot({
+  return decoded({
     observedAt: "2026-01-31T12:00:00Z",
     kubeletConfiguration: {
       evictionHard: { "memory.available": "1Gi", "nodefs.available": "10%", "pid.available": "5%" },
     },
-    pods: numbers.map((i) => ({
-      metadata: { name: `p${i}`, uid: `uid-${i}` },
-      spec: {
-        priority: number(i, 5) * 1000,
-        containers: ["a", "b"].map((name) => ({
-          name,
-          resources: { requests: { cpu: "10m", memory: `${number(i, 900)}Mi` } },
-        })),
-        volumes: [{ name: "d", emptyDir: {} }],
-      },
-    })),
+    pods: numbers.map((i) =>
+      pod(`p${i}`, {
+        spec: {
+          priority: number(i, 5) * 1000,
+          containers: ["a", "b"].map((name) => container(name, { cpu: "10m", memory: `${number(i, 900)}Mi` })),
+          volumes: [{ name: "d", emptyDir: {} }],
+        },
+      }),
+    ),
     stats: {
       node: { memory, fs, runtime: { imageFs: fs, containerFs: fs }, rlimit: { maxpid: 32_768, curproc: 3000 } },
       pods: numbers.map((i) => ({
-        podRef: { name: `p${i}`, uid: `uid-${i}` },
+        podRef: { name: `p${i}`, uid: `uid-p${i}` },
         containers: ["a", "b"].map((name) => ({
           name,
           rootfs: { usedBytes: number(i, GI) },
@@ -53,8 +53,6 @@ function fullNode(): Snapshot {
       })),
     },
   });
-  if (!decoded.ok) throw new Error(JSON.stringify(decoded.error[0]));
-  return decoded.value;
 }
 
 const snapshot = fullNode();

@@ -3,7 +3,9 @@ import { type MemoryManager, memoryManager } from "../../api/decide/memory/manag
 import { memoryStateFile, startMemory } from "../../api/decide/memory/start.ts";
 import { ANY_NODE } from "../../api/decide/topology/hint.ts";
 import { resourceList } from "../../api/model/fields.ts";
-import { type Container, type Pod, pod as podSchema } from "../../api/model/pod.ts";
+import type { Container, Pod } from "../../api/model/pod.ts";
+import { container } from "../kit/containers.ts";
+import { decodedPod, namedPod } from "../kit/pods.ts";
 
 interface BenchCase {
   readonly name: string;
@@ -21,10 +23,9 @@ function emptyMachine(): MemoryState {
   if (!machine.ok) throw new Error(machine.error.message);
   return { ...EMPTY_STATE, machineState: machine.value };
 }
-const podOf = (uid: string, memory: string): Pod => {
+const memoryPod = (uid: string, memory: string): Pod => {
   const asked = { cpu: "1", memory, "hugepages-2Mi": "64Mi" };
-  const containers = [{ name: "c", resources: { requests: asked, limits: asked } }];
-  return podSchema.parse({ metadata: { name: uid, namespace: "default", uid }, spec: { containers } });
+  return decodedPod(namedPod(uid, [container("c", asked, asked)]));
 };
 const managerOf = (state: MemoryState): MemoryManager => memoryManager({ policy: "Static", state, podLevel: false });
 function allocate(manager: MemoryManager, pod: Pod): void {
@@ -34,7 +35,7 @@ function allocate(manager: MemoryManager, pod: Pod): void {
 /** 200 containers of a GiB, as many as fit beside their huge pages. */
 function busyMachine(): MemoryState {
   const manager = managerOf(emptyMachine());
-  for (let i = 0; i < 200; i++) allocate(manager, podOf(`u${i}`, "1Gi"));
+  for (let i = 0; i < 200; i++) allocate(manager, memoryPod(`u${i}`, "1Gi"));
   return manager.state;
 }
 
@@ -70,8 +71,8 @@ function restartCase(state: MemoryState): BenchCase {
 
 /** A manager of 8 nodes with huge pages made anew, its hints for one container, and the allocation. */
 export const MEMORY_CASES: readonly BenchCase[] = [
-  admitCase("memory of one node, empty machine", emptyMachine(), podOf("asks", "1Gi")),
-  admitCase("memory of two nodes, empty machine", emptyMachine(), podOf("asks", "100Gi")),
-  admitCase("memory of one node, 200 containers there", busyMachine(), podOf("asks", "1Gi")),
+  admitCase("memory of one node, empty machine", emptyMachine(), memoryPod("asks", "1Gi")),
+  admitCase("memory of two nodes, empty machine", emptyMachine(), memoryPod("asks", "100Gi")),
+  admitCase("memory of one node, 200 containers there", busyMachine(), memoryPod("asks", "1Gi")),
   restartCase(busyMachine()),
 ];

@@ -1,10 +1,11 @@
 import { decideProbes } from "../../api/decide/kinds/probes.ts";
 import { decodeProbesAsk } from "../../api/model/probes.ts";
+import { pod } from "../kit/pods.ts";
 
 const HTTP = { httpGet: { path: "/healthz", port: 8080 } };
 function caseOf(name: string, periodSeconds: number, container: object, ask: object) {
   const decoded = decodeProbesAsk({
-    pod: { metadata: { name: "web" }, spec: { containers: [{ name: "app", ...container }] } },
+    pod: pod("web", { spec: { containers: [{ name: "app", ...container }] } }),
     seconds: 600,
     ...ask,
   });

@@ -12,7 +12,7 @@ export interface ManagerFigure {
   readonly name: string;
   /** Median of one run. */
   readonly nanos: number;
-  /** What one run may take; null: nothing is said. */
+  /** The time that one run may take; null: nothing is said. */
   readonly aimNanos: number | null;
 }
 interface BenchCase {

@@ -12,9 +12,9 @@ import { usedBy } from "./used.ts";
 /** Megabytes are millions of bytes. */
 export interface DaemonMemoryFigure {
   readonly name: string;
-  /** What the kernel counts as resident, the pages of Node's own program too. */
+  /** Memory that the kernel counts as resident, the pages of Node's own program too. */
   readonly residentMB: number;
-  /** Of that, what is backed by no file: the rest is shared with every other process of the same Node. */
+  /** The part of it that is backed by no file: the rest is shared with every other process of the same Node. */
   readonly ownMB: number;
   /** The most that was resident until then. */
   readonly peakMB: number;

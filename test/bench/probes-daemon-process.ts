@@ -12,14 +12,14 @@ import { daemonMetrics } from "../../actuator/status/metrics.ts";
 import { probeRows } from "../../actuator/status/probe-row.ts";
 import type { ProbeSpec } from "../../api/model/probe.ts";
 
-/** What the daemon's process tells each time that it is asked, of the time since it told last and had settled. */
+/** The daemon's process tells this each time that it is asked, of the time since it told last and had settled. */
 export interface ProbesSeen {
   readonly seconds: number;
   readonly attempts: number;
   readonly failures: number;
   readonly cpuMicros: number;
   readonly rssBytes: number;
-  /** What is in use, after a collection. */
+  /** Memory in use, after a collection. */
   readonly heldBytes: number;
   /** How many had their turn so many whole milliseconds late; the last: or later. */
   readonly late: readonly number[];
@@ -30,7 +30,7 @@ const LOOK_MS = 1000;
 const SHOWN_MS = 5000;
 
 const LATEST_MS = 10_000;
-/** What a collection that was asked for held up is caught up by then, and no daemon asks for one. */
+/** By then all is caught up that a collection which was asked for held up, and no daemon asks for one. */
 const SETTLED_MS = 1000;
 
 const stateDir = mkdtempSync(join(tmpdir(), "nodewise-bench-probes-"));
@@ -67,24 +67,24 @@ const livenessAt = (port: number): ProbeSpec => ({
   ...{ initialDelaySeconds: 0, timeoutSeconds: 1, periodSeconds: 1, successThreshold: 1, failureThreshold: 3 },
   terminationGracePeriodSeconds: null,
 });
-/** What a pod's spec says is read once. */
+/** The pods' specs are read once. */
 const SPECS = Array.from({ length: Number(count) }, (_, i) => ({
   ports: [],
   env: [],
   probes: { startup: null, liveness: livenessAt(Number(ports[i % ports.length])), readiness: null },
 }));
-const containerOf = (i: number): ProbedContainer => ({
+const probedContainer = (i: number): ProbedContainer => ({
   ...{ ports: [], env: [], probes: { startup: null, liveness: null, readiness: null } },
   ...SPECS[i],
   ...{ name: "app", isSidecar: false, id: `id-${i}`, state: "running", startedAtMs },
   ...{ willRestart: true, wasStarted: null },
 });
-const podOf = (i: number): ProbedPod => ({
+const probedPod = (i: number): ProbedPod => ({
   ...{ uid: `uid-${i}`, namespace: "bench", name: `pod-${i}`, owner: null, podIP: "127.0.0.1", deletionAtMs: null },
-  ...{ phase: "Running", wasReady: false, containers: [containerOf(i)] },
+  ...{ phase: "Running", wasReady: false, containers: [probedContainer(i)] },
 });
 /** Made anew at each look, as a daemon makes them. */
-const pods = (): readonly ProbedPod[] => Array.from({ length: Number(count) }, (_, i) => podOf(i));
+const pods = (): readonly ProbedPod[] => Array.from({ length: Number(count) }, (_, i) => probedPod(i));
 const compilers = new Compilers();
 const look = (): void => {
   manager.sync(pods());

@@ -17,7 +17,7 @@ export interface ProbesFigure {
   readonly attemptsPerSecond: number;
   readonly failures: number;
   readonly rssBytes: readonly [start: number, end: number];
-  /** What is in use, after a collection. */
+  /** Memory in use, after a collection. */
   readonly heldBytes: readonly [start: number, end: number];
 }
 
@@ -90,7 +90,7 @@ function figureOf(before: ProbesSeen, after: ProbesSeen): Omit<ProbesFigure, "ma
   };
 }
 
-/** Of that part of all, the one that was latest; the end of its millisecond. */
+/** The latest of that part of all; the end of its millisecond. */
 function lateAt(late: readonly number[], part: number): number {
   let left = part * late.reduce((sum, count) => sum + count, 0);
   const ms = late.findIndex((count) => {

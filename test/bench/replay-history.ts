@@ -8,6 +8,7 @@ import { evaluator } from "../../api/service/evaluate.ts";
 import { once } from "../../db/driver.ts";
 import type { Store } from "../../db/store.ts";
 import { captured, realSnapshot } from "../decide/real-node.ts";
+import { pod } from "../kit/pods.ts";
 
 const START = Date.parse("2026-11-01T00:00:00Z");
 const STEP_MS = 10_000;
@@ -69,13 +70,11 @@ function textAt(turn: number, n: number): string {
 }
 
 const resources = { requests: { cpu: "10m", memory: "16Mi" } };
-const podOf = (turn: number, container: object) => ({
-  metadata: { name: `asks-${turn}`, namespace: "bench", uid: `u-asks-${turn}` },
-  spec: { containers: [{ name: "c", resources, ...container }] },
-});
+const askingPod = (turn: number, more: object) =>
+  pod(`asks-${turn}`, { metadata: { namespace: "bench" }, spec: { containers: [{ name: "c", resources, ...more }] } });
 const failedOf = (n: number) => ({ containerId: `c-${n}`, container: `bench/pod-${n}/c`, group: `g-${n}` });
 
-/** What is asked of a kind in this turn. */
+/** The question to a kind in this turn. */
 function askOf(kind: Kind, turn: number): object | undefined {
   if (kind === "probe-guard") {
     const guard = { windowSeconds: 60, least: { groups: 3 }, holdSeconds: 300 };
@@ -83,10 +82,10 @@ function askOf(kind: Kind, turn: number): object | undefined {
   }
   if (kind === "probes") {
     const livenessProbe = { httpGet: { path: "/healthz", port: 8080 }, periodSeconds: 5 };
-    return { pod: podOf(turn, { livenessProbe }), outcomes: `ok,ok,fail*${1 + (turn % 4)},ok`, seconds: 60 };
+    return { pod: askingPod(turn, { livenessProbe }), outcomes: `ok,ok,fail*${1 + (turn % 4)},ok`, seconds: 60 };
   }
-  if (kind === "devices") return { pod: podOf(turn, { resources: { limits: { [GPU]: "2" } } }) };
-  return kind.endsWith("-gc") || EACH_TURN.includes(kind) ? undefined : { pod: podOf(turn, {}) };
+  if (kind === "devices") return { pod: askingPod(turn, { resources: { limits: { [GPU]: "2" } } }) };
+  return kind.endsWith("-gc") || EACH_TURN.includes(kind) ? undefined : { pod: askingPod(turn, {}) };
 }
 
 /** Fills a history by posting: `turns` of each of `nodes` nodes, four decisions a turn. Answers how many were recorded. */

@@ -23,7 +23,7 @@ export interface ReplayBench {
   readonly decisions: number;
   /** The core alone, on decoded snapshots. */
   readonly decideMicros: number;
-  /** What posting it takes without the history: the body read and checked, and decided as the API decides it. */
+  /** The time to post it without the history: the body read and checked, and decided as the API decides it. */
   readonly evaluateMicros: number;
   /** Posting it, recorded too. */
   readonly postMicros: number;
@@ -32,7 +32,7 @@ export interface ReplayBench {
   readonly changedMicros: number;
   /** Decisions of those that differ then. */
   readonly differing: number;
-  /** Of replaying, with what was recorded and with the other configuration, to deciding as the API does. At most 1 is wanted. */
+  /** The time of replaying, with what was recorded and with the other configuration, to that of deciding as the API does. At most 1 is wanted. */
   readonly ratio: number;
   readonly changedRatio: number;
   /** And to the core alone. */

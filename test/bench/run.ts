@@ -128,7 +128,7 @@ for (const [name, part] of Object.entries(parts)) {
   try {
     await part();
   } catch (error) {
-    // of a machine with other work: what is left is measured all the same
+    // a machine with other work: whatever is left is measured all the same
     console.log(`not measured: ${error instanceof Error ? error.message : String(error)}`);
     process.exitCode = 1;
   }

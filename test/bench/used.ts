@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 
-/** What a process has used until a moment, as the kernel counts it. */
+/** A process's usage until a moment, as the kernel counts it. */
 export interface Used {
-  /** Of `performance.now`. */
+  /** As `performance.now` counts. */
   readonly atMs: number;
   /** CPU time of the thread that runs the event loop, and of all threads. */
   readonly loopMs: number;
   readonly allMs: number;
   readonly rssBytes: number;
-  /** Of that, what is backed by no file. */
+  /** The part of it that is backed by no file. */
   readonly ownBytes: number;
   /** The most that was ever resident. */
   readonly peakBytes: number;

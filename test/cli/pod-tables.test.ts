@@ -9,7 +9,7 @@ import { colorPaint, plainPaint } from "../../api/text/style.ts";
 import { legendText } from "../../api/text/table.ts";
 import { answerText } from "../../api/text/tables/index.ts";
 import { durationText, timeText } from "../../api/text/time-text.ts";
-import { CRITICAL, nodeWith, podWith } from "../decide/admission/asking.ts";
+import { boundPod, CRITICAL, readyNode } from "../decide/admission/asking.ts";
 import { decoded, type Json } from "../kit/snapshots.ts";
 
 function shown(kind: Kind, snapshot: Json, pod: unknown, columns: number, paint = plainPaint): string {
@@ -22,16 +22,16 @@ function shown(kind: Kind, snapshot: Json, pod: unknown, columns: number, paint 
   return answerText({ kind, node: "n", decided: answer.value, explain: "off" }, terminal);
 }
 const many = (count: number, cpu: string): readonly Json[] =>
-  Array.from({ length: count }, (_, i) => podWith(`p${i}`, { cpu }));
-const full = nodeWith({}, { allocatable: { cpu: "30", memory: "8Gi", pods: "500" } }, { pods: many(300, "100m") });
-const WANTED = podWith("crit", { cpu: "2" }, CRITICAL);
+  Array.from({ length: count }, (_, i) => boundPod(`p${i}`, { cpu }));
+const full = readyNode({ pods: many(300, "100m") }, { allocatable: { cpu: "30", memory: "8Gi", pods: "500" } });
+const WANTED = boundPod("crit", { cpu: "2" }, CRITICAL);
 
 describe("the first line of an admission", () => {
   const esc = String.fromCharCode(27);
   test("is green and bold for a pod that comes in, red for one that does not", () => {
-    const yes = shown("admission", nodeWith(), podWith("a"), 200, colorPaint);
+    const yes = shown("admission", readyNode(), boundPod("a"), 200, colorPaint);
     expect(yes).toContain(`${esc}[1m${esc}[32mADMITTED${esc}[39m${esc}[22m  default/a\n`);
-    const no = shown("admission", nodeWith(), podWith("a", { cpu: "5" }), 200, colorPaint);
+    const no = shown("admission", readyNode(), boundPod("a", { cpu: "5" }), 200, colorPaint);
     expect(no).toContain(`${esc}[1m${esc}[31mREFUSED${esc}[39m${esc}[22m  default/a: ${esc}[31mOutOfcpu${esc}[39m\n`);
   });
 });

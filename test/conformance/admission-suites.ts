@@ -2,9 +2,10 @@ import { decideAdmission } from "../../api/decide/kinds/admission.ts";
 import { preemptFor } from "../../api/decide/preemption/handler.ts";
 import { isCriticalPod } from "../../api/decide/resources/qos.ts";
 import { node as nodeSchema } from "../../api/model/placement.ts";
-import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
+import type { Pod } from "../../api/model/pod.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
+import { decodedPod } from "../kit/pods.ts";
 import { type Suite, suite } from "./suite.ts";
 
 interface FailureReason {
@@ -19,13 +20,12 @@ interface PreemptionInput {
   readonly pods: readonly unknown[];
   readonly failureReasons: readonly FailureReason[];
 }
-const readPod = (raw: unknown): Pod => podSchema.parse(raw);
 const nameOf = (p: { readonly namespace: string; readonly name: string }): string => `${p.namespace}/${p.name}`;
 
 const preemption = suite({
   read: ({ pod, pods, failureReasons }: PreemptionInput) => ({
-    pod: readPod(pod),
-    pods: pods.map(readPod),
+    pod: decodedPod(pod),
+    pods: pods.map(decodedPod),
     shortages: failureReasons.flatMap(({ resource, ...amounts }) =>
       resource === undefined ? [] : [{ resource, ...amounts }],
     ),
@@ -50,8 +50,8 @@ interface AdmissionInput {
 const admission = suite({
   // the functions behind the vectors do not default requests, so the pods are read below that step
   read: ({ node, pod, otherPods }: AdmissionInput): { snapshot: Snapshot; pod: Pod } => ({
-    snapshot: { node: nodeSchema.parse(node), pods: otherPods.map(readPod) },
-    pod: readPod(pod),
+    snapshot: { node: nodeSchema.parse(node), pods: otherPods.map(decodedPod) },
+    pod: decodedPod(pod),
   }),
   decide: ({ snapshot, pod }) => {
     const answer = decideAdmission({ snapshot: effectiveSnapshot(snapshot), facts: {}, ask: { pod }, explain: "off" });

@@ -1,7 +1,8 @@
 import { decideCgroups } from "../../api/decide/kinds/cgroups.ts";
 import type { CgroupPlan } from "../../api/model/cgroups.ts";
-import { decodeSnapshot } from "../../api/model/decode.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
+import { node } from "../kit/nodes.ts";
+import { decoded } from "../kit/snapshots.ts";
 import { type Suite, suite } from "./suite.ts";
 
 interface Input {
@@ -19,8 +20,8 @@ interface Input {
 }
 
 function read(input: Input) {
-  const snapshot = decodeSnapshot({
-    node: { metadata: { name: "n" }, status: { capacity: { cpu: "64", memory: String(input.memoryBytes) } } },
+  return decoded({
+    node: node({ capacity: { cpu: "64", memory: String(input.memoryBytes) } }),
     kubeletConfiguration: {
       featureGates: { MemoryQoS: true, QOSReserved: true },
       memoryReservationPolicy: input.tieredReservation ? "TieredReservation" : "None",
@@ -37,11 +38,9 @@ function read(input: Input) {
     machine: { swapBytes: input.swapBytes, hugetlb: false },
     cgroup: { version: 2, driver: "cgroupfs" },
   });
-  if (!snapshot.ok) throw new Error(snapshot.error.map((i) => `${i.path}: ${i.message}`).join("; "));
-  return snapshot.value;
 }
 
-/** What the kubelet itself passes by the file's name. */
+/** The values that the kubelet itself passes by the file's name. */
 function unified({ files }: CgroupPlan): { readonly unified?: Record<string, string> } {
   const passed = files.filter(({ path }) => /^memory\.(min|low|high|swap\.max|oom\.group)$/.test(path));
   return passed.length === 0 ? {} : { unified: Object.fromEntries(passed.map(({ path, value }) => [path, value])) };
@@ -77,5 +76,5 @@ const tree = suite({
   },
 });
 
-/** Of a node with cgroup v2 and the gates MemoryQoS and QOSReserved. */
+/** The tree of a node with cgroup v2 and the gates MemoryQoS and QOSReserved. */
 export const CGROUP_TREE_SUITES: Readonly<Record<string, Suite>> = { "x-v2-tree": tree };

@@ -1,7 +1,10 @@
 import { decideContainerGc } from "../../api/decide/kinds/container-gc.ts";
 import type { GcOperation } from "../../api/model/container-gc.ts";
-import { decodeSnapshot } from "../../api/model/decode.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
+import { container } from "../kit/containers.ts";
+import { namedPod } from "../kit/pods.ts";
+import { runtimeContainer, unixNanos } from "../kit/runtime.ts";
+import { decoded } from "../kit/snapshots.ts";
 import { type Suite, suite } from "./suite.ts";
 
 interface PassCase {
@@ -26,7 +29,7 @@ const NOW = Date.parse("2026-01-31T12:00:00Z");
 const EVICTED = { conditions: [{ type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet" }] };
 function readPass(input: PassCase) {
   const deleted = new Set(input.deletedPodUIDs);
-  const snapshot = decodeSnapshot({
+  const snapshot = decoded({
     observedAt: new Date(NOW).toISOString(),
     kubelet: {
       sourcesReady: input.allSourcesReady,
@@ -35,25 +38,24 @@ function readPass(input: PassCase) {
       maximumDeadContainers: input.maxContainers,
     },
     pods: [...new Set(input.containers.map((c) => c.podUID))].map((uid) => ({
-      metadata: { name: uid, uid },
-      spec: { containers: [{ name: "c0" }] },
+      ...namedPod(uid, [container("c0")]),
       status: deleted.has(uid) ? EVICTED : { phase: "Running" },
     })),
     runtime: {
       sandboxes: [],
-      containers: input.containers.map((c) => ({
-        id: c.id,
-        metadata: { name: c.name, attempt: c.attempt },
-        state: `CONTAINER_${c.state.toUpperCase()}`,
-        createdAt: `${NOW - c.createdMsAgo}000000`,
-        labels: { "io.kubernetes.pod.uid": c.podUID },
-      })),
+      containers: input.containers.map((c) =>
+        runtimeContainer(c.id, {
+          metadata: { name: c.name, attempt: c.attempt },
+          state: `CONTAINER_${c.state.toUpperCase()}`,
+          createdAt: unixNanos(NOW - c.createdMsAgo),
+          labels: { "io.kubernetes.pod.uid": c.podUID },
+        }),
+      ),
     },
   });
-  if (!snapshot.ok) throw new Error(JSON.stringify(snapshot.error));
   const operation: GcOperation = input.evictNonDeletedPods ? "delete-unused" : "garbage-collect";
   return {
-    snapshot: effectiveSnapshot(snapshot.value),
+    snapshot: effectiveSnapshot(snapshot),
     facts: {},
     ask: { operation, done: null },
     explain: "off" as const,

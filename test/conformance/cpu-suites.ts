@@ -14,7 +14,8 @@ import {
 } from "../../api/decide/topology/hint.ts";
 import { formatCpuSet, gapsIn, parseCpuSet } from "../../api/model/cpu-set.ts";
 import { machine } from "../../api/model/machine.ts";
-import { containersOf, type Pod, pod as podSchema } from "../../api/model/pod.ts";
+import { containersOf, type Pod } from "../../api/model/pod.ts";
+import { decodedPod } from "../kit/pods.ts";
 import { type Suite, suite } from "./suite.ts";
 
 interface AddOp {
@@ -67,7 +68,7 @@ export function readPolicy(
 function readOp(op: AddOp | RemoveOp, numa: NumaNodes): Op {
   if (op.op === "remove") return op;
   const nodes = op.affinity === undefined || op.affinity === null ? null : maskOf(numa, op.affinity);
-  return { op: "add", pod: podSchema.parse(op.pod), affinity: { ...ANY_NODE, nodes } };
+  return { op: "add", pod: decodedPod(op.pod), affinity: { ...ANY_NODE, nodes } };
 }
 
 interface Step {
@@ -124,7 +125,7 @@ function after({ policy, ops }: CpuRead): { manager: CpuManager; policy: StaticP
 
 type HintsInput = CpuInput & { readonly pod: unknown };
 const hints = suite({
-  read: (input: HintsInput) => ({ ...read(input), pod: podSchema.parse(input.pod) }),
+  read: (input: HintsInput) => ({ ...read(input), pod: decodedPod(input.pod) }),
   decide: (input) => {
     const { manager, policy } = after(input);
     const ofContainers = containersOf(input.pod).map((c) => [c.name, manager.containerHints(input.pod, c)] as const);

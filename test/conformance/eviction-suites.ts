@@ -7,11 +7,11 @@ import { decodeSnapshot } from "../../api/model/decode.ts";
 import { decodeEvictionAsk, type EvictionFacts, type FileSystems } from "../../api/model/eviction.ts";
 import type { InputIssue } from "../../api/model/input-issue.ts";
 import type { KubeletConfiguration } from "../../api/model/kubelet-configuration.ts";
-import { pod as podSchema } from "../../api/model/pod.ts";
 import type { Result } from "../../api/model/result.ts";
 import { epochMs } from "../../api/model/units.ts";
 import { effectiveConfiguration } from "../../api/profiles/effective.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
+import { decodedPod } from "../kit/pods.ts";
 import { type Suite, suite } from "./suite.ts";
 
 const thresholds = suite({
@@ -72,7 +72,7 @@ function readPass(input: PassCase): PassInput {
   const config = effectiveConfiguration(NEWEST, { evictionHard, evictionMinimumReclaim, enforceNodeAllocatable: [] });
   const configured = evictionThresholds(config);
   if (!configured.ok) throw new Error(configured.error.message);
-  const pods = input.pods.map((p) => podSchema.parse(p.pod));
+  const pods = input.pods.map((p) => decodedPod(p.pod));
   const [availableBytes, capacity] = input.memoryAvailableCapacity;
   const [maxpid, curproc] = input.maxPidCurrentProcesses;
   const nodeFs = fileSystem(input.nodeFsAvailableCapacityInodesFreeInodes);

@@ -1,11 +1,12 @@
 import { decideImageGc } from "../../api/decide/kinds/image-gc.ts";
 import type { Done, GcOperation } from "../../api/model/container-gc.ts";
 import type { Decided, Refusal } from "../../api/model/decision.ts";
-import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { ImageGcDecision } from "../../api/model/image-gc.ts";
 import type { Result } from "../../api/model/result.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
+import { runtimeContainer } from "../kit/runtime.ts";
+import { decoded } from "../kit/snapshots.ts";
 import { type Suite, suite } from "./suite.ts";
 
 interface Step {
@@ -45,27 +46,22 @@ function readCase(input: Case): readonly ReadStep[] {
     imageMaximumGCAge: noTimer ? NEVER : `${maxAgeMs}ms`,
   };
   return steps.map(({ images, inUse, availableBytes, capacityBytes, atMs, op }) => {
-    const decoded = decodeSnapshot({
+    const snapshot = decoded({
       observedAt: new Date(START + atMs).toISOString(),
       kubeletConfiguration,
       kubelet: { startedAt: new Date(START).toISOString() },
       stats: { node: { runtime: { imageFs: { availableBytes, capacityBytes } } } },
       runtime: {
         images: images.map(({ id, sizeBytes, pinned }) => ({ id, size: sizeBytes, pinned })),
-        containers: (inUse ?? []).map((imageId, i) => ({
-          id: `c${i}`,
-          metadata: { name: "c" },
-          imageId,
-          state: "CONTAINER_RUNNING",
-          createdAt: "0",
-        })),
+        containers: (inUse ?? []).map((imageId, i) =>
+          runtimeContainer(`c${i}`, { imageId, state: "CONTAINER_RUNNING" }),
+        ),
       },
     });
-    if (!decoded.ok) throw new Error(decoded.error.map((i) => `${i.path}: ${i.message}`).join("; "));
-    return { operation: op, snapshot: decoded.value };
+    return { operation: op, snapshot };
   });
 }
-/** What earlier steps removed stays gone, though the case goes on listing it. */
+/** Images that earlier steps removed stay gone, though the case goes on listing it. */
 const without = (snapshot: Snapshot, removed: ReadonlySet<string>): Snapshot => {
   const images = (snapshot.runtime?.images ?? []).filter(({ id }) => !removed.has(id));
   return { ...snapshot, runtime: { ...snapshot.runtime, images } };

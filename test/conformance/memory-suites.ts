@@ -14,7 +14,8 @@ import {
   type ResourceHints,
   type TopologyHint,
 } from "../../api/decide/topology/hint.ts";
-import { type Container, type Pod, pod as podSchema } from "../../api/model/pod.ts";
+import { type Container, containersOf, type Pod } from "../../api/model/pod.ts";
+import { decodedPod } from "../kit/pods.ts";
 import { type Suite, suite } from "./suite.ts";
 
 interface NodeInput {
@@ -39,7 +40,7 @@ interface Read {
 function read({ numaNodes, ops }: Input): Read {
   return {
     machine: readMachine(numaNodes),
-    ops: ops.map((op) => (op.op === "add" ? { ...op, pod: podSchema.parse(op.pod) } : op)),
+    ops: ops.map((op) => (op.op === "add" ? { ...op, pod: decodedPod(op.pod) } : op)),
   };
 }
 export function readMachine(numaNodes: readonly NodeInput[]): MachineMemory {
@@ -56,7 +57,6 @@ export function readMachine(numaNodes: readonly NodeInput[]): MachineMemory {
   return machine.value;
 }
 
-const containersOf = ({ spec }: Pod): readonly Container[] => [...(spec.initContainers ?? []), ...spec.containers];
 export const managerOf = ({ machine }: Pick<Read, "machine">): MemoryManager =>
   memoryManager({ policy: "Static", state: { ...EMPTY_STATE, machineState: machine }, podLevel: false });
 
@@ -94,7 +94,7 @@ const manager = suite({
 });
 
 const hints = suite({
-  read: ({ pod, ...input }: Input & { pod: unknown }) => ({ ...read(input), pod: podSchema.parse(pod) }),
+  read: ({ pod, ...input }: Input & { pod: unknown }) => ({ ...read(input), pod: decodedPod(pod) }),
   decide: (input) => {
     const working = managerOf(input);
     for (const op of input.ops) apply(working, op);

@@ -1,9 +1,10 @@
 import { decideAllocatable } from "../../api/decide/kinds/allocatable.ts";
 import type { AllocatableDecision } from "../../api/model/allocatable.ts";
-import { decodeSnapshot } from "../../api/model/decode.ts";
 import { unitsQuantity } from "../../api/model/quantity.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
+import { node } from "../kit/nodes.ts";
+import { decoded } from "../kit/snapshots.ts";
 
 interface NodeStatusInput {
   readonly cpus: number;
@@ -37,8 +38,8 @@ export function readNodeStatus(input: NodeStatusInput): Snapshot {
     "ephemeral-storage": input.ephemeralStorage,
     ...hugepages,
   };
-  const snapshot = decodeSnapshot({
-    node: { metadata: { name: "n" }, status: { capacity } },
+  return decoded({
+    node: node({ capacity }),
     kubeletConfiguration: {
       maxPods: input.maxPods,
       podsPerCore: input.podsPerCore,
@@ -47,8 +48,6 @@ export function readNodeStatus(input: NodeStatusInput): Snapshot {
     },
     devices,
   });
-  if (!snapshot.ok) throw new Error(JSON.stringify(snapshot.error));
-  return snapshot.value;
 }
 
 export function decideNodeStatus(snapshot: Snapshot): AllocatableDecision {

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What a server answers to /start; PORT in a text is its own. */
+/** A server's answers to /start; PORT in a text is its own. */
 export interface ServerCase {
   readonly status: number;
   readonly bodyBytes: number;

@@ -10,9 +10,9 @@ import { computeQosClass, isCriticalPod, isMirrorPod, isStaticPod } from "../../
 import type { Amounts } from "../../api/model/aggregate.ts";
 import { exactMilliValue, exactValue, value } from "../../api/model/amount.ts";
 import type { CgroupValues } from "../../api/model/cgroups.ts";
-import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
 import { canonicalText, parseQuantity } from "../../api/model/quantity.ts";
 import { micros } from "../../api/model/units.ts";
+import { decodedPod } from "../kit/pods.ts";
 import { ADMISSION_SUITES } from "./admission-suites.ts";
 import { CGROUP_TREE_SUITES } from "./cgroup-tree-suites.ts";
 import { CONTAINER_GC_SUITES } from "./container-gc-suites.ts";
@@ -28,7 +28,6 @@ import { type Suite, suite } from "./suite.ts";
 import { TOPOLOGY_SUITES } from "./topology-suites.ts";
 
 const silent = new Reasons("off");
-const readPod = (raw: unknown): Pod => podSchema.parse(raw);
 
 const quantity = suite({
   read: ({ s }: { s: string }) => s,
@@ -74,7 +73,7 @@ const resourceConfig = (values: CgroupValues): Record<string, unknown> => ({
 
 type PodInput = { pod: unknown; enforceCPULimits: boolean; cpuPeriodMicros: number; nodeMemoryCapacityBytes: number };
 const podResources = suite({
-  read: ({ pod, ...rest }: PodInput) => ({ ...rest, pod: readPod(pod) }),
+  read: ({ pod, ...rest }: PodInput) => ({ ...rest, pod: decodedPod(pod) }),
   decide: ({ pod, enforceCPULimits, cpuPeriodMicros, nodeMemoryCapacityBytes }) => {
     const qos = computeQosClass(pod);
     const requests = podRequests(pod);
@@ -120,7 +119,7 @@ type ContainerInput = {
   nodeMemoryCapacityBytes: number;
 };
 const containerConfig = suite({
-  read: ({ pod, ...rest }: ContainerInput) => ({ ...rest, pod: readPod(pod) }),
+  read: ({ pod, ...rest }: ContainerInput) => ({ ...rest, pod: decodedPod(pod) }),
   decide: ({ pod, cpuCFSQuota, cpuCFSQuotaPeriodMicros, nodeMemoryCapacityBytes }) => {
     const adjust = oomScoreAdjuster(pod, computeQosClass(pod), nodeMemoryCapacityBytes);
     const options = {
@@ -163,7 +162,7 @@ const qosCgroups = suite({
       reservedMemoryPercent: input.qosReservedPercent.memory,
       allocatableMemory: value(memory.value.amount),
     };
-    const pods = (input.pods ?? []).map(readPod);
+    const pods = (input.pods ?? []).map(decodedPod);
     return { pods, options };
   },
   decide: ({ pods, options }) => {

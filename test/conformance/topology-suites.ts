@@ -4,7 +4,8 @@ import { admitPod } from "../../api/decide/topology/admit.ts";
 import { idsOf, maskOf, type ResourceHints, type TopologyHint } from "../../api/decide/topology/hint.ts";
 import { mergeHints } from "../../api/decide/topology/merge.ts";
 import { type AligningPolicy, topologyPolicy } from "../../api/decide/topology/policy.ts";
-import { containersOf, type Pod, pod as podSchema, podUid } from "../../api/model/pod.ts";
+import { containersOf, type Pod, podUid } from "../../api/model/pod.ts";
+import { decodedPod } from "../kit/pods.ts";
 import { type CpuInput, readPolicy, shownCpus } from "./cpu-suites.ts";
 import { managerOf, readMachine, shownBlocks } from "./memory-suites.ts";
 import { type Suite, suite } from "./suite.ts";
@@ -76,7 +77,7 @@ function readAdmit(input: AdmitInput) {
     machine: readMachine(
       ids.map(({ id }) => ({ id, memoryBytes, hugepages2Mi: 0, systemReservedBytes: SYSTEM_RESERVED })),
     ),
-    ops: input.ops.map((op) => ({ clean: false, ...op, pod: podSchema.parse(op.pod) })),
+    ops: input.ops.map((op) => ({ clean: false, ...op, pod: decodedPod(op.pod) })),
   };
 }
 

@@ -1,17 +1,21 @@
 import { describe, expect, test } from "vitest";
+import { node } from "../kit/nodes.ts";
 import { configured, type Json, snapshot } from "../kit/snapshots.ts";
 import { allocatableOf, outcome, refusalOf } from "./ask.ts";
 
 const decide = (config: Json, parts: Json = {}) => allocatableOf(configured(config, parts)).decision;
-const node = (capacity: Json, allocatable?: Json): Json => ({
-  node: { metadata: { name: "n" }, status: { capacity, ...(allocatable && { allocatable }) } },
+const having = (capacity: Json, allocatable?: Json): Json => ({
+  node: node({ capacity, ...(allocatable && { allocatable }) }),
 });
 const NO_EVICTION = { evictionHard: {} };
 
 describe("allocatable is capacity less the reserves and hard eviction", () => {
   test("the node of the oldest description: 2 CPUs and 4Gi for the system, 8Gi for eviction", () => {
     const config = { systemReserved: { cpu: "2", memory: "4Gi" }, evictionHard: { "memory.available": "8Gi" } };
-    const { allocatable, kubepods, reserved } = decide(config, node({ cpu: "64", memory: "329341008Ki", pods: "64" }));
+    const { allocatable, kubepods, reserved } = decide(
+      config,
+      having({ cpu: "64", memory: "329341008Ki", pods: "64" }),
+    );
     expect(allocatable).toEqual({ cpu: "62", memory: "316758096Ki", pods: "64" });
     expect(kubepods.limits).toMatchObject({ cpu: "62", memory: "325146704Ki" });
     expect(reserved["evictionHard"]).toEqual({ memory: "8Gi" });
@@ -39,7 +43,7 @@ describe("allocatable is capacity less the reserves and hard eviction", () => {
   });
   test("eviction of file systems comes off ephemeral storage, as float32 percent", () => {
     const of = (evictionHard: Json): unknown =>
-      decide({ evictionHard }, node({ cpu: "4", memory: "8Gi", "ephemeral-storage": "100Gi" })).allocatable[
+      decide({ evictionHard }, having({ cpu: "4", memory: "8Gi", "ephemeral-storage": "100Gi" })).allocatable[
         "ephemeral-storage"
       ];
     expect(of({ "nodefs.available": "10%" })).toBe(String(100 * 2 ** 30 - 10_737_418_400));
@@ -73,7 +77,7 @@ describe("allocatable is capacity less the reserves and hard eviction", () => {
 
 describe("evictionHard in force", () => {
   const held = (config: Json): unknown =>
-    decide(config, node({ cpu: "4", memory: "8Gi", "ephemeral-storage": "100Gi" })).reserved["evictionHard"];
+    decide(config, having({ cpu: "4", memory: "8Gi", "ephemeral-storage": "100Gi" })).reserved["evictionHard"];
   test("absent: the kubelet's defaults", () => {
     expect(held({})).toEqual({ memory: "100Mi", "ephemeral-storage": "10737418400" });
   });
@@ -109,14 +113,14 @@ describe("evictionHard in force", () => {
   // parseResourceList: only cpu, memory, ephemeral-storage and pid
   test.each(["hugepages-2Mi", "example.com/gpu", "pods"])("a reserve of %s is refused", (name) => {
     const config = { kubeReserved: { [name]: "1" } };
-    const input = configured(config, node({ cpu: "4", memory: "8Gi", [name]: "8" }));
+    const input = configured(config, having({ cpu: "4", memory: "8Gi", [name]: "8" }));
     expect(outcome("allocatable", input) === "answered" && allocatableOf(input).verdict === "decided").toBe(false);
   });
 });
 
 describe("pods", () => {
-  const pods = (config: Json, capacity: Json = { cpu: "4", memory: "8Gi" }): unknown =>
-    decide(config, node(capacity)).capacity["pods"];
+  const podCapacity = (config: Json, capacity: Json = { cpu: "4", memory: "8Gi" }): unknown =>
+    decide(config, having(capacity)).capacity["pods"];
   test.each<[Json, string]>([
     [{}, "110"],
     [{ maxPods: 20 }, "20"],
@@ -125,10 +129,10 @@ describe("pods", () => {
     [{ podsPerCore: 10, maxPods: 300 }, "40"],
     [{ podsPerCore: 0, maxPods: 300 }, "300"],
     [{ maxPods: 0 }, "0"],
-  ])("%j of 4 CPUs: %s", (config, want) => expect(pods(config)).toBe(want));
+  ])("%j of 4 CPUs: %s", (config, want) => expect(podCapacity(config)).toBe(want));
   test("the node's own number stands where the configuration says nothing", () => {
-    expect(pods({}, { cpu: "4", memory: "8Gi", pods: "17" })).toBe("17");
-    expect(pods({ maxPods: 20 }, { cpu: "4", memory: "8Gi", pods: "17" })).toBe("20");
+    expect(podCapacity({}, { cpu: "4", memory: "8Gi", pods: "17" })).toBe("17");
+    expect(podCapacity({ maxPods: 20 }, { cpu: "4", memory: "8Gi", pods: "17" })).toBe("20");
   });
 });
 
@@ -136,7 +140,7 @@ describe("devices", () => {
   const GPU = "example.com/gpu";
   const device = (id: string, health?: string): Json => ({ resource: GPU, id, ...(health && { health }) });
   const with_ = (devices: Json[] | undefined, capacity: Json, allocatable?: Json) =>
-    decide({}, { ...node({ cpu: "4", memory: "8Gi", ...capacity }, allocatable), ...(devices && { devices }) });
+    decide({}, { ...having({ cpu: "4", memory: "8Gi", ...capacity }, allocatable), ...(devices && { devices }) });
   test("all are capacity, the healthy ones allocatable", () => {
     const { capacity, allocatable } = with_([device("a"), device("b", "Healthy"), device("c", "Unhealthy")], {});
     expect([capacity[GPU], allocatable[GPU]]).toEqual(["3", "2"]);

@@ -85,31 +85,32 @@ describe("which containers of a pod are there", () => {
     added([pod])
       .slice(1)
       .map((p) => p.slice(p.lastIndexOf("/") + 1));
-  const pod = (status?: Json): Json =>
+  /** Two containers, and a sidecar between two init containers. */
+  const podOfFive = (status?: Json): Json =>
     podOf(
       [container("a", { cpu: "1" }), container("b")],
       { initContainers: [container("i"), sidecar("s"), container("j")] },
       status === undefined ? {} : { status },
     );
   test("before anything runs: all, in the order in which they start", () => {
-    expect(leaves(pod())).toEqual(["i", "s", "j", "a", "b"]);
+    expect(leaves(podOfFive())).toEqual(["i", "s", "j", "a", "b"]);
   });
   test("an init container that ended is gone, a sidecar that runs stays", () => {
     const status = { initContainerStatuses: [state("i", over), running("s", "id-s"), running("j", "id-j")] };
-    expect(leaves(pod(status))).toEqual(["id-s", "id-j", "a", "b"]);
+    expect(leaves(podOfFive(status))).toEqual(["id-s", "id-j", "a", "b"]);
   });
   test("once a container runs, init containers are past even without a status", () => {
     const status = {
       containerStatuses: [running("a", "id-a"), state("b", { waiting: { reason: "CrashLoopBackOff" } })],
     };
-    expect(leaves(pod(status))).toEqual(["s", "id-a", "b"]);
+    expect(leaves(podOfFive(status))).toEqual(["s", "id-a", "b"]);
   });
   test("the id of an earlier run is not that of a container that waits", () => {
     const waits = { name: "a", containerID: "containerd://old", state: { waiting: { reason: "CrashLoopBackOff" } } };
-    expect(leaves(pod({ containerStatuses: [waits, running("b", "id-b")] }))).toEqual(["s", "a", "id-b"]);
+    expect(leaves(podOfFive({ containerStatuses: [waits, running("b", "id-b")] }))).toEqual(["s", "a", "id-b"]);
   });
   test("a container that ended is gone", () => {
-    expect(leaves(pod({ containerStatuses: [running("a", "id-a"), state("b", over)] }))).toEqual(["s", "id-a"]);
+    expect(leaves(podOfFive({ containerStatuses: [running("a", "id-a"), state("b", over)] }))).toEqual(["s", "id-a"]);
   });
   test.each([
     "",
@@ -120,11 +121,11 @@ describe("which containers of a pod are there", () => {
     `containerd://${"a".repeat(129)}`,
   ])("an id like `%s` is not used as a directory", (containerID) => {
     const status = { containerStatuses: [{ ...running("a", "x"), containerID }] };
-    expect(leaves(pod(status))).toContain("a");
+    expect(leaves(podOfFive(status))).toContain("a");
   });
   test("one id told of two containers is no reason for one path twice", () => {
     const status = { containerStatuses: [running("a", "same"), running("b", "same")] };
-    const input = snapshot({ pods: [pod(status)] });
+    const input = snapshot({ pods: [podOfFive(status)] });
     const paths = outcome("cgroups", input) === "answered" ? pathsOf(input) : [];
     expect(new Set(paths).size).toBe(paths.length);
   });

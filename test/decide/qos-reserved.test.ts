@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { bestEffort, burstable, guaranteed } from "../kit/pods.ts";
+import { container, sidecar } from "../kit/containers.ts";
+import { bestEffort, burstable, guaranteed, namedPod } from "../kit/pods.ts";
 import { configured, type Json } from "../kit/snapshots.ts";
 import { cgroupsOf, filesAt, Gi, Mi, reasonsOf, refusalOf, valuesAt } from "./ask.ts";
 
@@ -70,17 +71,10 @@ describe("qosReserved", () => {
 
 describe("the tiers' shares", () => {
   test("are the sum of the burstable requests: overhead, sidecars and init containers with them", () => {
-    const more = {
-      metadata: { name: "m", uid: "m" },
-      spec: {
-        containers: [{ name: "c", resources: { requests: { cpu: "300m" } } }],
-        initContainers: [
-          { name: "s", restartPolicy: "Always", resources: { requests: { cpu: "100m" } } },
-          { name: "i", resources: { requests: { cpu: "700m" } } },
-        ],
-        overhead: { cpu: "50m" },
-      },
-    };
+    const more = namedPod("m", [container("c", { cpu: "300m" })], {
+      initContainers: [sidecar("s", { cpu: "100m" }), container("i", { cpu: "700m" })],
+      overhead: { cpu: "50m" },
+    });
     // 1000m and max(300 + 100, 100 + 700) + 50
     expect(valuesAt(configured({}, { pods: [...pods, more] }), "/kubepods/burstable").cpuShares).toBe(
       Math.floor((1850 * 1024) / 1000),

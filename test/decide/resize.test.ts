@@ -105,7 +105,7 @@ describe("a resize and the rest of the node", () => {
     const input = configured({}, { pods: [desired(), burstable("b", "1", "1Mi")], ...allocated });
     expect(valuesAt(input, "/kubepods/burstable").cpuShares).toBe(3072);
   });
-  // what is allocated is summed as what is asked for
+  // allocated amounts are summed as those that are asked for
   const huge = String(Number.MAX_SAFE_INTEGER);
   const two = [container("a"), container("b")];
   const both = { requests: { memory: huge }, limits: { memory: huge } };

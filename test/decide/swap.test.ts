@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { container } from "../kit/containers.ts";
+import { node } from "../kit/nodes.ts";
 import { podOf } from "../kit/pods.ts";
 import { configured, type Json, snapshot } from "../kit/snapshots.ts";
 import { cgroupsOf, filesAt, Gi, Mi, outcome, valuesAt } from "./ask.ts";
@@ -66,8 +67,8 @@ describe("swap on cgroup v2", () => {
     expect(swapOf(LIMITED, podOf([container("c", { memory: "16Gi" })]))).toBe(0);
   });
   test("a node of 0 bytes ends in an answer or a refusal", () => {
-    const node = { metadata: { name: "n" }, status: { capacity: { cpu: "4", memory: "0" } } };
-    expect(() => outcome("cgroups", configured(LIMITED, { pods: [pod], ...SWAP, node }))).not.toThrow();
+    const empty = { pods: [pod], ...SWAP, node: node({ capacity: { cpu: "4", memory: "0" } }) };
+    expect(() => outcome("cgroups", configured(LIMITED, empty))).not.toThrow();
   });
 });
 

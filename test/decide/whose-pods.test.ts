@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { decideKind } from "../../api/decide/kinds/index.ts";
 import { decodeAsk } from "../../api/model/asks.ts";
 import type { Explain, Kind } from "../../api/model/decision.ts";
+import { node } from "../kit/nodes.ts";
 import { burstable, podOf } from "../kit/pods.ts";
 import { decoded, type Json, snapshot } from "../kit/snapshots.ts";
 
@@ -99,8 +100,9 @@ describe("a RuntimeClass whose overhead is not in the pod", () => {
     expect(needsOf("cgroups", snapshot({ pods: [burstable("a", "1", "1Gi"), kata] }))).toEqual([
       "pods[1].spec.overhead",
     ]);
-    const node = { metadata: { name: "n" }, status: { allocatable: { cpu: "4", memory: "8Gi", pods: "10" } } };
-    expect(needsOf("admission", snapshot({ node }), { pod: kata })).toEqual(["ask.pod.spec.overhead"]);
+    const allocatable = { cpu: "4", memory: "8Gi", pods: "10" };
+    const onNode = snapshot({ node: node({ allocatable }) });
+    expect(needsOf("admission", onNode, { pod: kata })).toEqual(["ask.pod.spec.overhead"]);
   });
   test.each([
     ["with its overhead", podOf([c], { runtimeClassName: "kata", overhead: { memory: "100Mi" } })],

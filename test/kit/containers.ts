@@ -9,8 +9,8 @@ export const container = (name: string, requests?: Json, limits?: Json, more: Js
   ...more,
 });
 /** An init container that goes on beside the others. */
-export const sidecar = (name: string, requests?: Json, limits?: Json): Json =>
-  container(name, requests, limits, { restartPolicy: "Always" });
+export const sidecar = (name: string, requests?: Json, limits?: Json, more: Json = {}): Json =>
+  container(name, requests, limits, { restartPolicy: "Always", ...more });
 
 /** The status of a container that runs. */
 export const running = (name: string, id: string): Json => ({

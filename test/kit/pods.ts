@@ -1,3 +1,4 @@
+import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
 import { container } from "./containers.ts";
 import type { Json } from "./snapshots.ts";
 
@@ -10,19 +11,26 @@ export const pod = (
   spec: { containers: [container("c")], ...spec },
   ...(status !== undefined && { status }),
 });
-/** One whose container requests this. */
-export const requesting = (name: string, requests: Json = {}, spec: Json = {}) =>
-  pod(name, { spec: { containers: [container("c", requests)], ...spec } });
+/** One whose container requests this; `more` takes the place of its parts. */
+export const requesting = (name: string, requests: Json = {}, spec: Json = {}, more: Json = {}) => ({
+  ...pod(name, { spec: { containers: [container("c", requests)], ...spec } }),
+  ...more,
+});
 /** The pod `p` of these containers; `more` takes the place of its parts. */
 export const podOf = (containers: readonly Json[], spec: Json = {}, more: Json = {}): Json => ({
   metadata: { name: "p", uid: "u" },
   spec: { containers, ...spec },
   ...more,
 });
+/** The pod of these containers whose uid is its name. */
+export const namedPod = (uid: string, containers: readonly Json[], spec: Json = {}): Json =>
+  podOf(containers, spec, { metadata: { name: uid, uid } });
 
-const ofQos = (uid: string, only: Json): Json => podOf([only], {}, { metadata: { name: uid, uid } });
 export const guaranteed = (uid: string, cpu: string, memory: string): Json =>
-  ofQos(uid, container("c", undefined, { cpu, memory }));
+  namedPod(uid, [container("c", undefined, { cpu, memory })]);
 export const burstable = (uid: string, cpu: string, memory: string): Json =>
-  ofQos(uid, container("c", { cpu, memory }));
-export const bestEffort = (uid: string): Json => ofQos(uid, container("c"));
+  namedPod(uid, [container("c", { cpu, memory })]);
+export const bestEffort = (uid: string): Json => namedPod(uid, [container("c")]);
+
+/** The decoded form of a posted pod; one that is refused fails the test. */
+export const decodedPod = (posted: unknown): Pod => podSchema.parse(posted);

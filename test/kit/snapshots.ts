@@ -1,6 +1,7 @@
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { InputIssue } from "../../api/model/input-issue.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
+import { node } from "./nodes.ts";
 
 export type Json = Record<string, unknown>;
 
@@ -10,7 +11,7 @@ export function decoded(input: unknown): Snapshot {
   if (!result.ok) throw new Error(JSON.stringify(result.error));
   return result.value;
 }
-/** What is stored of an input. */
+/** An input as it is stored. */
 export const stored = (input: unknown): string => JSON.stringify(decoded(input));
 
 /** The issues of an input that must be refused. */
@@ -29,7 +30,7 @@ export const many = <T>(n: number, of: (i: number) => T): T[] => Array.from({ le
 /** A node of 4 CPUs and 8 GiB with cgroup v2 and no pods, and what a test adds. */
 export const snapshot = (parts: Json = {}, capacity: Json = {}): Json => ({
   cgroup: { version: 2, driver: "cgroupfs" },
-  node: { metadata: { name: "n" }, status: { capacity: { cpu: "4", memory: "8Gi", ...capacity } } },
+  node: node({ capacity: { cpu: "4", memory: "8Gi", ...capacity } }),
   pods: [],
   ...parts,
 });

@@ -12,10 +12,11 @@ import { readNodeStatus } from "../conformance/node-status.ts";
 import { readCases } from "../conformance/run.ts";
 import type { Suite } from "../conformance/suite.ts";
 import { realCases } from "../decide/admission/real-cases.ts";
+import { node } from "../kit/nodes.ts";
 import type { Json } from "../kit/snapshots.ts";
 import { randomNode } from "../properties/random-node.ts";
 
-/** What a kind is asked, as it is posted. */
+/** A question to a kind, as it is posted. */
 export interface Case {
   readonly kind: Kind;
   readonly snapshot: unknown;
@@ -35,7 +36,7 @@ const lines = (path: string): Loose[] => {
   return text.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line)]));
 };
 const vectors = (name: string): Loose[] => readCases(at(`vectors/${name}.jsonl.gz`).pathname).map((one) => one.in);
-/** What a suite reads of a vector, as it would be posted. */
+/** The part of a vector that a suite reads, as it would be posted. */
 const read = (suites: Readonly<Record<string, Suite>>, name: string, input: unknown): Loose =>
   JSON.parse(JSON.stringify(suites[name]?.read(input)));
 
@@ -118,8 +119,8 @@ function* machines(): Generator<Case> {
       topologyManagerPolicy: ["best-effort", "restricted", "single-numa-node"][cpus.length % 3],
       featureGates: { CPUManagerPolicyAlphaOptions: true },
     };
-    const node = { metadata: { name: "n" }, status: { capacity: { cpu: `${cpus.length}`, memory: "64Gi" } } };
-    const snapshot = { observedAt, node, machine: { cpus }, kubeletConfiguration };
+    const capacity = { cpu: `${cpus.length}`, memory: "64Gi" };
+    const snapshot = { observedAt, node: node({ capacity }), machine: { cpus }, kubeletConfiguration };
     for (const { pod } of ops.slice(0, 1)) if (pod !== undefined) yield* each(["cpus"], snapshot, { pod });
   }
   for (const { numaNodes, ops } of vectors("memory-manager")) {
@@ -150,7 +151,7 @@ function* machines(): Generator<Case> {
   }
 }
 
-/** What was captured of device plugins, and the plugins of the example at some of its moments. */
+/** The captured device plugins, and the plugins of the example at some of its moments. */
 function* deviceStory(): Generator<Case> {
   const { cpus } = json("data/real-node/snapshot.json")["machine"] as Json;
   const snapshot = { machine: { cpus }, observedAt: "2026-11-21T06:42:00Z", ...plugins() };

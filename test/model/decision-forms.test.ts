@@ -7,7 +7,7 @@ import { KIND_SPECS, REMEMBERING } from "../../api/model/kinds.ts";
 import { type Case, recordedCases } from "./decision-cases.ts";
 import { oddCases } from "./odd-cases.ts";
 
-/** What none of the cases meets, and why. */
+/** Reasons that none of the cases meets, and why. */
 const NOT_MET: { readonly [K in Kind]?: readonly ReasonCode<K>[] } = {
   // room is made for critical pods alone, and a search of so many steps takes seconds
   admission: ["not_critical", "search_cut_short"],

@@ -28,7 +28,7 @@ describe("forms that a caller has at hand", () => {
     ["2026-02-28t00:00:00z", true],
     ["0000-01-01T00:00:00-00:00", true],
     ["2026-12-31T23:59:59+23:59", true],
-    // what `Date.parse` takes for a day of the next month, or for the next day
+    // texts that `Date.parse` takes for a day of the next month, or for the next day
     ["2026-02-29T00:00:00Z", false],
     ["2026-02-30T00:00:00Z", false],
     ["2026-06-31T00:00:00Z", false],

@@ -67,9 +67,9 @@ describe("a topology that no machine has", () => {
       socket_id: socket,
       thread_ids: threads,
     });
-    const node = (id: number, cores: object[]) => ({ node_id: id, memory: 1, cores });
+    const cadvisorNode = (id: number, cores: object[]) => ({ node_id: id, memory: 1, cores });
     const decoded = decodeSnapshot({
-      machine: { topology: [node(0, [core(0, 0, [0, 4])]), node(1, [core(0, 1, [1, 5])])] },
+      machine: { topology: [cadvisorNode(0, [core(0, 0, [0, 4])]), cadvisorNode(1, [core(0, 1, [1, 5])])] },
     });
     if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
     expect(decoded.value.machine?.cpus?.map(({ cpu, core }) => [cpu, core])).toEqual([

@@ -1,12 +1,13 @@
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { writeCheckpoint } from "../../api/decide/devices/checkpoint.ts";
-import { CRITICAL, nodeWith, podWith } from "../decide/admission/asking.ts";
-import * as dead from "../decide/container-gc/asking.ts";
+import { boundPod, CRITICAL, readyNode } from "../decide/admission/asking.ts";
+import * as gc from "../decide/container-gc/asking.ts";
 import * as pass from "../decide/eviction/asking.ts";
 import * as images from "../decide/image-gc/asking.ts";
-import { HTTP, podOf } from "../decide/probes/asking.ts";
+import { HTTP, probedPod } from "../decide/probes/asking.ts";
 import { container, running } from "../kit/containers.ts";
+import { node } from "../kit/nodes.ts";
 import * as pod from "../kit/pods.ts";
 import { type Json, snapshot } from "../kit/snapshots.ts";
 import { type Case, each } from "./decision-cases.ts";
@@ -15,10 +16,10 @@ const yaml = (path: string): Json => parse(readFileSync(new URL(`../${path}`, im
 /** The node's clock was set ahead since the pass before. */
 const LATER = images.iso(images.START + 10_000);
 
-const NODE = {
-  metadata: { name: "n" },
-  status: { capacity: { cpu: "4", memory: "8Gi" }, allocatable: { cpu: "4", memory: "8Gi", pods: "9" } },
-};
+const NODE = node({
+  capacity: { cpu: "4", memory: "8Gi" },
+  allocatable: { cpu: "4", memory: "8Gi", pods: "9" },
+});
 
 /** Pods of another node among those that are posted. */
 function* podsOfOthers(): Generator<Case> {
@@ -26,11 +27,11 @@ function* podsOfOthers(): Generator<Case> {
   const snapshot = {
     ...pass.underMemory({}, pass.Gi),
     ...{ node: NODE, kubeletConfiguration: {}, cgroup: { version: 2 }, machine: { cpus } },
-    pods: [podWith("a"), podWith("b", {}, { nodeName: "other" })],
+    pods: [boundPod("a"), boundPod("b", {}, { nodeName: "other" })],
     runtime: { images: [], containers: [], sandboxes: [], podLogDirectories: [], danglingLogLinks: [] },
   };
   yield* each(["cgroups", "topology", "eviction", "container-gc"], snapshot);
-  yield* each(["admission", "preemption"], snapshot, { pod: podWith("p", { cpu: "1" }) });
+  yield* each(["admission", "preemption"], snapshot, { pod: boundPod("p", { cpu: "1" }) });
   yield { kind: "image-gc", snapshot: { ...snapshot, stats: images.disk(pass.Gi) } };
 }
 
@@ -42,24 +43,24 @@ function* nodes(): Generator<Case> {
   };
   const pods = [pod.podOf([container("c", { cpu: "2", memory: "2Gi", "hugepages-2Mi": "2Mi" })], {}, { status })];
   const lists = { cpu: "4", memory: "8Gi", "hugepages-2Mi": "1Gi", "example.com/gpu": "2" };
-  const node = { metadata: { name: "n" }, status: { capacity: lists, allocatable: lists } };
-  yield* each(["cgroups", "allocatable"], { ...snapshot({ pods }), node });
+  const both = node({ capacity: lists, allocatable: lists });
+  yield* each(["cgroups", "allocatable"], { ...snapshot({ pods }), node: both });
 }
 
 function* admissions(): Generator<Case> {
-  const full = [podWith("a", { cpu: "2" }), podWith("b", { cpu: "2" })];
-  const late = nodeWith({}, {}, { pods: full, kubelet: { shuttingDown: true } });
-  yield* each(["admission", "preemption"], late, { pod: podWith("p", { cpu: "1" }, CRITICAL) });
+  const full = [boundPod("a", { cpu: "2" }), boundPod("b", { cpu: "2" })];
+  const late = readyNode({ pods: full, kubelet: { shuttingDown: true } });
+  yield* each(["admission", "preemption"], late, { pod: boundPod("p", { cpu: "1" }, CRITICAL) });
   yield* each(["admission", "preemption"], late, {
-    pod: podWith("p", { cpu: "1" }, {}, { status: { phase: "Failed" } }),
+    pod: boundPod("p", { cpu: "1" }, {}, { status: { phase: "Failed" } }),
   });
   const sysctls = [{ name: "net.ipv4.tcp_rmem" }];
   yield {
     kind: "admission",
-    snapshot: nodeWith({}, {}, { pods: [] }),
-    ask: { pod: podWith("p", {}, { securityContext: { sysctls } }) },
+    snapshot: readyNode({ pods: [] }),
+    ask: { pod: boundPod("p", {}, { securityContext: { sysctls } }) },
   };
-  yield { kind: "admission", snapshot: nodeWith({}, {}, { pods: full }), ask: { pod: "default/a" } };
+  yield { kind: "admission", snapshot: readyNode({ pods: full }), ask: { pod: "default/a" } };
 }
 
 /** Sixteen NUMA nodes, and a checkpoint with what no plugin answers. */
@@ -113,20 +114,20 @@ function* evictions(): Generator<Case> {
 }
 
 function* containers(): Generator<Case> {
-  const { container, sandbox, pod, READY, EVICTED } = dead;
+  const { gcContainer, sandbox, READY } = gc;
   const ended = { deletionTimestamp: "2026-01-31T11:00:00Z" };
   const pods = [
-    ...["web", "idle"].map((name) => pod(name)),
-    pod("done", { phase: "Failed" }),
-    pod("going", { phase: "Failed" }, ended),
-    pod("out", EVICTED),
+    ...["web", "idle"].map((name) => gc.live(name)),
+    pod.pod("done", { status: { phase: "Failed" } }),
+    pod.pod("going", { status: { phase: "Failed" }, metadata: ended }),
+    gc.evictedPod("out"),
   ];
   const runtime = {
     containers: [
-      ...["web", "done", "going", "out", "gone"].map((name) => container(name, name, 9000)),
-      container("torn", "torn", 1, { state: "CONTAINER_RUNNING" }),
-      container("odd", "odd", -9000, { podSandboxId: "nowhere", metadata: { name: "c" } }),
-      container("abcdef123456", "web", 0, { state: "CONTAINER_UNKNOWN" }),
+      ...["web", "done", "going", "out", "gone"].map((name) => gcContainer(name, name, 9000)),
+      gcContainer("torn", "torn", 1, { state: "CONTAINER_RUNNING" }),
+      gcContainer("odd", "odd", -9000, { podSandboxId: "nowhere", metadata: { name: "c" } }),
+      gcContainer("abcdef123456", "web", 0, { state: "CONTAINER_UNKNOWN" }),
     ],
     sandboxes: [
       ...["web", "done", "torn", "idle"].map((name) => sandbox(`sb-${name}`, name, 100, name === "torn" ? READY : {})),
@@ -137,12 +138,12 @@ function* containers(): Generator<Case> {
   };
   for (const kubelet of [{}, { sourcesReady: false }, { maximumDeadContainersPerContainer: -1 }])
     for (const operation of ["garbage-collect", "delete-unused"])
-      yield { kind: "container-gc", snapshot: dead.node(pods, runtime, kubelet), ask: { operation } };
-  yield { kind: "container-gc", snapshot: dead.node(pods, runtime), ask: { error: "gone", done: [] } };
+      yield { kind: "container-gc", snapshot: gc.gcNode(pods, runtime, kubelet), ask: { operation } };
+  yield { kind: "container-gc", snapshot: gc.gcNode(pods, runtime), ask: { error: "gone", done: [] } };
 }
 
 function* collections(): Generator<Case> {
-  const { image, container, node, disk, Gi } = images;
+  const { image, containerFrom, gcNode, disk, Gi } = images;
   const sandboxes = { sandboxImage: "pause:1", sandboxes: [] };
   const mounts = [{ containerPath: "/v", image: { image: "volume:1" } }];
   const all = [
@@ -152,31 +153,31 @@ function* collections(): Generator<Case> {
     image("twice"),
     image("twice"),
   ];
-  const runtime = { ...sandboxes, containers: [container("used", { mounts }), container("unknown")] };
-  const snapshot = node(all, {}, runtime);
+  const runtime = { ...sandboxes, containers: [containerFrom("used", { mounts }), containerFrom("unknown")] };
+  const snapshot = gcNode(all, {}, runtime);
   yield { kind: "image-gc", snapshot };
   yield { kind: "image-gc", snapshot: { ...snapshot, clockSteppedMs: 5000, observedAt: LATER }, goesOn: true };
   yield { kind: "image-gc", snapshot: { ...snapshot, observedAt: images.iso(images.START - 60_000) }, goesOn: true };
   yield { kind: "image-gc", snapshot };
-  yield { kind: "image-gc", snapshot: node(all, {}, sandboxes), goesOn: true };
+  yield { kind: "image-gc", snapshot: gcNode(all, {}, sandboxes), goesOn: true };
   yield { kind: "image-gc", snapshot: { ...snapshot, kubeletConfiguration: { imageGCHighThresholdPercent: 100 } } };
   yield { kind: "image-gc", snapshot: { ...snapshot, stats: disk(0, 0) } };
   yield { kind: "image-gc", snapshot: { ...snapshot, stats: disk(20 * Gi) }, ask: { operation: "delete-unused" } };
   yield { kind: "image-gc", snapshot, ask: { error: "gone", done: [] } };
   const kata = image("i", { spec: { runtimeHandler: "kata" } });
   const kubeletConfiguration = { featureGates: { RuntimeClassInImageCriApi: true } };
-  yield { kind: "image-gc", snapshot: node([kata], { kubeletConfiguration }, { containers: [container("i")] }) };
+  yield { kind: "image-gc", snapshot: gcNode([kata], { kubeletConfiguration }, { containers: [containerFrom("i")] }) };
 }
 
 function* probes(): Generator<Case> {
   const probe = { ...HTTP, periodSeconds: 5, failureThreshold: 2 };
   // ready before, and counted on when the next container answers for the first time
-  const both = podOf({ livenessProbe: probe, readinessProbe: { ...probe, successThreshold: 2 } });
+  const both = probedPod({ livenessProbe: probe, readinessProbe: { ...probe, successThreshold: 2 } });
   yield { kind: "probes", snapshot: {}, ask: { pod: both, outcomes: { liveness: "fail", readiness: "ok" } } };
   const pods = [
     yaml("cli/manifests/probed.yaml"),
-    podOf({ livenessProbe: probe }),
-    podOf({ startupProbe: probe, readinessProbe: { ...probe, successThreshold: 2 } }),
+    probedPod({ livenessProbe: probe }),
+    probedPod({ startupProbe: probe, readinessProbe: { ...probe, successThreshold: 2 } }),
   ];
   for (const pod of pods)
     for (const outcomes of ["ok", "fail", "error", "warn", "timeout", "hang", "ok,ok,fail*3,error*9,ok"])

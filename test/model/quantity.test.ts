@@ -8,7 +8,7 @@ function parsed(text: string): Quantity {
   return result.value;
 }
 
-/** What Go's apimachinery 0.36.3 answered: text, String(), format, Value(), MilliValue(). */
+/** Answers of Go's apimachinery 0.36.3: text, String(), format, Value(), MilliValue(). */
 const GO: readonly (readonly [string, string, string, string, string])[] = [
   ["0", "0", "DecimalSI", "0", "0"],
   ["1", "1", "DecimalSI", "1", "1000"],

@@ -91,7 +91,7 @@ const FORMS: readonly (readonly [form: string, pattern: RegExp])[] = [
 const NUMBER = new RegExp(`(?<![\\w.])(?:${oneOf(NUMBERS)})(?![\\w.])`);
 const CONSTANT = /\bDEFAULT_[A-Z_]+(?:: [^=]+)? = ["'`{[\d-]/;
 
-/** What looks like one and is none. */
+/** Numbers that look like a default and are none. */
 const NONE: readonly (readonly [file: string, part: string, what: string])[] = [
   ["api/retention.ts", "const DEFAULT_RETENTION", "the history's"],
   ["api/server.ts", "const DEFAULT_HOST", "the API's own server"],

@@ -65,7 +65,7 @@ const ODDER: readonly unknown[] = [
   "x".repeat(100_000),
   fromJson('{"__proto__":{"a":1}}'),
 ];
-/** What takes a place: nothing, something too deep, or something odd. */
+/** Something to take a place: nothing, something too deep, or something odd. */
 export const drawn = (d: Draws): unknown => {
   if (d.chance(5)) return GONE;
   if (d.chance(12)) return nested(1 + d.below(1000));

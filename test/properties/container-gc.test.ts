@@ -3,14 +3,14 @@ import type { ContainerKept } from "../../api/model/container-gc.ts";
 import {
   type Answer,
   answer,
-  container,
   EVICTED,
-  node,
-  pod,
+  gcContainer,
+  gcNode,
   READY,
   sandbox,
   UNDER_PRESSURE,
 } from "../decide/container-gc/asking.ts";
+import { pod } from "../kit/pods.ts";
 import type { Json } from "../kit/snapshots.ts";
 import { type Draws, draws, Met, shuffled } from "./draws.ts";
 
@@ -37,11 +37,11 @@ function sketch(d: Draws): Sketch {
         state: state(),
         metadata: { name: d.pick(["c", "x"]), attempt: i },
       };
-      return container(`container-${p}-${i}`, p, age(d), more);
+      return gcContainer(`container-${p}-${i}`, p, age(d), more);
     }),
   );
   return {
-    pods: PODS.filter(() => !d.chance(3)).map((p) => pod(p, status(), deleted())),
+    pods: PODS.filter(() => !d.chance(3)).map((p) => pod(p, { status: status(), metadata: deleted() })),
     containers,
     sandboxes: PODS.flatMap((p) =>
       numbers(d.below(4)).map((i) => sandbox(`sb-${p}-${i}`, p, age(d), d.chance(4) ? READY : {})),
@@ -59,7 +59,7 @@ function sketch(d: Draws): Sketch {
 const directories = PODS.map((p) => `default_${p}_uid-${p}`);
 const decide = (s: Sketch, ask: Json | undefined = s.ask, flags = s.flags): Answer =>
   answer(
-    node(
+    gcNode(
       s.pods,
       { containers: s.containers, sandboxes: s.sandboxes, podLogDirectories: directories, danglingLogLinks: s.links },
       flags,

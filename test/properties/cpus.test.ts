@@ -8,8 +8,8 @@ import { type CpuSet, common, cpuText, sameCpus, union } from "../../api/decide/
 import { freshState, startState } from "../../api/decide/cpus/start.ts";
 import { ANY_NODE, type TopologyHint } from "../../api/decide/topology/hint.ts";
 import { parseCpuSet } from "../../api/model/cpu-set.ts";
-import type { Container, Pod } from "../../api/model/pod.ts";
-import { admit, evenMachine, freshManager, podOf, policyOn, shown } from "../decide/cpus/kit.ts";
+import { type Container, containersOf, type Pod } from "../../api/model/pod.ts";
+import { admit, cpuPod, evenMachine, freshManager, policyOn, shown } from "../decide/cpus/kit.ts";
 import { type Draws, draws, Met } from "./draws.ts";
 
 const ROUNDS = 400;
@@ -38,12 +38,12 @@ function randomPod(uid: string, most: number, d: Draws): Pod {
   const asked: Record<string, number | string> = {};
   for (let i = 0; i < d.below(3); i++) asked[`i${i}${d.pick(["-init", "-side"])}`] = 1 + d.spread(most);
   for (let i = 0; i < 1 + d.below(3); i++) asked[`c${i}`] = d.chance(8) ? "500m" : 1 + d.spread(most);
-  return podOf(uid, asked);
+  return cpuPod(uid, asked);
 }
 const randomHint = (policy: StaticPolicy, d: Draws): TopologyHint =>
   d.chance(2) ? ANY_NODE : { nodes: 1 + d.below(policy.topology.numa.all), preferred: true };
 
-/** What does not hold of the manager's state; nothing for a good one. */
+/** The faults of the manager's state; none of a good one. */
 function faultsIn(policy: StaticPolicy, manager: CpuManager, pods: ReadonlyMap<string, Pod>): readonly string[] {
   const { defaultCpus, assignments } = manager.state();
   const faults: string[] = [];
@@ -69,14 +69,13 @@ function faultsIn(policy: StaticPolicy, manager: CpuManager, pods: ReadonlyMap<s
   if (!sameCpus(all, freshState(policy).defaultCpus)) faults.push(`CPUs got lost or came: ${cpuText(all)}`);
   return faults;
 }
-const containerIn = ({ spec }: Pod, name: string): Container =>
-  [...(spec.initContainers ?? []), ...spec.containers].find((c) => c.name === name) as Container;
+const containerIn = (pod: Pod, name: string): Container => containersOf(pod).find((c) => c.name === name) as Container;
 
 interface World {
   readonly policy: StaticPolicy;
   readonly manager: CpuManager;
   readonly pods: ReadonlyMap<string, Pod>;
-  /** What the last step said. */
+  /** The last step's message. */
   readonly error: string | undefined;
 }
 /** A random life of a node, `after` each step. */
@@ -162,7 +161,7 @@ describe("hints", PATIENT, () => {
     const met = new Met();
     each((seed) =>
       live(seed, ({ policy, manager }, step) => {
-        const pod = podOf("new", { c: 1 + (seed % 12) });
+        const pod = cpuPod("new", { c: 1 + (seed % 12) });
         const [container] = pod.spec.containers as [Container];
         const hints = manager.containerHints(pod, container).get("cpu") ?? [];
         met.note("no hint", hints.length === 0);

@@ -38,7 +38,7 @@ function leftFor(manager: DeviceManager, pod: Pod, container: Container, resourc
 }
 
 export interface Before {
-  /** Of the container, before its turn. */
+  /** The container's, before its turn. */
   readonly holds: readonly string[];
   readonly free: ReadonlyMap<string, readonly string[]>;
   readonly left: ReadonlyMap<string, readonly string[]>;

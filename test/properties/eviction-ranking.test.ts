@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Counterfactual, EvictionDecision, Ranking } from "../../api/model/eviction.ts";
 import { answer, disk, Gi, iso, memory, START } from "../decide/eviction/asking.ts";
+import { container } from "../kit/containers.ts";
+import { pod } from "../kit/pods.ts";
 import type { Json } from "../kit/snapshots.ts";
 import { type Draws, draws, shuffled } from "./draws.ts";
 
@@ -33,26 +35,13 @@ function sketch(name: string, d: Draws): Sketch {
     usage: { memory: amount(), "ephemeral-storage": amount(), inodes: d.below(50), pids: d.below(20) },
   };
 }
-const podOf = (s: Sketch): Json => ({
-  metadata: {
-    name: s.name,
-    uid: `uid-${s.name}`,
-    ...(s.isStatic && { annotations: { "kubernetes.io/config.source": "file" } }),
-  },
-  spec: {
-    priority: s.priority,
-    containers: [
-      {
-        name: "c",
-        resources: {
-          requests: Object.fromEntries(
-            Object.entries(s.request).flatMap(([k, v]) => (v === undefined ? [] : [[k, String(v)]])),
-          ),
-        },
-      },
-    ],
-  },
-});
+function sketchedPod({ name, isStatic, priority, request }: Sketch): Json {
+  const requests = Object.entries(request).flatMap(([k, v]) => (v === undefined ? [] : [[k, String(v)]]));
+  return pod(name, {
+    metadata: isStatic ? { annotations: { "kubernetes.io/config.source": "file" } } : {},
+    spec: { priority, containers: [container("c", Object.fromEntries(requests))] },
+  });
+}
 const statsOf = ({ name, usage }: Sketch): Json => ({
   podRef: { name, uid: `uid-${name}` },
   containers: [
@@ -96,7 +85,7 @@ const decide = ({ pods, config, stats }: NodeSketch, facts?: unknown): EvictionD
     {
       observedAt: iso(START),
       kubeletConfiguration: config,
-      pods: pods.map(podOf),
+      pods: pods.map(sketchedPod),
       stats: { node: stats, pods: pods.filter((p) => p.hasStats).map(statsOf) },
     },
     facts,

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../api/model/limits.ts";
 import { allocatableOf, cgroupsOf, outcome, reasonsOf } from "../decide/ask.ts";
 import { container } from "../kit/containers.ts";
+import { node } from "../kit/nodes.ts";
 import { podOf } from "../kit/pods.ts";
 import { configured, type Json, many } from "../kit/snapshots.ts";
 
@@ -17,10 +18,7 @@ const sound = (input: Json): void => {
   }
 };
 const LARGE_NODE = {
-  node: {
-    metadata: { name: "n" },
-    status: { capacity: { cpu: "9007199", memory: String(MAX), "ephemeral-storage": String(MAX) } },
-  },
+  node: node({ capacity: { cpu: "9007199", memory: String(MAX), "ephemeral-storage": String(MAX) } }),
 };
 const EVERYTHING = {
   featureGates: { MemoryQoS: true, QOSReserved: true },

@@ -4,7 +4,9 @@ import {
   type MemoryState,
   machineMemory,
 } from "../../api/decide/memory/machine-memory.ts";
-import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
+import type { Pod } from "../../api/model/pod.ts";
+import { container } from "../kit/containers.ts";
+import { decodedPod, namedPod } from "../kit/pods.ts";
 import type { Json } from "../kit/snapshots.ts";
 import type { Draws } from "./draws.ts";
 
@@ -29,7 +31,7 @@ function randomContainer(name: string, paged: boolean, d: Draws): Json {
   const pages = paged && d.chance(3) ? { "hugepages-2Mi": `${2 * d.below(80)}Mi` } : {};
   const bytes = d.chance(4) ? 1 + d.below(4096) : 1 + d.below(d.pick([500, 3000, 12_000])) * Mi;
   const asked = { cpu: "1", memory: `${bytes}`, ...pages };
-  return { name, resources: { requests: asked, limits: asked } };
+  return container(name, asked, asked);
 }
 /** Guaranteed, with init containers and sidecars in every order. */
 export function randomGuaranteed(uid: string, paged: boolean, d: Draws): Pod {
@@ -38,16 +40,13 @@ export function randomGuaranteed(uid: string, paged: boolean, d: Draws): Pod {
     ...randomContainer(`i${i}`, paged, d),
     ...(d.chance(3) && { restartPolicy: "Always" }),
   }));
-  return podSchema.parse({
-    metadata: { name: uid, namespace: "default", uid },
-    spec: { containers, initContainers },
-  });
+  return decodedPod(namedPod(uid, containers, { initContainers }));
 }
 
 const allBlocks = ({ entries }: MemoryState): readonly Block[] =>
   [...entries.values()].flatMap((list) => [...list.values()].flat());
 
-/** What is wrong with a state, in a line; undefined when nothing is. */
+/** A fault of the state, in a line; undefined when it has none. */
 export function brokenIn(state: MemoryState): string | undefined {
   const blocks = allBlocks(state);
   for (const [id, node] of state.machineState) {

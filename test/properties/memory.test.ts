@@ -5,7 +5,7 @@ import { EMPTY_STATE, type MachineMemory } from "../../api/decide/memory/machine
 import { type MemoryManager, memoryManager } from "../../api/decide/memory/manager.ts";
 import { readCheckpoint, restoreState } from "../../api/decide/memory/start.ts";
 import { ANY_NODE, countNodes, idsOf, type TopologyHint } from "../../api/decide/topology/hint.ts";
-import type { Container, Pod } from "../../api/model/pod.ts";
+import { type Container, containersOf, type Pod } from "../../api/model/pod.ts";
 import { type Draws, draws, Met } from "./draws.ts";
 import { brokenGroups, brokenIn, lostIn, mixedNodes, randomGuaranteed, randomMachine } from "./memory-sequences.ts";
 
@@ -16,7 +16,6 @@ const PATIENT = { timeout: 120_000 };
 const must = (holds: boolean, message: () => string): void => {
   if (!holds) expect.fail(message());
 };
-const containersOf = ({ spec }: Pod): readonly Container[] => [...(spec.initContainers ?? []), ...spec.containers];
 const fresh = (machineState: MachineMemory): MemoryManager =>
   memoryManager({ policy: "Static", state: { ...EMPTY_STATE, machineState }, podLevel: false });
 

@@ -24,7 +24,7 @@ const reconfigured = (input: Json, config: Json): Json => ({
   kubeletConfiguration: { ...(input["kubeletConfiguration"] as Json), ...config },
 });
 
-/** What a change of the input must and must not change, over random nodes. */
+/** A change of the input must change some things and must not change others, over random nodes. */
 describe(`${COUNT} random nodes from seed ${SEED}, changed`, PATIENT, () => {
   test("the order in which pods are listed changes no value", () => {
     forNodes(SEED, COUNT, (input, seed) => {

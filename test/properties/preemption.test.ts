@@ -2,9 +2,11 @@ import { describe, expect, it } from "vitest";
 import { decideAdmission } from "../../api/decide/kinds/admission.ts";
 import { preemptFor } from "../../api/decide/preemption/handler.ts";
 import { isCriticalPod } from "../../api/decide/resources/qos.ts";
-import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
+import type { Pod } from "../../api/model/pod.ts";
 import type { Preemption, Shortage, WouldRefuse } from "../../api/model/preemption.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
+import { container } from "../kit/containers.ts";
+import { decodedPod, namedPod, requesting } from "../kit/pods.ts";
 import { decoded, type Json } from "../kit/snapshots.ts";
 import { type Draws, draws, Met, shuffled } from "./draws.ts";
 import { randomPod } from "./random-pod.ts";
@@ -17,24 +19,24 @@ interface Case {
 const RESOURCES = ["pods", "cpu", "memory"];
 const PRIORITIES = [0, 5, 2_000_000_000, 2_000_000_500, 2_000_001_000];
 
-function podOf(name: string, d: Draws, priority: number | undefined): Pod {
+/** A pod of any kind, with this priority. */
+function anyPod(name: string, d: Draws, priority: number | undefined): Pod {
   const pod = randomPod(name, d) as { spec: Json };
   // a pod with pod-level resources covers any need, so most go without
   const { priority: _drawn, resources, ...rest } = pod.spec;
   const spec = d.chance(8) ? { ...rest, resources } : rest;
-  return podSchema.parse({ ...pod, spec: { ...spec, ...(priority === undefined ? {} : { priority }) } });
+  return decodedPod({ ...pod, spec: { ...spec, ...(priority === undefined ? {} : { priority }) } });
 }
 /** Small Burstable pods and larger Guaranteed ones, as most nodes have them. */
 function plainPod(name: string, d: Draws, priority: number | undefined): Pod {
   const guaranteed = d.chance(3);
   const requests = { cpu: `${d.below(guaranteed ? 6000 : 1500)}m`, memory: `${d.below(4096)}Mi` };
-  const resources = { requests, ...(guaranteed && { limits: requests }) };
-  const spec = { containers: [{ name: "c", resources }], ...(priority === undefined ? {} : { priority }) };
-  return podSchema.parse({ metadata: { name, uid: name }, spec });
+  const containers = [container("c", requests, guaranteed ? requests : undefined)];
+  return decodedPod(namedPod(name, containers, priority === undefined ? {} : { priority }));
 }
 function caseOf(seed: number): Case {
   const d = draws(seed);
-  const makes = d.chance(2) ? podOf : plainPod;
+  const makes = d.chance(2) ? anyPod : plainPod;
   const pods = Array.from({ length: 1 + d.below(25) }, (_, i) =>
     makes(`p${i}`, d, d.chance(4) ? undefined : d.pick(PRIORITIES)),
   );
@@ -48,7 +50,7 @@ function caseOf(seed: number): Case {
     const used = 1 + d.below(1000);
     return { resource, requested: lacks + 10, used, capacity: used + 10 };
   });
-  return { preemptor: podOf("asking", d, d.pick([2_000_000_000, 2_000_000_400])), pods, shortages };
+  return { preemptor: anyPod("asking", d, d.pick([2_000_000_000, 2_000_000_400])), pods, shortages };
 }
 const decide = ({ preemptor, pods, shortages }: Case): Preemption => preemptFor(preemptor, pods, shortages);
 const freed = ({ preempt }: Preemption, resource: string): number =>
@@ -136,7 +138,7 @@ function question(faults: readonly Fault[]): Question {
   const { requests, spec } = q;
   return {
     snapshot: { node: { metadata, status, ...q.node }, pods: [], ...q.parts },
-    pod: { metadata: { name: "p", uid: "u" }, spec: { containers: [{ name: "c", resources: { requests } }], ...spec } },
+    pod: requesting("p", requests, spec),
   };
 }
 function wouldRefuse(faults: readonly Fault[]): readonly WouldRefuse[] {
@@ -144,7 +146,7 @@ function wouldRefuse(faults: readonly Fault[]): readonly WouldRefuse[] {
   const answer = decideAdmission({
     snapshot: effectiveSnapshot(decoded(snapshot)),
     facts: {},
-    ask: { pod: podSchema.parse(pod) },
+    ask: { pod: decodedPod(pod) },
     explain: "off",
   });
   if (!answer.ok) throw new Error(answer.error.message);

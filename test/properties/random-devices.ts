@@ -12,7 +12,7 @@ import { numaNodes } from "../../api/decide/topology/hint.ts";
 import type { Pod } from "../../api/model/pod.ts";
 import { err, ok } from "../../api/model/result.ts";
 import { epochMs } from "../../api/model/units.ts";
-import { podOf } from "../decide/devices/asking.ts";
+import { devicePod } from "../decide/devices/asking.ts";
 import { type Draws, shuffled } from "./draws.ts";
 
 export const RESOURCES = ["example.com/gpu", "example.com/nic", "vendor.io/fpga"] as const;
@@ -93,7 +93,7 @@ export function randomDevicePod(world: DeviceWorld, d: Draws): Pod {
   const limits = () => Object.fromEntries(["cpu", ...RESOURCES].filter(() => d.chance(2)).map((r) => [r, d.below(4)]));
   const named = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, limits()]));
   const init = ["i0", "i1", "i2"].slice(0, d.chance(2) ? d.below(4) : 0);
-  return podOf(`uid-${world.made++}`, {
+  return devicePod(`uid-${world.made++}`, {
     init: named(init),
     sidecars: init.filter(() => d.chance(3)),
     containers: named(["c0", "c1"].slice(0, 1 + d.below(2))),

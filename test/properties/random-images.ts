@@ -1,4 +1,4 @@
-import { container, disk, facts, HOUR, iso, START } from "../decide/image-gc/asking.ts";
+import { containerFrom, disk, facts, HOUR, iso, START } from "../decide/image-gc/asking.ts";
 import type { Json } from "../kit/snapshots.ts";
 import type { Draws } from "./draws.ts";
 
@@ -31,7 +31,7 @@ export function drawnImages(d: Draws): DrawnImages {
   const containers = ids.flatMap((id, i) => {
     if (!d.chance(5)) return [];
     const mounts = d.chance(2) ? [{ image: { image: d.pick(ids) } }] : [];
-    return [container(id, { id: `c${i}`, mounts, image: { image: id, runtimeHandler: handler() } })];
+    return [containerFrom(id, { id: `c${i}`, mounts, image: { image: id, runtimeHandler: handler() } })];
   });
   const age = (): number => -d.pick([0, 1000, HOUR, HOUR, 2 * HOUR, 50 * HOUR]);
   const records = images.flatMap((i): Parameters<typeof facts>[0] => {

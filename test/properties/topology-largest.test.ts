@@ -4,9 +4,9 @@ import { numaNodes } from "../../api/decide/topology/hint.ts";
 import { type LargestAsk, largestPod, largestPodOn } from "../../api/decide/topology/largest-pod.ts";
 import type { TopologyPolicy } from "../../api/decide/topology/policy.ts";
 import type { PodSize } from "../../api/model/managers.ts";
-import { pod as podSchema } from "../../api/model/pod.ts";
 import { bytes } from "../../api/model/units.ts";
 import { countedProvider } from "../decide/topology/counted-provider.ts";
+import { decodedPod, guaranteed } from "../kit/pods.ts";
 import { type Draws, draws, Met } from "./draws.ts";
 
 const MIB = 2 ** 20;
@@ -16,7 +16,7 @@ interface Drawn extends LargestAsk {
   readonly freeCpus: readonly number[];
   readonly freeMemory: readonly number[];
 }
-function randomNode(d: Draws): Drawn {
+function drawnNode(d: Draws): Drawn {
   const count = 1 + d.below(3);
   const sizes = Array.from({ length: count }, () => ({ cpus: 1 + d.below(6), memory: bytes((1 + d.below(5)) * MIB) }));
   const freeCpus = sizes.map(({ cpus }) => d.below(cpus + 1));
@@ -39,13 +39,9 @@ function randomNode(d: Draws): Drawn {
   };
 }
 
-const podOf = ({ cpus, memory }: PodSize) =>
-  podSchema.parse({
-    metadata: { name: "p", uid: "u" },
-    spec: { containers: [{ name: "c", resources: { limits: { cpu: String(cpus), memory: String(memory) } } }] },
-  });
+const podSized = ({ cpus, memory }: PodSize) => decodedPod(guaranteed("u", `${cpus}`, `${memory}`));
 function admits({ policy }: LargestAsk, providers: readonly NamedProvider[], size: PodSize): boolean {
-  const admission = admitPod(policy, providers, podOf(size));
+  const admission = admitPod(policy, providers, podSized(size));
   return admission.ok && admission.value.refusal === null;
 }
 /** Every size, the largest first. */
@@ -64,7 +60,7 @@ describe("the largest pod that still comes in", () => {
   test("is what trying every size finds", () => {
     const met = new Met();
     for (let seed = 0; seed < 600; seed++) {
-      const node = randomNode(draws(seed));
+      const node = drawnNode(draws(seed));
       const found = largestPod(node);
       const scanned = byScan(node);
       expect(found, `seed ${seed}`).toEqual({ ok: true, value: scanned });
@@ -78,7 +74,7 @@ describe("the largest pod that still comes in", () => {
   test("on one NUMA node is what that node has left", () => {
     const met = new Met();
     for (let seed = 0; seed < 300; seed++) {
-      const node = randomNode(draws(seed));
+      const node = drawnNode(draws(seed));
       for (const [i] of node.nodes.entries()) {
         const cpus = Math.min(node.freeCpus[i] as number, node.free.cpus);
         const memory = Math.min(node.freeMemory[i] as number, node.free.memory);

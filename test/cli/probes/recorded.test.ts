@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { type RecordedOutcomes, recordedOutcomes } from "../../../api/cli/probes/outcomes.ts";
 import type { ProbeOutcome } from "../../../api/model/probe.ts";
 import { BAD, container, OK, pod, probe, type World, world } from "../../actuator/probes/manager-kit.ts";
-import { dryRun, HTTP, podOf } from "../../decide/probes/asking.ts";
+import { dryRun, HTTP, probedPod } from "../../decide/probes/asking.ts";
 
 const HUNG: ProbeOutcome = {
   error: "context deadline exceeded (Client.Timeout or context cancellation while reading body)",
@@ -27,7 +27,8 @@ async function lived(answers: readonly ProbeOutcome[], seconds: number): Promise
 }
 const restartsOf = (outcomes: RecordedOutcomes, seconds: number): number => {
   const { liveness = ["ok"] } = outcomes;
-  return dryRun(podOf({ livenessProbe: { ...HTTP, ...TIMING } }), { outcomes: liveness.join(","), seconds }).restarts;
+  return dryRun(probedPod({ livenessProbe: { ...HTTP, ...TIMING } }), { outcomes: liveness.join(","), seconds })
+    .restarts;
 };
 const killed = ({ results }: World): number => results.filter(({ result }) => result === "Failure").length;
 

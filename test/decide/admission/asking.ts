@@ -3,6 +3,8 @@ import { decodePodAsk } from "../../../api/model/ask.ts";
 import type { Decided, Explain, Refusal } from "../../../api/model/decision.ts";
 import type { AdmissionDecision } from "../../../api/model/preemption.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
+import { node } from "../../kit/nodes.ts";
+import { requesting } from "../../kit/pods.ts";
 import { decoded, type Json } from "../../kit/snapshots.ts";
 
 /** The whole way of a posted question; a fault of the ask fails the test. */
@@ -28,24 +30,20 @@ export function refusal(snapshot: Json, pod: unknown): Refusal {
 export const wouldRefuse = ({ decision }: Decided<AdmissionDecision>): readonly string[] =>
   decision.wouldRefuse.map(({ handler, reason }) => `${handler} ${reason}`);
 
-/** A node of 4 CPUs, 8 GiB and 10 pods, and what a test adds to the node, its status and the snapshot. */
-export const nodeWith = (node: Json = {}, status: Json = {}, parts: Json = {}): Json => ({
+const READY = {
+  allocatable: { cpu: "4", memory: "8Gi", "ephemeral-storage": "10Gi", pods: "10" },
+  conditions: [{ type: "Ready", status: "True", message: "kubelet is posting ready status" }],
+  nodeInfo: { kernelVersion: "6.1.0" },
+};
+/** A snapshot of a node of 4 CPUs, 8 GiB and 10 pods, and what a test adds to it, to the node's status and to the node. */
+export const readyNode = (parts: Json = {}, status: Json = {}, more: Json = {}): Json => ({
   node: {
-    metadata: { name: "n", labels: { "kubernetes.io/os": "linux", zone: "a" } },
-    status: {
-      allocatable: { cpu: "4", memory: "8Gi", "ephemeral-storage": "10Gi", pods: "10" },
-      conditions: [{ type: "Ready", status: "True", message: "kubelet is posting ready status" }],
-      nodeInfo: { kernelVersion: "6.1.0" },
-      ...status,
-    },
-    ...node,
+    ...node({ ...READY, ...status }, { metadata: { labels: { "kubernetes.io/os": "linux", zone: "a" } } }),
+    ...more,
   },
   ...parts,
 });
-/** A pod of one container; `spec` and `more` join its spec and itself. */
-export const podWith = (name: string, requests: Json = {}, spec: Json = {}, more: Json = {}): Json => ({
-  metadata: { name, namespace: "default", uid: `uid-${name}` },
-  spec: { nodeName: "n", containers: [{ name: "c", resources: { requests } }], ...spec },
-  ...more,
-});
+/** A pod of one container that is bound to that node. */
+export const boundPod = (name: string, requests: Json = {}, spec: Json = {}, more: Json = {}): Json =>
+  requesting(name, requests, { nodeName: "n", ...spec }, more);
 export const CRITICAL = { priority: 2_000_000_000 };

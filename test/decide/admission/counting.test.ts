@@ -1,17 +1,17 @@
 import { describe, expect, it } from "vitest";
 import type { TestedResource } from "../../../api/model/preemption.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { admitted, nodeWith, podWith, refusal, wouldRefuse } from "./asking.ts";
+import { admitted, boundPod, readyNode, refusal, wouldRefuse } from "./asking.ts";
 
-const tested = (resource: string, pods: Json[], pod: unknown = podWith("p", { cpu: "1" }), parts: Json = {}) =>
-  admitted(nodeWith({}, {}, { pods, ...parts }), pod).decision.resources.find(
+const tested = (resource: string, pods: Json[], pod: unknown = boundPod("p", { cpu: "1" }), parts: Json = {}) =>
+  admitted(readyNode({ pods, ...parts }), pod).decision.resources.find(
     (r) => r.resource === resource,
   ) as TestedResource;
 const usedCpu = (pods: Json[], parts: Json = {}): number => tested("cpu", pods, undefined, parts).used;
 const status = (fields: Json): Json => ({ status: { phase: "Running", ...fields } });
 
 describe("what counts on the node", () => {
-  const old = (more: Json): Json => podWith("old", { cpu: "2" }, {}, more);
+  const old = (more: Json): Json => boundPod("old", { cpu: "2" }, {}, more);
   it("is every pod that has not ended", () => {
     expect(usedCpu([old({})])).toBe(2000);
     expect(usedCpu([old(status({ phase: "Succeeded" }))])).toBe(0);
@@ -26,14 +26,14 @@ describe("what counts on the node", () => {
     expect(usedCpu([old(status({ phase: "Failed", containerStatuses: ended }))])).toBe(0);
   });
   it("is no pod of another node", () => {
-    expect(usedCpu([podWith("old", { cpu: "2" }, { nodeName: "m" })])).toBe(0);
-    expect(tested("pods", [podWith("old", {}, { nodeName: "m" }), podWith("here")]).used).toBe(1);
+    expect(usedCpu([boundPod("old", { cpu: "2" }, { nodeName: "m" })])).toBe(0);
+    expect(tested("pods", [boundPod("old", {}, { nodeName: "m" }), boundPod("here")]).used).toBe(1);
   });
 });
 
 describe("a pod that is resized", () => {
   const resizing = (inForce: string, allocated: string, more: Json = {}): Json =>
-    podWith(
+    boundPod(
       "old",
       { cpu: "1" },
       {},
@@ -52,13 +52,13 @@ describe("a pod that is resized", () => {
       data: JSON.stringify({ entries: { "uid-old": { ContainerResources: { c: { requests: { cpu: "500m" } } } } } }),
     };
     const state = (text: unknown): Json => ({ assignments: { allocated_pods_state: text } });
-    expect(usedCpu([podWith("old", { cpu: "2" })], state(JSON.parse(allocated_pods_state.data)))).toBe(500);
+    expect(usedCpu([boundPod("old", { cpu: "2" })], state(JSON.parse(allocated_pods_state.data)))).toBe(500);
   });
   it("that cannot be done counts with what is there", () => {
     const infeasible = { conditions: [{ type: "PodResizePending", status: "True", reason: "Infeasible" }] };
     expect(
       usedCpu([
-        podWith(
+        boundPod(
           "old",
           { cpu: "3" },
           {},
@@ -71,7 +71,7 @@ describe("a pod that is resized", () => {
     ).toBe(1000);
     expect(
       usedCpu([
-        podWith(
+        boundPod(
           "old",
           { cpu: "3" },
           {},
@@ -83,10 +83,10 @@ describe("a pod that is resized", () => {
 });
 
 describe("a pod that is on the node already", () => {
-  const here = podWith("p", { cpu: "3" });
+  const here = boundPod("p", { cpu: "3" });
   it("is not counted twice, asked by name or as it is", () => {
     for (const pod of ["default/p", here]) {
-      const { decision, reasons } = admitted(nodeWith({}, {}, { pods: [here] }), pod);
+      const { decision, reasons } = admitted(readyNode({ pods: [here] }), pod);
       expect(decision).toMatchObject({ admit: true, onNode: true });
       expect(decision.resources.map(({ used }) => used)).toEqual([0, 0]);
       expect(reasons.flatMap((r) => r.because.map((b) => b.code))).toContain("asked_again");
@@ -96,21 +96,21 @@ describe("a pod that is on the node already", () => {
     const assignments = {
       allocated_pods_state: { entries: { "uid-p": { ContainerResources: { c: { requests: { cpu: "1" } } } } } },
     };
-    const { decision } = admitted(nodeWith({}, {}, { pods: [here], assignments }), "default/p");
+    const { decision } = admitted(readyNode({ pods: [here], assignments }), "default/p");
     expect(decision.resources[1]).toMatchObject({ resource: "cpu", requested: 1000 });
   });
   it("and has ended is asked as a new one", () => {
     const ended = { ...here, status: { phase: "Failed" } };
-    const { decision } = admitted(nodeWith({}, {}, { pods: [ended] }), "default/p");
+    const { decision } = admitted(readyNode({ pods: [ended] }), "default/p");
     expect(decision).toMatchObject({ admit: true, onNode: false });
   });
 });
 
 describe("resources", () => {
   it("that nobody asks for are not tested, however full", () => {
-    const full = nodeWith({}, {}, { pods: [podWith("old", { cpu: "9" })] });
-    expect(admitted(full, podWith("p", { cpu: "0", memory: "1Mi" })).decision.admit).toBe(true);
-    expect(admitted(full, podWith("p", { cpu: "1m" })).decision).toMatchObject({
+    const full = readyNode({ pods: [boundPod("old", { cpu: "9" })] });
+    expect(admitted(full, boundPod("p", { cpu: "0", memory: "1Mi" })).decision.admit).toBe(true);
+    expect(admitted(full, boundPod("p", { cpu: "1m" })).decision).toMatchObject({
       reason: "OutOfcpu",
       message: "Node didn't have enough resource: cpu, requested: 1, used: 9000, capacity: 4000",
       counterfactuals: [
@@ -122,18 +122,18 @@ describe("resources", () => {
     });
   });
   it("of a domain count only where the node lists them, huge pages always", () => {
-    const asking = podWith("p", { "example.com/gpu": "1" });
-    expect(admitted(nodeWith(), asking).decision.admit).toBe(true);
-    const listing = nodeWith({}, { allocatable: { cpu: "4", pods: "10", "example.com/gpu": "0" } });
+    const asking = boundPod("p", { "example.com/gpu": "1" });
+    expect(admitted(readyNode(), asking).decision.admit).toBe(true);
+    const listing = readyNode({}, { allocatable: { cpu: "4", pods: "10", "example.com/gpu": "0" } });
     expect(wouldRefuse(admitted(listing, asking))).toEqual(["predicates OutOfexample.com/gpu"]);
-    expect(wouldRefuse(admitted(nodeWith(), podWith("p", { "hugepages-2Mi": "2Mi" })))).toEqual([
+    expect(wouldRefuse(admitted(readyNode(), boundPod("p", { "hugepages-2Mi": "2Mi" })))).toEqual([
       "predicates OutOfhugepages-2Mi",
     ]);
   });
   it("that a claim holds are not counted", () => {
-    const listing = nodeWith({}, { allocatable: { pods: "10", "example.com/gpu": "0" } });
+    const listing = readyNode({}, { allocatable: { pods: "10", "example.com/gpu": "0" } });
     const requestMappings = [{ containerName: "c", resourceName: "example.com/gpu", requestName: "r" }];
-    const claimed = podWith(
+    const claimed = boundPod(
       "p",
       { "example.com/gpu": "1" },
       {},
@@ -142,8 +142,8 @@ describe("resources", () => {
     expect(admitted(listing, claimed).decision.admit).toBe(true);
   });
   it("of overhead cannot be asked for less", () => {
-    const pod = podWith("p", { cpu: "1" }, { overhead: { cpu: "5" } });
-    expect(admitted(nodeWith(), pod).decision.counterfactuals).toEqual([
+    const pod = boundPod("p", { cpu: "1" }, { overhead: { cpu: "5" } });
+    expect(admitted(readyNode(), pod).decision.counterfactuals).toEqual([
       {
         code: "no_request_helps",
         numbers: { resource: "cpu", requested: 6000, atMost: 4000, overhead: 5000, otherReasons: 0 },
@@ -155,27 +155,27 @@ describe("resources", () => {
 describe("a pod that was never created", () => {
   const fresh = (spec: Json): Json => ({ metadata: { name: "p" }, spec: { containers: [{ name: "c" }], ...spec } });
   it("gets the priority of a system class; another class is asked for", () => {
-    expect(admitted(nodeWith(), fresh({ priorityClassName: "system-node-critical" })).decision.critical).toBe(true);
-    expect(admitted(nodeWith(), fresh({ priorityClassName: "high" }))).toMatchObject({
+    expect(admitted(readyNode(), fresh({ priorityClassName: "system-node-critical" })).decision.critical).toBe(true);
+    expect(admitted(readyNode(), fresh({ priorityClassName: "high" }))).toMatchObject({
       decision: { critical: false },
       needs: ["ask.pod.spec.priority"],
     });
   });
   it("tolerates a node that is not ready, as the API server sees to", () => {
     const taints = [{ key: "node.kubernetes.io/not-ready", effect: "NoExecute" }];
-    const node = nodeWith({ metadata: { name: "n" }, spec: { taints } });
+    const node = readyNode({}, {}, { metadata: { name: "n" }, spec: { taints } });
     expect(admitted(node, fresh({})).decision.admit).toBe(true);
-    expect(admitted(node, podWith("p")).decision.admit).toBe(false);
+    expect(admitted(node, boundPod("p")).decision.admit).toBe(false);
   });
 });
 
 describe("what cannot be answered", () => {
   it("is named", () => {
-    expect(refusal(nodeWith(), null)).toMatchObject({ code: "needs_input", needs: ["ask.pod"] });
-    expect(refusal(nodeWith(), "default/none")).toMatchObject({
+    expect(refusal(readyNode(), null)).toMatchObject({ code: "needs_input", needs: ["ask.pod"] });
+    expect(refusal(readyNode(), "default/none")).toMatchObject({
       code: "no_such_pod",
       message: "the snapshot has no pod `default/none`",
     });
-    expect(refusal({}, podWith("p"))).toMatchObject({ code: "needs_input", needs: ["node.status.allocatable"] });
+    expect(refusal({}, boundPod("p"))).toMatchObject({ code: "needs_input", needs: ["node.status.allocatable"] });
   });
 });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../kit/snapshots.ts";
-import { admitted, CRITICAL, nodeWith, podWith } from "./asking.ts";
+import { admitted, boundPod, CRITICAL, readyNode } from "./asking.ts";
 
 describe("a critical pod", () => {
   const full = (parts: Json = {}): Json =>
-    nodeWith({}, {}, { pods: [podWith("a", { cpu: "2" }), podWith("b", { cpu: "2" })], ...parts });
-  const asking = podWith("p", { cpu: "1" }, CRITICAL);
+    readyNode({ pods: [boundPod("a", { cpu: "2" }), boundPod("b", { cpu: "2" })], ...parts });
+  const asking = boundPod("p", { cpu: "1" }, CRITICAL);
   it("comes in through others, and says what would spare them", () => {
     const { decision, verdict } = admitted(full(), asking);
     expect({ verdict, preempt: decision.preempt.map((v) => v.name) }).toEqual({ verdict: "decided", preempt: ["b"] });
@@ -24,7 +24,7 @@ describe("a critical pod", () => {
     expect(later.reasons.flatMap((r) => r.because.map((b) => b.code))).toContain("preempted_in_vain");
   });
   it("is refused for other reasons only, and then ends nobody", () => {
-    const { decision } = admitted(full(), podWith("p", { cpu: "1" }, { ...CRITICAL, nodeSelector: { zone: "b" } }));
+    const { decision } = admitted(full(), boundPod("p", { cpu: "1" }, { ...CRITICAL, nodeSelector: { zone: "b" } }));
     expect(decision).toMatchObject({
       admit: false,
       reason: "NodeAffinity",
@@ -33,7 +33,7 @@ describe("a critical pod", () => {
     });
   });
   it("that cannot be helped says how much less would do", () => {
-    const { decision } = admitted(full(), podWith("p", { cpu: "5" }, CRITICAL));
+    const { decision } = admitted(full(), boundPod("p", { cpu: "5" }, CRITICAL));
     expect(decision).toMatchObject({
       reason: "UnexpectedAdmissionError",
       message:

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../kit/snapshots.ts";
-import { admitted, nodeWith, podWith } from "./asking.ts";
+import { admitted, boundPod, readyNode } from "./asking.ts";
 
 const shown = (snapshot: Json, pod: Json): string => {
   const { reason, message } = admitted(snapshot, pod).decision;
@@ -8,10 +8,10 @@ const shown = (snapshot: Json, pod: Json): string => {
 };
 
 describe("AppArmor", () => {
-  const on = nodeWith({}, {}, { kubelet: { appArmor: true } });
-  const off = nodeWith({}, {}, { kubelet: { appArmor: false } });
+  const on = readyNode({ kubelet: { appArmor: true } });
+  const off = readyNode({ kubelet: { appArmor: false } });
   const profile = (appArmorProfile: Json, more: Json = {}): Json =>
-    podWith("p", {}, { securityContext: { appArmorProfile } }, more);
+    boundPod("p", {}, { securityContext: { appArmorProfile } }, more);
   it("must be there for a pod that asks for it and has not started", () => {
     const confined = { type: "RuntimeDefault" };
     expect(shown(off, profile(confined))).toBe(
@@ -19,7 +19,7 @@ describe("AppArmor", () => {
     );
     expect(admitted(off, profile({ type: "Unconfined" })).decision.admit).toBe(true);
     expect(admitted(off, profile(confined, { status: { phase: "Running" } })).decision.admit).toBe(true);
-    expect(admitted(nodeWith(), profile(confined))).toMatchObject({
+    expect(admitted(readyNode(), profile(confined))).toMatchObject({
       decision: { admit: true },
       needs: ["kubelet.appArmor"],
     });
@@ -32,26 +32,26 @@ describe("AppArmor", () => {
   });
   it("is also asked for by annotation", () => {
     const annotations = { "container.apparmor.security.beta.kubernetes.io/c": "localhost/ " };
-    const pod = { ...podWith("p"), metadata: { name: "p", uid: "u", annotations } };
+    const pod = { ...boundPod("p"), metadata: { name: "p", uid: "u", annotations } };
     expect(shown(on, pod)).toContain("LocalhostProfile:* ,}");
   });
 });
 
 describe("features", () => {
   it("of pod level need their gate", () => {
-    const gateOff = nodeWith({}, {}, { kubeletConfiguration: { featureGates: { PodLevelResources: false } } });
-    const pod = podWith("p", { cpu: "1" }, { resources: { requests: { cpu: "2" } } });
+    const gateOff = readyNode({ kubeletConfiguration: { featureGates: { PodLevelResources: false } } });
+    const pod = boundPod("p", { cpu: "1" }, { resources: { requests: { cpu: "2" } } });
     expect(shown(gateOff, pod)).toBe("PodLevelResourcesNotSupported: PodLevelResources feature gate is disabled");
     expect(admitted(gateOff, pod).decision.resources).toContainEqual(
       expect.objectContaining({ resource: "cpu", requested: 1000 }),
     );
-    expect(admitted(nodeWith(), pod).decision.resources).toContainEqual(
+    expect(admitted(readyNode(), pod).decision.resources).toContainEqual(
       expect.objectContaining({ resource: "cpu", requested: 2000 }),
     );
   });
   it("that a node declares are compared by name", () => {
     const rules = [{ action: "RestartAllContainers" }];
-    const pod = podWith(
+    const pod = boundPod(
       "p",
       {},
       {
@@ -60,23 +60,23 @@ describe("features", () => {
         hostUsers: false,
       },
     );
-    const declaring = (...declaredFeatures: string[]): Json => nodeWith({}, { declaredFeatures });
+    const declaring = (...declaredFeatures: string[]): Json => readyNode({}, { declaredFeatures });
     expect(shown(declaring(), pod)).toBe(
       "PodFeatureUnsupported: Pod requires node features that are not available: RestartAllContainersOnContainerExits, UserNamespacesHostNetworkSupport",
     );
     expect(shown(declaring("RestartAllContainersOnContainerExits"), pod)).toMatch(
       /: UserNamespacesHostNetworkSupport$/,
     );
-    expect(admitted(nodeWith(), pod)).toMatchObject({
+    expect(admitted(readyNode(), pod)).toMatchObject({
       decision: { admit: true },
       needs: ["node.status.declaredFeatures"],
     });
   });
   it("of supplementary groups are told by the node", () => {
-    const pod = podWith("p", {}, { securityContext: { supplementalGroupsPolicy: "Strict" } });
-    expect(shown(nodeWith({}, { features: { supplementalGroupsPolicy: false } }), pod)).toBe(
+    const pod = boundPod("p", {}, { securityContext: { supplementalGroupsPolicy: "Strict" } });
+    expect(shown(readyNode({}, { features: { supplementalGroupsPolicy: false } }), pod)).toBe(
       "SupplementalGroupsPolicyNotSupported: SupplementalGroupsPolicy=Strict is not supported in this node",
     );
-    expect(admitted(nodeWith({}, { features: { supplementalGroupsPolicy: true } }), pod).decision.admit).toBe(true);
+    expect(admitted(readyNode({}, { features: { supplementalGroupsPolicy: true } }), pod).decision.admit).toBe(true);
   });
 });

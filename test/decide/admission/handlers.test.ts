@@ -1,54 +1,54 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../kit/snapshots.ts";
-import { admitted, CRITICAL, nodeWith, podWith, refusal, wouldRefuse } from "./asking.ts";
+import { admitted, boundPod, CRITICAL, readyNode, refusal, wouldRefuse } from "./asking.ts";
 
 const shown = (snapshot: Json, pod: Json): string => {
   const { reason, message } = admitted(snapshot, pod).decision;
   return `${reason}: ${message}`;
 };
 const under = (...types: string[]): Json =>
-  nodeWith({}, { conditions: types.map((type) => ({ type, status: "True" })) });
+  readyNode({}, { conditions: types.map((type) => ({ type, status: "True" })) });
 
 describe("a node under pressure", () => {
-  const bare = podWith("bare");
+  const bare = boundPod("bare");
   it("refuses BestEffort pods when memory is short, unless they tolerate it", () => {
     const toleration = { key: "node.kubernetes.io/memory-pressure", operator: "Exists" };
     expect(shown(under("MemoryPressure"), bare)).toBe("Evicted: The node had condition: [MemoryPressure]. ");
-    expect(admitted(under("MemoryPressure"), podWith("p", { cpu: "1m" })).decision.admit).toBe(true);
-    expect(admitted(under("MemoryPressure"), podWith("p", {}, { tolerations: [toleration] })).decision.admit).toBe(
+    expect(admitted(under("MemoryPressure"), boundPod("p", { cpu: "1m" })).decision.admit).toBe(true);
+    expect(admitted(under("MemoryPressure"), boundPod("p", {}, { tolerations: [toleration] })).decision.admit).toBe(
       true,
     );
     const other = { key: "node.kubernetes.io/disk-pressure", operator: "Exists" };
-    expect(admitted(under("MemoryPressure"), podWith("p", {}, { tolerations: [other] })).decision.admit).toBe(false);
+    expect(admitted(under("MemoryPressure"), boundPod("p", {}, { tolerations: [other] })).decision.admit).toBe(false);
   });
   it("refuses all but critical pods when anything else is short", () => {
-    const pod = podWith("p", { cpu: "1m" });
+    const pod = boundPod("p", { cpu: "1m" });
     expect(shown(under("DiskPressure"), pod)).toBe("Evicted: The node had condition: [DiskPressure]. ");
     expect(shown(under("PIDPressure", "MemoryPressure"), pod)).toMatch(
       /^Evicted: The node had condition: \[\w+ \w+\]\. $/,
     );
-    expect(admitted(under("DiskPressure"), podWith("p", {}, CRITICAL)).decision.admit).toBe(true);
+    expect(admitted(under("DiskPressure"), boundPod("p", {}, CRITICAL)).decision.admit).toBe(true);
   });
   it("is one whose condition says True; without conditions they are asked for", () => {
-    const fine = nodeWith({}, { conditions: [{ type: "DiskPressure", status: "False" }] });
+    const fine = readyNode({}, { conditions: [{ type: "DiskPressure", status: "False" }] });
     expect(admitted(fine, bare)).toMatchObject({ decision: { admit: true }, needs: [] });
-    expect(admitted(nodeWith({}, { conditions: undefined }), bare).needs).toEqual(["node.status.conditions"]);
+    expect(admitted(readyNode({}, { conditions: undefined }), bare).needs).toEqual(["node.status.conditions"]);
   });
 });
 
 describe("sysctls", () => {
   const asking = (name: string, spec: Json = {}): Json =>
-    podWith("p", {}, { securityContext: { sysctls: [{ name, value: "1" }] }, ...spec });
+    boundPod("p", {}, { securityContext: { sysctls: [{ name, value: "1" }] }, ...spec });
   const allowing = (...allowedUnsafeSysctls: string[]): Json =>
-    nodeWith({}, {}, { kubeletConfiguration: { allowedUnsafeSysctls } });
+    readyNode({ kubeletConfiguration: { allowedUnsafeSysctls } });
   it("pass when they are safe, from their kernel on", () => {
-    const kernel = (kernelVersion: string): Json => nodeWith({}, { nodeInfo: { kernelVersion } });
-    expect(admitted(nodeWith(), asking("net.ipv4.tcp_syncookies")).decision.admit).toBe(true);
+    const kernel = (kernelVersion: string): Json => readyNode({}, { nodeInfo: { kernelVersion } });
+    expect(admitted(readyNode(), asking("net.ipv4.tcp_syncookies")).decision.admit).toBe(true);
     expect(admitted(kernel("4.15.0-rc1"), asking("net.ipv4.tcp_rmem")).decision.admit).toBe(true);
     expect(shown(kernel("4.14.336"), asking("net.ipv4.tcp_rmem"))).toBe(
       'SysctlForbidden: forbidden sysctl: "net.ipv4.tcp_rmem" not allowlisted',
     );
-    expect(admitted(nodeWith({}, { nodeInfo: {} }), asking("net.ipv4.tcp_rmem"))).toMatchObject({
+    expect(admitted(readyNode({}, { nodeInfo: {} }), asking("net.ipv4.tcp_rmem"))).toMatchObject({
       decision: { admit: true },
       needs: ["node.status.nodeInfo.kernelVersion"],
     });
@@ -59,7 +59,7 @@ describe("sysctls", () => {
     expect(shown(allowing("kernel.msg*"), asking("kernel.sem"))).toContain('"kernel.sem" not allowlisted');
   });
   it("do not pass in a namespace of the host", () => {
-    expect(shown(nodeWith(), asking("kernel.shm_rmid_forced", { hostIPC: true }))).toBe(
+    expect(shown(readyNode(), asking("kernel.shm_rmid_forced", { hostIPC: true }))).toBe(
       'SysctlForbidden: forbidden sysctl: "kernel.shm_rmid_forced" not allowed with host IPC enabled',
     );
     expect(shown(allowing("net.core.*"), asking("net.core.somaxconn", { hostNetwork: true }))).toBe(
@@ -67,11 +67,11 @@ describe("sysctls", () => {
     );
   });
   it("that the kubelet does not start with are refused as configuration", () => {
-    expect(refusal(allowing("vm.swappiness"), podWith("p"))).toMatchObject({
+    expect(refusal(allowing("vm.swappiness"), boundPod("p"))).toMatchObject({
       code: "invalid_configuration",
       message: 'kubeletConfiguration.allowedUnsafeSysctls: the sysctls "vm.swappiness" are not known to be namespaced',
     });
-    expect(refusal(allowing("Net.X"), podWith("p")).message).toContain(
+    expect(refusal(allowing("Net.X"), boundPod("p")).message).toContain(
       'sysctl "Net.X" must have at most 253 characters',
     );
   });
@@ -80,11 +80,11 @@ describe("sysctls", () => {
 describe("a node that shuts down", () => {
   const refused = "NodeShutdown: Pod was rejected as the node is shutting down.";
   it("takes nothing more, critical or not", () => {
-    expect(shown(nodeWith({}, {}, { kubelet: { shuttingDown: true } }), podWith("p", {}, CRITICAL))).toBe(refused);
+    expect(shown(readyNode({ kubelet: { shuttingDown: true } }), boundPod("p", {}, CRITICAL))).toBe(refused);
   });
   it("says so in its Ready condition", () => {
     const conditions = [{ type: "Ready", status: "False", message: "node is shutting down" }];
-    expect(shown(nodeWith({}, { conditions }), podWith("p"))).toBe(refused);
+    expect(shown(readyNode({}, { conditions }), boundPod("p"))).toBe(refused);
   });
 });
 
@@ -98,8 +98,8 @@ describe("all reasons", () => {
       { type: "DiskPressure", status: "True" },
       { type: "Ready", status: "False", message: "node is shutting down" },
     ];
-    const snapshot = nodeWith(node, { conditions }, { kubelet: { appArmor: false } });
-    const pod = podWith(
+    const snapshot = readyNode({ kubelet: { appArmor: false } }, { conditions }, node);
+    const pod = boundPod(
       "p",
       { cpu: "5", memory: "9Gi", "example.com/gpu": "1", "hugepages-2Mi": "2Mi" },
       {
@@ -133,20 +133,20 @@ describe("all reasons", () => {
 describe("the resource managers", () => {
   const given = [{ container: "c", cpus: "1", exclusive: true, memory: [], devices: {} }];
   it("tell what they would give, unless they refuse", () => {
-    expect(admitted(nodeWith(), podWith("p"), { managers: () => null, assigned: () => given }).decision.assigned).toBe(
-      given,
-    );
+    expect(
+      admitted(readyNode(), boundPod("p"), { managers: () => null, assigned: () => given }).decision.assigned,
+    ).toBe(given);
     const refuses = { managers: () => ({ reason: "r", message: "m" }), assigned: () => given };
-    expect(admitted(nodeWith(), podWith("p"), refuses).decision).toMatchObject({
+    expect(admitted(readyNode(), boundPod("p"), refuses).decision).toMatchObject({
       admit: false,
       reason: "r",
       assigned: null,
     });
-    expect(admitted(nodeWith(), podWith("p")).decision.assigned).toBeNull();
+    expect(admitted(readyNode(), boundPod("p")).decision.assigned).toBeNull();
   });
   it("raise what the node can give to what containers hold", () => {
-    const snapshot = nodeWith({}, {}, { pods: [podWith("old", { "example.com/gpu": "1" })] });
-    const pod = podWith("p", { "example.com/gpu": "1" });
+    const snapshot = readyNode({ pods: [boundPod("old", { "example.com/gpu": "1" })] });
+    const pod = boundPod("p", { "example.com/gpu": "1" });
     const held = new Map([["example.com/gpu", 2]]);
     const gpu = admitted(snapshot, pod, { heldDevices: () => held }).decision.resources.at(-1);
     expect(gpu).toEqual({ resource: "example.com/gpu", requested: 1, used: 1, capacity: 2, insufficient: 0 });

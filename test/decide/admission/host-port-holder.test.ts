@@ -1,22 +1,22 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../kit/snapshots.ts";
-import { admitted, nodeWith, podWith } from "./asking.ts";
+import { admitted, boundPod, readyNode } from "./asking.ts";
 
 const MESSAGE = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports";
 const with80 = (...hosts: readonly Json[]): Json => ({
   containers: [{ name: "c", ports: hosts.map((host) => ({ containerPort: 80, hostPort: 80, ...host })) }],
 });
-const asking80 = (host: Json): Json => podWith("asking", {}, with80(host));
+const asking80 = (host: Json): Json => boundPod("asking", {}, with80(host));
 const holdersOf = (asking: Json, ...pods: readonly Json[]) => {
-  const { decision, reasons } = admitted(nodeWith({}, {}, { pods }), asking);
+  const { decision, reasons } = admitted(readyNode({ pods }), asking);
   const told = reasons.flatMap(({ because }) => because).filter(({ code }) => code === "host_port_taken");
   return { admit: decision.admit, message: decision.message, holders: told.map(({ numbers }) => numbers) };
 };
 
 describe("a host port that is taken", () => {
   it("names who has it and on which address, and the message stays the kubelet's", () => {
-    const web = podWith("web", {}, with80({}));
-    const other = podWith("other", {}, with80({ hostPort: 81 }));
+    const web = boundPod("web", {}, with80({}));
+    const other = boundPod("other", {}, with80({ hostPort: 81 }));
     expect(holdersOf(asking80({ hostIP: "127.0.0.1" }), other, web)).toEqual({
       admit: false,
       message: MESSAGE,
@@ -24,8 +24,8 @@ describe("a host port that is taken", () => {
     });
   });
   it("names each holder of one address where all are asked for", () => {
-    const web = podWith("web", {}, with80({ hostIP: "10.0.0.1" }, { hostIP: "10.0.0.2" }, { protocol: "UDP" }));
-    const dns = podWith("dns", {}, with80({ hostIP: "10.0.0.3" }));
+    const web = boundPod("web", {}, with80({ hostIP: "10.0.0.1" }, { hostIP: "10.0.0.2" }, { protocol: "UDP" }));
+    const dns = boundPod("dns", {}, with80({ hostIP: "10.0.0.3" }));
     expect(holdersOf(asking80({}), web, dns).holders).toEqual([
       { ip: "10.0.0.1", protocol: "TCP", port: 80, by: "default/web" },
       { ip: "10.0.0.2", protocol: "TCP", port: 80, by: "default/web" },
@@ -33,7 +33,7 @@ describe("a host port that is taken", () => {
     ]);
   });
   it("is the containerPort of a pod on the host's network that was never posted, of its sidecars too", () => {
-    const agent = podWith("agent", {}, with80({}));
+    const agent = boundPod("agent", {}, with80({}));
     const holders = [{ ip: "0.0.0.0", protocol: "TCP", port: 80, by: "default/agent" }];
     const ports = [{ containerPort: 80 }];
     const app = { name: "c", ports };
@@ -46,7 +46,7 @@ describe("a host port that is taken", () => {
     }
   });
   it("names nobody where it is free", () => {
-    expect(holdersOf(asking80({}), podWith("udp", {}, with80({ protocol: "UDP" })))).toEqual({
+    expect(holdersOf(asking80({}), boundPod("udp", {}, with80({ protocol: "UDP" })))).toEqual({
       admit: true,
       message: "",
       holders: [],

@@ -2,21 +2,23 @@ import { describe, expect, it } from "vitest";
 import { selectsNode } from "../../../api/decide/admission/node-affinity.ts";
 import { conflicts, tolerates } from "../../../api/decide/admission/predicates.ts";
 import { kernelAtLeast, normalized } from "../../../api/decide/admission/sysctls.ts";
-import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
+import type { Pod } from "../../../api/model/pod.ts";
 import { isExtendedResource } from "../../../api/model/resource-name.ts";
+import { decodedPod } from "../../kit/pods.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { admitted, nodeWith, podWith, wouldRefuse } from "./asking.ts";
+import { admitted, boundPod, readyNode, wouldRefuse } from "./asking.ts";
 
 const LABELS = { zone: "a", gen: "3", word: "x" };
-const podOf = (spec: Json): Pod => podSchema.parse(podWith("p", {}, spec));
+const specified = (spec: Json): Pod => decodedPod(boundPod("p", {}, spec));
 const term = (nodeSelectorTerm: Json): Json => ({
   affinity: {
     nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [nodeSelectorTerm] } },
   },
 });
 const expression = (key: string, operator: string, ...values: string[]): Json => ({ key, operator, values });
-const selects = (...matchExpressions: Json[]): boolean => selectsNode(podOf(term({ matchExpressions })), LABELS, "n");
-const selectsField = (...matchFields: Json[]): boolean => selectsNode(podOf(term({ matchFields })), LABELS, "n");
+const selects = (...matchExpressions: Json[]): boolean =>
+  selectsNode(specified(term({ matchExpressions })), LABELS, "n");
+const selectsField = (...matchFields: Json[]): boolean => selectsNode(specified(term({ matchFields })), LABELS, "n");
 
 describe("node affinity", () => {
   it.each([
@@ -61,21 +63,21 @@ describe("node affinity", () => {
   });
   it("wants all of a term, any of the terms, and the selector", () => {
     expect(selects(expression("zone", "Exists"), expression("gen", "Gt", "7"))).toBe(false);
-    expect(selectsNode(podOf(term({})), LABELS, "n")).toBe(false);
+    expect(selectsNode(specified(term({})), LABELS, "n")).toBe(false);
     expect(
       selectsNode(
-        podOf({ nodeSelector: { zone: "b" }, ...term({ matchExpressions: [expression("gen", "Exists")] }) }),
+        specified({ nodeSelector: { zone: "b" }, ...term({ matchExpressions: [expression("gen", "Exists")] }) }),
         LABELS,
         "n",
       ),
     ).toBe(false);
-    expect(selectsNode(podOf({ nodeSelector: { constructor: "x" } }), LABELS, "n")).toBe(false);
+    expect(selectsNode(specified({ nodeSelector: { constructor: "x" } }), LABELS, "n")).toBe(false);
   });
   it("alone sees the labels as they are, beside others as the kubelet corrects them", () => {
     const without = term({ matchExpressions: [expression("kubernetes.io/os", "DoesNotExist")] });
     const node = { metadata: { name: "n", labels: { zone: "a" } } };
-    expect(admitted(nodeWith(node), podWith("p", {}, without)).decision.admit).toBe(true);
-    expect(wouldRefuse(admitted(nodeWith(node), podWith("p", { cpu: "9" }, without)))).toEqual([
+    expect(admitted(readyNode({}, {}, node), boundPod("p", {}, without)).decision.admit).toBe(true);
+    expect(wouldRefuse(admitted(readyNode({}, {}, node), boundPod("p", { cpu: "9" }, without)))).toEqual([
       "predicates OutOfcpu",
       "predicates NodeAffinity",
     ]);
@@ -102,10 +104,10 @@ describe("tolerations", () => {
   });
   it("are asked of NoExecute taints only, and not of static pods", () => {
     const tainted = (effect: string): Json =>
-      nodeWith({ metadata: { name: "n" }, spec: { taints: [{ key: "k", value: "5", effect }] } });
-    const fixed = { ...podWith("p"), metadata: { name: "p", annotations: { "kubernetes.io/config.source": "file" } } };
-    expect(wouldRefuse(admitted(tainted("NoExecute"), podWith("p")))).toEqual(["predicates TaintToleration"]);
-    expect(admitted(tainted("NoSchedule"), podWith("p")).decision.admit).toBe(true);
+      readyNode({}, {}, { spec: { taints: [{ key: "k", value: "5", effect }] } });
+    const fixed = { ...boundPod("p"), metadata: { name: "p", annotations: { "kubernetes.io/config.source": "file" } } };
+    expect(wouldRefuse(admitted(tainted("NoExecute"), boundPod("p")))).toEqual(["predicates TaintToleration"]);
+    expect(admitted(tainted("NoSchedule"), boundPod("p")).decision.admit).toBe(true);
     expect(admitted(tainted("NoExecute"), fixed).decision.admit).toBe(true);
   });
 });
@@ -125,8 +127,8 @@ describe("host ports", () => {
     const init = (restartPolicy?: string): Json => ({
       initContainers: [{ name: "i", ports, ...(restartPolicy && { restartPolicy }) }],
     });
-    const holding = (spec: Json): Json => nodeWith({}, {}, { pods: [podWith("old", {}, spec)] });
-    const asking = podWith("p", {}, { containers: [{ name: "c", ports }] });
+    const holding = (spec: Json): Json => readyNode({ pods: [boundPod("old", {}, spec)] });
+    const asking = boundPod("p", {}, { containers: [{ name: "c", ports }] });
     expect(wouldRefuse(admitted(holding(init("Always")), asking))).toEqual(["predicates NodePorts"]);
     expect(admitted(holding(init()), asking).decision.admit).toBe(true);
   });

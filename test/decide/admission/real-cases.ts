@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Json } from "../../kit/snapshots.ts";
 
-/** What a kubelet 1.36.3 did with a pod that was posted to a node of two CPUs. */
+/** A kubelet 1.36.3 with a pod that was posted to a node of two CPUs. */
 interface RealCase {
   readonly name: string;
   readonly snapshot: Json;

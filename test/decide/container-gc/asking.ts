@@ -3,46 +3,31 @@ import { type ContainerGcDecision, decodeContainerGcAsk } from "../../../api/mod
 import type { Decided, Refusal } from "../../../api/model/decision.ts";
 import type { Result } from "../../../api/model/result.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
-import { pod as podObject } from "../../kit/pods.ts";
+import { pod } from "../../kit/pods.ts";
+import { podLabels, runtimeContainer, runtimeSandbox, unixNanos } from "../../kit/runtime.ts";
 import { decoded, type Json } from "../../kit/snapshots.ts";
 
 export const NOW = Date.parse("2026-01-31T12:00:00Z");
 export type Answer = Decided<ContainerGcDecision>;
 
-/** Nanoseconds, as the runtime writes them; `ago` in ms. */
-export const made = (agoMs: number): string => `${NOW - agoMs}000000`;
+/** A time in the past, as the runtime writes it. */
+export const made = (agoMs: number): string => unixNanos(NOW - agoMs);
 /** An exited container `c` of `pod`, in the sandbox `sb-POD`. */
-export const container = (id: string, pod: string, agoMs: number, more: Json = {}): Json => ({
-  id,
-  podSandboxId: `sb-${pod}`,
-  metadata: { name: "c", attempt: 0 },
-  state: "CONTAINER_EXITED",
-  createdAt: made(agoMs),
-  labels: {
-    "io.kubernetes.pod.name": pod,
-    "io.kubernetes.pod.namespace": "default",
-    "io.kubernetes.pod.uid": `uid-${pod}`,
-  },
-  ...more,
-});
+export const gcContainer = (id: string, pod: string, agoMs: number, more: Json = {}): Json =>
+  runtimeContainer(id, { podSandboxId: `sb-${pod}`, createdAt: made(agoMs), labels: podLabels(pod), ...more });
 /** One that is not ready. */
-export const sandbox = (id: string, pod: string, agoMs: number, more: Json = {}): Json => ({
-  id,
-  metadata: { name: pod, namespace: "default", uid: `uid-${pod}`, attempt: 0 },
-  state: "SANDBOX_NOTREADY",
-  createdAt: made(agoMs),
-  ...more,
-});
+export const sandbox = (id: string, pod: string, agoMs: number, more: Json = {}): Json =>
+  runtimeSandbox(id, pod, { createdAt: made(agoMs), ...more });
 export const READY = { state: "SANDBOX_READY" };
-export const pod = (name: string, status: Json = { phase: "Running" }, metadata: Json = {}): Json =>
-  podObject(name, { metadata, status });
+export const live = (name: string): Json => pod(name, { status: { phase: "Running" } });
 export const EVICTED = {
   phase: "Failed",
   conditions: [{ type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet" }],
 };
+export const evictedPod = (name: string): Json => pod(name, { status: EVICTED });
 
-/** A node with these pods and what its runtime lists; every list is there. */
-export const node = (pods: readonly Json[], runtime: Json, kubelet: Json = {}): Json => ({
+/** A snapshot of these pods and what the runtime lists; every list is there. */
+export const gcNode = (pods: readonly Json[], runtime: Json, kubelet: Json = {}): Json => ({
   observedAt: new Date(NOW).toISOString(),
   pods,
   kubelet,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { decodeContainerGcAsk } from "../../../api/model/container-gc.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { answer, attempt, codesOf, container, kept, NOW, node, pod, removed, sandbox } from "./asking.ts";
+import { answer, attempt, codesOf, gcContainer, gcNode, kept, live, NOW, removed, sandbox } from "./asking.ts";
 
-const WHOLE = node([pod("a")], { containers: [container("c1", "a", 1)], sandboxes: [sandbox("sb-a", "a", 2)] });
+const WHOLE = gcNode([live("a")], { containers: [gcContainer("c1", "a", 1)], sandboxes: [sandbox("sb-a", "a", 2)] });
 const refusal = (snapshot: Json) => {
   const result = attempt(snapshot);
   if (result.ok) throw new Error(`decided: ${removed(result.value)}`);
@@ -36,7 +36,7 @@ describe("half of an input decides nothing", () => {
   });
   test("a pod of another node needs no uid", () => {
     const elsewhere = { metadata: { name: "x" }, spec: { nodeName: "n2", containers: [{ name: "c" }] } };
-    const here = { node: { metadata: { name: "n1" } }, pods: [pod("a"), elsewhere] };
+    const here = { node: { metadata: { name: "n1" } }, pods: [live("a"), elsewhere] };
     expect(answer({ ...WHOLE, ...here }).verdict).toBe("keeps");
   });
   test("without the lists of logs the rest is decided, and they are named", () => {
@@ -74,31 +74,31 @@ describe("a list that contradicts itself", () => {
     });
   });
   test("a container of a sandbox that is not listed, and one of none", () => {
-    const containers = [container("c1", "a", 1, { podSandboxId: "else" }), container("c2", "a", 2)];
+    const containers = [gcContainer("c1", "a", 1, { podSandboxId: "else" }), gcContainer("c2", "a", 2)];
     const alone = { ...containers[1], podSandboxId: undefined };
-    const decided = answer(node([pod("a")], { containers: [containers[0], alone] }));
+    const decided = answer(gcNode([live("a")], { containers: [containers[0], alone] }));
     expect(codesOf(decided, "c1")).toContain("sandbox_not_listed");
     expect(codesOf(decided, "c2")).toContain("sandbox_not_listed");
     expect(codesOf(answer(WHOLE), "c1")).not.toContain("sandbox_not_listed");
   });
   test("no attempt: named, null in the answer, and decided by age alone", () => {
     const runtime = {
-      containers: [container("c1", "a", 1, { metadata: { name: "c" } })],
+      containers: [gcContainer("c1", "a", 1, { metadata: { name: "c" } })],
       sandboxes: [sandbox("sb-a", "a", 2, { metadata: { name: "a", uid: "uid-a" } })],
     };
-    const decided = answer(node([pod("a")], runtime));
+    const decided = answer(gcNode([live("a")], runtime));
     expect(decided.decision.keep.map((k) => k.attempt)).toEqual([null, null]);
     expect(codesOf(decided, "c1")).toContain("attempt_missing");
     expect(codesOf(decided, "sb-a")).toContain("attempt_missing");
   });
   test("made in the future: too young, and named", () => {
-    const decided = answer(node([], { containers: [container("c1", "a", -5000)] }));
+    const decided = answer(gcNode([], { containers: [gcContainer("c1", "a", -5000)] }));
     expect(kept(decided)).toEqual(["c1: too-young"]);
     expect(decided.decision.keep[0]?.oldEnoughAtMs).toBe(NOW + 5000);
     expect(codesOf(decided, "c1")).toContain("created_in_future");
   });
   test("one log directory twice is one", () => {
-    expect(removed(answer(node([], { podLogDirectories: ["n_p_u", "n_p_u"] })))).toEqual(["n_p_u: pod-removed"]);
+    expect(removed(answer(gcNode([], { podLogDirectories: ["n_p_u", "n_p_u"] })))).toEqual(["n_p_u: pod-removed"]);
   });
 });
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { Json } from "../../kit/snapshots.ts";
-import { answer, codesOf, container, kept, NOW, node, pod, READY, removed, sandbox } from "./asking.ts";
+import { answer, codesOf, gcContainer, gcNode, kept, live, NOW, READY, removed, sandbox } from "./asking.ts";
 
 const MINUTE = 60_000;
 /** Three dead of `a`, the newest last; its sandbox is in use. */
-const THREE = [container("a1", "a", 3 * MINUTE), container("a2", "a", 2 * MINUTE), container("a3", "a", MINUTE)];
+const THREE = [gcContainer("a1", "a", 3 * MINUTE), gcContainer("a2", "a", 2 * MINUTE), gcContainer("a3", "a", MINUTE)];
 const LIVE = [sandbox("sb-a", "a", 9 * MINUTE, READY)];
 const limits = (perContainer: number, total = -1, more: Json = {}): Json => ({
   maximumDeadContainersPerContainer: perContainer,
@@ -15,7 +15,7 @@ const named = (c: Json, name: string): Json => ({ ...c, metadata: { name, attemp
 
 describe("dead containers of a pod that exists", () => {
   test("one of each name stays by default, the newest; the oldest goes first", () => {
-    const decided = answer(node([pod("a")], { containers: [...THREE].reverse(), sandboxes: LIVE }));
+    const decided = answer(gcNode([live("a")], { containers: [...THREE].reverse(), sandboxes: LIVE }));
     expect(removed(decided)).toEqual(["a1: per-container-limit", "a2: per-container-limit"]);
     expect(kept(decided)).toEqual(["a3: within-limits", "sb-a: sandbox-ready"]);
     expect(decided.verdict).toBe("removes");
@@ -43,47 +43,47 @@ describe("dead containers of a pod that exists", () => {
     [2, ["a1"]],
     [3, []],
   ])("with %i for each", (most, gone) => {
-    const decided = answer(node([pod("a")], { containers: THREE, sandboxes: LIVE }, limits(most)));
+    const decided = answer(gcNode([live("a")], { containers: THREE, sandboxes: LIVE }, limits(most)));
     expect(decided.decision.remove.map((r) => r.id)).toEqual(gone);
     expect(decided.verdict).toBe(gone.length > 0 ? "removes" : "keeps");
   });
   test("each name counts on its own, and so does each pod", () => {
     const containers = [
       ...THREE.map((c) => named(c, "c")),
-      named(container("x1", "a", 9), "x"),
-      container("b1", "b", 9),
+      named(gcContainer("x1", "a", 9), "x"),
+      gcContainer("b1", "b", 9),
     ];
-    const decided = answer(node([pod("a"), pod("b")], { containers, sandboxes: LIVE }));
+    const decided = answer(gcNode([live("a"), live("b")], { containers, sandboxes: LIVE }));
     expect(decided.decision.remove.map((r) => r.id)).toEqual(["a1", "a2"]);
   });
   test("a running one never goes, and does not count", () => {
-    const running = container("a0", "a", 9 * MINUTE, { state: "CONTAINER_RUNNING" });
-    const decided = answer(node([pod("a")], { containers: [running, ...THREE], sandboxes: LIVE }, limits(0)));
+    const running = gcContainer("a0", "a", 9 * MINUTE, { state: "CONTAINER_RUNNING" });
+    const decided = answer(gcNode([live("a")], { containers: [running, ...THREE], sandboxes: LIVE }, limits(0)));
     expect(decided.decision.remove.map((r) => r.id)).toEqual(["a1", "a2", "a3"]);
     expect(kept(decided)[0]).toBe("a0: running");
   });
   test("one that was made and never started is dead; one in an unknown state is stopped first", () => {
     const containers = [
-      container("a1", "a", 3, { state: "CONTAINER_CREATED" }),
-      container("a2", "a", 2, { state: "CONTAINER_UNKNOWN" }),
+      gcContainer("a1", "a", 3, { state: "CONTAINER_CREATED" }),
+      gcContainer("a2", "a", 2, { state: "CONTAINER_UNKNOWN" }),
     ];
-    const { decision } = answer(node([pod("a")], { containers, sandboxes: LIVE }, limits(0)));
+    const { decision } = answer(gcNode([live("a")], { containers, sandboxes: LIVE }, limits(0)));
     expect(decision.remove.map((r) => [r.id, r.stopFirst])).toEqual([
       ["a1", false],
       ["a2", true],
     ]);
   });
   test("of one moment the smaller id goes, and it is told that chance decides in the kubelet", () => {
-    const containers = ["z", "m", "k"].map((id) => container(id, "a", MINUTE));
-    const { decision } = answer(node([pod("a")], { containers, sandboxes: LIVE }));
+    const containers = ["z", "m", "k"].map((id) => gcContainer(id, "a", MINUTE));
+    const { decision } = answer(gcNode([live("a")], { containers, sandboxes: LIVE }));
     expect(decision.remove.map((r) => [r.id, r.tie])).toEqual([
       ["k", true],
       ["m", true],
     ]);
   });
   test("each of two of one moment is told, and none beside them", () => {
-    const containers = [container("o", "a", 2 * MINUTE), ...["k", "m"].map((id) => container(id, "a", MINUTE))];
-    const { decision } = answer(node([pod("a")], { containers, sandboxes: LIVE }, limits(0)));
+    const containers = [gcContainer("o", "a", 2 * MINUTE), ...["k", "m"].map((id) => gcContainer(id, "a", MINUTE))];
+    const { decision } = answer(gcNode([live("a")], { containers, sandboxes: LIVE }, limits(0)));
     expect(decision.remove.map((r) => [r.id, r.tie])).toEqual([
       ["o", false],
       ["k", true],
@@ -91,9 +91,9 @@ describe("dead containers of a pod that exists", () => {
     ]);
   });
   test("times that differ by a nanosecond are no tie", () => {
-    const at = (id: string, nanos: string): Json => ({ ...container(id, "a", 0), createdAt: nanos });
+    const at = (id: string, nanos: string): Json => ({ ...gcContainer(id, "a", 0), createdAt: nanos });
     const containers = [at("a", "1769860799000000001"), at("b", "1769860799000000000")];
-    const { decision } = answer(node([pod("a")], { containers, sandboxes: LIVE }));
+    const { decision } = answer(gcNode([live("a")], { containers, sandboxes: LIVE }));
     expect(decision.remove.map((r) => [r.id, r.tie])).toEqual([["b", false]]);
   });
 });
@@ -101,7 +101,7 @@ describe("dead containers of a pod that exists", () => {
 describe("the minimum age", () => {
   const old = limits(0, -1, { minimumContainerTTLMs: MINUTE });
   const at = (createdAt: string) =>
-    answer(node([pod("a")], { containers: [{ ...THREE[0], createdAt }], sandboxes: LIVE }, old));
+    answer(gcNode([live("a")], { containers: [{ ...THREE[0], createdAt }], sandboxes: LIVE }, old));
   test("exactly as old is old enough, a nanosecond younger is not", () => {
     const edge = BigInt(NOW - MINUTE) * 1_000_000n;
     expect(removed(at(String(edge)))).toEqual(["a1: per-container-limit"]);
@@ -112,18 +112,18 @@ describe("the minimum age", () => {
     expect(at(String(edge + 1_000_000n)).decision.keep[0]?.oldEnoughAtMs).toBe(NOW + 1);
   });
   test("the nanoseconds of the snapshot's own time count", () => {
-    const snapshot = node([pod("a")], { containers: [{ ...THREE[0], createdAt: "1769860740000000001" }] }, old);
+    const snapshot = gcNode([live("a")], { containers: [{ ...THREE[0], createdAt: "1769860740000000001" }] }, old);
     expect(removed(answer({ ...snapshot, observedAt: "2026-01-31T12:00:00.000000001Z" }))).toHaveLength(1);
     expect(removed(answer({ ...snapshot, observedAt: "2026-01-31T13:00:00+01:00" }))).toHaveLength(0);
   });
   test("what is too young does not count for the limits", () => {
-    const containers = [...THREE, container("a4", "a", 1)];
-    const decided = answer(node([pod("a")], { containers, sandboxes: LIVE }, { minimumContainerTTLMs: MINUTE }));
+    const containers = [...THREE, gcContainer("a4", "a", 1)];
+    const decided = answer(gcNode([live("a")], { containers, sandboxes: LIVE }, { minimumContainerTTLMs: MINUTE }));
     expect(removed(decided)).toEqual(["a1: per-container-limit", "a2: per-container-limit"]);
     expect(kept(decided).slice(0, 2)).toEqual(["a3: within-limits", "a4: too-young"]);
   });
   test("an age beyond 1970 lets nothing go", () => {
-    const snapshot = node([pod("a")], { containers: THREE }, { minimumContainerTTLMs: Number.MAX_SAFE_INTEGER });
+    const snapshot = gcNode([live("a")], { containers: THREE }, { minimumContainerTTLMs: Number.MAX_SAFE_INTEGER });
     expect(removed(answer(snapshot))).toEqual([]);
   });
 });
@@ -132,16 +132,16 @@ describe("the total limit", () => {
   const minutes = (n: number) => n * MINUTE;
   /** `a` has four, `b` two, `d` one. */
   const CROWD = [
-    ...[9, 8, 7, 2].map((n) => container(`a${n}`, "a", minutes(n))),
-    ...[6, 3].map((n) => container(`b${n}`, "b", minutes(n))),
-    container("d5", "d", minutes(5)),
+    ...[9, 8, 7, 2].map((n) => gcContainer(`a${n}`, "a", minutes(n))),
+    ...[6, 3].map((n) => gcContainer(`b${n}`, "b", minutes(n))),
+    gcContainer("d5", "d", minutes(5)),
   ];
   const ids = (total: number, perContainer = -1): readonly string[] =>
-    answer(node([pod("a"), pod("b"), pod("d")], { containers: CROWD }, limits(perContainer, total)))
+    answer(gcNode([live("a"), live("b"), live("d")], { containers: CROWD }, limits(perContainer, total)))
       .decision.remove.filter((r) => r.target === "container")
       .map((r) => r.id);
   test("what is not taken for the total stays", () => {
-    const decided = answer(node([pod("a"), pod("b"), pod("d")], { containers: CROWD }, limits(-1, 2)));
+    const decided = answer(gcNode([live("a"), live("b"), live("d")], { containers: CROWD }, limits(-1, 2)));
     expect(kept(decided)).toEqual(["a2: within-limits", "b3: within-limits"]);
   });
   test("an equal share is left to each name first", () => {
@@ -156,7 +156,7 @@ describe("the total limit", () => {
     expect(ids(0)).toEqual(["a9", "a8", "a7", "b6", "d5", "b3", "a2"]);
   });
   test("the limit of each name comes first", () => {
-    const decided = answer(node([pod("a"), pod("b"), pod("d")], { containers: CROWD }, limits(1, 2)));
+    const decided = answer(gcNode([live("a"), live("b"), live("d")], { containers: CROWD }, limits(1, 2)));
     expect(removed(decided)).toEqual([
       "a9: per-container-limit",
       "a8: per-container-limit",
@@ -167,7 +167,7 @@ describe("the total limit", () => {
     expect(codesOf(decided, "d5")).toContain("over_total_limit");
   });
   test("the containers of pods that are gone do not count for it", () => {
-    const decided = answer(node([pod("b"), pod("d")], { containers: CROWD }, limits(-1, 3)));
+    const decided = answer(gcNode([live("b"), live("d")], { containers: CROWD }, limits(-1, 3)));
     expect(removed(decided)).toEqual(["a9", "a8", "a7", "a2"].map((id) => `${id}: pod-removed`));
   });
 });

@@ -1,15 +1,16 @@
 import { describe, expect, test } from "vitest";
+import { pod } from "../../kit/pods.ts";
 import type { Json } from "../../kit/snapshots.ts";
 import {
   answer,
   codesOf,
-  container,
-  EVICTED,
+  evictedPod,
+  gcContainer,
+  gcNode,
   kept,
+  live,
   made,
   NOW,
-  node,
-  pod,
   READY,
   removed,
   sandbox,
@@ -18,16 +19,16 @@ import {
 
 const MINUTE = 60_000;
 /** Three dead of `a`, the newest last; its sandbox is in use. */
-const THREE = [container("a1", "a", 3 * MINUTE), container("a2", "a", 2 * MINUTE), container("a3", "a", MINUTE)];
+const THREE = [gcContainer("a1", "a", 3 * MINUTE), gcContainer("a2", "a", 2 * MINUTE), gcContainer("a3", "a", MINUTE)];
 const LIVE = [sandbox("sb-a", "a", 9 * MINUTE, READY)];
 
 describe("containers of pods that are gone", () => {
   const gone = (pods: readonly Json[], kubelet: Json = {}, ask?: unknown, more: readonly Json[] = []) =>
-    answer(node(pods, { containers: [...THREE, ...more] }, kubelet), ask);
+    answer(gcNode(pods, { containers: [...THREE, ...more] }, kubelet), ask);
   const ALL = ["a1", "a2", "a3"].map((id) => `${id}: pod-removed`);
   const LIMITED = ["a1: per-container-limit", "a2: per-container-limit"];
   const DELETED = { deletionTimestamp: "2026-01-31T11:00:00Z" };
-  const running = container("run", "a", MINUTE, { state: "CONTAINER_RUNNING", metadata: { name: "r", attempt: 0 } });
+  const running = gcContainer("run", "a", MINUTE, { state: "CONTAINER_RUNNING", metadata: { name: "r", attempt: 0 } });
 
   test("not posted: all of them", () => {
     const decided = gone([]);
@@ -41,34 +42,36 @@ describe("containers of pods that are gone", () => {
     expect(decided.decision.allSourcesReady).toBe(false);
   });
   test("evicted: all of them; not while sources are missing", () => {
-    expect(removed(gone([pod("a", EVICTED)]))).toEqual(ALL);
-    expect(removed(gone([pod("a", EVICTED)], { sourcesReady: false }))).toEqual(LIMITED);
+    expect(removed(gone([evictedPod("a")]))).toEqual(ALL);
+    expect(removed(gone([evictedPod("a")], { sourcesReady: false }))).toEqual(LIMITED);
   });
   test("evicted by a kubelet before this one, or shut down: it has only ended", () => {
     const startedAt = (ms: number) => ({ startedAt: new Date(ms).toISOString() });
-    expect(removed(gone([pod("a", EVICTED)], startedAt(NOW - 30_000)))).toEqual(LIMITED);
-    expect(removed(gone([pod("a", EVICTED)], startedAt(NOW - MINUTE)))).toEqual(ALL);
-    expect(removed(gone([pod("a", EVICTED)], { shuttingDown: true }))).toEqual(LIMITED);
+    expect(removed(gone([evictedPod("a")], startedAt(NOW - 30_000)))).toEqual(LIMITED);
+    expect(removed(gone([evictedPod("a")], startedAt(NOW - MINUTE)))).toEqual(ALL);
+    expect(removed(gone([evictedPod("a")], { shuttingDown: true }))).toEqual(LIMITED);
   });
   test("deleted: once nothing of it runs", () => {
-    const deleted = pod("a", { phase: "Running" }, DELETED);
+    const deleted = pod("a", { status: { phase: "Running" }, metadata: DELETED });
     expect(removed(gone([deleted]))).toEqual(ALL);
     expect(removed(gone([deleted], {}, undefined, [running]))).toEqual(LIMITED);
-    const ready = node([deleted], { containers: THREE, sandboxes: LIVE });
+    const ready = gcNode([deleted], { containers: THREE, sandboxes: LIVE });
     expect(removed(answer(ready))).toEqual(LIMITED);
   });
   test("ended, and not deleted: its limits hold, except under pressure", () => {
     for (const phase of ["Succeeded", "Failed"]) {
-      expect(removed(gone([pod("a", { phase })]))).toEqual(LIMITED);
-      expect(removed(gone([pod("a", { phase })], {}, UNDER_PRESSURE))).toEqual(
+      expect(removed(gone([pod("a", { status: { phase } })]))).toEqual(LIMITED);
+      expect(removed(gone([pod("a", { status: { phase } })], {}, UNDER_PRESSURE))).toEqual(
         ["a1", "a2", "a3"].map((id) => `${id}: pod-terminated`),
       );
     }
-    expect(removed(gone([pod("a", { phase: "Failed" })], {}, UNDER_PRESSURE, [running]))).toEqual(LIMITED);
-    expect(removed(gone([pod("a", { phase: "Failed" })], { sourcesReady: false }, UNDER_PRESSURE))).toEqual(LIMITED);
+    expect(removed(gone([pod("a", { status: { phase: "Failed" } })], {}, UNDER_PRESSURE, [running]))).toEqual(LIMITED);
+    expect(removed(gone([pod("a", { status: { phase: "Failed" } })], { sourcesReady: false }, UNDER_PRESSURE))).toEqual(
+      LIMITED,
+    );
   });
   test("under pressure a pod that runs keeps what its limits leave", () => {
-    expect(removed(gone([pod("a")], {}, UNDER_PRESSURE))).toEqual(LIMITED);
+    expect(removed(gone([live("a")], {}, UNDER_PRESSURE))).toEqual(LIMITED);
   });
   test("not posted and still running: it is being torn down, or newer than the list of pods", () => {
     const decided = gone([], {}, undefined, [running]);
@@ -76,27 +79,29 @@ describe("containers of pods that are gone", () => {
     expect(kept(decided)).toEqual(["a3: within-limits", "run: running"]);
   });
   test("a container without a pod's uid is of a pod that nobody knows", () => {
-    const stray = { ...container("stray", "a", 1), labels: {} };
-    const decided = answer(node([pod("a")], { containers: [stray] }));
+    const stray = { ...gcContainer("stray", "a", 1), labels: {} };
+    const decided = answer(gcNode([live("a")], { containers: [stray] }));
     expect(removed(decided)).toEqual(["stray: pod-removed"]);
     expect(decided.decision.remove[0]?.pod).toBeNull();
-    const unready = answer(node([pod("a")], { containers: [stray] }, { sourcesReady: false }));
+    const unready = answer(gcNode([live("a")], { containers: [stray] }, { sourcesReady: false }));
     expect(kept(unready)).toEqual(["stray: sources-not-ready"]);
   });
   test("they go before those over a limit", () => {
-    const containers = [...THREE, container("z1", "z", MINUTE)];
-    expect(removed(answer(node([pod("a")], { containers })))).toEqual(["z1: pod-removed", ...LIMITED]);
+    const containers = [...THREE, gcContainer("z1", "z", MINUTE)];
+    expect(removed(answer(gcNode([live("a")], { containers })))).toEqual(["z1: pod-removed", ...LIMITED]);
   });
 });
 
 test("a mirror pod, and the static pod itself, are known by the uid that the runtime has", () => {
   const hash = "31e35ea8608c6df6aac8c06f7c51c4a3";
   const config = { "kubernetes.io/config.hash": hash, "kubernetes.io/config.source": "file" };
-  const mirror = pod("s", {}, { annotations: { ...config, "kubernetes.io/config.mirror": hash } });
-  const own = pod("s", {}, { uid: hash, annotations: config });
+  const mirror = pod("s", { metadata: { annotations: { ...config, "kubernetes.io/config.mirror": hash } } });
+  const own = pod("s", { metadata: { uid: hash, annotations: config } });
   const labels = { "io.kubernetes.pod.uid": hash };
   for (const given of [mirror, own]) {
-    const decided = answer(node([given], { containers: [{ ...container("s1", "s", 1), createdAt: made(1), labels }] }));
+    const decided = answer(
+      gcNode([given], { containers: [{ ...gcContainer("s1", "s", 1), createdAt: made(1), labels }] }),
+    );
     expect(kept(decided)).toEqual(["s1: within-limits"]);
   }
 });

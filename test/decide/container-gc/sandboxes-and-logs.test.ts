@@ -1,14 +1,15 @@
 import { describe, expect, test } from "vitest";
+import { pod } from "../../kit/pods.ts";
 import type { Json } from "../../kit/snapshots.ts";
 import {
   answer,
   codesOf,
-  container,
-  EVICTED,
+  evictedPod,
+  gcContainer,
+  gcNode,
   kept,
+  live,
   NOW,
-  node,
-  pod,
   READY,
   removed,
   sandbox,
@@ -16,14 +17,14 @@ import {
 } from "./asking.ts";
 
 const TWO = [sandbox("old", "a", 3000), sandbox("new", "a", 1000)];
-const ENDED = pod("a", { phase: "Succeeded" });
-const DELETED = pod("a", { phase: "Running" }, { deletionTimestamp: "2026-01-31T11:00:00Z" });
+const ENDED = pod("a", { status: { phase: "Succeeded" } });
+const DELETED = pod("a", { status: { phase: "Running" }, metadata: { deletionTimestamp: "2026-01-31T11:00:00Z" } });
 
 describe("sandboxes", () => {
   const of = (pods: readonly Json[], sandboxes: readonly Json[], kubelet: Json = {}, ask?: unknown) =>
-    answer(node(pods, { sandboxes }, kubelet), ask);
+    answer(gcNode(pods, { sandboxes }, kubelet), ask);
   test("all but the newest of a pod that exists", () => {
-    const decided = of([pod("a")], [...TWO].reverse());
+    const decided = of([live("a")], [...TWO].reverse());
     expect(removed(decided)).toEqual(["old: older-sandbox"]);
     expect(kept(decided)).toEqual(["new: newest-sandbox"]);
     expect(decided.decision.remove[0]).toMatchObject({
@@ -37,13 +38,13 @@ describe("sandboxes", () => {
   });
   test("the newest is the newest of every state", () => {
     const ready = sandbox("ready", "a", 500, READY);
-    expect(kept(of([pod("a")], [...TWO, ready]))).toEqual(["ready: sandbox-ready"]);
+    expect(kept(of([live("a")], [...TWO, ready]))).toEqual(["ready: sandbox-ready"]);
     const older = sandbox("ready", "a", 9000, READY);
-    expect(kept(of([pod("a")], [...TWO, older]))).toEqual(["ready: sandbox-ready", "new: newest-sandbox"]);
+    expect(kept(of([live("a")], [...TWO, older]))).toEqual(["ready: sandbox-ready", "new: newest-sandbox"]);
   });
   test("all of a pod that is gone, evicted, or ended and deleted; of one that ended only under pressure", () => {
     const ALL = ["old: pod-removed", "new: pod-removed"];
-    for (const pods of [[], [pod("a", EVICTED)], [DELETED]]) expect(removed(of(pods, TWO))).toEqual(ALL);
+    for (const pods of [[], [evictedPod("a")], [DELETED]]) expect(removed(of(pods, TWO))).toEqual(ALL);
     expect(removed(of([ENDED], TWO))).toEqual(["old: older-sandbox"]);
     expect(removed(of([ENDED], TWO, {}, UNDER_PRESSURE))).toEqual(["old: pod-terminated", "new: pod-terminated"]);
   });
@@ -56,11 +57,11 @@ describe("sandboxes", () => {
     expect(removed(of([ENDED], TWO, unready, UNDER_PRESSURE))).toEqual(["old: pod-terminated", "new: pod-terminated"]);
   });
   test("a ready one stays, whatever became of its pod", () => {
-    expect(removed(of([pod("a", EVICTED)], [sandbox("r", "a", 1, READY)]))).toEqual([]);
+    expect(removed(of([evictedPod("a")], [sandbox("r", "a", 1, READY)]))).toEqual([]);
   });
   test("of one moment the greater id counts as the newest", () => {
     const { decision } = of(
-      [pod("a")],
+      [live("a")],
       ["y", "x"].map((id) => sandbox(id, "a", 1000)),
     );
     expect(decision.remove.map((r) => [r.id, r.tie])).toEqual([["x", true]]);
@@ -71,14 +72,14 @@ describe("sandboxes", () => {
 });
 
 describe("a sandbox goes once the containers in it are gone", () => {
-  const containers = ["c1", "c2"].map((id, i) => container(id, "a", 5000 - i, { podSandboxId: "old" }));
+  const containers = ["c1", "c2"].map((id, i) => gcContainer(id, "a", 5000 - i, { podSandboxId: "old" }));
   test("those that this pass takes count as gone", () => {
-    const decided = answer(node([], { containers, sandboxes: TWO }));
+    const decided = answer(gcNode([], { containers, sandboxes: TWO }));
     expect(removed(decided)).toEqual(["c1", "c2", "old", "new"].map((id) => `${id}: pod-removed`));
     expect(decided.decision.remove.map((r) => r.place)).toEqual([1, 2, 3, 4]);
   });
   test("one that stays within its limits holds it", () => {
-    const decided = answer(node([pod("a")], { containers, sandboxes: TWO }));
+    const decided = answer(gcNode([live("a")], { containers, sandboxes: TWO }));
     expect(removed(decided)).toEqual(["c1: per-container-limit"]);
     expect(kept(decided)).toEqual(["c2: within-limits", "old: sandbox-has-containers", "new: newest-sandbox"]);
   });
@@ -87,7 +88,7 @@ describe("a sandbox goes once the containers in it are gone", () => {
       { id: "c1", end: "removed" },
       { id: "c2", end: "failed", message: "device or resource busy" },
     ];
-    const decided = answer(node([], { containers, sandboxes: TWO }), { done });
+    const decided = answer(gcNode([], { containers, sandboxes: TWO }), { done });
     expect(decided.decision.remove.map((r) => [r.id, r.end, r.message])).toEqual([
       ["c1", "removed", undefined],
       ["c2", "failed", "device or resource busy"],
@@ -99,7 +100,7 @@ describe("a sandbox goes once the containers in it are gone", () => {
   test("after a stop the pass goes no further", () => {
     const done = [{ id: "c1", end: "stopped", message: "the container runs again" }];
     const logs = { podLogDirectories: ["default_z_uid-z"], danglingLogLinks: ["z_default_c-0123456789ab.log"] };
-    const decided = answer(node([], { containers, sandboxes: TWO, ...logs }), { done });
+    const decided = answer(gcNode([], { containers, sandboxes: TWO, ...logs }), { done });
     expect(decided.decision.remove.map((r) => [r.id, r.end])).toEqual([["c1", "stopped"]]);
     expect(kept(decided)).toEqual([
       "c2: not-reached",
@@ -111,7 +112,7 @@ describe("a sandbox goes once the containers in it are gone", () => {
     expect(codesOf(decided, "c1")).toContain("pass_stopped");
   });
   test("an end of what was not to be removed is told", () => {
-    const decided = answer(node([pod("a")], { containers }), { done: [{ id: "c2", end: "removed" }] });
+    const decided = answer(gcNode([live("a")], { containers }), { done: [{ id: "c2", end: "removed" }] });
     expect(codesOf(decided, "c2")).toContain("done_without_plan");
   });
 });
@@ -119,9 +120,9 @@ describe("a sandbox goes once the containers in it are gone", () => {
 describe("log directories", () => {
   const directories = ["default_b_uid-b", "default_a_uid-a"];
   const of = (pods: readonly Json[], kubelet: Json = {}, ask?: unknown) =>
-    answer(node(pods, { podLogDirectories: directories }, kubelet), ask);
+    answer(gcNode(pods, { podLogDirectories: directories }, kubelet), ask);
   test("those of pods that are gone, by name", () => {
-    const decided = of([pod("a")]);
+    const decided = of([live("a")]);
     expect(removed(decided)).toEqual(["default_b_uid-b: pod-removed"]);
     expect(kept(decided)).toEqual(["default_a_uid-a: pod-exists"]);
     expect(decided.decision.remove[0]).toMatchObject({
@@ -133,13 +134,13 @@ describe("log directories", () => {
   });
   test("a directory whose name is not NAMESPACE_NAME_UID is no pod's, and stays", () => {
     const strays = ["backup", "lost+found", "ns_uid", "ns_x_y_uid", "_x_uid", "ns__uid", "ns_x_"].sort();
-    const decided = answer(node([], { podLogDirectories: [...strays, "ns_x_uid"] }));
+    const decided = answer(gcNode([], { podLogDirectories: [...strays, "ns_x_uid"] }));
     expect(removed(decided)).toEqual(["ns_x_uid: pod-removed"]);
     expect(kept(decided)).toEqual(strays.map((name) => `${name}: not-pod-logs`));
     expect(codesOf(decided, "backup")).toEqual(["not_pod_logs"]);
   });
   test("none before all sources are ready, not even of an evicted pod", () => {
-    const decided = of([pod("a", EVICTED)], { sourcesReady: false });
+    const decided = of([evictedPod("a")], { sourcesReady: false });
     expect(removed(decided)).toEqual([]);
     expect(decided.decision.keep.map((k) => k.why)).toEqual(directories.map(() => "sources-not-ready"));
   });
@@ -149,7 +150,7 @@ describe("log directories", () => {
   });
   test("a pod that is not posted and still runs keeps its logs", () => {
     const runtime = { podLogDirectories: ["default_b_uid-b"], sandboxes: [sandbox("s", "b", 1, READY)] };
-    expect(kept(answer(node([], runtime)))).toContain("default_b_uid-b: pod-exists");
+    expect(kept(answer(gcNode([], runtime)))).toContain("default_b_uid-b: pod-exists");
   });
 });
 
@@ -157,7 +158,7 @@ describe("links to logs that are gone", () => {
   const ID = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
   const link = (id: string) => `a_default_c-${id}.log`;
   const of = (links: readonly string[], state: string, kubelet: Json = {}) =>
-    answer(node([pod("a")], { containers: [container(ID, "a", 1, { state })], danglingLogLinks: links }, kubelet));
+    answer(gcNode([live("a")], { containers: [gcContainer(ID, "a", 1, { state })], danglingLogLinks: links }, kubelet));
   test("go when their container has exited, is not listed, or cannot be read from the name", () => {
     const links = ["a_default_c-12345.log", link("f".repeat(64)), link(ID), "x.txt"].sort();
     const decided = of(links, "CONTAINER_EXITED");
@@ -178,9 +179,9 @@ describe("links to logs that are gone", () => {
   });
   test("of several with one beginning, one that has not exited is enough", () => {
     const states = ["CONTAINER_EXITED", "CONTAINER_RUNNING"];
-    const containers = states.map((state, i) => container(`${ID}${i}`, "a", i + 1, { state }));
+    const containers = states.map((state, i) => gcContainer(`${ID}${i}`, "a", i + 1, { state }));
     const runtime = { containers, danglingLogLinks: [link(ID), link(`${ID}0`)] };
-    const decided = answer(node([pod("a")], runtime));
+    const decided = answer(gcNode([live("a")], runtime));
     expect(removed(decided)).toEqual([`${link(`${ID}0`)}: dangling`]);
   });
   test("of a container that this pass removes: it goes too", () => {

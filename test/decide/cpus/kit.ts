@@ -15,7 +15,10 @@ import { type CpuTopology, cpuTopology } from "../../../api/decide/cpus/topology
 import { ANY_NODE, type TopologyHint } from "../../../api/decide/topology/hint.ts";
 import { formatCpuSet, gapsIn, parseCpuSet } from "../../../api/model/cpu-set.ts";
 import { type Machine, machine } from "../../../api/model/machine.ts";
-import { containersOf, type Pod, pod as podSchema } from "../../../api/model/pod.ts";
+import { containersOf, type Pod } from "../../../api/model/pod.ts";
+import { container, sidecar } from "../../kit/containers.ts";
+import { decodedPod, namedPod } from "../../kit/pods.ts";
+import type { Json } from "../../kit/snapshots.ts";
 
 type Row = NonNullable<Machine["cpus"]>[number];
 
@@ -84,19 +87,15 @@ export function managerWith(
 }
 
 /** Container -> CPUs; init containers end in `-init`, sidecars in `-side`. */
-export function podOf(uid: string, asked: Readonly<Record<string, number | string>>, more: object = {}): Pod {
+export function cpuPod(uid: string, asked: Readonly<Record<string, number | string>>, more: object = {}): Pod {
   const all = Object.entries(asked).map(([name, cpu]) => {
     const amounts = { cpu: String(cpu), memory: "1Gi" };
-    const container = { name, resources: { requests: amounts, limits: amounts } };
-    return name.endsWith("-side") ? { ...container, restartPolicy: "Always" } : container;
+    return name.endsWith("-side") ? sidecar(name, amounts, amounts) : container(name, amounts, amounts);
   });
-  const isInit = ({ name }: { name: string }): boolean => name.endsWith("-init") || name.endsWith("-side");
+  const isInit = ({ name }: Json): boolean => /-(?:init|side)$/.test(String(name));
   const initContainers = all.filter(isInit);
-  return podSchema.parse({
-    metadata: { name: uid, uid },
-    spec: { initContainers, containers: all.filter((c) => !isInit(c)) },
-    ...more,
-  });
+  const containers = all.filter((c) => !isInit(c));
+  return decodedPod({ ...namedPod(uid, containers, { initContainers }), ...more });
 }
 
 /** Gives each container its CPUs, up to the first that gets none: the message. */

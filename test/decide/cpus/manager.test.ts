@@ -5,12 +5,12 @@ import type { TopologyHint } from "../../../api/decide/topology/hint.ts";
 import type { Container } from "../../../api/model/pod.ts";
 import {
   admit,
+  cpuPod,
   cpus,
   evenMachine,
   freshManager,
   managerWith,
   nonePolicyOf,
-  podOf,
   policyOn,
   shown,
   topologyOf,
@@ -23,14 +23,14 @@ const near = (nodes: number): TopologyHint => ({ nodes, preferred: true });
 describe("who gets CPUs of their own", () => {
   test("containers of Guaranteed pods with a whole request; the others run in the pool", () => {
     const manager = freshManager(policyOn(twoSockets));
-    expect(admit(manager, podOf("a", { whole: 2, half: "1500m" }))).toBeUndefined();
-    const burstable = podOf("b", { c: 2 });
+    expect(admit(manager, cpuPod("a", { whole: 2, half: "1500m" }))).toBeUndefined();
+    const burstable = cpuPod("b", { c: 2 });
     delete burstable.spec.containers[0]?.resources?.limits;
     expect(admit(manager, burstable)).toBeUndefined();
     expect(shown(manager)).toEqual({ "a/whole": "1,9", pool: "0,2-8,10-15" });
   });
   test("not those of a pod with resources as a whole", () => {
-    const pod = podOf("a", { c: 2 });
+    const pod = cpuPod("a", { c: 2 });
     const whole = { ...pod, spec: { ...pod.spec, resources: pod.spec.containers[0]?.resources } };
     const manager = freshManager(policyOn(twoSockets));
     expect(admit(manager, whole)).toBeUndefined();
@@ -46,7 +46,7 @@ describe("who gets CPUs of their own", () => {
       podCpus: new Map(),
     };
     const manager = cpuManager(nonePolicyOf(), state);
-    const pod = podOf("a", { c: 2 });
+    const pod = cpuPod("a", { c: 2 });
     expect(admit(manager, pod)).toBeUndefined();
     manager.removeContainer("x", "c");
     manager.removeStale([]);
@@ -58,7 +58,7 @@ describe("who gets CPUs of their own", () => {
 describe("within a pod", () => {
   test("an init container leaves its CPUs to those after it, a sidecar does not", () => {
     const manager = freshManager(policyOn(twoSockets));
-    expect(admit(manager, podOf("a", { "big-init": 4, "log-side": 2, app: 2, more: 3 }))).toBeUndefined();
+    expect(admit(manager, cpuPod("a", { "big-init": 4, "log-side": 2, app: 2, more: 3 }))).toBeUndefined();
     // the sidecar comes first after the init container and keeps what it took of its CPUs
     expect(shown(manager)).toEqual({
       "a/big-init": "1-2,9-10",
@@ -70,15 +70,15 @@ describe("within a pod", () => {
   });
   test("what an init container leaves is for its own pod alone", () => {
     const manager = freshManager(policyOn(evenMachine({ cores: 2 })));
-    expect(admit(manager, podOf("a", { "one-init": 3, app: 1 }))).toBeUndefined();
-    expect(admit(manager, podOf("b", { app: 1 }))).toBe(
+    expect(admit(manager, cpuPod("a", { "one-init": 3, app: 1 }))).toBeUndefined();
+    expect(admit(manager, cpuPod("b", { app: 1 }))).toBe(
       "not enough cpus available to satisfy request: requested=1, available=0",
     );
     expect(shown(manager)).toEqual({ "a/one-init": "1-3", "a/app": "2", pool: "0" });
   });
   test("asking again for a container changes nothing", () => {
     const manager = freshManager(policyOn(twoSockets));
-    const pod = podOf("a", { "one-init": 2, app: 3 });
+    const pod = cpuPod("a", { "one-init": 2, app: 3 });
     admit(manager, pod);
     const before = shown(manager);
     expect(admit(manager, pod)).toBeUndefined();
@@ -86,7 +86,7 @@ describe("within a pod", () => {
   });
   test("an error leaves the container without CPUs, and those before it with theirs", () => {
     const manager = freshManager(policyOn(evenMachine({ cores: 2, threads: 1 })));
-    expect(admit(manager, podOf("two", { a: 1, b: 1 }))).toBe(
+    expect(admit(manager, cpuPod("two", { a: 1, b: 1 }))).toBe(
       "not enough cpus available to satisfy request: requested=1, available=0",
     );
     expect(shown(manager)).toEqual({ "two/a": "1", pool: "0" });
@@ -96,7 +96,7 @@ describe("within a pod", () => {
 describe("release", () => {
   test("gives back what no other container of the pod holds", () => {
     const manager = freshManager(policyOn(twoSockets));
-    admit(manager, podOf("a", { "one-init": 4, app: 2 }));
+    admit(manager, cpuPod("a", { "one-init": 4, app: 2 }));
     manager.removeContainer("a", "one-init");
     expect(shown(manager)).toEqual({ "a/app": "1,9", pool: "0,2-8,10-15" });
     manager.removeContainer("a", "app");
@@ -106,7 +106,7 @@ describe("release", () => {
   });
   test("what no active pod has is stale, also a container that its pod no longer lists", () => {
     const manager = managerWith(policyOn(twoSockets), "0-1,4-15", { gone: { c: "2" }, a: { old: "3" } });
-    const pod = podOf("a", { c: 1 });
+    const pod = cpuPod("a", { c: 1 });
     admit(manager, pod);
     manager.removeStale([pod]);
     expect(shown(manager)).toEqual({ "a/c": "8", pool: "0-7,9-15" });
@@ -116,7 +116,7 @@ describe("release", () => {
 describe("near the hint of the topology manager", () => {
   test("first as many as the nodes have, then the rest from anywhere", () => {
     const manager = freshManager(policyOn(twoSockets));
-    expect(admit(manager, podOf("a", { c: 10 }), near(0b10))).toBeUndefined();
+    expect(admit(manager, cpuPod("a", { c: 10 }), near(0b10))).toBeUndefined();
     expect(shown(manager)).toEqual({ "a/c": "1,4-7,9,12-15", pool: "0,2-3,8,10-11" });
   });
   test("with align-by-socket all nodes of their sockets count", () => {
@@ -125,7 +125,7 @@ describe("near the hint of the topology manager", () => {
     const [plain, bySocket] = [[], ["align-by-socket"]].map((options) =>
       managerWith(policyOn(quarters, options), "0,3-8,11-15", { other: { c: "1-2,9-10" } }),
     );
-    for (const manager of [plain, bySocket]) admit(manager as CpuManager, podOf("a", { c: 6 }), near(0b1000));
+    for (const manager of [plain, bySocket]) admit(manager as CpuManager, cpuPod("a", { c: 6 }), near(0b1000));
     expect(shown(plain as CpuManager)["a/c"]).toBe("3,6-7,11,14-15");
     expect(shown(bySocket as CpuManager)["a/c"]).toBe("4-6,12-14");
   });
@@ -134,7 +134,7 @@ describe("near the hint of the topology manager", () => {
 describe("full-pcpus-only", () => {
   const options = ["full-pcpus-only"];
   const allocate = (count: number, manager = freshManager(policyOn(twoSockets, options))) => {
-    const pod = podOf("a", { c: count });
+    const pod = cpuPod("a", { c: count });
     return manager.allocate(pod, pod.spec.containers[0] as Container, { nodes: null, preferred: false });
   };
   test("refuses a part of a core under its own name", () => {
@@ -168,7 +168,7 @@ describe("strict-cpu-reservation", () => {
   test("keeps the reserved CPUs out of the pool", () => {
     const manager = freshManager(policyOn(twoSockets, ["strict-cpu-reservation"]));
     expect(shown(manager)).toEqual({ pool: "1-15" });
-    expect(admit(manager, podOf("a", { c: 15 }))).toBeUndefined();
+    expect(admit(manager, cpuPod("a", { c: 15 }))).toBeUndefined();
     expect(shown(manager)).toEqual({ "a/c": "1-15", pool: "" });
   });
 });
@@ -178,7 +178,7 @@ describe("where the kubelet goes wrong, so does the answer, and it can be seen",
     // cores 0 and 1 have two threads, 2 to 4 have one: 1.4 a core, so one free thread makes a free core
     const rows = [0, 0, 1, 1, 2, 3, 4].map((core, cpu) => ({ cpu, core, socket: 0, numa: 0 }));
     const manager = managerWith(policyOn(topologyOf(rows)), "0-1,3-6", { other: { c: "2" } });
-    expect(admit(manager, podOf("a", { c: 4 }))).toBeUndefined();
+    expect(admit(manager, cpuPod("a", { c: 4 }))).toBeUndefined();
     const { assignments } = manager.state();
     expect(shown(manager)).toEqual({ "other/c": "2", "a/c": "2-3,5-6", pool: "0-1,4" });
     expect(sharedCpus(assignments)).toEqual([

@@ -3,8 +3,9 @@ import { writeCpuState } from "../../../api/decide/cpus/checkpoint.ts";
 import { type CpuManager, cpuManager } from "../../../api/decide/cpus/manager.ts";
 import { freshState, startState } from "../../../api/decide/cpus/start.ts";
 import { ANY_NODE } from "../../../api/decide/topology/hint.ts";
-import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
-import { admit, evenMachine, podOf, policyOn, shown } from "./kit.ts";
+import { containersOf, type Pod } from "../../../api/model/pod.ts";
+import { pod as bare, decodedPod } from "../../kit/pods.ts";
+import { admit, cpuPod, evenMachine, policyOn, shown } from "./kit.ts";
 
 /** Two sockets of eight threads each; CPU 0 reserved. */
 const policy = policyOn(evenMachine({ sockets: 2, cores: 8 }));
@@ -12,15 +13,11 @@ const manager = (): CpuManager => cpuManager(policy, freshState(policy), true);
 
 /** A pod with so many CPUs as a whole; containers that ask for 0 have no resources of their own. */
 function wholePod(cpu: number, asked: Readonly<Record<string, number>>): Pod {
-  const pod = podOf("a", asked);
-  const lists = [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
-  for (const container of lists) if (asked[container.name] === 0) delete container.resources;
+  const pod = cpuPod("a", asked);
+  for (const container of containersOf(pod)) if (asked[container.name] === 0) delete container.resources;
   const amounts = { cpu: String(cpu), memory: "8Gi" };
-  const { spec } = podSchema.parse({
-    metadata: { name: "a" },
-    spec: { containers: [{ name: "c" }], resources: { requests: amounts, limits: amounts } },
-  });
-  return { ...pod, spec: { ...pod.spec, resources: spec.resources } };
+  const { resources } = decodedPod(bare("a", { spec: { resources: { requests: amounts, limits: amounts } } })).spec;
+  return { ...pod, spec: { ...pod.spec, resources } };
 }
 const given = (m: CpuManager, pod: Pod) => {
   const answer = m.allocatePod(pod, ANY_NODE);

@@ -3,19 +3,19 @@ import { cpuManager } from "../../../api/decide/cpus/manager.ts";
 import { type CurrentCpus, reconcile } from "../../../api/decide/cpus/reconcile.ts";
 import { freshState } from "../../../api/decide/cpus/start.ts";
 import type { Pod } from "../../../api/model/pod.ts";
-import { admit, cpus, evenMachine, freshManager, managerWith, nonePolicyOf, podOf, policyOn, shown } from "./kit.ts";
+import { admit, cpuPod, cpus, evenMachine, freshManager, managerWith, nonePolicyOf, policyOn, shown } from "./kit.ts";
 
 const RUNNING = { running: {} };
 /** A pod whose containers have these states. */
-function podIn(uid: string, asked: Parameters<typeof podOf>[1], states: Record<string, object>, init = {}): Pod {
+function podInStates(uid: string, asked: Parameters<typeof cpuPod>[1], states: Record<string, object>, init = {}): Pod {
   const statuses = (of: Record<string, object>) =>
     Object.entries(of).map(([name, state]) => ({ name, containerID: `containerd://${uid}-${name}`, state }));
   const status = { containerStatuses: statuses(states), initContainerStatuses: statuses(init) };
-  return podOf(uid, asked, { status });
+  return cpuPod(uid, asked, { status });
 }
 const changesOf = (...asked: Parameters<typeof reconcile>): readonly string[] =>
   reconcile(...asked).changes.map((c) => `${c.pod.name}/${c.container} ${c.containerId}: ${c.from} -> ${c.cpus}`);
-/** What each container has, by `pod/container`. */
+/** The CPUs that each container has, by `pod/container`. */
 const having =
   (current: Readonly<Record<string, string>>): CurrentCpus =>
   (uid, container) => {
@@ -28,9 +28,9 @@ describe("a pod with 16 CPUs of its own comes to a node of 64", () => {
   const topology = evenMachine({ sockets: 2, nodes: 4, cores: 32 });
   const policy = policyOn(topology, [], { numReserved: 2, reserved: cpus("0,7") });
   const manager = managerWith(policy, "0,7-32,39-63", { other: { c: "1-6,33-38" } });
-  const shared = podIn("pod-1", { app: "500m" }, { app: RUNNING });
-  const coming = podOf("pod-2", { app: 16 });
-  const started = podIn("pod-2", { app: 16 }, { app: RUNNING });
+  const shared = podInStates("pod-1", { app: "500m" }, { app: RUNNING });
+  const coming = cpuPod("pod-2", { app: 16 });
+  const started = podInStates("pod-2", { app: 16 }, { app: RUNNING });
 
   test("first the shared container has what nobody has alone", () => {
     expect(changesOf(manager, [shared], having({}))).toEqual(["pod-1/app pod-1-app: null -> 0,7-32,39-63"]);
@@ -59,19 +59,19 @@ describe("which containers are left alone", () => {
   const skippedOf = (pod: Pod) => reconcile(manager, [pod], having({})).skipped.map((s) => `${s.container} ${s.code}`);
 
   test("those of a pod without a status", () => {
-    expect(skippedOf(podOf("a", { c: "1m" }))).toEqual(["null no_status"]);
+    expect(skippedOf(cpuPod("a", { c: "1m" }))).toEqual(["null no_status"]);
   });
   test("those without an id, or with one that names no runtime", () => {
     const status = (containerID: string | undefined) => ({
       status: { containerStatuses: [{ name: "c", containerID, state: RUNNING }] },
     });
     for (const id of [undefined, "", "abc", "a://b://c"]) {
-      expect(skippedOf(podOf("a", { c: "1m" }, status(id)))).toEqual(["c no_container_id"]);
+      expect(skippedOf(cpuPod("a", { c: "1m" }, status(id)))).toEqual(["c no_container_id"]);
     }
-    expect(skippedOf(podOf("a", { c: "1m" }, status('"containerd://x"')))).toEqual([]);
+    expect(skippedOf(cpuPod("a", { c: "1m" }, status('"containerd://x"')))).toEqual([]);
   });
   test("those that wait or have ended, init containers first", () => {
-    const pod = podIn(
+    const pod = podInStates(
       "a",
       { "one-init": "1m", b: "1m", c: "1m" },
       { c: {}, b: { waiting: {} } },
@@ -84,22 +84,25 @@ describe("which containers are left alone", () => {
   test("those of the pool when it is empty", () => {
     const strict = policyOn(evenMachine({ cores: 2 }), ["strict-cpu-reservation"]);
     const full = managerWith(strict, "", {});
-    admit(full, podOf("all", { c: 3 }));
-    const pod = podIn("a", { c: "1m" }, { c: RUNNING });
+    admit(full, cpuPod("all", { c: 3 }));
+    const pod = podInStates("a", { c: "1m" }, { c: RUNNING });
     expect(reconcile(full, [pod], having({})).skipped).toEqual([
       { pod: { namespace: "default", name: "a", uid: "a" }, container: "c", code: "no_cpus" },
     ]);
   });
   test("all of them with policy none", () => {
     const idle = cpuManager(nonePolicyOf(), freshState(nonePolicyOf()));
-    expect(reconcile(idle, [podIn("a", { c: 1 }, { c: RUNNING })], having({}))).toEqual({ changes: [], skipped: [] });
+    expect(reconcile(idle, [podInStates("a", { c: 1 }, { c: RUNNING })], having({}))).toEqual({
+      changes: [],
+      skipped: [],
+    });
   });
 });
 
 describe("after a pod with CPUs of its own has gone", () => {
   test("the shared containers get them back", () => {
     const manager = managerWith(policyOn(evenMachine({ cores: 4 })), "0,2-4,6-7", { gone: { c: "1,5" } });
-    const pod = podIn("a", { b: "1m", c: "1m" }, { c: RUNNING, b: RUNNING });
+    const pod = podInStates("a", { b: "1m", c: "1m" }, { c: RUNNING, b: RUNNING });
     manager.removeStale([pod]);
     expect(changesOf(manager, [pod], having({ "a/b": "0,2-4,6-7", "a/c": "0-7" }))).toEqual([
       "a/b a-b: 0,2-4,6-7 -> 0-7",

@@ -188,7 +188,7 @@ interface KubeletStart {
   readonly podLevelManagers: boolean;
   readonly text: string | null;
   readonly error?: string;
-  /** What was in the file afterwards. */
+  /** The file's text afterwards. */
   readonly file?: string;
 }
 describe("the kubelet's own words about", () => {

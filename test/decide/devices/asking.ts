@@ -1,8 +1,10 @@
 import { type DeviceResource, inventoriesOf, type PluginOptions } from "../../../api/decide/devices/inventory.ts";
 import { type DeviceManager, type DeviceManagerInput, deviceManager } from "../../../api/decide/devices/manager.ts";
 import { ANY_NODE, numaNodes, type TopologyHint } from "../../../api/decide/topology/hint.ts";
-import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
+import { containersOf, type Pod } from "../../../api/model/pod.ts";
 import { epochMs } from "../../../api/model/units.ts";
+import { container, sidecar } from "../../kit/containers.ts";
+import { decodedPod, namedPod } from "../../kit/pods.ts";
 
 export const GPU = "example.com/gpu";
 export const NIC = "example.com/nic";
@@ -34,17 +36,13 @@ export interface PodShape {
   readonly sidecars?: readonly string[];
   readonly containers: Readonly<Record<string, Limits>>;
 }
-export function podOf(uid: string, { init = {}, sidecars = [], containers }: PodShape): Pod {
+export function devicePod(uid: string, { init = {}, sidecars = [], containers }: PodShape): Pod {
   const list = (of: Readonly<Record<string, Limits>>) =>
-    Object.entries(of).map(([name, limits]) => ({
-      name,
-      resources: { limits: Object.fromEntries(Object.entries(limits).map(([k, v]) => [k, `${v}`])) },
-      ...(sidecars.includes(name) && { restartPolicy: "Always" }),
-    }));
-  return podSchema.parse({
-    metadata: { name: uid, namespace: "default", uid },
-    spec: { initContainers: list(init), containers: list(containers) },
-  });
+    Object.entries(of).map(([name, counts]) => {
+      const limits = Object.fromEntries(Object.entries(counts).map(([k, v]) => [k, `${v}`]));
+      return sidecars.includes(name) ? sidecar(name, undefined, limits) : container(name, undefined, limits);
+    });
+  return decodedPod(namedPod(uid, list(containers), { initContainers: list(init) }));
 }
 
 export interface Scene extends Partial<Omit<DeviceManagerInput, "inventories" | "nodes">> {
@@ -71,7 +69,7 @@ export function managerOf({ resources, numaNodes: ids = [0, 1], ...rest }: Scene
 
 /** Gives every container of a pod its devices, as the kubelet does at admission; the text of the first error. */
 export function admit(manager: DeviceManager, pod: Pod, affinity: TopologyHint = ANY_NODE): string | undefined {
-  for (const container of [...(pod.spec.initContainers ?? []), ...pod.spec.containers]) {
+  for (const container of containersOf(pod)) {
     const allocated = manager.allocate(pod, container, affinity);
     if (!allocated.ok) return allocated.error.message;
   }

@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { type AnsweredQuestion, recordedAnswers } from "../../../api/decide/devices/preferred.ts";
 import type { Container } from "../../../api/model/pod.ts";
 import { epochMs } from "../../../api/model/units.ts";
-import { admit, GPU, held, managerOf, NIC, NOW, plain, podOf, resource, type Scene } from "./asking.ts";
+import { admit, devicePod, GPU, held, managerOf, NIC, NOW, plain, resource, type Scene } from "./asking.ts";
 
-const one = (limits: Record<string, number>) => podOf("p", { containers: { c: limits } });
-/** What a lone container gets near these NUMA nodes, by list; or the text of the error. */
+const one = (limits: Record<string, number>) => devicePod("p", { containers: { c: limits } });
+/** The devices that a lone container gets near these NUMA nodes, by list; or the text of the error. */
 function given(scene: Scene, limits: Record<string, number>, affinity: number | null = null) {
   const manager = managerOf(scene);
   const error = admit(manager, one(limits), { nodes: affinity, preferred: false });
@@ -53,7 +53,7 @@ describe("the kubelet's tests before devices are given", () => {
   });
   it("count what is still needed after reuse", () => {
     const manager = managerOf({ resources: [plain(GPU, 3)] });
-    const pod = podOf("p", { init: { i: { [GPU]: 2 } }, containers: { c: { [GPU]: 4 } } });
+    const pod = devicePod("p", { init: { i: { [GPU]: 2 } }, containers: { c: { [GPU]: 4 } } });
     expect(admit(manager, pod)).toBe(
       "requested number of devices unavailable for example.com/gpu. Requested: 2, Available: 1",
     );
@@ -137,7 +137,7 @@ describe("a plugin's preference", () => {
   });
   it("must include what is reused", () => {
     const manager = managerOf({ ...scene({}), prefer: () => undefined });
-    const pod = podOf("p", { init: { i: { [GPU]: 1 } }, containers: { c: { [GPU]: 2 } } });
+    const pod = devicePod("p", { init: { i: { [GPU]: 1 } }, containers: { c: { [GPU]: 2 } } });
     const [init, app] = [pod.spec.initContainers?.[0] as Container, pod.spec.containers[0] as Container];
     expect(manager.allocate(pod, init, { nodes: 1, preferred: true }).ok).toBe(true);
     expect(manager.allocate(pod, app, { nodes: 1, preferred: true }).ok).toBe(true);

@@ -9,7 +9,7 @@ import {
 } from "../../../api/decide/devices/inventory.ts";
 import { naturalOrder } from "../../../api/decide/devices/natural-order.ts";
 import { epochMs } from "../../../api/model/units.ts";
-import { admit, GPU, managerOf, NIC, NOW, plain, podOf, resource } from "./asking.ts";
+import { admit, devicePod, GPU, managerOf, NIC, NOW, plain, resource } from "./asking.ts";
 
 const counts = (resources: readonly DeviceResource[], later = 0) => {
   const now = epochMs(NOW + later);
@@ -78,7 +78,9 @@ describe("sanitized node allocatable", () => {
   });
   it("counts each device once, whoever of a pod holds it", () => {
     const manager = managerOf({ resources: [resource(GPU, { a: [0, 1], b: null })] });
-    expect(admit(manager, podOf("p", { init: { i: { [GPU]: 2 } }, containers: { c: { [GPU]: 1 } } }))).toBeUndefined();
+    expect(
+      admit(manager, devicePod("p", { init: { i: { [GPU]: 2 } }, containers: { c: { [GPU]: 1 } } })),
+    ).toBeUndefined();
     expect([...manager.state.allocated()]).toEqual([[GPU, 2]]);
   });
 });

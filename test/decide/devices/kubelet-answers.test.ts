@@ -14,9 +14,10 @@ import {
   numaNodes,
   type ResourceHints,
 } from "../../../api/decide/topology/hint.ts";
-import { type Container, isSidecar, type Pod, pod as podSchema } from "../../../api/model/pod.ts";
+import { type Container, containersOf, isSidecar, type Pod } from "../../../api/model/pod.ts";
 import { ok } from "../../../api/model/result.ts";
 import { epochMs } from "../../../api/model/units.ts";
+import { decodedPod } from "../../kit/pods.ts";
 
 /**
  * Random cases that the device manager of k8s.io/kubernetes v1.36.3 answered, run as a library with plugins that answer like
@@ -51,7 +52,7 @@ const CASES = gunzipSync(readFileSync(FILE))
   .split("\n")
   .map((line) => JSON.parse(line) as Case);
 
-/** What it must include, then the available ones from the back of the alphabet; of odd sizes one too few. */
+/** Those that it must include, then the available ones from the back of the alphabet; of odd sizes one too few. */
 const plugin: PreferredAllocation = ({ available, mustInclude, size }) => {
   const rest = available
     .filter((id) => !mustInclude.includes(id))
@@ -100,14 +101,13 @@ function replay(c: Case): Replay {
     runningAtStart: (pod, container) => c.running.includes(`${pod}/${container}`),
     prefer: plugin,
   });
-  const pod = podSchema.parse(c.pod);
+  const pod = decodedPod(c.pod);
   const containers = containersOf(pod);
   const turn = containers.findIndex((x) => x.name === c.container);
   for (const earlier of containers.slice(0, turn)) expect(manager.allocate(pod, earlier, ANY_NODE).ok).toBe(true);
   expect(manager.given).toEqual([]);
   return { manager, nodes, pod, container: containers[turn] as Container };
 }
-const containersOf = (pod: Pod): readonly Container[] => [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
 
 const shown = (hints: ResourceHints, nodes: NumaNodes): unknown =>
   Object.fromEntries(
@@ -122,9 +122,9 @@ const decided = (c: Case) => {
   return { manager, allocated: manager.allocate(pod, container, affinity) };
 };
 
-/** What init containers before it left, as far as the case's own words tell. */
+/** Devices that init containers before it left, as far as the case's own words tell. */
 function leftBefore(c: Case, resource: string): ReadonlySet<string> {
-  const pod = podSchema.parse(c.pod);
+  const pod = decodedPod(c.pod);
   let left: readonly string[] = [];
   for (const { name } of containersOf(pod)) {
     if (name === c.container) break;

@@ -3,7 +3,7 @@ import type { DeviceCheckpoint } from "../../../api/decide/devices/checkpoint.ts
 import { containerDevices } from "../../../api/decide/devices/manager.ts";
 import type { HintProvider } from "../../../api/decide/topology/hint.ts";
 import type { Container, Pod } from "../../../api/model/pod.ts";
-import { admit, GPU, held, managerOf, NIC, plain, podOf, resource } from "./asking.ts";
+import { admit, devicePod, GPU, held, managerOf, NIC, plain, resource } from "./asking.ts";
 
 const app = (pod: Pod): Container => pod.spec.containers[0] as Container;
 const entry = (podUid: string, containerName: string, ids: readonly string[], resourceName = GPU, allocResp = "") => ({
@@ -21,7 +21,7 @@ const checkpoint = (...entries: ReturnType<typeof entry>[]): DeviceCheckpoint =>
 describe("devices within a pod", () => {
   it("go from an init container to the next and to the app", () => {
     const manager = managerOf({ resources: [plain(GPU, 4)] });
-    const pod = podOf("p", {
+    const pod = devicePod("p", {
       init: { i1: { [GPU]: 1 }, i2: { [GPU]: 2 } },
       containers: { c: { [GPU]: 2 }, d: { [GPU]: 1 } },
     });
@@ -36,25 +36,27 @@ describe("devices within a pod", () => {
   it("stay with a sidecar, also those that an init container before it had", () => {
     const manager = managerOf({ resources: [plain(GPU, 4)] });
     const init = { i: { [GPU]: 2 }, side: { [GPU]: 1 } };
-    const pod = podOf("p", { init, sidecars: ["side"], containers: { c: { [GPU]: 2 } } });
+    const pod = devicePod("p", { init, sidecars: ["side"], containers: { c: { [GPU]: 2 } } });
     expect(admit(manager, pod)).toBeUndefined();
     expect(held(manager, GPU)).toEqual({ "p/i": ["a-0", "a-1"], "p/side": ["a-0"], "p/c": ["a-1", "a-2"] });
   });
   it("that only an init container needed stay held until the pod ends", () => {
     const manager = managerOf({ resources: [plain(GPU, 3)] });
-    expect(admit(manager, podOf("p", { init: { i: { [GPU]: 3 } }, containers: { c: { [GPU]: 1 } } }))).toBeUndefined();
-    expect(admit(manager, podOf("q", { containers: { c: { [GPU]: 1 } } }))).toBe(
+    expect(
+      admit(manager, devicePod("p", { init: { i: { [GPU]: 3 } }, containers: { c: { [GPU]: 1 } } })),
+    ).toBeUndefined();
+    expect(admit(manager, devicePod("q", { containers: { c: { [GPU]: 1 } } }))).toBe(
       "requested number of devices unavailable for example.com/gpu. Requested: 1, Available: 0",
     );
   });
   it("are no other pod's to reuse", () => {
     const manager = managerOf({ resources: [plain(GPU, 2)] });
-    expect(admit(manager, podOf("p", { init: { i: { [GPU]: 1 } }, containers: { c: {} } }))).toBeUndefined();
-    expect(admit(manager, podOf("q", { containers: { c: { [GPU]: 1 } } }))).toBeUndefined();
+    expect(admit(manager, devicePod("p", { init: { i: { [GPU]: 1 } }, containers: { c: {} } }))).toBeUndefined();
+    expect(admit(manager, devicePod("q", { containers: { c: { [GPU]: 1 } } }))).toBeUndefined();
     expect(held(manager, GPU)).toEqual({ "p/i": ["a-0"], "q/c": ["a-1"] });
   });
   it("are reused without a look at their health", () => {
-    const pod = podOf("p", { init: { i: { [GPU]: 1 } }, containers: { c: { [GPU]: 1 } } });
+    const pod = devicePod("p", { init: { i: { [GPU]: 1 } }, containers: { c: { [GPU]: 1 } } });
     const manager = managerOf({
       resources: [resource(GPU, { "a-0": null, "a-1": null })],
       checkpoint: checkpoint(entry("p", "i", ["a-0"])),
@@ -66,7 +68,7 @@ describe("devices within a pod", () => {
 
 describe("devices of pods that are gone", () => {
   const scene = { resources: [plain(GPU, 1)], checkpoint: checkpoint(entry("gone", "c", ["a-0"])) };
-  const pod = podOf("p", { containers: { c: { [GPU]: 1 } } });
+  const pod = devicePod("p", { containers: { c: { [GPU]: 1 } } });
 
   it("are free for the next pod once sources are ready", () => {
     const manager = managerOf(scene);
@@ -81,7 +83,7 @@ describe("devices of pods that are gone", () => {
   });
   it("are free again after a pod of the same decision was refused its devices", () => {
     const manager = managerOf({ resources: [plain(GPU, 2)] });
-    const both = podOf("q", { containers: { c: { [GPU]: 2 }, d: { [GPU]: 1 } } });
+    const both = devicePod("q", { containers: { c: { [GPU]: 2 }, d: { [GPU]: 1 } } });
     expect(admit(manager, both)).toContain("Requested: 1, Available: 0");
     expect(held(manager, GPU)).toEqual({ "q/c": ["a-0", "a-1"] });
     expect(admit(manager, pod)).toBeUndefined();
@@ -90,7 +92,7 @@ describe("devices of pods that are gone", () => {
   });
   it("are looked for only when somebody asks for devices or hints", () => {
     const manager = managerOf(scene);
-    expect(admit(manager, podOf("q", { containers: { c: { cpu: 1 } } }))).toBeUndefined();
+    expect(admit(manager, devicePod("q", { containers: { c: { cpu: 1 } } }))).toBeUndefined();
     expect(manager.purged).toEqual([]);
     manager.podHints(pod);
     expect(manager.purged).toEqual(["gone"]);
@@ -102,7 +104,7 @@ describe("devices of pods that are gone", () => {
 
 describe("a kubelet that starts", () => {
   const held1 = checkpoint(entry("p", "c", ["a-0"]));
-  const pod = podOf("p", { containers: { c: { [GPU]: 1 } } });
+  const pod = devicePod("p", { containers: { c: { [GPU]: 1 } } });
   const noHealthy = "no healthy devices present; cannot allocate unhealthy devices example.com/gpu";
 
   it("lets a running container be while its sources are not ready: only the kubelet restarted", () => {
@@ -135,7 +137,7 @@ describe("a kubelet that starts", () => {
 
 /** The calls before a start, and the words of one that fails: test/actuator/pods/devices/start-of.test.ts. */
 describe("a container that starts", () => {
-  const pod = podOf("p", { containers: { c: { [GPU]: 1, [NIC]: 0 } } });
+  const pod = devicePod("p", { containers: { c: { [GPU]: 1, [NIC]: 0 } } });
 
   it("gets what its plugins answered", () => {
     const held1 = checkpoint(entry("p", "c", ["a-0"]));
@@ -157,7 +159,7 @@ describe("a container that starts", () => {
 
 describe("the manager's hints", () => {
   const scene = { resources: [resource(GPU, { a: [0], b: [1], c: [1] }), plain(NIC, 2)] };
-  const pod = podOf("p", { containers: { c: { [GPU]: 2, [NIC]: 1, cpu: 1 } } });
+  const pod = devicePod("p", { containers: { c: { [GPU]: 2, [NIC]: 1, cpu: 1 } } });
   const hints = (provider: HintProvider, of = pod) => Object.fromEntries(provider.containerHints(of, app(of)));
 
   it("name the sets of nodes that can give the devices, the smallest preferred", () => {
@@ -182,15 +184,15 @@ describe("the manager's hints", () => {
       { nodes: 2, preferred: true },
       { nodes: 3, preferred: false },
     ]);
-    expect(hints(manager, podOf("p", { containers: { c: { [GPU]: 1 } } }))[GPU]).toEqual([]);
+    expect(hints(manager, devicePod("p", { containers: { c: { [GPU]: 1 } } }))[GPU]).toEqual([]);
   });
   it("of a pod ask for what its containers need together", () => {
-    const big = podOf("p", { init: { i: { [GPU]: 3 } }, containers: { c: { [GPU]: 1 }, d: { [GPU]: 1 } } });
+    const big = devicePod("p", { init: { i: { [GPU]: 3 } }, containers: { c: { [GPU]: 1 }, d: { [GPU]: 1 } } });
     expect(Object.fromEntries(managerOf(scene).podHints(big))).toEqual({ [GPU]: [{ nodes: 3, preferred: true }] });
   });
   it("leave nodes without such devices and nodes that the machine lacks out", () => {
     const far = { resources: [resource(GPU, { a: [2], b: [9] })], numaNodes: [0, 1, 2, 3] };
-    expect(hints(managerOf(far), podOf("p", { containers: { c: { [GPU]: 1 } } }))).toEqual({
+    expect(hints(managerOf(far), devicePod("p", { containers: { c: { [GPU]: 1 } } }))).toEqual({
       [GPU]: [{ nodes: 4, preferred: true }],
     });
   });

@@ -12,11 +12,11 @@ import {
 import { containerDevices, type DeviceManager, deviceManager } from "../../../api/decide/devices/manager.ts";
 import { holdingOf } from "../../../api/decide/devices/pod-devices.ts";
 import { numaNodes } from "../../../api/decide/topology/hint.ts";
-import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
 import { epochMs } from "../../../api/model/units.ts";
+import { decodedPod } from "../../kit/pods.ts";
 import { admit } from "./asking.ts";
 
-/** What a kubelet 1.36.3 had at one moment. */
+/** A kubelet 1.36.3 at one moment. */
 interface Seen {
   readonly at: string;
   readonly capacity: Readonly<Record<string, string>>;
@@ -53,7 +53,7 @@ const listed = (resource: string, ids: readonly string[], plugin: DevicePlugin):
   plugin,
 });
 
-/** What the plugins had done by each step; the sample plugin stopped before step 12 and came back after a restart, with step 17. */
+/** The plugins by each step; the sample plugin stopped before step 12 and came back after a restart, with step 17. */
 function pluginsAt(name: string): readonly DeviceResource[] {
   const number = Number(name.slice(0, 2));
   const sample = (): DevicePlugin => {
@@ -101,7 +101,6 @@ function managerBefore({ name, before }: Step): DeviceManager {
     prefer: () => undefined,
   });
 }
-const podOf = (s: Step): Pod => podSchema.parse(s.pod);
 
 /** The plugins' answers, as the kubelet has them afterwards. */
 function answer(manager: DeviceManager, after: DeviceCheckpoint): void {
@@ -140,7 +139,7 @@ describe("the device plugins of a real node", () => {
 
   it.each(asked.filter((s) => s.outcome?.phase === "Running"))("$name: the pod gets what it got", (s) => {
     const manager = managerBefore(s);
-    expect(admit(manager, podOf(s))).toBeUndefined();
+    expect(admit(manager, decodedPod(s.pod))).toBeUndefined();
     expect(manager.given.length).toBeGreaterThan(0);
     const after = checkpointOf(s.after);
     answer(manager, after);
@@ -149,7 +148,7 @@ describe("the device plugins of a real node", () => {
 
   it.each(asked.filter((s) => s.outcome?.phase === "Failed"))("$name: the pod is refused in the same words", (s) => {
     const manager = managerBefore(s);
-    const text = admit(manager, podOf(s));
+    const text = admit(manager, decodedPod(s.pod));
     expect(`Pod was rejected: Allocate failed due to ${text}, which is unexpected`).toBe(s.outcome?.message);
     expect(manager.given).toEqual([]);
     // the kubelet writes nothing either
@@ -158,10 +157,10 @@ describe("the device plugins of a real node", () => {
 
   it.each(asked.filter((s) => s.runtime !== undefined))("$name: the runtime was sent these mounts and devices", (s) => {
     const manager = managerBefore(s);
-    admit(manager, podOf(s));
+    admit(manager, decodedPod(s.pod));
     answer(manager, checkpointOf(s.after));
     for (const [container, sent] of Object.entries(s.runtime ?? {})) {
-      const { options, pending } = containerDevices(manager, podOf(s).metadata.uid as string, container);
+      const { options, pending } = containerDevices(manager, decodedPod(s.pod).metadata.uid as string, container);
       expect(pending).toEqual([]);
       expect(options?.envs).toEqual(sent.envs);
       expect(options?.mounts.map((m) => ({ container_path: m.containerPath, host_path: m.hostPath }))).toEqual(
@@ -184,7 +183,7 @@ describe("the same node's kubelet restarted while a plugin was dead", () => {
     const gone = "2dc83e7c-10ac-4065-9a51-9e1eeb43deeb";
     const manager = managerBefore(s);
     expect(manager.state.pods.has(gone)).toBe(true);
-    admit(manager, podOf(s));
+    admit(manager, decodedPod(s.pod));
     expect(manager.purged).toEqual([gone]);
     // the next write, when the plugin registers again
     expect(content(manager.checkpoint()).entries).toEqual(content(checkpointOf(step("17").after)).entries);

@@ -1,6 +1,11 @@
 import { decideEviction } from "../../../api/decide/kinds/eviction.ts";
 import type { Decided, Explain, Refusal } from "../../../api/model/decision.ts";
-import { decodeEvictionAsk, type EvictionDecision, type EvictionFacts } from "../../../api/model/eviction.ts";
+import {
+  decodeEvictionAsk,
+  type EvictionDecision,
+  type EvictionFacts,
+  type FileSystems,
+} from "../../../api/model/eviction.ts";
 import type { Result } from "../../../api/model/result.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { decoded, type Json } from "../../kit/snapshots.ts";
@@ -54,6 +59,12 @@ export const podStats = (name: string, workingSetBytes: number, more: Json = {})
   memory: { workingSetBytes },
   ...more,
 });
+export type Disk = "nodefs" | "imagefs" | "containerfs";
+/** The stats of a node on which one file system is low. */
+export const lowOn = (layout: FileSystems, low: Disk, atMs = START): Json => {
+  const of = (name: Disk): Json => disk(name === low ? Gi : 50 * Gi, atMs);
+  return { fs: of("nodefs"), runtime: { imageFs: of("imagefs"), containerFs: of("containerfs") }, fileSystems: layout };
+};
 /** A snapshot with only what a memory threshold needs. */
 export const underMemory = (
   config: Json,

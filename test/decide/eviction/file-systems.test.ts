@@ -2,16 +2,9 @@ import { describe, expect, test } from "vitest";
 import type { FileSystems } from "../../../api/model/eviction.ts";
 import { requesting } from "../../kit/pods.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { type Answer, answer, codes, disk, Gi, Passes, START, underDisk } from "./asking.ts";
+import { type Answer, answer, codes, type Disk, disk, Gi, lowOn, Passes, START, underDisk } from "./asking.ts";
 
-const LOW = Gi;
 const HIGH = 50 * Gi;
-type Disk = "nodefs" | "imagefs" | "containerfs";
-/** A node on which one file system is low. */
-const node = (layout: FileSystems, low: Disk, atMs = START): Json => {
-  const of = (name: Disk): Json => disk(name === low ? LOW : HIGH, atMs);
-  return { fs: of("nodefs"), runtime: { imageFs: of("imagefs"), containerFs: of("containerfs") }, fileSystems: layout };
-};
 const BOTH = { evictionHard: { "nodefs.available": "10%", "imagefs.available": "15%" } };
 const CONTAINERS = "delete-unused-containers";
 const IMAGES = "delete-unused-images";
@@ -29,7 +22,7 @@ const PODS = [
   [withVolume("volumes"), stats("volumes", 1, 1, 7 * Gi)],
 ] as const;
 const decide = (layout: FileSystems, low: Disk, config: Json = BOTH): Answer =>
-  answer(underDisk(config, node(layout, low), PODS));
+  answer(underDisk(config, lowOn(layout, low), PODS));
 const order = ({ decision }: Answer, signal: string): readonly string[] | undefined =>
   decision.rankings.find((r) => r.signals.some((s) => s === signal))?.pods.map((p) => p.pod.name);
 
@@ -65,7 +58,7 @@ describe("where images and containers lie", () => {
   ])("%s: containerfs.available is that of %s, from the second pass on", (layout, source) => {
     const passes = new Passes();
     const at = (now: number): Json => ({
-      ...underDisk(BOTH, node(layout, "containerfs", now), PODS),
+      ...underDisk(BOTH, lowOn(layout, "containerfs", now), PODS),
       observedAt: new Date(now).toISOString(),
     });
     const derived = (a: Answer) => a.decision.thresholds.find((t) => t.signal === "containerfs.available");
@@ -101,7 +94,7 @@ describe("where images and containers lie", () => {
   test("the layout is looked at once and remembered", () => {
     const passes = new Passes();
     const at = (fileSystems: FileSystems) => (now: number) => ({
-      ...underDisk(BOTH, { ...node("one", "nodefs", now), fileSystems }),
+      ...underDisk(BOTH, { ...lowOn("one", "nodefs", now), fileSystems }),
       observedAt: new Date(now).toISOString(),
     });
     passes.after(0, at("dedicated"));
@@ -111,7 +104,7 @@ describe("where images and containers lie", () => {
 
 describe("what the node itself holds is tried first", () => {
   const config = { evictionHard: { "nodefs.available": "10%" }, evictionMinimumReclaim: { "nodefs.available": "2Gi" } };
-  const snapshot = underDisk(config, node("one", "nodefs"), PODS);
+  const snapshot = underDisk(config, lowOn("one", "nodefs"), PODS);
   const freedTo = (available: number): Json => ({ statsAfterReclaim: { node: { fs: disk(available, START) } } });
   const goal = 10_737_418_400 + 2 * Gi;
   test("not yet run: nothing is taken to be freed, and what must be reached is told", () => {
@@ -137,7 +130,7 @@ describe("what the node itself holds is tried first", () => {
       evictionSoft: { "nodefs.inodesFree": "95%" },
       evictionSoftGracePeriod: { "nodefs.inodesFree": "1h" },
     };
-    const decided = answer(underDisk({ ...config, ...soft }, node("one", "nodefs"), PODS), undefined, freedTo(HIGH));
+    const decided = answer(underDisk({ ...config, ...soft }, lowOn("one", "nodefs"), PODS), undefined, freedTo(HIGH));
     expect(decided.decision.reclaim?.afterNodeLevel).toBe("not-enough");
   });
 });

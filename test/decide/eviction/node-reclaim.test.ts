@@ -3,39 +3,25 @@ import { decideEviction } from "../../../api/decide/kinds/eviction.ts";
 import { decodeEvictionAsk, type FileSystems, type ReclaimTakes } from "../../../api/model/eviction.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { requesting } from "../../kit/pods.ts";
+import { podLabels, runtimeContainer, runtimeImage, runtimeSandbox, unixNanos } from "../../kit/runtime.ts";
 import { decoded, type Json } from "../../kit/snapshots.ts";
-import { type Answer, codes, disk, Gi, Mi, START, underDisk, underMemory } from "./asking.ts";
+import { type Answer, codes, type Disk, disk, Gi, lowOn, Mi, START, underDisk, underMemory } from "./asking.ts";
 
-type Disk = "nodefs" | "imagefs" | "containerfs";
 const THRESHOLDS = { evictionHard: { "nodefs.available": "10%", "imagefs.available": "15%" } };
-const low = (layout: FileSystems, lowOne: Disk): Json => {
-  const of = (name: Disk): Json => disk(name === lowOne ? Gi : 50 * Gi, START);
-  return { fs: of("nodefs"), runtime: { imageFs: of("imagefs"), containerFs: of("containerfs") }, fileSystems: layout };
-};
 
 const MINUTE = 60_000;
-const nanos = (agoMs: number): string => `${START - agoMs}000000`;
-const image = (name: string, size: number): Json => ({ id: `sha256:${name}`, repoTags: [`${name}:1`], size });
-const made = (id: string, of: string, imageName: string, state: string, agoMs: number): Json => ({
-  id,
-  podSandboxId: `sb-${of}`,
-  metadata: { name: "c", attempt: 0 },
-  image: { image: `sha256:${imageName}` },
-  imageRef: `sha256:${imageName}`,
-  state: `CONTAINER_${state}`,
-  createdAt: nanos(agoMs),
-  labels: {
-    "io.kubernetes.pod.uid": `uid-${of}`,
-    "io.kubernetes.pod.name": of,
-    "io.kubernetes.pod.namespace": "default",
-  },
-});
-const sandbox = (of: string, state: string): Json => ({
-  id: `sb-${of}`,
-  metadata: { name: of, uid: `uid-${of}`, namespace: "default", attempt: 0 },
-  state: `SANDBOX_${state}`,
-  createdAt: nanos(9 * MINUTE),
-});
+const image = (name: string, size: number): Json => runtimeImage(`sha256:${name}`, { repoTags: [`${name}:1`], size });
+const made = (id: string, of: string, imageName: string, state: string, agoMs: number): Json =>
+  runtimeContainer(id, {
+    podSandboxId: `sb-${of}`,
+    image: { image: `sha256:${imageName}` },
+    imageRef: `sha256:${imageName}`,
+    state: `CONTAINER_${state}`,
+    createdAt: unixNanos(START - agoMs),
+    labels: podLabels(of),
+  });
+const sandbox = (of: string, state: string): Json =>
+  runtimeSandbox(`sb-${of}`, of, { state: `SANDBOX_${state}`, createdAt: unixNanos(START - 9 * MINUTE) });
 /** `live` runs from `used`; `done` has ended, and only its container holds `held`; nothing was ever made from `free`. */
 const RUNTIME = {
   images: [image("used", 10 * Mi), image("held", 20 * Mi), image("free", 40 * Mi)],
@@ -68,8 +54,8 @@ function answer(snapshot: Json, imageFacts: unknown = IMAGE_FACTS): Answer {
   if (!result.ok) throw new Error(`refused: ${result.error.message}`);
   return result.value;
 }
-const decide = (layout: FileSystems, lowOne: Disk, more: Json = { runtime: RUNTIME }, imageFacts?: unknown): Answer =>
-  answer({ ...underDisk(THRESHOLDS, low(layout, lowOne), PODS), ...more }, imageFacts);
+const decide = (layout: FileSystems, low: Disk, more: Json = { runtime: RUNTIME }, imageFacts?: unknown): Answer =>
+  answer({ ...underDisk(THRESHOLDS, lowOn(layout, low), PODS), ...more }, imageFacts);
 const takes = ({ decision }: Answer): ReclaimTakes | null | undefined => decision.reclaim?.takes;
 const idsOf = (list: readonly { readonly id: string }[] | undefined): readonly string[] | undefined =>
   list?.map((r) => r.id);

@@ -2,11 +2,11 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { refusalUnderPressure } from "../../../api/decide/eviction/pressure.ts";
 import type { PressureCondition } from "../../../api/model/eviction.ts";
-import { pod as podSchema } from "../../../api/model/pod.ts";
+import { decodedPod } from "../../kit/pods.ts";
 import type { Json } from "../../kit/snapshots.ts";
 import { type Answer, answer, types } from "./asking.ts";
 
-/** What a real kubelet 1.36.3 logged and set while it was under pressure (extracts: numbers, order, texts). */
+/** Logs and conditions of a real kubelet 1.36.3 under pressure (extracts: numbers, order, texts). */
 interface RealPass {
   readonly at: string;
   readonly node: Json;
@@ -94,11 +94,11 @@ describe("a real kubelet under disk pressure with only critical pods left", () =
 describe("pods that came while a real kubelet was under pressure", () => {
   const asked = [...read("memory").admission, ...read("disk").admission];
   test.each(asked)("$pod.metadata.name under $conditions", ({ pod, reason, message, conditions }) => {
-    const refusal = refusalUnderPressure(podSchema.parse(pod), conditions);
+    const refusal = refusalUnderPressure(decodedPod(pod), conditions);
     const told = refusal && { reason: refusal.reason, message: `Pod was rejected: ${refusal.message}` };
     expect(told).toEqual(reason === null ? null : { reason, message });
   });
   test.each(read("disk").readmission)("$pod.metadata.name, which ran before the restart", ({ pod, event }) =>
-    expect(refusalUnderPressure(podSchema.parse(pod), ["DiskPressure"])?.message).toBe(event),
+    expect(refusalUnderPressure(decodedPod(pod), ["DiskPressure"])?.message).toBe(event),
   );
 });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { ImageGcFacts } from "../../../api/model/image-gc.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { type Answer, answer, image, iso, MINUTE, Mi, next, node, START } from "./asking.ts";
+import { type Answer, answer, gcNode, image, iso, MINUTE, Mi, next, START } from "./asking.ts";
 
 const nginx = (id = "n"): Json => image(id, { repoTags: ["quay.io/nginx:1"], repoDigests: ["quay.io/nginx@sha256:9"] });
 const at = (minutes: number, images: Json[], before?: unknown, done?: string[]): Answer =>
-  answer(node(images, { observedAt: iso(START + minutes * MINUTE) }), before, {
+  answer(gcNode(images, { observedAt: iso(START + minutes * MINUTE) }), before, {
     operation: "delete-unused",
     done: done?.map((id) => ({ id, end: "removed" })),
   });
@@ -78,7 +78,7 @@ describe("an image that was collected", () => {
   });
   test("was not, when its removal failed or was stopped", () => {
     for (const end of ["failed", "stopped"]) {
-      const a = answer(node([nginx()]), undefined, { operation: "delete-unused", done: [{ id: "n", end }] });
+      const a = answer(gcNode([nginx()]), undefined, { operation: "delete-unused", done: [{ id: "n", end }] });
       expect([ledger(a), next(a).records.length]).toEqual([[], 1]);
     }
   });

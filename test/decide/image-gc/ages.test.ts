@@ -1,17 +1,17 @@
 import { describe, expect, test } from "vitest";
 import {
   answer,
-  container,
+  containerFrom,
   disk,
   facts,
   Gi,
+  gcNode,
   HOUR,
   image,
   iso,
   kept,
   MINUTE,
   next,
-  node,
   reasons,
   removedIds,
   START,
@@ -27,7 +27,7 @@ describe("the minimum age", () => {
       ["old", -2 * MINUTE, null],
       ["young", -2 * MINUTE + 1, null],
     ]);
-    const a = answer(node([image("young"), image("old"), image("new")], young), records, UNUSED);
+    const a = answer(gcNode([image("young"), image("old"), image("new")], young), records, UNUSED);
     expect(removedIds(a)).toEqual(["old"]);
     expect(a.decision.keep.map((k) => [k.id, k.why, k.oldEnoughAtMs])).toEqual([
       ["young", "too-young", START + 1],
@@ -35,11 +35,11 @@ describe("the minimum age", () => {
     ]);
   });
   test("is 2 minutes where nothing is set, so that a first pass removes nothing", () => {
-    const a = answer(node([image("a")], { kubeletConfiguration: {} }));
+    const a = answer(gcNode([image("a")], { kubeletConfiguration: {} }));
     expect([kept(a), a.decision.error === null]).toEqual([{ a: "too-young" }, false]);
   });
   test("of 0 is taken as posted, and it is said that a kubelet makes 2 minutes of it", () => {
-    const a = answer(node([image("a")]), undefined, UNUSED);
+    const a = answer(gcNode([image("a")]), undefined, UNUSED);
     expect(removedIds(a)).toEqual(["a"]);
     expect(reasons(a)).toContain("minimum_age_zero image-gc");
   });
@@ -47,8 +47,8 @@ describe("the minimum age", () => {
 
 describe("records", () => {
   test("remember through history what a kubelet forgets when it starts again", () => {
-    const first = answer(node([image("a"), image("b")], {}, { containers: [container("a")] }));
-    const later = node([image("b"), image("c"), image("a")], {
+    const first = answer(gcNode([image("a"), image("b")], {}, { containers: [containerFrom("a")] }));
+    const later = gcNode([image("b"), image("c"), image("a")], {
       observedAt: iso(START + HOUR),
       kubelet: { startedAt: iso(START + HOUR) },
     });
@@ -60,7 +60,7 @@ describe("records", () => {
     ]);
   });
   test("of images that are gone are dropped", () => {
-    const a = answer(node([image("b")]), facts([["a", -HOUR, null]]));
+    const a = answer(gcNode([image("b")]), facts([["a", -HOUR, null]]));
     expect(next(a).records.map((r) => r[0])).toEqual(["b"]);
   });
   test("that lie in the future, by a clock that went back, protect", () => {
@@ -70,7 +70,7 @@ describe("records", () => {
       ["seen-later", HOUR, null],
     ]);
     const young = { kubeletConfiguration: { imageMinimumGCAge: "1s", imageMaximumGCAge: "1ms" } };
-    const a = answer(node([image("now"), image("later"), image("seen-later")], young), records, UNUSED);
+    const a = answer(gcNode([image("now"), image("later"), image("seen-later")], young), records, UNUSED);
     expect(kept(a)).toEqual({ now: "used-now", later: "used-now", "seen-later": "too-young" });
   });
 });
@@ -88,7 +88,7 @@ describe("the maximum age", () => {
   const images = ["old", "edge", "never"].map((id) => image(id));
 
   test("goes by the last use alone: what was never used goes at once, however young; the disk does not matter", () => {
-    const a = answer(node(images, aged), records);
+    const a = answer(gcNode(images, aged), records);
     expect(a.decision.remove.map((r) => [r.id, r.why, r.end])).toEqual([
       ["never", "too-old", "planned"],
       ["old", "too-old", "planned"],
@@ -97,38 +97,38 @@ describe("the maximum age", () => {
     expect(a.decision).toMatchObject({ freedBytes: 0, error: null });
     // the space that they leave is not known yet
     expect(a.needs).toEqual(["ask.fileSystem"]);
-    expect(answer(node(images, aged), records, { fileSystem: { capacityBytes: 10, availableBytes: 9 } }).needs).toEqual(
-      [],
-    );
+    expect(
+      answer(gcNode(images, aged), records, { fileSystem: { capacityBytes: 10, availableBytes: 9 } }).needs,
+    ).toEqual([]);
   });
   test("waits until the kubelet has run for so long", () => {
     const fresh = { ...aged, kubelet: { startedAt: iso(START - DAY) } };
-    const a = answer(node(images, fresh), records);
+    const a = answer(gcNode(images, fresh), records);
     expect(removedIds(a)).toEqual([]);
     expect(reasons(a)).toContain("maximum_age_waits image-gc");
     expect(next(a).beganAtMs).toBe(START - DAY);
     const after = { ...aged, kubelet: { startedAt: iso(START - DAY - 1) } };
-    expect(removedIds(answer(node(images, after), records))).toEqual(["never", "old"]);
+    expect(removedIds(answer(gcNode(images, after), records))).toEqual(["never", "old"]);
   });
   test("needs to know since when; without it, since now", () => {
-    const a = answer(node(images, aged));
+    const a = answer(gcNode(images, aged));
     expect([removedIds(a), a.needs, next(a).beganAtMs]).toEqual([[], ["kubelet.startedAt"], START]);
-    expect(next(answer(node(images, aged), records)).beganAtMs).toBe(START - DAY - 1);
+    expect(next(answer(gcNode(images, aged), records)).beganAtMs).toBe(START - DAY - 1);
   });
   test("comes before space, which then goes by the numbers after it", () => {
     const full = { ...aged, stats: disk(0) };
     const fileSystem = { capacityBytes: 10 * Gi, availableBytes: 9 * Gi };
-    expect(answer(node(images, full), records).decision.remove.map((r) => r.why)).toEqual([
+    expect(answer(gcNode(images, full), records).decision.remove.map((r) => r.why)).toEqual([
       "too-old",
       "too-old",
       "space",
     ]);
-    const told = answer(node(images, full), records, { fileSystem });
+    const told = answer(gcNode(images, full), records, { fileSystem });
     expect(told.decision.remove.map((r) => r.why)).toEqual(["too-old", "too-old"]);
     expect(told.decision.fileSystem).toMatchObject({ usagePercent: 10, wantedBytes: null });
   });
   test("is nothing to DeleteUnusedImages", () => {
-    const a = answer(node(images, aged), records, UNUSED);
+    const a = answer(gcNode(images, aged), records, UNUSED);
     expect(a.decision.remove.map((r) => [r.id, r.why])).toEqual([
       ["old", "unused"],
       ["edge", "unused"],

@@ -3,7 +3,10 @@ import type { Decided, Explain, Refusal } from "../../../api/model/decision.ts";
 import { decodeImageGcAsk, type ImageGcDecision, type ImageGcFacts } from "../../../api/model/image-gc.ts";
 import type { Result } from "../../../api/model/result.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
+import { runtimeContainer } from "../../kit/runtime.ts";
 import { decoded, type Json } from "../../kit/snapshots.ts";
+
+export { runtimeImage as image } from "../../kit/runtime.ts";
 
 export const Mi = 2 ** 20;
 export const Gi = 2 ** 30;
@@ -40,18 +43,17 @@ export function refusal(input: unknown, facts?: unknown, ask?: unknown): Refusal
   return result.error;
 }
 
-export const image = (id: string, more: Json = {}): Json => ({ id, size: 100 * Mi, ...more });
-export const container = (imageId: string, more: Json = {}): Json => ({
-  id: `c-${imageId}`,
-  metadata: { name: "app" },
-  imageId,
-  state: "CONTAINER_RUNNING",
-  createdAt: "1",
-  mounts: [],
-  ...more,
-});
+/** A running container `app` from the image. */
+export const containerFrom = (imageId: string, more: Json = {}): Json =>
+  runtimeContainer(`c-${imageId}`, {
+    metadata: { name: "app" },
+    imageId,
+    state: "CONTAINER_RUNNING",
+    mounts: [],
+    ...more,
+  });
 /** A disk of 10 GiB, by default 95 % used, so that 1.5 GiB are wanted. Images from the age of 0 on. */
-export const node = (images: readonly Json[], more: Json = {}, runtime: Json = {}): Json => ({
+export const gcNode = (images: readonly Json[], more: Json = {}, runtime: Json = {}): Json => ({
   observedAt: iso(START),
   pods: [],
   kubeletConfiguration: { imageMinimumGCAge: "0s" },

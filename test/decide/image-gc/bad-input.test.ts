@@ -3,14 +3,14 @@ import type { Json } from "../../kit/snapshots.ts";
 import {
   answer,
   attempt,
-  container,
+  containerFrom,
   facts,
+  gcNode,
   HOUR,
   image,
   kept,
   Mi,
   next,
-  node,
   reasons,
   refusal,
   removedIds,
@@ -27,21 +27,21 @@ describe("half an input", () => {
     ["the file system", { stats: { node: {} } }, ["stats.node.runtime.imageFs"]],
   ])("without %s is refused by name", (_name, more, needs) => {
     const message = `an image collection needs ${needs.join(", ")}`;
-    expect(refusal(node([image("a")], more))).toEqual({ code: "needs_input", message, needs });
+    expect(refusal(gcNode([image("a")], more))).toEqual({ code: "needs_input", message, needs });
   });
   test("without the file system is enough for eviction, or where the ask tells it", () => {
-    const bare = node([image("a")], { stats: undefined });
+    const bare = gcNode([image("a")], { stats: undefined });
     expect(removedIds(answer(bare, undefined, UNUSED))).toEqual(["a"]);
     const fileSystem = { capacityBytes: 100, availableBytes: 0 };
     expect(removedIds(answer(bare, undefined, { fileSystem }))).toEqual(["a"]);
   });
   test("is no refusal where nothing is on the node", () => {
-    const a = answer(node([]), undefined, UNUSED);
+    const a = answer(gcNode([]), undefined, UNUSED);
     expect([a.decision.remove, a.decision.keep, a.verdict]).toEqual([[], [], "keeps"]);
   });
   test("of what is remembered is refused with its place", () => {
     const broken = { ...facts([]), records: [["a", -1, null]], removed: 3 };
-    const { code, message } = refusal(node([]), broken);
+    const { code, message } = refusal(gcNode([]), broken);
     expect(code).toBe("invalid_state");
     expect(message).toContain('facts["image-gc"].records[0][1]: ');
     expect(message).toContain('facts["image-gc"].removed: ');
@@ -51,7 +51,7 @@ describe("half an input", () => {
 describe("odd lists", () => {
   test("an image without a size counts 0, and is named", () => {
     const a = answer(
-      node([image("a"), image("b", { size: undefined }), image("c", { size: undefined })]),
+      gcNode([image("a"), image("b", { size: undefined }), image("c", { size: undefined })]),
       undefined,
       UNUSED,
     );
@@ -65,7 +65,7 @@ describe("odd lists", () => {
   test("an id that is listed twice is one image of the last size, and pinned if one of the two is", () => {
     const twice = (pinned: boolean) =>
       answer(
-        node([
+        gcNode([
           image("a", { size: 1, repoTags: ["x:1"], pinned }),
           image("b"),
           image("a", { size: 2, repoTags: ["y:1", "x:1"] }),
@@ -83,15 +83,15 @@ describe("odd lists", () => {
   });
   test("an image of no name, and one that the runtime writes <none> for, go like any other", () => {
     const a = answer(
-      node([image("a"), image("b", { repoTags: ["<none>:<none>"], repoDigests: ["r@sha256:1"] })]),
+      gcNode([image("a"), image("b", { repoTags: ["<none>:<none>"], repoDigests: ["r@sha256:1"] })]),
       undefined,
       UNUSED,
     );
     expect(a.decision.remove.map((r) => r.names)).toEqual([[], ["r@sha256:1"]]);
   });
   test("a container of an image that is not listed changes nothing, and is named once", () => {
-    const containers = [container("gone"), container("gone", { id: "c2" }), container("a")];
-    const a = answer(node([image("a"), image("b")], {}, { containers }), undefined, UNUSED);
+    const containers = [containerFrom("gone"), containerFrom("gone", { id: "c2" }), containerFrom("a")];
+    const a = answer(gcNode([image("a"), image("b")], {}, { containers }), undefined, UNUSED);
     expect([removedIds(a), kept(a)]).toEqual([["b"], { a: "in-use" }]);
     expect(a.reasons.find((r) => r.at === "gone")?.because).toEqual([
       { code: "container_image_not_listed", field: "inUse", numbers: { containers: 2 } },
@@ -102,13 +102,13 @@ describe("odd lists", () => {
       { id: "gone", end: "removed" },
       { id: "a", end: "removed" },
     ];
-    const a = answer(node([image("a")]), undefined, { ...UNUSED, done });
+    const a = answer(gcNode([image("a")]), undefined, { ...UNUSED, done });
     expect([removedIds(a), next(a).removed.map((r) => r.id)]).toEqual([["a"], ["a"]]);
   });
 });
 
 describe("reasons", () => {
-  const input = node([image("a"), image("b")], {}, { containers: [container("b")] });
+  const input = gcNode([image("a"), image("b")], {}, { containers: [containerFrom("b")] });
   const of = (explain: "off" | "reasons" | "full") => {
     const result = attempt(input, facts([["a", -HOUR, -1000]]), UNUSED, explain);
     if (!result.ok) throw new Error(result.error.message);

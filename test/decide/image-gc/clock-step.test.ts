@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ImageGcFacts } from "../../../api/model/image-gc.ts";
-import { answer, facts, HOUR, image, iso, kept, MINUTE, next, node, reasons, removedIds, START } from "./asking.ts";
+import { answer, facts, gcNode, HOUR, image, iso, kept, MINUTE, next, reasons, removedIds, START } from "./asking.ts";
 
 const IMAGES = [image("old"), image("new")];
 const AGED = { kubeletConfiguration: { imageMinimumGCAge: "2m" } };
@@ -18,7 +18,7 @@ test("a clock set ahead by an hour moves all that is remembered with it", () => 
     ...BEFORE,
     removed: [{ ...gone, againAtMs: START - 4, firstDetectedAtMs: START - 3, lastUsedAtMs: START - 2 }],
   };
-  const decided = answer(node(IMAGES, { ...AGED, observedAt: iso(START + HOUR), clockSteppedMs: HOUR }), before);
+  const decided = answer(gcNode(IMAGES, { ...AGED, observedAt: iso(START + HOUR), clockSteppedMs: HOUR }), before);
   expect(removedIds(decided)).toEqual(["old"]);
   expect(kept(decided)).toEqual({ new: "too-young" });
   expect(reasons(decided)).toContain("clock_stepped image-gc");
@@ -40,7 +40,7 @@ test("a clock set ahead by an hour moves all that is remembered with it", () => 
 });
 
 test("without it an image is as old as the clocks say, as a kubelet has it", () => {
-  const decided = answer(node(IMAGES, { ...AGED, observedAt: iso(START + HOUR) }), BEFORE);
+  const decided = answer(gcNode(IMAGES, { ...AGED, observedAt: iso(START + HOUR) }), BEFORE);
   expect(removedIds(decided)).toContain("new");
   expect(reasons(decided)).not.toContain("clock_stepped image-gc");
 });
@@ -50,16 +50,19 @@ test.each([
   ["of this very pass", HOUR, START + HOUR],
   ["of this very pass, the clock set back", -HOUR, START + HOUR],
 ])("what is %s is not moved again", (_, clockSteppedMs, atMs) => {
-  const decided = answer(node(IMAGES, { ...AGED, observedAt: iso(START + HOUR), clockSteppedMs }), { ...BEFORE, atMs });
+  const decided = answer(gcNode(IMAGES, { ...AGED, observedAt: iso(START + HOUR), clockSteppedMs }), {
+    ...BEFORE,
+    atMs,
+  });
   expect(next(decided).records[1]).toEqual(["new", START - 5000, null]);
   expect(reasons(decided)).not.toContain("clock_stepped image-gc");
 });
 
 test("a clock set back makes no image younger, and no time lies before 1970", () => {
   const observedAt = iso(START - HOUR);
-  const decided = answer(node(IMAGES, { ...AGED, observedAt, clockSteppedMs: -HOUR }), BEFORE);
+  const decided = answer(gcNode(IMAGES, { ...AGED, observedAt, clockSteppedMs: -HOUR }), BEFORE);
   expect(removedIds(decided)).toEqual(["old"]);
   expect(kept(decided)).toEqual({ new: "too-young" });
-  const early = answer(node(IMAGES, { observedAt: iso(0), clockSteppedMs: -START }), { ...BEFORE, beganAtMs: 5 });
+  const early = answer(gcNode(IMAGES, { observedAt: iso(0), clockSteppedMs: -START }), { ...BEFORE, beganAtMs: 5 });
   expect(next(early).beganAtMs).toBe(0);
 });

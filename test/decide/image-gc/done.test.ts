@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import type { Json } from "../../kit/snapshots.ts";
-import { answer, disk, facts, Gi, HOUR, image, iso, kept, MINUTE, Mi, next, node, START } from "./asking.ts";
+import { answer, disk, facts, Gi, gcNode, HOUR, image, iso, kept, MINUTE, Mi, next, START } from "./asking.ts";
 
 const ids = ["a", "b", "c", "d"];
 const records = facts(ids.map((id, i) => [id, -HOUR, (i - 9) * MINUTE]));
 /** Wants 200 MiB: two of four images. */
 const wanting = (more: Json = {}) =>
-  node(
+  gcNode(
     ids.map((id) => image(id)),
     {
       stats: disk(20 * Gi - 200 * Mi, 100 * Gi),
@@ -91,7 +91,7 @@ describe("a pass that is told how it goes", () => {
     expect(ends(a)).toHaveLength(4);
   });
   test("sums sizes as the kubelet's int64 does: exactly beyond 2^53, and round beyond 2^63", () => {
-    const huge = (n: number) => node(Array.from({ length: n }, (_, i) => image(`i${i}`, { size: 2 ** 53 - 1 })));
+    const huge = (n: number) => gcNode(Array.from({ length: n }, (_, i) => image(`i${i}`, { size: 2 ** 53 - 1 })));
     const freed = (n: number): string | undefined => {
       const { error } = told([failed("i0", "x")], huge(n), undefined, { operation: "delete-unused" }).decision;
       return /but freed (-?\d+) bytes/.exec(error ?? "")?.[1];

@@ -1,20 +1,22 @@
 import { describe, expect, test } from "vitest";
 import { fullName } from "../../../api/decide/image-gc/image-names.ts";
 import { CONTAINER_STATES } from "../../../api/model/runtime.ts";
+import { pod } from "../../kit/pods.ts";
+import { runtimeSandbox } from "../../kit/runtime.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { answer, container, facts, HOUR, image, kept, next, node, reasons, removedIds, START } from "./asking.ts";
+import { answer, containerFrom, facts, gcNode, HOUR, image, kept, next, reasons, removedIds, START } from "./asking.ts";
 
 const UNUSED = { operation: "delete-unused" };
 const hex = (digit: string): string => digit.repeat(64);
 const sha = (digit: string): string => `sha256:${hex(digit)}`;
-/** What stays of these images, and who keeps it. */
+/** A pass over these images, of which all that are unused go. */
 const stays = (images: Json[], runtime: Json, more: Json = {}) =>
-  answer(node(images, more, runtime), undefined, UNUSED);
+  answer(gcNode(images, more, runtime), undefined, UNUSED);
 
 describe("an image in use", () => {
   test.each(CONTAINER_STATES)("is one of a container in state %s", (state) => {
     const labels = { "io.kubernetes.pod.namespace": "ns", "io.kubernetes.pod.name": "p" };
-    const a = stays([image("a"), image("b")], { containers: [container("a", { state, labels })] });
+    const a = stays([image("a"), image("b")], { containers: [containerFrom("a", { state, labels })] });
     expect(kept(a)).toEqual({ a: "in-use" });
     expect(a.decision.keep[0]?.usedBy).toEqual([`ns/p app (${state.slice(10).toLowerCase()})`]);
     expect(next(a).records).toEqual([
@@ -23,10 +25,9 @@ describe("an image in use", () => {
     ]);
   });
   test("is named by its first few users, by the sandbox where there are no labels", () => {
-    const sandboxes = [
-      { id: "s", metadata: { name: "p", uid: "u", namespace: "ns" }, state: "SANDBOX_READY", createdAt: "1" },
-    ];
-    const containers = Array.from({ length: 9 }, (_, i) => container("a", { id: `c${i}`, podSandboxId: "s" }));
+    const metadata = { name: "p", uid: "u", namespace: "ns" };
+    const sandboxes = [runtimeSandbox("s", "p", { metadata, state: "SANDBOX_READY" })];
+    const containers = Array.from({ length: 9 }, (_, i) => containerFrom("a", { id: `c${i}`, podSandboxId: "s" }));
     const [a] = stays([image("a")], { containers, sandboxes }).decision.keep;
     expect(a?.usedBy).toEqual(Array(5).fill("ns/p app (running)"));
   });
@@ -50,12 +51,12 @@ describe("an image in use", () => {
     ["another tag", { imageId: undefined, image: { image: "busybox" } }, false],
     ["another imageId, though a tag fits", { imageId: sha("2"), image: { image: "busybox:1.36" } }, false],
   ])("is found by %s", (_name, how, inUse) => {
-    const a = stays([listed], { containers: [container("", how)] });
+    const a = stays([listed], { containers: [containerFrom("", how)] });
     expect(kept(a)).toEqual(inUse ? { [sha("1")]: "in-use" } : {});
     if (!inUse) expect(reasons(a).join()).toContain("container_image_not_listed");
   });
   test("is not looked for where a container's image is not told: nothing may go", () => {
-    const runtime = { containers: [container("a"), container("", { image: {} })] };
+    const runtime = { containers: [containerFrom("a"), containerFrom("", { image: {} })] };
     const asked = () => stays([image("a")], runtime);
     expect(asked).toThrow("an image collection needs runtime.containers[1].imageId");
   });
@@ -66,21 +67,17 @@ describe("an image volume", () => {
   test("keeps what a container mounts, by id and by name", () => {
     for (const reference of ["b", "quay.io/data:1"]) {
       const mounts = [{ containerPath: "/data", image: { image: reference } }, { containerPath: "/etc/hosts" }];
-      const a = stays(images, { containers: [container("a", { mounts })] });
+      const a = stays(images, { containers: [containerFrom("a", { mounts })] });
       expect(kept(a)).toEqual({ a: "in-use", b: "image-volume" });
       expect(a.decision.keep.find((k) => k.id === "b")?.usedBy).toEqual(["app (running)"]);
     }
   });
   test("is told as in use where a container was made from it as well", () => {
-    const containers = [container("a", { mounts: [{ image: { image: "b" } }] }), container("b", { id: "c2" })];
+    const containers = [containerFrom("a", { mounts: [{ image: { image: "b" } }] }), containerFrom("b", { id: "c2" })];
     expect(kept(stays(images, { containers }))).toEqual({ a: "in-use", b: "in-use" });
   });
-  const pods = [
-    {
-      metadata: { name: "p", namespace: "ns", uid: "u" },
-      spec: { containers: [{ name: "c" }], volumes: [{ name: "d", image: { reference: "quay.io/data:1" } }] },
-    },
-  ];
+  const volumes = [{ name: "d", image: { reference: "quay.io/data:1" } }];
+  const pods = [pod("p", { metadata: { namespace: "ns", uid: "u" }, spec: { volumes } })];
   const labels = { "io.kubernetes.pod.uid": "u" };
   test.each<[string, Json, string | undefined]>([
     ["counts while the mounts of its pod's containers are not told", { labels, mounts: undefined }, "image-volume"],
@@ -92,11 +89,11 @@ describe("an image volume", () => {
       undefined,
     ],
   ])("of a pod %s", (_name, more, why) => {
-    const a = stays(images, { containers: [container("a", more)] }, { pods });
+    const a = stays(images, { containers: [containerFrom("a", more)] }, { pods });
     expect(kept(a)["b"]).toBe(why);
   });
   test("without pods and mounts is a doubt that is named", () => {
-    const unsure = stays(images, { containers: [container("a", { mounts: undefined })] }, { pods: undefined });
+    const unsure = stays(images, { containers: [containerFrom("a", { mounts: undefined })] }, { pods: undefined });
     expect(unsure.needs).toEqual(["runtime.containers[0].mounts"]);
   });
 });
@@ -141,7 +138,7 @@ describe("an image that the runtime needs", () => {
 describe("runtime handlers", () => {
   const handled = (runtimeHandler: string) => image("a", { spec: { runtimeHandler } });
   const gate = { kubeletConfiguration: { imageMinimumGCAge: "0s", featureGates: { RuntimeClassInImageCriApi: true } } };
-  const user = (runtimeHandler: string) => container("a", { image: { image: "a", runtimeHandler } });
+  const user = (runtimeHandler: string) => containerFrom("a", { image: { image: "a", runtimeHandler } });
   const keys = (a: ReturnType<typeof stays>) => a.decision.remove.map((r) => `${r.id},${r.runtimeHandler}`);
 
   test("are no part of an image without the gate", () => {
@@ -159,10 +156,10 @@ describe("runtime handlers", () => {
       ["a", START, null],
     ]);
     const known = facts([["a", -HOUR, -HOUR, "kata"]]);
-    const later = answer(node(images, gate, { containers: [] }), known, UNUSED);
+    const later = answer(gcNode(images, gate, { containers: [] }), known, UNUSED);
     expect(keys(later)).toEqual(["a,", "a,runc", "a,kata"]);
     const done = [{ id: "a", runtimeHandler: "kata", end: "removed" }];
-    const pass = answer(node(images, gate, { containers: [] }), known, { ...UNUSED, done });
+    const pass = answer(gcNode(images, gate, { containers: [] }), known, { ...UNUSED, done });
     expect(pass.decision.remove.map((r) => [r.runtimeHandler, r.end])).toEqual([
       ["", "planned"],
       ["runc", "planned"],

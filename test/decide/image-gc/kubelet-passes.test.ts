@@ -3,6 +3,7 @@ import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import type { Done } from "../../../api/model/container-gc.ts";
 import type { ImageRemoval } from "../../../api/model/image-gc.ts";
+import { runtimeContainer } from "../../kit/runtime.ts";
 import type { Json } from "../../kit/snapshots.ts";
 import { type Answer, answer, iso, START } from "./asking.ts";
 
@@ -48,15 +49,8 @@ const runs = gunzipSync(readFileSync(file))
   .map((line) => JSON.parse(line) as Run);
 
 const keyOf = ({ id, runtimeHandler = "" }: Listed): string => (runtimeHandler === "" ? id : `${id},${runtimeHandler}`);
-const container = (id: string, imageId: string, runtimeHandler: string, mounts: Json[]): Json => ({
-  id,
-  metadata: { name: "c" },
-  imageId,
-  image: { image: imageId, runtimeHandler },
-  state: "CONTAINER_EXITED",
-  createdAt: "0",
-  mounts,
-});
+const user = (id: string, imageId: string, runtimeHandler: string, mounts: Json[]): Json =>
+  runtimeContainer(id, { imageId, image: { image: imageId, runtimeHandler }, mounts });
 function inputOf(
   run: Run,
   { inUse, mounted, capacityBytes, availableBytes }: Pass,
@@ -85,8 +79,8 @@ function inputOf(
         spec: { image: id, runtimeHandler },
       })),
       containers: [
-        ...inUse.map((u, i) => container(`c${i}`, u.id, u.runtimeHandler ?? "", [])),
-        ...mounted.map((image, i) => container(`v${i}`, "none", "", [{ image: { image } }])),
+        ...inUse.map((u, i) => user(`c${i}`, u.id, u.runtimeHandler ?? "", [])),
+        ...mounted.map((image, i) => user(`v${i}`, "none", "", [{ image: { image } }])),
       ],
     },
   };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Json } from "../../kit/snapshots.ts";
-import { answer, container, facts, HOUR, image, node } from "./asking.ts";
+import { answer, containerFrom, facts, gcNode, HOUR, image } from "./asking.ts";
 
 const made = (id: string, layers: Record<string, number>, more: Json = {}): Json =>
   image(id, {
@@ -14,7 +14,8 @@ const records = facts([
   ["c", -HOUR, -1000],
 ]);
 const unused = (images: Json[], done?: Json[]) =>
-  answer(node(images, {}, { containers: [container("kept")] }), records, { operation: "delete-unused", done }).decision;
+  answer(gcNode(images, {}, { containers: [containerFrom("kept")] }), records, { operation: "delete-unused", done })
+    .decision;
 const base = { base: 500, shared: 300 };
 
 describe("what a removal really brings back", () => {

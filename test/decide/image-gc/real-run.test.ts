@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { runtimeContainer } from "../../kit/runtime.ts";
 import type { Json } from "../../kit/snapshots.ts";
 import { type Answer, answer, kept, next } from "./asking.ts";
 
@@ -25,14 +26,14 @@ const run = JSON.parse(
 const idOf = (name: string): string => run.images.find((i) => i.repoTags[0] === `localhost/${name}:1`)?.id as string;
 
 const using = (pods: readonly { pod: string; container: string; imageRef: string }[]) =>
-  pods.map(({ pod, container, imageRef }) => ({
-    id: pod,
-    metadata: { name: container },
-    imageRef,
-    state: "CONTAINER_RUNNING",
-    createdAt: "1",
-    labels: { "io.kubernetes.pod.namespace": "default", "io.kubernetes.pod.name": pod },
-  }));
+  pods.map(({ pod, container, imageRef }) =>
+    runtimeContainer(pod, {
+      metadata: { name: container },
+      imageRef,
+      state: "CONTAINER_RUNNING",
+      labels: { "io.kubernetes.pod.namespace": "default", "io.kubernetes.pod.name": pod },
+    }),
+  );
 const at = (observedAt: string, images: readonly unknown[], containers: readonly unknown[]): Json => ({
   observedAt,
   pods: [],
@@ -43,14 +44,14 @@ const at = (observedAt: string, images: readonly unknown[], containers: readonly
   },
   runtime: { images, containers },
 });
-const pod = (name: string) => ({ pod: name, container: "c", imageRef: idOf(name) });
+const userOf = (name: string) => ({ pod: name, container: "c", imageRef: idOf(name) });
 
 /** The kubelet's passes as the capture describes them: at its start, with gc-d gone, and the one that it logged. */
 function passes(): Answer {
   const atStart = run.images.filter((i) => i.id !== idOf("gc-f"));
-  const first = answer(at(run.kubeletStart, atStart, using([...run.containers, pod("gc-d"), pod("gc-g")])));
+  const first = answer(at(run.kubeletStart, atStart, using([...run.containers, userOf("gc-d"), userOf("gc-g")])));
   const later = new Date(Date.parse(run.kubeletStart) + 60_000).toISOString();
-  const second = answer(at(later, atStart, using([...run.containers, pod("gc-g")])), first.next);
+  const second = answer(at(later, atStart, using([...run.containers, userOf("gc-g")])), first.next);
   return answer(at(run.at, run.images, using(run.containers)), second.next);
 }
 

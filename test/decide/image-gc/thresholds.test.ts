@@ -7,18 +7,18 @@ import {
   disk,
   facts,
   Gi,
+  gcNode,
   HOUR,
   image,
   kept,
   Mi,
-  node,
   reasons,
   refusal,
   removedIds,
 } from "./asking.ts";
 
 const configured = (kubeletConfiguration: Record<string, unknown>, stats = disk(Gi / 2)) =>
-  node([image("a"), image("b"), image("c")], { kubeletConfiguration, stats });
+  gcNode([image("a"), image("b"), image("c")], { kubeletConfiguration, stats });
 const old = facts([
   ["a", -HOUR, -3000],
   ["b", -HOUR, -2000],
@@ -103,7 +103,7 @@ describe("the thresholds", () => {
 describe("a pass", () => {
   const wanting = (bytes: number) => {
     const capacity = 100_000 * Mi;
-    return node([image("a"), image("b"), image("c")], {
+    return gcNode([image("a"), image("b"), image("c")], {
       stats: disk(20_000 * Mi - bytes, capacity),
       kubeletConfiguration: { imageGCHighThresholdPercent: 80, imageMinimumGCAge: "0s" },
     });
@@ -129,7 +129,7 @@ describe("a pass", () => {
     expect(a.verdict).toBe("fails");
   });
   test("below the high threshold wants nothing, and tells the order all the same", () => {
-    const a = answer(node([image("b"), image("a")], { stats: disk(5 * Gi) }), old);
+    const a = answer(gcNode([image("b"), image("a")], { stats: disk(5 * Gi) }), old);
     expect(a.decision.keep.map((k) => [k.id, k.why, k.place])).toEqual([
       ["a", "enough-space", 1],
       ["b", "enough-space", 2],
@@ -145,7 +145,7 @@ describe("a pass", () => {
       ["used-first", -HOUR, -9000],
     ]);
     const ids = ["x", "never-2", "used-first", "y", "never-1"];
-    const a = answer(node(ids.map((id) => image(id))), records, { operation: "delete-unused" });
+    const a = answer(gcNode(ids.map((id) => image(id))), records, { operation: "delete-unused" });
     expect(a.decision.remove.map((r) => [r.id, r.place, r.tie])).toEqual([
       ["never-1", 1, false],
       ["never-2", 2, false],

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { answer as containers, node as withContainers } from "../container-gc/asking.ts";
-import { answer, facts, MINUTE, next, node, reasons, START } from "./asking.ts";
+import { answer as containers, gcNode as withContainers } from "../container-gc/asking.ts";
+import { answer, facts, gcNode, MINUTE, next, reasons, START } from "./asking.ts";
 
 const ERROR = "rpc error: code = Unavailable desc = gone";
-const blind = (more: object = {}) => ({ ...node([]), runtime: undefined, stats: undefined, ...more });
+const blind = (more: object = {}) => ({ ...gcNode([]), runtime: undefined, stats: undefined, ...more });
 
 test.each([
   ["the first failure", false, {}, {}, true, []],

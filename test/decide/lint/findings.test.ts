@@ -4,13 +4,15 @@ import { describe, expect, test } from "vitest";
 import { libraryMachine } from "../../../api/cli/machines/machine-library.ts";
 import { LINT_SEVERITIES, type LintFinding } from "../../../api/decide/lint/finding.ts";
 import { lintConfiguration } from "../../../api/decide/lint/lint.ts";
-import { decodeSnapshot } from "../../../api/model/decode.ts";
 import { mergePatch } from "../../../api/model/merge-patch.ts";
+import { node } from "../../kit/nodes.ts";
+import { pod } from "../../kit/pods.ts";
+import { decoded } from "../../kit/snapshots.ts";
 
 type Case = readonly [code: string, severity: LintFinding["severity"], field: string, configuration: object];
 const GIB = 1024 ** 3;
 
-/** Of each code a configuration that has it. */
+/** A configuration for each code, which has it. */
 const CASES: readonly Case[] = [
   ["eviction-defaults-dropped", "warning", "evictionHard", { evictionHard: { "memory.available": "500Mi" } }],
   ["eviction-defaults-dropped", "warning", "evictionHard", { evictionHard: {} }],
@@ -191,7 +193,7 @@ describe("findings of a configuration", () => {
   });
 
   test.each<[object, string, unknown]>([
-    // what is there under the right name stays as it is
+    // a value under the right name stays as it is
     [
       { evictionHard: { "memory.available": "500Mi", "memory.avail": "1Gi" } },
       'evictionHard["memory.avail"]',
@@ -289,13 +291,10 @@ describe("findings of a configuration", () => {
 });
 
 describe("findings of a configuration on a node", () => {
-  const node = (capacity: object) => ({ metadata: { name: "n1" }, status: { capacity } });
   const on = (configuration: object, snapshot: object) => {
-    const decoded = decodeSnapshot(snapshot);
-    if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
-    return lintConfiguration(configuration, decoded.value);
+    return lintConfiguration(configuration, decoded(snapshot));
   };
-  const small = { node: node({ cpu: "4", memory: "8Gi", "ephemeral-storage": "100Gi", pods: "110" }) };
+  const small = { node: node({ capacity: { cpu: "4", memory: "8Gi", "ephemeral-storage": "100Gi", pods: "110" } }) };
   const fs = (capacityBytes: number) => ({ capacityBytes, availableBytes: capacityBytes / 2 });
   const stats = {
     node: { fs: fs(100 * GIB), runtime: { imageFs: fs(50 * GIB) }, rlimit: { maxpid: 4096, curproc: 100 } },
@@ -376,16 +375,13 @@ describe("findings of a configuration on a node", () => {
     expect(asked(memory("1124Mi")).filter(({ severity }) => severity === "refuses-start")).toEqual([]);
   });
   test("pods that want longer to end than a soft eviction gives are counted", () => {
-    const pod = (name: string, seconds: number) => ({
-      metadata: { name, namespace: "d", uid: name },
-      spec: { terminationGracePeriodSeconds: seconds, containers: [{ name: "c" }] },
-    });
+    const ending = (name: string, seconds: number) => pod(name, { spec: { terminationGracePeriodSeconds: seconds } });
     const soft = {
       evictionSoft: { "memory.available": "1Gi" },
       evictionSoftGracePeriod: { "memory.available": "1m" },
       evictionMaxPodGracePeriod: 60,
     };
-    const found = on(soft, { ...small, pods: [pod("a", 30), pod("b", 600), pod("c", 61)] });
+    const found = on(soft, { ...small, pods: [ending("a", 30), ending("b", 600), ending("c", 61)] });
     expect(byCode(found, "pod-grace-cut", "evictionMaxPodGracePeriod")?.message).toMatch(/^2 of /);
   });
 });

@@ -3,16 +3,16 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { lintConfiguration } from "../../../api/decide/lint/lint.ts";
 
-/** What the kubelet's own functions answered: see test/data/lint/main.go. */
+/** Answers of the kubelet's own functions: see test/data/lint/main.go. */
 interface Answer {
   readonly name: string;
   readonly configuration: unknown;
   /** Why the file cannot be loaded. */
   readonly load: string | null;
   readonly strict: readonly string[];
-  /** Of ValidateKubeletConfiguration. */
+  /** By ValidateKubeletConfiguration. */
   readonly errors: readonly string[];
-  /** Of what reads it afterwards; the first of each. */
+  /** By the functions that read it afterwards; the first of each. */
   readonly later: readonly string[];
 }
 const file = join(import.meta.dirname, "../../data/lint/kubelet-1.36.3.json");

@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { lintConfiguration } from "../../../api/decide/lint/lint.ts";
-import { decodeSnapshot } from "../../../api/model/decode.ts";
 import { mergePatch } from "../../../api/model/merge-patch.ts";
+import { node } from "../../kit/nodes.ts";
+import { decoded, fromJson } from "../../kit/snapshots.ts";
 
 const GIB = 1024 ** 3;
 const SNAPSHOT = new URL("../../data/real-node/snapshot.json", import.meta.url);
@@ -38,12 +39,12 @@ describe("a signal that there is not", () => {
     ["pod.available", "500", null],
     ["rootfs.available", "10%", null],
     ["memory.free", "1Gi", null],
-    // of space or of inodes
+    // space or inodes
     ["nodefs", "10%", null],
     // bytes, which are no process ids and no inodes
     ["pids.available", "500Mi", "500Mi is none of it"],
     ["nodefs.inodes", "1Gi", "1Gi is none of it"],
-    // what would not stand there either
+    // a value that would not stand there either
     ["ram.available", "10GB", "10GB is none of it"],
     ["ram.available", "500", "then with another value"],
     ["ram.available", "-1Gi", "then with another value"],
@@ -79,9 +80,8 @@ describe("a signal that there is not", () => {
     }
   });
   test("is renamed though the node's state files refuse, which the wrong name only hid", () => {
-    const decoded = decodeSnapshot(JSON.parse(readFileSync(SNAPSHOT, "utf8")));
-    if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
-    const lint = (configuration: object) => lintConfiguration(configuration, decoded.value);
+    const snapshot = decoded(fromJson(readFileSync(SNAPSHOT, "utf8")));
+    const lint = (configuration: object) => lintConfiguration(configuration, snapshot);
     const fixOf = (text: string) => {
       const given = { ...hard({ "memory.avilable": text }), failCgroupV1: false };
       const found = lint(given).find(({ code }) => code === "unknown-signal");
@@ -115,14 +115,11 @@ describe("a signal that there is not", () => {
 });
 
 const fs = (capacityBytes: number, availableBytes = capacityBytes / 2) => ({ capacityBytes, availableBytes });
-const on = (configuration: object, stats: object) => {
-  const decoded = decodeSnapshot({
-    node: { metadata: { name: "n1" }, status: { capacity: { cpu: "4", memory: "8Gi" } } },
-    stats: { node: stats },
-  });
-  if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
-  return lintConfiguration(configuration, decoded.value);
-};
+const on = (configuration: object, stats: object) =>
+  lintConfiguration(
+    configuration,
+    decoded({ node: node({ capacity: { cpu: "4", memory: "8Gi" } }), stats: { node: stats } }),
+  );
 
 describe("images are collected after eviction", () => {
   const late = { evictionHard: { "nodefs.available": "25%" }, mergeDefaultEvictionSettings: true };

@@ -1,22 +1,20 @@
 import { describe, expect, it } from "vitest";
 import { decideKind } from "../../../api/decide/kinds/index.ts";
 import { decodeAsk } from "../../../api/model/asks.ts";
-import { decodeSnapshot } from "../../../api/model/decode.ts";
 import type { TopologyDecision } from "../../../api/model/managers.ts";
+import { container } from "../../kit/containers.ts";
+import { namedPod } from "../../kit/pods.ts";
+import { decoded, many } from "../../kit/snapshots.ts";
 
-const guaranteed = (name: string, containers: number) => ({
-  metadata: { name, uid: name },
-  spec: {
-    containers: Array.from({ length: containers }, (_, i) => ({
-      name: `c${i}`,
-      resources: { limits: { cpu: "1", memory: "64Mi" } },
-    })),
-  },
-});
+const guaranteedOf = (name: string, containers: number) =>
+  namedPod(
+    name,
+    many(containers, (i) => container(`c${i}`, undefined, { cpu: "1", memory: "64Mi" })),
+  );
 
 function asked(numaNodes: number, containers: number, pods: readonly object[] = []) {
   const ids = Array.from({ length: numaNodes }, (_, id) => id);
-  const snapshot = decodeSnapshot({
+  const snapshot = decoded({
     machine: {
       cpus: Array.from({ length: numaNodes * 16 }, (_, cpu) => ({ cpu, core: cpu, socket: 0, numa: cpu >> 4 })),
       numaNodes: ids.map((id) => ({ id, memoryBytes: 2 ** 34 })),
@@ -31,9 +29,9 @@ function asked(numaNodes: number, containers: number, pods: readonly object[] = 
     },
     pods,
   });
-  const ask = decodeAsk("topology", { pod: guaranteed("asks", containers) });
-  if (!snapshot.ok || !ask.ok) throw new Error(JSON.stringify([snapshot, ask]));
-  return decideKind("topology", { snapshot: snapshot.value, facts: {}, ask: ask.value, explain: "reasons" });
+  const ask = decodeAsk("topology", { pod: guaranteedOf("asks", containers) });
+  if (!ask.ok) throw new Error(JSON.stringify(ask));
+  return decideKind("topology", { snapshot, facts: {}, ask: ask.value, explain: "reasons" });
 }
 
 describe("a question that would take 2^n too far", () => {
@@ -52,7 +50,7 @@ describe("a question that would take 2^n too far", () => {
     expect(asked(8, 64).ok).toBe(true);
   });
   it("is refused where the pods that are there would have to be let in again, and says what to post", () => {
-    const pods = Array.from({ length: 8 }, (_, i) => guaranteed(`p${i}`, 1));
+    const pods = Array.from({ length: 8 }, (_, i) => guaranteedOf(`p${i}`, 1));
     const answer = asked(16, 1, pods);
     if (answer.ok) throw new Error("it was answered");
     expect(answer.error).toMatchObject({

@@ -3,6 +3,8 @@ import { writeCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import { decideKind } from "../../../api/decide/kinds/index.ts";
 import { decodeAsk } from "../../../api/model/asks.ts";
 import type { CpusDecision, DevicesDecision, MemoryDecision } from "../../../api/model/managers.ts";
+import { container } from "../../kit/containers.ts";
+import { bestEffort, namedPod } from "../../kit/pods.ts";
 import { decoded } from "../../kit/snapshots.ts";
 import { realSnapshot } from "../real-node.ts";
 
@@ -24,10 +26,7 @@ function answer<D>(kind: "cpus" | "memory" | "devices", snapshot: object, pod: o
 
 describe("the captured node, where the pod with a CPU of its own is evicted", () => {
   const wanting = { cpu: "1", memory: "64Mi" };
-  const next = {
-    metadata: { name: "next", namespace: "default", uid: "next" },
-    spec: { containers: [{ name: "c", resources: { requests: wanting, limits: wanting } }] },
-  };
+  const next = namedPod("next", [container("c", wanting, wanting)]);
   const real = realSnapshot();
   const pods = (real["pods"] as { readonly items: readonly PostedPod[] }).items;
   const held = pods.find(({ metadata }) => metadata.name === "guar-int") as PostedPod;
@@ -47,7 +46,7 @@ describe("the captured node, where the pod with a CPU of its own is evicted", ()
     expect(decision.assigned).toMatchObject([{ container: "c", cpus: "1" }]);
   });
   test("its memory is counted as long", () => {
-    const small = { metadata: next.metadata, spec: { containers: [{ name: "c" }] } };
+    const small = bestEffort("next");
     const freeAfter = (state: State): number => {
       const file = JSON.parse(answer<MemoryDecision>("memory", evicted(state), small).next) as {
         readonly assignments: { readonly memory_manager_state: string };
@@ -66,11 +65,10 @@ describe("the captured node, where the pod with a CPU of its own is evicted", ()
 describe("devices of a pod that failed", () => {
   const resource = "example.com/gpu";
   const limits = { [resource]: "1" };
-  const nodeWith = (state: State) => ({
+  const nodeOfFailed = (state: State) => ({
     pods: [
       {
-        metadata: { name: "old", uid: "old" },
-        spec: { containers: [{ name: "c", resources: { limits } }] },
+        ...namedPod("old", [container("c", undefined, limits)]),
         status: { phase: "Failed", containerStatuses: [{ name: "c", state }] },
       },
     ],
@@ -90,15 +88,12 @@ describe("devices of a pod that failed", () => {
       }),
     },
   });
-  const next = {
-    metadata: { name: "next", uid: "next" },
-    spec: { containers: [{ name: "c", resources: { limits } }] },
-  };
+  const next = namedPod("next", [container("c", undefined, limits)]);
   test.each([
     [RUNNING, [], []],
     [OVER, ["old"], ["gpu-0"]],
   ] as const)("%j: purged %j, given %j", (state, purged, given) => {
-    const { decision } = answer<DevicesDecision>("devices", nodeWith(state), next);
+    const { decision } = answer<DevicesDecision>("devices", nodeOfFailed(state), next);
     expect(decision.purged).toEqual(purged);
     expect(decision.assigned.flatMap(({ devices }) => devices)).toEqual(given);
     expect(decision.refusal === null).toBe(given.length > 0);

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { writeCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import { decideKind } from "../../../api/decide/kinds/index.ts";
-import { decodeSnapshot } from "../../../api/model/decode.ts";
 import type { CpusDecision, DevicesDecision } from "../../../api/model/managers.ts";
 import { pod } from "../../kit/pods.ts";
+import { decoded } from "../../kit/snapshots.ts";
 
 const node = {
   machine: { cpus: [0, 1, 2, 3].map((cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 })) },
@@ -12,9 +12,8 @@ const node = {
 };
 
 function decided<D>(kind: "cpus" | "devices", input: object): D {
-  const snapshot = decodeSnapshot({ ...node, ...input });
-  if (!snapshot.ok) throw new Error(JSON.stringify(snapshot.error));
-  const answer = decideKind(kind, { snapshot: snapshot.value, facts: {}, ask: { pod: null }, explain: "off" });
+  const snapshot = decoded({ ...node, ...input });
+  const answer = decideKind(kind, { snapshot, facts: {}, ask: { pod: null }, explain: "off" });
   if (!answer.ok) throw new Error(answer.error.message);
   return answer.value.decision as D;
 }

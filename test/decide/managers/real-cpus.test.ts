@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { decideKind } from "../../../api/decide/kinds/index.ts";
 import { decodeAsk } from "../../../api/model/asks.ts";
-import { decodeSnapshot } from "../../../api/model/decode.ts";
 import type { CpusDecision, MemoryDecision } from "../../../api/model/managers.ts";
 import runs from "../../data/real-cpus/runs.json" with { type: "json" };
+import { running } from "../../kit/containers.ts";
+import { pod } from "../../kit/pods.ts";
+import { decoded } from "../../kit/snapshots.ts";
 import { captured } from "../real-node.ts";
 
 interface Moment {
@@ -23,15 +25,14 @@ interface Run {
 }
 
 /** The captured machine: 2 CPUs, one of them reserved. Other pods run beside, one container `c` each. */
-function snapshotOf({ before }: Run): object {
+function snapshotBefore({ before }: Run): object {
   const pods = Object.keys(before.cpusets).map((place, i) => {
     const [name, container] = place.split("/") as [string, string];
-    const status = { name: container, containerID: `containerd://${i}`, state: { running: {} } };
-    return {
-      metadata: { name, namespace: "default", uid: `beside-${i}` },
+    return pod(name, {
+      metadata: { uid: `beside-${i}` },
       spec: { containers: [{ name: container }] },
-      status: { phase: "Running", containerStatuses: [status] },
-    };
+      status: { phase: "Running", containerStatuses: [running(container, `${i}`)] },
+    });
   });
   return {
     machine: captured("machine.json"),
@@ -43,18 +44,22 @@ function snapshotOf({ before }: Run): object {
   };
 }
 
-function decided(kind: "cpus" | "memory", run: Run) {
-  const snapshot = decodeSnapshot(snapshotOf(run));
+function answered(kind: "cpus" | "memory", run: Run) {
   const ask = decodeAsk(kind, { pod: run.pod });
-  if (!snapshot.ok || !ask.ok) throw new Error(JSON.stringify([snapshot, ask]));
-  const answer = decideKind(kind, { snapshot: snapshot.value, facts: {}, ask: ask.value, explain: "reasons" });
+  if (!ask.ok) throw new Error(JSON.stringify(ask));
+  const answer = decideKind(kind, {
+    snapshot: decoded(snapshotBefore(run)),
+    facts: {},
+    ask: ask.value,
+    explain: "reasons",
+  });
   if (!answer.ok) throw new Error(answer.error.message);
   return answer.value;
 }
 
 describe("a real kubelet with one CPU to give", () => {
   it.each(runs as unknown as Run[])("$name: $phase", (run) => {
-    const { decision, verdict, next } = decided("cpus", run);
+    const { decision, verdict, next } = answered("cpus", run);
     const { refusal, assigned, sharedPool, reconcile } = decision as CpusDecision;
     expect(verdict).toBe(run.phase === "Failed" ? "refused" : "decided");
     expect(refusal && [refusal.reason, `Pod was rejected: ${refusal.message}`]).toEqual(
@@ -67,7 +72,7 @@ describe("a real kubelet with one CPU to give", () => {
     for (const { container, cpus } of assigned) {
       expect(later.cpusets[`${run.pod.metadata.name}/${container}`], container).toBe(cpus);
     }
-    // what the next pass writes is what the cgroups then had
+    // the next pass writes what the cgroups then had
     const now = { ...run.before.cpusets };
     for (const { pod, container, cpus } of reconcile) now[`${pod.name}/${container}`] = cpus;
     const others = Object.entries(later.cpusets).filter(([place]) => place in run.before.cpusets);
@@ -76,7 +81,7 @@ describe("a real kubelet with one CPU to give", () => {
   });
 
   it.each((runs as unknown as Run[]).filter(({ phase }) => phase === "Running"))("$name: memory", (run) => {
-    const { assigned } = decided("memory", run).decision as MemoryDecision;
+    const { assigned } = answered("memory", run).decision as MemoryDecision;
     const held = assigned.flatMap(({ container, blocks }) => (blocks.length === 0 ? [] : [[container, blocks]]));
     const want = Object.entries(
       run.sixSecondsLater.memory as Record<string, { numaAffinity: number[]; type: string; size: number }[]>,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { EMPTY_STATE, NIL_POINTER } from "../../../api/decide/memory/machine-memory.ts";
 import { memoryManager } from "../../../api/decide/memory/manager.ts";
-import { add, blocks, container, free, Gi, machine, manager, on, pod } from "./setup.ts";
+import { add, blocks, free, Gi, machine, manager, on, podNamed, wanting } from "./setup.ts";
 
 const NO_NODES =
   "[memorymanager] failed to get the default NUMA affinity, no NUMA nodes with enough memory is available";
@@ -9,7 +9,7 @@ const NO_NODES =
 describe("a container's memory", () => {
   test("comes from the lowest node that has it, and is no longer free there", () => {
     const m = manager(machine([4, 4]));
-    expect(add(m, pod("a", [container("c", 2), container("d", 2)]))).toBeUndefined();
+    expect(add(m, podNamed("a", [wanting("c", 2), wanting("d", 2)]))).toBeUndefined();
     expect(blocks(m, "a", "c")).toEqual(["memory 2 on 0"]);
     expect(blocks(m, "a", "d")).toEqual(["memory 2 on 1"]);
     expect(free(m)).toEqual([1, 2]);
@@ -17,21 +17,21 @@ describe("a container's memory", () => {
   });
   test("comes from as few nodes as have it together, filled in their order, which form a group", () => {
     const m = manager(machine([4, 4, 4]));
-    add(m, pod("a", [container("c", 6)]));
+    add(m, podNamed("a", [wanting("c", 6)]));
     expect(blocks(m, "a", "c")).toEqual(["memory 6 on 0,1"]);
     expect(free(m)).toEqual([0, 1, 4]);
     expect([...m.state.machineState.values()].map((n) => n.cells)).toEqual([[0, 1], [0, 1], [2]]);
     // the GiB left on node 1 serves this group only
-    expect(add(m, pod("b", [container("c", 5)]))).toBe(NO_NODES);
-    expect(add(m, pod("c", [container("c", 1)]))).toBeUndefined();
+    expect(add(m, podNamed("b", [wanting("c", 5)]))).toBe(NO_NODES);
+    expect(add(m, podNamed("c", [wanting("c", 1)]))).toBeUndefined();
     expect(blocks(m, "c", "c")).toEqual(["memory 1 on 2"]);
     // more than one node has: the group again
-    expect(add(m, pod("d", [container("c", "4097Mi")]))).toBe(NO_NODES);
+    expect(add(m, podNamed("d", [wanting("c", "4097Mi")]))).toBe(NO_NODES);
   });
   test("of a group goes back to its nodes in their order, and the last block to go dissolves the group", () => {
     const m = manager(machine([4, 4]));
-    add(m, pod("a", [container("c", 4)]));
-    add(m, pod("b", [container("c", 5)]));
+    add(m, podNamed("a", [wanting("c", 4)]));
+    add(m, podNamed("b", [wanting("c", 5)]));
     expect(free(m)).toEqual([3, 0]);
     m.removeContainer("b", "c");
     m.removeContainer("a", "c");
@@ -41,34 +41,36 @@ describe("a container's memory", () => {
   test("and its huge pages lie on the same nodes", () => {
     const m = manager(machine([4, 4], { "2Mi": 512, "1Gi": 0 }));
     expect(free(m)).toEqual([2, 3]);
-    add(m, pod("a", [container("c", 1, { "hugepages-2Mi": "1Gi" })]));
+    add(m, podNamed("a", [wanting("c", 1, { "hugepages-2Mi": "1Gi" })]));
     expect(blocks(m, "a", "c")).toEqual(["hugepages-2Mi 1 on 0", "memory 1 on 0"]);
     expect([...m.state.machineState.values()].map((n) => n.numberOfAssignments)).toEqual([2, 0]);
     // node 0 has the memory but no more pages
-    add(m, pod("b", [container("c", 1, { "hugepages-2Mi": "2Mi" })]));
+    add(m, podNamed("b", [wanting("c", 1, { "hugepages-2Mi": "2Mi" })]));
     expect(m.numaNodesOf("b", "c")).toEqual([1]);
     expect(free(m, "hugepages-2Mi")).toEqual([0, 1 - 2 / 1024]);
   });
   test("is what it was when the container asks again", () => {
     const m = manager(machine([4]));
-    const a = pod("a", [container("c", 2)]);
+    const a = podNamed("a", [wanting("c", 2)]);
     add(m, a);
     expect(add(m, a)).toBeUndefined();
     expect(free(m)).toEqual([1]);
   });
   test("stays with the containers before the one that gets nothing", () => {
     const m = manager(machine([4]));
-    expect(add(m, pod("a", [container("c", 2), container("d", 2)]))).toBe(NO_NODES);
+    expect(add(m, podNamed("a", [wanting("c", 2), wanting("d", 2)]))).toBe(NO_NODES);
     expect([...(m.state.entries.get("a") ?? [])].map(([name]) => name)).toEqual(["c"]);
     expect(free(m)).toEqual([1]);
   });
   test("is no whole number of bytes: refused", () => {
     const m = manager(machine([4]));
-    expect(add(m, pod("a", [container("c", "1500m")]))).toBe("[memorymanager] failed to represent quantity as int64");
+    expect(add(m, podNamed("a", [wanting("c", "1500m")]))).toBe(
+      "[memorymanager] failed to represent quantity as int64",
+    );
   });
   test("is of a kind that the machine has no table of: the kubelet falls over it", () => {
     const m = manager(machine([4]));
-    const a = pod("a", [container("c", 1, { "hugepages-1Gi": "1Gi" })]);
+    const a = podNamed("a", [wanting("c", 1, { "hugepages-1Gi": "1Gi" })]);
     expect(add(m, a)).toBe(NIL_POINTER);
     expect(m.state.entries.size).toBe(0);
   });
@@ -77,21 +79,21 @@ describe("a container's memory", () => {
 describe("only Guaranteed pods have memory of their own", () => {
   test("a Burstable pod gets none", () => {
     const m = manager(machine([4]));
-    const burstable = pod("a", [{ name: "c", resources: { requests: { cpu: "1", memory: "1Gi" } } }]);
+    const burstable = podNamed("a", [{ name: "c", resources: { requests: { cpu: "1", memory: "1Gi" } } }]);
     expect(add(m, burstable)).toBeUndefined();
     expect(m.blocks("a", "c")).toEqual([]);
     expect(m.numaNodesOf("a", "c")).toBeUndefined();
   });
   test("a pod with pod-level resources gets none without the gate", () => {
     const level = { cpu: "1", memory: "2Gi" };
-    const a = pod("a", [container("c", 1)], { resources: { requests: level, limits: level } });
+    const a = podNamed("a", [wanting("c", 1)], { resources: { requests: level, limits: level } });
     const m = manager(machine([4]));
     expect(add(m, a)).toBeUndefined();
     expect(free(m)).toEqual([3]);
   });
   test("policy None gives none and keeps nothing", () => {
     const m = memoryManager({ policy: "None", state: EMPTY_STATE, podLevel: false });
-    const a = pod("a", [container("c", 1)]);
+    const a = podNamed("a", [wanting("c", 1)]);
     expect(add(m, a)).toBeUndefined();
     expect([...m.containerHints(a, a.spec.containers[0] as never), ...m.podHints(a)]).toEqual([]);
     expect(m.removeStale([])).toEqual([]);
@@ -102,45 +104,45 @@ describe("only Guaranteed pods have memory of their own", () => {
 describe("the nodes that the topology manager chose", () => {
   test("are taken as they are", () => {
     const m = manager(machine([4, 4]));
-    expect(add(m, pod("a", [container("c", 1)]), on(m, [1]))).toBeUndefined();
+    expect(add(m, podNamed("a", [wanting("c", 1)]), on(m, [1]))).toBeUndefined();
     expect(blocks(m, "a", "c")).toEqual(["memory 1 on 1"]);
   });
   test("are extended by others when they have too little", () => {
     const m = manager(machine([4, 4, 4]));
-    expect(add(m, pod("a", [container("c", 5)]), on(m, [1]))).toBeUndefined();
+    expect(add(m, podNamed("a", [wanting("c", 5)]), on(m, [1]))).toBeUndefined();
     expect(blocks(m, "a", "c")).toEqual(["memory 5 on 0,1"]);
   });
   test("are refused where no extension has enough", () => {
     const m = manager(machine([4, 4]));
-    add(m, pod("a", [container("c", 3)]), on(m, [0]));
-    expect(add(m, pod("b", [container("c", 5)]), on(m, [1]))).toBe(
+    add(m, podNamed("a", [wanting("c", 3)]), on(m, [0]));
+    expect(add(m, podNamed("b", [wanting("c", 5)]), on(m, [1]))).toBe(
       "[memorymanager] failed to find NUMA nodes to extend the current topology hint",
     );
   });
   test("are left to the manager where any will do, but not more of them than was preferred", () => {
     const m = manager(machine([5, 5]));
-    add(m, pod("a", [container("c", 6)]));
+    add(m, podNamed("a", [wanting("c", 6)]));
     // one empty node would have 2 GiB, and there is only the group of both
-    expect(add(m, pod("b", [container("c", 2)]), { nodes: null, preferred: true })).toBe(
+    expect(add(m, podNamed("b", [wanting("c", 2)]), { nodes: null, preferred: true })).toBe(
       "[memorymanager] failed to find the default preferred hint",
     );
-    expect(add(m, pod("b", [container("c", 2)]))).toBeUndefined();
+    expect(add(m, podNamed("b", [wanting("c", 2)]))).toBeUndefined();
     expect(blocks(m, "b", "c")).toEqual(["memory 2 on 0,1"]);
   });
   test("are refused as extended when they were preferred and the wider ones are not", () => {
     const m = manager(machine([5, 5]));
-    add(m, pod("a", [container("c", 6)]), on(m, [0, 1]));
+    add(m, podNamed("a", [wanting("c", 6)]), on(m, [0, 1]));
     // a node of the group alone has too little; the group has enough, and 2 GiB would fit one empty node
-    expect(add(m, pod("b", [container("c", 2)]), on(m, [0]))).toBe(
+    expect(add(m, podNamed("b", [wanting("c", 2)]), on(m, [0]))).toBe(
       "[memorymanager] failed to find the extended preferred hint",
     );
-    expect(add(m, pod("b", [container("c", 2)]), on(m, [0], false))).toBeUndefined();
+    expect(add(m, podNamed("b", [wanting("c", 2)]), on(m, [0], false))).toBeUndefined();
     expect(blocks(m, "b", "c")).toEqual(["memory 2 on 0,1"]);
   });
   test("may not mix blocks of a node with blocks of a group", () => {
     const m = manager(machine([4, 4]));
-    add(m, pod("a", [container("c", 1)]));
-    expect(add(m, pod("b", [container("c", 1)]), on(m, [0, 1]))).toBe(
+    add(m, podNamed("a", [wanting("c", 1)]));
+    expect(add(m, podNamed("b", [wanting("c", 1)]), on(m, [0, 1]))).toBe(
       "[memorymanager] preferred hint violates NUMA node allocation",
     );
   });
@@ -149,10 +151,10 @@ describe("the nodes that the topology manager chose", () => {
 describe("a node of a group that hints of other resources chose alone", () => {
   test("serves a block of its own, and as blocks of the group go memory is lost, as in the kubelet", () => {
     const m = manager(machine([6, 4]));
-    add(m, pod("y", [container("c", 6)]), on(m, [0, 1]));
-    add(m, pod("z", [container("c", 2)]), on(m, [0, 1]));
+    add(m, podNamed("y", [wanting("c", 6)]), on(m, [0, 1]));
+    add(m, podNamed("z", [wanting("c", 2)]), on(m, [0, 1]));
     m.removeContainer("y", "c");
-    expect(add(m, pod("x", [container("c", 3)]), on(m, [0]))).toBeUndefined();
+    expect(add(m, podNamed("x", [wanting("c", 3)]), on(m, [0]))).toBeUndefined();
     expect(free(m)).toEqual([2, 2]);
     // z lies on node 1, and is given back from node 0 first
     m.removeContainer("z", "c");
@@ -167,31 +169,28 @@ describe("init containers", () => {
     Object.fromEntries([...(m.state.entries.get(uid) ?? [])].map(([name, list]) => [name, (list[0]?.size ?? -1) / Gi]));
   test("leave their memory to those after them; the sum of the blocks is what was taken", () => {
     const m = manager(machine([9]));
-    add(
-      m,
-      pod("a", [container("c", 1), container("d", 1)], { initContainers: [container("i", 3), container("j", 2)] }),
-    );
+    add(m, podNamed("a", [wanting("c", 1), wanting("d", 1)], { initContainers: [wanting("i", 3), wanting("j", 2)] }));
     expect(sizes("a", m)).toEqual({ i: 0, j: 1, c: 1, d: 1 });
     expect(free(m)).toEqual([5]);
   });
   test("get what the larger need is, and no more", () => {
     const m = manager(machine([9]));
-    add(m, pod("a", [container("c", 4)], { initContainers: [container("i", 3)] }));
+    add(m, podNamed("a", [wanting("c", 4)], { initContainers: [wanting("i", 3)] }));
     expect(sizes("a", m)).toEqual({ i: 0, c: 4 });
     expect(free(m)).toEqual([4]);
   });
   test("that are sidecars keep theirs", () => {
     const m = manager(machine([9]));
-    const initContainers = [container("i", 2), container("s", 1, { restartPolicy: "Always" }), container("j", 3)];
-    add(m, pod("a", [container("c", 2)], { initContainers }));
+    const initContainers = [wanting("i", 2), wanting("s", 1, { restartPolicy: "Always" }), wanting("j", 3)];
+    add(m, podNamed("a", [wanting("c", 2)], { initContainers }));
     // the sidecar uses 1 of i's 2, j the other and 2 more, c all of j's but 1
     expect(sizes("a", m)).toEqual({ i: 0, s: 1, j: 1, c: 2 });
     expect(free(m)).toEqual([4]);
   });
   test("give back what is left of theirs when the next container is created", () => {
     const m = manager(machine([9]));
-    const a = pod("a", [container("c", 1)], {
-      initContainers: [container("i", 3), container("s", 1, { restartPolicy: "Always" })],
+    const a = podNamed("a", [wanting("c", 1)], {
+      initContainers: [wanting("i", 3), wanting("s", 1, { restartPolicy: "Always" })],
     });
     add(m, a);
     m.containerCreated(a, "i");
@@ -202,9 +201,9 @@ describe("init containers", () => {
   });
   test("of another pod leave nothing to this one", () => {
     const m = manager(machine([9]));
-    add(m, pod("a", [container("c", "1Mi")], { initContainers: [container("i", 3)] }));
+    add(m, podNamed("a", [wanting("c", "1Mi")], { initContainers: [wanting("i", 3)] }));
     const before = free(m)[0] as number;
-    add(m, pod("b", [container("c", 3)]));
+    add(m, podNamed("b", [wanting("c", 3)]));
     expect(free(m)).toEqual([before - 3]);
   });
 });
@@ -212,10 +211,10 @@ describe("init containers", () => {
 describe("stale state", () => {
   test("is what containers hold that are in no active pod", () => {
     const m = manager(machine([9]));
-    const [a, b] = [pod("a", [container("c", 1), container("gone", 1)]), pod("b", [container("c", 2)])];
+    const [a, b] = [podNamed("a", [wanting("c", 1), wanting("gone", 1)]), podNamed("b", [wanting("c", 2)])];
     add(m, a);
     add(m, b);
-    const active = pod("a", [container("c", 1)]);
+    const active = podNamed("a", [wanting("c", 1)]);
     expect(m.removeStale([active])).toEqual([
       { podUid: "a", container: "gone" },
       { podUid: "b", container: "c" },

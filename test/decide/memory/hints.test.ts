@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { nodeSets } from "../../../api/decide/memory/hints.ts";
 import type { Container } from "../../../api/model/pod.ts";
-import { add, container, machine, manager, on, pod, ways } from "./setup.ts";
+import { add, machine, manager, on, podNamed, wanting, ways } from "./setup.ts";
 
-const only = (uid: string, memory: number | string, also = {}): readonly [ReturnType<typeof pod>, Container] => {
-  const p = pod(uid, [container("c", memory, also)]);
+const only = (uid: string, memory: number | string, also = {}): readonly [ReturnType<typeof podNamed>, Container] => {
+  const p = podNamed(uid, [wanting("c", memory, also)]);
   return [p, p.spec.containers[0] as Container];
 };
 
@@ -21,14 +21,14 @@ describe("hints for memory", () => {
   });
   test("prefer what an empty machine could do, also when it cannot be had now", () => {
     const m = manager(machine([5, 4]));
-    add(m, pod("a", [container("c", 6)]));
+    add(m, podNamed("a", [wanting("c", 6)]));
     expect(ways(m, m.containerHints(...only("b", 2)))).toEqual({ memory: "0,1" });
   });
   test("leave out nodes of groups, and sets with a node that is used alone", () => {
     const m = manager(machine([5, 4, 4]));
-    add(m, pod("a", [container("c", 5)]), on(m, [0, 1]));
+    add(m, podNamed("a", [wanting("c", 5)]), on(m, [0, 1]));
     expect(ways(m, m.containerHints(...only("b", 1)))).toEqual({ memory: "2! 0,1" });
-    add(m, pod("c", [container("c", 1)]), on(m, [2]));
+    add(m, podNamed("c", [wanting("c", 1)]), on(m, [2]));
     expect(ways(m, m.containerHints(...only("b", 1)))).toEqual({ memory: "2! 0,1" });
     expect(ways(m, m.containerHints(...only("b", 4))).memory).toBeUndefined();
   });
@@ -58,7 +58,7 @@ describe("hints for memory", () => {
   });
   test("count what init containers leave, on their very nodes", () => {
     const m = manager(machine([5, 4]));
-    const p = pod("a", [container("c", 4)], { initContainers: [container("i", 4)] });
+    const p = podNamed("a", [wanting("c", 4)], { initContainers: [wanting("i", 4)] });
     m.allocate(p, p.spec.initContainers?.[0] as Container, on(m, [0]));
     expect(ways(m, m.containerHints(p, p.spec.containers[0] as Container))).toEqual({ memory: "0! 1!" });
     expect(ways(m, m.containerHints(...only("b", 4)))).toEqual({ memory: "1!" });
@@ -68,33 +68,33 @@ describe("hints for memory", () => {
 describe("hints for a whole pod", () => {
   test("are for containers and sidecars together, or for its largest init container", () => {
     const m = manager(machine([9, 4]));
-    const sidecar = container("s", 1, { restartPolicy: "Always" });
+    const sidecar = wanting("s", 1, { restartPolicy: "Always" });
     const wide = (initContainers: readonly unknown[]) =>
-      pod("a", [container("c", 2), container("d", 1)], { initContainers });
+      podNamed("a", [wanting("c", 2), wanting("d", 1)], { initContainers });
     expect(ways(m, m.podHints(wide([])))).toEqual({ memory: "0! 1! 0,1" });
     expect(ways(m, m.podHints(wide([sidecar])))).toEqual({ memory: "0! 1! 0,1" });
-    expect(ways(m, m.podHints(wide([sidecar, container("i", 4)])))).toEqual({ memory: "0! 0,1" });
-    expect(ways(m, m.podHints(wide([container("i", 4), sidecar])))).toEqual({ memory: "0! 1! 0,1" });
-    expect(ways(m, m.podHints(wide([container("i", 10)])))).toEqual({ memory: "0,1!" });
+    expect(ways(m, m.podHints(wide([sidecar, wanting("i", 4)])))).toEqual({ memory: "0! 0,1" });
+    expect(ways(m, m.podHints(wide([wanting("i", 4), sidecar])))).toEqual({ memory: "0! 1! 0,1" });
+    expect(ways(m, m.podHints(wide([wanting("i", 10)])))).toEqual({ memory: "0,1!" });
   });
   test("leave out kinds that only init containers ask for, as the kubelet does", () => {
     const m = manager(machine([9], { "2Mi": 512 }));
-    const init = container("i", 1, { "hugepages-2Mi": "2Mi" });
-    expect(ways(m, m.podHints(pod("a", [container("c", 1)], { initContainers: [init] })))).toEqual({ memory: "0!" });
+    const init = wanting("i", 1, { "hugepages-2Mi": "2Mi" });
+    expect(ways(m, m.podHints(podNamed("a", [wanting("c", 1)], { initContainers: [init] })))).toEqual({ memory: "0!" });
   });
   test("of a pod whose first container has its memory are where that is, if it is as much as the whole pod needs", () => {
     const m = manager(machine([9, 4]));
-    const two = pod("a", [container("c", 1), container("d", 1)]);
+    const two = podNamed("a", [wanting("c", 1), wanting("d", 1)]);
     add(m, two, on(m, [1]));
     expect(m.podHints(two).size).toBe(0);
-    const one = pod("b", [container("c", 1)]);
+    const one = podNamed("b", [wanting("c", 1)]);
     add(m, one, on(m, [1]));
     expect(ways(m, m.podHints(one))).toEqual({ memory: "1!" });
   });
   test("are none for a pod that has no memory of its own", () => {
     const m = manager(machine([9]));
-    expect(m.podHints(pod("a", [{ name: "c" }])).size).toBe(0);
-    expect(m.podHints(pod("a", [container("c", "1500m")])).size).toBe(0);
+    expect(m.podHints(podNamed("a", [{ name: "c" }])).size).toBe(0);
+    expect(m.podHints(podNamed("a", [wanting("c", "1500m")])).size).toBe(0);
   });
 });
 

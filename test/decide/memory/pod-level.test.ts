@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ANY_NODE } from "../../../api/decide/topology/hint.ts";
 import type { Container } from "../../../api/model/pod.ts";
-import { add, blocks, container, free, machine, manager, on, pod, ways } from "./setup.ts";
+import { add, blocks, free, machine, manager, on, podNamed, wanting, ways } from "./setup.ts";
 
 /** A pod of `memory` GiB as a whole. */
 const levelled = (
@@ -11,15 +11,15 @@ const levelled = (
   initContainers: readonly object[] = [],
 ) => {
   const level = { cpu: "4", memory: `${memory}Gi` };
-  return pod(uid, containers as never, { initContainers, resources: { requests: level, limits: level } });
+  return podNamed(uid, containers as never, { initContainers, resources: { requests: level, limits: level } });
 };
 const shared = { name: "shared" };
-const sidecar = (name: string, gib: number) => container(name, gib, { restartPolicy: "Always" });
+const sidecar = (name: string, gib: number) => wanting(name, gib, { restartPolicy: "Always" });
 
 describe("with the gate PodLevelResourceManagers, a pod with pod-level resources under pod scope", () => {
   test("gets its memory as a whole, and shares what its containers do not have of their own", () => {
     const m = manager(machine([9, 9]), true);
-    const a = levelled("a", 5, [container("c", 2), shared, { name: "too" }], [sidecar("s", 1)]);
+    const a = levelled("a", 5, [wanting("c", 2), shared, { name: "too" }], [sidecar("s", 1)]);
     expect(ways(m, m.podHints(a))).toEqual({ memory: "0! 1! 0,1" });
     expect(m.allocatePod(a, on(m, [1]))).toEqual({ ok: true, value: undefined });
     expect(Object.fromEntries(["s", "c", "shared", "too"].map((name) => [name, blocks(m, "a", name)]))).toEqual({
@@ -33,7 +33,7 @@ describe("with the gate PodLevelResourceManagers, a pod with pod-level resources
   });
   test("lets an init container that shares have all that the sidecars before it leave", () => {
     const m = manager(machine([9]), true);
-    const inits = [sidecar("s", 1), { name: "i" }, sidecar("t", 1), { name: "j" }, container("k", 4)];
+    const inits = [sidecar("s", 1), { name: "i" }, sidecar("t", 1), { name: "j" }, wanting("k", 4)];
     m.allocatePod(levelled("a", 5, [shared], inits), ANY_NODE);
     const held = ["s", "i", "t", "j", "k", "shared"].map((name) => blocks(m, "a", name)[0]?.split(" ")[1]);
     expect(held).toEqual(["1", "4", "1", "3", "4", "3"]);
@@ -41,7 +41,7 @@ describe("with the gate PodLevelResourceManagers, a pod with pod-level resources
   });
   test("gives it back when its last container goes", () => {
     const m = manager(machine([9]), true);
-    m.allocatePod(levelled("a", 5, [container("c", 2), shared]), ANY_NODE);
+    m.allocatePod(levelled("a", 5, [wanting("c", 2), shared]), ANY_NODE);
     m.removeContainer("a", "c");
     expect(free(m)).toEqual([3]);
     m.removeContainer("a", "shared");
@@ -50,7 +50,7 @@ describe("with the gate PodLevelResourceManagers, a pod with pod-level resources
   });
   test("is refused under a name of its own where nothing is left to share", () => {
     const m = manager(machine([9]), true);
-    const full = levelled("a", 3, [container("c", 2), shared], [sidecar("s", 1)]);
+    const full = levelled("a", 3, [wanting("c", 2), shared], [sidecar("s", 1)]);
     const message =
       "pod rejected, sum of exclusive container memory requests equals pod budget, leaving no memory for shared containers";
     expect(m.allocatePod(full, ANY_NODE)).toEqual({
@@ -58,7 +58,7 @@ describe("with the gate PodLevelResourceManagers, a pod with pod-level resources
       error: { reason: "EmptyPodSharedPoolError", message },
     });
     expect([...m.podHints(full)]).toEqual([["memory", []]]);
-    const late = levelled("b", 3, [container("c", 1)], [sidecar("s", 3), { name: "i" }]);
+    const late = levelled("b", 3, [wanting("c", 1)], [sidecar("s", 3), { name: "i" }]);
     expect(m.allocatePod(late, ANY_NODE)).toMatchObject({
       error: { message: "pod rejected, pod has shared init containers but no memory available for them" },
     });
@@ -76,7 +76,7 @@ describe("with the gate PodLevelResourceManagers, a pod with pod-level resources
   });
   test("gets nothing when it is not Guaranteed", () => {
     const m = manager(machine([9]), true);
-    const burstable = pod("a", [shared], {
+    const burstable = podNamed("a", [shared], {
       resources: { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "2", memory: "1Gi" } },
     });
     expect(m.allocatePod(burstable, ANY_NODE).ok).toBe(true);
@@ -87,10 +87,7 @@ describe("with the gate PodLevelResourceManagers, a pod with pod-level resources
 describe("under container scope with that gate", () => {
   test("only containers that would be Guaranteed alone have memory of their own", () => {
     const m = manager(machine([9, 9]), true);
-    const a = levelled("a", 5, [
-      container("c", 2),
-      { name: "d", resources: { requests: { cpu: "1", memory: "1Gi" } } },
-    ]);
+    const a = levelled("a", 5, [wanting("c", 2), { name: "d", resources: { requests: { cpu: "1", memory: "1Gi" } } }]);
     const [c, d] = a.spec.containers as [Container, Container];
     expect(ways(m, m.containerHints(a, c))).toEqual({ memory: "0! 1! 0,1" });
     expect(m.containerHints(a, d).size).toBe(0);

@@ -8,11 +8,13 @@ import { memoryReservation } from "../../../api/decide/memory/reserved-memory.ts
 import { type MemoryStart, memoryStateFile, startMemory } from "../../../api/decide/memory/start.ts";
 import { ANY_NODE } from "../../../api/decide/topology/hint.ts";
 import { resourceList } from "../../../api/model/fields.ts";
-import { type Pod, pod as podSchema, podUid } from "../../../api/model/pod.ts";
+import { containersOf, type Pod, podUid } from "../../../api/model/pod.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
-import { decoded } from "../../kit/snapshots.ts";
+import { container } from "../../kit/containers.ts";
+import { decodedPod } from "../../kit/pods.ts";
+import { decoded, type Json } from "../../kit/snapshots.ts";
 import { captured, realSnapshot } from "../real-node.ts";
-import { add, containersOf } from "./setup.ts";
+import { add, podNamed } from "./setup.ts";
 
 type Entries = Record<string, Record<string, Block[]>>;
 interface Run {
@@ -72,7 +74,7 @@ describe("the captured node", () => {
   });
   test("comes to the same file when its pods come in one by one", () => {
     const manager = memoryManager(start());
-    for (const pod of captured("pods.json").items.map((p: unknown) => podSchema.parse(p)) as Pod[]) {
+    for (const pod of captured("pods.json").items.map((p: unknown) => decodedPod(p)) as Pod[]) {
       expect(add(manager, pod)).toBeUndefined();
     }
     expect(memoryStateFile("Static", manager.state, false)).toBe(file);
@@ -81,7 +83,7 @@ describe("the captured node", () => {
 
 describe("pods that came to a real node", () => {
   test.each(runs)("$name", ({ pod: posted, message, before, afterStart, afterDelete, cpusetMems }) => {
-    const pod = podSchema.parse(posted);
+    const pod = decodedPod(posted);
     const held = new Map(Object.entries(before).map(([uid, list]) => [uid, new Map(Object.entries(list))]));
     const manager = memoryManager(start());
     // the state before, from its entries
@@ -102,16 +104,13 @@ describe("pods that came to a real node", () => {
   });
 });
 
-const guaranteed = (uid: string, name: string, block: Block | undefined): Pod =>
-  podSchema.parse({
-    metadata: { name: uid, namespace: "default", uid },
-    spec: { containers: [{ name, resources: { limits: ask(block), requests: ask(block) } }] },
-  });
-const ask = (block: Block | undefined) => ({ cpu: "1", memory: String(block?.size) });
-function guaranteedOf(uid: string, entries: Entries): Pod {
-  const containers = Object.entries(entries[uid] ?? {}).map(([name, [block]]) => ({
-    name,
-    resources: { limits: ask(block), requests: ask(block) },
-  }));
-  return podSchema.parse({ metadata: { name: uid, namespace: "default", uid }, spec: { containers } });
-}
+const holding = (name: string, block: Block | undefined): Json => {
+  const asked = { cpu: "1", memory: String(block?.size) };
+  return container(name, asked, asked);
+};
+const guaranteed = (uid: string, name: string, block: Block | undefined): Pod => podNamed(uid, [holding(name, block)]);
+const guaranteedOf = (uid: string, entries: Entries): Pod =>
+  podNamed(
+    uid,
+    Object.entries(entries[uid] ?? {}).map(([name, [block]]) => holding(name, block)),
+  );

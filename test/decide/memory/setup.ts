@@ -7,7 +7,9 @@ import {
 } from "../../../api/decide/memory/machine-memory.ts";
 import { type MemoryManager, memoryManager } from "../../../api/decide/memory/manager.ts";
 import { ANY_NODE, idsOf, maskOf, type ResourceHints, type TopologyHint } from "../../../api/decide/topology/hint.ts";
-import { type Container, type Pod, pod as podSchema } from "../../../api/model/pod.ts";
+import { containersOf, type Pod } from "../../../api/model/pod.ts";
+import { container } from "../../kit/containers.ts";
+import { decodedPod, namedPod } from "../../kit/pods.ts";
 import type { Json } from "../../kit/snapshots.ts";
 
 export const Mi = 2 ** 20;
@@ -24,21 +26,13 @@ export const manager = (machineState: MachineMemory, podLevel = false): MemoryMa
   memoryManager({ policy: "Static", state: { ...EMPTY_STATE, machineState }, podLevel });
 
 /** `memory` in GiB; `also`: other resources, `restartPolicy`. */
-export const container = (name: string, memory: number | string, also: Json = {}): Json => {
+export const wanting = (name: string, memory: number | string, also: Json = {}): Json => {
   const { restartPolicy, ...resources } = also;
   const asked = { cpu: "1", memory: typeof memory === "number" ? `${memory}Gi` : memory, ...resources };
-  return {
-    name,
-    resources: { requests: asked, limits: asked },
-    ...(restartPolicy !== undefined && { restartPolicy }),
-  };
+  return container(name, asked, asked, restartPolicy === undefined ? {} : { restartPolicy });
 };
-export const pod = (uid: string, containers: readonly Json[], spec: Json = {}): Pod =>
-  podSchema.parse({ metadata: { name: uid, namespace: "default", uid }, spec: { containers, ...spec } });
-export const containersOf = ({ spec }: Pod): readonly Container[] => [
-  ...(spec.initContainers ?? []),
-  ...spec.containers,
-];
+export const podNamed = (uid: string, containers: readonly Json[], spec: Json = {}): Pod =>
+  decodedPod(namedPod(uid, containers, spec));
 
 /** Container by container, as the kubelet does; the first error. */
 export function add(to: MemoryManager, p: Pod, affinity: TopologyHint = ANY_NODE): string | undefined {

@@ -5,7 +5,7 @@ import { memoryManager } from "../../../api/decide/memory/manager.ts";
 import { type MemoryStart, memoryStateFile, readCheckpoint, startMemory } from "../../../api/decide/memory/start.ts";
 import { ANY_NODE } from "../../../api/decide/topology/hint.ts";
 import { resourceList } from "../../../api/model/fields.ts";
-import { add, container, Gi, pod } from "./setup.ts";
+import { add, Gi, podNamed, wanting } from "./setup.ts";
 
 /** Two nodes of 4 GiB, one GiB kept back on the first. */
 const setting = (change: Partial<MemoryStart> = {}): MemoryStart => ({
@@ -32,7 +32,7 @@ const notRestored = (what: string, path = "/var/lib/kubelet/memory_manager_state
 /** A file with a container on one node, and one on both where `wide`. */
 function fileOf(podLevel = false, wide = false): string {
   const m = memoryManager({ ...started({ podLevel }), podLevel });
-  add(m, wide ? pod("b", [container("c", 5)]) : pod("a", [container("c", 2)]));
+  add(m, wide ? podNamed("b", [wanting("c", 5)]) : podNamed("a", [wanting("c", 2)]));
   return memoryStateFile("Static", m.state, podLevel);
 }
 type Loose = Record<string, never> & { [key: string]: Loose };
@@ -107,10 +107,10 @@ describe("a kubelet with a state file", () => {
   });
   test("keeps how a group's memory lies on its nodes, which depends on what came and went", () => {
     const first = memoryManager({ ...started(), podLevel: false });
-    add(first, pod("a", [container("c", 4)]));
-    add(first, pod("b", [container("c", 5)]));
+    add(first, podNamed("a", [wanting("c", 4)]));
+    add(first, podNamed("b", [wanting("c", 5)]));
     first.removeContainer("a", "c");
-    add(first, pod("c", [container("c", "4097Mi")]));
+    add(first, podNamed("c", [wanting("c", "4097Mi")]));
     first.removeContainer("c", "c");
     const file = memoryStateFile("Static", first.state, false);
     expect(memoryStateFile("Static", started({ file }).state, false)).toBe(file);
@@ -233,7 +233,7 @@ describe("versions of the file", () => {
   test("version 2 keeps what pods hold as a whole", () => {
     const level = { cpu: "2", memory: "2Gi" };
     const m = memoryManager({ ...started({ podLevel: true }), podLevel: true });
-    m.allocatePod(pod("p", [{ name: "c" }], { resources: { requests: level, limits: level } }), ANY_NODE);
+    m.allocatePod(podNamed("p", [{ name: "c" }], { resources: { requests: level, limits: level } }), ANY_NODE);
     const file = memoryStateFile("Static", m.state, true);
     expect(file).toContain(
       '"podEntries":{"p":{"memoryBlocks":[{"numaAffinity":[0],"type":"memory","size":2147483648}]}}',

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type Cover, costOf, fewestItems, type Item, isFree, less } from "../../../api/decide/preemption/fewest.ts";
 import { cheapestItems } from "../../../api/decide/preemption/handler.ts";
 import { type Draws, draws } from "../../properties/draws.ts";
-import { admitted, CRITICAL, nodeWith, podWith } from "../admission/asking.ts";
+import { admitted, boundPod, CRITICAL, readyNode } from "../admission/asking.ts";
 
 /** Every set there is. */
 function everyCover(need: readonly number[], items: readonly Item[]): Cover[] {
@@ -67,11 +67,11 @@ describe("the searches", () => {
 });
 
 describe("beside the kubelet's choice", () => {
-  const node = (pods: Record<string, unknown>[]) =>
-    nodeWith({}, { allocatable: { cpu: "5", memory: "8Gi", pods: "10" } }, { pods });
+  const ofFiveCpus = (pods: Record<string, unknown>[]) =>
+    readyNode({ pods }, { allocatable: { cpu: "5", memory: "8Gi", pods: "10" } });
   it("stand smaller pods that would do", () => {
-    const pods = [podWith("big", { cpu: "4" }), podWith("s1", { cpu: "500m" }), podWith("s2", { cpu: "500m" })];
-    const { decision } = admitted(node(pods), podWith("p", { cpu: "1" }, CRITICAL));
+    const pods = [boundPod("big", { cpu: "4" }), boundPod("s1", { cpu: "500m" }), boundPod("s2", { cpu: "500m" })];
+    const { decision } = admitted(ofFiveCpus(pods), boundPod("p", { cpu: "1" }, CRITICAL));
     expect(decision.preempt.map(({ name }) => name)).toEqual(["big"]);
     expect(decision.preemption?.better).toMatchObject({
       fewestPods: null,
@@ -94,8 +94,8 @@ describe("beside the kubelet's choice", () => {
   });
   it("stand fewer pods, whatever their tier", () => {
     const big = { containers: [{ name: "c", resources: { limits: { cpu: "2", memory: "1Gi" } } }] };
-    const pods = [podWith("g", {}, big), podWith("b1", { cpu: "1500m" }), podWith("b2", { cpu: "1500m" })];
-    const { decision } = admitted(node(pods), podWith("p", { cpu: "2" }, CRITICAL));
+    const pods = [boundPod("g", {}, big), boundPod("b1", { cpu: "1500m" }), boundPod("b2", { cpu: "1500m" })];
+    const { decision } = admitted(ofFiveCpus(pods), boundPod("p", { cpu: "2" }, CRITICAL));
     expect(decision.preempt.map(({ name }) => name)).toEqual(["b2", "b1"]);
     expect(decision.preemption?.better?.fewestPods?.pods.map(({ name, qos }) => [name, qos])).toEqual([
       ["g", "Guaranteed"],
@@ -108,8 +108,8 @@ describe("beside the kubelet's choice", () => {
   });
   it("stands nothing where the kubelet's is as good", () => {
     const { decision } = admitted(
-      node([podWith("a", { cpu: "3" }), podWith("b", { cpu: "2" })]),
-      podWith("p", { cpu: "2" }, CRITICAL),
+      ofFiveCpus([boundPod("a", { cpu: "3" }), boundPod("b", { cpu: "2" })]),
+      boundPod("p", { cpu: "2" }, CRITICAL),
     );
     expect(decision.preempt.map(({ name }) => name)).toEqual(["b"]);
     expect(decision.preemption?.better).toMatchObject({ fewestPods: null, leastRequests: null });

@@ -3,7 +3,7 @@ import { decidePreemption } from "../../../api/decide/kinds/preemption.ts";
 import { decodePreemptionAsk, type PreemptionDecision } from "../../../api/model/preemption.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { decoded, type Json } from "../../kit/snapshots.ts";
-import { CRITICAL, nodeWith, podWith } from "../admission/asking.ts";
+import { boundPod, CRITICAL, readyNode } from "../admission/asking.ts";
 
 function preemption(snapshot: Json, ask: unknown): PreemptionDecision {
   const read = decodePreemptionAsk(ask);
@@ -18,8 +18,8 @@ function preemption(snapshot: Json, ask: unknown): PreemptionDecision {
   expect(answer.value.verdict).toBe(answer.value.decision.admit ? "decided" : "refused");
   return answer.value.decision;
 }
-const pods = [podWith("a", { cpu: "2" }), podWith("b", { cpu: "1" })];
-const asking = podWith("p", { cpu: "2" }, CRITICAL);
+const pods = [boundPod("a", { cpu: "2" }), boundPod("b", { cpu: "1" })];
+const asking = boundPod("p", { cpu: "2" }, CRITICAL);
 const lack = (resourceName: string, requested: number): Json => ({
   resourceName,
   requested,
@@ -29,7 +29,7 @@ const lack = (resourceName: string, requested: number): Json => ({
 
 describe("a question about preemption", () => {
   it("finds what fails by itself", () => {
-    expect(preemption(nodeWith({}, {}, { pods }), { pod: asking })).toMatchObject({
+    expect(preemption(readyNode({ pods }), { pod: asking })).toMatchObject({
       pod: { name: "p" },
       admit: true,
       shortages: [{ resource: "cpu", requested: 2000, used: 3000, capacity: 4000 }],
@@ -52,7 +52,7 @@ describe("a question about preemption", () => {
       remainingReasons: ["NodeAffinity"],
     });
     const elsewhere = { ...asking, spec: { ...(asking["spec"] as Json), nodeSelector: { zone: "b" } } };
-    expect(preemption(nodeWith({}, {}, { pods }), { pod: elsewhere })).toMatchObject({
+    expect(preemption(readyNode({ pods }), { pod: elsewhere })).toMatchObject({
       admit: false,
       preempt: [],
       remainingReasons: ["NodeAffinity"],
@@ -60,7 +60,7 @@ describe("a question about preemption", () => {
   });
   it("leaves all reasons to a pod that is not critical", () => {
     expect(
-      preemption({ pods }, { pod: podWith("p"), failureReasons: [lack("cpu", 1500), lack("pods", 1)] }),
+      preemption({ pods }, { pod: boundPod("p"), failureReasons: [lack("cpu", 1500), lack("pods", 1)] }),
     ).toMatchObject({
       critical: false,
       admit: false,
@@ -97,11 +97,11 @@ describe("an ask that is not right", () => {
       "ask.failureReasons[0]: must be a resourceName with requested, used and capacity, or a predicateName alone",
     ]);
     expect(issues({ pod: asking, failureReasons: {} })[0]).toMatch(/^ask\.failureReasons: /);
-    const negative = podWith("p", { cpu: "-1" });
+    const negative = boundPod("p", { cpu: "-1" });
     expect(issues({ pod: negative })[0]).toMatch(
       /^ask\.pod\.spec\.containers\[0\]\.resources\.requests\.cpu: .*negative/,
     );
-    const port = podWith("p", {}, { containers: [{ name: "c", ports: [{ containerPort: 1, hostPort: 70_000 }] }] });
+    const port = boundPod("p", {}, { containers: [{ name: "c", ports: [{ containerPort: 1, hostPort: 70_000 }] }] });
     expect(issues({ pod: port })[0]).toMatch(/^ask\.pod\.spec\.containers\[0\]\.ports\[0\]\.hostPort: /);
     expect(issues({ pods: [] })).toHaveLength(1);
   });

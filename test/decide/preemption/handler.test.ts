@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { preemptFor } from "../../../api/decide/preemption/handler.ts";
-import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
+import type { Pod } from "../../../api/model/pod.ts";
 import { MAX_DISTANCES, type Shortage } from "../../../api/model/preemption.ts";
+import { container } from "../../kit/containers.ts";
+import { decodedPod } from "../../kit/pods.ts";
 import type { Json } from "../../kit/snapshots.ts";
-import { CRITICAL, podWith } from "../admission/asking.ts";
+import { boundPod, CRITICAL } from "../admission/asking.ts";
 
-const read = (pod: Json): Pod => podSchema.parse(pod);
-const critical = read(podWith("asking", {}, CRITICAL));
+const critical = decodedPod(boundPod("asking", {}, CRITICAL));
 const lack = (resource: string, quantity: number): Shortage => ({
   resource,
   requested: quantity,
@@ -15,9 +16,9 @@ const lack = (resource: string, quantity: number): Shortage => ({
 });
 const cpu = (quantity: number): Shortage[] => [lack("cpu", quantity)];
 
-const burstable = (name: string, requests: Json, spec: Json = {}): Pod => read(podWith(name, requests, spec));
+const burstable = (name: string, requests: Json, spec: Json = {}): Pod => decodedPod(boundPod(name, requests, spec));
 const guaranteed = (name: string, limits: Json): Pod =>
-  read(podWith(name, {}, { containers: [{ name: "c", resources: { limits, requests: limits } }] }));
+  decodedPod(boundPod(name, {}, { containers: [container("c", limits, limits)] }));
 const bestEffort = (name: string): Pod => burstable(name, {});
 const victims = (pods: Pod[], shortages: Shortage[], by: Pod = critical): string[] =>
   preemptFor(by, pods, shortages).preempt.map(({ name }) => name);
@@ -77,7 +78,7 @@ describe("the nearest pod", () => {
 describe("who may be ended", () => {
   const higher = burstable("higher", { cpu: "1" }, { priority: 2_000_001_000 });
   const lower = burstable("lower", { cpu: "1" }, { priority: 2_000_000_000 });
-  const by = read(podWith("asking", {}, { priority: 2_000_000_500 }));
+  const by = decodedPod(boundPod("asking", {}, { priority: 2_000_000_500 }));
   it("is every pod that is not critical, and a critical one of lower priority", () => {
     expect(victims([higher, lower, burstable("plain", { cpu: "500m" }, { priority: 5 })], cpu(1500), by)).toEqual([
       "lower",
@@ -89,13 +90,13 @@ describe("who may be ended", () => {
   });
   it("is no critical pod without a priority", () => {
     const fixed = {
-      ...podWith("static", { cpu: "1" }),
+      ...boundPod("static", { cpu: "1" }),
       metadata: { name: "static", annotations: { "kubernetes.io/config.source": "file" } },
     };
-    expect(preemptFor(by, [read(fixed)], cpu(500))).toMatchObject({ candidates: 0, preempt: [] });
+    expect(preemptFor(by, [decodedPod(fixed)], cpu(500))).toMatchObject({ candidates: 0, preempt: [] });
   });
   it("is nobody for a pod that is not critical", () => {
-    const plain = read(podWith("asking", {}, { priority: 1_000_000_000 }));
+    const plain = decodedPod(boundPod("asking", {}, { priority: 1_000_000_000 }));
     expect(preemptFor(plain, [burstable("b", { cpu: "1" })], cpu(500))).toMatchObject({
       critical: false,
       preempt: [],

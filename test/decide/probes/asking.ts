@@ -2,14 +2,13 @@ import { decideProbes } from "../../../api/decide/kinds/probes.ts";
 import { decodeProbesAsk } from "../../../api/model/probes.ts";
 import type { ProbedContainer, ProbeRun, ProbesDecision } from "../../../api/model/probes-decision.ts";
 import type { Snapshot } from "../../../api/model/snapshot.ts";
+import { podOf } from "../../kit/pods.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 export const HTTP = { httpGet: { path: "/healthz", port: 8080 } };
 /** A pod with one container that has these probes. */
-export const podOf = (container: Fields, spec: Fields = {}): Fields => ({
-  metadata: { name: "web", namespace: "shop" },
-  spec: { containers: [{ name: "app", ...container }], ...spec },
-});
+export const probedPod = (probes: Fields, spec: Fields = {}): Fields =>
+  podOf([{ name: "app", ...probes }], spec, { metadata: { name: "web", namespace: "shop" } });
 
 /** The whole answer; a refusal or a fault of the ask throws. */
 export function answerOf(ask: Fields, snapshot: Snapshot = {}) {

@@ -3,11 +3,11 @@ import { decideProbes } from "../../../api/decide/kinds/probes.ts";
 import { decodeSnapshot } from "../../../api/model/decode.ts";
 import { decodeProbesAsk } from "../../../api/model/probes.ts";
 import { parseOutcomes } from "../../../api/model/probes-decision.ts";
-import { HTTP, issuesOf, podOf } from "./asking.ts";
+import { HTTP, issuesOf, probedPod } from "./asking.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 const AT = "ask.pod.spec.containers[0]";
-const liveness = (probe: unknown, container: Fields = {}) => podOf({ livenessProbe: probe, ...container });
+const liveness = (probe: unknown, container: Fields = {}) => probedPod({ livenessProbe: probe, ...container });
 
 describe("probes that no API server takes are named with their place", () => {
   test.each<readonly [string, Fields, string]>([
@@ -45,7 +45,7 @@ describe("probes that no API server takes are named with their place", () => {
     ],
     [
       "a grace of readiness",
-      podOf({ readinessProbe: { ...HTTP, terminationGracePeriodSeconds: 5 } }),
+      probedPod({ readinessProbe: { ...HTTP, terminationGracePeriodSeconds: 5 } }),
       `${AT}.readinessProbe.terminationGracePeriodSeconds: must not be set for readinessProbes`,
     ],
     [
@@ -70,7 +70,7 @@ describe("probes that no API server takes are named with their place", () => {
     ],
     [
       "a probe of an init container",
-      podOf({}, { initContainers: [{ name: "init", readinessProbe: HTTP }] }),
+      probedPod({}, { initContainers: [{ name: "init", readinessProbe: HTTP }] }),
       "ask.pod.spec.initContainers[0].readinessProbe: may not be set for init containers without restartPolicy=Always",
     ],
     [
@@ -83,7 +83,7 @@ describe("probes that no API server takes are named with their place", () => {
   });
   test("a sidecar may have them, and 0 stands for the default", () => {
     const initContainers = [{ name: "s", restartPolicy: "Always", readinessProbe: HTTP }];
-    expect(issuesOf({ pod: podOf({}, { initContainers }) })).toEqual([]);
+    expect(issuesOf({ pod: probedPod({}, { initContainers }) })).toEqual([]);
     const zeros = { periodSeconds: 0, timeoutSeconds: 0, successThreshold: 0, failureThreshold: 0 };
     expect(issuesOf({ pod: liveness({ ...HTTP, ...zeros }) })).toEqual([]);
   });
@@ -137,7 +137,10 @@ describe("fields that no probe has are named, with what was perhaps meant", () =
     ],
     [
       "of a sidecar",
-      podOf({}, { initContainers: [{ name: "s", restartPolicy: "Always", startupProbe: { tcpSocket: { prot: 1 } } }] }),
+      probedPod(
+        {},
+        { initContainers: [{ name: "s", restartPolicy: "Always", startupProbe: { tcpSocket: { prot: 1 } } }] },
+      ),
       [
         "ask.pod.spec.initContainers[0].startupProbe.tcpSocket.prot: no such field; `port`?",
         "ask.pod.spec.initContainers[0].startupProbe.tcpSocket.port: must be between 1 and 65535, inclusive",

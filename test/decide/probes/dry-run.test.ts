@@ -1,12 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { answerOf, attempts, dryRun, firstOf, HTTP, podOf, probeOf } from "./asking.ts";
+import { sidecar } from "../../kit/containers.ts";
+import { answerOf, attempts, dryRun, firstOf, HTTP, probedPod, probeOf } from "./asking.ts";
 
 const seconds = (spans: readonly { fromMs: number; toMs: number | null }[]) =>
   spans.map(({ fromMs, toMs }) => [fromMs / 1000, toMs === null ? null : toMs / 1000]);
 
 describe("a dry run", () => {
   test("of liveness: three failures end the container, and the next begins at once, later after a back-off", () => {
-    const pod = podOf({ livenessProbe: { ...HTTP, periodSeconds: 5 } });
+    const pod = probedPod({ livenessProbe: { ...HTTP, periodSeconds: 5 } });
     const decision = dryRun(pod, { outcomes: "ok,ok,fail*3", seconds: 90 });
     expect(attempts(decision, "liveness")).toEqual([
       "0s c0 ok",
@@ -65,7 +66,7 @@ describe("a dry run", () => {
       livenessProbe: { ...HTTP, periodSeconds: 10 },
       readinessProbe: { ...HTTP, periodSeconds: 10 },
     };
-    const decision = dryRun(podOf(probes), { outcomes: { startup: "fail*3,ok" }, seconds: 30 });
+    const decision = dryRun(probedPod(probes), { outcomes: { startup: "fail*3,ok" }, seconds: 30 });
     expect(attempts(decision, "startup")).toEqual(["0s c0 fail", "2s c0 fail", "4s c0 fail", "6s c0 ok"]);
     expect(attempts(decision, "liveness")).toEqual(["10s c0 ok", "20s c0 ok", "30s c0 ok"]);
     expect(attempts(decision, "readiness")).toEqual(["6s c0 ok", "16s c0 ok", "26s c0 ok"]);
@@ -75,7 +76,7 @@ describe("a dry run", () => {
   });
 
   test("takes time where attempts do: a timeout over the period makes the next attempt late, not two at once", () => {
-    const pod = podOf({ livenessProbe: { ...HTTP, periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 2 } });
+    const pod = probedPod({ livenessProbe: { ...HTTP, periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 2 } });
     const decision = dryRun(pod, { outcomes: "ok@1s,timeout", seconds: 14 });
     expect(attempts(decision, "liveness")).toEqual(["0s c0 ok", "2s c0 timeout", "7s c0 timeout", "14s c1 timeout"]);
     const slow = dryRun(pod, { outcomes: "ok@5s", seconds: 4 });
@@ -85,7 +86,7 @@ describe("a dry run", () => {
   });
 
   test("hangs and errors are tried three times and never end the container, unless strict", () => {
-    const pod = podOf({ livenessProbe: { ...HTTP, failureThreshold: 1, timeoutSeconds: 2 } });
+    const pod = probedPod({ livenessProbe: { ...HTTP, failureThreshold: 1, timeoutSeconds: 2 } });
     for (const [outcome, code, ticks] of [
       ["hang", "hang-discarded", 0],
       ["error", "error-discarded", 0],
@@ -104,9 +105,12 @@ describe("a dry run", () => {
   });
 
   test("the kubelet's words for what is no failure, and for a timeout that names nobody", () => {
-    const pod = (probe: object, outcomes: string) =>
-      dryRun(podOf({ livenessProbe: { failureThreshold: 1, timeoutSeconds: 2, ...probe } }), { outcomes, seconds: 9 });
-    const said = (probe: object, outcomes: string) => pod(probe, outcomes).events[0]?.message;
+    const runOf = (probe: object, outcomes: string) =>
+      dryRun(probedPod({ livenessProbe: { failureThreshold: 1, timeoutSeconds: 2, ...probe } }), {
+        outcomes,
+        seconds: 9,
+      });
+    const said = (probe: object, outcomes: string) => runOf(probe, outcomes).events[0]?.message;
     const errored = "Liveness probe errored and resulted in";
     const late = "context deadline exceeded (Client.Timeout or context cancellation while reading body)";
     expect(said(HTTP, "hang")).toBe(`${errored} failure state: ${late}`);
@@ -115,40 +119,40 @@ describe("a dry run", () => {
       `${errored} unknown state: strconv.Atoi: parsing "web": invalid syntax`,
     );
     // no body, so nothing that hangs: it fails, and ends the container
-    const grpc = pod({ grpc: { port: 9 } }, "hang");
+    const grpc = runOf({ grpc: { port: 9 } }, "hang");
     expect(grpc.events[0]?.message).toBe("Liveness probe failed: timeout: health rpc did not complete within 2s");
     expect([grpc.quirks, attempts(grpc, "liveness")[0]]).toEqual([[], "0s c0 timeout"]);
     expect(grpc.restarts).toBeGreaterThan(0);
   });
 
   test("sidecars start one after the other and first, and their end is none of the pod", () => {
-    const sidecar = (name: string, probe: object) => ({ name, restartPolicy: "Always", startupProbe: probe });
-    const tcp = { tcpSocket: { port: 15_021 }, periodSeconds: 1 };
-    const initContainers = [sidecar("first", tcp), { name: "plain" }, sidecar("second", tcp)];
-    const decision = dryRun(podOf({}, { initContainers }), { outcomes: { startup: "fail*2,ok" }, seconds: 20 });
+    const startupProbe = { tcpSocket: { port: 15_021 }, periodSeconds: 1 };
+    const probed = (name: string) => sidecar(name, undefined, undefined, { startupProbe });
+    const initContainers = [probed("first"), { name: "plain" }, probed("second")];
+    const decision = dryRun(probedPod({}, { initContainers }), { outcomes: { startup: "fail*2,ok" }, seconds: 20 });
     expect(decision.containers.map(({ container, runs }) => [container, (runs[0]?.startedAtMs ?? 0) / 1000])).toEqual([
       ["first", 0],
       ["second", 2],
       ["app", 5],
     ]);
     expect(seconds(decision.ready)).toEqual([[5, null]]);
-    const failing = dryRun(podOf({}, { initContainers }), { outcomes: { startup: "fail" }, seconds: 20 });
+    const failing = dryRun(probedPod({}, { initContainers }), { outcomes: { startup: "fail" }, seconds: 20 });
     expect(failing.events.map((e) => e.message)).toContain("Init container first failed startup probe");
     expect(failing.containers.at(-1)?.runs).toEqual([]);
   });
 
   test("restartPolicy Never ends the container for good, and the probes with it", () => {
     const spec = { restartPolicy: "Never" };
-    const decision = dryRun(podOf({ livenessProbe: { ...HTTP, failureThreshold: 1 } }, spec), { outcomes: "fail" });
+    const decision = dryRun(probedPod({ livenessProbe: { ...HTTP, failureThreshold: 1 } }, spec), { outcomes: "fail" });
     expect(attempts(decision, "liveness")).toEqual(["0s c0 fail"]);
     expect(firstOf(decision).runs).toEqual([{ id: "c0", startedAtMs: 0, endedAtMs: 0, endedBy: "liveness" }]);
     expect(decision.events.at(-1)?.message).toBe("Container app failed liveness probe");
-    expect(answerOf({ pod: podOf({ livenessProbe: HTTP }, spec), outcomes: "fail" }).verdict).toBe("restarts");
+    expect(answerOf({ pod: probedPod({ livenessProbe: HTTP }, spec), outcomes: "fail" }).verdict).toBe("restarts");
   });
 
   test("a container takes its time to end, at most its grace: the probe's own, else the pod's", () => {
     const end = (probe: object, spec: object) => {
-      const pod = podOf({ livenessProbe: { ...HTTP, failureThreshold: 1, ...probe } }, { ...spec });
+      const pod = probedPod({ livenessProbe: { ...HTTP, failureThreshold: 1, ...probe } }, { ...spec });
       return firstOf(dryRun(pod, { outcomes: "fail,ok", stopSeconds: 3600, seconds: 100 })).runs[0]?.endedAtMs;
     };
     expect(end({}, {})).toBe(30_000);
@@ -158,7 +162,7 @@ describe("a dry run", () => {
   });
 
   test("a restart of the kubelet keeps what was ready, and makes what began less than 10 s before it unready", () => {
-    const pod = podOf({ readinessProbe: { ...HTTP, periodSeconds: 30 } });
+    const pod = probedPod({ readinessProbe: { ...HTTP, periodSeconds: 30 } });
     const late = dryRun(pod, { kubeletRestartSeconds: 15, jitter: 0.5, seconds: 60 });
     expect(seconds(firstOf(late).ready)).toEqual([[0, null]]);
     expect(attempts(late, "readiness")).toEqual(["0s c0 ok", "0s c0 ok", "30s c0 ok", "30s c0 ok", "60s c0 ok"]);
@@ -171,14 +175,14 @@ describe("a dry run", () => {
   });
 
   test("ends early when there are too many attempts, and says so", () => {
-    const pod = podOf({ livenessProbe: { ...HTTP, periodSeconds: 1 } });
+    const pod = probedPod({ livenessProbe: { ...HTTP, periodSeconds: 1 } });
     const decision = dryRun(pod, { seconds: 86_400 });
     expect(decision).toMatchObject({ truncated: true, endMs: 19_999_000 });
     expect(probeOf(decision, "liveness").attempts).toHaveLength(20_000);
   });
 
   test("asks one container alone, and each container has the outcomes for itself", () => {
-    const both = podOf({ livenessProbe: HTTP }, {});
+    const both = probedPod({ livenessProbe: HTTP }, {});
     const spec = {
       containers: [
         { name: "app", livenessProbe: HTTP },
@@ -192,7 +196,7 @@ describe("a dry run", () => {
   });
 
   test("a pod without probes is ready at once", () => {
-    const answer = answerOf({ pod: podOf({}) });
+    const answer = answerOf({ pod: probedPod({}) });
     expect(answer.decision).toMatchObject({ restarts: 0, ready: [{ fromMs: 0, toMs: null }], findings: [] });
     expect(answer.reasons).toEqual([
       {

@@ -4,8 +4,8 @@ import { httpRequest } from "../../../api/decide/probes/http-request.ts";
 import { redirected } from "../../../api/decide/probes/http-wire.ts";
 
 /**
- * Of a size at which a time that grows with its square is hours, and one that grows with it is a second: what is shown is
- * that these tests end.
+ * At this size a time that grows with its square is hours, and one that grows with it is a second: the proof is that these
+ * tests end.
  */
 const HUGE = MAX_HEAD_BYTES - 1000;
 const OK = "HTTP/1.1 200 OK\r\n";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { PROBE_FINDINGS } from "../../../api/model/probes-decision.ts";
-import { dryRun, HTTP, podOf, probeOf } from "./asking.ts";
+import { dryRun, HTTP, probedPod, probeOf } from "./asking.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 const OTHER = { httpGet: { path: "/live", port: 8080 } };
@@ -8,10 +8,12 @@ const STARTUP = { startupProbe: { ...HTTP, failureThreshold: 30 } };
 const CALM = { ...STARTUP, readinessProbe: HTTP, livenessProbe: { ...OTHER, failureThreshold: 6 } };
 
 const findingsOf = (container: Fields, spec: Fields = {}) =>
-  dryRun(podOf(container, spec), { seconds: 1 }).findings.map(({ code, level, path }) => `${level} ${code} ${path}`);
+  dryRun(probedPod(container, spec), { seconds: 1 }).findings.map(
+    ({ code, level, path }) => `${level} ${code} ${path}`,
+  );
 const AT = "spec.containers[0]";
 
-/** What is found, by the settings that it is found in; each is one change away from settings with nothing to say. */
+/** The findings, by the settings that it is found in; each is one change away from settings with nothing to say. */
 type Case = readonly [name: string, container: Fields, found: readonly string[], spec?: Fields];
 const CASES: readonly Case[] = [
   ["settings with nothing to say", CALM, []],
@@ -186,14 +188,17 @@ test("every finding has its case", () => {
 });
 
 test("what cannot be asked never answers, whatever the script says", () => {
-  const decision = dryRun(podOf({ livenessProbe: { tcpSocket: { port: "web" } } }), { outcomes: "fail", seconds: 300 });
+  const decision = dryRun(probedPod({ livenessProbe: { tcpSocket: { port: "web" } } }), {
+    outcomes: "fail",
+    seconds: 300,
+  });
   expect(decision).toMatchObject({ restarts: 0, quirks: [{ code: "error-discarded" }] });
   expect(new Set(probeOf(decision, "liveness").attempts.map(({ outcome }) => outcome))).toEqual(new Set(["error"]));
 });
 
 test("the reach of a probe is what the dry run shows at its worst", () => {
   const settings = { periodSeconds: 3, timeoutSeconds: 2, failureThreshold: 4, initialDelaySeconds: 6 };
-  const pod = podOf({ livenessProbe: { ...OTHER, ...settings, terminationGracePeriodSeconds: 9 } });
+  const pod = probedPod({ livenessProbe: { ...OTHER, ...settings, terminationGracePeriodSeconds: 9 } });
   const { reach } = probeOf(dryRun(pod), "liveness");
   expect(reach).toEqual({
     soonestFailureMs: 15_000,

@@ -2,11 +2,11 @@ import { describe, expect, test } from "vitest";
 import { timelineOf } from "../../../api/decide/kinds/probes.ts";
 import { settingsOf } from "../../../api/decide/probes/settings.ts";
 import type { ScriptedAttempt, Timeline } from "../../../api/decide/probes/sim-lane.ts";
-import { pod as podSchema } from "../../../api/model/pod.ts";
 import type { ProbeType } from "../../../api/model/probe.ts";
 import captured from "../../data/real-probes.json" with { type: "json" };
+import { decodedPod } from "../../kit/pods.ts";
 
-/** What a real kubelet 1.36.3 did with these probes, beside the dry run of the same. */
+/** A real kubelet 1.36.3 with these probes, beside the dry run of the same. */
 type Name = (typeof captured)[number]["name"];
 const captureOf = (name: Name) => captured.find((c) => c.name === name) as (typeof captured)[number];
 
@@ -21,7 +21,7 @@ function dryRun(
   { seconds, stopMs = 400 }: { readonly seconds: number; readonly stopMs?: number },
 ): Timeline {
   const { spec } = captureOf(name);
-  const pod = podSchema.parse({ metadata: { name }, spec });
+  const pod = decodedPod({ metadata: { name }, spec });
   return timelineOf({
     containers: settingsOf(pod).map((setting) => ({
       ...setting,

@@ -25,18 +25,11 @@ const OK: AttemptOutcome = { result: "success", output: "" };
 const FAIL: AttemptOutcome = { result: "failure", output: "HTTP probe failed with statuscode: 500" };
 const ERROR: AttemptOutcome = { error: "no such port" };
 
-const container = (over: Partial<ContainerSeen> = {}): ContainerSeen => ({
-  id: "c0",
-  state: "running",
-  startedAtMs: T0,
-  started: true,
-  willRestart: true,
-  ...over,
-});
-const podWith = (over: Partial<ContainerSeen> = {}, pod: Partial<PodSeen> = {}): PodSeen => ({
+/** The pod, and its container that runs, as a worker sees them; `over` and `pod` take the place of their parts. */
+const podSeen = (over: Partial<ContainerSeen> = {}, pod: Partial<PodSeen> = {}): PodSeen => ({
   ended: false,
   deleting: false,
-  container: container(over),
+  container: { id: "c0", state: "running", startedAtMs: T0, started: true, willRestart: true, ...over },
   ...pod,
 });
 
@@ -58,14 +51,14 @@ class Driven {
     this.effects = effects;
     return this;
   }
-  tick(seconds: number, pod: PodSeen | null = podWith()): this {
+  tick(seconds: number, pod: PodSeen | null = podSeen()): this {
     return this.on({ on: "tick", atMs: T0 + seconds * 1000, pod });
   }
   answer(seconds: number, outcome: AttemptOutcome): this {
     return this.on({ on: "attempted", atMs: T0 + seconds * 1000, outcome });
   }
   /** A turn with its attempt. */
-  turn(seconds: number, outcome: AttemptOutcome, pod: PodSeen = podWith()): this {
+  turn(seconds: number, outcome: AttemptOutcome, pod: PodSeen = podSeen()): this {
     return this.tick(seconds, pod).answer(seconds, outcome);
   }
   kinds(): readonly string[] {
@@ -89,7 +82,7 @@ describe("a probe worker", () => {
     const driven = new Driven(type, { initialDelaySeconds: 60 }).tick(0);
     expect(driven.set()).toEqual([initial]);
     expect(driven.tick(10).set()).toEqual([]);
-    expect(driven.tick(20, podWith({ id: "c1" })).effects.slice(0, 2)).toEqual([
+    expect(driven.tick(20, podSeen({ id: "c1" })).effects.slice(0, 2)).toEqual([
       { kind: "forget", containerId: "c0" },
       { kind: "set", containerId: "c1", result: initial.split(" ")[1] },
     ]);
@@ -99,13 +92,13 @@ describe("a probe worker", () => {
     const driven = new Driven("liveness", { initialDelaySeconds: 10 });
     expect(driven.tick(0, null).kinds()).toEqual(["wake"]);
     expect(driven.tick(10, { ended: false, deleting: false, container: null }).kinds()).toEqual(["wake"]);
-    const late = podWith({ startedAtMs: T0 + 10_001 });
+    const late = podSeen({ startedAtMs: T0 + 10_001 });
     expect(driven.tick(20, late).kinds()).toEqual(["set", "wake"]);
     expect(driven.tick(30, late).kinds()).toEqual(["attempt"]);
   });
 
   test("until the container is started only startup asks, and no longer once it is", () => {
-    const waiting = podWith({ started: false });
+    const waiting = podSeen({ started: false });
     expect(new Driven("liveness").tick(0, waiting).kinds()).toEqual(["set", "wake"]);
     expect(new Driven("readiness").tick(0, waiting).kinds()).toEqual(["set", "wake"]);
     expect(new Driven("startup").tick(0, waiting).kinds()).toEqual(["set", "attempt"]);
@@ -132,12 +125,12 @@ describe("a probe worker", () => {
   test("holds after liveness has failed and after every startup result, until there is another container", () => {
     const liveness = new Driven("liveness", { failureThreshold: 1 }).turn(0, FAIL);
     expect(liveness.tick(10).kinds()).toEqual(["wake"]);
-    expect(liveness.tick(20, podWith({ id: "c1" })).kinds()).toEqual(["forget", "set", "attempt"]);
+    expect(liveness.tick(20, podSeen({ id: "c1" })).kinds()).toEqual(["forget", "set", "attempt"]);
     for (const outcome of [OK, FAIL]) {
-      const waiting = podWith({ started: false });
+      const waiting = podSeen({ started: false });
       const startup = new Driven("startup", { failureThreshold: 1 }).turn(0, outcome, waiting);
       expect(startup.tick(10, waiting).kinds()).toEqual(["wake"]);
-      expect(startup.tick(20, podWith({ id: "c1", started: false })).kinds()).toContain("attempt");
+      expect(startup.tick(20, podSeen({ id: "c1", started: false })).kinds()).toContain("attempt");
     }
     const readiness = new Driven("readiness", { failureThreshold: 1 }).turn(0, FAIL);
     expect(readiness.tick(10).kinds()).toEqual(["attempt"]);
@@ -145,28 +138,28 @@ describe("a probe worker", () => {
 
   test("a hold sets the run back, nothing else does: two failures before a crash count on the new container", () => {
     const driven = new Driven("liveness").turn(0, FAIL).turn(10, FAIL);
-    expect(driven.turn(20, FAIL, podWith({ id: "c1" })).effects).toContainEqual({
+    expect(driven.turn(20, FAIL, podSeen({ id: "c1" })).effects).toContainEqual({
       kind: "quirk",
       code: "counters-carry-over",
     });
     expect(driven.set()).toEqual(["c1 Failure"]);
     // after the hold the next container has all three again
-    const after = podWith({ id: "c2" });
+    const after = podSeen({ id: "c2" });
     expect(driven.turn(30, FAIL, after).set()).toEqual([]);
     expect(driven.turn(40, FAIL, after).set()).toEqual([]);
     expect(driven.turn(50, FAIL, after).set()).toEqual(["c2 Failure"]);
     expect(driven.kinds()).not.toContain("quirk");
     // where one is enough, nothing is carried over
-    const one = new Driven("readiness").turn(0, OK).turn(10, OK, podWith({ id: "c1" }));
+    const one = new Driven("readiness").turn(0, OK).turn(10, OK, podSeen({ id: "c1" }));
     expect(one.kinds()).toEqual(["set", "wake"]);
     const strict = new Driven("liveness", {}, { strict: true }).turn(0, FAIL).turn(10, FAIL);
-    expect(strict.turn(20, FAIL, podWith({ id: "c1" })).set()).toEqual([]);
-    expect(strict.turn(30, FAIL, podWith({ id: "c1" })).set()).toEqual([]);
-    expect(strict.turn(40, FAIL, podWith({ id: "c1" })).set()).toEqual(["c1 Failure"]);
+    expect(strict.turn(20, FAIL, podSeen({ id: "c1" })).set()).toEqual([]);
+    expect(strict.turn(30, FAIL, podSeen({ id: "c1" })).set()).toEqual([]);
+    expect(strict.turn(40, FAIL, podSeen({ id: "c1" })).set()).toEqual(["c1 Failure"]);
   });
 
   test("readiness of five successes is ready after one, when the run is older than the container", () => {
-    const pod = podWith({ id: "c1" });
+    const pod = podSeen({ id: "c1" });
     for (const [strict, told] of [
       [false, ["c1 Success"]],
       [true, []],
@@ -224,10 +217,10 @@ describe("attempts that end in errors", () => {
 describe("a container that does not run", () => {
   test("is Failure, its run untouched; the worker ends only when it will not come back", () => {
     const driven = new Driven("readiness").turn(0, OK).turn(10, FAIL).turn(20, FAIL);
-    expect(driven.tick(30, podWith({ state: "waiting", startedAtMs: null })).set()).toEqual(["c0 Failure"]);
+    expect(driven.tick(30, podSeen({ state: "waiting", startedAtMs: null })).set()).toEqual(["c0 Failure"]);
     expect(driven.worker).toMatchObject({ at: "waiting", resultRun: 2, lastResult: "Failure" });
-    expect(driven.tick(40, podWith({ state: "terminated", willRestart: true })).kinds()).toEqual(["wake"]);
-    expect(driven.tick(50, podWith({ state: "terminated", willRestart: false })).kinds()).toEqual(["forget", "stop"]);
+    expect(driven.tick(40, podSeen({ state: "terminated", willRestart: true })).kinds()).toEqual(["wake"]);
+    expect(driven.tick(50, podSeen({ state: "terminated", willRestart: false })).kinds()).toEqual(["forget", "stop"]);
     expect(driven.tick(60).effects).toEqual([]);
   });
 
@@ -235,16 +228,16 @@ describe("a container that does not run", () => {
     expect(
       new Driven("liveness")
         .turn(0, OK)
-        .tick(10, podWith({}, { ended: true }))
+        .tick(10, podSeen({}, { ended: true }))
         .kinds(),
     ).toEqual(["forget", "stop"]);
   });
 
   test("deletion ends liveness and startup with Success; readiness goes on", () => {
-    const deleting = podWith({}, { deleting: true });
+    const deleting = podSeen({}, { deleting: true });
     const failing = new Driven("liveness", { failureThreshold: 9 }).turn(0, FAIL);
     expect(failing.tick(10, deleting).kinds()).toEqual(["forget", "stop"]);
-    const startup = new Driven("startup").tick(0, podWith({ started: false }, { deleting: true }));
+    const startup = new Driven("startup").tick(0, podSeen({ started: false }, { deleting: true }));
     expect(startup.set()).toEqual(["c0 Unknown", "c0 Success"]);
     expect(startup.kinds().at(-1)).toBe("stop");
     expect(new Driven("readiness").tick(0, deleting).kinds()).toEqual(["set", "attempt"]);
@@ -265,10 +258,10 @@ describe("time", () => {
 
   test("a trigger asks at once and the period counts from it; one that comes meanwhile is heeded after", () => {
     const driven = new Driven("readiness").turn(0, FAIL);
-    driven.on({ on: "trigger", atMs: T0 + 4000, pod: podWith() });
+    driven.on({ on: "trigger", atMs: T0 + 4000, pod: podSeen() });
     expect(driven.kinds()).toEqual(["attempt"]);
     expect(driven.answer(4, OK).wakeSeconds()).toBe(14);
-    driven.tick(14).on({ on: "trigger", atMs: T0 + 14_500, pod: podWith() });
+    driven.tick(14).on({ on: "trigger", atMs: T0 + 14_500, pod: podSeen() });
     expect(driven.effects).toEqual([]);
     expect(driven.answer(15, OK).wakeSeconds()).toBe(15);
     expect(driven.tick(15).kinds()).toEqual(["attempt"]);
@@ -301,14 +294,14 @@ describe("time", () => {
 describe("a restart of the daemon", () => {
   const managerStartMs = T0;
   test("leaves containers that started more than 10 s before it as they are, and no others", () => {
-    const old = podWith({ startedAtMs: T0 - 10_001 });
+    const old = podSeen({ startedAtMs: T0 - 10_001 });
     expect(new Driven("readiness", {}, { managerStartMs }).tick(0, old).kinds()).toEqual(["quirk", "attempt"]);
-    const young = podWith({ startedAtMs: T0 - 10_000 });
+    const young = podSeen({ startedAtMs: T0 - 10_000 });
     expect(new Driven("readiness", {}, { managerStartMs }).tick(0, young).set()).toEqual(["c0 Failure"]);
   });
 
   test("a sidecar that had started is Success for startup", () => {
-    const old = podWith({ startedAtMs: T0 - 60_000 });
+    const old = podSeen({ startedAtMs: T0 - 60_000 });
     const spec = { managerStartMs, sidecar: true };
     expect(new Driven("startup", {}, spec).tick(0, old).set()).toEqual(["c0 Success"]);
     expect(new Driven("startup", {}, { managerStartMs }).tick(0, old).set()).toEqual([]);

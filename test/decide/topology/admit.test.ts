@@ -3,26 +3,22 @@ import { type Admission, admitPod, type NamedProvider } from "../../../api/decid
 import { type AllocateError, numaNodes } from "../../../api/decide/topology/hint.ts";
 import { placementOf } from "../../../api/decide/topology/placement.ts";
 import type { AligningPolicy, TopologyPolicy } from "../../../api/decide/topology/policy.ts";
-import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
+import type { Pod } from "../../../api/model/pod.ts";
 import { err, ok } from "../../../api/model/result.ts";
+import { container } from "../../kit/containers.ts";
+import { decodedPod, podOf } from "../../kit/pods.ts";
 import { countedProvider } from "./counted-provider.ts";
 
 interface Asked {
   readonly cpu?: number;
   readonly gpu?: number;
 }
-const container = (name: string, { cpu, gpu }: Asked) => ({
-  name,
-  resources: { limits: { ...(cpu && { cpu: String(cpu) }), ...(gpu && { "example.com/gpu": String(gpu) }) } },
-});
-const podOf = (init: Readonly<Record<string, Asked>>, app: Readonly<Record<string, Asked>>): Pod =>
-  podSchema.parse({
-    metadata: { name: "p", uid: "u" },
-    spec: {
-      initContainers: Object.entries(init).map(([name, asked]) => container(name, asked)),
-      containers: Object.entries(app).map(([name, asked]) => container(name, asked)),
-    },
-  });
+const containersAsking = (all: Readonly<Record<string, Asked>>) =>
+  Object.entries(all).map(([name, { cpu, gpu }]) =>
+    container(name, undefined, { ...(cpu && { cpu: `${cpu}` }), ...(gpu && { "example.com/gpu": `${gpu}` }) }),
+  );
+const podAsking = (init: Readonly<Record<string, Asked>>, app: Readonly<Record<string, Asked>>): Pod =>
+  decodedPod(podOf(containersAsking(app), { initContainers: containersAsking(init) }));
 
 /** Two nodes of 4 CPUs and 2 GPUs; what is left of them. */
 const machine = (cpus: number[], gpus: number[]): readonly NamedProvider[] => [
@@ -50,7 +46,7 @@ describe("container scope", () => {
   test("asks for each container after the one before it has its share", () => {
     const cpus = [4, 4];
     const gpus = [1, 2];
-    const pod = podOf({ init: { cpu: 1 } }, { a: { cpu: 3, gpu: 1 }, b: { cpu: 4 } });
+    const pod = podAsking({ init: { cpu: 1 } }, { a: { cpu: 3, gpu: 1 }, b: { cpu: 4 } });
     const { turns, allocated, refusal } = admit(policy("single-numa-node"), machine(cpus, gpus), pod);
     expect(refusal).toBeNull();
     expect(turns.map(({ container, merged }) => [container, merged])).toEqual([
@@ -64,7 +60,7 @@ describe("container scope", () => {
 
   test("refuses at the container that cannot be aligned; those before it keep theirs", () => {
     const cpus = [4, 4];
-    const pod = podOf({}, { a: { cpu: 3 }, b: { cpu: 3 }, c: { cpu: 2 } });
+    const pod = podAsking({}, { a: { cpu: 3 }, b: { cpu: 3 }, c: { cpu: 2 } });
     const { turns, allocated, refusal } = admit(policy("restricted"), machine(cpus, [2, 2]), pod);
     expect(refusal).toEqual({ ...LOCALITY, container: "c" });
     expect(turns.map(({ container, admitted }) => [container, admitted])).toEqual([
@@ -78,7 +74,7 @@ describe("container scope", () => {
 
   test("under best-effort lets the same pod in, spread over both nodes", () => {
     const cpus = [4, 4];
-    const pod = podOf({}, { a: { cpu: 3 }, b: { cpu: 3 }, c: { cpu: 2 } });
+    const pod = podAsking({}, { a: { cpu: 3 }, b: { cpu: 3 }, c: { cpu: 2 } });
     const { turns, refusal } = admit(policy("best-effort"), machine(cpus, [2, 2]), pod);
     expect(refusal).toBeNull();
     expect(turns[2]).toMatchObject({ merged: { nodes: 3, preferred: false }, admitted: true });
@@ -89,7 +85,7 @@ describe("container scope", () => {
 describe("pod scope", () => {
   test("merges once for the pod and gives each container by it", () => {
     const cpus = [2, 4];
-    const pod = podOf({ init: { cpu: 2 } }, { a: { cpu: 1 }, b: { cpu: 2 } });
+    const pod = podAsking({ init: { cpu: 2 } }, { a: { cpu: 1 }, b: { cpu: 2 } });
     const { turns, allocated, refusal } = admit(policy("restricted", "pod"), machine(cpus, [2, 2]), pod);
     expect(refusal).toBeNull();
     expect(turns).toMatchObject([{ container: null, merged: { nodes: 2, preferred: true }, admitted: true }]);
@@ -99,7 +95,7 @@ describe("pod scope", () => {
 
   test("refuses the pod before anything is given", () => {
     const cpus = [3, 3];
-    const pod = podOf({}, { a: { cpu: 2 }, b: { cpu: 2 } });
+    const pod = podAsking({}, { a: { cpu: 2 }, b: { cpu: 2 } });
     const { allocated, refusal } = admit(policy("single-numa-node", "pod"), machine(cpus, [2, 2]), pod);
     expect(refusal).toEqual({ ...LOCALITY, container: null });
     expect(allocated).toEqual([]);
@@ -109,7 +105,7 @@ describe("pod scope", () => {
 });
 
 describe("a manager that refuses", () => {
-  const pod = podOf({}, { a: { gpu: 1 }, b: { gpu: 1 } });
+  const pod = podAsking({}, { a: { gpu: 1 }, b: { gpu: 1 } });
   const message = "not enough cpus available to satisfy request: requested=2, available=1";
   const scopes: readonly TopologyPolicy[] = [{ name: "none" }, policy("best-effort"), policy("restricted", "pod")];
   test.each(scopes)("is unexpected where its error has no name of its own: %j", (by) => {
@@ -139,7 +135,7 @@ describe("policy none", () => {
     const { turns, refusal } = admit(
       { name: "none" },
       machine(cpus, [2, 2]),
-      podOf({ i: { cpu: 1 } }, { a: { cpu: 4 } }),
+      podAsking({ i: { cpu: 1 } }, { a: { cpu: 4 } }),
     );
     expect(turns).toEqual([]);
     expect(refusal).toBeNull();
@@ -148,7 +144,7 @@ describe("policy none", () => {
 });
 
 describe("a pod with pod-level resources and the gate PodLevelResourceManagers", () => {
-  const plain = podOf({}, { a: { cpu: 4 }, b: { cpu: 4 } });
+  const plain = podAsking({}, { a: { cpu: 4 }, b: { cpu: 4 } });
   const leveled: Pod = {
     ...plain,
     spec: { ...plain.spec, resources: { limits: plain.spec.containers[0]?.resources?.limits } },
@@ -216,7 +212,7 @@ describe("a pod with pod-level resources and the gate PodLevelResourceManagers",
 describe("a turn as a decision shows it", () => {
   test("names nodes by the machine's ids", () => {
     const numa = numaNodes([4, 0]);
-    const pod = podOf({}, { a: { cpu: 2, gpu: 3 } });
+    const pod = podAsking({}, { a: { cpu: 2, gpu: 3 } });
     const { turns } = admit({ ...policy("best-effort"), numa }, machine([1, 4], [1, 1]), pod);
     expect(turns.map((turn) => placementOf(numa, turn))).toEqual([
       {

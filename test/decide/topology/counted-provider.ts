@@ -8,7 +8,7 @@ import { err, ok } from "../../../api/model/result.ts";
 export interface Counted {
   readonly name: string;
   readonly resource: string;
-  /** What each NUMA node has, and what is left of it; `free` is spent by allocations. */
+  /** Each NUMA node's own, and what is left of it; `free` is spent by allocations. */
   readonly sizes: readonly number[];
   readonly free: number[];
 }

@@ -25,7 +25,7 @@ interface Row {
 const ALL_IN: Row["admitted"] = [true, true, true];
 const LOOSE_ONLY: Row["admitted"] = [true, false, false];
 
-/** What a kubelet 1.36.3 answered on two NUMA nodes. */
+/** Answers of a kubelet 1.36.3 on two NUMA nodes. */
 const SEEN: readonly Row[] = [
   {
     what: "the GPU decides",

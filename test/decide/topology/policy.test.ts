@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { MAX_ALIGNED_NODES, type PolicySetting, topologyPolicy } from "../../../api/decide/topology/policy.ts";
 
-const nodes = (count: number): PolicySetting["nodes"] =>
+const numaNodes = (count: number): PolicySetting["nodes"] =>
   Array.from({ length: count }, (_, id) => ({ id, distances: Array(count).fill(10) }));
 const bare = (count: number): PolicySetting["nodes"] => Array.from({ length: count }, (_, id) => ({ id }));
 const setting = (change: Partial<PolicySetting>): PolicySetting => ({
   policy: "restricted",
   scope: "container",
   options: {},
-  nodes: nodes(2),
+  nodes: numaNodes(2),
   ...change,
 });
 const errorOf = (change: Partial<PolicySetting>) => {
@@ -21,9 +21,9 @@ const MOST = "max-allowable-numa-nodes";
 describe("a kubelet that would not start says why", () => {
   const DISTANCES = "cannot discover NUMA topology: error getting NUMA distances from cadvisor";
   test.each<[Partial<PolicySetting>, string]>([
-    [{ nodes: nodes(9) }, "unsupported on machines with more than 8 NUMA Nodes"],
-    [{ nodes: nodes(9), policy: "nope", scope: "nope" }, "unsupported on machines with more than 8 NUMA Nodes"],
-    [{ nodes: nodes(10), options: { [MOST]: "9" } }, "unsupported on machines with more than 9 NUMA Nodes"],
+    [{ nodes: numaNodes(9) }, "unsupported on machines with more than 8 NUMA Nodes"],
+    [{ nodes: numaNodes(9), policy: "nope", scope: "nope" }, "unsupported on machines with more than 8 NUMA Nodes"],
+    [{ nodes: numaNodes(10), options: { [MOST]: "9" } }, "unsupported on machines with more than 9 NUMA Nodes"],
     [{ policy: 'nope"x' }, 'unknown policy: "nope"x"'],
     [{ scope: 'po"d' }, 'unknown scope: "po"d"'],
     [{ scope: "" }, 'unknown scope: ""'],
@@ -127,7 +127,7 @@ describe("no policy is made where the kubelet would fall over or this would take
   });
   test("more nodes than can be hinted at", () => {
     const options = { [MOST]: "64" };
-    expect(errorOf({ nodes: nodes(MAX_ALIGNED_NODES), options })).toBeUndefined();
-    expect(errorOf({ nodes: nodes(MAX_ALIGNED_NODES + 1), options })).toMatchObject({ code: "bound" });
+    expect(errorOf({ nodes: numaNodes(MAX_ALIGNED_NODES), options })).toBeUndefined();
+    expect(errorOf({ nodes: numaNodes(MAX_ALIGNED_NODES + 1), options })).toMatchObject({ code: "bound" });
   });
 });
