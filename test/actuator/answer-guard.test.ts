@@ -4,6 +4,7 @@ import { decideLocally } from "../../actuator/client/local-client.ts";
 import type { CgroupsDecision } from "../../api/model/cgroups.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import type { AdmissionDecision } from "../../api/model/preemption.ts";
+import { requesting } from "../kit/pods.ts";
 import { snapshot } from "./answered.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -23,14 +24,7 @@ const refOf = (name: string): { namespace: string; name: string; uid: string } =
   const uid = metadata.annotations?.["kubernetes.io/config.mirror"] ?? metadata.uid;
   return { namespace: metadata.namespace, name, uid };
 };
-const newcomer = (cpu: string, priority?: number): object => ({
-  pod: {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name: "in", namespace: "a", uid: "u-in" },
-    spec: { priority, containers: [{ name: "c", image: "i", resources: { requests: { cpu } } }] },
-  },
-});
+const newcomer = (cpu: string, priority?: number): object => ({ pod: requesting("in", { cpu }, { priority }) });
 
 describe("admission", () => {
   const CRITICAL = 2_000_001_000;

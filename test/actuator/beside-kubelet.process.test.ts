@@ -20,9 +20,10 @@ import { type PassReport, runPass } from "../../actuator/pass/loop.ts";
 import { passLine } from "../../api/cli/actuator/pass-text.ts";
 import { ended, printed, realNode, run, start } from "../cli/run.ts";
 import { freePort } from "../e2e/pods/port.ts";
+import { manifestYaml } from "../kit/manifests.ts";
 import { mountinfoV1 } from "./cgroups/sim-v1.ts";
 import { plantMachine } from "./machine/plant.ts";
-import { podYaml, scratch } from "./manifests/scratch.ts";
+import { scratch } from "./manifests/scratch.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -208,7 +209,7 @@ test("what is new, or was right a pass ago, is no drift for one pass; what someb
 });
 
 test("`nodewise pods` of a daemon that runs none shows what it compares, and says what would run them", async () => {
-  const dir = scratch({ "pods/a.yaml": podYaml("a") });
+  const dir = scratch({ "pods/a.yaml": manifestYaml("a") });
   const places = ["--state-dir", join(dir, "state"), "--cgroup-mount", join(dir, "none"), "--node-name", "n1"];
   const child = start(["actuator", "--manifests", join(dir, "pods"), ...places, "--status-listen", "127.0.0.1:0"]);
   const end = ended(child);

@@ -7,6 +7,9 @@ import { decideLocally } from "../../actuator/client/local-client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
 import { Memory } from "../../actuator/core/facts-file.ts";
 import type { Problem } from "../../actuator/core/ports.ts";
+import { container } from "../kit/containers.ts";
+import { pod } from "../kit/pods.ts";
+import { many } from "../kit/snapshots.ts";
 import { answered, snapshot } from "./answered.ts";
 import { scratch } from "./manifests/scratch.ts";
 
@@ -88,11 +91,8 @@ test("an answer that is far longer than any about this snapshot is not read to i
 });
 
 test("the answer about a node of the leanest pods is not too long", async () => {
-  const containers = Array.from({ length: 16 }, (_, i) => ({ name: `c${i}`, resources: { requests: { cpu: "1m" } } }));
-  const pods = Array.from({ length: 64 }, (_, i) => ({
-    metadata: { name: `p${i}`, uid: `u${i}` },
-    spec: { containers },
-  }));
+  const containers = many(16, (i) => container(`c${i}`, { cpu: "1m" }));
+  const pods = many(64, (i) => pod(`p${i}`, { metadata: { uid: `u${i}` }, spec: { containers } }));
   const lean = { ...snapshot, pods };
   const url = await serving((_request, _body, response) => {
     const decided = decideLocally("cgroups", lean);

@@ -10,7 +10,7 @@ import { observeMachine } from "../../actuator/machine/observe.ts";
 import { claimDirectories } from "../../actuator/pods/volumes/claims.ts";
 import { takeoverPlan } from "../../actuator/takeover/take-over.ts";
 import { refusalOf } from "../../api/cli/takeover/takeover.ts";
-import { pod as runnable } from "../actuator/pods/pod-kit.ts";
+import { runnable } from "../kit/runnable-pods.ts";
 import { serveCri } from "../sim/cri-server.ts";
 import { FakeRuntime } from "../sim/fake-runtime.ts";
 import { run } from "./run.ts";

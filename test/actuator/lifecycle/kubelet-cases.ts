@@ -4,7 +4,7 @@ import type { RuntimePod } from "../../../actuator/containerd/port.ts";
 import { type PendingResize, type PodEnd, type PodRecord, podStateOf } from "../../../actuator/lifecycle/record.ts";
 import type { StartError } from "../../../actuator/lifecycle/status/containers.ts";
 import type { PodStatus } from "../../../actuator/lifecycle/status/status.ts";
-import type { SmallPod } from "./pods.ts";
+import type { SmallPod } from "./small-pods.ts";
 
 /** A pod, what is known of it, and what the kubelet's own code made of them. */
 export interface KubeletCase {

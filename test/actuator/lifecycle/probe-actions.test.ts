@@ -5,7 +5,8 @@ import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
 import { podStatus } from "../../../actuator/lifecycle/pod-status.ts";
 import type { ProbeSpec, ProbeType, StoredResult } from "../../../api/model/probe.ts";
-import { hashOf, instanceOf, podOf, recordOf, runnableOf, type SmallPod, seenOf } from "./pods.ts";
+import { hashOf, seenContainer, seenPod } from "../../kit/seen-pods.ts";
+import { recordOf, runnableOf, type SmallPod, smallPod } from "./small-pods.ts";
 
 const PROBE: ProbeSpec = {
   handler: { exec: ["true"] },
@@ -43,8 +44,8 @@ describe("a container whose probe failed", () => {
     ["startup", "Always", ", will be restarted", 1],
     ["startup", "Never", "", 0],
   ] as const)("of %s, with restart policy %s", (type, restartPolicy, tail, starts) => {
-    const seen = seenOf(instanceOf("a"), instanceOf("b"));
-    const pod = probed(podOf(["a", "b"], [], { restartPolicy }), "a", type);
+    const seen = seenPod(seenContainer("a"), seenContainer("b"));
+    const pod = probed(smallPod(["a", "b"], [], { restartPolicy }), "a", type);
     const actions = actionsOf(pod, seen, { [`a-0 ${type}`]: "Failure" });
     expect(actions.toKill).toEqual([
       { containerId: "a-0", name: "a", message: `Container a failed ${type} probe${tail}`, probe: type },
@@ -53,16 +54,16 @@ describe("a container whose probe failed", () => {
     expect(actions.killPod).toBe(false);
   });
   test("and that alone kept the pod alive, ends it where it is never started again", () => {
-    const pod = probed(podOf(["a"], [], { restartPolicy: "Never" }), "a", "liveness");
-    expect(actionsOf(pod, seenOf(instanceOf("a")), { "a-0 liveness": "Failure" })).toMatchObject({ killPod: true });
+    const pod = probed(smallPod(["a"], [], { restartPolicy: "Never" }), "a", "liveness");
+    expect(actionsOf(pod, seenPod(seenContainer("a")), { "a-0 liveness": "Failure" })).toMatchObject({ killPod: true });
   });
   test("of readiness stays as it is, and so does one that another instance failed", () => {
-    const pod = probed(podOf(["a"]), "a", "liveness", "readiness");
+    const pod = probed(smallPod(["a"]), "a", "liveness", "readiness");
     const stored = { "a-0 readiness": "Failure", "a-7 liveness": "Failure", "a-0 liveness": "Success" } as const;
-    expect(actionsOf(pod, seenOf(instanceOf("a")), stored)).toMatchObject({ toKill: [], toStart: [] });
+    expect(actionsOf(pod, seenPod(seenContainer("a")), stored)).toMatchObject({ toKill: [], toStart: [] });
   });
   test("has the grace of the probe, and a deletion's before it", () => {
-    const pod = runnableOf(podOf(["a"]));
+    const pod = runnableOf(smallPod(["a"]));
     expect(restartGracePeriod(pod, { ...PROBE, terminationGracePeriodSeconds: 3 })).toBe(3);
     expect(restartGracePeriod(pod, PROBE)).toBe(pod.spec.terminationGracePeriodSeconds);
     expect(restartGracePeriod({ ...pod, deletion: { atMs: 0, graceSeconds: 7 } }, PROBE)).toBe(7);
@@ -70,8 +71,8 @@ describe("a container whose probe failed", () => {
 });
 
 describe("a sidecar", () => {
-  const seen = seenOf(instanceOf("s"));
-  const pod = probed(podOf(["a"], ["s*", "i"]), "s", "startup", "liveness");
+  const seen = seenPod(seenContainer("s"));
+  const pod = probed(smallPod(["a"], ["s*", "i"]), "s", "startup", "liveness");
   test.each([
     ["that was not asked yet", {}],
     ["that has not started", { "s-0 startup": "Unknown" }],
@@ -95,7 +96,7 @@ describe("a sidecar", () => {
 
 describe("the status", () => {
   const statusOf = (pod: RunnablePod, isStarted: boolean, isReady: boolean) =>
-    podStatus(pod, recordOf(podOf(["a"])), seenOf(instanceOf("a")), {
+    podStatus(pod, recordOf(smallPod(["a"])), seenPod(seenContainer("a")), {
       nowMs: 100_000,
       hostIPs: ["10.0.0.2"],
       qosClass: "BestEffort",
@@ -110,7 +111,7 @@ describe("the status", () => {
     [["startup", "readiness"], false, true, [false, false]],
     [["liveness"], false, false, [true, true]],
   ] as const)("with probes %j: started %s, ready %s", (types, isStarted, isReady, [started, ready]) => {
-    const status = statusOf(probed(podOf(["a"]), "a", ...types), isStarted, isReady);
+    const status = statusOf(probed(smallPod(["a"]), "a", ...types), isStarted, isReady);
     expect(status.containerStatuses).toMatchObject([{ started, ready }]);
     expect(status.conditions.find(({ type }) => type === "Ready")?.status).toBe(ready ? "True" : "False");
   });

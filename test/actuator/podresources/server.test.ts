@@ -10,7 +10,7 @@ import {
 } from "../../../actuator/podresources/server.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { PREFACE, rawConnection, SETTINGS } from "../grpc/http2.ts";
-import { clientOf, FULL, podOf, scratch, serving, sourceWith, type Told } from "./kit.ts";
+import { clientOf, FULL, scratch, servedPod, serving, sourceWith, type Told } from "./served.ts";
 
 const A = { podName: "a", podNamespace: "default" };
 /** What has no value on the wire comes back as null. */
@@ -43,10 +43,10 @@ describe("the calls", () => {
     let now: Result<PodResourcesSource, string> = err("the first turn has not ended yet");
     const ask = clientOf((await serving({ source: () => now })).path);
     expect(await ask("List")).toEqual({ code: "UNAVAILABLE", message: "the first turn has not ended yet" });
-    now = ok(sourceWith({ activePods: [podOf("one", ["c"])] }));
+    now = ok(sourceWith({ activePods: [servedPod("one", ["c"])] }));
     const names = async () => JSON.stringify(await ask("List")).match(/"name":"(one|two)"/g);
     expect(await names()).toEqual(['"name":"one"']);
-    now = ok(sourceWith({ activePods: [podOf("two", ["c"])] }));
+    now = ok(sourceWith({ activePods: [servedPod("two", ["c"])] }));
     expect(await names()).toEqual(['"name":"two"']);
   });
 

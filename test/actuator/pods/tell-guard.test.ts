@@ -9,7 +9,7 @@ import { tellGuard } from "../../../actuator/pods/probing/open-probes.ts";
 import type { Guarded } from "../../../actuator/probes/engine/liveness-storm-guard.ts";
 import { decideProbeGuard } from "../../../api/decide/kinds/probe-guard.ts";
 import type { ProbeGuardAsk } from "../../../api/model/probe-guard.ts";
-import { scratch } from "./pod-kit.ts";
+import { scratch } from "./scratch.ts";
 
 const ask: ProbeGuardAsk = {
   guard: { windowSeconds: 30, least: { groups: 2 }, holdSeconds: 120 },

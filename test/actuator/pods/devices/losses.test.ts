@@ -5,6 +5,7 @@ import type { RuntimePod } from "../../../../actuator/containerd/port.ts";
 import type { RunnablePod } from "../../../../actuator/lifecycle/pod.ts";
 import { DEVICES_ANNOTATION } from "../../../../actuator/pods/devices/checkpoint-entries.ts";
 import { persistDeviceCheckpoint } from "../../../../actuator/pods/devices/manager-files.ts";
+import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
 import {
   ANSWER,
@@ -19,7 +20,6 @@ import {
   NIC,
   type Node,
   nodeWith,
-  podWith,
   RUNNING,
 } from "./keeper-kit.ts";
 
@@ -56,7 +56,7 @@ describe("a checkpoint that is lost", () => {
     writeFileSync(fileOf(node), broken);
     await node.restart();
     await joined(node, { resource: GPU, devices: healthy("a") });
-    letIn(node, podWith("q", ONE));
+    letIn(node, limited("q", ONE));
     expect(readFileSync(`${fileOf(node)}.broken`, "utf8")).toBe(broken);
     expect(node.problems.join()).toContain(why);
     expect(node.problems.join()).toContain(`${fileOf(node)}.broken`);
@@ -90,13 +90,13 @@ describe("a checkpoint that is lost", () => {
     const node = await nodeWith();
     await joined(node, { resource: GPU, devices: healthy("a", "b", "c") });
     await joined(node, { resource: NIC, devices: healthy("n") });
-    const run = podWith("run", TWO);
-    const late = podWith("late", ONE);
+    const run = limited("run", TWO);
+    const late = limited("late", ONE);
     const before = decided(node, late, [run]).next;
     node.keeper.recover([runs(run)]);
     const words = `devices of ${GPU} are not given away while pods run whose devices are not known: default/run (once their containers are restarted, or the pods removed, it is known)`;
     expect(node.keeper.whyPending(late)).toEqual({ reason: "DevicesNotKnown", message: words, isTold: false });
-    expect(node.keeper.whyPending(podWith("other", { app: { [NIC]: 1 } }))).toBeNull();
+    expect(node.keeper.whyPending(limited("other", { app: { [NIC]: 1 } }))).toBeNull();
     expect(messages(node)).toEqual([words]);
     // what was decided meanwhile is not kept either
     node.files.persist(node.keeper.withResponses(before));
@@ -111,7 +111,7 @@ describe("a checkpoint that is lost", () => {
   test("what containers that run say of themselves is booked again, and nobody else gets it", async () => {
     const node = await nodeWith();
     await joined(node, { resource: GPU, devices: healthy("a", "b", "c") });
-    const run = podWith("run", TWO);
+    const run = limited("run", TWO);
     letIn(node, run);
     expect(await node.keeper.allocate(run, RUNNING)).toMatchObject({ ok: true });
     const options = await node.keeper.runContainerOptions(run, { name: "app" } as RunnablePod["spec"]["containers"][0] &
@@ -129,7 +129,7 @@ describe("a checkpoint that is lost", () => {
     expect(historyOf(node).filter(({ reason }) => reason === "BookedAgain")).toMatchObject([
       { kind: "allocated", resource: GPU, podUid: "run", container: "app", devices: ["a", "b"] },
     ]);
-    const late = podWith("late", ONE);
+    const late = limited("late", ONE);
     letIn(node, late, [run]);
     expect(entriesIn(node).map(({ podUid, deviceIds }) => [podUid, ...(deviceIds?.values() ?? [])])).toEqual([
       ["run", ["a", "b"]],
@@ -140,7 +140,7 @@ describe("a checkpoint that is lost", () => {
   test("one that is another's, or older, does not give away what runs", async () => {
     const node = await nodeWith();
     await joined(node, { resource: GPU, devices: healthy("a", "b", "c", "d") });
-    const [run, next, twin] = [podWith("run", TWO), podWith("next", ONE), podWith("twin", ONE)];
+    const [run, next, twin] = [limited("run", TWO), limited("next", ONE), limited("twin", ONE)];
     hold(node.files, entry("run", ["c", "d"], ANSWER), entry("next", ["a"], ANSWER), entry("twin", ["d"], ANSWER));
     const mark = (...ids: string[]) => ({ [DEVICES_ANNOTATION]: JSON.stringify({ [GPU]: { "-1": ids } }) });
     const living = [runs(run, mark("a", "b")), { uid: "next", pod: next, runtimePod: null }, runs(twin, mark("d"))];
@@ -155,7 +155,7 @@ describe("a checkpoint that is lost", () => {
     node.keeper.recover(living);
     expect(entriesIn(node)).toEqual(after);
     expect(node.problems).toHaveLength(told);
-    const late = podWith("late", TWO);
+    const late = limited("late", TWO);
     expect(decided(node, late, [run, twin]).refusal).not.toBeNull();
   });
 
@@ -174,7 +174,7 @@ describe("a checkpoint that is lost", () => {
 
   test("a mark of another making tells nothing", async () => {
     const node = await nodeWith();
-    const run = podWith("run", ONE);
+    const run = limited("run", ONE);
     for (const mark of ["{", "null", "[]", `{"${GPU}":{"x":["a"]}}`, `{"${GPU}":["a"]}`, `{"${GPU}":{"0":[1]}}`]) {
       node.keeper.recover([runs(run, { [DEVICES_ANNOTATION]: mark })]);
       expect(entriesIn(node)).toEqual([]);
@@ -187,7 +187,7 @@ test("held devices that vanish from the list are told of, with who holds them", 
   const node = await nodeWith();
   const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b") });
   hold(node.files, entry("p", ["a", "b"], ANSWER));
-  node.keeper.whyPending(podWith("p", TWO));
+  node.keeper.whyPending(limited("p", TWO));
   expect(node.keeper.vanished()).toEqual([]);
   gpu.list(healthy("b"));
   await until(node.keeper.host.devices, (devices) => devices.length === 1);

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import type { DeviceFault, NodeDevices } from "../../../../actuator/pods/devices/port.ts";
 import { err, ok, type Result } from "../../../../api/model/result.ts";
-import { hands } from "../device-kit.ts";
-import { PodsWorld, podWith } from "./pods-world.ts";
+import { hands } from "../fake-devices.ts";
+import { appPod, PodsWorld } from "./pods-world.ts";
 
 const GPU = "example.com/gpu";
-const POD = podWith("p", { cpu: "1", [GPU]: "1" } as object);
+const POD = appPod("p", { cpu: "1", [GPU]: "1" } as object);
 const WAITS: DeviceFault = { reason: "WaitingForDevicePlugin", message: "deferred", keeps: true };
 const REFUSED: DeviceFault = { reason: "UnexpectedAdmissionError", message: "Allocate failed" };
 

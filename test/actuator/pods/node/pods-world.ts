@@ -29,12 +29,14 @@ import { Images } from "../../../../actuator/pods/sync/images.ts";
 import type { LogLinks } from "../../../../actuator/pods/sync/log-link.ts";
 import { PodWorker } from "../../../../actuator/pods/sync/pod-worker.ts";
 import { ok } from "../../../../api/model/result.ts";
+import { manifest } from "../../../kit/manifests.ts";
 import { SimClock } from "../../../sim/clock.ts";
 import { machineAt } from "../../../sim/machine.ts";
 import { PodTime } from "../../../sim/pod-time.ts";
 import { PodsRuntime } from "../../../sim/pods-runtime.ts";
 import { BOOT, ROOT, simulated } from "../../cgroups/grounds.ts";
-import { FakeMounter, scratch } from "../pod-kit.ts";
+import { FakeMounter } from "../fake-mounter.ts";
+import { scratch } from "../scratch.ts";
 import { SIM_SETTINGS } from "./settings.ts";
 
 /** Files of a simulated cgroup that a test asks about, by controller's name. */
@@ -291,21 +293,20 @@ export interface Amounts {
   readonly memory?: string;
 }
 /** A pod with one container, `app`; the limits are its requests where none are said. */
-export const podWith = (
+export const appPod = (
   uid: string,
   requests: Amounts,
   { limits = requests, container = {}, spec = {}, metadata = {} }: PodParts = {},
-): object => ({
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name: uid, namespace: "default", uid, generation: 1, ...metadata },
-  spec: {
-    terminationGracePeriodSeconds: 1,
-    hostNetwork: true,
-    containers: [{ name: "app", image: "busybox:1", resources: { requests, limits }, ...container }],
-    ...spec,
-  },
-});
+): object =>
+  manifest(uid, {
+    metadata: { namespace: "default", uid, generation: 1, ...metadata },
+    spec: {
+      terminationGracePeriodSeconds: 1,
+      hostNetwork: true,
+      containers: [{ name: "app", image: "busybox:1", resources: { requests, limits }, ...container }],
+      ...spec,
+    },
+  });
 export interface PodParts {
   readonly limits?: Amounts;
   readonly container?: object;
