@@ -1,3 +1,4 @@
+import type { PodsRead } from "../../actuator/core/ports.ts";
 import { container } from "./containers.ts";
 import type { Json } from "./snapshots.ts";
 
@@ -11,3 +12,11 @@ export const manifest = (name: string, { metadata, spec }: { metadata?: Json; sp
 /** The same in YAML, with an image; `more` follows that. */
 export const manifestYaml = (name: string, more = ""): string =>
   `apiVersion: v1\nkind: Pod\nmetadata:\n  name: ${name}\nspec:\n  containers:\n  - name: c\n    image: busybox\n${more}`;
+/** The answer of a source of pods that was read: these, and that is all there are. */
+export const podsRead = (pods: readonly unknown[] = [], more: Partial<PodsRead> = {}): PodsRead => ({
+  pods,
+  whole: true,
+  problems: [],
+  notices: [],
+  ...more,
+});

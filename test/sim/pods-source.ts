@@ -1,4 +1,5 @@
 import type { PodsRead } from "../../actuator/core/ports.ts";
+import { podsRead } from "../kit/manifests.ts";
 
 /** Where a simulated node hears which pods it is to run. */
 export class PodsSource {
@@ -7,7 +8,7 @@ export class PodsSource {
   state: "whole" | "partial" | "unreadable" = "whole";
   /** Of a partial list: what it lacks. */
   readonly missing = new Set<string>();
-  #read: PodsRead = { pods: [], whole: true, problems: [], notices: [] };
+  #read = podsRead();
 
   /** The very same answer while nothing changes. */
   read(): PodsRead {

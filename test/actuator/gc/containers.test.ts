@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { NodeObservation } from "../../../actuator/gc/observe-node.ts";
 import { guardPodLogs } from "../../../actuator/gc/remove.ts";
 import type { ContainerRemoval } from "../../../api/model/container-gc.ts";
+import { podsRead } from "../../kit/manifests.ts";
 import { faultOf } from "../../sim/fake-runtime.ts";
 import { fakeContainer, fakeSandbox, gcPod, gcWorld, MINUTE, put, START, when } from "./world.ts";
 
@@ -115,7 +116,7 @@ test("logs of a pod that runs stay, whatever the list of pods says", async () =>
 
 test("logs of a pod that ran when the runtime was listed stay, even where a decision names them", async () => {
   const removal = { id: "ns_pod-u1_u1" } as ContainerRemoval;
-  const noPods = async () => ({ pods: [], whole: true, problems: [], notices: [] });
+  const noPods = async () => podsRead();
   const look = (living: readonly string[]) =>
     ({ livingPods: new Set(living), pods: [] as unknown[] }) as Partial<NodeObservation> as NodeObservation;
   expect(await guardPodLogs(removal, look([]), noPods)).toMatchObject({ state: "as-planned" });

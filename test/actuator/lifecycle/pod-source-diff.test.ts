@@ -4,18 +4,19 @@ import { type PodSources, podSourceDiff } from "../../../actuator/lifecycle/pod-
 import { newRecord } from "../../../actuator/lifecycle/pod-state.ts";
 import type { PodRecord } from "../../../actuator/lifecycle/record.ts";
 import { refusedItemOf } from "../../../actuator/lifecycle/refused-item.ts";
+import { pod } from "../../kit/pods.ts";
 import { runnable } from "../../kit/runnable-pods.ts";
+import { seenPod, seenSandbox } from "../../kit/seen-pods.ts";
 
-const object = { metadata: { namespace: "default", name: "web", uid: "uid-1" }, spec: { nodeName: "a" } };
+const object = pod("web", { metadata: { namespace: "default", uid: "uid-1" }, spec: { nodeName: "a" } });
 const web = runnable({}, { object });
 const deleted = runnable({}, { object, deletion: { atMs: 5, graceSeconds: 7 } });
 const record = (state: PodRecord["state"]): PodRecord => ({ ...newRecord(web, 1), state });
-const sandbox = { id: "s", attempt: 0, createdAtMs: 1, ips: [], labels: {}, annotations: {} };
 const seenWith = (isReady: boolean): ReadonlyMap<string, RuntimePod> =>
   new Map([
     [
       web.uid,
-      { namespace: "default", name: "web", uid: web.uid, sandboxes: [{ ...sandbox, isReady }], containers: [] },
+      { ...seenPod(), namespace: "default", name: "web", uid: web.uid, sandboxes: [seenSandbox("s", { isReady })] },
     ],
   ]);
 const NOTHING: PodSources = {

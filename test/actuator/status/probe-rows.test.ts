@@ -3,11 +3,11 @@ import { expect, test, vi } from "vitest";
 import { decodeStatus } from "../../../actuator/status/decode-status.ts";
 import { type ProbeFacts, probeRows } from "../../../actuator/status/probe-row.ts";
 import { StatusFile, statusFile } from "../../../actuator/status/status-file.ts";
+import { nodeStatus } from "../../kit/node-status.ts";
 import { probe, probed, probedContainer, START } from "../../kit/runnable-pods.ts";
 import { PATIENT } from "../../patient.ts";
 import { scratch } from "../pods/scratch.ts";
 import { BAD, OK, world } from "../probes/manager-world.ts";
-import { nodeStatus } from "./made-status.ts";
 
 const facts = (more: Partial<ProbeFacts>): ProbeFacts => ({
   ...{ namespace: "ns", pod: "web", podUid: "pod-1", container: "c", type: "liveness", handler: "http" },

@@ -14,8 +14,8 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { decodeStatus } from "../../../actuator/status/decode-status.ts";
 import type { NodeStatus } from "../../../actuator/status/node-status.ts";
 import { StatusFile, statusFile } from "../../../actuator/status/status-file.ts";
+import { deviceRow, nodeStatus } from "../../kit/node-status.ts";
 import { PATIENT } from "../../patient.ts";
-import { deviceRow, nodeStatus } from "./made-status.ts";
 
 let dir: string;
 beforeEach(() => {

@@ -7,7 +7,7 @@ import type { ProbeRow } from "../../../actuator/status/probe-row.ts";
 import { historyTable } from "../../../api/cli/probes/history.ts";
 import { probesText } from "../../../api/cli/probes/probes.ts";
 import { plainPaint } from "../../../api/text/style.ts";
-import { AT, earlier, nodeStatus } from "../../actuator/status/made-status.ts";
+import { AT, earlier, nodeStatus } from "../../kit/node-status.ts";
 import { run } from "../run.ts";
 import { statusServer } from "../status-server.ts";
 

@@ -1,11 +1,12 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { RuntimePod } from "../../../../actuator/containerd/port.ts";
+import type { RuntimeContainer } from "../../../../actuator/containerd/port.ts";
 import type { RunnablePod } from "../../../../actuator/lifecycle/pod.ts";
 import { DEVICES_ANNOTATION } from "../../../../actuator/pods/devices/checkpoint-entries.ts";
 import { persistDeviceCheckpoint } from "../../../../actuator/pods/devices/manager-files.ts";
 import { limited } from "../../../kit/runnable-pods.ts";
+import { seenContainer, seenPod } from "../../../kit/seen-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
 import {
   ANSWER,
@@ -29,10 +30,10 @@ const fileOf = ({ stateDir }: Node) => join(stateDir, "managers/device-plugins/k
 const messages = ({ keeper }: Node) => keeper.problems().map(({ message }) => message);
 
 /** A pod whose container `app` the runtime has. */
-const runs = (pod: RunnablePod, annotations = {}, state = "running") => {
-  const container = { id: "c1", name: "app", attempt: 0, sandboxId: "s", state, annotations, labels: {} };
-  const seen = { namespace: "default", name: pod.name, uid: pod.uid, sandboxes: [], containers: [container] };
-  return { uid: pod.uid, pod, runtimePod: seen as unknown as RuntimePod };
+const runs = (pod: RunnablePod, annotations = {}, state: RuntimeContainer["state"] = "running") => {
+  const { name, uid } = pod;
+  const app = seenContainer("app", { id: "c1", state, annotations });
+  return { uid, pod, runtimePod: { ...seenPod(app), namespace: "default", name, uid, sandboxes: [] } };
 };
 
 describe("a checkpoint that is lost", () => {

@@ -5,8 +5,8 @@ import { decodeStatus } from "../../../../actuator/status/decode-status.ts";
 import { daemonMetrics } from "../../../../actuator/status/metrics.ts";
 import { podText } from "../../../../api/cli/pods/pods.ts";
 import { plainPaint } from "../../../../api/text/style.ts";
+import { nodeStatus, podRow } from "../../../kit/node-status.ts";
 import { ROOT } from "../../cgroups/grounds.ts";
-import { nodeStatus, podRow } from "../../status/made-status.ts";
 import { appPod, PodsWorld } from "./pods-world.ts";
 
 const rowsOf = (world: PodsWorld, uid: string) => (cgroupRows(world.pass).get(uid) ?? []).flatMap(({ files }) => files);

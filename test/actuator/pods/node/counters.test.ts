@@ -4,8 +4,8 @@ import { ApiClient, redactingClient } from "../../../../actuator/client/client.t
 import { Outbox } from "../../../../actuator/client/outbox.ts";
 import { Memory } from "../../../../actuator/core/facts-file.ts";
 import { daemonMetrics } from "../../../../actuator/status/metrics.ts";
+import { nodeStatus } from "../../../kit/node-status.ts";
 import { scratch } from "../../manifests/scratch.ts";
-import { nodeStatus } from "../../status/made-status.ts";
 import { appPod, PodsWorld, type WorldOptions } from "./pods-world.ts";
 
 const CRITICAL = 2_000_000_000;

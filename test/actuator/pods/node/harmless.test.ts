@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { cgroupRows } from "../../../../actuator/pods/status/node-view.ts";
 import { passFigures } from "../../../../actuator/status/counters.ts";
 import { decodeStatus } from "../../../../actuator/status/decode-status.ts";
+import { nodeStatus, podRow } from "../../../kit/node-status.ts";
 import { ROOT } from "../../cgroups/grounds.ts";
-import { nodeStatus, podRow } from "../../status/made-status.ts";
 import { appPod, PodsWorld } from "./pods-world.ts";
 
 /** A pod's files that do not hold what is wanted, after a pass that found one of its container with that value. */

@@ -29,7 +29,7 @@ import { Images } from "../../../../actuator/pods/sync/images.ts";
 import type { LogLinks } from "../../../../actuator/pods/sync/log-link.ts";
 import { PodWorker } from "../../../../actuator/pods/sync/pod-worker.ts";
 import { ok } from "../../../../api/model/result.ts";
-import { manifest } from "../../../kit/manifests.ts";
+import { manifest, podsRead } from "../../../kit/manifests.ts";
 import { SimClock } from "../../../sim/clock.ts";
 import { machineAt } from "../../../sim/machine.ts";
 import { PodTime } from "../../../sim/pod-time.ts";
@@ -220,8 +220,7 @@ export class PodsWorld {
       {
         clock,
         pods: {
-          readPods:
-            this.#options.readPods ?? (async () => ({ pods: this.pods, whole: true, problems: [], notices: [] })),
+          readPods: this.#options.readPods ?? (async () => podsRead(this.pods)),
           records: must(PodRecords.open(join(this.dir, "state/pods"), (message) => this.problems.push(message))),
         },
         runtime: {
