@@ -5,6 +5,7 @@ import { afterAll, expect, test } from "vitest";
 import type { ProbeHistoryEntry } from "../../../actuator/probes/engine/history-entry.ts";
 import { recordedOutcomes } from "../../../api/cli/probes/outcomes.ts";
 import type { ProbeType } from "../../../api/model/probe.ts";
+import { podManifest } from "../../kit/manifests.ts";
 import { type RunOptions, run } from "../run.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "nodewise-outcomes-"));
@@ -44,20 +45,13 @@ test("runs one after the other, and what came after the last of them", () => {
   });
 });
 
-const POD = JSON.stringify({
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name: "web", namespace: "shop" },
-  spec: {
-    containers: [
-      {
-        name: "app",
-        image: "a:1",
-        livenessProbe: { exec: { command: ["true"] }, periodSeconds: 1, failureThreshold: 2 },
-      },
-    ],
-  },
-});
+const livenessProbe = { exec: { command: ["true"] }, periodSeconds: 1, failureThreshold: 2 };
+const POD = JSON.stringify(
+  podManifest("web", {
+    metadata: { namespace: "shop" },
+    spec: { containers: [{ name: "app", image: "a:1", livenessProbe }] },
+  }),
+);
 const HISTORY = [
   ran("liveness", "success", 3),
   ran("liveness", "failure", 1),
