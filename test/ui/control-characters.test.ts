@@ -3,6 +3,8 @@ import { KINDS, type Kind } from "../../api/model/decision.ts";
 import { plainPaint } from "../../api/text/style.ts";
 import { answerText } from "../../api/text/tables/index.ts";
 import { decisionRow, resultRow, snapshotRow, value } from "../contract/store-rows.ts";
+import { container } from "../kit/containers.ts";
+import { podOf } from "../kit/pods.ts";
 import { captured, runtime, type Subject, subject } from "./node-subject.ts";
 import { postForm } from "./replay-forms.ts";
 
@@ -11,19 +13,8 @@ const BAD = "\u001b[2J\u009b2J\u202e\u200b\u007f";
 const RAW = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 const PICTURE = "␛[2J";
 
-const POD = {
-  metadata: { name: "big", namespace: "default", uid: "u-big" },
-  spec: {
-    containers: [
-      {
-        name: "c",
-        image: "i",
-        resources: { requests: { cpu: "500" } },
-        readinessProbe: { httpGet: { path: "/", port: 80 } },
-      },
-    ],
-  },
-};
+const readinessProbe = { httpGet: { path: "/", port: 80 } };
+const POD = podOf([container("c", { cpu: "500" }, undefined, { readinessProbe })]);
 const hostile = () => {
   const snapshot = captured();
   snapshot.node.status.nodeInfo["kubeletVersion"] = BAD;

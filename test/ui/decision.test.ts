@@ -5,6 +5,7 @@ import { results } from "../../api/http/openapi/operation.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { appOver } from "../api/serving.ts";
 import { decisionRow, resultRow, snapshotRow, value } from "../contract/store-rows.ts";
+import { requesting } from "../kit/pods.ts";
 import { postForm } from "./replay-forms.ts";
 
 const CAPTURED = readFileSync(join(import.meta.dirname, "../data/real-node/snapshot.json"), "utf8");
@@ -27,10 +28,7 @@ const textOf = async (app: App, path: string, status = 200): Promise<string> => 
   return text;
 };
 
-const POD = {
-  metadata: { name: "big", namespace: "default", uid: "u-big" },
-  spec: { containers: [{ name: "c", image: "i", resources: { requests: { cpu: "500" } } }] },
-};
+const POD = requesting("big", { cpu: "500" });
 
 test("a refusal: the kubelet's words, the reasons with their numbers, what would help, the ask, and the way back to it", async () => {
   const { app } = appOver({});

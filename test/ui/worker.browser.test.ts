@@ -5,7 +5,7 @@ import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { nodeAssets } from "../../api/server/assets.ts";
 import { aBrowser, expectAccessible, expectToFit, hasBrowser } from "./browser.ts";
-import { snapshotOf } from "./served.ts";
+import { capturedNode } from "./served.ts";
 import { type Dev, workerDev, wrangler } from "./worker-dev.ts";
 
 /** What wrangler takes to build and to start, several times in a row. */
@@ -40,7 +40,7 @@ describe("wrangler dev", () => {
     const response = await fetch(`${dev.url}/v1/decisions/${kind}`, {
       method: "POST",
       headers: { "content-type": "application/json", authorization: `Bearer ${dev.token}` },
-      body: JSON.stringify({ snapshot: snapshotOf(name) }),
+      body: JSON.stringify({ snapshot: capturedNode(name) }),
     });
     if (!response.ok) throw new Error(await response.text());
     return ((await response.json()) as { id: string }).id;
