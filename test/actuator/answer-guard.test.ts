@@ -4,7 +4,8 @@ import { decideLocally } from "../../actuator/client/local-client.ts";
 import type { CgroupsDecision } from "../../api/model/cgroups.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import type { AdmissionDecision } from "../../api/model/preemption.ts";
-import { requesting } from "../kit/pods.ts";
+import { container } from "../kit/containers.ts";
+import { pod } from "../kit/pods.ts";
 import { snapshot } from "./answered.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -24,7 +25,9 @@ const refOf = (name: string): { namespace: string; name: string; uid: string } =
   const uid = metadata.annotations?.["kubernetes.io/config.mirror"] ?? metadata.uid;
   return { namespace: metadata.namespace, name, uid };
 };
-const newcomer = (cpu: string, priority?: number): object => ({ pod: requesting("in", { cpu }, { priority }) });
+const newcomer = (cpu: string, priority?: number): object => ({
+  pod: pod("in", { metadata: { namespace: "a" }, spec: { priority, containers: [container("c", { cpu })] } }),
+});
 
 describe("admission", () => {
   const CRITICAL = 2_000_001_000;

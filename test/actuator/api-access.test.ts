@@ -10,7 +10,7 @@ import { Memory } from "../../actuator/core/facts-file.ts";
 import type { Problem } from "../../actuator/core/ports.ts";
 import { LIMITS } from "../../api/model/limits.ts";
 import { serving } from "../api/serving.ts";
-import { image, snapshotAt } from "../contract/gc-snapshots.ts";
+import { diskSnapshot, localImage } from "../contract/gc-snapshots.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -36,7 +36,8 @@ function clientOf(url: string) {
   return { client: new ApiClient(accessTo(url), outbox, memory, (one) => problems.push(one)), outbox, problems };
 }
 /** One image of the snapshot says in so many bytes what it is. */
-const snapshotOfBytes = (bytes: number) => snapshotAt("n", 0, [image("a", { annotations: { x: "x".repeat(bytes) } })]);
+const snapshotOfBytes = (bytes: number) =>
+  diskSnapshot("n", 0, [localImage("a", { annotations: { x: "x".repeat(bytes) } })]);
 
 test.each([1, 1.1, 9, 20])("a server that takes 1 MB tells its client of %d MB that they are too many", async (mb) => {
   const { api } = await serving({ threads: 0, limits: { bodyBytes: MB } });

@@ -20,7 +20,7 @@ import { type PassReport, runPass } from "../../actuator/pass/loop.ts";
 import { passLine } from "../../api/cli/actuator/pass-text.ts";
 import { ended, printed, realNode, run, start } from "../cli/run.ts";
 import { freePort } from "../e2e/pods/port.ts";
-import { manifestYaml } from "../kit/manifests.ts";
+import { podYaml } from "../kit/manifests.ts";
 import { mountinfoV1 } from "./cgroups/sim-v1.ts";
 import { plantMachine } from "./machine/plant.ts";
 import { scratch } from "./manifests/scratch.ts";
@@ -209,7 +209,7 @@ test("what is new, or was right a pass ago, is no drift for one pass; what someb
 });
 
 test("`nodewise pods` of a daemon that runs none shows what it compares, and says what would run them", async () => {
-  const dir = scratch({ "pods/a.yaml": manifestYaml("a") });
+  const dir = scratch({ "pods/a.yaml": podYaml("a") });
   const places = ["--state-dir", join(dir, "state"), "--cgroup-mount", join(dir, "none"), "--node-name", "n1"];
   const child = start(["actuator", "--manifests", join(dir, "pods"), ...places, "--status-listen", "127.0.0.1:0"]);
   const end = ended(child);

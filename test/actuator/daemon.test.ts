@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { actuatorConfig } from "../../actuator/core/config.ts";
 import { startActuator } from "../../actuator/main.ts";
 import type { PassReport } from "../../actuator/pass/loop.ts";
-import { manifestYaml } from "../kit/manifests.ts";
+import { podYaml } from "../kit/manifests.ts";
 import { scratch } from "./manifests/scratch.ts";
 
 test("the last good KubeletConfiguration stays in force while its file is broken or away, which is told once", async () => {
@@ -62,7 +62,7 @@ test("where there never was a good one, nothing is decided", async () => {
 });
 
 test("a daemon tells a notice when it is new, and not on every pass", async () => {
-  const manifests = scratch({ "a.yaml": manifestYaml("a") });
+  const manifests = scratch({ "a.yaml": podYaml("a") });
   mkdirSync(join(manifests, "one"));
   const settings = { manifests, nodeName: "n", stateDir: scratch({}), cgroupMount: scratch({}) };
   const config = actuatorConfig(settings);

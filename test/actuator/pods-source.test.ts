@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { type ActuatorSettings, actuatorConfig } from "../../actuator/core/config.ts";
 import type { PodsRead } from "../../actuator/core/ports.ts";
 import { podsSource } from "../../actuator/manifests/pods-source.ts";
-import { manifestYaml } from "../kit/manifests.ts";
+import { podYaml } from "../kit/manifests.ts";
 import { pod } from "../kit/pods.ts";
 import { scratch } from "./manifests/scratch.ts";
 
@@ -25,32 +25,32 @@ const namesOf = ({ pods, whole }: PodsRead) => ({
 describe("a directory of manifests that is read again and again", () => {
   test("keeps the whole of a file as it was while it is broken, and takes it as it is when it is mended", async () => {
     const manifests = scratch({
-      "a.yaml": `${manifestYaml("a1")}---\n${manifestYaml("a2")}`,
-      "b.yaml": manifestYaml("b"),
+      "a.yaml": `${podYaml("a1")}---\n${podYaml("a2")}`,
+      "b.yaml": podYaml("b"),
     });
     const file = join(manifests, "a.yaml");
     const read = sourceOf({ manifests });
     const all = { whole: true, names: ["a1-n", "a2-n", "b-n"] };
     expect(namesOf(await read())).toEqual(all);
-    writeFileSync(file, `${manifestYaml("a3")}---\nkind: [\n`);
+    writeFileSync(file, `${podYaml("a3")}---\nkind: [\n`);
     const broken = await read();
     expect(namesOf(broken)).toEqual(all);
     expect(broken.problems.length).toBe(1);
     expect(broken.notices.map((n) => n.message)).toEqual([`${file}: its last good version is in force`]);
-    writeFileSync(file, manifestYaml("a3"));
+    writeFileSync(file, podYaml("a3"));
     const mended = await read();
     expect(namesOf(mended)).toEqual({ whole: true, names: ["a3-n", "b-n"] });
     expect(mended.notices).toEqual([]);
   });
 
   test("is not whole while a file is broken that it never read", async () => {
-    const manifests = scratch({ "a.yaml": "{half", "b.yaml": manifestYaml("b") });
+    const manifests = scratch({ "a.yaml": "{half", "b.yaml": podYaml("b") });
     const read = sourceOf({ manifests });
     expect(namesOf(await read())).toEqual({ whole: false, names: ["b-n"] });
   });
 
   test("forgets a file that was taken away, so that one of its name that is broken counts as unread", async () => {
-    const manifests = scratch({ "a.yaml": manifestYaml("a"), "b.yaml": manifestYaml("b") });
+    const manifests = scratch({ "a.yaml": podYaml("a"), "b.yaml": podYaml("b") });
     const read = sourceOf({ manifests });
     await read();
     rmSync(join(manifests, "a.yaml"));

@@ -5,7 +5,7 @@ import { Hono } from "hono";
 import { expect, onTestFinished, test } from "vitest";
 import { listen, whenSent } from "../../api/server/listen.ts";
 import { inTurns } from "../../api/service/turns.ts";
-import { problemOf, snapshotOf } from "../contract/api-subject.ts";
+import { exampleSnapshot, problemOf } from "../contract/api-subject.ts";
 import { appOver } from "./serving.ts";
 
 const MIB = 1024 ** 2;
@@ -96,7 +96,9 @@ test("a request has its place until its answer is sent", async () => {
 
 test("a batch whose answers nobody takes is read no further", async () => {
   const { app } = appOver();
-  const line = Buffer.from(`${JSON.stringify({ kind: "cgroups", snapshot: snapshotOf("n1"), explain: "full" })}\n`);
+  const line = Buffer.from(
+    `${JSON.stringify({ kind: "cgroups", snapshot: exampleSnapshot("n1"), explain: "full" })}\n`,
+  );
   let pulled = 0;
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {

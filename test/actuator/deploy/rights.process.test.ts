@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { parse, parseAllDocuments, stringify } from "yaml";
 import { LAUNCHER, NODE } from "../../cli/run.ts";
-import { manifestYaml } from "../../kit/manifests.ts";
+import { podYaml } from "../../kit/manifests.ts";
 import { scratch } from "../manifests/scratch.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
@@ -64,7 +64,7 @@ describe("as the user of observe.yaml", () => {
   function observe(configurationMode: number) {
     const dir = scratch({
       "config.yaml": stringify({ kind: "KubeletConfiguration" }),
-      "pods/a.yaml": manifestYaml("a"),
+      "pods/a.yaml": podYaml("a"),
     });
     for (const name of ["", "pods"]) chmodSync(join(dir, name), 0o755);
     chmodSync(join(dir, "config.yaml"), configurationMode);

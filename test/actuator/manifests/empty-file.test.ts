@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type LastGood, type Manifests, readManifests } from "../../../actuator/manifests/read-manifests.ts";
-import { manifestYaml } from "../../kit/manifests.ts";
+import { podYaml } from "../../kit/manifests.ts";
 import { scratch } from "./scratch.ts";
 
 describe("a file that holds no object", () => {
@@ -17,7 +17,7 @@ describe("a file that holds no object", () => {
   const namesOf = ({ pods }: Manifests) => pods.map((p) => p.metadata.name);
 
   test.each(EMPTY)("with %s: at first sight it is a fault, and its neighbours are read", async (_, text) => {
-    const directory = scratch({ "a.yaml": text, "b.yaml": manifestYaml("b") });
+    const directory = scratch({ "a.yaml": text, "b.yaml": podYaml("b") });
     const read = await readManifests(directory, "n1");
     const problem = { code: "malformed", file: join(directory, "a.yaml"), message: MESSAGE };
     expect([namesOf(read), read.problems, read.kept]).toEqual([["b-n1"], [problem], []]);
@@ -30,7 +30,7 @@ describe("a file that holds no object", () => {
   test.each(EMPTY)(
     "with %s: where there were pods before they stay, and it is told each time until it is mended",
     async (_, text) => {
-      const directory = scratch({ "a.yaml": manifestYaml("a"), "b.yaml": manifestYaml("b") });
+      const directory = scratch({ "a.yaml": podYaml("a"), "b.yaml": podYaml("b") });
       const file = join(directory, "a.yaml");
       const lastGood: LastGood = new Map();
       await readManifests(directory, "n1", lastGood);
@@ -40,13 +40,13 @@ describe("a file that holds no object", () => {
         expect(namesOf(read)).toEqual(["a-n1", "b-n1"]);
         expect([read.kept, read.problems]).toEqual([[file], [{ code: "malformed", file, message: MESSAGE }]]);
       }
-      writeFileSync(file, manifestYaml("c"));
+      writeFileSync(file, podYaml("c"));
       const mended = await readManifests(directory, "n1", lastGood);
       expect([namesOf(mended), mended.kept, mended.problems]).toEqual([["c-n1", "b-n1"], [], []]);
     },
   );
   test("is not one with an empty list, which takes its pods away", async () => {
-    const directory = scratch({ "a.yaml": manifestYaml("a") });
+    const directory = scratch({ "a.yaml": podYaml("a") });
     const lastGood: LastGood = new Map();
     await readManifests(directory, "n1", lastGood);
     writeFileSync(join(directory, "a.yaml"), "apiVersion: v1\nkind: PodList\nitems: []\n");

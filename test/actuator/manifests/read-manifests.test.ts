@@ -3,7 +3,7 @@ import { mkdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { readManifests } from "../../../actuator/manifests/read-manifests.ts";
-import { manifestYaml } from "../../kit/manifests.ts";
+import { podYaml } from "../../kit/manifests.ts";
 import { scratch } from "./scratch.ts";
 
 /** Names of the pods and `file:line:column code` of the problems. */
@@ -17,17 +17,17 @@ async function outcome(path: string) {
 
 test("files are read in the order of their names, hidden ones and directories left aside", async () => {
   const directory = scratch({
-    "b.yaml": manifestYaml("b"),
+    "b.yaml": podYaml("b"),
     "a.json": JSON.stringify({
       apiVersion: "v1",
       kind: "Pod",
       metadata: { name: "a" },
       spec: { containers: [{ name: "c" }] },
     }),
-    "C.yml": manifestYaml("c"),
-    ".hidden.yaml": manifestYaml("hidden"),
-    "inner/d.yaml": manifestYaml("d"),
-    "no-ending": manifestYaml("e"),
+    "C.yml": podYaml("c"),
+    ".hidden.yaml": podYaml("hidden"),
+    "inner/d.yaml": podYaml("d"),
+    "no-ending": podYaml("e"),
   });
   expect(await outcome(directory)).toEqual({ pods: ["c-n1", "a-n1", "b-n1", "e-n1"], problems: ["inner not-a-file"] });
 });
@@ -37,7 +37,7 @@ test("a file holds several documents, lists among them, and empty ones are passe
     `apiVersion: v1\nkind: ${kind}\nitems:\n- ${head}metadata: {name: ${name}}\n  spec: {containers: [{name: c}]}\n`;
   const text = [
     "# comment only\n",
-    manifestYaml("one"),
+    podYaml("one"),
     "",
     list("PodList", "two", ""),
     list("List", "three", "apiVersion: v1\n  kind: Pod\n  "),
@@ -54,8 +54,8 @@ test("a list whose items are null holds no pod, and is no fault", async () => {
 });
 
 test("a bad document is named with its place and hides neither its neighbours nor other files", async () => {
-  const text = `${manifestYaml("good")}---\nkind: [\n---\n${manifestYaml("also-good")}---\napiVersion: v1\nkind: ConfigMap\n`;
-  const directory = scratch({ "mixed.yaml": text, "z.yaml": manifestYaml("last") });
+  const text = `${podYaml("good")}---\nkind: [\n---\n${podYaml("also-good")}---\napiVersion: v1\nkind: ConfigMap\n`;
+  const directory = scratch({ "mixed.yaml": text, "z.yaml": podYaml("last") });
   const { problems } = await readManifests(directory, "n1");
   expect(problems).toEqual([
     expect.objectContaining({ code: "malformed", document: 1, place: { line: 11, column: 1 } }),
@@ -153,9 +153,9 @@ test("a fault inside a JSON list has its place too", async () => {
 
 test("a directory that is not there, a file of the wrong kind and one that is too large are named", async () => {
   const directory = scratch({
-    "big.yaml": `# ${"x".repeat(1024 * 1024)}\n${manifestYaml("big")}`,
+    "big.yaml": `# ${"x".repeat(1024 * 1024)}\n${podYaml("big")}`,
     "latin.yaml": Uint8Array.of(0x6b, 0xff, 0xfe),
-    "ok.yaml": manifestYaml("ok"),
+    "ok.yaml": podYaml("ok"),
   });
   mkdirSync(join(directory, "sub"));
   execFileSync("mkfifo", [join(directory, "pipe.yaml")]);
@@ -169,10 +169,10 @@ test("a directory that is not there, a file of the wrong kind and one that is to
 
 test("of two pods with one name, or one uid, the first counts", async () => {
   const withUid = (name: string) =>
-    manifestYaml(name).replace("metadata:", "metadata:\n  uid: 11111111-2222-4333-8444-555555555555");
+    podYaml(name).replace("metadata:", "metadata:\n  uid: 11111111-2222-4333-8444-555555555555");
   const directory = scratch({
-    "1.yaml": manifestYaml("same"),
-    "2.yaml": manifestYaml("same"),
+    "1.yaml": podYaml("same"),
+    "2.yaml": podYaml("same"),
     "3.yaml": withUid("e"),
     "4.yaml": withUid("f"),
   });
@@ -200,8 +200,8 @@ describe("of two pods with one name the one in force counts", () => {
     const { found, problems } = await readManifests(directory, "n1", new Map(), inForce);
     return [found.map(({ source }) => basename(source.file)), problems.map((p) => [basename(p.file), p.message])];
   };
-  const withUid = (uid: string) => manifestYaml("same").replace("metadata:", `metadata:\n  uid: ${uid}`);
-  const files = { "1.yaml": withUid("one"), "2.yaml": withUid("two"), "3.yaml": manifestYaml("other") };
+  const withUid = (uid: string) => podYaml("same").replace("metadata:", `metadata:\n  uid: ${uid}`);
+  const files = { "1.yaml": withUid("one"), "2.yaml": withUid("two"), "3.yaml": podYaml("other") };
 
   test("by its uid, else by its file, else the first", async () => {
     for (const known of [{ uid: "two" }, { uid: "two", file: "1.yaml" }, { file: "2.yaml" }])
@@ -214,7 +214,7 @@ describe("of two pods with one name the one in force counts", () => {
   });
 
   test("whoever takes its uid", async () => {
-    const taken = manifestYaml("thief").replace("metadata:", "metadata:\n  uid: one");
+    const taken = podYaml("thief").replace("metadata:", "metadata:\n  uid: one");
     expect(await chosen({ "0.yaml": taken, "1.yaml": withUid("one") }, { uid: "one" })).toEqual([
       ["1.yaml"],
       [["0.yaml", expect.stringContaining("has the uid of pod default/same-n1")]],
@@ -224,7 +224,7 @@ describe("of two pods with one name the one in force counts", () => {
 
 test("a node takes 512 pods, the others are named", async () => {
   const pods = (from: number, to: number) =>
-    Array.from({ length: to - from }, (_, i) => manifestYaml(`p${from + i}`)).join("---\n");
+    Array.from({ length: to - from }, (_, i) => podYaml(`p${from + i}`)).join("---\n");
   const { pods: taken, problems } = await outcome(scratch({ "a.yaml": pods(0, 500), "b.yaml": pods(500, 515) }));
   expect([taken.length, taken[0], taken.at(-1)]).toEqual([512, "p0-n1", "p511-n1"]);
   expect(problems).toEqual(["b.yaml:109:1 too-many", "b.yaml:118:1 too-many", "b.yaml:127:1 too-many"]);

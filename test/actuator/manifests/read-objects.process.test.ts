@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { expect, test } from "vitest";
 import { type ReadObjectsOptions, readObjects } from "../../../actuator/daemon/configuration-file.ts";
 import { problemText } from "../../../api/documents/problem.ts";
-import { manifestYaml } from "../../kit/manifests.ts";
+import { podYaml } from "../../kit/manifests.ts";
 import { scratch } from "./scratch.ts";
 
 async function outcome(path: string, options: ReadObjectsOptions = {}): Promise<unknown> {
@@ -28,7 +28,7 @@ test("a real pipe is read to its end", () => {
   const module = join(import.meta.dirname, "../../../actuator/daemon/configuration-file.ts");
   const program = `const { readObjects } = await import(${JSON.stringify(module)}); console.log(JSON.stringify(await readObjects("-")));`;
   const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", program], {
-    input: manifestYaml("p"),
+    input: podYaml("p"),
     encoding: "utf8",
   });
   expect(JSON.parse(stdout)).toMatchObject({

@@ -2,12 +2,12 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type PodObject, staticPodOf } from "../../../actuator/manifests/pods-of.ts";
 import { readManifests } from "../../../actuator/manifests/read-manifests.ts";
-import { manifest, manifestYaml } from "../../kit/manifests.ts";
+import { podManifest, podYaml } from "../../kit/manifests.ts";
 import type { Json } from "../../kit/snapshots.ts";
 import { scratch } from "./scratch.ts";
 
 const HEX = /^[0-9a-f]{32}$/;
-const pod = (metadata: Json = {}, spec: Json = {}): PodObject => manifest("web", { metadata, spec }) as PodObject;
+const pod = (metadata: Json = {}, spec: Json = {}): PodObject => podManifest("web", { metadata, spec }) as PodObject;
 const uid = (p: PodObject): unknown => p.metadata["uid"];
 
 /** As a kubelet on node n1 listed its static pod. */
@@ -82,7 +82,7 @@ test("the uid stays for the same pod whatever the order of its keys, and changes
 });
 
 test("the uid outlives a restart: reading the directory again gives the same pods", async () => {
-  const directory = scratch({ "a.yaml": manifestYaml("a"), "b.yaml": manifestYaml("b") });
+  const directory = scratch({ "a.yaml": podYaml("a"), "b.yaml": podYaml("b") });
   const [first, again] = [await readManifests(directory, "n1"), await readManifests(join(directory, "."), "n1")];
   expect(first.pods.map(uid)).toEqual([expect.stringMatching(HEX), expect.stringMatching(HEX)]);
   expect(again.pods).toEqual(first.pods);

@@ -1,13 +1,13 @@
 import type { RunnablePod, SpecFault } from "../../../../actuator/lifecycle/pod.ts";
 import { runnablePod } from "../../../../actuator/lifecycle/spec/pod-spec.ts";
-import { manifest } from "../../../kit/manifests.ts";
+import { podManifest } from "../../../kit/manifests.ts";
 
 export type Fields = Record<string, unknown>;
 export const CONTAINER = { name: "c", image: "localhost/busybox:1" };
 
 /** A v1.Pod of one container, with what a test is about. */
 export const podObject = (spec: Fields = {}, metadata: Fields = {}): Fields =>
-  manifest("web", {
+  podManifest("web", {
     metadata: { namespace: "default", uid: "3f2b", ...metadata },
     spec: { containers: [CONTAINER], ...spec },
   });

@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { actuatorConfig } from "../../../../actuator/core/config.ts";
 import { podsSource } from "../../../../actuator/manifests/pods-source.ts";
-import { manifestYaml } from "../../../kit/manifests.ts";
+import { podYaml } from "../../../kit/manifests.ts";
 import { scratch } from "../../manifests/scratch.ts";
 import { PodsWorld } from "./pods-world.ts";
 import { SIM_SETTINGS } from "./settings.ts";
 
 const NODE = SIM_SETTINGS.nodeName;
 const yaml = (name: string, more = "") =>
-  manifestYaml(name, `    imagePullPolicy: Never\n${more}`).replace("busybox", "busybox:1");
+  podYaml(name, `    imagePullPolicy: Never\n${more}`).replace("busybox", "busybox:1");
 const edited = (name: string) => yaml(name, "    env: [{name: WORD, value: '2'}]\n");
 
 /** The manager over a real directory of manifests. */

@@ -29,7 +29,7 @@ import { Images } from "../../../../actuator/pods/sync/images.ts";
 import type { LogLinks } from "../../../../actuator/pods/sync/log-link.ts";
 import { PodWorker } from "../../../../actuator/pods/sync/pod-worker.ts";
 import { ok } from "../../../../api/model/result.ts";
-import { manifest, podsRead } from "../../../kit/manifests.ts";
+import { podManifest, podsRead } from "../../../kit/manifests.ts";
 import { SimClock } from "../../../sim/clock.ts";
 import { machineAt } from "../../../sim/machine.ts";
 import { PodTime } from "../../../sim/pod-time.ts";
@@ -297,7 +297,7 @@ export const appPod = (
   requests: Amounts,
   { limits = requests, container = {}, spec = {}, metadata = {} }: PodParts = {},
 ): object =>
-  manifest(uid, {
+  podManifest(uid, {
     metadata: { namespace: "default", uid, generation: 1, ...metadata },
     spec: {
       terminationGracePeriodSeconds: 1,
