@@ -15,7 +15,7 @@ const WITH_RUNTIME = {
   },
 };
 
-/** Of an API. */
+/** The body of an API's answer. */
 export type Reply = Readonly<Record<string, unknown>>;
 /** As the API would answer it. */
 export function answered(kind: Kind): Reply {

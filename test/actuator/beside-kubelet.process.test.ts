@@ -66,7 +66,7 @@ async function kubelet(pods = readFileSync(realNode("pods.json"), "utf8")): Prom
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/pods`;
 }
 
-/** What a daemon that only looks has. */
+/** The ports of a daemon that only looks. */
 async function portsOver(
   cgroups: string,
   onProblem: (problem: Problem) => void,

@@ -84,7 +84,7 @@ test("an answer that is far longer than any about this snapshot is not read to i
   expect(told()).toEqual([
     expect.stringMatching(/answered 200 with more than \d+ bytes, which no answer to this has: is this/),
   ]);
-  // what lies in sockets on its way comes on top
+  // bytes on their way in sockets come on top
   expect(sent).toBeLessThan(MOST + 12 * 2 ** 20);
   await client.report(REPORT, answer.value);
   expect(outbox.size).toBe(1);

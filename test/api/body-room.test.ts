@@ -160,7 +160,7 @@ test("a batch of line feeds that were packed a thousandfold ends by its density,
   const passed = turns;
   turns = Number.NEGATIVE_INFINITY;
   expect(JSON.parse(text)).toMatchObject({ problem: { code: "body_too_large" } });
-  // of those that were unpacked each 64 KiB
+  // each body that was unpacked took 64 KiB
   expect(passed).toBeGreaterThan((packed.length * MAX_DENSE) / (128 * 1024));
 });
 

@@ -72,7 +72,7 @@ describe("recorded decisions that a finding without a fix touched", () => {
     const store = history();
     await decided(store, "n1", { kubeReserved: { memory: "1Gi" } }, T0);
     await decided(store, "n1", { kubeReserved: { memory: "2Gi" } }, T0 + 1);
-    // of a kind that does not read it
+    // a decision of a kind that does not read it
     await decided(store, "n1", { kubeReserved: { memory: "1Gi" } }, T0 + 2, undefined, "devices");
     // the field without the finding, and neither
     const enforced = { enforceNodeAllocatable: ["pods", "kube-reserved"], kubeReservedCgroup: "/kube" };

@@ -63,7 +63,7 @@ test("an answer that nobody reads is cut; one that is read slowly, or made slowl
   await expect.poll(() => sent, { timeout: 10_000 }).toContain("/large");
   await expect.poll(() => received, { timeout: 60_000 }).toBeGreaterThan(48 * MIB);
   await expect.poll(() => text, { timeout: 10_000 }).toContain("last");
-  // what the system holds is still there, and then the end
+  // the bytes that the system holds are still there, and then the end
   let rest = 0;
   unread.on("data", (chunk: Buffer) => {
     rest += chunk.length;

@@ -3,7 +3,7 @@ import { warm } from "../../api/server/threads.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { appOver, decisionRequest, serving } from "./serving.ts";
 
-/** Of each page that is rendered: its path and whether it answered. */
+/** An app that takes down each page that is rendered: its path and its status. */
 function watched(app: ReturnType<typeof appOver>["app"]) {
   const pages: [string, number][] = [];
   const fetch: typeof app.fetch = async (request, env) => {

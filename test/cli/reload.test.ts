@@ -28,7 +28,7 @@ const SIGHUP = 1n;
 function daemon(args: readonly string[]) {
   const child = start(["actuator", ...args]);
   const end = ended(child);
-  // what comes on one stream says nothing of what has come on the other
+  // one stream says nothing of how far the other has come
   const heard = [child.stdout, child.stderr].map((stream) => {
     const one = { text: "" };
     stream.on("data", (chunk: Buffer) => {

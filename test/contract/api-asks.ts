@@ -12,7 +12,7 @@ const kubeletConfiguration = {
   kubeReserved: { cpu: "1" },
   reservedMemory: [{ numaNode: 0, limits: { memory: "100Mi" } }],
 };
-const limited = (cpu: string, memory = "1Gi", name = "web") =>
+const limitedPod = (cpu: string, memory = "1Gi", name = "web") =>
   pod(name, {
     metadata: { namespace: "shop", uid: `u-${name}` },
     spec: { containers: [container("c", undefined, { cpu, memory })] },
@@ -27,7 +27,7 @@ export function asks(of: Of): void {
   test("a pod that asks gets CPUs and memory of one NUMA node; the record tells who asked, and replays", async () => {
     const node = fresh("node");
     const answered = await answer(
-      await post(of(), "/v1/decisions/topology", asked(node, limited("4"))),
+      await post(of(), "/v1/decisions/topology", asked(node, limitedPod("4"))),
       decisionAnswer,
     );
     expect(answered.decision).toMatchObject({
@@ -51,7 +51,7 @@ export function asks(of: Of): void {
 
   test("a pod that fits nowhere is refused in the kubelet's words", async () => {
     const refused = await answer(
-      await post(of(), "/v1/decisions/cpus", asked(fresh("node"), limited("9"))),
+      await post(of(), "/v1/decisions/cpus", asked(fresh("node"), limitedPod("9"))),
       decisionAnswer,
     );
     expect(refused.decision).toMatchObject({
@@ -68,10 +68,10 @@ export function asks(of: Of): void {
 
   test("what an answer's `next` holds is the state to post next time", async () => {
     const node = fresh("node");
-    const first = await answer(await post(of(), "/v1/decisions/cpus", asked(node, limited("4"))), decisionAnswer);
+    const first = await answer(await post(of(), "/v1/decisions/cpus", asked(node, limitedPod("4"))), decisionAnswer);
     const { assignments } = first.next as { assignments: Record<string, string> };
-    const body = asked(node, limited("2", "1Gi", "db"));
-    const pods = [{ ...limited("4"), status: { phase: "Running" } }];
+    const body = asked(node, limitedPod("2", "1Gi", "db"));
+    const pods = [{ ...limitedPod("4"), status: { phase: "Running" } }];
     const second = await answer(
       await post(of(), "/v1/decisions/cpus", { ...body, snapshot: { ...body.snapshot, pods, assignments } }),
       decisionAnswer,
@@ -87,7 +87,7 @@ export function asks(of: Of): void {
   });
 }
 
-/** What is asked wrongly, or of a node that would not start. */
+/** Questions that are wrong, or about a node that would not start. */
 export function badAsks(of: Of): void {
   test("a pod of the snapshot may be asked about by its name, and one that is not there is a refusal", async () => {
     const snapshot = capturedSnapshot();
@@ -99,11 +99,11 @@ export function badAsks(of: Of): void {
   });
 
   test.each([
-    ["cgroups", { pod: limited("1") }, "ask"],
+    ["cgroups", { pod: limitedPod("1") }, "ask"],
     ["cpus", { pods: [] }, "ask.pods"],
     ["cpus", { pod: "web" }, "ask.pod"],
-    ["cpus", { pod: { ...limited("1"), spec: { containers: [] } } }, "ask.pod.spec.containers"],
-    ["cpus", { pod: limited("-1") }, "ask.pod.spec.containers[0].resources.limits.cpu"],
+    ["cpus", { pod: { ...limitedPod("1"), spec: { containers: [] } } }, "ask.pod.spec.containers"],
+    ["cpus", { pod: limitedPod("-1") }, "ask.pod.spec.containers[0].resources.limits.cpu"],
   ])("%s with the ask %j is a 400 that names %s", async (kind, ask, path) => {
     const response = await post(of(), `/v1/decisions/${kind}`, { snapshot: capturedSnapshot(), ask });
     const problem = await problemOf(response, "invalid_input");

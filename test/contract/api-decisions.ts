@@ -119,7 +119,7 @@ export function decisions(of: Of): void {
   });
 }
 
-/** What the caller did not post as it counts. */
+/** Values that count otherwise than the caller posted them. */
 export function told(of: Of): void {
   test("requests that were filled in from limits are told as assumed, and nothing where all was posted", async () => {
     const resources = { requests: { cpu: "10m" }, limits: { cpu: "20m", memory: "64Mi" } };
@@ -161,7 +161,7 @@ export function told(of: Of): void {
     const many = configured(Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`field${i}`, i])));
     const told = await answer(await post(of(), "/v1/decisions/allocatable", many), decisionAnswer);
     expect(told.leftOut).toHaveLength(20);
-    // what a kubelet of another version tells of itself
+    // fields that a kubelet of another version tells of itself
     for (const one of [{ maxPods: 60 }, { kubeletconfig: { maxPods: 60, ofAnotherVersion: true } }]) {
       const known = await answer(await post(of(), "/v1/decisions/allocatable", configured(one)), decisionAnswer);
       expect(known).not.toHaveProperty("leftOut");

@@ -5,7 +5,7 @@ import { asker } from "./api-gc.ts";
 import { answer, fresh, get, type Of, post } from "./api-subject.ts";
 import { diskSnapshot, idOf, localImage, manyImages, START, webContainer, webSandbox } from "./gc-snapshots.ts";
 
-/** What the history keeps of the runtime's lists. */
+/** Parts of the runtime's lists that the history keeps. */
 export function runtimeKept(of: Of): void {
   const { ask } = asker(of);
 

@@ -30,7 +30,7 @@ export function asker(of: Of) {
 }
 const names = (list: readonly { readonly names: readonly string[] }[]) => list.map((one) => one.names[0]);
 
-/** What a node remembers of its images from pass to pass. */
+/** Facts about images that a node remembers from pass to pass. */
 export function imagePasses(of: Of): void {
   const { images } = asker(of);
 
@@ -74,7 +74,7 @@ export function imagePasses(of: Of): void {
   });
 }
 
-/** What was done with a plan. */
+/** Reports of what was done with a plan. */
 export function imagesRemoved(of: Of): void {
   const { images } = asker(of);
 
@@ -207,7 +207,7 @@ export function imagesToldAnew(of: Of): void {
   });
 }
 
-/** What an eviction's node-level reclaim would take. */
+/** Images and containers that an eviction's node-level reclaim would take. */
 export function reclaimPasses(of: Of): void {
   const { ask } = asker(of);
 

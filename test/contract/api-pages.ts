@@ -90,7 +90,7 @@ export function pages(of: Of): void {
   });
 }
 
-/** What is shared by its address, and what all pages share. */
+/** Addresses that can be shared, and the parts that all pages share. */
 function shared(of: Of): void {
   test("a list of a node has pages, and a what-if is a link with its answer", async () => {
     const node = fresh("node");
@@ -111,7 +111,7 @@ function shared(of: Of): void {
     const response = await get(of(), "/assets/style.css");
     expect(response.headers.get("content-type")).toMatch(/^text\/css/);
     const body = await response.text();
-    // of the first, of the last and of one between
+    // rules of the first, of the last and of one between
     for (const rule of [":root {", ".plots {", ".finding {"]) expect(body).toContain(rule);
   });
 }

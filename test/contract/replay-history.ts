@@ -37,7 +37,7 @@ const machineOf = (name: string) => ({
   machine: TWO_NUMA_NODES,
   node: { metadata: { name }, status: { capacity: resources, allocatable: resources } },
 });
-const limited = (name: string, cpu: string) =>
+const limitedPod = (name: string, cpu: string) =>
   pod(name, {
     metadata: { namespace: "shop", uid: `u-${name}` },
     spec: { containers: [container("app", undefined, { cpu, memory: "1Gi" })] },
@@ -56,7 +56,7 @@ async function decided(api: ApiSubject, node: string): Promise<{ large: string; 
     await answer(await post(api, "/v1/decisions/cgroups", body), decisionAnswer);
   }
   const asks = async (name: string, cpu: string) => {
-    const body = { snapshot: machineOf(node), ask: { pod: limited(name, cpu) } };
+    const body = { snapshot: machineOf(node), ask: { pod: limitedPod(name, cpu) } };
     return (await answer(await post(api, "/v1/decisions/admission", body), decisionAnswer)).id;
   };
   return { large: await asks("large", "10"), small: await asks("small", "100m") };
@@ -252,7 +252,7 @@ export function badHistoryReplays(of: Of): void {
     await decided(of(), node);
     const body = { node, limit: 1, kubeletConfigurationPatch: { maxPods: 50 } };
     const { nextPageToken: pageToken } = await replay(of(), body);
-    // what was meant relative to now may have moved on
+    // a time that was meant relative to now may have moved on
     expect((await replay(of(), { ...body, since: "2020-01-01T00:00:00Z", pageToken })).counts.replayed).toBe(1);
     const others: readonly object[] = [
       { ...body, kind: "cgroups" },

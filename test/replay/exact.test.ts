@@ -76,7 +76,7 @@ async function posted(seed: number) {
   return { store, nowMs: now + 1000 };
 }
 
-/** Of all seeds together. */
+/** The verdicts that all seeds together have met. */
 const met = new Set<string>();
 
 test.each([1, 2, 3, 4])("a history made by posts replays the same with what was recorded, seed %i", async (seed) => {

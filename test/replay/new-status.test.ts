@@ -152,7 +152,7 @@ test("a kubelet that does not start with its new configuration writes nothing, n
   expect(withNewStatus(before, unseen)).toBe(unseen);
 });
 
-/** What the what-if page says of a pod that asks, with maxPods 9 where eleven pods run, of a node that tells this many pods. */
+/** The what-if page about a pod that asks, with maxPods 9 where eleven run, of a node that tells this many pods. */
 async function whatIf(pods: string, change = "maxPods: 9", from = 'id="admission"'): Promise<string> {
   const node = structuredClone(CAPTURED.node);
   node.status.allocatable.pods = pods;

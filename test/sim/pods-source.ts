@@ -6,7 +6,7 @@ export class PodsSource {
   /** By uid. */
   readonly pods = new Map<string, object>();
   state: "whole" | "partial" | "unreadable" = "whole";
-  /** Of a partial list: what it lacks. */
+  /** The pods that a partial list lacks. */
   readonly missing = new Set<string>();
   #read = podsRead();
 

@@ -78,7 +78,7 @@ test("every page shows control characters of names and messages by their picture
   let pictured = 0;
   for (const path of paths) {
     const { html } = await show(path);
-    // what was typed into a field of several lines comes back as it was
+    // text that was typed into a field of several lines comes back as it was
     const shown = html.replaceAll(/<textarea[^>]*>[^<]*<\/textarea>/g, "");
     expect(RAW.exec(shown)?.index === undefined ? "" : around(shown), path).toBe("");
     if (html.includes(PICTURE)) pictured++;
@@ -103,7 +103,7 @@ test("no table of the terminal lets a control character through, wherever in an 
         const screen = { columns: 300, paint: plainPaint };
         text = answerText({ kind, node: BAD, decided, explain: "off", observedAtMs: 0 }, screen);
       } catch {
-        // of a closed set of words, which the answer's check would not let in
+        // a closed set of words, whose check would not let it in
         continue;
       }
       drawn++;

@@ -39,7 +39,7 @@ test("a refusal: the kubelet's words, the reasons with their numbers, what would
   expect(text).toContain("OutOfcpu");
   expect(text.indexOf("OutOfcpu")).toBeLessThan(text.indexOf('id="why"'));
   expect(text.indexOf('id="why"')).toBeLessThan(text.indexOf('id="answer"'));
-  expect(text).toContain("requested"); // of the counterfactual
+  expect(text).toContain("requested"); // a word of the counterfactual
   expect(text).toContain("&quot;cpu&quot;: &quot;500&quot;");
   expect(text).toContain(`nodewise history show ${id} --api http://localhost`);
   expect(text).toMatch(/href="\/v1\/snapshots\/[0-9a-f]{32}"/);

@@ -80,7 +80,7 @@ const devices = Array.from({ length: DEVICES }, (_, i) => ({
   numaNodes: [i < DEVICES / 2 ? 0 : 1],
 }));
 
-/** What the kubelet's /stats/summary tells of it, with so many bytes of memory left. */
+/** Its stats as the kubelet's /stats/summary has them, with so many bytes of memory left. */
 function statsOf(time: string, availableBytes: number) {
   const pods = Array.from({ length: PODS }, (_, i) => ({
     podRef: { name: nameOf(i), namespace: "shop", uid: uidOf(i) },

@@ -146,7 +146,7 @@ test("CPUs of more than a map has are on its next page, and resources of many pl
   expect(text("devices")).toContain("24 of 60 shown · all");
   const cards = found(await pagesOf(own, "/nodes/n1?list=resources"), /<h3>(example\.com\/r\d+)/g);
   expect(new Set(cards).size).toBe(60);
-  // of each fewer cells, so that the page stays small
+  // each has fewer cells, so that the page stays small
   expect(text("devices")).toContain("64 of 100 shown · all");
 });
 

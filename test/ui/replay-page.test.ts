@@ -135,7 +135,7 @@ describe("a history of more than a page", () => {
     expect(page.words).toContain("2,300 of 2,300 decisions would have been others.");
     expect(page.words).toContain("and 2,200 more");
     expect(page.html.match(/class="what"/g)).toHaveLength(100);
-    // what is carried does not grow with what was counted
+    // the text that is carried does not grow with the count
     expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThan(64);
     expect(gzipSync(page.html).length).toBeLessThan(150_000);
   });

@@ -97,7 +97,7 @@ const tests = (ground: Ground): void => {
     const { page, close } = await ground.open("/replay");
     let posts = 0;
     const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    // what is told of one stands until the next is answered
+    // the result of one stands until the next is answered
     await page.route("**/replay", async (route) => {
       posts++;
       if (posts === 2) return route.abort();

@@ -8,7 +8,7 @@ import { aBrowser, expectAccessible, expectToFit, hasBrowser } from "./browser.t
 import { capturedNode } from "./served.ts";
 import { type Dev, workerDev, wrangler } from "./worker-dev.ts";
 
-/** What wrangler takes to build and to start, several times in a row. */
+/** Time for wrangler to build and to start, several times in a row. */
 const PATIENT = { timeout: 240_000 };
 
 test("the bundle that is deployed holds what pages load as it is in the source", PATIENT, () => {
@@ -57,7 +57,7 @@ describe("wrangler dev", () => {
       const response = await fetch(dev.url + path, { method: "POST", headers, body });
       expect(await response.text()).toContain('"malformed_body"');
     }
-    // what was not caught before is told by then
+    // errors that nobody caught are told by then
     await fetch(`${dev.url}/healthz`);
     await expect.poll(() => dev.said()).toContain("GET /healthz");
     expect(dev.said()).not.toContain("Uncaught");

@@ -36,7 +36,7 @@ const RECORDS: Readonly<Record<Stage, PodRecord["state"]>> = {
   terminated: "terminated",
 };
 
-/** What we tell at each stage, each time with what was told before. */
+/** Our status at each stage, each time with the one that was told before. */
 function ours({ object, end, seen, stopped }: Course): Readonly<Record<string, Essence>> {
   let previous: PodStatus | null = null;
   const told = STAGES.map((stage) => {

@@ -12,7 +12,7 @@ const sorted = <T>(list: readonly T[], by: (t: T) => string): readonly T[] =>
   [...list].sort((a, b) => (by(a) < by(b) ? -1 : 1));
 const itself = (text: string): string => text;
 
-/** What our rules make of a case, in the form of the kubelet's answer. */
+/** The answer of our rules to a case, in the form of the kubelet's. */
 export function ourAnswer(c: KubeletCase): unknown {
   const pod = runnableOf(c.object);
   const record = recordOf(c.object, { state: c.state, end: c.end, resize: c.resize, backOff: c.backOff });

@@ -31,7 +31,7 @@ export interface KubeletAnswer {
     readonly toKill:
       | readonly { readonly containerId: string; readonly name: string; readonly message: string }[]
       | null;
-    /** Of init containers only. */
+    /** Init containers only. */
     readonly removed: readonly string[] | null;
     readonly heldBack: readonly HeldBackAnswer[] | null;
     /** Container's name -> its delay after a start, in milliseconds. */

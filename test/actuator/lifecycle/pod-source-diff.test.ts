@@ -108,7 +108,7 @@ test("another pod that has its uid does not take its place while it runs", () =>
   const other = runnable({}, { name: "other", object });
   expect(changes({ ...asks(other), ...knows("active") })).toEqual(["lastGood"]);
   expect(changes({ ...asks(other), ...knows("pending") })).toEqual([]);
-  // what waits may get another name
+  // a pod that waits may get another name
   const renamed = runnable({}, { name: "other", object: { ...object, spec: {} } });
   expect(changes({ ...asks(renamed), ...knows("pending") })).toEqual(["updated"]);
   // nor is it taken for the one that runs, of which no record is left, nor ends that one

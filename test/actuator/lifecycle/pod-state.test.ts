@@ -177,7 +177,7 @@ describe.each(Object.keys(TABLE) as readonly Kind[])("%s", (kind) => {
   });
 });
 
-/** What becomes of the record; throws where it does not change. */
+/** The record after the event; throws where it does not change. */
 function next(before: PodRecord | null, event: PodLifecycleEvent): PodRecord {
   const transition = podTransition(before, event);
   if (transition.kind !== "becomes") throw new Error(wordsOf(transition));

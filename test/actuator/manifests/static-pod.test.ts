@@ -64,7 +64,7 @@ test("on the host's network a port of a container is one of the host, as an API 
   const onHost = [80, 81, 82].map((port) => ({ containerPort: port, hostPort: port }));
   expect(portsOf({ hostNetwork: true })).toEqual([onHost, onHost]);
   expect(portsOf({})).toEqual([ports, ports]);
-  // what is no list is refused later, by name
+  // a field that is no list is refused later, by name
   const odd = { hostNetwork: true, containers: 3, initContainers: [null, { ports: "x" }, { ports: [null] }] };
   expect(staticPodOf(pod({}, odd), "n1", "/m/a.yaml").spec).toMatchObject(odd);
 });

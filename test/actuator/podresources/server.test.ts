@@ -13,7 +13,7 @@ import { PREFACE, rawConnection, SETTINGS } from "../grpc/http2.ts";
 import { clientOf, FULL, scratch, servedPod, serving, sourceWith, type Told } from "./served.ts";
 
 const A = { podName: "a", podNamespace: "default" };
-/** What has no value on the wire comes back as null. */
+/** Fields that have no value on the wire come back as null. */
 const read = (told: unknown): unknown =>
   JSON.parse(JSON.stringify(told), (key, value) => (key === "topology" && value === null ? undefined : value));
 
@@ -53,7 +53,7 @@ describe("the calls", () => {
   test("are answered ten at once, the others are told so, and after a pause there is room again", async () => {
     const calls: string[] = [];
     const ask = clientOf((await serving({ onCall: (_, code) => calls.push(code) })).path);
-    // of a machine so slow that there is room again meanwhile, more are asked
+    // a machine may be so slow that there is room again meanwhile: then more are asked
     const told: Told[] = [];
     while (!told.some((one) => "code" in one))
       told.push(...(await Promise.all(Array.from({ length: 60 }, () => ask("List")))));

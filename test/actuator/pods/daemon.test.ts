@@ -73,7 +73,7 @@ async function daemon(more: Partial<PodsShared> = {}) {
     const answer = await fetch(`http://127.0.0.1:${port}/metrics`);
     return (await answer.text()).split("\n");
   };
-  /** Of its address; undefined: nobody listens there. */
+  /** The answer of its address; undefined: nobody listens there. */
   const readiness = async (): Promise<string | undefined> => {
     try {
       return await (await fetch(`http://127.0.0.1:${port}/readyz`)).text();

@@ -37,7 +37,7 @@ describe("directories of pods that nobody knows", () => {
     const mapOf = (uids: readonly string[] | null) => uids && new Map(uids.map((uid) => [uid, {}] as const));
     const ask = (seen: readonly string[] | null, records: readonly string[], held: readonly string[] | null) =>
       directories.sweep({ runtimePods: mapOf(seen), held: mapOf(held), records: new Map(mapOf(records)) });
-    /** What is there after it. */
+    /** Looks, and answers the directories that are there after it. */
     const look = async (seen: readonly string[] | null, records: readonly string[] = [], held = seen) => {
       ask(seen, records, held);
       await work;

@@ -6,7 +6,7 @@ import { LIMITS } from "../../../api/model/limits.ts";
 import { appPod, PodsWorld } from "./node/pods-world.ts";
 import { scratch } from "./scratch.ts";
 
-/** What was synced and named, in its order; the real calls run. */
+/** The files that were synced and renamed, in their order; the real calls run. */
 const seen = vi.hoisted((): string[] => []);
 vi.mock("node:fs", async (original) => {
   const fs = await original<typeof import("node:fs")>();

@@ -106,7 +106,7 @@ test("a real kubelet's own pod that comes into the runtime is seen, and that it 
     Array.from({ length: count }, () => (look(last) === undefined ? "-" : "!"));
   expect(new Set(seconds(290))).toEqual(new Set(["!"]));
   expect(seconds(45).at(-1)).toBe("-");
-  // what was there from the first is no sign
+  // containers that were there from the first are no sign
   const later = beside();
   for (let i = 0; i < 20; i++) expect(later.look(last)).toBeUndefined();
 });
@@ -172,7 +172,7 @@ test("what others stop of a pod that lives is counted, told and kept; only what 
   stop("sandbox");
   expect(look()).toEqual(["stops"]);
   expect(other.view?.brief).toBe("somebody else stops pods in this runtime");
-  // of one that is to end anyway nothing is said
+  // nothing is said of one that is to end anyway
   records.set("u", { ...admitted(newRecord(web, 0), 0), state: "terminating" });
   stop("sandbox", 137);
   expect(counted).toHaveLength(8);

@@ -24,7 +24,7 @@ function guarded(): Guarded {
   if (!decided.ok) throw new Error(decided.error.message);
   return { ask, decision: decided.value.decision, killedBefore: [] };
 }
-/** What is decided by whom, and what of it is a problem. */
+/** Takes down who decided, and the problems that are told. */
 function listening(client: DecisionClient) {
   const [decisions, problems]: [unknown[], Problem[]] = [[], []];
   const counters = { decided: () => {}, outbox: () => {} };

@@ -119,7 +119,7 @@ test("bodies that hang or break off restart nothing, and are recorded as what th
     }
   });
   const { manager, stateDir, results } = opened();
-  // what is answered must not hang on a machine that is busy
+  // a probe that is answered must not run out of time on a busy machine
   manager.sync([
     probed([probedContainer({ liveness: probe({ handler, failureThreshold: 1, timeoutSeconds: 3 }) })], at),
   ]);

@@ -49,7 +49,7 @@ export class StillClock implements ProbeClock {
     this.#monoMs = monoMs;
   }
 }
-/** What promises lead to without time has happened. */
+/** Waits for all that promises lead to while no time passes. */
 const settled = async (): Promise<void> => {
   for (let i = 0; i < 30; i++) await Promise.resolve();
 };
@@ -69,11 +69,11 @@ export interface World {
   readonly manager: ProbeManager;
   /** Attempts that began, in their order. */
   readonly asked: Asked[];
-  /** What attempts end with at once; null: they last until they are told to end. */
+  /** The outcome with which attempts end at once; null: they last until they are told to end. */
   answer: (asked: ProbeRequest) => ProbeOutcome | null;
   readonly results: ProbeChange[];
   readonly events: ProbeWarning[];
-  /** Of the guard. */
+  /** Decisions of the guard. */
   readonly guarded: Guarded[];
   readonly history: ProbeHistoryEntry[];
   readonly counted: { readonly ended: [ProbeType, AttemptResult][]; waited: number; readonly late: number[] };

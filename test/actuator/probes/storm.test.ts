@@ -198,7 +198,7 @@ test("asked again from what was written down it is the same decision, with the r
   }
 });
 
-/** Of a period of 3 s, and spread over it. */
+/** Pods whose probes have a period of 3 s, spread over it. */
 const spreadOut = (failureThreshold: number) =>
   pods(5).map((one) => ({
     ...one,

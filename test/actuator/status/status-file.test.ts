@@ -66,7 +66,7 @@ test("is written not more often than each 5 s, and at the end, for its owner onl
 test("is not written again while only times and what is measured differ, but once a minute", async () => {
   let [now, looks, writes] = [0, 0, 0];
   const file = new StatusFile({ stateDir: dir, onProblem: () => {}, now: () => now });
-  /** Of a look in this second: how often it was written in all. */
+  /** Looks in this second, and answers how often the file was written in all. */
   const writesAt = async (second: number, more: object = {}): Promise<number> => {
     now = second * 1000;
     const at = { toJSON: () => `write ${++writes}` };

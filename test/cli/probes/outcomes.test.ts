@@ -80,7 +80,7 @@ test("a recorded history is run dry, by a file and through a pipe", async () => 
   expect(livenessOf(piped.stdout).slice(0, 8)).toEqual(as);
   const plain = await decide(["--outcomes", file("plain.txt", "ok*2,fail\n")]);
   expect(livenessOf(plain.stdout).slice(0, 4)).toEqual(["ok", "ok", "fail", "fail"]);
-  // what is said of one type goes before what the file says
+  // an option for one type goes before the file
   const said = await decide(["--outcomes", `@${at("outcomes.json")}`, "--liveness", "ok"]);
   expect(new Set(livenessOf(said.stdout))).toEqual(new Set(["ok"]));
 });

@@ -102,7 +102,7 @@ test("a checkpoint that cannot be written is a fault that stands, and holds up w
     expect(messages(node).filter((message) => message.includes("EISDIR"))).toHaveLength(1);
   }
   expect(node.keeper.whyPending(pod)).toMatchObject({ reason: "DeviceCheckpointNotWritten", isTold: false });
-  // what a gone pod held is taken back with this one, and cannot be written either
+  // the devices of a gone pod are taken back with this one, and cannot be written either
   const plain = limited("plain", { app: {} });
   expect(node.keeper.whyPending(plain)).toBeNull();
   letIn(node, plain);

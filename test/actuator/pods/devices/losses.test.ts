@@ -99,7 +99,7 @@ describe("a checkpoint that is lost", () => {
     expect(node.keeper.whyPending(late)).toEqual({ reason: "DevicesNotKnown", message: words, isTold: false });
     expect(node.keeper.whyPending(limited("other", { app: { [NIC]: 1 } }))).toBeNull();
     expect(messages(node)).toEqual([words]);
-    // what was decided meanwhile is not kept either
+    // a decision that was made meanwhile is not kept either
     node.files.persist(node.keeper.withResponses(before));
     expect(entriesIn(node)).toEqual([]);
     node.keeper.recover([runs(run, {}, "exited")]);
@@ -146,7 +146,7 @@ describe("a checkpoint that is lost", () => {
     const mark = (...ids: string[]) => ({ [DEVICES_ANNOTATION]: JSON.stringify({ [GPU]: { "-1": ids } }) });
     const living = [runs(run, mark("a", "b")), { uid: "next", pod: next, runtimePod: null }, runs(twin, mark("d"))];
     node.keeper.recover(living);
-    // what is about to start is decided anew; what runs as it is booked stays
+    // a pod that is about to start is decided anew; one that runs as it is booked stays
     const after = [entry("twin", ["d"], ANSWER), entry("run", ["a", "b"])];
     expect(entriesIn(node)).toEqual(after);
     const words = `the checkpoint had devices c, d of ${GPU} as those of container app of pod default/run, which runs with a, b: what runs counts`;

@@ -192,7 +192,7 @@ test.each([
     expect(told(world)).toContain("default/a");
     expect(told(world)).toMatch(/^default\/e stays as it was read last: /m);
   }
-  // what is right again is followed again
+  // items that are right again are followed again
   answer.text = listText([a, b]);
   await world.run(60);
   expect(states(world)).toEqual(["1 active", "2 active"]);

@@ -86,7 +86,7 @@ test("a plugin that fails is asked less and less often, and the tries are counte
   const { world, now, tries } = worldWith();
   now.answer = err(REFUSED);
   for (let i = 0; i < 160; i++) {
-    // what else happens to plugins brings nothing
+    // no other event of plugins brings anything
     now.version++;
     await world.run(1);
   }

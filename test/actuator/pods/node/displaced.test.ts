@@ -51,7 +51,7 @@ for (const isRestarted of [false, true])
     expect(world.status("web").reason).toBeUndefined();
     expect(["none", before]).not.toContain(world.idOf("web"));
     expect(world.pod("web").record.status).toBeUndefined();
-    // what it leaves the second time is taken away too
+    // the rest that it leaves the second time is taken away too
     end(world, "evicted");
     await world.run(5);
     expect(world.pod("web").runtimePod).toBeNull();

@@ -37,7 +37,7 @@ describe("the volumes of a pod that nobody has deleted go with its end", () => {
     await world.run(12);
     expect(state()).toBe("terminated");
     expect(existsSync(join(directory, "volumes"))).toBe(false);
-    // what tells of it stays
+    // the containers that tell of it stay
     expect(world.pod("job").runtimePod?.containers.map((c) => [c.name, c.state, c.exitCode])).toEqual([
       ["app", "exited", exitCode],
     ]);

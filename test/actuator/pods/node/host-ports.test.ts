@@ -44,7 +44,7 @@ test("a port that is taken after the pod was let in is named when its container 
   world.pods = [web([{ containerPort: 18_085 }])];
   await world.run(4);
   expect(problems(world)).toEqual([]);
-  // of systemd's driver
+  // now below a cgroup of systemd's driver
   owner = { ...owner, cgroup: "0::/kubepods.slice/kubepods-podweb.slice/cri-c.scope" };
   world.restart();
   await world.run(2);

@@ -46,7 +46,7 @@ test("links of containers that somebody else removed go, at the next look and wi
   await world.run(12);
   const [own = ""] = readdirSync(links);
   const gone = "a_default_app-gone.log";
-  // of another agent's container, and of a pod that nobody knows
+  // links of another agent's container, and of a pod that nobody knows
   const others = ["a_default_app-theirs.log", "z_default_app-theirs.log"];
   symlinkSync(log, join(links, gone));
   symlinkSync("/elsewhere/default_a_a/app/0.log", join(links, others[0] ?? ""));

@@ -9,7 +9,7 @@ const CONFIGURATION = {
 
 interface Usage {
   readonly memory?: number;
-  /** Of the emptyDir `data`. */
+  /** Bytes of the emptyDir `data`. */
   readonly volume?: number;
 }
 

@@ -57,7 +57,7 @@ const CONFIGURATION = { kubeReserved: { cpu: "1", memory: "1Gi" }, failCgroupV1:
 export interface WorldOptions {
   readonly version?: 1 | 2;
   readonly configuration?: object;
-  /** Of the running of a node that evicts. */
+  /** Usage that a node that evicts measures. */
   readonly stats?: () => Promise<Readonly<Record<string, unknown>>>;
   readonly reclaim?: EvictionPorts["reclaim"];
   readonly counters?: ObserverPorts["counters"];
@@ -86,11 +86,11 @@ export class PodsWorld {
   readonly writes: string[] = [];
   readonly decisions: { readonly kind: string; readonly answer: DecisionAnswer }[] = [];
   pods: readonly object[] = [];
-  /** Of the daemon that is started next. */
+  /** Settings of the daemon that is started next. */
   settings: ManagerSettings = SIM_SETTINGS;
   manager: PodManager;
   last: TurnView | null = null;
-  /** Of the cgroups, the last. */
+  /** The last pass over the cgroups. */
   pass: PassReport | null = null;
   readonly #options: WorldOptions;
   readonly #hierarchy;
