@@ -4,23 +4,16 @@ import { restartGracePeriod } from "../../../actuator/lifecycle/container-termin
 import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
 import { podStatus } from "../../../actuator/lifecycle/pod-status.ts";
-import type { ProbeSpec, ProbeType, StoredResult } from "../../../api/model/probe.ts";
+import type { ProbeType, StoredResult } from "../../../api/model/probe.ts";
 import { hashOf, seenContainer, seenPod } from "../../kit/seen-pods.ts";
 import { recordOf, runnableOf, type SmallPod, smallPod } from "./small-pods.ts";
+import { EXEC, probe } from "../../kit/runnable-pods.ts";
 
-const PROBE: ProbeSpec = {
-  handler: { exec: ["true"] },
-  initialDelaySeconds: 0,
-  timeoutSeconds: 1,
-  periodSeconds: 10,
-  successThreshold: 1,
-  failureThreshold: 3,
-  terminationGracePeriodSeconds: null,
-};
+const PROBE = probe({ handler: EXEC, periodSeconds: 10 });
 const NONE = { startup: null, liveness: null, readiness: null };
 
 /** The pod with such probes on one of its containers. */
-function probed(object: SmallPod, name: string, ...types: readonly ProbeType[]): RunnablePod {
+function probing(object: SmallPod, name: string, ...types: readonly ProbeType[]): RunnablePod {
   const pod = runnableOf(object);
   const probes = { ...NONE, ...Object.fromEntries(types.map((type) => [type, PROBE])) };
   const withProbes = (list: RunnablePod["spec"]["containers"]) =>
@@ -45,7 +38,7 @@ describe("a container whose probe failed", () => {
     ["startup", "Never", "", 0],
   ] as const)("of %s, with restart policy %s", (type, restartPolicy, tail, starts) => {
     const seen = seenPod(seenContainer("a"), seenContainer("b"));
-    const pod = probed(smallPod(["a", "b"], [], { restartPolicy }), "a", type);
+    const pod = probing(smallPod(["a", "b"], [], { restartPolicy }), "a", type);
     const actions = actionsOf(pod, seen, { [`a-0 ${type}`]: "Failure" });
     expect(actions.toKill).toEqual([
       { containerId: "a-0", name: "a", message: `Container a failed ${type} probe${tail}`, probe: type },
@@ -54,11 +47,11 @@ describe("a container whose probe failed", () => {
     expect(actions.killPod).toBe(false);
   });
   test("and that alone kept the pod alive, ends it where it is never started again", () => {
-    const pod = probed(smallPod(["a"], [], { restartPolicy: "Never" }), "a", "liveness");
+    const pod = probing(smallPod(["a"], [], { restartPolicy: "Never" }), "a", "liveness");
     expect(actionsOf(pod, seenPod(seenContainer("a")), { "a-0 liveness": "Failure" })).toMatchObject({ killPod: true });
   });
   test("of readiness stays as it is, and so does one that another instance failed", () => {
-    const pod = probed(smallPod(["a"]), "a", "liveness", "readiness");
+    const pod = probing(smallPod(["a"]), "a", "liveness", "readiness");
     const stored = { "a-0 readiness": "Failure", "a-7 liveness": "Failure", "a-0 liveness": "Success" } as const;
     expect(actionsOf(pod, seenPod(seenContainer("a")), stored)).toMatchObject({ toKill: [], toStart: [] });
   });
@@ -72,7 +65,7 @@ describe("a container whose probe failed", () => {
 
 describe("a sidecar", () => {
   const seen = seenPod(seenContainer("s"));
-  const pod = probed(smallPod(["a"], ["s*", "i"]), "s", "startup", "liveness");
+  const pod = probing(smallPod(["a"], ["s*", "i"]), "s", "startup", "liveness");
   test.each([
     ["that was not asked yet", {}],
     ["that has not started", { "s-0 startup": "Unknown" }],
@@ -111,7 +104,7 @@ describe("the status", () => {
     [["startup", "readiness"], false, true, [false, false]],
     [["liveness"], false, false, [true, true]],
   ] as const)("with probes %j: started %s, ready %s", (types, isStarted, isReady, [started, ready]) => {
-    const status = statusOf(probed(smallPod(["a"]), "a", ...types), isStarted, isReady);
+    const status = statusOf(probing(smallPod(["a"]), "a", ...types), isStarted, isReady);
     expect(status.containerStatuses).toMatchObject([{ started, ready }]);
     expect(status.conditions.find(({ type }) => type === "Ready")?.status).toBe(ready ? "True" : "False");
   });
