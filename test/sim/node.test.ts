@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type Draws, draws } from "../actuator/cgroups/draws.ts";
 import { exceeding } from "../actuator/cgroups/invariants.ts";
+import { container } from "../kit/containers.ts";
+import { pod } from "../kit/pods.ts";
 import { SimApi } from "./api.ts";
 import { SimClock } from "./clock.ts";
 import { SimNode, type SimPod } from "./node.ts";
-import { container } from "../kit/containers.ts";
-import { pod } from "../kit/pods.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
 const MINUTE = 60_000;

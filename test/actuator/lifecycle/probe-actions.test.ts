@@ -5,9 +5,9 @@ import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
 import { podStatus } from "../../../actuator/lifecycle/pod-status.ts";
 import type { ProbeType, StoredResult } from "../../../api/model/probe.ts";
+import { EXEC, probe } from "../../kit/runnable-pods.ts";
 import { hashOf, seenContainer, seenPod } from "../../kit/seen-pods.ts";
 import { recordOf, runnableOf, type SmallPod, smallPod } from "./small-pods.ts";
-import { EXEC, probe } from "../../kit/runnable-pods.ts";
 
 const PROBE = probe({ handler: EXEC, periodSeconds: 10 });
 const NONE = { startup: null, liveness: null, readiness: null };
