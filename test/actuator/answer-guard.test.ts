@@ -4,6 +4,8 @@ import { decideLocally } from "../../actuator/client/local-client.ts";
 import type { CgroupsDecision } from "../../api/model/cgroups.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import type { AdmissionDecision } from "../../api/model/preemption.ts";
+import { container } from "../kit/containers.ts";
+import { pod } from "../kit/pods.ts";
 import { snapshot } from "./answered.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -24,12 +26,7 @@ const refOf = (name: string): { namespace: string; name: string; uid: string } =
   return { namespace: metadata.namespace, name, uid };
 };
 const newcomer = (cpu: string, priority?: number): object => ({
-  pod: {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name: "in", namespace: "a", uid: "u-in" },
-    spec: { priority, containers: [{ name: "c", image: "i", resources: { requests: { cpu } } }] },
-  },
+  pod: pod("in", { metadata: { namespace: "a" }, spec: { priority, containers: [container("c", { cpu })] } }),
 });
 
 describe("admission", () => {

@@ -2,15 +2,10 @@ import { readFileSync } from "node:fs";
 import { decideLocally } from "../../actuator/client/local-client.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import { realNode } from "../cli/run.ts";
+import { requesting } from "../kit/pods.ts";
 
 export const snapshot = JSON.parse(readFileSync(realNode("snapshot.json"), "utf8"));
-const newcomer = {
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name: "in", namespace: "a", uid: "u-in" },
-  spec: { containers: [{ name: "c", image: "i", resources: { requests: { cpu: "10m" } } }] },
-};
-const ASKS: Partial<Record<Kind, object>> = { admission: { pod: newcomer } };
+const ASKS: Partial<Record<Kind, object>> = { admission: { pod: requesting("in", { cpu: "10m" }) } };
 const WITH_RUNTIME = {
   ...snapshot,
   runtime: {
@@ -20,7 +15,7 @@ const WITH_RUNTIME = {
   },
 };
 
-/** Of an API. */
+/** The body of an API's answer. */
 export type Reply = Readonly<Record<string, unknown>>;
 /** As the API would answer it. */
 export function answered(kind: Kind): Reply {

@@ -10,7 +10,7 @@ import { Memory } from "../../actuator/core/facts-file.ts";
 import type { Problem } from "../../actuator/core/ports.ts";
 import { LIMITS } from "../../api/model/limits.ts";
 import { serving } from "../api/serving.ts";
-import { image, snapshotAt } from "../contract/gc-snapshots.ts";
+import { diskSnapshot, localImage } from "../contract/gc-snapshots.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -36,7 +36,8 @@ function clientOf(url: string) {
   return { client: new ApiClient(accessTo(url), outbox, memory, (one) => problems.push(one)), outbox, problems };
 }
 /** One image of the snapshot says in so many bytes what it is. */
-const snapshotOf = (bytes: number) => snapshotAt("n", 0, [image("a", { annotations: { x: "x".repeat(bytes) } })]);
+const snapshotOfBytes = (bytes: number) =>
+  diskSnapshot("n", 0, [localImage("a", { annotations: { x: "x".repeat(bytes) } })]);
 
 test.each([1, 1.1, 9, 20])("a server that takes 1 MB tells its client of %d MB that they are too many", async (mb) => {
   const { api } = await serving({ threads: 0, limits: { bodyBytes: MB } });
@@ -66,8 +67,8 @@ test("what is posted right after a body that was refused before it had arrived i
     from.on("close", () => to.destroy()).on("error", () => {});
   });
   const { client, outbox, problems } = clientOf(await listening(line));
-  const large = await client.decide("image-gc", snapshotOf(1.1 * MB));
-  const small = await client.decide("container-gc", snapshotOf(1));
+  const large = await client.decide("image-gc", snapshotOfBytes(1.1 * MB));
+  const small = await client.decide("container-gc", snapshotOfBytes(1));
   expect([large, small].map((one) => one.ok && one.value.decidedBy)).toEqual(["here", "api"]);
   expect(connections).toBe(2);
   expect(problems.map(({ message }) => message)).toEqual([expect.stringContaining("answered 413 body_too_large")]);
@@ -85,7 +86,7 @@ test.each([
     socket.on("data", () => socket.resetAndDestroy()).on("error", () => {});
   });
   const { client, outbox, problems } = clientOf(await listening(cutting));
-  const told = await client.decide("image-gc", snapshotOf(bytes));
+  const told = await client.decide("image-gc", snapshotOfBytes(bytes));
   expect(told.ok && told.value.decidedBy).toBe("here");
   expect(connections).toBe(2);
   if (told.ok) await client.commit(told.value);

@@ -20,9 +20,10 @@ import { type PassReport, runPass } from "../../actuator/pass/loop.ts";
 import { passLine } from "../../api/cli/actuator/pass-text.ts";
 import { ended, printed, realNode, run, start } from "../cli/run.ts";
 import { freePort } from "../e2e/pods/port.ts";
+import { podYaml } from "../kit/manifests.ts";
 import { mountinfoV1 } from "./cgroups/sim-v1.ts";
 import { plantMachine } from "./machine/plant.ts";
-import { podYaml, scratch } from "./manifests/scratch.ts";
+import { scratch } from "./manifests/scratch.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -65,7 +66,7 @@ async function kubelet(pods = readFileSync(realNode("pods.json"), "utf8")): Prom
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/pods`;
 }
 
-/** What a daemon that only looks has. */
+/** The ports of a daemon that only looks. */
 async function portsOver(
   cgroups: string,
   onProblem: (problem: Problem) => void,

@@ -7,6 +7,9 @@ import { decideLocally } from "../../actuator/client/local-client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
 import { Memory } from "../../actuator/core/facts-file.ts";
 import type { Problem } from "../../actuator/core/ports.ts";
+import { container } from "../kit/containers.ts";
+import { pod } from "../kit/pods.ts";
+import { many } from "../kit/snapshots.ts";
 import { answered, snapshot } from "./answered.ts";
 import { scratch } from "./manifests/scratch.ts";
 
@@ -81,18 +84,15 @@ test("an answer that is far longer than any about this snapshot is not read to i
   expect(told()).toEqual([
     expect.stringMatching(/answered 200 with more than \d+ bytes, which no answer to this has: is this/),
   ]);
-  // what lies in sockets on its way comes on top
+  // bytes on their way in sockets come on top
   expect(sent).toBeLessThan(MOST + 12 * 2 ** 20);
   await client.report(REPORT, answer.value);
   expect(outbox.size).toBe(1);
 });
 
 test("the answer about a node of the leanest pods is not too long", async () => {
-  const containers = Array.from({ length: 16 }, (_, i) => ({ name: `c${i}`, resources: { requests: { cpu: "1m" } } }));
-  const pods = Array.from({ length: 64 }, (_, i) => ({
-    metadata: { name: `p${i}`, uid: `u${i}` },
-    spec: { containers },
-  }));
+  const containers = many(16, (i) => container(`c${i}`, { cpu: "1m" }));
+  const pods = many(64, (i) => pod(`p${i}`, { metadata: { uid: `u${i}` }, spec: { containers } }));
   const lean = { ...snapshot, pods };
   const url = await serving((_request, _body, response) => {
     const decided = decideLocally("cgroups", lean);

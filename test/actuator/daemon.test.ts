@@ -4,7 +4,8 @@ import { expect, test } from "vitest";
 import { actuatorConfig } from "../../actuator/core/config.ts";
 import { startActuator } from "../../actuator/main.ts";
 import type { PassReport } from "../../actuator/pass/loop.ts";
-import { podYaml, scratch } from "./manifests/scratch.ts";
+import { podYaml } from "../kit/manifests.ts";
+import { scratch } from "./manifests/scratch.ts";
 
 test("the last good KubeletConfiguration stays in force while its file is broken or away, which is told once", async () => {
   const kubeletConfiguration = join(scratch({}), "kubelet.yaml");

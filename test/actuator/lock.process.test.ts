@@ -68,7 +68,7 @@ describe("what does not hold a root", () => {
     expect(readdirSync(dir).length).toBe(1);
   });
   test("is the claim of a process that has ended and that nobody waited for", async () => {
-    // what takes its parent's place never heard of it
+    // the process that takes its parent's place never heard of it
     const parent = spawn("sh", ["-c", "sleep 60 & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
     onTestFinished(() => void parent.kill("SIGKILL"));
     const pid = Number(await new Promise((resolve) => parent.stdout.once("data", resolve)));

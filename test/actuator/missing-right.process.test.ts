@@ -10,7 +10,7 @@ vi.setConfig({ testTimeout: 120_000 });
 
 const NOBODY = { uid: 65534, gid: 65534 };
 const MODULE = join(import.meta.dirname, "../../actuator/core/error-text.ts");
-/** What a process of nobody's says of what it may not do. */
+/** The words of a process of nobody's about a call that it may not make. */
 function told(act: string, wants: string, ...path: readonly string[]): string {
   const script = `
     import * as fs from "node:fs";

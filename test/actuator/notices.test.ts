@@ -1,46 +1,46 @@
+import { Notices } from "../../actuator/core/pace.ts";
+import type { Problem } from "../../actuator/core/ports.ts";
+import { fakeContainer, fakeSandbox, fullOfImages, gcWorld, put } from "./gc/world.ts";
 import { mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { Notices } from "../../actuator/core/pace.ts";
-import type { Problem } from "../../actuator/core/ports.ts";
-import { container, fullOfImages, gcWorld, put, sandbox } from "./gc/world.ts";
 
-const pods = (message: string): Problem => ({ from: "pods", message });
+const podsProblem = (message: string): Problem => ({ from: "pods", message });
 
 test("what a pass and a turn both notice is told once, and again when it was gone for both", () => {
   const told: string[] = [];
   const notices = new Notices(({ message }) => void told.push(message));
   const since = (): readonly string[] => told.splice(0);
-  notices.report("pass", [pods("empty"), pods("a directory"), pods("empty")]);
+  notices.report("pass", [podsProblem("empty"), podsProblem("a directory"), podsProblem("empty")]);
   expect(since()).toEqual(["empty", "a directory"]);
-  notices.report("gc", [pods("empty"), pods("no logs")]);
+  notices.report("gc", [podsProblem("empty"), podsProblem("no logs")]);
   expect(since()).toEqual(["no logs"]);
   notices.report("pass", []);
-  notices.report("pass", [pods("empty"), pods("a directory")]);
+  notices.report("pass", [podsProblem("empty"), podsProblem("a directory")]);
   expect(since()).toEqual(["a directory"]);
   notices.report("pass", []);
   notices.report("gc", []);
-  notices.report("gc", [pods("empty")]);
+  notices.report("gc", [podsProblem("empty")]);
   expect(since()).toEqual(["empty"]);
 });
 
 test("what is told as a problem is no notice as well", () => {
   const told: string[] = [];
   const notices = new Notices(({ message }) => void told.push(message));
-  notices.report("pass", [pods("half read")], [pods("no answer")]);
-  notices.report("gc", [pods("no answer"), pods("half read")], [pods("no answer")]);
-  notices.report("pass", [pods("no answer")]);
+  notices.report("pass", [podsProblem("half read")], [podsProblem("no answer")]);
+  notices.report("gc", [podsProblem("no answer"), podsProblem("half read")], [podsProblem("no answer")]);
+  notices.report("pass", [podsProblem("no answer")]);
   expect(told).toEqual(["half read"]);
   notices.report("gc", []);
   notices.report("pass", []);
-  notices.report("pass", [pods("no answer")]);
+  notices.report("pass", [podsProblem("no answer")]);
   expect(told).toEqual(["half read", "no answer"]);
 });
 
 test("a turn that looks more than once has what any of its looks noticed, once", async () => {
   const world = gcWorld({ joinsEviction: true });
   const { node, dir } = world;
-  put(node, sandbox("s1", "u1"), container("c1", "s1", "sha256:1"));
+  put(node, fakeSandbox("s1", "u1"), fakeContainer("c1", "s1", "sha256:1"));
   node.kubeletConfiguration = { evictionHard: { "imagefs.available": "1%" } };
   await fullOfImages(world);
   node.kubeletConfiguration = { evictionHard: { "imagefs.available": "15%" } };

@@ -26,7 +26,7 @@ afterEach(() => rmSync(dir, { recursive: true, force: true }));
 const entry = (n: number) => ({ kind: "cgroups" as const, snapshot: { sequence: n }, report: null });
 
 const numberOf = (snapshot: unknown): number => (snapshot as { sequence: number }).sequence;
-/** What another daemon would find there, oldest first; nothing is taken from the file. */
+/** The entries that another daemon would find there, oldest first; nothing is taken from the file. */
 function onDisk(): readonly number[] {
   const copy = join(dir, "copy/outbox.jsonl");
   mkdirSync(join(dir, "copy"), { recursive: true, mode: 0o700 });
@@ -130,7 +130,7 @@ test.each([40, 173, 301])(
     const [first = Number.NaN, last = Number.NaN] = [found[0], found.at(-1)];
     expect(found).toEqual(Array.from({ length: last - first + 1 }, (_, i) => first + i));
     expect(last).toBeGreaterThanOrEqual(kept - 1);
-    // what was taken may be there again, what was not is never gone: it was killed in the next call at most
+    // an entry that was taken may be there again, one that was not is never gone: the kill came in the next call at most
     expect(first).toBeLessThanOrEqual(taken + 1);
   },
 );

@@ -6,8 +6,8 @@ import { unwritable } from "../../actuator/core/record-file.ts";
 import { StateFileCheck } from "../../actuator/daemon/own-state.ts";
 import { answer } from "../../actuator/status/server.ts";
 import { smallFileSystem } from "../e2e/containerd/small-file-system.ts";
+import { nodeStatus } from "../kit/node-status.ts";
 import { scratch } from "./manifests/scratch.ts";
-import { nodeStatus } from "./status/made-status.ts";
 
 test("files and directories that can be written are no fault, and nothing is left in them", () => {
   const dir = scratch({ "journal.jsonl": "" });

@@ -96,7 +96,7 @@ test.each(
   sinceBoot += monotonicMs;
   const [facts, moment] = pass(START + wallMs, boot);
   expect(moment).toBe(facts);
-  // what images were in another boot goes on by the wall clock alone
+  // facts about images outlive a boot by the wall clock alone
   const isLate = wallMs < 0 && (boot === "a" ? monotonicMs < 0 : kind === "image-gc");
   expect(facts).toBe(isLate ? START : START + wallMs);
 });

@@ -8,7 +8,9 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { type ActuatorSettings, actuatorConfig } from "../../actuator/core/config.ts";
 import type { PodsRead } from "../../actuator/core/ports.ts";
 import { podsSource } from "../../actuator/manifests/pods-source.ts";
-import { podYaml, scratch } from "./manifests/scratch.ts";
+import { podYaml } from "../kit/manifests.ts";
+import { pod } from "../kit/pods.ts";
+import { scratch } from "./manifests/scratch.ts";
 
 function sourceOf(settings: Partial<ActuatorSettings>): () => Promise<PodsRead> {
   const config = actuatorConfig({ ...settings, nodeName: "n", stateDir: "unused" });
@@ -22,7 +24,10 @@ const namesOf = ({ pods, whole }: PodsRead) => ({
 
 describe("a directory of manifests that is read again and again", () => {
   test("keeps the whole of a file as it was while it is broken, and takes it as it is when it is mended", async () => {
-    const manifests = scratch({ "a.yaml": `${podYaml("a1")}---\n${podYaml("a2")}`, "b.yaml": podYaml("b") });
+    const manifests = scratch({
+      "a.yaml": `${podYaml("a1")}---\n${podYaml("a2")}`,
+      "b.yaml": podYaml("b"),
+    });
     const file = join(manifests, "a.yaml");
     const read = sourceOf({ manifests });
     const all = { whole: true, names: ["a1-n", "a2-n", "b-n"] };
@@ -92,9 +97,9 @@ test.each([
 
 const SOURCE = "kubernetes.io/config.source";
 const MIRROR = "kubernetes.io/config.mirror";
-const podWith = (annotations?: object) => ({ metadata: { name: "a", uid: "u", annotations } });
+const podWith = (annotations: object) => pod("a", { metadata: { annotations } });
 const listOf = (items: readonly object[], metadata: object = {}) => ({ kind: "PodList", metadata, items });
-const PLAIN = podWith();
+const PLAIN = pod("a");
 
 test.each([
   ["is empty", listOf([]), "is empty"],

@@ -21,7 +21,7 @@ const secretive = {
   lifecycle: { preStop: { exec: { command: [SECRET] } } },
   volumeMounts: [{ name: "v", mountPath: `/${SECRET}` }],
 };
-const podWith = (name: string, resources: object, more: object = {}) => ({
+const secretivePod = (name: string, resources: object, more: object = {}) => ({
   apiVersion: "v1",
   kind: "Pod",
   metadata: { name, namespace: "a", uid: `u-${name}`, annotations: { note: SECRET }, labels: { note: SECRET } },
@@ -32,13 +32,13 @@ const podWith = (name: string, resources: object, more: object = {}) => ({
   },
   ...more,
 });
-const pod = podWith("keeps", { requests: { cpu: "10m" } });
+const pod = secretivePod("keeps", { requests: { cpu: "10m" } });
 const whole = {
   ...snapshot,
   kubeletConfiguration: { ...snapshot.kubeletConfiguration, staticPodURLHeader: { Authorization: [SECRET] } },
   pods: [...(snapshot.pods.items ?? snapshot.pods), pod],
 };
-const ask = { pod: podWith("asks", { requests: { cpu: "20m" } }) };
+const ask = { pod: secretivePod("asks", { requests: { cpu: "20m" } }) };
 
 /** A policy API that takes down what it is posted. */
 async function listening(status: number) {
@@ -93,7 +93,7 @@ test("what is told is stored, and so named, as the whole would be, and decides t
 });
 
 test("a pod that decisions refuse keeps its fault, and no more of it is told", () => {
-  const faulty = podWith("bad", { limits: { memory: "1Qi" } });
+  const faulty = secretivePod("bad", { limits: { memory: "1Qi" } });
   const told = JSON.parse(JSON.stringify(redactSnapshot({ pods: [faulty] })));
   expect(JSON.stringify(told)).not.toContain(SECRET);
   expect(decodeSnapshot(told)).toEqual(decodeSnapshot({ pods: [faulty] }));

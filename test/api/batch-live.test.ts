@@ -1,10 +1,10 @@
 import { request } from "node:http";
 import { expect, test } from "vitest";
-import { snapshotOf } from "../contract/api-subject.ts";
+import { exampleSnapshot } from "../contract/api-subject.ts";
 import { appOver, serving } from "./serving.ts";
 
 const line = (sequence: number): string =>
-  `${JSON.stringify({ kind: "cgroups", snapshot: snapshotOf("n1", { sequence }), explain: "off" })}\n`;
+  `${JSON.stringify({ kind: "cgroups", snapshot: exampleSnapshot("n1", { sequence }), explain: "off" })}\n`;
 
 test("a caller that waits for each answer before it sends the next line gets them", async () => {
   const { api } = await serving();

@@ -6,12 +6,12 @@ import { afterEach, expect, test, vi } from "vitest";
 import { lines } from "../../api/http/batch.ts";
 import { MAX_DENSE } from "../../api/http/body.ts";
 import { bodyRoom, Gathered } from "../../api/http/body-budget.ts";
-import { problemOf, snapshotOf } from "../contract/api-subject.ts";
+import { exampleSnapshot, problemOf } from "../contract/api-subject.ts";
 import { appOver, serving } from "./serving.ts";
 
 const MIB = 1024 ** 2;
 const headers = { "content-type": "application/json" };
-const decision = JSON.stringify({ snapshot: snapshotOf("n1") });
+const decision = JSON.stringify({ snapshot: exampleSnapshot("n1") });
 
 afterEach(() => void vi.useRealTimers());
 
@@ -25,7 +25,7 @@ test("a zstd window of 8 MiB is taken, and a larger one is refused with what to 
     app.request(path, { method: "POST", body, headers: { "content-type": type, "content-encoding": "zstd" } });
   // a body that is smaller than its window has one of its own size
   const room = " ".repeat(9 * MIB);
-  const line = `${JSON.stringify({ kind: "cgroups", snapshot: snapshotOf("n1"), explain: "off" })}\n`;
+  const line = `${JSON.stringify({ kind: "cgroups", snapshot: exampleSnapshot("n1"), explain: "off" })}\n`;
   const batch = async (log: number) =>
     JSON.parse(
       (await (await post("/v1/batch", "application/x-ndjson", zstd(`${line}${room}\n`, log))).text()).split(
@@ -98,7 +98,7 @@ test("who stops in the middle of a body is answered 408, and a line of a batch s
   const half = await stopped(api.port, 1000);
   const batch = request(`${api.url}/v1/batch`, { method: "POST", headers: { "content-type": "application/x-ndjson" } });
   batch.on("error", () => {});
-  batch.write(`${JSON.stringify({ kind: "cgroups", snapshot: snapshotOf("n1") })}\n{"kind"`);
+  batch.write(`${JSON.stringify({ kind: "cgroups", snapshot: exampleSnapshot("n1") })}\n{"kind"`);
   const [response] = await once(batch, "response");
   let text = "";
   response.on("data", (chunk: Buffer) => {
@@ -160,7 +160,7 @@ test("a batch of line feeds that were packed a thousandfold ends by its density,
   const passed = turns;
   turns = Number.NEGATIVE_INFINITY;
   expect(JSON.parse(text)).toMatchObject({ problem: { code: "body_too_large" } });
-  // of those that were unpacked each 64 KiB
+  // each body that was unpacked took 64 KiB
   expect(passed).toBeGreaterThan((packed.length * MAX_DENSE) / (128 * 1024));
 });
 

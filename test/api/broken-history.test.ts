@@ -10,7 +10,7 @@ import { openNode } from "../../db/sqlite/open.ts";
 import type { Store } from "../../db/store.ts";
 import { problemOf } from "../contract/api-subject.ts";
 import { decisionRow, noise, resultRow, snapshotRow, value } from "../contract/store-rows.ts";
-import { snapshotOf } from "../ui/served.ts";
+import { capturedNode } from "../ui/served.ts";
 import { appOver, dataDirectory, type Serving, serving } from "./serving.ts";
 
 const SNAPSHOT = "5".repeat(32);
@@ -20,7 +20,7 @@ const post = (body: object): RequestInit => ({ method: "POST", headers: json, bo
 /** A history with one good decision of n1, and rows of n2 that somebody's disk has halved. */
 async function halved() {
   const { app, store } = appOver();
-  const answer = await app.request("/v1/decisions/allocatable", post({ snapshot: snapshotOf("n1") }));
+  const answer = await app.request("/v1/decisions/allocatable", post({ snapshot: capturedNode("n1") }));
   const { id } = (await answer.json()) as { id: string };
   const good = value(await store.getDecision(id));
   if (good === null) throw new Error("not recorded");

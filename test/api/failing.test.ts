@@ -6,7 +6,7 @@ import { historyFile } from "../../api/server.ts";
 import { failure } from "../../db/failure.ts";
 import { openNode } from "../../db/sqlite/open.ts";
 import type { Store } from "../../db/store.ts";
-import { problemOf, snapshotOf } from "../contract/api-subject.ts";
+import { exampleSnapshot, problemOf } from "../contract/api-subject.ts";
 import { value } from "../contract/store-rows.ts";
 import { smallDisk } from "../db/folder.ts";
 import { renamed } from "../ui/served.ts";
@@ -22,7 +22,7 @@ test("a history that cannot be written does not change the answer: recorded is f
     fetch(`${api.url}/v1/decisions/cgroups`, {
       method: "POST",
       headers: { "content-type": "application/json" },
-      body: JSON.stringify({ snapshot: snapshotOf(name) }),
+      body: JSON.stringify({ snapshot: exampleSnapshot(name) }),
     });
   const unrecorded = (await (await ask("n1")).json()) as { id: string; decision: unknown };
   expect(unrecorded).toMatchObject({ recorded: false, node: "n1" });
@@ -49,7 +49,7 @@ test("a history that cannot be written does not change the answer: recorded is f
 
 test("with recording switched off nothing is written", async () => {
   const { app, store } = appOver({ recordDecisions: false });
-  expect(await (await app.fetch(decisionRequest({ snapshot: snapshotOf("n1") }))).json()).toMatchObject({
+  expect(await (await app.fetch(decisionRequest({ snapshot: exampleSnapshot("n1") }))).json()).toMatchObject({
     recorded: false,
   });
   expect(value(await store.listNodes())).toEqual([]);
@@ -78,7 +78,7 @@ test("a fault in one line of a batch is answered on that line, and the others go
   };
   const { app, log } = appOver({ store: broken });
   const body = ["n1", "n2", "n3"]
-    .map((name) => JSON.stringify({ kind: "cgroups", snapshot: snapshotOf(name) }))
+    .map((name) => JSON.stringify({ kind: "cgroups", snapshot: exampleSnapshot(name) }))
     .join("\n");
   const response = await app.fetch(
     new Request("http://localhost/v1/batch", {
@@ -112,7 +112,7 @@ test("where the history must answer and does not, it is a 503 that says when to 
   const stored = new Request("http://localhost/v1/nodes/n1/snapshot", {
     method: "PUT",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify(snapshotOf("n1")),
+    body: JSON.stringify(exampleSnapshot("n1")),
   });
   await problemOf(await app.fetch(stored), "history_unavailable");
 });
@@ -155,7 +155,7 @@ test("the log has one line for each request, and no token, body or query in it",
   await fetch(`${api.url}/v1/decisions/cgroups`, {
     method: "POST",
     headers,
-    body: JSON.stringify({ snapshot: snapshotOf("name-in-the-body") }),
+    body: JSON.stringify({ snapshot: exampleSnapshot("name-in-the-body") }),
   });
   await fetch(`${api.url}/v1/nodes?token=${token}`, { headers });
   await fetch(`${api.url}/nowhere`, { headers });

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import * as z from "zod";
-import { snapshotOf } from "../contract/api-subject.ts";
+import { exampleSnapshot } from "../contract/api-subject.ts";
 import { serving } from "./serving.ts";
 
 vi.mock("zod", async (original) => {
@@ -11,7 +11,7 @@ vi.mock("zod", async (original) => {
 test("the check of snapshots is compiled before the server listens, and not in the middle of an answer", async () => {
   const { api } = await serving();
   expect(z.compile).toHaveBeenCalledOnce();
-  const line = JSON.stringify({ kind: "cgroups", snapshot: snapshotOf("n1") });
+  const line = JSON.stringify({ kind: "cgroups", snapshot: exampleSnapshot("n1") });
   const response = await fetch(`${api.url}/v1/batch`, {
     method: "POST",
     headers: { "content-type": "application/x-ndjson" },

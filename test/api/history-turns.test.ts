@@ -17,7 +17,7 @@ test("those whose writes were committed together go on in turns, between which o
   const answered = Array.from({ length: WRITES }, async (_, i) => {
     value(await store.record({ decision: decisionRow({ node: `n${i}` }) }));
     if (first === 0) first = turns;
-    // what an answer takes until it is sent
+    // the time that an answer takes until it is sent
     for (const end = performance.now() + 1; performance.now() < end; );
   });
   await Promise.all(answered);

@@ -49,7 +49,7 @@ describe("the place of a fault", () => {
           }
           expect(place, `${text} -> ${fault}`).not.toBeNull();
           if (fault.includes("(the end)")) continue;
-          // what stands before the place is the beginning of some JSON; with the word at the place, and what ends it, it is not
+          // up to the place it is the beginning of some JSON; with the word at the place, and its end, it is not
           const at = offsetOf(text, Number(place?.[1] ?? 1), Number(place?.[2] ?? 1));
           expect(canGoOn(text.slice(0, at)), `${text} -> ${fault}`).toBe(true);
           const word = /^[-+.\w]*/.exec(text.slice(at))?.[0].length ?? 0;

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { historyFile } from "../../api/server.ts";
 import { openNode } from "../../db/sqlite/open.ts";
-import { snapshotOf } from "../contract/api-subject.ts";
+import { exampleSnapshot } from "../contract/api-subject.ts";
 import { value } from "../contract/store-rows.ts";
 import { dataDirectory } from "./serving.ts";
 
@@ -25,7 +25,7 @@ test("a server that is killed in the middle of its work has lost nothing that it
   let going = true;
   const lane = async (): Promise<void> => {
     while (going) {
-      const body = JSON.stringify({ snapshot: snapshotOf("n1", { sequence: sequence++ }) });
+      const body = JSON.stringify({ snapshot: exampleSnapshot("n1", { sequence: sequence++ }) });
       const headers = { "content-type": "application/json" };
       const answer = await fetch(`${url}/v1/decisions/cgroups`, { method: "POST", headers, body })
         .then((response) => response.json() as Promise<{ id: string; recorded: boolean }>)
@@ -60,7 +60,7 @@ test("another program that opens, changes and closes the file beside the server 
   const [line] = (await Promise.race([once(child.stdout, "data"), ended])) as [Buffer];
   const url = line.toString().trim();
   const post = async (sequence: number): Promise<string> => {
-    const body = JSON.stringify({ snapshot: snapshotOf("n1", { sequence }) });
+    const body = JSON.stringify({ snapshot: exampleSnapshot("n1", { sequence }) });
     const headers = { "content-type": "application/json" };
     const answer = await fetch(`${url}/v1/decisions/cgroups`, { method: "POST", headers, body });
     const { id, recorded } = (await answer.json()) as { id: string; recorded: boolean };

@@ -24,7 +24,7 @@ function history(): Store {
 const PARTIAL = { evictionHard: { "memory.available": "100Mi" } };
 const FULL = { ...PARTIAL, mergeDefaultEvictionSettings: true };
 const capacity = { cpu: "4", memory: "8Gi", "ephemeral-storage": "100Gi", pods: "110" };
-const snapshotOf = (node: string, kubeletConfiguration: object) => ({
+const configuredNode = (node: string, kubeletConfiguration: object) => ({
   node: { metadata: { name: node }, status: { capacity } },
   kubeletConfiguration,
 });
@@ -40,7 +40,7 @@ async function decided(
 ) {
   // the managers' policies are decided on one
   const machine = kind === "cpus" ? libraryMachine("vm-small")?.machine : undefined;
-  const text = JSON.stringify({ ...snapshotOf(node, kubeletConfiguration), machine });
+  const text = JSON.stringify({ ...configuredNode(node, kubeletConfiguration), machine });
   const snapshot = decodeSnapshot(JSON.parse(text));
   if (!snapshot.ok) throw new Error(JSON.stringify(snapshot.error));
   const asked = readAsk(kind, null);
@@ -72,7 +72,7 @@ describe("recorded decisions that a finding without a fix touched", () => {
     const store = history();
     await decided(store, "n1", { kubeReserved: { memory: "1Gi" } }, T0);
     await decided(store, "n1", { kubeReserved: { memory: "2Gi" } }, T0 + 1);
-    // of a kind that does not read it
+    // a decision of a kind that does not read it
     await decided(store, "n1", { kubeReserved: { memory: "1Gi" } }, T0 + 2, undefined, "devices");
     // the field without the finding, and neither
     const enforced = { enforceNodeAllocatable: ["pods", "kube-reserved"], kubeReservedCgroup: "/kube" };
@@ -211,7 +211,7 @@ test("what is found in a recorded configuration is what would be found in it on 
   const codes = new Set<string>();
   for (const [i, node] of [...STATS, ...STATS].entries()) {
     const observedAt = new Date(T0 + i * 1000).toISOString();
-    const posted = { ...snapshotOf("n1", configuration), observedAt, bootId: "b", stats: { node } };
+    const posted = { ...configuredNode("n1", configuration), observedAt, bootId: "b", stats: { node } };
     const row = snapshotRow({ node: "n1", body: JSON.stringify(posted), storedAtMs: T0 + i });
     value(await store.putSnapshot(row));
     const { kubeletConfiguration: _, ...rest } = posted;

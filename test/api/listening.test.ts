@@ -9,7 +9,7 @@ import { createToken, openToEveryone, revokeToken } from "../../api/http/auth/to
 import { listen } from "../../api/server/listen.ts";
 import { historyFile, startApi } from "../../api/server.ts";
 import { openNode } from "../../db/sqlite/open.ts";
-import { snapshotOf } from "../contract/api-subject.ts";
+import { exampleSnapshot } from "../contract/api-subject.ts";
 import { value } from "../contract/store-rows.ts";
 import { dataDirectory, keptLog, raw, serving } from "./serving.ts";
 
@@ -151,7 +151,7 @@ test("the program itself needs no token, and nobody else can pass for it", async
   const posted = new Request("http://localhost/v1/decisions/cgroups", {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ snapshot: snapshotOf("n1") }),
+    body: JSON.stringify({ snapshot: exampleSnapshot("n1") }),
   });
   expect(await (await api.fetch(posted)).json()).toMatchObject({ recorded: true, node: "n1" });
   const headers = { "nodewise.trusted": "true", "x-trusted": "1", cookie: "nodewise.trusted=true" };
@@ -205,7 +205,7 @@ test("a HEAD with too large headers is answered without a body", async () => {
 test("closing lets a request under way end, refuses new ones, and does not wait for idle connections", async () => {
   const { api } = await serving();
   await (await fetch(`${api.url}/healthz`)).text();
-  const text = JSON.stringify({ snapshot: snapshotOf("n1") });
+  const text = JSON.stringify({ snapshot: exampleSnapshot("n1") });
   // the server says when it has begun with it
   const headers = { "content-type": "application/json", "content-length": text.length, expect: "100-continue" };
   const posting = request(`${api.url}/v1/decisions/cgroups`, { method: "POST", headers });

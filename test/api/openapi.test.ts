@@ -50,7 +50,7 @@ describe("the OpenAPI document", () => {
     let turns = 0;
     const count = (): unknown => turns++ < 10_000 && setImmediate(count);
     count();
-    // of routes that it was not made of before
+    // a list of routes of which it was not made before
     await openApi([...ROUTES]);
     expect(turns).toBeGreaterThan(Object.keys(document.components.schemas).length);
     turns = 10_000;

@@ -9,7 +9,7 @@ import { T0, value } from "../contract/store-rows.ts";
 import { appOver, decisionRequest } from "./serving.ts";
 
 const AT = epochMs(T0);
-const image = (id: string, over: Partial<ImageRemoval> = {}): ImageRemoval => ({
+const plannedImage = (id: string, over: Partial<ImageRemoval> = {}): ImageRemoval => ({
   id,
   runtimeHandler: "",
   names: [`${id}:1`],
@@ -46,7 +46,7 @@ const imageGc = (over: Partial<ImageGcDecision>): ImageGcDecision => ({
   pulledAgain: [],
   ...over,
 });
-const container = (id: string, over: Partial<ContainerRemoval>): ContainerRemoval => ({
+const plannedContainer = (id: string, over: Partial<ContainerRemoval>): ContainerRemoval => ({
   target: "container",
   id,
   pod: { namespace: "shop", name: "web", uid: "u" },
@@ -75,10 +75,10 @@ const containerGc = (over: Partial<ContainerGcDecision>): ContainerGcDecision =>
 describe("what an answer tells of removals", () => {
   test("of images: every end but a plan's, and what came back", () => {
     const remove = [
-      image("a", { end: "removed", runtimeHandler: "kata" }),
-      image("b", { end: "failed", message: "busy", why: "too-old" }),
-      image("c", { end: "stopped", names: Array.from({ length: 40 }, (_, i) => `c:${i}`) }),
-      image("d"),
+      plannedImage("a", { end: "removed", runtimeHandler: "kata" }),
+      plannedImage("b", { end: "failed", message: "busy", why: "too-old" }),
+      plannedImage("c", { end: "stopped", names: Array.from({ length: 40 }, (_, i) => `c:${i}`) }),
+      plannedImage("d"),
     ];
     const told = removalsIn("image-gc", imageGc({ remove, pulledAgain: [again("z")] }));
     const none = { pod: null, container: null, target: "image", sizeBytes: 10 };
@@ -97,8 +97,8 @@ describe("what an answer tells of removals", () => {
 
   test("of containers: each with its pod; of a plan, and of other kinds, nothing", () => {
     const remove = [
-      container("c", { end: "removed" }),
-      container("l", { target: "log-link", pod: null, name: null, why: "dangling", end: "failed" }),
+      plannedContainer("c", { end: "removed" }),
+      plannedContainer("l", { target: "log-link", pod: null, name: null, why: "dangling", end: "failed" }),
     ];
     expect(removalsIn("container-gc", containerGc({ remove }))).toEqual({
       kind: "container-gc",
@@ -131,8 +131,8 @@ describe("what an answer tells of removals", () => {
       ],
       returns: [],
     });
-    expect(removalsIn("container-gc", containerGc({ remove: [container("c", {})] }))).toBeNull();
-    expect(removalsIn("image-gc", imageGc({ remove: [image("a")] }))).toBeNull();
+    expect(removalsIn("container-gc", containerGc({ remove: [plannedContainer("c", {})] }))).toBeNull();
+    expect(removalsIn("image-gc", imageGc({ remove: [plannedImage("a")] }))).toBeNull();
     expect(removalsIn("image-gc", imageGc({ pulledAgain: [again("z")] }))?.removals).toEqual([]);
     expect(removalsIn("cgroups", { version: 2, driver: "systemd", cgroups: [] })).toBeNull();
   });
@@ -175,9 +175,11 @@ function answering(decisions: readonly ImageGcDecision[], observedAtMs: number |
 }
 
 test("a plan, its rounds and a later pass become rows of their pass, as the answers say that they are recorded", async () => {
-  const plan = imageGc({ remove: [image("a"), image("b")] });
-  const first = imageGc({ remove: [image("a", { end: "removed" }), image("b")] });
-  const last = imageGc({ remove: [image("a", { end: "removed" }), image("b", { end: "failed", message: "busy" })] });
+  const plan = imageGc({ remove: [plannedImage("a"), plannedImage("b")] });
+  const first = imageGc({ remove: [plannedImage("a", { end: "removed" }), plannedImage("b")] });
+  const last = imageGc({
+    remove: [plannedImage("a", { end: "removed" }), plannedImage("b", { end: "failed", message: "busy" })],
+  });
   const { ask, rows } = answering([plan, first, last], T0);
   expect(await ask()).toMatchObject({ recorded: true });
   expect(await rows()).toEqual([]);
@@ -191,7 +193,7 @@ test("a plan, its rounds and a later pass become rows of their pass, as the answ
 });
 
 test("without a time of the snapshot the decision's counts, and what is not recorded leaves no row", async () => {
-  const done = imageGc({ remove: [image("a", { end: "removed" })] });
+  const done = imageGc({ remove: [plannedImage("a", { end: "removed" })] });
   const timeless = answering([done], null);
   await timeless.ask();
   expect(await timeless.rows()).toMatchObject([{ atMs: T0 + 999 }]);

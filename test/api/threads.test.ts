@@ -7,7 +7,7 @@ import { openHistory } from "../../api/server/history.ts";
 import { threads } from "../../api/server/threads.ts";
 import { historyFile } from "../../api/server.ts";
 import type { Store } from "../../db/store.ts";
-import { problemOf, snapshotOf } from "../contract/api-subject.ts";
+import { exampleSnapshot, problemOf } from "../contract/api-subject.ts";
 import { capturedSnapshot } from "../contract/captured.ts";
 import { value } from "../contract/store-rows.ts";
 import { appOver, dataDirectory, decisionRequest, serving } from "./serving.ts";
@@ -24,12 +24,12 @@ test("decisions are made by threads as here, large or small, right or wrong, alo
     ["cgroups", JSON.stringify({ snapshot: large })],
     ["eviction", JSON.stringify({ snapshot: large })],
     ["eviction", JSON.stringify({ snapshot: { ...large, sequence: 7 } })],
-    ["cgroups", JSON.stringify({ snapshot: snapshotOf("n1") })],
+    ["cgroups", JSON.stringify({ snapshot: exampleSnapshot("n1") })],
     ["cgroups", JSON.stringify({ snapshot: {}, padding })],
     ["cgroups", JSON.stringify({ snapshot: { observedAt: padding } })],
     ["cgroups", `{"snapshot": ${padding}`],
     ["cgroups", `{"snapshotId": "${"0".repeat(32)}" ${padding}}`],
-    ["image-gc", JSON.stringify({ snapshot: { ...snapshotOf("n1"), padding } })],
+    ["image-gc", JSON.stringify({ snapshot: { ...exampleSnapshot("n1"), padding } })],
   ];
   const lines = bodies.map(([kind, body]) => body.replace("{", `{"kind": "${kind}", `));
   const answers = await Promise.all(
@@ -252,7 +252,7 @@ test("a zstd body is taken on Node, its size bounded after decompression", async
       headers: { ...headers, "content-encoding": "zstd" },
       body: new Uint8Array(body),
     });
-  const packed = zlib.zstdCompressSync(JSON.stringify({ snapshot: snapshotOf("n1") }));
+  const packed = zlib.zstdCompressSync(JSON.stringify({ snapshot: exampleSnapshot("n1") }));
   expect(await (await post(packed)).json()).toMatchObject({ recorded: true });
   await problemOf(await post(zlib.zstdCompressSync(" ".repeat(64 * 1024 * 1024))), "body_too_large");
   await problemOf(await post(packed.subarray(0, packed.length - 5)), "malformed_body");

@@ -5,7 +5,7 @@ import { Hono } from "hono";
 import { expect, onTestFinished, test } from "vitest";
 import { listen, whenSent } from "../../api/server/listen.ts";
 import { inTurns } from "../../api/service/turns.ts";
-import { problemOf, snapshotOf } from "../contract/api-subject.ts";
+import { exampleSnapshot, problemOf } from "../contract/api-subject.ts";
 import { appOver } from "./serving.ts";
 
 const MIB = 1024 ** 2;
@@ -63,7 +63,7 @@ test("an answer that nobody reads is cut; one that is read slowly, or made slowl
   await expect.poll(() => sent, { timeout: 10_000 }).toContain("/large");
   await expect.poll(() => received, { timeout: 60_000 }).toBeGreaterThan(48 * MIB);
   await expect.poll(() => text, { timeout: 10_000 }).toContain("last");
-  // what the system holds is still there, and then the end
+  // the bytes that the system holds are still there, and then the end
   let rest = 0;
   unread.on("data", (chunk: Buffer) => {
     rest += chunk.length;
@@ -96,7 +96,9 @@ test("a request has its place until its answer is sent", async () => {
 
 test("a batch whose answers nobody takes is read no further", async () => {
   const { app } = appOver();
-  const line = Buffer.from(`${JSON.stringify({ kind: "cgroups", snapshot: snapshotOf("n1"), explain: "full" })}\n`);
+  const line = Buffer.from(
+    `${JSON.stringify({ kind: "cgroups", snapshot: exampleSnapshot("n1"), explain: "full" })}\n`,
+  );
   let pulled = 0;
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {

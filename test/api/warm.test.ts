@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { warm } from "../../api/server/threads.ts";
-import { snapshotOf } from "../contract/api-subject.ts";
+import { exampleSnapshot } from "../contract/api-subject.ts";
 import { appOver, decisionRequest, serving } from "./serving.ts";
 
-/** Of each page that is rendered: its path and whether it answered. */
+/** An app that takes down each page that is rendered: its path and its status. */
 function watched(app: ReturnType<typeof appOver>["app"]) {
   const pages: [string, number][] = [];
   const fetch: typeof app.fetch = async (request, env) => {
@@ -17,7 +17,7 @@ function watched(app: ReturnType<typeof appOver>["app"]) {
 test("every kind of page is rendered once, those of one thing for the first that is linked", async () => {
   const { app } = appOver();
   for (const name of ["node-a", "node-b"]) {
-    const posted = await app.fetch(decisionRequest({ snapshot: snapshotOf(name) }));
+    const posted = await app.fetch(decisionRequest({ snapshot: exampleSnapshot(name) }));
     expect(posted.status).toBe(200);
   }
   const seen = watched(app);

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { decisionLine, eventLine, type Telling, tellingOf } from "../../api/cli/actuator/actuator.ts";
 import type { LogFlags } from "../../api/cli/cli.ts";
 import { plainPaint } from "../../api/text/style.ts";
-import { seenEvent, WEB } from "../actuator/status/made-status.ts";
+import { seenEvent, WEB } from "../kit/node-status.ts";
 import { ended, printed, run, start } from "./run.ts";
 
 vi.setConfig({ testTimeout: 60_000 });

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { parse } from "yaml";
 import { NEWEST } from "../../api/profiles/index.ts";
+import { podManifest } from "../kit/manifests.ts";
 import { ended, manifest, realNode, run, start } from "./run.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -136,7 +137,7 @@ not known: stats.node.rlimit.maxpid (give --stats)
   });
 
   test("one Pod, a List, a PodList, an array and standard input are all pods", async () => {
-    const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "a" }, spec: { containers: [{ name: "c" }] } };
+    const pod = podManifest("a");
     const bare = { metadata: pod.metadata, spec: pod.spec };
     const forms = [pod, { kind: "List", items: [pod] }, { kind: "PodList", items: [bare] }, [bare]];
     for (const form of forms) {

@@ -4,7 +4,7 @@ import { expect, test, vi } from "vitest";
 import type { NodeStatus } from "../../actuator/status/node-status.ts";
 import { devicesText } from "../../api/cli/devices/devices.ts";
 import { plainPaint } from "../../api/text/style.ts";
-import { AT, deviceRow, nodeStatus } from "../actuator/status/made-status.ts";
+import { AT, deviceRow, nodeStatus } from "../kit/node-status.ts";
 import { run } from "./run.ts";
 import { statusServer } from "./status-server.ts";
 

@@ -8,7 +8,7 @@ const MI = 2 ** 20;
 const before = (seconds: number): EpochMs => (NOW - seconds * 1000) as EpochMs;
 const idOf = (name: string): string => `sha256:${Buffer.from(name.padEnd(32, "-")).toString("hex")}`;
 
-const image = (name: string, mi: number, firstSeen: number, lastUsed: number | null) => ({
+const decidedImage = (name: string, mi: number, firstSeen: number, lastUsed: number | null) => ({
   id: idOf(name),
   runtimeHandler: "",
   names: [`localhost/${name}:1`],
@@ -18,7 +18,7 @@ const image = (name: string, mi: number, firstSeen: number, lastUsed: number | n
 });
 export const goes = (place: number, name: string, over: Partial<ImageRemoval> = {}): ImageRemoval => ({
   place,
-  ...image(name, 10 * place, 300, null),
+  ...decidedImage(name, 10 * place, 300, null),
   why: "space",
   tie: false,
   exclusiveBytes: null,
@@ -26,7 +26,7 @@ export const goes = (place: number, name: string, over: Partial<ImageRemoval> = 
   ...over,
 });
 export const stays = (name: string, why: ImageKept["why"], over: Partial<ImageKept> = {}): ImageKept => ({
-  ...image(name, 5, 200, null),
+  ...decidedImage(name, 5, 200, null),
   why,
   place: null,
   usedBy: [],
@@ -68,11 +68,11 @@ export const IMAGES: ImageGcDecision = {
   ],
 };
 
-const pod = (name: string) => ({ namespace: "default", name, uid: `u-${name}` });
-const container = (name: string, attempt: number, age: number) => ({
+const podRef = (name: string) => ({ namespace: "default", name, uid: `u-${name}` });
+const decidedContainer = (name: string, attempt: number, age: number) => ({
   target: "container" as const,
   id: Buffer.from(`${name}-${attempt}`.padEnd(32, "-")).toString("hex"),
-  pod: pod("web"),
+  pod: podRef("web"),
   name,
   attempt,
   state: "CONTAINER_EXITED" as const,
@@ -80,10 +80,10 @@ const container = (name: string, attempt: number, age: number) => ({
 });
 const removal = { stopFirst: false, tie: false, end: "planned" } as const;
 const REMOVED: readonly ContainerRemoval[] = [
-  { place: 1, ...container("app", 1, 600), why: "per-container-limit", ...removal },
+  { place: 1, ...decidedContainer("app", 1, 600), why: "per-container-limit", ...removal },
   {
     place: 2,
-    ...container("old", 0, 500),
+    ...decidedContainer("old", 0, 500),
     why: "pod-removed",
     ...removal,
     state: "CONTAINER_UNKNOWN",
@@ -91,7 +91,7 @@ const REMOVED: readonly ContainerRemoval[] = [
   },
   {
     place: 3,
-    ...container("", 0, 700),
+    ...decidedContainer("", 0, 700),
     target: "sandbox",
     name: null,
     state: "SANDBOX_NOTREADY",
@@ -113,10 +113,10 @@ const REMOVED: readonly ContainerRemoval[] = [
   },
 ];
 const KEPT: readonly ContainerKept[] = [
-  { ...container("app", 3, 60), state: "CONTAINER_RUNNING", why: "running", oldEnoughAtMs: null },
-  { ...container("app", 2, 120), why: "within-limits", oldEnoughAtMs: null },
-  { ...container("side", 4, 20), why: "too-young", oldEnoughAtMs: before(-40) },
-  { ...container("side", 3, 50), why: "too-young", oldEnoughAtMs: before(-10) },
+  { ...decidedContainer("app", 3, 60), state: "CONTAINER_RUNNING", why: "running", oldEnoughAtMs: null },
+  { ...decidedContainer("app", 2, 120), why: "within-limits", oldEnoughAtMs: null },
+  { ...decidedContainer("side", 4, 20), why: "too-young", oldEnoughAtMs: before(-40) },
+  { ...decidedContainer("side", 3, 50), why: "too-young", oldEnoughAtMs: before(-10) },
 ];
 export const CONTAINERS: ContainerGcDecision = {
   operation: "garbage-collect",

@@ -6,6 +6,8 @@ import type { Kind } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { Reason } from "../../api/model/forms.ts";
 import { reasonText } from "../../api/text/tables/index.ts";
+import { pod } from "../kit/pods.ts";
+import type { Json } from "../kit/snapshots.ts";
 
 const NOW = Date.parse("2026-11-21T10:00:00Z");
 const at = (seconds: number): string => new Date(NOW + seconds * 1000).toISOString();
@@ -30,12 +32,8 @@ function codesOf(...all: readonly (readonly Reason[])[]): readonly string[] {
   return [...new Set(all.flat().map(({ code }) => code))].sort();
 }
 
-const pod = (name: string, over: object = {}) => ({
-  metadata: { name, namespace: "shop", uid: `u-${name}` },
-  spec: { containers: [{ name: "c" }] },
-  status: { phase: "Running" },
-  ...over,
-});
+const shopPod = (name: string, status: Json = { phase: "Running" }, metadata: Json = {}) =>
+  pod(name, { metadata: { namespace: "shop", uid: `u-${name}`, ...metadata }, status });
 const labels = (of: string) => ({ "io.kubernetes.pod.uid": `u-${of}`, "io.kubernetes.container.name": "c" });
 const dead = (of: string, n: number, over: object = {}) => ({
   id: `${of}-${n}`,
@@ -54,15 +52,15 @@ const box = (of: string, over: object = {}) => ({
   createdAt: nanos(-600),
   ...over,
 });
-const ended = { status: { phase: "Failed" } };
+const ended = { phase: "Failed" };
 const disrupted = { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet" };
 
 describe("reasons of a container collection", () => {
   const pods = [
-    pod("web"),
-    pod("job", ended),
-    pod("evicted", { status: { phase: "Failed", conditions: [disrupted] } }),
-    pod("going", { ...ended, metadata: { ...pod("going").metadata, deletionTimestamp: at(-10) } }),
+    shopPod("web"),
+    shopPod("job", ended),
+    shopPod("evicted", { phase: "Failed", conditions: [disrupted] }),
+    shopPod("going", ended, { deletionTimestamp: at(-10) }),
   ];
   const containers = [
     ...[0, 1, 2, 3].map((n) => dead("web", n)),
@@ -96,7 +94,7 @@ describe("reasons of a container collection", () => {
       reasonsOf("container-gc", { pods, runtime, kubelet }, { operation: "delete-unused", done }),
       reasonsOf("container-gc", { pods, runtime, kubelet: { ...kubelet, sourcesReady: false } }),
       reasonsOf("container-gc", {
-        pods: [...pods, pod("gone"), pod("odd")],
+        pods: [...pods, shopPod("gone"), shopPod("odd")],
         runtime,
         kubelet: { maximumDeadContainers: 2, maximumDeadContainersPerContainer: -1 },
       }),
@@ -134,25 +132,30 @@ describe("reasons of a container collection", () => {
 
 describe("reasons of an image collection", () => {
   const MI = 2 ** 20;
-  const image = (name: string, over: object = {}) => ({ id: name, repoTags: [`${name}:1`], size: 100 * MI, ...over });
+  const listedImage = (name: string, over: object = {}) => ({
+    id: name,
+    repoTags: [`${name}:1`],
+    size: 100 * MI,
+    ...over,
+  });
   const images = [
-    image("old"),
-    image("as-old"),
-    image("older"),
-    image("new"),
-    image("i"),
-    image("volume"),
-    image("pinned", { pinned: true }),
-    image("pause"),
-    image("sizeless", { size: undefined }),
-    image("twice"),
-    image("twice"),
+    listedImage("old"),
+    listedImage("as-old"),
+    listedImage("older"),
+    listedImage("new"),
+    listedImage("i"),
+    listedImage("volume"),
+    listedImage("pinned", { pinned: true }),
+    listedImage("pause"),
+    listedImage("sizeless", { size: undefined }),
+    listedImage("twice"),
+    listedImage("twice"),
   ];
   const mounts = [{ containerPath: "/v", image: { image: "volume:1" } }];
   const containers = [dead("web", 0, { mounts }), dead("web", 1, { imageId: "unknown" })];
   const runtime = { images, containers, sandboxes: [], sandboxImage: "pause:1" };
   const handled = {
-    images: [image("i", { spec: { runtimeHandler: "kata" } }), image("", { spec: { runtimeHandler: "" } })],
+    images: [listedImage("i", { spec: { runtimeHandler: "kata" } }), listedImage("", { spec: { runtimeHandler: "" } })],
     containers: [dead("web", 0)],
   };
   const disk = (availableBytes: number, capacityBytes = 1000 * MI) => ({

@@ -28,15 +28,15 @@ function linesOf<K extends "image-gc" | "container-gc">(
 const cellsOf = (lines: readonly string[], row: RegExp) =>
   lines.filter((line) => row.test(line)).map((line) => line.trim().split(/ {2,}/));
 
-const images = (over: Partial<ImageGcDecision>): ImageGcDecision => ({ ...IMAGES, pulledAgain: [], ...over });
-const containers = (over: Partial<ContainerGcDecision>): ContainerGcDecision => ({ ...CONTAINERS, ...over });
+const imageGc = (over: Partial<ImageGcDecision>): ImageGcDecision => ({ ...IMAGES, pulledAgain: [], ...over });
+const containerGc = (over: Partial<ContainerGcDecision>): ContainerGcDecision => ({ ...CONTAINERS, ...over });
 const [FIRST] = CONTAINERS.remove as readonly [ContainerRemoval];
 const [KEPT] = CONTAINERS.keep as readonly [ContainerKept];
 
 describe("the column WHY", () => {
   test("says of every image that goes why", () => {
     const remove = IMAGE_REMOVE_WHY.map((why, i) => goes(i + 1, why, { why }));
-    const rows = cellsOf(linesOf("image-gc", images({ remove, keep: [] })), /^\d {2}localhost/);
+    const rows = cellsOf(linesOf("image-gc", imageGc({ remove, keep: [] })), /^\d {2}localhost/);
     expect(Object.fromEntries(rows.map((cells) => [cells[1], cells.at(-1)]))).toEqual({
       "localhost/too-old:1": "not used for too long",
       "localhost/space:1": "for space",
@@ -46,7 +46,7 @@ describe("the column WHY", () => {
 
   test("says of every image that stays why", () => {
     const keep = IMAGE_KEEP_WHY.map((why) => stays(why, why));
-    const rows = cellsOf(linesOf("image-gc", images({ remove: [], keep }), "keeps"), /^ *localhost/);
+    const rows = cellsOf(linesOf("image-gc", imageGc({ remove: [], keep }), "keeps"), /^ *localhost/);
     expect(Object.fromEntries(rows.map((cells) => [cells[0], cells.at(-1)]))).toEqual({
       "localhost/in-use:1": "in use",
       "localhost/image-volume:1": "mounted as a volume",
@@ -66,7 +66,7 @@ describe("the column WHY", () => {
       stays("one", "in-use", { usedBy: ["shop/web c (running)"] }),
       stays("two", "image-volume", { usedBy: ["shop/web c (exited)", "shop/db c (running)"] }),
     ];
-    const rows = cellsOf(linesOf("image-gc", images({ remove: [], keep }), "keeps"), /^ *localhost/);
+    const rows = cellsOf(linesOf("image-gc", imageGc({ remove: [], keep }), "keeps"), /^ *localhost/);
     expect(rows.map((cells) => cells.at(-1))).toEqual([
       "in use by shop/web c (running)",
       "mounted as a volume by shop/web c (exited) and others",
@@ -75,7 +75,7 @@ describe("the column WHY", () => {
 
   test("says of every container that goes why", () => {
     const remove = CONTAINER_GC_WHY.map((why, i) => ({ ...FIRST, place: i + 1, name: why, why }));
-    const rows = cellsOf(linesOf("container-gc", containers({ remove, keep: [] })), /^\d {2}container/);
+    const rows = cellsOf(linesOf("container-gc", containerGc({ remove, keep: [] })), /^\d {2}container/);
     expect(Object.fromEntries(rows.map((cells) => [cells[2], cells.at(-1)]))).toEqual({
       "default/web pod-removed #1": "its pod is gone",
       "default/web pod-terminated #1": "its pod has ended",
@@ -88,7 +88,7 @@ describe("the column WHY", () => {
 
   test("says of every container that stays why", () => {
     const keep = CONTAINER_KEEP_WHY.map((why) => ({ ...KEPT, id: why, name: why, why }));
-    const rows = cellsOf(linesOf("container-gc", containers({ remove: [], keep }), "keeps"), /^container/);
+    const rows = cellsOf(linesOf("container-gc", containerGc({ remove: [], keep }), "keeps"), /^container/);
     expect(Object.fromEntries(rows.map((cells) => [cells[1], cells.at(-1)]))).toEqual({
       "default/web running #3": "running",
       "default/web too-young #3": "too young",
@@ -106,7 +106,7 @@ describe("the column WHY", () => {
 
   test("stands behind what it is about, of every target", () => {
     const remove = CONTAINER_GC_TARGETS.map((target, i) => ({ ...FIRST, place: i + 1, id: `${target}-id`, target }));
-    const rows = cellsOf(linesOf("container-gc", containers({ remove, keep: [] })), /^\d {2}/);
+    const rows = cellsOf(linesOf("container-gc", containerGc({ remove, keep: [] })), /^\d {2}/);
     expect(rows.map((cells) => [cells[1], cells.at(-1)])).toEqual([
       ["container", "over the limit per container"],
       ["sandbox", "over the limit per container"],
@@ -123,7 +123,7 @@ describe("a pass that ended early", () => {
     const keep = [stays("b", "not-reached")];
     const lines = linesOf(
       "image-gc",
-      images({ remove: [goes(1, "a", stopped)], keep, freedBytes: 0, freedOnceBytes: 0 }),
+      imageGc({ remove: [goes(1, "a", stopped)], keep, freedBytes: 0, freedOnceBytes: 0 }),
       "keeps",
     );
     expect(lines[0]).toBe("STOPPED  no image was removed");
@@ -135,13 +135,13 @@ describe("a pass that ended early", () => {
 
   test("after some went counts those, and not the one where it ended", () => {
     const remove = [goes(1, "a", { end: "removed" }), goes(2, "b", stopped)];
-    expect(linesOf("image-gc", images({ remove }))[0]).toBe("REMOVES  1 image, 10 MiB");
-    const failed = linesOf("image-gc", images({ remove, error: "wanted to free 1 bytes" }), "fails");
+    expect(linesOf("image-gc", imageGc({ remove }))[0]).toBe("REMOVES  1 image, 10 MiB");
+    const failed = linesOf("image-gc", imageGc({ remove, error: "wanted to free 1 bytes" }), "fails");
     expect(failed[0]).toBe("FAILS  wanted to free 1 bytes");
   });
 
   test("before anything of containers went says STOPPED as well", () => {
-    const lines = linesOf("container-gc", containers({ remove: [{ ...FIRST, ...stopped }] }), "keeps");
+    const lines = linesOf("container-gc", containerGc({ remove: [{ ...FIRST, ...stopped }] }), "keeps");
     expect(lines[0]).toBe("STOPPED  nothing was removed");
     const at = lines.findIndex((line) => /^1 {2}container .* over the limit per container {2}stopped$/.test(line));
     expect(lines[at + 1]).toBe("  it is pinned now");
@@ -152,7 +152,7 @@ describe("a pass that ended early", () => {
       { ...FIRST, end: "removed" as const },
       { ...FIRST, place: 2, ...stopped },
     ];
-    expect(linesOf("container-gc", containers({ remove }))[0]).toBe("REMOVES  1 container");
-    expect(linesOf("container-gc", containers({ remove: remove.slice(0, 1) }))[0]).toBe("REMOVED  1 container");
+    expect(linesOf("container-gc", containerGc({ remove }))[0]).toBe("REMOVES  1 container");
+    expect(linesOf("container-gc", containerGc({ remove: remove.slice(0, 1) }))[0]).toBe("REMOVED  1 container");
   });
 });

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { assumeSeen } from "../../api/cli/gc/preview.ts";
-import { container, image, pod, put, sandbox } from "../actuator/gc/world.ts";
+import { fakeContainer, fakeImage, fakeSandbox, gcPod, put } from "../actuator/gc/world.ts";
 import { serveCri } from "../sim/cri-server.ts";
 import { FakeRuntime, faultOf } from "../sim/fake-runtime.ts";
 import { run } from "./run.ts";
@@ -15,7 +15,7 @@ vi.setConfig({ testTimeout: 120_000 });
 
 const listOf = (items: readonly object[], metadata: object = {}): string =>
   JSON.stringify({ apiVersion: "v1", kind: "PodList", metadata, items });
-const other = pod("other");
+const other = gcPod("other");
 const timesIn = (text: string, words: string): number => text.split(words).length - 1;
 
 /** Three images, one of them used by a pod that is gone, and a directory for everything. */
@@ -31,11 +31,11 @@ async function ground() {
   const put_ = { runtime } as Parameters<typeof put>[0];
   put(
     put_,
-    image("sha256:a"),
-    image("sha256:b"),
-    image("sha256:c"),
-    sandbox("s1", "u1"),
-    container("c1", "s1", "sha256:c"),
+    fakeImage("sha256:a"),
+    fakeImage("sha256:b"),
+    fakeImage("sha256:c"),
+    fakeSandbox("s1", "u1"),
+    fakeContainer("c1", "s1", "sha256:c"),
   );
   const logs = join(dir, "pods");
   mkdirSync(join(logs, "ns_pod-u1_u1"), { recursive: true });
@@ -89,7 +89,7 @@ test("a pass removes what its guards let it, and says so line by line", async ()
   await gc("images", "--operation", "delete-unused");
   runtime.on = ({ call, id, phase }) =>
     call === "RemoveImage" && id === "sha256:b" && phase === "before" ? faultOf(call, "UNKNOWN", "busy") : undefined;
-  put({ runtime } as Parameters<typeof put>[0], image("sha256:a"), image("sha256:b"));
+  put({ runtime } as Parameters<typeof put>[0], fakeImage("sha256:a"), fakeImage("sha256:b"));
   const told = await gc("images", "--operation", "delete-unused");
   expect(told.code).toBe(1);
   expect(told.stdout).toContain("removed  image sha256:a:v1 (100 B), unused\n");

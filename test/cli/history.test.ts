@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { exampleSnapshot } from "../contract/api-subject.ts";
 import { ended, printed, realNode, run, start } from "./run.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -32,7 +33,7 @@ describe("history and tokens", () => {
     child = start(["api", "--port", "0"], { env });
     url = (await printed(child, /\n/)).trim();
     for (const name of ["n1", "n2"]) {
-      const snapshot = { ...SNAPSHOT, node: { ...SNAPSHOT.node, metadata: { name } } };
+      const snapshot = exampleSnapshot(name);
       for (const kind of ["allocatable", "cgroups"]) expect((await post(url, kind, snapshot)).status).toBe(200);
     }
     const refused = { ...SNAPSHOT, kubeletConfiguration: { enforceNodeAllocatable: ["kube-reserved"] } };

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { NodeStatus } from "../../actuator/status/node-status.ts";
-import { nodeStatus } from "../actuator/status/made-status.ts";
+import { nodeStatus } from "../kit/node-status.ts";
 import { run } from "./run.ts";
 import { statusServer } from "./status-server.ts";
 

@@ -5,6 +5,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { parse } from "yaml";
 import { KINDS } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import { container } from "../kit/containers.ts";
+import { podManifest } from "../kit/manifests.ts";
 import { manifest, realNode, run } from "./run.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -85,10 +87,7 @@ describe("nodewise snapshot", () => {
     expect(ran).toMatchObject({ code: 2, stdout: "" });
     expect(ran.stderr).toMatch(/^nodewise: .*pods: no such file: check the path\n$/);
     file("bad.yaml", "kind: Pod\nmetadata: [\n");
-    writeFileSync(
-      join(scratch, "good.json"),
-      JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata: { name: "a" }, spec: { containers: [{ name: "c" }] } }),
-    );
+    writeFileSync(join(scratch, "good.json"), JSON.stringify(podManifest("a")));
     const read = await run(["snapshot", "--manifests", scratch]);
     expect(read.code).toBe(0);
     expect(JSON.parse(read.stdout).pods).toHaveLength(1);
@@ -231,12 +230,7 @@ describe("nodewise actuator", () => {
     const folder = join(scratch, "mixed");
     mkdirSync(join(folder, "backup"), { recursive: true });
     const pod = (name: string, cpu: string) =>
-      JSON.stringify({
-        apiVersion: "v1",
-        kind: "Pod",
-        metadata: { name },
-        spec: { containers: [{ name: "c", resources: { requests: { cpu } } }] },
-      });
+      JSON.stringify(podManifest(name, { spec: { containers: [container("c", { cpu })] } }));
     for (const [name, text] of [
       ["1.json", pod("twice", "100m")],
       ["2.json", pod("twice", "200m")],

@@ -4,7 +4,7 @@ import type { ContainerEnd, PodRow } from "../../actuator/status/node-status.ts"
 import { podText } from "../../api/cli/pods/pods.ts";
 import { podsText } from "../../api/cli/pods/pods-table.ts";
 import type { Terminal } from "../../api/cli/terminal.ts";
-import { containerRow, earlier, nodeStatus, podRow } from "../actuator/status/made-status.ts";
+import { containerRow, earlier, nodeStatus, podRow } from "../kit/node-status.ts";
 
 const terminal = (columns: number) => ({ columns, paint: (_: string, text: string) => text }) as unknown as Terminal;
 const end = (changes: Partial<ContainerEnd> = {}): ContainerEnd => ({

@@ -4,7 +4,7 @@ import { podText } from "../../api/cli/pods/pods.ts";
 import { podsText } from "../../api/cli/pods/pods-table.ts";
 import { headText } from "../../api/cli/pods/read-status.ts";
 import type { Terminal } from "../../api/cli/terminal.ts";
-import { containerRow, earlier, nodeStatus, podRow } from "../actuator/status/made-status.ts";
+import { containerRow, earlier, nodeStatus, podRow } from "../kit/node-status.ts";
 
 const NARROW = { columns: 80, paint: (_: string, text: string) => text } as unknown as Terminal;
 const UID = "3b1c4f6a-22a9-4f0e-9d3f-0c6a5d7e8f90";

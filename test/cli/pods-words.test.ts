@@ -5,7 +5,7 @@ import { podsText } from "../../api/cli/pods/pods-table.ts";
 import { headText } from "../../api/cli/pods/read-status.ts";
 import { topText } from "../../api/cli/pods/top.ts";
 import type { Terminal } from "../../api/cli/terminal.ts";
-import { containerRow, earlier, nodeStatus, podRow, seenEvent, WEB } from "../actuator/status/made-status.ts";
+import { containerRow, earlier, nodeStatus, podRow, seenEvent, WEB } from "../kit/node-status.ts";
 
 const WIDE = { columns: 200, paint: (_: string, text: string) => text } as unknown as Terminal;
 const listed = (...pods: readonly PodRow[]): string => podsText(nodeStatus({ pods }), WIDE);

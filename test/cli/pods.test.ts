@@ -7,8 +7,8 @@ import { parse } from "yaml";
 import { daemonMetrics } from "../../actuator/status/metrics.ts";
 import type { NodeStatus } from "../../actuator/status/node-status.ts";
 import { type StatusServer, startStatusServer } from "../../actuator/status/server.ts";
-import { CRASHING, ENDED, nodeStatus, podRow, seenEvent, WAITING, WEB } from "../actuator/status/made-status.ts";
 import { freePort } from "../e2e/pods/port.ts";
+import { CRASHING, ENDED, nodeStatus, podRow, seenEvent, WAITING, WEB } from "../kit/node-status.ts";
 import { ended, printed, run, start } from "./run.ts";
 import { statusServer } from "./status-server.ts";
 

@@ -143,7 +143,7 @@ a cell is 1s
       expect(ran, args.join(" ")).toMatchObject({ code: 2, stdout: "" });
       expect(ran.stderr).toMatch(fault);
     }
-    // of all types, and told once
+    // one fault of all types, told once
     const once = await run(["decide", "probes", "--pod", PROBED, "--outcomes", "nope"]);
     expect(once.stderr.trimEnd().split("\n")).toHaveLength(1);
     const none = await run(["decide", "probes", "--outcomes", "ok"]);

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { freePort } from "../e2e/pods/port.ts";
+import { podYaml } from "../kit/manifests.ts";
 import { ended, run, start } from "./run.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
@@ -19,8 +20,6 @@ afterEach(() => rmSync(dir, { recursive: true }));
 
 const base = () => `stateDir: ${dir}/state\ncgroupMount: ${dir}/none\nkubeletDir: ${dir}/none\nnodeName: n1\n`;
 const write = (more: string): void => writeFileSync(settings, base() + more);
-const pod = (name: string): string =>
-  `apiVersion: v1\nkind: Pod\nmetadata: {name: ${name}}\nspec: {containers: [{name: c, image: i}]}\n`;
 
 /** Signal 1 in a mask. */
 const SIGHUP = 1n;
@@ -29,7 +28,7 @@ const SIGHUP = 1n;
 function daemon(args: readonly string[]) {
   const child = start(["actuator", ...args]);
   const end = ended(child);
-  // what comes on one stream says nothing of what has come on the other
+  // one stream says nothing of how far the other has come
   const heard = [child.stdout, child.stderr].map((stream) => {
     const one = { text: "" };
     stream.on("data", (chunk: Buffer) => {
@@ -53,8 +52,8 @@ function daemon(args: readonly string[]) {
 }
 
 test("SIGHUP takes over what may change at once, names what waits, and keeps the old where the file is faulty", async () => {
-  writeFileSync(join(dir, "a.yaml"), pod("a"));
-  writeFileSync(join(dir, "b.yaml"), pod("b"));
+  writeFileSync(join(dir, "a.yaml"), podYaml("a"));
+  writeFileSync(join(dir, "b.yaml"), podYaml("b"));
   write(`intervalSeconds: 3600\nmanifests: ${dir}/a.yaml\n`);
   const { child, end, said, hangUp } = daemon(["--settings", settings, "-o", "json"]);
   try {

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { SNAPSHOT } from "../../api/http/openapi/operation.ts";
 import { historyFile, type RunningApi, startApi } from "../../api/server.ts";
 import { openNode } from "../../db/sqlite/open.ts";
+import { exampleSnapshot } from "../contract/api-subject.ts";
 import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
 import { PATIENT } from "../patient.ts";
 import { ended, run, start } from "./run.ts";
@@ -34,7 +35,7 @@ beforeAll(async () => {
   api = started.value;
   for (const name of ["n1", "n2"]) {
     for (const kind of ["allocatable", "cgroups"]) {
-      const snapshot = { ...SNAPSHOT, node: { ...SNAPSHOT.node, metadata: { name } } };
+      const snapshot = exampleSnapshot(name);
       const headers = { "content-type": "application/json" };
       const body = JSON.stringify({ snapshot });
       const response = await fetch(`${api.url}/v1/decisions/${kind}`, { method: "POST", headers, body });

@@ -55,7 +55,7 @@ export async function ended(child: ChildProcess): Promise<Ran> {
   return { code, signal, stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() };
 }
 
-/** What the child has printed once it matches; fails when the child ends before. */
+/** The child's output once it matches; fails when the child ends before. */
 export function printed(
   child: ReturnType<typeof start>,
   pattern: RegExp,

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { pod } from "../kit/pods.ts";
 
 const STORY = new URL("../data/real-devices/story.json", import.meta.url);
 interface Step {
@@ -15,11 +16,7 @@ export function storyStep(name: string) {
   const steps = JSON.parse(readFileSync(STORY, "utf8")) as readonly Step[];
   const after = steps.find((step) => step.name === name)?.after;
   if (after === undefined) throw new Error(`the story has no step ${name}`);
-  const pods = after.pods.map(({ name: pod, uid, phase }) => ({
-    metadata: { name: pod, uid },
-    spec: { containers: [{ name: "c" }] },
-    status: { phase },
-  }));
+  const pods = after.pods.map((one) => pod(one.name, { metadata: { uid: one.uid }, status: { phase: one.phase } }));
   return {
     observedAt: after.at,
     pods,

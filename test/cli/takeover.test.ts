@@ -10,10 +10,13 @@ import { observeMachine } from "../../actuator/machine/observe.ts";
 import { claimDirectories } from "../../actuator/pods/volumes/claims.ts";
 import { takeoverPlan } from "../../actuator/takeover/take-over.ts";
 import { refusalOf } from "../../api/cli/takeover/takeover.ts";
-import { pod as runnable } from "../actuator/pods/pod-kit.ts";
+import { podManifest } from "../kit/manifests.ts";
+import { runnable } from "../kit/runnable-pods.ts";
 import { serveCri } from "../sim/cri-server.ts";
 import { FakeRuntime } from "../sim/fake-runtime.ts";
 import { run } from "./run.ts";
+
+const WEB = JSON.stringify(podManifest("web", { spec: { containers: [{ name: "app", image: "busybox:1" }] } }));
 
 test.each([
   [["--stop", "--dry-run"], 2, "option '--stop' cannot be used with option '--dry-run'"],
@@ -26,22 +29,20 @@ test.each([
 ] as const)("takeover %j ends with %i and says what to do: %s", { timeout: 60_000 }, async (args, code, text) => {
   const dir = mkdtempSync(join(tmpdir(), "nodewise-takeover-"));
   onTestFinished(() => rmSync(dir, { recursive: true }));
-  const pod = { metadata: { name: "web" }, spec: { containers: [{ name: "app", image: "busybox:1" }] } };
-  writeFileSync(join(dir, "web.yaml"), JSON.stringify({ apiVersion: "v1", kind: "Pod", ...pod }));
+  writeFileSync(join(dir, "web.yaml"), WEB);
   const ran = await run(["takeover", "--node-name", "n1", ...args.map((arg) => arg.replace("DIR", dir))]);
   expect([ran.code, ran.stdout], ran.stderr).toEqual([code, ""]);
   expect(ran.stderr).toContain(text.replace("DIR", dir));
 });
 
 /** A daemon's settings, below a cgroup root of nobody else's, and one manifest, `web`. */
-function node(settings: object = {}) {
+function settledNode(settings: object = {}) {
   const dir = mkdtempSync(join(tmpdir(), "nodewise-takeover-"));
   onTestFinished(() => rmSync(dir, { recursive: true }));
   const below = (name: string): string => join(dir, name);
   mkdirSync(below("manifests"));
   mkdirSync(below("state"));
-  const web = { metadata: { name: "web" }, spec: { containers: [{ name: "app", image: "busybox:1" }] } };
-  writeFileSync(below("manifests/web.yaml"), JSON.stringify({ apiVersion: "v1", kind: "Pod", ...web }));
+  writeFileSync(below("manifests/web.yaml"), WEB);
   const all = {
     nodeName: "n1",
     cgroupRoot: `/nodewise-${dir.slice(-6)}`,
@@ -61,7 +62,7 @@ function node(settings: object = {}) {
 }
 
 test("--stop waits for a daemon that starts the pods afterwards", { timeout: 120_000 }, async () => {
-  const { config, socket, file } = node();
+  const { config, socket, file } = settledNode();
   const runtime = new FakeRuntime();
   const server = await serveCri(runtime, socket);
   onTestFinished(() => server.close());
@@ -95,9 +96,9 @@ test("--stop waits for a daemon that starts the pods afterwards", { timeout: 120
   expect(runtime.sandboxes.get("s1")?.state).toBe("SANDBOX_NOTREADY");
 });
 
-/** What is against a stop of one pod. */
+/** The refusal to stop one pod, if any. */
 async function against(settings: object, given: Parameters<typeof refusalOf>[2], traces = NO_TRACES) {
-  const { config } = node(settings);
+  const { config } = settledNode(settings);
   const web = runnable({}, { namespace: "default", name: "web-n1", uid: "own" });
   const metadata = { namespace: "default", name: "web-n1", uid: "kubelets" };
   const there = { ...metadata, id: "s1", createdAtMs: 0, isReady: true, ...NOBODYS };

@@ -2,6 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { container } from "../kit/containers.ts";
+import { podManifest } from "../kit/manifests.ts";
 import { realNode, run } from "./run.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -96,12 +98,7 @@ describe.concurrent("decide says what it did not take from the files", () => {
   });
   test("a pod that asks for devices of which nobody told", async () => {
     const limits = { cpu: "10m", memory: "1Mi", "vendor.example/gpu": "1" };
-    const pod = file("gpu.json", {
-      apiVersion: "v1",
-      kind: "Pod",
-      metadata: { name: "gpu" },
-      spec: { containers: [{ name: "c", resources: { limits } }] },
-    });
+    const pod = file("gpu.json", podManifest("gpu", { spec: { containers: [container("c", undefined, limits)] } }));
     const silence =
       "nodewise: no devices are given, and the pod asks for vendor.example/gpu: decided without them; give --devices\n";
     const devices = file("devices.json", [{ resource: "vendor.example/gpu", id: "0" }]);
@@ -118,7 +115,7 @@ describe.concurrent("decide says what it did not take from the files", () => {
   });
   test("fields of a pod that somebody wrote which v1.Pod does not have", async () => {
     const spec = { containers: [{ name: "c", resource: {}, resources: { request: {} } }], prioritty: 5 };
-    const typo = { apiVersion: "v1", kind: "Pod", metadata: { name: "typo" }, spec };
+    const typo = podManifest("typo", { spec });
     const pod = file("typo.json", typo);
     const left = (path: string, near: string) => (at: string) =>
       expect.stringMatching(

@@ -173,7 +173,7 @@ describe.concurrent("nodewise machines", () => {
 
 describe.concurrent("--pod", () => {
   const machine = ["--machine", "vm-small"];
-  const pod = (resources: string) => `kind: Pod
+  const limitedYaml = (resources: string) => `kind: Pod
 metadata: { name: a }
 spec:
   containers:
@@ -183,7 +183,7 @@ spec:
 `;
 
   test("a fault in the file is named with line, column and path", async () => {
-    const path = file("bad-pod.yaml", pod('{ cpu: "many", memory: 1Gi }'));
+    const path = file("bad-pod.yaml", limitedYaml('{ cpu: "many", memory: 1Gi }'));
     const ran = await run(["decide", "cpus", ...machine, "--pod", path]);
     expect(ran).toMatchObject({ code: 2, stdout: "" });
     expect(ran.stderr).toMatch(
@@ -237,7 +237,7 @@ spec:
   });
 
   test("may be standard input, once", async () => {
-    const input = pod('{ cpu: "1", memory: 1Gi }');
+    const input = limitedYaml('{ cpu: "1", memory: 1Gi }');
     const ran = await run(["decide", "cpus", ...machine, "--pod", "-"], { input });
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout).toContain("admitted: default/a\n");

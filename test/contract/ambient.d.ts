@@ -1,4 +1,4 @@
-/** What vite and the Workers pool give to tests, as far as these use it. */
+/** Modules that vite and the Workers pool give to tests, as far as these use them. */
 declare module "*?raw" {
   const text: string;
   export default text;

@@ -1,16 +1,10 @@
 import { expect, test } from "vitest";
 import { decisionAnswer, decisionList, fullDecision, replayAnswer } from "../../api/http/openapi/answers.ts";
-import { answer, fresh, get, type Of, post, problemOf, snapshotOf } from "./api-subject.ts";
+import { container } from "../kit/containers.ts";
+import { pod } from "../kit/pods.ts";
+import { answer, exampleSnapshot, fresh, get, type Of, post, problemOf, TWO_NUMA_NODES } from "./api-subject.ts";
 import { capturedSnapshot } from "./captured.ts";
 
-/** Two NUMA nodes of four cores, two threads each. */
-const machine = {
-  cpus: Array.from({ length: 16 }, (_, cpu) => ({ cpu, core: cpu % 8, socket: 0, numa: Math.floor((cpu % 8) / 4) })),
-  numaNodes: [
-    { id: 0, memoryBytes: 2 ** 34 },
-    { id: 1, memoryBytes: 2 ** 34 },
-  ],
-};
 const kubeletConfiguration = {
   cpuManagerPolicy: "static",
   memoryManagerPolicy: "Static",
@@ -18,12 +12,13 @@ const kubeletConfiguration = {
   kubeReserved: { cpu: "1" },
   reservedMemory: [{ numaNode: 0, limits: { memory: "100Mi" } }],
 };
-const podOf = (cpu: string, memory = "1Gi") => ({
-  metadata: { name: "web", namespace: "shop", uid: "u-web" },
-  spec: { containers: [{ name: "c", resources: { limits: { cpu, memory } } }] },
-});
+const limitedPod = (cpu: string, memory = "1Gi", name = "web") =>
+  pod(name, {
+    metadata: { namespace: "shop", uid: `u-${name}` },
+    spec: { containers: [container("c", undefined, { cpu, memory })] },
+  });
 const asked = (node: string, pod: unknown) => ({
-  snapshot: { ...snapshotOf(node), machine, kubeletConfiguration },
+  snapshot: { ...exampleSnapshot(node), machine: TWO_NUMA_NODES, kubeletConfiguration },
   ask: { pod },
 });
 
@@ -31,7 +26,10 @@ const asked = (node: string, pod: unknown) => ({
 export function asks(of: Of): void {
   test("a pod that asks gets CPUs and memory of one NUMA node; the record tells who asked, and replays", async () => {
     const node = fresh("node");
-    const answered = await answer(await post(of(), "/v1/decisions/topology", asked(node, podOf("4"))), decisionAnswer);
+    const answered = await answer(
+      await post(of(), "/v1/decisions/topology", asked(node, limitedPod("4"))),
+      decisionAnswer,
+    );
     expect(answered.decision).toMatchObject({
       refusal: null,
       assigned: [{ container: "c", cpus: "1-2,9-10", exclusive: true, memory: [{ numaNodes: [0], size: 2 ** 30 }] }],
@@ -53,7 +51,7 @@ export function asks(of: Of): void {
 
   test("a pod that fits nowhere is refused in the kubelet's words", async () => {
     const refused = await answer(
-      await post(of(), "/v1/decisions/cpus", asked(fresh("node"), podOf("9"))),
+      await post(of(), "/v1/decisions/cpus", asked(fresh("node"), limitedPod("9"))),
       decisionAnswer,
     );
     expect(refused.decision).toMatchObject({
@@ -70,10 +68,10 @@ export function asks(of: Of): void {
 
   test("what an answer's `next` holds is the state to post next time", async () => {
     const node = fresh("node");
-    const first = await answer(await post(of(), "/v1/decisions/cpus", asked(node, podOf("4"))), decisionAnswer);
+    const first = await answer(await post(of(), "/v1/decisions/cpus", asked(node, limitedPod("4"))), decisionAnswer);
     const { assignments } = first.next as { assignments: Record<string, string> };
-    const body = asked(node, { ...podOf("2"), metadata: { name: "db", namespace: "shop", uid: "u-db" } });
-    const pods = [{ ...podOf("4"), status: { phase: "Running" } }];
+    const body = asked(node, limitedPod("2", "1Gi", "db"));
+    const pods = [{ ...limitedPod("4"), status: { phase: "Running" } }];
     const second = await answer(
       await post(of(), "/v1/decisions/cpus", { ...body, snapshot: { ...body.snapshot, pods, assignments } }),
       decisionAnswer,
@@ -89,7 +87,7 @@ export function asks(of: Of): void {
   });
 }
 
-/** What is asked wrongly, or of a node that would not start. */
+/** Questions that are wrong, or about a node that would not start. */
 export function badAsks(of: Of): void {
   test("a pod of the snapshot may be asked about by its name, and one that is not there is a refusal", async () => {
     const snapshot = capturedSnapshot();
@@ -101,11 +99,11 @@ export function badAsks(of: Of): void {
   });
 
   test.each([
-    ["cgroups", { pod: podOf("1") }, "ask"],
+    ["cgroups", { pod: limitedPod("1") }, "ask"],
     ["cpus", { pods: [] }, "ask.pods"],
     ["cpus", { pod: "web" }, "ask.pod"],
-    ["cpus", { pod: { ...podOf("1"), spec: { containers: [] } } }, "ask.pod.spec.containers"],
-    ["cpus", { pod: podOf("-1") }, "ask.pod.spec.containers[0].resources.limits.cpu"],
+    ["cpus", { pod: { ...limitedPod("1"), spec: { containers: [] } } }, "ask.pod.spec.containers"],
+    ["cpus", { pod: limitedPod("-1") }, "ask.pod.spec.containers[0].resources.limits.cpu"],
   ])("%s with the ask %j is a 400 that names %s", async (kind, ask, path) => {
     const response = await post(of(), `/v1/decisions/${kind}`, { snapshot: capturedSnapshot(), ask });
     const problem = await problemOf(response, "invalid_input");

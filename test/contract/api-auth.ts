@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createToken, listTokens, revokeToken } from "../../api/http/auth/tokens.ts";
 import { decisionAnswer, nodeList } from "../../api/http/openapi/answers.ts";
 import { results } from "../../api/http/openapi/operation.ts";
-import { admin, answer, fresh, get, type Of, post, problemOf, send, snapshotOf, tokenFor } from "./api-subject.ts";
+import { admin, answer, exampleSnapshot, fresh, get, type Of, post, problemOf, send, tokenFor } from "./api-subject.ts";
 import { value } from "./store-rows.ts";
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
@@ -59,7 +59,7 @@ export function tokens(of: Of): void {
     const read = bearer(await tokenFor(of().store, ["read"]));
     const decide = bearer(await tokenFor(of().store, ["decide"]));
     const both = bearer(await tokenFor(of().store, ["decide", "read"]));
-    const body = { snapshot: snapshotOf(fresh("node")) };
+    const body = { snapshot: exampleSnapshot(fresh("node")) };
     expect((await problemOf(await post(of(), "/v1/decisions/cgroups", body, read), "forbidden")).detail).toContain(
       "`decide`",
     );
@@ -76,13 +76,13 @@ export function nodeTokens(of: Of): void {
     const [mine, theirs] = [fresh("node"), fresh("node")];
     const own = bearer(await tokenFor(of().store, ["decide", "read"], mine));
     const decided = await answer(
-      await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(mine) }, own),
+      await post(of(), "/v1/decisions/cgroups", { snapshot: exampleSnapshot(mine) }, own),
       decisionAnswer,
     );
-    await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(theirs) });
+    await post(of(), "/v1/decisions/cgroups", { snapshot: exampleSnapshot(theirs) });
     const attempts = [
-      post(of(), "/v1/decisions/allocatable", { snapshot: snapshotOf(theirs) }, own),
-      send(of(), "PUT", `/v1/nodes/${theirs}/snapshot`, snapshotOf(theirs), own),
+      post(of(), "/v1/decisions/allocatable", { snapshot: exampleSnapshot(theirs) }, own),
+      send(of(), "PUT", `/v1/nodes/${theirs}/snapshot`, exampleSnapshot(theirs), own),
       get(of(), `/v1/nodes/${theirs}`, own),
       get(of(), `/v1/nodes/${theirs}/decisions`, own),
     ];
@@ -101,7 +101,7 @@ export function nodeTokens(of: Of): void {
     const batch = await post(
       of(),
       "/v1/batch",
-      [mine, theirs].map((node) => JSON.stringify({ kind: "cgroups", snapshot: snapshotOf(node) })).join("\n"),
+      [mine, theirs].map((node) => JSON.stringify({ kind: "cgroups", snapshot: exampleSnapshot(node) })).join("\n"),
       { ...own, "content-type": "application/x-ndjson" },
     );
     const lines = (await batch.text())
@@ -116,7 +116,7 @@ export function nodeTokens(of: Of): void {
     expect(response.headers.get("www-authenticate")).toMatch(/^Basic /);
     await problemOf(response, "unauthorized");
     const [mine, theirs] = [fresh("node"), fresh("node")];
-    for (const node of [mine, theirs]) await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(node) });
+    for (const node of [mine, theirs]) await post(of(), "/v1/decisions/cgroups", { snapshot: exampleSnapshot(node) });
     const token = await tokenFor(of().store, ["read"], mine);
     const page = await of().fetch("/", { headers: { authorization: `Basic ${btoa(`anyone:${token}`)}` } });
     const text = await page.text();
@@ -131,7 +131,7 @@ export function otherNodesIds(of: Of): void {
     const [mine, theirs] = [fresh("node"), fresh("node")];
     const own = bearer(await tokenFor(of().store, ["decide", "read"], mine));
     const other = await answer(
-      await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(theirs) }),
+      await post(of(), "/v1/decisions/cgroups", { snapshot: exampleSnapshot(theirs) }),
       decisionAnswer,
     );
     const nothing = "0123456789abcdef0123456789abcdef";

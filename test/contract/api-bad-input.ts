@@ -1,16 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../api/model/limits.ts";
 import type { ProblemCode } from "../../api/service/problem.ts";
-import { admin, fresh, get, type Of, post, problemOf, send, snapshotOf } from "./api-subject.ts";
+import { pod, requesting } from "../kit/pods.ts";
+import { many } from "../kit/snapshots.ts";
+import { admin, exampleSnapshot, fresh, get, type Of, post, problemOf, send } from "./api-subject.ts";
 import { value } from "./store-rows.ts";
 
-const pod = (over: Readonly<Record<string, unknown>> = {}) => ({
-  metadata: { name: "p", uid: "u1" },
-  spec: { containers: [{ name: "c" }] },
-  ...over,
-});
-const requesting = (quantity: unknown) =>
-  pod({ spec: { containers: [{ name: "c", resources: { requests: { memory: quantity } } }] } });
+const requestingMemory = (memory: unknown) => requesting("p", { memory });
 const deep = (levels: number): string => `{"snapshot":{"x":${"[".repeat(levels)}${"]".repeat(levels)}}}`;
 
 /** Name, the body of a decision, the code, and the path of an issue where there is one. */
@@ -37,7 +33,7 @@ const CASES: readonly Case[] = [
   ["pods that are text", { snapshot: { pods: "all" } }, "invalid_input", "snapshot.pods"],
   [
     "a pod without containers",
-    { snapshot: { pods: [pod({ spec: { containers: [] } })] } },
+    { snapshot: { pods: [pod("p", { spec: { containers: [] } })] } },
     "invalid_input",
     "snapshot.pods[0].spec.containers",
   ],
@@ -49,31 +45,31 @@ const CASES: readonly Case[] = [
   ],
   [
     "two pods with one uid",
-    { snapshot: { pods: [pod(), pod({ metadata: { name: "q", uid: "u1" } })] } },
+    { snapshot: { pods: [pod("p"), pod("q", { metadata: { uid: "uid-p" } })] } },
     "invalid_input",
     "snapshot.pods[1].metadata.uid",
   ],
   [
     "a negative quantity",
-    { snapshot: { pods: [requesting("-1Gi")] } },
+    { snapshot: { pods: [requestingMemory("-1Gi")] } },
     "invalid_input",
     "snapshot.pods[0].spec.containers[0].resources.requests.memory",
   ],
   [
     "an absurd quantity",
-    { snapshot: { pods: [requesting("9e99")] } },
+    { snapshot: { pods: [requestingMemory("9e99")] } },
     "invalid_input",
     "snapshot.pods[0].spec.containers[0].resources.requests.memory",
   ],
   [
     "a quantity that is a list",
-    { snapshot: { pods: [requesting([])] } },
+    { snapshot: { pods: [requestingMemory([])] } },
     "invalid_input",
     "snapshot.pods[0].spec.containers[0].resources.requests.memory",
   ],
   [
     "a uid that climbs out of its cgroup",
-    { snapshot: { pods: [pod({ metadata: { name: "p", uid: "../../x" } })] } },
+    { snapshot: { pods: [pod("p", { metadata: { uid: "../../x" } })] } },
     "invalid_input",
     "snapshot.pods[0].metadata.uid",
   ],
@@ -81,7 +77,7 @@ const CASES: readonly Case[] = [
     "more pods than there may be",
     {
       snapshot: {
-        pods: Array.from({ length: LIMITS.pods + 1 }, (_, i) => pod({ metadata: { name: `p${i}`, uid: `u${i}` } })),
+        pods: many(LIMITS.pods + 1, (i) => pod(`p${i}`)),
       },
     },
     "invalid_input",
@@ -110,7 +106,7 @@ export function badInput(of: Of): void {
   });
 
   test("every issue of a body is listed, not only the first", async () => {
-    const pods = [requesting("x"), pod({ metadata: { name: "q", uid: "u2" }, spec: {} })];
+    const pods = [requestingMemory("x"), { ...pod("q"), spec: {} }];
     const problem = await problemOf(
       await post(of(), "/v1/decisions/cgroups", { snapshot: { pods, sequence: -1 } }),
       "invalid_input",
@@ -157,7 +153,7 @@ export function badRequests(of: Of): void {
     const response = await post(
       of(),
       "/v1/decisions/cgroups",
-      { snapshot: snapshotOf(fresh("node")) },
+      { snapshot: exampleSnapshot(fresh("node")) },
       { "content-type": "application/vnd.x+json; charset=UTF-8" },
     );
     expect(response.status).toBe(200);
@@ -178,14 +174,20 @@ export function badRequests(of: Of): void {
   });
 
   test("a snapshot of another node than the path's is refused, and so is one without", async () => {
-    const other = await problemOf(await send(of(), "PUT", "/v1/nodes/a/snapshot", snapshotOf("b")), "invalid_input");
+    const other = await problemOf(
+      await send(of(), "PUT", "/v1/nodes/a/snapshot", exampleSnapshot("b")),
+      "invalid_input",
+    );
     expect(other.issues?.[0]?.path).toBe("node.metadata.name");
-    await problemOf(await send(of(), "PUT", "/v1/nodes/a/snapshot", { snapshot: snapshotOf("a") }), "invalid_input");
+    await problemOf(
+      await send(of(), "PUT", "/v1/nodes/a/snapshot", { snapshot: exampleSnapshot("a") }),
+      "invalid_input",
+    );
   });
 
   test("parameters that a route does not know are refused by name", async () => {
     const node = fresh("node");
-    await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, snapshotOf(node));
+    await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, exampleSnapshot(node));
     for (const query of [
       "kindd=cgroups",
       "kind=all",

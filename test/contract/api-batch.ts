@@ -3,7 +3,7 @@ import * as z from "zod";
 import { batchLine } from "../../api/http/openapi/answers.ts";
 import { BATCH } from "../../api/http/openapi/operation.ts";
 import { LIMITS } from "../../api/model/limits.ts";
-import { type ApiSubject, admin, fresh, type Of, problemOf, snapshotOf } from "./api-subject.ts";
+import { type ApiSubject, admin, exampleSnapshot, fresh, type Of, problemOf } from "./api-subject.ts";
 import { value } from "./store-rows.ts";
 
 const NDJSON = "application/x-ndjson";
@@ -30,13 +30,13 @@ async function batch(
     .map((line) => batchLine.parse(JSON.parse(line)));
 }
 const line = (node: string, over: Readonly<Record<string, unknown>> = {}): string =>
-  JSON.stringify({ kind: "cgroups", snapshot: snapshotOf(node), explain: "off", ...over });
+  JSON.stringify({ kind: "cgroups", snapshot: exampleSnapshot(node), explain: "off", ...over });
 
 export function batches(of: Of): void {
   test("a thousand lines are answered in their order, and each is recorded", { timeout: 120_000 }, async () => {
     const node = fresh("node");
     const body = Array.from({ length: 1000 }, (_, i) =>
-      line(node, { snapshot: snapshotOf(node, { sequence: i + 1 }) }),
+      line(node, { snapshot: exampleSnapshot(node, { sequence: i + 1 }) }),
     ).join("\n");
     const answers = await batch(of(), body);
     expect(answers.map((a) => a.line)).toEqual(Array.from({ length: 1000 }, (_, i) => i + 1));

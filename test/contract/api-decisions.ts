@@ -5,7 +5,9 @@ import { KINDS, type Kind, type Verdict } from "../../api/model/decision.ts";
 import { REMEMBERING } from "../../api/model/kinds.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import realCgroups from "../data/real-node/cgroups.json" with { type: "json" };
-import { answer, fresh, get, type Of, post, problemOf, send, snapshotOf } from "./api-subject.ts";
+import { container } from "../kit/containers.ts";
+import { pod } from "../kit/pods.ts";
+import { answer, exampleSnapshot, fresh, get, type Of, post, problemOf, send } from "./api-subject.ts";
 import { capturedSnapshot } from "./captured.ts";
 import { value } from "./store-rows.ts";
 
@@ -61,7 +63,7 @@ export function decisions(of: Of): void {
 
   test("the same question is one decision, asked again or with other white space; another one is another", async () => {
     const node = fresh("node");
-    const body = { snapshot: snapshotOf(node) };
+    const body = { snapshot: exampleSnapshot(node) };
     const first = await answer(await post(of(), "/v1/decisions/cgroups", body), decisionAnswer);
     const spaced = await answer(
       await post(of(), "/v1/decisions/cgroups", JSON.stringify(body, null, 3)),
@@ -82,8 +84,8 @@ export function decisions(of: Of): void {
 
   test("a node that is as it was has the same answer under another id, and any change its own", async () => {
     const node = fresh("node");
-    const pods = [{ metadata: { name: "a", uid: "u" }, spec: { containers: [{ name: "c" }] } }];
-    const base = { ...snapshotOf(node), cgroup: { version: 1 }, pods };
+    const pods = [pod("a")];
+    const base = { ...exampleSnapshot(node), cgroup: { version: 1 }, pods };
     const ask = async (over: Readonly<Record<string, unknown>>) =>
       answer(await post(of(), "/v1/decisions/cgroups", { snapshot: { ...base, ...over } }), decisionAnswer);
     const first = await ask({ sequence: 1 });
@@ -117,12 +119,12 @@ export function decisions(of: Of): void {
   });
 }
 
-/** What the caller did not post as it counts. */
+/** Values that count otherwise than the caller posted them. */
 export function told(of: Of): void {
   test("requests that were filled in from limits are told as assumed, and nothing where all was posted", async () => {
     const resources = { requests: { cpu: "10m" }, limits: { cpu: "20m", memory: "64Mi" } };
-    const pod = { metadata: { name: "p", uid: "u" }, spec: { containers: [{ name: "c", resources }] } };
-    const snapshot = snapshotOf(fresh("limited"), { pods: [pod] });
+    const pods = [pod("p", { spec: { containers: [{ name: "c", resources }] } })];
+    const snapshot = exampleSnapshot(fresh("limited"), { pods });
     const path = "snapshot.pods[0].spec.containers[0].resources.requests.memory";
     // a repetition is answered from the history
     for (const _ of [1, 2]) {
@@ -138,7 +140,7 @@ export function told(of: Of): void {
 
   test("fields of the configuration that no kubelet knows are named, by the place they were posted to", async () => {
     const configured = (kubeletConfiguration: object) => ({
-      snapshot: { ...snapshotOf(fresh("misspelt")), kubeletConfiguration },
+      snapshot: { ...exampleSnapshot(fresh("misspelt")), kubeletConfiguration },
     });
     const misspelt = configured({ kubeReservd: { cpu: "1" }, logging: { formatt: "json" }, x: 1 });
     // a repetition is answered from the history
@@ -159,7 +161,7 @@ export function told(of: Of): void {
     const many = configured(Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`field${i}`, i])));
     const told = await answer(await post(of(), "/v1/decisions/allocatable", many), decisionAnswer);
     expect(told.leftOut).toHaveLength(20);
-    // what a kubelet of another version tells of itself
+    // fields that a kubelet of another version tells of itself
     for (const one of [{ maxPods: 60 }, { kubeletconfig: { maxPods: 60, ofAnotherVersion: true } }]) {
       const known = await answer(await post(of(), "/v1/decisions/allocatable", configured(one)), decisionAnswer);
       expect(known).not.toHaveProperty("leftOut");
@@ -170,27 +172,25 @@ export function told(of: Of): void {
     ["continue", { continue: "next" }],
     ["remainingItemCount", { remainingItemCount: 3 }],
   ])("one page of a list of pods is refused by its metadata.%s, a whole list is not", async (field, metadata) => {
-    const page = snapshotOf(fresh("paged"), { pods: { kind: "PodList", metadata, items: [] } });
+    const page = exampleSnapshot(fresh("paged"), { pods: { kind: "PodList", metadata, items: [] } });
     const refused = await problemOf(await post(of(), "/v1/decisions/cgroups", { snapshot: page }), "invalid_input");
     expect(refused.issues).toMatchObject([{ path: `snapshot.pods.metadata.${field}` }]);
     const node = fresh("paged");
-    const put = await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, { ...page, ...snapshotOf(node, page) });
+    const put = await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, { ...page, ...exampleSnapshot(node, page) });
     expect(put.status).toBe(400);
     const whole = { kind: "PodList", metadata: { resourceVersion: "7", continue: "" }, items: [] };
-    const snapshot = snapshotOf(fresh("whole"), { pods: whole });
+    const snapshot = exampleSnapshot(fresh("whole"), { pods: whole });
     await answer(await post(of(), "/v1/decisions/cgroups", { snapshot }), decisionAnswer);
   });
 
   test("pods of another node alone are refused, and of a whole cluster's list those of the node are taken", async () => {
-    const pod = (uid: string, nodeName: string) => ({
-      metadata: { name: uid, uid },
-      spec: { nodeName, containers: [{ name: "c", resources: { requests: { cpu: "10m" } } }] },
-    });
+    const podOn = (nodeName: string, uid: string) =>
+      pod(uid, { metadata: { uid }, spec: { nodeName, containers: [container("c", { cpu: "10m" })] } });
     const name = fresh("mixed");
-    const others = { snapshot: snapshotOf(name, { pods: [pod("a", "other"), pod("b", "other")] }) };
+    const others = { snapshot: exampleSnapshot(name, { pods: [podOn("other", "a"), podOn("other", "b")] }) };
     const problem = await problemOf(await post(of(), "/v1/decisions/cgroups", others), "needs_input");
     expect(problem.detail).toContain(`2 pods belong to other, the node is ${name}: post the pods of ${name}`);
-    const cluster = { snapshot: snapshotOf(name, { pods: [pod("a", "other"), pod("b", name)] }) };
+    const cluster = { snapshot: exampleSnapshot(name, { pods: [podOn("other", "a"), podOn(name, "b")] }) };
     const { decision, reasons } = await answer(await post(of(), "/v1/decisions/cgroups", cluster), decisionAnswer);
     const pods = "cgroups" in decision ? decision.cgroups.filter(({ level }) => level === "pod") : [];
     expect(pods.map((plan) => plan.pod?.uid)).toEqual(["b"]);
@@ -202,20 +202,20 @@ export function snapshotsAndKeys(of: Of): void {
   test("a stored snapshot is decided on by its id as if it had been posted", async () => {
     const node = fresh("node");
     const stored = await answer(
-      await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, snapshotOf(node)),
+      await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, exampleSnapshot(node)),
       snapshotStored,
       201,
     );
     expect(stored).toMatchObject({ node, fresh: true });
     const again = await answer(
-      await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, snapshotOf(node)),
+      await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, exampleSnapshot(node)),
       snapshotStored,
       200,
     );
     expect(again).toEqual({ ...stored, fresh: false });
     const byId = await answer(await post(of(), "/v1/decisions/cgroups", { snapshotId: stored.id }), decisionAnswer);
     const posted = await answer(
-      await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(node) }),
+      await post(of(), "/v1/decisions/cgroups", { snapshot: exampleSnapshot(node) }),
       decisionAnswer,
     );
     expect(posted).toEqual(byId);
@@ -225,16 +225,16 @@ export function snapshotsAndKeys(of: Of): void {
   test("a stored snapshot reads back in a form that may be posted again, and holds no secrets", async () => {
     const node = fresh("node");
     const secret = fresh("secret");
-    const container = {
+    const app = {
       name: "app",
       image: "i",
       command: [secret],
       args: [secret],
       env: [{ name: "PASSWORD", value: secret }],
     };
-    const pods = [{ metadata: { name: "p", uid: fresh("uid") }, spec: { containers: [container] } }];
+    const pods = [pod("p", { metadata: { uid: fresh("uid") }, spec: { containers: [app] } })];
     const { id } = await answer(
-      await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, snapshotOf(node, { pods })),
+      await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, exampleSnapshot(node, { pods })),
       snapshotStored,
       201,
     );
@@ -252,7 +252,7 @@ export function snapshotsAndKeys(of: Of): void {
   });
 
   test("a snapshot without a node is of node `unknown`", async () => {
-    const { node: _, ...snapshot } = snapshotOf("x");
+    const { node: _, ...snapshot } = exampleSnapshot("x");
     const response = await post(of(), "/v1/decisions/cgroups", { snapshot });
     const problem = await problemOf(response, "needs_input");
     expect(problem.needs?.length).toBeGreaterThan(0);
@@ -262,15 +262,15 @@ export function snapshotsAndKeys(of: Of): void {
     const node = fresh("node");
     const key = { "idempotency-key": fresh("key") };
     const first = await answer(
-      await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(node) }, key),
+      await post(of(), "/v1/decisions/cgroups", { snapshot: exampleSnapshot(node) }, key),
       decisionAnswer,
     );
     const retried = await answer(
-      await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(node) }, key),
+      await post(of(), "/v1/decisions/cgroups", { snapshot: exampleSnapshot(node) }, key),
       decisionAnswer,
     );
     expect(retried).toEqual(first);
-    const other = await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(node, { sequence: 2 }) }, key);
+    const other = await post(of(), "/v1/decisions/cgroups", { snapshot: exampleSnapshot(node, { sequence: 2 }) }, key);
     expect((await problemOf(other, "idempotency_conflict")).detail).toContain(first.id);
     expect(value(await of().store.listDecisions({ node, limit: 10 })).items).toHaveLength(1);
     const bad = await post(of(), "/v1/decisions/cgroups", DECISION, { "idempotency-key": "a b" });

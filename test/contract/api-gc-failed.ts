@@ -3,7 +3,7 @@ import { fullDecision, replayAnswer } from "../../api/http/openapi/answers.ts";
 import type { ContainerGcDecision } from "../../api/model/container-gc.ts";
 import { asker } from "./api-gc.ts";
 import { answer, fresh, get, type Of, post, problemOf } from "./api-subject.ts";
-import { idOf, image, START, snapshotAt } from "./gc-snapshots.ts";
+import { diskSnapshot, idOf, localImage, START } from "./gc-snapshots.ts";
 
 const UNREACHED =
   'rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix"';
@@ -13,7 +13,7 @@ export function collectionsUnlisted(of: Of): void {
   const { ask, images } = asker(of);
   /** A node as it is posted then: nothing of its runtime, and nothing of its disk. */
   const blindAt = (node: string, seconds: number) => {
-    const { runtime: _lists, stats: _disk, ...snapshot } = snapshotAt(node, seconds, []);
+    const { runtime: _lists, stats: _disk, ...snapshot } = diskSnapshot(node, seconds, []);
     return snapshot;
   };
   const failed = { done: [], error: UNREACHED };
@@ -23,7 +23,7 @@ export function collectionsUnlisted(of: Of): void {
 
   test("image-gc fails in the runtime's words; ImageGCFailed from the second failure in a row on, and ages go on", async () => {
     const node = fresh("node");
-    await images(snapshotAt(node, 0, [image("a")], 900), { done: [] });
+    await images(diskSnapshot(node, 0, [localImage("a")], 900), { done: [] });
     const first = await images(blindAt(node, 30), failed);
     expect(first).toMatchObject({ verdict: "fails", recorded: true, next: { failed: true } });
     expect(first.decision).toMatchObject({ remove: [], keep: [], error: UNREACHED, events: [], fileSystem: null });
@@ -33,7 +33,7 @@ export function collectionsUnlisted(of: Of): void {
     expect(await replayed(second.id)).toBe(true);
     const kept = await answer(await get(of(), `/v1/decisions/${second.id}`), fullDecision);
     expect(kept).toMatchObject({ verdict: "fails", decision: second.decision });
-    const back = await images(snapshotAt(node, 90, [image("a")], 100), { done: [] });
+    const back = await images(diskSnapshot(node, 90, [localImage("a")], 100), { done: [] });
     expect(back.decision.remove).toMatchObject([{ id: idOf("a"), firstDetectedAtMs: START }]);
   });
 

@@ -3,26 +3,26 @@ import { replayAnswer, storedSnapshot } from "../../api/http/openapi/answers.ts"
 import type { ImageGcFacts } from "../../api/model/image-gc.ts";
 import { asker } from "./api-gc.ts";
 import { answer, fresh, get, type Of, post } from "./api-subject.ts";
-import { container, idOf, image, manyImages, START, sandbox, snapshotAt } from "./gc-snapshots.ts";
+import { diskSnapshot, idOf, localImage, manyImages, START, webContainer, webSandbox } from "./gc-snapshots.ts";
 
-/** What the history keeps of the runtime's lists. */
+/** Parts of the runtime's lists that the history keeps. */
 export function runtimeKept(of: Of): void {
   const { ask } = asker(of);
 
   test("what no decision reads never reaches the history: annotations, other labels, host paths, environment", async () => {
     const node = fresh("node");
     const secret = fresh("secret");
-    const base = snapshotAt(node, 0, [
-      image("a", { annotations: { secret }, username: secret, uid: { value: secret } }),
+    const base = diskSnapshot(node, 0, [
+      localImage("a", { annotations: { secret }, username: secret, uid: { value: secret } }),
     ]);
-    const leaky = container("leaky", "CONTAINER_EXITED", {
+    const leaky = webContainer("leaky", "CONTAINER_EXITED", {
       annotations: { secret },
       labels: { app: secret, "io.kubernetes.pod.uid": "u-web" },
       mounts: [{ containerPath: "/data", hostPath: `/srv/${secret}`, source: secret }],
       envs: [{ key: "PASSWORD", value: secret }],
       image: { image: idOf("web"), annotations: { secret }, userSpecifiedImage: secret },
     });
-    const sandboxes = [{ ...sandbox, labels: { app: secret }, annotations: { secret } }];
+    const sandboxes = [{ ...webSandbox, labels: { app: secret }, annotations: { secret } }];
     const snapshot = { ...base, runtime: { ...base.runtime, containers: [leaky], sandboxes, secret } };
     const { snapshotId, id } = await ask("container-gc", { snapshot });
     const stored = await get(of(), `/v1/snapshots/${snapshotId}`);
@@ -42,7 +42,7 @@ export function runtimeKept(of: Of): void {
       [100, "reasons"],
       [200, "reasons"],
     ] as const) {
-      const pass = await ask("image-gc", { snapshot: snapshotAt(node, seconds, many), explain });
+      const pass = await ask("image-gc", { snapshot: diskSnapshot(node, seconds, many), explain });
       expect(pass.recorded, `pass at ${seconds} s`).toBe(true);
       const { records } = pass.next as ImageGcFacts;
       expect(records).toHaveLength(5002);
@@ -55,8 +55,8 @@ export function runtimeKept(of: Of): void {
   test("20,000 images, the most that a snapshot may have, are recorded, remembered and replayed", async () => {
     const node = fresh("node");
     const many = manyImages(19_998);
-    await ask("image-gc", { snapshot: snapshotAt(node, 0, many), explain: "off" });
-    const pass = await ask("image-gc", { snapshot: snapshotAt(node, 100, many), explain: "off" });
+    await ask("image-gc", { snapshot: diskSnapshot(node, 0, many), explain: "off" });
+    const pass = await ask("image-gc", { snapshot: diskSnapshot(node, 100, many), explain: "off" });
     expect(pass.recorded).toBe(true);
     const { records } = pass.next as ImageGcFacts;
     expect(records).toHaveLength(20_000);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { decisionAnswer } from "../../api/http/openapi/answers.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import { answer, fresh, type Of, post, problemOf } from "./api-subject.ts";
-import { container, image, sandbox, snapshotAt } from "./gc-snapshots.ts";
+import { diskSnapshot, localImage, webContainer, webSandbox } from "./gc-snapshots.ts";
 
 /** Name, what is put in the snapshot's runtime or in the ask, and the path that the answer names. */
 type Case = [name: string, kind: Kind, body: { readonly runtime?: object; readonly ask?: unknown }, path: string];
@@ -10,32 +10,37 @@ const BAD: readonly Case[] = [
   [
     "a state that no container has",
     "container-gc",
-    { runtime: { containers: [container("x", "CONTAINER_PAUSED")] } },
+    { runtime: { containers: [webContainer("x", "CONTAINER_PAUSED")] } },
     "snapshot.runtime.containers[0].state",
   ],
   [
     "a state that no sandbox has",
     "container-gc",
-    { runtime: { sandboxes: { items: [{ ...sandbox, state: "READY" }] } } },
+    { runtime: { sandboxes: { items: [{ ...webSandbox, state: "READY" }] } } },
     "snapshot.runtime.sandboxes[0].state",
   ],
   [
     "a negative size",
     "image-gc",
-    { runtime: { images: [image("x", { size: -1 })] } },
+    { runtime: { images: [localImage("x", { size: -1 })] } },
     "snapshot.runtime.images[0].size",
   ],
-  ["half a byte", "image-gc", { runtime: { images: [image("x", { size: 0.5 })] } }, "snapshot.runtime.images[0].size"],
+  [
+    "half a byte",
+    "image-gc",
+    { runtime: { images: [localImage("x", { size: 0.5 })] } },
+    "snapshot.runtime.images[0].size",
+  ],
   [
     "a size in words",
     "image-gc",
-    { runtime: { images: [image("x", { size: "1 GB" })] } },
+    { runtime: { images: [localImage("x", { size: "1 GB" })] } },
     "snapshot.runtime.images[0].size",
   ],
   [
     "a size beyond exact arithmetic",
     "image-gc",
-    { runtime: { images: { images: [image("x", { size: "9007199254740993" })] } } },
+    { runtime: { images: { images: [localImage("x", { size: "9007199254740993" })] } } },
     "snapshot.runtime.images[0].size",
   ],
   ["an image without an id", "image-gc", { runtime: { images: [{ size: "1" }] } }, "snapshot.runtime.images[0].id"],
@@ -43,13 +48,13 @@ const BAD: readonly Case[] = [
   [
     "a container that was made some day",
     "container-gc",
-    { runtime: { containers: [container("x", "CONTAINER_EXITED", { createdAt: "yesterday" })] } },
+    { runtime: { containers: [webContainer("x", "CONTAINER_EXITED", { createdAt: "yesterday" })] } },
     "snapshot.runtime.containers[0].createdAt",
   ],
   [
     "a container that was made before 1970",
     "container-gc",
-    { runtime: { containers: [container("x", "CONTAINER_EXITED", { createdAt: -1 })] } },
+    { runtime: { containers: [webContainer("x", "CONTAINER_EXITED", { createdAt: -1 })] } },
     "snapshot.runtime.containers[0].createdAt",
   ],
   [
@@ -78,7 +83,7 @@ const BAD: readonly Case[] = [
 export function collectionsAskedBadly(of: Of): void {
   describe.each(BAD)("%s", (_, kind, { runtime, ask }, path) => {
     test(`is a 400 that names ${path}`, async () => {
-      const base = snapshotAt(fresh("node"), 0, []);
+      const base = diskSnapshot(fresh("node"), 0, []);
       const snapshot = { ...base, runtime: { ...base.runtime, ...runtime } };
       const response = await post(of(), `/v1/decisions/${kind}`, { snapshot, ...(ask === undefined ? {} : { ask }) });
       expect((await problemOf(response, "invalid_input")).issues?.map((issue) => issue.path)).toContain(path);
@@ -86,7 +91,7 @@ export function collectionsAskedBadly(of: Of): void {
   });
 
   test("half of the runtime's lists decides nothing, and what is missing is named", async () => {
-    const { runtime, ...base } = snapshotAt(fresh("node"), 0, []);
+    const { runtime, ...base } = diskSnapshot(fresh("node"), 0, []);
     const missing = async (kind: Kind, list: keyof typeof runtime) => {
       const { [list]: _, ...rest } = runtime;
       const response = await post(of(), `/v1/decisions/${kind}`, { snapshot: { ...base, runtime: rest } });
@@ -100,7 +105,7 @@ export function collectionsAskedBadly(of: Of): void {
 
   test.each(["image-gc", "container-gc"] as const)("%s passes over a done of what it does not know", async (kind) => {
     const done = [{ id: "sha256:nobody", end: "removed" }];
-    const snapshot = snapshotAt(fresh("node"), 0, []);
+    const snapshot = diskSnapshot(fresh("node"), 0, []);
     const { decision } = await answer(
       await post(of(), `/v1/decisions/${kind}`, { snapshot, ask: { done } }),
       decisionAnswer,
@@ -109,7 +114,7 @@ export function collectionsAskedBadly(of: Of): void {
   });
 
   test("a file system of size 0 is the kubelet's event, and nothing goes", async () => {
-    const base = snapshotAt(fresh("node"), 0, [image("a")]);
+    const base = diskSnapshot(fresh("node"), 0, [localImage("a")]);
     const stats = { node: { runtime: { imageFs: { capacityBytes: 0, availableBytes: 0 } } } };
     const body = { snapshot: { ...base, stats } };
     const { decision, verdict } = await answer(await post(of(), "/v1/decisions/image-gc", body), decisionAnswer);

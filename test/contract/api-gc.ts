@@ -6,7 +6,17 @@ import type { EvictionAsk, EvictionDecision } from "../../api/model/eviction.ts"
 import type { ImageGcDecision, ImageGcFacts } from "../../api/model/image-gc.ts";
 import { answer, fresh, get, type Of, post } from "./api-subject.ts";
 import { capturedSnapshot } from "./captured.ts";
-import { container, idOf, image, MI, nanosAt, START, sandbox, snapshotAt, timeAt } from "./gc-snapshots.ts";
+import {
+  diskSnapshot,
+  idOf,
+  localImage,
+  MI,
+  nanosAt,
+  START,
+  timeAt,
+  webContainer,
+  webSandbox,
+} from "./gc-snapshots.ts";
 
 export function asker(of: Of) {
   const ask = async (kind: Kind, body: object) =>
@@ -20,13 +30,13 @@ export function asker(of: Of) {
 }
 const names = (list: readonly { readonly names: readonly string[] }[]) => list.map((one) => one.names[0]);
 
-/** What a node remembers of its images from pass to pass. */
+/** Facts about images that a node remembers from pass to pass. */
 export function imagePasses(of: Of): void {
   const { images } = asker(of);
 
   test("first seen stays over passes, so that what was too young goes when its time has come; each replays alone", async () => {
     const node = fresh("node");
-    const first = await images(snapshotAt(node, 0, [image("a")]), { done: [] });
+    const first = await images(diskSnapshot(node, 0, [localImage("a")]), { done: [] });
     expect(first).toMatchObject({ verdict: "fails", recorded: true });
     expect(first.decision.remove).toEqual([]);
     expect(first.decision.keep.find(({ id }) => id === idOf("a"))).toMatchObject({
@@ -34,9 +44,9 @@ export function imagePasses(of: Of): void {
       firstDetectedAtMs: START,
       oldEnoughAtMs: START + 60_000,
     });
-    const second = await images(snapshotAt(node, 30, [image("a"), image("b")]));
+    const second = await images(diskSnapshot(node, 30, [localImage("a"), localImage("b")]));
     expect(second.decision.remove).toEqual([]);
-    const third = await images(snapshotAt(node, 61, [image("a"), image("b")]));
+    const third = await images(diskSnapshot(node, 61, [localImage("a"), localImage("b")]));
     expect(third.decision.remove).toMatchObject([
       { id: idOf("a"), firstDetectedAtMs: START, why: "space", end: "planned" },
     ]);
@@ -53,27 +63,27 @@ export function imagePasses(of: Of): void {
 
   test("a plan that comes again is the same, and what it planned is there until it is told done", async () => {
     const node = fresh("node");
-    const old = [image("a"), image("b")];
-    await images(snapshotAt(node, 0, old, 900));
-    const plan = await images(snapshotAt(node, 100, old, 100));
+    const old = [localImage("a"), localImage("b")];
+    await images(diskSnapshot(node, 0, old, 900));
+    const plan = await images(diskSnapshot(node, 100, old, 100));
     expect(names(plan.decision.remove)).toEqual(["localhost/a:1"]);
     expect(plan.next.removed).toEqual([]);
-    expect(await images(snapshotAt(node, 100, old, 100))).toEqual(plan);
-    const again = await images(snapshotAt(node, 101, old, 100));
+    expect(await images(diskSnapshot(node, 100, old, 100))).toEqual(plan);
+    const again = await images(diskSnapshot(node, 101, old, 100));
     expect(names(again.decision.remove)).toEqual(["localhost/a:1"]);
   });
 }
 
-/** What was done with a plan. */
+/** Reports of what was done with a plan. */
 export function imagesRemoved(of: Of): void {
   const { images } = asker(of);
 
   test("what is told done leaves the facts and stands in the ledger; pulled again it is told, with what it cost", async () => {
     const node = fresh("node");
-    const old = [image("a"), image("b")];
-    await images(snapshotAt(node, 0, old, 900));
-    await images(snapshotAt(node, 100, old, 100));
-    const done = await images(snapshotAt(node, 100, old, 100), { done: [{ id: idOf("a"), end: "removed" }] });
+    const old = [localImage("a"), localImage("b")];
+    await images(diskSnapshot(node, 0, old, 900));
+    await images(diskSnapshot(node, 100, old, 100));
+    const done = await images(diskSnapshot(node, 100, old, 100), { done: [{ id: idOf("a"), end: "removed" }] });
     expect(done.decision).toMatchObject({
       remove: [{ id: idOf("a"), end: "removed" }],
       freedBytes: 100 * MI,
@@ -81,9 +91,9 @@ export function imagesRemoved(of: Of): void {
     });
     expect(done.next.records.map(([id]) => id)).not.toContain(idOf("a"));
     expect(done.next.removed).toMatchObject([{ id: idOf("a"), times: 1, again: 0, away: true, atMs: START + 100_000 }]);
-    const gone = await images(snapshotAt(node, 110, [image("b")], 200));
+    const gone = await images(diskSnapshot(node, 110, [localImage("b")], 200));
     expect(gone.decision.pulledAgain).toEqual([]);
-    const back = await images(snapshotAt(node, 120, old, 100));
+    const back = await images(diskSnapshot(node, 120, old, 100));
     expect(back.decision.pulledAgain).toEqual([
       {
         id: idOf("a"),
@@ -97,13 +107,13 @@ export function imagesRemoved(of: Of): void {
       },
     ]);
     expect(back.decision.keep.find(({ id }) => id === idOf("a"))).toMatchObject({ firstDetectedAtMs: START + 120_000 });
-    expect((await images(snapshotAt(node, 130, old, 100))).decision.pulledAgain).toEqual([]);
+    expect((await images(diskSnapshot(node, 130, old, 100))).decision.pulledAgain).toEqual([]);
   });
 
   test("a removal that fails is the kubelet's error, and the image is still remembered", async () => {
     const node = fresh("node");
-    await images(snapshotAt(node, 0, [image("a")], 900));
-    const failed = await images(snapshotAt(node, 100, [image("a")], 100), {
+    await images(diskSnapshot(node, 0, [localImage("a")], 900));
+    const failed = await images(diskSnapshot(node, 100, [localImage("a")], 100), {
       done: [{ id: idOf("a"), end: "failed", message: "conflict" }],
     });
     expect(failed).toMatchObject({ verdict: "fails", decision: { remove: [{ end: "failed", message: "conflict" }] } });
@@ -117,14 +127,14 @@ export function containerPasses(of: Of): void {
 
   test("containers: what is over the limit goes, under pressure what ended too; an exited one no longer holds its image", async () => {
     const node = fresh("node");
-    const base = snapshotAt(node, 0, [], 100);
+    const base = diskSnapshot(node, 0, [], 100);
     const dead = [0, 1, 2].map((attempt) =>
-      container(`app-${attempt}`, "CONTAINER_EXITED", {
+      webContainer(`app-${attempt}`, "CONTAINER_EXITED", {
         metadata: { name: "app", attempt },
         createdAt: nanosAt(attempt - 300),
       }),
     );
-    const runtime = { ...base.runtime, containers: dead, sandboxes: [{ ...sandbox, state: "SANDBOX_NOTREADY" }] };
+    const runtime = { ...base.runtime, containers: dead, sandboxes: [{ ...webSandbox, state: "SANDBOX_NOTREADY" }] };
     const pods = [{ ...base.pods[0], status: { phase: "Succeeded" } }];
     const containers = async (operation?: string) => {
       const body = { snapshot: { ...base, runtime, pods }, ...(operation === undefined ? {} : { ask: { operation } }) };
@@ -162,7 +172,7 @@ export function imagesToldAnew(of: Of): void {
 
   test("a history that knows less of a node's images than the caller goes on from what it is told", async () => {
     const node = fresh("node");
-    const at = (seconds: number) => snapshotAt(node, seconds, [image("old")]);
+    const at = (seconds: number) => diskSnapshot(node, seconds, [localImage("old")]);
     const seenAt = ({ next }: { next: unknown }): unknown =>
       (next as ImageGcFacts).records.find(([id]) => id === idOf("old"))?.[1];
     const first = await images(at(0));
@@ -184,7 +194,7 @@ export function imagesToldAnew(of: Of): void {
 
   test("a history does not go on from what is less than it knows", async () => {
     const node = fresh("node");
-    const at = (seconds: number) => snapshotAt(node, seconds, [image("old")]);
+    const at = (seconds: number) => diskSnapshot(node, seconds, [localImage("old")]);
     const seenAt = ({ next }: { next: unknown }): unknown =>
       (next as ImageGcFacts).records.find(([id]) => id === idOf("old"))?.[1];
     const first = await images(at(0));
@@ -197,7 +207,7 @@ export function imagesToldAnew(of: Of): void {
   });
 }
 
-/** What an eviction's node-level reclaim would take. */
+/** Images and containers that an eviction's node-level reclaim would take. */
 export function reclaimPasses(of: Of): void {
   const { ask } = asker(of);
 
@@ -205,7 +215,7 @@ export function reclaimPasses(of: Of): void {
     const evictionHard = { "imagefs.available": "60%", "nodefs.available": "60%" };
     const kubeletConfiguration = { evictionHard, imageMinimumGCAge: "0s" };
     const { runtime } = capturedSnapshot() as { runtime: { images: { images: object[] } } };
-    const images = [...runtime.images.images, image("old")];
+    const images = [...runtime.images.images, localImage("old")];
     const snapshot = capturedSnapshot({ kubeletConfiguration, runtime: { ...runtime, images } });
     const { decision, id } = await ask("eviction", { snapshot });
     expect(decision).toMatchObject({
@@ -229,7 +239,7 @@ export function reclaimPasses(of: Of): void {
     const node = fresh("node");
     const imageFs = { capacityBytes: 1000 * MI, availableBytes: 300 * MI };
     const passAt = (seconds: number, hard: string) => ({
-      ...snapshotAt(node, seconds, [image("old")], 300),
+      ...diskSnapshot(node, seconds, [localImage("old")], 300),
       bootId: `boot-${seconds}`,
       kubeletConfiguration: { imageMinimumGCAge: "1m", evictionHard: { "nodefs.available": hard } },
       stats: { node: { fs: { ...imageFs, time: timeAt(seconds) }, runtime: { imageFs } } },

@@ -16,19 +16,19 @@ import {
   type ApiSubject,
   admin,
   answer,
+  exampleSnapshot,
   fresh,
   get,
   type Of,
   post,
   problemOf,
   send,
-  snapshotOf,
 } from "./api-subject.ts";
 import { capturedSnapshot } from "./captured.ts";
 import { snapshotRow, value } from "./store-rows.ts";
 
 const decideOn = async (api: ApiSubject, node: string, sequence: number) =>
-  answer(await post(api, "/v1/decisions/cgroups", { snapshot: snapshotOf(node, { sequence }) }), decisionAnswer);
+  answer(await post(api, "/v1/decisions/cgroups", { snapshot: exampleSnapshot(node, { sequence }) }), decisionAnswer);
 
 export function history(of: Of): void {
   test("a node is listed with what was last heard of it", async () => {
@@ -52,7 +52,7 @@ export function history(of: Of): void {
     const node = fresh("node");
     const ids: string[] = [];
     for (let sequence = 0; sequence < 5; sequence++) ids.unshift((await decideOn(of(), node, sequence)).id);
-    await post(of(), "/v1/decisions/allocatable", { snapshot: snapshotOf(node) });
+    await post(of(), "/v1/decisions/allocatable", { snapshot: exampleSnapshot(node) });
     const seen: z.output<typeof decisionHead>[] = [];
     let next: string | null = "";
     while (next !== null) {
@@ -79,7 +79,7 @@ export function history(of: Of): void {
 
   test("an unknown verdict is answered with the known ones", async () => {
     const node = fresh("node");
-    await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, snapshotOf(node));
+    await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, exampleSnapshot(node));
     const problem = await problemOf(await get(of(), `/v1/nodes/${node}/decisions?verdict=foo`), "invalid_query");
     expect(problem.issues).toEqual([{ path: "verdict", message: `must be one of ${VERDICTS.join(", ")}` }]);
   });
@@ -192,7 +192,7 @@ export function replays(of: Of): void {
 
   test("a patch changes what it names of the recorded configuration, a whole one takes its place", async () => {
     const recorded = { kubeReserved: { cpu: "100m", memory: "256Mi" }, podPidsLimit: 100 };
-    const snapshot = { ...snapshotOf(fresh("node")), kubeletConfiguration: recorded };
+    const snapshot = { ...exampleSnapshot(fresh("node")), kubeletConfiguration: recorded };
     const { id } = await answer(await post(of(), "/v1/decisions/allocatable", { snapshot }), decisionAnswer);
     const replay = async (body: unknown) => {
       const { differences } = await answer(await post(of(), `/v1/decisions/${id}/replay`, body), replayAnswer);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type ApiSubject, fresh, get, type Of, post, snapshotOf, tokenFor } from "./api-subject.ts";
+import { type ApiSubject, exampleSnapshot, fresh, get, type Of, post, tokenFor } from "./api-subject.ts";
 
 const BROWSER = { accept: "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8" };
 
@@ -27,7 +27,7 @@ export function pages(of: Of): void {
   shared(of);
   test("every page stands for a node with decisions, and leads to the others", async () => {
     const node = fresh("node");
-    const decided = await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(node) });
+    const decided = await post(of(), "/v1/decisions/cgroups", { snapshot: exampleSnapshot(node) });
     const { id, snapshotId } = (await decided.json()) as { id: string; snapshotId: string };
     const fleet = await pageAt(of(), `/?q=${node}`);
     expect(fleet).toContain(`href="/nodes/${node}"`);
@@ -42,7 +42,7 @@ export function pages(of: Of): void {
 
   test("what is not there is a page that says so, with near names", async () => {
     const node = fresh("some-node-of-mine");
-    await post(of(), "/v1/decisions/allocatable", { snapshot: snapshotOf(node) });
+    await post(of(), "/v1/decisions/allocatable", { snapshot: exampleSnapshot(node) });
     const near = await pageAt(of(), `/nodes/${node}x`, 404);
     expect(near).toContain(`href="/nodes/${node}"`);
     for (const path of ["/nodes/nobody/decisions", "/decisions/nothing", "/nowhere"]) await pageAt(of(), path, 404);
@@ -53,7 +53,7 @@ export function pages(of: Of): void {
     const [mine, theirs] = [fresh("node"), fresh("node")];
     const ids: string[] = [];
     for (const node of [mine, theirs]) {
-      const response = await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(node) });
+      const response = await post(of(), "/v1/decisions/cgroups", { snapshot: exampleSnapshot(node) });
       ids.push(((await response.json()) as { id: string }).id);
     }
     const token = await tokenFor(of().store, ["read"], mine);
@@ -83,18 +83,18 @@ export function pages(of: Of): void {
 
   test("the newest decision is told to whoever asks for news", async () => {
     const node = fresh("node");
-    const response = await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(node) });
+    const response = await post(of(), "/v1/decisions/cgroups", { snapshot: exampleSnapshot(node) });
     const { id } = (await response.json()) as { id: string };
     const news = await get(of(), `/live?node=${node}`, { accept: "application/json" });
     expect(await news.json()).toMatchObject({ id });
   });
 }
 
-/** What is shared by its address, and what all pages share. */
+/** Addresses that can be shared, and the parts that all pages share. */
 function shared(of: Of): void {
   test("a list of a node has pages, and a what-if is a link with its answer", async () => {
     const node = fresh("node");
-    const decided = await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(node) });
+    const decided = await post(of(), "/v1/decisions/cgroups", { snapshot: exampleSnapshot(node) });
     type Cgroups = { id: string; decision: { cgroups: { path: string }[] } };
     const { id, decision } = (await decided.json()) as Cgroups;
     const list = `/nodes/${node}?list=cgroups&of=${encodeURIComponent(decision.cgroups[0]?.path ?? "")}`;
@@ -111,7 +111,7 @@ function shared(of: Of): void {
     const response = await get(of(), "/assets/style.css");
     expect(response.headers.get("content-type")).toMatch(/^text\/css/);
     const body = await response.text();
-    // of the first, of the last and of one between
+    // rules of the first, of the last and of one between
     for (const rule of [":root {", ".plots {", ".finding {"]) expect(body).toContain(rule);
   });
 }

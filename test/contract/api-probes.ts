@@ -1,18 +1,22 @@
 import { expect, test } from "vitest";
 import { decisionAnswer, fullDecision, replayAnswer, storedSnapshot } from "../../api/http/openapi/answers.ts";
-import { answer, fresh, get, type Of, post, problemOf, snapshotOf } from "./api-subject.ts";
+import { container } from "../kit/containers.ts";
+import { pod } from "../kit/pods.ts";
+import type { Json } from "../kit/snapshots.ts";
+import { answer, exampleSnapshot, fresh, get, type Of, post, problemOf } from "./api-subject.ts";
 
 const HTTP = { httpGet: { path: "/healthz", port: 8080 } };
-const podOf = (probes: object) => ({
-  metadata: { name: "web", namespace: "shop" },
-  spec: { containers: [{ name: "app", ...probes }] },
-});
-const LIVE = podOf({ livenessProbe: { ...HTTP, periodSeconds: 5 } });
+const probedPod = (probes: Json, uid?: string) =>
+  pod("web", {
+    metadata: { namespace: "shop", uid },
+    spec: { containers: [container("app", undefined, undefined, probes)] },
+  });
+const LIVE = probedPod({ livenessProbe: { ...HTTP, periodSeconds: 5 } });
 
 const asking =
   (of: Of) =>
   (asked: object): Promise<Response> =>
-    post(of(), "/v1/decisions/probes", { snapshot: snapshotOf(fresh("node")), ask: asked });
+    post(of(), "/v1/decisions/probes", { snapshot: exampleSnapshot(fresh("node")), ask: asked });
 
 export function probeRuns(of: Of): void {
   const ask = asking(of);
@@ -48,7 +52,7 @@ export function probeRuns(of: Of): void {
   });
 
   test("strict is another question, and says what else would have happened", async () => {
-    const pod = podOf({ livenessProbe: { ...HTTP, failureThreshold: 1 } });
+    const pod = probedPod({ livenessProbe: { ...HTTP, failureThreshold: 1 } });
     const kubelet = await answer(await ask({ pod, outcomes: "error", seconds: 20 }), decisionAnswer);
     expect(kubelet).toMatchObject({
       verdict: "decided",
@@ -69,15 +73,15 @@ export function probesKeptAndRefused(of: Of): void {
         httpGet: { path: `/${secret}`, port: 80, httpHeaders: [{ name: "Authorization", value: secret }] },
       },
     };
-    const pod = { ...podOf(probes), metadata: { name: "web", namespace: "shop", uid: fresh("uid") } };
-    const snapshot = snapshotOf(fresh("node"), { pods: [pod] });
+    const pod = probedPod(probes, fresh("uid"));
+    const snapshot = exampleSnapshot(fresh("node"), { pods: [pod] });
     for (const asked of [{ pod }, { pod: "shop/web" }]) {
       const answered = await answer(await post(of(), "/v1/decisions/probes", { snapshot, ask: asked }), decisionAnswer);
       const full = await get(of(), `/v1/decisions/${answered.id}`);
       const kept = await get(of(), `/v1/snapshots/${answered.snapshotId}`);
       expect((await full.clone().text()) + (await kept.clone().text())).not.toContain(secret);
       await answer(full, fullDecision);
-      // what is kept may be posted again, and says the same
+      // the snapshot that is kept may be posted again, and says the same
       const { snapshot: again } = await answer(kept, storedSnapshot);
       const same = await answer(
         await post(of(), "/v1/decisions/probes", { snapshot: again, ask: { pod: "shop/web" } }),
@@ -88,12 +92,12 @@ export function probesKeptAndRefused(of: Of): void {
   });
 
   test("what is wrong is named with its place", async () => {
-    const two = podOf({ livenessProbe: { ...HTTP, exec: { command: ["true"] } } });
+    const two = probedPod({ livenessProbe: { ...HTTP, exec: { command: ["true"] } } });
     const bad: readonly (readonly [object, string])[] = [
       [{ pod: two }, "ask.pod.spec.containers[0].livenessProbe.httpGet"],
-      [{ pod: podOf({ startupProbe: {} }) }, "ask.pod.spec.containers[0].startupProbe"],
+      [{ pod: probedPod({ startupProbe: {} }) }, "ask.pod.spec.containers[0].startupProbe"],
       [
-        { pod: podOf({ readinessProbe: { ...HTTP, periodSeconds: -1 } }) },
+        { pod: probedPod({ readinessProbe: { ...HTTP, periodSeconds: -1 } }) },
         "ask.pod.spec.containers[0].readinessProbe.periodSeconds",
       ],
       [{ pod: LIVE, container: "db" }, "ask.container"],

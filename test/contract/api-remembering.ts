@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { decisionAnswer, decisionList, fullDecision, replayAnswer } from "../../api/http/openapi/answers.ts";
 import type { EvictionDecision } from "../../api/model/eviction.ts";
+import { pod } from "../kit/pods.ts";
 import { answer, fresh, get, type Of, post, problemOf } from "./api-subject.ts";
 
 const MI = 2 ** 20;
@@ -8,7 +9,7 @@ const START = Date.parse("2026-11-21T10:00:00Z");
 const timeAt = (seconds: number): string => new Date(START + seconds * 1000).toISOString();
 
 /** A node of 1 GiB whose memory is at `availableMi`, `seconds` after the start; soft threshold 300Mi for 30 s. */
-function snapshotAt(node: string, seconds: number, availableMi: number) {
+function memorySnapshot(node: string, seconds: number, availableMi: number) {
   const time = timeAt(seconds);
   const memory = { time, availableBytes: availableMi * MI, usageBytes: 0, workingSetBytes: (1024 - availableMi) * MI };
   const uid = "u-web";
@@ -21,13 +22,7 @@ function snapshotAt(node: string, seconds: number, availableMi: number) {
       evictionSoftGracePeriod: { "memory.available": "30s" },
       enforceNodeAllocatable: [],
     },
-    pods: [
-      {
-        metadata: { name: "web", namespace: "shop", uid },
-        spec: { containers: [{ name: "c" }] },
-        status: { phase: "Running" },
-      },
-    ],
+    pods: [pod("web", { metadata: { namespace: "shop", uid }, status: { phase: "Running" } })],
     stats: {
       node: { memory },
       pods: [
@@ -45,7 +40,7 @@ function snapshotAt(node: string, seconds: number, availableMi: number) {
 export function remembering(of: Of): void {
   clockSteps(of);
   const pass = async (node: string, seconds: number, availableMi: number, ask?: object) => {
-    const body = { snapshot: snapshotAt(node, seconds, availableMi), ...(ask === undefined ? {} : { ask }) };
+    const body = { snapshot: memorySnapshot(node, seconds, availableMi), ...(ask === undefined ? {} : { ask }) };
     const answered = await answer(await post(of(), "/v1/decisions/eviction", body), decisionAnswer);
     return { ...answered, decision: answered.decision as unknown as EvictionDecision };
   };
@@ -90,7 +85,7 @@ export function remembering(of: Of): void {
 
     const capacity = { node: { status: { capacity: { cpu: "2", memory: "1Gi" } } } };
     const unknown = async (seconds: number) => {
-      const { node: _, ...rest } = snapshotAt(node, seconds, 200);
+      const { node: _, ...rest } = memorySnapshot(node, seconds, 200);
       const response = await post(of(), "/v1/decisions/eviction", { snapshot: { ...rest, ...capacity } });
       return (await answer(response, decisionAnswer)).decision as unknown as EvictionDecision;
     };
@@ -98,8 +93,8 @@ export function remembering(of: Of): void {
     expect((await unknown(90)).evicted).toEqual([]);
 
     const boot = fresh("node");
-    const of1 = { ...snapshotAt(boot, 0, 200), bootId: "one" };
-    const of2 = { ...snapshotAt(boot, 40, 200), bootId: "two" };
+    const of1 = { ...memorySnapshot(boot, 0, 200), bootId: "one" };
+    const of2 = { ...memorySnapshot(boot, 40, 200), bootId: "two" };
     await answer(await post(of(), "/v1/decisions/eviction", { snapshot: of1 }), decisionAnswer);
     const rebooted = await answer(await post(of(), "/v1/decisions/eviction", { snapshot: of2 }), decisionAnswer);
     expect((rebooted.decision as unknown as EvictionDecision).evicted).toEqual([]);
@@ -120,12 +115,12 @@ export function remembering(of: Of): void {
   test("facts that are none are named, and stats that are missing are a refusal", async () => {
     const node = fresh("node");
     const bad = await post(of(), "/v1/decisions/eviction", {
-      snapshot: snapshotAt(node, 0, 200),
+      snapshot: memorySnapshot(node, 0, 200),
       ask: { facts: { atMs: "now" } },
     });
     const problem = await problemOf(bad, "invalid_input");
     expect(problem.issues?.map(({ path }) => path)).toContain("ask.facts.atMs");
-    const { stats: _, ...without } = snapshotAt(node, 0, 200);
+    const { stats: _, ...without } = memorySnapshot(node, 0, 200);
     const missing = await problemOf(await post(of(), "/v1/decisions/eviction", { snapshot: without }), "needs_input");
     expect(missing.needs).toContain("stats");
   });
@@ -137,7 +132,7 @@ function clockSteps(of: Of): void {
     const HOUR = 3600;
     const step = { clockSteppedMs: -HOUR * 1000, clockSteppedSince: timeAt(10) };
     const ask = async (seconds: number, more: object = {}) => {
-      const snapshot = { ...snapshotAt(node, seconds, 200), ...more };
+      const snapshot = { ...memorySnapshot(node, seconds, 200), ...more };
       return answer(await post(of(), "/v1/decisions/eviction", { snapshot }), decisionAnswer);
     };
     await ask(0);

@@ -143,7 +143,7 @@ export function badRemovals(of: Of): void {
   });
 }
 
-/** What a runtime lists `minutes` after the start: images of these ids, nothing in use. */
+/** The snapshot of a runtime `minutes` after the start: images of these ids, nothing in use. */
 const listing = (node: string | null, minutes: number, ids: readonly string[]) => ({
   observedAt: textOf(minutes),
   ...(node === null ? {} : { node: { metadata: { name: node } } }),

@@ -21,12 +21,24 @@ export type Of = () => ApiSubject;
 let counter = 0;
 export const fresh = (prefix: string): string => `${prefix}-${++counter}`;
 
-/** A small snapshot of a node of its own. */
-export const snapshotOf = (name: string, over: Readonly<Record<string, unknown>> = {}): Record<string, unknown> => ({
+/** The snapshot of the OpenAPI document's example, of a node of its own. */
+export const exampleSnapshot = (
+  name: string,
+  over: Readonly<Record<string, unknown>> = {},
+): Record<string, unknown> => ({
   ...SNAPSHOT,
   node: { ...SNAPSHOT.node, metadata: { name } },
   ...over,
 });
+
+/** A machine of two NUMA nodes of four cores, two threads each. */
+export const TWO_NUMA_NODES = {
+  cpus: Array.from({ length: 16 }, (_, cpu) => ({ cpu, core: cpu % 8, socket: 0, numa: Math.floor((cpu % 8) / 4) })),
+  numaNodes: [
+    { id: 0, memoryBytes: 2 ** 34 },
+    { id: 1, memoryBytes: 2 ** 34 },
+  ],
+};
 
 export async function tokenFor(store: Store, scopes: readonly Scope[], node: string | null = null): Promise<string> {
   return value(await createToken(store, { name: "test", scopes, node, now: Date.now() })).token;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { health, ready } from "../../api/http/openapi/answers.ts";
 import { PROBLEMS } from "../../api/http/problem.ts";
 import { ASSET_TYPES } from "../../api/ports.ts";
-import { admin, answer, fresh, get, type Of, post, problemOf, send, snapshotOf } from "./api-subject.ts";
+import { admin, answer, exampleSnapshot, fresh, get, type Of, post, problemOf, send } from "./api-subject.ts";
 import { snapshotRow, value } from "./store-rows.ts";
 
 const gzip = async (text: string): Promise<Uint8Array> =>
@@ -18,7 +18,7 @@ export function surface(of: Of): void {
 
   test("metrics count requests, decisions, refusals and rows", async () => {
     const node = fresh("node");
-    await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(node) });
+    await post(of(), "/v1/decisions/cgroups", { snapshot: exampleSnapshot(node) });
     await post(of(), "/v1/decisions/cgroups", { snapshot: {} });
     const response = await get(of(), "/metrics");
     expect(response.headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/);
@@ -113,7 +113,7 @@ export function pagesAndEncodings(of: Of): void {
   });
 
   test("a gzip body is taken, its size bounded after decompression; garbage and other encodings are refused", async () => {
-    const text = JSON.stringify({ snapshot: snapshotOf(fresh("node")) });
+    const text = JSON.stringify({ snapshot: exampleSnapshot(fresh("node")) });
     const headers = { "content-encoding": "gzip" };
     expect((await post(of(), "/v1/decisions/cgroups", await gzip(text), headers)).status).toBe(200);
     const bomb = await gzip(" ".repeat(64 * 1024 * 1024));
@@ -150,7 +150,7 @@ export function pagesAndEncodings(of: Of): void {
 export function cutOffBodies(of: Of): void {
   test("gzip that is cut off anywhere is a body that cannot be read, in a batch too", async () => {
     const node = fresh("node");
-    const request = JSON.stringify({ kind: "cgroups", snapshot: snapshotOf(node) });
+    const request = JSON.stringify({ kind: "cgroups", snapshot: exampleSnapshot(node) });
     const whole = await gzip(request);
     const headers = { "content-encoding": "gzip" };
     for (const length of [0, 1, 2, 9, 10, 11, 40, whole.length - 9, whole.length - 8, whole.length - 1]) {

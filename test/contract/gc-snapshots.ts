@@ -1,10 +1,14 @@
+import { container } from "../kit/containers.ts";
+import { pod } from "../kit/pods.ts";
+
 export const START = Date.parse("2026-11-21T10:00:00Z");
 export const timeAt = (seconds: number): string => new Date(START + seconds * 1000).toISOString();
 export const nanosAt = (seconds: number): string => `${START + seconds * 1000}000000`;
 export const MI = 2 ** 20;
 export const idOf = (name: string): string => `sha256:${Buffer.from(name.padEnd(32, "-")).toString("hex")}`;
 
-export const image = (name: string, over: object = {}) => ({
+/** An image of 100 MiB as the runtime lists it, built on the node. */
+export const localImage = (name: string, over: object = {}) => ({
   id: idOf(name),
   repoTags: [`localhost/${name}:1`],
   repoDigests: [],
@@ -12,7 +16,8 @@ export const image = (name: string, over: object = {}) => ({
   pinned: false,
   ...over,
 });
-export const container = (name: string, state: string, over: object = {}) => ({
+/** A container of the pod `web`, as the runtime lists it. */
+export const webContainer = (name: string, state: string, over: object = {}) => ({
   id: `c-${name}`,
   podSandboxId: "s-web",
   metadata: { name, attempt: 0 },
@@ -24,7 +29,7 @@ export const container = (name: string, state: string, over: object = {}) => ({
   labels: { "io.kubernetes.pod.uid": "u-web", "io.kubernetes.pod.name": "web", "io.kubernetes.pod.namespace": "shop" },
   ...over,
 });
-export const sandbox = {
+export const webSandbox = {
   id: "s-web",
   metadata: { name: "web", uid: "u-web", namespace: "shop" },
   state: "SANDBOX_READY",
@@ -32,24 +37,24 @@ export const sandbox = {
 };
 
 /** A node of 1000 MiB with `availableMi` left, `seconds` after the start; `web` is in use, `pause` is pinned. */
-export function snapshotAt(node: string, seconds: number, images: readonly object[], availableMi = 50) {
+export function diskSnapshot(node: string, seconds: number, images: readonly object[], availableMi = 50) {
   const imageFs = { time: timeAt(seconds), capacityBytes: 1000 * MI, availableBytes: availableMi * MI };
   return {
     observedAt: timeAt(seconds),
     node: { metadata: { name: node } },
     kubeletConfiguration: { imageMinimumGCAge: "1m" },
     pods: [
-      {
-        metadata: { name: "web", namespace: "shop", uid: "u-web" },
-        spec: { containers: [{ name: "app" }] },
+      pod("web", {
+        metadata: { namespace: "shop", uid: "u-web" },
+        spec: { containers: [container("app")] },
         status: { phase: "Running" },
-      },
+      }),
     ],
     stats: { node: { runtime: { imageFs } } },
     runtime: {
-      images: [image("web"), image("pause", { pinned: true }), ...images],
-      containers: [container("app", "CONTAINER_RUNNING")],
-      sandboxes: [sandbox],
+      images: [localImage("web"), localImage("pause", { pinned: true }), ...images],
+      containers: [webContainer("app", "CONTAINER_RUNNING")],
+      sandboxes: [webSandbox],
     },
   };
 }

@@ -1,7 +1,17 @@
 import { expect, test } from "vitest";
 import type * as z from "zod";
 import { decisionAnswer, lintAnswer } from "../../api/http/openapi/answers.ts";
-import { type ApiSubject, answer, fresh, type Of, post, problemOf, send, snapshotOf, tokenFor } from "./api-subject.ts";
+import {
+  type ApiSubject,
+  answer,
+  exampleSnapshot,
+  fresh,
+  type Of,
+  post,
+  problemOf,
+  send,
+  tokenFor,
+} from "./api-subject.ts";
 
 type Found = z.output<typeof lintAnswer>["findings"];
 const lint = async (api: ApiSubject, body: object, headers = {}): Promise<Found> =>
@@ -13,7 +23,7 @@ async function decided(api: ApiSubject, node: string): Promise<void> {
   for (let sequence = 0; sequence < 3; sequence++) {
     const cpu = `${100 + sequence}m`;
     const kubeletConfiguration = { evictionHard: { "memory.available": "100Mi" }, kubeReserved: { cpu } };
-    const body = { snapshot: snapshotOf(node, { sequence, kubeletConfiguration }) };
+    const body = { snapshot: exampleSnapshot(node, { sequence, kubeletConfiguration }) };
     await answer(await post(api, "/v1/decisions/allocatable", body), decisionAnswer);
   }
 }
@@ -39,10 +49,10 @@ export function lints(of: Of): void {
   test("what is wrong on the node alone is found with its snapshot: posted, by id, and as the latest of the node", async () => {
     const node = fresh("lint");
     const kubeletConfiguration = { kubeReserved: { memory: "9Gi" } };
-    const stored = await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, snapshotOf(node));
+    const stored = await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, exampleSnapshot(node));
     const { id } = (await stored.json()) as { id: string };
     expect(codes(await lint(of(), { kubeletConfiguration }))).not.toContain("reserved-above-capacity");
-    for (const about of [{ snapshot: snapshotOf(node) }, { snapshotId: id }, { node }]) {
+    for (const about of [{ snapshot: exampleSnapshot(node) }, { snapshotId: id }, { node }]) {
       const [first] = await lint(of(), { kubeletConfiguration, ...about });
       expect(first).toMatchObject({ code: "reserved-above-capacity", severity: "refuses-start", kubelet: true });
       expect(first?.message).toContain('Resource "memory" has a reservation of');
@@ -53,7 +63,7 @@ export function lints(of: Of): void {
     const node = fresh("lint");
     await decided(of(), node);
     expect(codes(await lint(of(), { node }))).toEqual(["eviction-defaults-dropped", "reserve-not-enforced"]);
-    const snapshot = snapshotOf(node, { kubeletConfiguration: { maxPods: "many" } });
+    const snapshot = exampleSnapshot(node, { kubeletConfiguration: { maxPods: "many" } });
     expect(codes(await lint(of(), { snapshot }))).toEqual(["wrong-type"]);
   });
 
@@ -71,7 +81,7 @@ export function lints(of: Of): void {
       { code: "topology-scope-idle", touched: { decisions: 0, of: 3 } },
     ]);
     const other = fresh("lint");
-    await send(of(), "PUT", `/v1/nodes/${other}/snapshot`, snapshotOf(other));
+    await send(of(), "PUT", `/v1/nodes/${other}/snapshot`, exampleSnapshot(other));
     expect(await lint(of(), { node: other, kubeletConfiguration: idle })).toMatchObject([
       { touched: { decisions: 0, of: 0 } },
     ]);
@@ -95,7 +105,7 @@ export function badLints(of: Of): void {
 
   test("a node and a snapshot that are not there are told", async () => {
     const node = fresh("lint");
-    await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, snapshotOf(node));
+    await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, exampleSnapshot(node));
     const near = await problemOf(await post(of(), "/v1/lint", { node: `${node}x` }), "unknown_node");
     expect(near.near).toContain(node);
     await problemOf(await post(of(), "/v1/lint", { snapshotId: "0".repeat(32) }), "unknown_snapshot");

@@ -2,7 +2,19 @@ import { expect, test } from "vitest";
 import type * as z from "zod";
 import { decisionAnswer, historyReplay, replayAnswer } from "../../api/http/openapi/answers.ts";
 import { encodeResume } from "../../api/service/replay/replay-answer.ts";
-import { type ApiSubject, answer, fresh, type Of, post, problemOf, snapshotOf, tokenFor } from "./api-subject.ts";
+import { container } from "../kit/containers.ts";
+import { pod } from "../kit/pods.ts";
+import {
+  type ApiSubject,
+  answer,
+  exampleSnapshot,
+  fresh,
+  type Of,
+  post,
+  problemOf,
+  TWO_NUMA_NODES,
+  tokenFor,
+} from "./api-subject.ts";
 import { decisionRow, snapshotRow, T0, value } from "./store-rows.ts";
 
 type Replayed = z.output<typeof historyReplay>;
@@ -19,24 +31,17 @@ async function pages(api: ApiSubject, body: object): Promise<Replayed[]> {
 const sum = (found: readonly Replayed[], name: keyof Replayed["counts"]): number =>
   found.reduce((total, { counts }) => total + counts[name], 0);
 
-/** Two NUMA nodes of four cores, two threads each. */
-const machine = {
-  cpus: Array.from({ length: 16 }, (_, cpu) => ({ cpu, core: cpu % 8, socket: 0, numa: Math.floor((cpu % 8) / 4) })),
-  numaNodes: [
-    { id: 0, memoryBytes: 2 ** 34 },
-    { id: 1, memoryBytes: 2 ** 34 },
-  ],
-};
 const resources = { cpu: "16", memory: "30Gi", pods: "110" };
 const machineOf = (name: string) => ({
-  ...snapshotOf(name),
-  machine,
+  ...exampleSnapshot(name),
+  machine: TWO_NUMA_NODES,
   node: { metadata: { name }, status: { capacity: resources, allocatable: resources } },
 });
-const pod = (name: string, cpu: string) => ({
-  metadata: { name, namespace: "shop", uid: `u-${name}` },
-  spec: { containers: [{ name: "app", resources: { limits: { cpu, memory: "1Gi" } } }] },
-});
+const limitedPod = (name: string, cpu: string) =>
+  pod(name, {
+    metadata: { namespace: "shop", uid: `u-${name}` },
+    spec: { containers: [container("app", undefined, { cpu, memory: "1Gi" })] },
+  });
 /** With it, no pod comes in whose CPUs are not all of one NUMA node. */
 const ALIGNED = {
   cpuManagerPolicy: "static",
@@ -47,11 +52,11 @@ const ALIGNED = {
 /** Three cgroups decisions, and two pods that come in: one asks for more CPUs than a NUMA node has, one for a part of one. */
 async function decided(api: ApiSubject, node: string): Promise<{ large: string; small: string }> {
   for (let sequence = 0; sequence < 3; sequence++) {
-    const body = { snapshot: snapshotOf(node, { sequence }) };
+    const body = { snapshot: exampleSnapshot(node, { sequence }) };
     await answer(await post(api, "/v1/decisions/cgroups", body), decisionAnswer);
   }
   const asks = async (name: string, cpu: string) => {
-    const body = { snapshot: machineOf(node), ask: { pod: pod(name, cpu) } };
+    const body = { snapshot: machineOf(node), ask: { pod: limitedPod(name, cpu) } };
     return (await answer(await post(api, "/v1/decisions/admission", body), decisionAnswer)).id;
   };
   return { large: await asks("large", "10"), small: await asks("small", "100m") };
@@ -151,7 +156,7 @@ function pagesOfChanges(of: Of): void {
 
   test("what is refused now is told with its reason, and a snapshot that is gone is counted", async () => {
     const node = fresh("node");
-    const posted = await post(of(), "/v1/decisions/allocatable", { snapshot: snapshotOf(node) });
+    const posted = await post(of(), "/v1/decisions/allocatable", { snapshot: exampleSnapshot(node) });
     const { id } = await answer(posted, decisionAnswer);
     const [gone, none] = [decisionRow({ id: hex(1), node, snapshotId: hex(2) }), decisionRow({ id: hex(3), node })];
     for (const decision of [gone, none]) value(await of().store.record({ decision }));
@@ -247,7 +252,7 @@ export function badHistoryReplays(of: Of): void {
     await decided(of(), node);
     const body = { node, limit: 1, kubeletConfigurationPatch: { maxPods: 50 } };
     const { nextPageToken: pageToken } = await replay(of(), body);
-    // what was meant relative to now may have moved on
+    // a time that was meant relative to now may have moved on
     expect((await replay(of(), { ...body, since: "2020-01-01T00:00:00Z", pageToken })).counts.replayed).toBe(1);
     const others: readonly object[] = [
       { ...body, kind: "cgroups" },

@@ -9,8 +9,9 @@ import { PodWorker } from "../../actuator/pods/sync/pod-worker.ts";
 import { withTerminationMessage } from "../../actuator/pods/sync/termination-message.ts";
 import { systemMounter } from "../../actuator/pods/volumes/mounter.ts";
 import { placesOf } from "../../actuator/pods/volumes/places.ts";
-import { container, mountsBelow, pod, scratch } from "../actuator/pods/pod-kit.ts";
+import { mountsBelow, scratch } from "../actuator/pods/scratch.ts";
 import { NO_ACTIONS } from "../actuator/pods/worker-kit.ts";
+import { runnable, runnableContainer } from "../kit/runnable-pods.ts";
 import { APP, PodRuntimeGround } from "./containerd/pod-ground.ts";
 import { must } from "./containerd/pods.ts";
 import { whyNoContainerd } from "./containerd/start.ts";
@@ -52,14 +53,14 @@ describe.skipIf(why !== undefined)("a pod on a real containerd", { timeout: LONG
     });
     const roots = { podsDirectory: join(dir, "pods"), podLogsDirectory: join(dir, "logs") };
     mkdirSync(join(dir, "host"));
-    const web = pod({
+    const web = runnable({
       hostNetwork: true,
       volumes: [
         { name: "fast", emptyDir: { medium: "Memory", sizeLimitBytes: 1 << 20 } },
         { name: "host", hostPath: { path: join(dir, "host"), type: "Directory" } },
       ],
       containers: [
-        container("app", {
+        runnableContainer("app", {
           image: APP,
           command: ["/bin/busybox", "sh", "-c", SCRIPT],
           env: [{ name: "NAME", fieldPath: "metadata.name" }],

@@ -12,9 +12,10 @@ import { Images } from "../../actuator/pods/sync/images.ts";
 import { PodWorker } from "../../actuator/pods/sync/pod-worker.ts";
 import { systemMounter } from "../../actuator/pods/volumes/mounter.ts";
 import { ok } from "../../api/model/result.ts";
-import { hands, options, wanting } from "../actuator/pods/device-kit.ts";
-import { container, pod, scratch } from "../actuator/pods/pod-kit.ts";
+import { hands, options } from "../actuator/pods/fake-devices.ts";
+import { scratch } from "../actuator/pods/scratch.ts";
 import { NO_ACTIONS, NODE } from "../actuator/pods/worker-kit.ts";
+import { limited, runnable, runnableContainer } from "../kit/runnable-pods.ts";
 import { APP, PodRuntimeGround } from "./containerd/pod-ground.ts";
 import { must } from "./containerd/pods.ts";
 import { whyNoContainerd } from "./containerd/start.ts";
@@ -35,7 +36,7 @@ const NO_DRIVER = "No such device or address";
 const DENIED = "Operation not permitted";
 const SLEEPS = "trap 'exit 0' TERM; while :; do sleep 0.1; done";
 const shell = (name: string, script: string, more: Partial<PodContainer> = {}) =>
-  container(name, { image: APP, command: ["/bin/busybox", "sh", "-c", `${script}; ${SLEEPS}`], ...more });
+  runnableContainer(name, { image: APP, command: ["/bin/busybox", "sh", "-c", `${script}; ${SLEEPS}`], ...more });
 
 describe.skipIf(why !== undefined)("what a container gets for its devices", { timeout: LONG_MS }, () => {
   let ground: PodRuntimeGround;
@@ -107,9 +108,9 @@ describe.skipIf(why !== undefined)("what a container gets for its devices", { ti
       ],
     });
     const app = shell("app", 'echo "$(TOYS) $(OWN)"', { env: [{ name: "OWN", value: "the pod's" }] });
-    const web = pod(
+    const web = runnable(
       { hostNetwork: true, containers: [app, shell("plain", "true")] },
-      wanting({ app: { "example.com/toy": "2" }, plain: {} }),
+      { object: limited("uid-1", { app: { "example.com/toy": "2" }, plain: {} }, {}, "web").object },
     );
     const devices = hands({ runContainerOptions: async () => ok(toys) });
     const ids = await up(web, dir, devices);
@@ -147,13 +148,13 @@ describe.skipIf(why !== undefined)("what a container gets for its devices", { ti
     }
     const mounts = [{ containerPath: "/both", hostPath: join(dir, "plugins"), readOnly: true }];
     const mount = { volume: "v", mountPath: "/both", readOnly: false, subPath: "", isExpression: false } as const;
-    const web = pod(
+    const web = runnable(
       {
         hostNetwork: true,
         volumes: [{ name: "v", hostPath: { path: join(dir, "pods-own"), type: "Directory" } }],
         containers: [shell("app", "true", { mounts: [{ ...mount, propagation: "None" }] })],
       },
-      wanting({ app: { "example.com/toy": "1" } }),
+      { object: limited("uid-1", { app: { "example.com/toy": "1" } }, {}, "web").object },
     );
     const ids = await up(web, dir, hands({ runContainerOptions: async () => ok(options({ mounts })) }));
     expect(await inside(ids.get("app") ?? "", "cat /both/whose")).toBe("pods-own");

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readCheckpoint } from "../../api/decide/devices/checkpoint-read.ts";
 import { healthy, type NodePlugin } from "../actuator/deviceplugin/node-plugin.ts";
-import { clientOf } from "../actuator/podresources/kit.ts";
+import { clientOf } from "../actuator/podresources/served.ts";
 import { bringing, deviceOf, GPU, NIC, pluginOn } from "./pods/devices.ts";
 import { podOf } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";

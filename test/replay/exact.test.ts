@@ -5,9 +5,10 @@ import { sha256 } from "../../api/server/digest.ts";
 import { replayAnswer } from "../../api/service/replay/replay-answer.ts";
 import { historyReplayer, replayer } from "../../api/service/replay/replay-one.ts";
 import { appOver, decisionRequest } from "../api/serving.ts";
-import { image, MI, START, snapshotAt, timeAt } from "../contract/gc-snapshots.ts";
+import { diskSnapshot, localImage, MI, START, timeAt } from "../contract/gc-snapshots.ts";
 import { value } from "../contract/store-rows.ts";
 import { realSnapshot } from "../decide/real-node.ts";
+import { pod } from "../kit/pods.ts";
 
 /** Numbers from a seed, so that a failure can be made again. */
 function random(seed: number): (below: number) => number {
@@ -19,10 +20,10 @@ function random(seed: number): (below: number) => number {
 }
 
 /** A node whose memory and images come and go, with soft thresholds that count over passes. */
-function snapshotOf(node: string, seconds: number, pick: (below: number) => number) {
-  const images = Array.from({ length: pick(5) }, () => image(`img-${pick(7)}`));
+function randomSnapshot(node: string, seconds: number, pick: (below: number) => number) {
+  const images = Array.from({ length: pick(5) }, () => localImage(`img-${pick(7)}`));
   const unique = [...new Map(images.map((one) => [one.id, one])).values()];
-  const snapshot = snapshotAt(node, seconds, unique, 20 + pick(400));
+  const snapshot = diskSnapshot(node, seconds, unique, 20 + pick(400));
   const available = (50 + pick(400)) * MI;
   const memory = {
     time: timeAt(seconds),
@@ -62,7 +63,7 @@ async function posted(seed: number) {
     const seconds = Math.max(0, (clocks[n] ?? 0) + step);
     clocks[n] = Math.max(clocks[n] ?? 0, seconds);
     now = START + turn * 1000;
-    const snapshot = snapshotOf(`n${n}`, seconds, pick);
+    const snapshot = randomSnapshot(`n${n}`, seconds, pick);
     const explain = (["reasons", "off", "full"] as const)[pick(3)];
     const kinds = (["eviction", "image-gc", "container-gc", "cgroups", "allocatable"] as const).filter(
       () => pick(2) === 0,
@@ -70,13 +71,12 @@ async function posted(seed: number) {
     for (const kind of kinds) await post(kind, { snapshot, explain });
   }
   for (const kind of ["cgroups", "admission", "topology"] as const) {
-    const pod = { metadata: { name: "p", namespace: "d", uid: "u" }, spec: { containers: [{ name: "c" }] } };
-    await post(kind, { snapshot: realSnapshot(), ...(kind === "cgroups" ? {} : { ask: { pod } }) });
+    await post(kind, { snapshot: realSnapshot(), ...(kind === "cgroups" ? {} : { ask: { pod: pod("p") } }) });
   }
   return { store, nowMs: now + 1000 };
 }
 
-/** Of all seeds together. */
+/** The verdicts that all seeds together have met. */
 const met = new Set<string>();
 
 test.each([1, 2, 3, 4])("a history made by posts replays the same with what was recorded, seed %i", async (seed) => {

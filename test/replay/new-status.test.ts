@@ -2,10 +2,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { decideKind } from "../../api/decide/kinds/index.ts";
-import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { withNewStatus } from "../../api/service/replay/new-status.ts";
 import { appOver } from "../api/serving.ts";
+import { podManifest } from "../kit/manifests.ts";
+import { requesting } from "../kit/pods.ts";
+import { decoded } from "../kit/snapshots.ts";
 
 interface Answer {
   readonly id: string;
@@ -17,9 +19,7 @@ const CAPTURED = JSON.parse(readFileSync(join(import.meta.dirname, "../data/real
 function snapshotWith(change: (raw: typeof CAPTURED) => void): Snapshot {
   const raw = structuredClone(CAPTURED);
   change(raw);
-  const decoded = decodeSnapshot(raw);
-  if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
-  return decoded.value;
+  return decoded(raw);
 }
 const more = (raw: typeof CAPTURED): void => {
   raw.kubeletConfiguration = { ...raw.kubeletConfiguration, kubeReserved: { cpu: "1", memory: "1Gi" } };
@@ -152,18 +152,13 @@ test("a kubelet that does not start with its new configuration writes nothing, n
   expect(withNewStatus(before, unseen)).toBe(unseen);
 });
 
-/** What the what-if page says of a pod that asks, with maxPods 9 where eleven pods run, of a node that tells this many pods. */
+/** The what-if page about a pod that asks, with maxPods 9 where eleven run, of a node that tells this many pods. */
 async function whatIf(pods: string, change = "maxPods: 9", from = 'id="admission"'): Promise<string> {
   const node = structuredClone(CAPTURED.node);
   node.status.allocatable.pods = pods;
   const form = new FormData();
   const kept = JSON.stringify({ ...CAPTURED, node });
-  const pod = JSON.stringify({
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name: "asks" },
-    spec: { containers: [{ name: "c" }] },
-  });
+  const pod = JSON.stringify(podManifest("asks"));
   for (const [name, text] of Object.entries({ kept, pod, change })) form.append(name, text);
   const encoded = new Response(form);
   const type = encoded.headers.get("content-type") ?? "";
@@ -194,10 +189,7 @@ test("a pod that came in is refused in the replay with a larger reserve, and com
     expect(response.status, await response.clone().text()).toBe(200);
     return response.json() as Promise<Answer>;
   };
-  const pod = {
-    metadata: { name: "asks", namespace: "default", uid: "u" },
-    spec: { containers: [{ name: "c", resources: { requests: { memory: "1Gi" } } }] },
-  };
+  const pod = requesting("asks", { memory: "1Gi" });
   const { id, decision } = await post("/v1/decisions/admission", { snapshot: CAPTURED, ask: { pod } });
   expect(decision.admit).toBe(true);
   const kubeletConfigurationPatch = { kubeReserved: { memory: "22Gi" } };

@@ -20,7 +20,7 @@ import { captured, realSnapshot } from "../decide/real-node.ts";
 const NEVER = Date.parse("2999-01-01T00:00:00Z");
 const AFTER = Date.parse("2026-11-02T00:00:00Z");
 
-/** What may be asked about; none of them is checked before. */
+/** Changes that may be asked about; none of them is checked before. */
 const CHANGES: Readonly<Record<string, Change>> = {
   nothing: {},
   reserves: {
@@ -37,7 +37,7 @@ const CHANGES: Readonly<Record<string, Change>> = {
   "what no kubelet starts with": { kubeletConfigurationPatch: { kubeReserved: { memory: "900Gi" } } },
   "what is no configuration": { kubeletConfigurationPatch: { evictionHard: { "memory.available": "lots" } } },
 };
-/** Of what is kept: so little that all of it comes and goes, and enough. */
+/** Lengths of what is kept: so little that all of it comes and goes, and enough. */
 const LENGTHS = [40_000, 2 ** 24];
 
 const CAPTURED = { node: captured("node.json"), stats: captured("stats-summary.json") };
@@ -203,7 +203,7 @@ test("rows that are not what they were are told as each tells it by itself", asy
   write.run(other.body.replace(/"cpuShares":\d+/, '"cpuShares":3'), other.id);
   sql.prepare("UPDATE decisions SET policy_version = 'kubelet-1.36.3+0' WHERE id = ?").run(older.id);
   write.run(JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(again.body)).reverse())), again.id);
-  // what a later version would not take any more
+  // an ask that a later version would not take any more
   sql.prepare(`UPDATE decisions SET ask = '{"pod":7}' WHERE kind = 'admission'`).run();
   // pruned meanwhile, and never stored
   const pruned = rows.find(({ kind }) => kind === "topology");
@@ -225,7 +225,7 @@ test("rows that are not what they were are told as each tells it by itself", asy
 });
 
 const TEXTS = "SELECT json_extract(value, '$[1]') FROM snapshots, json_each(snapshots.parts) WHERE snapshots.id = ?";
-/** What is wrong with a snapshot's row or one of its texts, or with a decision's. */
+/** Damages of a snapshot's row or one of its texts, or of a decision's. */
 const DAMAGE: readonly (readonly [what: string, sql: string, named: "snapshot" | "decision"])[] = [
   [
     "a snapshot cut off",

@@ -7,7 +7,7 @@ import type { FakeRuntime } from "./fake-runtime.ts";
 
 const PROTO = join(import.meta.dirname, "../../actuator/containerd/runtime.proto");
 type Fields = Readonly<Record<string, unknown>>;
-/** What a method answers; null: NOT_FOUND. */
+/** The answer of a method; null: NOT_FOUND. */
 type Method = (request: Fields) => Promise<object | null>;
 
 /** A runtime in memory behind CRI v1 on a unix socket, for whoever speaks to one as a process of its own. */

@@ -15,7 +15,7 @@ export class FakeCalls {
   /** `CALL id`, in their order. */
   readonly calls: string[] = [];
   isDown = false;
-  /** What goes wrong. */
+  /** The failure of a call, if any. */
   on: (call: FakeCall) => Trouble | undefined = () => undefined;
 
   constructor(time: PodTime) {

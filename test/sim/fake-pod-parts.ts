@@ -1,7 +1,7 @@
 import type { ContainerConfig, SandboxConfig } from "../../actuator/containerd/messages.ts";
 import type { Exec, RuntimeContainer, RuntimeFault, RuntimePod, RuntimePods } from "../../actuator/containerd/port.ts";
 
-/** What a container does once it is started. */
+/** The life of a container once it is started. */
 export interface Program {
   /** Until it exits by itself; null: never. */
   readonly runsMs: number | null;
@@ -49,11 +49,11 @@ export interface FakePodContainer {
 export interface FakeCall {
   /** CRI's name. */
   readonly call: string;
-  /** Of the thing; a name where it has no id yet. */
+  /** The id of the thing; its name where it has none yet. */
   readonly id: string;
   readonly count: number;
 }
-/** What goes wrong with a call, whose effect comes about or does not. */
+/** A failure of a call, whose effect comes about or does not. */
 export interface Trouble {
   readonly effect: boolean;
   /**

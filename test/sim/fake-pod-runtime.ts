@@ -33,7 +33,7 @@ export class FakePodRuntime extends FakeCalls implements PodRuntime {
   readonly registry = new Map<string, Pullable>();
   readonly updates: { readonly id: string; readonly resources: LinuxContainerResources }[] = [];
   readonly wrongs: string[] = [];
-  /** What runs in a container. */
+  /** The program in a container. */
   programOf: (container: ContainerConfig, pod: SandboxConfig) => Program = () => SERVES;
   #made = 0;
 

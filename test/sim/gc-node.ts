@@ -15,7 +15,7 @@ import { ok } from "../../api/model/result.ts";
 import type { SimClock } from "./clock.ts";
 import { FakeRuntime } from "./fake-runtime.ts";
 
-/** What a simulated daemon dies of. */
+/** The end of a simulated daemon. */
 export class Died extends Error {}
 
 export interface GcPod {
@@ -71,7 +71,7 @@ export class GcNode {
   get journal(): GcJournal {
     return new GcJournal(join(this.#dir, "collection.jsonl"));
   }
-  /** What the next image pass would be told. */
+  /** The facts that the next image pass would be told. */
   get facts(): unknown {
     return new Memory(this.#dir, (message) => this.problems.push({ from: "memory", message })).factsFor("image-gc", {
       observedAt: new Date(this.#clock.nowMs + 1e9).toISOString(),

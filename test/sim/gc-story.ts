@@ -4,7 +4,7 @@ import type { SimApi } from "./api.ts";
 import { type Call, type FakeContainer, faultOf } from "./fake-runtime.ts";
 import { Died, type GcNode } from "./gc-node.ts";
 
-/** What happens to a node between two turns of its collector, and while one runs. */
+/** A node, and all that an event between two turns of its collector, or in one, may change. */
 export interface Story {
   readonly node: GcNode;
   readonly api: SimApi;

@@ -114,7 +114,7 @@ test("whatever happens: nothing in use goes, nothing goes unplanned, no end is l
       for (const { what, id, untold } of cut.node.runtime.performed) {
         if (what !== "image") continue;
         count(performed, id, 1);
-        // what the runtime did and did not tell may still have been found out
+        // a removal whose answer was lost may still have been found out
         if (!untold) count(told, id, 1);
       }
       for (const [id, number] of told) {

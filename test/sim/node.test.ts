@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type Draws, draws } from "../actuator/cgroups/draws.ts";
 import { exceeding } from "../actuator/cgroups/invariants.ts";
+import { container } from "../kit/containers.ts";
+import { pod } from "../kit/pods.ts";
 import { SimApi } from "./api.ts";
 import { SimClock } from "./clock.ts";
 import { SimNode, type SimPod } from "./node.ts";
@@ -31,9 +33,9 @@ function randomPod(d: Draws): SimPod {
     const memory = `${d.pick([16, 64, 256, 1024])}Mi`;
     const requests = d.chance(4) ? {} : { cpu, memory };
     const limits = d.chance(3) ? {} : { cpu, memory };
-    return { name: `c${i}`, image: "app", resources: { requests, limits } };
+    return container(`c${i}`, requests, limits, { image: "app" });
   });
-  return { metadata: { name: `pod-${uid}`, uid }, spec: { containers } };
+  return pod(`pod-${uid}`, { metadata: { uid }, spec: { containers } });
 }
 
 /** One thing that happens to a node; answers its name. */

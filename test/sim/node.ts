@@ -11,6 +11,7 @@ import { ok } from "../../api/model/result.ts";
 import { simulated } from "../actuator/cgroups/grounds.ts";
 import type { SimKernel } from "../actuator/cgroups/sim-kernel.ts";
 import { cutShort, Killed } from "../actuator/cgroups/world.ts";
+import { podsRead } from "../kit/manifests.ts";
 import type { SimClock } from "./clock.ts";
 import { machineAt } from "./machine.ts";
 
@@ -106,7 +107,7 @@ export class SimNode {
       observeMachine: () => machineAt(this.#clock.iso, this.#bootId, this.#version),
       readPods: async () =>
         this.podsReadable
-          ? { pods: this.pods, whole: true, problems: [], notices: [] }
+          ? podsRead(this.pods)
           : {
               pods: null,
               whole: false,

@@ -13,7 +13,7 @@ interface Wanted {
   readonly memory: number | null;
 }
 
-/** What a pod's cgroup does not hold of what a form of it asks for; null: it is as it should be. */
+/** The amount that a form of a pod asks for and its cgroup does not hold; null: it is as it should be. */
 export function unfilledPod({ kernel }: PodsNode, form: object, path: string): string | null {
   const { cpuMilli, exclusive, memoryLimit } = sizesOf(form);
   // who has CPUs alone is not throttled on them

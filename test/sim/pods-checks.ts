@@ -15,7 +15,7 @@ import type { Story } from "./pods-story.ts";
 export const CAPACITY_MILLI = 7000;
 const NO_POD = { spec: { containers: [] } };
 
-/** What must hold at every moment of a story; what does not is kept in `wrongs`. */
+/** The rules that hold at every moment of a story; breaches are kept in `wrongs`. */
 export class Checks {
   readonly wrongs: string[] = [];
   readonly ends: Ends;

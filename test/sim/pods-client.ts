@@ -11,7 +11,7 @@ import { counted, type Life, never } from "./pods-life.ts";
 /** An `admission` that was answered, and what the daemon told of it. */
 export interface Asked {
   readonly uid: string;
-  /** Of the whole question: a daemon that comes at once after another's death asks the same once more. */
+  /** A hash of the whole question: a daemon that comes at once after another's death asks the same once more. */
   readonly key: string;
   readonly answer: DecisionAnswer;
   readonly life: Life;
@@ -22,14 +22,14 @@ export interface Asked {
   reports: number;
 }
 
-/** Of one daemon. */
+/** The parts of one daemon's client. */
 export interface ClientParts {
   readonly api: SimApi;
   readonly life: Life;
   readonly disk: WatchedDisk;
   readonly stateDir: string;
   readonly asked: Asked[];
-  /** What the API was asked by a daemon that died before it heard the answer. */
+  /** Questions to the API of a daemon that died before it heard the answer. */
   readonly unheard: string[];
   readonly onProblem: (problem: Problem) => void;
 }

@@ -13,7 +13,7 @@ const LATER_CHANGES = new Set(["rename", "rmdir", "unlink", "mkdir", "writeFile"
 const LATER = ["open", "readFile", "lstat", "stat", "readdir", "realpath", ...LATER_CHANGES];
 const FOR_WRITING = fs.constants.O_CREAT | fs.constants.O_WRONLY | fs.constants.O_RDWR;
 
-/** What daemons of a simulation do to files. */
+/** Writes of a simulation's daemons to files, which are watched. */
 export class WatchedDisk {
   /** Below it nothing can grow while `isFull`. */
   directory = "";

@@ -81,7 +81,7 @@ export class Ends {
     return this.#isReplaced(one, record) ? null : "nobody chose it";
   }
 
-  /** Of a pod that lives: by a new sandbox, a new definition, a resize; or nothing of its own runs. */
+  /** In a pod that lives: by a new sandbox, a new definition, a resize; or nothing of its own runs. */
   #isReplaced({ id, sandboxId, sandbox, config }: FakePodContainer, record: PodRecord): boolean {
     const { runtime, daemon } = this.#story.node;
     const { uid } = sandbox.metadata;

@@ -1,7 +1,7 @@
 import { asAnother, deletedAt, type MadePod, madePod, resized, withImage } from "./pods-made.ts";
 import { anyOf, ask, type Event, imageOf, push, type Story, tell, withdraw } from "./pods-story.ts";
 
-/** What people and pods do. */
+/** Acts of people and pods. */
 export const EVENTS: Readonly<Record<string, Event>> = {
   "pods come": (s) => {
     for (let i = s.d.below(3); i >= 0; i--)

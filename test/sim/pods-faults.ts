@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Trouble } from "./fake-pod-parts.ts";
 import { type Event, type Story, withdraw } from "./pods-story.ts";
 
-/** What goes wrong around a daemon. */
+/** Failures around a daemon. */
 export const FAULTS: Readonly<Record<string, Event>> = {
   "a call fails": (s) =>
     trouble(s, (call) => ({ effect: s.d.chance(2), answer: { call, code: "UNKNOWN", message: "it fails" } })),

@@ -1,7 +1,7 @@
 import type { Store } from "../../db/store.ts";
 import type { PodsNode } from "./pods-node.ts";
 
-/** What the history does not have as it was: each admission that was decided once, with one report at most. */
+/** The faults of a history that must have each admission once, with one report at most. */
 export async function misrecorded({ asked, unheard }: PodsNode, store: Store): Promise<string[]> {
   const found: string[] = [];
   const kept = new Map<string, number>();

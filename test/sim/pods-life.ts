@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** What a daemon does to the world, and can be killed at. */
+/** The effects of a daemon on the world, at each of which it can be killed. */
 export type Effect = "file" | "cgroup" | "runtime";
 
 /** A killed process does nothing more: thrown where nobody waits, and nothing ever comes back where somebody does. */

@@ -27,7 +27,7 @@ type Amounts = Readonly<Record<"cpu" | "memory", string>>;
 
 const PRIORITY = 2_000_001_000;
 
-/** What runs in a container, as its command says. `isHealed`: nobody fails any more. */
+/** The program in a container, as its command says. `isHealed`: nobody fails any more. */
 export function programOf({ command = [] }: Pick<ContainerConfig, "command">, isHealed: boolean): Program {
   const [what, text = "0"] = command;
   const ms = Number(text);

@@ -5,10 +5,10 @@ import { sizesOf } from "./pods-sizes.ts";
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
-/** Of the node, where no container eats more than the others. */
+/** Memory that the node has left where no container eats more than the others. */
 const FREE = 8 * GIB;
 const THRESHOLD = GIB;
-/** Of a container that does. */
+/** Memory of a container that does. */
 const EATEN = FREE - THRESHOLD / 2;
 
 /** Seven CPUs for pods, and a hard threshold of memory. */
@@ -32,7 +32,7 @@ export class PodsMemory {
   /** Ids of containers that take nearly all that is free. */
   readonly eaters = new Set<string>();
   readonly #runtime: PodsRuntime;
-  /** What the last look measured. */
+  /** The last look's measurements. */
   #isShort = false;
   #measured: readonly Measured[] = [];
 

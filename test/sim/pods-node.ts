@@ -6,7 +6,7 @@ import { drained } from "../../actuator/pods/daemon.ts";
 import type { PodManager, SyncView } from "../../actuator/pods/manager.ts";
 import { ROOT, simulated } from "../actuator/cgroups/grounds.ts";
 import type { SimKernel } from "../actuator/cgroups/sim-kernel.ts";
-import { FakeMounter } from "../actuator/pods/pod-kit.ts";
+import { FakeMounter } from "../actuator/pods/fake-mounter.ts";
 import type { SimApi } from "./api.ts";
 import type { SimClock } from "./clock.ts";
 import { PodTime } from "./pod-time.ts";

@@ -82,7 +82,7 @@ async function calm(story: Story, checks: Checks): Promise<string[] | null> {
   checks.look();
   const wrongs = [...checks.wrongs, ...unsettled(node, wanted), ...(await misrecorded(node, story.api.store))];
   const done = (): string => [node.runtime.writes, node.cgroupWrites, node.disk.changes].join();
-  // what the node measures is remembered each ten seconds, with its time
+  // measurements of the node are remembered each ten seconds, with their time
   await node.turn();
   await node.time.pass(5_000);
   const before = done();

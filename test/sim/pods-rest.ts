@@ -11,7 +11,7 @@ import { sizesOf } from "./pods-sizes.ts";
 
 const OVER: ReadonlySet<unknown> = new Set(["Succeeded", "Failed"]);
 
-/** What is wrong with a node on which nothing fails any more, and that had time. */
+/** The faults of a node on which nothing fails any more, and that had time. */
 export function unsettled(node: PodsNode, wanted: ReadonlyMap<string, MadePod>): string[] {
   const found: string[] = [];
   const runs = new Map<string, number>();
@@ -46,7 +46,7 @@ export function unsettled(node: PodsNode, wanted: ReadonlyMap<string, MadePod>):
 
 const cpuOf = (form: object): number => sizesOf(form).cpuMilli;
 
-/** What was asked for is in force, or cannot be. */
+/** A resize that is neither in force nor impossible. */
 function unresized({ uid, object }: MadePod, { pod, resize }: PodRecord, held: number): string[] {
   const [wanted, has] = [sizesOf(object), sizesOf(pod)];
   const differs = JSON.stringify(wanted.containers) !== JSON.stringify(has.containers);

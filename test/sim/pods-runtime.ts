@@ -65,7 +65,7 @@ export class PodsRuntime extends FakePodRuntime {
     if (ran) this.#removeCgroup(cgroupOf(one));
   }
 
-  /** What a runtime does whose sandbox has died. */
+  /** Removes the cgroup of a sandbox that has died, as a runtime does. */
   dropSandboxCgroup(sandbox: FakePodSandbox): void {
     this.#removeCgroup(posix.join(parentOf(sandbox), sandbox.id));
   }

@@ -1,6 +1,6 @@
-/** What the containers of a pod ask for together, as far as stories ask for anything. */
+/** The resources that the containers of a pod ask for together, as far as stories ask for anything. */
 export interface Sizes {
-  /** What admission counts. */
+  /** The CPUs that admission counts. */
   readonly cpuMilli: number;
   /** Container's name -> CPUs that it has alone. */
   readonly exclusive: ReadonlyMap<string, number>;
@@ -27,7 +27,7 @@ interface Asking {
 const MIB = 2 ** 20;
 const known = new WeakMap<object, Sizes>();
 
-/** Of a v1.Pod whose amounts are in `m` and `Mi`, with limits like its requests or none. */
+/** The sizes of a v1.Pod whose amounts are in `m` and `Mi`, with limits like its requests or none. */
 export function sizesOf(object: object): Sizes {
   const before = known.get(object);
   if (before !== undefined) return before;

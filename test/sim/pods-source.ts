@@ -1,13 +1,14 @@
 import type { PodsRead } from "../../actuator/core/ports.ts";
+import { podsRead } from "../kit/manifests.ts";
 
 /** Where a simulated node hears which pods it is to run. */
 export class PodsSource {
   /** By uid. */
   readonly pods = new Map<string, object>();
   state: "whole" | "partial" | "unreadable" = "whole";
-  /** Of a partial list: what it lacks. */
+  /** The pods that a partial list lacks. */
   readonly missing = new Set<string>();
-  #read: PodsRead = { pods: [], whole: true, problems: [], notices: [] };
+  #read = podsRead();
 
   /** The very same answer while nothing changes. */
   read(): PodsRead {

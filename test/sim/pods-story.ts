@@ -5,14 +5,14 @@ import type { SimApi } from "./api.ts";
 import { type MadePod, programOf } from "./pods-made.ts";
 import type { PodsNode } from "./pods-node.ts";
 
-/** What happens to a node between two looks at it. */
+/** A node, and all that an event between two looks may change. */
 export interface Story {
   readonly node: PodsNode;
   readonly api: SimApi;
   readonly d: Draws;
   /** All pods that ever were asked for, by uid. */
   readonly made: Map<string, MadePod>;
-  /** What the source tells now. */
+  /** The pods that the source tells now. */
   readonly wanted: Map<string, MadePod>;
   pods: number;
   images: number;

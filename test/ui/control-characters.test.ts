@@ -3,6 +3,8 @@ import { KINDS, type Kind } from "../../api/model/decision.ts";
 import { plainPaint } from "../../api/text/style.ts";
 import { answerText } from "../../api/text/tables/index.ts";
 import { decisionRow, resultRow, snapshotRow, value } from "../contract/store-rows.ts";
+import { container } from "../kit/containers.ts";
+import { podOf } from "../kit/pods.ts";
 import { captured, runtime, type Subject, subject } from "./node-subject.ts";
 import { postForm } from "./replay-forms.ts";
 
@@ -11,19 +13,8 @@ const BAD = "\u001b[2J\u009b2J\u202e\u200b\u007f";
 const RAW = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 const PICTURE = "␛[2J";
 
-const POD = {
-  metadata: { name: "big", namespace: "default", uid: "u-big" },
-  spec: {
-    containers: [
-      {
-        name: "c",
-        image: "i",
-        resources: { requests: { cpu: "500" } },
-        readinessProbe: { httpGet: { path: "/", port: 80 } },
-      },
-    ],
-  },
-};
+const readinessProbe = { httpGet: { path: "/", port: 80 } };
+const POD = podOf([container("c", { cpu: "500" }, undefined, { readinessProbe })]);
 const hostile = () => {
   const snapshot = captured();
   snapshot.node.status.nodeInfo["kubeletVersion"] = BAD;
@@ -87,7 +78,7 @@ test("every page shows control characters of names and messages by their picture
   let pictured = 0;
   for (const path of paths) {
     const { html } = await show(path);
-    // what was typed into a field of several lines comes back as it was
+    // text that was typed into a field of several lines comes back as it was
     const shown = html.replaceAll(/<textarea[^>]*>[^<]*<\/textarea>/g, "");
     expect(RAW.exec(shown)?.index === undefined ? "" : around(shown), path).toBe("");
     if (html.includes(PICTURE)) pictured++;
@@ -112,7 +103,7 @@ test("no table of the terminal lets a control character through, wherever in an 
         const screen = { columns: 300, paint: plainPaint };
         text = answerText({ kind, node: BAD, decided, explain: "off", observedAtMs: 0 }, screen);
       } catch {
-        // of a closed set of words, which the answer's check would not let in
+        // a closed set of words, whose check would not let it in
         continue;
       }
       drawn++;

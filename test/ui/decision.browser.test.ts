@@ -3,17 +3,15 @@ import { historyFile } from "../../api/server.ts";
 import { openNode } from "../../db/sqlite/open.ts";
 import { value } from "../contract/store-rows.ts";
 import { testFolder } from "../db/folder.ts";
+import { requesting } from "../kit/pods.ts";
 import { expectReadable, inBrowser, LOOKS } from "./in-browser.ts";
-import { decided, served, snapshotOf } from "./served.ts";
+import { capturedNode, decided, served } from "./served.ts";
 
-const POD = {
-  metadata: { name: "big", namespace: "default", uid: "u-big" },
-  spec: { containers: [{ name: "c", image: "i", resources: { requests: { cpu: "500" } } }] },
-};
+const POD = requesting("big", { cpu: "500" });
 
 const paths: string[] = [];
 const fill = async (url: string): Promise<void> => {
-  const snapshot = snapshotOf("n1");
+  const snapshot = capturedNode("n1");
   for (const [kind, more] of [
     ["admission", { ask: { pod: POD } }],
     ["cgroups", {}],
@@ -56,7 +54,7 @@ inBrowser("a decision in a browser", fill, (ground) => {
   test("when it is pruned under the open page, the page says so and keeps what it showed", async () => {
     const dataDir = testFolder();
     const own = await served({ dataDir });
-    const snapshot = snapshotOf("pruned");
+    const snapshot = capturedNode("pruned");
     const first = await decided(own.url, "eviction", { snapshot });
     const { page, close } = await ground.open(`${own.url}/decisions/${first.id}`);
     await page.locator("#live-state", { hasText: "live" }).waitFor();

@@ -5,6 +5,7 @@ import { results } from "../../api/http/openapi/operation.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { appOver } from "../api/serving.ts";
 import { decisionRow, resultRow, snapshotRow, value } from "../contract/store-rows.ts";
+import { requesting } from "../kit/pods.ts";
 import { postForm } from "./replay-forms.ts";
 
 const CAPTURED = readFileSync(join(import.meta.dirname, "../data/real-node/snapshot.json"), "utf8");
@@ -27,10 +28,7 @@ const textOf = async (app: App, path: string, status = 200): Promise<string> => 
   return text;
 };
 
-const POD = {
-  metadata: { name: "big", namespace: "default", uid: "u-big" },
-  spec: { containers: [{ name: "c", image: "i", resources: { requests: { cpu: "500" } } }] },
-};
+const POD = requesting("big", { cpu: "500" });
 
 test("a refusal: the kubelet's words, the reasons with their numbers, what would help, the ask, and the way back to it", async () => {
   const { app } = appOver({});
@@ -41,7 +39,7 @@ test("a refusal: the kubelet's words, the reasons with their numbers, what would
   expect(text).toContain("OutOfcpu");
   expect(text.indexOf("OutOfcpu")).toBeLessThan(text.indexOf('id="why"'));
   expect(text.indexOf('id="why"')).toBeLessThan(text.indexOf('id="answer"'));
-  expect(text).toContain("requested"); // of the counterfactual
+  expect(text).toContain("requested"); // a word of the counterfactual
   expect(text).toContain("&quot;cpu&quot;: &quot;500&quot;");
   expect(text).toContain(`nodewise history show ${id} --api http://localhost`);
   expect(text).toMatch(/href="\/v1\/snapshots\/[0-9a-f]{32}"/);

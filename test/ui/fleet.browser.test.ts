@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { freePort } from "../e2e/pods/port.ts";
 import { expectReadable, hasScripts, inBrowser, LOOKS_AND_WITHOUT_SCRIPTS } from "./in-browser.ts";
-import { decided, served, snapshotOf } from "./served.ts";
+import { capturedNode, decided, served } from "./served.ts";
 
 const fill = async (url: string): Promise<void> => {
-  for (const name of ["node-1", "node-2"]) await decided(url, "cgroups", { snapshot: snapshotOf(name) });
+  for (const name of ["node-1", "node-2"]) await decided(url, "cgroups", { snapshot: capturedNode(name) });
 };
 inBrowser("the fleet in a browser", fill, (ground) => {
   test.each(LOOKS_AND_WITHOUT_SCRIPTS)("%s: it is there, fits, and asks nobody else", async (_name, options) => {
@@ -32,7 +32,7 @@ inBrowser("the fleet in a browser", fill, (ground) => {
     const { page, faults, close } = await ground.open("/");
     await page.locator("#live-state", { hasText: "live" }).waitFor();
     await page.getByLabel("Name has").fill("being writ");
-    await decided(ground.url, "cgroups", { snapshot: snapshotOf("node-new") });
+    await decided(ground.url, "cgroups", { snapshot: capturedNode("node-new") });
     await page.locator("#nodes", { hasText: "node-new" }).waitFor();
     expect(await page.getByLabel("Name has").inputValue()).toBe("being writ");
     expect(faults).toEqual([]);
@@ -44,12 +44,12 @@ inBrowser("the fleet in a browser", fill, (ground) => {
     await page.locator("#live-state", { hasText: "live" }).waitFor();
     const link = page.locator("#nodes").getByRole("link", { name: "node-1", exact: true });
     await link.focus();
-    await decided(ground.url, "cgroups", { snapshot: snapshotOf("node-focus") });
+    await decided(ground.url, "cgroups", { snapshot: capturedNode("node-focus") });
     await page.locator("#nodes", { hasText: "node-focus" }).waitFor();
     expect(await page.evaluate("document.activeElement.textContent")).toBe("node-1");
     await page.getByRole("region", { name: "Nodes" }).focus();
     const before = await page.locator(".tile .figure").first().textContent();
-    await decided(ground.url, "cgroups", { snapshot: snapshotOf("node-later") });
+    await decided(ground.url, "cgroups", { snapshot: capturedNode("node-later") });
     await expect.poll(() => page.locator(".tile .figure").first().textContent()).not.toBe(before);
     expect(await page.locator("#nodes", { hasText: "node-later" }).count()).toBe(0);
     await page.getByLabel("Name has").focus();
@@ -64,7 +64,7 @@ inBrowser("the fleet in a browser", fill, (ground) => {
     await page.route(`${ground.url}/`, (route) =>
       ++asked === 1 ? route.fulfill({ status: 503, body: "busy" }) : route.continue(),
     );
-    await decided(ground.url, "cgroups", { snapshot: snapshotOf("node-busy") });
+    await decided(ground.url, "cgroups", { snapshot: capturedNode("node-busy") });
     await page.locator("#live-state", { hasText: "cannot be refreshed" }).waitFor();
     await page.locator("#nodes", { hasText: "node-busy" }).waitFor();
     await page.locator("#live-state", { hasText: /^live$/ }).waitFor();
@@ -89,7 +89,7 @@ inBrowser("the fleet in a browser", fill, (ground) => {
       await next.goto(ground.url + path);
       pages.push(next);
     }
-    await decided(ground.url, "cgroups", { snapshot: snapshotOf("node-tenth") });
+    await decided(ground.url, "cgroups", { snapshot: capturedNode("node-tenth") });
     for (const one of pages.filter((each) => new URL(each.url()).pathname === "/" && !each.url().includes("drift")))
       await one.locator("#nodes", { hasText: "node-tenth" }).waitFor({ timeout: 60_000 });
     await close();
@@ -104,7 +104,7 @@ inBrowser("the fleet in a browser", fill, (ground) => {
     await page.locator("#live-state", { hasText: "reconnecting" }).waitFor();
     const second = await served({ port: first.port });
     await page.locator("#live-state", { hasText: "live" }).waitFor({ timeout: 60_000 });
-    await decided(second.url, "cgroups", { snapshot: snapshotOf("after") });
+    await decided(second.url, "cgroups", { snapshot: capturedNode("after") });
     await page.locator("#nodes", { hasText: "after" }).waitFor();
     await close();
     await second.close();

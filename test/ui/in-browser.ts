@@ -13,7 +13,7 @@ export const LOOKS: readonly Look[] = [
 export const LOOKS_AND_WITHOUT_SCRIPTS: readonly Look[] = [...LOOKS, ["without scripts", { javaScriptEnabled: false }]];
 export const hasScripts = ({ javaScriptEnabled = true }: BrowserContextOptions): boolean => javaScriptEnabled;
 
-/** What the tests of a page stand on: the API with what was filled in, and a browser that looks at it. */
+/** The ground of a page's tests: the API with what was filled in, and a browser that looks at it. */
 export interface Ground {
   readonly url: string;
   /** Opens a page, which the caller closes. A whole address is opened as it is. */

@@ -6,7 +6,9 @@ import { memoryManager } from "../../api/decide/memory/manager.ts";
 import { memoryStateFile } from "../../api/decide/memory/start.ts";
 import { ANY_NODE } from "../../api/decide/topology/hint.ts";
 import { type Container, pod as podSchema } from "../../api/model/pod.ts";
-import { container, manyImages, sandbox, timeAt } from "../contract/gc-snapshots.ts";
+import { manyImages, timeAt, webContainer, webSandbox } from "../contract/gc-snapshots.ts";
+import { container } from "../kit/containers.ts";
+import { pod } from "../kit/pods.ts";
 
 export const PODS = 512;
 export const DEVICES = 4096;
@@ -21,13 +23,14 @@ const nameOf = (i: number): string => `pod-${String(i).padStart(3, "0")}`;
 
 function podAt(i: number) {
   const whole = { cpu: "1", memory: "512Mi" };
-  const own = { requests: { cpu: `${i}m`, memory: `${i}Mi` } };
+  const own = { cpu: `${i}m`, memory: `${i}Mi` };
   const limits = { ...whole, [GPU]: "1" };
-  return {
-    metadata: { name: nameOf(i), namespace: "shop", uid: uidOf(i) },
-    spec: { containers: [{ name: "app", resources: i < HOLDERS ? { requests: limits, limits } : own }] },
+  const app = i < HOLDERS ? container("app", limits, limits) : container("app", own);
+  return pod(nameOf(i), {
+    metadata: { namespace: "shop", uid: uidOf(i) },
+    spec: { containers: [app] },
     status: { phase: "Running" },
-  };
+  });
 }
 
 /** The files of the CPU, memory and device managers, as a kubelet with those pods writes them. */
@@ -46,8 +49,8 @@ function assignmentsOf({ numaNodes = [] }: ReturnType<typeof machineOf>) {
   const state = { ...EMPTY_STATE, machineState: machine.value };
   const manager = memoryManager({ policy: "Static", state, podLevel: false });
   for (const i of holders) {
-    const pod = podSchema.parse(podAt(i));
-    const done = manager.allocate(pod, pod.spec.containers[0] as Container, ANY_NODE);
+    const holder = podSchema.parse(podAt(i));
+    const done = manager.allocate(holder, holder.spec.containers[0] as Container, ANY_NODE);
     if (!done.ok) throw new Error(done.error.message);
   }
   const entries = holders.map((i) => ({
@@ -77,7 +80,7 @@ const devices = Array.from({ length: DEVICES }, (_, i) => ({
   numaNodes: [i < DEVICES / 2 ? 0 : 1],
 }));
 
-/** What the kubelet's /stats/summary tells of it, with so many bytes of memory left. */
+/** Its stats as the kubelet's /stats/summary has them, with so many bytes of memory left. */
 function statsOf(time: string, availableBytes: number) {
   const pods = Array.from({ length: PODS }, (_, i) => ({
     podRef: { name: nameOf(i), namespace: "shop", uid: uidOf(i) },
@@ -108,7 +111,11 @@ export function largeNode(name: string, seconds = 0, availableBytes = 100 * Gi) 
     },
     pods: Array.from({ length: PODS }, (_, i) => podAt(i)),
     stats: statsOf(time, availableBytes),
-    runtime: { images: manyImages(IMAGES), containers: [container("app", "CONTAINER_RUNNING")], sandboxes: [sandbox] },
+    runtime: {
+      images: manyImages(IMAGES),
+      containers: [webContainer("app", "CONTAINER_RUNNING")],
+      sandboxes: [webSandbox],
+    },
     machine,
     cgroup: { version: 2, driver: "systemd" },
     devices,

@@ -4,7 +4,7 @@ import type { TouchedFinding } from "../../api/service/lint-touched.ts";
 import { appOver } from "../api/serving.ts";
 import { snapshotRow, value } from "../contract/store-rows.ts";
 import { type App, openPage, postForm, unescaped, writtenIn } from "./replay-forms.ts";
-import { snapshotOf } from "./served.ts";
+import { capturedNode } from "./served.ts";
 
 const BAD = `maxPods: 110
 evictionHard:
@@ -32,7 +32,7 @@ async function withNode() {
     ["eviction", "n1"],
     ["allocatable", "elsewhere"],
   ] as const) {
-    const body = JSON.stringify({ snapshot: snapshotOf(node) });
+    const body = JSON.stringify({ snapshot: capturedNode(node) });
     const response = await made.app.request(`/v1/decisions/${kind}`, { method: "POST", headers: JSON_HEADERS, body });
     expect(response.status, await response.clone().text()).toBe(200);
   }

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { expectReadable, hasScripts, inBrowser, LOOKS_AND_WITHOUT_SCRIPTS } from "./in-browser.ts";
-import { decided, snapshotOf } from "./served.ts";
+import { capturedNode, decided } from "./served.ts";
 
 const BAD = "evictionHard:\n  nodefs.available: 110%\nkubeResreved:\n  cpu: 500m\n";
 
 const fill = async (url: string): Promise<void> => {
-  await decided(url, "allocatable", { snapshot: snapshotOf("n1") });
+  await decided(url, "allocatable", { snapshot: capturedNode("n1") });
 };
 inBrowser("the lint in a browser", fill, (ground) => {
   test.each(LOOKS_AND_WITHOUT_SCRIPTS)("%s: a pasted configuration is looked over", async (_name, options) => {

@@ -2,6 +2,8 @@ import { describe, expect, test } from "vitest";
 import { type Act, actsOfAdmission, actsOfPass, spansOf } from "../../api/ui/node/acts.ts";
 import { openNode } from "../../db/sqlite/open.ts";
 import { value } from "../contract/store-rows.ts";
+import { container } from "../kit/containers.ts";
+import { podOf } from "../kit/pods.ts";
 import { captured, partOf, plotData, readable, subject } from "./node-subject.ts";
 
 const START = Date.parse("2026-11-21T06:24:51Z");
@@ -106,14 +108,11 @@ describe("what was decided about a signal is marked in its plot", () => {
     const free = { ...disk, availableBytes: 200e9 };
     const freed = { ...after, node: { ...after.node, runtime: { imageFs: free, containerFs: free } } };
     const { id } = await decide("eviction", { snapshot: { ...full, stats }, ask: { statsAfterReclaim: freed } });
-    const pod = {
-      metadata: { name: "agent", namespace: "kube-system", uid: "u-agent" },
-      spec: {
-        priority: 2_000_000_000,
-        priorityClassName: "system-node-critical",
-        containers: [{ name: "a", image: "i", resources: { requests: { cpu: "300m", memory: "22Gi" } } }],
-      },
-    };
+    const pod = podOf(
+      [container("a", { cpu: "300m", memory: "22Gi" })],
+      { priority: 2_000_000_000, priorityClassName: "system-node-critical" },
+      { metadata: { name: "agent", namespace: "kube-system", uid: "u-agent" } },
+    );
     const admission = await decide("admission", { snapshot: full, ask: { pod } });
     await decide("eviction", { snapshot: passAt(2, 2000) });
     const { html } = await show("/nodes/n1");

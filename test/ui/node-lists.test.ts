@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { beforeAll, describe, expect, test } from "vitest";
-import { manyImages, snapshotAt } from "../contract/gc-snapshots.ts";
+import { diskSnapshot, manyImages } from "../contract/gc-snapshots.ts";
 import { resultRow, value } from "../contract/store-rows.ts";
 import { DEVICES, GPU, HOLDERS, IMAGES, largeNode, PODS } from "./large-node.ts";
 import { captured, partOf, readable, type Subject, subject } from "./node-subject.ts";
@@ -146,7 +146,7 @@ test("CPUs of more than a map has are on its next page, and resources of many pl
   expect(text("devices")).toContain("24 of 60 shown · all");
   const cards = found(await pagesOf(own, "/nodes/n1?list=resources"), /<h3>(example\.com\/r\d+)/g);
   expect(new Set(cards).size).toBe(60);
-  // of each fewer cells, so that the page stays small
+  // each has fewer cells, so that the page stays small
   expect(text("devices")).toContain("64 of 100 shown · all");
 });
 
@@ -165,8 +165,8 @@ test("pages of images go on from those that go to those that stay, with the line
   const own = subject();
   const images = manyImages(500);
   // seen first; an hour later the disk is full
-  await own.decide("image-gc", { snapshot: snapshotAt("node", 0, images, 500) });
-  await own.decide("image-gc", { snapshot: snapshotAt("node", 3600, images, 20) });
+  await own.decide("image-gc", { snapshot: diskSnapshot("node", 0, images, 500) });
+  await own.decide("image-gc", { snapshot: diskSnapshot("node", 3600, images, 20) });
   const pages = await pagesOf(own, "/nodes/node?list=images");
   const rows = found(pages, /<td class="image">([^<]*)/g);
   expect(rows).toHaveLength(502);

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { writeCheckpoint } from "../../api/decide/devices/checkpoint.ts";
-import { image, MI, snapshotAt } from "../contract/gc-snapshots.ts";
+import { diskSnapshot, localImage, MI } from "../contract/gc-snapshots.ts";
+import { container } from "../kit/containers.ts";
+import { pod } from "../kit/pods.ts";
 import { captured, partOf, subject } from "./node-subject.ts";
 
 const GPU = "example.com/gpu";
@@ -44,10 +46,10 @@ test("devices by NUMA node: who holds each, and what is not healthy", async () =
 
 test("images stand in the order in which they would go, the line between those that go and those that stay", async () => {
   const { decide, show } = subject();
-  const images = [image("old", { size: `${300 * MI}` }), image("small", { size: `${10 * MI}` })];
+  const images = [localImage("old", { size: `${300 * MI}` }), localImage("small", { size: `${10 * MI}` })];
   // seen first; an hour later the disk is full
-  await decide("image-gc", { snapshot: snapshotAt("node", 0, images, 500) });
-  await decide("image-gc", { snapshot: snapshotAt("node", 3600, images, 20) });
+  await decide("image-gc", { snapshot: diskSnapshot("node", 0, images, 500) });
+  await decide("image-gc", { snapshot: diskSnapshot("node", 3600, images, 20) });
   const { html, text } = await show("/nodes/node");
   const told = text("images");
   expect(told).toContain("98 % of 1000 MiB used, high threshold 85 %: 180 MiB wanted, down to the low one of 80 %");
@@ -68,11 +70,11 @@ test("images stand in the order in which they would go, the line between those t
 test("recorded dry runs of probes are lanes: the status, each attempt, and how often it failed", async () => {
   const { decide, show } = subject();
   const handler = { httpGet: { path: "/", port: 80 } };
-  const containers = [{ name: "app", livenessProbe: { ...handler, periodSeconds: 5 } }];
-  const pod = { metadata: { name: "web", namespace: "shop" }, spec: { containers } };
-  const ask = { pod, outcomes: "ok,ok,fail*3,ok", seconds: 60 };
+  const containers = [container("app", undefined, undefined, { livenessProbe: { ...handler, periodSeconds: 5 } })];
+  const probed = (name: string) => pod(name, { metadata: { namespace: "shop", uid: undefined }, spec: { containers } });
+  const ask = { pod: probed("web"), outcomes: "ok,ok,fail*3,ok", seconds: 60 };
   const { id } = await decide("probes", { snapshot: captured(), ask });
-  await decide("probes", { snapshot: captured(), ask: { ...ask, pod: { ...pod, metadata: { name: "other" } } } });
+  await decide("probes", { snapshot: captured(), ask: { ...ask, pod: probed("other") } });
   const { html, text } = await show("/nodes/n1");
   expect(text("probes")).toMatch(/shop\/web restarts 1 probe in 1m: 1 restart, decided .* why app status liveness/);
   expect(text("probes")).toMatch(/httpGet: \d+ attempts, 3 failed/);

@@ -7,7 +7,7 @@ const require = createRequire(import.meta.url);
 /** The captured node, anew each time; nothing of it is shared. */
 export const captured = (): Record<string, never> & CapturedSnapshot =>
   structuredClone(require("../data/real-node/snapshot.json"));
-/** What tests change of it. */
+/** The parts of it that tests change. */
 export interface CapturedSnapshot {
   observedAt: string;
   node: { metadata: { name: string }; status: { nodeInfo: Record<string, string> } };
@@ -26,7 +26,7 @@ export const runtime = (): Record<string, unknown> => ({
 export interface Shown {
   readonly status: number;
   readonly html: string;
-  /** What one reads of the element of this id: from its start to the end of the element of its name after it. */
+  /** The text of the element of this id: from its start to the end of the element of its name after it. */
   readonly text: (id: string) => string;
 }
 export interface Subject {

@@ -4,6 +4,9 @@ import { libraryMachine } from "../../api/cli/machines/machine-library.ts";
 import { createToken } from "../../api/http/auth/tokens.ts";
 import type { CgroupsDecision } from "../../api/model/cgroups.ts";
 import { decisionRow, resultRow, value } from "../contract/store-rows.ts";
+import { container } from "../kit/containers.ts";
+import { pod } from "../kit/pods.ts";
+import { many } from "../kit/snapshots.ts";
 import { captured, partOf, readable, runtime, subject } from "./node-subject.ts";
 import { renamed } from "./served.ts";
 
@@ -210,11 +213,13 @@ test("a node's token sees its own pages alone", async () => {
 
 test("256 CPUs and 512 pods stay a page of less than 150 KB", async () => {
   const { app, show } = subject();
-  const pods = Array.from({ length: 512 }, (_, i) => ({
-    metadata: { name: `pod-${i}`, namespace: "shop", uid: `00000000-0000-4000-8000-${String(i).padStart(12, "0")}` },
-    spec: { containers: [{ name: "app", resources: { requests: { cpu: `${i}m`, memory: `${i}Mi` } } }, { name: "b" }] },
-    status: { phase: "Running" },
-  }));
+  const pods = many(512, (i) =>
+    pod(`pod-${i}`, {
+      metadata: { namespace: "shop", uid: `00000000-0000-4000-8000-${String(i).padStart(12, "0")}` },
+      spec: { containers: [container("app", { cpu: `${i}m`, memory: `${i}Mi` }), container("b")] },
+      status: { phase: "Running" },
+    }),
+  );
   const machine = libraryMachine("epyc-2s-nps1")?.machine;
   const cgroup = { version: 2, driver: "systemd" };
   const body = JSON.stringify({ node: { metadata: { name: "big" } }, pods, machine, cgroup });

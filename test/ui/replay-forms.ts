@@ -5,10 +5,10 @@ export type App = ReturnType<typeof appOver>["app"];
 type Fields = Readonly<Record<string, string>>;
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'" };
-/** What a browser reads where this is written. */
+/** The text that a browser reads where this is written. */
 export const unescaped = (html: string): string =>
   html.replace(/&(amp|lt|gt|quot|#39);/g, (_, name) => ENTITIES[name] ?? "");
-/** What a person reads of it. */
+/** The words of it that a person reads. */
 export const wordsOf = (html: string): string =>
   unescaped(
     html
@@ -58,6 +58,6 @@ export function goOnOf({ html }: Shown): Fields | null {
   return Object.fromEntries([...inputs].map(([, name = "", value = ""]) => [name, unescaped(value)]));
 }
 
-/** What stands in a text area. */
+/** The text in the page's text area. */
 export const writtenIn = ({ html }: Shown): string =>
   unescaped(/<textarea[^>]*>\n([\s\S]*?)<\/textarea>/.exec(html)?.[1] ?? "");

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { appOver } from "../api/serving.ts";
 import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
 import { goOnOf, openPage, postForm } from "./replay-forms.ts";
-import { snapshotOf } from "./served.ts";
+import { capturedNode } from "./served.ts";
 
 const ID = "d".repeat(32);
 
@@ -12,7 +12,7 @@ async function historyOf(lost: { readonly gone?: number; readonly bodies?: reado
   const posted = await app.request("/v1/decisions/allocatable", {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ snapshot: snapshotOf("n1") }),
+    body: JSON.stringify({ snapshot: capturedNode("n1") }),
   });
   const { id } = (await posted.json()) as { id: string };
   const row = value(await store.getDecision(id));
@@ -82,7 +82,7 @@ test.each(['{"broken', "[]", "null", "7", "{}"])(
   "a record whose body is %s is a 503 with its id on every page",
   async (body) => {
     const { app, store } = appOver();
-    const snapshot = snapshotRow({ node: "n1", body: JSON.stringify(snapshotOf("n1")) });
+    const snapshot = snapshotRow({ node: "n1", body: JSON.stringify(capturedNode("n1")) });
     value(
       await store.record({ decision: decisionRow({ id: ID, node: "n1", snapshotId: snapshot.id, body }), snapshot }),
     );

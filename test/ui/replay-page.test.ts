@@ -8,7 +8,7 @@ import { replayedPages } from "../../api/ui/replay/question.ts";
 import { appOver } from "../api/serving.ts";
 import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
 import { type App, goOnOf, openPage, postForm, type Shown, unescaped, writtenIn } from "./replay-forms.ts";
-import { snapshotOf } from "./served.ts";
+import { capturedNode } from "./served.ts";
 
 const PATCH = "kubeReserved:\n  cpu: 1500m\n";
 const KINDS = ["allocatable", "cgroups", "memory"] as const;
@@ -27,7 +27,7 @@ async function decide(app: App, kind: string, snapshot: object): Promise<string>
 async function fleet(...args: Parameters<typeof appOver>) {
   const made = appOver(...args);
   const ids: string[] = [];
-  for (const node of ["n1", "n2"]) for (const kind of KINDS) ids.push(await decide(made.app, kind, snapshotOf(node)));
+  for (const node of ["n1", "n2"]) for (const kind of KINDS) ids.push(await decide(made.app, kind, capturedNode(node)));
   return { ...made, ids };
 }
 interface Tally {
@@ -111,7 +111,7 @@ describe("a history of more than a page", () => {
   const MANY = 2300;
   async function long() {
     const { app, store } = appOver();
-    const id = await decide(app, "allocatable", snapshotOf("n1"));
+    const id = await decide(app, "allocatable", capturedNode("n1"));
     const row = value(await store.getDecision(id));
     if (row === null) throw new Error("not recorded");
     for (let i = 1; i < MANY; i++)
@@ -135,7 +135,7 @@ describe("a history of more than a page", () => {
     expect(page.words).toContain("2,300 of 2,300 decisions would have been others.");
     expect(page.words).toContain("and 2,200 more");
     expect(page.html.match(/class="what"/g)).toHaveLength(100);
-    // what is carried does not grow with what was counted
+    // the text that is carried does not grow with the count
     expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThan(64);
     expect(gzipSync(page.html).length).toBeLessThan(150_000);
   });
@@ -293,7 +293,7 @@ describe("what is wrong is said at its place, and nothing that was written is lo
 test("names and messages full of markup stay text, stored, written and carried", async () => {
   const { app, store } = appOver();
   const evil = `"><img src=x onerror=alert(1)></textarea><script>`;
-  const snapshot = snapshotRow({ node: "n1", body: JSON.stringify(snapshotOf("n1")) });
+  const snapshot = snapshotRow({ node: "n1", body: JSON.stringify(capturedNode("n1")) });
   const pod = { namespace: evil, name: evil, uid: evil };
   const body = JSON.stringify({ decision: { [evil]: evil }, reasons: [], needs: [], next: null });
   const row = decisionRow({ kind: "allocatable", node: "n1", snapshotId: snapshot.id, pod, verdict: evil, body });

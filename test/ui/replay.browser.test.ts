@@ -5,14 +5,14 @@ import { openNode } from "../../db/sqlite/open.ts";
 import { T0, value } from "../contract/store-rows.ts";
 import { expectAccessible } from "./browser.ts";
 import { expectReadable, type Ground, inBrowser, LOOKS } from "./in-browser.ts";
-import { decided, snapshotOf } from "./served.ts";
+import { capturedNode, decided } from "./served.ts";
 
 const MANY = 2500;
 const PATCH = "kubeReserved:\n  cpu: 1500m\n";
 
 let id = "";
 const fill = async (url: string, dataDir: string): Promise<void> => {
-  id = (await decided(url, "allocatable", { snapshot: snapshotOf("n1") })).id;
+  id = (await decided(url, "allocatable", { snapshot: capturedNode("n1") })).id;
   const store = value(openNode({ file: historyFile(dataDir) }));
   const row = value(await store.getDecision(id));
   if (row === null) throw new Error("not recorded");
@@ -97,7 +97,7 @@ const tests = (ground: Ground): void => {
     const { page, close } = await ground.open("/replay");
     let posts = 0;
     const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    // what is told of one stands until the next is answered
+    // the result of one stands until the next is answered
     await page.route("**/replay", async (route) => {
       posts++;
       if (posts === 2) return route.abort();

@@ -3,6 +3,8 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { chromium, type Page } from "playwright-core";
 import { startApi } from "../../api/server.ts";
+import { container } from "../kit/containers.ts";
+import { pod } from "../kit/pods.ts";
 
 // `node test/ui/screenshots.ts`: the pictures of the README, of the captured node and some like it
 
@@ -20,7 +22,7 @@ const captured = data("snapshot.json") as Parts;
 const runtime = { images: data("images.json"), containers: data("containers.json"), sandboxes: data("sandboxes.json") };
 
 /** The captured node under another name, at another time, with so much memory left. */
-function snapshotOf(name: string, atMs: number, availableBytes: number | null): object {
+function capturedAt(name: string, atMs: number, availableBytes: number | null): object {
   const { node } = captured.stats;
   const time = new Date(atMs).toISOString();
   const memory = { ...node.memory, time, ...(availableBytes === null ? {} : { availableBytes }) };
@@ -36,12 +38,10 @@ function snapshotOf(name: string, atMs: number, availableBytes: number | null): 
   };
 }
 
-const POD = {
-  metadata: { name: "trainer", namespace: "ml", uid: "u-trainer" },
-  spec: {
-    containers: [{ name: "main", image: "trainer:1", resources: { requests: { cpu: "1500m", memory: "4Gi" } } }],
-  },
-};
+const POD = pod("trainer", {
+  metadata: { namespace: "ml" },
+  spec: { containers: [container("main", { cpu: "1500m", memory: "4Gi" }, undefined, { image: "trainer:1" })] },
+});
 
 async function fill(url: string): Promise<void> {
   const post = async (kind: string, body: object): Promise<void> => {
@@ -59,9 +59,9 @@ async function fill(url: string): Promise<void> {
     const isShort = n % 4 === 0;
     for (let pass = 0; pass < (n === 4 ? 60 : 3); pass++) {
       const left = isShort ? Math.round(900e6 - pass * 9e6 + 40e6 * Math.sin(pass / 4)) : null;
-      await post("eviction", { snapshot: snapshotOf(name, now - 900_000 + pass * 15_000, left) });
+      await post("eviction", { snapshot: capturedAt(name, now - 900_000 + pass * 15_000, left) });
     }
-    const snapshot = snapshotOf(name, now, isShort ? 420e6 : null);
+    const snapshot = capturedAt(name, now, isShort ? 420e6 : null);
     for (const kind of ["allocatable", "cgroups", "cpus", "memory", "image-gc"]) await post(kind, { snapshot });
     if (n % 3 === 0) await post("admission", { snapshot, ask: { pod: POD } });
   }

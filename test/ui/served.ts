@@ -19,7 +19,7 @@ export function renamed<S extends NodeAndPods>(snapshot: S, name: string): S {
   return snapshot;
 }
 /** The captured node as another of its kind. */
-export const snapshotOf = (name: string): NodeAndPods & Record<string, unknown> =>
+export const capturedNode = (name: string): NodeAndPods & Record<string, unknown> =>
   renamed(JSON.parse(readFileSync(CAPTURED, "utf8")), name);
 
 export interface Served extends RunningApi {

@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { expectAccessible } from "./browser.ts";
 import { expectReadable, hasScripts, inBrowser, LOOKS_AND_WITHOUT_SCRIPTS } from "./in-browser.ts";
-import { decided, snapshotOf } from "./served.ts";
+import { capturedNode, decided } from "./served.ts";
 
 const DIR = join(import.meta.dirname, "../data/real-node");
 const NAMES = ["node.json", "pods.json", "configz.json", "stats-summary.json", "machine.json", "cpu_manager_state"];
@@ -15,7 +15,7 @@ const compare = async (page: Page): Promise<void> => {
 };
 
 const fill = async (url: string): Promise<void> => {
-  await decided(url, "cgroups", { snapshot: snapshotOf("node-1") });
+  await decided(url, "cgroups", { snapshot: capturedNode("node-1") });
 };
 inBrowser("what if, in a browser", fill, (ground) => {
   test.each(LOOKS_AND_WITHOUT_SCRIPTS)(

@@ -34,7 +34,7 @@ interface Asking {
   readonly status?: number;
 }
 
-/** What a browser sends for the form, and the page that comes back. */
+/** Sends the form as a browser does, and answers the page that comes back. */
 async function asked(app: App, { files = [], texts = {}, headers = {}, status = 200 }: Asking): Promise<string> {
   const form = new FormData();
   for (const [name, text] of files) form.append("files", new File([text], name));
@@ -211,7 +211,7 @@ test("the whole configuration, a machine of the library, and pasted documents, Y
   expect(plain(resultIn(page))).toContain("maxPods 30 31");
   expect(plain(resultIn(page))).toContain("cgroup version 2, as nothing says which");
   expect(page).toContain('<option value="xeon-2s" selected>');
-  // what the single fields said is now part of the text
+  // the values of the single fields are now part of the text
   expect(unescaped(page)).toContain('"cpuManagerPolicy": "static"');
   expect(page).toContain('value="whole" checked');
 });

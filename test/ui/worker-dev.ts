@@ -14,7 +14,7 @@ export interface Dev {
   readonly url: string;
   /** An administrator's. */
   readonly token: string;
-  /** What it has written so far. */
+  /** All that it has written so far. */
   said(): string;
   close(): Promise<void>;
 }

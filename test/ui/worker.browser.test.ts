@@ -5,10 +5,10 @@ import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { nodeAssets } from "../../api/server/assets.ts";
 import { aBrowser, expectAccessible, expectToFit, hasBrowser } from "./browser.ts";
-import { snapshotOf } from "./served.ts";
+import { capturedNode } from "./served.ts";
 import { type Dev, workerDev, wrangler } from "./worker-dev.ts";
 
-/** What wrangler takes to build and to start, several times in a row. */
+/** Time for wrangler to build and to start, several times in a row. */
 const PATIENT = { timeout: 240_000 };
 
 test("the bundle that is deployed holds what pages load as it is in the source", PATIENT, () => {
@@ -40,7 +40,7 @@ describe("wrangler dev", () => {
     const response = await fetch(`${dev.url}/v1/decisions/${kind}`, {
       method: "POST",
       headers: { "content-type": "application/json", authorization: `Bearer ${dev.token}` },
-      body: JSON.stringify({ snapshot: snapshotOf(name) }),
+      body: JSON.stringify({ snapshot: capturedNode(name) }),
     });
     if (!response.ok) throw new Error(await response.text());
     return ((await response.json()) as { id: string }).id;
@@ -57,7 +57,7 @@ describe("wrangler dev", () => {
       const response = await fetch(dev.url + path, { method: "POST", headers, body });
       expect(await response.text()).toContain('"malformed_body"');
     }
-    // what was not caught before is told by then
+    // errors that nobody caught are told by then
     await fetch(`${dev.url}/healthz`);
     await expect.poll(() => dev.said()).toContain("GET /healthz");
     expect(dev.said()).not.toContain("Uncaught");

@@ -7,7 +7,7 @@ import worker from "../../api/worker.ts";
 import { openD1 } from "../../db/d1/open.ts";
 import { SNAPSHOT_GRACE_MS } from "../../db/prune.ts";
 import { apiContract } from "../contract/api.ts";
-import { problemOf, snapshotOf } from "../contract/api-subject.ts";
+import { exampleSnapshot, problemOf } from "../contract/api-subject.ts";
 import { decisionRow, snapshotRow, value } from "../contract/store-rows.ts";
 
 beforeAll(() => applyD1Migrations(env.DB, env.MIGRATIONS));
@@ -80,7 +80,7 @@ test.each([
     );
     expect(read.headers.get("retry-after")).toBe("5");
     expect((await problemOf(read, "history_unavailable")).detail).toContain(words.replace(/\.$/, ""));
-    const body = JSON.stringify({ snapshot: snapshotOf("overloaded") });
+    const body = JSON.stringify({ snapshot: exampleSnapshot("overloaded") });
     const post = new Request("https://nodewise.test/v1/decisions/allocatable", { method: "POST", headers, body });
     const decided = await worker.fetch(
       post,

@@ -1,4 +1,4 @@
-// What every hierarchy must do for the actuator, whatever is below it: the kernel's own v1 and v2, plain directories,
+// Checks of every hierarchy, whatever is below it: the kernel's own v1 and v2, plain directories,
 // and the kernel in memory. Only node:assert, so that it also runs where there is no test framework.
 import assert from "node:assert/strict";
 import { applyPlan } from "../../../actuator/apply/apply.ts";

@@ -5,7 +5,7 @@ import type { Draws } from "./draws.ts";
 const PERIODS = [10_000, 20_000, 50_000, 100_000];
 const TIERS = ["/kubepods", "/kubepods/burstable", "/kubepods/besteffort"];
 
-/** What a cgroup's children may have at most; null: no limit above. */
+/** The most that a cgroup's children may have; null: no limit above. */
 interface Room {
   /** Hundredths of a CPU. */
   readonly cpu: number | null;
@@ -77,7 +77,7 @@ function cpusetOf(
 interface Drawn {
   /** This cgroup's own limits; null: none. */
   readonly own: Room;
-  /** What its children must fit into. */
+  /** The bounds into which its children must fit. */
   readonly left: Room;
 }
 

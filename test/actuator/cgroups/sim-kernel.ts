@@ -36,7 +36,7 @@ export class SimCgroup {
   }
 }
 
-/** What differs between the versions: the files of a new cgroup, and what the kernel says to a write. */
+/** The differences between the versions: the files of a new cgroup, and the kernel's answer to a write. */
 export interface SimRules {
   readonly version: 1 | 2;
   readonly mounts: readonly string[];
@@ -51,7 +51,7 @@ export class SimKernel {
   readonly tops = new Map<string, SimCgroup>();
   /** Called before every change through the door; throwing in it is how a process ends half-way. */
   beforeChange: () => void = () => undefined;
-  /** What the door may not change, and the errno: a mount that is read-only, a file without the right. */
+  /** The errno of paths that the door may not change: a mount that is read-only, a file without the right. */
   denied: (at: Dir & { readonly file?: string }) => string | null = () => null;
   /** Called after every write through the door that was accepted. */
   afterWrite: (place: Place, value: string) => void = () => undefined;

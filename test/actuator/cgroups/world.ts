@@ -19,7 +19,7 @@ export function plan({ hierarchy }: World, decision: CgroupsDecision): WritePlan
 export const run = (world: World, journal: Journal, steps: WritePlan): Promise<ApplyReport> =>
   applyPlan({ plan: steps, ...world, journal, decisionId: "d", bootId: BOOT.bootId, dryRun: false });
 
-/** What the kernel keeps of each wanted text: written once more, it must be what is there. */
+/** The files that do not hold what the kernel makes of the wanted text, as writing it once more shows. */
 export function unlike(kernel: SimKernel, decision: CgroupsDecision): string[] {
   return decision.cgroups.flatMap(({ path, files }) =>
     files.flatMap(({ path: file, value }) => {

@@ -7,7 +7,7 @@ import type {
   TextMap,
 } from "../../../actuator/containerd/messages.ts";
 import { err, ok } from "../../../api/model/result.ts";
-import { container, fakeConnection } from "./fake-runtime.ts";
+import { criContainer, fakeConnection } from "./fake-runtime.ts";
 
 export interface FakeSandbox {
   readonly uid: string;
@@ -72,7 +72,7 @@ export class PodsOfFake {
     const { sandbox, createdAt, attempt = 0, state = "CONTAINER_RUNNING", exitCode = 0, reason = "" } = given;
     this.drop(id);
     this.containers.push({
-      ...container(id, { podSandboxId: sandbox, metadata: { name: "app", attempt }, state }),
+      ...criContainer(id, { podSandboxId: sandbox, metadata: { name: "app", attempt }, state }),
       imageRef: "registry/app@sha256:ref",
       imageId: "sha256:app",
       createdAt: nanos(createdAt),

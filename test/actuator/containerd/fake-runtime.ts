@@ -65,7 +65,7 @@ export function sockets() {
   };
 }
 
-export const image = (id: string, more: Partial<Image> = {}): Image => ({
+export const criImage = (id: string, more: Partial<Image> = {}): Image => ({
   id,
   repoTags: [],
   repoDigests: [],
@@ -76,7 +76,7 @@ export const image = (id: string, more: Partial<Image> = {}): Image => ({
   pinned: false,
   ...more,
 });
-export const container = (id: string, more: Partial<Container> = {}): Container => ({
+export const criContainer = (id: string, more: Partial<Container> = {}): Container => ({
   id,
   podSandboxId: "sandbox",
   metadata: { name: "app", attempt: 0 },

@@ -7,7 +7,7 @@ import type { RuntimeFault } from "../../../actuator/containerd/port.ts";
 import { openRuntime } from "../../../actuator/containerd/runtime.ts";
 import { socketPathOf } from "../../../actuator/core/socket-path.ts";
 import { startMeddler } from "../../e2e/containerd/meddler.ts";
-import { container, EMPTY, fakeConnection, sockets } from "./fake-runtime.ts";
+import { criContainer, EMPTY, fakeConnection, sockets } from "./fake-runtime.ts";
 
 const { dir, serve, listen } = sockets();
 /** For what never answers. */
@@ -141,7 +141,7 @@ describe("a fault as words", () => {
 
 test("an answer beyond the 16 MB of other clients is taken", async () => {
   const labels = { "io.kubernetes.pod.name": "x".repeat(2000) };
-  const containers = Array.from({ length: 10_000 }, (_, i) => container(`c${i}`, { labels }));
+  const containers = Array.from({ length: 10_000 }, (_, i) => criContainer(`c${i}`, { labels }));
   const Version = { runtimeName: "containerd", runtimeVersion: "1.6.20~ds1" };
   const endpoint = await serve({ ...EMPTY, Version, ListContainers: { containers } });
   const runtime = openRuntime({ endpoint, timeoutMs: PATIENT_MS });

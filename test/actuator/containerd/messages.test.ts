@@ -13,7 +13,7 @@ import type {
   SecurityProfile,
 } from "../../../actuator/containerd/messages.ts";
 
-/** Of a type, every field that it may have: a field that is new to a message breaks the build here. */
+/** Every field that a type may have: a field that is new to a message breaks the build here. */
 type Full<T> = T extends readonly (infer U)[]
   ? readonly Full<U>[]
   : T extends Uint8Array

@@ -120,7 +120,7 @@ describe("the pods of a runtime", () => {
     const runtime = podRuntimeOver(fake.connection);
     const pods = await must(runtime.pods());
     expect(pods.get("u1")?.containers.map(({ id }) => id)).toEqual(["c1-1"]);
-    // of a sandbox that is gone, containers without labels are nobody's
+    // containers without labels, of a sandbox that is gone, are nobody's
     expect([...pods.keys()]).toEqual(["u1"]);
     fake.faults.clear();
     fake.drop("s1", "c1-0", "c1-1");
@@ -215,7 +215,7 @@ describe("the pods of a runtime", () => {
 });
 
 describe("calls", () => {
-  /** What every call answers, and with which deadline on top it was asked. */
+  /** The answer of every call, and the deadline on top with which it was asked. */
   const over = (code: string | null, answer: unknown = {}) => {
     const calls: [CriMethod, unknown, number][] = [];
     const call: Connection["call"] = async (method, request, extraMs = 0) => {

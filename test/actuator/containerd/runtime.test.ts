@@ -3,7 +3,7 @@ import type { Blob, Mount } from "../../../actuator/containerd/messages.ts";
 import { runtimeOver } from "../../../actuator/containerd/runtime.ts";
 import { err } from "../../../api/model/result.ts";
 import { runtime as runtimeModel } from "../../../api/model/runtime.ts";
-import { container, EMPTY, fakeConnection, image } from "./fake-runtime.ts";
+import { criContainer, criImage, EMPTY, fakeConnection } from "./fake-runtime.ts";
 
 const mount = (path: string, of: string | null): Mount => ({
   containerPath: path,
@@ -23,9 +23,11 @@ describe("the list", () => {
       ...EMPTY,
       Version: { runtimeName: "containerd", runtimeVersion: "1.7.0" },
       Status: { info: { config: '{"sandboxImage":"registry/pause:3"}', cniconfig: "{" } },
-      ListImages: { images: [image("sha256:a", { size: "18446744073", pinned: true, repoTags: ["a:1"] })] },
+      ListImages: { images: [criImage("sha256:a", { size: "18446744073", pinned: true, repoTags: ["a:1"] })] },
       ListContainers: {
-        containers: [container("c1", { labels, image: { image: "a:1", runtimeHandler: "kata" }, imageId: "sha256:a" })],
+        containers: [
+          criContainer("c1", { labels, image: { image: "a:1", runtimeHandler: "kata" }, imageId: "sha256:a" }),
+        ],
       },
       ListPodSandbox: {
         items: [
@@ -93,7 +95,7 @@ describe("layers", () => {
     labels,
   });
   const layersWith = async (blobs: readonly Blob[] | undefined) => {
-    const answers = { ...EMPTY, ListImages: { images: [image("config-a"), image("config-b")] } };
+    const answers = { ...EMPTY, ListImages: { images: [criImage("config-a"), criImage("config-b")] } };
     const { images } = await value(runtimeOver(fakeConnection(answers, blobs)).list());
     return (images as { layers?: unknown }[]).map(({ layers }) => layers);
   };
@@ -138,10 +140,10 @@ describe("image volumes", () => {
     const answers = {
       ...EMPTY,
       Version: { runtimeName: "containerd", runtimeVersion },
-      ListContainers: { containers: ids.map((id) => container(id)) },
+      ListContainers: { containers: ids.map((id) => criContainer(id)) },
       ContainerStatus: ({ containerId }: { containerId: string }) => ({
         status: {
-          ...container(containerId),
+          ...criContainer(containerId),
           mounts: [mount("/etc/hosts", null), mount("/model", `sha256:of-${containerId}`)],
         },
       }),
@@ -159,7 +161,7 @@ describe("image volumes", () => {
       [{ containerPath: "/model", image: { image: "sha256:of-b" } }],
     ]);
     expect(statuses(connection.asked)).toBe(2);
-    answers.ListContainers.containers.push(container("c"));
+    answers.ListContainers.containers.push(criContainer("c"));
     const inUse = await value(runtime.imagesInUse());
     expect(inUse.get("c")).toEqual(["sha256:app", "registry/app:1", "sha256:of-c"]);
     expect(inUse.get("a")).toEqual(["sha256:app", "registry/app:1", "sha256:of-a"]);
@@ -197,7 +199,7 @@ describe("image volumes", () => {
 
 describe("one thing now", () => {
   test("an image without a size is not one of zero bytes", async () => {
-    const runtime = runtimeOver(fakeConnection({ ImageStatus: { image: image("sha256:a", { size: "0" }) } }));
+    const runtime = runtimeOver(fakeConnection({ ImageStatus: { image: criImage("sha256:a", { size: "0" }) } }));
     expect(await value(runtime.imageNow("sha256:a", ""))).toEqual({
       id: "sha256:a",
       names: [],

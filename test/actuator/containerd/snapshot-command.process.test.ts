@@ -1,14 +1,14 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { run } from "../../cli/run.ts";
-import { EMPTY, image, sockets } from "./fake-runtime.ts";
+import { criImage, EMPTY, sockets } from "./fake-runtime.ts";
 
 const { dir, serve } = sockets();
 const snapshot = (endpoint: string) => run(["snapshot", "--runtime-endpoint", endpoint]);
 const START_MS = 30_000;
 
 test("nodewise snapshot holds the lists of the runtime that it is pointed at", { timeout: START_MS }, async () => {
-  const ListImages = { images: [image("sha256:a", { size: "42", repoTags: ["a:1"] })] };
+  const ListImages = { images: [criImage("sha256:a", { size: "42", repoTags: ["a:1"] })] };
   const { code, stdout } = await snapshot(await serve({ ...EMPTY, ListImages }, {}, []));
   expect(code).toBe(0);
   const { runtime, stats } = JSON.parse(stdout);

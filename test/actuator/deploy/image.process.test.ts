@@ -12,7 +12,7 @@ const ROOT = join(import.meta.dirname, "../../..");
 const DEPLOY = join(ROOT, "actuator/deploy");
 const PREFIX = "/opt/nodewise";
 const lines = readFileSync(join(DEPLOY, "Containerfile"), "utf8").replaceAll("\\\n", "").split("\n");
-/** What follows an instruction, whose commands are lists of words: none is a shell's. */
+/** The arguments of an instruction, whose commands are lists of words: none is a shell's. */
 const after = (instruction: string): readonly string[] =>
   lines.filter((line) => line.startsWith(`${instruction} `)).map((line) => line.slice(instruction.length + 1));
 const words = (list: string | undefined): readonly string[] => JSON.parse(list ?? "[]") as string[];

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { parse, parseAllDocuments, stringify } from "yaml";
 import { LAUNCHER, NODE } from "../../cli/run.ts";
-import { podYaml, scratch } from "../manifests/scratch.ts";
+import { podYaml } from "../../kit/manifests.ts";
+import { scratch } from "../manifests/scratch.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -61,7 +62,10 @@ describe("as the user of observe.yaml", () => {
 
   /** One pass over this machine's cgroups. */
   function observe(configurationMode: number) {
-    const dir = scratch({ "config.yaml": stringify({ kind: "KubeletConfiguration" }), "pods/a.yaml": podYaml("a") });
+    const dir = scratch({
+      "config.yaml": stringify({ kind: "KubeletConfiguration" }),
+      "pods/a.yaml": podYaml("a"),
+    });
     for (const name of ["", "pods"]) chmodSync(join(dir, name), 0o755);
     chmodSync(join(dir, "config.yaml"), configurationMode);
     mkdirSync(join(dir, "state"));

@@ -6,7 +6,7 @@ import { scratch } from "../manifests/scratch.ts";
 
 const FILE = join(import.meta.dirname, "../../../actuator/deploy/actuator.yaml");
 const text = readFileSync(FILE, "utf8");
-/** Of each setting the line that sets it, and all of the comment above it. */
+/** Each setting's line, and all of the comment above it. */
 const entries = text.split(/\n\n/).flatMap((block) => {
   const comment = block.replace(/^#\w.*$/gm, "");
   return Array.from(block.matchAll(/^#(\w+): .*$/gm), ([line, name]) => ({ name: name as string, line, comment }));

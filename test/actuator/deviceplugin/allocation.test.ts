@@ -32,7 +32,7 @@ describe("an answer to Allocate", () => {
   });
 
   const mount = (hostPath: string, containerPath = "/x") => [{ mounts: [{ hostPath, containerPath }] }];
-  const node = (hostPath: string, containerPath = "/dev/x", permissions = "rw") => [
+  const deviceNode = (hostPath: string, containerPath = "/dev/x", permissions = "rw") => [
     { devices: [{ hostPath, containerPath, permissions }] },
   ];
   test.each([
@@ -59,13 +59,13 @@ describe("an answer to Allocate", () => {
     ["a zero in a path", mount("/a\0b"), "is not absolute"],
     [
       "a device that climbs out",
-      node("/dev/../mem"),
+      deviceNode("/dev/../mem"),
       'the device\'s path on the host "/dev/../mem" climbs out with `..`',
     ],
-    ["a relative device", node("/dev/x", "x"), 'the device\'s path "x" is not absolute'],
+    ["a relative device", deviceNode("/dev/x", "x"), 'the device\'s path "x" is not absolute'],
     [
       "permissions of another kind",
-      node("/dev/x", "/dev/x", "rwx"),
+      deviceNode("/dev/x", "/dev/x", "rwx"),
       'the permissions "rwx" of "/dev/x" are not of r, w and m',
     ],
     ["an environment variable that cannot be", [{ envs: { "A=B": "c" } }], 'the environment variable "A=B" cannot be'],

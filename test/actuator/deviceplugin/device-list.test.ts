@@ -47,7 +47,7 @@ describe("a list of devices", () => {
     expect(reader.read(bytesOf([device("a"), device("b", "Unhealthy")]), () => 2).ok).toBe(true);
   });
   test("a million is refused before it is decoded", () => {
-    // what cannot be decoded comes last
+    // the bytes that cannot be decoded come last
     const bytes = Buffer.concat([Buffer.alloc(2_000_000, Buffer.from([0x0a, 0])), Buffer.from([0x0b])]);
     const list = readDeviceList(GPU, bytes);
     expect(list).toEqual({ ok: false, error: expect.stringContaining("more than 20000 devices") });

@@ -52,7 +52,7 @@ const message = (stream: number, bytes: Buffer): Buffer => {
   whole[4] = 0;
   return whole;
 };
-/** What a good plugin says: at once, and when its options and its list are asked for. */
+/** The frames of a good plugin: at once, and when its options and its list are asked for. */
 const SCRIPT: readonly Buffer[] = [
   Buffer.concat([SETTINGS, frame(4, 1, 0, Buffer.alloc(0))]),
   Buffer.concat([frame(1, 4, 1, HEAD), message(1, options), frame(1, 5, 1, END)]),

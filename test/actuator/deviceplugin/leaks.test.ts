@@ -36,7 +36,7 @@ const atEach = (plugins: readonly NodePlugin[], times: number, act: (plugin: Nod
       for (let i = 0; i < times / plugins.length; i++) await act(plugin);
     }),
   );
-/** What is open and set comes down to so much again; closing takes its time. */
+/** Open files and set timers come down to so many again; closing takes its time. */
 const comesDownTo = (files: number, set: number): Promise<unknown> =>
   until(
     () => ({ files: openFiles(), timers: timers.size }),
@@ -53,7 +53,7 @@ test(`${REGISTRATIONS} registrations and ${DEATHS} deaths of plugins leave no fi
   await Promise.all(plugins.map((one) => one.start()));
   const areAllThere = () => until(host.amounts, (all) => [...all.values()].every((one) => one.allocatable === 2));
   await areAllThere();
-  // what gRPC keeps of its first calls goes
+  // gRPC lets go of its first calls
   await atEach(plugins, PLUGINS, (one) => one.register());
   await areAllThere();
   await comesDownTo(nothing.files + PLUGINS * 5 + 4, Number.POSITIVE_INFINITY);
@@ -62,7 +62,7 @@ test(`${REGISTRATIONS} registrations and ${DEATHS} deaths of plugins leave no fi
   await atEach(plugins, REGISTRATIONS, (one) => one.register());
   await areAllThere();
   expect(Math.max(...host.states().map(({ generation }) => generation))).toBeGreaterThanOrEqual(REGISTRATIONS);
-  // of each plugin a connection may be on its way out, and a look or a call may be due
+  // each plugin may have a connection on its way out, and a look or a call that is due
   await comesDownTo(usual.files + PLUGINS, usual.timers + PLUGINS * 4);
 
   await atEach(plugins, DEATHS, async (one) => {

@@ -3,7 +3,8 @@ import { decideLocally } from "../../../actuator/client/local-client.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
 import { nodeSnapshot } from "../../../actuator/pods/admission/node-snapshotter.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
-import { decided, nodeWith, podWith } from "../pods/devices/keeper-kit.ts";
+import { limited } from "../../kit/runnable-pods.ts";
+import { decided, nodeWith } from "../pods/devices/keeper-kit.ts";
 import { ground } from "./ground.ts";
 import { healthy, type NodePlugin, register, until } from "./node-plugin.ts";
 
@@ -29,7 +30,7 @@ test.each([64, LIMITS.deviceResources])(
     await until(host.devices, (d) => d.length === most);
     const amounts = { cpu: "8", memory: "8Gi", "ephemeral-storage": "8Gi", pods: "110" };
     const decide = (limits: Readonly<Record<string, number>>) => {
-      const asking = podWith("p", { app: limits });
+      const asking = limited("p", { app: limits });
       const snapshot = nodeSnapshot({
         machine: observeMachine(),
         kubeletConfiguration: {},
@@ -49,7 +50,7 @@ test.each([64, LIMITS.deviceResources])(
       expect(decide(limits)).toMatchObject({ ok: true, value: { decision: { admit: true } } });
     }
     expect(decide({ [name(0)]: 2 })).toMatchObject({ ok: true, value: { decision: { admit: false } } });
-    expect(decided(node, podWith("p", { app: { [name(1)]: 1 } })).refusal).toBeNull();
+    expect(decided(node, limited("p", { app: { [name(1)]: 1 } })).refusal).toBeNull();
   },
 );
 

@@ -25,7 +25,7 @@ type Answer = (request: Record<string, unknown>) => object | Error | "hang";
 export interface PluginScript {
   readonly dir: string;
   readonly resource: string;
-  /** Of its socket. */
+  /** The name of its socket. */
   readonly name?: string;
   readonly devices?: readonly PluginDevice[];
   readonly options?: object;
@@ -45,7 +45,7 @@ const MAX_BYTES = 64 * 1024 * 1024;
 export class NodePlugin {
   readonly script: PluginScript;
   readonly requests: { method: string; request: Record<string, unknown> }[] = [];
-  /** What the node answered in NotifyRegistrationStatus. */
+  /** The node's answers in NotifyRegistrationStatus. */
   readonly notified: { pluginRegistered: boolean; error: string }[] = [];
   readonly streams = new Set<ServerWritableStream<object, object>>();
   #server: Server | undefined;

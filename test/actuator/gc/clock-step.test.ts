@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { EvictionFacts } from "../../../api/model/eviction.ts";
 import type { ImageGcFacts } from "../../../api/model/image-gc.ts";
-import { gcWorld, image, MINUTE, put, START } from "./world.ts";
+import { fakeImage, gcWorld, MINUTE, put, START } from "./world.ts";
 
 const HOUR = 60 * MINUTE;
 
@@ -11,7 +11,7 @@ const HOUR = 60 * MINUTE;
 async function setBy(ms: number, isRestarted = false) {
   const world = gcWorld();
   const { node, clock } = world;
-  put(node, ...Array.from({ length: 9 }, (_, i) => image(`sha256:${i}`)));
+  put(node, ...Array.from({ length: 9 }, (_, i) => fakeImage(`sha256:${i}`)));
   await node.turn(["image-gc"]);
   await clock.advanceTo(START + 5000);
   node.clockSetMs = ms;
@@ -46,7 +46,7 @@ test("a clock that is set back makes no image younger, and none older when it ha
   await node.turn(["image-gc"]);
   expect(node.removals).toEqual([]);
   await clock.advanceTo(START + HOUR + MINUTE);
-  put(node, image("sha256:new", 10));
+  put(node, fakeImage("sha256:new", 10));
   await node.turn(["image-gc"]);
   expect(node.removals.map(({ end }) => end)).toEqual(["removed", "removed"]);
   expect(node.runtime.images.has("sha256:new")).toBe(true);
@@ -65,7 +65,7 @@ test("a pass after the clock was set back is remembered, here and by the API", a
   expect(here).toBe(there);
   expect(here).toBeLessThan(START);
   // an image that came after that is known from then on
-  put(node, image("sha256:young", 0));
+  put(node, fakeImage("sha256:young", 0));
   await clock.advanceTo(clock.nowMs + MINUTE / 2);
   await node.turn(["image-gc"]);
   await clock.advanceTo(clock.nowMs + MINUTE / 2);
@@ -120,6 +120,6 @@ function gcWorldWithPressure() {
     evictionSoftGracePeriod: { "imagefs.available": "1h" },
     evictionHard: { "imagefs.available": "1%" },
   };
-  put(world.node, image("sha256:1"));
+  put(world.node, fakeImage("sha256:1"));
   return world;
 }

@@ -2,14 +2,15 @@ import { expect, test } from "vitest";
 import type { NodeObservation } from "../../../actuator/gc/observe-node.ts";
 import { guardPodLogs } from "../../../actuator/gc/remove.ts";
 import type { ContainerRemoval } from "../../../api/model/container-gc.ts";
+import { podsRead } from "../../kit/manifests.ts";
 import { faultOf } from "../../sim/fake-runtime.ts";
-import { container, gcWorld, MINUTE, pod, put, START, sandbox, when } from "./world.ts";
+import { fakeContainer, fakeSandbox, gcPod, gcWorld, MINUTE, put, START, when } from "./world.ts";
 
 type World = ReturnType<typeof gcWorld>;
 /** A pod that is gone, with a dead container, its sandbox, its logs and a link that leads nowhere. */
 function goneWorld(): World {
   const world = gcWorld();
-  put(world.node, sandbox("s1", "u1"), container("c1", "s1", "img"));
+  put(world.node, fakeSandbox("s1", "u1"), fakeContainer("c1", "s1", "img"));
   world.node.podLogs.add("ns_pod-u1_u1");
   world.node.links.add("pod-u1_ns_app-c0.log");
   return world;
@@ -39,7 +40,7 @@ test("while the pods cannot be listed nothing counts as a pod's that is gone", a
 
 test("a container that will not go keeps its sandbox, and the rest goes on", async () => {
   const world = goneWorld();
-  put(world.node, sandbox("s2", "u2"), container("c2", "s2", "img"));
+  put(world.node, fakeSandbox("s2", "u2"), fakeContainer("c2", "s2", "img"));
   when(world.node, "RemoveContainer", () => faultOf("RemoveContainer", "UNKNOWN", "device is busy"));
   const turn = await world.node.turn(["container-gc"]);
   expect(ends(world).filter((end) => !end.includes("log"))).toEqual([
@@ -53,7 +54,7 @@ test("a container that will not go keeps its sandbox, and the rest goes on", asy
 
 test("a container of unknown state is stopped first", async () => {
   const world = goneWorld();
-  put(world.node, container("c1", "s1", "img", { state: "CONTAINER_UNKNOWN" }));
+  put(world.node, fakeContainer("c1", "s1", "img", { state: "CONTAINER_UNKNOWN" }));
   const calls: string[] = [];
   world.node.runtime.on = ({ call, id, phase }) => {
     if (id === "c1" && phase === "before") calls.push(call);
@@ -70,7 +71,7 @@ test.each([
 ])("a container that by now %s is left, and the pass ends", async (_, words, more) => {
   const world = goneWorld();
   when(world.node, "ContainerStatus", () => {
-    put(world.node, container("c1", "s1", "img", more));
+    put(world.node, fakeContainer("c1", "s1", "img", more));
     return undefined;
   });
   await world.node.turn(["container-gc"]);
@@ -79,8 +80,8 @@ test.each([
 });
 
 test.each([
-  ["is ready", "it is ready now", (w: World): void => put(w.node, sandbox("s1", "u1", "SANDBOX_READY"))],
-  ["has a container", "container c9 is in it now", (w: World): void => put(w.node, container("c9", "s1", "img"))],
+  ["is ready", "it is ready now", (w: World): void => put(w.node, fakeSandbox("s1", "u1", "SANDBOX_READY"))],
+  ["has a container", "container c9 is in it now", (w: World): void => put(w.node, fakeContainer("c9", "s1", "img"))],
 ])("a sandbox that by now %s is left, and the pass ends", async (_, words, change) => {
   const world = goneWorld();
   when(world.node, "PodSandboxStatus", () => {
@@ -96,7 +97,7 @@ test.each([
 test("logs of a pod that came back between plan and removal stay", async () => {
   const world = goneWorld();
   when(world.node, "RemoveContainer", () => {
-    world.node.pods = [pod("u1")];
+    world.node.pods = [gcPod("u1")];
     return undefined;
   });
   await world.node.turn(["container-gc"]);
@@ -106,8 +107,8 @@ test("logs of a pod that came back between plan and removal stay", async () => {
 
 test("logs of a pod that runs stay, whatever the list of pods says", async () => {
   const world = gcWorld();
-  put(world.node, sandbox("s1", "u1", "SANDBOX_READY"));
-  put(world.node, container("c1", "s1", "img", { state: "CONTAINER_RUNNING" }));
+  put(world.node, fakeSandbox("s1", "u1", "SANDBOX_READY"));
+  put(world.node, fakeContainer("c1", "s1", "img", { state: "CONTAINER_RUNNING" }));
   world.node.podLogs.add("ns_pod-u1_u1");
   await world.node.turn(["container-gc"]);
   expect([...world.node.podLogs]).toEqual(["ns_pod-u1_u1"]);
@@ -115,7 +116,7 @@ test("logs of a pod that runs stay, whatever the list of pods says", async () =>
 
 test("logs of a pod that ran when the runtime was listed stay, even where a decision names them", async () => {
   const removal = { id: "ns_pod-u1_u1" } as ContainerRemoval;
-  const noPods = async () => ({ pods: [], whole: true, problems: [], notices: [] });
+  const noPods = async () => podsRead();
   const look = (living: readonly string[]) =>
     ({ livingPods: new Set(living), pods: [] as unknown[] }) as Partial<NodeObservation> as NodeObservation;
   expect(await guardPodLogs(removal, look([]), noPods)).toMatchObject({ state: "as-planned" });
@@ -127,7 +128,7 @@ test("logs of a pod that ran when the runtime was listed stay, even where a deci
 
 test("a container whose removal nobody answered and which is still there ends the pass", async () => {
   const world = goneWorld();
-  put(world.node, sandbox("s2", "u2"), container("c2", "s2", "img"));
+  put(world.node, fakeSandbox("s2", "u2"), fakeContainer("c2", "s2", "img"));
   when(world.node, "RemoveContainer", () => faultOf("RemoveContainer", "DEADLINE_EXCEEDED", "no answer"));
   const turn = await world.node.turn(["container-gc"]);
   expect(ends(world)).toEqual(["container c1 stopped"]);
@@ -159,10 +160,10 @@ test("when the pods cannot be read again right before logs go, they stay and it 
 
 test("the flags for dead containers count", async () => {
   const world = gcWorld({ flags: { maximumDeadContainersPerContainer: 2, minimumContainerTTLMs: 0 } });
-  world.node.pods = [pod("u1")];
-  put(world.node, sandbox("s1", "u1", "SANDBOX_READY"));
+  world.node.pods = [gcPod("u1")];
+  put(world.node, fakeSandbox("s1", "u1", "SANDBOX_READY"));
   for (let i = 0; i < 5; i++)
-    put(world.node, container(`c${i}`, "s1", "img", { attempt: i, createdAtMs: START - 10_000 + i }));
+    put(world.node, fakeContainer(`c${i}`, "s1", "img", { attempt: i, createdAtMs: START - 10_000 + i }));
   await world.node.turn(["container-gc"]);
   expect(ends(world)).toEqual(["container c2 removed", "container c1 removed", "container c0 removed"].reverse());
 });

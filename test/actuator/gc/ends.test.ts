@@ -4,6 +4,7 @@ import type { Entry } from "../../../actuator/gc/journal.ts";
 import type { GcPorts, LogFiles } from "../../../actuator/gc/ports.ts";
 import { guard, isGone, type Removal, remove } from "../../../actuator/gc/remove.ts";
 import { err, ok } from "../../../api/model/result.ts";
+import { podsRead } from "../../kit/manifests.ts";
 import { faultOf } from "../../sim/fake-runtime.ts";
 import { lookWith, planned, surprise } from "./guarded.ts";
 
@@ -77,7 +78,7 @@ describe("whether something is gone", () => {
 test.each(["image", "container", "sandbox", "pod-logs", "log-link"] as const)(
   "nothing goes unguarded: %s",
   async (target) => {
-    const readPods = async () => ({ pods: [], whole: true, problems: [], notices: [] });
+    const readPods = async () => podsRead();
     const removal = { target, id: "x", runtimeHandler: "", image: { id: "x", names: [] }, container: { id: "x" } };
     const found = await guard(removal as unknown as Removal, lookWith(), { ...world().ports, readPods });
     const words = {

@@ -6,7 +6,7 @@ import { type SmallFileSystem, smallFileSystem } from "../../e2e/containerd/smal
 import { SimApi } from "../../sim/api.ts";
 import { SimClock } from "../../sim/clock.ts";
 import { GcNode } from "../../sim/gc-node.ts";
-import { image, MINUTE, put, START, when } from "./world.ts";
+import { fakeImage, MINUTE, put, START, when } from "./world.ts";
 
 function small(): SmallFileSystem | null {
   try {
@@ -25,7 +25,7 @@ test.skipIf(disk === null)(
     const clock = new SimClock(START);
     const api = new SimApi(clock);
     const node = new GcNode(clock, path, api.fetch, { joinsEviction: false });
-    put(node, ...Array.from({ length: 9 }, (_, i) => image(`sha256:${i}`)));
+    put(node, ...Array.from({ length: 9 }, (_, i) => fakeImage(`sha256:${i}`)));
     await node.turn(["image-gc"]);
     await clock.advanceTo(START + 5 * MINUTE);
     const filler = join(path, "filler");

@@ -1,6 +1,6 @@
 import type { NodeObservation } from "../../../actuator/gc/observe-node.ts";
 
-/** What a guard finds. */
+/** The findings of a guard. */
 export const planned = (more: object = {}) => ({ state: "as-planned", stopFirst: false, logPath: null, ...more });
 export const surprise = (found: string) => ({ state: "surprise", found });
 

@@ -3,20 +3,12 @@ import type { PodsRead } from "../../../actuator/core/ports.ts";
 import type { NodeObservation } from "../../../actuator/gc/observe-node.ts";
 import { guardLogLink, guardPodLogs } from "../../../actuator/gc/remove.ts";
 import type { ContainerRemoval } from "../../../api/model/container-gc.ts";
+import { podsRead } from "../../kit/manifests.ts";
 import { lookWith, planned, surprise } from "./guarded.ts";
 
 describe("a pod's logs", () => {
-  const read =
-    (over: Partial<PodsRead> = {}) =>
-    async (): Promise<PodsRead> => ({
-      pods: [],
-      whole: true,
-      problems: [],
-      notices: [],
-      ...over,
-    });
   const guarded = (id: string, look: Partial<NodeObservation> = {}, over: Partial<PodsRead> = {}) =>
-    guardPodLogs({ id } as ContainerRemoval, lookWith(look), read(over));
+    guardPodLogs({ id } as ContainerRemoval, lookWith(look), async () => podsRead([], over));
   const ended = { metadata: { uid: "u1" }, status: { phase: "Failed", reason: "Evicted" } };
   const NO_NAME = surprise("its name is not NAMESPACE_NAME_UID");
   const CHANGED = surprise("its pod is not as it was");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ImageGcDecision } from "../../../api/model/image-gc.ts";
 import { faultOf } from "../../sim/fake-runtime.ts";
-import { container, fullOfImages, gcWorld, image, MINUTE, put, START, when } from "./world.ts";
+import { fakeContainer, fakeImage, fullOfImages, gcWorld, MINUTE, put, START, when } from "./world.ts";
 
 type World = ReturnType<typeof gcWorld>;
 const decisionOf = (turn: Awaited<ReturnType<World["node"]["turn"]>>) =>
@@ -15,10 +15,10 @@ test.each([
   ["its id without what it is hashed with", "0", {}, {}],
 ])("an image that by now a container knows by %s stays", async (_, reference, more, since) => {
   const world = gcWorld();
-  put(world.node, { ...image("sha256:0"), ...more });
+  put(world.node, { ...fakeImage("sha256:0"), ...more });
   await fullOfOthers(world);
   when(world.node, "ImageStatus", () => {
-    put(world.node, container("c9", "s9", reference), { ...image("sha256:0"), ...more, ...since });
+    put(world.node, fakeContainer("c9", "s9", reference), { ...fakeImage("sha256:0"), ...more, ...since });
     return undefined;
   });
   await world.node.turn(["image-gc"]);
@@ -28,7 +28,7 @@ test.each([
 
 /** As `fullOfImages`, beside the one that is there. */
 async function fullOfOthers({ node, clock }: World): Promise<void> {
-  put(node, ...Array.from({ length: 8 }, (_, i) => image(`sha256:${i + 1}`)));
+  put(node, ...Array.from({ length: 8 }, (_, i) => fakeImage(`sha256:${i + 1}`)));
   await node.turn(["image-gc"]);
   await clock.advanceTo(START + 5 * MINUTE);
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ImageGcDecision, ImageGcFacts } from "../../../api/model/image-gc.ts";
 import { faultOf } from "../../sim/fake-runtime.ts";
-import { container, fullOfImages, gcWorld, image, MINUTE, put, START, sandbox, when } from "./world.ts";
+import { fakeContainer, fakeImage, fakeSandbox, fullOfImages, gcWorld, MINUTE, put, START, when } from "./world.ts";
 
 type World = ReturnType<typeof gcWorld>;
 const decisionOf = (turn: Awaited<ReturnType<ReturnType<typeof gcWorld>["node"]["turn"]>>) =>
@@ -62,7 +62,7 @@ test("in the place of one that the runtime will not remove the next one goes, an
 test("images that are too old go first and alone; what is wanted then is measured anew", async () => {
   const world = gcWorld();
   const { node, clock } = world;
-  for (let i = 3; i < 9; i++) put(node, container(`c${i}`, "s", `sha256:${i}`, { state: "CONTAINER_RUNNING" }));
+  for (let i = 3; i < 9; i++) put(node, fakeContainer(`c${i}`, "s", `sha256:${i}`, { state: "CONTAINER_RUNNING" }));
   node.kubeletConfiguration = { imageGCHighThresholdPercent: 100 };
   await fullOfImages(world);
   await clock.advanceTo(START + 58 * MINUTE);
@@ -86,13 +86,13 @@ test.each([
   [
     "in use by now",
     "container c9 uses it now",
-    (world: World): void => put(world.node, container("c9", "s9", "sha256:0")),
+    (world: World): void => put(world.node, fakeContainer("c9", "s9", "sha256:0")),
   ],
-  ["pinned by now", "it is pinned now", (world: World): void => put(world.node, image("sha256:0", 100, true))],
+  ["pinned by now", "it is pinned now", (world: World): void => put(world.node, fakeImage("sha256:0", 100, true))],
   [
     "another one under its id by now",
     "its id is sha256:other now",
-    (world: World): void => void world.node.runtime.images.set("sha256:0", image("sha256:other")),
+    (world: World): void => void world.node.runtime.images.set("sha256:0", fakeImage("sha256:other")),
   ],
   [
     "gone by now",
@@ -174,7 +174,7 @@ test("without a timer (high threshold 100, no maximum age) nothing goes, as in t
 test("under disk pressure containers go before images, everything unused, and the eviction manager is asked again", async () => {
   const world = gcWorld({ joinsEviction: true });
   const { node } = world;
-  put(node, sandbox("s1", "u1"), container("c1", "s1", "sha256:1"));
+  put(node, fakeSandbox("s1", "u1"), fakeContainer("c1", "s1", "sha256:1"));
   node.kubeletConfiguration = { evictionHard: { "imagefs.available": "1%" } };
   await fullOfImages(world);
   node.kubeletConfiguration = { evictionHard: { "imagefs.available": "15%" } };

@@ -6,7 +6,7 @@ import { GcJournal } from "../../../actuator/gc/journal.ts";
 import type { ImageGcDecision, ImageGcFacts } from "../../../api/model/image-gc.ts";
 import { SimApi } from "../../sim/api.ts";
 import { Died } from "../../sim/gc-node.ts";
-import { fullOfImages, gcWorld, image, MINUTE, put, START, when } from "./world.ts";
+import { fakeImage, fullOfImages, gcWorld, MINUTE, put, START, when } from "./world.ts";
 
 type World = ReturnType<typeof gcWorld>;
 const factsOf = ({ node }: World) => node.facts as ImageGcFacts;
@@ -137,7 +137,7 @@ test("after a long absence nothing new is asked before all that was decided mean
   for (let pass = 1; pass <= 60; pass++) {
     await clock.advanceTo(START + pass * 5 * MINUTE);
     // one comes each time, and stays
-    put(node, image(`sha256:${100 + pass}`, 1));
+    put(node, fakeImage(`sha256:${100 + pass}`, 1));
     await node.turn(["image-gc"]);
   }
   api.reachable = true;
@@ -173,7 +173,7 @@ test("an image that was collected and comes back is told once, with how often", 
   await fullOfImages(world);
   const { node, clock } = world;
   await node.turn(["image-gc"]);
-  put(node, image("sha256:0"));
+  put(node, fakeImage("sha256:0"));
   await clock.advanceTo(START + 6 * MINUTE);
   const told = async () => {
     const { collections } = await node.turn(["image-gc"]);

@@ -6,6 +6,7 @@ import { openCollector } from "../../../actuator/gc/open.ts";
 import type { GcPorts } from "../../../actuator/gc/ports.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
 import { ok } from "../../../api/model/result.ts";
+import { podsRead } from "../../kit/manifests.ts";
 import { gcWorld } from "./world.ts";
 
 test("nothing is collected unless it is asked for, and flags are the kubelet's", () => {
@@ -39,7 +40,7 @@ function opening(dir: string) {
   const shared: Parameters<typeof openCollector>[0] = {
     client: {} as GcPorts["client"],
     observeMachine,
-    readPods: async () => ({ pods: [], whole: true, problems: [], notices: [] }),
+    readPods: async () => podsRead(),
     readConfiguration: async () => ok({}),
   };
   return (garbageCollection: string, runtimeEndpoint: string) => {

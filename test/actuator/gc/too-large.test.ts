@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { LIMITS } from "../../../api/model/limits.ts";
 import { Died } from "../../sim/gc-node.ts";
-import { container, fullOfImages, gcWorld, put, sandbox } from "./world.ts";
+import { fakeContainer, fakeSandbox, fullOfImages, gcWorld, put } from "./world.ts";
 
 type World = ReturnType<typeof gcWorld>;
 /** The API as before, but for bodies of more than so many bytes. */
@@ -34,7 +34,7 @@ test("what is too large for the API is decided here, told with its size, and not
 test("containers and eviction are decided here as well", async () => {
   const world = gcWorld({ joinsEviction: true });
   const { node } = world;
-  put(node, sandbox("s1", "u1"), container("c1", "s1", "img"));
+  put(node, fakeSandbox("s1", "u1"), fakeContainer("c1", "s1", "img"));
   node.kubeletConfiguration = { evictionHard: { "imagefs.available": "15%" } };
   limitTo(world, 500);
   const turn = await node.turn(["container-gc"]);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { ContainerGcDecision } from "../../../api/model/container-gc.ts";
 import type { ImageGcDecision, ImageGcFacts } from "../../../api/model/image-gc.ts";
 import { faultOf } from "../../sim/fake-runtime.ts";
-import { gcWorld, image, MINUTE, put, when } from "./world.ts";
+import { fakeImage, gcWorld, MINUTE, put, when } from "./world.ts";
 
 type World = ReturnType<typeof gcWorld>;
 const TEXT = "rpc error: code = Unavailable desc = connection refused";
@@ -22,7 +22,7 @@ test.each([true, false])(
   async (reachable) => {
     const world = gcWorld();
     const { node, api } = world;
-    put(node, ...Array.from({ length: 5 }, (_, i) => image(`sha256:${i}`)));
+    put(node, ...Array.from({ length: 5 }, (_, i) => fakeImage(`sha256:${i}`)));
     await node.turn(["image-gc"]);
     api.reachable = reachable;
     const before = node.facts as ImageGcFacts;

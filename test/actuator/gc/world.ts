@@ -5,7 +5,7 @@ import { onTestFinished } from "vitest";
 import { SimApi } from "../../sim/api.ts";
 import { SimClock } from "../../sim/clock.ts";
 import type { Call, FakeContainer, FakeImage, FakeSandbox } from "../../sim/fake-runtime.ts";
-import { GcNode } from "../../sim/gc-node.ts";
+import { GcNode, type GcPod } from "../../sim/gc-node.ts";
 
 export const START = Date.parse("2026-01-01T00:00:00Z");
 export const MINUTE = 60_000;
@@ -25,13 +25,13 @@ export function gcWorld(given: ConstructorParameters<typeof GcNode>[3] = {}) {
   return { dir, clock, api, node };
 }
 
-export const image = (id: string, bytes = 100, pinned = false): FakeImage => ({
+export const fakeImage = (id: string, bytes = 100, pinned = false): FakeImage => ({
   id,
   tags: [`${id}:v1`],
   bytes,
   pinned,
 });
-export const container = (
+export const fakeContainer = (
   id: string,
   sandbox: string,
   image: string,
@@ -46,14 +46,18 @@ export const container = (
   createdAtMs: START - MINUTE,
   ...more,
 });
-export const sandbox = (id: string, uid: string, state: FakeSandbox["state"] = "SANDBOX_NOTREADY"): FakeSandbox => ({
+export const fakeSandbox = (
+  id: string,
+  uid: string,
+  state: FakeSandbox["state"] = "SANDBOX_NOTREADY",
+): FakeSandbox => ({
   id,
   pod: { namespace: "ns", name: `pod-${uid}`, uid },
   attempt: 0,
   state,
   createdAtMs: START - MINUTE,
 });
-export const pod = (uid: string) => ({
+export const gcPod = (uid: string): GcPod => ({
   metadata: { namespace: "ns", name: `pod-${uid}`, uid },
   spec: { containers: [{ name: "app", image: "app" }] },
 });
@@ -68,7 +72,7 @@ export function put(node: GcNode, ...things: readonly (FakeImage | FakeContainer
 
 /** Nine images of 100 bytes, seen long enough ago to be collected: 90 % used, and 100 bytes are wanted down to 80 %. */
 export async function fullOfImages({ node, clock }: ReturnType<typeof gcWorld>): Promise<void> {
-  put(node, ...Array.from({ length: 9 }, (_, i) => image(`sha256:${i}`)));
+  put(node, ...Array.from({ length: 9 }, (_, i) => fakeImage(`sha256:${i}`)));
   await node.turn(["image-gc"]);
   await clock.advanceTo(START + 5 * MINUTE);
 }

@@ -4,7 +4,7 @@ import { frame, framesIn, PREFACE, rawConnection, SETTINGS } from "./http2.ts";
 const HEADERS = 1;
 const CONTINUATION = 9;
 
-/** Of a linear congruential generator, so that a failure comes again. */
+/** Numbers of a linear congruential generator, so that a failure comes again. */
 export function random(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {

@@ -40,7 +40,7 @@ export function headers(path: string, authority: Buffer, style: Style): Buffer {
 
 export interface Raw {
   readonly socket: Socket;
-  /** What came back, all of it. */
+  /** All that came back. */
   received(): Buffer;
   readonly closed: Promise<void>;
 }

@@ -26,7 +26,7 @@ async function lasting(more: Partial<RebindingListener> = {}) {
   onTestFinished(opened.value.close);
   return { directory, path, faults, close: opened.value.close, identity: socketIdentity(path) };
 }
-/** What somebody who connects is told. */
+/** The text that somebody who connects is told. */
 const heard = (path: string): Promise<string> =>
   new Promise((done) => {
     let text = "";

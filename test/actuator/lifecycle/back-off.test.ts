@@ -9,12 +9,13 @@ import {
 } from "../../../actuator/lifecycle/back-off.ts";
 import type { PodContainer } from "../../../actuator/lifecycle/pod.ts";
 import type { BackOff } from "../../../actuator/lifecycle/record.ts";
-import { hashOf, instanceOf, podOf, runnableOf, seenOf } from "./pods.ts";
+import { hashOf, seenContainer, seenPod } from "../../kit/seen-pods.ts";
+import { runnableOf, smallPod } from "./small-pods.ts";
 
-const pod = runnableOf(podOf(["a"]));
+const pod = runnableOf(smallPod(["a"]));
 const a = pod.spec.containers[0] as PodContainer;
 const dead = (finishedAtMs: number, hash = "same") =>
-  instanceOf("a", { state: "exited", exitCode: 1, finishedAtMs, annotations: { [CONTAINER_HASH]: hash } });
+  seenContainer("a", { state: "exited", exitCode: 1, finishedAtMs, annotations: { [CONTAINER_HASH]: hash } });
 
 describe("the delay", () => {
   test("doubles with each start, from 10 seconds to 5 minutes", () => {
@@ -32,20 +33,20 @@ describe("the delay", () => {
     expect(nextBackOff(backOff, 601_000, 0).delayMs).toBe(300_000);
     expect(nextBackOff(backOff, 601_001, 0).delayMs).toBe(10_000);
     const at = (finishedAtMs: number) =>
-      inBackOff(a, seenOf(dead(finishedAtMs)), { nowMs: finishedAtMs + 1, backOff: { a: backOff }, hashOf });
+      inBackOff(a, seenPod(dead(finishedAtMs)), { nowMs: finishedAtMs + 1, backOff: { a: backOff }, hashOf });
     expect(at(601_000)).toEqual({ name: "a", untilMs: 761_000, delayMs: 160_000 });
     expect(at(601_001)).toBeNull();
   });
   test("does not hold a container of another definition", () => {
     const backOff = { a: { delayMs: 40_000, updatedAtMs: 0 } };
-    expect(inBackOff(a, seenOf(dead(1000)), { nowMs: 2000, backOff, hashOf })).not.toBeNull();
-    expect(inBackOff(a, seenOf(dead(1000, "other")), { nowMs: 2000, backOff, hashOf })).toBeNull();
+    expect(inBackOff(a, seenPod(dead(1000)), { nowMs: 2000, backOff, hashOf })).not.toBeNull();
+    expect(inBackOff(a, seenPod(dead(1000, "other")), { nowMs: 2000, backOff, hashOf })).toBeNull();
     const options = { nowMs: 2000, backOff, hashOf };
-    expect(backOffOfStarts(pod, seenOf(dead(1000, "other")), ["a"], options)["a"]?.delayMs).toBe(10_000);
+    expect(backOffOfStarts(pod, seenPod(dead(1000, "other")), ["a"], options)["a"]?.delayMs).toBe(10_000);
   });
   test("does not hold anything for an hour because a clock was set back by one", () => {
     const backOff = { a: { delayMs: 10_000, updatedAtMs: 3_600_000 } };
-    expect(inBackOff(a, seenOf(dead(3_600_000)), { nowMs: 5000, backOff, hashOf })).toBeNull();
+    expect(inBackOff(a, seenPod(dead(3_600_000)), { nowMs: 5000, backOff, hashOf })).toBeNull();
   });
 });
 
@@ -56,12 +57,12 @@ describe("what is recorded before a start", () => {
     hashOf,
   };
   test("is the next delay of what ended before, and of nothing else", () => {
-    expect(backOffOfStarts(pod, seenOf(dead(1000)), ["a"], options)).toEqual({
+    expect(backOffOfStarts(pod, seenPod(dead(1000)), ["a"], options)).toEqual({
       a: { delayMs: 20_000, updatedAtMs: 9000 },
       z: { delayMs: 1, updatedAtMs: 1 },
     });
-    expect(backOffOfStarts(pod, seenOf(dead(1000)), [], options)).toEqual(options.backOff);
-    expect(backOffOfStarts(pod, seenOf(), ["a"], options)).toEqual(options.backOff);
+    expect(backOffOfStarts(pod, seenPod(dead(1000)), [], options)).toEqual(options.backOff);
+    expect(backOffOfStarts(pod, seenPod(), ["a"], options)).toEqual(options.backOff);
     expect(backOffOfStarts(pod, null, ["a"], options)).toEqual(options.backOff);
   });
 });

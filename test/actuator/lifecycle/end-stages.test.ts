@@ -6,7 +6,7 @@ import type { RuntimePod } from "../../../actuator/containerd/port.ts";
 import { podStatus } from "../../../actuator/lifecycle/pod-status.ts";
 import type { PodEnd, PodRecord } from "../../../actuator/lifecycle/record.ts";
 import type { PodStatus } from "../../../actuator/lifecycle/status/status.ts";
-import { recordOf, runnableOf, type SmallPod } from "./pods.ts";
+import { recordOf, runnableOf, type SmallPod } from "./small-pods.ts";
 
 const STAGES = ["lives", "terminating", "stopped", "terminated"] as const;
 type Stage = (typeof STAGES)[number];
@@ -36,7 +36,7 @@ const RECORDS: Readonly<Record<Stage, PodRecord["state"]>> = {
   terminated: "terminated",
 };
 
-/** What we tell at each stage, each time with what was told before. */
+/** Our status at each stage, each time with the one that was told before. */
 function ours({ object, end, seen, stopped }: Course): Readonly<Record<string, Essence>> {
   let previous: PodStatus | null = null;
   const told = STAGES.map((stage) => {

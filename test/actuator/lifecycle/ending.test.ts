@@ -7,7 +7,8 @@ import {
 } from "../../../actuator/lifecycle/container-termination.ts";
 import { DEADLINE, isOver, isStopped, pastDeadline } from "../../../actuator/lifecycle/pod-state.ts";
 import type { PodEnd } from "../../../actuator/lifecycle/record.ts";
-import { instanceOf, podOf, recordOf, runnableOf, sandboxOf, seenOf } from "./pods.ts";
+import { seenContainer, seenPod, seenSandbox } from "../../kit/seen-pods.ts";
+import { recordOf, runnableOf, smallPod } from "./small-pods.ts";
 
 const end = (graceSeconds: number | null): PodEnd => ({
   cause: "evicted",
@@ -18,7 +19,7 @@ const end = (graceSeconds: number | null): PodEnd => ({
   decisionId: null,
 });
 const withDeletion = (graceSeconds: number) => {
-  const object = podOf(["a"]);
+  const object = smallPod(["a"]);
   return runnableOf({
     ...object,
     metadata: {
@@ -30,8 +31,8 @@ const withDeletion = (graceSeconds: number) => {
 };
 
 describe("what is stopped", () => {
-  const pod = runnableOf(podOf(["a", "b"], ["s*", "i", "t*", "u*"]));
-  const running = (...names: string[]) => seenOf(...names.map((name) => instanceOf(name)));
+  const pod = runnableOf(smallPod(["a", "b"], ["s*", "i", "t*", "u*"]));
+  const running = (...names: string[]) => seenPod(...names.map((name) => seenContainer(name)));
   const order = (...names: string[]) => containersToKill(pod, running(...names)).map((s) => [s.name, s.waitsFor]);
 
   test("sidecars wait for the pod's own containers, and for the sidecar behind them", () => {
@@ -51,7 +52,7 @@ describe("what is stopped", () => {
     ]);
   });
   test("only what runs, in the kubelet's words", () => {
-    const seen = seenOf(instanceOf("a"), instanceOf("b", { state: "exited" }), instanceOf("gone"));
+    const seen = seenPod(seenContainer("a"), seenContainer("b", { state: "exited" }), seenContainer("gone"));
     expect(containersToKill(pod, seen)).toEqual([
       { containerId: "a-0", name: "a", message: "Stopping container a", waitsFor: [], preStop: null },
       { containerId: "gone-0", name: "gone", message: "Stopping container gone", waitsFor: [], preStop: null },
@@ -61,7 +62,7 @@ describe("what is stopped", () => {
 
 describe("the grace", () => {
   test("is the pod's, or the shortest that was asked for, and never none", () => {
-    const pod = runnableOf(podOf(["a"]));
+    const pod = runnableOf(smallPod(["a"]));
     expect(effectiveGracePeriod(pod, null)).toBe(30);
     expect(effectiveGracePeriod(pod, end(null))).toBe(30);
     expect(effectiveGracePeriod(pod, end(600))).toBe(600);
@@ -82,22 +83,22 @@ describe("the grace", () => {
 
 describe("a pod is over", () => {
   test("past its deadline, to the second", () => {
-    const pod = runnableOf(podOf(["a"], [], { activeDeadlineSeconds: 60 }));
+    const pod = runnableOf(smallPod(["a"], [], { activeDeadlineSeconds: 60 }));
     expect(pastDeadline(pod, 1000, 60_999)).toBe(false);
     expect(pastDeadline(pod, 1000, 61_000)).toBe(true);
     expect(pastDeadline(pod, null, 61_000)).toBe(false);
-    expect(pastDeadline(runnableOf(podOf(["a"])), 0, 1e12)).toBe(false);
+    expect(pastDeadline(runnableOf(smallPod(["a"])), 0, 1e12)).toBe(false);
     expect(DEADLINE.message).toBe("Pod was active on the node longer than the specified deadline");
   });
   test("only where its record says so and nothing of it may run", () => {
-    const ended = recordOf(podOf(["a"]), { state: "terminated" });
-    const still = { ...seenOf(), sandboxes: [sandboxOf("s0", { isReady: false })] };
-    const dead = instanceOf("a", { state: "exited" });
+    const ended = recordOf(smallPod(["a"]), { state: "terminated" });
+    const still = { ...seenPod(), sandboxes: [seenSandbox("s0", { isReady: false })] };
+    const dead = seenContainer("a", { state: "exited" });
     expect(isOver(ended, null)).toBe(true);
     expect(isOver(ended, { ...still, containers: [dead] })).toBe(true);
-    expect(isOver(recordOf(podOf(["a"]), { state: "terminating" }), still)).toBe(false);
-    expect(isOver(ended, { ...still, containers: [instanceOf("a", { state: "unknown" })] })).toBe(false);
-    expect(isStopped({ ...still, containers: [instanceOf("a")] })).toBe(false);
-    expect(isStopped(seenOf(dead))).toBe(false);
+    expect(isOver(recordOf(smallPod(["a"]), { state: "terminating" }), still)).toBe(false);
+    expect(isOver(ended, { ...still, containers: [seenContainer("a", { state: "unknown" })] })).toBe(false);
+    expect(isStopped({ ...still, containers: [seenContainer("a")] })).toBe(false);
+    expect(isStopped(seenPod(dead))).toBe(false);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type EnvFacts, expandAll, expandSubPath, podAddresses, resolveEnv } from "../../../actuator/lifecycle/env.ts";
-import { type Fields, podObject, podOf, withContainer } from "./spec/sample.ts";
+import { type Fields, podObject, readPod, withContainer } from "./spec/sample.ts";
 
 const FACTS: EnvFacts = {
   hostIPs: ["10.0.0.7", "fd00::7"],
@@ -8,7 +8,7 @@ const FACTS: EnvFacts = {
   allocatable: { cpu: "1900m", memory: "23123516Ki", "ephemeral-storage": "254878031466" },
 };
 function valuesOf(object: Fields, facts = FACTS): Readonly<Record<string, string>> {
-  const pod = podOf(object);
+  const pod = readPod(object);
   const env = resolveEnv(pod.spec.containers[0] as never, pod, facts);
   if (!env.ok) throw new Error(env.error);
   return Object.fromEntries(env.value.map(({ key, value }) => [key, value]));
@@ -73,9 +73,9 @@ describe("fields of the pod", () => {
     expect(valuesOf(podObject(spec, metadata))).toEqual({ V: value });
   });
   test("the addresses are the node's on its network, and its family comes first", () => {
-    const onHost = podOf(podObject({ hostNetwork: true }));
+    const onHost = readPod(podObject({ hostNetwork: true }));
     expect(podAddresses(onHost, { hostIPs: FACTS.hostIPs, podIPs: [] })).toEqual(["10.0.0.7", "fd00::7"]);
-    const pod = podOf(podObject());
+    const pod = readPod(podObject());
     expect(podAddresses(pod, { hostIPs: ["fd00::7"], podIPs: FACTS.podIPs })).toEqual(["fd00::1:2", "10.1.0.2"]);
     expect(podAddresses(pod, { hostIPs: FACTS.hostIPs, podIPs: [] })).toEqual([]);
   });
@@ -114,7 +114,7 @@ describe("requests and limits", () => {
     expect(ask({ resource: "limits.cpu", containerName: "c" }, init)).toBe("2");
   });
   test("of a container that is not there, the kubelet's words", () => {
-    const pod = podOf(withContainer({ env: [resource({ resource: "limits.cpu", containerName: "x" })] }));
+    const pod = readPod(withContainer({ env: [resource({ resource: "limits.cpu", containerName: "x" })] }));
     expect(resolveEnv(pod.spec.containers[0] as never, pod, FACTS)).toEqual({
       ok: false,
       error: "container x not found",

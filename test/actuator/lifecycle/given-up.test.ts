@@ -2,14 +2,15 @@ import { describe, expect, test } from "vitest";
 import type { RuntimeContainer, RuntimePod } from "../../../actuator/containerd/port.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
 import { finishedPhase, podStatus } from "../../../actuator/lifecycle/pod-status.ts";
-import { hashOf, instanceOf, podOf, recordOf, runnableOf, type SmallPod, sandboxOf, seenOf } from "./pods.ts";
+import { hashOf, seenContainer, seenPod, seenSandbox } from "../../kit/seen-pods.ts";
+import { recordOf, runnableOf, type SmallPod, smallPod } from "./small-pods.ts";
 
 type Policy = SmallPod["spec"]["restartPolicy"];
 const exited = (name: string, exitCode: number, more: Partial<RuntimeContainer> = {}) =>
-  instanceOf(name, { state: "exited", exitCode, finishedAtMs: 3000, ...more });
+  seenContainer(name, { state: "exited", exitCode, finishedAtMs: 3000, ...more });
 const lost = (...containers: readonly RuntimeContainer[]): RuntimePod => ({
-  ...seenOf(...containers),
-  sandboxes: [sandboxOf("s0", { isReady: false })],
+  ...seenPod(...containers),
+  sandboxes: [seenSandbox("s0", { isReady: false })],
 });
 const actionsOf = (object: SmallPod, seen: RuntimePod | null) =>
   podActions(runnableOf(object), seen, { nowMs: 100_000, backOff: {}, hashOf });
@@ -29,8 +30,8 @@ const statesOf = (object: SmallPod, seen: RuntimePod) => {
 };
 
 describe("a pod that lost its sandbox", () => {
-  const two = (policy: Policy, init: readonly string[] = []) => podOf(["a", "b"], init, { restartPolicy: policy });
-  const created = instanceOf("a", { state: "created", startedAtMs: null });
+  const two = (policy: Policy, init: readonly string[] = []) => smallPod(["a", "b"], init, { restartPolicy: policy });
+  const created = seenContainer("a", { state: "created", startedAtMs: null });
 
   test.each<
     readonly [what: string, policy: Policy, containers: readonly RuntimeContainer[], started: readonly string[]]
@@ -87,20 +88,20 @@ describe("a pod that lost its sandbox", () => {
 });
 
 describe("a pod whose init container", () => {
-  const object = podOf(["a"], ["i"], { restartPolicy: "Never" });
+  const object = smallPod(["a"], ["i"], { restartPolicy: "Never" });
   test("ran out of memory, and must not run twice, has failed", () => {
-    const seen = seenOf(exited("i", 0, { reason: "OOMKilled" }));
+    const seen = seenPod(exited("i", 0, { reason: "OOMKilled" }));
     expect(finishedPhase(runnableOf(object), seen, null)).toBe("Failed");
     expect(ended(object, seen).phase).toBe("Failed");
   });
   test("runs or has done its work goes on", () => {
-    expect(finishedPhase(runnableOf(object), seenOf(instanceOf("i")), null)).toBeNull();
-    expect(finishedPhase(runnableOf(object), seenOf(exited("i", 0)), null)).toBeNull();
+    expect(finishedPhase(runnableOf(object), seenPod(seenContainer("i")), null)).toBeNull();
+    expect(finishedPhase(runnableOf(object), seenPod(exited("i", 0)), null)).toBeNull();
   });
 });
 
 test("a container with another definition does not make a pod over", () => {
-  const changed = instanceOf("a", { annotations: { "io.kubernetes.container.hash": "other" } });
-  const object = podOf(["a", "b"], [], { restartPolicy: "Never" });
-  expect(finishedPhase(runnableOf(object), seenOf(changed, exited("b", 0)), null)).toBeNull();
+  const changed = seenContainer("a", { annotations: { "io.kubernetes.container.hash": "other" } });
+  const object = smallPod(["a", "b"], [], { restartPolicy: "Never" });
+  expect(finishedPhase(runnableOf(object), seenPod(changed, exited("b", 0)), null)).toBeNull();
 });

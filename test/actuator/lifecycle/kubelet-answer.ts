@@ -4,14 +4,15 @@ import { latestOf, mayRun } from "../../../actuator/lifecycle/instances.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
 import { naturalPhase, podStatus } from "../../../actuator/lifecycle/pod-status.ts";
 import { isOverPhase, type PodStatus } from "../../../actuator/lifecycle/status/status.ts";
+import { hashOf } from "../../kit/seen-pods.ts";
 import type { KubeletAnswer, KubeletCase } from "./kubelet-cases.ts";
-import { hashOf, recordOf, runnableOf } from "./pods.ts";
+import { recordOf, runnableOf } from "./small-pods.ts";
 
 const sorted = <T>(list: readonly T[], by: (t: T) => string): readonly T[] =>
   [...list].sort((a, b) => (by(a) < by(b) ? -1 : 1));
 const itself = (text: string): string => text;
 
-/** What our rules make of a case, in the form of the kubelet's answer. */
+/** The answer of our rules to a case, in the form of the kubelet's. */
 export function ourAnswer(c: KubeletCase): unknown {
   const pod = runnableOf(c.object);
   const record = recordOf(c.object, { state: c.state, end: c.end, resize: c.resize, backOff: c.backOff });

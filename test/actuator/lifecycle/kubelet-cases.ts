@@ -4,7 +4,7 @@ import type { RuntimePod } from "../../../actuator/containerd/port.ts";
 import { type PendingResize, type PodEnd, type PodRecord, podStateOf } from "../../../actuator/lifecycle/record.ts";
 import type { StartError } from "../../../actuator/lifecycle/status/containers.ts";
 import type { PodStatus } from "../../../actuator/lifecycle/status/status.ts";
-import type { SmallPod } from "./pods.ts";
+import type { SmallPod } from "./small-pods.ts";
 
 /** A pod, what is known of it, and what the kubelet's own code made of them. */
 export interface KubeletCase {
@@ -31,7 +31,7 @@ export interface KubeletAnswer {
     readonly toKill:
       | readonly { readonly containerId: string; readonly name: string; readonly message: string }[]
       | null;
-    /** Of init containers only. */
+    /** Init containers only. */
     readonly removed: readonly string[] | null;
     readonly heldBack: readonly HeldBackAnswer[] | null;
     /** Container's name -> its delay after a start, in milliseconds. */

@@ -1,17 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { CONTAINER_HASH, type RuntimePod } from "../../../actuator/containerd/port.ts";
 import { leftoverSandboxes, podActions } from "../../../actuator/lifecycle/pod-actions.ts";
-import { hashOf, instanceOf, podOf, runnableOf, type SmallPod, sandboxOf, seenOf } from "./pods.ts";
+import { hashOf, seenContainer, seenPod, seenSandbox } from "../../kit/seen-pods.ts";
+import { runnableOf, type SmallPod, smallPod } from "./small-pods.ts";
 
 const options = { nowMs: 100_000, backOff: {}, hashOf };
 const actionsOf = (object: SmallPod, seen: RuntimePod | null, more = {}) =>
   podActions(runnableOf(object), seen, { ...options, ...more });
 const exited = (name: string, exitCode: number, attempt = 0) =>
-  instanceOf(name, { state: "exited", exitCode, attempt, finishedAtMs: 3000 });
+  seenContainer(name, { state: "exited", exitCode, attempt, finishedAtMs: 3000 });
 
 describe("the sandbox", () => {
   test("is made first, and only the first init container with it", () => {
-    expect(actionsOf(podOf(["a", "b"], ["i", "s*"]), null)).toEqual({
+    expect(actionsOf(smallPod(["a", "b"], ["i", "s*"]), null)).toEqual({
       killPod: true,
       createSandbox: true,
       sandboxId: null,
@@ -25,10 +26,10 @@ describe("the sandbox", () => {
   });
   test("that is not ready is replaced by the next attempt; init containers are forgotten and counted on", () => {
     const seen = {
-      ...seenOf(exited("a", 0), exited("i", 0, 2)),
-      sandboxes: [sandboxOf("s0", { isReady: false, attempt: 4 })],
+      ...seenPod(exited("a", 0), exited("i", 0, 2)),
+      sandboxes: [seenSandbox("s0", { isReady: false, attempt: 4 })],
     };
-    expect(actionsOf(podOf(["a"], ["i"]), seen)).toMatchObject({
+    expect(actionsOf(smallPod(["a"], ["i"]), seen)).toMatchObject({
       killPod: true,
       createSandbox: true,
       attempt: 5,
@@ -40,8 +41,8 @@ describe("the sandbox", () => {
     ["has no address on the pod's own network", false, []],
     ["has one although the pod is on the host's", true, ["10.0.0.2"]],
   ])("is replaced where it %s", (_, hostNetwork, ips) => {
-    const pod = podOf(["a"], [], { hostNetwork });
-    const seen = { ...seenOf(instanceOf("a")), sandboxes: [sandboxOf("s0", { ips })] };
+    const pod = smallPod(["a"], [], { hostNetwork });
+    const seen = { ...seenPod(seenContainer("a")), sandboxes: [seenSandbox("s0", { ips })] };
     expect(actionsOf(pod, seen)).toMatchObject({
       createSandbox: true,
       attempt: 1,
@@ -49,22 +50,22 @@ describe("the sandbox", () => {
     });
   });
   test("two that are ready are reconciled into a third", () => {
-    const seen = { ...seenOf(), sandboxes: [sandboxOf("s1", { attempt: 1 }), sandboxOf("s0")] };
-    expect(actionsOf(podOf(["a"]), seen)).toMatchObject({ killPod: true, createSandbox: true, attempt: 2 });
+    const seen = { ...seenPod(), sandboxes: [seenSandbox("s1", { attempt: 1 }), seenSandbox("s0")] };
+    expect(actionsOf(smallPod(["a"]), seen)).toMatchObject({ killPod: true, createSandbox: true, attempt: 2 });
   });
   test("is not made again for a pod that must not run twice", () => {
-    const seen = { ...seenOf(exited("a", 1)), sandboxes: [sandboxOf("s0", { isReady: false })] };
-    expect(actionsOf(podOf(["a"], [], { restartPolicy: "Never" }), seen)).toMatchObject({
+    const seen = { ...seenPod(exited("a", 1)), sandboxes: [seenSandbox("s0", { isReady: false })] };
+    expect(actionsOf(smallPod(["a"], [], { restartPolicy: "Never" }), seen)).toMatchObject({
       killPod: true,
       createSandbox: false,
       toStart: [],
     });
   });
   test("nothing goes from an old one that still holds a container", () => {
-    const old = (id: string) => sandboxOf(id, { isReady: false });
+    const old = (id: string) => seenSandbox(id, { isReady: false });
     const seen = {
-      ...seenOf(instanceOf("a", { sandboxId: "s1" })),
-      sandboxes: [old("s3"), sandboxOf("s2"), old("s1"), old("s0")],
+      ...seenPod(seenContainer("a", { sandboxId: "s1" })),
+      sandboxes: [old("s3"), seenSandbox("s2"), old("s1"), old("s0")],
     };
     expect(leftoverSandboxes(seen)).toEqual(["s0"]);
     expect(leftoverSandboxes(seen, ["a-0"])).toEqual(["s1", "s0"]);
@@ -75,8 +76,8 @@ describe("containers", () => {
   test("restart as the policy says", () => {
     const names = (policy: "Always" | "OnFailure" | "Never") =>
       actionsOf(
-        podOf(["ok", "bad", "new", "run"], [], { restartPolicy: policy }),
-        seenOf(exited("ok", 0), exited("bad", 1), instanceOf("run")),
+        smallPod(["ok", "bad", "new", "run"], [], { restartPolicy: policy }),
+        seenPod(exited("ok", 0), exited("bad", 1), seenContainer("run")),
       ).toStart.map((s) => s.name);
     expect(names("Always")).toEqual(["ok", "bad", "new"]);
     expect(names("OnFailure")).toEqual(["bad", "new"]);
@@ -84,44 +85,44 @@ describe("containers", () => {
   });
   test("of a pod that has done its work are not run again, and its sandbox is stopped", () => {
     const done = actionsOf(
-      podOf(["a"], ["s*"], { restartPolicy: "OnFailure" }),
-      seenOf(exited("a", 0), instanceOf("s")),
+      smallPod(["a"], ["s*"], { restartPolicy: "OnFailure" }),
+      seenPod(exited("a", 0), seenContainer("s")),
     );
     expect(done).toMatchObject({ killPod: true, createSandbox: false, sandboxId: "s0", initToStart: [], toStart: [] });
   });
   test("with another definition are killed and started again, whatever the policy", () => {
-    const changed = instanceOf("a", { annotations: { [CONTAINER_HASH]: "other" } });
-    expect(actionsOf(podOf(["a"], [], { restartPolicy: "Never" }), seenOf(changed))).toMatchObject({
+    const changed = seenContainer("a", { annotations: { [CONTAINER_HASH]: "other" } });
+    expect(actionsOf(smallPod(["a"], [], { restartPolicy: "Never" }), seenPod(changed))).toMatchObject({
       killPod: false,
       toKill: [{ containerId: "a-0", name: "a", message: "Container a definition changed, will be restarted" }],
       toStart: [{ name: "a", attempt: 1 }],
     });
   });
   test("that do not tell their definition are left alone", () => {
-    expect(actionsOf(podOf(["a"]), seenOf(instanceOf("a", { annotations: {} })))).toMatchObject({
+    expect(actionsOf(smallPod(["a"]), seenPod(seenContainer("a", { annotations: {} })))).toMatchObject({
       toKill: [],
       toStart: [],
     });
   });
   test("count on from old logs where the runtime forgot them", () => {
-    expect(actionsOf(podOf(["a", "b"]), seenOf(), { attempts: { a: 7 } }).toStart).toEqual([
+    expect(actionsOf(smallPod(["a", "b"]), seenPod(), { attempts: { a: 7 } }).toStart).toEqual([
       { name: "a", attempt: 7 },
       { name: "b", attempt: 0 },
     ]);
   });
   test("of a pod that is being deleted are not started", () => {
-    const object = podOf(["a", "b"]);
+    const object = smallPod(["a", "b"]);
     const deleted = { ...object, metadata: { ...object.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
-    expect(actionsOf(deleted, seenOf(exited("a", 1), instanceOf("b"))).toStart).toEqual([]);
+    expect(actionsOf(deleted, seenPod(exited("a", 1), seenContainer("b"))).toStart).toEqual([]);
   });
   test("keep their newest dead instance, and the newest that tells an end", () => {
-    const seen = seenOf(
-      instanceOf("a", { attempt: 4, state: "created" }),
+    const seen = seenPod(
+      seenContainer("a", { attempt: 4, state: "created" }),
       exited("a", 1, 3),
-      instanceOf("a", { attempt: 2, state: "created" }),
+      seenContainer("a", { attempt: 2, state: "created" }),
       exited("a", 1, 1),
     );
-    expect(actionsOf(podOf(["a"]), seen).toRemove).toEqual(["a-2", "a-1"]);
+    expect(actionsOf(smallPod(["a"]), seen).toRemove).toEqual(["a-2", "a-1"]);
   });
 });
 
@@ -136,36 +137,36 @@ describe("init containers", () => {
     };
   };
   const nothing = { init: [], own: [], killPod: false, kills: [] };
-  const pod = podOf(["a"], ["i", "s*", "j"]);
+  const pod = smallPod(["a"], ["i", "s*", "j"]);
 
   test("run one after the other, past a sidecar as soon as it runs", () => {
-    expect(init(pod, seenOf())).toEqual({ ...nothing, init: ["i"] });
-    expect(init(pod, seenOf(instanceOf("i")))).toEqual(nothing);
-    expect(init(pod, seenOf(exited("i", 0)))).toEqual({ ...nothing, init: ["s"] });
-    expect(init(pod, seenOf(instanceOf("s"), exited("i", 0)))).toEqual({ ...nothing, init: ["j"] });
-    expect(init(pod, seenOf(exited("j", 0), instanceOf("s"), exited("i", 0)))).toEqual({ ...nothing, own: ["a"] });
+    expect(init(pod, seenPod())).toEqual({ ...nothing, init: ["i"] });
+    expect(init(pod, seenPod(seenContainer("i")))).toEqual(nothing);
+    expect(init(pod, seenPod(exited("i", 0)))).toEqual({ ...nothing, init: ["s"] });
+    expect(init(pod, seenPod(seenContainer("s"), exited("i", 0)))).toEqual({ ...nothing, init: ["j"] });
+    expect(init(pod, seenPod(exited("j", 0), seenContainer("s"), exited("i", 0)))).toEqual({ ...nothing, own: ["a"] });
   });
   test("that end a sidecar's life start it again, with what follows it", () => {
-    const seen = seenOf(instanceOf("a"), exited("j", 0), exited("s", 0), exited("i", 0));
+    const seen = seenPod(seenContainer("a"), exited("j", 0), exited("s", 0), exited("i", 0));
     expect(init(pod, seen)).toEqual({ ...nothing, init: ["s"] });
   });
   test("that were removed are not run again once the pod's own containers are there", () => {
-    expect(init(pod, seenOf(instanceOf("a"), instanceOf("s")))).toEqual(nothing);
-    expect(init(pod, seenOf(instanceOf("a")))).toEqual({ ...nothing, init: ["s"] });
+    expect(init(pod, seenPod(seenContainer("a"), seenContainer("s")))).toEqual(nothing);
+    expect(init(pod, seenPod(seenContainer("a")))).toEqual({ ...nothing, init: ["s"] });
   });
   test("that fail end a pod with the policy Never, and are tried again otherwise", () => {
-    expect(init(pod, seenOf(exited("i", 1)))).toEqual({ ...nothing, init: ["i"] });
-    expect(init(podOf(["a"], ["i"], { restartPolicy: "Never" }), seenOf(exited("i", 1)))).toEqual({
+    expect(init(pod, seenPod(exited("i", 1)))).toEqual({ ...nothing, init: ["i"] });
+    expect(init(smallPod(["a"], ["i"], { restartPolicy: "Never" }), seenPod(exited("i", 1)))).toEqual({
       ...nothing,
       killPod: true,
     });
   });
   test("that ran out of memory have failed even with exit code 0", () => {
-    expect(init(pod, seenOf({ ...exited("i", 0), reason: "OOMKilled" }))).toEqual({ ...nothing, init: ["i"] });
+    expect(init(pod, seenPod({ ...exited("i", 0), reason: "OOMKilled" }))).toEqual({ ...nothing, init: ["i"] });
   });
   test("sidecars with another definition are replaced", () => {
-    const changed = instanceOf("s", { annotations: { [CONTAINER_HASH]: "other" } });
-    expect(init(pod, seenOf(instanceOf("a"), exited("j", 0), changed))).toEqual({
+    const changed = seenContainer("s", { annotations: { [CONTAINER_HASH]: "other" } });
+    expect(init(pod, seenPod(seenContainer("a"), exited("j", 0), changed))).toEqual({
       ...nothing,
       init: ["s"],
       kills: ["Init container s definition changed"],
@@ -179,16 +180,16 @@ describe("back-off", () => {
     actionsOf(object, seen, { nowMs, backOff: backOff(name) });
 
   test("holds one container back until its delay after its end", () => {
-    const seen = seenOf(exited("a", 1), exited("b", 1));
-    const early = at(22_999, podOf(["a", "b"]), seen, "a");
+    const seen = seenPod(exited("a", 1), exited("b", 1));
+    const early = at(22_999, smallPod(["a", "b"]), seen, "a");
     expect(early.toStart.map((s) => s.name)).toEqual(["b"]);
     expect(early.heldBack).toEqual([{ name: "a", untilMs: 23_000, delayMs: 20_000 }]);
-    expect(at(23_000, podOf(["a", "b"]), seen, "a").toStart.map((s) => s.name)).toEqual(["a", "b"]);
+    expect(at(23_000, smallPod(["a", "b"]), seen, "a").toStart.map((s) => s.name)).toEqual(["a", "b"]);
   });
   test("of an init container holds back all that follow, of a sidecar only itself", () => {
-    const seen = seenOf(exited("s", 1), exited("i", 0));
-    expect(at(5000, podOf(["a"], ["i", "s*"]), seen, "s").heldBack.map((h) => h.name)).toEqual(["s"]);
-    const recreated = { ...seenOf(exited("i", 1)), sandboxes: [sandboxOf("s0", { isReady: false })] };
-    expect(at(5000, podOf(["a"], ["i"]), recreated, "i")).toMatchObject({ createSandbox: true, initToStart: [] });
+    const seen = seenPod(exited("s", 1), exited("i", 0));
+    expect(at(5000, smallPod(["a"], ["i", "s*"]), seen, "s").heldBack.map((h) => h.name)).toEqual(["s"]);
+    const recreated = { ...seenPod(exited("i", 1)), sandboxes: [seenSandbox("s0", { isReady: false })] };
+    expect(at(5000, smallPod(["a"], ["i"]), recreated, "i")).toMatchObject({ createSandbox: true, initToStart: [] });
   });
 });

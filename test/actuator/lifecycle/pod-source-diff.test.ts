@@ -4,18 +4,19 @@ import { type PodSources, podSourceDiff } from "../../../actuator/lifecycle/pod-
 import { newRecord } from "../../../actuator/lifecycle/pod-state.ts";
 import type { PodRecord } from "../../../actuator/lifecycle/record.ts";
 import { refusedItemOf } from "../../../actuator/lifecycle/refused-item.ts";
-import { pod } from "../pods/pod-kit.ts";
+import { pod } from "../../kit/pods.ts";
+import { runnable } from "../../kit/runnable-pods.ts";
+import { seenPod, seenSandbox } from "../../kit/seen-pods.ts";
 
-const object = { metadata: { namespace: "default", name: "web", uid: "uid-1" }, spec: { nodeName: "a" } };
-const web = pod({}, { object });
-const deleted = pod({}, { object, deletion: { atMs: 5, graceSeconds: 7 } });
+const object = pod("web", { metadata: { namespace: "default", uid: "uid-1" }, spec: { nodeName: "a" } });
+const web = runnable({}, { object });
+const deleted = runnable({}, { object, deletion: { atMs: 5, graceSeconds: 7 } });
 const record = (state: PodRecord["state"]): PodRecord => ({ ...newRecord(web, 1), state });
-const sandbox = { id: "s", attempt: 0, createdAtMs: 1, ips: [], labels: {}, annotations: {} };
 const seenWith = (isReady: boolean): ReadonlyMap<string, RuntimePod> =>
   new Map([
     [
       web.uid,
-      { namespace: "default", name: "web", uid: web.uid, sandboxes: [{ ...sandbox, isReady }], containers: [] },
+      { ...seenPod(), namespace: "default", name: "web", uid: web.uid, sandboxes: [seenSandbox("s", { isReady })] },
     ],
   ]);
 const NOTHING: PodSources = {
@@ -104,11 +105,11 @@ test("what cannot be run any more and is deleted goes, by its uid alone", () => 
 });
 
 test("another pod that has its uid does not take its place while it runs", () => {
-  const other = pod({}, { name: "other", object });
+  const other = runnable({}, { name: "other", object });
   expect(changes({ ...asks(other), ...knows("active") })).toEqual(["lastGood"]);
   expect(changes({ ...asks(other), ...knows("pending") })).toEqual([]);
-  // what waits may get another name
-  const renamed = pod({}, { name: "other", object: { ...object, spec: {} } });
+  // a pod that waits may get another name
+  const renamed = runnable({}, { name: "other", object: { ...object, spec: {} } });
   expect(changes({ ...asks(renamed), ...knows("pending") })).toEqual(["updated"]);
   // nor is it taken for the one that runs, of which no record is left, nor ends that one
   expect(changes({ ...asks(other), runtimePods: seenWith(true) })).toEqual(["lastGood"]);
@@ -119,7 +120,7 @@ test("nor does it take the place of one of its own name, which does not end for 
   const of = (known: PodRecord["state"], deletion: typeof deleted.deletion) =>
     podSourceDiff({
       ...NOTHING,
-      ...asks(pod({}, { name: "other", object: { ...otherObject, spec: {} }, deletion })),
+      ...asks(runnable({}, { name: "other", object: { ...otherObject, spec: {} }, deletion })),
       records: [
         [web.uid, record(known)],
         ["uid-8", { ...record("active"), pod: otherObject }],
@@ -155,8 +156,8 @@ test("the file that a pod is read from is noted when it is another one", () => {
 });
 
 test("another spec is a change, another status is none", () => {
-  const other = pod({}, { object: { ...object, spec: { nodeName: "b" } } });
-  const told = pod({}, { object: { ...object, status: { phase: "Running" } } });
+  const other = runnable({}, { object: { ...object, spec: { nodeName: "b" } } });
+  const told = runnable({}, { object: { ...object, status: { phase: "Running" } } });
   expect(changes({ ...asks(other), ...knows("active") })).toEqual(["updated"]);
   expect(changes({ ...asks(told), ...knows("active") })).toEqual([]);
 });

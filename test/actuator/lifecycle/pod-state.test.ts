@@ -9,12 +9,13 @@ import {
   type Transition,
 } from "../../../actuator/lifecycle/pod-state.ts";
 import type { PodEnd, PodRecord, PodState } from "../../../actuator/lifecycle/record.ts";
-import { instanceOf, podOf, runnableOf, seenOf } from "./pods.ts";
+import { seenContainer, seenPod } from "../../kit/seen-pods.ts";
+import { runnableOf, smallPod } from "./small-pods.ts";
 
 type Kind = PodLifecycleEvent["kind"];
 type Before = PodState | "none";
 
-const object = podOf(["app"]);
+const object = smallPod(["app"]);
 const web = runnableOf(object);
 const fixed = { ...web, isStatic: true };
 const END = endOf("Why", "the words", 50);
@@ -176,7 +177,7 @@ describe.each(Object.keys(TABLE) as readonly Kind[])("%s", (kind) => {
   });
 });
 
-/** What becomes of the record; throws where it does not change. */
+/** The record after the event; throws where it does not change. */
 function next(before: PodRecord | null, event: PodLifecycleEvent): PodRecord {
   const transition = podTransition(before, event);
   if (transition.kind !== "becomes") throw new Error(wordsOf(transition));
@@ -292,7 +293,7 @@ describe("when nothing of it runs any more", () => {
 
   test("one whose containers would not be started again does not come back", () => {
     const never = { ...fixed, spec: { ...fixed.spec, restartPolicy: "Never" as const } };
-    const seen = { ...seenOf(instanceOf("app", { state: "exited", exitCode: 143 })), sandboxes: [] };
+    const seen = { ...seenPod(seenContainer("app", { state: "exited", exitCode: 143 })), sandboxes: [] };
     expect(wordsOf(podTransition(ending("preempted"), { ...EVENTS.Stopped, pod: never, runtimePod: seen }))).toBe(Over);
     expect(wordsOf(podTransition(ending("preempted"), { ...EVENTS.Stopped, pod: fixed, runtimePod: seen }))).toBe(
       Again,

@@ -4,7 +4,8 @@ import { finishedPhase, podStatus, type StatusOptions } from "../../../actuator/
 import type { PodEnd, PodRecord } from "../../../actuator/lifecycle/record.ts";
 import type { PodStatus } from "../../../actuator/lifecycle/status/status.ts";
 import { pod as podSchema } from "../../../api/model/pod.ts";
-import { instanceOf, podOf, recordOf, runnableOf, type SmallPod, sandboxOf, seenOf } from "./pods.ts";
+import { seenContainer, seenPod, seenSandbox } from "../../kit/seen-pods.ts";
+import { recordOf, runnableOf, type SmallPod, smallPod } from "./small-pods.ts";
 
 const NOW = Date.parse("2026-11-22T10:00:00.900Z");
 const options: StatusOptions = { nowMs: NOW, hostIPs: ["192.168.0.1"], qosClass: "Burstable", previous: null };
@@ -16,7 +17,7 @@ const statusOf = (
 ) => podStatus(runnableOf(object), recordOf(object, record), seen, { ...options, ...more });
 const condition = (status: PodStatus, type: string) => status.conditions.find((c) => c.type === type);
 const exited = (name: string, exitCode: number, more = {}) =>
-  instanceOf(name, { state: "exited", exitCode, reason: exitCode === 0 ? "Completed" : "Error", ...more });
+  seenContainer(name, { state: "exited", exitCode, reason: exitCode === 0 ? "Completed" : "Error", ...more });
 const ended = (cause: PodEnd["cause"], reason: string, message: string): PodEnd => ({
   cause,
   reason,
@@ -26,20 +27,20 @@ const ended = (cause: PodEnd["cause"], reason: string, message: string): PodEnd 
   decisionId: null,
 });
 const stopped = (...containers: readonly RuntimeContainer[]): RuntimePod => ({
-  ...seenOf(...containers),
-  sandboxes: [sandboxOf("s0", { isReady: false })],
+  ...seenPod(...containers),
+  sandboxes: [seenSandbox("s0", { isReady: false })],
 });
 
 describe("a pod that runs", () => {
   const object = {
-    ...podOf(["a"], ["s*"]),
+    ...smallPod(["a"], ["s*"]),
     metadata: { name: "p", namespace: "ns", uid: "u", generation: 3 },
   };
   const resources = { requests: { cpu: "100m" } };
   const allocated = { ...object, spec: { ...object.spec, containers: [{ name: "a", image: "i", resources }] } };
   const status = statusOf(
     allocated,
-    seenOf(instanceOf("a", { attempt: 2 }), exited("a", 1, { attempt: 1, message: "no" }), instanceOf("s")),
+    seenPod(seenContainer("a", { attempt: 2 }), exited("a", 1, { attempt: 1, message: "no" }), seenContainer("s")),
   );
 
   test("is told in full", () => {
@@ -91,11 +92,11 @@ describe("a pod that runs", () => {
   });
   test("says what is in force where it differs from what is allocated", () => {
     const inForce = { a: { requests: { cpu: "50m" } } };
-    const [a] = statusOf(allocated, seenOf(instanceOf("a")), {}, { inForce }).containerStatuses;
+    const [a] = statusOf(allocated, seenPod(seenContainer("a")), {}, { inForce }).containerStatuses;
     expect(a).toMatchObject({ allocatedResources: { cpu: "100m" }, resources: { requests: { cpu: "50m" } } });
   });
   test("is not ready while a postStart hook runs", () => {
-    const starting = statusOf(podOf(["a"]), seenOf(instanceOf("a")), {}, { starting: new Set(["a"]) });
+    const starting = statusOf(smallPod(["a"]), seenPod(seenContainer("a")), {}, { starting: new Set(["a"]) });
     expect(starting.containerStatuses[0]).toMatchObject({ started: false, ready: false });
     expect(condition(starting, "Ready")).toMatchObject({
       status: "False",
@@ -103,12 +104,12 @@ describe("a pod that runs", () => {
     });
   });
   test("keeps the time of a condition until it changes", () => {
-    const first = statusOf(podOf(["a"]), seenOf(instanceOf("a")));
+    const first = statusOf(smallPod(["a"]), seenPod(seenContainer("a")));
     expect(condition(first, "Ready")?.lastTransitionTime).toBe("2026-11-22T10:00:00Z");
     const later = { nowMs: NOW + 60_000, previous: first };
-    const same = statusOf(podOf(["a"]), seenOf(instanceOf("a")), {}, later);
+    const same = statusOf(smallPod(["a"]), seenPod(seenContainer("a")), {}, later);
     expect(condition(same, "Ready")?.lastTransitionTime).toBe("2026-11-22T10:00:00Z");
-    const changed = statusOf(podOf(["a"]), seenOf(exited("a", 1)), {}, later);
+    const changed = statusOf(smallPod(["a"]), seenPod(exited("a", 1)), {}, later);
     expect(condition(changed, "Ready")?.lastTransitionTime).toBe("2026-11-22T10:01:00Z");
     expect(condition(changed, "PodScheduled")?.lastTransitionTime).toBe("2026-11-22T10:00:00Z");
   });
@@ -116,8 +117,8 @@ describe("a pod that runs", () => {
 
 describe("a sidecar that has not started yet", () => {
   const phase = (sandboxId: string) => {
-    const seen = seenOf(exited("a", 1, { sandboxId }), instanceOf("s"));
-    return statusOf(podOf(["a"], ["s*"]), seen, {}, { starting: new Set(["s"]) }).phase;
+    const seen = seenPod(exited("a", 1, { sandboxId }), seenContainer("s"));
+    return statusOf(smallPod(["a"], ["s*"]), seen, {}, { starting: new Set(["s"]) }).phase;
   };
   test("makes a pod pending only where the pod's own containers were not in this sandbox before", () => {
     expect(phase("another")).toBe("Pending");
@@ -129,18 +130,18 @@ describe("a container that waits", () => {
   test("tells the reason", () => {
     const reasons = (status: PodStatus) =>
       [...(status.initContainerStatuses ?? []), ...status.containerStatuses].map((c) => c.state.waiting);
-    expect(reasons(statusOf(podOf(["a"]), null))).toEqual([{ reason: "ContainerCreating" }]);
-    expect(reasons(statusOf(podOf(["a"], ["i"]), null))).toEqual([
+    expect(reasons(statusOf(smallPod(["a"]), null))).toEqual([{ reason: "ContainerCreating" }]);
+    expect(reasons(statusOf(smallPod(["a"], ["i"]), null))).toEqual([
       { reason: "PodInitializing" },
       { reason: "PodInitializing" },
     ]);
     const errors = { a: { reason: "ErrImagePull", message: "no such image" } };
-    expect(reasons(statusOf(podOf(["a"]), seenOf(), {}, { errors }))).toEqual([errors.a]);
-    expect(reasons(statusOf(podOf(["a"]), seenOf(instanceOf("a")), {}, { errors }))).toEqual([undefined]);
+    expect(reasons(statusOf(smallPod(["a"]), seenPod(), {}, { errors }))).toEqual([errors.a]);
+    expect(reasons(statusOf(smallPod(["a"]), seenPod(seenContainer("a")), {}, { errors }))).toEqual([undefined]);
   });
   test("for its back-off tells how long, and how it ended", () => {
     const heldBack = [{ name: "a", untilMs: 0, delayMs: 40_000 }];
-    const [a] = statusOf(podOf(["a"]), seenOf(exited("a", 7)), {}, { heldBack }).containerStatuses;
+    const [a] = statusOf(smallPod(["a"]), seenPod(exited("a", 7)), {}, { heldBack }).containerStatuses;
     expect(a?.state).toEqual({
       waiting: { reason: "CrashLoopBackOff", message: "back-off 40s restarting failed container=a pod=p_ns(u)" },
     });
@@ -148,13 +149,13 @@ describe("a container that waits", () => {
   });
   test("is a pod's whole state while it is refused, with the promise to try again", () => {
     const refusal = { reason: "OutOfcpu", message: "Node didn't have enough resource: cpu", sinceMs: 0, tries: 3 };
-    const status = statusOf(podOf(["a"]), null, { state: "pending", refusal, admittedAtMs: null });
+    const status = statusOf(smallPod(["a"]), null, { state: "pending", refusal, admittedAtMs: null });
     expect(status).toMatchObject({ phase: "Pending", reason: "OutOfcpu" });
     expect(status.message).toBe(
       "Pod was rejected: Node didn't have enough resource: cpu (after 3 tries; it is tried again as soon as it could fit, where a kubelet would have failed it for good)",
     );
     expect(status.startTime).toBeUndefined();
-    const admitted = statusOf(podOf(["a"]), seenOf(), {}, { previous: status });
+    const admitted = statusOf(smallPod(["a"]), seenPod(), {}, { previous: status });
     expect([admitted.phase, admitted.reason, admitted.message]).toEqual(["Pending", undefined, undefined]);
   });
 });
@@ -163,14 +164,24 @@ describe("a pod that is ended", () => {
   const end = ended("preempted", "Preempting", "Preempted in order to admit critical pod");
 
   test("fails only when nothing of it runs any more", () => {
-    const running = statusOf(podOf(["a"]), seenOf(instanceOf("a")));
-    const ends = statusOf(podOf(["a"]), seenOf(instanceOf("a")), { state: "terminating", end }, { previous: running });
+    const running = statusOf(smallPod(["a"]), seenPod(seenContainer("a")));
+    const ends = statusOf(
+      smallPod(["a"]),
+      seenPod(seenContainer("a")),
+      { state: "terminating", end },
+      { previous: running },
+    );
     expect([ends.phase, ends.reason]).toEqual(["Running", undefined]);
     expect(condition(ends, "DisruptionTarget")).toBeUndefined();
     // ready as its containers are: the order is put over a status that is made already
     expect(condition(ends, "Ready")?.status).toBe("True");
-    expect(statusOf(podOf(["a"]), seenOf(instanceOf("a")), { state: "terminating", end }).phase).toBe("Running");
-    const gone = statusOf(podOf(["a"]), stopped(exited("a", 143)), { state: "terminating", end }, { previous: ends });
+    expect(statusOf(smallPod(["a"]), seenPod(seenContainer("a")), { state: "terminating", end }).phase).toBe("Running");
+    const gone = statusOf(
+      smallPod(["a"]),
+      stopped(exited("a", 143)),
+      { state: "terminating", end },
+      { previous: ends },
+    );
     expect([gone.phase, gone.reason, gone.message]).toEqual(["Failed", "Preempting", end.message]);
     expect(condition(gone, "DisruptionTarget")).toMatchObject({
       status: "True",
@@ -181,17 +192,17 @@ describe("a pod that is ended", () => {
   });
   test("and whose containers end well has succeeded, as a kubelet has it: only its condition tells", () => {
     const record = { state: "terminating", end } as const;
-    const gone = statusOf(podOf(["a"]), stopped(exited("a", 0)), record);
+    const gone = statusOf(smallPod(["a"]), stopped(exited("a", 0)), record);
     expect([gone.phase, gone.reason, gone.message]).toEqual(["Succeeded", undefined, undefined]);
     expect(condition(gone, "DisruptionTarget")?.reason).toBe("TerminationByKubelet");
     expect(condition(gone, "Ready")).toMatchObject({ status: "False", reason: "PodCompleted" });
-    const one = statusOf(podOf(["a", "b"]), stopped(exited("a", 0), exited("b", 1)), record);
+    const one = statusOf(smallPod(["a", "b"]), stopped(exited("a", 0), exited("b", 1)), record);
     expect([one.phase, one.reason]).toEqual(["Failed", "Preempting"]);
     const late = { state: "terminating", end: ended("deadline", "DeadlineExceeded", "m") } as const;
-    expect(statusOf(podOf(["a"]), stopped(exited("a", 0)), late)).toMatchObject({ phase: "Failed", message: "m" });
+    expect(statusOf(smallPod(["a"]), stopped(exited("a", 0)), late)).toMatchObject({ phase: "Failed", message: "m" });
   });
   test("and is static has failed: it would have been started again", () => {
-    const pod = podOf(["a"]);
+    const pod = smallPod(["a"]);
     const annotations = { ...pod.metadata["annotations"], "kubernetes.io/config.source": "file" };
     const fixed = { ...pod, metadata: { ...pod.metadata, annotations } };
     const gone = statusOf(fixed, stopped(exited("a", 0)), { state: "terminating", end });
@@ -199,7 +210,7 @@ describe("a pod that is ended", () => {
   });
   test("for its own deadline is not disrupted, for the node's memory it is", () => {
     const at = (e: PodEnd) =>
-      condition(statusOf(podOf(["a"]), null, { state: "terminated", end: e }), "DisruptionTarget");
+      condition(statusOf(smallPod(["a"]), null, { state: "terminated", end: e }), "DisruptionTarget");
     expect(at(ended("deadline", "DeadlineExceeded", "m"))).toBeUndefined();
     expect(at(ended("evicted", "Evicted", "The node was low on resource: memory."))?.message).toBe(
       "The node was low on resource: memory.",
@@ -207,9 +218,9 @@ describe("a pod that is ended", () => {
   });
   test("because it was deleted tells how its containers ended", () => {
     const deleted = { state: "terminated", end: ended("deleted", "", "") } as const;
-    expect(statusOf(podOf(["a"]), stopped(exited("a", 0)), deleted).phase).toBe("Succeeded");
-    expect(statusOf(podOf(["a"]), stopped(exited("a", 137)), deleted).phase).toBe("Failed");
-    const lost = statusOf(podOf(["a"]), null, deleted);
+    expect(statusOf(smallPod(["a"]), stopped(exited("a", 0)), deleted).phase).toBe("Succeeded");
+    expect(statusOf(smallPod(["a"]), stopped(exited("a", 137)), deleted).phase).toBe("Failed");
+    const lost = statusOf(smallPod(["a"]), null, deleted);
     expect(lost.containerStatuses[0]?.state.terminated).toEqual({
       exitCode: 137,
       reason: "ContainerStatusUnknown",
@@ -217,8 +228,8 @@ describe("a pod that is ended", () => {
     });
   });
   test("never lives again", () => {
-    const gone = statusOf(podOf(["a"]), stopped(exited("a", 143)), { state: "terminated", end });
-    expect(statusOf(podOf(["a"]), seenOf(instanceOf("a")), {}, { previous: gone })).toMatchObject({
+    const gone = statusOf(smallPod(["a"]), stopped(exited("a", 143)), { state: "terminated", end });
+    expect(statusOf(smallPod(["a"]), seenPod(seenContainer("a")), {}, { previous: gone })).toMatchObject({
       phase: "Failed",
       reason: "Preempting",
     });
@@ -226,17 +237,17 @@ describe("a pod that is ended", () => {
 });
 
 describe("a pod that finishes by itself", () => {
-  const job = (policy: "OnFailure" | "Never") => runnableOf(podOf(["a", "b"], [], { restartPolicy: policy }));
+  const job = (policy: "OnFailure" | "Never") => runnableOf(smallPod(["a", "b"], [], { restartPolicy: policy }));
   test("has succeeded or failed as its policy says", () => {
-    expect(finishedPhase(job("Never"), seenOf(exited("a", 0), exited("b", 0)), null)).toBe("Succeeded");
-    expect(finishedPhase(job("Never"), seenOf(exited("a", 0), exited("b", 1)), null)).toBe("Failed");
-    expect(finishedPhase(job("OnFailure"), seenOf(exited("a", 0), exited("b", 1)), null)).toBeNull();
-    expect(finishedPhase(job("Never"), seenOf(exited("a", 0), instanceOf("b")), null)).toBeNull();
+    expect(finishedPhase(job("Never"), seenPod(exited("a", 0), exited("b", 0)), null)).toBe("Succeeded");
+    expect(finishedPhase(job("Never"), seenPod(exited("a", 0), exited("b", 1)), null)).toBe("Failed");
+    expect(finishedPhase(job("OnFailure"), seenPod(exited("a", 0), exited("b", 1)), null)).toBeNull();
+    expect(finishedPhase(job("Never"), seenPod(exited("a", 0), seenContainer("b")), null)).toBeNull();
     expect(finishedPhase(job("Never"), null, null)).toBeNull();
   });
   test("stays finished where the runtime forgets it", () => {
-    const object = podOf(["a"], [], { restartPolicy: "Never" });
-    const told = statusOf(object, seenOf(exited("a", 0)));
+    const object = smallPod(["a"], [], { restartPolicy: "Never" });
+    const told = statusOf(object, seenPod(exited("a", 0)));
     expect(finishedPhase(runnableOf(object), null, told)).toBe("Succeeded");
   });
 });
@@ -244,17 +255,17 @@ describe("a pod that finishes by itself", () => {
 describe("what is told at the end of a container", () => {
   test("is cut to the container's share of 12 KiB, in whole characters", () => {
     const message = "ü".repeat(10_000);
-    const [a] = statusOf(podOf(["a", "b", "c"]), seenOf(exited("a", 1, { message }))).containerStatuses;
+    const [a] = statusOf(smallPod(["a", "b", "c"]), seenPod(exited("a", 1, { message }))).containerStatuses;
     expect(a?.state.terminated?.message).toBe("ü".repeat(2048));
-    const odd = statusOf(podOf(["a"]), seenOf(exited("a", 1, { message: `x${message}` }))).containerStatuses[0];
+    const odd = statusOf(smallPod(["a"]), seenPod(exited("a", 1, { message: `x${message}` }))).containerStatuses[0];
     expect(odd?.state.terminated?.message).toBe(`x${"ü".repeat(6143)}`);
   });
 });
 
 describe("addresses", () => {
   const ips = (own: readonly string[], hostIPs: readonly string[], hostNetwork = false) => {
-    const seen = { ...seenOf(), sandboxes: [sandboxOf("s0", { ips: own })] };
-    return statusOf(podOf(["a"], [], { hostNetwork }), seen, {}, { hostIPs }).podIPs?.map((i) => i.ip);
+    const seen = { ...seenPod(), sandboxes: [seenSandbox("s0", { ips: own })] };
+    return statusOf(smallPod(["a"], [], { hostNetwork }), seen, {}, { hostIPs }).podIPs?.map((i) => i.ip);
   };
   test("one of each family, the node's first", () => {
     expect(ips(["fd00::2", "10.0.0.2", "10.0.0.3"], ["192.168.0.1"])).toEqual(["10.0.0.2", "fd00::2"]);

@@ -4,22 +4,16 @@ import { restartGracePeriod } from "../../../actuator/lifecycle/container-termin
 import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
 import { podStatus } from "../../../actuator/lifecycle/pod-status.ts";
-import type { ProbeSpec, ProbeType, StoredResult } from "../../../api/model/probe.ts";
-import { hashOf, instanceOf, podOf, recordOf, runnableOf, type SmallPod, seenOf } from "./pods.ts";
+import type { ProbeType, StoredResult } from "../../../api/model/probe.ts";
+import { EXEC, probe } from "../../kit/runnable-pods.ts";
+import { hashOf, seenContainer, seenPod } from "../../kit/seen-pods.ts";
+import { recordOf, runnableOf, type SmallPod, smallPod } from "./small-pods.ts";
 
-const PROBE: ProbeSpec = {
-  handler: { exec: ["true"] },
-  initialDelaySeconds: 0,
-  timeoutSeconds: 1,
-  periodSeconds: 10,
-  successThreshold: 1,
-  failureThreshold: 3,
-  terminationGracePeriodSeconds: null,
-};
+const PROBE = probe({ handler: EXEC, periodSeconds: 10 });
 const NONE = { startup: null, liveness: null, readiness: null };
 
 /** The pod with such probes on one of its containers. */
-function probed(object: SmallPod, name: string, ...types: readonly ProbeType[]): RunnablePod {
+function probing(object: SmallPod, name: string, ...types: readonly ProbeType[]): RunnablePod {
   const pod = runnableOf(object);
   const probes = { ...NONE, ...Object.fromEntries(types.map((type) => [type, PROBE])) };
   const withProbes = (list: RunnablePod["spec"]["containers"]) =>
@@ -43,8 +37,8 @@ describe("a container whose probe failed", () => {
     ["startup", "Always", ", will be restarted", 1],
     ["startup", "Never", "", 0],
   ] as const)("of %s, with restart policy %s", (type, restartPolicy, tail, starts) => {
-    const seen = seenOf(instanceOf("a"), instanceOf("b"));
-    const pod = probed(podOf(["a", "b"], [], { restartPolicy }), "a", type);
+    const seen = seenPod(seenContainer("a"), seenContainer("b"));
+    const pod = probing(smallPod(["a", "b"], [], { restartPolicy }), "a", type);
     const actions = actionsOf(pod, seen, { [`a-0 ${type}`]: "Failure" });
     expect(actions.toKill).toEqual([
       { containerId: "a-0", name: "a", message: `Container a failed ${type} probe${tail}`, probe: type },
@@ -53,16 +47,16 @@ describe("a container whose probe failed", () => {
     expect(actions.killPod).toBe(false);
   });
   test("and that alone kept the pod alive, ends it where it is never started again", () => {
-    const pod = probed(podOf(["a"], [], { restartPolicy: "Never" }), "a", "liveness");
-    expect(actionsOf(pod, seenOf(instanceOf("a")), { "a-0 liveness": "Failure" })).toMatchObject({ killPod: true });
+    const pod = probing(smallPod(["a"], [], { restartPolicy: "Never" }), "a", "liveness");
+    expect(actionsOf(pod, seenPod(seenContainer("a")), { "a-0 liveness": "Failure" })).toMatchObject({ killPod: true });
   });
   test("of readiness stays as it is, and so does one that another instance failed", () => {
-    const pod = probed(podOf(["a"]), "a", "liveness", "readiness");
+    const pod = probing(smallPod(["a"]), "a", "liveness", "readiness");
     const stored = { "a-0 readiness": "Failure", "a-7 liveness": "Failure", "a-0 liveness": "Success" } as const;
-    expect(actionsOf(pod, seenOf(instanceOf("a")), stored)).toMatchObject({ toKill: [], toStart: [] });
+    expect(actionsOf(pod, seenPod(seenContainer("a")), stored)).toMatchObject({ toKill: [], toStart: [] });
   });
   test("has the grace of the probe, and a deletion's before it", () => {
-    const pod = runnableOf(podOf(["a"]));
+    const pod = runnableOf(smallPod(["a"]));
     expect(restartGracePeriod(pod, { ...PROBE, terminationGracePeriodSeconds: 3 })).toBe(3);
     expect(restartGracePeriod(pod, PROBE)).toBe(pod.spec.terminationGracePeriodSeconds);
     expect(restartGracePeriod({ ...pod, deletion: { atMs: 0, graceSeconds: 7 } }, PROBE)).toBe(7);
@@ -70,8 +64,8 @@ describe("a container whose probe failed", () => {
 });
 
 describe("a sidecar", () => {
-  const seen = seenOf(instanceOf("s"));
-  const pod = probed(podOf(["a"], ["s*", "i"]), "s", "startup", "liveness");
+  const seen = seenPod(seenContainer("s"));
+  const pod = probing(smallPod(["a"], ["s*", "i"]), "s", "startup", "liveness");
   test.each([
     ["that was not asked yet", {}],
     ["that has not started", { "s-0 startup": "Unknown" }],
@@ -95,7 +89,7 @@ describe("a sidecar", () => {
 
 describe("the status", () => {
   const statusOf = (pod: RunnablePod, isStarted: boolean, isReady: boolean) =>
-    podStatus(pod, recordOf(podOf(["a"])), seenOf(instanceOf("a")), {
+    podStatus(pod, recordOf(smallPod(["a"])), seenPod(seenContainer("a")), {
       nowMs: 100_000,
       hostIPs: ["10.0.0.2"],
       qosClass: "BestEffort",
@@ -110,7 +104,7 @@ describe("the status", () => {
     [["startup", "readiness"], false, true, [false, false]],
     [["liveness"], false, false, [true, true]],
   ] as const)("with probes %j: started %s, ready %s", (types, isStarted, isReady, [started, ready]) => {
-    const status = statusOf(probed(podOf(["a"]), "a", ...types), isStarted, isReady);
+    const status = statusOf(probing(smallPod(["a"]), "a", ...types), isStarted, isReady);
     expect(status.containerStatuses).toMatchObject([{ started, ready }]);
     expect(status.conditions.find(({ type }) => type === "Ready")?.status).toBe(ready ? "True" : "False");
   });

@@ -40,19 +40,19 @@ function ground(more: Partial<RotationPorts> = {}) {
     await rotation.rotateLogs();
     await rotation.rest();
   };
-  const container = (id: string, state: Shown["state"] = "running"): WrittenLog => {
+  const logOf = (id: string, state: Shown["state"] = "running"): WrittenLog => {
     const log = new WrittenLog(join(podLogsDirectory, "shop_web_u", id));
     logs.set(id, log);
     world.containers.push({ id, state, logPath: log.path, name: id } as Shown);
     return log;
   };
   const problems = () => rotation.problems().map(({ message }) => message.replaceAll(podLogsDirectory, "LOGS"));
-  return { world, rotation, look, container, told, reopened, counts, problems, podLogsDirectory };
+  return { world, rotation, look, logOf, told, reopened, counts, problems, podLogsDirectory };
 }
 
 test("a log is rotated from its size on, and one that is smaller or has ended is not", async () => {
-  const { look, container, counts, told } = ground();
-  const [large, small, ended] = [container("large"), container("small"), container("ended", "exited")];
+  const { look, logOf, counts, told } = ground();
+  const [large, small, ended] = [logOf("large"), logOf("small"), logOf("ended", "exited")];
   for (const log of [large, ended]) log.write(10);
   small.write(1);
   await look();
@@ -67,8 +67,8 @@ test("a log is rotated from its size on, and one that is smaller or has ended is
 });
 
 test("what the configuration says is in force at the next look; one that a kubelet refuses leaves the former in force", async () => {
-  const { world, look, container, told, problems } = ground();
-  const log = container("app");
+  const { world, look, logOf, told, problems } = ground();
+  const log = logOf("app");
   world.configuration = { containerLogMaxSize: "-1" };
   log.write(100);
   await look();
@@ -90,8 +90,8 @@ test("what the configuration says is in force at the next look; one that a kubel
 });
 
 test("a log that is not there is begun anew, and a runtime that cannot is told once", async () => {
-  const { world, look, container, told, problems, reopened, podLogsDirectory } = ground();
-  const log = container("app");
+  const { world, look, logOf, told, problems, reopened, podLogsDirectory } = ground();
+  const log = logOf("app");
   rmSync(log.path);
   await look();
   expect([log.files(), reopened, problems()]).toEqual([["0.log"], ["app"], []]);
@@ -112,11 +112,11 @@ test("a log that is not there is begun anew, and a runtime that cannot is told o
 });
 
 test("a link in a log's place, or in that of a directory above it, leads nowhere out", async () => {
-  const { world, look, container, problems, podLogsDirectory } = ground();
+  const { world, look, logOf, problems, podLogsDirectory } = ground();
   const outside = ownDirectory();
   const secret = join(outside, "0.log");
   writeFileSync(secret, "x".repeat(1000));
-  const log = container("app");
+  const log = logOf("app");
   rmSync(log.path);
   symlinkSync(secret, log.path);
   symlinkSync(outside, join(podLogsDirectory, "shop_web_u", "linked"));
@@ -142,8 +142,8 @@ test("a link in a log's place, or in that of a directory above it, leads nowhere
 });
 
 test("a rotation that was cut short before the container's end gives the log its name back", async () => {
-  const { look, container } = ground();
-  const log = container("app", "exited");
+  const { look, logOf } = ground();
+  const log = logOf("app", "exited");
   log.write();
   await systemLogFiles.rename(log.path, `${log.path}.20260101-000000`);
   await look();
@@ -164,9 +164,9 @@ test("as many at a time as containerLogMaxWorkers says, and none twice", async (
       compressing.splice(compressing.indexOf(from), 1);
     },
   };
-  const { world, rotation, look, container, counts } = ground({ files });
+  const { world, rotation, look, logOf, counts } = ground({ files });
   world.configuration = { containerLogMaxSize: "100", containerLogMaxFiles: 5, containerLogMaxWorkers: 2 };
-  const logs = ["a", "b", "c", "d"].map((id) => container(id));
+  const logs = ["a", "b", "c", "d"].map((id) => logOf(id));
   for (const log of logs) log.write(10);
   await look();
   for (const log of logs) log.write(10);
@@ -180,7 +180,7 @@ test("as many at a time as containerLogMaxWorkers says, and none twice", async (
 });
 
 test("a log whose directory goes with its pod meanwhile is no fault", async () => {
-  const { world, look, container, podLogsDirectory, counts, told } = ground({
+  const { world, look, logOf, podLogsDirectory, counts, told } = ground({
     files: {
       ...systemLogFiles,
       rename: async (from, to) => {
@@ -191,14 +191,14 @@ test("a log whose directory goes with its pod meanwhile is no fault", async () =
       },
     },
   });
-  container("app").write(10);
+  logOf("app").write(10);
   await look();
   expect([counts, told]).toEqual([{ rotated: 0, failed: 0 }, []]);
 });
 
 test("neither zlib's faults nor mistakes in the code end the daemon", async () => {
   let thrown: Error = Object.assign(new Error("invalid"), { code: "Z_DATA_ERROR" });
-  const { look, container, counts, told } = ground({
+  const { look, logOf, counts, told } = ground({
     files: {
       ...systemLogFiles,
       compress: async () => {
@@ -206,7 +206,7 @@ test("neither zlib's faults nor mistakes in the code end the daemon", async () =
       },
     },
   });
-  const log = container("app");
+  const log = logOf("app");
   const rotations = async (): Promise<void> => {
     log.write(10);
     await look();

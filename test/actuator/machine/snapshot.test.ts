@@ -3,6 +3,7 @@ import type { FileSystem, MachineFacts } from "../../../actuator/machine/facts.t
 import { observeMachine } from "../../../actuator/machine/observe.ts";
 import { type SnapshotParts, snapshotOf } from "../../../actuator/pass/snapshot.ts";
 import { decodeSnapshot } from "../../../api/model/decode.ts";
+import { pod } from "../../kit/pods.ts";
 import { plantMachine, readData } from "./plant.ts";
 
 const kubeletNode = readData("kubelet-n1-node.json");
@@ -124,7 +125,7 @@ test("what is not known is absent: no node without a name, no cgroup without a v
 });
 
 test("the caller's parts are passed on as they are", () => {
-  const pods = [{ metadata: { name: "a" }, spec: { containers: [{ name: "c" }] } }];
+  const pods = [pod("a")];
   const posted = snapshot(observeMachine({ root: plantMachine("v2-arm64") }), {
     pods,
     nodeName: "other",

@@ -2,7 +2,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type LastGood, type Manifests, readManifests } from "../../../actuator/manifests/read-manifests.ts";
-import { podYaml, scratch } from "./scratch.ts";
+import { podYaml } from "../../kit/manifests.ts";
+import { scratch } from "./scratch.ts";
 
 describe("a file that holds no object", () => {
   const EMPTY = [

@@ -3,7 +3,8 @@ import { mkdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { readManifests } from "../../../actuator/manifests/read-manifests.ts";
-import { podYaml, scratch } from "./scratch.ts";
+import { podYaml } from "../../kit/manifests.ts";
+import { scratch } from "./scratch.ts";
 
 /** Names of the pods and `file:line:column code` of the problems. */
 async function outcome(path: string) {

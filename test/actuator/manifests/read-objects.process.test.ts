@@ -4,7 +4,8 @@ import { Readable } from "node:stream";
 import { expect, test } from "vitest";
 import { type ReadObjectsOptions, readObjects } from "../../../actuator/daemon/configuration-file.ts";
 import { problemText } from "../../../api/documents/problem.ts";
-import { podYaml, scratch } from "./scratch.ts";
+import { podYaml } from "../../kit/manifests.ts";
+import { scratch } from "./scratch.ts";
 
 async function outcome(path: string, options: ReadObjectsOptions = {}): Promise<unknown> {
   const read = await readObjects(path, options);

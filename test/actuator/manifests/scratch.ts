@@ -13,6 +13,3 @@ export function scratch(files: Readonly<Record<string, string | Uint8Array>>): s
   }
   return directory;
 }
-
-export const podYaml = (name: string, more = ""): string =>
-  `apiVersion: v1\nkind: Pod\nmetadata:\n  name: ${name}\nspec:\n  containers:\n  - name: c\n    image: busybox\n${more}`;

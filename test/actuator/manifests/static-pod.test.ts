@@ -2,16 +2,12 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type PodObject, staticPodOf } from "../../../actuator/manifests/pods-of.ts";
 import { readManifests } from "../../../actuator/manifests/read-manifests.ts";
-import { podYaml, scratch } from "./scratch.ts";
+import { podManifest, podYaml } from "../../kit/manifests.ts";
+import type { Json } from "../../kit/snapshots.ts";
+import { scratch } from "./scratch.ts";
 
 const HEX = /^[0-9a-f]{32}$/;
-const pod = (more: object = {}, spec: object = {}): PodObject =>
-  ({
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name: "web", ...more },
-    spec: { containers: [{ name: "c" }], ...spec },
-  }) as PodObject;
+const pod = (metadata: Json = {}, spec: Json = {}): PodObject => podManifest("web", { metadata, spec }) as PodObject;
 const uid = (p: PodObject): unknown => p.metadata["uid"];
 
 /** As a kubelet on node n1 listed its static pod. */
@@ -68,7 +64,7 @@ test("on the host's network a port of a container is one of the host, as an API 
   const onHost = [80, 81, 82].map((port) => ({ containerPort: port, hostPort: port }));
   expect(portsOf({ hostNetwork: true })).toEqual([onHost, onHost]);
   expect(portsOf({})).toEqual([ports, ports]);
-  // what is no list is refused later, by name
+  // a field that is no list is refused later, by name
   const odd = { hostNetwork: true, containers: 3, initContainers: [null, { ports: "x" }, { ports: [null] }] };
   expect(staticPodOf(pod({}, odd), "n1", "/m/a.yaml").spec).toMatchObject(odd);
 });

@@ -3,7 +3,7 @@ import { parseDocuments } from "../../../api/documents/parse.ts";
 import { documentsOf } from "../../../api/ui/what-if/posted-documents.ts";
 import answers from "./go-scalars.json" with { type: "json" };
 
-/** What sigs.k8s.io/yaml 1.6.0 (YAMLToJSON) made of `v: TEXT`; null: it refused it. */
+/** The JSON that sigs.k8s.io/yaml 1.6.0 (YAMLToJSON) made of `v: TEXT`; null: it refused it. */
 const OF_GO = answers as unknown as readonly (readonly [text: string, json: string | null])[];
 /** Go refuses these for what is not their spelling: no list may begin there, and `x` is no null. */
 const OTHERWISE = ["-", "!!null x"];

@@ -5,7 +5,7 @@ import {
   podResources,
   podResourcesOf,
 } from "../../../actuator/podresources/server.ts";
-import { FULL, podOf, sourceWith } from "./kit.ts";
+import { FULL, servedPod, sourceWith } from "./served.ts";
 
 const gpu = (id: string, node: number) => ({
   resourceName: "example.com/gpu",
@@ -84,8 +84,8 @@ test("what can be allocated goes by resource, device and node; a device of which
 });
 
 test("a pod is found by both its names only, and of two of one name the later", () => {
-  const first = podOf("a", ["old"]);
-  const second = podOf("a", ["new"]);
+  const first = servedPod("a", ["old"]);
+  const second = servedPod("a", ["new"]);
   const source = sourceWith({ activePods: [first, second] });
   const found = podResourcesOf(source, { podName: "a", podNamespace: "default" });
   expect(found.ok && found.value.podResources.containers.map(({ name }) => name)).toEqual(["side", "new"]);

@@ -10,7 +10,7 @@ import {
   podResources,
   podResourcesOf,
 } from "../../../actuator/podresources/server.ts";
-import { FULL, listIn, serving } from "./kit.ts";
+import { FULL, listIn, serving } from "./served.ts";
 
 const CLIENT = "go-client";
 const OLD_CLIENT = "old-go-client";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { ok } from "../../../api/model/result.ts";
 import { random, sayChanged, sayEndlessHeaders, sayNoise } from "../grpc/hostile.ts";
 import { data, frame, framesIn, headers, PREFACE, plain, rawConnection, SETTINGS } from "../grpc/http2.ts";
-import { clientOf, serving, sourceWith } from "./kit.ts";
+import { clientOf, serving, sourceWith } from "./served.ts";
 
 const SERVICE = "/v1.PodResourcesLister";
 const A = { podName: "a", podNamespace: "default" };

@@ -4,10 +4,10 @@ import { podResources } from "../../../actuator/podresources/server.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { realSnapshot } from "../../decide/real-node.ts";
 import { pod } from "../../kit/pods.ts";
-import { clientOf, serving } from "./kit.ts";
+import { clientOf, serving } from "./served.ts";
 
 /** A node that a test changes; it counts how often it is looked at. */
-function nodeOf(...names: readonly string[]) {
+function changingNode(...names: readonly string[]) {
   const node = {
     version: 1 as string | number,
     told: ok({ pods: names.map((name) => pod(name)) }) as Result<unknown, string>,
@@ -31,7 +31,7 @@ const names = (source: Result<PodResourcesSource, string>): unknown =>
 
 describe("the source of a living node", () => {
   test("is the same one while the version is, and is not made before somebody asks", () => {
-    const { node, source } = nodeOf("a");
+    const { node, source } = changingNode("a");
     expect(node.looks).toBe(0);
     const first = source();
     expect(names(first)).toEqual(["a"]);
@@ -55,14 +55,14 @@ describe("the source of a living node", () => {
     expect(names(source())).toEqual(["new"]);
   });
   test("of a node that is not known yet says why, and looks again with each call", () => {
-    const { node, source } = nodeOf("a");
+    const { node, source } = changingNode("a");
     node.told = err("the configuration cannot be read");
     expect(source()).toEqual(err("the configuration cannot be read"));
     node.told = ok({ pods: [pod("a")] });
     expect(names(source())).toEqual(["a"]);
   });
   test("says what in a snapshot is wrong, once worked out", () => {
-    const { node, source } = nodeOf();
+    const { node, source } = changingNode();
     node.becomes(ok({ pods: [{ metadata: {} }, { metadata: {} }] }));
     const fault = source();
     expect(fault).toMatchObject({ ok: false, error: expect.stringMatching(/^what is known .*pods\[0\].* more\)$/) });
@@ -70,7 +70,7 @@ describe("the source of a living node", () => {
     expect(node.looks).toBe(1);
   });
   test("says why a kubelet would not start, and what is missing to know who holds what", () => {
-    const { node, source } = nodeOf();
+    const { node, source } = changingNode();
     const { machine, ...real } = realSnapshot();
     node.becomes(ok(real));
     expect(source()).toEqual(err(expect.stringMatching(/^who holds what .* machine/)));
@@ -78,7 +78,7 @@ describe("the source of a living node", () => {
     expect(source()).toEqual(err(expect.stringMatching(/^a kubelet would not start on this node: .*"none".*"static"/)));
   });
   test("as an exporter hears of it", async () => {
-    const { node, source } = nodeOf("a");
+    const { node, source } = changingNode("a");
     const ask = clientOf((await serving({ source })).path);
     expect(node.looks).toBe(0);
     for (let i = 0; i < 3; i++) expect(JSON.stringify(await ask("List"))).toContain('"name":"a"');

@@ -11,14 +11,15 @@ import {
 import { managedNode } from "../../../api/decide/managers/node.ts";
 import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { realSnapshot } from "../../decide/real-node.ts";
+import { pod } from "../../kit/pods.ts";
 import { decoded } from "../../kit/snapshots.ts";
 
-function nodeOf(snapshot: unknown) {
+function managedNodeOf(snapshot: unknown) {
   const node = managedNode(effectiveSnapshot(decoded(snapshot)), []);
   if (!node.ok || !node.value.ok) throw new Error(JSON.stringify(node));
   return node.value.value;
 }
-const sourceFrom = (snapshot: unknown) => sourceOf(nodeOf(snapshot));
+const sourceFrom = (snapshot: unknown) => sourceOf(managedNodeOf(snapshot));
 const topology = { nodes: [{ ID: 0 }] };
 const memory = (size: number) => [{ memoryType: "memory", size, topology }];
 
@@ -67,11 +68,9 @@ describe("the device plugins of a real kubelet 1.36.3", () => {
   ) as readonly Step[];
   const step = (number: string) => STEPS.find(({ name }) => name.startsWith(number)) as Step;
   const snapshotAfter = ({ after }: Step, plugins: readonly object[] = []) => ({
-    pods: after.pods.map(({ name, uid, phase }) => ({
-      metadata: { name, uid, namespace: "default" },
-      spec: { containers: [{ name: "c" }] },
-      status: { phase },
-    })),
+    pods: after.pods.map(({ name, uid, phase }) =>
+      pod(name, { metadata: { uid, namespace: "default" }, status: { phase } }),
+    ),
     devices: Object.entries(after.checkpoint.Data.RegisteredDevices).flatMap(([resource, ids]) =>
       ids.map((id) => ({ resource, id })),
     ),

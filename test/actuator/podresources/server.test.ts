@@ -10,10 +10,10 @@ import {
 } from "../../../actuator/podresources/server.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { PREFACE, rawConnection, SETTINGS } from "../grpc/http2.ts";
-import { clientOf, FULL, podOf, scratch, serving, sourceWith, type Told } from "./kit.ts";
+import { clientOf, FULL, scratch, servedPod, serving, sourceWith, type Told } from "./served.ts";
 
 const A = { podName: "a", podNamespace: "default" };
-/** What has no value on the wire comes back as null. */
+/** Fields that have no value on the wire come back as null. */
 const read = (told: unknown): unknown =>
   JSON.parse(JSON.stringify(told), (key, value) => (key === "topology" && value === null ? undefined : value));
 
@@ -43,17 +43,17 @@ describe("the calls", () => {
     let now: Result<PodResourcesSource, string> = err("the first turn has not ended yet");
     const ask = clientOf((await serving({ source: () => now })).path);
     expect(await ask("List")).toEqual({ code: "UNAVAILABLE", message: "the first turn has not ended yet" });
-    now = ok(sourceWith({ activePods: [podOf("one", ["c"])] }));
+    now = ok(sourceWith({ activePods: [servedPod("one", ["c"])] }));
     const names = async () => JSON.stringify(await ask("List")).match(/"name":"(one|two)"/g);
     expect(await names()).toEqual(['"name":"one"']);
-    now = ok(sourceWith({ activePods: [podOf("two", ["c"])] }));
+    now = ok(sourceWith({ activePods: [servedPod("two", ["c"])] }));
     expect(await names()).toEqual(['"name":"two"']);
   });
 
   test("are answered ten at once, the others are told so, and after a pause there is room again", async () => {
     const calls: string[] = [];
     const ask = clientOf((await serving({ onCall: (_, code) => calls.push(code) })).path);
-    // of a machine so slow that there is room again meanwhile, more are asked
+    // a machine may be so slow that there is room again meanwhile: then more are asked
     const told: Told[] = [];
     while (!told.some((one) => "code" in one))
       told.push(...(await Promise.all(Array.from({ length: 60 }, () => ask("List")))));

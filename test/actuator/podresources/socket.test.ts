@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { servePodResources } from "../../../actuator/podresources/server.ts";
 import { ok } from "../../../api/model/result.ts";
-import { clientOf, FULL, scratch, serving } from "./kit.ts";
+import { clientOf, FULL, scratch, serving } from "./served.ts";
 
 /** The name that is bound goes with the server, another one for it does not. */
 async function leaveDead(path: string): Promise<void> {

@@ -17,7 +17,7 @@ const planOf = (path: string, more: Partial<CgroupPlan> = {}): CgroupPlan => ({
   files: [],
   ...more,
 });
-const containerOf = (name: string, containerId: string | null, values = SHARES): CgroupPlan =>
+const containerPlan = (name: string, containerId: string | null, values = SHARES): CgroupPlan =>
   planOf(`${POD}/${containerId ?? name}`, { level: "container", container: name, containerId, values });
 /** The node, a pod with one container that runs and one that does not, and a pod without any. */
 const DECISION: CgroupsDecision = {
@@ -26,8 +26,8 @@ const DECISION: CgroupsDecision = {
   cgroups: [
     planOf("/kubepods", { level: "node", pod: null }),
     planOf(POD, { values: LIMIT }),
-    containerOf("app", "id-1"),
-    containerOf("next", null, LIMIT),
+    containerPlan("app", "id-1"),
+    containerPlan("next", null, LIMIT),
     planOf("/kubepods/podu2", { pod: { namespace: "default", name: "db", uid: "u2" } }),
   ],
 };

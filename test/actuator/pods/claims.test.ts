@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { claimDirectories } from "../../../actuator/pods/volumes/claims.ts";
-import { isRoot, scratch } from "./pod-kit.ts";
+import { isRoot, scratch } from "./scratch.ts";
 
 /** Daemons of one machine, each with directories of its own unless it says others. */
 function machine() {

@@ -6,7 +6,8 @@ import { removePodDirectory, removePodVolumes } from "../../../actuator/pods/vol
 import { systemMounter } from "../../../actuator/pods/volumes/mounter.ts";
 import { bindSubPath } from "../../../actuator/pods/volumes/mounts.ts";
 import { makePodDirectory, makeVolumes } from "../../../actuator/pods/volumes/volumes.ts";
-import { isRoot, mountsBelow, pod, scratch } from "./pod-kit.ts";
+import { runnable } from "../../kit/runnable-pods.ts";
+import { isRoot, mountsBelow, scratch } from "./scratch.ts";
 import { ME } from "./worker-kit.ts";
 
 function world() {
@@ -26,7 +27,7 @@ describe.skipIf(!isRoot)("a pod's directory goes", () => {
   test("with its volume in memory, a sub-path of the machine, and links that lead out", async () => {
     const { dir, places, remove, outside } = world();
     const volumes = [{ name: "fast", emptyDir: { medium: "Memory" as const, sizeLimitBytes: 1 << 16 } }];
-    await makeVolumes(pod({ volumes }), places, null, systemMounter);
+    await makeVolumes(runnable({ volumes }), places, null, systemMounter);
     const target = join(places.podDirectory, "volume-subpaths/host/c/0");
     await bindSubPath({ volumePath: dir, subPath: "outside", target, volume: "host", container: "c" }, systemMounter);
     symlinkSync(outside, join(places.podDirectory, "volumes/link"));
@@ -63,7 +64,7 @@ describe.skipIf(!isRoot)("a pod's volumes go", () => {
         emptyDir: { medium: name === "fast" ? ("Memory" as const) : ("" as const), sizeLimitBytes: null },
       };
     });
-    await makeVolumes(pod({ volumes }), places, null, systemMounter);
+    await makeVolumes(runnable({ volumes }), places, null, systemMounter);
     const target = join(places.podDirectory, "volume-subpaths/host/c/0");
     await bindSubPath({ volumePath: dir, subPath: "outside", target, volume: "host", container: "c" }, systemMounter);
     for (const name of ["fast", "disk"]) writeFileSync(join(volumesOf(places.podDirectory), name, "file"), "");

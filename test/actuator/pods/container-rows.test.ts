@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { containerRows } from "../../../actuator/pods/status/pod-row.ts";
-import { PodsWorld, podWith } from "./node/pods-world.ts";
+import { appPod, PodsWorld } from "./node/pods-world.ts";
 
 const lastOf = (state: unknown) => {
   const status = { containerStatuses: [{ name: "app", state: { waiting: {} }, lastState: state }] };
@@ -10,7 +10,7 @@ const lastOf = (state: unknown) => {
 test("of a container that crashed its row has how it ended", async () => {
   const world = new PodsWorld();
   world.runtime.programOf = () => ({ runsMs: 1000, exitCode: 7, stopsMs: 0 });
-  world.pods = [podWith("web", {})];
+  world.pods = [appPod("web", {})];
   await world.run(6);
   const [row] = containerRows(world.pod("web").pod.object["spec"], world.status("web"), new Map());
   expect(row).toMatchObject({ state: "waiting", reason: "CrashLoopBackOff", lastState: { exitCode: 7 } });

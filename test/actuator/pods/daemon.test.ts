@@ -14,6 +14,7 @@ import type { PodsShared } from "../../../actuator/pods/open-pods.ts";
 import { noCounters } from "../../../actuator/status/counters.ts";
 import { ok, type Result } from "../../../api/model/result.ts";
 import { freePort } from "../../e2e/pods/port.ts";
+import { podsRead } from "../../kit/manifests.ts";
 import { PATIENT } from "../../patient.ts";
 import { serveCri } from "../../sim/cri-server.ts";
 import { FakeRuntime } from "../../sim/fake-runtime.ts";
@@ -53,7 +54,7 @@ async function daemon(more: Partial<PodsShared> = {}) {
   const opened = await PodsDaemon.open(
     {
       client: localClient(new Memory(config.stateDir, (message) => onProblem({ message }))),
-      readPods: async () => ({ pods: [], whole: true, problems: [], notices: [] }),
+      readPods: async () => podsRead(),
       readConfiguration: async () => ok({ failCgroupV1: false }),
       observeMachine: () => machineAt(new Date().toISOString(), BOOT.bootId, 1),
       hierarchy: simulated(1).hierarchy,
@@ -72,7 +73,7 @@ async function daemon(more: Partial<PodsShared> = {}) {
     const answer = await fetch(`http://127.0.0.1:${port}/metrics`);
     return (await answer.text()).split("\n");
   };
-  /** Of its address; undefined: nobody listens there. */
+  /** The answer of its address; undefined: nobody listens there. */
   const readiness = async (): Promise<string | undefined> => {
     try {
       return await (await fetch(`http://127.0.0.1:${port}/readyz`)).text();
@@ -85,7 +86,7 @@ async function daemon(more: Partial<PodsShared> = {}) {
   return { socket, pace, notices, told, metrics, readiness, status, turns };
 }
 
-const NO_PODS = { pods: [], whole: true, problems: [], notices: [] };
+const NO_PODS = podsRead();
 test("nobody is answered before the first look has ended, for all would seem not ready", async () => {
   const read = Promise.withResolvers<typeof NO_PODS>();
   const { readiness, turns } = await daemon({ readPods: () => read.promise });

@@ -1,18 +1,22 @@
 import { expect, test } from "vitest";
 import { desiredPodsReader, refusalOf } from "../../../actuator/pods/records/desired-pods.ts";
+import { container } from "../../kit/containers.ts";
+import { podsRead } from "../../kit/manifests.ts";
+import { pod } from "../../kit/pods.ts";
+import type { Json } from "../../kit/snapshots.ts";
 
-const metadata = { name: "web", namespace: "default", uid: "u" };
-const podWith = (spec: object) => ({ metadata, spec: { containers: [{ name: "c", image: "a:1" }], ...spec } });
-const readOf = (pods: readonly object[]) => ({ pods, whole: true, problems: [], notices: [] });
+const containers = [container("c", undefined, undefined, { image: "a:1" })];
+const webPod = (spec: Json, metadata: Json = {}) =>
+  pod("web", { metadata: { namespace: "default", uid: "u", ...metadata }, spec: { containers, ...spec } });
 
 test("a refused manifest is told in one line: where, which, its first fault and how many more", () => {
-  const pod = podWith({ replicas: 3, hostUsers: false });
+  const pod = webPod({ replicas: 3, hostUsers: false });
   const origin = { file: "/m/web.yaml", nodeName: undefined, place: () => ({ line: 4, column: 2 }) };
-  const of = desiredPodsReader("n1")({ ...readOf([pod]), origins: new Map([[pod, origin]]) });
+  const of = desiredPodsReader("n1")({ ...podsRead([pod]), origins: new Map([[pod, origin]]) });
   expect(of?.refused.map(refusalOf)).toEqual([
     { from: "pods", message: "/m/web.yaml:4:2: default/web is not run: spec.replicas: no such field (and 1 more)" },
   ]);
-  const unplaced = desiredPodsReader("n1")(readOf([podWith({ replicas: 3 })]));
+  const unplaced = desiredPodsReader("n1")(podsRead([webPod({ replicas: 3 })]));
   expect(unplaced?.refused.map(refusalOf)).toEqual([
     { from: "pods", message: "default/web is not run: spec.replicas: no such field" },
   ]);
@@ -23,34 +27,34 @@ test.each([
   [{ nodeName: "n1" }, []],
   [{ nodeName: "n2" }, [{ path: "spec.nodeName", message: "this node is `n1`, not `n2`: remove it" }]],
 ])("a pod of a list with %j", (spec, faults) => {
-  const desired = desiredPodsReader("n1")(readOf([podWith(spec)]));
+  const desired = desiredPodsReader("n1")(podsRead([webPod(spec)]));
   expect([desired?.pods.size, desired?.refused.flatMap((one) => one.faults)]).toEqual([faults.length ? 0 : 1, faults]);
 });
 
 test("an item of a list that has no name is told by its index", () => {
-  const nameless = { metadata: { uid: "v" }, spec: { containers: [{ name: "c", image: "a:1" }] } };
-  const read = (pods: readonly unknown[]) => ({ pods, whole: false, problems: [], notices: [] });
+  const nameless = { metadata: { uid: "v" }, spec: { containers } };
   const reader = desiredPodsReader("n1");
-  const told = (pods: readonly unknown[]) => reader(read(pods))?.refused.map((one) => refusalOf(one).message);
-  const first = told([podWith({}), 5, nameless, 5]);
+  const told = (pods: readonly unknown[]) =>
+    reader(podsRead(pods, { whole: false }))?.refused.map((one) => refusalOf(one).message);
+  const first = told([webPod({}), 5, nameless, 5]);
   expect(first).toEqual([
     "items[1] is not run: items[1]: expected an object, found `5`",
     expect.stringMatching(/^items\[2\] is not run: items\[2\]\.metadata\.name: /),
     "items[3] is not run: items[3]: expected an object, found `5`",
   ]);
   // read again in another place
-  expect(told([5, podWith({}), nameless])).toEqual([
+  expect(told([5, webPod({}), nameless])).toEqual([
     "items[0] is not run: items[0]: expected an object, found `5`",
     first?.[1],
   ]);
 });
 
 test("different pods that a list gives one uid are none of them run, and each is told by name", () => {
-  const named = (name: string, uid: string, spec: object = {}) => ({
-    ...podWith(spec),
-    metadata: { ...metadata, name, uid, deletionTimestamp: "2026-01-31T12:00:00Z" },
-  });
-  const desired = desiredPodsReader("n1")(readOf([named("a", "1"), named("b", "2"), named("e", "1", { replicas: 3 })]));
+  const named = (name: string, uid: string, spec: Json = {}) =>
+    webPod(spec, { name, uid, deletionTimestamp: "2026-01-31T12:00:00Z" });
+  const desired = desiredPodsReader("n1")(
+    podsRead([named("a", "1"), named("b", "2"), named("e", "1", { replicas: 3 })]),
+  );
   expect([...(desired?.pods.keys() ?? [])]).toEqual(["2"]);
   const why = (other: string) =>
     `metadata.uid: is also the uid of ${other}: a uid is one pod's, so none of them is changed or ended`;
@@ -63,5 +67,5 @@ test("different pods that a list gives one uid are none of them run, and each is
     ["e", "1", null],
   ]);
   // the same one twice is one
-  expect(desiredPodsReader("n1")(readOf([named("a", "1"), named("a", "1")]))?.refused).toEqual([]);
+  expect(desiredPodsReader("n1")(podsRead([named("a", "1"), named("a", "1")]))?.refused).toEqual([]);
 });

@@ -8,7 +8,7 @@ import {
 } from "../../../actuator/pods/devices/manager-files.ts";
 import type { DeviceCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
-import { scratch } from "./pod-kit.ts";
+import { scratch } from "./scratch.ts";
 
 interface Step {
   readonly name: string;

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { dnsOf, type NodeDns, parseResolvConf } from "../../../actuator/pods/networking/dns.ts";
-import { pod } from "./pod-kit.ts";
+import { runnable } from "../../kit/runnable-pods.ts";
 
 const HOST = { servers: ["9.9.9.9"], searches: ["example.org"], options: ["attempts:2"] };
-const node = (more: Partial<NodeDns> = {}): NodeDns => ({
+const nodeDns = (more: Partial<NodeDns> = {}): NodeDns => ({
   clusterDNS: [],
   clusterDomain: "",
   host: HOST,
@@ -28,7 +28,7 @@ test("a resolv.conf is read as the resolver does", () => {
 
 describe("a pod asks", () => {
   test("the cluster, and in it for names of its namespace first", () => {
-    expect(dnsOf(pod(), node(CLUSTER))).toEqual({
+    expect(dnsOf(runnable(), nodeDns(CLUSTER))).toEqual({
       conf: {
         servers: ["10.96.0.10"],
         searches: ["default.svc.cluster.local", "svc.cluster.local", "cluster.local", "example.org"],
@@ -38,18 +38,22 @@ describe("a pod asks", () => {
     });
   });
   test("as the node does where there is no cluster to ask, and that is told", () => {
-    expect(dnsOf(pod(), node())).toEqual({ conf: HOST, events: [FELL_BACK] });
-    expect(dnsOf(pod({ dnsPolicy: "Default" }), node(CLUSTER))).toEqual({ conf: HOST, events: [] });
-    expect(dnsOf(pod({ hostNetwork: true }), node(CLUSTER))).toEqual({ conf: HOST, events: [] });
-    expect(dnsOf(pod({ hostNetwork: true, dnsPolicy: "ClusterFirstWithHostNet" }), node(CLUSTER)).conf.servers).toEqual(
-      ["10.96.0.10"],
-    );
+    expect(dnsOf(runnable(), nodeDns())).toEqual({ conf: HOST, events: [FELL_BACK] });
+    expect(dnsOf(runnable({ dnsPolicy: "Default" }), nodeDns(CLUSTER))).toEqual({ conf: HOST, events: [] });
+    expect(dnsOf(runnable({ hostNetwork: true }), nodeDns(CLUSTER))).toEqual({ conf: HOST, events: [] });
+    expect(
+      dnsOf(runnable({ hostNetwork: true, dnsPolicy: "ClusterFirstWithHostNet" }), nodeDns(CLUSTER)).conf.servers,
+    ).toEqual(["10.96.0.10"]);
   });
   test("the node itself where nothing is set", () => {
-    const asked = pod({ dnsPolicy: "Default" });
-    expect(dnsOf(asked, node({ host: null })).conf).toEqual({ servers: ["127.0.0.1"], searches: ["."], options: [] });
-    expect(dnsOf(asked, node({ host: null, nodeIps: ["fd00::1"] })).conf.servers).toEqual(["::1"]);
-    expect(dnsOf(asked, node({ host: null, nodeIps: [] })).conf.servers).toEqual(["127.0.0.1"]);
+    const asked = runnable({ dnsPolicy: "Default" });
+    expect(dnsOf(asked, nodeDns({ host: null })).conf).toEqual({
+      servers: ["127.0.0.1"],
+      searches: ["."],
+      options: [],
+    });
+    expect(dnsOf(asked, nodeDns({ host: null, nodeIps: ["fd00::1"] })).conf.servers).toEqual(["::1"]);
+    expect(dnsOf(asked, nodeDns({ host: null, nodeIps: [] })).conf.servers).toEqual(["127.0.0.1"]);
   });
   test("with what its own configuration adds, or that alone", () => {
     const dnsConfig = {
@@ -61,8 +65,8 @@ describe("a pod asks", () => {
       ],
     };
     const own = { servers: ["1.1.1.1", "9.9.9.9"], searches: ["my.org"], options: ["attempts:3", "edns0"] };
-    expect(dnsOf(pod({ dnsPolicy: "None", dnsConfig }), node()).conf).toEqual(own);
-    expect(dnsOf(pod({ dnsPolicy: "Default", dnsConfig }), node()).conf).toEqual({
+    expect(dnsOf(runnable({ dnsPolicy: "None", dnsConfig }), nodeDns()).conf).toEqual(own);
+    expect(dnsOf(runnable({ dnsPolicy: "Default", dnsConfig }), nodeDns()).conf).toEqual({
       servers: ["9.9.9.9", "1.1.1.1"],
       searches: ["example.org", "my.org"],
       options: ["attempts:3", "edns0"],
@@ -71,7 +75,7 @@ describe("a pod asks", () => {
   test("no more than three, and with no more names than a resolver takes", () => {
     const long = (n: number) => Array.from({ length: n }, (_, i) => `${i}${"x".repeat(80)}.org`);
     const dnsConfig = { nameservers: ["1.1.1.1", "1.1.1.2", "1.1.1.3", "1.1.1.4"], searches: long(33), options: [] };
-    const { conf, events } = dnsOf(pod({ dnsPolicy: "None", dnsConfig }), node());
+    const { conf, events } = dnsOf(runnable({ dnsPolicy: "None", dnsConfig }), nodeDns());
     expect(conf.servers).toEqual(["1.1.1.1", "1.1.1.2", "1.1.1.3"]);
     expect(conf.searches).toEqual(long(33).slice(0, 23));
     expect(events.map(({ message }) => message.split(": ")[0])).toEqual([
@@ -79,6 +83,6 @@ describe("a pod asks", () => {
       "Search Line limits were exceeded, some search paths have been omitted, the applied search line is",
     ]);
     const tooLong = { nameservers: [], searches: ["y".repeat(254), "ok.org"], options: [] };
-    expect(dnsOf(pod({ dnsPolicy: "None", dnsConfig: tooLong }), node()).conf.searches).toEqual(["ok.org"]);
+    expect(dnsOf(runnable({ dnsPolicy: "None", dnsConfig: tooLong }), nodeDns()).conf.searches).toEqual(["ok.org"]);
   });
 });

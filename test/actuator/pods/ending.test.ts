@@ -1,16 +1,18 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { runnable, runnableContainer } from "../../kit/runnable-pods.ts";
 import type { Trouble } from "../../sim/fake-pod-parts.ts";
-import { container, pod } from "./pod-kit.ts";
 import { upWith, workerWorld } from "./worker-kit.ts";
 
-const sidecars = (...names: string[]) => names.map((name) => container(name, { isSidecar: true }));
+const sidecars = (...names: string[]) => names.map((name) => runnableContainer(name, { isSidecar: true }));
 
 describe("the end of a pod", () => {
   test("stops its containers, then its sandbox", async () => {
-    const { end, calls, told, runtime } = await upWith(pod({ containers: [container("a"), container("b")] }));
-    expect(await end(pod())).toEqual({ isEnded: true, error: null });
+    const { end, calls, told, runtime } = await upWith(
+      runnable({ containers: [runnableContainer("a"), runnableContainer("b")] }),
+    );
+    expect(await end(runnable())).toEqual({ isEnded: true, error: null });
     const asked = calls();
     expect(asked.slice(0, 2).sort()).toEqual(["StopContainer container-2", "StopContainer container-3"]);
     expect(asked.slice(2)).toEqual(["StopPodSandbox sandbox-1"]);
@@ -18,7 +20,7 @@ describe("the end of a pod", () => {
     expect([...runtime.sandboxes.values()].map(({ isReady }) => isReady)).toEqual([false]);
   });
   test("lets the last sidecar go first, and all after the containers", async () => {
-    const web = pod({ initContainers: sidecars("s1", "s2"), containers: [container("app")] });
+    const web = runnable({ initContainers: sidecars("s1", "s2"), containers: [runnableContainer("app")] });
     const { end, calls, seconds, runtime } = await upWith(web, { app: { stopsMs: 4000 }, s2: { stopsMs: 3000 } });
     await end(web, 30);
     expect(calls()).toEqual([
@@ -31,7 +33,7 @@ describe("the end of a pod", () => {
     expect([...runtime.containers.values()].map(({ exitCode }) => exitCode)).toEqual([0, 0, 0]);
   });
   test("kills what does not listen once its grace is over, and what waits for it two seconds later", async () => {
-    const web = pod({ initContainers: sidecars("s1"), containers: [container("app")] });
+    const web = runnable({ initContainers: sidecars("s1"), containers: [runnableContainer("app")] });
     const { end, seconds, runtime } = await upWith(web, { app: { stopsMs: null }, s1: { stopsMs: null } });
     await end(web, 10);
     expect(seconds()).toBe(12);
@@ -39,9 +41,9 @@ describe("the end of a pod", () => {
   });
   test("runs preStop hooks within the grace; the stop gets what is left, and two seconds at least", async () => {
     const asked: number[] = [];
-    const hook = (seconds: number) => container("app", { preStop: { sleepSeconds: seconds } });
+    const hook = (seconds: number) => runnableContainer("app", { preStop: { sleepSeconds: seconds } });
     for (const sleep of [4, 9, 60]) {
-      const web = pod({ containers: [hook(sleep)] });
+      const web = runnable({ containers: [hook(sleep)] });
       const { end, seconds } = await upWith(web, { app: { stopsMs: null } });
       await end(web, 10);
       asked.push(seconds());
@@ -49,7 +51,7 @@ describe("the end of a pod", () => {
     expect(asked).toEqual([10, 11, 12]);
   });
   test("goes on after a hook that fails, or that takes too long", async () => {
-    const web = pod({ containers: [container("app", { preStop: { exec: ["bye"] } })] });
+    const web = runnable({ containers: [runnableContainer("app", { preStop: { exec: ["bye"] } })] });
     const fails = await upWith(web, { app: { exec: () => ({ exitCode: 1 }) } });
     expect((await fails.end(web)).isEnded).toBe(true);
     expect(fails.told()).toEqual(["Killing app: Stopping container app", "FailedPreStopHook app: PreStopHook failed"]);
@@ -58,7 +60,7 @@ describe("the end of a pod", () => {
     expect([hangs.seconds(), hangs.calls().at(-1)]).toEqual([20, "StopPodSandbox sandbox-1"]);
   });
   test("without a hook when nothing is known of the pod any more", async () => {
-    const web = pod({ containers: [container("app", { preStop: { sleepSeconds: 5 } })] });
+    const web = runnable({ containers: [runnableContainer("app", { preStop: { sleepSeconds: 5 } })] });
     const { end, seconds, calls } = await upWith(web);
     expect((await end(null)).isEnded).toBe(true);
     expect([seconds(), calls()]).toEqual([0, ["StopContainer container-2", "StopPodSandbox sandbox-1"]]);
@@ -67,16 +69,16 @@ describe("the end of a pod", () => {
     for (const call of ["StopContainer", "StopPodSandbox"])
       for (const effect of [true, false])
         for (const answer of ["dies", "hangs", { call, code: "UNKNOWN", message: "no" }] as Trouble["answer"][]) {
-          const { end, runtime, told } = await upWith(pod());
+          const { end, runtime, told } = await upWith(runnable());
           runtime.on = (one) => (one.call === call && one.count === 1 ? { effect, answer } : undefined);
-          const first = await end(pod());
+          const first = await end(runnable());
           expect([first.isEnded, first.error]).toEqual([
             false,
             expect.stringMatching(/^error killing pod: \[?failed to/),
           ]);
           expect(told().at(-1)).toBe(`FailedKillPod: ${first.error}`);
           runtime.restart();
-          expect(await end(pod()), `${call} ${effect} ${JSON.stringify(answer)}`).toEqual({
+          expect(await end(runnable()), `${call} ${effect} ${JSON.stringify(answer)}`).toEqual({
             isEnded: true,
             error: null,
           });
@@ -85,7 +87,7 @@ describe("the end of a pod", () => {
   });
   test("is cut short between steps", async () => {
     const stop = new AbortController();
-    const web = pod({ containers: [container("app", { preStop: { sleepSeconds: 20 } })] });
+    const web = runnable({ containers: [runnableContainer("app", { preStop: { sleepSeconds: 20 } })] });
     const { end, calls, time } = await upWith(web);
     time.after(5000, () => stop.abort());
     expect((await end(web, 30, stop.signal)).isEnded).toBe(false);
@@ -95,22 +97,22 @@ describe("the end of a pod", () => {
 
 describe("a pod that is forgotten", () => {
   test("leaves nothing: no container, sandbox, log or directory", async () => {
-    const { end, forget, roots, runtime, calls, dir } = await upWith(pod());
+    const { end, forget, roots, runtime, calls, dir } = await upWith(runnable());
     mkdirSync(join(dir, "logs/default_other_uid-9"));
-    await end(pod());
+    await end(runnable());
     calls();
     writeFileSync(join(roots.podLogsDirectory, "default_web_uid-1/app/0.log"), "");
-    expect(await forget(pod())).toEqual({ isGone: true, leftOvers: [] });
+    expect(await forget(runnable())).toEqual({ isGone: true, leftOvers: [] });
     expect(calls()).toEqual(["RemoveContainer container-2", "StopPodSandbox sandbox-1", "RemovePodSandbox sandbox-1"]);
     expect([runtime.containers.size, runtime.sandboxes.size, runtime.wrongs]).toEqual([0, 0, []]);
     expect(existsSync(join(roots.podsDirectory, "uid-1"))).toBe(false);
     expect(existsSync(join(roots.podLogsDirectory, "default_web_uid-1"))).toBe(false);
     expect(existsSync(join(dir, "logs/default_other_uid-9"))).toBe(true);
-    expect(await forget(pod())).toEqual({ isGone: true, leftOvers: [] });
+    expect(await forget(runnable())).toEqual({ isGone: true, leftOvers: [] });
   });
   test("is not forgotten while it runs", async () => {
-    const { forget, calls, roots } = await upWith(pod());
-    expect(await forget(pod())).toEqual({
+    const { forget, calls, roots } = await upWith(runnable());
+    expect(await forget(runnable())).toEqual({
       isGone: false,
       leftOvers: [{ path: "container-2", why: "container app runs still" }],
     });
@@ -119,16 +121,16 @@ describe("a pod that is forgotten", () => {
   });
   test("keeps its files while the runtime holds something of it", async () => {
     for (const call of ["RemoveContainer", "StopPodSandbox", "RemovePodSandbox"]) {
-      const { end, forget, runtime, roots } = await upWith(pod());
-      await end(pod());
+      const { end, forget, runtime, roots } = await upWith(runnable());
+      await end(runnable());
       runtime.on = (one) =>
         one.call === call ? { effect: false, answer: { call, code: "UNKNOWN", message: "busy" } } : undefined;
-      const forgotten = await forget(pod());
+      const forgotten = await forget(runnable());
       const path = call === "RemoveContainer" ? "container-2" : "sandbox-1";
       expect(forgotten).toEqual({ isGone: false, leftOvers: [{ path, why: `${call}: UNKNOWN: busy` }] });
       expect(existsSync(join(roots.podsDirectory, "uid-1"))).toBe(true);
       runtime.on = () => undefined;
-      expect(await forget(pod())).toEqual({ isGone: true, leftOvers: [] });
+      expect(await forget(runnable())).toEqual({ isGone: true, leftOvers: [] });
     }
   });
 });
@@ -138,14 +140,14 @@ test("a crash at any call, done or not done, is followed by a turn that brings t
     for (const effect of [true, false]) {
       const { up, sync, seenOf, runtime, time, worker } = workerWorld();
       runtime.on = (one) => (one.call === call && one.count === 1 ? { effect, answer: "never" } : undefined);
-      void up(pod()).catch(() => {});
+      void up(runnable()).catch(() => {});
       await time.pass(1000).catch(() => {});
       runtime.on = () => undefined;
       const seen = await seenOf();
       const sandbox = seen?.sandboxes[0];
       const app = seen?.containers[0];
       const start = app?.state === "running" ? [] : [{ name: "app", attempt: app === undefined ? 0 : app.attempt + 1 }];
-      const turn = await sync(pod(), {
+      const turn = await sync(runnable(), {
         createSandbox: sandbox === undefined,
         sandboxId: sandbox?.id ?? null,
         toStart: start,
@@ -158,8 +160,8 @@ test("a crash at any call, done or not done, is followed by a turn that brings t
 
 test("a name that is taken is told as containerd tells it", async () => {
   const { up, runtime } = workerWorld();
-  await up(pod());
-  expect((await up(pod())).error).toBe(
+  await up(runnable());
+  expect((await up(runnable())).error).toBe(
     'Failed to create pod sandbox: rpc error: code = Unknown desc = failed to reserve sandbox name "web_default_uid-1_0": name "web_default_uid-1_0" is reserved for "sandbox-1"',
   );
   expect(runtime.sandboxes.size).toBe(1);

@@ -5,7 +5,7 @@ import type { PodRuntime, RuntimePod, RuntimePods } from "../../../actuator/cont
 import { type ForeignStop, watchedRuntime } from "../../../actuator/pods/admission/foreign-stops.ts";
 import { err, ok } from "../../../api/model/result.ts";
 
-/** What a containerd held while a real kubelet 1.36.3 came to it: two pods of a daemon's, one of which does not hear SIGTERM. */
+/** The lists of a containerd to which a real kubelet 1.36.3 came: two pods, one of which does not hear SIGTERM. */
 const RECORDED = (
   JSON.parse(readFileSync(join(import.meta.dirname, "../../data/beside-kubelet/lists.json"), "utf8")) as [
     string,

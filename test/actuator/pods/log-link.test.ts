@@ -12,7 +12,7 @@ import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { observeLogs, removeLogLink } from "../../../actuator/containerd/logs.ts";
 import { type LinkedLog, linkLog, pruneLinks, unlinkLog } from "../../../actuator/pods/sync/log-link.ts";
-import { scratch } from "./pod-kit.ts";
+import { scratch } from "./scratch.ts";
 
 const ID = "0123456789abcdef".repeat(4);
 const NAME = `web_shop_app-${ID}.log`;

@@ -6,7 +6,7 @@ import { OrphanedDirectories } from "../../../actuator/pods/volumes/orphaned-dir
 import { markIn } from "../../../actuator/pods/volumes/pod-mark.ts";
 import { makePodDirectory } from "../../../actuator/pods/volumes/volumes.ts";
 import type { Result } from "../../../api/model/result.ts";
-import { container, pod } from "./pod-kit.ts";
+import { runnable, runnableContainer } from "../../kit/runnable-pods.ts";
 import { ME, workerWorld } from "./worker-kit.ts";
 
 const must = (result: Result<unknown, string>): void => {
@@ -37,7 +37,7 @@ describe("directories of pods that nobody knows", () => {
     const mapOf = (uids: readonly string[] | null) => uids && new Map(uids.map((uid) => [uid, {}] as const));
     const ask = (seen: readonly string[] | null, records: readonly string[], held: readonly string[] | null) =>
       directories.sweep({ runtimePods: mapOf(seen), held: mapOf(held), records: new Map(mapOf(records)) });
-    /** What is there after it. */
+    /** Looks, and answers the directories that are there after it. */
     const look = async (seen: readonly string[] | null, records: readonly string[] = [], held = seen) => {
       ask(seen, records, held);
       await work;
@@ -159,7 +159,7 @@ describe("directories of pods that nobody knows", () => {
 });
 
 describe("a directory in a pod's place that is not one", () => {
-  const web = pod({ containers: [container("a")] });
+  const web = runnable({ containers: [runnableContainer("a")] });
   test("keeps the pod from starting, and is not removed with it", async () => {
     const world = workerWorld();
     const at = join(world.roots.podsDirectory, "uid-1");
@@ -173,8 +173,8 @@ describe("a directory in a pod's place that is not one", () => {
 });
 
 describe("what the runtime holds of a pod without a record", () => {
-  const web = pod({
-    containers: [container("a")],
+  const web = runnable({
+    containers: [runnableContainer("a")],
     volumes: [{ name: "data", emptyDir: { medium: "", sizeLimitBytes: null } }],
   });
   test.each([true, false])("goes; its directory only if its volumes are empty (%s)", async (isEmpty) => {
@@ -193,8 +193,8 @@ describe("what the runtime holds of a pod without a record", () => {
 });
 
 describe("a pod whose directories somebody has removed", () => {
-  const web = pod({
-    containers: [container("a"), container("b")],
+  const web = runnable({
+    containers: [runnableContainer("a"), runnableContainer("b")],
     volumes: [{ name: "data", emptyDir: { medium: "", sizeLimitBytes: null } }],
   });
   async function withoutDirectories() {

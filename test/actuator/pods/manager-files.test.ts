@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { ManagerFiles } from "../../../actuator/pods/devices/manager-files.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
-import { PodsWorld, podWith } from "./node/pods-world.ts";
-import { scratch } from "./pod-kit.ts";
+import { appPod, PodsWorld } from "./node/pods-world.ts";
+import { scratch } from "./scratch.ts";
 
-/** What was synced and named, in its order; the real calls run. */
+/** The files that were synced and renamed, in their order; the real calls run. */
 const seen = vi.hoisted((): string[] => []);
 vi.mock("node:fs", async (original) => {
   const fs = await original<typeof import("node:fs")>();
@@ -82,11 +82,11 @@ test("each file is on the disk before it has its name, and its folder after", ()
 test("who is refused for the file of another policy is told which file that is", async () => {
   const configuration: { cpuManagerPolicy: string } = { cpuManagerPolicy: "none" };
   const world = new PodsWorld({ configuration });
-  world.pods = [podWith("web", { cpu: "1" })];
+  world.pods = [appPod("web", { cpu: "1" })];
   await world.run(4);
   configuration.cpuManagerPolicy = "static";
   world.restart();
-  world.pods = [...world.pods, podWith("next", { cpu: "1" })];
+  world.pods = [...world.pods, appPod("next", { cpu: "1" })];
   await world.run(4);
   const { refusal } = world.pod("next").record;
   const file = join(world.dir, "state/managers/cpu_manager_state");

@@ -5,7 +5,9 @@ import { writeHostsFile } from "../../../actuator/pods/networking/dns.ts";
 import { restartsByLogs } from "../../../actuator/pods/sync/log-link.ts";
 import { type MountsRequest, mountsOf } from "../../../actuator/pods/volumes/mounts.ts";
 import { makePodDirectory } from "../../../actuator/pods/volumes/volumes.ts";
-import { container, FakeMounter, pod, scratch } from "./pod-kit.ts";
+import { runnable, runnableContainer } from "../../kit/runnable-pods.ts";
+import { FakeMounter } from "./fake-mounter.ts";
+import { scratch } from "./scratch.ts";
 
 const mount = {
   volume: "data",
@@ -26,8 +28,8 @@ function world(mounts: readonly Partial<typeof mount>[], more: Partial<MountsReq
   ];
   const mounter = new FakeMounter();
   const asked: MountsRequest = {
-    pod: pod({ volumes, subdomain: "sub" }),
-    container: container("app", { mounts: mounts.map((one) => ({ ...mount, ...one })) }),
+    pod: runnable({ volumes, subdomain: "sub" }),
+    container: runnableContainer("app", { mounts: mounts.map((one) => ({ ...mount, ...one })) }),
     attempt: 17,
     places,
     podIps: ["10.0.0.7"],
@@ -77,13 +79,13 @@ describe("a container sees", () => {
     };
     expect(await paths(world([{ mountPath: "/etc/hosts" }]))).toEqual(["/etc/hosts", "/dev/termination-log"]);
     expect(await paths(world([], { podIps: [] }))).toEqual(["/dev/termination-log"]);
-    expect(await paths(world([], { podIps: [], pod: pod({ hostNetwork: true }) }))).toEqual([
+    expect(await paths(world([], { podIps: [], pod: runnable({ hostNetwork: true }) }))).toEqual([
       "/etc/hosts",
       "/dev/termination-log",
     ]);
-    expect(await paths(world([], { podIps: [], container: container("app", { terminationMessagePath: "" }) }))).toEqual(
-      [],
-    );
+    expect(
+      await paths(world([], { podIps: [], container: runnableContainer("app", { terminationMessagePath: "" }) })),
+    ).toEqual([]);
   });
   test("a sub-path whose name comes from its variables", async () => {
     const found = world([{ volume: "host", subPath: "$(POD)-logs", isExpression: true }]);

@@ -7,9 +7,9 @@ import type { KnownPod } from "../../../actuator/pods/records/pod-set.ts";
 import { NodeStats } from "../../../actuator/pods/status/node-stats.ts";
 import { err } from "../../../api/model/result.ts";
 import { type SmallFileSystem, smallFileSystem } from "../../e2e/containerd/small-file-system.ts";
+import { runnable } from "../../kit/runnable-pods.ts";
 import { machineAt } from "../../sim/machine.ts";
 import { textTree } from "../stats/text-tree.ts";
-import { pod } from "./pod-kit.ts";
 
 const Mi = 2 ** 20;
 const VOLUME = "data";
@@ -29,7 +29,7 @@ const noRuntime = {
 function nodeOn({ path, release }: SmallFileSystem) {
   onTestFinished(release);
   const podsDirectory = join(path, "pods");
-  const one = pod({ volumes: [{ name: VOLUME, emptyDir: { medium: "", sizeLimitBytes: null } }] });
+  const one = runnable({ volumes: [{ name: VOLUME, emptyDir: { medium: "", sizeLimitBytes: null } }] });
   const { namespace, name, uid } = one;
   const volume = join(podsDirectory, uid, "volumes/kubernetes.io~empty-dir", VOLUME);
   mkdirSync(volume, { recursive: true });

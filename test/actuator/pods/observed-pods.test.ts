@@ -1,12 +1,17 @@
 import { expect, test } from "vitest";
 import type { PassReport } from "../../../actuator/pass/loop.ts";
 import { observedPods } from "../../../actuator/pods/status/node-view.ts";
+import { container } from "../../kit/containers.ts";
+import { pod } from "../../kit/pods.ts";
+import type { Json } from "../../kit/snapshots.ts";
 
-const object = (status: object | undefined, metadata: object = {}) => ({
-  metadata: { name: "web", namespace: "shop", uid: "u", ...metadata },
-  spec: { containers: [{ name: "app", image: "i", resources: { requests: { cpu: "1" } } }] },
-  status,
-});
+const containers = [container("app", { cpu: "1" }, undefined, { image: "i" })];
+const object = (status?: Json, metadata: Json = {}) =>
+  pod("web", {
+    metadata: { namespace: "shop", uid: "u", ...metadata },
+    spec: { containers },
+    ...(status && { status }),
+  });
 const rowOf = (pod: object) => {
   const report = { at: "2026-11-22T12:00:00.000Z", snapshot: { pods: [pod] }, cgroups: null };
   return observedPods(report as unknown as PassReport)[0];

@@ -6,7 +6,7 @@ import { admitted, newRecord, podTransition } from "../../../actuator/lifecycle/
 import type { PodEvent, PodRecord } from "../../../actuator/lifecycle/record.ts";
 import type { KubeletTraces } from "../../../actuator/machine/kubelets.ts";
 import { type Observed, OtherKubelet, signsOf } from "../../../actuator/pods/admission/other-kubelet.ts";
-import { pod } from "./pod-kit.ts";
+import { runnable } from "../../kit/runnable-pods.ts";
 
 const NONE: Observed = { traces: { processes: [], listeners: [] }, standing: [], came: [], stopped: [] };
 const process = (uses: "this" | "another" | "unknown") => ({
@@ -106,7 +106,7 @@ test("a real kubelet's own pod that comes into the runtime is seen, and that it 
     Array.from({ length: count }, () => (look(last) === undefined ? "-" : "!"));
   expect(new Set(seconds(290))).toEqual(new Set(["!"]));
   expect(seconds(45).at(-1)).toBe("-");
-  // what was there from the first is no sign
+  // containers that were there from the first are no sign
   const later = beside();
   for (let i = 0; i < 20; i++) expect(later.look(last)).toBeUndefined();
 });
@@ -151,7 +151,7 @@ test("it is told until the signs are gone for a while, and what a kubelet did go
 
 test("what others stop of a pod that lives is counted, told and kept; only what is certain shuts the door", () => {
   const { records, events, counted, look, other } = beside();
-  const web = pod({}, { namespace: "default", name: "web", uid: "u" });
+  const web = runnable({}, { namespace: "default", name: "web", uid: "u" });
   records.set("u", admitted(newRecord(web, 0), 0));
   const stop = (how: "sandbox" | "removed" | "signal", ...exitCodes: readonly number[]): void =>
     other.recordStop({ pod: web, how, containers: exitCodes.map((exitCode, i) => ({ name: `c${i}`, exitCode })) });
@@ -172,7 +172,7 @@ test("what others stop of a pod that lives is counted, told and kept; only what 
   stop("sandbox");
   expect(look()).toEqual(["stops"]);
   expect(other.view?.brief).toBe("somebody else stops pods in this runtime");
-  // of one that is to end anyway nothing is said
+  // nothing is said of one that is to end anyway
   records.set("u", { ...admitted(newRecord(web, 0), 0), state: "terminating" });
   stop("sandbox", 137);
   expect(counted).toHaveLength(8);
@@ -180,7 +180,7 @@ test("what others stop of a pod that lives is counted, told and kept; only what 
 
 test("who stops pods again as soon as they are let in keeps the door shut for longer each time, up to an hour", () => {
   const { records, look, other } = beside();
-  const web = pod({}, { namespace: "default", name: "web", uid: "u" });
+  const web = runnable({}, { namespace: "default", name: "web", uid: "u" });
   records.set("u", admitted(newRecord(web, 0), 0));
   const stopped = (): void => {
     for (let i = 0; i < 3; i++) other.recordStop({ pod: web, how: "sandbox", containers: [] });
@@ -213,7 +213,7 @@ test("who stops pods again as soon as they are let in keeps the door shut for lo
 
 test("once the kubelet's process that was seen is gone, nothing keeps the door shut for long", () => {
   const { records, look, other, see } = beside();
-  const web = pod({}, { namespace: "default", name: "web", uid: "u" });
+  const web = runnable({}, { namespace: "default", name: "web", uid: "u" });
   records.set("u", admitted(newRecord(web, 0), 0));
   for (let round = 0; round < 2; round++) {
     for (let i = 0; i < 3; i++) other.recordStop({ pod: web, how: "sandbox", containers: [] });

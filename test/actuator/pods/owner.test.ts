@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { OWNER } from "../../../actuator/containerd/port.ts";
 import { OwnedRuntime } from "../../../actuator/pods/sync/owned-runtime.ts";
-import { pod } from "./pod-kit.ts";
+import { runnable } from "../../kit/runnable-pods.ts";
 import { ME, upWith } from "./worker-kit.ts";
 
 describe("what is somebody else's", () => {
   /** A container and a sandbox of the same pod, of another owner. */
   async function withForeign(owner: string | undefined) {
-    const world = await upWith(pod());
+    const world = await upWith(runnable());
     const [sandbox] = world.runtime.sandboxes.values();
     const [app] = world.runtime.containers.values();
     if (sandbox === undefined || app === undefined) throw new Error("it is not up");
@@ -27,8 +27,8 @@ describe("what is somebody else's", () => {
   }
   test.each([undefined, "nodewise-b"])("is never stopped or removed: owner %s", async (owner) => {
     const { end, forget, sync, calls, runtime, roots } = await withForeign(owner);
-    expect((await end(pod())).isEnded).toBe(true);
-    const forgotten = await forget(pod());
+    expect((await end(runnable())).isEnded).toBe(true);
+    const forgotten = await forget(runnable());
     expect(forgotten).toEqual({
       isGone: false,
       leftOvers: [
@@ -38,14 +38,14 @@ describe("what is somebody else's", () => {
     });
     expect(existsSync(join(roots.podsDirectory, "uid-1"))).toBe(true);
     const toKill = [{ containerId: "their-app", name: "app", message: "x" }];
-    expect((await sync(pod(), { toKill })).error).toContain(
+    expect((await sync(runnable(), { toKill })).error).toContain(
       "container `their-app` is not this daemon's own, of this pod",
     );
-    await sync(pod(), { toRemove: ["their-app"] });
-    expect((await sync(pod(), { sandboxId: "theirs", toStart: [{ name: "app", attempt: 1 }] })).error).toBe(
+    await sync(runnable(), { toRemove: ["their-app"] });
+    expect((await sync(runnable(), { sandboxId: "theirs", toStart: [{ name: "app", attempt: 1 }] })).error).toBe(
       "sandbox `theirs` is not this daemon's own",
     );
-    await sync(pod(), { killPod: true });
+    await sync(runnable(), { killPod: true });
     expect(calls().filter((call) => call.includes("their"))).toEqual([]);
     expect([runtime.containers.get("their-app")?.state, runtime.sandboxes.get("theirs")?.isReady]).toEqual([
       "running",

@@ -3,15 +3,16 @@ import type { PodRecord } from "../../../actuator/lifecycle/record.ts";
 import { isPassDue, type LastPass, passKey } from "../../../actuator/pods/cgroups/cgroup-passes.ts";
 import type { CgroupView, PodCgroups } from "../../../actuator/pods/cgroups/cgroup-view.ts";
 import type { KnownPod } from "../../../actuator/pods/records/pod-set.ts";
-import { instanceOf, podOf, recordOf, runnableOf, seenOf } from "../lifecycle/pods.ts";
+import { seenContainer, seenPod } from "../../kit/seen-pods.ts";
+import { recordOf, runnableOf, smallPod } from "../lifecycle/small-pods.ts";
 
 /** Containers as `a` (runs) or `-a` (has ended). */
 function known(uid: string, containers: readonly string[] = [], record: Partial<PodRecord> = {}): KnownPod {
-  const object = podOf(["app"]);
+  const object = smallPod(["app"]);
   const instances = containers.map((id) =>
-    id.startsWith("-") ? instanceOf("app", { id: id.slice(1), state: "exited" }) : instanceOf("app", { id }),
+    id.startsWith("-") ? seenContainer("app", { id: id.slice(1), state: "exited" }) : seenContainer("app", { id }),
   );
-  return { uid, pod: runnableOf(object), record: recordOf(object, record), runtimePod: seenOf(...instances) };
+  return { uid, pod: runnableOf(object), record: recordOf(object, record), runtimePod: seenPod(...instances) };
 }
 
 describe("what the cgroups depend on", () => {

@@ -10,10 +10,10 @@ import { PodCleanup } from "../../../actuator/pods/sync/pod-cleanup.ts";
 import { PodWorkQueue } from "../../../actuator/pods/sync/pod-work-queue.ts";
 import { SimClock } from "../../sim/clock.ts";
 import { PodTime } from "../../sim/pod-time.ts";
-import { podOf, runnableOf } from "../lifecycle/pods.ts";
-import { scratch } from "./pod-kit.ts";
+import { runnableOf, smallPod } from "../lifecycle/small-pods.ts";
+import { scratch } from "./scratch.ts";
 
-const web = runnableOf(podOf(["app"]));
+const web = runnableOf(smallPod(["app"]));
 const { uid } = web;
 
 /** The executor over records on a disk; `log`: what it did, with the state that the disk had then. */

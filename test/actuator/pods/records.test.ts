@@ -3,9 +3,10 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { newRecord } from "../../../actuator/lifecycle/pod-state.ts";
 import { PodRecords } from "../../../actuator/pods/records/records.ts";
-import { pod, scratch } from "./pod-kit.ts";
+import { runnable } from "../../kit/runnable-pods.ts";
+import { scratch } from "./scratch.ts";
 
-const record = newRecord(pod(), 5);
+const record = newRecord(runnable(), 5);
 function open(directory: string) {
   const told: string[] = [];
   const opened = PodRecords.open(directory, (message) => told.push(message));

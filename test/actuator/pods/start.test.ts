@@ -9,13 +9,13 @@ import { OwnedRuntime } from "../../../actuator/pods/sync/owned-runtime.ts";
 import { type StartContainerRequest, startContainer } from "../../../actuator/pods/sync/sync-pod.ts";
 import { err, ok } from "../../../api/model/result.ts";
 import { cpuShares } from "../../../api/model/units.ts";
+import { limited, runnable, runnableContainer } from "../../kit/runnable-pods.ts";
 import { SERVES } from "../../sim/fake-pod-parts.ts";
-import { hands, options, wanting } from "./device-kit.ts";
-import { container, pod } from "./pod-kit.ts";
+import { hands, options } from "./fake-devices.ts";
 import { ME, NODE, workerWorld } from "./worker-kit.ts";
 
 /** A pod with its sandbox, in which containers are started one by one. */
-async function sandboxed(web: RunnablePod = pod(), devices?: ContainerDevices) {
+async function sandboxed(web: RunnablePod = runnable(), devices?: ContainerDevices) {
   const world = workerWorld();
   const { roots, time, runtime, mounter } = world;
   await world.sync(web, { createSandbox: true, toStart: [{ name: "none", attempt: 0 }] });
@@ -52,7 +52,7 @@ async function sandboxed(web: RunnablePod = pod(), devices?: ContainerDevices) {
 
 test("a container is made of its image, its values as decided, its restart count and the pod's address", async () => {
   const { runtime, start, told } = await sandboxed();
-  const app = container("app", { env: [{ name: "IP", fieldPath: "status.podIP" }] });
+  const app = runnableContainer("app", { env: [{ name: "IP", fieldPath: "status.podIP" }] });
   expect(await start(app, { attempt: 3, values: () => ({ cpuShares: cpuShares(102) }) })).toBe("started");
   expect(runtime.containers.get("container-2")).toMatchObject({
     sandboxId: "sandbox-1",
@@ -69,8 +69,8 @@ test("a container is made of its image, its values as decided, its restart count
 });
 
 test("on the host's network a container is told the node's address", async () => {
-  const { runtime, start } = await sandboxed(pod({ hostNetwork: true }));
-  await start(container("app", { env: [{ name: "IP", fieldPath: "status.podIP" }] }));
+  const { runtime, start } = await sandboxed(runnable({ hostNetwork: true }));
+  await start(runnableContainer("app", { env: [{ name: "IP", fieldPath: "status.podIP" }] }));
   expect(runtime.containers.get("container-2")?.config.envs).toEqual([{ key: "IP", value: "192.168.0.1" }]);
 });
 
@@ -83,12 +83,12 @@ describe("its values", () => {
       before.push(calls());
       return {};
     };
-    expect(await start(container("app", { image: "pulled:1" }), { values })).toBe("started");
+    expect(await start(runnableContainer("app", { image: "pulled:1" }), { values })).toBe("started");
     expect(before).toEqual([["PullImage pulled:1"]]);
   });
   test("that are not decided keep it from being made, and nothing of it is", async () => {
     const { places, start, calls, told } = await sandboxed();
-    expect(await start(container("app"), { values: () => null })).toBe("undecided");
+    expect(await start(runnableContainer("app"), { values: () => null })).toBe("undecided");
     expect(calls()).toEqual([]);
     expect(existsSync(join(places.logDirectory, "app"))).toBe(false);
     expect(told.map((one) => one.split(":")[0])).toEqual(["Pulled"]);
@@ -98,14 +98,15 @@ describe("its values", () => {
     const values = () => {
       throw new Error("they are asked for");
     };
-    const started = await start(container("app", { image: "gone:1" }), { values });
+    const started = await start(runnableContainer("app", { image: "gone:1" }), { values });
     expect(started).toMatchObject({ reason: "ErrImagePull" });
     expect(calls()).toEqual(["PullImage gone:1"]);
   });
 });
 
 describe("what a container gets for its devices", () => {
-  const gpus = (spec: Partial<PodSpec> = {}) => pod(spec, wanting({ app: { "example.com/gpu": "2" }, other: {} }));
+  const { object } = limited("uid-1", { app: { "example.com/gpu": "2" }, other: {} }, {}, "web");
+  const gpus = (spec: Partial<PodSpec> = {}) => runnable(spec, { object });
 
   test("is asked for right before it is made, and is in what the runtime is asked", async () => {
     const given = options({
@@ -123,7 +124,7 @@ describe("what a container gets for its devices", () => {
     });
     const { runtime, start, calls } = await sandboxed(gpus(), devices);
     runtime.registry.set("pulled:1", { id: "sha256:2" });
-    expect(await start(container("app", { image: "pulled:1", args: ["$(GPUS)"] }))).toBe("started");
+    expect(await start(runnableContainer("app", { image: "pulled:1", args: ["$(GPUS)"] }))).toBe("started");
     expect(before).toEqual([["PullImage pulled:1"]]);
     expect(runtime.containers.get("container-2")?.config).toMatchObject({
       args: ["0,1"],
@@ -138,7 +139,7 @@ describe("what a container gets for its devices", () => {
     const mount = { volume: "v", mountPath: "/v", readOnly: false, isExpression: true, propagation: "None" as const };
     const startOf = async () => ok(options({ envs: [{ name: "GPUS", value: "one" }] }));
     const { runtime, mounter, start } = await sandboxed(gpus({ volumes }), hands({ runContainerOptions: startOf }));
-    const app = container("app", {
+    const app = runnableContainer("app", {
       env: [{ name: "A", value: "$(GPUS)" }],
       mounts: [{ ...mount, subPath: "of-$(GPUS)" }],
     });
@@ -153,7 +154,7 @@ describe("what a container gets for its devices", () => {
     const devices = hands();
     const { start } = await sandboxed(gpus(), devices);
     devices.asked.length = 0;
-    expect(await start(container("other"))).toBe("started");
+    expect(await start(runnableContainer("other"))).toBe("started");
     expect(devices.asked).toEqual([]);
   });
 
@@ -185,7 +186,7 @@ describe("what a container gets for its devices", () => {
   ];
   test.each(faults)("that it does not get, %s, keeps it from being made", async (_, startOf, reason, message) => {
     const { start, calls, told } = await sandboxed(gpus(), startOf && { ...hands(), runContainerOptions: startOf });
-    expect(await start(container("app"))).toEqual({ reason, message });
+    expect(await start(runnableContainer("app"))).toEqual({ reason, message });
     expect([calls(), told.at(-1)]).toEqual([[], `Failed: Error: ${message}`]);
   });
   test("in a turn that is cut short meanwhile makes nothing", async () => {
@@ -194,7 +195,7 @@ describe("what a container gets for its devices", () => {
       return ok(options({}));
     };
     const { places, start, stop, calls } = await sandboxed(gpus(), hands({ runContainerOptions: startOf }));
-    expect(await start(container("app"))).toBe("cut");
+    expect(await start(runnableContainer("app"))).toBe("cut");
     expect([calls(), existsSync(join(places.logDirectory, "app"))]).toEqual([[], false]);
   });
 });
@@ -221,7 +222,7 @@ describe("what cannot be configured is told, and nothing is made", () => {
   test.each(cases)("%s", async (_, more, message, spoil) => {
     const { places, start, calls, told } = await sandboxed();
     spoil(places.logDirectory, places.podDirectory);
-    const started = await start(container("app", more));
+    const started = await start(runnableContainer("app", more));
     expect(started).toEqual({ reason: "CreateContainerConfigError", message: expect.stringMatching(message) });
     expect([calls(), told.at(-1)]).toEqual([[], `Failed: Error: ${(started as { message: string }).message}`]);
   });
@@ -234,7 +235,7 @@ describe("a turn that is cut short", () => {
       throw new Error("they are asked for");
     };
     stop.abort();
-    expect(await start(container("app"), { values })).toBe("cut");
+    expect(await start(runnableContainer("app"), { values })).toBe("cut");
     expect(calls()).toEqual([]);
   });
   test("while its directories are made makes no container", async () => {
@@ -243,14 +244,14 @@ describe("a turn that is cut short", () => {
       stop.abort();
       return {};
     };
-    expect(await start(container("app"), { values })).toBe("cut");
+    expect(await start(runnableContainer("app"), { values })).toBe("cut");
     expect(calls()).toEqual([]);
   });
   test("while its postStart hook runs leaves the container as it is", async () => {
     const { time, runtime, start, stop, told } = await sandboxed();
     const from = time.monotonicMs();
     time.after(1000, () => stop.abort());
-    expect(await start(container("app", { postStart: { sleepSeconds: 60 } }))).toBe("started");
+    expect(await start(runnableContainer("app", { postStart: { sleepSeconds: 60 } }))).toBe("started");
     expect(time.monotonicMs() - from).toBe(1000);
     expect([runtime.running("app").length, told.at(-1)]).toEqual([1, "Started: Container started"]);
   });
@@ -261,7 +262,7 @@ describe("a turn that is cut short", () => {
       if (call === "ExecSync") stop.abort();
       return undefined;
     };
-    expect(await start(container("app", { postStart: { exec: ["true"] } }))).toBe("cut");
+    expect(await start(runnableContainer("app", { postStart: { exec: ["true"] } }))).toBe("cut");
     expect(calls().at(-1)).toBe("ExecSync container-2");
     expect(told.at(-1)).toBe("Started: Container started");
     expect(runtime.running("app")).toHaveLength(1);
@@ -269,7 +270,7 @@ describe("a turn that is cut short", () => {
 });
 
 test("a container whose postStart hook fails has its preStop hook run, and the pod's grace", async () => {
-  const { time, runtime, start } = await sandboxed(pod({ terminationGracePeriodSeconds: 7 }));
+  const { time, runtime, start } = await sandboxed(runnable({ terminationGracePeriodSeconds: 7 }));
   const ran: string[] = [];
   const exec = ([command = ""]: readonly string[]) => {
     ran.push(command);
@@ -277,7 +278,7 @@ test("a container whose postStart hook fails has its preStop hook run, and the p
   };
   runtime.programOf = () => ({ ...SERVES, stopsMs: null, exec });
   const from = time.monotonicMs();
-  const app = container("app", { postStart: { exec: ["fails"] }, preStop: { exec: ["says goodbye"] } });
+  const app = runnableContainer("app", { postStart: { exec: ["fails"] }, preStop: { exec: ["says goodbye"] } });
   expect(await start(app)).toMatchObject({ reason: "PostStartHookError" });
   expect([ran, (time.monotonicMs() - from) / 1000]).toEqual([["fails", "says goodbye"], 7]);
   expect(runtime.running("app")).toEqual([]);

@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { systemMounter } from "../../../actuator/pods/volumes/mounter.ts";
 import { bindSubPath } from "../../../actuator/pods/volumes/mounts.ts";
-import { isRoot, mountsBelow, scratch } from "./pod-kit.ts";
+import { isRoot, mountsBelow, scratch } from "./scratch.ts";
 
 function world() {
   const dir = scratch();

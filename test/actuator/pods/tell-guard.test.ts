@@ -9,7 +9,7 @@ import { tellGuard } from "../../../actuator/pods/probing/open-probes.ts";
 import type { Guarded } from "../../../actuator/probes/engine/liveness-storm-guard.ts";
 import { decideProbeGuard } from "../../../api/decide/kinds/probe-guard.ts";
 import type { ProbeGuardAsk } from "../../../api/model/probe-guard.ts";
-import { scratch } from "./pod-kit.ts";
+import { scratch } from "./scratch.ts";
 
 const ask: ProbeGuardAsk = {
   guard: { windowSeconds: 30, least: { groups: 2 }, holdSeconds: 120 },
@@ -24,7 +24,7 @@ function guarded(): Guarded {
   if (!decided.ok) throw new Error(decided.error.message);
   return { ask, decision: decided.value.decision, killedBefore: [] };
 }
-/** What is decided by whom, and what of it is a problem. */
+/** Takes down who decided, and the problems that are told. */
 function listening(client: DecisionClient) {
   const [decisions, problems]: [unknown[], Problem[]] = [[], []];
   const counters = { decided: () => {}, outbox: () => {} };

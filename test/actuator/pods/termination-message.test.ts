@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { RuntimeContainer } from "../../../actuator/containerd/port.ts";
 import { withTerminationMessage } from "../../../actuator/pods/sync/termination-message.ts";
-import { scratch } from "./pod-kit.ts";
+import { scratch } from "./scratch.ts";
 
 function world(more: Partial<RuntimeContainer> = {}, policy = "FallbackToLogsOnError") {
   const dir = scratch();

@@ -14,7 +14,9 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { systemMounter } from "../../../actuator/pods/volumes/mounter.ts";
 import { checkHostPath, makePodDirectory, makeVolumes } from "../../../actuator/pods/volumes/volumes.ts";
-import { FakeMounter, isRoot, mountsBelow, pod, scratch } from "./pod-kit.ts";
+import { runnable } from "../../kit/runnable-pods.ts";
+import { FakeMounter } from "./fake-mounter.ts";
+import { isRoot, mountsBelow, scratch } from "./scratch.ts";
 
 const mode = (path: string): string => (statSync(path).mode & 0o7777).toString(8);
 const ofDirectory = (dir: string) => ({ podDirectory: join(dir, "uid-1"), logDirectory: join(dir, "logs") });
@@ -22,12 +24,12 @@ const at = (dir: string, name: string): string => join(dir, "uid-1/volumes/kuber
 const empty = (medium: "" | "Memory", sizeLimitBytes: number | null = null) => ({
   emptyDir: { medium, sizeLimitBytes },
 });
-const withGroup = (fsGroup: number) => ({ ...pod().spec.securityContext, fsGroup });
+const withGroup = (fsGroup: number) => ({ ...runnable().spec.securityContext, fsGroup });
 
 describe.skipIf(!isRoot)("an empty directory", () => {
   test("is for all, whatever the umask, and keeps what is in it", async () => {
     const dir = scratch();
-    const asked = pod({ volumes: [{ name: "data", ...empty("") }] });
+    const asked = runnable({ volumes: [{ name: "data", ...empty("") }] });
     const old = process.umask(0o077);
     onTestFinished(() => void process.umask(old));
     expect(makePodDirectory(ofDirectory(dir), "me").ok).toBe(true);
@@ -42,7 +44,7 @@ describe.skipIf(!isRoot)("an empty directory", () => {
   });
   test("belongs to the pod's group, and what is made in it too", async () => {
     const dir = scratch();
-    const asked = pod({ volumes: [{ name: "data", ...empty("") }], securityContext: withGroup(4711) });
+    const asked = runnable({ volumes: [{ name: "data", ...empty("") }], securityContext: withGroup(4711) });
     await makeVolumes(asked, ofDirectory(dir), null, new FakeMounter());
     expect([mode(at(dir, "data")), statSync(at(dir, "data")).gid]).toEqual(["2777", 4711]);
     mkdirSync(join(at(dir, "data"), "made"));
@@ -51,7 +53,12 @@ describe.skipIf(!isRoot)("an empty directory", () => {
   test("half made by a process that died is made anew", async () => {
     const dir = scratch();
     mkdirSync(join(at(dir, ".data.new"), "deep"), { recursive: true });
-    await makeVolumes(pod({ volumes: [{ name: "data", ...empty("") }] }), ofDirectory(dir), null, new FakeMounter());
+    await makeVolumes(
+      runnable({ volumes: [{ name: "data", ...empty("") }] }),
+      ofDirectory(dir),
+      null,
+      new FakeMounter(),
+    );
     expect(mode(at(dir, "data"))).toBe("777");
     expect(existsSync(at(dir, ".data.new"))).toBe(false);
     expect(existsSync(join(at(dir, "data"), "deep"))).toBe(false);
@@ -64,7 +71,7 @@ describe.skipIf(!isRoot)("an empty directory", () => {
       { name: "data", ...empty("") },
       { name: "other", ...empty("") },
     ];
-    expect(await makeVolumes(pod({ volumes }), ofDirectory(dir), null, new FakeMounter())).toEqual([
+    expect(await makeVolumes(runnable({ volumes }), ofDirectory(dir), null, new FakeMounter())).toEqual([
       { volume: "data", message: `mkdir ${at(dir, "data")}: not a directory` },
     ]);
     expect(lstatSync(at(dir, "other")).isDirectory()).toBe(true);
@@ -72,7 +79,7 @@ describe.skipIf(!isRoot)("an empty directory", () => {
   test("in memory is a tmpfs of its size, mounted once", async () => {
     const dir = scratch();
     const volumes = [{ name: "fast", ...empty("Memory", 1 << 20) }];
-    const asked = pod({ volumes, securityContext: withGroup(99) });
+    const asked = runnable({ volumes, securityContext: withGroup(99) });
     // also where a link leads to the directory of all pods
     const links = scratch();
     symlinkSync(dir, join(links, "to"));
@@ -93,7 +100,7 @@ describe.skipIf(!isRoot)("an empty directory", () => {
     const dir = scratch();
     const mounter = new FakeMounter();
     await makeVolumes(
-      pod({ volumes: [{ name: "fast", ...empty("Memory", limit) }] }),
+      runnable({ volumes: [{ name: "fast", ...empty("Memory", limit) }] }),
       ofDirectory(dir),
       memory,
       mounter,

@@ -3,15 +3,13 @@ import { describe, expect, test } from "vitest";
 import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
 import type { ContainerDevices } from "../../../actuator/pods/devices/port.ts";
 import { err, ok } from "../../../api/model/result.ts";
-import { hands, wanting } from "./device-kit.ts";
-import { container, pod } from "./pod-kit.ts";
+import { limited } from "../../kit/runnable-pods.ts";
+import { hands } from "./fake-devices.ts";
 import { workerWorld } from "./worker-kit.ts";
 
 const GPU = { "example.com/gpu": "1" };
 const web = (init = false): RunnablePod =>
-  init
-    ? pod({ initContainers: [container("first")] }, wanting({ first: GPU, app: {} }, ["first"]))
-    : pod({}, wanting({ app: GPU }));
+  limited("uid-1", init ? { app: {} } : { app: GPU }, init ? { first: GPU } : {}, "web");
 const REFUSED = {
   reason: "UnexpectedAdmissionError",
   message: "Allocate failed due to rpc error: code = Unknown desc = no, which is unexpected",
@@ -47,7 +45,7 @@ describe("devices are prepared", () => {
   });
   test("not of a pod that wants none, and not where nothing is to start", async () => {
     const devices = hands();
-    const plain = pod({}, wanting({ app: { cpu: "1", "kubernetes.io/gpu": "1" } }));
+    const plain = limited("uid-1", { app: { cpu: "1", "kubernetes.io/gpu": "1" } }, {}, "web");
     expect((await coming(devices, plain).up()).started).toEqual(["app"]);
     expect(devices.asked).toEqual([]);
     const { up, sync } = coming(devices);
@@ -123,7 +121,7 @@ describe("a turn that is cut short while devices are prepared", () => {
 test("without device plugins only the container that wants devices stays away", async () => {
   const { up, told, calls } = (() => {
     const world = workerWorld();
-    const two = pod({ containers: [container("app"), container("plain")] }, wanting({ app: GPU, plain: {} }));
+    const two = limited("uid-1", { app: GPU, plain: {} }, {}, "web");
     return { ...world, up: () => world.up(two) };
   })();
   const message = "example.com/gpu: device plugins are not served by this daemon (devicePlugins: off)";

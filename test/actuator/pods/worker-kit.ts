@@ -14,7 +14,8 @@ import { SimClock } from "../../sim/clock.ts";
 import { type Program, SERVES } from "../../sim/fake-pod-parts.ts";
 import { FakePodRuntime } from "../../sim/fake-pod-runtime.ts";
 import { PodTime } from "../../sim/pod-time.ts";
-import { FakeMounter, scratch } from "./pod-kit.ts";
+import { FakeMounter } from "./fake-mounter.ts";
+import { scratch } from "./scratch.ts";
 
 export const ME = "nodewise-a";
 export const NODE: PodNode = {

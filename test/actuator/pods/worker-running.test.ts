@@ -3,15 +3,15 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { runnable, runnableContainer } from "../../kit/runnable-pods.ts";
 import { SERVES } from "../../sim/fake-pod-parts.ts";
-import { container, pod } from "./pod-kit.ts";
 import { workerWorld } from "./worker-kit.ts";
 
 describe("a postStart hook", () => {
   test("that fails kills its container, and only the status tells what it printed", async () => {
     const { runtime, up, told, calls } = workerWorld();
     runtime.programOf = () => ({ ...SERVES, exec: () => ({ exitCode: 3, stdout: "secret\n", stderr: "bad" }) });
-    const turn = await up(pod({ containers: [container("app", { postStart: { exec: ["sh", "-c"] } })] }));
+    const turn = await up(runnable({ containers: [runnableContainer("app", { postStart: { exec: ["sh", "-c"] } })] }));
     expect(turn.faults["app"]).toEqual({
       reason: "PostStartHookError",
       message:
@@ -41,11 +41,15 @@ describe("a postStart hook", () => {
       headers: [{ name: "X-A", value: "b" }],
     };
     const { up } = workerWorld();
-    expect((await up(pod({ containers: [container("app", { postStart: { http } })] }))).started).toEqual(["app"]);
+    expect((await up(runnable({ containers: [runnableContainer("app", { postStart: { http } })] }))).started).toEqual([
+      "app",
+    ]);
     expect(asked).toEqual(["/up?x=1 b kube-lifecycle/1.36"]);
     server.close();
     server.closeAllConnections();
-    const { faults } = await up(pod({ containers: [container("app", { postStart: { http } })] }, { uid: "uid-2" }));
+    const { faults } = await up(
+      runnable({ containers: [runnableContainer("app", { postStart: { http } })] }, { uid: "uid-2" }),
+    );
     expect(faults["app"]?.message).toMatch(
       /^HTTP lifecycle hook \(\/up\?x=1\) .+ - error: Get "http:\/\/127\.0\.0\.1:\d+\/up\?x=1": dial tcp 127\.0\.0\.1:\d+: connect: connection refused/,
     );
@@ -55,7 +59,7 @@ describe("a postStart hook", () => {
 describe("a pod that runs", () => {
   test("has what is to go killed with the pod's grace, the dead removed with their logs, the new started", async () => {
     const { roots, runtime, time, up, sync, calls, told } = workerWorld();
-    const web = pod({ containers: [container("a"), container("b")] });
+    const web = runnable({ containers: [runnableContainer("a"), runnableContainer("b")] });
     await up(web);
     runtime.programOf = () => ({ ...SERVES, stopsMs: 5000 });
     const log = join(roots.podLogsDirectory, "default_web_uid-1/b/0.log");
@@ -82,7 +86,7 @@ describe("a pod that runs", () => {
   });
   test("in a sandbox that changed is killed with it and begins again", async () => {
     const { runtime, up, sync, calls, told } = workerWorld();
-    const web = pod();
+    const web = runnable();
     await up(web);
     calls();
     told();
@@ -106,11 +110,11 @@ describe("a pod that runs", () => {
   });
   test("is left as it is when something of it cannot be killed", async () => {
     const { runtime, up, sync, calls } = workerWorld();
-    await up(pod());
+    await up(runnable());
     calls();
     runtime.on = ({ call }) => (call === "StopContainer" ? { effect: false, answer: "dies" } : undefined);
     const toKill = [{ containerId: "container-2", name: "app", message: "x" }];
-    const turn = await sync(pod(), { toKill, toStart: [{ name: "app", attempt: 1 }] });
+    const turn = await sync(runnable(), { toKill, toStart: [{ name: "app", attempt: 1 }] });
     expect(turn.error).toContain('failed to "KillContainer" for "app" with KillContainerError:');
     expect(calls()).toEqual(["StopContainer container-2"]);
   });

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { OWNER } from "../../../actuator/containerd/port.ts";
-import { container, pod } from "./pod-kit.ts";
+import { runnable, runnableContainer } from "../../kit/runnable-pods.ts";
 import { ME, workerWorld } from "./worker-kit.ts";
 
 const PULLED = 'Container image "busybox" already present on machine and can be accessed by the pod';
@@ -15,9 +15,9 @@ const upEvents = (name: string) => [
 describe("a new pod", () => {
   test("gets its directories, a sandbox, then its containers in order", async () => {
     const { roots, runtime, up, told, calls } = workerWorld();
-    const web = pod({
-      initContainers: [container("mesh", { isSidecar: true })],
-      containers: [container("a"), container("b")],
+    const web = runnable({
+      initContainers: [runnableContainer("mesh", { isSidecar: true })],
+      containers: [runnableContainer("a"), runnableContainer("b")],
     });
     const turn = await up(web);
     expect(turn).toEqual({
@@ -53,7 +53,10 @@ describe("a new pod", () => {
   });
   test("starts no container without its values, and none behind an init container that waits for them", async () => {
     const { sync, calls } = workerWorld();
-    const web = pod({ initContainers: [container("init")], containers: [container("a"), container("b")] });
+    const web = runnable({
+      initContainers: [runnableContainer("init")],
+      containers: [runnableContainer("a"), runnableContainer("b")],
+    });
     const first = { createSandbox: true, initToStart: [{ name: "init", attempt: 0 }] };
     const none = await sync(web, first, { valuesOf: () => null });
     expect([none.undecided, none.started]).toEqual([["init"], []]);
@@ -71,7 +74,7 @@ describe("a new pod", () => {
     const path = join(dir, "gone");
     const volumes = [{ name: "v", hostPath: { path, type: "Directory" as const } }];
     const message = `MountVolume.SetUp failed for volume "v" : hostPath type check failed: ${path} is not a directory`;
-    expect((await up(pod({ volumes }))).error).toBe(message);
+    expect((await up(runnable({ volumes }))).error).toBe(message);
     expect([told(), calls()]).toEqual([[`FailedMount: ${message}`], []]);
   });
   test("whose sandbox cannot be made says why", async () => {
@@ -79,12 +82,12 @@ describe("a new pod", () => {
     runtime.on = ({ call }) =>
       call === "RunPodSandbox" ? { effect: false, answer: { call, code: "UNKNOWN", message: "no cni" } } : undefined;
     const message = "Failed to create pod sandbox: rpc error: code = Unknown desc = no cni";
-    expect((await up(pod())).error).toBe(message);
+    expect((await up(runnable())).error).toBe(message);
     expect(told()).toEqual([`FailedCreatePodSandBox: ${message}`]);
   });
   test("with a hostile uid touches nothing", async () => {
     const { dir, up, calls } = workerWorld();
-    const turn = await up(pod({}, { uid: "../../escaped" }));
+    const turn = await up(runnable({}, { uid: "../../escaped" }));
     expect(turn.error).toContain("is not the name of one entry");
     expect([calls(), existsSync(join(dir, "../escaped"))]).toEqual([[], false]);
   });
@@ -101,7 +104,7 @@ describe("a container that does not start", () => {
       one.call === call && one.count === 1
         ? { effect: false, answer: { call, code: "UNKNOWN", message: `bad container-2` } }
         : undefined;
-    const turn = await up(pod({ containers: [container("a"), container("b")] }));
+    const turn = await up(runnable({ containers: [runnableContainer("a"), runnableContainer("b")] }));
     expect(turn.faults).toEqual({ a: { reason, message: "bad container-2" } });
     expect(turn.started).toEqual(["b"]);
     const events = told();
@@ -111,12 +114,12 @@ describe("a container that does not start", () => {
   });
   test("for its image or its configuration says so", async () => {
     const { up, told } = workerWorld();
-    const nonRoot = { ...container("x").security, runAsNonRoot: true };
+    const nonRoot = { ...runnableContainer("x").security, runAsNonRoot: true };
     const containers = [
-      container("a", { image: "gone", imagePullPolicy: "Never" }),
-      container("b", { security: nonRoot }),
+      runnableContainer("a", { image: "gone", imagePullPolicy: "Never" }),
+      runnableContainer("b", { security: nonRoot }),
     ];
-    const { faults } = await up(pod({ containers }));
+    const { faults } = await up(runnable({ containers }));
     const why = 'container has runAsNonRoot and image will run as root (pod: "web_default(uid-1)", container: b)';
     expect(faults["a"]?.reason).toBe("ErrImageNeverPull");
     expect(faults["b"]).toEqual({ reason: "CreateContainerConfigError", message: why });
@@ -128,15 +131,18 @@ describe("a container that does not start", () => {
   test("keeps the next init container from starting, unless it is a sidecar", async () => {
     const { up } = workerWorld();
     const broken = { image: "gone", imagePullPolicy: "Never" as const };
-    const first = await up(pod({ initContainers: [container("i", broken)] }));
+    const first = await up(runnable({ initContainers: [runnableContainer("i", broken)] }));
     expect([first.started, Object.keys(first.faults)]).toEqual([[], ["i"]]);
-    const sidecar = pod({ initContainers: [container("i", { ...broken, isSidecar: true })] }, { uid: "uid-2" });
+    const sidecar = runnable(
+      { initContainers: [runnableContainer("i", { ...broken, isSidecar: true })] },
+      { uid: "uid-2" },
+    );
     expect((await up(sidecar)).started).toEqual(["app"]);
   });
   test("for a fault in the daemon's own code ends that turn only", async () => {
     const { sync } = workerWorld();
     const turn = await sync(
-      pod(),
+      runnable(),
       { createSandbox: true, toStart: [{ name: "app", attempt: 0 }] },
       {
         valuesOf: () => {
@@ -157,7 +163,7 @@ test("a turn that is cut short stops between two steps", async () => {
       if (call === at) stop.abort();
       return undefined;
     };
-    const two = pod({ containers: [container("a", { image: "pulled:1" }), container("b")] });
+    const two = runnable({ containers: [runnableContainer("a", { image: "pulled:1" }), runnableContainer("b")] });
     const toStart = two.spec.containers.map(({ name }) => ({ name, attempt: 0 }));
     const turn = await sync(two, { createSandbox: true, toStart }, { signal: stop.signal });
     expect(calls().at(-1)?.split(" ")[0], at).toBe(at);
@@ -168,9 +174,9 @@ test("a turn that is cut short stops between two steps", async () => {
 test("a disk that takes no directory is told", async () => {
   const { roots, up, told } = workerWorld();
   writeFileSync(join(roots.podsDirectory, "uid-1"), "");
-  const { error } = await up(pod());
+  const { error } = await up(runnable());
   expect(error).toMatch(/^error making pod data directories: mkdir .+: (?:not a directory|file exists)$/);
   expect(told()).toEqual([`Failed: ${error}`]);
   mkdirSync(join(roots.podsDirectory, "uid-2"));
-  expect((await up(pod({}, { uid: "uid-2" }))).started).toEqual(["app"]);
+  expect((await up(runnable({}, { uid: "uid-2" }))).started).toEqual(["app"]);
 });

@@ -46,12 +46,12 @@ describe("one attempt", () => {
   });
 });
 
-/** What of this process is open: everything that an attempt may leave behind. */
+/** All that an attempt may leave open in this process. */
 function left(): Readonly<Record<string, number>> {
   const kinds = process.getActiveResourcesInfo().filter((kind) => /TCP|TLS|Timeout|HTTP2|Connect/.test(kind));
   return Object.fromEntries([...new Set(kinds)].map((kind) => [kind, kinds.filter((k) => k === kind).length]));
 }
-/** What there is more of; timers of the test's own machinery come and go. */
+/** The kinds of which there are more now; timers of the test's own machinery come and go. */
 const moreThan = (before: ReturnType<typeof left>): readonly string[] =>
   Object.entries(left()).flatMap(([kind, n]) => (n > (before[kind] ?? 0) ? [`${kind}: ${n}`] : []));
 /** Once it is so, or after half a minute. No timer runs meanwhile, which would be one more that is left. */

@@ -4,7 +4,8 @@ import { expect, test } from "vitest";
 import { Compilers } from "../../../actuator/pods/probing/open-probes.ts";
 import { DAEMON_FLAGS } from "../../../api/cli/start.ts";
 import { NODE } from "../../cli/run.ts";
-import { container, pod, probe, world } from "./manager-kit.ts";
+import { probe, probed, probedContainer } from "../../kit/runnable-pods.ts";
+import { world } from "./manager-world.ts";
 
 test("few probes leave the daemon small, many switch the compilers on, once", () => {
   const flags: string[] = [];
@@ -40,7 +41,7 @@ test("a process that was started without them compiles from then on", () => {
 
 test("the rate is of all that is probed", () => {
   const w = world();
-  w.manager.sync([pod([container({ liveness: probe({ periodSeconds: 4 }), readiness: probe() })])]);
+  w.manager.sync([probed([probedContainer({ liveness: probe({ periodSeconds: 4 }), readiness: probe() })])]);
   expect(w.manager.perSecond).toBe(1.25);
   w.manager.sync([]);
   expect(w.manager.perSecond).toBe(0);

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { ExecLimit } from "../../../actuator/probes/engine/attempt.ts";
-import { container, EXEC, OK, pod, probe, world } from "./manager-kit.ts";
+import { EXEC, probe, probed, probedContainer } from "../../kit/runnable-pods.ts";
+import { OK, world } from "./manager-world.ts";
 
 test("so many run at once; pods have their turn one after another, each in its own order", async () => {
   const limit = new ExecLimit(2);
@@ -30,7 +31,7 @@ test("so many run at once; pods have their turn one after another, each in its o
 
 const execs = (count: number, more = {}) =>
   Array.from({ length: count }, (_, i) =>
-    pod([container({ liveness: probe({ handler: EXEC, ...more }) }, { id: `id-${i}` })], {
+    probed([probedContainer({ liveness: probe({ handler: EXEC, ...more }) }, { id: `id-${i}` })], {
       uid: `u-${i}`,
       name: `p-${i}`,
     }),
@@ -59,7 +60,7 @@ test("waiting does not eat the timeout, and longer than a period is counted and 
 test("other handlers do not wait for execs", async () => {
   const w = world({ execLimit: 1 });
   w.answer = ({ handler }) => ("exec" in handler ? null : OK);
-  w.manager.sync([...execs(3), pod([container({ liveness: probe() }, { id: "id-http" })])]);
+  w.manager.sync([...execs(3), probed([probedContainer({ liveness: probe() }, { id: "id-http" })])]);
   await w.clock.advance(2_500);
   expect(w.asked.filter(({ handler }) => !("exec" in handler))).toHaveLength(3);
   expect(w.asked.filter(({ handler }) => "exec" in handler)).toHaveLength(1);

@@ -10,7 +10,7 @@ import { Servers, TARGET } from "./servers.ts";
 
 const servers = new Servers();
 afterAll(() => servers.close());
-/** Of what ends by it, and of what does not. */
+/** Timeouts of probes that end by it, and of those that do not. */
 const SHORT_MS = 2000;
 const LONG_MS = 20_000;
 const probe = (port: number, timeoutMs = LONG_MS, service = "svc"): Promise<ProbeOutcome> =>

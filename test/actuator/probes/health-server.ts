@@ -8,7 +8,7 @@ import {
 import { loadSync } from "@grpc/proto-loader";
 
 type Call = ServerUnaryCall<{ readonly service: string }, unknown>;
-/** What a server says of its health; null: it knows no such service. */
+/** A server's answer about its health; null: it knows no such service. */
 export type Check = ((call: Call, answer: sendUnaryData<unknown>) => void) | null;
 
 const proto = new URL("../../../actuator/probes/grpc/health.proto", import.meta.url).pathname;

@@ -3,8 +3,9 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ProbeHistory, readProbeHistory } from "../../../actuator/probes/engine/history.ts";
 import type { ProbeHistoryEntry } from "../../../actuator/probes/engine/history-entry.ts";
-import { scratch } from "../pods/pod-kit.ts";
-import { BAD, container, EXEC, OK, pod, probe, START, StillClock, world } from "./manager-kit.ts";
+import { EXEC, probe, probed, probedContainer, START } from "../../kit/runnable-pods.ts";
+import { scratch } from "../pods/scratch.ts";
+import { BAD, OK, StillClock, world } from "./manager-world.ts";
 
 function opened(stateDir = scratch()) {
   const clock = new StillClock();
@@ -69,7 +70,7 @@ test("a directory that is gone is told once", () => {
 
 test("changes are kept, not every success; successes between are counted, and bodies are not kept", async () => {
   const w = world();
-  w.manager.sync([pod([container({ readiness: probe({ failureThreshold: 2 }) })])]);
+  w.manager.sync([probed([probedContainer({ readiness: probe({ failureThreshold: 2 }) })])]);
   await w.clock.advance(4_500);
   w.answer = () => BAD;
   await w.clock.advance(3_000);
@@ -91,11 +92,11 @@ test("what is stored of a container that nobody asked yet is not kept, nor is it
   const w = world();
   const liveness = probe();
   w.answer = () => BAD;
-  w.manager.sync([pod([container({ liveness, readiness: probe() })])]);
+  w.manager.sync([probed([probedContainer({ liveness, readiness: probe() })])]);
   await w.clock.advance(500);
-  w.manager.sync([pod([container({ liveness, readiness: probe() }, { state: "terminated" })])]);
+  w.manager.sync([probed([probedContainer({ liveness, readiness: probe() }, { state: "terminated" })])]);
   await w.clock.advance(1_000);
-  w.manager.sync([pod([container({ liveness, readiness: probe() }, { id: "id-2", state: "waiting" })])]);
+  w.manager.sync([probed([probedContainer({ liveness, readiness: probe() }, { id: "id-2", state: "waiting" })])]);
   await w.clock.advance(1_000);
   expect(w.results.map(({ output }) => output)).toEqual(w.results.map(() => ""));
   expect(w.history.map((entry) => entry.kind === "result" && [entry.containerId, entry.from, entry.to])).toEqual([
@@ -107,8 +108,8 @@ test("what is stored of a container that nobody asked yet is not kept, nor is it
   ]);
   const restarted = world({ startedAtMs: START });
   restarted.answer = () => BAD;
-  const old = container({ liveness: probe({ failureThreshold: 1 }) }, { startedAtMs: START - 60_000 });
-  restarted.manager.sync([pod([old])]);
+  const old = probedContainer({ liveness: probe({ failureThreshold: 1 }) }, { startedAtMs: START - 60_000 });
+  restarted.manager.sync([probed([old])]);
   await restarted.clock.advance(500);
   expect(restarted.history).toEqual([expect.objectContaining({ from: null, to: "Failure", output: BAD.output })]);
 });
@@ -117,9 +118,9 @@ test("a result that a run of the container before brought about says so", async 
   const w = world();
   const liveness = probe();
   w.answer = () => BAD;
-  w.manager.sync([pod([container({ liveness })])]);
+  w.manager.sync([probed([probedContainer({ liveness })])]);
   await w.clock.advance(1_500);
-  w.manager.sync([pod([container({ liveness }, { id: "id-2" })])]);
+  w.manager.sync([probed([probedContainer({ liveness }, { id: "id-2" })])]);
   await w.clock.advance(1_000);
   expect(w.history).toContainEqual(
     expect.objectContaining({ kind: "result", containerId: "id-2", to: "Failure", quirk: "counters-carry-over" }),
@@ -129,7 +130,7 @@ test("a result that a run of the container before brought about says so", async 
 test("outputs are kept to 1 KiB, between two characters", async () => {
   const w = world();
   w.answer = () => ({ result: "failure", output: `x${"é".repeat(3_000)}` });
-  w.manager.sync([pod([container({ liveness: probe({ failureThreshold: 1 }) })])]);
+  w.manager.sync([probed([probedContainer({ liveness: probe({ failureThreshold: 1 }) })])]);
   await w.clock.advance(100);
   const [facts] = w.manager.facts();
   expect(Buffer.byteLength(facts?.output ?? "")).toBe(1_023);
@@ -141,7 +142,7 @@ test("what a manager writes is read again", async () => {
   const { history, read, file } = opened();
   const w = world();
   w.answer = () => BAD;
-  w.manager.sync([pod([container({ liveness: probe() })])]);
+  w.manager.sync([probed([probedContainer({ liveness: probe() })])]);
   await w.clock.advance(5_000);
   w.answer = () => OK;
   for (const entry of w.history) history.add(entry);
@@ -158,8 +159,8 @@ test("what fails from the start is told at its first attempt, once of each conta
       readiness: probe(),
       liveness: probe({ failureThreshold: 90 }),
     };
-    const slow = container({ startup: probe({ handler: EXEC }) }, { name: "slow", id: `${id}-slow` });
-    return pod([container(probes, { id }), slow]);
+    const slow = probedContainer({ startup: probe({ handler: EXEC }) }, { name: "slow", id: `${id}-slow` });
+    return probed([probedContainer(probes, { id }), slow]);
   };
   w.manager.sync([of("id-1")]);
   await w.clock.advance(7_000);
@@ -178,7 +179,7 @@ test("what fails from the start is told at its first attempt, once of each conta
   expect(told()).toHaveLength(6);
   // one that begins well is no news
   const well = world();
-  well.manager.sync([pod([container({ liveness: probe() })])]);
+  well.manager.sync([probed([probedContainer({ liveness: probe() })])]);
   await well.clock.advance(3_000);
   expect(well.history).toEqual([]);
 });
@@ -187,8 +188,8 @@ test("execs that wait longer than their period are told when that begins, not at
   const w = world({ execLimit: 1 });
   const exec = (periodSeconds: number) => ({ liveness: probe({ handler: EXEC, periodSeconds }) });
   w.answer = () => null;
-  const slow = container(exec(4), { name: "slow", id: "id-slow" });
-  w.manager.sync([pod([slow, container(exec(1))])]);
+  const slow = probedContainer(exec(4), { name: "slow", id: "id-slow" });
+  w.manager.sync([probed([slow, probedContainer(exec(1))])]);
   const overdue = () => w.history.filter(({ kind }) => kind === "overdue").length;
   /** Each exec takes so long. */
   const run = async (times: number, ms: number): Promise<void> => {
@@ -211,7 +212,7 @@ test("execs that wait longer than their period are told when that begins, not at
 test("of a warning it is kept what it warns of, and nothing of the body", async () => {
   const w = world();
   w.answer = () => ({ result: "warning", output: "Probe terminated redirects, Response body: <p>secret</p>" });
-  w.manager.sync([pod([container({ readiness: probe() })])]);
+  w.manager.sync([probed([probedContainer({ readiness: probe() })])]);
   await w.clock.advance(2_500);
   expect(w.manager.facts()).toMatchObject([{ output: "Probe terminated redirects" }]);
   expect(JSON.stringify([w.history, w.manager.facts(), w.results])).not.toMatch(/secret/);

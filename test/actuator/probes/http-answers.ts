@@ -1,4 +1,4 @@
-/** What a server answers, what it does then, and what a real kubelet 1.36.3's HTTP prober says of it. */
+/** A server's answer, its next act, and the outcome and words of a real kubelet 1.36.3's HTTP prober. */
 export type Answered = readonly [string, "keep" | "end" | "reset", "success" | "warning" | "failure" | "error", string];
 
 const GET = 'Get "http://HOST/": ';

@@ -8,7 +8,7 @@ import { getAt, Servers, TARGET, told } from "./servers.ts";
 const servers = new Servers();
 afterAll(() => servers.close());
 
-/** Of what ends by it, and of what does not. */
+/** Timeouts of probes that end by it, and of those that do not. */
 const SHORT_MS = 2000;
 const LONG_MS = 20_000;
 
@@ -18,7 +18,7 @@ describe("what a kubelet says of an answer", () => {
     const timeoutMs = output.includes("deadline exceeded") ? SHORT_MS : LONG_MS;
     const outcome = await httpProbe(getAt(port), TARGET, timeoutMs);
     expect(told(outcome)).toEqual([result, output]);
-    // what cannot be read of a body is an error whose result is a failure
+    // a body that cannot be read to its end is an error whose result is a failure
     expect("error" in outcome ? outcome.state : null).toBe(result === "error" ? "failure" : null);
   });
   test("a request that cannot be made has no result", async () => {

@@ -10,7 +10,7 @@ const why = noPrograms("probes over TLS", "openssl");
 const servers = new Servers();
 afterAll(() => servers.close());
 const LONG_MS = 20_000;
-/** Of what hangs. */
+/** The timeout of probes that hang. */
 const SHORT_MS = 2000;
 const GET = 'Get "https://HOST/": ';
 const LATE = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";

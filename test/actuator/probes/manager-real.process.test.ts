@@ -10,9 +10,9 @@ import type { ProbeChange, ProbeWarning } from "../../../actuator/probes/engine/
 import { noProbeCounters } from "../../../actuator/status/probe-counters.ts";
 import { recordedOutcomes } from "../../../api/cli/probes/outcomes.ts";
 import type { ProbeHandler } from "../../../api/model/probe.ts";
+import { probe, probed, probedContainer } from "../../kit/runnable-pods.ts";
 import { PATIENT } from "../../patient.ts";
-import { scratch } from "../pods/pod-kit.ts";
-import { container, pod, probe } from "./manager-kit.ts";
+import { scratch } from "../pods/scratch.ts";
 
 const cleanups: (() => void)[] = [];
 afterEach(() => {
@@ -62,8 +62,8 @@ test("a real server that answers, then does not, and one that hangs and holds up
   });
   manager.sync([
     // one that answers does, however busy the machine is
-    pod([container(bothOf(well, 30))], at),
-    pod([container(bothOf(hung), { id: "id-hung" })], { ...at, uid: "pod-2", name: "hung" }),
+    probed([probedContainer(bothOf(well, 30))], at),
+    probed([probedContainer(bothOf(hung), { id: "id-hung" })], { ...at, uid: "pod-2", name: "hung" }),
   ]);
   await vi.waitUntil(() => manager.ready("pod-1", "c"), PATIENT);
   await vi.waitUntil(() => manager.resultOf("id-hung", "liveness") === "Failure", PATIENT);
@@ -100,7 +100,7 @@ test("commands that are really run, four at once of eight", async () => {
   const handler = { exec: ["/bin/sleep", "0.2"] };
   const slow = probe({ handler, timeoutSeconds: 5, periodSeconds: 30 });
   const pods = Array.from({ length: 8 }, (_, i) =>
-    pod([container({ readiness: slow }, { id: `id-${i}` })], { ...at, uid: `u-${i}`, name: `p-${i}` }),
+    probed([probedContainer({ readiness: slow }, { id: `id-${i}` })], { ...at, uid: `u-${i}`, name: `p-${i}` }),
   );
   manager.sync(pods);
   await vi.waitUntil(() => pods.every(({ uid }) => manager.ready(uid, "c")), PATIENT);
@@ -119,8 +119,10 @@ test("bodies that hang or break off restart nothing, and are recorded as what th
     }
   });
   const { manager, stateDir, results } = opened();
-  // what is answered must not hang on a machine that is busy
-  manager.sync([pod([container({ liveness: probe({ handler, failureThreshold: 1, timeoutSeconds: 3 }) })], at)]);
+  // a probe that is answered must not run out of time on a busy machine
+  manager.sync([
+    probed([probedContainer({ liveness: probe({ handler, failureThreshold: 1, timeoutSeconds: 3 }) })], at),
+  ]);
   const attempts = () => manager.facts()[0]?.attempts ?? 0;
   const more = async (): Promise<void> => {
     const before = attempts();

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { ProbeOutcome } from "../../../api/model/probe.ts";
-import { BAD, container, EXEC, OK, pod, probe, START, told, type World, world } from "./manager-kit.ts";
+import { EXEC, probe, probed, probedContainer, START } from "../../kit/runnable-pods.ts";
+import { BAD, OK, told, type World, world } from "./manager-world.ts";
 
 const startsOf = ({ asked }: World) => asked.map(({ atMs }) => atMs);
 
@@ -9,7 +10,7 @@ test("a probe is asked each period, with its own target, and only changes are to
   const readiness = probe({ periodSeconds: 2, timeoutSeconds: 3 });
   const ports = [{ name: "web", containerPort: 8080, hostPort: 0, hostIP: "", protocol: "TCP" as const }];
   const env = [{ name: "A", value: "1" }];
-  w.manager.sync([pod([container({ readiness }, { ports, env })])]);
+  w.manager.sync([probed([probedContainer({ readiness }, { ports, env })])]);
   await w.clock.advance(5_900);
   expect(startsOf(w)).toEqual([0, 2_000, 4_000]);
   expect(w.asked[0]).toMatchObject({
@@ -19,7 +20,7 @@ test("a probe is asked each period, with its own target, and only changes are to
   });
   const asked = w.asked.map(({ target }) => target);
   expect(new Set(asked).size).toBe(1);
-  w.manager.sync([pod([container({ readiness }, { ports, env })], { podIP: "10.0.0.2" })]);
+  w.manager.sync([probed([probedContainer({ readiness }, { ports, env })], { podIP: "10.0.0.2" })]);
   await w.clock.advance(2_000);
   expect(w.asked.at(-1)?.target).toEqual({ ...asked[0], podIP: "10.0.0.2" });
   w.counted.ended.pop();
@@ -35,7 +36,7 @@ test("a probe is asked each period, with its own target, and only changes are to
 test("a liveness that fails is told once, with the last output, and asked no more until there is another container", async () => {
   const w = world();
   const liveness = probe({ terminationGracePeriodSeconds: 7 });
-  w.manager.sync([pod([container({ liveness })])]);
+  w.manager.sync([probed([probedContainer({ liveness })])]);
   w.answer = () => BAD;
   await w.clock.advance(10_500);
   expect(told(w, "liveness")).toEqual(["Success", "Failure"]);
@@ -50,7 +51,7 @@ test("a liveness that fails is told once, with the last output, and asked no mor
     container: "c",
   });
   w.answer = () => OK;
-  w.manager.sync([pod([container({ liveness }, { id: "id-2", startedAtMs: w.clock.wallMs })])]);
+  w.manager.sync([probed([probedContainer({ liveness }, { id: "id-2", startedAtMs: w.clock.wallMs })])]);
   await w.clock.advance(2_000);
   expect(w.manager.resultOf("id-1", "liveness")).toBeUndefined();
   expect(w.manager.resultOf("id-2", "liveness")).toBe("Success");
@@ -61,7 +62,9 @@ test("startup goes before the others, and what follows it is asked as soon as it
   const w = world();
   const slow = probe({ periodSeconds: 10 });
   w.answer = () => BAD;
-  w.manager.sync([pod([container({ startup: probe({ failureThreshold: 9 }), liveness: slow, readiness: slow })])]);
+  w.manager.sync([
+    probed([probedContainer({ startup: probe({ failureThreshold: 9 }), liveness: slow, readiness: slow })]),
+  ]);
   await w.clock.advance(3_500);
   expect(new Set(w.counted.ended.map(([type]) => type))).toEqual(new Set(["startup"]));
   expect([w.manager.started("pod-1", "c"), w.manager.ready("pod-1", "c")]).toEqual([false, false]);
@@ -78,11 +81,11 @@ test("startup goes before the others, and what follows it is asked as soon as it
 test("a container that begins to run is asked for its readiness at once", async () => {
   const w = world();
   const readiness = probe({ periodSeconds: 30 });
-  const waiting = container({ readiness }, { id: null, state: "waiting", startedAtMs: null });
-  w.manager.sync([pod([waiting])]);
+  const waiting = probedContainer({ readiness }, { id: null, state: "waiting", startedAtMs: null });
+  w.manager.sync([probed([waiting])]);
   await w.clock.advance(4_000);
   expect(w.manager.ready("pod-1", "c")).toBe(false);
-  w.manager.sync([pod([container({ readiness }, { startedAtMs: w.clock.wallMs })])]);
+  w.manager.sync([probed([probedContainer({ readiness }, { startedAtMs: w.clock.wallMs })])]);
   await w.clock.advance(0);
   expect([startsOf(w), w.manager.ready("pod-1", "c")]).toEqual([[4_000], true]);
 });
@@ -91,7 +94,7 @@ test("a trigger asks those that are not ready, and their period counts from ther
   const w = world();
   const readiness = probe({ periodSeconds: 10 });
   w.answer = () => BAD;
-  w.manager.sync([pod([container({ readiness })])]);
+  w.manager.sync([probed([probedContainer({ readiness })])]);
   await w.clock.advance(4_000);
   w.manager.trigger("pod-1");
   w.manager.trigger("no such pod");
@@ -107,10 +110,10 @@ test("a trigger asks those that are not ready, and their period counts from ther
 test("deletion stops liveness and startup, a sidecar's go on, and readiness goes on until the pod is gone", async () => {
   const w = world();
   const probes = { liveness: probe(), readiness: probe() };
-  const containers = [container(probes), container(probes, { name: "side", id: "id-s", isSidecar: true })];
-  w.manager.sync([pod(containers)]);
+  const containers = [probedContainer(probes), probedContainer(probes, { name: "side", id: "id-s", isSidecar: true })];
+  w.manager.sync([probed(containers)]);
   await w.clock.advance(500);
-  w.manager.sync([pod(containers, { deletionAtMs: w.clock.wallMs })]);
+  w.manager.sync([probed(containers, { deletionAtMs: w.clock.wallMs })]);
   w.asked.length = 0;
   await w.clock.advance(1_000);
   expect(w.asked.map(({ target }) => target.containerId).sort()).toEqual(["id-1", "id-s", "id-s"]);
@@ -132,7 +135,7 @@ test("deletion stops liveness and startup, a sidecar's go on, and readiness goes
 test("what ends after its pod was removed is told to nobody", async () => {
   const w = world();
   w.answer = () => null;
-  w.manager.sync([pod([container({ liveness: probe({ failureThreshold: 1 }) })])]);
+  w.manager.sync([probed([probedContainer({ liveness: probe({ failureThreshold: 1 }) })])]);
   await w.clock.advance(100);
   const before = w.results.length;
   w.manager.sync([]);
@@ -145,19 +148,19 @@ test("what ends after its pod was removed is told to nobody", async () => {
 test("a container that will not start again ends its worker; another one in its place has a new one", async () => {
   const w = world();
   const liveness = probe();
-  w.manager.sync([pod([container({ liveness })])]);
+  w.manager.sync([probed([probedContainer({ liveness })])]);
   await w.clock.advance(100);
-  const ended = container({ liveness }, { state: "terminated", willRestart: false, startedAtMs: null });
+  const ended = probedContainer({ liveness }, { state: "terminated", willRestart: false, startedAtMs: null });
   let told = 0;
   for (let i = 0; i < 4; i++) {
-    w.manager.sync([pod([ended])]);
+    w.manager.sync([probed([ended])]);
     await w.clock.advance(1_000);
     told ||= w.results.length;
   }
   expect(w.results).toHaveLength(told);
   expect([w.manager.facts(), w.manager.resultOf("id-1", "liveness")]).toEqual([[], undefined]);
   const count = w.asked.length;
-  w.manager.sync([pod([container({ liveness }, { id: "id-2", startedAtMs: w.clock.wallMs })])]);
+  w.manager.sync([probed([probedContainer({ liveness }, { id: "id-2", startedAtMs: w.clock.wallMs })])]);
   await w.clock.advance(500);
   expect(w.asked.length).toBe(count + 1);
 });
@@ -165,7 +168,7 @@ test("a container that will not start again ends its worker; another one in its 
 test("an attempt that the container could not be asked for is tried three times, and changes nothing", async () => {
   const w = world();
   w.answer = () => ({ error: "no such port" });
-  w.manager.sync([pod([container({ liveness: probe({ failureThreshold: 1 }) })])]);
+  w.manager.sync([probed([probedContainer({ liveness: probe({ failureThreshold: 1 }) })])]);
   await w.clock.advance(500);
   expect([w.asked.length, told(w, "liveness")]).toEqual([3, ["Success"]]);
   expect(w.counted.ended).toEqual(Array(3).fill(["liveness", "error"]));
@@ -174,7 +177,7 @@ test("an attempt that the container could not be asked for is tried three times,
 
 test("a wall clock that is set neither hurries nor stops probes, and initial delays count real time", async () => {
   const w = world();
-  w.manager.sync([pod([container({ liveness: probe({ initialDelaySeconds: 5 }) })])]);
+  w.manager.sync([probed([probedContainer({ liveness: probe({ initialDelaySeconds: 5 }) })])]);
   await w.clock.advance(2_000);
   w.clock.wallMs += 7_200_000;
   await w.clock.advance(2_500);
@@ -186,11 +189,14 @@ test("a wall clock that is set neither hurries nor stops probes, and initial del
 
 test("after a restart of the daemon containers that were ready stay so until an attempt says otherwise", async () => {
   const readiness = probe({ periodSeconds: 10, failureThreshold: 1 });
-  const before = container({ readiness }, { startedAtMs: START - 60_000, wasStarted: true });
-  const young = container({ readiness }, { name: "young", id: "id-y", startedAtMs: START - 5_000, wasStarted: true });
+  const before = probedContainer({ readiness }, { startedAtMs: START - 60_000, wasStarted: true });
+  const young = probedContainer(
+    { readiness },
+    { name: "young", id: "id-y", startedAtMs: START - 5_000, wasStarted: true },
+  );
   const w = world({ startedAtMs: START }, () => 0.5);
   w.answer = () => BAD;
-  w.manager.sync([pod([before, young], { wasReady: true })]);
+  w.manager.sync([probed([before, young], { wasReady: true })]);
   expect(["c", "young"].map((name) => w.manager.ready("pod-1", name))).toEqual([true, false]);
   await w.clock.advance(4_990);
   // half its period, as the kubelet's jitter: nothing was asked yet, and nobody is asked out of turn
@@ -200,7 +206,7 @@ test("after a restart of the daemon containers that were ready stay so until an 
   expect([w.asked.length, w.manager.ready("pod-1", "c")]).toEqual([4, false]);
   const unready = world({ startedAtMs: START });
   unready.answer = () => null;
-  unready.manager.sync([pod([before], { wasReady: false })]);
+  unready.manager.sync([probed([before], { wasReady: false })]);
   await unready.clock.advance(100);
   expect(unready.manager.ready("pod-1", "c")).toBe(false);
 });
@@ -208,10 +214,10 @@ test("after a restart of the daemon containers that were ready stay so until an 
 test("what was started before the daemon is not asked for its startup again, and its other probes go on", async () => {
   const w = world({ startedAtMs: START });
   const probes = { startup: probe(), liveness: probe() };
-  const before = container(probes, { startedAtMs: START - 60_000, wasStarted: true });
-  const other = container(probes, { name: "other", id: "id-o", startedAtMs: START - 60_000, wasStarted: false });
+  const before = probedContainer(probes, { startedAtMs: START - 60_000, wasStarted: true });
+  const other = probedContainer(probes, { name: "other", id: "id-o", startedAtMs: START - 60_000, wasStarted: false });
   w.answer = ({ target }) => (target.containerId === "id-o" ? BAD : OK);
-  w.manager.sync([pod([before, other])]);
+  w.manager.sync([probed([before, other])]);
   expect(["c", "other"].map((name) => w.manager.started("pod-1", name))).toEqual([true, false]);
   await w.clock.advance(1_500);
   expect(w.counted.ended.filter(([, result]) => result === "success")).toEqual(Array(2).fill(["liveness", "success"]));
@@ -222,17 +228,17 @@ test("what cannot be asked neither adds to failures in a row nor ends them", asy
   const w = world();
   const answers: ProbeOutcome[] = [BAD, { error: "e" }, { error: "e" }, { error: "e" }, BAD];
   w.answer = () => answers.shift() ?? null;
-  w.manager.sync([pod([container({ liveness: probe({ failureThreshold: 9 }) })])]);
+  w.manager.sync([probed([probedContainer({ liveness: probe({ failureThreshold: 9 }) })])]);
   await w.clock.advance(2_500);
   expect(w.manager.facts()).toMatchObject([{ failures: 2, attempts: 5 }]);
 });
 
 test("a container without probes is ready while it runs, one with a startup probe is not before its answer", () => {
   const w = world({ spread: true });
-  const bare = container({}, { name: "bare", id: "id-b" });
-  const past = container({}, { name: "past", id: "id-p", state: "terminated" });
-  const starting = container({ startup: probe() }, { name: "starting", id: "id-t" });
-  w.manager.sync([pod([bare, past, starting])]);
+  const bare = probedContainer({}, { name: "bare", id: "id-b" });
+  const past = probedContainer({}, { name: "past", id: "id-p", state: "terminated" });
+  const starting = probedContainer({ startup: probe() }, { name: "starting", id: "id-t" });
+  w.manager.sync([probed([bare, past, starting])]);
   const seen = ["bare", "past", "starting", "unknown"].map((name) => [
     w.manager.started("pod-1", name),
     w.manager.ready("pod-1", name),
@@ -249,7 +255,7 @@ test("once closed it asks and tells nothing", async () => {
   const w = world({ execLimit: 1 });
   w.answer = () => null;
   const liveness = probe({ handler: EXEC, failureThreshold: 1 });
-  w.manager.sync([pod([container({ liveness }), container({ liveness }, { name: "d", id: "id-2" })])]);
+  w.manager.sync([probed([probedContainer({ liveness }), probedContainer({ liveness }, { name: "d", id: "id-2" })])]);
   await w.clock.advance(100);
   const before = w.results.length;
   w.manager.close();
@@ -258,7 +264,7 @@ test("once closed it asks and tells nothing", async () => {
   expect([w.asked.length, w.results.length, w.events.length]).toEqual([1, before, 0]);
   const gone = world();
   gone.answer = () => null;
-  gone.manager.sync([pod([container({ liveness: probe() })])]);
+  gone.manager.sync([probed([probedContainer({ liveness: probe() })])]);
   await gone.clock.advance(100);
   gone.manager.sync([]);
   gone.manager.close();

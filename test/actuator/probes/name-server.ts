@@ -1,6 +1,6 @@
 import { createSocket, type RemoteInfo } from "node:dgram";
 
-/** What a server says of a name: addresses of IPv4, the code of an error, or nothing. */
+/** A server's answer to a name: addresses of IPv4, the code of an error, or nothing. */
 export type Said = readonly string[] | number | undefined;
 export const NXDOMAIN = 3;
 export const SERVFAIL = 2;

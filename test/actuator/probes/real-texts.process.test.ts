@@ -9,7 +9,7 @@ import captured from "../../data/real-probes.json" with { type: "json" };
 import { healthServer } from "./health-server.ts";
 import { getAt, Servers, TARGET } from "./servers.ts";
 
-/** What a real kubelet 1.36.3 said of servers and commands, beside what the handlers here say of such ones. */
+/** A real kubelet 1.36.3's words about servers and commands, beside those of the handlers here. */
 const servers = new Servers();
 afterAll(() => servers.close());
 

@@ -20,7 +20,7 @@ export class Servers {
     await once(server, "listening");
     return (server.address() as AddressInfo).port;
   }
-  /** What a peer does with each connection; by itself it hears everything, and says nothing. */
+  /** Listens; unless told otherwise it hears everything on a connection, and says nothing. */
   serve(onSocket: (socket: Socket) => void = (socket) => socket.resume()): Promise<number> {
     return this.listen(createServer(onSocket));
   }

@@ -1,10 +1,14 @@
 import { expect, test } from "vitest";
-import { container, EXEC, pod, probe, START, type World, world } from "./manager-kit.ts";
+import { EXEC, probe, probed, probedContainer, START } from "../../kit/runnable-pods.ts";
+import { type World, world } from "./manager-world.ts";
 
 const liveness = probe();
 const many = (count: number, periodSeconds = 1) =>
   Array.from({ length: count }, (_, i) =>
-    pod([container({ liveness: probe({ periodSeconds }) }, { id: `id-${i}` })], { uid: `uid-${i}`, name: `p-${i}` }),
+    probed([probedContainer({ liveness: probe({ periodSeconds }) }, { id: `id-${i}` })], {
+      uid: `uid-${i}`,
+      name: `p-${i}`,
+    }),
   );
 /** How many began in each 100 ms from then on. */
 function windows({ asked }: World, fromMs: number, count: number): readonly number[] {
@@ -73,18 +77,18 @@ test("a pod that is gone gives its turn to another, and nothing is left to wake"
 
 test("readiness does not wait for its spread once its container runs, except while the daemon is young", async () => {
   const slow = probe({ periodSeconds: 300 });
-  const waiting = container({ readiness: slow }, { id: null, state: "waiting", startedAtMs: null });
-  const running = container({ readiness: slow });
+  const waiting = probedContainer({ readiness: slow }, { id: null, state: "waiting", startedAtMs: null });
+  const running = probedContainer({ readiness: slow });
   const old = world({ spread: true });
-  old.manager.sync([pod([waiting]), pod([running], { uid: "pod-2", name: "taken" })]);
+  old.manager.sync([probed([waiting]), probed([running], { uid: "pod-2", name: "taken" })]);
   await old.clock.advance(0);
   expect(old.manager.ready("pod-2", "c")).toBe(true);
-  old.manager.sync([pod([container({ readiness: slow }, { id: "id-9" })])]);
+  old.manager.sync([probed([probedContainer({ readiness: slow }, { id: "id-9" })])]);
   await old.clock.advance(0);
   expect(old.manager.ready("pod-1", "c")).toBe(true);
   const young = world({ spread: true, startedAtMs: START });
-  young.manager.sync(many(50, 300).map((one) => pod([container({ readiness: slow }, { id: one.uid })], one)));
-  young.manager.sync([pod([running])]);
+  young.manager.sync(many(50, 300).map((one) => probed([probedContainer({ readiness: slow }, { id: one.uid })], one)));
+  young.manager.sync([probed([running])]);
   young.manager.trigger("pod-1");
   await young.clock.advance(0);
   expect(young.asked).toEqual([]);
@@ -94,7 +98,7 @@ test("the plan tells the rate, the crowds and the execs of what is there", async
   const w = world();
   const exec = probe({ handler: EXEC, periodSeconds: 2, timeoutSeconds: 4 });
   w.answer = (asked) => ("exec" in asked.handler ? null : { result: "success", output: "" });
-  w.manager.sync([pod([container({ liveness, readiness: exec })])]);
+  w.manager.sync([probed([probedContainer({ liveness, readiness: exec })])]);
   expect(w.manager.plan()).toEqual({
     probes: 2,
     perSecond: { exec: 0.5, http: 1, tcp: 0, grpc: 0 },

@@ -5,13 +5,14 @@ import { newlyHeld } from "../../../actuator/probes/engine/history.ts";
 import { GuardMemory } from "../../../actuator/probes/engine/liveness-storm-guard.ts";
 import { decideProbeGuard } from "../../../api/decide/kinds/probe-guard.ts";
 import { decodeProbeGuardAsk, type GuardSettings } from "../../../api/model/probe-guard.ts";
-import { scratch } from "../pods/pod-kit.ts";
-import { BAD, container, EXEC, OK, pod, probe, START, told, type World, world } from "./manager-kit.ts";
+import { EXEC, probe, probed, probedContainer, START } from "../../kit/runnable-pods.ts";
+import { scratch } from "../pods/scratch.ts";
+import { BAD, OK, told, type World, world } from "./manager-world.ts";
 
 const GUARD: GuardSettings = { windowSeconds: 5, least: { groups: 3 }, holdSeconds: 20 };
 const pods = (count: number, owner: string | null = null) =>
   Array.from({ length: count }, (_, i) =>
-    pod([container({ liveness: probe({ failureThreshold: 2 }) }, { id: `id-${i}` })], {
+    probed([probedContainer({ liveness: probe({ failureThreshold: 2 }) }, { id: `id-${i}` })], {
       uid: `u-${i}`,
       name: `p-${i}`,
       owner,
@@ -122,8 +123,11 @@ test("a killed container whose next exec waits for its turn is not asked any mor
   const w = world({ guard: GUARD, execLimit: 1 });
   w.answer = () => null;
   const liveness = probe({ handler: EXEC, failureThreshold: 1 });
-  const slow = container({ liveness: probe({ handler: EXEC, periodSeconds: 9 }) }, { name: "slow", id: "id-slow" });
-  w.manager.sync([pod([container({ liveness }), slow])]);
+  const slow = probedContainer(
+    { liveness: probe({ handler: EXEC, periodSeconds: 9 }) },
+    { name: "slow", id: "id-slow" },
+  );
+  w.manager.sync([probed([probedContainer({ liveness }), slow])]);
   await w.clock.advance(990);
   w.asked[0]?.end(BAD);
   await w.clock.advance(200);
@@ -137,7 +141,9 @@ test("a kill that was held long goes ahead at the next failure, whatever the thr
   const w = world({ guard: GUARD });
   w.answer = () => BAD;
   const patient = probe({ failureThreshold: 3 });
-  w.manager.sync(pods(3).map((one) => ({ ...one, containers: [container({ liveness: patient }, { id: one.uid })] })));
+  w.manager.sync(
+    pods(3).map((one) => ({ ...one, containers: [probedContainer({ liveness: patient }, { id: one.uid })] })),
+  );
   await w.clock.advance(22_050);
   expect(killed(w)).toEqual([]);
   await w.clock.advance(1_000);
@@ -148,7 +154,7 @@ test("failed startups are killed, however many", async () => {
   const w = world({ guard: GUARD });
   w.answer = () => BAD;
   const startup = probe({ failureThreshold: 1 });
-  w.manager.sync(pods(5).map((one) => ({ ...one, containers: [container({ startup }, { id: one.uid })] })));
+  w.manager.sync(pods(5).map((one) => ({ ...one, containers: [probedContainer({ startup }, { id: one.uid })] })));
   await w.clock.advance(500);
   expect([killed(w).length, w.guarded]).toEqual([5, []]);
 });
@@ -192,11 +198,11 @@ test("asked again from what was written down it is the same decision, with the r
   }
 });
 
-/** Of a period of 3 s, and spread over it. */
+/** Pods whose probes have a period of 3 s, spread over it. */
 const spreadOut = (failureThreshold: number) =>
   pods(5).map((one) => ({
     ...one,
-    containers: [container({ liveness: probe({ periodSeconds: 3, failureThreshold }) }, { id: one.uid })],
+    containers: [probedContainer({ liveness: probe({ periodSeconds: 3, failureThreshold }) }, { id: one.uid })],
   }));
 const HOLDS = { guard: { ...GUARD, windowSeconds: 30 }, spread: true };
 

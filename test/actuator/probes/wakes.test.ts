@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Phases } from "../../../actuator/probes/engine/engine.ts";
 import { TimerHeap, type Wake } from "../../../actuator/probes/engine/probe-time.ts";
 import { draws } from "../cgroups/draws.ts";
-import { StillClock } from "./manager-kit.ts";
+import { StillClock } from "./manager-world.ts";
 
 interface Item extends Wake {
   readonly name: number;

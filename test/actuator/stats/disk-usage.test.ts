@@ -43,7 +43,7 @@ function plantFiles(dir: string, count: number): void {
   }
 }
 
-/** What this process has open of a tree. */
+/** The files of a tree that this process has open. */
 const openBelow = (dir: string): readonly string[] =>
   readdirSync("/proc/self/fd")
     .map((fd) => readlinkIfThere(`/proc/self/fd/${fd}`))
@@ -105,7 +105,7 @@ describe("what a tree takes up of a disk is what du says", () => {
     const walk = new DiskWalk(tree(dir), new Set());
     while (!walk.isDone) walk.step(100, () => false);
     expect(walk).toMatchObject({ ...du(dir), inodesUsed: 2 });
-    // of a volume in memory the mount itself is the top
+    // the top of a volume in memory is the mount itself
     expect(await figureOf(tree(join(dir, "mounted")))).toMatchObject({ usedBytes: 512 * KiB, inodesUsed: 2 });
   });
   test("nor what is mounted there of the same disk", async ({ skip }) => {

@@ -24,7 +24,7 @@ export function mountedBelow(dir: string, ...what: readonly string[]): boolean {
   return true;
 }
 
-/** What du says of a tree, on its own file system. */
+/** The size of a tree as du says it, on its own file system. */
 export function du(path: string): { readonly usedBytes: number; readonly inodesUsed: number } {
   const figure = (...options: string[]): number => Number.parseInt(run("du", "-s", "-x", ...options, path) ?? "", 10);
   return { usedBytes: figure("--block-size=1"), inodesUsed: figure("--inodes") };

@@ -6,7 +6,7 @@ import { openHierarchy } from "../../../actuator/cgroupfs/open.ts";
 import { ROOT } from "../cgroups/grounds.ts";
 import { tempTree } from "../cgroups/temp-tree.ts";
 
-/** What a cgroup has done and holds; the same facts are written as either kernel tells them. */
+/** The figures of a cgroup; the same facts are written as either kernel tells them. */
 export interface Facts {
   readonly cpuMicros: number;
   readonly periods: number;
@@ -37,7 +37,7 @@ export const FACTS: Facts = {
 
 type Files = Readonly<Record<string, string>>;
 
-/** Of the kernel's files only those lines that are near, and those that could be mistaken. */
+/** The kernel's files, but only the lines that are read and those that could be mistaken for them. */
 export function filesOf(version: 1 | 2, facts: Facts): Files {
   const procs = facts.processes.map((pid) => `${pid}\n`).join("");
   const shared = { "cgroup.procs": procs, "pids.current": `${facts.tasks}\n` };

@@ -13,7 +13,7 @@ import {
   problemEntry,
   removalEntry,
 } from "../../../actuator/status/log-entries.ts";
-import { seenEvent, WEB } from "./made-status.ts";
+import { seenEvent, WEB } from "../../kit/node-status.ts";
 
 let dir: string;
 let fd: number;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { decodeStatus } from "../../../actuator/status/decode-status.ts";
 import { daemonMetrics } from "../../../actuator/status/metrics.ts";
-import { deviceRow, nodeStatus, podRow, WEB } from "./made-status.ts";
+import { deviceRow, nodeStatus, podRow, WEB } from "../../kit/node-status.ts";
 
 const lines = async (metrics: ReturnType<typeof daemonMetrics>, status = nodeStatus()): Promise<readonly string[]> =>
   (await metrics.render(status)).text.split("\n").filter((line) => !line.startsWith("#") && line !== "");

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { daemonMetrics } from "../../../actuator/status/metrics.ts";
-import { nodeStatus } from "./made-status.ts";
+import { nodeStatus } from "../../kit/node-status.ts";
 
 test("attempts, results, durations and what waited are counted, in a bounded number of series", async () => {
   const metrics = daemonMetrics();

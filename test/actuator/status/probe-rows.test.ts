@@ -3,10 +3,11 @@ import { expect, test, vi } from "vitest";
 import { decodeStatus } from "../../../actuator/status/decode-status.ts";
 import { type ProbeFacts, probeRows } from "../../../actuator/status/probe-row.ts";
 import { StatusFile, statusFile } from "../../../actuator/status/status-file.ts";
+import { nodeStatus } from "../../kit/node-status.ts";
+import { probe, probed, probedContainer, START } from "../../kit/runnable-pods.ts";
 import { PATIENT } from "../../patient.ts";
-import { scratch } from "../pods/pod-kit.ts";
-import { BAD, container, OK, pod, probe, START, world } from "../probes/manager-kit.ts";
-import { nodeStatus } from "./made-status.ts";
+import { scratch } from "../pods/scratch.ts";
+import { BAD, OK, world } from "../probes/manager-world.ts";
 
 const facts = (more: Partial<ProbeFacts>): ProbeFacts => ({
   ...{ namespace: "ns", pod: "web", podUid: "pod-1", container: "c", type: "liveness", handler: "http" },
@@ -44,7 +45,7 @@ test("a manager's rows tell what happened, and are read again from a status", as
   const w = world();
   const slow = probe({ periodSeconds: 60, timeoutSeconds: 2 });
   w.answer = ({ timeoutMs }) => (timeoutMs === 2_000 ? OK : BAD);
-  w.manager.sync([pod([container({ liveness: probe({ failureThreshold: 2 }), readiness: slow })])]);
+  w.manager.sync([probed([probedContainer({ liveness: probe({ failureThreshold: 2 }), readiness: slow })])]);
   await w.clock.advance(5_000);
   const rows = probeRows(w.manager.facts());
   const second = (seconds: number): string => new Date(START + seconds * 1_000).toISOString();

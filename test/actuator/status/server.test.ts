@@ -5,7 +5,7 @@ import { daemonMetrics } from "../../../actuator/status/metrics.ts";
 import type { NodeStatus, SeenEvent } from "../../../actuator/status/node-status.ts";
 import { type StatusServer, type StatusServerOptions, startStatusServer } from "../../../actuator/status/server.ts";
 import { err, ok } from "../../../api/model/result.ts";
-import { AT, CRASHING, earlier, nodeStatus, seenEvent, WEB } from "./made-status.ts";
+import { AT, CRASHING, earlier, nodeStatus, seenEvent, WEB } from "../../kit/node-status.ts";
 
 const running: StatusServer[] = [];
 afterEach(async () => {

@@ -14,8 +14,8 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { decodeStatus } from "../../../actuator/status/decode-status.ts";
 import type { NodeStatus } from "../../../actuator/status/node-status.ts";
 import { StatusFile, statusFile } from "../../../actuator/status/status-file.ts";
+import { deviceRow, nodeStatus } from "../../kit/node-status.ts";
 import { PATIENT } from "../../patient.ts";
-import { deviceRow, nodeStatus } from "./made-status.ts";
 
 let dir: string;
 beforeEach(() => {
@@ -66,7 +66,7 @@ test("is written not more often than each 5 s, and at the end, for its owner onl
 test("is not written again while only times and what is measured differ, but once a minute", async () => {
   let [now, looks, writes] = [0, 0, 0];
   const file = new StatusFile({ stateDir: dir, onProblem: () => {}, now: () => now });
-  /** Of a look in this second: how often it was written in all. */
+  /** Looks in this second, and answers how often the file was written in all. */
   const writesAt = async (second: number, more: object = {}): Promise<number> => {
     now = second * 1000;
     const at = { toJSON: () => `write ${++writes}` };

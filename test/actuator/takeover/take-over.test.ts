@@ -10,10 +10,10 @@ import {
   takeoverPlan,
 } from "../../../actuator/takeover/take-over.ts";
 import { must } from "../../e2e/containerd/pods.ts";
+import { runnable, runnableContainer } from "../../kit/runnable-pods.ts";
 import { SimClock } from "../../sim/clock.ts";
 import { FakePodRuntime } from "../../sim/fake-pod-runtime.ts";
 import { PodTime } from "../../sim/pod-time.ts";
-import { container, pod } from "../pods/pod-kit.ts";
 
 const ME = "/nodewise";
 const MANIFEST = { "kubernetes.io/config.source": "file" };
@@ -62,13 +62,13 @@ function world(wanted: readonly RunnablePod[], refused: PodsWanted["refused"] = 
   const ready = () => [...runtime.sandboxes.values()].filter(({ isReady }) => isReady).map(({ id }) => id);
   return { time, runtime, run, plan, stopAll, calls, ready };
 }
-const named = (name: string, spec: Partial<PodSpec> = {}): RunnablePod => pod(spec, { name, uid: `own-${name}` });
+const named = (name: string, spec: Partial<PodSpec> = {}): RunnablePod => runnable(spec, { name, uid: `own-${name}` });
 
 describe("a take-over", () => {
   test("plans what Nodewise is to run, lowest priority first, sidecars last, and says why all else stays", async () => {
-    const sidecar = container("proxy", { isSidecar: true });
+    const sidecar = runnableContainer("proxy", { isSidecar: true });
     const db = named("db", { priority: 2000, initContainers: [sidecar], terminationGracePeriodSeconds: 60 });
-    const old = pod({ nodeName: "n1" }, { name: "old-n1", uid: "own-old" });
+    const old = runnable({ nodeName: "n1" }, { name: "old-n1", uid: "own-old" });
     const fault = { path: "spec.volumes[0]", message: "is not done here" };
     const { run, plan } = world([db, named("web"), named("api"), old], [{ pod: "default/odd", faults: [fault] }]);
     for (const name of ["other", "db", "web", "api", "odd", "old-n0"])
@@ -96,7 +96,7 @@ describe("a take-over", () => {
   });
 
   test("stops exactly these, with preStop hook and grace, and does nothing the second time", async () => {
-    const hooked = container("app", { preStop: { exec: ["flush"] } });
+    const hooked = runnableContainer("app", { preStop: { exec: ["flush"] } });
     const { run, stopAll, calls, ready, runtime } = world([named("web", { containers: [hooked] }), named("db")]);
     const kept = [await run("other"), await run("theirs", ["app"], { [OWNER]: "/nodewise-2" })];
     const [web, db] = [await run("web"), await run("db")];

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterEach } from "vitest";
 import { readCheckpoint } from "../../../api/decide/devices/checkpoint-read.ts";
 import { NodePlugin, type PluginScript } from "../../actuator/deviceplugin/node-plugin.ts";
+import { podManifest } from "../../kit/manifests.ts";
 import { type Ran, run } from "../run.ts";
 
 const cleanups: (() => unknown)[] = [];
@@ -44,9 +45,8 @@ export function deviceNode() {
       return plugin;
     },
     pod: (name: string, containers: readonly object[], more: object = {}): string => {
-      const spec = { containers, ...more };
-      const metadata = { name, namespace: "ml", uid: `uid-${name}` };
-      writeFileSync(at(`${name}.json`), JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata, spec }));
+      const metadata = { namespace: "ml", uid: `uid-${name}` };
+      writeFileSync(at(`${name}.json`), JSON.stringify(podManifest(name, { metadata, spec: { containers, ...more } })));
       return at(`${name}.json`);
     },
     allocate: (pod: string, ...more: readonly string[]): Promise<Ran> =>

@@ -5,6 +5,7 @@ import { afterAll, expect, test } from "vitest";
 import type { ProbeHistoryEntry } from "../../../actuator/probes/engine/history-entry.ts";
 import { recordedOutcomes } from "../../../api/cli/probes/outcomes.ts";
 import type { ProbeType } from "../../../api/model/probe.ts";
+import { podManifest } from "../../kit/manifests.ts";
 import { type RunOptions, run } from "../run.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "nodewise-outcomes-"));
@@ -44,20 +45,13 @@ test("runs one after the other, and what came after the last of them", () => {
   });
 });
 
-const POD = JSON.stringify({
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name: "web", namespace: "shop" },
-  spec: {
-    containers: [
-      {
-        name: "app",
-        image: "a:1",
-        livenessProbe: { exec: { command: ["true"] }, periodSeconds: 1, failureThreshold: 2 },
-      },
-    ],
-  },
-});
+const livenessProbe = { exec: { command: ["true"] }, periodSeconds: 1, failureThreshold: 2 };
+const POD = JSON.stringify(
+  podManifest("web", {
+    metadata: { namespace: "shop" },
+    spec: { containers: [{ name: "app", image: "a:1", livenessProbe }] },
+  }),
+);
 const HISTORY = [
   ran("liveness", "success", 3),
   ran("liveness", "failure", 1),
@@ -86,7 +80,7 @@ test("a recorded history is run dry, by a file and through a pipe", async () => 
   expect(livenessOf(piped.stdout).slice(0, 8)).toEqual(as);
   const plain = await decide(["--outcomes", file("plain.txt", "ok*2,fail\n")]);
   expect(livenessOf(plain.stdout).slice(0, 4)).toEqual(["ok", "ok", "fail", "fail"]);
-  // what is said of one type goes before what the file says
+  // an option for one type goes before the file
   const said = await decide(["--outcomes", `@${at("outcomes.json")}`, "--liveness", "ok"]);
   expect(new Set(livenessOf(said.stdout))).toEqual(new Set(["ok"]));
 });

@@ -7,7 +7,8 @@ import type { ProbeRow } from "../../../actuator/status/probe-row.ts";
 import { historyTable } from "../../../api/cli/probes/history.ts";
 import { probesText } from "../../../api/cli/probes/probes.ts";
 import { plainPaint } from "../../../api/text/style.ts";
-import { AT, earlier, nodeStatus } from "../../actuator/status/made-status.ts";
+import { podManifest } from "../../kit/manifests.ts";
+import { AT, earlier, nodeStatus } from "../../kit/node-status.ts";
 import { run } from "../run.ts";
 import { statusServer } from "../status-server.ts";
 
@@ -133,12 +134,7 @@ test("what became of probes, newest first, of one pod, and as data", async () =>
 });
 
 const POD = (name: string, probes: object): string =>
-  JSON.stringify({
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name },
-    spec: { containers: [{ name: "c", image: "app:1", ...probes }] },
-  });
+  JSON.stringify(podManifest(name, { spec: { containers: [{ name: "c", image: "app:1", ...probes }] } }));
 
 test("the plan of a directory of manifests, of one that is wrong, and of the daemon", async () => {
   mkdirSync(at("manifests"));

@@ -1,8 +1,9 @@
-import { expect, test } from "vitest";
 import { type RecordedOutcomes, recordedOutcomes } from "../../../api/cli/probes/outcomes.ts";
 import type { ProbeOutcome } from "../../../api/model/probe.ts";
-import { BAD, container, OK, pod, probe, type World, world } from "../../actuator/probes/manager-kit.ts";
-import { dryRun, HTTP, probedPod } from "../../decide/probes/asking.ts";
+import { BAD, OK, type World, world } from "../../actuator/probes/manager-world.ts";
+import { HTTP, dryRun, probedPod } from "../../decide/probes/asking.ts";
+import { probe, probed, probedContainer } from "../../kit/runnable-pods.ts";
+import { expect, test } from "vitest";
 
 const HUNG: ProbeOutcome = {
   error: "context deadline exceeded (Client.Timeout or context cancellation while reading body)",
@@ -21,7 +22,7 @@ async function lived(answers: readonly ProbeOutcome[], seconds: number): Promise
     w.clock.after(TIMING.timeoutSeconds * 1000, () => w.asked.at(-1)?.end(HUNG));
     return null;
   };
-  w.manager.sync([pod([container({ liveness: probe(TIMING) })])]);
+  w.manager.sync([probed([probedContainer({ liveness: probe(TIMING) })])]);
   await w.clock.advance(seconds * 1000);
   return w;
 }
@@ -50,7 +51,7 @@ test.each<readonly [string, readonly ProbeOutcome[], readonly string[]]>([
 
 test("a container that ended by itself failed no attempt", async () => {
   const w = await lived([OK], 30);
-  w.manager.sync([pod([container({ liveness: probe(TIMING) }, { state: "terminated", startedAtMs: null })])]);
+  w.manager.sync([probed([probedContainer({ liveness: probe(TIMING) }, { state: "terminated", startedAtMs: null })])]);
   await w.clock.advance(20_000);
   expect(w.history).toMatchObject([{ kind: "result", to: "Failure", unasked: true }]);
   expect(recordedOutcomes(w.history)).toEqual({});

@@ -7,7 +7,7 @@ import {
 } from "../../../../actuator/lifecycle/config/container-config.ts";
 import { containerHash } from "../../../../actuator/lifecycle/config/labels.ts";
 import type { DeviceOptions } from "../../../../api/model/managers.ts";
-import { type Fields, podObject, podOf, withContainer } from "../spec/sample.ts";
+import { type Fields, podObject, readPod, withContainer } from "../spec/sample.ts";
 
 const ASKED: ContainerConfigRequest = {
   owner: "nodewise",
@@ -22,7 +22,7 @@ const ASKED: ContainerConfigRequest = {
   security: { seccompDefault: false, seccompDirectory: "/var/lib/seccomp/", maskedPaths: ["/sys/x"] },
 };
 const resultOf = (object: Fields, asked: Partial<ContainerConfigRequest> = {}) => {
-  const pod = podOf(object);
+  const pod = readPod(object);
   return containerConfigOf(pod, pod.spec.containers[0] as never, { ...ASKED, ...asked });
 };
 function configOf(object: Fields, asked: Partial<ContainerConfigRequest> = {}) {
@@ -67,7 +67,7 @@ test("a container with what the kubelet tells of it", () => {
     linux: { resources: { cpuShares: 102 } },
   });
   expect(config.annotations).toEqual({
-    "io.kubernetes.container.hash": containerHash(podOf(object), { name: "c", image: "localhost/busybox:1" }),
+    "io.kubernetes.container.hash": containerHash(readPod(object), { name: "c", image: "localhost/busybox:1" }),
     "io.kubernetes.container.restartCount": "3",
     "io.kubernetes.container.terminationMessagePath": "/dev/termination-log",
     "io.kubernetes.container.terminationMessagePolicy": "File",
@@ -141,7 +141,7 @@ describe("what a container gets for its devices", () => {
 
 test("the hash is the kubelet's own, and changes with the image alone", () => {
   // kubelet 1.36: container_hash_test.go
-  const pod = podOf(podObject());
+  const pod = readPod(podObject());
   expect(containerHash(pod, { name: "test_container", image: "foo/image:v1" })).toBe("8e45cbd0");
   expect(containerHash(pod, { name: "test_container", image: "foo/image:v2" })).not.toBe("8e45cbd0");
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { hostNameOf, kernelHostName, logDirectoryName } from "../../../../actuator/lifecycle/config/labels.ts";
 import { type SandboxConfigRequest, sandboxConfigOf } from "../../../../actuator/lifecycle/config/sandbox-config.ts";
-import { type Fields, podObject, podOf, withContainer } from "../spec/sample.ts";
+import { type Fields, podObject, readPod, withContainer } from "../spec/sample.ts";
 
 const ASKED: SandboxConfigRequest = {
   owner: "nodewise",
@@ -12,7 +12,7 @@ const ASKED: SandboxConfigRequest = {
   clusterDomain: "cluster.local",
 };
 function configOf(object: Fields) {
-  const config = sandboxConfigOf(podOf(object), ASKED);
+  const config = sandboxConfigOf(readPod(object), ASKED);
   if (!config.ok) throw new Error(config.error);
   return config.value;
 }
@@ -107,15 +107,18 @@ test("ports of regular containers, each once", () => {
 describe("names", () => {
   test("a host name ends at 63 characters, never with a dot or a dash", () => {
     const name = `${"a".repeat(61)}.-`.replace(/-$/, "b".repeat(9));
-    expect(hostNameOf(podOf(podObject({}, { name })), "cluster.local").hostname).toBe(`${"a".repeat(61)}.b`);
+    expect(hostNameOf(readPod(podObject({}, { name })), "cluster.local").hostname).toBe(`${"a".repeat(61)}.b`);
     const dotted = `${"a".repeat(62)}.${"b".repeat(9)}`;
-    expect(hostNameOf(podOf(podObject({}, { name: dotted })), "cluster.local").hostname).toBe("a".repeat(62));
+    expect(hostNameOf(readPod(podObject({}, { name: dotted })), "cluster.local").hostname).toBe("a".repeat(62));
   });
   test("a subdomain's whole name where it is asked for and fits", () => {
     const fields = { hostname: "h", subdomain: "s" };
-    expect(hostNameOf(podOf(podObject(fields)), "c.local")).toEqual({ hostname: "h", domain: "s.default.svc.c.local" });
-    expect(kernelHostName(podOf(podObject(fields)), "c.local")).toEqual({ ok: true, value: "h" });
-    const asFqdn = podOf(podObject({ ...fields, setHostnameAsFQDN: true }));
+    expect(hostNameOf(readPod(podObject(fields)), "c.local")).toEqual({
+      hostname: "h",
+      domain: "s.default.svc.c.local",
+    });
+    expect(kernelHostName(readPod(podObject(fields)), "c.local")).toEqual({ ok: true, value: "h" });
+    const asFqdn = readPod(podObject({ ...fields, setHostnameAsFQDN: true }));
     expect(kernelHostName(asFqdn, "c.local")).toEqual({ ok: true, value: "h.s.default.svc.c.local" });
     expect(kernelHostName(asFqdn, "x".repeat(50))).toEqual({
       ok: false,
@@ -123,6 +126,6 @@ describe("names", () => {
     });
   });
   test("of the log directory", () => {
-    expect(logDirectoryName(podOf(podObject()))).toBe("default_web_3f2b");
+    expect(logDirectoryName(readPod(podObject()))).toBe("default_web_3f2b");
   });
 });

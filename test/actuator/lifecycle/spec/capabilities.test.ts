@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { linesOf, podOf, withContainer } from "./sample.ts";
+import { linesOf, readPod, withContainer } from "./sample.ts";
 
 const asking = (capabilities: object) => withContainer({ securityContext: { capabilities } });
 const AT = "spec.containers[0].securityContext.capabilities";
 
 test("every capability of Linux and ALL are taken, in any case, as they are written", () => {
   const add = ["NET_ADMIN", "sys_time", "CHECKPOINT_RESTORE", "all"];
-  const { security } = podOf(asking({ add, drop: ["ALL"] })).spec.containers[0] ?? {};
+  const { security } = readPod(asking({ add, drop: ["ALL"] })).spec.containers[0] ?? {};
   expect([security?.addCapabilities, security?.dropCapabilities]).toEqual([add, ["ALL"]]);
 });
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { isCritical } from "../../../../actuator/lifecycle/decoded-pod.ts";
-import { type Fields, linesOf, podObject, podOf } from "./sample.ts";
+import { type Fields, linesOf, podObject, readPod } from "./sample.ts";
 
 /** As the reader of manifests leaves a pod; `source`: `file`, or `api` where they are ordinary pods. */
 const manifest = (spec: Fields, source = "file"): Fields =>
@@ -13,12 +13,12 @@ test.each([
   ["system-cluster-critical", 2_000_000_000],
 ])("a manifest of the class %s has its priority, %d, for whoever reads it", (priorityClassName, priority) => {
   for (const source of ["file", "api"]) {
-    const pod = podOf(manifest({ priorityClassName }, source));
+    const pod = readPod(manifest({ priorityClassName }, source));
     expect(pod.spec.priority).toBe(priority);
     expect(pod.object["spec"]).toMatchObject({ priorityClassName, priority });
     expect(isCritical(pod)).toBe(true);
     // its record holds what was made of it, and is read again
-    expect(podOf(pod.object as Fields).object).toBe(pod.object);
+    expect(readPod(pod.object as Fields).object).toBe(pod.object);
   }
 });
 
@@ -38,12 +38,12 @@ test("what cannot be known, or contradicts itself, is refused by name", () => {
 test("a class with its value, and none at all, stay as they are", () => {
   for (const spec of [{ priorityClassName: "shop-high", priority: 5 }, { priority: 5 }, { priorityClassName: "" }]) {
     const object = manifest(spec);
-    const pod = podOf(object);
+    const pod = readPod(object);
     expect([pod.spec.priority, pod.object]).toEqual([(spec as { priority?: number }).priority ?? null, object]);
   }
 });
 
 test("a pod of an API keeps what its server made of the class", () => {
   for (const spec of [{ priorityClassName: "shop-high" }, { priorityClassName: "system-node-critical", priority: 7 }])
-    expect(podOf(podObject(spec)).spec.priority).toBe((spec as { priority?: number }).priority ?? null);
+    expect(readPod(podObject(spec)).spec.priority).toBe((spec as { priority?: number }).priority ?? null);
 });

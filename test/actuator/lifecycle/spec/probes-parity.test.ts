@@ -3,7 +3,7 @@ import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import type { PodContainer } from "../../../../actuator/lifecycle/pod.ts";
 import type { ProbeSpec } from "../../../../api/model/probe.ts";
-import { type Fields, linesOf, podObject, podOf } from "./sample.ts";
+import { type Fields, linesOf, podObject, readPod } from "./sample.ts";
 
 /** A random pod, and what Kubernetes 1.36.3's own ValidatePodCreate and SetObjectDefaults_Pod made of it. */
 interface Case {
@@ -63,7 +63,7 @@ describe("probes of a manifest are those of the API server", () => {
     const right = CASES.filter(({ faults }) => faults.length === 0);
     expect(right.length).toBeGreaterThan(50);
     for (const { name, spec, containers, init } of right) {
-      const pod = podOf(podObject(spec)).spec;
+      const pod = readPod(podObject(spec)).spec;
       expect(ours(pod.containers), name).toEqual(containers);
       expect(ours(pod.initContainers), name).toEqual(init);
     }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { linesOf, podObject, podOf, withContainer } from "./sample.ts";
+import { linesOf, podObject, readPod, withContainer } from "./sample.ts";
 
 const AT = "spec.containers[0]";
 const HTTP = { httpGet: { port: 80 } };
@@ -8,7 +8,7 @@ const probeOf = (probe: object) => withContainer({ livenessProbe: probe });
 describe("a probe in a manifest", () => {
   test("has the API server's defaults, and a 0 is as good as none", () => {
     const given = { httpGet: { port: "web" }, timeoutSeconds: 0, failureThreshold: 0 };
-    const { containers } = podOf(withContainer({ readinessProbe: given })).spec;
+    const { containers } = readPod(withContainer({ readinessProbe: given })).spec;
     expect(containers[0]?.probes).toEqual({
       startup: null,
       liveness: null,
@@ -34,12 +34,12 @@ describe("a probe in a manifest", () => {
       { http: { scheme: "HTTPS", host: "h", port: 443, path: "/x", headers: [{ name: "A", value: "b" }] } },
     ],
   ])("%j", (given, handler) => {
-    expect(podOf(probeOf(given)).spec.containers[0]?.probes.liveness).toMatchObject({ handler });
+    expect(readPod(probeOf(given)).spec.containers[0]?.probes.liveness).toMatchObject({ handler });
   });
   test("of a sidecar is taken, of another init container not", () => {
     const init = (more: object) =>
       podObject({ initContainers: [{ name: "i", image: "a:1", livenessProbe: HTTP, ...more }] });
-    expect(podOf(init({ restartPolicy: "Always" })).spec.initContainers[0]?.probes.liveness).not.toBeNull();
+    expect(readPod(init({ restartPolicy: "Always" })).spec.initContainers[0]?.probes.liveness).not.toBeNull();
     expect(linesOf(init({}))).toContain(
       "spec.initContainers[0].livenessProbe: Forbidden: may not be set for init containers without restartPolicy=Always",
     );

@@ -7,7 +7,7 @@ import { type Fields, linesOf, podObject } from "./sample.ts";
 interface Case {
   readonly name: string;
   readonly spec: Fields & { readonly containers: readonly { readonly resources?: { readonly requests?: unknown } }[] };
-  /** Of Kubernetes 1.36.3's own ValidatePodCreate, with the defaults of SetObjectDefaults_Pod. */
+  /** The errors of Kubernetes 1.36.3's own ValidatePodCreate, with the defaults of SetObjectDefaults_Pod. */
   readonly faults: readonly string[];
 }
 const CASES: readonly Case[] = JSON.parse(

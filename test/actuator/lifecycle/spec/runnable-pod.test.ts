@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { runnablePod } from "../../../../actuator/lifecycle/spec/pod-spec.ts";
 import { readManifests } from "../../../../actuator/manifests/read-manifests.ts";
-import { linesOf, podObject, podOf, withContainer } from "./sample.ts";
+import { linesOf, podObject, readPod, withContainer } from "./sample.ts";
 
 const DATA = join(import.meta.dirname, "../../../data");
 
 describe("what an API server fills in", () => {
   test("of a pod and its container", () => {
-    const { spec } = podOf(podObject());
+    const { spec } = readPod(podObject());
     expect(spec).toMatchObject({
       restartPolicy: "Always",
       terminationGracePeriodSeconds: 30,
@@ -37,7 +37,7 @@ describe("what an API server fills in", () => {
       },
       { hostNetwork: true, volumes: [{ name: "v" }, { name: "h", hostPath: { path: "/srv" } }] },
     );
-    const { containers, volumes } = podOf(object).spec;
+    const { containers, volumes } = readPod(object).spec;
     expect(containers[0]?.ports).toEqual([
       { name: "web", containerPort: 80, hostPort: 80, hostIP: "", protocol: "TCP" },
     ]);
@@ -62,7 +62,7 @@ describe("what an API server fills in", () => {
     ["Not/A/Name", "IfNotPresent"],
     ["0".repeat(64), "IfNotPresent"],
   ])("the pull policy of %s is %s", (image, policy) => {
-    expect(podOf(withContainer({ image })).spec.containers[0]?.imagePullPolicy).toBe(policy);
+    expect(readPod(withContainer({ image })).spec.containers[0]?.imagePullPolicy).toBe(policy);
   });
 });
 
@@ -83,7 +83,7 @@ test("amounts, profiles and sources become what is done with them", () => {
       automountServiceAccountToken: false,
     },
   );
-  const { spec } = podOf(object);
+  const { spec } = readPod(object);
   expect(spec.volumes).toEqual([{ name: "v", emptyDir: { medium: "Memory", sizeLimitBytes: 1536 } }]);
   expect(spec.serviceAccountName).toBe("sa");
   expect(spec.containers[0]?.security.seccomp).toEqual({ type: "Localhost", ref: "a.json" });
@@ -97,18 +97,18 @@ test("amounts, profiles and sources become what is done with them", () => {
 
 describe("who the pod is", () => {
   test("static by its source; its end by its time and grace", () => {
-    const file = podOf(podObject({}, { annotations: { "kubernetes.io/config.source": "file" } }));
-    const api = podOf(podObject({}, { annotations: { "kubernetes.io/config.source": "api" } }));
-    expect([file.isStatic, api.isStatic, podOf(podObject()).isStatic]).toEqual([true, false, false]);
+    const file = readPod(podObject({}, { annotations: { "kubernetes.io/config.source": "file" } }));
+    const api = readPod(podObject({}, { annotations: { "kubernetes.io/config.source": "api" } }));
+    expect([file.isStatic, api.isStatic, readPod(podObject()).isStatic]).toEqual([true, false, false]);
     const deletionTimestamp = "2026-11-22T01:00:00Z";
-    const ended = podOf(podObject({}, { deletionTimestamp, deletionGracePeriodSeconds: 5 }));
+    const ended = readPod(podObject({}, { deletionTimestamp, deletionGracePeriodSeconds: 5 }));
     expect(ended.deletion).toEqual({ atMs: Date.UTC(2026, 10, 22, 1), graceSeconds: 5 });
-    expect(podOf(podObject({}, { deletionTimestamp })).deletion?.graceSeconds).toBe(30);
-    expect(podOf(podObject()).deletion).toBeNull();
+    expect(readPod(podObject({}, { deletionTimestamp })).deletion?.graceSeconds).toBe(30);
+    expect(readPod(podObject()).deletion).toBeNull();
   });
   test("an older manifest's AppArmor annotation is its container's profile", () => {
     const annotations = { "container.apparmor.security.beta.kubernetes.io/c": "localhost/x" };
-    const { spec } = podOf(
+    const { spec } = readPod(
       podObject({ securityContext: { appArmorProfile: { type: "Unconfined" } } }, { annotations }),
     );
     expect(spec.containers[0]?.security.appArmor).toEqual({ type: "Localhost", ref: "x" });
@@ -118,13 +118,13 @@ describe("who the pod is", () => {
       { name: "i", image: "a:1" },
       { name: "s", image: "a:1", restartPolicy: "Always", lifecycle: { preStop: { exec: { command: ["x"] } } } },
     ];
-    const { initContainers } = podOf(podObject({ initContainers: init })).spec;
+    const { initContainers } = readPod(podObject({ initContainers: init })).spec;
     expect(initContainers.map((c) => c.isSidecar)).toEqual([false, true]);
     expect(initContainers[1]?.preStop).toEqual({ exec: ["x"] });
   });
   test("the object is kept as it was given", () => {
     const object = podObject();
-    expect(podOf(object).object).toBe(object);
+    expect(readPod(object).object).toBe(object);
   });
 });
 
@@ -133,7 +133,7 @@ describe("pods as they come", () => {
     const read = await readManifests(join(DATA, "pods"), "n1");
     expect(read.problems).toEqual([]);
     expect(read.pods).toHaveLength(10);
-    const pods = read.pods.map((pod) => podOf(pod as never));
+    const pods = read.pods.map((pod) => readPod(pod as never));
     expect(pods.every((p) => p.isStatic && p.name.endsWith("-n1"))).toBe(true);
     expect(pods.flatMap((p) => p.spec.initContainers).filter((c) => c.isSidecar)).toHaveLength(1);
     const images = pods.flatMap((p) => [...p.spec.containers, ...p.spec.initContainers]).map((c) => c.image);

@@ -1,21 +1,20 @@
 import type { RunnablePod, SpecFault } from "../../../../actuator/lifecycle/pod.ts";
 import { runnablePod } from "../../../../actuator/lifecycle/spec/pod-spec.ts";
+import { podManifest } from "../../../kit/manifests.ts";
 
 export type Fields = Record<string, unknown>;
-export const METADATA = { name: "web", namespace: "default", uid: "3f2b" };
 export const CONTAINER = { name: "c", image: "localhost/busybox:1" };
 
 /** A v1.Pod of one container, with what a test is about. */
-export const podObject = (spec: Fields = {}, metadata: Fields = {}): Fields => ({
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { ...METADATA, ...metadata },
-  spec: { containers: [CONTAINER], ...spec },
-});
+export const podObject = (spec: Fields = {}, metadata: Fields = {}): Fields =>
+  podManifest("web", {
+    metadata: { namespace: "default", uid: "3f2b", ...metadata },
+    spec: { containers: [CONTAINER], ...spec },
+  });
 export const withContainer = (container: Fields, spec: Fields = {}): Fields =>
   podObject({ containers: [{ ...CONTAINER, ...container }], ...spec });
 
-export function podOf(object: Fields): RunnablePod {
+export function readPod(object: Fields): RunnablePod {
   const read = runnablePod(object);
   if (!read.ok) throw new Error(JSON.stringify(read.error));
   return read.value;

@@ -1,8 +1,9 @@
+import { limited } from "../../../kit/runnable-pods.ts";
+import { healthy, until } from "../../deviceplugin/node-plugin.ts";
+import { GPU, type Node, RUNNING, entriesIn, entry, hold, joined, letIn, nodeWith } from "./keeper-kit.ts";
 import { mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { healthy, until } from "../../deviceplugin/node-plugin.ts";
-import { entriesIn, entry, GPU, hold, joined, letIn, type Node, nodeWith, podWith, RUNNING } from "./keeper-kit.ts";
 
 const ONE = { app: { [GPU]: 1 } };
 const messages = ({ keeper }: Node) => keeper.problems().map(({ message }) => message);
@@ -27,9 +28,9 @@ describe("what one plugin takes", () => {
     expect(told[0]).toContain("`hog.io/h1`");
     expect(told[0]).toContain("1000 devices whose ids (and NUMA nodes) take more than 80 bytes each");
     node.keeper.update(new Set());
-    letIn(node, podWith("p", ONE));
+    letIn(node, limited("p", ONE));
     node.keeper.update(new Set(["p"]));
-    expect(await node.keeper.allocate(podWith("p", ONE), RUNNING)).toMatchObject({ ok: true });
+    expect(await node.keeper.allocate(limited("p", ONE), RUNNING)).toMatchObject({ ok: true });
     expect(messages(node).filter((message) => message.includes("state files"))).toEqual([]);
   });
 
@@ -42,7 +43,7 @@ describe("what one plugin takes", () => {
     const living = [];
     const refused = [];
     for (const name of names) {
-      const pod = podWith(name, { app: { "big.io/b": 1 } });
+      const pod = limited(name, { app: { "big.io/b": 1 } });
       letIn(node, pod, living);
       const prepared = await node.keeper.allocate(pod, RUNNING);
       if (prepared.ok) living.push(pod);
@@ -52,7 +53,7 @@ describe("what one plugin takes", () => {
     expect(refused.length).toBeGreaterThan(0);
     expect(refused[0]?.message).toMatch(/ids and answers of big.io\/b would take \d+ bytes/);
     expect(refused[0]?.keeps).toBeUndefined();
-    const pod = podWith("p", ONE);
+    const pod = limited("p", ONE);
     letIn(node, pod, living);
     expect(await node.keeper.allocate(pod, RUNNING)).toMatchObject({ ok: true });
     expect(entriesIn(node).map(({ podUid }) => podUid)).toEqual([...living.map(({ uid }) => uid), "p"]);
@@ -62,8 +63,8 @@ describe("what one plugin takes", () => {
     const node = await nodeWith();
     const answers = { Allocate: answering(300_000) };
     await joined(node, { resource: GPU, devices: healthy("a"), answers });
-    letIn(node, podWith("p", ONE));
-    const prepared = await node.keeper.allocate(podWith("p", ONE), RUNNING);
+    letIn(node, limited("p", ONE));
+    const prepared = await node.keeper.allocate(limited("p", ONE), RUNNING);
     expect(!prepared.ok && prepared.error.message).toMatch(
       /has \d+ bytes, more than 262144 \(device plugin of example.com\/gpu at /,
     );
@@ -76,12 +77,12 @@ describe("what one plugin takes", () => {
       resource: GPU,
       devices: healthy(...Array.from({ length: 20_000 }, (_, i) => `${i}`.padStart(60, "d"))),
     });
-    const pod = podWith("p", { app: { [GPU]: 20_000 } });
+    const pod = limited("p", { app: { [GPU]: 20_000 } });
     letIn(node, pod);
     expect(entriesIn(node)).toEqual([]);
     const prepared = await node.keeper.allocate(pod, RUNNING);
     expect(!prepared.ok && prepared.error.message).toContain(`ids and answers of ${GPU} would take`);
-    const less = podWith("less", { app: { [GPU]: 4_096 } });
+    const less = limited("less", { app: { [GPU]: 4_096 } });
     letIn(node, less);
     expect(await node.keeper.allocate(less, RUNNING)).toMatchObject({ ok: true });
   });
@@ -94,15 +95,15 @@ test("a checkpoint that cannot be written is a fault that stands, and holds up w
   const inTheWay = join(node.stateDir, "managers/device-plugins/kubelet_internal_checkpoint.new");
   const probe = join(node.stateDir, "managers/device-plugins/kubelet_internal_checkpoint.probe.new");
   for (const path of [inTheWay, probe]) mkdirSync(path);
-  const pod = podWith("p", ONE);
+  const pod = limited("p", ONE);
   expect(() => letIn(node, pod)).toThrow("EISDIR");
   for (let i = 0; i < 5; i++) {
     node.keeper.update(new Set());
     expect(messages(node).filter((message) => message.includes("EISDIR"))).toHaveLength(1);
   }
   expect(node.keeper.whyPending(pod)).toMatchObject({ reason: "DeviceCheckpointNotWritten", isReported: false });
-  // what a gone pod held is taken back with this one, and cannot be written either
-  const plain = podWith("plain", { app: {} });
+  // the devices of a gone pod are taken back with this one, and cannot be written either
+  const plain = limited("plain", { app: {} });
   expect(node.keeper.whyPending(plain)).toBeNull();
   letIn(node, plain);
   const { version } = node.keeper;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { DeviceHistory, readDeviceHistory } from "../../../../actuator/pods/devices/history.ts";
 import { systemClock } from "../../../../actuator/pods/ports.ts";
-import { scratch } from "../pod-kit.ts";
+import { scratch } from "../scratch.ts";
 import { GPU } from "./keeper-kit.ts";
 
 const MIB = 1024 * 1024;

@@ -15,7 +15,6 @@ import type { PreferredQuestion } from "../../../../api/decide/devices/preferred
 import type { DevicesDecision } from "../../../../api/model/managers.ts";
 import { atEnd } from "../../deviceplugin/ground.ts";
 import { NodePlugin, ownDir, type PluginScript, until } from "../../deviceplugin/node-plugin.ts";
-import { container, pod as plainPod } from "../pod-kit.ts";
 
 export const GPU = "example.com/gpu";
 export const NIC = "example.com/nic";
@@ -25,22 +24,6 @@ export const ANSWER = Buffer.from([0x0a, 6, 0x0a, 1, 0x41, 0x12, 1, 0x31]).toStr
 /** Long enough for a busy machine; what is to hang gets less. */
 const PATIENT = { dialMs: 20_000, optionsMs: 20_000, preferredMs: 20_000, allocateMs: 20_000, preStartMs: 20_000 };
 
-type Limits = Readonly<Record<string, Readonly<Record<string, number>>>>;
-/** A pod whose containers have these limits. */
-export function podWith(uid: string, containers: Limits, initContainers: Limits = {}): RunnablePod {
-  const listed = (of: Limits) =>
-    Object.entries(of).map(([name, limits]) => ({ name, image: "busybox", resources: { limits } }));
-  const names = (of: Limits) => Object.keys(of).map((name) => container(name));
-  const spec = { containers: listed(containers), initContainers: listed(initContainers) };
-  return plainPod(
-    { containers: names(containers), initContainers: names(initContainers) },
-    {
-      uid,
-      name: uid,
-      object: { apiVersion: "v1", kind: "Pod", metadata: { name: uid, namespace: "default", uid }, spec },
-    },
-  );
-}
 export const entry = (
   podUid: string,
   ids: readonly string[],

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { persistDeviceCheckpoint } from "../../../../actuator/pods/devices/manager-files.ts";
+import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy, register, until } from "../../deviceplugin/node-plugin.ts";
 import {
   ANSWER,
@@ -16,7 +17,6 @@ import {
   letIn,
   NIC,
   nodeWith,
-  podWith,
   RUNNING,
 } from "./keeper-kit.ts";
 
@@ -63,7 +63,7 @@ describe("look", () => {
     persistDeviceCheckpoint(node.files, { entries: null, registered: new Map([[NIC, ["n"]]]) });
     await node.restart();
     await joined(node, { resource: GPU, devices: healthy("a") });
-    letIn(node, podWith("p", ONE));
+    letIn(node, limited("p", ONE));
     const before = node.files.read();
     node.keeper.update(new Set(["p"]));
     expect(node.files.read()).toBe(before);
@@ -81,7 +81,7 @@ describe("look", () => {
     const leaks = () => historyOf(node).filter(({ kind }) => kind === "leak");
     expect(leaks()).toMatchObject([{ resource: GPU, podUid: "gone", container: "app", count: 2, devices: ["a", "b"] }]);
     // one that leaves later is none
-    letIn(node, podWith("p", ONE), []);
+    letIn(node, limited("p", ONE), []);
     node.keeper.update(new Set());
     expect(messages(node)).toEqual([]);
     expect(leaks()).toHaveLength(1);
@@ -114,7 +114,7 @@ describe("look", () => {
       `${file}: checkpoint is corrupted; no device counts as held, until one is given out again`,
     ]);
     expect(readFileSync(file, "utf8")).toBe(broken);
-    const pod = podWith("q", ONE);
+    const pod = limited("q", ONE);
     letIn(node, pod);
     expect(entriesIn(node)).toEqual([entry("q", ["a"])]);
     // for a while it is said what became of it
@@ -127,7 +127,7 @@ describe("look", () => {
     const gpu = await joined(node, { resource: GPU, devices: healthy(...ids) });
     const look = () => node.keeper.update(new Set(["p"]));
     look();
-    const pod = podWith("p", ONE);
+    const pod = limited("p", ONE);
     node.keeper.whyPending(pod);
     letIn(node, pod);
     look();
@@ -221,5 +221,5 @@ test("a host that cannot be opened is an error, and the daemon before goes on", 
   const node = await nodeWith();
   await expect(nodeWith({ pluginDir: node.dir })).rejects.toThrow("another process answers there");
   await joined(node, { resource: GPU, devices: healthy("a") });
-  expect(decided(node, podWith("p", ONE)).refusal).toBeNull();
+  expect(decided(node, limited("p", ONE)).refusal).toBeNull();
 });

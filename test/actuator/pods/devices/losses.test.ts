@@ -1,27 +1,14 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { describe, expect, test } from "vitest";
-import type { RuntimePod } from "../../../../actuator/containerd/port.ts";
+import type { RuntimeContainer } from "../../../../actuator/containerd/port.ts";
 import type { RunnablePod } from "../../../../actuator/lifecycle/pod.ts";
 import { DEVICES_ANNOTATION } from "../../../../actuator/pods/devices/checkpoint-entries.ts";
 import { persistDeviceCheckpoint } from "../../../../actuator/pods/devices/manager-files.ts";
+import { limited } from "../../../kit/runnable-pods.ts";
+import { seenContainer, seenPod } from "../../../kit/seen-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
-import {
-  ANSWER,
-  decided,
-  entriesIn,
-  entry,
-  GPU,
-  historyOf,
-  hold,
-  joined,
-  letIn,
-  NIC,
-  type Node,
-  nodeWith,
-  podWith,
-  RUNNING,
-} from "./keeper-kit.ts";
+import { ANSWER, GPU, NIC, type Node, RUNNING, decided, entriesIn, entry, historyOf, hold, joined, letIn, nodeWith } from "./keeper-kit.ts";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, test } from "vitest";
 
 const ONE = { app: { [GPU]: 1 } };
 const TWO = { app: { [GPU]: 2 } };
@@ -29,10 +16,10 @@ const fileOf = ({ stateDir }: Node) => join(stateDir, "managers/device-plugins/k
 const messages = ({ keeper }: Node) => keeper.problems().map(({ message }) => message);
 
 /** A pod whose container `app` the runtime has. */
-const runs = (pod: RunnablePod, annotations = {}, state = "running") => {
-  const container = { id: "c1", name: "app", attempt: 0, sandboxId: "s", state, annotations, labels: {} };
-  const seen = { namespace: "default", name: pod.name, uid: pod.uid, sandboxes: [], containers: [container] };
-  return { uid: pod.uid, pod, runtimePod: seen as unknown as RuntimePod };
+const runs = (pod: RunnablePod, annotations = {}, state: RuntimeContainer["state"] = "running") => {
+  const { name, uid } = pod;
+  const app = seenContainer("app", { id: "c1", state, annotations });
+  return { uid, pod, runtimePod: { ...seenPod(app), namespace: "default", name, uid, sandboxes: [] } };
 };
 
 describe("a checkpoint that is lost", () => {
@@ -56,7 +43,7 @@ describe("a checkpoint that is lost", () => {
     writeFileSync(fileOf(node), broken);
     await node.restart();
     await joined(node, { resource: GPU, devices: healthy("a") });
-    letIn(node, podWith("q", ONE));
+    letIn(node, limited("q", ONE));
     expect(readFileSync(`${fileOf(node)}.broken`, "utf8")).toBe(broken);
     expect(node.problems.join()).toContain(why);
     expect(node.problems.join()).toContain(`${fileOf(node)}.broken`);
@@ -90,15 +77,15 @@ describe("a checkpoint that is lost", () => {
     const node = await nodeWith();
     await joined(node, { resource: GPU, devices: healthy("a", "b", "c") });
     await joined(node, { resource: NIC, devices: healthy("n") });
-    const run = podWith("run", TWO);
-    const late = podWith("late", ONE);
+    const run = limited("run", TWO);
+    const late = limited("late", ONE);
     const before = decided(node, late, [run]).next;
     node.keeper.recover([runs(run)]);
     const words = `devices of ${GPU} are not given away while pods run whose devices are not known: default/run (once their containers are restarted, or the pods removed, it is known)`;
     expect(node.keeper.whyPending(late)).toEqual({ reason: "DevicesNotKnown", message: words, isReported: false });
-    expect(node.keeper.whyPending(podWith("other", { app: { [NIC]: 1 } }))).toBeNull();
+    expect(node.keeper.whyPending(limited("other", { app: { [NIC]: 1 } }))).toBeNull();
     expect(messages(node)).toEqual([words]);
-    // what was decided meanwhile is not kept either
+    // a decision that was made meanwhile is not kept either
     node.files.persist(node.keeper.withResponses(before));
     expect(entriesIn(node)).toEqual([]);
     node.keeper.recover([runs(run, {}, "exited")]);
@@ -111,7 +98,7 @@ describe("a checkpoint that is lost", () => {
   test("what containers that run say of themselves is booked again, and nobody else gets it", async () => {
     const node = await nodeWith();
     await joined(node, { resource: GPU, devices: healthy("a", "b", "c") });
-    const run = podWith("run", TWO);
+    const run = limited("run", TWO);
     letIn(node, run);
     expect(await node.keeper.allocate(run, RUNNING)).toMatchObject({ ok: true });
     const options = await node.keeper.runContainerOptions(run, { name: "app" } as RunnablePod["spec"]["containers"][0] &
@@ -129,7 +116,7 @@ describe("a checkpoint that is lost", () => {
     expect(historyOf(node).filter(({ reason }) => reason === "BookedAgain")).toMatchObject([
       { kind: "allocated", resource: GPU, podUid: "run", container: "app", devices: ["a", "b"] },
     ]);
-    const late = podWith("late", ONE);
+    const late = limited("late", ONE);
     letIn(node, late, [run]);
     expect(entriesIn(node).map(({ podUid, deviceIds }) => [podUid, ...(deviceIds?.values() ?? [])])).toEqual([
       ["run", ["a", "b"]],
@@ -140,12 +127,12 @@ describe("a checkpoint that is lost", () => {
   test("one that is another's, or older, does not give away what runs", async () => {
     const node = await nodeWith();
     await joined(node, { resource: GPU, devices: healthy("a", "b", "c", "d") });
-    const [run, next, twin] = [podWith("run", TWO), podWith("next", ONE), podWith("twin", ONE)];
+    const [run, next, twin] = [limited("run", TWO), limited("next", ONE), limited("twin", ONE)];
     hold(node.files, entry("run", ["c", "d"], ANSWER), entry("next", ["a"], ANSWER), entry("twin", ["d"], ANSWER));
     const mark = (...ids: string[]) => ({ [DEVICES_ANNOTATION]: JSON.stringify({ [GPU]: { "-1": ids } }) });
     const living = [runs(run, mark("a", "b")), { uid: "next", pod: next, runtimePod: null }, runs(twin, mark("d"))];
     node.keeper.recover(living);
-    // what is about to start is decided anew; what runs as it is booked stays
+    // a pod that is about to start is decided anew; one that runs as it is booked stays
     const after = [entry("twin", ["d"], ANSWER), entry("run", ["a", "b"])];
     expect(entriesIn(node)).toEqual(after);
     const words = `the checkpoint had devices c, d of ${GPU} as those of container app of pod default/run, which runs with a, b: what runs counts`;
@@ -155,7 +142,7 @@ describe("a checkpoint that is lost", () => {
     node.keeper.recover(living);
     expect(entriesIn(node)).toEqual(after);
     expect(node.problems).toHaveLength(told);
-    const late = podWith("late", TWO);
+    const late = limited("late", TWO);
     expect(decided(node, late, [run, twin]).refusal).not.toBeNull();
   });
 
@@ -174,7 +161,7 @@ describe("a checkpoint that is lost", () => {
 
   test("a mark of another making tells nothing", async () => {
     const node = await nodeWith();
-    const run = podWith("run", ONE);
+    const run = limited("run", ONE);
     for (const mark of ["{", "null", "[]", `{"${GPU}":{"x":["a"]}}`, `{"${GPU}":["a"]}`, `{"${GPU}":{"0":[1]}}`]) {
       node.keeper.recover([runs(run, { [DEVICES_ANNOTATION]: mark })]);
       expect(entriesIn(node)).toEqual([]);
@@ -187,7 +174,7 @@ test("held devices that vanish from the list are told of, with who holds them", 
   const node = await nodeWith();
   const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b") });
   hold(node.files, entry("p", ["a", "b"], ANSWER));
-  node.keeper.whyPending(podWith("p", TWO));
+  node.keeper.whyPending(limited("p", TWO));
   expect(node.keeper.vanished()).toEqual([]);
   gpu.list(healthy("b"));
   await until(node.keeper.host.devices, (devices) => devices.length === 1);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { writeCheckpoint } from "../../../../api/decide/devices/checkpoint.ts";
+import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy } from "../../deviceplugin/node-plugin.ts";
 import {
   ANSWER,
@@ -12,7 +13,6 @@ import {
   joined,
   letIn,
   nodeWith,
-  podWith,
   RUNNING,
 } from "./keeper-kit.ts";
 
@@ -24,7 +24,7 @@ describe("merged", () => {
   test("a decision that was asked before a plugin answered loses no answer", async () => {
     const node = await nodeWith();
     await joined(node, { resource: GPU, devices: healthy("a", "b") });
-    const [first, second] = [podWith("first", ONE), podWith("second", ONE)];
+    const [first, second] = [limited("first", ONE), limited("second", ONE)];
     letIn(node, first);
     const { next } = decided(node, second, [first]);
     expect(await node.keeper.allocate(first, RUNNING)).toMatchObject({ ok: true });
@@ -38,7 +38,7 @@ describe("merged", () => {
     const node = await nodeWith();
     const answers = { Allocate: () => new Error("not now") };
     await joined(node, { resource: GPU, devices: healthy("a", "b"), answers });
-    const [first, second] = [podWith("first", ONE), podWith("second", ONE)];
+    const [first, second] = [limited("first", ONE), limited("second", ONE)];
     letIn(node, first);
     const { next } = decided(node, second, [first]);
     expect(await node.keeper.allocate(first, RUNNING)).toMatchObject({ ok: false });

@@ -22,7 +22,7 @@ const listed = (generation: number, ids: readonly string[], health = "Healthy"):
 });
 const ended = (generation: number): PluginEvent => ({ kind: "ended", resource: GPU, generation, at });
 const removed = (generation: number): PluginEvent => ({ kind: "removed", resource: GPU, generation });
-/** What is told of each group of events, one look after each. */
+/** The lines that are told of each group of events, one look after each. */
 function told(...looks: readonly (readonly PluginEvent[])[]) {
   let before: Plugins = NO_PLUGINS;
   return looks.map((events) => {

@@ -3,21 +3,9 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { persistDeviceCheckpoint } from "../../../../actuator/pods/devices/manager-files.ts";
 import { readAllocateResponse } from "../../../../api/decide/devices/allocate-response.ts";
+import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
-import {
-  ANSWER,
-  entriesIn,
-  entry,
-  GPU,
-  historyOf,
-  hold,
-  joined,
-  letIn,
-  NIC,
-  nodeWith,
-  podWith,
-  RUNNING,
-} from "./keeper-kit.ts";
+import { ANSWER, entriesIn, entry, GPU, historyOf, hold, joined, letIn, NIC, nodeWith, RUNNING } from "./keeper-kit.ts";
 
 const asked = ({ requests }: { requests: { method: string; request: Record<string, unknown> }[] }) =>
   requests
@@ -40,7 +28,7 @@ describe("prepare", () => {
     const answers = { Allocate: telling };
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b", "c"), answers });
     const nic = await joined(node, { resource: NIC, devices: healthy("n"), answers });
-    const pod = podWith("p", { app: { [GPU]: 2, [NIC]: 1, cpu: 1 }, idle: { cpu: 1 } }, { init: { [GPU]: 1 } });
+    const pod = limited("p", { app: { [GPU]: 2, [NIC]: 1, cpu: 1 }, idle: { cpu: 1 } }, { init: { [GPU]: 1 } });
     letIn(node, pod);
     expect(entriesIn(node).map(({ allocResp }) => allocResp)).toEqual([null, null, null]);
     expect(await node.keeper.allocate(pod, RUNNING)).toEqual({ ok: true, value: null });
@@ -61,8 +49,8 @@ describe("prepare", () => {
     const node = await nodeWith({ timeouts: { allocateMs: 1_500 } });
     const slow = await joined(node, { resource: NIC, devices: healthy("n"), answers: { Allocate: () => "hang" } });
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b", "c"), answers: { Allocate: telling } });
-    const stuck = podWith("stuck", { app: { [NIC]: 1 } });
-    const pods = ["p", "q", "r"].map((uid) => podWith(uid, ONE));
+    const stuck = limited("stuck", { app: { [NIC]: 1 } });
+    const pods = ["p", "q", "r"].map((uid) => limited(uid, ONE));
     letIn(node, stuck);
     for (const [i, pod] of pods.entries()) letIn(node, pod, [stuck, ...pods.slice(0, i)]);
     const order: string[] = [];
@@ -94,8 +82,8 @@ describe("prepare", () => {
     await joined(node, { resource: GPU, devices: healthy("a", "b") });
     await joined(node, { resource: NIC, devices: healthy("n"), answers: { Allocate: refuses } });
     hold(node.files, entry("other", ["b"], ANSWER));
-    const pod = podWith("p", { app: { [GPU]: 1, [NIC]: 1 } });
-    letIn(node, pod, [podWith("other", ONE)]);
+    const pod = limited("p", { app: { [GPU]: 1, [NIC]: 1 } });
+    letIn(node, pod, [limited("other", ONE)]);
     expect(entriesIn(node)).toHaveLength(3);
     const end = await node.keeper.allocate(pod, RUNNING);
     expect(end).toEqual({
@@ -118,7 +106,7 @@ describe("prepare", () => {
     const node = await nodeWith();
     const climbs = () => ({ containerResponses: [{ mounts: [{ hostPath: "/../etc", containerPath: "/x" }] }] });
     const gpu = await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: climbs } });
-    const pod = podWith("p", ONE);
+    const pod = limited("p", ONE);
     letIn(node, pod);
     const end = await node.keeper.allocate(pod, RUNNING);
     expect(end).toMatchObject({ error: { message: expect.stringContaining(`climbs out`) } });
@@ -133,7 +121,7 @@ describe("prepare", () => {
   test("that is cut short leaves the devices pending, and the next turn waits for the same call", async () => {
     const node = await nodeWith({ timeouts: { allocateMs: 1_500 } });
     const gpu = await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: () => "hang" } });
-    const pod = podWith("p", ONE);
+    const pod = limited("p", ONE);
     letIn(node, pod);
     const cut = new AbortController();
     const first = node.keeper.allocate(pod, cut.signal);
@@ -158,7 +146,7 @@ describe("prepare", () => {
       return telling(request);
     };
     const gpu = await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: cuts } });
-    const pod = podWith("p", ONE);
+    const pod = limited("p", ONE);
     letIn(node, pod);
     expect(await node.keeper.allocate(pod, cut.signal)).toMatchObject({ ok: false, error: { keeps: true } });
     expect(await node.keeper.allocate(pod, RUNNING)).toEqual({ ok: true, value: null });
@@ -170,7 +158,7 @@ describe("prepare", () => {
     const node = await nodeWith();
     const answers: Record<string, (request: Record<string, unknown>) => object> = { Allocate: () => new Error("no") };
     await joined(node, { resource: GPU, devices: healthy("a"), answers });
-    const pod = podWith("p", ONE);
+    const pod = limited("p", ONE);
     const tries = async (times: number) => {
       for (let i = 0; i < times; i++) {
         letIn(node, pod);
@@ -196,7 +184,7 @@ describe("prepare", () => {
   test("a call that takes long is told of while it is under way", async () => {
     const node = await nodeWith({ timeouts: { allocateMs: 1_500 } });
     const gpu = await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: () => "hang" } });
-    const pod = podWith("p", ONE);
+    const pod = limited("p", ONE);
     letIn(node, pod);
     const end = node.keeper.allocate(pod, RUNNING);
     await until(
@@ -216,7 +204,7 @@ describe("prepare", () => {
     const node = await nodeWith();
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b") });
     hold(node.files, entry("p", ["a"]));
-    const end = await node.keeper.allocate(podWith("p", { app: { [GPU]: 1 }, side: { [GPU]: 1 } }), RUNNING);
+    const end = await node.keeper.allocate(limited("p", { app: { [GPU]: 1 }, side: { [GPU]: 1 } }), RUNNING);
     expect(end).toEqual({
       ok: false,
       error: {
@@ -239,7 +227,7 @@ describe("prepare", () => {
       return { containerResponses: [{}] };
     };
     await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: takesBack } });
-    const pod = podWith("p", ONE);
+    const pod = limited("p", ONE);
     letIn(node, pod);
     expect(await node.keeper.allocate(pod, RUNNING)).toMatchObject({ error: { reason: "UnexpectedAdmissionError" } });
     expect(entriesIn(node)).toEqual([]);
@@ -248,14 +236,14 @@ describe("prepare", () => {
   test("of a pod without devices asks nobody and touches no file", async () => {
     const node = await nodeWith();
     const before = node.files.read();
-    expect(await node.keeper.allocate(podWith("p", { app: { cpu: 1 } }), RUNNING)).toEqual({ ok: true, value: null });
+    expect(await node.keeper.allocate(limited("p", { app: { cpu: 1 } }), RUNNING)).toEqual({ ok: true, value: null });
     expect(node.files.read()).toBe(before);
   });
 
   test("whose answer cannot be written keeps the devices, and is tried again", async () => {
     const node = await nodeWith();
     await joined(node, { resource: GPU, devices: healthy("a") });
-    const pod = podWith("p", ONE);
+    const pod = limited("p", ONE);
     letIn(node, pod);
     const inTheWay = join(node.stateDir, "managers/device-plugins/kubelet_internal_checkpoint.new");
     mkdirSync(inTheWay);

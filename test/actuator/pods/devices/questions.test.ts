@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { PreferredAllocationRequests } from "../../../../actuator/pods/devices/device-manager-parts.ts";
+import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
-import { decided, entriesIn, entry, GPU, joined, NIC, nodeWith, podWith } from "./keeper-kit.ts";
+import { decided, entriesIn, entry, GPU, joined, NIC, nodeWith } from "./keeper-kit.ts";
 
 const ONE = { app: { [GPU]: 1 } };
 describe("plugins that choose", () => {
@@ -15,9 +16,9 @@ describe("plugins that choose", () => {
     const answers = { GetPreferredAllocation: () => choice("c") };
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b", "c"), options, answers });
     await joined(node, { resource: NIC, devices: healthy("n") });
-    const pod = podWith("p", ONE);
+    const pod = limited("p", ONE);
     expect(node.keeper.isChosenByPlugin(pod)).toBe(true);
-    expect(node.keeper.isChosenByPlugin(podWith("q", { app: { [NIC]: 1 } }))).toBe(false);
+    expect(node.keeper.isChosenByPlugin(limited("q", { app: { [NIC]: 1 } }))).toBe(false);
     await until(
       () => node.keeper.version,
       (version) => version > 1,
@@ -49,7 +50,7 @@ describe("plugins that choose", () => {
     const node = await nodeWith();
     const answers = { GetPreferredAllocation: () => new Error("no idea") };
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b"), options, answers });
-    const pod = podWith("p", ONE);
+    const pod = limited("p", ONE);
     expect(node.keeper.askPreferred("p", decided(node, pod).unanswered)).toBe(true);
     await until(
       () => questions(gpu),

@@ -2,8 +2,8 @@ import { mkdirSync, readFileSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { persistDeviceCheckpoint } from "../../../../actuator/pods/devices/manager-files.ts";
+import { limited, runnableContainer } from "../../../kit/runnable-pods.ts";
 import { healthy } from "../../deviceplugin/node-plugin.ts";
-import { container } from "../pod-kit.ts";
 import {
   ANSWER,
   entriesIn,
@@ -14,7 +14,6 @@ import {
   joined,
   letIn,
   nodeWith,
-  podWith,
   RUNNING,
   ready,
 } from "./keeper-kit.ts";
@@ -27,7 +26,7 @@ describe("a restart of the daemon", () => {
   test("keeps devices and answers: nobody is asked again", async () => {
     const node = await nodeWith();
     const gpu = await joined(node, { resource: GPU, devices: healthy("a") });
-    const pod = podWith("p", ONE);
+    const pod = limited("p", ONE);
     letIn(node, pod);
     expect(await node.keeper.allocate(pod, RUNNING)).toMatchObject({ ok: true });
     const before = entriesIn(node);
@@ -42,7 +41,7 @@ describe("a restart of the daemon", () => {
   test("between a decision and its plugin's answer: the pod waits for the plugin and holds what it was given", async () => {
     const node = await nodeWith();
     const gpu = await joined(node, { resource: GPU, devices: healthy("a") });
-    const pod = podWith("p", ONE);
+    const pod = limited("p", ONE);
     letIn(node, pod);
     await node.restart();
     expect(await node.keeper.allocate(pod, RUNNING)).toMatchObject({
@@ -52,7 +51,7 @@ describe("a restart of the daemon", () => {
     await gpu.start();
     await ready(node, GPU);
     expect(await node.keeper.allocate(pod, RUNNING)).toEqual({ ok: true, value: null });
-    expect(await node.keeper.runContainerOptions(pod, container("app"))).toMatchObject({ ok: true });
+    expect(await node.keeper.runContainerOptions(pod, runnableContainer("app"))).toMatchObject({ ok: true });
   });
 });
 
@@ -64,7 +63,7 @@ describe("a reboot of the machine", () => {
     await node.restart({ bootId: OTHER_BOOT });
     return node;
   }
-  const prepare = (node: Awaited<ReturnType<typeof nodeWith>>) => node.keeper.allocate(podWith("p", ONE), RUNNING);
+  const prepare = (node: Awaited<ReturnType<typeof nodeWith>>) => node.keeper.allocate(limited("p", ONE), RUNNING);
 
   test("keeps who holds what, and asks plugins again before anything starts", async () => {
     const node = await rebooted();
@@ -129,9 +128,9 @@ describe("a reboot of the machine", () => {
     mkdirSync(inTheWay);
     await node.restart({ bootId: OTHER_BOOT });
     await joined(node, { resource: GPU, devices: healthy("a") });
-    const pod = podWith("p", ONE);
+    const pod = limited("p", ONE);
     for (const end of [
-      await node.keeper.runContainerOptions(pod, container("app")),
+      await node.keeper.runContainerOptions(pod, runnableContainer("app")),
       await node.keeper.allocate(pod, RUNNING),
     ])
       expect(end).toMatchObject({ ok: false, error: { keeps: true, message: expect.stringContaining("EISDIR") } });

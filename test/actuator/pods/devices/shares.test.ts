@@ -10,7 +10,7 @@ import { LIMITS } from "../../../../api/model/limits.ts";
 import { entry } from "./keeper-kit.ts";
 
 const answer = (bytes: number): string => "A".repeat(Math.floor(bytes / 4) * 4);
-/** Of pod `uid`, with an answer of so many bytes. */
+/** The entry of pod `uid`, with an answer of so many bytes. */
 const of = (resource: string, uid: string, bytes: number) => entry(uid, ["a"], answer(bytes), "app", resource);
 /** Puts in what there is room for, of one size after the other, until there is none. */
 function filled(resource: string, before: readonly PodDevicesEntry[], sizes: readonly number[]): PodDevicesEntry[] {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { persistDeviceCheckpoint } from "../../../../actuator/pods/devices/manager-files.ts";
+import { limited, runnableContainer } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
-import { container } from "../pod-kit.ts";
-import { ANSWER, entry, GPU, hold, joined, letIn, NIC, nodeWith, podWith, RUNNING } from "./keeper-kit.ts";
+import { ANSWER, entry, GPU, hold, joined, letIn, NIC, nodeWith, RUNNING } from "./keeper-kit.ts";
 
 const ONE = { app: { [GPU]: 1 } };
-const APP = container("app");
+const APP = runnableContainer("app");
 const WAITS = {
   reason: "WaitingForDevicePlugin",
   message: `deferred until the device plugin of ${GPU} has registered, at most 300 s`,
@@ -30,7 +30,7 @@ describe("a container that is about to be made", () => {
     });
     await joined(node, { resource: NIC, devices: healthy("n"), answers: { Allocate: answer("NIC") } });
     await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: answer("GPU") } });
-    const pod = podWith("p", { app: { [NIC]: 1, [GPU]: 1 }, idle: { cpu: 1 } });
+    const pod = limited("p", { app: { [NIC]: 1, [GPU]: 1 }, idle: { cpu: 1 } });
     letIn(node, pod);
     expect(await node.keeper.allocate(pod, RUNNING)).toMatchObject({ ok: true });
     const started = await node.keeper.runContainerOptions(pod, APP);
@@ -50,7 +50,7 @@ describe("a container that is about to be made", () => {
     expect(node.problems).toEqual([
       `container app of pod default/p: env \`SHARED\` is that of ${GPU}, and not that of ${NIC}`,
     ]);
-    expect(await node.keeper.runContainerOptions(pod, container("idle"))).toEqual({ ok: true, value: null });
+    expect(await node.keeper.runContainerOptions(pod, runnableContainer("idle"))).toEqual({ ok: true, value: null });
   });
 
   test("has its plugin called first, where that wants it, with the devices that it holds", async () => {
@@ -58,7 +58,7 @@ describe("a container that is about to be made", () => {
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b"), options: { preStartRequired: true } });
     const nic = await joined(node, { resource: NIC, devices: healthy("n") });
     hold(node.files, entry("p", ["a", "b"], ANSWER), entry("p", ["n"], "", "app", NIC));
-    const pod = podWith("p", { app: { [GPU]: 2, [NIC]: 1 } });
+    const pod = limited("p", { app: { [GPU]: 2, [NIC]: 1 } });
     expect(await node.keeper.runContainerOptions(pod, APP)).toMatchObject({
       ok: true,
       value: { envs: [{ name: "A", value: "1" }] },
@@ -73,7 +73,7 @@ describe("a container that is about to be made", () => {
     const answers = { PreStartContainer: () => new Error("reset failed") as Error | "hang" };
     const gpu = await joined(node, { resource: GPU, devices: healthy("a"), options, answers });
     hold(node.files, entry("p", ["a"], ANSWER));
-    const pod = podWith("p", ONE);
+    const pod = limited("p", ONE);
     expect(await node.keeper.runContainerOptions(pod, APP)).toEqual(
       says("device plugin PreStartContainer rpc failed with err: rpc error: code = Unknown desc = reset failed"),
     );
@@ -98,7 +98,7 @@ describe("a container that is about to be made", () => {
     const state = () => node.keeper.host.states()[0]?.state;
     await gpu.vanish();
     await until(state, (s) => s === "stopped");
-    const pod = podWith("p", ONE);
+    const pod = limited("p", ONE);
     expect(await node.keeper.runContainerOptions(pod, APP)).toMatchObject({ ok: true });
     await until(state, (s) => s === "removed");
     expect(await node.keeper.runContainerOptions(pod, APP)).toEqual(
@@ -109,7 +109,7 @@ describe("a container that is about to be made", () => {
   test("without an entry does not start, in the kubelet's words; nor with one that no plugin was asked about", async () => {
     const node = await nodeWith();
     await joined(node, { resource: GPU, devices: healthy("a"), options: { preStartRequired: true } });
-    const pod = podWith("p", ONE);
+    const pod = limited("p", ONE);
     expect(await node.keeper.runContainerOptions(pod, APP)).toEqual(
       says(`no devices found allocated in local cache for pod p, container app, resource ${GPU}`),
     );
@@ -124,7 +124,7 @@ describe("a container that is about to be made", () => {
     const registered = new Map([[GPU, ["a"]]]);
     persistDeviceCheckpoint(node.files, { entries: [entry("p", ["a"], ANSWER)], registered });
     await node.restart();
-    const pod = podWith("p", ONE);
+    const pod = limited("p", ONE);
     const waits = { ...WAITS, message: WAITS.message.replace("300", "60") };
     expect(await node.keeper.runContainerOptions(pod, APP)).toEqual({ ok: false, error: waits });
     node.clock.aheadMs = 60_001;

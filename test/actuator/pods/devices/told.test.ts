@@ -4,9 +4,10 @@ import { expect, test } from "vitest";
 import { persistNext } from "../../../../actuator/pods/admission/device-reallocator.ts";
 import { writeCheckpoint } from "../../../../api/decide/devices/checkpoint.ts";
 import { readCheckpoint } from "../../../../api/decide/devices/checkpoint-read.ts";
+import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy } from "../../deviceplugin/node-plugin.ts";
-import { type Amounts, PodsWorld, podWith as worldPod } from "../node/pods-world.ts";
-import { decided, entriesIn, entry, GPU, hold, joined, nodeWith, podWith } from "./keeper-kit.ts";
+import { type Amounts, PodsWorld, appPod as worldPod } from "../node/pods-world.ts";
+import { decided, entriesIn, entry, GPU, hold, joined, nodeWith } from "./keeper-kit.ts";
 
 /** TOKEN=hunter2 */
 const SECRET = Buffer.from("\n\x10\n\x05TOKEN\x12\x07hunter2", "latin1").toString("base64");
@@ -34,7 +35,7 @@ test("what plugins answered comes back with what was decided", async () => {
   const node = await nodeWith();
   await joined(node, { resource: GPU, devices: healthy("a", "b", "c") });
   hold(node.files, entry("p", ["a"], SECRET));
-  const [p, q] = [podWith("p", ONE), podWith("q", ONE)];
+  const [p, q] = [limited("p", ONE), limited("q", ONE)];
   const { next } = decided(node, q, [p]);
   expect(JSON.stringify(next)).not.toContain(SECRET);
   for (const devices of [node.keeper, undefined]) {

@@ -1,8 +1,9 @@
-import { describe, expect, test } from "vitest";
 import { ChangeNotifier } from "../../../../actuator/pods/devices/device-manager-parts.ts";
 import { systemClock } from "../../../../actuator/pods/ports.ts";
+import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
-import { GPU, joined, nodeWith, podWith } from "./keeper-kit.ts";
+import { GPU, joined, nodeWith } from "./keeper-kit.ts";
+import { describe, expect, test } from "vitest";
 
 describe("version", () => {
   test("grows with changes, four times a second at most, and whoever listens is told as often", async () => {
@@ -46,7 +47,7 @@ describe("version", () => {
       (n) => n === 1,
     );
     expect(node.keeper.needsSync()).toBe(false);
-    node.keeper.whyPending(podWith("p", { app: { [GPU]: 1 } }));
+    node.keeper.whyPending(limited("p", { app: { [GPU]: 1 } }));
     expect(node.keeper.needsSync()).toBe(true);
     node.keeper.update(new Set());
     expect(node.keeper.needsSync()).toBe(false);

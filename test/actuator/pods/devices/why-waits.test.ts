@@ -1,7 +1,8 @@
-import { describe, expect, test } from "vitest";
 import { persistDeviceCheckpoint } from "../../../../actuator/pods/devices/manager-files.ts";
+import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
-import { ANSWER, decided, entry, GPU, hold, joined, NIC, nodeWith, podWith, ready } from "./keeper-kit.ts";
+import { ANSWER, GPU, NIC, decided, entry, hold, joined, nodeWith, ready } from "./keeper-kit.ts";
+import { describe, expect, test } from "vitest";
 
 const ONE = { app: { [GPU]: 1 } };
 const waitsFor = (what: string) => ({
@@ -13,8 +14,8 @@ const waitsFor = (what: string) => ({
 describe("whyWaits", () => {
   test("a pod waits until the plugins of all that it wants have registered and listed", async () => {
     const node = await nodeWith();
-    const pod = podWith("p", { app: { [NIC]: 1 } }, { init: { [GPU]: 1, "example.com/none": 0 } });
-    expect(node.keeper.whyPending(podWith("plain", { app: { cpu: 1 } }))).toBeNull();
+    const pod = limited("p", { app: { [NIC]: 1 } }, { init: { [GPU]: 1, "example.com/none": 0 } });
+    expect(node.keeper.whyPending(limited("plain", { app: { cpu: 1 } }))).toBeNull();
     expect(node.keeper.whyPending(pod)).toMatchObject(waitsFor(`the device plugins of ${GPU}, ${NIC} have`));
     await joined(node, { resource: NIC, devices: healthy("n") });
     expect(node.keeper.whyPending(pod)).toMatchObject(waitsFor(`the device plugin of ${GPU} has`));
@@ -37,9 +38,9 @@ describe("whyWaits", () => {
   test("after the wait a resource that nobody knows is told as a refusal", async () => {
     const node = await nodeWith();
     node.clock.aheadMs = 299_000;
-    expect(node.keeper.whyPending(podWith("p", ONE))).toMatchObject({ isReported: false });
+    expect(node.keeper.whyPending(limited("p", ONE))).toMatchObject({ isReported: false });
     node.clock.aheadMs = 300_001;
-    expect(node.keeper.whyPending(podWith("p", ONE))).toEqual({
+    expect(node.keeper.whyPending(limited("p", ONE))).toEqual({
       reason: "DevicePluginNotRegistered",
       message: `no device plugin has registered ${GPU}: start the plugin, or take the resource out of the pod's limits`,
       isReported: true,
@@ -50,7 +51,7 @@ describe("whyWaits", () => {
     const node = await nodeWith({ waitMs: 1_000 });
     persistDeviceCheckpoint(node.files, { entries: null, registered: new Map([[GPU, ["a"]]]) });
     await node.restart();
-    const pod = podWith("p", ONE);
+    const pod = limited("p", ONE);
     expect(node.keeper.whyPending(pod)).toMatchObject({ isReported: false });
     node.clock.aheadMs = 1_001;
     expect(node.keeper.whyPending(pod)).toBeNull();
@@ -60,7 +61,7 @@ describe("whyWaits", () => {
     // a kubelet forgets it then; somebody who holds some makes it known all the same
     node.clock.aheadMs = 300_001;
     expect(node.keeper.whyPending(pod)).toMatchObject({ reason: "DevicePluginNotRegistered", isReported: true });
-    const other = podWith("other", ONE);
+    const other = limited("other", ONE);
     hold(node.files, entry("other", ["a"], ANSWER));
     expect(node.keeper.whyPending(pod)).toBeNull();
     expect(decided(node, pod, [other]).refusal?.message).toBe(
@@ -71,7 +72,7 @@ describe("whyWaits", () => {
   test("a plugin that was removed is no known one: the decision would pass its resource over", async () => {
     const node = await nodeWith({ waitMs: 1_000, graceMs: 100 });
     const gpu = await joined(node, { resource: GPU, devices: healthy("a") });
-    const pod = podWith("p", ONE);
+    const pod = limited("p", ONE);
     node.clock.aheadMs = 1_001;
     await gpu.vanish();
     await until(

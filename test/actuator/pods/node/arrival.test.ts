@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { NodeDevices } from "../../../../actuator/pods/devices/port.ts";
-import { hands } from "../device-kit.ts";
-import { PodsWorld, podWith } from "./pods-world.ts";
+import { hands } from "../fake-devices.ts";
+import { appPod, PodsWorld } from "./pods-world.ts";
 
 const GPU = "example.com/gpu";
 const lives = (world: PodsWorld, uids: readonly string[]): readonly string[] =>
@@ -10,7 +10,7 @@ const lives = (world: PodsWorld, uids: readonly string[]): readonly string[] =>
 test("pods that wait come in as they came; of those that came together the older one, then as they are listed", async () => {
   const world = new PodsWorld();
   const wants = (uid: string, createdAt?: string) =>
-    podWith(uid, { cpu: "5" }, createdAt === undefined ? {} : { metadata: { creationTimestamp: createdAt } });
+    appPod(uid, { cpu: "5" }, createdAt === undefined ? {} : { metadata: { creationTimestamp: createdAt } });
   const holder = wants("holder");
   world.pods = [holder];
   await world.run(2);
@@ -74,7 +74,7 @@ test("one device goes to the pod that came first, although its plugin takes its 
     update: () => {},
   };
   const world = new PodsWorld({ desk, hands: hands() });
-  const wants = (uid: string) => podWith(uid, { cpu: "100m", [GPU]: "1" } as object);
+  const wants = (uid: string) => appPod(uid, { cpu: "100m", [GPU]: "1" } as object);
   world.pods = [wants("first")];
   await world.run(2);
   world.pods = [wants("first"), wants("second")];

@@ -7,7 +7,7 @@ import { actuatorConfig } from "../../../../actuator/core/config.ts";
 import { podsSource } from "../../../../actuator/manifests/pods-source.ts";
 import { refusalOf } from "../../../../actuator/pods/records/desired-pods.ts";
 import { scratch } from "../../manifests/scratch.ts";
-import { PodsWorld, podWith } from "./pods-world.ts";
+import { appPod, PodsWorld } from "./pods-world.ts";
 import { SIM_SETTINGS } from "./settings.ts";
 
 const NODE = SIM_SETTINGS.nodeName;
@@ -33,7 +33,7 @@ async function worldOfUrl(items: readonly unknown[]) {
   return { world, answer };
 }
 
-const [web, beside] = [podWith("web", {}), podWith("beside", {})] as unknown as readonly [Item, Item];
+const [web, beside] = [appPod("web", {}), appPod("beside", {})] as unknown as readonly [Item, Item];
 const broken = { ...web.spec, containers: [{ name: "c", image: "busybox:1", wanted: true }] };
 const itemWith = (metadata: object, spec: object = broken): unknown => ({
   ...web,
@@ -96,7 +96,7 @@ test.each([
 test("what cannot be run harms no other pod: one that is new comes, one that leaves goes", async () => {
   const { world, answer } = await worldOfUrl([web, beside]);
   await world.run(5);
-  answer.text = listText([itemWith({ name: "other" }), podWith("new", {})]);
+  answer.text = listText([itemWith({ name: "other" }), appPod("new", {})]);
   await world.run(60);
   expect(states(world)).toEqual(["new active", "web active"]);
   expect(told(world)).toContain("default/other is not run: spec.containers[0].wanted: no such field");
@@ -166,7 +166,7 @@ test.each([
 });
 
 const named = (name: string, uid: string, metadata: object = {}) =>
-  podWith(uid, {}, { metadata: { name, ...metadata } });
+  appPod(uid, {}, { metadata: { name, ...metadata } });
 const [a, b, e] = [named("a", "1"), named("b", "2"), named("e", "8")];
 const GOES = { deletionTimestamp: "2026-01-31T12:00:00Z", deletionGracePeriodSeconds: 1 };
 
@@ -192,7 +192,7 @@ test.each([
     expect(told(world)).toContain("default/a");
     expect(told(world)).toMatch(/^default\/e stays as it was read last: /m);
   }
-  // what is right again is followed again
+  // items that are right again are followed again
   answer.text = listText([a, b]);
   await world.run(60);
   expect(states(world)).toEqual(["1 active", "2 active"]);

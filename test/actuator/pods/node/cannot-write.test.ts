@@ -5,9 +5,9 @@ import { decodeStatus } from "../../../../actuator/status/decode-status.ts";
 import { daemonMetrics } from "../../../../actuator/status/metrics.ts";
 import { podText } from "../../../../api/cli/pods/pods.ts";
 import { plainPaint } from "../../../../api/text/style.ts";
+import { nodeStatus, podRow } from "../../../kit/node-status.ts";
 import { ROOT } from "../../cgroups/grounds.ts";
-import { nodeStatus, podRow } from "../../status/made-status.ts";
-import { PodsWorld, podWith } from "./pods-world.ts";
+import { appPod, PodsWorld } from "./pods-world.ts";
 
 const rowsOf = (world: PodsWorld, uid: string) => (cgroupRows(world.pass).get(uid) ?? []).flatMap(({ files }) => files);
 const problems = (world: PodsWorld) => (world.last?.problems ?? []).map(({ message }) => message);
@@ -15,7 +15,7 @@ const problems = (world: PodsWorld) => (world.last?.problems ?? []).map(({ messa
 test("a hierarchy that is read-only keeps pods from starting, who say so, and no value is told that nothing holds", async () => {
   const world = new PodsWorld();
   world.kernel.denied = ({ mount }) => (mount === "memory" ? "EROFS" : null);
-  world.pods = [podWith("u1", { cpu: "100m", memory: "16Mi" })];
+  world.pods = [appPod("u1", { cpu: "100m", memory: "16Mi" })];
   await world.run(5);
   expect(world.status("u1").containerStatuses?.[0]?.state).toMatchObject({
     waiting: { message: "not tried, because this was not done: create /: got EROFS (hierarchy memory)" },
@@ -35,7 +35,7 @@ test("a hierarchy that is read-only keeps pods from starting, who say so, and no
 
 test("a file of a pod that lives and cannot be written is told with value and errno while it stands, and at its row", async () => {
   const world = new PodsWorld();
-  world.pods = [podWith("u1", { cpu: "100m", memory: "16Mi" })];
+  world.pods = [appPod("u1", { cpu: "100m", memory: "16Mi" })];
   await world.run(5);
   const path = world.manager.view?.pods.get("u1")?.path ?? "none";
   world.kernel.find("cpu", ROOT + path)?.files.set("cpu.shares", "77");
@@ -85,9 +85,9 @@ test("what a change of the pods outdates is no drift, and drift that stands coun
       seen.add(passFigures(world.pass).drift);
     }
   };
-  world.pods = [podWith("u1", { cpu: "100m" }, { limits: {} })];
+  world.pods = [appPod("u1", { cpu: "100m" }, { limits: {} })];
   await run(5);
-  world.pods = [...world.pods, podWith("u2", { cpu: "200m" }, { limits: {} })];
+  world.pods = [...world.pods, appPod("u2", { cpu: "200m" }, { limits: {} })];
   await run(5);
   expect([...causes]).toEqual(["ours"]);
   expect([...seen, await drifted()]).toEqual([0, []]);

@@ -2,12 +2,12 @@ import { expect, test } from "vitest";
 import type { PodEnd } from "../../../../actuator/lifecycle/record.ts";
 import { drained } from "../../../../actuator/pods/daemon.ts";
 import { podRow } from "../../../../actuator/pods/status/pod-row.ts";
-import { type PodParts, PodsWorld, podWith } from "./pods-world.ts";
+import { appPod, type PodParts, PodsWorld } from "./pods-world.ts";
 
 const STATIC = { annotations: { "kubernetes.io/config.source": "file" } };
 const fixed = (name: string, spec: object, uid = name): object =>
-  podWith(name, { cpu: "100m" }, { metadata: { ...STATIC, uid }, spec: { priority: 2_000_001_000, ...spec } });
-const plain = (name: string, parts: PodParts = {}): object => podWith(name, { cpu: "100m" }, parts);
+  appPod(name, { cpu: "100m" }, { metadata: { ...STATIC, uid }, spec: { priority: 2_000_001_000, ...spec } });
+const plain = (name: string, parts: PodParts = {}): object => appPod(name, { cpu: "100m" }, parts);
 const starts = (world: PodsWorld): number =>
   world.runtime.calls.filter((call) => call.startsWith("StartContainer")).length;
 const drain = (world: PodsWorld): Promise<void> =>
@@ -103,7 +103,7 @@ test("a static pod that was preempted waits for its room, and comes back to it",
   const world = new PodsWorld();
   world.runtime.programOf = () => ({ runsMs: null, exitCode: 0, stopsMs: 100 });
   const critical = (name: string, priority: number): object =>
-    podWith(name, { cpu: "5" }, { metadata: STATIC, spec: { priority } });
+    appPod(name, { cpu: "5" }, { metadata: STATIC, spec: { priority } });
   const low = critical("low", 2_000_000_000);
   world.pods = [low];
   await world.run(4);

@@ -4,9 +4,9 @@ import { ApiClient, redactingClient } from "../../../../actuator/client/client.t
 import { Outbox } from "../../../../actuator/client/outbox.ts";
 import { Memory } from "../../../../actuator/core/facts-file.ts";
 import { daemonMetrics } from "../../../../actuator/status/metrics.ts";
+import { nodeStatus } from "../../../kit/node-status.ts";
 import { scratch } from "../../manifests/scratch.ts";
-import { nodeStatus } from "../../status/made-status.ts";
-import { PodsWorld, podWith, type WorldOptions } from "./pods-world.ts";
+import { appPod, PodsWorld, type WorldOptions } from "./pods-world.ts";
 
 const CRITICAL = 2_000_000_000;
 
@@ -24,7 +24,7 @@ function counted(options: WorldOptions = {}) {
 test("a container that is started again counts, its first start does not", async () => {
   const { world, told } = counted();
   world.runtime.programOf = () => ({ runsMs: 2_000, exitCode: 1, stopsMs: 0 });
-  world.pods = [podWith("crash", { cpu: "100m" })];
+  world.pods = [appPod("crash", { cpu: "100m" })];
   await world.run(2);
   expect(await told("nodewise_restarts_total")).toEqual(["nodewise_restarts_total 0"]);
   await world.run(30);
@@ -35,7 +35,7 @@ test("a container that is started again counts, its first start does not", async
 
 test("a pod that is refused counts once, however often it is tried again for the same reason", async () => {
   const { world, told } = counted();
-  world.pods = [podWith("large", { cpu: "64" }), podWith("small", { cpu: "1" })];
+  world.pods = [appPod("large", { cpu: "64" }), appPod("small", { cpu: "1" })];
   await world.run(70);
   expect(world.pod("large").record.refusal?.tries).toBeGreaterThan(1);
   expect(await told("nodewise_pod_refusals_total")).toEqual(['nodewise_pod_refusals_total{reason="OutOfcpu"} 1']);
@@ -44,9 +44,9 @@ test("a pod that is refused counts once, however often it is tried again for the
 
 test("a pod that makes room for a critical one counts", async () => {
   const { world, told } = counted();
-  world.pods = [podWith("one", { cpu: "3" }), podWith("other", { cpu: "3" })];
+  world.pods = [appPod("one", { cpu: "3" }), appPod("other", { cpu: "3" })];
   await world.run(4);
-  world.pods = [...world.pods, podWith("critical", { cpu: "4" }, { spec: { priority: CRITICAL } })];
+  world.pods = [...world.pods, appPod("critical", { cpu: "4" }, { spec: { priority: CRITICAL } })];
   await world.run(10);
   expect(world.pod("critical").record.state).toBe("active");
   expect(await told("nodewise_preemptions_total")).toEqual(["nodewise_preemptions_total 1"]);
@@ -73,7 +73,7 @@ test("an eviction counts by the signal that ordered it, or by the limit that the
     },
   });
   const volumes = [{ name: "data", emptyDir: { sizeLimit: "1Mi" } }];
-  world.pods = [podWith("hungry", { memory: "1Gi" }), podWith("volumed", { memory: "1Gi" }, { spec: { volumes } })];
+  world.pods = [appPod("hungry", { memory: "1Gi" }), appPod("volumed", { memory: "1Gi" }, { spec: { volumes } })];
   await world.run(4);
   expect(await told("nodewise_evictions_total")).toEqual([]);
   free.volume = 2 ** 21;
@@ -101,7 +101,7 @@ test("decisions of every kind count by who made them, and so does what waits for
     client: () => redactingClient(client, metrics.counters, (kind) => heard.push(kind)),
     configuration: { cpuManagerPolicy: "static" },
   });
-  world.pods = [podWith("one", { cpu: "1", memory: "1Gi" })];
+  world.pods = [appPod("one", { cpu: "1", memory: "1Gi" })];
   await world.run(4);
   expect(world.pod("one").record.state).toBe("active");
   for (const kind of ["allocatable", "cgroups", "admission"]) {

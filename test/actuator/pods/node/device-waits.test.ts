@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import type { DeviceFault, NodeDevices } from "../../../../actuator/pods/devices/port.ts";
 import { err, ok, type Result } from "../../../../api/model/result.ts";
-import { hands } from "../device-kit.ts";
-import { PodsWorld, podWith } from "./pods-world.ts";
+import { hands } from "../fake-devices.ts";
+import { appPod, PodsWorld } from "./pods-world.ts";
 
 const GPU = "example.com/gpu";
-const POD = podWith("p", { cpu: "1", [GPU]: "1" } as object);
+const POD = appPod("p", { cpu: "1", [GPU]: "1" } as object);
 const WAITS: DeviceFault = { reason: "WaitingForDevicePlugin", message: "deferred", keeps: true };
 const REFUSED: DeviceFault = { reason: "UnexpectedAdmissionError", message: "Allocate failed" };
 
@@ -86,7 +86,7 @@ test("a plugin that fails is asked less and less often, and the tries are counte
   const { world, now, tries } = worldWith();
   now.answer = err(REFUSED);
   for (let i = 0; i < 160; i++) {
-    // what else happens to plugins brings nothing
+    // no other event of plugins brings anything
     now.version++;
     await world.run(1);
   }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Gi, Measured, Mi, three, USAGES } from "./measured.ts";
-import { PodsWorld, podWith } from "./pods-world.ts";
+import { appPod, PodsWorld } from "./pods-world.ts";
 import { SIM_SETTINGS } from "./settings.ts";
 
 const RETRY = SIM_SETTINGS.retryMs / 1000;
@@ -21,12 +21,12 @@ function worldOf(pods: readonly object[], isOfFiles: boolean): PodsWorld {
   return world;
 }
 const end = (world: PodsWorld, cause: "preempted" | "evicted"): void => world.end("web", cause, "Reason", "message");
-const web = (spec: object = {}): object => podWith("web", { cpu: "5" }, { spec: { priority: 1, ...spec } });
+const web = (spec: object = {}): object => appPod("web", { cpu: "5" }, { spec: { priority: 1, ...spec } });
 
 test("an ordinary pod of a manifest that was preempted waits for its room, and comes back to it", async () => {
   const world = worldOf([web()], true);
   await world.run(4);
-  const critical = podWith("high", { cpu: "5" }, { spec: { priority: 2_000_000_000 } });
+  const critical = appPod("high", { cpu: "5" }, { spec: { priority: 2_000_000_000 } });
   world.pods = [...world.pods, critical];
   await world.run(20);
   expect(world.status("high")).toMatchObject({ phase: "Running" });
@@ -51,7 +51,7 @@ for (const isRestarted of [false, true])
     expect(world.status("web").reason).toBeUndefined();
     expect(["none", before]).not.toContain(world.idOf("web"));
     expect(world.pod("web").record.status).toBeUndefined();
-    // what it leaves the second time is taken away too
+    // the rest that it leaves the second time is taken away too
     end(world, "evicted");
     await world.run(5);
     expect(world.pod("web").runtimePod).toBeNull();

@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { type PodParts, PodsWorld, podWith } from "./pods-world.ts";
+import { appPod, type PodParts, PodsWorld } from "./pods-world.ts";
 
 const VOLUMES = { volumes: [{ name: "data", emptyDir: {} }], restartPolicy: "Never" };
 const MOUNTED = { volumeMounts: [{ name: "data", mountPath: "/data" }], terminationMessagePath: "/dev/end" };
 const job = ({ spec, ...more }: PodParts = {}): object =>
-  podWith("job", {}, { container: MOUNTED, spec: { ...VOLUMES, ...spec }, ...more });
+  appPod("job", {}, { container: MOUNTED, spec: { ...VOLUMES, ...spec }, ...more });
 
 /** A node with one pod that has written into its volume; `runs`: seconds until its containers exit, by their names. */
 async function withJob(pod: object, runs: Readonly<Record<string, number>>, exitCode = 0) {
@@ -37,7 +37,7 @@ describe("the volumes of a pod that nobody has deleted go with its end", () => {
     await world.run(12);
     expect(state()).toBe("terminated");
     expect(existsSync(join(directory, "volumes"))).toBe(false);
-    // what tells of it stays
+    // the containers that tell of it stay
     expect(world.pod("job").runtimePod?.containers.map((c) => [c.name, c.state, c.exitCode])).toEqual([
       ["app", "exited", exitCode],
     ]);

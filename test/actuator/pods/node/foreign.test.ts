@@ -5,8 +5,8 @@ import { OWNER, POD_NAME, POD_NAMESPACE, POD_UID } from "../../../../actuator/co
 import { kubeletsDevices } from "../../../../actuator/pods/admission/foreign-sandboxes.ts";
 import { writeCheckpoint } from "../../../../api/decide/devices/checkpoint.ts";
 import { must } from "../../../e2e/containerd/pods.ts";
-import { scratch } from "../pod-kit.ts";
-import { PodsWorld, podWith } from "./pods-world.ts";
+import { scratch } from "../scratch.ts";
+import { appPod, PodsWorld } from "./pods-world.ts";
 
 interface Foreign {
   readonly uid?: string;
@@ -31,7 +31,7 @@ async function foreignPod(world: PodsWorld, foreign: Foreign = {}) {
 }
 const end = ({ runtime, time }: PodsWorld, { sandboxId }: { readonly sandboxId: string }) =>
   time.drive(must(runtime.stopSandbox(sandboxId)));
-const DB = podWith("uid-db", { cpu: "100m" }, { metadata: { name: "db" } });
+const DB = appPod("uid-db", { cpu: "100m" }, { metadata: { name: "db" } });
 const HELD =
   "held, since sandboxes that this daemon did not make run pods of these names: default/db: see `nodewise takeover`";
 const whyOf = (world: PodsWorld): string => world.pod("uid-db").record.refusal?.message ?? "";
@@ -146,7 +146,7 @@ test("a kubelet's static pod of the same manifest under another name of the node
   await foreignPod(world, { name: "db-backup-old", uid: "foreign-2", annotations: source, container: "copy" });
   const foreign = await foreignPod(world, { name: "db-old", annotations: source });
   const metadata = { name: "db-sim", annotations: source };
-  world.pods = [podWith("uid-db", { cpu: "100m" }, { metadata, spec: { nodeName: "sim" } })];
+  world.pods = [appPod("uid-db", { cpu: "100m" }, { metadata, spec: { nodeName: "sim" } })];
   await world.run(2);
   expect(own(world)).toEqual([]);
   expect(whyOf(world)).toMatch(/a kubelet of the node name `old` seems to run its manifest as db-old in .*nodeName/);
@@ -161,7 +161,7 @@ test("a pod that wants devices waits while a kubelet's pod runs that has some of
   const foreign = await foreignPod(world, { uid: "foreign-train", name: "train" });
   const limits = { cpu: "100m", "vendor.example/gpu": "1" };
   world.pods = [
-    podWith("uid-db", {}, { metadata: { name: "db" }, container: { resources: { requests: limits, limits } } }),
+    appPod("uid-db", {}, { metadata: { name: "db" }, container: { resources: { requests: limits, limits } } }),
   ];
   const reason = () => world.pod("uid-db").record.refusal?.reason;
   // nothing is known of it: the daemon serves no plugins here

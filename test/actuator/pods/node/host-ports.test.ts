@@ -1,10 +1,10 @@
 import { createServer } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { type ListeningPorts, listeningPorts, type SocketOwner } from "../../../../actuator/machine/listening-ports.ts";
-import { PodsWorld, podWith } from "./pods-world.ts";
+import { appPod, PodsWorld } from "./pods-world.ts";
 
 const web = (ports: readonly object[], hostNetwork = true): object =>
-  podWith("web", { cpu: "100m" }, { container: { ports }, spec: { hostNetwork } });
+  appPod("web", { cpu: "100m" }, { container: { ports }, spec: { hostNetwork } });
 const problems = (world: PodsWorld): readonly string[] =>
   (world.last?.problems ?? []).map(({ message }) => message).filter((message) => message.includes("hostPort"));
 const crashes = (world: PodsWorld): void => {
@@ -44,7 +44,7 @@ test("a port that is taken after the pod was let in is named when its container 
   world.pods = [web([{ containerPort: 18_085 }])];
   await world.run(4);
   expect(problems(world)).toEqual([]);
-  // of systemd's driver
+  // now below a cgroup of systemd's driver
   owner = { ...owner, cgroup: "0::/kubepods.slice/kubepods-podweb.slice/cri-c.scope" };
   world.restart();
   await world.run(2);
@@ -97,7 +97,7 @@ test("the other pods' ports are nobody's word", async () => {
   const world = new PodsWorld();
   world.pods = [
     web([{ containerPort: 80 }], false),
-    podWith("host", {}, { container: { ports: [{ containerPort: 81 }] } }),
+    appPod("host", {}, { container: { ports: [{ containerPort: 81 }] } }),
   ];
   await world.run(4);
   expect(world.told(/^HostPort/)).toEqual([]);

@@ -2,13 +2,13 @@ import { mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync, writeFileSyn
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { logLinksIn } from "../../../../actuator/pods/sync/log-link.ts";
-import { PodsWorld, podWith } from "./pods-world.ts";
+import { appPod, PodsWorld } from "./pods-world.ts";
 
 test("a container's link that is missing is made again, and what is in its place is told once", async () => {
   const told: string[] = [];
   const world = new PodsWorld({ logLinks: (dir) => logLinksIn(join(dir, "links"), (message) => told.push(message)) });
   const links = join(world.dir, "links");
-  world.pods = [podWith("a", { cpu: "100m" })];
+  world.pods = [appPod("a", { cpu: "100m" })];
   await world.run(3);
   const [container] = world.pod("a").runtimePod?.containers ?? [];
   const log = container?.logPath ?? "";
@@ -38,7 +38,7 @@ test("links of containers that somebody else removed go, at the next look and wi
   const told: string[] = [];
   const world = new PodsWorld({ logLinks: (dir) => logLinksIn(join(dir, "links"), (message) => told.push(message)) });
   const links = join(world.dir, "links");
-  world.pods = [podWith("a", { cpu: "100m" })];
+  world.pods = [appPod("a", { cpu: "100m" })];
   await world.run(3);
   const log = world.pod("a").runtimePod?.containers[0]?.logPath ?? "";
   mkdirSync(dirname(log), { recursive: true });
@@ -46,7 +46,7 @@ test("links of containers that somebody else removed go, at the next look and wi
   await world.run(12);
   const [own = ""] = readdirSync(links);
   const gone = "a_default_app-gone.log";
-  // of another agent's container, and of a pod that nobody knows
+  // links of another agent's container, and of a pod that nobody knows
   const others = ["a_default_app-theirs.log", "z_default_app-theirs.log"];
   symlinkSync(log, join(links, gone));
   symlinkSync("/elsewhere/default_a_a/app/0.log", join(links, others[0] ?? ""));

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { actuatorConfig } from "../../../../actuator/core/config.ts";
 import { podsSource } from "../../../../actuator/manifests/pods-source.ts";
-import { podYaml, scratch } from "../../manifests/scratch.ts";
+import { podYaml } from "../../../kit/manifests.ts";
+import { scratch } from "../../manifests/scratch.ts";
 import { PodsWorld } from "./pods-world.ts";
 import { SIM_SETTINGS } from "./settings.ts";
 

@@ -1,4 +1,4 @@
-import { type Amounts, type PodParts, PodsWorld, podWith, type WorldOptions } from "./pods-world.ts";
+import { type Amounts, appPod, type PodParts, PodsWorld, type WorldOptions } from "./pods-world.ts";
 
 export const Mi = 2 ** 20;
 export const Gi = 2 ** 30;
@@ -9,7 +9,7 @@ const CONFIGURATION = {
 
 interface Usage {
   readonly memory?: number;
-  /** Of the emptyDir `data`. */
+  /** Bytes of the emptyDir `data`. */
   readonly volume?: number;
 }
 
@@ -71,7 +71,7 @@ export class Measured {
 }
 
 export const burstable = (uid: string, requests: Amounts, parts: PodParts = {}): object =>
-  podWith(uid, requests, { limits: {}, ...parts });
+  appPod(uid, requests, { limits: {}, ...parts });
 /** Six seconds after its start. */
 export async function running(
   pods: readonly object[],

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { nodeView } from "../../../../actuator/pods/status/node-view.ts";
 import type { PodRow } from "../../../../actuator/status/node-status.ts";
-import { PodsWorld, podWith } from "./pods-world.ts";
+import { appPod, PodsWorld } from "./pods-world.ts";
 
 const rowsOf = (world: PodsWorld): ReadonlyMap<string, PodRow> => {
   const nothing = { runtime: null, sync: null, pass: null, usages: new Map(), problems: [], refused: [], events: [] };
@@ -16,8 +16,8 @@ test("a daemon that has not heard its runtime yet says that it does not know, an
     exitCode: 3,
     stopsMs: 0,
   });
-  const short = podWith("job", {}, { container: { name: "short" }, spec: { restartPolicy: "Never" } });
-  world.pods = [podWith("web", {}), short, podWith("big", { cpu: "900" })];
+  const short = appPod("job", {}, { container: { name: "short" }, spec: { restartPolicy: "Never" } });
+  world.pods = [appPod("web", {}), short, appPod("big", { cpu: "900" })];
   await world.run(6);
   world.runtime.on = ({ call }) => ({ effect: false, answer: { call, code: "UNAVAILABLE", message: "no answer" } });
   const before = rowsOf(world);

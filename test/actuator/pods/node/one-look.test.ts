@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { PodsWorld, podWith } from "./pods-world.ts";
+import { appPod, PodsWorld } from "./pods-world.ts";
 
 const MOST = 12;
 
@@ -11,7 +11,7 @@ test("a turn looks at the machine once for all pods that wait, beside its pass o
       return facts;
     },
   });
-  world.pods = Array.from({ length: MOST }, (_, i) => podWith(`large-${i}`, { cpu: "64" }));
+  world.pods = Array.from({ length: MOST }, (_, i) => appPod(`large-${i}`, { cpu: "64" }));
   await world.run(2);
   const asked = (kind: string): number => world.decisions.filter((decision) => decision.kind === kind).length;
   expect(asked("admission")).toBe(MOST);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ForeignStop } from "../../../../actuator/pods/admission/foreign-stops.ts";
 import type { OtherKubeletFound } from "../../../../actuator/pods/admission/other-kubelet.ts";
-import { PodsWorld, podWith } from "./pods-world.ts";
+import { appPod, PodsWorld } from "./pods-world.ts";
 
 const FOUND: OtherKubeletFound = {
   since: "2027-01-15T08:00:00Z",
@@ -20,11 +20,11 @@ test("while another kubelet uses the runtime nobody comes in, what runs goes on,
   };
   const world = new PodsWorld({ otherKubelet: other });
   world.runtime.programOf = () => ({ runsMs: 5_000, exitCode: 1, stopsMs: 0 });
-  world.pods = [podWith("crash", { cpu: "100m" }), podWith("taken", { cpu: "100m" })];
+  world.pods = [appPod("crash", { cpu: "100m" }), appPod("taken", { cpu: "100m" })];
   await world.run(2);
   other.stops.push({ pod: world.pod("taken").pod, how: "removed", containers: [{ name: "app", exitCode: null }] });
   other.view = FOUND;
-  world.pods = [...world.pods, podWith("late", { cpu: "100m" })];
+  world.pods = [...world.pods, appPod("late", { cpu: "100m" })];
   const taken = [...world.runtime.sandboxes.values()].find(({ config }) => config.metadata.name === "taken");
   if (taken === undefined) throw new Error("there is no sandbox");
   for (const one of world.runtime.ownContainers) if (one.sandboxId === taken.id) world.runtime.exit(one.id, 137);
@@ -41,7 +41,7 @@ test("while another kubelet uses the runtime nobody comes in, what runs goes on,
   const { record, runtimePod } = world.pod("taken");
   expect([record.state, runtimePod?.sandboxes.length]).toEqual(["active", 1]);
   expect(record.stoppedByOthers).toBe(1);
-  // what crashes in a sandbox that is there is started again
+  // a container that crashes in a sandbox that is there is started again
   expect(world.events.filter(({ reason }) => reason === "Started").length).toBeGreaterThan(starts);
   world.runtime.programOf = () => ({ runsMs: 1e9, exitCode: 0, stopsMs: 0 });
   other.view = null;

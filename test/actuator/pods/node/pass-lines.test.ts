@@ -3,11 +3,11 @@ import type { PassReport } from "../../../../actuator/pass/loop.ts";
 import { passFigures } from "../../../../actuator/status/counters.ts";
 import { passLine } from "../../../../api/cli/actuator/pass-text.ts";
 import { ROOT } from "../../cgroups/grounds.ts";
-import { PodsWorld, podWith } from "./pods-world.ts";
+import { appPod, PodsWorld } from "./pods-world.ts";
 
 const STATIC = { cpuManagerPolicy: "static", reservedSystemCPUs: "0" };
 const exclusive = (name: string) =>
-  podWith(name, { cpu: "2", memory: "64Mi" }, { limits: { cpu: "2", memory: "64Mi" } });
+  appPod(name, { cpu: "2", memory: "64Mi" }, { limits: { cpu: "2", memory: "64Mi" } });
 
 /** The words of each pass about values that are not as wanted, and how many it counts. */
 function listener(world: PodsWorld) {
@@ -30,7 +30,7 @@ for (const version of [1, 2] as const) {
     const world = new PodsWorld({ version, configuration: STATIC });
     const { run, take } = listener(world);
     const causes = new Set<string>();
-    const pods = [podWith("shared", {}), podWith("other", { cpu: "100m" }), exclusive("engine")];
+    const pods = [appPod("shared", {}), appPod("other", { cpu: "100m" }), exclusive("engine")];
     for (const count of [1, 2, 3, 2, 3, 1, 0]) {
       world.pods = pods.slice(0, count);
       await run(8);
@@ -46,7 +46,7 @@ for (const version of [1, 2] as const) {
   test(`what somebody changes is told by the first pass that sees it, and once (v${version})`, async () => {
     const world = new PodsWorld({ version, configuration: STATIC });
     const { run, take } = listener(world);
-    world.pods = [podWith("shared", {})];
+    world.pods = [appPod("shared", {})];
     await run(8);
     take();
     const [path] = [...(world.manager.view?.pods.get("shared")?.containers.values() ?? [])];

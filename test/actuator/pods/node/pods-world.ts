@@ -1,6 +1,3 @@
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
-import { setTimeout as realPause } from "node:timers/promises";
 import { Journal } from "../../../../actuator/apply/journal.ts";
 import { decideLocally } from "../../../../actuator/client/local-client.ts";
 import { PassClock } from "../../../../actuator/core/pass-clock.ts";
@@ -14,28 +11,26 @@ import { CurrentCgroups } from "../../../../actuator/pods/cgroups/cgroup-view.ts
 import { ManagerFiles } from "../../../../actuator/pods/devices/manager-files.ts";
 import type { ContainerDevices, NodeDevices } from "../../../../actuator/pods/devices/port.ts";
 import type { EvictionPorts } from "../../../../actuator/pods/eviction/evictor.ts";
+import type { DecisionPorts, ManagerSettings, NodePorts, ObserverPorts, PodPorts, RuntimePorts } from "../../../../actuator/pods/manager-ports.ts";
 import { PodManager, type SyncView } from "../../../../actuator/pods/manager.ts";
-import type {
-  DecisionPorts,
-  ManagerSettings,
-  NodePorts,
-  ObserverPorts,
-  PodPorts,
-  RuntimePorts,
-} from "../../../../actuator/pods/manager-ports.ts";
 import type { KnownPod } from "../../../../actuator/pods/records/pod-set.ts";
 import { PodRecords } from "../../../../actuator/pods/records/records.ts";
 import { Images } from "../../../../actuator/pods/sync/images.ts";
 import type { LogLinks } from "../../../../actuator/pods/sync/log-link.ts";
 import { PodWorker } from "../../../../actuator/pods/sync/pod-worker.ts";
 import { ok } from "../../../../api/model/result.ts";
+import { podManifest, podsRead } from "../../../kit/manifests.ts";
 import { SimClock } from "../../../sim/clock.ts";
 import { machineAt } from "../../../sim/machine.ts";
 import { PodTime } from "../../../sim/pod-time.ts";
 import { PodsRuntime } from "../../../sim/pods-runtime.ts";
 import { BOOT, ROOT, simulated } from "../../cgroups/grounds.ts";
-import { FakeMounter, scratch } from "../pod-kit.ts";
+import { FakeMounter } from "../fake-mounter.ts";
+import { scratch } from "../scratch.ts";
 import { SIM_SETTINGS } from "./settings.ts";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as realPause } from "node:timers/promises";
 
 /** Files of a simulated cgroup that a test asks about, by controller's name. */
 const MOUNTS: Readonly<Record<string, string>> = { cpu: "cpu", memory: "memory", cpuset: "cpuset" };
@@ -55,7 +50,7 @@ const CONFIGURATION = { kubeReserved: { cpu: "1", memory: "1Gi" }, failCgroupV1:
 export interface WorldOptions {
   readonly version?: 1 | 2;
   readonly configuration?: object;
-  /** Of the running of a node that evicts. */
+  /** Usage that a node that evicts measures. */
   readonly stats?: () => Promise<Readonly<Record<string, unknown>>>;
   readonly reclaim?: EvictionPorts["reclaim"];
   readonly counters?: ObserverPorts["counters"];
@@ -84,11 +79,11 @@ export class PodsWorld {
   readonly writes: string[] = [];
   readonly decisions: { readonly kind: string; readonly answer: DecisionAnswer }[] = [];
   pods: readonly object[] = [];
-  /** Of the daemon that is started next. */
+  /** Settings of the daemon that is started next. */
   settings: ManagerSettings = SIM_SETTINGS;
   manager: PodManager;
   last: SyncView | null = null;
-  /** Of the cgroups, the last. */
+  /** The last pass over the cgroups. */
   pass: PassReport | null = null;
   readonly #options: WorldOptions;
   readonly #hierarchy;
@@ -218,8 +213,7 @@ export class PodsWorld {
       {
         clock,
         pods: {
-          readPods:
-            this.#options.readPods ?? (async () => ({ pods: this.pods, whole: true, problems: [], notices: [] })),
+          readPods: this.#options.readPods ?? (async () => podsRead(this.pods)),
           records: must(PodRecords.open(join(this.dir, "state/pods"), (message) => this.problems.push(message))),
         },
         runtime: {
@@ -291,21 +285,20 @@ export interface Amounts {
   readonly memory?: string;
 }
 /** A pod with one container, `app`; the limits are its requests where none are said. */
-export const podWith = (
+export const appPod = (
   uid: string,
   requests: Amounts,
   { limits = requests, container = {}, spec = {}, metadata = {} }: PodParts = {},
-): object => ({
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name: uid, namespace: "default", uid, generation: 1, ...metadata },
-  spec: {
-    terminationGracePeriodSeconds: 1,
-    hostNetwork: true,
-    containers: [{ name: "app", image: "busybox:1", resources: { requests, limits }, ...container }],
-    ...spec,
-  },
-});
+): object =>
+  podManifest(uid, {
+    metadata: { namespace: "default", uid, generation: 1, ...metadata },
+    spec: {
+      terminationGracePeriodSeconds: 1,
+      hostNetwork: true,
+      containers: [{ name: "app", image: "busybox:1", resources: { requests, limits }, ...container }],
+      ...spec,
+    },
+  });
 export interface PodParts {
   readonly limits?: Amounts;
   readonly container?: object;

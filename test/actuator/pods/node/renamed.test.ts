@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { PodsWorld, podWith } from "./pods-world.ts";
+import { appPod, PodsWorld } from "./pods-world.ts";
 import { SIM_SETTINGS } from "./settings.ts";
 
 const of = (nodeName: string) => ({ spec: { nodeName, terminationGracePeriodSeconds: 60 } });
@@ -12,16 +12,16 @@ test.each([
   world.settings = { ...SIM_SETTINGS, nodeName: "before" };
   world.restart();
   world.runtime.programOf = () => ({ runsMs: 1e9, exitCode: 0, stopsMs: 15_000 });
-  world.pods = [podWith("old", { cpu: "2" }, of("before"))];
+  world.pods = [appPod("old", { cpu: "2" }, of("before"))];
   await world.run(3);
   expect(world.pod("old").record.state).toBe("active");
 
   world.settings = SIM_SETTINGS;
   world.restart();
   world.decisions.splice(0);
-  const added = more.map((uid) => podWith(uid, { cpu: "100m" }, of("sim")));
-  // of seven CPUs the old one has two as long as it ends
-  world.pods = [...added, podWith("new", { cpu: "5500m" }, of("sim"))];
+  const added = more.map((uid) => appPod(uid, { cpu: "100m" }, of("sim")));
+  // the old one has two of the seven CPUs as long as it ends
+  world.pods = [...added, appPod("new", { cpu: "5500m" }, of("sim"))];
   await world.run(5);
   expect(world.last?.problems).toEqual([]);
   expect(world.pod("old").record).toMatchObject({ state: "terminating", pod: { spec: { nodeName: "before" } } });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { PodsWorld, podWith } from "./pods-world.ts";
+import { appPod, PodsWorld } from "./pods-world.ts";
 
 const Mi = 2 ** 20;
 const POD = "/kubepods/podu";
 const BURSTABLE = "/kubepods/burstable/podu";
-const small = podWith("u", { cpu: "1", memory: "256Mi" });
-const large = podWith("u", { cpu: "2", memory: "512Mi" }, { metadata: { generation: 2 } });
+const small = appPod("u", { cpu: "1", memory: "256Mi" });
+const large = appPod("u", { cpu: "2", memory: "512Mi" }, { metadata: { generation: 2 } });
 
 /** A node on which these pods run, and nothing is told yet. */
 async function running(pods: readonly object[], options: ConstructorParameters<typeof PodsWorld>[0] = {}) {
@@ -52,7 +52,7 @@ describe.each([1, 2] as const)("a running pod is given other resources, cgroup v
   });
 
   test("less: the container's cgroup first, then the pod's", async () => {
-    const world = await running([podWith("u", { cpu: "2", memory: "512Mi" })], {
+    const world = await running([appPod("u", { cpu: "2", memory: "512Mi" })], {
       version,
     });
     const id = world.idOf("u");
@@ -70,7 +70,7 @@ describe.each([1, 2] as const)("a running pod is given other resources, cgroup v
     const id = world.idOf("u");
     world.use(POD, 400 * Mi);
     world.use(`${POD}/${id}`, 400 * Mi);
-    const less = podWith("u", { cpu: "1", memory: "256Mi" }, { metadata: { generation: 2 } });
+    const less = appPod("u", { cpu: "1", memory: "256Mi" }, { metadata: { generation: 2 } });
     world.pods = [less];
     await world.run(30);
     const error = `cannot decrease memory limits: [attempting to set pod memory limit (${256 * Mi}) below current usage (${400 * Mi}), attempting to set container "app" memory limit (${256 * Mi}) below current usage (${400 * Mi})]`;
@@ -96,7 +96,7 @@ describe.each([1, 2] as const)("a running pod is given other resources, cgroup v
 test("v1: what the kernel refuses at the last moment stays as it was, is told, and is tried again", async () => {
   const world = await running([large]);
   const id = world.idOf("u");
-  world.pods = [podWith("u", { cpu: "1", memory: "256Mi" }, { metadata: { generation: 2 } })];
+  world.pods = [appPod("u", { cpu: "1", memory: "256Mi" }, { metadata: { generation: 2 } })];
   let isGrowing = true;
   world.kernel.beforeChange = () => {
     if (isGrowing) world.use(`${POD}/${id}`, 300 * Mi);
@@ -133,7 +133,7 @@ test("a runtime that does not take it is told again", async () => {
 
 describe("what is not let in", () => {
   const two = (uid: string, cpu: string, generation = 1) =>
-    podWith(uid, { cpu, memory: "64Mi" }, { metadata: { generation }, limits: { cpu: "7", memory: "64Mi" } });
+    appPod(uid, { cpu, memory: "64Mi" }, { metadata: { generation }, limits: { cpu: "7", memory: "64Mi" } });
 
   test("is deferred in the kubelet's words, counts as it was, and is tried again when there is room", async () => {
     const world = await running([two("u", "3"), two("v", "3")]);
@@ -175,22 +175,22 @@ describe("what is not let in", () => {
     [
       "more than the node has",
       two("u", "3"),
-      podWith("u", { cpu: "7500m", memory: "64Mi" }, { limits: { cpu: "8", memory: "64Mi" } }),
+      appPod("u", { cpu: "7500m", memory: "64Mi" }, { limits: { cpu: "8", memory: "64Mi" } }),
       {},
       "node didn't have enough allocatable resources: cpu, requested: 7500, allocatable: 7000",
     ],
     ["another QoS class", small, two("u", "1"), {}, "Pod QOS Class may not change as a result of resizing"],
     [
       "a limit less",
-      podWith("u", { cpu: "1", memory: "1Gi" }, { limits: { cpu: "2", memory: "1Gi" } }),
-      podWith("u", { cpu: "1", memory: "1Gi" }, { limits: { memory: "1Gi" } }),
+      appPod("u", { cpu: "1", memory: "1Gi" }, { limits: { cpu: "2", memory: "1Gi" } }),
+      appPod("u", { cpu: "1", memory: "1Gi" }, { limits: { memory: "1Gi" } }),
       {},
       "resource limits cannot be removed",
     ],
     [
       "CPUs of a static policy",
       small,
-      podWith("u", { cpu: "2", memory: "256Mi" }),
+      appPod("u", { cpu: "2", memory: "256Mi" }),
       { cpuManagerPolicy: "static" },
       'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"',
     ],
@@ -206,11 +206,11 @@ describe("what is not let in", () => {
 
   test("memory of a Guaranteed pod may change beside exclusive CPUs, which it keeps", async () => {
     const options = { configuration: { cpuManagerPolicy: "static" } };
-    const world = await running([small, podWith("v", { cpu: "1", memory: "64Mi" })], options);
+    const world = await running([small, appPod("v", { cpu: "1", memory: "64Mi" })], options);
     const cpusOf = () => world.value(`${POD}/${world.idOf("u")}`, "cpuset.cpus");
     const before = cpusOf();
     expect(before).toMatch(/^\d$/);
-    world.pods = [podWith("u", { cpu: "1", memory: "512Mi" }), podWith("v", { cpu: "1", memory: "64Mi" })];
+    world.pods = [appPod("u", { cpu: "1", memory: "512Mi" }), appPod("v", { cpu: "1", memory: "64Mi" })];
     await world.run(5);
     expect(world.value(POD, "memory.limit_in_bytes")).toBe(String(512 * Mi));
     expect(cpusOf()).toBe(before);
@@ -219,7 +219,7 @@ describe("what is not let in", () => {
 
 describe("resizePolicy RestartContainer", () => {
   const restarts = (memory: string, spec: object = {}) =>
-    podWith(
+    appPod(
       "u",
       { cpu: "1", memory },
       { container: { resizePolicy: [{ resourceName: "memory", restartPolicy: "RestartContainer" }] }, spec },
@@ -274,11 +274,11 @@ describe("resizePolicy RestartContainer", () => {
 });
 
 test("labels and images are taken at once, while the resources are still asked about", async () => {
-  const world = await running([podWith("u", { cpu: "3" }), podWith("v", { cpu: "3" })]);
+  const world = await running([appPod("u", { cpu: "3" }), appPod("v", { cpu: "3" })]);
   world.runtime.images.set("busybox:2", { id: "sha256:2" });
   world.pods = [
-    podWith("u", { cpu: "5" }, { container: { image: "busybox:2" }, metadata: { labels: { a: "b" } } }),
-    podWith("v", { cpu: "3" }),
+    appPod("u", { cpu: "5" }, { container: { image: "busybox:2" }, metadata: { labels: { a: "b" } } }),
+    appPod("v", { cpu: "3" }),
   ];
   const before = world.idOf("u");
   await world.run(4);
@@ -293,7 +293,7 @@ test("labels alone are taken as they are, and nothing is asked or started", asyn
   const world = await running([small]);
   const before = world.idOf("u");
   world.decisions.splice(0);
-  world.pods = [podWith("u", { cpu: "1000m", memory: "256Mi" }, { metadata: { labels: { a: "b" } } })];
+  world.pods = [appPod("u", { cpu: "1000m", memory: "256Mi" }, { metadata: { labels: { a: "b" } } })];
   await world.run(3);
   expect(world.pod("u").pod.labels).toEqual({ a: "b" });
   expect(world.decisions.filter(({ kind }) => kind === "admission")).toEqual([]);
@@ -304,9 +304,9 @@ test("what is asked for in the middle of another resize is told beside it", asyn
   const world = await running([large]);
   world.use(POD, 400 * Mi);
   world.use(`${POD}/${world.idOf("u")}`, 400 * Mi);
-  world.pods = [podWith("u", { cpu: "1", memory: "256Mi" }, { metadata: { generation: 2 } })];
+  world.pods = [appPod("u", { cpu: "1", memory: "256Mi" }, { metadata: { generation: 2 } })];
   await world.run(3);
-  world.pods = [podWith("u", { cpu: "9", memory: "256Mi" }, { metadata: { generation: 3 } })];
+  world.pods = [appPod("u", { cpu: "9", memory: "256Mi" }, { metadata: { generation: 3 } })];
   await world.run(3);
   expect(conditionsOf(world)).toEqual([
     "PodResizePending: Infeasible: node didn't have enough allocatable resources: cpu, requested: 9000, allocatable: 7000",
@@ -318,9 +318,9 @@ test("what is asked for in the middle of another resize is told beside it", asyn
 });
 
 test("a critical pod grows at the cost of others, which are ended first", async () => {
-  const critical = (cpu: string) => podWith("u", { cpu }, { spec: { priority: 2_000_000_000 } });
-  const world = await running([critical("3"), podWith("v", { cpu: "3" })]);
-  world.pods = [critical("5"), podWith("v", { cpu: "3" })];
+  const critical = (cpu: string) => appPod("u", { cpu }, { spec: { priority: 2_000_000_000 } });
+  const world = await running([critical("3"), appPod("v", { cpu: "3" })]);
+  world.pods = [critical("5"), appPod("v", { cpu: "3" })];
   await world.run(8);
   expect(world.told(/^Resize|Preempting/)).toEqual([
     "Preempting: Preempted in order to admit critical pod",

@@ -1,7 +1,7 @@
 import type { ManagerSettings } from "../../../../actuator/pods/manager-ports.ts";
 import { ROOT } from "../../cgroups/grounds.ts";
 
-/** Of a node over a kernel, a runtime and a time in memory. */
+/** Settings of a node over a kernel, a runtime and a time in memory. */
 export const SIM_SETTINGS: ManagerSettings = {
   nodeName: "sim",
   owner: ROOT,

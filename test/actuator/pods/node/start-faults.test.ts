@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { PodsWorld, podWith } from "./pods-world.ts";
+import { appPod, PodsWorld } from "./pods-world.ts";
 
 const PLAIN = { kubeReserved: { cpu: "1", memory: "1Gi" }, failCgroupV1: false };
 
 test("a configuration that no kubelet would start with is told when it is read, with what to do, until it goes", async () => {
   const configuration: Record<string, unknown> = { ...PLAIN };
   const world = new PodsWorld({ configuration });
-  world.pods = [podWith("a", { cpu: "100m" })];
+  world.pods = [appPod("a", { cpu: "100m" })];
   await world.run(6);
   expect(world.pod("a").record.state).toBe("active");
   const told = () => world.last?.problems.filter(({ from }) => from === "configuration") ?? [];
@@ -28,7 +28,7 @@ test("a configuration that no kubelet would start with is told when it is read, 
 
 test("on cgroup v1 with the defaults pods run, and what a kubelet would do is told with the setting's name", async () => {
   const world = new PodsWorld({ version: 1, configuration: { ...PLAIN, failCgroupV1: undefined } });
-  world.pods = [podWith("a", { cpu: "100m" })];
+  world.pods = [appPod("a", { cpu: "100m" })];
   await world.run(6);
   expect(world.pod("a").record.state).toBe("active");
   const told = world.last?.problems.filter(({ from }) => from === "configuration").map(({ message }) => message) ?? [];
@@ -39,7 +39,7 @@ test("on cgroup v1 with the defaults pods run, and what a kubelet would do is to
 
 test("another setting that a kubelet would not start with, and pods that come in with it, are told as they are", async () => {
   const world = new PodsWorld({ configuration: { ...PLAIN, singleProcessOOMKill: false } });
-  world.pods = [podWith("a", { cpu: "100m" })];
+  world.pods = [appPod("a", { cpu: "100m" })];
   await world.run(6);
   expect(world.pod("a").record.state).toBe("active");
   expect(world.last?.problems.filter(({ from }) => from === "configuration").map(({ message }) => message)).toEqual([
@@ -49,7 +49,7 @@ test("another setting that a kubelet would not start with, and pods that come in
 
 test("how long a pod has been refused, and how often, is known after a restart", async () => {
   const world = new PodsWorld({ configuration: { ...PLAIN } });
-  world.pods = [podWith("big", { cpu: "90" })];
+  world.pods = [appPod("big", { cpu: "90" })];
   await world.run(90);
   const before = world.pod("big").record;
   expect(before.refusal?.tries).toBeGreaterThan(1);

@@ -11,12 +11,11 @@ import {
   whyInfeasible,
 } from "../../../../actuator/pods/resize/resizer.ts";
 import type { Pod } from "../../../../api/model/pod.ts";
+import { podOf } from "../../../kit/pods.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
-const object = (resources: Fields, more: Fields = {}, container: Fields = {}): Fields => ({
-  metadata: { name: "p", uid: "u" },
-  spec: { containers: [{ name: "app", image: "i", resources, ...container }], ...more },
-});
+const object = (resources: Fields, more: Fields = {}, container: Fields = {}): Fields =>
+  podOf([{ name: "app", image: "i", resources, ...container }], more);
 const decoded = (fields: Fields): Pod => {
   const pod = decodedPod(fields);
   if (pod === null) throw new Error("no pod");

@@ -4,11 +4,10 @@ import type { ProbeHistoryEntry } from "../../../actuator/probes/engine/history-
 import type { Guarded } from "../../../actuator/probes/engine/liveness-storm-guard.ts";
 import { ProbeManager } from "../../../actuator/probes/engine/probe-manager.ts";
 import type { ProbeClock } from "../../../actuator/probes/engine/probe-time.ts";
-import type { ProbeChange, ProbedContainer, ProbedPod, ProbeWarning } from "../../../actuator/probes/engine/probed.ts";
+import type { ProbeChange, ProbeWarning } from "../../../actuator/probes/engine/probed.ts";
 import { type AttemptResult, noProbeCounters } from "../../../actuator/status/probe-counters.ts";
-import type { ProbeHandler, ProbeOutcome, ProbeSpec, ProbeType } from "../../../api/model/probe.ts";
-
-export const START = Date.parse("2026-11-22T12:00:00Z");
+import type { ProbeOutcome, ProbeType } from "../../../api/model/probe.ts";
+import { START } from "../../kit/runnable-pods.ts";
 
 /** Time that moves only when told. */
 export class StillClock implements ProbeClock {
@@ -50,52 +49,10 @@ export class StillClock implements ProbeClock {
     this.#monoMs = monoMs;
   }
 }
-/** What promises lead to without time has happened. */
+/** Waits for all that promises lead to while no time passes. */
 const settled = async (): Promise<void> => {
   for (let i = 0; i < 30; i++) await Promise.resolve();
 };
-
-const HTTP: ProbeHandler = { http: { scheme: "HTTP", host: "", port: 80, path: "/", headers: [] } };
-export const EXEC: ProbeHandler = { exec: ["true"] };
-export const probe = (more: Partial<ProbeSpec> = {}): ProbeSpec => ({
-  handler: HTTP,
-  initialDelaySeconds: 0,
-  timeoutSeconds: 1,
-  periodSeconds: 1,
-  successThreshold: 1,
-  failureThreshold: 3,
-  terminationGracePeriodSeconds: null,
-  ...more,
-});
-const NO_PROBES: Readonly<Record<ProbeType, ProbeSpec | null>> = { startup: null, liveness: null, readiness: null };
-export const container = (
-  probes: Partial<Readonly<Record<ProbeType, ProbeSpec>>>,
-  more: Partial<ProbedContainer> = {},
-): ProbedContainer => ({
-  name: "c",
-  isSidecar: false,
-  ports: [],
-  env: [],
-  id: "id-1",
-  state: "running",
-  startedAtMs: START,
-  willRestart: true,
-  wasStarted: null,
-  probes: { ...NO_PROBES, ...probes },
-  ...more,
-});
-export const pod = (containers: readonly ProbedContainer[], more: Partial<ProbedPod> = {}): ProbedPod => ({
-  uid: "pod-1",
-  namespace: "ns",
-  name: "web",
-  owner: null,
-  podIP: "10.0.0.1",
-  deletionAtMs: null,
-  phase: "Running",
-  wasReady: false,
-  containers,
-  ...more,
-});
 
 export interface Asked extends ProbeRequest {
   readonly atMs: number;
@@ -112,11 +69,11 @@ export interface World {
   readonly manager: ProbeManager;
   /** Attempts that began, in their order. */
   readonly asked: Asked[];
-  /** What attempts end with at once; null: they last until they are told to end. */
+  /** The outcome with which attempts end at once; null: they last until they are told to end. */
   answer: (asked: ProbeRequest) => ProbeOutcome | null;
   readonly results: ProbeChange[];
   readonly events: ProbeWarning[];
-  /** Of the guard. */
+  /** Decisions of the guard. */
   readonly guarded: Guarded[];
   readonly history: ProbeHistoryEntry[];
   readonly counted: { readonly ended: [ProbeType, AttemptResult][]; waited: number; readonly late: number[] };

@@ -12,6 +12,8 @@ import {
 } from "../../../actuator/podresources/server.ts";
 import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
 import { ok } from "../../../api/model/result.ts";
+import { container, sidecar } from "../../kit/containers.ts";
+import { pod } from "../../kit/pods.ts";
 
 export const scratch = (): string => {
   const directory = mkdtempSync(join(tmpdir(), "podres-"));
@@ -20,14 +22,16 @@ export const scratch = (): string => {
 };
 
 /** `init` and `side` are init containers, `side` one that goes on. */
-export const podOf = (name: string, containers: readonly string[], namespace = "default"): Pod =>
-  podSchema.parse({
-    metadata: { name, namespace, uid: `${namespace}-${name}` },
-    spec: {
-      initContainers: [{ name: "init" }, { name: "side", restartPolicy: "Always" }],
-      containers: containers.map((container) => ({ name: container })),
-    },
-  });
+export const servedPod = (name: string, containers: readonly string[], namespace = "default"): Pod =>
+  podSchema.parse(
+    pod(name, {
+      metadata: { namespace, uid: `${namespace}-${name}` },
+      spec: {
+        initContainers: [container("init"), sidecar("side")],
+        containers: containers.map((one) => container(one)),
+      },
+    }),
+  );
 
 const NOTHING: PodResourcesSource = {
   pods: [],
@@ -40,10 +44,10 @@ const NOTHING: PodResourcesSource = {
 export const sourceWith = (more: Partial<PodResourcesSource>): PodResourcesSource => ({ ...NOTHING, ...more });
 
 const GPU = "example.com/gpu";
-const ACTIVE = [podOf("b", ["app"]), podOf("a", ["app", "idle"], "kube-system"), podOf("a", ["app"])];
+const ACTIVE = [servedPod("b", ["app"]), servedPod("a", ["app", "idle"], "kube-system"), servedPod("a", ["app"])];
 /** Two NUMA nodes; pod `a` has something of every kind, in no good order. */
 export const FULL: PodResourcesSource = {
-  pods: [...ACTIVE, podOf("ended", ["app"])],
+  pods: [...ACTIVE, servedPod("ended", ["app"])],
   activePods: ACTIVE,
   devices: (uid, container) =>
     uid !== "default-a" || !["app", "init"].includes(container)

@@ -1,12 +1,6 @@
-import {
-  CONTAINER_HASH,
-  type RuntimeContainer,
-  type RuntimePod,
-  type RuntimeSandbox,
-} from "../../../actuator/containerd/port.ts";
 import type { PodContainer, RunnablePod } from "../../../actuator/lifecycle/pod.ts";
 import type { PodRecord } from "../../../actuator/lifecycle/record.ts";
-import { PLAIN_CONTAINER, PLAIN_SPEC } from "../pods/plain-pod.ts";
+import { runnable, runnableContainer } from "../../kit/runnable-pods.ts";
 
 /** The few fields of a v1.Pod that the rules look at. */
 export interface SmallPod {
@@ -36,45 +30,40 @@ export interface SmallContainer {
   readonly resizePolicy?: readonly unknown[];
 }
 
-const containerOf = ({ name, image, restartPolicy }: SmallContainer): PodContainer => ({
-  ...PLAIN_CONTAINER,
-  name,
-  image,
-  isSidecar: restartPolicy === "Always",
-});
+const listed = (containers: readonly SmallContainer[]): readonly PodContainer[] =>
+  containers.map(({ name, image, restartPolicy }) =>
+    runnableContainer(name, { image, isSidecar: restartPolicy === "Always" }),
+  );
 
 export function runnableOf(object: SmallPod): RunnablePod {
   const { metadata, spec } = object;
-  return {
-    namespace: metadata.namespace,
-    name: metadata.name,
-    uid: metadata.uid,
-    labels: {},
-    annotations: metadata.annotations ?? {},
-    isStatic: metadata.annotations?.["kubernetes.io/config.source"] === "file",
-    deletion:
-      metadata.deletionTimestamp === undefined
-        ? null
-        : { atMs: Date.parse(metadata.deletionTimestamp), graceSeconds: metadata.deletionGracePeriodSeconds ?? 30 },
-    spec: {
-      ...PLAIN_SPEC,
-      containers: spec.containers.map(containerOf),
-      initContainers: (spec.initContainers ?? []).map(containerOf),
+  return runnable(
+    {
+      containers: listed(spec.containers),
+      initContainers: listed(spec.initContainers ?? []),
       restartPolicy: spec.restartPolicy,
       terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds,
       activeDeadlineSeconds: spec.activeDeadlineSeconds ?? null,
       hostNetwork: spec.hostNetwork ?? false,
     },
-    object: { ...object },
-  };
+    {
+      namespace: metadata.namespace,
+      name: metadata.name,
+      uid: metadata.uid,
+      labels: {},
+      annotations: metadata.annotations ?? {},
+      isStatic: metadata.annotations?.["kubernetes.io/config.source"] === "file",
+      deletion:
+        metadata.deletionTimestamp === undefined
+          ? null
+          : { atMs: Date.parse(metadata.deletionTimestamp), graceSeconds: metadata.deletionGracePeriodSeconds ?? 30 },
+      object: { ...object },
+    },
+  );
 }
 
-/** All containers of these tests are made from this definition; see CONTAINER_HASH. */
-export const HASH = "same";
-export const hashOf = (): string => HASH;
-
 /** A pod with containers of these names; a `*` makes an init container a sidecar. */
-export function podOf(
+export function smallPod(
   own: readonly string[],
   init: readonly string[] = [],
   spec: Partial<SmallPod["spec"]> = {},
@@ -95,43 +84,6 @@ export function podOf(
   };
 }
 
-/** A ready sandbox, `s0`, with these containers, the newest first. */
-export const seenOf = (...containers: readonly RuntimeContainer[]): RuntimePod => ({
-  namespace: "ns",
-  name: "p",
-  uid: "u",
-  sandboxes: [sandboxOf("s0")],
-  containers,
-});
-export const sandboxOf = (id: string, more: Partial<RuntimeSandbox> = {}): RuntimeSandbox => ({
-  id,
-  attempt: 0,
-  isReady: true,
-  createdAtMs: 0,
-  ips: ["10.0.0.2"],
-  labels: {},
-  annotations: {},
-  ...more,
-});
-export const instanceOf = (name: string, more: Partial<RuntimeContainer> = {}): RuntimeContainer => ({
-  id: `${name}-${more.attempt ?? 0}`,
-  name,
-  attempt: 0,
-  sandboxId: "s0",
-  state: "running",
-  createdAtMs: 1000,
-  startedAtMs: 2000,
-  finishedAtMs: more.state === "exited" ? 3000 : null,
-  exitCode: 0,
-  reason: "",
-  message: "",
-  image: "i",
-  imageId: "sha256:i",
-  logPath: "",
-  labels: {},
-  annotations: { [CONTAINER_HASH]: HASH },
-  ...more,
-});
 export const recordOf = (object: SmallPod, more: Partial<PodRecord> = {}): PodRecord => ({
   version: 1,
   pod: { ...object },

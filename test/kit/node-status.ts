@@ -1,4 +1,4 @@
-import type { ContainerRow, DeviceRow, NodeStatus, PodRow, SeenEvent } from "../../../actuator/status/node-status.ts";
+import type { ContainerRow, DeviceRow, NodeStatus, PodRow, SeenEvent } from "../../actuator/status/node-status.ts";
 
 export const AT = "2026-11-22T12:00:00.000Z";
 export const earlier = (seconds: number): string => new Date(Date.parse(AT) - seconds * 1000).toISOString();

@@ -1,0 +1,24 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import { parseMountPoints } from "../../../actuator/pods/volumes/mounter.ts";
+
+/** Only root may mount, and give files to others. */
+export const isRoot = process.getuid?.() === 0;
+if (!isRoot) console.warn("skipped what pods' directories need of mounts: only root can mount");
+
+/** A directory that goes with the test, and before it whatever is mounted below. */
+export function scratch(): string {
+  const directory = mkdtempSync(join(tmpdir(), "actuator-pods-"));
+  onTestFinished(() => {
+    for (const point of mountsBelow(directory).toReversed()) execFileSync("/bin/umount", [point]);
+    rmSync(directory, { recursive: true, force: true });
+  });
+  return directory;
+}
+export const mountsBelow = (directory: string): readonly string[] =>
+  parseMountPoints(readFileSync("/proc/self/mountinfo", "utf8")).flatMap(({ point }) =>
+    point.startsWith(`${directory}/`) ? [point] : [],
+  );
