@@ -1,9 +1,9 @@
-import { Notices } from "../../actuator/core/pace.ts";
-import type { Problem } from "../../actuator/core/ports.ts";
-import { fakeContainer, fakeSandbox, fullOfImages, gcWorld, put } from "./gc/world.ts";
 import { mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { Notices } from "../../actuator/core/pace.ts";
+import type { Problem } from "../../actuator/core/ports.ts";
+import { fakeContainer, fakeSandbox, fullOfImages, gcWorld, put } from "./gc/world.ts";
 
 const podsProblem = (message: string): Problem => ({ from: "pods", message });
 

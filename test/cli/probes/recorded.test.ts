@@ -1,9 +1,9 @@
+import { expect, test } from "vitest";
 import { type RecordedOutcomes, recordedOutcomes } from "../../../api/cli/probes/outcomes.ts";
 import type { ProbeOutcome } from "../../../api/model/probe.ts";
 import { BAD, OK, type World, world } from "../../actuator/probes/manager-world.ts";
-import { HTTP, dryRun, probedPod } from "../../decide/probes/asking.ts";
+import { dryRun, HTTP, probedPod } from "../../decide/probes/asking.ts";
 import { probe, probed, probedContainer } from "../../kit/runnable-pods.ts";
-import { expect, test } from "vitest";
 
 const HUNG: ProbeOutcome = {
   error: "context deadline exceeded (Client.Timeout or context cancellation while reading body)",

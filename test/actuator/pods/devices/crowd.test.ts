@@ -1,9 +1,9 @@
-import { limited } from "../../../kit/runnable-pods.ts";
-import { healthy, until } from "../../deviceplugin/node-plugin.ts";
-import { GPU, type Node, RUNNING, entriesIn, entry, hold, joined, letIn, nodeWith } from "./keeper-kit.ts";
 import { mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { limited } from "../../../kit/runnable-pods.ts";
+import { healthy, until } from "../../deviceplugin/node-plugin.ts";
+import { entriesIn, entry, GPU, hold, joined, letIn, type Node, nodeWith, RUNNING } from "./keeper-kit.ts";
 
 const ONE = { app: { [GPU]: 1 } };
 const messages = ({ keeper }: Node) => keeper.problems().map(({ message }) => message);

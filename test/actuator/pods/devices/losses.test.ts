@@ -1,3 +1,6 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, test } from "vitest";
 import type { RuntimeContainer } from "../../../../actuator/containerd/port.ts";
 import type { RunnablePod } from "../../../../actuator/lifecycle/pod.ts";
 import { DEVICES_ANNOTATION } from "../../../../actuator/pods/devices/checkpoint-entries.ts";
@@ -5,10 +8,21 @@ import { persistDeviceCheckpoint } from "../../../../actuator/pods/devices/manag
 import { limited } from "../../../kit/runnable-pods.ts";
 import { seenContainer, seenPod } from "../../../kit/seen-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
-import { ANSWER, GPU, NIC, type Node, RUNNING, decided, entriesIn, entry, historyOf, hold, joined, letIn, nodeWith } from "./keeper-kit.ts";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { describe, expect, test } from "vitest";
+import {
+  ANSWER,
+  decided,
+  entriesIn,
+  entry,
+  GPU,
+  historyOf,
+  hold,
+  joined,
+  letIn,
+  NIC,
+  type Node,
+  nodeWith,
+  RUNNING,
+} from "./keeper-kit.ts";
 
 const ONE = { app: { [GPU]: 1 } };
 const TWO = { app: { [GPU]: 2 } };

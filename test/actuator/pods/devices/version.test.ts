@@ -1,9 +1,9 @@
+import { describe, expect, test } from "vitest";
 import { ChangeNotifier } from "../../../../actuator/pods/devices/device-manager-parts.ts";
 import { systemClock } from "../../../../actuator/pods/ports.ts";
 import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
 import { GPU, joined, nodeWith } from "./keeper-kit.ts";
-import { describe, expect, test } from "vitest";
 
 describe("version", () => {
   test("grows with changes, four times a second at most, and whoever listens is told as often", async () => {

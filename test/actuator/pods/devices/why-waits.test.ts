@@ -1,8 +1,8 @@
+import { describe, expect, test } from "vitest";
 import { persistDeviceCheckpoint } from "../../../../actuator/pods/devices/manager-files.ts";
 import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
-import { ANSWER, GPU, NIC, decided, entry, hold, joined, nodeWith, ready } from "./keeper-kit.ts";
-import { describe, expect, test } from "vitest";
+import { ANSWER, decided, entry, GPU, hold, joined, NIC, nodeWith, ready } from "./keeper-kit.ts";
 
 const ONE = { app: { [GPU]: 1 } };
 const waitsFor = (what: string) => ({

@@ -1,3 +1,6 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as realPause } from "node:timers/promises";
 import { Journal } from "../../../../actuator/apply/journal.ts";
 import { decideLocally } from "../../../../actuator/client/local-client.ts";
 import { PassClock } from "../../../../actuator/core/pass-clock.ts";
@@ -11,8 +14,15 @@ import { CurrentCgroups } from "../../../../actuator/pods/cgroups/cgroup-view.ts
 import { ManagerFiles } from "../../../../actuator/pods/devices/manager-files.ts";
 import type { ContainerDevices, NodeDevices } from "../../../../actuator/pods/devices/port.ts";
 import type { EvictionPorts } from "../../../../actuator/pods/eviction/evictor.ts";
-import type { DecisionPorts, ManagerSettings, NodePorts, ObserverPorts, PodPorts, RuntimePorts } from "../../../../actuator/pods/manager-ports.ts";
 import { PodManager, type SyncView } from "../../../../actuator/pods/manager.ts";
+import type {
+  DecisionPorts,
+  ManagerSettings,
+  NodePorts,
+  ObserverPorts,
+  PodPorts,
+  RuntimePorts,
+} from "../../../../actuator/pods/manager-ports.ts";
 import type { KnownPod } from "../../../../actuator/pods/records/pod-set.ts";
 import { PodRecords } from "../../../../actuator/pods/records/records.ts";
 import { Images } from "../../../../actuator/pods/sync/images.ts";
@@ -28,9 +38,6 @@ import { BOOT, ROOT, simulated } from "../../cgroups/grounds.ts";
 import { FakeMounter } from "../fake-mounter.ts";
 import { scratch } from "../scratch.ts";
 import { SIM_SETTINGS } from "./settings.ts";
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
-import { setTimeout as realPause } from "node:timers/promises";
 
 /** Files of a simulated cgroup that a test asks about, by controller's name. */
 const MOUNTS: Readonly<Record<string, string>> = { cpu: "cpu", memory: "memory", cpuset: "cpuset" };
