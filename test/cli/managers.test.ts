@@ -29,7 +29,7 @@ beforeAll(() => {
 afterAll(() => rmSync(scratch, { recursive: true }));
 
 const linesOf = (text: string): string[] => text.trimEnd().split("\n");
-/** What stands below the title, the assumption and the verdict. */
+/** The lines below the title, the assumption and the verdict. */
 const bodyOf = (text: string): string => linesOf(text).slice(3).join("\n");
 
 describe.concurrent("decide cpus", () => {

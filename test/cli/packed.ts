@@ -7,7 +7,7 @@ import { NODE } from "./run.ts";
 const ROOT = resolve(import.meta.dirname, "../..");
 const NPM = ["--ignore-scripts", "--silent"];
 
-/** What of a checkout can be packed, without `dist`. */
+/** The files of a checkout that can be packed, without `dist`. */
 function packedRoots(): readonly string[] {
   const { files } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { files: readonly string[] };
   const roots = new Set(["package.json", "README.md", "LICENSE", ...files.map((file) => file.split("/")[0] ?? "")]);

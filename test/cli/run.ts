@@ -55,7 +55,7 @@ export async function ended(child: ChildProcess): Promise<Ran> {
   return { code, signal, stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() };
 }
 
-/** What the child has printed once it matches; fails when the child ends before. */
+/** Waits until the child has printed what matches, and answers all of it; fails when the child ends before. */
 export function printed(
   child: ReturnType<typeof start>,
   pattern: RegExp,

@@ -6,7 +6,7 @@ import { daemonMetrics } from "../../actuator/status/metrics.ts";
 import type { NodeStatus } from "../../actuator/status/node-status.ts";
 import { type StatusServer, startStatusServer } from "../../actuator/status/server.ts";
 
-/** What a daemon answers on its address while a file's tests run, and a directory of theirs. */
+/** A daemon's answers on its address while a file's tests run, and a directory of theirs. */
 export function statusServer(status: () => NodeStatus): { readonly url: string; readonly scratch: string } {
   let daemon: StatusServer;
   let scratch: string;

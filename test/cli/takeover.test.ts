@@ -95,7 +95,7 @@ test("--stop waits for a daemon that starts the pods afterwards", { timeout: 120
   expect(runtime.sandboxes.get("s1")?.state).toBe("SANDBOX_NOTREADY");
 });
 
-/** What is against a stop of one pod. */
+/** Reasons against a stop of one pod. */
 async function against(settings: object, given: Parameters<typeof refusalOf>[2], traces = NO_TRACES) {
   const { config } = node(settings);
   const web = runnable({}, { namespace: "default", name: "web-n1", uid: "own" });

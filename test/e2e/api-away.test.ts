@@ -97,7 +97,7 @@ interface Row {
   readonly kind: Kind;
   readonly at: string;
 }
-/** Of the history: how often each decision and each report is there. */
+/** The history tells how often each decision and each report is there. */
 async function history() {
   const { node } = recorded;
   const get = async <T>(path: string): Promise<T> => (await (await fetch(`${url}${path}`)).json()) as T;

@@ -10,7 +10,7 @@ const BUILD_TIMEOUT_MS = 240_000;
 const GUEST_TIMEOUT_MS = 240_000;
 const TEST_TIMEOUT_MS = GUEST_TIMEOUT_MS + 10_000;
 
-/** What a test cannot do here is skipped with its reason printed; in CI it fails, so that nothing is skipped unseen. */
+/** A test that cannot run here is skipped with its reason printed; in CI it fails, so that nothing is skipped unseen. */
 function skip(context: TestContext, reason: string): never {
   if (process.env["CI"] === "true") throw new Error(`CI must run this test: ${reason}`);
   console.warn(`skipped \`${context.task.name}\`: ${reason}`);

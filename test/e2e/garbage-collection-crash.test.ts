@@ -55,7 +55,7 @@ describe.skipIf(why !== undefined)("a daemon that is killed in the middle of a p
   test("loses no end, removes nothing twice, tells the pass when it is back, and goes on", async () => {
     for (const [i, name] of c(0, 10).entries()) names.set(await story.arrive(`c-${i}`, 1.5), name);
     const seenFirst = new Map<string, number>(remembered().records.map(([id, at]) => [names.get(id) ?? "", at]));
-    /** What the runtime was asked to remove, and did. */
+    /** Images that the runtime was asked to remove, and did. */
     const removed: string[] = [];
 
     // Killed when the second is removed, and the daemon does not know.

@@ -84,7 +84,7 @@ describe.skipIf(why !== undefined)("images of a full disk", { timeout: TEST_MS }
     for (const { containerId } of [running, exited])
       expect(await must(node.containerd.runtime.containerNow(containerId))).not.toBeNull();
 
-    // What the disk got back: layers that no other image needs, once each.
+    // the disk got back the layers that no other image needs, once each
     const freed = story.freedBytes(expected, left);
     expect(report.fileSystem.before).toEqual(before);
     const after = node.space();

@@ -23,7 +23,7 @@ const specOf = (driver: string): object => ({
   })),
   containerEdits: { mounts: [{ hostPath: driver, containerPath: "/toy-driver", options: ["ro", "bind"] }] },
 });
-/** What a plugin answers that leaves all to the specification. */
+/** The answer of a plugin that leaves all to the specification. */
 const namesOnly = (request: Record<string, unknown>): object => {
   const [{ devicesIds = [] } = {}] = request["containerRequests"] as readonly { devicesIds?: readonly string[] }[];
   return { containerResponses: [{ cdiDevices: devicesIds.map((id) => ({ name: `vendor.example/toy=${id}` })) }] };
@@ -31,7 +31,7 @@ const namesOnly = (request: Record<string, unknown>): object => {
 
 describe.skipIf(why !== undefined)("pods with CDI devices", { timeout: LONG_MS }, () => {
   let node: PodNode;
-  /** What the runtime itself says: 1.6 nothing, which has it not, nor 2.4, which always has it. */
+  /** By the runtime's own word; 1.6, which has it not, says nothing, nor does 2.4, which always has it. */
   let isServed = false;
   let close: () => unknown = () => undefined;
   beforeAll(async () => {

@@ -18,7 +18,7 @@ const RESTARTS = "echo began; while [ ! -e /end ]; do sleep 0.1; done; echo ends
 
 describe.skipIf(why !== undefined)("nodewise logs and exec over a real containerd", { timeout: LONG_MS }, () => {
   let node: PodNode;
-  /** What `talks` said, in the order in which the runtime wrote it: its streams are two. */
+  /** The words of `talks`, in the order in which the runtime wrote them: its streams are two. */
   let logged: readonly string[] = [];
   beforeAll(async () => {
     node = await PodNode.start({ configuration: { containerLogMaxSize: "20k", containerLogMonitorInterval: "3s" } });

@@ -8,7 +8,7 @@ import { WAITS } from "./pods/until.ts";
 
 const LONG_MS = 240_000;
 const Mi = 2 ** 20;
-/** What pods may have together: the pressure never leaves the test's own cgroup. */
+/** All pods together may have so much: the pressure never leaves the test's own cgroup. */
 const FOR_PODS = 256 * Mi;
 const TRANSITION_SECONDS = 8;
 const why = noPods("the kernel's memory pressure");

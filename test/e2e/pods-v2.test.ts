@@ -11,7 +11,7 @@ const BUILD_TIMEOUT_MS = 240_000;
 const GUEST_TIMEOUT_MS = 600_000;
 const PROTO = join(import.meta.dirname, "../../actuator/containerd");
 
-/** What a test cannot do here is skipped with its reason printed; in CI it fails, so that nothing is skipped unseen. */
+/** A test that cannot run here is skipped with its reason printed; in CI it fails, so that nothing is skipped unseen. */
 function skip(context: TestContext, reason: string): never {
   if (process.env["CI"] === "true") throw new Error(`CI must run this test: ${reason}`);
   console.warn(`skipped \`${context.task.name}\`: ${reason}`);

@@ -26,7 +26,7 @@ export const cniOf = (state: string) => ({ bin: join(state, "cni-bin"), conf: jo
 /** Where it looks for CDI specifications; nothing lies there at first. */
 export const cdiOf = (state: string): string => join(state, "cdi");
 
-/** Of 1.6, which passes over what it does not know, and of 2.x, which takes the older form. Without the right to lower oom_score_adj, no sandbox starts unrestricted. */
+/** The configuration is 1.6's, which passes over what it does not know, and 2.x's, which takes the older form. Without the right to lower oom_score_adj, no sandbox starts unrestricted. */
 const configOf = ({ root, state, socket }: DaemonFiles): string => `
 version = 2
 root = "${root}"

@@ -24,7 +24,7 @@ export interface OwnPod {
 type Made = Partial<Omit<ContainerConfig, "metadata" | "command">> & {
   readonly name: string;
   readonly attempt?: number;
-  /** Of busybox. */
+  /** A program of busybox, and its arguments. */
   readonly command: readonly string[];
 };
 
@@ -106,7 +106,7 @@ export class PodRuntimeGround {
     }
   }
 
-  /** What a process inside prints. */
+  /** Runs a process inside, and answers its output. */
   async print(id: string, ...command: readonly string[]): Promise<string> {
     const { stdout, stderr, exitCode } = await must(this.runtime.exec(id, ["/bin/busybox", ...command], 60));
     return exitCode === 0 ? stdout.trimEnd() : `exit ${exitCode}: ${stderr.trimEnd()}`;

@@ -23,7 +23,7 @@ export type GuestJob = {
 
 export type GuestResult = {
   readonly exitCode: number;
-  /** What the command wrote to stdout and stderr. */
+  /** All that the command wrote to stdout and stderr. */
   readonly stdout: string;
   readonly durationMs: number;
 };
@@ -44,12 +44,12 @@ function qemuArguments(guest: Guest, initramfs: string, job: GuestJob): string[]
     ...processors(job),
     ...["-nographic", "-no-reboot", "-net", "none"],
     ...["-kernel", guest.kernel, "-initrd", initramfs, "-append", KERNEL_LINE],
-    // What the guest writes to its disk is thrown away, so that many can share it.
+    // The guest's writes to its disk are thrown away, so that many can share it.
     ...["-drive", `file=${guest.disk},format=raw,if=virtio,snapshot=on`],
   ];
 }
 
-/** Of those that QEMU calls by its own name it tells no threads. */
+/** QEMU tells no threads of processors that it calls by its own name. */
 function processors({ cpus = 2, isHyperThreaded = false }: GuestJob): string[] {
   if (!isHyperThreaded) return ["-cpu", "max", "-smp", String(cpus)];
   return ["-cpu", "max,vendor=GenuineIntel", "-smp", `${cpus},sockets=1,cores=${cpus / 2},threads=2`];
