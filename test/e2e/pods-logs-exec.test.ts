@@ -108,6 +108,8 @@ describe.skipIf(why !== undefined)("nodewise logs and exec over a real container
       child.stdout.on("data", (bytes: Buffer) => {
         text += bytes;
       });
+      // it begins with the newest instance of that moment: one that starts late would not show the former's words
+      await until("the follower's start", () => holds(text === "began\n"));
       const [app] = await node.containersOf("two", "b");
       await node.exec(app?.id ?? "", "seq 1 3000 | sed 's/^/line /' > /proc/1/fd/1");
       const directory = readdirSync(join(node.dir, "logs")).find((name) => name.startsWith("default_two-"));
