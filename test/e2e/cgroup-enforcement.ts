@@ -147,7 +147,7 @@ export const KERNEL_CHECKS: readonly KernelCheck[] = [
       shell.stdout.on("data", (chunk: Buffer) => {
         said += chunk.toString();
       });
-      const [code] = await once(shell, "exit");
+      const [code] = await once(shell, "close");
       assert.equal(said, "");
       assert.notEqual(code, 0);
     },

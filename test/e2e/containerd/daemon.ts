@@ -32,6 +32,10 @@ version = 2
 root = "${root}"
 state = "${state}"
 oom_score = 0
+[timeouts]
+  "io.containerd.timeout.shim.load" = "60s"
+  "io.containerd.timeout.shim.cleanup" = "60s"
+  "io.containerd.timeout.task.state" = "60s"
 [grpc]
   address = "${socket}"
 [ttrpc]
@@ -42,6 +46,7 @@ oom_score = 0
   disable = true
 [plugins."io.containerd.grpc.v1.cri"]
   restrict_oom_score_adj = true
+  stats_collect_period = 1
   sandbox_image = "${PAUSE_IMAGE}"
   stream_server_address = "127.0.0.1"
   stream_server_port = "0"

@@ -9,7 +9,7 @@ import { removeCgroups } from "./leftovers.ts";
 import { must } from "./pods.ts";
 import { type Containerd, startContainerd } from "./start.ts";
 
-const CALL_MS = 30_000;
+const CALL_MS = 90_000;
 const STATE_MS = 60_000;
 /** Without the word CONTAINER, all of a pod see each other's processes. */
 export const NAMESPACES = { network: "NODE", pid: "CONTAINER", ipc: "POD" } as const;
