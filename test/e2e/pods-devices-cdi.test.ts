@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, type TestContext, test } from "vitest";
 import { must } from "./containerd/pods.ts";
@@ -51,6 +51,12 @@ describe.skipIf(why !== undefined)("pods with CDI devices", { timeout: LONG_MS }
     await close();
     await node?.stop();
   }, LONG_MS);
+  /** Replaced whole: the runtime may read it at any moment. */
+  const specify = (spec: object): void => {
+    const fresh = join(node.dir, "toy.json");
+    writeFileSync(fresh, JSON.stringify(spec));
+    renameSync(fresh, join(node.containerd.cdi, "vendor.example-toy.json"));
+  };
   const onlyWhere = (wanted: boolean, { skip }: TestContext): void => {
     if (isServed !== wanted) skip(`this runtime ${isServed ? "serves" : "does not serve"} CDI`);
   };
@@ -60,7 +66,7 @@ describe.skipIf(why !== undefined)("pods with CDI devices", { timeout: LONG_MS }
     const driver = join(node.dir, "toy-driver");
     for (const dir of [driver, node.containerd.cdi]) mkdirSync(dir, { recursive: true });
     writeFileSync(join(driver, "version"), "7\n");
-    writeFileSync(join(node.containerd.cdi, "vendor.example-toy.json"), JSON.stringify(specOf(driver)));
+    specify(specOf(driver));
     node.put("toys", deviceOf("toys", 2, TOY));
     await node.daemon.running("toys");
     const [container] = await node.containersOf("toys");
@@ -72,15 +78,14 @@ describe.skipIf(why !== undefined)("pods with CDI devices", { timeout: LONG_MS }
 
   test("say which device has no specification, and start as soon as there is one", async (context) => {
     onlyWhere(true, context);
-    const file = join(node.containerd.cdi, "vendor.example-toy.json");
     mkdirSync(node.containerd.cdi, { recursive: true });
-    writeFileSync(file, JSON.stringify({ ...specOf(node.dir), devices: [] }));
+    specify({ ...specOf(node.dir), devices: [] });
     node.put("early", deviceOf("early", 1, TOY));
     const waits = await node.daemon.pod("early", "failing", ({ containers }) =>
       containers.some(({ message }) => message.includes("vendor.example/toy=")),
     );
     expect(waits.containers[0]?.message).toMatch(/unresolvable CDI devices/);
-    writeFileSync(file, JSON.stringify(specOf(node.dir)));
+    specify(specOf(node.dir));
     await node.daemon.running("early");
     node.remove("early");
     await node.daemon.gone("early");

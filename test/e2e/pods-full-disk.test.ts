@@ -138,8 +138,8 @@ describe.skipIf(why !== undefined)("a disk that holds the daemon's records too",
     node.remove("deleted");
     const daemon = node.startDaemon(settings(3600));
     await daemon.gone("deleted");
-    expect(availableBytes()).toBeGreaterThan(40 * Mi);
-    expect(states()).toEqual({ small: "lives" });
+    await expect.poll(availableBytes, WAITS).toBeGreaterThan(40 * Mi);
+    await expect.poll(states, WAITS).toEqual({ small: "lives" });
     await daemon.running("small");
   });
 });

@@ -40,7 +40,7 @@ describe.skipIf(why !== undefined)("ports of the host", { timeout: LONG_MS }, ()
     await daemon.kill();
     const again = node.startDaemon();
     await again.running("web");
-    expect(told((await again.status())?.problems ?? ["no status"])).toEqual([]);
+    expect(told(await again.until("its problems", ({ problems }) => problems))).toEqual([]);
     expect(again.eventsOf("web", "HostPortTaken")).toEqual([]);
   });
 
