@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { ended, LAUNCHER, NODE, type RunOptions, run, start } from "../cli/run.ts";
 import { isUp } from "./pods/daemon.ts";
 import { podOf } from "./pods/manifest.ts";
@@ -104,6 +104,7 @@ describe.skipIf(why !== undefined)("nodewise logs and exec over a real container
     test("it follows over rotations and restarts, to the end of the pod", async () => {
       const child = start(["logs", ...at(), TWO, "-c", "b", "-f"]);
       const whole = ended(child);
+      onTestFinished(() => void child.kill("SIGKILL"));
       let text = "";
       child.stdout.on("data", (bytes: Buffer) => {
         text += bytes;
