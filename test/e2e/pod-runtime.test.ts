@@ -9,8 +9,8 @@ import { whyNoContainerd } from "./containerd/start.ts";
 import { openOwn } from "./own-cgroups.ts";
 import { until, WAITS } from "./pods/until.ts";
 
-const START_MS = 180_000;
-const TEST_MS = 180_000;
+const START_MS = 300_000;
+const TEST_MS = 300_000;
 const MIB = 1024 * 1024;
 const GONE = "0".repeat(64);
 const SLEEP = ["sleep", "1000000"];

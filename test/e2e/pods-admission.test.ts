@@ -4,7 +4,7 @@ import { podOf, STUBBORN } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 
-const LONG_MS = 180_000;
+const LONG_MS = 300_000;
 const CPUS = availableParallelism();
 const CRITICAL = 2_000_000_000;
 /** So much that two of its kind are too many. */

@@ -5,7 +5,7 @@ import { podOf } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 
-const LONG_MS = 180_000;
+const LONG_MS = 300_000;
 const why = noPods("a runtime that fails");
 
 describe.skipIf(why !== undefined)("a runtime that hangs or fails", { timeout: LONG_MS }, () => {

@@ -10,7 +10,7 @@ import { noPods } from "./pods/skip.ts";
 import { holds, until, WAITS } from "./pods/until.ts";
 
 const DEPLOYED = join(import.meta.dirname, "../../actuator/deploy/containerd.toml");
-const LONG_MS = 180_000;
+const LONG_MS = 300_000;
 const WHAT = "pods beside a real kubelet";
 const why = noPods(WHAT) ?? noKubelet(WHAT);
 

@@ -7,7 +7,7 @@ import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 import { until } from "./pods/until.ts";
 
-const LONG_MS = 180_000;
+const LONG_MS = 300_000;
 const CPUS = availableParallelism();
 const ALL = `0-${CPUS - 1}`;
 const why = noPods("exclusive CPUs") ?? (CPUS < 2 ? "one CPU alone can be nobody's" : undefined);

@@ -8,7 +8,7 @@ import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 import { until } from "./pods/until.ts";
 
-const LONG_MS = 240_000;
+const LONG_MS = 300_000;
 const COMING: readonly CriMethod[] = ["RunPodSandbox", "CreateContainer", "StartContainer"];
 const LEAVING: readonly CriMethod[] = ["StopContainer", "StopPodSandbox", "RemoveContainer", "RemovePodSandbox"];
 const momentsOf = (methods: readonly CriMethod[]) =>

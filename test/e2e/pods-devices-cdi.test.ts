@@ -6,7 +6,7 @@ import { deviceOf, pluginOn } from "./pods/devices.ts";
 import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 
-const LONG_MS = 240_000;
+const LONG_MS = 300_000;
 const why = noPods("pods with CDI devices");
 const TOY = "example.com/toy";
 

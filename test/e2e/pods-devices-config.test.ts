@@ -21,7 +21,7 @@ import { whyNoContainerd } from "./containerd/start.ts";
 import { openOwn } from "./own-cgroups.ts";
 import { holds, until } from "./pods/until.ts";
 
-const LONG_MS = 120_000;
+const LONG_MS = 300_000;
 const opened = openOwn("devices");
 const why = whyNoContainerd() ?? (opened.ok && opened.value.version === 1 ? undefined : "no cgroup v1 is mounted");
 if (why !== undefined) {

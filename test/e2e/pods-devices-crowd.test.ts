@@ -8,7 +8,7 @@ import { podOf } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 
-const LONG_MS = 240_000;
+const LONG_MS = 300_000;
 const why = noPods("pods beside greedy device plugins");
 /** Variables of 100,000 bytes each. */
 const answering = (variables: number) => () => {

@@ -10,7 +10,7 @@ import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 import { until } from "./pods/until.ts";
 
-const LONG_MS = 240_000;
+const LONG_MS = 300_000;
 const SERVED = { devicePlugins: "serve", deviceWaitSeconds: 600, retrySeconds: 5 };
 const why = noPods("pods with devices");
 

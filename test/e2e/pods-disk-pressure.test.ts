@@ -7,7 +7,7 @@ import { podOf, SERVES, type TestPod } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 
-const LONG_MS = 240_000;
+const LONG_MS = 300_000;
 const Mi = 2 ** 20;
 const why = noPods("the kernel's disk pressure");
 /** The pressure lasts until a test says otherwise. */

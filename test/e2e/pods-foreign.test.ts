@@ -6,7 +6,7 @@ import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 import { until } from "./pods/until.ts";
 
-const LONG_MS = 180_000;
+const LONG_MS = 300_000;
 const UID = "11111111-2222-4333-8444-555555555555";
 const why = noPods("what others started");
 

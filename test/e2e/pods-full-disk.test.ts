@@ -8,7 +8,7 @@ import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 import { holds, until, WAITS } from "./pods/until.ts";
 
-const LONG_MS = 240_000;
+const LONG_MS = 300_000;
 const Mi = 2 ** 20;
 const why = noPods("the kernel's full disks");
 const writes = (name: string, mebibytes: number): object =>

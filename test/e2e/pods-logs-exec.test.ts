@@ -9,7 +9,7 @@ import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 import { holds, until } from "./pods/until.ts";
 
-const LONG_MS = 180_000;
+const LONG_MS = 300_000;
 const why = noPods("nodewise logs and exec");
 const [TALKS_POD, TWO] = ["talks-e2e", "default/two-e2e"];
 const TALKS = "echo one; echo to the other >&2; sleep 1000 & trap 'exit 0' TERM; wait";

@@ -6,7 +6,7 @@ import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 import { WAITS } from "./pods/until.ts";
 
-const LONG_MS = 240_000;
+const LONG_MS = 300_000;
 const Mi = 2 ** 20;
 /** All pods together may have so much: the pressure never leaves the test's own cgroup. */
 const FOR_PODS = 256 * Mi;

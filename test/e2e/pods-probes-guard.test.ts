@@ -10,7 +10,7 @@ import { freePort } from "./pods/port.ts";
 import { noPods } from "./pods/skip.ts";
 import { until } from "./pods/until.ts";
 
-const LONG_MS = 240_000;
+const LONG_MS = 300_000;
 const why = noPods("the probe guard");
 const NAMES = ["one", "two", "three", "four", "five"];
 

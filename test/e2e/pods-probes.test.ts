@@ -8,7 +8,7 @@ import { freePort } from "./pods/port.ts";
 import { noPods } from "./pods/skip.ts";
 import { until } from "./pods/until.ts";
 
-const LONG_MS = 240_000;
+const LONG_MS = 300_000;
 const why = noPods("containers that are probed");
 const exec = (command: string, more: object = {}) => ({ exec: { command: ["sh", "-c", command] }, ...more });
 /** A timeout that a loaded machine keeps. */

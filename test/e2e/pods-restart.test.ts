@@ -7,7 +7,7 @@ import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 import { until } from "./pods/until.ts";
 
-const LONG_MS = 180_000;
+const LONG_MS = 300_000;
 const MIB = 1024 * 1024;
 const EMPTY = { volumes: [{ name: "work", emptyDir: {} }] };
 const WORK = { volumeMounts: [{ name: "work", mountPath: "/work" }] };

@@ -6,7 +6,7 @@ import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 import { holds, until } from "./pods/until.ts";
 
-const LONG_MS = 180_000;
+const LONG_MS = 300_000;
 const why = noPods("what a daemon tells of itself");
 
 describe.skipIf(why !== undefined)("a daemon over a real containerd", { timeout: LONG_MS }, () => {

@@ -4,7 +4,7 @@ import type { ImageGcDecision } from "../../../api/model/image-gc.ts";
 import { DaemonChild } from "../daemon-child.ts";
 
 /** A machine that is slow and loaded takes long. */
-const WAIT_MS = 90_000;
+const WAIT_MS = 120_000;
 
 /** The daemon that collects garbage, and what it has told. */
 export class GcDaemon extends DaemonChild {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** A machine that is slow and loaded takes long. */
-export const WAIT_MS = 90_000;
+export const WAIT_MS = 120_000;
 const LOOK_MS = 50;
 /** For expect.poll, of what another process brings about. */
 export const WAITS = { timeout: WAIT_MS, interval: LOOK_MS } as const;
