@@ -35,7 +35,7 @@ describe.skipIf(why !== undefined)("pods with CDI devices", { timeout: LONG_MS }
   let isServed = false;
   let close: () => unknown = () => undefined;
   beforeAll(async () => {
-    node = await PodNode.start({ settings: { devicePlugins: "serve", retrySeconds: 5 } });
+    node = await PodNode.start({ settings: { devicePlugins: "serve", retrySeconds: 1 } });
     const { connection } = node.containerd;
     const { info } = await must(connection.call("Status", { verbose: true }));
     const { runtimeVersion } = await must(connection.call("Version", {}));

@@ -25,7 +25,7 @@ describe.skipIf(why !== undefined)("beside plugins that take more than their sha
   };
   const checkpoint = () => join(node.dir, "state/managers/device-plugins/kubelet_internal_checkpoint");
   beforeAll(async () => {
-    node = await PodNode.start({ settings: { devicePlugins: "serve", deviceWaitSeconds: 600, retrySeconds: 5 } });
+    node = await PodNode.start({ settings: { devicePlugins: "serve", deviceWaitSeconds: 600, retrySeconds: 1 } });
     const gpus = pluginOn(node, ["a", "b", "c", "d"]);
     await node.startDaemon().until("its first turn", ({ pods }) => pods);
     await joins(gpus);
