@@ -6,7 +6,7 @@ import { systemdFiles } from "./vm/systemd-files.ts";
 
 /** Generous: the guest is emulated, and other work may share the processors. An idle machine needs a sixth of it. */
 const BUILD_TIMEOUT_MS = 240_000;
-const GUEST_TIMEOUT_MS = 600_000;
+const GUEST_TIMEOUT_MS = 1_200_000;
 
 /** A test that cannot run here is skipped with its reason printed; in CI it fails, so that nothing is skipped unseen. */
 function skip(context: TestContext, reason: string): never {
