@@ -11,7 +11,16 @@ process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.c
 /** Of a machine that is slow and loaded. */
 const PATIENCE = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 30_000, interval: 20 } } };
 
-const projectOf = (name: keyof typeof PROJECTS) => ({ test: { name, include: PROJECTS[name], ...PATIENCE } });
+/** For what other processes bring about: containers, servers, browsers. */
+const MORE_PATIENCE = {
+  testTimeout: 180_000,
+  hookTimeout: 180_000,
+  expect: { poll: { timeout: 90_000, interval: 50 } },
+};
+
+const projectOf = (name: keyof typeof PROJECTS, patience = PATIENCE) => ({
+  test: { name, include: PROJECTS[name], ...patience },
+});
 
 export default defineConfig({
   test: {
@@ -35,8 +44,8 @@ export default defineConfig({
       projectOf("contract"),
       projectOf("properties"),
       projectOf("sim"),
-      projectOf("e2e"),
-      projectOf("ui"),
+      projectOf("e2e", MORE_PATIENCE),
+      projectOf("ui", MORE_PATIENCE),
       {
         plugins: [
           cloudflareTest(async () => ({

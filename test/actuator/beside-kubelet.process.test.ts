@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync }
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { basename, join } from "node:path";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { Journal } from "../../actuator/apply/journal.ts";
 import { openHierarchy } from "../../actuator/cgroupfs/open.ts";
 import { localClient } from "../../actuator/client/local-client.ts";
@@ -24,8 +24,6 @@ import { podYaml } from "../kit/manifests.ts";
 import { mountinfoV1 } from "./cgroups/sim-v1.ts";
 import { plantMachine } from "./machine/plant.ts";
 import { scratch } from "./manifests/scratch.ts";
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const CONTROLLERS = ["cpu", "cpuset", "memory", "pids", "cpuacct"];
 const TOKEN = "kubelet-token";

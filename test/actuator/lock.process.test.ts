@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type Lock, takeLock } from "../../actuator/core/lock.ts";
-import { PATIENT } from "../patient.ts";
+import { WAITS } from "../e2e/pods/until.ts";
 
 let dir: string;
 beforeEach(() => {
@@ -80,9 +80,9 @@ describe("what does not hold a root", () => {
     expect(await refused("/r")).toMatch(`process ${pid} already writes here`);
     // until then the shell itself would wait for it
     const parentIs = (): string => readFileSync(`/proc/${parent.pid}/comm`, "utf8").trim();
-    await vi.waitFor(() => expect(parentIs()).toBe("sleep"), PATIENT);
+    await vi.waitFor(() => expect(parentIs()).toBe("sleep"), WAITS);
     process.kill(pid, "SIGKILL");
-    await vi.waitFor(() => expect(statOf()[0]).toBe("Z"), PATIENT);
+    await vi.waitFor(() => expect(statOf()[0]).toBe("Z"), WAITS);
     await taken("/r");
   });
   test("is a process id that another process has by now", async () => {

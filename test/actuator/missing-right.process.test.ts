@@ -1,12 +1,10 @@
 import { spawnSync } from "node:child_process";
 import { chmodSync, chownSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { missingRight } from "../../actuator/core/error-text.ts";
 import { LAUNCHER, NODE } from "../cli/run.ts";
 import { scratch } from "./manifests/scratch.ts";
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const NOBODY = { uid: 65534, gid: 65534 };
 const MODULE = join(import.meta.dirname, "../../actuator/core/error-text.ts");

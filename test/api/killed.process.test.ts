@@ -13,7 +13,7 @@ import { dataDirectory } from "./serving.ts";
 const CHILD = fileURLToPath(new URL("child.ts", import.meta.url));
 
 test("a server that is killed in the middle of its work has lost nothing that it acknowledged", {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async () => {
   const dataDir = dataDirectory();
   const child = spawn(process.execPath, [CHILD, dataDir], { stdio: ["ignore", "pipe", "ignore"] });
@@ -51,7 +51,7 @@ test("a server that is killed in the middle of its work has lost nothing that it
 });
 
 test("another program that opens, changes and closes the file beside the server takes nothing from it", {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async () => {
   const dataDir = dataDirectory();
   const file = historyFile(dataDir);

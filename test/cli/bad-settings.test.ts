@@ -9,7 +9,7 @@ function scratch(): string {
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   return dir;
 }
-const SLOW = { timeout: 60_000 };
+const SLOW = { timeout: 180_000 };
 
 test.each<[string, readonly string[], RegExp]>([
   [

@@ -1,14 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { decisionLine, eventLine, type Telling, tellingOf } from "../../api/cli/actuator/actuator.ts";
 import type { LogFlags } from "../../api/cli/cli.ts";
 import { plainPaint } from "../../api/text/style.ts";
 import { seenEvent, WEB } from "../kit/node-status.ts";
 import { ended, printed, run, start } from "./run.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const SECRET = "hunter2";
 const POD = `apiVersion: v1

@@ -2,10 +2,8 @@ import { spawnSync } from "node:child_process";
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { LAUNCHER, manifest, NODE, realNode, run } from "./run.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const SMALL = ["--node", manifest("node.yaml"), "--config", manifest("config.yaml")];
 

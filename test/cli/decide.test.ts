@@ -1,13 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { podManifest } from "../kit/manifests.ts";
 import { ended, manifest, realNode, run, start } from "./run.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const CAPTURED = [
   ["--node", realNode("node.json")],

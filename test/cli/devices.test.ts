@@ -1,14 +1,12 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import type { NodeStatus } from "../../actuator/status/node-status.ts";
 import { devicesText } from "../../api/cli/devices/devices.ts";
 import { plainPaint } from "../../api/text/style.ts";
 import { AT, deviceRow, nodeStatus } from "../kit/node-status.ts";
 import { run } from "./run.ts";
 import { statusServer } from "./status-server.ts";
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const BAD = "\u001b[2J\u202e";
 const GPU = deviceRow("vendor.com/gpu");

@@ -1,7 +1,6 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { manifest, run } from "./run.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
 const ARGS = ["decide", "cgroups", "--node", manifest("node.yaml"), "--config", manifest("config.yaml")];
 const decide = (pods: unknown) =>
   run([...ARGS, "--cgroup-version", "1", "-o", "json", "--pods", "-"], { input: JSON.stringify(pods) });

@@ -1,11 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { manifest, realNode, run } from "./run.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 let scratch: string;
 const file = (name: string, value: unknown): string => {

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { assumeSeen } from "../../api/cli/gc/preview.ts";
 import { fakeContainer, fakeImage, fakeSandbox, gcPod, put } from "../actuator/gc/world.ts";
 import { serveCri } from "../sim/cri-server.ts";
@@ -11,8 +11,6 @@ import { FakeRuntime, faultOf } from "../sim/fake-runtime.ts";
 import { run } from "./run.ts";
 
 // each case starts several processes
-vi.setConfig({ testTimeout: 120_000 });
-
 const listOf = (items: readonly object[], metadata: object = {}): string =>
   JSON.stringify({ apiVersion: "v1", kind: "PodList", metadata, items });
 const other = gcPod("other");

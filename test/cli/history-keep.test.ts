@@ -1,14 +1,13 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { historyFile } from "../../api/server.ts";
 import { openNode } from "../../db/sqlite/open.ts";
 import { serving } from "../api/serving.ts";
 import { decisionRow, snapshotRow, value } from "../contract/store-rows.ts";
 import { run } from "./run.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 

@@ -16,8 +16,6 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { PATIENT } from "../patient.ts";
 import { ended, LAUNCHER, NODE, printed, run, start } from "./run.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
-
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const OLD_NODE = "/usr/bin/node";
 const hasOldNode = existsSync(OLD_NODE) && realpathSync(OLD_NODE) !== realpathSync(NODE) && (await isOld(OLD_NODE));

@@ -26,13 +26,13 @@ const WRONG: readonly (readonly [string, readonly string[]])[] = [
   ["--timeout: the runtime has none for a command with -i or -t", ["exec", "-i", "web", "--timeout", "9", "--", "cat"]],
   ["--runtime-endpoint: runtime endpoint `tcp://h:1`", ["exec", "web", "--runtime-endpoint", "tcp://h:1", "--", "ls"]],
 ];
-test("what cannot be meant is bad usage, and says what could be", { timeout: 60_000 }, async () => {
+test("what cannot be meant is bad usage, and says what could be", { timeout: 180_000 }, async () => {
   const ran = await Promise.all(WRONG.map(([, args]) => run(args)));
   for (const [i, [words]] of WRONG.entries())
     expect(ran[i]).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(words) });
 });
 
-test("a runtime that is not there is told with what to do", { timeout: 60_000 }, async () => {
+test("a runtime that is not there is told with what to do", { timeout: 180_000 }, async () => {
   const dir = mkdtempSync(join(tmpdir(), "nodewise-no-runtime-"));
   onTestFinished(() => rmSync(dir, { recursive: true }));
   const at = ["--runtime-endpoint", join(dir, "none.sock")];
@@ -48,7 +48,7 @@ test("a runtime that is not there is told with what to do", { timeout: 60_000 },
 });
 
 test("which runtime is asked: that of the option, of the settings, of the daemon, else the usual one, and that is said", {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async () => {
   const dir = daemon.scratch;
   const socket = (name: string): string => `unix://${join(dir, name)}.sock`;
@@ -77,7 +77,7 @@ test("which runtime is asked: that of the option, of the settings, of the daemon
 });
 
 test("a daemon that is named and away, wrong settings, and another user's socket are errors, and no runtime is asked", {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async () => {
   const dir = daemon.scratch;
   const state = ["--state-dir", join(dir, "nobody")];

@@ -1,15 +1,13 @@
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, hostname, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { KINDS } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { container } from "../kit/containers.ts";
 import { podManifest } from "../kit/manifests.ts";
 import { manifest, realNode, run } from "./run.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 /** As the kubelet of a node wrote it on which a plugin has registered. */
 const CHECKPOINT =

@@ -2,7 +2,7 @@ import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { daemonMetrics } from "../../actuator/status/metrics.ts";
 import type { NodeStatus } from "../../actuator/status/node-status.ts";
@@ -11,8 +11,6 @@ import { freePort } from "../e2e/pods/port.ts";
 import { CRASHING, ENDED, nodeStatus, podRow, seenEvent, WAITING, WEB } from "../kit/node-status.ts";
 import { ended, printed, run, start } from "./run.ts";
 import { statusServer } from "./status-server.ts";
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const BAD = "\u001b[2J\u202e";
 const EVENTS = [
@@ -313,7 +311,7 @@ describe("what cannot be shown is one line with what to do", () => {
 });
 
 test("why the last start of the daemon was refused is told beside what it last wrote, until it has started", {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async () => {
   const home = join(daemon.scratch, "refusing");
   const dir = join(home, "nodewise/actuator");

@@ -1,14 +1,12 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { QUIRKS } from "../../api/decide/probes/worker-state.ts";
 import { PROBE_FINDINGS, PROBE_QUIRKS } from "../../api/model/probes-decision.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { PROBE_FINDING, PROBES_SENTENCES } from "../../api/text/sentences/probes.ts";
 import { manifest, run } from "./run.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 let scratch: string;
 const file = (name: string, text: string): string => {

@@ -8,8 +8,6 @@ import { freePort } from "../e2e/pods/port.ts";
 import { podYaml } from "../kit/manifests.ts";
 import { ended, run, start } from "./run.ts";
 
-vi.setConfig({ testTimeout: 120_000 });
-
 let dir: string;
 let settings: string;
 beforeEach(() => {
@@ -105,7 +103,7 @@ test("SIGHUP does not end a daemon that has not read its settings yet, and has t
   };
   try {
     // as soon as it catches it, and its own code is not loaded yet: another process strips it of its types
-    await vi.waitUntil(() => (caught() & SIGHUP) !== 0n, { timeout: 60_000, interval: 5 });
+    await vi.waitUntil(() => (caught() & SIGHUP) !== 0n, { timeout: 90_000, interval: 5 });
     hangUp();
     // it opens its settings, which nobody has written yet
     const first = await Promise.race([open(settings, "w"), end.then((ran) => Promise.reject(new Error(ran.stderr)))]);

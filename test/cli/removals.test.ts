@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { historyFile } from "../../api/server.ts";
 import { openNode } from "../../db/sqlite/open.ts";
 import {
@@ -16,8 +16,6 @@ import {
 import { value } from "../contract/store-rows.ts";
 import { expectAsShown } from "../docs/shown.ts";
 import { ended, printed, run, start } from "./run.ts";
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const NOW = Date.now();
 const ago = (minutes: number): number => NOW - minutes * MINUTE;

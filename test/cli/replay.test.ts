@@ -14,8 +14,6 @@ import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
 import { PATIENT } from "../patient.ts";
 import { ended, run, start } from "./run.ts";
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
-
 /** Decisions without a snapshot, behind those that can be made again: three pages of them. */
 const GONE = 2500;
 let scratch: string;

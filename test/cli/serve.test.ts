@@ -7,8 +7,6 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { PATIENT } from "../patient.ts";
 import { ended, LAUNCHER, manifest, printed, run, start } from "./run.ts";
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
 let scratch: string;
 beforeAll(() => {
   scratch = mkdtempSync(join(tmpdir(), "nodewise-serve-"));

@@ -26,7 +26,7 @@ test.each([
   [["--manifests", "DIR", "default/db"], 2, "no pod `default/db` is to run here, but default/web-n1"],
   [["--manifests", "DIR", "--runtime-endpoint", "DIR/no.sock"], 3, "ListPodSandbox: connect ENOENT DIR/no.sock"],
   [["--manifests", "DIR", "--runtime-endpoint", "DIR/no.sock", "--stop"], 3, "is the endpoint right?"],
-] as const)("takeover %j ends with %i and says what to do: %s", { timeout: 60_000 }, async (args, code, text) => {
+] as const)("takeover %j ends with %i and says what to do: %s", { timeout: 180_000 }, async (args, code, text) => {
   const dir = mkdtempSync(join(tmpdir(), "nodewise-takeover-"));
   onTestFinished(() => rmSync(dir, { recursive: true }));
   writeFileSync(join(dir, "web.yaml"), WEB);

@@ -1,14 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { whatIf } from "../../api/cli/inputs/what-if.ts";
 import { libraryMachine, machineNames } from "../../api/cli/machines/machine-library.ts";
 import { decideKind } from "../../api/decide/kinds/index.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { manifest, realNode, run } from "./run.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const POD = ["--pod", manifest("trader.yaml")];
 

@@ -111,7 +111,7 @@ test("a migration that fails leaves nothing of itself, and the next start contin
 });
 
 test("kill -9 in the middle of a migration leaves the files before it, and the next start continues there", {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async () => {
   const folder = testFolder();
   const file = join(folder, "history.db");
@@ -124,7 +124,7 @@ test("kill -9 in the middle of a migration leaves the files before it, and the n
     stdio: "inherit",
   });
   const exited = once(child, "exit");
-  await expect.poll(() => applied(file), { timeout: 30_000 }).toEqual(ownNames);
+  await expect.poll(() => applied(file), { timeout: 90_000 }).toEqual(ownNames);
   child.kill("SIGKILL");
   await exited;
   expect(hasTable(file, "half")).toBe(false);

@@ -63,7 +63,7 @@ function commandsIn(lines: readonly string[], firstLine: number): readonly Comma
   return commands;
 }
 
-/** What differs from run to run, and from machine to machine. */
+/** The line without what differs from run to run, and from machine to machine. */
 export const masked = (line: string): string =>
   line
     .trimEnd()
@@ -98,7 +98,7 @@ export class Terminal {
     const text = await printed(this.#api, /http:\/\/[\d.]+:\d+/);
     this.#address = String(/http:\/\/([\d.]+:\d+)/.exec(text)?.[1]);
   }
-  /** What the command prints, to its two streams in the order in which it did. */
+  /** Answers what the command prints, to its two streams in the order in which it did. */
   async type(command: string): Promise<readonly string[]> {
     const text = command.replaceAll(SHOWN, this.#address);
     const script = `exec 2>&1\n${text}\npwd > "${this.#home}/directory"`;

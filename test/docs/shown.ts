@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { type Command, sessionsOf } from "./sessions.ts";
 
-/** Of a node that is another one in each run: times, ids, numbers and bars. A pod's node stands in its name. */
+/** A node is another one in each run: its times, ids, numbers and bars are masked. A pod's node stands in its name. */
 const MASKS: readonly (readonly [RegExp, string])[] = [
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, "TIME"],
   [/\bcontainerd \d\S*/g, "containerd VERSION"],

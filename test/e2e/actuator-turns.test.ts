@@ -1,11 +1,9 @@
 import { rmSync } from "node:fs";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { passOnce, startActuator } from "../../actuator/main.ts";
 import type { PassReport } from "../../actuator/pass/loop.ts";
 import { run } from "../cli/run.ts";
 import { ground, openOwn, POD } from "./own-cgroups.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const opened = openOwn("turns");
 const why = opened.ok ? "" : ` (skipped: ${opened.error.message})`;

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { ApiClient } from "../../actuator/client/client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";
 import { Memory } from "../../actuator/core/facts-file.ts";
@@ -9,8 +9,6 @@ import type { DecisionAnswer, Problem } from "../../actuator/core/ports.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import { ended, printed, realNode, start } from "../cli/run.ts";
 import { freePort } from "./pods/port.ts";
-
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 60_000 });
 
 /** Decisions of a node that runs pods, over an API that is another process and comes and goes. */
 let dir: string;
@@ -62,7 +60,7 @@ function openClient() {
   const state = join(dir, "state");
   const outbox = Outbox.open(join(state, "outbox.jsonl"));
   const memory = new Memory(state, (message) => problems.push({ from: "memory", message }));
-  const access = { url, token: undefined, timeoutMs: 20_000, fetch };
+  const access = { url, token: undefined, timeoutMs: 60_000, fetch };
   const client = new ApiClient(access, outbox, memory, (problem) => problems.push(problem));
   const decide = async (kind: Kind, snapshot: unknown, ask?: object): Promise<DecisionAnswer> => {
     const answer = await client.decide(kind, snapshot, ask);
@@ -97,7 +95,7 @@ interface Row {
   readonly kind: Kind;
   readonly at: string;
 }
-/** Of the history: how often each decision and each report is there. */
+/** The history tells how often each decision and each report is there. */
 async function history() {
   const { node } = recorded;
   const get = async <T>(path: string): Promise<T> => (await (await fetch(`${url}${path}`)).json()) as T;

@@ -1,4 +1,4 @@
-// What only a real kernel shows, on either version. Only node:assert: it also runs in the virtual machine.
+// Checks that only a real kernel can fail, on either version. Only node:assert: they also run in the virtual machine.
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -25,7 +25,7 @@ const C1 = "/kubepods/burstable/pod1/c1";
 const textOf = (ground: KernelGround, path: string, file: string): string =>
   readFileSync(`${ground.directory(file.slice(0, file.indexOf(".")), path)}/${file}`, "utf8").trim();
 
-/** What the kernel keeps of the big tree, read past the actuator. */
+/** The kernel keeps these values of the big tree, read past the actuator. */
 const KEPT: Readonly<Record<1 | 2, readonly (readonly [string, string, string])[]>> = {
   1: [
     ["/kubepods", "cpu.shares", "1843"],
@@ -147,7 +147,7 @@ export const KERNEL_CHECKS: readonly KernelCheck[] = [
       shell.stdout.on("data", (chunk: Buffer) => {
         said += chunk.toString();
       });
-      const [code] = await once(shell, "exit");
+      const [code] = await once(shell, "close");
       assert.equal(said, "");
       assert.notEqual(code, 0);
     },

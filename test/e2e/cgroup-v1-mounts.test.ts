@@ -25,7 +25,7 @@ const all = (is: boolean): readonly boolean[] => NAMED.map(() => is);
 
 describe.skipIf(!isV1 || !opened.ok)(
   "hierarchies without a controller, which runtimes join",
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   () => {
     let hierarchy: Hierarchy;
     beforeEach(async () => {
@@ -80,7 +80,7 @@ describe.skipIf(!isV1 || !opened.ok)(
   },
 );
 
-describe.skipIf(!isV1)("a hierarchy, or a file of it, that may not be written", { timeout: 60_000 }, () => {
+describe.skipIf(!isV1)("a hierarchy, or a file of it, that may not be written", { timeout: 180_000 }, () => {
   let dir: string;
   beforeEach(() => {
     dir = mkdtempSync(join(tmpdir(), "nodewise-read-only-"));

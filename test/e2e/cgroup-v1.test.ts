@@ -24,10 +24,11 @@ import { cgroup, decide } from "../actuator/cgroups/decisions.ts";
 import { BOOT } from "../actuator/cgroups/grounds.ts";
 import { KERNEL_CHECKS, type KernelGround } from "./cgroup-enforcement.ts";
 import { SIM_CHECK } from "./cgroup-sim-check.ts";
+import { WAITS } from "./pods/until.ts";
 
 const MOUNT_ROOT = "/sys/fs/cgroup";
 const ROOT = `/nodewise-e2e-${process.pid}`;
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 180_000;
 
 const isV1 = existsSync(`${MOUNT_ROOT}/cpu/cpu.shares`) && existsSync(`${MOUNT_ROOT}/memory/memory.limit_in_bytes`);
 const isRoot = process.getuid?.() === 0;
@@ -96,7 +97,7 @@ describe.skipIf(!isV1 || !isRoot)("cgroup v1 on this machine", { timeout: TIMEOU
     const busy = spawn(process.execPath, ["-e", "for (;;);"], { stdio: "ignore" });
     try {
       writeFileSync(join(directory("cpu", "/kubepods/pod1"), "cgroup.procs"), String(busy.pid));
-      await expect.poll(() => textOf("/kubepods/pod1", "cpu.stat"), { timeout: 20_000 }).toMatch(/nr_throttled [1-9]/);
+      await expect.poll(() => textOf("/kubepods/pod1", "cpu.stat"), WAITS).toMatch(/nr_throttled [1-9]/);
     } finally {
       const ended = once(busy, "exit");
       busy.kill("SIGKILL");

@@ -7,10 +7,10 @@ import { type GuestResult, runInGuest } from "./vm/run.ts";
 
 /** Generous: the guest is emulated, and other work may share the processors. An idle machine needs a tenth of it. */
 const BUILD_TIMEOUT_MS = 240_000;
-const GUEST_TIMEOUT_MS = 240_000;
+const GUEST_TIMEOUT_MS = 1_200_000;
 const TEST_TIMEOUT_MS = GUEST_TIMEOUT_MS + 10_000;
 
-/** What a test cannot do here is skipped with its reason printed; in CI it fails, so that nothing is skipped unseen. */
+/** A test that cannot run here is skipped with its reason printed; in CI it fails, so that nothing is skipped unseen. */
 function skip(context: TestContext, reason: string): never {
   if (process.env["CI"] === "true") throw new Error(`CI must run this test: ${reason}`);
   console.warn(`skipped \`${context.task.name}\`: ${reason}`);

@@ -16,8 +16,8 @@ import { must } from "./containerd/pods.ts";
 import { type SmallFileSystem, smallFileSystem } from "./containerd/small-file-system.ts";
 import { type Containerd, startContainerd, whyNoContainerd } from "./containerd/start.ts";
 
-const START_MS = 180_000;
-const TEST_MS = 180_000;
+const START_MS = 300_000;
+const TEST_MS = 300_000;
 const MIB = 1024 * 1024;
 const DISK_BYTES = 96 * MIB;
 const GONE = "0".repeat(64);

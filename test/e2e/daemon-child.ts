@@ -4,9 +4,9 @@ import { ended, type Ran, type RunOptions, start } from "../cli/run.ts";
 export abstract class DaemonChild {
   protected readonly child: ReturnType<typeof start>;
   protected isEnded = false;
-  /** Of a line that has not come to its end. */
+  /** The beginning of a line that has not come to its end. */
   protected rest = "";
-  /** What it said, once it has come to an end by itself or was told to. */
+  /** All that it said, once it has come to an end by itself or was told to. */
   readonly ended: Promise<Ran>;
 
   constructor(args: readonly string[], stream: "stdout" | "stderr", options: RunOptions = {}) {

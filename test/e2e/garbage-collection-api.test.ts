@@ -7,8 +7,8 @@ import { GcNode } from "./gc/node.ts";
 import { noContainerd } from "./gc/skip.ts";
 import { freePort } from "./pods/port.ts";
 
-const START_MS = 180_000;
-const TEST_MS = 180_000;
+const START_MS = 300_000;
+const TEST_MS = 300_000;
 const MIB = 1024 * 1024;
 const DISK_BYTES = 96 * MIB;
 const THRESHOLDS = { high: 80, low: 78 };
@@ -58,7 +58,7 @@ describe.skipIf(why !== undefined)("collections of a daemon whose API is another
   /** Oldest first. */
   const removals = async (): Promise<readonly Removal[]> =>
     (await get<{ removals: readonly Removal[] }>("/v1/nodes/gc/removals?kind=image-gc")).removals.toReversed();
-  /** What the history tells once it is as it should be. */
+  /** Waits until the history tells what it should, and answers it. */
   const untilTold = async (isThere: (rows: readonly Removal[]) => boolean): Promise<readonly Removal[]> => {
     for (;;) {
       const rows = await removals();

@@ -8,8 +8,8 @@ import { GcNode } from "./gc/node.ts";
 import { podOf } from "./gc/pods-server.ts";
 import { noContainerd } from "./gc/skip.ts";
 
-const START_MS = 180_000;
-const TEST_MS = 180_000;
+const START_MS = 300_000;
+const TEST_MS = 300_000;
 const MIB = 1024 * 1024;
 const DISK_BYTES = 96 * MIB;
 const THRESHOLDS = { high: 80, low: 78 };

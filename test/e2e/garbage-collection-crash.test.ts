@@ -8,8 +8,8 @@ import { GcNode } from "./gc/node.ts";
 import { goes } from "./gc/rules.ts";
 import { noContainerd } from "./gc/skip.ts";
 
-const START_MS = 180_000;
-const TEST_MS = 180_000;
+const START_MS = 300_000;
+const TEST_MS = 300_000;
 const MIB = 1024 * 1024;
 const DISK_BYTES = 96 * MIB;
 const THRESHOLDS = { high: 80, low: 78 };
@@ -55,7 +55,7 @@ describe.skipIf(why !== undefined)("a daemon that is killed in the middle of a p
   test("loses no end, removes nothing twice, tells the pass when it is back, and goes on", async () => {
     for (const [i, name] of c(0, 10).entries()) names.set(await story.arrive(`c-${i}`, 1.5), name);
     const seenFirst = new Map<string, number>(remembered().records.map(([id, at]) => [names.get(id) ?? "", at]));
-    /** What the runtime was asked to remove, and did. */
+    /** Images that the runtime was asked to remove, and did. */
     const removed: string[] = [];
 
     // Killed when the second is removed, and the daemon does not know.

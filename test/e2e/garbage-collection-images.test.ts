@@ -8,8 +8,8 @@ import { GcNode } from "./gc/node.ts";
 import { goes } from "./gc/rules.ts";
 import { noContainerd } from "./gc/skip.ts";
 
-const START_MS = 180_000;
-const TEST_MS = 180_000;
+const START_MS = 300_000;
+const TEST_MS = 300_000;
 const MIB = 1024 * 1024;
 const DISK_BYTES = 128 * MIB;
 const THRESHOLDS = { high: 85, low: 70 };
@@ -84,7 +84,7 @@ describe.skipIf(why !== undefined)("images of a full disk", { timeout: TEST_MS }
     for (const { containerId } of [running, exited])
       expect(await must(node.containerd.runtime.containerNow(containerId))).not.toBeNull();
 
-    // What the disk got back: layers that no other image needs, once each.
+    // the disk got back the layers that no other image needs, once each
     const freed = story.freedBytes(expected, left);
     expect(report.fileSystem.before).toEqual(before);
     const after = node.space();

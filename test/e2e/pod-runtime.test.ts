@@ -1,18 +1,16 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { containerLayers, openPodRuntime, runtimeReadiness } from "../../actuator/containerd/pods.ts";
-import { PATIENT } from "../patient.ts";
 import { giveAddresses } from "./containerd/cni.ts";
 import { APP, NAMESPACES, type OwnPod, PodRuntimeGround } from "./containerd/pod-ground.ts";
 import { must } from "./containerd/pods.ts";
 import { whyNoContainerd } from "./containerd/start.ts";
 import { openOwn } from "./own-cgroups.ts";
-import { until } from "./pods/until.ts";
+import { until, WAITS } from "./pods/until.ts";
 
-const START_MS = 180_000;
-const TEST_MS = 180_000;
+const START_MS = 300_000;
+const TEST_MS = 300_000;
 const MIB = 1024 * 1024;
 const GONE = "0".repeat(64);
 const SLEEP = ["sleep", "1000000"];
@@ -225,7 +223,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     expect(Math.abs(Date.now() - (end.finishedAtMs ?? 0))).toBeLessThan(TEST_MS);
     expect(await ground.ended(badly)).toMatchObject({ exitCode: 3, reason: "Error", attempt: 4 });
     // the runtime may tell the end first, and its cause later
-    await vi.waitUntil(async () => (await ground.ended(hungry)).reason === "OOMKilled", PATIENT);
+    await expect.poll(async () => (await ground.ended(hungry)).reason, WAITS).toBe("OOMKilled");
     expect(await ground.ended(hungry)).toMatchObject({ exitCode: 137, reason: "OOMKilled" });
   });
 
@@ -345,9 +343,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
       command: ["sh", "-c", "dd if=/dev/zero of=/big bs=1M count=3; exec /bin/busybox sleep 1000000"],
     });
     const measured = async () => (await must(containerLayers(ground.containerd.connection))).get(id)?.usedBytes ?? 0;
-    for (const deadline = Date.now() + 40_000; (await measured()) < 3 * MIB && Date.now() < deadline; )
-      await sleep(250);
-    expect(await measured()).toBeGreaterThanOrEqual(3 * MIB);
+    await expect.poll(measured, WAITS).toBeGreaterThanOrEqual(3 * MIB);
     expect(await measured()).toBeLessThan(4 * MIB);
     await must(ground.runtime.stopContainer(id, 0));
     expect(await measured()).toBeGreaterThanOrEqual(3 * MIB);

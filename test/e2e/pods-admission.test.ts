@@ -4,7 +4,7 @@ import { podOf, STUBBORN } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 
-const LONG_MS = 180_000;
+const LONG_MS = 300_000;
 const CPUS = availableParallelism();
 const CRITICAL = 2_000_000_000;
 /** So much that two of its kind are too many. */
@@ -24,7 +24,7 @@ const asked = (name: string, priority: number, more: object = {}): object =>
 describe.skipIf(why !== undefined)("admission on the node", { timeout: LONG_MS }, () => {
   let node: PodNode;
   beforeAll(async () => {
-    node = await PodNode.start({ hasServer: true });
+    node = await PodNode.start({ hasServer: true, isMeddled: true });
   }, LONG_MS);
   afterAll(() => node?.stop(), LONG_MS);
 
@@ -57,8 +57,12 @@ describe.skipIf(why !== undefined)("admission on the node", { timeout: LONG_MS }
   test("a critical pod starts when its victim has come to its end, with its grace", async () => {
     const { daemon } = node;
     const [victim] = await node.containersOf("low");
+    // the victim lives until the one that waits for it was seen
+    const seen = Promise.withResolvers<void>();
+    node.meddling = { before: (method) => (method === "StopContainer" ? seen.promise : undefined) };
     node.server.set([low, beside, big, critical]);
     const waits = await daemon.pod("crit", "waiting", ({ reason }) => reason === "WaitingForVictims");
+    seen.resolve();
     expect(waits.message).toBe("comes in once default/low ended");
     const preempting = await daemon.event("low", "Preempting", "Preempted in order to admit critical pod");
     await daemon.running("crit");

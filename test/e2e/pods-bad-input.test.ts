@@ -7,7 +7,7 @@ import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 import { holds, until, WAITS } from "./pods/until.ts";
 
-const LONG_MS = 180_000;
+const LONG_MS = 300_000;
 const why = noPods("manifests that are wrong");
 
 describe.skipIf(why !== undefined)("manifests that are wrong", { timeout: LONG_MS }, () => {

@@ -7,7 +7,7 @@ import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 import { until } from "./pods/until.ts";
 
-const LONG_MS = 180_000;
+const LONG_MS = 300_000;
 const CPUS = availableParallelism();
 const ALL = `0-${CPUS - 1}`;
 const why = noPods("exclusive CPUs") ?? (CPUS < 2 ? "one CPU alone can be nobody's" : undefined);
@@ -48,7 +48,7 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
   };
   const cpusBecome = (name: string, cpus: string): Promise<true> =>
     until(`${name} on ${cpus}`, async () => ((await cpusOf(name)) === cpus ? true : undefined));
-  /** What it saw first: the others' CPUs, and its own. */
+  /** It saw this first: the others' CPUs, and its own. */
   const firstSight = async (name: string): Promise<readonly string[]> => {
     const lines = await until(`the first words of ${name}`, async () => {
       const [newest] = await node.containersOf(name);

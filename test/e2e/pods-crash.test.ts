@@ -8,7 +8,7 @@ import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 import { until } from "./pods/until.ts";
 
-const LONG_MS = 240_000;
+const LONG_MS = 300_000;
 const COMING: readonly CriMethod[] = ["RunPodSandbox", "CreateContainer", "StartContainer"];
 const LEAVING: readonly CriMethod[] = ["StopContainer", "StopPodSandbox", "RemoveContainer", "RemovePodSandbox"];
 const momentsOf = (methods: readonly CriMethod[]) =>
@@ -43,7 +43,7 @@ describe.skipIf(why !== undefined)("a daemon that is killed", { timeout: LONG_MS
   };
   /** Once its process has come to tell of the first. */
   const startsOf = (name: string): Promise<number> => until(`a start of ${name}`, () => linesOf(name) || undefined);
-  /** What the runtime holds of it: sandboxes, and containers that run. */
+  /** The runtime holds so many sandboxes of it, and so many containers that run. */
   const instancesOf = async (name: string) => {
     const pods = [...(await node.held()).values()].filter((pod) => pod.name.startsWith(`${name}-`));
     const running = pods.flatMap(({ containers }) => containers.filter(({ state }) => state === "running"));

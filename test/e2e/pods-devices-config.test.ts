@@ -22,7 +22,7 @@ import { whyNoContainerd } from "./containerd/start.ts";
 import { openOwn } from "./own-cgroups.ts";
 import { holds, until } from "./pods/until.ts";
 
-const LONG_MS = 120_000;
+const LONG_MS = 300_000;
 const opened = openOwn("devices");
 const why = whyNoContainerd() ?? (opened.ok && opened.value.version === 1 ? undefined : "no cgroup v1 is mounted");
 if (why !== undefined) {
@@ -30,7 +30,7 @@ if (why !== undefined) {
   console.warn(`skipped what containers get for their devices: ${why}`);
 }
 
-/** Of local use, and without a driver: who may open it is told that there is none, who may not is told that. */
+/** A number for local use, without a driver: who may open it is told that there is none, who may not is told that. */
 const MAJOR = "240";
 const NO_DRIVER = "No such device or address";
 const DENIED = "Operation not permitted";
@@ -76,7 +76,7 @@ describe.skipIf(why !== undefined)("what a container gets for its devices", { ti
     expect([turn.error, turn.faults, turn.refusal]).toEqual([null, {}, null]);
     return new Map((await seenNow())?.containers.map(({ name, id }) => [name, id]));
   }
-  /** What a script prints inside, in either stream. */
+  /** Runs a script inside, and answers its output of either stream. */
   const inside = async (id: string, script: string): Promise<string> => {
     const { stdout, stderr } = await must(ground.runtime.exec(id, ["/bin/busybox", "sh", "-c", script], 60));
     return `${stdout}${stderr}`.trim();

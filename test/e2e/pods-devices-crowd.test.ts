@@ -8,7 +8,7 @@ import { podOf } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 
-const LONG_MS = 240_000;
+const LONG_MS = 300_000;
 const why = noPods("pods beside greedy device plugins");
 /** Variables of 100,000 bytes each. */
 const answering = (variables: number) => () => {
@@ -25,7 +25,7 @@ describe.skipIf(why !== undefined)("beside plugins that take more than their sha
   };
   const checkpoint = () => join(node.dir, "state/managers/device-plugins/kubelet_internal_checkpoint");
   beforeAll(async () => {
-    node = await PodNode.start({ settings: { devicePlugins: "serve", deviceWaitSeconds: 600, retrySeconds: 5 } });
+    node = await PodNode.start({ settings: { devicePlugins: "serve", deviceWaitSeconds: 600, retrySeconds: 1 } });
     const gpus = pluginOn(node, ["a", "b", "c", "d"]);
     await node.startDaemon().until("its first turn", ({ pods }) => pods);
     await joins(gpus);

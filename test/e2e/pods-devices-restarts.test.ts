@@ -12,7 +12,7 @@ import { noPods } from "./pods/skip.ts";
 import { until } from "./pods/until.ts";
 
 const LONG_MS = 300_000;
-const SERVED = { devicePlugins: "serve", deviceWaitSeconds: 600, retrySeconds: 5 };
+const SERVED = { devicePlugins: "serve", deviceWaitSeconds: 600, retrySeconds: 1 };
 const why = noPods("devices over restarts");
 
 describe.skipIf(why !== undefined)("devices over restarts", { timeout: LONG_MS }, () => {

@@ -10,8 +10,8 @@ import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 import { until } from "./pods/until.ts";
 
-const LONG_MS = 240_000;
-const SERVED = { devicePlugins: "serve", deviceWaitSeconds: 600, retrySeconds: 5 };
+const LONG_MS = 300_000;
+const SERVED = { devicePlugins: "serve", deviceWaitSeconds: 600, retrySeconds: 1 };
 const why = noPods("pods with devices");
 
 /** Who holds which devices, by the daemon's own checkpoint. */

@@ -8,7 +8,7 @@ import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 import { until } from "./pods/until.ts";
 
-const LONG_MS = 180_000;
+const LONG_MS = 300_000;
 const why = noPods("a daemon and a runtime that end");
 /** A hierarchy without a controller, which runtimes join. */
 const NAMED = ["/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified"].find(existsSync);

@@ -6,7 +6,7 @@ import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 import { until } from "./pods/until.ts";
 
-const LONG_MS = 180_000;
+const LONG_MS = 300_000;
 const UID = "11111111-2222-4333-8444-555555555555";
 const why = noPods("what others started");
 
@@ -63,7 +63,7 @@ describe.skipIf(why !== undefined)("what others started in the same runtime", { 
     await daemon.running("ours");
     await daemon.pod("crash", "held back", ({ reason }) => reason === "CrashLoopBackOff");
     expect(await foreignStates()).toEqual(before);
-    const shown = (await daemon.status())?.pods.map(({ name }) => name).sort();
+    const shown = await daemon.until("its pods", ({ pods }) => pods.map(({ name }) => name).sort());
     expect(shown).toEqual(["crash-e2e", "ours-e2e"]);
 
     // killed, and its records lost: what bears another's name is no orphan of its own

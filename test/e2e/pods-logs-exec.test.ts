@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { ended, LAUNCHER, NODE, type RunOptions, run, start } from "../cli/run.ts";
 import { isUp } from "./pods/daemon.ts";
 import { podOf } from "./pods/manifest.ts";
@@ -9,7 +9,7 @@ import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 import { holds, until } from "./pods/until.ts";
 
-const LONG_MS = 180_000;
+const LONG_MS = 300_000;
 const why = noPods("nodewise logs and exec");
 const [TALKS_POD, TWO] = ["talks-e2e", "default/two-e2e"];
 const TALKS = "echo one; echo to the other >&2; sleep 1000 & trap 'exit 0' TERM; wait";
@@ -18,7 +18,7 @@ const RESTARTS = "echo began; while [ ! -e /end ]; do sleep 0.1; done; echo ends
 
 describe.skipIf(why !== undefined)("nodewise logs and exec over a real containerd", { timeout: LONG_MS }, () => {
   let node: PodNode;
-  /** What `talks` said, in the order in which the runtime wrote it: its streams are two. */
+  /** The words of `talks`, in the order in which the runtime wrote them: its streams are two. */
   let logged: readonly string[] = [];
   beforeAll(async () => {
     node = await PodNode.start({ configuration: { containerLogMaxSize: "20k", containerLogMonitorInterval: "3s" } });
@@ -104,10 +104,13 @@ describe.skipIf(why !== undefined)("nodewise logs and exec over a real container
     test("it follows over rotations and restarts, to the end of the pod", async () => {
       const child = start(["logs", ...at(), TWO, "-c", "b", "-f"]);
       const whole = ended(child);
+      onTestFinished(() => void child.kill("SIGKILL"));
       let text = "";
       child.stdout.on("data", (bytes: Buffer) => {
         text += bytes;
       });
+      // it begins with the newest instance of that moment: one that starts late would not show the former's words
+      await until("the follower's start", () => holds(text === "began\n"));
       const [app] = await node.containersOf("two", "b");
       await node.exec(app?.id ?? "", "seq 1 3000 | sed 's/^/line /' > /proc/1/fd/1");
       const directory = readdirSync(join(node.dir, "logs")).find((name) => name.startsWith("default_two-"));

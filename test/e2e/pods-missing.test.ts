@@ -8,7 +8,7 @@ import { freePort } from "./pods/port.ts";
 import { noPods } from "./pods/skip.ts";
 import { until } from "./pods/until.ts";
 
-const LONG_MS = 180_000;
+const LONG_MS = 300_000;
 const LATER = "localhost/later:1";
 const isTold = ({ message }: PodRow): boolean => message !== "";
 const why = noPods("pods that lack something");

@@ -10,7 +10,7 @@ import { freePort } from "./pods/port.ts";
 import { noPods } from "./pods/skip.ts";
 import { until, WAITS } from "./pods/until.ts";
 
-const LONG_MS = 180_000;
+const LONG_MS = 300_000;
 const UID = "0f1e2d3c-1111-4222-8333-444444444444";
 const why = noPods("what is not a daemon's own");
 

@@ -10,7 +10,7 @@ import { freePort } from "./pods/port.ts";
 import { noPods } from "./pods/skip.ts";
 import { until } from "./pods/until.ts";
 
-const LONG_MS = 240_000;
+const LONG_MS = 300_000;
 const why = noPods("the probe guard");
 const NAMES = ["one", "two", "three", "four", "five"];
 
@@ -57,7 +57,7 @@ describe.skipIf(why !== undefined)("kills of a storm that are held", { timeout: 
       volumeMounts: [{ name: "shared", mountPath: "/shared", readOnly: true }],
       livenessProbe: {
         exec: { command: ["cat", "/shared/ok"] },
-        ...{ periodSeconds: 1, timeoutSeconds: 10, failureThreshold: 2 },
+        ...{ periodSeconds: 1, timeoutSeconds: 30, failureThreshold: 2 },
       },
     };
     for (const name of NAMES) node.put(name, podOf(name, { volumes, containers: [container] }));

@@ -11,7 +11,7 @@ import { servedContainer } from "./pods/served/container.ts";
 import { noPods } from "./pods/skip.ts";
 import { until } from "./pods/until.ts";
 
-const LONG_MS = 240_000;
+const LONG_MS = 300_000;
 const what = "probes over TLS and gRPC of containers";
 const why = noPods(what) ?? noPrograms(what, "openssl");
 /** A timeout that a loaded machine keeps. */

@@ -5,7 +5,7 @@ import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 import { until } from "./pods/until.ts";
 
-const LONG_MS = 240_000;
+const LONG_MS = 300_000;
 const Mi = 2 ** 20;
 const why = noPods("the resize of running pods");
 const LIMIT = "memory.limit_in_bytes";

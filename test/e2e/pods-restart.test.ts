@@ -7,7 +7,7 @@ import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 import { until } from "./pods/until.ts";
 
-const LONG_MS = 180_000;
+const LONG_MS = 300_000;
 const MIB = 1024 * 1024;
 const EMPTY = { volumes: [{ name: "work", emptyDir: {} }] };
 const WORK = { volumeMounts: [{ name: "work", mountPath: "/work" }] };
@@ -19,7 +19,7 @@ const why = noPods("containers that end");
 describe.skipIf(why !== undefined)("containers that end by themselves", { timeout: LONG_MS }, () => {
   let node: PodNode;
   beforeAll(async () => {
-    node = await PodNode.start();
+    node = await PodNode.start({ isMeddled: true });
     node.put("steady", podOf("steady"));
     const fails = { script: "[ -e /work/tried ] && exit 0; touch /work/tried; exit 1", ...WORK };
     node.put("onfailure", podOf("onfailure", { restartPolicy: "OnFailure", ...EMPTY, containers: [fails] }));
@@ -83,8 +83,12 @@ describe.skipIf(why !== undefined)("containers that end by themselves", { timeou
   test("a changed manifest's pod starts when the former has come to its end", async () => {
     const { daemon } = node;
     const [former] = await daemon.running("version");
+    // the former lives until the one that waits for its end was seen
+    const seen = Promise.withResolvers<void>();
+    node.meddling = { before: (method) => (method === "StopContainer" ? seen.promise : undefined) };
     node.put("version", podOf("version", { containers: [{ env: [{ name: "VERSION", value: "2" }] }] }));
     const waits = await daemon.pod("version", "waiting", ({ reason }) => reason === "FormerVersionEnding");
+    seen.resolve();
     expect(waits).toMatchObject({ state: "waits", phase: "Pending" });
     expect(waits.message).toBe(`waits for the end of its former version, ${former?.uid}`);
     const held = await node.held();

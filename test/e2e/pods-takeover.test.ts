@@ -12,7 +12,7 @@ import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 import { until } from "./pods/until.ts";
 
-const LONG_MS = 180_000;
+const LONG_MS = 300_000;
 const why = noPods("a take-over");
 /** Takes what a database takes of its directory; whoever finds it taken says so. Its end takes until it may. */
 const DATABASE = `mkdir /data/lock || touch /data/twice

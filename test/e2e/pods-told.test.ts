@@ -6,13 +6,13 @@ import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 import { holds, until } from "./pods/until.ts";
 
-const LONG_MS = 180_000;
+const LONG_MS = 300_000;
 const why = noPods("what a daemon tells of itself");
 
 describe.skipIf(why !== undefined)("a daemon over a real containerd", { timeout: LONG_MS }, () => {
   let node: PodNode;
   beforeAll(async () => {
-    node = await PodNode.start({ settings: { manifestPods: "ordinary" } });
+    node = await PodNode.start({ settings: { manifestPods: "ordinary", retrySeconds: 3600 } });
     // it looks once, and not again in this hour
     node.startDaemon({ syncSeconds: 3600 });
   }, LONG_MS);

@@ -12,7 +12,7 @@ import { freePort } from "./pods/port.ts";
 import { noPods } from "./pods/skip.ts";
 import { until, WAITS } from "./pods/until.ts";
 
-const LONG_MS = 180_000;
+const LONG_MS = 300_000;
 const DATA = join(import.meta.dirname, "../data/pods");
 const NAMES = readdirSync(DATA).map((file) => file.replace(/\.yaml$/, ""));
 const CRI_LINE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|[+-]\d\d:\d\d) (?:stdout|stderr) [FP] /;

@@ -8,10 +8,10 @@ import { runInGuest } from "./vm/run.ts";
 
 /** Generous: the guest is emulated, and other work may share the processors. An idle machine needs a fifth of it. */
 const BUILD_TIMEOUT_MS = 240_000;
-const GUEST_TIMEOUT_MS = 600_000;
+const GUEST_TIMEOUT_MS = 1_200_000;
 const PROTO = join(import.meta.dirname, "../../actuator/containerd");
 
-/** What a test cannot do here is skipped with its reason printed; in CI it fails, so that nothing is skipped unseen. */
+/** A test that cannot run here is skipped with its reason printed; in CI it fails, so that nothing is skipped unseen. */
 function skip(context: TestContext, reason: string): never {
   if (process.env["CI"] === "true") throw new Error(`CI must run this test: ${reason}`);
   console.warn(`skipped \`${context.task.name}\`: ${reason}`);

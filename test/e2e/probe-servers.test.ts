@@ -8,8 +8,8 @@ import { attempt } from "../../actuator/probes/engine/attempt.ts";
 import type { ProbeHandler, ProbeOutcome } from "../../api/model/probe.ts";
 import { noPrograms, selfSigned } from "../actuator/probes/certificate.ts";
 import { getAt, TARGET } from "../actuator/probes/servers.ts";
-import { PATIENT } from "../patient.ts";
 import { freePort } from "./pods/port.ts";
+import { WAITS } from "./pods/until.ts";
 
 const why = noPrograms("probes of servers that others wrote", "nginx", "redis-server", "etcd", "openssl");
 const SERVING = { result: "success", output: "service healthy" };
@@ -51,7 +51,7 @@ describe.skipIf(why !== undefined)("servers that others wrote", () => {
       "-e",
       join(directory, "error.log"),
     );
-    await expect.poll(() => ask({ http: getAt(plain) }), PATIENT).toEqual({ result: "success", output: "fine" });
+    await expect.poll(() => ask({ http: getAt(plain) }), WAITS).toEqual({ result: "success", output: "fine" });
     const get = (path: string, more: object = {}) => ask({ http: getAt(plain, { path, ...more }) });
     const hello = [{ name: "Host", value: "hello.example" }];
     expect(await get("/agent", { headers: hello })).toEqual({
@@ -92,7 +92,7 @@ describe.skipIf(why !== undefined)("servers that others wrote", () => {
       directory,
     );
     const probe = () => ask({ tcp: { host: "", port } });
-    await expect.poll(probe, PATIENT).toEqual({ result: "success", output: "" });
+    await expect.poll(probe, WAITS).toEqual({ result: "success", output: "" });
     // what speaks no HTTP is said so
     expect(await ask({ http: getAt(port) })).toMatchObject({ result: "failure" });
     await stop(redis);
@@ -112,13 +112,14 @@ describe.skipIf(why !== undefined)("servers that others wrote", () => {
       ...["--listen-peer-urls", urls(peer), "--initial-advertise-peer-urls", urls(peer)],
     );
     const probe = (service = "") => ask({ grpc: { port: client, service } });
-    await expect.poll(() => probe(), PATIENT).toEqual(SERVING);
+    await expect.poll(() => probe(), WAITS).toEqual(SERVING);
     expect(await probe("nobody")).toEqual({
       result: "failure",
       output: "error: health rpc probe failed: rpc error: code = NotFound desc = unknown service",
     });
-    const health = await ask({ http: getAt(client, { path: "/health" }) });
-    expect(health).toMatchObject({ result: "success", output: expect.stringContaining('"health":"true"') });
+    const health = () => ask({ http: getAt(client, { path: "/health" }) });
+    const healthy = { result: "success", output: expect.stringContaining('"health":"true"') };
+    await expect.poll(health, WAITS).toMatchObject(healthy);
     await stop(etcd);
     expect(await ask({ grpc: { port: client, service: "" } }, 1000)).toEqual({
       result: "failure",

@@ -19,6 +19,8 @@ const ARGS = [
   "--disable-sync",
   "--disable-dev-shm-usage",
 ];
+/** A machine that is slow and loaded takes long. */
+const LONGEST_MS = 90_000;
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** One browser for the tests of a file. Each page tells its errors, those of the policy among them, when it is closed. */
@@ -34,6 +36,7 @@ export function aBrowser(): {
     open: async (url, options = {}) => {
       if (browser === undefined) throw new Error(whyNoBrowser);
       const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });
+      context.setDefaultTimeout(LONGEST_MS);
       const page = await context.newPage();
       const faults: string[] = [];
       page.on("console", (message) => {

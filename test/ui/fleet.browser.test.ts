@@ -61,11 +61,16 @@ inBrowser("the fleet in a browser", fill, (ground) => {
     const { page, close } = await ground.open("/");
     await page.locator("#live-state", { hasText: "live" }).waitFor();
     let asked = 0;
-    await page.route(`${ground.url}/`, (route) =>
-      ++asked === 1 ? route.fulfill({ status: 503, body: "busy" }) : route.continue(),
-    );
+    const told = Promise.withResolvers<void>();
+    // what is told of the first stands until the next is answered
+    await page.route(`${ground.url}/`, async (route) => {
+      if (++asked === 1) return route.fulfill({ status: 503, body: "busy" });
+      await told.promise;
+      return route.continue();
+    });
     await decided(ground.url, "cgroups", { snapshot: capturedNode("node-busy") });
     await page.locator("#live-state", { hasText: "cannot be refreshed" }).waitFor();
+    told.resolve();
     await page.locator("#nodes", { hasText: "node-busy" }).waitFor();
     await page.locator("#live-state", { hasText: /^live$/ }).waitFor();
     await close();
@@ -91,7 +96,7 @@ inBrowser("the fleet in a browser", fill, (ground) => {
     }
     await decided(ground.url, "cgroups", { snapshot: capturedNode("node-tenth") });
     for (const one of pages.filter((each) => new URL(each.url()).pathname === "/" && !each.url().includes("drift")))
-      await one.locator("#nodes", { hasText: "node-tenth" }).waitFor({ timeout: 60_000 });
+      await one.locator("#nodes", { hasText: "node-tenth" }).waitFor();
     await close();
   });
 
@@ -103,7 +108,7 @@ inBrowser("the fleet in a browser", fill, (ground) => {
     await first.close();
     await page.locator("#live-state", { hasText: "reconnecting" }).waitFor();
     const second = await served({ port: first.port });
-    await page.locator("#live-state", { hasText: "live" }).waitFor({ timeout: 60_000 });
+    await page.locator("#live-state", { hasText: "live" }).waitFor();
     await decided(second.url, "cgroups", { snapshot: capturedNode("after") });
     await page.locator("#nodes", { hasText: "after" }).waitFor();
     await close();

@@ -26,8 +26,7 @@ const tests = (ground: Ground): void => {
     await page.getByLabel("Since").fill(since);
     await page.getByRole("button", { name: "Replay", exact: true }).click();
   };
-  const state = (page: Page, words: string): Promise<void> =>
-    page.locator("#run-state", { hasText: words }).waitFor({ timeout: 60_000 });
+  const state = (page: Page, words: string): Promise<void> => page.locator("#run-state", { hasText: words }).waitFor();
   const all = `${MANY.toLocaleString("en")} of ${MANY.toLocaleString("en")} decisions would have been others.`;
 
   test.each(LOOKS)("%s: form and answer fit, are accessible, and ask nobody else", async (_name, options) => {

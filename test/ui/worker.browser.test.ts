@@ -94,7 +94,7 @@ describe("wrangler dev", () => {
     const { page, close } = await browser.open(dev.url, credentials());
     await page.locator("#live-state", { hasText: "asks every 5 s" }).waitFor();
     await decide("cgroups", "node-new");
-    await page.locator("#nodes", { hasText: "node-new" }).waitFor({ timeout: 60_000 });
+    await page.locator("#nodes", { hasText: "node-new" }).waitFor();
     await close();
   });
 });

@@ -256,7 +256,8 @@ function probedContainer(
     ports,
     env,
     probes,
-    id: latest?.id ?? null,
+    // a probe of one that has an id and does not run has failed: it would be killed as soon as it was started
+    id: latest === undefined || latest.state === "created" ? null : latest.id,
     state: latest?.state === "running" ? "running" : latest?.state === "exited" ? "terminated" : "waiting",
     startedAtMs: latest?.startedAtMs ?? null,
     willRestart: shouldStart(pod, container, latest),

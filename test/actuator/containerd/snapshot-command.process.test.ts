@@ -5,7 +5,7 @@ import { criImage, EMPTY, sockets } from "./fake-runtime.ts";
 
 const { dir, serve } = sockets();
 const snapshot = (endpoint: string) => run(["snapshot", "--runtime-endpoint", endpoint]);
-const START_MS = 30_000;
+const START_MS = 180_000;
 
 test("nodewise snapshot holds the lists of the runtime that it is pointed at", { timeout: START_MS }, async () => {
   const ListImages = { images: [criImage("sha256:a", { size: "42", repoTags: ["a:1"] })] };

@@ -1,13 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { chmodSync, chownSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parse, parseAllDocuments, stringify } from "yaml";
 import { LAUNCHER, NODE } from "../../cli/run.ts";
 import { podYaml } from "../../kit/manifests.ts";
 import { scratch } from "../manifests/scratch.ts";
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const DEPLOY = join(import.meta.dirname, "../../../actuator/deploy");
 interface Container {

@@ -68,7 +68,7 @@ describe.skipIf(why !== undefined)("a Go program with the kubelet's own types", 
         missing: { code: "Unknown", message: "pod none in namespace default not found" },
       });
     },
-    150_000,
+    300_000,
   );
 });
 
@@ -79,5 +79,5 @@ describe.skipIf(whyNoOld !== undefined)("a Go program with grpc-go 1.38, which s
     const { stdout } = await promisify(execFile)(binary, [path]);
     const told = stdout.trim().split("\n");
     expect(told.map((bytes) => listIn(Buffer.from(bytes, "base64")))).toEqual([podResources(FULL), podResources(FULL)]);
-  }, 150_000);
+  }, 300_000);
 });

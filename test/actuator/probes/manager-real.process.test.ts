@@ -85,11 +85,15 @@ test("a real server that answers, then does not, and one that hangs and holds up
 
 test("commands that are really run, four at once of eight", async () => {
   let [running, most] = [0, 0];
+  const four = Promise.withResolvers<void>();
   const exec: ProbePorts["exec"] = (_id, command) => {
     most = Math.max(most, ++running);
+    if (running === 4) four.resolve();
     const [file = "", ...args] = command;
     return new Promise((resolve) => {
-      execFile(file, args, (error, stdout, stderr) => {
+      execFile(file, args, async (error, stdout, stderr) => {
+        // however long it takes to start the others
+        await four.promise;
         running--;
         const exitCode = typeof error?.code === "number" ? error.code : 0;
         resolve({ ok: true, value: { exitCode, stdout: Buffer.from(stdout), stderr: Buffer.from(stderr) } } as never);
@@ -98,7 +102,7 @@ test("commands that are really run, four at once of eight", async () => {
   };
   const { manager } = opened(exec);
   const handler = { exec: ["/bin/sleep", "0.2"] };
-  const slow = probe({ handler, timeoutSeconds: 5, periodSeconds: 30 });
+  const slow = probe({ handler, timeoutSeconds: 30, periodSeconds: 30 });
   const pods = Array.from({ length: 8 }, (_, i) =>
     probed([probedContainer({ readiness: slow }, { id: `id-${i}` })], { ...at, uid: `u-${i}`, name: `p-${i}` }),
   );

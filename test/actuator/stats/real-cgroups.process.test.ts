@@ -32,7 +32,7 @@ const canMake =
 if (!canMake)
   console.warn("skipped the use of real cgroups: they need root and cgroup v1 with cpu, cpuacct, memory, pids");
 
-describe.skipIf(!canMake)("the use of real cgroups", { timeout: 60_000 }, () => {
+describe.skipIf(!canMake)("the use of real cgroups", { timeout: 180_000 }, () => {
   if (!opened.ok) return;
   const hierarchy = opened.value;
   let child: ChildProcess | undefined;
@@ -111,7 +111,7 @@ describe.skipIf(!canMake)("the use of real cgroups", { timeout: 60_000 }, () => 
     const started = performance.now();
     let row = null;
     let usages = first;
-    while (!(row?.throttledPermille ?? 0) && performance.now() - started < 50_000) {
+    while (!(row?.throttledPermille ?? 0) && performance.now() - started < 120_000) {
       await sleep(500);
       usages = look();
       row = podUsageOf(

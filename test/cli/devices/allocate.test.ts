@@ -1,12 +1,10 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { writeCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import { healthy } from "../../actuator/deviceplugin/node-plugin.ts";
 import { serving } from "../../api/serving.ts";
 import { expectAsShown } from "../../docs/shown.ts";
 import { deviceNode, GPU, wants } from "./ground.ts";
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const RESPONSE = {
   envs: { VISIBLE: "0,1" },

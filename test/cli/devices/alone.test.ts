@@ -8,8 +8,6 @@ import { healthy } from "../../actuator/deviceplugin/node-plugin.ts";
 import { ended, start } from "../run.ts";
 import { atEnd, deviceNode, wants } from "./ground.ts";
 
-vi.setConfig({ testTimeout: 120_000 });
-
 test("a daemon of the same cgroup root keeps both commands off, and is told of", async () => {
   const node = deviceNode();
   const root = node.place.at(-1) as string;
@@ -82,7 +80,7 @@ test("killed while the plugin is asked, the same command goes on with the same d
   const file = node.pod("p", [wants("a", 1)]);
   const cut = start(["devices", "allocate", "--pod", file, ...node.place, ...node.plugins]);
   const end = ended(cut);
-  await vi.waitUntil(() => plugin.requests.some(({ method }) => method === "Allocate"), { timeout: 60_000 });
+  await vi.waitUntil(() => plugin.requests.some(({ method }) => method === "Allocate"), { timeout: 90_000 });
   cut.kill("SIGKILL");
   // the launcher's child, if it has one, has its own
   await end;

@@ -1,11 +1,9 @@
 import { writeFileSync } from "node:fs";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import type { DeviceHistoryEntry } from "../../../actuator/pods/devices/history.ts";
 import { historyTable } from "../../../api/cli/devices/history.ts";
 import { plainPaint } from "../../../api/text/style.ts";
 import { deviceNode } from "./ground.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const BAD = "\u001b[2J";
 const at = (second: number): string => `2026-11-22T12:00:0${second}.000Z`;

@@ -1,9 +1,7 @@
 import { mkdirSync } from "node:fs";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { run } from "../run.ts";
 import { deviceNode } from "./ground.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const DIRECTORIES = [
   ...["--device-plugins-directory", "/d", "--plugins-registry-directory", "/r"],

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import type { ProbeHistoryEntry } from "../../../actuator/probes/engine/history-entry.ts";
 import type { NodeStatus } from "../../../actuator/status/node-status.ts";
 import type { ProbeRow } from "../../../actuator/status/probe-row.ts";
@@ -11,8 +11,6 @@ import { podManifest } from "../../kit/manifests.ts";
 import { AT, earlier, nodeStatus } from "../../kit/node-status.ts";
 import { run } from "../run.ts";
 import { statusServer } from "../status-server.ts";
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const BAD = "\u001b[2J\u202e";
 const row = (more: Partial<ProbeRow>): ProbeRow => ({

@@ -26,12 +26,16 @@ export const cniOf = (state: string) => ({ bin: join(state, "cni-bin"), conf: jo
 /** Where it looks for CDI specifications; nothing lies there at first. */
 export const cdiOf = (state: string): string => join(state, "cdi");
 
-/** Of 1.6, which passes over what it does not know, and of 2.x, which takes the older form. Without the right to lower oom_score_adj, no sandbox starts unrestricted. */
+/** The configuration is 1.6's, which passes over what it does not know, and 2.x's, which takes the older form. Without the right to lower oom_score_adj, no sandbox starts unrestricted. */
 const configOf = ({ root, state, socket }: DaemonFiles): string => `
 version = 2
 root = "${root}"
 state = "${state}"
 oom_score = 0
+[timeouts]
+  "io.containerd.timeout.shim.load" = "60s"
+  "io.containerd.timeout.shim.cleanup" = "60s"
+  "io.containerd.timeout.task.state" = "60s"
 [grpc]
   address = "${socket}"
 [ttrpc]
@@ -42,6 +46,7 @@ oom_score = 0
   disable = true
 [plugins."io.containerd.grpc.v1.cri"]
   restrict_oom_score_adj = true
+  stats_collect_period = 1
   sandbox_image = "${PAUSE_IMAGE}"
   stream_server_address = "127.0.0.1"
   stream_server_port = "0"

@@ -11,7 +11,7 @@ export interface LayerSpec {
 export interface ImageArchiveSpec {
   /** With registry and tag: `nodewise.test/app:1`. */
   readonly name: string;
-  /** Of the layer that is this image's alone; 0: it has none. */
+  /** The size of the layer that is this image's alone; 0: it has none. */
   readonly sizeBytes: number;
   /** Layers that it may share, below its own. */
   readonly layers?: readonly LayerSpec[];

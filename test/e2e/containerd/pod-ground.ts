@@ -9,7 +9,7 @@ import { removeCgroups } from "./leftovers.ts";
 import { must } from "./pods.ts";
 import { type Containerd, startContainerd } from "./start.ts";
 
-const CALL_MS = 30_000;
+const CALL_MS = 90_000;
 const STATE_MS = 60_000;
 /** Without the word CONTAINER, all of a pod see each other's processes. */
 export const NAMESPACES = { network: "NODE", pid: "CONTAINER", ipc: "POD" } as const;
@@ -24,7 +24,7 @@ export interface OwnPod {
 type Made = Partial<Omit<ContainerConfig, "metadata" | "command">> & {
   readonly name: string;
   readonly attempt?: number;
-  /** Of busybox. */
+  /** A program of busybox, and its arguments. */
   readonly command: readonly string[];
 };
 
@@ -106,7 +106,7 @@ export class PodRuntimeGround {
     }
   }
 
-  /** What a process inside prints. */
+  /** Runs a process inside, and answers its output. */
   async print(id: string, ...command: readonly string[]): Promise<string> {
     const { stdout, stderr, exitCode } = await must(this.runtime.exec(id, ["/bin/busybox", ...command], 60));
     return exitCode === 0 ? stdout.trimEnd() : `exit ${exitCode}: ${stderr.trimEnd()}`;

@@ -12,7 +12,7 @@ export interface PodSpec {
   readonly name: string;
   readonly uid: string;
   readonly namespace?: string;
-  /** Of the sandbox. */
+  /** The sandbox's. */
   readonly attempt?: number;
 }
 export interface ContainerSpec {

@@ -23,7 +23,7 @@ import {
 } from "./pods.ts";
 import { findPrograms, type Programs } from "./programs.ts";
 
-const CALL_MS = 30_000;
+const CALL_MS = 90_000;
 /** Begins the name of each one's directory. */
 const OWN = "nodewise-ctd-";
 /** Where shims, runc and networks keep what is theirs, whatever containerd's state directory is. */

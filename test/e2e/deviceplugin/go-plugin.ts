@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 const SOURCE = join(import.meta.dirname, "go-plugin");
-/** What the machine must fetch, cold, and compile. */
+/** A cold machine fetches the modules, and compiles all of them. */
 const BUILD_MS = 240_000;
 
 /** The plugin with one version of grpc-go, and the oldest Go that builds it (1.x). */

@@ -8,7 +8,7 @@ import { buildGoPlugin, GO_BUILDS, startGoPlugin } from "./go-plugin.ts";
 
 const GPU = "example.com/gpu";
 /** The plugin is another process, on a machine that may be loaded. */
-const PATIENTLY = { timeouts: { dialMs: 20_000 } };
+const PATIENTLY = { timeouts: { dialMs: 60_000 } };
 
 describe.each(GO_BUILDS)("a plugin in Go, with $name", (build) => {
   const dir = mkdtempSync(join(tmpdir(), "ngp-"));
@@ -58,7 +58,7 @@ describe.each(GO_BUILDS)("a plugin in Go, with $name", (build) => {
       (a) => a?.allocatable === 2 && a.capacity === 2,
     );
     expect(faults.map(({ call, resource }) => [call, resource])).toEqual([["ListAndWatch", GPU]]);
-  }, 60_000);
+  }, 180_000);
 
   test("comes back to a host that was restarted", async (context) => {
     const program = programOr(context);
@@ -82,5 +82,5 @@ describe.each(GO_BUILDS)("a plugin in Go, with $name", (build) => {
       (n) => n === 2,
     );
     expect(plugin.lines).toEqual([registered, registered]);
-  }, 60_000);
+  }, 180_000);
 });

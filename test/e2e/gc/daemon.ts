@@ -3,8 +3,8 @@ import type { CollectionReport, GcReport, RemovalReport } from "../../../actuato
 import type { ImageGcDecision } from "../../../api/model/image-gc.ts";
 import { DaemonChild } from "../daemon-child.ts";
 
-/** Of a machine that is slow and loaded. */
-const WAIT_MS = 90_000;
+/** A machine that is slow and loaded takes long. */
+const WAIT_MS = 120_000;
 
 /** The daemon that collects garbage, and what it has told. */
 export class GcDaemon extends DaemonChild {
@@ -27,7 +27,7 @@ export class GcDaemon extends DaemonChild {
     return this.#stderr;
   }
 
-  /** What `find` finds as soon as it does, looked for whenever the daemon tells something. */
+  /** Waits until `find` finds something, which is looked for whenever the daemon tells something. */
   async until<T>(what: string, find: () => T | undefined): Promise<T> {
     const deadline = AbortSignal.timeout(WAIT_MS);
     deadline.addEventListener("abort", () => this.#wake());

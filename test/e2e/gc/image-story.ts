@@ -10,7 +10,7 @@ const MINIMUM_AGE_MS = 1000;
 
 export const tag = (name: string): string => `nodewise.test/${name}:1`;
 
-/** What a pass will find, and what it has to do then. */
+/** The world that a pass will find, and what it has to do then. */
 export interface Crossing {
   readonly before: Space;
   readonly images: readonly KnownImage[];
@@ -102,7 +102,7 @@ export class ImageStory {
         .map(({ digest, sizeBytes }) => [digest, sizeBytes]),
     );
     const blobs = [...gone.values()].reduce((sum, bytes) => sum + bytes, 0);
-    // Of tar's header, padding and end the unpacked file has nothing.
+    // The unpacked file has nothing of tar's header, padding and end.
     return { blobs, disk: 2 * blobs - gone.size * 2560 };
   }
 }

@@ -19,9 +19,9 @@ export class GcNode {
   readonly disk: SmallFileSystem;
   readonly containerd: Containerd;
   readonly pods: PodsServer;
-  /** Of state, settings and sockets; on another file system than the images. */
+  /** The directory of state, settings and sockets; on another file system than the images. */
   readonly dir: string;
-  /** What is done to the daemon's calls. */
+  /** The meddler does this to the daemon's calls. */
   meddling: Meddling = {};
   readonly #meddler: Meddler;
   readonly #gate: Gate;

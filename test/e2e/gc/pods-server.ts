@@ -5,7 +5,7 @@ import type { Gate } from "./gate.ts";
 
 export interface PodsServer {
   readonly url: string;
-  /** What it answers from now on. */
+  /** From now on it answers these. */
   set(pods: readonly object[]): void;
   close(): Promise<void>;
 }

@@ -48,7 +48,7 @@ export function noKubelet(what: string): string | undefined {
 
 export interface KubeletOptions {
   readonly runtimeEndpoint: string;
-  /** Of the KubeletConfiguration. */
+  /** Fields of the KubeletConfiguration. */
   readonly configuration?: object;
 }
 

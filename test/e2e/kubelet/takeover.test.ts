@@ -8,7 +8,7 @@ import { noPods } from "../pods/skip.ts";
 import { until } from "../pods/until.ts";
 import { Kubelet, noKubelet } from "./kubelet.ts";
 
-const LONG_MS = 180_000;
+const LONG_MS = 300_000;
 const why = noPods("a real kubelet's pods taken over") ?? noKubelet("a real kubelet's pods taken over");
 /** As the kubelet calls the node. */
 const NODE_NAME = "beside";

@@ -37,7 +37,7 @@ export class DaemonProcess extends DaemonChild {
     }
   }
 
-  /** What `find` finds in the daemon's status, as soon as it does. */
+  /** Waits until `find` finds something in the daemon's status, and answers it. */
   async until<T>(what: string, find: (status: NodeStatus) => T | undefined): Promise<T> {
     let last: NodeStatus | undefined;
     const look = async (): Promise<T | undefined> => {
@@ -108,7 +108,7 @@ export class DaemonProcess extends DaemonChild {
   }
 }
 
-/** Of a manifest, whose pods bear the node's name too. */
+/** A manifest's pods bear the node's name too. */
 export const isNamed = ({ name }: { readonly name: string }, wanted: string): boolean =>
   name === wanted || name === `${wanted}-${NODE_NAME}`;
 export const isUp = ({ state, containers }: PodRow): boolean =>

@@ -7,7 +7,7 @@ import type { PodNode } from "./node.ts";
 export const GPU = "example.com/gpu";
 export const NIC = "example.org/nic";
 
-/** What a vendor's plugin answers: where to look, a file, a device node and a mark for the runtime. */
+/** A vendor's plugin answers where to look, a file, a device node and a mark for the runtime. */
 export const bringing =
   (from: string) =>
   (request: Record<string, unknown>): object => {

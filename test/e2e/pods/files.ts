@@ -5,7 +5,7 @@ import { NODE_NAME } from "./manifest.ts";
 
 let made = 0;
 
-/** What a test writes for its daemon: settings, the kubelet's configuration, manifests. */
+/** Files that a test writes for its daemon: settings, the kubelet's configuration, manifests. */
 export class NodeFiles {
   readonly dir = mkdtempSync(join(tmpdir(), "nodewise-pods-"));
   readonly manifests = join(this.dir, "manifests");

@@ -1,7 +1,7 @@
 /** Where a test says what it needs of a container; the rest is as in most. */
 export interface TestContainer {
   readonly name?: string;
-  /** Of busybox's shell; absent: it runs, and ends when it is told to. */
+  /** Commands of busybox's shell; absent: it runs, and ends when it is told to. */
   readonly script?: string;
   readonly requests?: object;
   readonly limits?: object;

@@ -28,9 +28,9 @@ export interface NodeOptions {
   readonly hasServer?: boolean;
   /** Somebody stands before the runtime. */
   readonly isMeddled?: boolean;
-  /** Of containerd, as it is deployed; absent: the tests' own. */
+  /** The configuration of containerd as it is deployed; absent: the tests' own. */
   readonly containerd?: string;
-  /** Of the KubeletConfiguration. */
+  /** Fields of the KubeletConfiguration. */
   readonly configuration?: object;
   readonly settings?: Readonly<Record<string, unknown>>;
   /** The installed command that starts the daemon; absent: this checkout's. */
@@ -158,7 +158,7 @@ export class PodNode extends NodeFiles {
     await until("the runtime's rest", () => holds(given(this.#meddler).isQuiet()));
   }
 
-  /** What the real runtime holds. */
+  /** The pods that the real runtime holds. */
   held(): Promise<RuntimePods> {
     return must(given(this.#runtime).pods());
   }
@@ -167,7 +167,7 @@ export class PodNode extends NodeFiles {
     const pods = [...(await this.held()).values()].filter((pod) => isNamed(pod, name));
     return pods.flatMap(({ containers }) => containers.filter((one) => one.name === container));
   }
-  /** What a process prints that is run inside. */
+  /** Runs a script inside, and answers what it prints. */
   async exec(id: string, script: string): Promise<string> {
     const { stdout, stderr, exitCode } = await must(given(this.#runtime).exec(id, ["sh", "-c", script], 30));
     return exitCode === 0 ? stdout.trimEnd() : `exit ${exitCode}: ${stderr.trimEnd()}`;

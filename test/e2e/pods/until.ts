@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Of a machine that is slow and loaded. */
-export const WAIT_MS = 90_000;
+/** A machine that is slow and loaded takes long. */
+export const WAIT_MS = 120_000;
 const LOOK_MS = 50;
 /** For expect.poll, of what another process brings about. */
 export const WAITS = { timeout: WAIT_MS, interval: LOOK_MS } as const;
 
-/** What `look` finds as soon as it does; `told` says what there was to see when it never did. */
+/** Waits until `look` finds something, and answers it; `told` says what there was to see when it never did. */
 export async function until<T>(
   what: string,
   look: () => Promise<T | undefined> | T | undefined,

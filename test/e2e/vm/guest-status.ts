@@ -5,12 +5,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { NodeStatus, PodRow } from "../../../actuator/status/node-status.ts";
 import { isNamed, isUp } from "../pods/daemon.ts";
 
-/** Of an emulated machine on a busy one. */
+/** An emulated machine on a busy one takes long. */
 const WAIT_MS = 240_000;
 /** Each look takes the only processor away from what is waited for. */
 const LOOK_MS = 1000;
 
-/** What a daemon in the guest answers. */
+/** The status that a daemon in the guest answers. */
 export class GuestStatus {
   readonly #listen: string;
 
@@ -28,7 +28,7 @@ export class GuestStatus {
       return undefined;
     }
   }
-  /** What `find` finds in the status, as soon as it does. */
+  /** Waits until `find` finds something in the status, and answers it. */
   until<T>(what: string, find: (status: NodeStatus) => T | undefined): Promise<T> {
     return this.wait(what, async () => {
       const status = await this.status();

@@ -5,7 +5,7 @@ import { run, sharedLibraries, toolPath } from "./host.ts";
 import type { Kernel } from "./kernel.ts";
 
 /**
- * What the kernel needs to see a virtio disk, in the order in which the modules can be loaded (ext4 is built in); the last
+ * The kernel's modules for a virtio disk, in the order in which they can be loaded (ext4 is built in); the last
  * is for containers' file systems.
  */
 const MODULES = [

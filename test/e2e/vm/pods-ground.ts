@@ -23,7 +23,7 @@ export class GuestNode extends GuestStatus {
   readonly dir = mkdtempSync("/var/lib/nodewise-guest-");
   readonly hierarchy: Hierarchy;
   readonly containerd: Containerd;
-  /** What the daemon told, the newest last. */
+  /** The daemon's problems and events, the newest last. */
   readonly told: string[] = [];
   readonly passes: PassReport[] = [];
   #daemon: Actuator | null = null;
@@ -118,7 +118,7 @@ export class GuestNode extends GuestStatus {
     const text = readFileSync(join(this.dir, "logs", `${namespace}_${name}_${uid}`, container, "0.log"), "utf8");
     return text.split("\n").map((line) => line.split(" ").slice(3).join(" "));
   }
-  /** What the static policy of the CPU manager has written down for the next daemon. */
+  /** The static policy of the CPU manager has written this down for the next daemon. */
   cpuState(): { readonly defaultCpuSet: string; readonly entries?: Readonly<Record<string, object>> } {
     return JSON.parse(readFileSync(join(this.dir, "state/managers/cpu_manager_state"), "utf8"));
   }

@@ -4,7 +4,7 @@ import type { PodRow } from "../../../actuator/status/node-status.ts";
 import type { GuestNode } from "./pods-ground.ts";
 import { differences } from "./pods-values.ts";
 
-/** What the checks know of each other: the pods as they were when they had come up. */
+/** The checks share the pods as they were when they had come up. */
 export class Story {
   readonly node: GuestNode;
   readonly #rows = new Map<string, PodRow>();

@@ -120,12 +120,18 @@ const sharing = (story: Story): readonly Check[] => [
   {
     name: "what a pod uses is told, with what holds it back",
     run: async () => {
-      const { usage } = await story.node.pod("busy", "with its use", (row) => (row.usage?.throttledPermille ?? 0) > 0);
-      assert.ok(usage !== null && usage.pressure !== null, JSON.stringify(usage));
-      const { cpuMilli, memoryWorkingSetBytes, pids, pressure } = usage;
-      assert.ok((cpuMilli ?? 0) > 0 && (cpuMilli ?? 0) < 250, `${cpuMilli} of 100 thousandths of a CPU`);
-      assert.ok((memoryWorkingSetBytes ?? 0) > 0 && (pids ?? 0) >= 2, JSON.stringify(usage));
-      assert.ok(pressure.cpu > 0, JSON.stringify(pressure));
+      // a reading on a busy host may be odd, and the kernel tells pressure some seconds later: the next one is not
+      const { usage } = await story.node.pod(
+        "busy",
+        "with its use",
+        ({ usage }) =>
+          (usage?.throttledPermille ?? 0) > 0 &&
+          (usage?.cpuMilli ?? 0) > 0 &&
+          // of a tenth of a CPU
+          (usage?.cpuMilli ?? 0) < 250 &&
+          (usage?.pressure?.cpu ?? 0) > 0,
+      );
+      assert.ok((usage?.memoryWorkingSetBytes ?? 0) > 0 && (usage?.pids ?? 0) >= 2, JSON.stringify(usage));
     },
   },
 ];

@@ -8,7 +8,7 @@ const PROJECT = join(import.meta.dirname, "../../..");
 const PREFIX = "/opt/nodewise";
 const INSTALLED = join(PREFIX, "lib/node_modules/nodewise");
 export const LOCK_FILE = join(PROJECT, "package-lock.json");
-/** Of packages: what only compiles them. */
+/** Files of packages that only compile them. */
 const UNUSED = /\/better-sqlite3\/(?:deps|src)$/;
 
 /** Copies the packages that an installation brings to where the package looks for them, and links its command. */

@@ -36,7 +36,7 @@ function writes(passes: readonly PassReport[]): readonly string[] {
   });
 }
 
-/** Of a running pod: a static one has only the resources that its manifest says. Goes on where no pod is left. */
+/** A running pod is resized: a static one has only the resources that its manifest says. Goes on where no pod is left. */
 export function resizing(node: GuestNode): readonly Check[] {
   let before: PodRow | undefined;
   let set: (cpu: string, memory: string) => void = () => {};

@@ -11,7 +11,7 @@ export type GuestJob = {
   readonly files: Readonly<Record<string, Uint8Array | string>>;
   /** Program and arguments; `node` and busybox's programs are on the path. */
   readonly command: readonly string[];
-  /** From the start of the machine to its end. JavaScript runs about four times slower in it. */
+  /** From the machine's first words to its end. JavaScript runs about four times slower in it. */
   readonly timeoutMs: number;
   readonly memoryMb?: number;
   readonly cpus?: number;
@@ -23,7 +23,7 @@ export type GuestJob = {
 
 export type GuestResult = {
   readonly exitCode: number;
-  /** What the command wrote to stdout and stderr. */
+  /** All that the command wrote to stdout and stderr. */
   readonly stdout: string;
   readonly durationMs: number;
 };
@@ -44,12 +44,12 @@ function qemuArguments(guest: Guest, initramfs: string, job: GuestJob): string[]
     ...processors(job),
     ...["-nographic", "-no-reboot", "-net", "none"],
     ...["-kernel", guest.kernel, "-initrd", initramfs, "-append", KERNEL_LINE],
-    // What the guest writes to its disk is thrown away, so that many can share it.
+    // The guest's writes to its disk are thrown away, so that many can share it.
     ...["-drive", `file=${guest.disk},format=raw,if=virtio,snapshot=on`],
   ];
 }
 
-/** Of those that QEMU calls by its own name it tells no threads. */
+/** QEMU tells no threads of processors that it calls by its own name. */
 function processors({ cpus = 2, isHyperThreaded = false }: GuestJob): string[] {
   if (!isHyperThreaded) return ["-cpu", "max", "-smp", String(cpus)];
   return ["-cpu", "max,vendor=GenuineIntel", "-smp", `${cpus},sockets=1,cores=${cpus / 2},threads=2`];
@@ -57,11 +57,22 @@ function processors({ cpus = 2, isHyperThreaded = false }: GuestJob): string[] {
 
 type Captured = { readonly text: string; readonly pid: number | undefined; readonly killed: boolean };
 
-/** Starts a program, waits for its end and returns its output; kills it after `timeoutMs` or when this process ends. */
+/** A program on a busy machine may take so long to say something. */
+const SILENT_MS = 120_000;
+
+/**
+ * Starts a program, waits for its end and returns its output; kills it `timeoutMs` after its first words, when it says
+ * nothing, or when this process ends.
+ */
 async function capture(program: string, args: string[], timeoutMs: number): Promise<Captured> {
-  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], timeout: timeoutMs, killSignal: "SIGKILL" });
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
   const end = () => child.kill("SIGKILL");
   process.once("exit", end);
+  let timer = setTimeout(end, SILENT_MS + timeoutMs);
+  child.stdout.once("data", () => {
+    clearTimeout(timer);
+    timer = setTimeout(end, timeoutMs);
+  });
   const chunks: Buffer[] = [];
   child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
   child.stderr.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -69,6 +80,7 @@ async function capture(program: string, args: string[], timeoutMs: number): Prom
     await new Promise((resolve, reject) => child.once("close", resolve).once("error", reject));
     return { text: Buffer.concat(chunks).toString().replaceAll("\r", ""), pid: child.pid, killed: child.killed };
   } finally {
+    clearTimeout(timer);
     process.removeListener("exit", end);
   }
 }

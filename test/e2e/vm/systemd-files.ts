@@ -13,7 +13,7 @@ const ETC_UNITS = "/etc/systemd/system";
 const MANAGER = `[Manager]\nDefaultEnvironment="NODE_OPTIONS=--jitless"\n`;
 const RUNTIME = `version = 2\n[plugins."io.containerd.grpc.v1.cri"]\n  sandbox_image = "${IMAGE}"\n`;
 
-/** What a machine has that runs the daemon as its unit says; a text: why it cannot be made here. */
+/** The files of a machine that runs the daemon as its unit says; a text: why they cannot be made here. */
 export async function systemdFiles(): Promise<string | Record<string, Uint8Array | string>> {
   const runtimeUnit = RUNTIME_UNITS.find(existsSync);
   if (runtimeUnit === undefined) return "containerd's package with its unit is not installed (.ci/apt)";

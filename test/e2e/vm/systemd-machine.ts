@@ -11,7 +11,7 @@ export const CGROUPS = "/sys/fs/cgroup";
 const ETC = "/etc/nodewise";
 const SETTINGS = join(ETC, "actuator.yaml");
 const runFile = promisify(execFile);
-/** What nobody but the daemon may change of its pods' cgroups. */
+/** Nobody but the daemon may change these files of its pods' cgroups. */
 const VALUES = [
   "cgroup.subtree_control",
   "cgroup.procs",
@@ -21,7 +21,7 @@ const VALUES = [
   "memory.max",
   "pids.max",
 ];
-/** What a file says; undefined: it is not there. */
+/** A file's text; undefined: it is not there. */
 export function textOf(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8").trim();
@@ -39,7 +39,7 @@ export class SystemdMachine extends GuestStatus {
     mkdirSync(join(ETC, "manifests"), { recursive: true });
   }
 
-  /** What it prints; throws with its words if it fails. */
+  /** Answers what it prints; throws with its words if it fails. */
   systemctl(...args: readonly string[]): string {
     return execFileSync("systemctl", [...args], { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] }).trim();
   }
@@ -49,12 +49,12 @@ export class SystemdMachine extends GuestStatus {
   pid(): string {
     return this.property("MainPID");
   }
-  /** Of a unit, or of everything; only warnings and worse of systemd itself where `unit` is undefined. */
+  /** The journal of a unit; only warnings and worse of systemd itself where `unit` is undefined. */
   journal(unit?: string): string {
     const which = unit === undefined ? ["_PID=1", "--priority", "warning"] : ["--unit", unit];
     return execFileSync("journalctl", ["--no-pager", "--output", "cat", ...which], { encoding: "utf8" });
   }
-  /** What it prints of the pods' images and containers. `socket`: of another containerd than the machine's. */
+  /** Answers what it prints of the pods' images and containers. `socket`: of another containerd than the machine's. */
   async ctr(args: readonly string[], socket?: string): Promise<string> {
     const address = socket === undefined ? [] : ["--address", socket];
     return (await runFile("ctr", [...address, "--namespace", "k8s.io", ...args])).stdout;

@@ -7,7 +7,7 @@ import type { SystemdStory } from "./systemd-shared.ts";
 
 const RUNTIME = "nodewise-containerd";
 const SOCKET = "/run/nodewise/containerd/containerd.sock";
-/** Of its configuration; no registry is reached from here. */
+/** The image that its configuration names; no registry is reached from here. */
 const PAUSE = "registry.k8s.io/pause:3.10";
 const LOGS = "/var/log/nodewise/pods";
 

@@ -7,12 +7,12 @@ import { type GuestAbsent, run } from "./host.ts";
 /** Debian's systemd and the libraries below it, as apt has them now; unpacked, never installed. */
 export type SystemdPackages = { readonly names: readonly string[]; readonly version: string };
 
-/** Of what its packages depend on only these are programs or libraries that it loads. */
+/** Only these of its packages' dependencies are programs or libraries that it loads. */
 const WANTED = /^(?:systemd|mount|zlib1g|lib[a-z0-9.+-]+)$/;
 const ONLY_NEEDED = ["recommends", "suggests", "conflicts", "breaks", "replaces", "enhances"].map(
   (kind) => `--no-${kind}`,
 );
-/** Of a boot to a shell: this guest has a journal, and what a job starts. */
+/** Units of a boot to a shell: this guest has a journal, and what a job starts. */
 const LEFT_OUT = /^(?!sockets\.).*\.wants$/;
 const UNITS = ["lib/systemd/system", "usr/lib/systemd/system"];
 
@@ -59,7 +59,7 @@ export async function addSystemd(
   return ok(null);
 }
 
-/** What a whole machine starts besides, most of which is not there. */
+/** Takes away the units that a whole machine starts besides, most of whose programs are not there. */
 async function trim(tree: string): Promise<void> {
   for (const units of UNITS) {
     const found = await readdir(join(tree, units)).catch(() => []);

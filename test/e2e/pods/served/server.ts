@@ -5,7 +5,7 @@ import { status } from "@grpc/grpc-js";
 import { healthServer } from "../../../actuator/probes/health-server.ts";
 
 /**
- * What a container of a test runs: `tls PORT`, HTTPS on loopback, or `grpc PATH`, gRPC's health on a unix socket. What
+ * The server in a container of a test: `tls PORT`, HTTPS on loopback, or `grpc PATH`, gRPC's health on a unix socket. What
  * they answer stands in files of /served, of which each is one word.
  */
 const SERVED = "/served";
