@@ -20,7 +20,7 @@ export const PROJECTS = {
     "test/sim/**/*.test.ts",
     "test/actuator/pods/node/**/*.test.ts",
     "test/actuator/pods/{manager-files,worker,worker-*,start,owner,images,ending,clean-up,pod-lifecycle}.test.ts",
-    "test/actuator/pods/{container-rows,lost-directories,orphan-processes}.test.ts",
+    "test/actuator/pods/{container-rows,lost-directories,open-probes,orphan-processes}.test.ts",
     "test/actuator/pods/devices/told.test.ts",
     "test/actuator/takeover/take-over.test.ts",
     "test/actuator/setting-dangers.test.ts",

@@ -3,8 +3,8 @@ import { openProbes } from "../../../actuator/pods/probing/open-probes.ts";
 import type { KnownPod } from "../../../actuator/pods/records/pod-set.ts";
 import { noProbeCounters } from "../../../actuator/status/probe-counters.ts";
 import { ok } from "../../../api/model/result.ts";
-import { probe } from "../probes/manager-kit.ts";
-import { container, pod, scratch } from "./pod-kit.ts";
+import { probe, runnable, runnableContainer } from "../../kit/runnable-pods.ts";
+import { scratch } from "./scratch.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -26,7 +26,7 @@ test("a container that is made and not started yet has not failed its probes, ho
     onChange() {},
   });
   const probed = { startup: null, readiness: null, liveness: probe({ handler: { exec: ["true"] } }) };
-  const one = pod({ containers: [container("app", { probes: probed })] });
+  const one = runnable({ containers: [runnableContainer("app", { probes: probed })] });
   const look = (state: "created" | "running"): void => {
     const app = { id: "id-1", name: "app", state, startedAtMs: state === "running" ? Date.now() : null };
     const known = { uid: one.uid, pod: one, record: {}, runtimePod: { sandboxes: [], containers: [app] } };
