@@ -237,7 +237,8 @@ function updated(
       if (state !== "active" && state !== "terminating") return ignored("NotRunning");
       return becomes({ ...record, pod: event.pod ?? record.pod, resize: event.resize });
     case "BackOffUpdated":
-      return becomes({ ...record, backOff: event.backOff });
+      // a crash may forget it; while the daemon lives it holds, whatever the disk says
+      return becomes({ ...record, backOff: event.backOff }, [], state === "active" ? "bestEffort" : undefined);
     case "StoppedByOthers": {
       // what is to end anyway may have been stopped for this daemon, by the one before it
       if (state !== "active") return ignored("NotActive");

@@ -130,7 +130,7 @@ const TABLE: Readonly<Record<Kind, Readonly<Record<Before, string>>>> = {
   BackOffUpdated: {
     ...nobody,
     pending: "pending eventual",
-    active: "active required",
+    active: "active bestEffort",
     terminating: "terminating eventual",
     terminated: "terminated eventual",
   },

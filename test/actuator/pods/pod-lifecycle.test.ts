@@ -107,6 +107,14 @@ test("what the disk does not take is not admitted, and one that is to end ends a
   expect(made.records.writeLate()).toHaveLength(1);
 });
 
+test("a back-off holds though the disk does not take it, so that a container that crashes is not started at once", () => {
+  const made = active();
+  made.breaks();
+  const backOff = { app: { delayMs: 10_000, updatedAtMs: 30 } };
+  expect(made.lifecycle.handle(uid, { kind: "BackOffUpdated", backOff })).toBeNull();
+  expect(made.set.records.get(uid)?.backOff).toEqual(backOff);
+});
+
 test("what time, the runtime or a drain makes of a pod is never refused by the disk", () => {
   const end = endOf("Why", "the words", 3);
   const stopped = { kind: "Stopped", pod: web, runtimePod: null } as const;
