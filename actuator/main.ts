@@ -110,7 +110,7 @@ export class CgroupsDaemon {
   #note(report: PassReport, figures: SyncFigures): void {
     this.#pass = { ...figures, ...passFigures(report) };
     this.#problems = [...report.problems, ...report.notices];
-    // what could not be read is not gone
+    // a pod that could not be read is not gone
     if (report.snapshot !== null) this.#pods = observedPods(report);
     this.#hooks.metrics.counters.pass(figures.tookMs, figures.cpuMs);
     this.#counter.count(report);

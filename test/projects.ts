@@ -13,7 +13,7 @@ export const PROJECTS = {
     "test/replay/**/*.test.ts",
     "test/actuator/deviceplugin/**/!(*.process).test.ts",
   ],
-  /** What holds for every input: seeded random ones, or all of a small domain. */
+  /** Rules that hold for every input: seeded random ones, or all of a small domain. */
   properties: ["test/properties/**/*.test.ts", "test/actuator/plan/properties.test.ts"],
   /** The node, its clock, its disk or its name is simulated; the loop is the real one. */
   sim: [

@@ -219,7 +219,7 @@ describe("who may import whom", () => {
   });
 });
 
-/** What a file loads at run time, where type imports are gone; `isLazy`: also what it loads only when it is needed. */
+/** The files that a file loads at run time, where type imports are gone; `isLazy`: also those that it loads only when it needs them. */
 function loadedBy(file: string, isLazy: boolean): string[] {
   const values = read(file)
     .replace(/^(?:import|export) type [^;]*? from .*$/gm, "")

@@ -19,7 +19,7 @@ const cgroups = z.lazy(() => {
   const plan = plans.element;
   const values = plan.shape.values
     .unwrap()
-    // what a kernel takes: as the kubelet reckons, a pod that asks for more than there is can get others
+    // the limits are the kernel's: as the kubelet reckons, a pod that asks for more than there is can get others
     .extend({ memory: integer.min(-1).optional(), oomScoreAdj: wholeNumber(-1000, 1000).optional() });
   return z.object({ ...shape, cgroups: z.array(plan.extend({ values })) });
 });

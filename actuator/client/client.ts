@@ -190,7 +190,7 @@ class Backlog {
     const body = ask === undefined ? { snapshot: told } : { snapshot: told, ask: redactAsk(ask) };
     const reply = await postJson(this.#access, `/v1/decisions/${kind}`, body);
     if (!reply.ok) return reply;
-    // what was decided then was carried out then: only the record's name is wanted
+    // the decision was carried out at its time: only the record's name is wanted
     const id = checkId(reply.value);
     if (!id.ok) return nonsense(this.#access, kind, id.error);
     if (id.value === null || report === null) return id;

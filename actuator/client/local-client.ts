@@ -83,7 +83,7 @@ export type Asked = Omit<Pending, "report"> & {
 /** Decides with what is remembered. */
 export function decideWith(memory: Memory, kind: Kind, snapshot: unknown, ask: object | undefined) {
   const facts = factsOf(kind, memory.factsFor(kind, snapshot));
-  // what the API looks up for it as well: which images are old enough to be reclaimed
+  // the API looks this up for it as well: which images are old enough to be reclaimed
   const images = specOf(kind).facts?.readsImages === true ? memory.factsFor(IMAGE_RECORDS, snapshot) : undefined;
   return decideLocally(kind, snapshot, { ask: images === undefined ? ask : { ...ask, images }, facts });
 }

@@ -50,7 +50,7 @@ function wrongField(source: SourceDocument): string | null {
 
 /** kubelet 1.36: DecodeKubeletConfiguration, which tells of them and goes on leniently. */
 function leftOut(source: SourceDocument): readonly Problem[] {
-  // what a kubelet itself tells of its configuration has the fields of its version
+  // a configuration that a kubelet itself printed has the fields of its version
   if (configurationPath(source.value).length > 0) return [];
   return unknownFieldLines(source, [], unknownFields(source.value)).map((message) => ({
     from: "configuration",

@@ -299,7 +299,7 @@ export async function closeInterruptedPass(ports: GcPorts): Promise<Result<Close
   const { kind, operation, snapshot, fileSystem } = pass;
   const space = fileSystem === null ? {} : { fileSystem };
   const answer = await client.decide(kind, snapshot, { operation, done, ...space });
-  // what will never be taken would keep everything from being collected
+  // a removal that will never be taken would keep everything from being collected
   if (answer.ok) await client.commit(answer.value);
   const closed = journal?.close();
   if (closed?.ok === false)

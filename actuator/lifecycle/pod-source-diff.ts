@@ -63,7 +63,7 @@ export function podSourceDiff(sources: PodSources): readonly PodSourceChange[] {
     if (records.has(pod.uid)) continue;
     const left = runtimePods?.get(pod.uid);
     if (pod.deletion !== null && left === undefined) continue;
-    // what has stopped holds nothing, so that its room may be another's by now
+    // a pod that has stopped holds nothing, so that its room may be another's by now
     if (left !== undefined && (pod.deletion !== null || !isStopped(left))) {
       changes.push({ kind: "adopted", pod });
       // nothing of it is begun again, not even for one sync

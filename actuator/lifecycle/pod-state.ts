@@ -240,7 +240,7 @@ function updated(
       // a crash may forget it; while the daemon lives it holds, whatever the disk says
       return becomes({ ...record, backOff: event.backOff }, [], state === "active" ? "bestEffort" : undefined);
     case "StoppedByOthers": {
-      // what is to end anyway may have been stopped for this daemon, by the one before it
+      // a pod that is to end anyway may have been stopped for this daemon, by the one before it
       if (state !== "active") return ignored("NotActive");
       if (event.containers === 0) return ignored("Unchanged");
       const stoppedByOthers = (record.stoppedByOthers ?? 0) + event.containers;
@@ -279,7 +279,7 @@ const CAUSES = {
 function terminates(record: PodRecord, event: Ending): Transition {
   if (record.state === "terminating") return ignored("AlreadyTerminating");
   if (record.state !== "active") {
-    // what never ran, or has ended, has nothing to stop
+    // a pod that never ran, or has ended, has nothing to stop
     if (event.kind === "DeletionRequested") return { kind: "stays", actions: [{ kind: "cleanUp" }] };
     return ignored("NotActive");
   }

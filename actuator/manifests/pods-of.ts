@@ -119,7 +119,7 @@ function podOf(source: SourceDocument, value: unknown, at: Path, nodeName: strin
     return err(isOther ? problem : { ...problem, item: itemOf(value, nodeName) });
   };
   const { apiVersion, kind } = fieldsOf(value);
-  // what says that it is something else names no pod
+  // a document that says that it is something else names no pod
   const isOther = typeof kind === "string" && kind !== "Pod";
   if (apiVersion !== "v1" || kind !== "Pod") {
     const found = `found ${shown(apiVersion)} and ${shown(kind)}`;

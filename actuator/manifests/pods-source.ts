@@ -70,7 +70,7 @@ export function livePodsSource(config: ActuatorConfig): ReadPods {
   let source: { readonly of: string; readonly read: ReadPods } | null = null;
   return (inForce) => {
     const of = JSON.stringify([config.manifests, config.manifestPods, config.podsUrl]);
-    // what is remembered of one directory says nothing about another
+    // memories of one directory say nothing about another
     if (source?.of !== of) source = { of, read: podsSource(config) };
     return source.read(inForce);
   };
@@ -204,7 +204,7 @@ function get(
     const options = { headers, signal: AbortSignal.timeout(TIMEOUT_MS), ...(ca === undefined ? {} : { ca }) };
     const sent = request(url, options, (response) => {
       const status = response.statusCode ?? 0;
-      // what else it says is not looked at, and may be anything
+      // the rest of the answer is not looked at, and may be anything
       if (status !== 200) {
         response.destroy();
         return resolve({ status, text: "" });

@@ -186,7 +186,7 @@ function distinctPods(
     const owner = owners.get(uid);
     if (twin !== undefined) leaveOut(one, "duplicate", `is also in ${twin.source.file}, which counts: rename one`);
     else if (owner !== undefined) {
-      // what runs of its name does not end for a uid that is another's
+      // the pod that runs under its name does not end for a uid that is another's
       const item = { ...refusedItemOf(one.pod), deletion: null, owner: keyOf(owner.pod) };
       leaveOut(one, "duplicate", `has the uid of pod ${item.owner}, \`${uid}\`: remove the uid`, item);
     } else if (owners.size === LIMITS.pods)

@@ -198,7 +198,7 @@ export class PodsDaemon {
     const { notices, metrics } = this.#hooks;
     const { value: synced, ...times } = await measured(() => manager.sync());
     await Promise.all([version.refresh(synced.hears), readiness.refresh(synced.hears)]);
-    // what is remembered lies in the state directory: where nothing can be written there, that says it
+    // the daemon's memory lies in the state directory: where nothing can be written there, that says it
     const isKept = this.#state.faults().length === 0;
     const problems = synced.problems.filter(({ from }) => isKept || from !== "memory");
     const view = { ...synced, problems, notices: [...synced.notices, ...standing()] };

@@ -175,7 +175,7 @@ export class DiskFill {
     const { availableBytes, inodesFree } = this.#before ?? now;
     const [bytes, inodes] = [availableBytes - now.availableBytes, inodesFree - now.inodesFree];
     const isFilled = this.#before === null || bytes > NOTABLE * now.capacityBytes || inodes > NOTABLE * now.inodes;
-    // what is given back may be taken again
+    // room that is given back may be taken again
     if (isFilled || bytes < 0 || inodes < 0) this.#before = now;
     return isFilled;
   }
@@ -184,7 +184,7 @@ export class DiskFill {
     try {
       return fileSystemOf(statfsSync(this.#path, { bigint: true }));
     } catch {
-      // what cannot be looked at is told by who works with it
+      // a directory that cannot be read is reported by who works with it
       return null;
     }
   }

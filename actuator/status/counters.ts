@@ -57,7 +57,7 @@ export class PassCounter {
 
   count(pass: PassReport): void {
     this.#counters.wrote(passFigures(pass).wrote);
-    // what could not be looked at still stands
+    // the figure of something that could not be looked at still stands
     if (pass.differs === null) return;
     for (const drift of pass.drift)
       if (isReported(drift) && !this.#standing.has(keyOf(drift))) this.#counters.drifted(drift.cause, 1);

@@ -64,7 +64,7 @@ export function probeCountersIn(registers: Registry[]): ProbeCounters {
     buckets: LATE_SECONDS,
     registers,
   });
-  // of thousands a second each is found by its labels once
+  // there may be thousands a second: each is found by its labels once
   const ofType = kept((type: ProbeType) => took.labels({ type }));
   const ofAttempt = kept((type: ProbeType, result: AttemptResult) => attempts.labels({ type, result }));
   return {

@@ -165,7 +165,7 @@ async function reply(request: IncomingMessage, response: ServerResponse, options
     "content-type": type,
     "content-length": body.length,
     ...(status === 405 ? { allow: "GET" } : {}),
-    // what else is under way on the connection is not read
+    // the rest of the connection's requests is not read
     ...(refused === null ? {} : { connection: "close" }),
   });
   response.end(body);

@@ -218,7 +218,7 @@ const LINE_END = encoder.encode("\n");
 function lineParts(number: number, outcome: Result<string | Uint8Array<ArrayBuffer>, Problem>): readonly Uint8Array[] {
   const answer = outcome.ok ? outcome.value : `{"problem":${lineProblemText(outcome.error)}}`;
   if (typeof answer === "string") return [encoder.encode(`${spliced(JSON.stringify({ line: number }), answer)}\n`)];
-  // what came from another thread is sent as it is, but for its first bracket
+  // text from another thread is sent as it is, but for its first bracket
   return [encoder.encode(`{"line":${number},`), answer.subarray(1), LINE_END];
 }
 

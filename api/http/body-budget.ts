@@ -49,7 +49,7 @@ export function rateOf(bytesPerSecond: number, onSlow: () => void): { came(bytes
     if (bytes < (bytesPerSecond * RATE_OVER_MS) / 1000) onSlow();
     bytes = 0;
   };
-  // what has arrived while this thread was busy counts
+  // bytes that arrived while this thread was busy count
   const timer = setInterval(() => void nextTurn().then(look), RATE_OVER_MS);
   return {
     came: (more) => {

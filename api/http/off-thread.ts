@@ -32,7 +32,7 @@ export function offThreadRoutes(
 ): (request: HandedOver, signal: AbortSignal) => Promise<Result<Reply, Problem>> {
   const here: Ports = { ...ports, bodies: { ...ports.bodies, bytes: async (_, env) => (env as Env).request.body } };
   const app = new Hono();
-  // what was handed over has had its room
+  // a body that was handed over has had its room
   const room = bodyRoom(Number.POSITIVE_INFINITY);
   for (const route of routes) {
     app.on(route.method, route.path, async (c: Context) => {

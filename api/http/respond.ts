@@ -41,7 +41,7 @@ export async function respond(
   const reply = outcome.value.isPacked === true ? outcome.value : await packed(ports, c, outcome.value);
   const { status, type, body } = reply;
   const headers = { ...SECURITY_HEADERS, "x-request-id": requestId, ...reply.headers };
-  // what has no body has no type
+  // an answer without a body has no type
   if (status === 304) return new Response(null, { status, headers });
   return new Response(body, { status, headers: { "content-type": type, ...headers } });
 }

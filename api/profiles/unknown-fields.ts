@@ -29,7 +29,7 @@ const MAX_NAMED = 20;
 /** Fields of a snapshot's configuration that no decision reads since a kubelet leaves them out, at most 20. */
 export function leftOutOfSnapshot(snapshot: unknown): readonly InputIssue[] {
   const { kubeletConfiguration } = (snapshot ?? {}) as { readonly kubeletConfiguration?: unknown };
-  // what a kubelet itself tells of its configuration has the fields of its version
+  // a configuration that a kubelet itself printed has the fields of its version
   if (configurationPath(kubeletConfiguration).length > 0) return [];
   const found: InputIssue[] = [];
   for (const { path, fault, near } of below(kubeletConfiguration, [], "", NEWEST.fieldNames)) {

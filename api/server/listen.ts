@@ -120,7 +120,7 @@ const CODES: Readonly<Record<string, ProblemCode>> = {
 
 /** Answers on the bare connection where the bytes never became a request. */
 function answerBroken(error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, socket: Duplex): void {
-  // what waits to be sent is an answer, in the middle of which there is no other
+  // bytes that wait to be sent are those of an answer, in the middle of which there is no other
   if (error.code === "ECONNRESET" || !socket.writable || socket.writableLength > 0) return void socket.destroy();
   const isHead = error.rawPacket?.subarray(0, 5).toString("latin1") === "HEAD ";
   endWith(socket, problemOf(CODES[error.code ?? ""] ?? "bad_request"), isHead);

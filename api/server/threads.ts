@@ -226,7 +226,7 @@ class Pool {
       thread.waiting.delete(delivery.number);
       thread.heapBytes = delivery.heapBytes;
       thread.idleSinceMs = performance.now();
-      // what comes of an answer on the event loop is work too
+      // the work that an answer makes on the event loop counts too
       if ("done" in delivery) void this.#options.turns(async () => order?.resolve(delivery.done as never), false);
       else order?.reject(new Error(`a deciding thread failed: ${delivery.fault}`));
     }
@@ -295,6 +295,6 @@ function movedIn(task: Task): ArrayBuffer[] {
       : task.of === "route"
         ? task.request.body.ok && task.request.body.value
         : task.bytes;
-  // of none the buffer may be anybody's
+  // the buffer of an empty one may be anybody's
   return bytes === false || bytes.length === 0 ? [] : [bytes.buffer as ArrayBuffer];
 }

@@ -193,7 +193,7 @@ export function jsonReader(): JsonReader {
     const text = textOf(bytes);
     if (!text.ok) return text;
     const slot = slotOf(text.value);
-    // of a node that comes once, the pieces would be made for nothing
+    // for a node that comes once the pieces would be made for nothing
     const before = last.get(slot);
     const piece = before === undefined ? null : readPieces(text.value, before.piece);
     last.set(slot, { piece });

@@ -290,7 +290,7 @@ async function tried(
 ): Promise<Result<number, StoreFailure>> {
   let of = 0;
   for await (const row of rows) {
-    // what cannot be read is passed, as what has no snapshot any more
+    // a row that cannot be read is passed over, as one that has no snapshot any more
     if (!row.ok && row.error.isRow) continue;
     if (!row.ok) return row;
     if (of >= MAX_TOUCHED || ((await isTimeUp()) && of > 0)) break;
@@ -356,7 +356,7 @@ async function* newestFirst(
     const rows: Result<DecisionRow, StoreFailure>[] = [];
     for await (const row of store.streamDecisions({ ...range, sinceMs: oldest.decidedAtMs })) {
       rows.push(row);
-      // of many of one moment
+      // many may be of one moment
       if (rows.length > MAX_TOUCHED) rows.shift();
     }
     told += rows.length;

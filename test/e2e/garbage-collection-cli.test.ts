@@ -87,7 +87,7 @@ describe.skipIf(why !== undefined)("images that a person collects", { timeout: T
       [tag("plain-3"), "what goes before it is enough"],
       [tag("used"), "what goes before it is enough"],
     ]);
-    // what is in no order stands as the runtime lists it, which is by chance
+    // rows without an order stand as the runtime lists them, which is by chance
     expect(told.slice(2).sort()).toEqual([
       ["nodewise.test/pause:1", "sandboxes start from it"],
       [tag("running"), "in use by default/web app (running)"],

@@ -103,7 +103,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     expect(ground.file(web.cgroup, "memory.limit_in_bytes")).toBe(String(256 * MIB));
 
     await must(ground.runtime.updateContainer(id, { cpuShares: 512, cpusetCpus: cpus }));
-    // what was not told stays
+    // limits that were not named stay
     expect(values(...cpuAndMemory, "cpuset.cpus")).toEqual(["512", "20000", "100000", String(64 * MIB), cpus]);
     await must(
       ground.runtime.updateContainer(id, { cpuQuota: 50_000, cpuPeriod: 100_000, memoryLimitInBytes: 96 * MIB }),

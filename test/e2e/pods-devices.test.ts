@@ -92,7 +92,7 @@ describe.skipIf(why !== undefined)("pods with devices", { timeout: LONG_MS }, ()
     const held = heldIn(node);
     expect(held["uid-keeps app"]).toEqual(before);
     expect([...(held["uid-late app"] ?? []), ...(before ?? [])].toSorted()).toEqual(["a", "b", "c", "d"]);
-    // what the plugin said once is enough
+    // the plugin's first answer is enough
     const ask = clientOf(join(node.dir, "pr", "kubelet.sock"));
     const told = await until("the exporters' view", async () => {
       const list = JSON.stringify(await ask("List"));

@@ -19,7 +19,7 @@ describe.skipIf(why !== undefined)("a daemon and a runtime that end", { timeout:
     node = await PodNode.start();
     node.put("low", podOf("low", { priority: 10, containers: [{ script: STUBBORN }] }));
     node.put("high", podOf("high", { priority: 1000 }));
-    // of a daemon that was killed before it could remove it
+    // as a daemon leaves it that was killed before it could remove it
     if (NAMED !== undefined)
       mkdirSync(join(NAMED, node.cgroupRoot, "kubepods/burstable/podlost/c1"), { recursive: true });
     await node.startDaemon().running("low", "high");

@@ -25,7 +25,7 @@ describe.skipIf(why !== undefined)("what others started in the same runtime", { 
     foreign.push(same.sandboxId, await containerd.addContainer(same, { name: "other", image: IMAGE }));
     await must(containerd.connection.call("StopPodSandbox", { podSandboxId: same.sandboxId }));
     for (const { sandboxId, containerId } of [running, dead]) foreign.push(sandboxId, containerId);
-    // of another daemon, with another name
+    // a sandbox of another daemon, with another name
     const { config } = running.pod;
     const labels = {
       "io.kubernetes.pod.name": "theirs",

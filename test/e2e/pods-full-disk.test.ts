@@ -80,7 +80,7 @@ describe.skipIf(why !== undefined)("a disk that holds the daemon's records too",
     await daemon.until("an end of the problems", ({ problems }) =>
       problems.some((one) => one.includes("ENOSPC")) ? undefined : true,
     );
-    // what could not be written is written at the end of a turn
+    // a record that could not be written is written at the end of a sync
     await expect.poll(states, WAITS).toEqual({ small: "lives", filler: "ended evicted" });
     expect(daemon.eventsOf("small", "Evicted")).toEqual([]);
     await daemon.kill();

@@ -36,7 +36,7 @@ describe.skipIf(why !== undefined)("ports of the host", { timeout: LONG_MS }, ()
     await new Promise((resolve) => server.close(resolve));
     await daemon.until("a free port", ({ problems }) => holds(told(problems).length === 0));
     await daemon.running("web");
-    // what has the port now is the pod's own
+    // the process that has the port now is the pod's own
     await daemon.kill();
     const again = node.startDaemon();
     await again.running("web");

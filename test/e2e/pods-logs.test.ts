@@ -66,7 +66,7 @@ describe.skipIf(why !== undefined)("logs of containers over a real containerd", 
     // a rotation may have taken it away for a moment
     await expect.poll(() => rmSync(log), WAITS).toBeUndefined();
     await until("a new log", () => holds((statSync(log, { throwIfNoEntry: false })?.size ?? 0) > 0));
-    // what was in it is gone
+    // its lines are gone
     for (const name of await rotated()) rmSync(join(directory(), name), { force: true });
   });
 

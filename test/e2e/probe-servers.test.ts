@@ -93,7 +93,7 @@ describe.skipIf(why !== undefined)("servers that others wrote", () => {
     );
     const probe = () => ask({ tcp: { host: "", port } });
     await expect.poll(probe, WAITS).toEqual({ result: "success", output: "" });
-    // what speaks no HTTP is said so
+    // a server that speaks no HTTP is reported as such
     expect(await ask({ http: getAt(port) })).toMatchObject({ result: "failure" });
     await stop(redis);
     expect(await probe()).toEqual({

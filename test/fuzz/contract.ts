@@ -19,7 +19,7 @@ const DOCUMENTED = ROUTES.map(({ method, path }) => ({
 }));
 const { paths } = (await openApi(ROUTES)).document;
 
-/** What is wrong with an answer, in one line; null: nothing. */
+/** The fault of an answer, in one line; null: none. */
 export function faultOf({ method, target }: Pick<FuzzRequest, "method" | "target">, answer: FuzzAnswer): string | null {
   const { status, headers, text } = answer;
   if (status >= 500) return `status ${status}: ${text.slice(0, 300)}`;

@@ -13,7 +13,7 @@ export interface FuzzRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | null;
 }
-/** What is there to be named: of the history that every run begins with. */
+/** Names of the history that every run begins with. */
 export interface Known {
   readonly decisions: readonly string[];
   readonly snapshots: readonly string[];

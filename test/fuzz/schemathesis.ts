@@ -53,7 +53,7 @@ export async function schemathesis(options: SchemathesisOptions): Promise<readon
       "max-time": Math.max(1, Math.round(seconds * share)),
       phases: phases.join(",").toLowerCase(),
       workers: 1,
-      // of a machine that is slow and loaded
+      // a machine that is slow and loaded takes long
       "request-timeout": 60,
       "generation-database": "none",
       "suppress-health-check": "all",

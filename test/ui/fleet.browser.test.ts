@@ -62,7 +62,7 @@ inBrowser("the fleet in a browser", fill, (ground) => {
     await page.locator("#live-state", { hasText: "live" }).waitFor();
     let asked = 0;
     const told = Promise.withResolvers<void>();
-    // what is told of the first stands until the next is answered
+    // the message about the first stands until the next is answered
     await page.route(`${ground.url}/`, async (route) => {
       if (++asked === 1) return route.fulfill({ status: 503, body: "busy" });
       await told.promise;

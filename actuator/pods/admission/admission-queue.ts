@@ -66,7 +66,7 @@ export async function admit(
   const asked = await client.decide("admission", snapshot, { pod: pod.object });
   if (!asked.ok) return err(asked.error);
   const answer = asked.value;
-  // what is carried out lies in the history, or will: a crash right after it loses nothing
+  // a decision that is carried out lies in the history, or will: a crash right after it loses nothing
   await client.commit(answer);
   const { admit: isIn, preempt, reason, message, startErrors } = answer.decision as AdmissionDecision;
   if (startErrors.length > 0) {

@@ -137,7 +137,7 @@ export class OtherKubelet {
     const traces = this.#ports.kubelets(isWhole);
     this.#traces = traces;
     const hasProcess = traces.processes.some(({ uses }) => uses === "this");
-    // what it did says nothing any more once it is gone
+    // its deeds say nothing any more once it is gone
     if (this.#hadProcess && !hasProcess) [this.#reappeared, this.#stopped, this.#long] = [[], [], null];
     this.#hadProcess = hasProcess;
     const isRecent = ({ atMs }: Timed): boolean => nowMs - atMs < RECENT_MS;

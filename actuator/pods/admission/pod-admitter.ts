@@ -138,7 +138,7 @@ class StaleReleaser {
     if (this.#doneAt === generation || assignments === undefined) return [];
     const snapshot = await snapshotter.snapshot(set.living(), sequence);
     if (!snapshot.ok) return [snapshot.error];
-    // what the history is to tell of devices is in a decision of that kind
+    // the history's word on devices is in a decision of that kind
     const holdsDevices = assignments[DEVICE_CHECKPOINT]?.includes('"PodUID"') ?? false;
     const answer = await client.decide(holdsDevices ? "devices" : "cpus", snapshot.value);
     if (!answer.ok) return [answer.error];
@@ -205,7 +205,7 @@ export class PodAdmitter {
       const fault = isDue ? await this.#try(known, sequence) : null;
       if (fault !== null) problems.push(fault);
       const reason = set.records.get(known.uid)?.refusal?.reason;
-      // what is freed for a critical pod is not given to another one
+      // room that is freed for a critical pod is not given to another one
       if (reason === WAITS_FOR_VICTIMS) break;
       if (reason === ASKS_PLUGIN) asking.push(known.pod);
     }
@@ -322,7 +322,7 @@ export class PodAdmitter {
     if (known?.record.state !== "active") return;
     const nowMs = this.#ports.clock.nowMs();
     lifecycle.handle(uid, { kind: "AllocationFailed", reason, message, nowMs, tries: backOff.failed(known) });
-    // what it gives back itself is no reason to ask about it again
+    // room that it gives back itself is no reason to ask about it again
     backOff.update(uid);
   }
 

@@ -120,7 +120,7 @@ export class CgroupPasses {
     this.#last = { atMs, key, filesVersion, view };
     this.#ports.onPass(report);
     const orphans = await this.#orphans.reap(report.skipped);
-    // what they ran in is empty now
+    // the cgroups that they ran in are empty now
     if (orphans.killed) this.#isEmptied = true;
     const unreported = await this.#tellRuntime(view, living);
     return [...report.problems, ...report.notices, ...orphans.problems, ...unreported];

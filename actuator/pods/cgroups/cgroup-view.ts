@@ -76,7 +76,7 @@ const isFault = ({ status, code }: StepResult): boolean =>
 
 function podsOf({ cgroups }: CgroupsDecision, faults: readonly StepResult[]): ReadonlyMap<string, PodCgroups> {
   const pods = new Map<string, Filling>();
-  // what failed says more than what was not tried for it
+  // a step that failed says more than those that were not tried for it
   const told = [...faults].sort((a, b) => Number(a.status === "failed") - Number(b.status === "failed"));
   const faultAt = new Map(told.map(({ step, message }) => [step.path, message]));
   const failedAt = new Set(faults.filter(({ status }) => status === "failed").map(({ step }) => step.path));

@@ -172,7 +172,7 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
     this.#parts.events.record(living);
     if (this.#parts.maintenance.run()) this.#parts.changes.changed();
     if (this.#parts.maintenance.voidAfterReboot() !== null) return;
-    // what cannot be read stays for people to look at, until something is held again
+    // a file that cannot be read stays for people to look at, until something is held again
     if (this.#parts.assignments.fault() !== null) return;
     const healthy = (resource: string) => healthyOf(this.#parts.plugins.stateOf(resource));
     this.#parts.assignments.edit((now) => withRegistered(now, this.#parts.plugins.known(), healthy));

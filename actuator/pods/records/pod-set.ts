@@ -185,7 +185,7 @@ export class PodSet {
       says: this.#probes.saysOf(uid),
       ...worked,
     });
-    // what follows from itself follows from itself again: only a change of state has the time in it
+    // a status that follows from the last one need not be made again: only a change of state has the time in it
     const isSettled = previous !== null && JSON.stringify(made) === JSON.stringify(previous);
     const status = isSettled ? previous : made;
     this.#statuses.set(uid, { record, runtimePod, worked, probed, status, isSettled });

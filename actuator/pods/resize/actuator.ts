@@ -166,7 +166,7 @@ export class ResizeActuator {
     const place = this.#parts.passes.current?.pods.get(uid);
     const decoded = decodedPod(record.pod);
     if (place === undefined || decoded === null) return null;
-    // what a stopped container has left in the page cache is nobody's any more
+    // the page cache that a stopped container has left is nobody's any more
     return memoryInUse(this.#hierarchy, decoded, place, runtimePod, { sparesCache: going.size === 0 });
   }
 

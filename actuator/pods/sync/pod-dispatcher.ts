@@ -212,7 +212,7 @@ export class PodDispatcher {
     const place = view?.pods.get(uid);
     const nowMs = this.#ports.clock.nowMs();
     if (this.#backOff.isHeld(uid)) return;
-    // what has come to its end by itself is not begun again because a dead container is gone
+    // a pod that has come to its end by itself is not begun again because a dead container is gone
     const { resultOf, versionOf } = this.#ports.probes ?? NOT_PROBED;
     const probed = versionOf(uid);
     const now: Unchanged = {
@@ -265,7 +265,7 @@ export class PodDispatcher {
       this.#deviceWaits.end(uid, record.backOff, synced.faults);
       const isAgain = (name: string): boolean => runtimePod?.containers.some((one) => one.name === name) === true;
       this.#ports.counters?.restarted(synced.started.filter(isAgain).length);
-      // what is over and stopped already is not brought further by being stopped once more
+      // a pod that is over and stopped already is not brought further by being stopped once more
       const isVain = actions.killPod && !actions.createSandbox && isStopped(runtimePod);
       return synced.undecided.length === 0 && !isVain;
     });

@@ -166,7 +166,7 @@ export class ProbeEngine {
       this.#apply(worker, startWorker(worker.spec, nowMs, ports.random()));
       return;
     }
-    // of a container that runs already nobody tells that it starts
+    // nobody reports the start of a container that runs already
     if (worker.spec.type === "readiness" && worker.container.state === "running" && !this.#isYoung(worker)) {
       this.#first(worker);
       return;
@@ -299,7 +299,7 @@ export class ProbeEngine {
     ports.counters.probeResult(type, result);
     const output = byAttempt && result === "Failure" ? worker.lastOutput : "";
     const change = { ...worker.name, containerId, result, was, output, probe };
-    // what stands before the first attempt of a container is no news
+    // the result before the first attempt of a container is no news
     if (byAttempt || was !== null) chronicle.changed(change, cause);
     ports.onResult(change);
     if (type === "startup" && result === "Success") onStarted(worker);

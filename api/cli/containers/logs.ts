@@ -67,7 +67,7 @@ class ContainerLogs {
       const shown = await this.#showOne(next, filter, isFollowing);
       if (!shown.ok || !isFollowing || !this.#lines.wantsMore) return shown;
       next = await this.#nextAfter(next);
-      // of what comes all is shown
+      // all lines that come from now on are shown
       filter = {};
     }
     return ok(EXIT.ok);

@@ -44,7 +44,7 @@ function missingDevices(kind: Kind, snapshot: Snapshot, ask: AskOf[Kind]): reado
   if (!pod.ok || pod.value === null) return [];
   const { initContainers = [], containers } = pod.value.spec;
   const wanted = [...initContainers, ...containers].flatMap(({ resources }) => Object.keys(resources?.requests ?? {}));
-  // what the node's status tells is counted at the door
+  // admission itself counts the devices that the node's status lists
   const told = kind === "admission" ? (snapshot.node?.status?.allocatable ?? {}) : {};
   const devices = [...new Set(wanted)].filter((name) => isExtended(name) && !Object.hasOwn(told, name)).sort();
   if (devices.length === 0) return [];

@@ -88,7 +88,7 @@ class ReplayReport {
 
   /** `token`: of the page that could not be had. */
   broken(error: Fault, token: string | undefined): Outcome {
-    // what never began cannot go on
+    // a replay that never began cannot go on
     if (token === undefined || token === this.#given.pageToken) return err(error);
     this.#total(token);
     return err({ exit: error.exit, lines: [...error.lines, this.#goesOn(token)] });

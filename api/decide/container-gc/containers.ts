@@ -11,7 +11,7 @@ export interface ContainerPass {
   /** Ended pods count as gone. */
   readonly underPressure: boolean;
   readonly minAgeMs: number;
-  /** Of `newestOldEnough`. */
+  /** See `newestOldEnough`. */
   readonly newest: string | null;
   /** Negative: no limit. */
   readonly maxPerPodContainer: number;

@@ -68,7 +68,7 @@ function readCheckpoint(text: string, options: ReadOptions): Result<CheckpointV3
   if (options.podLevelManagers === true) {
     const v3 = decodeV3(json.value);
     if (v3.error === undefined && v3.fields.checksum === BigInt(fnv1a(hashedV3(v3.fields)))) return ok(v3.fields);
-    // what the first try has read of the pods stays
+    // the pods that the first try has read stay
     podEntries = v3.fields.podEntries;
   }
   const v2 = decode<CheckpointV2>(json.value, V2);

@@ -149,7 +149,7 @@ interface HintAsk {
 }
 function resourceHints(inventory: Inventory, nodes: NumaNodes, ask: HintAsk): readonly TopologyHint[] {
   const { request, held, left, inUse } = ask;
-  // what it holds is what it gets: the same hints again
+  // it gets the devices that it holds: the same hints again
   if (held.size > 0) return held.size === request ? deviceHints(inventory, held, [], request, nodes) : [];
   const available = inventory.ids.filter((id) => inventory.healthy.has(id) && !inUse.has(id));
   if (new Set([...available, ...left]).size < request) return [];
@@ -239,7 +239,7 @@ function forEachSubset(bits: readonly number[], visit: (mask: NumaMask) => void)
   for (let size = 1; size <= bits.length; size++) extend(0, 0, size);
 }
 
-/** What a container gets for its devices. */
+/** The options with which a container gets its devices. */
 interface ContainerDevices {
   /** Undefined: the container holds no device. */
   readonly options: DeviceOptions | undefined;

@@ -34,7 +34,7 @@ export function observe(stats: Stats | undefined): Observations {
     ["memory.available", node?.memory],
   ] as const) {
     const { availableBytes, workingSetBytes, time } = memory ?? {};
-    // what is not available is in use: that is how the kubelet counts capacity here
+    // all that is not available is in use: that is how the kubelet counts capacity here
     if (workingSetBytes !== undefined) put(signal, availableBytes, (availableBytes ?? 0) + workingSetBytes, time);
   }
   for (const [name, fs] of [

@@ -50,7 +50,7 @@ export function explainImages(
   full: boolean,
   reasons: Reasons<ReasonCode<"image-gc">>,
 ): void {
-  // of most images nothing was said yet
+  // most images have no reason yet
   const told = new Set(reasons.list.map((r) => r.at));
   const first: Say = (code, at, field, numbers) => {
     if (told.has(at)) reasons.add(code, at, field, numbers);

@@ -131,7 +131,7 @@ function faultsAt(at: Place, value: unknown): readonly SettingFault[] {
   const type = declared.replace(/^\*/, "");
   if (type === "v1.Duration") return value === null && declared !== type ? [] : durationFaults(at, value);
   if (value === null) return [];
-  // what is no time is told with the taint, in which none may stand
+  // a value that is no time is reported with the taint, in which none may stand
   if (type === "v1.Time") return typeof value === "string" ? [] : wrongType(at, value, "string");
   if (type === "v1.TimeOrMetaDuration") return flushFaults(at, value);
   if (type === "resource.QuantityValue") return quantityFault(field, value);
@@ -167,7 +167,7 @@ function isOf(value: unknown, type: string): boolean {
     return Number.isInteger(value) && (value as number) < largest && (value as number) >= -largest;
   if (type === "v1.VerbosityLevel")
     return Number.isInteger(value) && (value as number) >= 0 && (value as number) < LARGEST_LEVEL;
-  // what is left are texts under names of their own
+  // the rest are texts under names of their own
   return typeof value === "string";
 }
 
@@ -238,7 +238,7 @@ export function typeFindings(
   const meant = unread.map((fault) => meantBy(fault, document, profile));
   const known = meant.filter((one) => one !== null);
   const after = known.length === 0 ? [] : findingsOf(mended(document, known));
-  // of several at a field the worst
+  // the worst of several at a field
   const next = new Map([...inOrder(after)].reverse().map((finding) => [finding.field, finding]));
   return unread.map((fault, i) => {
     const advice = typeAdvice(fault.message);
@@ -267,7 +267,7 @@ function meantBy({ field, message }: SettingFault, document: Members, profile: P
 }
 function corrected(value: unknown, message: string, { fields }: Profile): unknown {
   const type = / of type (\w+)$/.exec(message)?.[1];
-  // of a duration the kubelet says that it wants a text, and a number has no unit
+  // the kubelet wants a text for a duration, and a number has no unit
   if (typeof value === "number")
     return type === "string" && fields.get(fieldIn(message)) === "map[string]string" ? String(value) : null;
   if (typeof value !== "string") return null;

@@ -42,7 +42,7 @@ function faultOf(
     const near = nearOf(name);
     const advice =
       near === null ? "take it out: this version has no such gate, or has it no longer" : `was \`${near}\` meant?`;
-    // what is set under the right name is not replaced
+    // a value that is set under the right name is not replaced
     const isThere = near === null || named[near] !== undefined;
     const fix = isThere ? without(name) : { featureGates: { [name]: null, [near]: value } };
     return [refusal("unknown-feature-gate", fault, advice, fix)];

@@ -137,7 +137,7 @@ const USUAL: Readonly<Record<string, readonly unknown[]>> = { streamingConnectio
 
 /** Fields that a kubelet does not know, which it logs and leaves out, and those that do nothing. */
 function fieldFindings({ given, profile }: LintInput, isOfKubelet: boolean): readonly LintFinding[] {
-  // what a kubelet itself tells of its configuration has the fields of its version
+  // a configuration that a kubelet itself printed has the fields of its version
   const unknown = isOfKubelet ? [] : unknownFields(given.raw, profile.fieldNames);
   const isUsual = (name: string): boolean =>
     given.raw[name] === profile.defaults[name] || USUAL[name]?.includes(given.raw[name]) === true;

@@ -33,7 +33,7 @@ function meantSignal(name: string): EvictionSignal | null {
   const first = before.toLowerCase();
   const thing = ALSO.get(first) ?? THINGS.find((one) => one === first || isOneOff(first, one));
   const signals = NAMED_SIGNALS.filter((signal) => signal.startsWith(`${thing}.`));
-  // of a file system alone it may be the space or the inodes; a disk is space
+  // a file system alone may mean its space or its inodes; a disk is space
   if (after === "") return signals.length === 1 || first === "disk" ? (signals[0] ?? null) : null;
   const end = meantEnd(after.toLowerCase());
   return signals.find((signal) => signal.endsWith(`.${end}`)) ?? null;

@@ -102,7 +102,7 @@ function wrongPattern(patterns: readonly string[]): readonly LintFinding[] {
   return [];
 }
 
-/** What Go trims: JavaScript trims U+FEFF too, and not U+0085. */
+/** Characters that Go trims: JavaScript trims U+FEFF too, and not U+0085. */
 const OUTER_SPACE = /^[\t-\r \u0085\p{Z}]|[\t-\r \u0085\p{Z}]$/u;
 
 function patternFault(pattern: string): string | null {

@@ -266,7 +266,7 @@ export function readCheckpoint(text: string, podLevel: boolean): Result<Checkpoi
   const versions: readonly Version[] = podLevel ? ["v1"] : ["v1", "v1 by its type's name"];
   // a file without a checksum is of the days before there was one
   const good = first.checksum === 0n || versions.some((version) => first.checksum === sum(first.checkpoint, version));
-  // what the first try has read of the pods stays
+  // the pods that the first try has read stay
   const podEntries = second?.checkpoint.podEntries ?? new Map();
   return good ? ok({ ...first.checkpoint, podEntries }) : err(CORRUPTED);
 }

@@ -46,7 +46,7 @@ export class HttpFields {
     if (field === undefined) return undefined;
     this.#field = undefined;
     const colon = field.indexOf(":");
-    // what is kept of an endless name has none
+    // the kept part of an endless name has none
     const name = colon < 0 ? field : field.slice(0, colon);
     if (colon < 0 || !isToken(name.includes(" ") ? name.replaceAll(" ", "_") : name)) {
       return `malformed MIME header line: ${quotedStart(field)}`;
@@ -55,7 +55,7 @@ export class HttpFields {
     const values = WHERE.get(name.toLowerCase());
     if (values !== undefined) {
       const value = field.slice(colon + 1);
-      // what is cut must not look whole
+      // a text that was cut must not look whole
       this.#tell(this.told[values], this.#isCut ? value : trimmed(value));
     }
     return undefined;

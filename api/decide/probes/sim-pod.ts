@@ -329,7 +329,7 @@ function updateStatus(container: SimContainer, input: StatusInput): void {
   let isReady = !hasWorker;
   const startedAtMs = container.run?.startedAtMs ?? 0;
   const { managerStartMs, wasPodReady } = input;
-  // what ran before the kubelet did stays as it was until it is probed
+  // a container that ran before the kubelet did stays as it was until it is probed
   if (managerStartMs !== null && startedAtMs < managerStartMs - RESTART_GRACE_MS) {
     isReady ||= container.storedBy("readiness") === null;
     if (lane !== undefined && !wasPodReady) isReady = false;

@@ -209,7 +209,7 @@ export function inputSchemas(): readonly SchemaToMake[] {
     ["Assignments", assignmentsSchema],
     ["Runtime", runtimeSchema],
     ["RemovalsDone", () => inputSchema(doneList)],
-    // of what is remembered nothing is absent
+    // facts are complete: none of their fields is absent
     ...[...REMEMBERING].map((kind): SchemaToMake => [factsName(kind), () => factsSchema(kind)]),
     ...toMake(ASK_SCHEMAS),
     ...toMake(REQUEST_SCHEMAS),

@@ -95,7 +95,7 @@ export async function replayAnswer(
   const resumed = pageToken === undefined ? ok(null) : resumeOf(pageToken, print);
   if (!resumed.ok) return resumed;
   const after = resumed.value;
-  // what was decided in this very millisecond is history too
+  // decisions of this very millisecond are history too
   const untilMs = after?.untilMs ?? filter.untilMs ?? nowMs + 1;
   const found = await replayPage(store, replay, {
     filter: { ...filter, untilMs },

@@ -221,7 +221,7 @@ function changesOf({ container, runs, ready, started, probes }: ProbedContainer)
     })),
   );
   return [
-    // what ends a container comes before its end, all else of that moment after the next one's start
+    // the event that ends a container comes before its end, all else of that moment after the next one's start
     ...told.filter(({ isLast }) => isLast),
     ...runs.flatMap(({ id, startedAtMs, endedAtMs, endedBy }) => [
       made(startedAtMs, "container", id === "c0" ? "starts" : `starts again (${id})`),

@@ -1,4 +1,4 @@
-// What the lint page gains with a script: what is too large is told before it is sent.
+// The script of the lint page: a file that is too large is refused before it is sent.
 import { watchSizes } from "/assets/sizes.js";
 
 watchSizes(document.getElementById("lint"));

@@ -24,7 +24,7 @@ function found(wrong) {
   say(...(fault ?? standing));
 }
 function stand(...told) {
-  // what was pruned meanwhile is no news
+  // a row that was pruned meanwhile is no news
   if (standing[0] === LOST && told[0] !== LOST) refresh();
   standing = told;
   found(told[0] === LOST && fault?.[0] === FAILED ? null : fault);
@@ -50,7 +50,7 @@ function heard({ id }) {
   }, SETTLE_MS);
 }
 
-/** What could not be had is asked for again. */
+/** Asks again for a part that could not be had. */
 async function refresh() {
   try {
     const response = await fetch(location.href, { headers: { accept: "text/html" } });
@@ -74,13 +74,13 @@ function show(page) {
   document.dispatchEvent(new Event("nodewise:refreshed"));
 }
 
-/** What had the focus was left as it was: it is made up for as soon as the focus goes elsewhere. */
+/** The part with the focus was left as it was: it is brought up to date as soon as the focus goes elsewhere. */
 let isBehind = false;
 document.addEventListener("focusout", () => {
   if (isBehind) setTimeout(refresh);
 });
 
-/** What somebody writes in, or reads with its parts opened, stays as it is; a link keeps the focus. */
+/** A part that somebody writes in, or reads with its parts opened, stays as it is; a link keeps the focus. */
 function replace(old, fresh) {
   if (fresh === null || old.isEqualNode(fresh)) return;
   const focused = old.contains(document.activeElement) ? document.activeElement : null;
@@ -98,7 +98,7 @@ function replace(old, fresh) {
   twin?.focus({ preventScroll: true });
 }
 
-/** What the page shows is no longer stored: said above it, and what was seen stays. */
+/** The page's row is no longer stored: that is said above it, and the page stays as it was seen. */
 function gone(page) {
   found(["no longer stored", "bad"]);
   if (document.getElementById("gone") !== null) return;
@@ -131,7 +131,7 @@ function pass(news) {
   channel.postMessage({ news });
 }
 
-/** Of all pages of this server so many have a stream; the others ask. */
+/** So many of the pages that show this server have a stream; the others ask. */
 const MAX_STREAMS = 3;
 const [free, lock] =
   navigator.locks === undefined
@@ -180,7 +180,7 @@ async function ask() {
       if (!response.ok) throw new Error(response.statusText);
       const news = await response.json();
       pass(news);
-      // what follows a stream is seen when it is asked for
+      // news after the end of a stream are seen when they are asked for
       if (!(news.streams && (await streamed()))) tell("asks every 5 s", "good");
       pause = POLL_MS;
     } catch {
@@ -196,7 +196,7 @@ if (liveNode !== undefined) {
   found(null);
   channel.postMessage({ isNew: true });
   lock(`nodewise ${address}`, ask);
-  // what is no longer stored is no news of its node
+  // a row that is no longer stored is no news of its node
   setInterval(() => {
     if (!document.hidden) refresh();
   }, LOOK_MS);

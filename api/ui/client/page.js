@@ -1,4 +1,4 @@
-// What every page gains with a script: ages that go on, buttons that copy, files that may be dropped.
+// The script of every page: ages that go on, buttons that copy, files that may be dropped.
 
 const STEPS = [
   [86_400, "d"],

@@ -28,7 +28,7 @@ function timeText(at, step) {
   return text.slice(11, step < 60 ? 19 : 16);
 }
 
-/** What sets bytes apart: 1, 2, 5 ... of a unit of 1024. */
+/** The steps of an axis of bytes: 1, 2, 5 ... of a unit of 1024. */
 const BYTE_STEPS = UNITS.flatMap((_, unit) => [1, 2, 5, 10, 20, 50, 100, 200, 500].map((n) => n * 1024 ** unit));
 
 const colorOf = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -59,7 +59,7 @@ function drawActs(plot, acts) {
   const ratio = devicePixelRatio;
   const { min, max } = plot.scales.x;
   const last = plot.data[0].at(-1);
-  // what was decided after the last point stands at the end
+  // a decision after the last point stands at the end
   const placed = acts
     .map((act) => ({ ...act, at: Math.min(act.at, last) }))
     .filter(({ at }) => at >= min && at <= max)

@@ -85,7 +85,7 @@ async function run(form) {
 
 const passed = () => Number(byId("answer").querySelector("[data-passed]")?.dataset.passed ?? 0);
 
-/** What was opened of the last answer is open in this one. */
+/** Parts that were open in the last answer are open in this one. */
 function replace(old, fresh) {
   for (const part of old.querySelectorAll("details[id][open]")) {
     fresh.querySelector(`details[id="${CSS.escape(part.id)}"]`)?.setAttribute("open", "");

@@ -1,4 +1,4 @@
-// What the what-if page gains with a script: the files that were chosen are named, too large ones before they are sent.
+// The script of the what-if page: the files that were chosen are named, too large ones before they are sent.
 
 const files = document.getElementById("files");
 const chosen = document.getElementById("chosen");

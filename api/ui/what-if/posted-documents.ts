@@ -180,7 +180,7 @@ const isPartOfConfiguration = (value: unknown): boolean =>
 function listParts(source: InputDocument): readonly Part[] | string {
   const { kind: listKind, items } = fieldsOf(source.value);
   const list = Array.isArray(items) ? (items as readonly unknown[]) : [];
-  // of what, an empty list of crictl does not say; those of kubectl and the kubelet have a kind
+  // an empty list of crictl does not say what it is a list of; those of kubectl and the kubelet have a kind
   if (list.length === 0 && listKind === undefined)
     return [{ part: "sandboxes", posted: source.value, source, base: ["items"] }];
   const parts: Part[] = [];

@@ -57,7 +57,7 @@ const coming = (story: Story): readonly Check[] => [
       assert.deepEqual(story.pod("busy", "cpu.weight", "cpu.max", "memory.max", "memory.low", "pids.max"), busy);
       const [weight, ...others] = story.app("busy", "cpu.weight", "cpu.max", "memory.max", "memory.low", "memory.high");
       assert.deepEqual(others, ["10000 100000", String(64 * MIB), String(32 * MIB), "63750144"]);
-      // of runc before 1.3.2, and after
+      // runc before 1.3.2 writes the one, and later ones the other
       assert.ok(weight === "4" || weight === "17", `cpu.weight ${weight}`);
       assert.deepEqual(story.pod("idle", "cpu.weight", "cpu.max", "pids.max"), ["1", "max 100000", "100"]);
       assert.deepEqual(story.app("idle", "cpu.weight", "memory.max", "memory.high"), ["1", "max", "max"]);
@@ -127,7 +127,7 @@ const sharing = (story: Story): readonly Check[] => [
         ({ usage }) =>
           (usage?.throttledPermille ?? 0) > 0 &&
           (usage?.cpuMilli ?? 0) > 0 &&
-          // of a tenth of a CPU
+          // its limit is a tenth of a CPU
           (usage?.cpuMilli ?? 0) < 250 &&
           (usage?.pressure?.cpu ?? 0) > 0,
       );
@@ -175,7 +175,7 @@ const going = (story: Story): readonly Check[] => [
         kept: node.read("/kubepods", "memory.min"),
       });
       const wanted = { cpus: ["0-3", "0-3"], hasCgroup: false, entries: undefined, kept: String(32 * MIB) };
-      // what the tree keeps for its pods is written after their own cgroups
+      // the tree's own values are written after its pods' cgroups
       await node.wait("what it had", () => (isDeepStrictEqual(given(), wanted) ? true : undefined)).catch(() => {});
       assert.deepEqual(given(), wanted);
     },

@@ -28,7 +28,7 @@ function serveTls(port: number): void {
 }
 
 function serveGrpc(path: string): void {
-  // of an instance that was killed
+  // an instance that was killed has left it
   rmSync(path, { force: true });
   void healthServer((call, answer) => {
     const known = said(`grpc-${call.request.service || "all"}`);
