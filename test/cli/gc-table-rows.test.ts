@@ -9,6 +9,7 @@ import {
 } from "../../api/model/container-gc.ts";
 import type { DecisionOf, Verdict } from "../../api/model/decision.ts";
 import { IMAGE_KEEP_WHY, IMAGE_REMOVE_WHY, type ImageGcDecision } from "../../api/model/image-gc.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
 import { plainPaint } from "../../api/text/style.ts";
 import { answerText } from "../../api/text/tables/index.ts";
 import { CONTAINERS, goes, IMAGES, NOW, stays } from "./gc-decisions.ts";
@@ -21,7 +22,8 @@ function linesOf<K extends "image-gc" | "container-gc">(
   verdict: Verdict = "removes",
 ) {
   const decided = { decision, verdict, reasons: [], needs: [] };
-  const text = answerText({ kind, node: "n1", decided, explain: "full", observedAtMs: NOW }, TERMINAL);
+  const { policyVersion } = NEWEST;
+  const text = answerText({ kind, node: "n1", policyVersion, decided, explain: "full", observedAtMs: NOW }, TERMINAL);
   return text.split("\n").slice(1);
 }
 /** The cells of the rows that match: two blanks or more part them. */

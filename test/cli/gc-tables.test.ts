@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { DecisionOf, Explain, Verdict } from "../../api/model/decision.ts";
 import type { PlaceReasons } from "../../api/model/forms.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
 import { colorPaint, plainPaint, widthOf } from "../../api/text/style.ts";
 import { answerText } from "../../api/text/tables/index.ts";
 import { CONTAINERS, goes, IMAGES, NOW, stays } from "./gc-decisions.ts";
@@ -20,7 +21,8 @@ function drawn<K extends "image-gc" | "container-gc">(
 ): string {
   const decided = { decision, verdict, reasons, needs: [] };
   const observedAtMs = "observedAtMs" in look ? look.observedAtMs : NOW;
-  return answerText({ kind, node: "n1", decided, explain, observedAtMs }, { columns, paint })
+  const { policyVersion } = NEWEST;
+  return answerText({ kind, node: "n1", policyVersion, decided, explain, observedAtMs }, { columns, paint })
     .split("\n")
     .slice(1)
     .join("\n");

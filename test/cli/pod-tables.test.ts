@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { decideKind } from "../../api/decide/kinds/index.ts";
 import { decodeAsk } from "../../api/model/asks.ts";
 import type { Kind } from "../../api/model/decision.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
 import { counterfactualSentences } from "../../api/text/sentences/counterfactual.ts";
 import { listed, ordinal } from "../../api/text/sentences/words.ts";
 import { amountText, exactAmountText } from "../../api/text/size.ts";
@@ -19,7 +20,8 @@ function shown(kind: Kind, snapshot: Json, pod: unknown, columns: number, paint 
   const answer = decideKind(kind, decision);
   if (!answer.ok) throw new Error(answer.error.message);
   const terminal = { columns, paint, write: () => {}, warn: () => {} };
-  return answerText({ kind, node: "n", decided: answer.value, explain: "off" }, terminal);
+  const { policyVersion } = NEWEST;
+  return answerText({ kind, node: "n", policyVersion, decided: answer.value, explain: "off" }, terminal);
 }
 const many = (count: number, cpu: string): readonly Json[] =>
   Array.from({ length: count }, (_, i) => boundPod(`p${i}`, { cpu }));

@@ -155,6 +155,22 @@ describe("nodewise replay", () => {
     }
   });
 
+  test("a decision of an earlier policy is shown under that policy's version", async () => {
+    const earlier = join(scratch, "earlier");
+    const posted = { method: "POST", headers: { "content-type": "application/json" } };
+    const asked = JSON.stringify({ snapshot: exampleSnapshot("n1") });
+    const answer = await (await fetch(`${api.url}/v1/decisions/allocatable`, { ...posted, body: asked })).json();
+    const { decision, reasons, needs } = answer as Record<string, unknown>;
+    const body = JSON.stringify({ decision, reasons, needs, next: null });
+    const store = value(openNode({ file: historyFile(earlier) }));
+    const row = { kind: "allocatable", node: "n1", snapshotId: null, policyVersion: "kubelet-1.36.3+1", body } as const;
+    value(await store.record({ decision: decisionRow({ ...row, id: "e".repeat(32) }) }));
+    await store.close();
+    const shown = await run(["history", "show", "e".repeat(32), "--data-dir", earlier]);
+    expect(shown.stdout).toMatch(/^n1 · allocatable · kubelet-1\.36\.3\+1\n/);
+    expect(shown.stdout).toMatch(/ as kubelet-1\.36\.3\+1, id e{32}\n$/);
+  });
+
   test("the folder and the running API stream the same lines of JSON, page after page", async () => {
     const patch = file("patch.json", '{"kubeletconfig":{"kubeReserved":{"cpu":"500m","memory":"1Gi"}}}');
     const own = await replay("--patch", patch, "--json");

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { columnsOf, isColorful } from "../../api/cli/terminal.ts";
 import type { PodRef } from "../../api/model/forms.ts";
 import type { CpusDecision, DevicesDecision } from "../../api/model/managers.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
 import { humanBytes, magnitude } from "../../api/text/size.ts";
 import { clip, clipStart, colorPaint, type Paint, plainPaint, printable, widthOf } from "../../api/text/style.ts";
 import { bar, table, treeLines } from "../../api/text/table.ts";
@@ -193,7 +194,9 @@ describe("an answer about CPUs", () => {
       assigned: [{ container: "c", cpus: "1", exclusive: true }],
       assignments: [{ pod, container: "c", cpus: "1" }],
     };
-    const shown = { kind: "cpus", node: "n", decided: { decision, reasons: [], needs: [] }, explain: "off" } as const;
+    const { policyVersion } = NEWEST;
+    const decided = { decision, reasons: [], needs: [] };
+    const shown = { kind: "cpus", node: "n", policyVersion, decided, explain: "off" } as const;
     const text = (paint: Paint) => answerText({ ...shown, machine: { cpus }, asked: pod }, { ...SILENT, paint });
     expect(text(colorPaint)).not.toBe(text(plainPaint));
     const escapes = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`, "g");
@@ -235,7 +238,8 @@ describe("an answer about devices", () => {
       unanswered: [],
     };
     const decided = { decision, reasons: [], needs: [] };
-    const shown = { kind: "devices", node: "n", decided, explain: "off" } as const;
+    const { policyVersion } = NEWEST;
+    const shown = { kind: "devices", node: "n", policyVersion, decided, explain: "off" } as const;
     expect(
       answerText(shown, { ...SILENT, paint: plainPaint })
         .split("\n")

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { KINDS, type Kind } from "../../api/model/decision.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
 import { plainPaint } from "../../api/text/style.ts";
 import { answerText } from "../../api/text/tables/index.ts";
 import { decisionRow, resultRow, snapshotRow, value } from "../contract/store-rows.ts";
@@ -101,7 +102,8 @@ test("no table of the terminal lets a control character through, wherever in an 
       try {
         const decided = { decision: changed, reasons: [], needs: [BAD] } as never;
         const screen = { columns: 300, paint: plainPaint };
-        text = answerText({ kind, node: BAD, decided, explain: "off", observedAtMs: 0 }, screen);
+        const { policyVersion } = NEWEST;
+        text = answerText({ kind, node: BAD, policyVersion, decided, explain: "off", observedAtMs: 0 }, screen);
       } catch {
         // a closed set of words, whose check would not let it in
         continue;

@@ -57,7 +57,7 @@ const GRAIN_MS = 5;
 /** Sockets and other work get their turn between. */
 const MAX_AT_ONCE = 128;
 
-/** TimerHeap thousands with one timer. Times are those of the workers; each is woken once, at its time or a little later. */
+/** Wakes thousands with one timer. Times are those of the workers; each is woken once, at its time or a little later. */
 export class TimerHeap<T extends Wake> {
   readonly #time: Pick<ProbeTime, "now">;
   readonly #after: ProbeClock["after"];

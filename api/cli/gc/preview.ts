@@ -124,7 +124,9 @@ export function printAnswer(
   const reasons = explain === "off" ? [] : answer.reasons;
   if (output === "table") {
     const decided = { decision: answer.decision as DecisionOf[GcKind], verdict, reasons, needs };
-    terminal.write(answerText({ kind, node, decided, explain, assumed, observedAtMs: Date.parse(at) }, terminal));
+    const { policyVersion } = NEWEST;
+    const observedAtMs = Date.parse(at);
+    terminal.write(answerText({ kind, node, policyVersion, decided, explain, assumed, observedAtMs }, terminal));
     return;
   }
   const head = {

@@ -105,6 +105,7 @@ function shownText({ record, snapshot }: Found, explain: Explain, { terminal }: 
       {
         kind: ofKind,
         node,
+        policyVersion,
         decided: { decision, reasons, needs, verdict: verdict as Verdict },
         explain,
         machine: known?.machine,

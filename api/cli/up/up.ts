@@ -10,6 +10,7 @@ import type { PlaceReasons } from "../../model/forms.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Log } from "../../observe/log.ts";
+import { NEWEST, profileIn } from "../../profiles/index.ts";
 import { historyFile, type RunningApi } from "../../server.ts";
 import { printable } from "../../text/style.ts";
 import { answerText } from "../../text/tables/index.ts";
@@ -48,7 +49,7 @@ async function showKnownNode(files: KnownNodeFiles, api: RunningApi, terminal: T
   const { snapshot, leftOut } = read.value;
   warnAll(terminal, leftOut);
   const node = snapshot.node?.metadata.name ?? "(no node given)";
-  const shown = { node, explain: "off" } as const;
+  const shown = { node, explain: "off", policyVersion: profileIn(snapshot).policyVersion } as const;
   const allocatable = await ask<AllocatableDecision>("allocatable", snapshot, api);
   if (!allocatable.ok) return allocatable;
   const cgroups = await ask<CgroupsDecision>("cgroups", snapshot, api);
@@ -168,7 +169,7 @@ function passPrinter(nodeName: string, where: () => string, terminal: Terminal):
 
 function seenText(node: string, { allocatable, cgroups, needs, applied }: PassReport, terminal: Terminal): string {
   const texts: string[] = [];
-  const shown = { node, explain: "off" } as const;
+  const shown = { node, explain: "off", policyVersion: NEWEST.policyVersion } as const;
   if (allocatable !== null) {
     const decided = { decision: allocatable, reasons: [], needs: [] };
     texts.push(answerText({ ...shown, kind: "allocatable", decided }, terminal));

@@ -6,7 +6,7 @@ import { unitsOf } from "../resources/pod-resources.ts";
 import { requirementsOf } from "./candidate.ts";
 
 /**
- * The smallest changes that turn the answer: lower requests that admit a pod or spare all victims, and other victims.
+ * The smallest changes that would change the answer: lower requests that admit a pod or spare all victims, and other victims.
  * `preemption`: null where the pod is not critical. `otherReasons` is how many would refuse the pod even then.
  */
 export function counterfactualsOf(

@@ -2,7 +2,6 @@ import type { Decided, DecisionOf, Explain, Kind, Verdict } from "../../model/de
 import type { Numbers, PodRef, Reason } from "../../model/forms.ts";
 import type { Machine } from "../../model/machine.ts";
 import { own } from "../../model/own.ts";
-import { NEWEST } from "../../profiles/index.ts";
 import { EVICTION_SENTENCES } from "../sentences/eviction.ts";
 import { CONTAINER_GC_SENTENCES, IMAGE_GC_SENTENCES } from "../sentences/garbage-collection.ts";
 import { PROBE_GUARD_SENTENCES, PROBES_SENTENCES } from "../sentences/probes.ts";
@@ -71,8 +70,6 @@ export interface Answer<K extends Kind> {
   readonly decided: Pick<Decided<DecisionOf[K]>, "decision" | "reasons" | "needs"> & { readonly verdict?: Verdict };
   /** How much of each reason is shown. */
   readonly explain: Explain;
-  /** Absent: that of the newest profile. */
-  readonly policyVersion?: string;
   /** Advice to a person about an input that was missing: `give --stats`. */
   readonly advice?: (path: string) => string;
   /** The inputs that the decision assumed, since nobody gave them. */
@@ -85,10 +82,15 @@ export interface Answer<K extends Kind> {
   readonly observedAtMs?: number | undefined;
 }
 
-/** A whole answer for a person: whose it is, the kind's table, and what would have made it fuller. */
-export function answerText<K extends Kind>(answer: Answer<K>, terminal: Screen): string {
+/** An answer with the version of the profile that made it. */
+export interface WholeAnswer<K extends Kind> extends Answer<K> {
+  readonly policyVersion: string;
+}
+
+/** A whole answer for a person: whose it is, the kind's table, and the inputs that would have made it fuller. */
+export function answerText<K extends Kind>(answer: WholeAnswer<K>, terminal: Screen): string {
   const { paint } = terminal;
-  const { kind, node, decided, policyVersion = NEWEST.policyVersion, advice, assumed, leftOut } = answer;
+  const { kind, node, decided, policyVersion, advice, assumed, leftOut } = answer;
   const title = `${paint("bold", printable(node))} · ${kind} · ${policyVersion}`;
   const assumption = assumed === undefined ? "" : paint("dim", `assumed: ${printable(assumed)}\n`);
   const others = leftOut === undefined ? "" : paint("yellow", `${printable(reasonText(leftOut, false))}\n`);

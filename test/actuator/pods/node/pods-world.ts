@@ -94,7 +94,7 @@ export class PodsWorld {
   pass: PassReport | null = null;
   readonly #options: WorldOptions;
   readonly #hierarchy;
-  /** SyncBackoff `pods`, `logs` and `state`. */
+  /** Holds `pods`, `logs` and `state`. */
   readonly dir = scratch();
   #woken = false;
 
