@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join, matchesGlob, relative, resolve } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { PROJECTS } from "./projects.ts";
 
 const ROOT = resolve(import.meta.dirname, "..");
@@ -191,6 +192,21 @@ describe("who may import whom", () => {
   test("a circle is found, and what leads to it or away from it is not of it", () => {
     const imports: Readonly<Record<string, readonly string[]>> = { a: ["b"], b: ["c"], c: ["d"], d: ["b", "e"], e: [] };
     expect(circles(Object.keys(imports), (file) => imports[file] ?? [])).toEqual(["b", "c", "d"]);
+  });
+  test("a circle of files that import types alone is found", () => {
+    const dir = mkdtempSync(join(tmpdir(), "nodewise-tidy-"));
+    onTestFinished(() => rmSync(dir, { recursive: true }));
+    const texts = {
+      one: 'import type { Two } from "./two.ts";\nexport interface One extends Two {}\n',
+      two: 'export type { Three as Two } from "./three.ts";\n',
+      three: 'import {\n  type One,\n} from "./one.ts";\nexport type Three = Partial<One>;\n',
+      beside: 'import type { One } from "./one.ts";\nexport type Beside = One;\n',
+    };
+    const files = Object.entries(texts).map(([name, text]) => {
+      writeFileSync(join(dir, `${name}.ts`), text);
+      return relative(ROOT, join(dir, `${name}.ts`));
+    });
+    expect(circles(files, importsOf)).toEqual(files.slice(0, 3));
   });
   test("what a module loads when it is needed is not loaded with it already", () => {
     const lazy = sources.flatMap((file) =>

@@ -1,9 +1,11 @@
-// Writes what the commands print into the documents, where no part of it is left out: `node test/docs/update.ts [DOCUMENT]`.
+// Writes the page of the kinds, and what the commands print into the documents where no part of it is left out: `node test/docs/update.ts [DOCUMENT]`.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { KINDS_PAGE, kindsPage } from "./kinds-page.ts";
 import { DOCUMENTS, masked, ROOT, typeAll } from "./sessions.ts";
 
 const [only] = process.argv.slice(2);
+if (only === undefined || only === KINDS_PAGE) writeFileSync(join(ROOT, KINDS_PAGE), kindsPage());
 for (const document of DOCUMENTS.filter((file) => only === undefined || file === only)) {
   const path = join(ROOT, document);
   const lines: (string | null)[] = readFileSync(path, "utf8").split("\n");

@@ -1,0 +1,47 @@
+import type { Kind } from "../../api/model/decision.ts";
+import type { KindSpec } from "../../api/model/kind-spec.ts";
+import { KIND_SPECS } from "../../api/model/kinds.ts";
+
+/** Where the page lies. */
+export const KINDS_PAGE = "docs/reference/kinds.md";
+
+const HEAD = `# Kinds of decisions
+
+\`node test/docs/update.ts\` writes this page from the specs of the kinds (\`api/model/kinds.ts\`). The forms of asks and decisions are in the API's
+OpenAPI document (\`/openapi.json\`, \`/docs\`). \`explain: "reasons"\` (\`--explain reasons\`) adds the codes of the reasons with the numbers used;
+\`full\` lists more of them: each image that stays, for instance.
+`;
+const code = (words: readonly string[]): string => words.map((word) => `\`${word}\``).join(", ");
+const POD = {
+  none: "",
+  object: "a v1.Pod, or NAMESPACE/NAME of one in the snapshot",
+  name: "NAMESPACE/NAME of a pod in the snapshot",
+};
+
+function askOf({ ask }: KindSpec): string {
+  if (ask.schema === null) return "nothing";
+  const pod = POD[ask.pod];
+  return `${code(Object.keys(ask.schema.members))}${pod === "" ? "" : ` (\`pod\`: ${pod})`}`;
+}
+function remembers({ facts }: KindSpec): string {
+  if (facts === null) return "nothing";
+  return facts.forgottenAtBoot ? "its `next`, until the node boots" : "its `next`, over boots too";
+}
+
+const section = ([kind, spec]: readonly [string, KindSpec]): string => `
+## ${kind}
+Decides ${spec.decides}.
+
+| | |
+| --- | --- |
+| ask | ${askOf(spec)} |
+| snapshot | ${spec.traits.needsSnapshot ? (spec.traits.needsTime ? "needed, with the time of its stats" : "needed") : "not needed"} |
+| remembers | ${remembers(spec)} |
+| reasons | ${code([...spec.reasons].sort())} |
+`;
+
+/** The whole page, from the register of the kinds. */
+export const kindsPage = (): string =>
+  `${HEAD}${Object.entries<KindSpec>(KIND_SPECS satisfies Record<Kind, KindSpec>)
+    .map(section)
+    .join("")}`;

@@ -1,0 +1,9 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { KINDS_PAGE, kindsPage } from "./kinds-page.ts";
+import { ROOT } from "./sessions.ts";
+
+test("docs/reference/kinds.md is what the kinds' specs say; `node test/docs/update.ts` writes it", () => {
+  expect(readFileSync(join(ROOT, KINDS_PAGE), "utf8")).toBe(kindsPage());
+});
