@@ -43,13 +43,17 @@ export class Lru<K, V> {
   }
 }
 
-/** Remembers what a pure function made of the last texts, at most `max` of them: a node repeats a few texts many times. */
+/**
+ * Remembers what a pure function made of the last texts: a node repeats a few texts many times. At most `max`, and none of
+ * them once there would be more: to keep their order would cost what a quantity costs to read.
+ */
 export function memo<V>(max: number, make: (text: string) => V): (text: string) => V {
-  const known = new Lru<string, V>(max);
+  const known = new Map<string, V>();
   return (text) => {
     const found = known.get(text);
     if (found !== undefined) return found;
     const made = make(text);
+    if (known.size >= max) known.clear();
     known.set(text, made);
     return made;
   };
