@@ -59,7 +59,7 @@ export const DEVICE_CHECKPOINT = "kubelet_internal_checkpoint";
 /** Versions that count as current: the one on the disk, those given to decisions, and the last decision's. */
 const MAX_LATELY = 4;
 const texts = new WeakMap<DeviceCheckpoint, string>();
-/** Those that were read or written last, the newest first: each is megabytes at worst, and nothing is read back. */
+/** By their text, those that were read or written last: each is megabytes at worst, and nothing is read back. */
 const lately = new Lru<string, DeviceCheckpoint>(MAX_LATELY);
 
 /** `writeCheckpoint`, once for each checkpoint. */

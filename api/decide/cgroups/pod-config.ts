@@ -20,8 +20,13 @@ export interface PodCgroupOptions {
 }
 export type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
+interface DeclaredLimits {
+  readonly limits: Amounts;
+  readonly cpu: boolean;
+  readonly memory: boolean;
+}
 /** Limits, and whether every container has one; a pod-level limit settles it. The order of init containers matters. */
-function declaredLimits(pod: Pod): { limits: Amounts; cpu: boolean; memory: boolean } {
+function declaredLimits(pod: Pod): DeclaredLimits {
   let cpu = true;
   let memory = true;
   const limits = podLimits(pod, (amountOf) => {
@@ -66,12 +71,12 @@ export function podCgroupValues(
 }
 
 /** The memory limit of a pod's cgroup in bytes; null: it has none. kubelet 1.36: ResourceConfigForPod. */
-export function podMemoryLimit(pod: Pod): number | null {
-  const { limits, memory } = declaredLimits(pod);
-  if (!memory && computeQosClass(pod) !== "Guaranteed") return null;
-  const limit = value(limits.get("memory") ?? ZERO);
-  return limit > 0 ? limit : null;
-}
+export const podMemoryLimit = (pod: Pod): number | null =>
+  memoryLimit(declaredLimits(pod), computeQosClass(pod) === "Guaranteed") || null;
+
+/** Bytes; null: a container has no limit, so the pod has none. */
+const memoryLimit = ({ limits, memory }: DeclaredLimits, isGuaranteed: boolean): number | null =>
+  isGuaranteed || memory ? value(limits.get("memory") ?? ZERO) : null;
 
 function addLimits(
   values: Writable<CgroupValues>,
@@ -80,7 +85,8 @@ function addLimits(
   at: string,
   reasons: ReasonRecorder<ReasonCode<"cgroups">>,
 ): void {
-  const { limits, cpu, memory } = declaredLimits(pod);
+  const declared = declaredLimits(pod);
+  const { limits, cpu } = declared;
   const guaranteed = options.qos === "Guaranteed";
   if (guaranteed || cpu) {
     const limit = milliValue(limits.get("cpu") ?? ZERO);
@@ -95,8 +101,9 @@ function addLimits(
       });
     } else reasons.add("quota_off", at, "cpuQuota", { because: options.quotaOff });
   } else reasons.add("quota_unset", at, "cpuQuota", { because: "a container has no cpu limit" });
-  if (guaranteed || memory) {
-    values.memory = bytes(value(limits.get("memory") ?? ZERO));
+  const memory = memoryLimit(declared, guaranteed);
+  if (memory !== null) {
+    values.memory = bytes(memory);
     reasons.add("memory_from_limit", at, "memory", { bytes: values.memory });
   } else reasons.add("memory_unset", at, "memory", { because: "a container has no memory limit" });
 }
