@@ -54,7 +54,7 @@ describe("commands in the documents", () => {
           `${runBy} runs ${command}: ${word}`,
         ).toBe(true);
       if (output.every((line) => ["", "..."].includes(line.trim()))) continue;
-      for (const word of ["expectAsShown(", JSON.stringify(document), command.split("\n")[0] as string])
+      for (const word of ["expectAsShown(", JSON.stringify(document), `"${command.split("\n")[0]}`])
         expect(text.includes(word), `${runBy} compares what ${command} prints: ${word}`).toBe(true);
     }
   });

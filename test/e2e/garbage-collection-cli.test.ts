@@ -97,7 +97,7 @@ describe.skipIf(why !== undefined)("images that a person collects", { timeout: T
 
     const passed = await gc();
     expect(passed).toMatchObject({ code: 0, stderr: "" });
-    expectAsShown("docs/guide/garbage-collection.md", "npx nodewise gc images", passed.stdout);
+    expectAsShown("docs/guide/garbage-collection.md", "nodewise gc images", passed.stdout);
     expect(passed.stdout.match(/^removed {2}image \S+/gm)).toEqual(expected.map((name) => `removed  image ${name}`));
     expect(await names()).toEqual(all.filter((name) => !expected.includes(name)));
 

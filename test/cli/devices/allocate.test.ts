@@ -36,13 +36,13 @@ test("it prints what the guide shows", async () => {
   });
   const [trainer, second] = ["trainer", "second"].map((name) => node.pod(name, [wants("main", 2, resource)]));
   const first = await node.allocate(trainer as string);
-  expectAsShown(GUIDE, "npx nodewise devices allocate --pod trainer.yaml", first.stderr + first.stdout);
+  expectAsShown(GUIDE, "nodewise devices allocate --pod trainer.yaml", first.stderr + first.stdout);
   const refused = await node.allocate(second as string);
   const [last] = refused.stderr.trimEnd().split("\n").slice(-1);
-  expectAsShown(GUIDE, "npx nodewise devices allocate --pod second.yaml 2>&1 | tail -1", last as string);
-  expectAsShown(GUIDE, "npx nodewise devices free ml/trainer", (await node.free("ml/trainer")).stdout);
+  expectAsShown(GUIDE, "nodewise devices allocate --pod second.yaml 2>&1 | tail -1", last as string);
+  expectAsShown(GUIDE, "nodewise devices free ml/trainer", (await node.free("ml/trainer")).stdout);
   const { stdout } = await node.history("--limit", "1");
-  expectAsShown(GUIDE, "npx nodewise devices history --limit 1", stdout);
+  expectAsShown(GUIDE, "nodewise devices history --limit 1", stdout);
 });
 
 test("a pod gets its devices with no daemon and no runtime, twice the same, and gives them back", async () => {
