@@ -102,6 +102,7 @@ const CGROUPS_REASONS = [
   "memory_from_limit",
   "memory_high",
   "memory_manager",
+  "memory_qos_off",
   "memory_reservation",
   "memory_unset",
   "no_swap",

@@ -71,6 +71,7 @@ export function effectiveSnapshot(snapshot: Snapshot | EffectiveSnapshot): Effec
 export const GATES = [
   "CPUManagerPolicyAlphaOptions",
   "CPUManagerPolicyBetaOptions",
+  "CustomCPUCFSQuotaPeriod",
   "DRAExtendedResource",
   "DisableCPUQuotaWithExclusiveCPUs",
   "InPlacePodLevelResourcesVerticalScaling",
@@ -83,6 +84,8 @@ export const GATES = [
   "QOSReserved",
   "RuntimeClassInImageCriApi",
   "TaintTolerationComparisonOperators",
+  "TopologyManagerPolicyAlphaOptions",
+  "TopologyManagerPolicyBetaOptions",
 ] as const;
 export type Gate = (typeof GATES)[number];
 

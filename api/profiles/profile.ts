@@ -26,7 +26,7 @@ export interface Defaults extends Readonly<Record<string, unknown>> {
   readonly containerRuntimeEndpoint: string;
   readonly cpuCFSQuotaPeriod: string;
   readonly cpuManagerPolicy: string;
-  readonly crashLoopBackOff: { readonly maxContainerRestartPeriod: string };
+  readonly crashLoopBackOff?: { readonly maxContainerRestartPeriod: string };
   readonly evictionHard: Readonly<Record<string, string>> & { readonly "memory.available": string };
   readonly evictionPressureTransitionPeriod: string;
   readonly healthzPort: number;
@@ -46,15 +46,18 @@ export interface Defaults extends Readonly<Record<string, unknown>> {
   readonly volumeStatsAggPeriod: string;
 }
 
-/** The values that the configuration leaves to the machine, by its cgroup version. kubelet 1.36: NewMainKubelet. */
-type OfMachine = "singleProcessOOMKill";
-type Field = Exclude<keyof KubeletConfiguration, "kind" | OfMachine>;
+/**
+ * The fields that may stay unset: what the configuration leaves to the machine, by its cgroup version (kubelet 1.36:
+ * NewMainKubelet), and what some version has no default for.
+ */
+type Unset = "singleProcessOOMKill" | "memoryThrottlingFactor";
+type Field = Exclude<keyof KubeletConfiguration, "kind" | Unset>;
 /** A KubeletConfiguration, as decisions read it, with every field. */
-export type FullConfiguration = Pick<KubeletConfiguration, OfMachine> & {
+export type FullConfiguration = Pick<KubeletConfiguration, Unset> & {
   readonly [F in Field]-?: Exclude<NonNullable<KubeletConfiguration[F]>, "">;
 };
 
-/** Lists and maps that begin empty, in every version. */
+/** Lists and maps that begin empty, and what an older version has no field for. */
 const EMPTY = {
   allowedUnsafeSysctls: [],
   cgroupRoot: "",
@@ -66,6 +69,7 @@ const EMPTY = {
   featureGates: {},
   kubeReserved: {},
   kubeReservedCgroup: "",
+  memoryReservationPolicy: "None",
   memorySwap: {},
   podsPerCore: 0,
   qosReserved: {},
@@ -84,16 +88,52 @@ export interface FlagDefaults {
   readonly maximumDeadContainers: number;
 }
 
+/** How far an option of a resource manager's policy is: those that are not stable wait for a gate. */
+export type OptionLevels = Readonly<Record<string, "alpha" | "beta" | "stable">>;
+
 /** Rules that another version has otherwise, as data. */
 export interface Behaviour {
-  /** How far each of `cpuManagerPolicyOptions` is; those that are not stable wait for a gate. */
-  readonly cpuManagerPolicyOptions: Readonly<Record<string, "alpha" | "beta" | "stable">>;
+  readonly cpuManagerPolicyOptions: OptionLevels;
+  readonly topologyManagerPolicyOptions: OptionLevels;
   /** Sysctls that any pod may set, and the first kernel that has them in a namespace (null: all). */
   readonly safeSysctls: ReadonlyMap<string, readonly [major: number, minor: number] | null>;
+  /** What MemoryQoS protects: every request by memory.min, or what memoryReservationPolicy says. */
+  readonly memoryProtection: "requests" | "policy";
+  /**
+   * Whether MemoryQoS throttles a pod with resources of its own as a whole, throttles containers without request and limit, and is
+   * taken back from all cgroups while its gate is off.
+   */
+  readonly memoryQosOfPods: boolean;
+  /**
+   * Whether a container counts as limited by its own limit alone; otherwise an init container has the limit of the sidecars
+   * before it as well.
+   */
+  readonly limitsOfEachContainer: boolean;
+  /** Whether containers that request more memory than their pod leave nothing for oom_score_adj; otherwise less than nothing. */
+  readonly podMemoryLeftAtLeastZero: boolean;
+  /** Whether `align-by-socket` has a say in `distribute-cpus-across-numa`. */
+  readonly distributesBySocket: boolean;
+  /** Whether the files of the CPU and the memory manager hold their state as a text of its own, behind the older form. */
+  readonly stateFilesWithData: boolean;
+  /** Whether a probe's port in letters is a name only; otherwise it may also be a number that was written as text. */
+  readonly probePortsByName: boolean;
+  /** Whether the CPU and the memory manager count what a status says that a pod was given, before its spec. */
+  readonly managersReadAllocated: boolean;
+  /** Whether a device's topology hints name all NUMA nodes; otherwise those that hold devices of the resource. */
+  readonly deviceHintsOverAllNodes: boolean;
+  /** Whether the limit of a sidecar's local storage evicts its pod. */
+  readonly sidecarStorageLimits: boolean;
 }
 
 /** Texts that another version words otherwise. */
 export interface Words {
+  /** Images were collected, and too few bytes came free. */
+  readonly imagesNotFreed: (of: {
+    readonly usagePercent: number;
+    readonly capacity: string;
+    readonly wanted: bigint;
+    readonly freed: bigint;
+  }) => string;
   /** The kubelet does not start on cgroup v1. */
   readonly cgroupV1Refused: string;
   /** The User-Agent of a probe or a hook that asks over HTTP. */
@@ -102,7 +142,7 @@ export interface Words {
   readonly grpcUserAgent: string;
 }
 
-/** One minor version of the kubelet: all in which it differs from others. `v1_36.ts` is an example. */
+/** One minor version of the kubelet: all in which it differs from others. The oldest is written out, each later one says what changed. */
 export interface ProfileData {
   /** `1.36` */
   readonly version: string;
@@ -110,7 +150,7 @@ export interface ProfileData {
   readonly previousVersion: string;
   /** The kubelet whose sources were read: `1.36.3`. */
   readonly release: string;
-  /** The policy version of decisions under this profile. Raised by every commit that changes an answer of a vector (docs/reference/policy-versions.md keeps the list). */
+  /** The policy version of decisions under this profile, `kubelet-1.36+7`. Raised by every commit that changes an answer of a vector (docs/reference/policy-versions.md keeps the list). */
   readonly policyVersion: string;
   /** Those that are none of this version are not in it. */
   readonly gates: ReadonlyMap<string, GateSpec>;
@@ -129,12 +169,24 @@ export interface Profile extends ProfileData {
   readonly fieldNames: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Throws on defaults that are no KubeletConfiguration: that is a fault of the profile's file. */
-export const profileOfData = (data: ProfileData): Profile => ({
-  ...data,
-  configuration: { ...EMPTY, ...kubeletConfiguration.parse(data.defaults) } as FullConfiguration,
-  fieldNames: namesByObject(data.fields),
-});
+/** Throws on defaults that are no KubeletConfiguration, or not all: that is a fault of the profile's file. */
+export function profileOfData(data: ProfileData): Profile {
+  const configuration: Record<string, unknown> = { ...EMPTY, ...kubeletConfiguration.parse(data.defaults) };
+  for (const name of Object.keys(kubeletConfiguration.out.shape)) {
+    const isDefault = Object.hasOwn(configuration, name) || NO_DEFAULT.has(name);
+    if (!isDefault) throw new Error(`the profile of ${data.version} has no default of ${name}`);
+  }
+  return {
+    ...data,
+    configuration: configuration as unknown as FullConfiguration,
+    fieldNames: namesByObject(data.fields),
+  };
+}
+const NO_DEFAULT: ReadonlySet<string> = new Set<"kind" | Unset>([
+  "kind",
+  "singleProcessOOMKill",
+  "memoryThrottlingFactor",
+]);
 
 function namesByObject(fields: ReadonlyMap<string, string>): ReadonlyMap<string, readonly string[]> {
   const names = new Map<string, string[]>([["", ["apiVersion", "kind"]]]);
@@ -158,27 +210,33 @@ const linesOf = (table: string): readonly (readonly [head: string, entries: read
       return [head, entries.split(/\s+/)];
     });
 
-/** Reads lines `STAGE on|off [locked]: GATE...`, where `<A,B` behind a gate's name is what it wants. */
-export const gatesOf = (table: string): ReadonlyMap<string, GateSpec> =>
-  new Map(
-    linesOf(table).flatMap(([head, entries]) => {
-      const [stage, isOn, locked] = head.split(" ");
-      return entries.map((entry) => {
-        const [name = "", wants = ""] = entry.split("<");
-        const spec: GateSpec = {
+/**
+ * Reads lines `STAGE on|off [locked]: GATE...`, where `<A,B` behind a gate's name is what it wants, over the gates of the version
+ * before. A line `removed: GATE...` takes gates away.
+ */
+export function gatesOf(table: string, before?: ReadonlyMap<string, GateSpec>): ReadonlyMap<string, GateSpec> {
+  const gates = new Map(before);
+  for (const [head, entries] of linesOf(table)) {
+    const [stage, isOn, locked] = head.split(" ");
+    for (const entry of entries) {
+      const [name = "", wants = ""] = entry.split("<");
+      if (head === "removed") gates.delete(name);
+      else {
+        gates.set(name, {
           stage: stage as GateSpec["stage"],
           isOn: isOn === "on",
           locked: locked === "locked",
           wants: wants === "" ? [] : wants.split(","),
-        };
-        return [name, spec] as const;
-      });
-    }),
-  );
+        });
+      }
+    }
+  }
+  return gates;
+}
 
-/** Reads lines `GO TYPE: PATH...`. */
-export const fieldsOf = (table: string): ReadonlyMap<string, string> =>
-  new Map(linesOf(table).flatMap(([type, paths]) => paths.map((path) => [path, type] as const)));
+/** Reads lines `GO TYPE: PATH...`, over the fields of the version before. */
+export const fieldsOf = (table: string, before?: ReadonlyMap<string, string>): ReadonlyMap<string, string> =>
+  new Map([...(before ?? []), ...linesOf(table).flatMap(([type, paths]) => paths.map((path) => [path, type] as const))]);
 
 /** Milliseconds of a duration in a profile, such as `5m0s`. Throws on a text that is none. */
 export function millisIn(duration: string): number {

@@ -1,301 +1,78 @@
 import { fieldsOf, gatesOf, profileOfData } from "./profile.ts";
+import { v1_35 } from "./v1_35.ts";
 
-/** By stage, default and lock. kubelet 1.36.3: DefaultFeatureGate. */
+/** Those that 1.35 has otherwise. kubelet 1.36.3: DefaultFeatureGate. */
 const GATES = `
-  alpha off: APIServingWithRoutine AllAlpha AllowUnsafeMalformedObjectDeletion CBORServingAndStorage
-    CPUManagerPolicyAlphaOptions CRIListStreaming CSIVolumeHealth ClientsAllowCBOR ClientsPreferCBOR
-    CloudControllerManagerWatchBasedRoutesReconciliation CloudControllerManagerWebhook ContainerStopSignals
-    ControllerManagerReleaseLeaderElectionLockOnExit CrossNamespaceVolumeDataSource
+  alpha off: CRIListStreaming ControllerManagerReleaseLeaderElectionLockOnExit
     DRAListTypeAttributes<DynamicResourceAllocation DRANodeAllocatableResources<DynamicResourceAllocation
     DRAResourcePoolStatus<DynamicResourceAllocation
-    DRAWorkloadResourceClaims<DynamicResourceAllocation,GenericWorkload EventedPLEG GangScheduling<GenericWorkload
-    GenericWorkload HPAScaleToZero ImageVolumeWithDigest<ImageVolume
-    InPlacePodVerticalScalingExclusiveCPUs<InPlacePodVerticalScaling
-    InPlacePodVerticalScalingExclusiveMemory<InPlacePodVerticalScaling KubeletInUserNamespace LoggingAlphaOptions
-    ManifestBasedAdmissionControlConfig MemoryQoS MutablePVNodeAffinity NativeHistograms
-    PersistentVolumeClaimUnusedSinceTime PodAndContainerStatsFromCRI PodLevelResourceManagers<PodLevelResources
-    PodLogsQuerySplitStreams PodsAPI QOSReserved ReduceDefaultCrashLoopBackOffDecay RuntimeClassInImageCriApi
-    ShardedListAndWatch StorageCapacityScoring StorageVersionAPI<APIServerIdentity
-    TaintTolerationComparisonOperators TopologyAwareWorkloadScheduling<GenericWorkload
-    TopologyManagerPolicyAlphaOptions UserNamespacesHostNetworkSupport<NodeDeclaredFeatures,UserNamespacesSupport
-    VolumeLimitScaling WindowsCPUAndMemoryAffinity WorkloadAwarePreemption<GangScheduling
-    WorkloadWithJob<GenericWorkload
-  beta off: AllBeta ClusterTrustBundle ClusterTrustBundleProjection<ClusterTrustBundle ConcurrentWatchObjectDecode
-    CoordinatedLeaderElection DRADeviceTaintRules<DRADeviceTaints LocalStorageCapacityIsolationFSQuotaMonitoring
-    MaxUnavailableStatefulSet PodCertificateRequest<AuthorizeNodeWithSelectors SELinuxMount SchedulerAsyncAPICalls
-    StorageVersionMigrator
-  beta on: APIResponseCompression APIServerIdentity AllowParsingUserUIDFromCertAuth AtomicFIFO
-    AuthorizePodWebsocketUpgradeCreatePermission CPUManagerPolicyBetaOptions CRDObservedGenerationTracking
-    ClearingNominatedNodeNameAfterBinding ClientsAllowCARotation ClientsAllowTLSCacheGC ComponentFlagz
-    ComponentStatusz ConstrainedImpersonation ContainerCheckpoint ContainerRestartRules ContextualLogging
-    DRAConsumableCapacity<DynamicResourceAllocation
+    DRAWorkloadResourceClaims<DynamicResourceAllocation,GenericWorkload ImageVolumeWithDigest<ImageVolume
+    InPlacePodVerticalScalingExclusiveMemory<InPlacePodVerticalScaling ManifestBasedAdmissionControlConfig
+    NativeHistograms PersistentVolumeClaimUnusedSinceTime PodLevelResourceManagers<PodLevelResources PodsAPI
+    ShardedListAndWatch TopologyAwareWorkloadScheduling<GenericWorkload
+    UserNamespacesHostNetworkSupport<NodeDeclaredFeatures,UserNamespacesSupport WindowsCPUAndMemoryAffinity
+    WorkloadAwarePreemption<GangScheduling WorkloadWithJob<GenericWorkload
+  beta off: DRADeviceTaintRules<DRADeviceTaints
+  beta on: AtomicFIFO CRDObservedGenerationTracking ClientsAllowCARotation ClientsAllowTLSCacheGC ComponentFlagz
+    ComponentStatusz ConstrainedImpersonation DRAConsumableCapacity<DynamicResourceAllocation
     DRADeviceBindingConditions<DRAResourceClaimDeviceStatus,DynamicResourceAllocation
     DRADeviceTaints<DynamicResourceAllocation DRAExtendedResource<DynamicResourceAllocation
-    DRAPartitionableDevices<DynamicResourceAllocation DRAResourceClaimDeviceStatus
+    DRAPartitionableDevices<DynamicResourceAllocation
     DRAResourceClaimGranularStatusAuthorization<DRAResourceClaimDeviceStatus,DynamicResourceAllocation
-    DRASchedulerFilterTimeout<DynamicResourceAllocation DeclarativeValidationBeta<DeclarativeValidation
-    DeploymentReplicaSetTerminatingReplicas DetectCacheInconsistency EnvFiles
-    ExtendWebSocketsToKubelet<NodeDeclaredFeatures GracefulNodeShutdown
-    GracefulNodeShutdownBasedOnPodPriority<GracefulNodeShutdown HPAConfigurableTolerance HostnameOverride
-    InOrderInformersBatchProcess
+    DeclarativeValidationBeta<DeclarativeValidation ExtendWebSocketsToKubelet<NodeDeclaredFeatures
     InPlacePodLevelResourcesVerticalScaling<InPlacePodVerticalScaling,NodeDeclaredFeatures,PodLevelResources
     InPlacePodVerticalScalingInitContainers<InPlacePodVerticalScaling,NodeDeclaredFeatures
-    KubeletCrashLoopBackOffMax KubeletEnsureSecretPulledImages KubeletSeparateDiskGC
-    KubeletServiceAccountTokenForCredentialProviders ListFromCacheSnapshot LoggingBetaOptions
-    MatchLabelKeysInPodTopologySpread
-    MatchLabelKeysInPodTopologySpreadSelectorMerge<MatchLabelKeysInPodTopologySpread
     MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs NodeDeclaredFeatures
-    NominatedNodeNameForExpectation OpenAPIEnums OpportunisticBatching PLEGOnDemandRelist PodDeletionCost
-    PodLevelResources PodReadyToStartContainersCondition PodTopologyLabelsAdmission PortForwardWebsockets
-    PreventStaticPodAPIReferences RelaxedServiceNameValidation ReloadKubeletClientCAFile
-    ReloadKubeletServerCertificateFile RemoteRequestHeaderUID ResourceHealthStatus<DynamicResourceAllocation
-    ResourceHealthStatusMessage<ResourceHealthStatus
-    RestartAllContainersOnContainerExits<ContainerRestartRules,NodeDeclaredFeatures RotateKubeletServerCertificate
-    SchedulerAsyncPreemption SchedulerPopFromBackoffQ ServiceAccountNodeAudienceRestriction
-    SizeBasedListCostEstimate StaleControllerConsistencyDaemonSet<AtomicFIFO
-    StaleControllerConsistencyJob<AtomicFIFO StaleControllerConsistencyReplicaSet<AtomicFIFO
-    StaleControllerConsistencyStatefulSet<AtomicFIFO StatefulSetSemanticRevisionComparison StorageVersionHash
-    StrictIPCIDRValidation
-    StructuredAuthenticationConfigurationEgressSelector<StructuredAuthenticationConfiguration
-    StructuredAuthenticationConfigurationJWKSMetrics<StructuredAuthenticationConfiguration
-    TokenRequestServiceAccountUIDValidation TopologyManagerPolicyBetaOptions TranslateStreamCloseWebsocketRequests
-    UnauthenticatedHTTP2DOSMitigation UnknownVersionInteroperabilityProxy<APIServerIdentity
-    UnlockWhileProcessingFIFO WatchCacheInitializationPostStartHook WatchList WatchListClient
-    WindowsGracefulNodeShutdown<GracefulNodeShutdown
-  deprecated off: AllowDNSOnlyNodeCSR AllowInsecureKubeletCertificateSigningRequests
-    ChangeContainerStatusOnKubeletRestart DeclarativeValidationTakeover<DeclarativeValidation KMSv1
-    KubeletRegistrationGetOnExistsOnly WindowsHostNetwork
-  deprecated off locked: AllowOverwriteTerminationGracePeriodSeconds GitRepoVolumeDriver SeparateCacheWatchRPC
-  deprecated on: DisableCPUQuotaWithExclusiveCPUs KubeletPodResourcesListUseActivePods
-    ServiceCIDRStatusFieldWiping StorageNamespaceIndex
-  deprecated on locked: AggregatedDiscoveryRemoveBetaType DisableNodeKubeProxyVersion
+    PLEGOnDemandRelist RelaxedServiceNameValidation ReloadKubeletClientCAFile
+    ResourceHealthStatus<DynamicResourceAllocation ResourceHealthStatusMessage<ResourceHealthStatus
+    RestartAllContainersOnContainerExits<ContainerRestartRules,NodeDeclaredFeatures
+    StaleControllerConsistencyDaemonSet<AtomicFIFO StaleControllerConsistencyJob<AtomicFIFO
+    StaleControllerConsistencyReplicaSet<AtomicFIFO StaleControllerConsistencyStatefulSet<AtomicFIFO
+    StrictIPCIDRValidation UnknownVersionInteroperabilityProxy<APIServerIdentity UnlockWhileProcessingFIFO
+    WatchCacheInitializationPostStartHook
+  deprecated off: DeclarativeValidationTakeover<DeclarativeValidation
+  deprecated off locked: GitRepoVolumeDriver SeparateCacheWatchRPC
+  deprecated on: DisableCPUQuotaWithExclusiveCPUs ServiceCIDRStatusFieldWiping
+  deprecated on locked: DisableNodeKubeProxyVersion
   stable on: AllowServiceExternalIPs CustomCPUCFSQuotaPeriod DRAPrioritizedList<DynamicResourceAllocation
-    InformerResourceVersion MutatingAdmissionPolicy
-  stable on locked: APIServerTracing AnonymousAuthConfigurableEndpoints AnyVolumeDataSource
-    AuthorizeNodeWithSelectors<AuthorizeWithSelectors AuthorizeWithSelectors BtreeWatchCache
-    CPUManagerPolicyOptions CRDValidationRatcheting CSIServiceAccountTokenSecrets ConsistentListFromCache
-    CustomResourceFieldSelectors DRAAdminAccess<DynamicResourceAllocation DeclarativeValidation
-    DisableAllocatorDualWrite<MultiCIDRServiceAllocator DynamicResourceAllocation ExecProbeTimeout
-    ExternalServiceAccountTokenSigner ImageMaximumGCAge ImageVolume InOrderInformers InPlacePodVerticalScaling
-    JobBackoffLimitPerIndex JobManagedBy JobPodReplacementPolicy JobSuccessPolicy KubeletCgroupDriverFromCRI
-    KubeletFineGrainedAuthz KubeletPSI KubeletPodResourcesDynamicResources KubeletPodResourcesGet KubeletTracing
-    LogarithmicScaleDown MatchLabelKeysInPodAffinity MultiCIDRServiceAllocator MutableCSINodeAllocatableCount
-    NFTablesProxyMode NodeInclusionPolicyInPodTopologySpread NodeLogQuery NodeSwap OrderedNamespaceDeletion
-    PodLifecycleSleepAction PodLifecycleSleepActionAllowZero<PodLifecycleSleepAction PodObservedGenerationTracking
-    PodSchedulingReadiness PreferSameTrafficDistribution ProcMountType<UserNamespacesSupport
-    RecoverVolumeExpansionFailure RecursiveReadOnlyMounts RelaxedDNSSearchValidation
-    RelaxedEnvironmentVariableValidation ResilientWatchCacheInitialization RetryGenerateName SELinuxChangePolicy
-    SELinuxMountReadWriteOncePod SchedulerQueueingHints SeparateTaintEvictionController ServiceAccountTokenJTI
-    ServiceAccountTokenNodeBinding<ServiceAccountTokenNodeBindingValidation
-    ServiceAccountTokenNodeBindingValidation ServiceAccountTokenPodNodeInfo SidecarContainers
-    StreamingCollectionEncodingToJSON StreamingCollectionEncodingToProtobuf StructuredAuthenticationConfiguration
-    SupplementalGroupsPolicy SystemdWatchdog TopologyManagerPolicyOptions UserNamespacesSupport
-    VolumeAttributesClass WinDSR WinOverlay
+    MutatingAdmissionPolicy
+  stable on locked: CSIServiceAccountTokenSecrets DRAAdminAccess<DynamicResourceAllocation DeclarativeValidation
+    ExternalServiceAccountTokenSigner ImageVolume InOrderInformers KubeletFineGrainedAuthz KubeletPSI
+    KubeletPodResourcesDynamicResources KubeletPodResourcesGet MutableCSINodeAllocatableCount NodeLogQuery
+    ProcMountType<UserNamespacesSupport SELinuxChangePolicy SELinuxMountReadWriteOncePod
+    TopologyManagerPolicyOptions UserNamespacesSupport VolumeAttributesClass
+  removed: CSIMigrationPortworx HonorPVReclaimPolicy InPlacePodVerticalScalingAllocatedStatus
+    InTreePluginPortworxUnregister MemoryManager ServiceTrafficDistribution StructuredAuthorizationConfiguration
+    TopologyAwareHints WatchFromStorageWithoutResourceVersion
 `;
 
-/**
- * What Go reads each field of a KubeletConfiguration into, `*` where a null leaves it unset; below a list, of its items.
- * Source: k8s.io/kubelet v0.36.3, config/v1beta1, with what it takes of core/v1 (Taint) and component-base (logging, tracing).
- */
+/** New in 1.36. Source: k8s.io/kubelet v0.36.3, config/v1beta1. */
 const FIELDS = `
-  *bool: authentication.anonymous.enabled authentication.webhook.enabled cgroupsPerQOS cpuCFSQuota
-    enableControllerAttachDetach enableDebugFlagsHandler enableDebuggingHandlers enableProfilingHandler
-    enableServer enableSystemLogHandler enableSystemLogQuery failCgroupV1 failSwapOn
-    localStorageCapacityIsolation makeIPTablesUtilChains mergeDefaultEvictionSettings registerNode
-    seccompDefault serializeImagePulls singleProcessOOMKill
-  *float64: memoryThrottlingFactor
-  *int32: containerLogMaxFiles containerLogMaxWorkers eventRecordQPS healthzPort imageGCHighThresholdPercent
-    imageGCLowThresholdPercent iptablesDropBit iptablesMasqueradeBit kubeAPIQPS maxParallelImagePulls
-    nodeStatusMaxImages oomScoreAdj registryPullQPS tracing.samplingRatePerMillion
-  *int64: podPidsLimit userNamespaces.idsPerPod
-  *string: resolvConf tracing.endpoint
-  *v1.Duration: containerLogMonitorInterval cpuCFSQuotaPeriod crashLoopBackOff.maxContainerRestartPeriod
-  *v1.Time: registerWithTaints.timeAdded
-  *v1.TracingConfiguration: tracing
-  *v1beta1.UserNamespaces: userNamespaces
   []int32: tlsCurvePreferences
-  []string: allowedUnsafeSysctls clusterDNS enforceNodeAllocatable preloadedImagesVerificationAllowlist
-    tlsCipherSuites
-  []v1.Taint: registerWithTaints
-  []v1.VModuleItem: logging.vmodule
-  []v1beta1.MemoryReservation: reservedMemory
-  []v1beta1.ShutdownGracePeriodByPodPriority: shutdownGracePeriodByPodPriority
-  bool: enableContentionProfiling kernelMemcgNotification logging.options.json.splitStream
-    logging.options.text.splitStream protectKernelDefaults rotateCertificates runOnce serverTLSBootstrap
-  int32: eventBurst evictionMaxPodGracePeriod kubeAPIBurst maxPods nodeLeaseDurationSeconds podsPerCore port
-    readOnlyPort registryBurst reservedMemory.numaNode shutdownGracePeriodByPodPriority.priority
-  int64: maxOpenFiles shutdownGracePeriodByPodPriority.shutdownGracePeriodSeconds
-  map[string][]string: staticPodURLHeader
-  map[string]bool: featureGates
-  map[string]string: cpuManagerPolicyOptions evictionHard evictionMinimumReclaim evictionSoft
-    evictionSoftGracePeriod kubeReserved qosReserved systemReserved topologyManagerPolicyOptions
-  resource.QuantityValue: logging.options.json.infoBufferSize logging.options.text.infoBufferSize
-  string: address authentication.x509.clientCAFile cgroupDriver cgroupRoot clusterDomain containerLogMaxSize
-    containerRuntimeEndpoint contentType cpuManagerPolicy hairpinMode healthzBindAddress imageServiceEndpoint
-    kubeReservedCgroup kubeletCgroups logging.format logging.vmodule.filePattern memoryManagerPolicy
-    memorySwap.swapBehavior podCIDR podLogsDir providerID registerWithTaints.key registerWithTaints.value
-    reservedSystemCPUs showHiddenMetricsForVersion staticPodPath staticPodURL systemCgroups systemReservedCgroup
-    tlsCertFile tlsMinVersion tlsPrivateKeyFile topologyManagerPolicy topologyManagerScope volumePluginDir
-  v1.Duration: authentication.webhook.cacheTTL authorization.webhook.cacheAuthorizedTTL
-    authorization.webhook.cacheUnauthorizedTTL cpuManagerReconcilePeriod evictionPressureTransitionPeriod
-    fileCheckFrequency httpCheckFrequency imageMaximumGCAge imageMinimumGCAge nodeStatusReportFrequency
-    nodeStatusUpdateFrequency runtimeRequestTimeout shutdownGracePeriod shutdownGracePeriodCriticalPods
-    streamingConnectionIdleTimeout syncFrequency volumeStatsAggPeriod
-  v1.FormatOptions: logging.options
-  v1.JSONOptions: logging.options.json
-  v1.LoggingConfiguration: logging
-  v1.ResourceList: reservedMemory.limits
-  v1.TaintEffect: registerWithTaints.effect
-  v1.TextOptions: logging.options.text
-  v1.TimeOrMetaDuration: logging.flushFrequency
-  v1.VerbosityLevel: logging.verbosity logging.vmodule.verbosity
-  v1beta1.CrashLoopBackOffConfig: crashLoopBackOff
-  v1beta1.ImagePullCredentialsVerificationPolicy: imagePullCredentialsVerificationPolicy
-  v1beta1.KubeletAnonymousAuthentication: authentication.anonymous
-  v1beta1.KubeletAuthentication: authentication
-  v1beta1.KubeletAuthorization: authorization
-  v1beta1.KubeletAuthorizationMode: authorization.mode
-  v1beta1.KubeletWebhookAuthentication: authentication.webhook
-  v1beta1.KubeletWebhookAuthorization: authorization.webhook
-  v1beta1.KubeletX509Authentication: authentication.x509
   v1beta1.MemoryReservationPolicy: memoryReservationPolicy
-  v1beta1.MemorySwapConfiguration: memorySwap
-  v1beta1.ResourceChangeDetectionStrategy: configMapAndSecretChangeDetectionStrategy
 `;
 
 export const v1_36 = profileOfData({
+  ...v1_35,
   version: "1.36",
   previousVersion: "1.35",
   release: "1.36.3",
-  policyVersion: "kubelet-1.36.3+6",
-  gates: gatesOf(GATES),
-  fields: fieldsOf(FIELDS),
-  // kubelet 1.36.3: SetDefaults_KubeletConfiguration
-  defaults: {
-    address: "0.0.0.0",
-    authentication: { anonymous: { enabled: false }, webhook: { cacheTTL: "2m0s", enabled: true } },
-    authorization: { mode: "Webhook", webhook: { cacheAuthorizedTTL: "5m0s", cacheUnauthorizedTTL: "30s" } },
-    cgroupDriver: "cgroupfs",
-    cgroupsPerQOS: true,
-    configMapAndSecretChangeDetectionStrategy: "Watch",
-    containerLogMaxFiles: 5,
-    containerLogMaxSize: "10Mi",
-    containerLogMaxWorkers: 1,
-    containerLogMonitorInterval: "10s",
-    containerRuntimeEndpoint: "unix:///run/containerd/containerd.sock",
-    contentType: "application/vnd.kubernetes.protobuf",
-    cpuCFSQuota: true,
-    cpuCFSQuotaPeriod: "100ms",
-    cpuManagerPolicy: "none",
-    cpuManagerReconcilePeriod: "10s",
-    // with the gate KubeletCrashLoopBackOffMax
-    crashLoopBackOff: { maxContainerRestartPeriod: "5m0s" },
-    enableControllerAttachDetach: true,
-    enableDebugFlagsHandler: true,
-    enableDebuggingHandlers: true,
-    enableProfilingHandler: true,
-    enableServer: true,
-    enableSystemLogHandler: true,
-    enforceNodeAllocatable: ["pods"],
-    eventBurst: 100,
-    eventRecordQPS: 50,
-    // eviction: DefaultEvictionHard, which cmd/kubelet/app: loadConfigFile sets
-    evictionHard: {
-      "imagefs.available": "15%",
-      "imagefs.inodesFree": "5%",
-      "memory.available": "100Mi",
-      "nodefs.available": "10%",
-      "nodefs.inodesFree": "5%",
-    },
-    evictionPressureTransitionPeriod: "5m0s",
-    failCgroupV1: true,
-    failSwapOn: true,
-    fileCheckFrequency: "20s",
-    hairpinMode: "promiscuous-bridge",
-    healthzBindAddress: "127.0.0.1",
-    healthzPort: 10248,
-    httpCheckFrequency: "20s",
-    imageGCHighThresholdPercent: 85,
-    imageGCLowThresholdPercent: 80,
-    imageMaximumGCAge: "0s",
-    imageMinimumGCAge: "2m0s",
-    // with the gate KubeletEnsureSecretPulledImages
-    imagePullCredentialsVerificationPolicy: "NeverVerifyPreloadedImages",
-    iptablesDropBit: 15,
-    iptablesMasqueradeBit: 14,
-    kubeAPIBurst: 100,
-    kubeAPIQPS: 50,
-    localStorageCapacityIsolation: true,
-    logging: {
-      flushFrequency: "5s",
-      format: "text",
-      options: { json: { infoBufferSize: "0" }, text: { infoBufferSize: "0" } },
-      verbosity: 0,
-    },
-    makeIPTablesUtilChains: true,
-    maxOpenFiles: 1_000_000,
-    maxPods: 110,
-    memoryManagerPolicy: "None",
-    memoryReservationPolicy: "None",
-    memoryThrottlingFactor: 0.9,
-    mergeDefaultEvictionSettings: false,
-    nodeLeaseDurationSeconds: 40,
-    nodeStatusMaxImages: 50,
-    // that of nodeStatusUpdateFrequency where only this one is set
-    nodeStatusReportFrequency: "5m0s",
-    nodeStatusUpdateFrequency: "10s",
-    oomScoreAdj: -999,
-    podLogsDir: "/var/log/pods",
-    podPidsLimit: -1,
-    port: 10250,
-    registerNode: true,
-    registryBurst: 10,
-    registryPullQPS: 5,
-    resolvConf: "/etc/resolv.conf",
-    runtimeRequestTimeout: "2m0s",
-    seccompDefault: false,
-    // false where maxParallelImagePulls is above 1
-    serializeImagePulls: true,
-    shutdownGracePeriod: "0s",
-    shutdownGracePeriodCriticalPods: "0s",
-    streamingConnectionIdleTimeout: "4h0m0s",
-    syncFrequency: "1m0s",
-    topologyManagerPolicy: "none",
-    topologyManagerScope: "container",
-    volumePluginDir: "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/",
-    volumeStatsAggPeriod: "1m0s",
-  },
-  // kubelet 1.36.3: NewKubeletFlags
-  flags: { minimumContainerTTLMs: 0, maximumDeadContainersPerContainer: 1, maximumDeadContainers: -1 },
+  policyVersion: "kubelet-1.36+7",
+  gates: gatesOf(GATES, v1_35.gates),
+  fields: fieldsOf(FIELDS, v1_35.fields),
+  defaults: { ...v1_35.defaults, memoryReservationPolicy: "None" },
   behaviour: {
-    // kubelet 1.36.3: cpumanager alphaOptions, betaOptions, stableOptions
+    ...v1_35.behaviour,
+    // kubelet 1.36.3: cpumanager stableOptions
     cpuManagerPolicyOptions: {
-      "align-by-socket": "alpha",
-      "distribute-cpus-across-cores": "alpha",
-      "distribute-cpus-across-numa": "beta",
-      "full-pcpus-only": "stable",
+      ...v1_35.behaviour.cpuManagerPolicyOptions,
       "prefer-align-cpus-by-uncorecache": "stable",
-      "strict-cpu-reservation": "stable",
     },
-    // kubelet 1.36.3: safeSysctls
-    safeSysctls: new Map([
-      ["kernel.shm_rmid_forced", null],
-      ["net.ipv4.ip_local_port_range", null],
-      ["net.ipv4.tcp_syncookies", null],
-      ["net.ipv4.ping_group_range", null],
-      ["net.ipv4.ip_unprivileged_port_start", null],
-      ["net.ipv4.ip_local_reserved_ports", [3, 16]],
-      ["net.ipv4.tcp_keepalive_time", [4, 5]],
-      ["net.ipv4.tcp_fin_timeout", [4, 6]],
-      ["net.ipv4.tcp_keepalive_intvl", [4, 5]],
-      ["net.ipv4.tcp_keepalive_probes", [4, 5]],
-      ["net.ipv4.tcp_rmem", [4, 15]],
-      ["net.ipv4.tcp_wmem", [4, 15]],
-    ]),
+    memoryProtection: "policy",
+    deviceHintsOverAllNodes: false,
   },
   words: {
-    cgroupV1Refused:
-      "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release",
+    ...v1_35.words,
     httpUserAgent: (askedFor) => `kube-${askedFor}/1.36`,
     grpcUserAgent: "kube-probe/1.36 grpc-go/1.79.3",
   },

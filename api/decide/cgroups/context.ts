@@ -16,7 +16,7 @@ import { pageSizes } from "../allocatable/capacity.ts";
 import { type NodeLevel, nodeLevelOf } from "../allocatable/node-allocatable.ts";
 import { missingUid, type NodePod, nodePods } from "../pods/node-pods.ts";
 import type { ReasonRecorder } from "../reasons.ts";
-import { cfsPeriod } from "../resources/cpu-convert.ts";
+import { CUSTOM_PERIOD, cfsPeriod, quotaPeriod } from "../resources/cpu-convert.ts";
 import type { MemoryQos } from "./memory-qos.ts";
 import { type Driver, type Paths, pathsOf } from "./paths.ts";
 import type { Swap } from "./pod-config.ts";
@@ -111,6 +111,8 @@ export interface TreeContext {
   /** Exclusive CPUs have no quota: the gate DisableCPUQuotaWithExclusiveCPUs is on. */
   readonly exclusiveWithoutQuota: boolean;
   readonly period: Micros;
+  /** The period that quotas are counted over. */
+  readonly quotaPeriod: Micros;
   readonly pageSizes: readonly number[];
   /** Bytes. */
   readonly memoryCapacity: number;
@@ -167,6 +169,7 @@ export function treeContext(
     cfsQuota: config.cpuCFSQuota,
     exclusiveWithoutQuota: gateOn(config, "DisableCPUQuotaWithExclusiveCPUs"),
     period: period.value,
+    quotaPeriod: quotaPeriod(period.value, gateOn(config, CUSTOM_PERIOD)),
     pageSizes: pageSizesOf(snapshot, capacity, needs),
     memoryCapacity: value(capacity.get("memory")?.amount ?? ZERO),
     memoryQos: memoryQosOf(snapshot, config, version, value(absolute.get("memory")?.amount ?? ZERO)),
@@ -226,9 +229,14 @@ function memoryQosOf(
   version: 1 | 2,
   allocatableMemory: number,
 ): MemoryQos | undefined {
-  if (version !== 2 || !gateOn(config, "MemoryQoS")) return undefined;
+  if (version !== 2) return undefined;
+  const { behaviour } = config.profile;
+  const isOn = gateOn(config, "MemoryQoS");
+  if (!isOn && !behaviour.memoryQosOfPods) return undefined;
+  const policy = behaviour.memoryProtection === "requests" ? "Requests" : config.memoryReservationPolicy;
   return {
-    policy: config.memoryReservationPolicy,
+    policy: isOn ? policy : "Off",
+    behaviour,
     throttlingFactor: config.memoryThrottlingFactor,
     allocatableMemory,
     pageSize: snapshot.machine?.pageSizeBytes ?? DEFAULT_PAGE_SIZE,

@@ -37,7 +37,7 @@ function v2(v: CgroupValues): readonly CgroupFile[] {
   put(files, "memory.max", v.memory === undefined || v.memory === 0 ? undefined : maxText(v.memory));
   put(files, "memory.min", v.memoryMin);
   put(files, "memory.low", v.memoryLow);
-  put(files, "memory.high", v.memoryHigh);
+  put(files, "memory.high", maxText(v.memoryHigh));
   if (v.memoryOomGroup === true) put(files, "memory.oom.group", "1");
   put(files, "pids.max", pidsText(v.pidsLimit));
   return v.hugePageLimit === undefined ? files : files.concat(pagesV2(v.hugePageLimit));

@@ -1,21 +1,29 @@
 import { value, ZERO } from "../../model/amount.ts";
 import type { CgroupValues } from "../../model/cgroups.ts";
 import type { ReasonCode } from "../../model/decision.ts";
-import type { Container } from "../../model/pod.ts";
-import { bytes } from "../../model/units.ts";
+import type { Container, Pod } from "../../model/pod.ts";
+import { type Bytes, bytes } from "../../model/units.ts";
+import type { Behaviour } from "../../profiles/profile.ts";
 import type { ReasonRecorder } from "../reasons.ts";
+import { isPodLevelResourcesSet, podLimits } from "../resources/pod-resources.ts";
 import type { QosClass } from "../resources/qos.ts";
-import type { Writable } from "./pod-config.ts";
+import { podMemoryLimit, type Writable } from "./pod-config.ts";
 import type { TierRequests } from "./qos-config.ts";
 
 export interface MemoryQos {
-  readonly policy: "None" | "TieredReservation";
-  readonly throttlingFactor: number;
+  /** `Requests`: every request is kept by memory.min. `Off`: the gate is off, and what it set before is taken back. */
+  readonly policy: "None" | "TieredReservation" | "Requests" | "Off";
+  /** Absent: memory.high is not set. */
+  readonly throttlingFactor: number | undefined;
   /** Bytes; without the hard-eviction part. */
   readonly allocatableMemory: number;
   readonly pageSize: number;
+  readonly behaviour: Behaviour;
 }
 type Values = Writable<CgroupValues>;
+type Recorder = ReasonRecorder<ReasonCode<"cgroups">>;
+/** The kernel's "max". */
+const NO_HIGH: Bytes = bytes(-1);
 
 /** Under TieredReservation Guaranteed memory is never reclaimed (min), that of all others is protected (low). */
 function reserve(
@@ -24,69 +32,110 @@ function reserve(
   amount: number,
   qos: MemoryQos,
   at: string,
-  reasons: ReasonRecorder<ReasonCode<"cgroups">>,
+  reasons: Recorder,
 ): void {
   values[field] = bytes(amount);
   reasons.add("memory_reservation", at, field, { policy: qos.policy, bytes: amount });
 }
 
-/** Under None both tiers are put back to 0. kubelet 1.36: setMemoryQoS of the QoS container manager. */
+/** What is not protected is put back to 0. kubelet 1.36: setMemoryQoS of the QoS container manager. */
 export function tierMemoryQos(
   kubepods: Values,
   burstable: Values,
   requests: TierRequests,
   qos: MemoryQos,
   at: readonly [string, string],
-  reasons: ReasonRecorder<ReasonCode<"cgroups">>,
+  reasons: Recorder,
 ): void {
   const { Guaranteed, Burstable } = requests.memory;
+  if (qos.policy === "Requests") {
+    if (Burstable > 0) reserve(burstable, "memoryMin", Burstable, qos, at[1], reasons);
+    if (Guaranteed + Burstable > 0) reserve(kubepods, "memoryMin", Guaranteed + Burstable, qos, at[0], reasons);
+    return;
+  }
   const tiered = qos.policy === "TieredReservation";
   reserve(kubepods, "memoryMin", tiered ? Guaranteed + Burstable : 0, qos, at[0], reasons);
+  if (qos.behaviour.memoryQosOfPods) reserve(kubepods, "memoryLow", tiered ? Burstable : 0, qos, at[0], reasons);
   reserve(burstable, "memoryLow", tiered ? Burstable : 0, qos, at[1], reasons);
 }
 
-/** Reserves a request under that policy, also the overhead of a BestEffort pod; true when it did. kubelet 1.36: ResourceConfigForPod with Memory QoS. */
-export function podMemoryQos(
+/** Reserves a request where the policy does, also the overhead of a BestEffort pod; true when it did. kubelet 1.36: ResourceConfigForPod with Memory QoS. */
+export function reserveRequest(
   values: Values,
   podQos: QosClass,
   request: number,
   qos: MemoryQos,
   at: string,
-  reasons: ReasonRecorder<ReasonCode<"cgroups">>,
+  reasons: Recorder,
 ): boolean {
-  if (qos.policy !== "TieredReservation" || request === 0) return false;
-  reserve(values, podQos === "Guaranteed" ? "memoryMin" : "memoryLow", request, qos, at, reasons);
+  const isReserved = qos.policy === "TieredReservation" || qos.policy === "Requests";
+  if (!isReserved || request === 0) return false;
+  const isKept = qos.policy === "Requests" || podQos === "Guaranteed";
+  reserve(values, isKept ? "memoryMin" : "memoryLow", request, qos, at, reasons);
   return true;
 }
 
-/** memory.high throttles before the limit kills: floor((request + factor * ((limit or allocatable) - request)) / page) pages. */
+/** A pod's own reservation, and its memory.high. `request`: bytes. kubelet 1.37: ApplyPodLevelMemoryHigh. */
+export function podMemoryQos(
+  values: Values,
+  pod: Pod,
+  podQos: QosClass,
+  request: number,
+  qos: MemoryQos,
+  at: string,
+  reasons: Recorder,
+): void {
+  if (qos.policy === "Off") return;
+  reserveRequest(values, podQos, request, qos, at, reasons);
+  if (!qos.behaviour.memoryQosOfPods || !isPodLevelResourcesSet(pod)) return;
+  if (podMemoryLimit(pod, qos) === null) return;
+  const limit = value(podLimits(pod).get("memory") ?? ZERO);
+  if (limit === 0 || (request === limit && request !== 0)) return;
+  throttle(values, request, limit, qos, at, reasons);
+}
+
+/** memory.high throttles before the limit kills. */
 export function containerMemoryQos(
   values: Values,
+  pod: Pod,
   c: Container,
   podQos: QosClass,
   qos: MemoryQos,
   at: string,
-  reasons: ReasonRecorder<ReasonCode<"cgroups">>,
+  reasons: Recorder,
 ): void {
+  if (qos.policy === "Off") {
+    values.memoryHigh = NO_HIGH;
+    reasons.add("memory_qos_off", at, "memoryHigh");
+    return;
+  }
   const request = value(c.resources?.requests?.["memory"]?.amount ?? ZERO);
   const limit = value(c.resources?.limits?.["memory"]?.amount ?? ZERO);
   // one reservation with a request, else both are put back to 0
-  if (!podMemoryQos(values, podQos, request, qos, at, reasons)) {
+  if (!reserveRequest(values, podQos, request, qos, at, reasons) && qos.policy !== "Requests") {
     reserve(values, "memoryMin", 0, qos, at, reasons);
     reserve(values, "memoryLow", 0, qos, at, reasons);
   }
-  if (request === limit) return;
-  const ceiling = limit === 0 ? qos.allocatableMemory : limit;
-  if (ceiling === 0) return;
-  const high =
-    Math.trunc(Math.floor(request + (ceiling - request) * qos.throttlingFactor) / qos.pageSize) * qos.pageSize;
+  const { memoryQosOfPods } = qos.behaviour;
+  const isUnbounded = memoryQosOfPods && request === 0;
+  if (request === limit && !isUnbounded) return;
+  if (memoryQosOfPods && limit === 0 && isLimitedAsAWhole(pod)) return;
+  throttle(values, request, limit === 0 ? qos.allocatableMemory : limit, qos, at, reasons);
+}
+const isLimitedAsAWhole = (pod: Pod): boolean => value(pod.spec.resources?.limits?.["memory"]?.amount ?? ZERO) !== 0;
+
+/** Sets memory.high to floor((request + factor * (ceiling - request)) / page) pages, where that is above the request. */
+function throttle(
+  values: Values,
+  request: number,
+  ceiling: number,
+  { throttlingFactor: factor, pageSize }: MemoryQos,
+  at: string,
+  reasons: Recorder,
+): void {
+  if (factor === undefined || ceiling === 0) return;
+  const high = Math.trunc(Math.floor(request + (ceiling - request) * factor) / pageSize) * pageSize;
   if (high <= request) return;
   values.memoryHigh = bytes(high);
-  reasons.add("memory_high", at, "memoryHigh", {
-    request,
-    ceiling,
-    factor: qos.throttlingFactor,
-    pageSize: qos.pageSize,
-    bytes: high,
-  });
+  reasons.add("memory_high", at, "memoryHigh", { request, ceiling, factor, pageSize, bytes: high });
 }

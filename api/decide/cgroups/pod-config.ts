@@ -1,9 +1,10 @@
 import type { Amounts } from "../../model/aggregate.ts";
-import { compare, isZero, milliValue, value, ZERO } from "../../model/amount.ts";
+import { type Amount, compare, isZero, milliValue, value, ZERO } from "../../model/amount.ts";
 import type { CgroupValues } from "../../model/cgroups.ts";
 import type { ReasonCode } from "../../model/decision.ts";
-import type { Container, Pod } from "../../model/pod.ts";
+import { type Container, containersOf, type Pod } from "../../model/pod.ts";
 import { bytes, type Micros } from "../../model/units.ts";
+import type { Behaviour, Profile } from "../../profiles/profile.ts";
 import { hugePageLimits } from "../hugepages.ts";
 import type { ReasonRecorder } from "../reasons.ts";
 import { BEST_EFFORT_SHARES, milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "../resources/cpu-convert.ts";
@@ -17,6 +18,9 @@ export interface PodCgroupOptions {
   /** Why CPU limits are not enforced (cpuCFSQuota off, exclusive CPUs); undefined when they are. */
   readonly quotaOff: string | undefined;
   readonly period: Micros;
+  /** The period that the quota is counted over: `quotaPeriod`. */
+  readonly quotaPeriod: Micros;
+  readonly behaviour: Behaviour;
 }
 export type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -25,14 +29,20 @@ interface DeclaredLimits {
   readonly cpu: boolean;
   readonly memory: boolean;
 }
-/** Limits, and whether every container has one; a pod-level limit settles it. The order of init containers matters. */
-function declaredLimits(pod: Pod): DeclaredLimits {
+/**
+ * Limits, and whether every container has one; a pod-level limit settles it. Where a container's own limit does not count alone,
+ * the order of init containers matters.
+ */
+function declaredLimits(pod: Pod, { limitsOfEachContainer }: Behaviour): DeclaredLimits {
   let cpu = true;
   let memory = true;
-  const limits = podLimits(pod, (amountOf) => {
+  const see = (amountOf: (name: string) => Amount): void => {
     if (isZero(amountOf("cpu"))) cpu = false;
     if (isZero(amountOf("memory"))) memory = false;
-  });
+  };
+  const limits = podLimits(pod, limitsOfEachContainer ? undefined : see);
+  if (limitsOfEachContainer)
+    for (const c of containersOf(pod)) see((name) => c.resources?.limits?.[name]?.amount ?? ZERO);
   if (isPodLevelResourcesSet(pod)) {
     const podLevel = pod.spec.resources?.limits;
     if (!isZero(podLevel?.["cpu"]?.amount ?? ZERO)) cpu = true;
@@ -71,8 +81,8 @@ export function podCgroupValues(
 }
 
 /** The memory limit of a pod's cgroup in bytes; null: it has none. kubelet 1.36: ResourceConfigForPod. */
-export const podMemoryLimit = (pod: Pod): number | null =>
-  memoryLimit(declaredLimits(pod), computeQosClass(pod) === "Guaranteed") || null;
+export const podMemoryLimit = (pod: Pod, { behaviour }: Profile): number | null =>
+  memoryLimit(declaredLimits(pod, behaviour), computeQosClass(pod) === "Guaranteed") || null;
 
 /** Bytes; null: a container has no limit, so the pod has none. */
 const memoryLimit = ({ limits, memory }: DeclaredLimits, isGuaranteed: boolean): number | null =>
@@ -85,18 +95,18 @@ function addLimits(
   at: string,
   reasons: ReasonRecorder<ReasonCode<"cgroups">>,
 ): void {
-  const declared = declaredLimits(pod);
+  const declared = declaredLimits(pod, options.behaviour);
   const { limits, cpu } = declared;
   const guaranteed = options.qos === "Guaranteed";
   if (guaranteed || cpu) {
     const limit = milliValue(limits.get("cpu") ?? ZERO);
-    values.cpuQuota = options.quotaOff === undefined ? milliCpuToQuota(limit, options.period) : NO_QUOTA;
+    values.cpuQuota = options.quotaOff === undefined ? milliCpuToQuota(limit, options.quotaPeriod) : NO_QUOTA;
     values.cpuPeriod = options.period;
     reasons.add("cfs_period", at, "cpuPeriod", { periodMicros: options.period });
     if (options.quotaOff === undefined) {
       reasons.add("quota_from_limit", at, "cpuQuota", {
         milliCpu: limit,
-        periodMicros: options.period,
+        periodMicros: options.quotaPeriod,
         cpuQuota: values.cpuQuota,
       });
     } else reasons.add("quota_off", at, "cpuQuota", { because: options.quotaOff });

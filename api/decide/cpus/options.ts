@@ -1,6 +1,5 @@
 import { own } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { NEWEST } from "../../profiles/index.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
 import { parseBool, quote } from "../go/strconv.ts";
 
@@ -12,13 +11,14 @@ export interface StaticOptions {
   readonly distributeAcrossCores: boolean;
   readonly strictReservation: boolean;
   readonly preferUncoreCache: boolean;
+  /** Whether a distribution over NUMA nodes stays in one socket where it can. */
+  readonly distributesBySocket: boolean;
 }
-/** CPUManagerPolicyAlphaOptions and CPUManagerPolicyBetaOptions. */
+/** The gates of a manager's options that are not stable (CPUManagerPolicyAlphaOptions and the like), and the version's rules. */
 export interface OptionGates {
   readonly alpha: boolean;
   readonly beta: boolean;
-  /** How far each option is, of the kubelet's version; absent: of the newest. */
-  readonly levels?: Behaviour["cpuManagerPolicyOptions"];
+  readonly behaviour: Behaviour;
 }
 
 const FULL_PCPUS = "full-pcpus-only";
@@ -27,7 +27,7 @@ export const BY_SOCKET = "align-by-socket";
 const ACROSS_CORES = "distribute-cpus-across-cores";
 const BY_CACHE = "prefer-align-cpus-by-uncorecache";
 
-const OPTIONS: ReadonlyMap<string, keyof StaticOptions> = new Map([
+const OPTIONS = new Map<string, Exclude<keyof StaticOptions, "distributesBySocket">>([
   [FULL_PCPUS, "fullPcpusOnly"],
   [ACROSS_NUMA, "distributeAcrossNuma"],
   [BY_SOCKET, "alignBySocket"],
@@ -44,11 +44,10 @@ export function staticOptions(
   values: Readonly<Record<string, string>>,
   gates: OptionGates,
 ): Result<StaticOptions, string> {
-  const { levels = NEWEST.behaviour.cpuManagerPolicyOptions } = gates;
   const set = new Set<keyof StaticOptions>();
   for (const name of Object.keys(values).sort()) {
     const option = OPTIONS.get(name);
-    const level = own(levels, name);
+    const level = own(gates.behaviour.cpuManagerPolicyOptions, name);
     if (option === undefined || level === undefined) return err(`unknown CPU Manager Policy option: ${quote(name)}`);
     if (level !== "stable" && !gates[level]) {
       return err(
@@ -66,6 +65,7 @@ export function staticOptions(
     distributeAcrossCores: set.has("distributeAcrossCores"),
     strictReservation: set.has("strictReservation"),
     preferUncoreCache: set.has("preferUncoreCache"),
+    distributesBySocket: gates.behaviour.distributesBySocket && set.has("alignBySocket"),
   };
   const conflict = conflictIn(options);
   return conflict === undefined ? ok(options) : err(conflict);

@@ -131,13 +131,15 @@ export function takeCpus(
     return takePacked(topology, available, count, { spread, byCache: options.preferUncoreCache });
   }
   const group = options.fullPcpusOnly ? topology.cpusPerCore : 1;
-  return takeDistributed(topology, available, count, { group, spread });
+  return takeDistributed(topology, available, count, { group, spread, bySocket: options.distributesBySocket });
 }
 
 interface Distribution {
   /** CPUs are handed out in groups of this size. */
   readonly group: number;
   readonly spread: boolean;
+  /** Nodes of one socket come first. */
+  readonly bySocket: boolean;
 }
 
 /**
@@ -148,7 +150,7 @@ function takeDistributed(
   topology: CpuTopology,
   available: CpuSet,
   count: number,
-  { group, spread }: Distribution,
+  { group, spread, bySocket }: Distribution,
 ): Result<CpuSet, string> {
   const packed = () => takePacked(topology, available, count, { spread, byCache: false });
   if (count % group !== 0) return packed();
@@ -156,16 +158,23 @@ function takeDistributed(
   const taking = startTaking(topology, available, count);
   if (freeCount(taking) < count) return err(notEnough(count, available));
   const nodes = inOrder(taking, topology.nodes);
-  const search = spreadSearch({ nodes, free: freeIn(taking, topology.nodes), count, group });
+  const inOneSocket = bySocket ? (chosen: readonly number[]) => areInOneSocket(topology, chosen) : undefined;
+  const search = spreadSearch({ nodes, free: freeIn(taking, topology.nodes), count, group, inOneSocket });
   const groups = Math.ceil(count / group);
   const groupsPerNode = Math.ceil(Math.ceil(topology.cpus.length / group) / topology.nodes.ids.length);
   const most = Math.min(groups, new Set(nodes).size);
   for (let size = Math.ceil(groups / groupsPerNode); size <= most; size++) {
     const found = search(size);
     if (!found.ok) return found;
-    if (found.value !== undefined) return takeSpread(taking, found.value, { group, spread });
+    if (found.value !== undefined) return takeSpread(taking, found.value, { group, spread, bySocket });
   }
   return packed();
+}
+
+/** kubelet 1.37: AreNUMANodesInSameSocket. */
+function areInOneSocket({ nodes, sockets }: CpuTopology, chosen: readonly number[]): boolean {
+  const touched = chosen.flatMap((node) => (nodes.members[node] as readonly number[]).map((cpu) => sockets.of[cpu]));
+  return new Set(touched).size <= 1;
 }
 
 function takeSpread(taking: Taking, { nodes, share, remainder }: Spread, how: Distribution): Result<CpuSet, string> {

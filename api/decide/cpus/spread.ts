@@ -9,8 +9,10 @@ export interface SpreadAsk {
   readonly count: number;
   /** CPUs go in groups of this size; `count` is a multiple of it. */
   readonly group: number;
+  /** Given: nodes of one socket come before any others, however evenly those would do. */
+  readonly inOneSocket?: ((nodes: readonly number[]) => boolean) | undefined;
 }
-/** The nodes that each give the even share, and those of them that give the remainder. */
+/** The nodes that each give the even share (or what they have), and those of them that give the remainder. */
 export interface Spread {
   readonly nodes: readonly number[];
   readonly share: number;
@@ -51,22 +53,38 @@ export function spreadSearch(ask: SpreadAsk): (size: number) => Result<Spread | 
 
 function bestSpread(search: Search, size: number): Result<Spread | undefined, string> {
   let best: Remainder & { readonly nodes?: readonly number[] } = NOTHING;
+  let isBestInOne = false;
   let fault: string | undefined;
-  const share = Math.floor(Math.floor(search.count / size) / search.group) * search.group;
+  const { count, group, inOneSocket } = search;
+  const evenShare = Math.floor(Math.floor(count / size) / group) * group;
   combinations(search.nodes, size, (nodes) => {
-    if (best.balance === 0) return true;
+    if (best.balance === 0 && (inOneSocket === undefined || isBestInOne)) return true;
+    const share = inOneSocket === undefined ? evenShare : atMostFree(search, nodes, evenShare);
     if (search.steps.left-- <= 0) fault = tooLong(search);
     else if (isRoomIn(search, nodes, share)) {
       const local = bestRemainder(search, nodes, share);
       if (!local.ok) fault = local.error;
-      else if (local.value.balance < best.balance) best = { ...local.value, nodes };
+      else {
+        const isInOne = inOneSocket?.(nodes) === true;
+        const isBetter = isInOne === isBestInOne ? local.value.balance < best.balance : isInOne;
+        if (isBetter) {
+          best = { ...local.value, nodes };
+          isBestInOne = isInOne;
+        }
+      }
     }
     return fault !== undefined;
   });
   if (fault !== undefined) return err(fault);
   const { nodes, remainder } = best;
-  return ok(nodes === undefined ? undefined : { nodes, share, remainder });
+  if (nodes === undefined) return ok(undefined);
+  // the kubelet takes no more of a node than it has
+  return ok({ nodes, share: inOneSocket === undefined ? evenShare : atMostFree(search, nodes, evenShare), remainder });
 }
+
+/** In whole groups of CPUs. */
+const atMostFree = ({ free, group }: Search, nodes: readonly number[], share: number): number =>
+  Math.min(share, ...nodes.map((node) => Math.floor((free[node] as number) / group) * group));
 
 function isRoomIn({ free, count, group }: Search, nodes: readonly number[], share: number): boolean {
   let cpus = 0;

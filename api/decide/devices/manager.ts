@@ -12,6 +12,7 @@ import {
   type TopologyHint,
 } from "../topology/hint.ts";
 import { allocateContainer, type GivenDevices, reusableDevices } from "./allocate.ts";
+import type { Behaviour } from "../../profiles/profile.ts";
 import { containerOptions, readAllocateResponse } from "./allocate-response.ts";
 import type { DeviceCheckpoint } from "./checkpoint.ts";
 import { type DeviceState, deviceState } from "./device-state.ts";
@@ -35,6 +36,7 @@ export interface DeviceManagerInput {
    */
   readonly runningAtStart: (podUid: string, container: string) => boolean;
   readonly prefer: PreferredAllocation;
+  readonly behaviour: Behaviour;
 }
 
 export interface DeviceManager extends HintProvider {
@@ -56,7 +58,7 @@ export interface DeviceManager extends HintProvider {
 
 /** INVARIANT: every pod that is asked about has a uid. kubelet 1.36: devicemanager.ManagerImpl. */
 export function deviceManager(input: DeviceManagerInput): DeviceManager {
-  const { inventories, nodes, sourcesReady } = input;
+  const { inventories, nodes, sourcesReady, behaviour } = input;
   const active = new Set(input.activePods);
   const state = deviceState(inventories, input.checkpoint);
   const reusable = reusableDevices();
@@ -86,12 +88,12 @@ export function deviceManager(input: DeviceManagerInput): DeviceManager {
       purge(pod);
       const held = (resource: string) => state.holding(uidOf(pod), container.name, resource)?.ids;
       const left = (resource: string) => reusable.of(uidOf(pod), resource);
-      return hintsOf({ state, inventories, nodes }, limitsOf(container), held, left);
+      return hintsOf({ state, inventories, nodes, behaviour }, limitsOf(container), held, left);
     },
     podHints: (pod) => {
       purge(pod);
       const held = (resource: string) => state.podHolds(uidOf(pod), resource);
-      return hintsOf({ state, inventories, nodes }, aggregateContainers(pod, "limits"), held, () => NONE);
+      return hintsOf({ state, inventories, nodes, behaviour }, aggregateContainers(pod, "limits"), held, () => NONE);
     },
     allocate: (pod, container, affinity) => {
       reusable.begin(uidOf(pod));
@@ -114,10 +116,11 @@ interface HintSources {
   readonly state: DeviceState;
   readonly inventories: Inventories;
   readonly nodes: NumaNodes;
+  readonly behaviour: Behaviour;
 }
 /** kubelet 1.36: devicemanager GetTopologyHints, GetPodTopologyHints. */
 function hintsOf(
-  { state, inventories, nodes }: HintSources,
+  { state, inventories, nodes, behaviour }: HintSources,
   limits: ReadonlyMap<string, Amount>,
   held: (resource: string) => ReadonlySet<string> | undefined,
   left: (resource: string) => ReadonlySet<string>,
@@ -135,25 +138,26 @@ function hintsOf(
     // where devices are says nothing, so it does not matter
     hints.set(
       resource,
-      inventory === undefined || !hasTopology(inventory) ? null : resourceHints(inventory, nodes, ask),
+      inventory === undefined || !hasTopology(inventory) ? null : resourceHints(inventory, { nodes, behaviour }, ask),
     );
   }
   return hints;
 }
 
+type HintNodes = Pick<HintSources, "nodes" | "behaviour">;
 interface HintAsk {
   readonly request: number;
   readonly held: ReadonlySet<string>;
   readonly left: ReadonlySet<string>;
   readonly inUse: ReadonlySet<string>;
 }
-function resourceHints(inventory: Inventory, nodes: NumaNodes, ask: HintAsk): readonly TopologyHint[] {
+function resourceHints(inventory: Inventory, over: HintNodes, ask: HintAsk): readonly TopologyHint[] {
   const { request, held, left, inUse } = ask;
   // it gets the devices that it holds: the same hints again
-  if (held.size > 0) return held.size === request ? deviceHints(inventory, held, [], request, nodes) : [];
+  if (held.size > 0) return held.size === request ? deviceHints(inventory, held, [], request, over) : [];
   const available = inventory.ids.filter((id) => inventory.healthy.has(id) && !inUse.has(id));
   if (new Set([...available, ...left]).size < request) return [];
-  return deviceHints(inventory, available, left, request, nodes);
+  return deviceHints(inventory, available, left, request, over);
 }
 
 /** How many devices touch exactly these nodes. */
@@ -166,7 +170,7 @@ interface Group {
 
 /**
  * Every set of nodes that can give `request` devices of a resource: of `available` ones and of `reusable` ones, all of which
- * must touch it. Only nodes with such devices are looked at, at most 2^n sets of n nodes. Preferred are those of the smallest
+ * must touch it. Only nodes with such devices are looked at, or all in some versions, at most 2^n sets of n nodes. Preferred are those of the smallest
  * size that all devices, taken and unhealthy ones too, could give. Order: size, then the nodes ascending.
  * A device that its plugin lists no more counts as without a place; the kubelet's process ends there.
  * kubelet 1.36: generateDeviceTopologyHints.
@@ -176,11 +180,12 @@ export function deviceHints(
   available: Iterable<string>,
   reusable: Iterable<string>,
   request: number,
-  nodes: NumaNodes,
+  { nodes, behaviour }: HintNodes,
 ): readonly TopologyHint[] {
   const { groups, anywhere } = groupsOf(inventory, available, reusable, nodes);
   const withDevices = groups.reduce((mask, g) => mask | g.nodes, 0);
-  const over = nodes.ids.map((_, i) => 1 << i).filter((bit) => withDevices === 0 || (withDevices & bit) !== 0);
+  const isOverAll = withDevices === 0 || behaviour.deviceHintsOverAllNodes;
+  const over = nodes.ids.map((_, i) => 1 << i).filter((bit) => isOverAll || (withDevices & bit) !== 0);
   let smallest = over.length;
   const found: NumaMask[] = [];
   forEachSubset(over, (mask) => {

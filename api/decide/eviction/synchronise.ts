@@ -11,6 +11,7 @@ import { type Container, containersOf, isSidecar, type Pod, podRef } from "../..
 import { canonicalText, type Quantity, quantityOf } from "../../model/quantity.ts";
 import type { EpochMs, PodStats, Stats } from "../../model/units.ts";
 import type { EffectiveConfiguration } from "../../profiles/effective.ts";
+import type { Behaviour } from "../../profiles/profile.ts";
 import { quote } from "../go/strconv.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
 import { isCriticalPod } from "../resources/qos.ts";
@@ -34,13 +35,14 @@ function localStorageEvictions(
   pods: readonly Pod[],
   statsOf: StatsOf,
   layout: FileSystems,
+  behaviour: Behaviour,
 ): { readonly evicted: readonly Eviction[]; readonly spared: readonly Pod[] } {
   const evicted: Eviction[] = [];
   const spared: Pod[] = [];
   for (const pod of pods) {
     const stats = statsOf(pod);
     if (stats === undefined) continue;
-    const excess = emptyDirExcess(pod, stats) ?? podExcess(pod, stats) ?? containerExcess(pod, stats, layout);
+    const excess = emptyDirExcess(pod, stats) ?? podExcess(pod, stats) ?? containerExcess(pod, stats, layout, behaviour);
     if (excess === undefined) continue;
     if (isCriticalPod(pod)) spared.push(pod);
     else {
@@ -100,9 +102,16 @@ function sumOf(parts: readonly Quantity[]): Quantity | undefined {
 }
 
 /** Finds a container over its limit: its logs count, and its layer where that lies on the kubelet's disk. */
-function containerExcess(pod: Pod, stats: PodStats, layout: FileSystems): Excess | undefined {
+function containerExcess(
+  pod: Pod,
+  stats: PodStats,
+  layout: FileSystems,
+  { sidecarStorageLimits }: Behaviour,
+): Excess | undefined {
+  const sidecars = sidecarStorageLimits ? (pod.spec.initContainers ?? []).filter(isSidecar) : [];
+  const limited = [...sidecars, ...pod.spec.containers];
   for (const c of stats.containers ?? []) {
-    const limit = pod.spec.containers.find((spec) => spec.name === c.name)?.resources?.limits?.[RESOURCE];
+    const limit = limited.find((spec) => spec.name === c.name)?.resources?.limits?.[RESOURCE];
     if (limit === undefined || value(limit.amount) === 0) continue;
     const used = (c.logs?.usedBytes ?? 0) + (layout === "one" ? (c.rootfs?.usedBytes ?? 0) : 0);
     if (compare(limit.amount, fromUnits(used)) >= 0) continue;

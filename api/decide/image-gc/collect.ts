@@ -1,5 +1,6 @@
 import type { GcOperation, NodeEvent } from "../../model/container-gc.ts";
 import type { EpochMs } from "../../model/units.ts";
+import type { Words } from "../../profiles/profile.ts";
 import { goDurationText } from "../go/strconv.ts";
 import { type Ends, isGone, type Left, type Ordered, Removals, type Taken } from "./eviction-order.ts";
 import { type DiskNumbers, type DiskState, diskState, type ImageGcPolicy } from "./input.ts";
@@ -33,12 +34,6 @@ const ageError = (maxAgeNanos: number, messages: readonly string[]): string =>
 const spaceError = (wanted: bigint, freed: bigint, messages: readonly string[]): string =>
   `wanted to free ${wanted} bytes, but freed ${freed} bytes space with errors in image deletion: ${aggregate(messages)}`;
 
-/** kubelet 1.36: GarbageCollect. */
-const insufficientText = (usagePercent: number, capacityBytes: number, freed: bigint): string =>
-  `Insufficient free disk space on the node's image filesystem (${usagePercent}% of ${formatSize(capacityBytes)} used). ` +
-  `Failed to free sufficient space by deleting unused images (freed ${freed} bytes). ` +
-  "Investigate disk usage, as it could be used by active images, logs, volumes, or other data.";
-
 const CAPACITY_ZERO = "invalid capacity 0 on image filesystem";
 
 export interface CollectInput {
@@ -50,6 +45,7 @@ export interface CollectInput {
   readonly disk: DiskNumbers | null;
   readonly now: EpochMs;
   readonly beganAtMs: EpochMs;
+  readonly words: Words;
 }
 export interface Collected {
   readonly taken: readonly Taken[];
@@ -100,7 +96,8 @@ function forSpace(removals: Removals, rest: readonly Ordered[], input: CollectIn
   const { freed, errors } = freeSpace(removals, rest, wanted, input);
   if (errors.length > 0) return { disk, freed, error: spaceError(wanted, freed, errors) };
   if (freed >= wanted || removals.stopped) return { disk, freed };
-  const error = insufficientText(disk.usagePercent, disk.capacityBytes, freed);
+  const { usagePercent, capacityBytes } = disk;
+  const error = input.words.imagesNotFreed({ usagePercent, capacity: formatSize(capacityBytes), wanted, freed });
   return { disk, freed, error, events: [warning("FreeDiskSpaceFailed", error)] };
 }
 

@@ -53,7 +53,7 @@ function podTree(context: TreeContext, nodePod: NodePod): CgroupPlan[] {
   const own: PodContext = {
     ...nodePod,
     identity: { namespace: podNamespace(pod), name: pod.metadata.name, uid },
-    oomScoreAdj: oomScoreAdjuster(pod, qos, context.memoryCapacity),
+    oomScoreAdj: oomScoreAdjuster(pod, qos, context.memoryCapacity, context.config.profile.behaviour),
     status: statusesByName(pod),
   };
   const containers = containersOf(pod);
@@ -63,7 +63,14 @@ function podTree(context: TreeContext, nodePod: NodePod): CgroupPlan[] {
 function podPlan(context: TreeContext, own: PodContext): CgroupPlan {
   const values = podCgroupValues(
     own.pod,
-    { qos: own.qos, requests: own.requests, quotaOff: quotaOff(context, own.uid), period: context.period },
+    {
+      qos: own.qos,
+      requests: own.requests,
+      quotaOff: quotaOff(context, own.uid),
+      period: context.period,
+      quotaPeriod: context.quotaPeriod,
+      behaviour: context.config.profile.behaviour,
+    },
     own.path,
     context.reasons,
   );
@@ -74,7 +81,7 @@ function podPlan(context: TreeContext, own: PodContext): CgroupPlan {
   }
   if (context.memoryQos !== undefined) {
     const request = value(own.requests.get("memory") ?? ZERO);
-    podMemoryQos(values, own.qos, request, context.memoryQos, own.path, context.reasons);
+    podMemoryQos(values, own.pod, own.qos, request, context.memoryQos, own.path, context.reasons);
   }
   return { ...planOf(context, own.path, "pod", finishOwn(values, context, own.path, bytes(0))), pod: own.identity };
 }
@@ -118,12 +125,13 @@ function valuesOf(context: TreeContext, own: PodContext, c: Container, path: str
   const { reasons } = context;
   const cpus = context.cpuSets.cpusOf(own.uid, c.name);
   const exclusiveCpus = cpus?.exclusive === true && context.exclusiveWithoutQuota;
-  const options = { cfsQuota: context.cfsQuota, period: context.period, exclusiveCpus, pageSizes: context.pageSizes };
+  const options = { cfsQuota: context.cfsQuota, period: context.quotaPeriod, exclusiveCpus, pageSizes: context.pageSizes };
   const values: Writable<CgroupValues> = containerValues(own.pod, c, options, path, reasons);
   keepNodePages(values, context, path);
   if (context.version === 2) addRuntimeWeight(values, context, path);
   containerSwap(values, own.pod, c, own.qos, context.version, context.swap, path, reasons);
-  if (context.memoryQos !== undefined) containerMemoryQos(values, c, own.qos, context.memoryQos, path, reasons);
+  if (context.memoryQos !== undefined)
+    containerMemoryQos(values, own.pod, c, own.qos, context.memoryQos, path, reasons);
   if (cpus !== undefined) {
     values.cpusetCpus = cpus.cpus;
     reasons.add(cpus.exclusive ? "exclusive_cpus" : "shared_pool", path, "cpusetCpus", { cpus: cpus.cpus });
@@ -309,9 +317,10 @@ function reservedPlans(context: TreeContext): CgroupPlan[] {
     values.set(path, together);
     allCpus(together, context, path);
     reasons.add("enforce_node_allocatable", path, "cpuShares", { key: e.key });
-    if (context.memoryQos === undefined || together.memory === undefined) continue;
+    const { memoryQos } = context;
+    if (memoryQos === undefined || memoryQos.policy === "Off" || together.memory === undefined) continue;
     together.memoryMin = together.memory;
-    reasons.add("memory_reservation", path, "memoryMin", { policy: context.memoryQos.policy, bytes: together.memory });
+    reasons.add("memory_reservation", path, "memoryMin", { policy: memoryQos.policy, bytes: together.memory });
   }
   return [...values].map(([path, v]) => planOf(context, path, "node", finishOwn(v, context, path, bytes(0))));
 }

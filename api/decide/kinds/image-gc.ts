@@ -268,7 +268,8 @@ export function decideImageGc(asked: EffectiveAsked<ImageGcAsk>): Result<Decided
   const ends = endsOf(ask.done);
   const beganAtMs = input.beganAtMs ?? now;
   const { operation } = ask;
-  const pass = collect({ operation, policy, order: order.order, ends, disk: input.disk, now, beganAtMs });
+  const { words } = snapshot.kubeletConfiguration.profile;
+  const pass = collect({ operation, policy, order: order.order, ends, disk: input.disk, now, beganAtMs, words });
   const ledger = nextLedger(before?.removed ?? [], images, removedImages(images, ends), now);
   const { maxAgeNanos: _, ...told } = policy;
   const decision: ImageGcDecision = {

@@ -108,7 +108,7 @@ export function managerFindings(input: LintInput): readonly LintFinding[] {
 
 function onAnyMachine({ config }: LintInput, settings: Settings): readonly SettingFault[] {
   const faults: SettingFault[] = [];
-  const topology = settings.topologyPolicy === "none" ? undefined : topologyOptions(settings.topologyOptions);
+  const topology = settings.topologyPolicy === "none" ? undefined : topologyOptions(settings.topologyOptions, settings.topologyGates);
   if (topology?.ok === false) faults.push(settingFault("topologyManagerPolicyOptions", topology.error));
   const cpu = cpuFault(settings);
   if (cpu !== undefined) faults.push(settingFault("cpuManagerPolicy", cpu));
@@ -118,13 +118,13 @@ function onAnyMachine({ config }: LintInput, settings: Settings): readonly Setti
   return faults;
 }
 
-function cpuFault({ cpuPolicy, cpuOptions, optionGates, topologyPolicy, ...reserve }: Settings): string | undefined {
+function cpuFault({ cpuPolicy, cpuOptions, cpuGates, topologyPolicy, ...reserve }: Settings): string | undefined {
   if (cpuPolicy === "none") {
     const none = nonePolicy(cpuOptions);
     return none.ok ? undefined : none.error;
   }
   if (reserve.reservedSystemCpus === "" && isZero(reserve.reservedCpu)) return NO_RESERVED_CPU;
-  const options = staticOptions(cpuOptions, optionGates);
+  const options = staticOptions(cpuOptions, cpuGates);
   const why = !options.ok ? options.error : options.value.alignBySocket ? unfitForTopology(topologyPolicy) : undefined;
   return why && newStaticPolicyError(why);
 }
@@ -145,7 +145,7 @@ function memoryFault(config: LintInput["config"]): string | undefined {
 /** The field that a person would change. */
 function placed(fault: SettingFault, settings: Settings): SettingFault {
   const { field, message } = fault;
-  if (field === "topologyManagerPolicy" && !topologyOptions(settings.topologyOptions).ok) {
+  if (field === "topologyManagerPolicy" && !topologyOptions(settings.topologyOptions, settings.topologyGates).ok) {
     return { field: "topologyManagerPolicyOptions", message };
   }
   if (field === "memoryManagerPolicy" && /reserved memory|system reserved|the total amount|covert/.test(message)) {

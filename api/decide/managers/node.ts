@@ -122,6 +122,7 @@ export function managersOf(node: ManagedNode, asking: Pod | null): Managers {
     activePods: new Set(active.map((pod) => podUid(pod) ?? "")),
     runningAtStart: runningOf(node.active),
     prefer: answersOf(node.snapshot),
+    behaviour: node.snapshot.kubeletConfiguration.profile.behaviour,
   });
   if (sourcesReady) {
     cpus.removeStale(active);

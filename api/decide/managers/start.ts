@@ -72,12 +72,12 @@ function faultOf(
 
 function startTopology(
   { cpus = [], numaNodes, distances }: Machine,
-  { topologyPolicy: policy, topologyScope: scope, topologyOptions: options }: Settings,
+  { topologyPolicy: policy, topologyScope: scope, topologyOptions: options, topologyGates: gates }: Settings,
   errors: SettingFault[],
 ): Result<TopologyPolicy | undefined, Refusal> {
   const ids = numaNodes?.map(({ id }) => id) ?? [...new Set(cpus.map(({ numa }) => numa))].sort((a, b) => a - b);
   const nodes = ids.map((id, i) => ({ id, distances: distances?.[i] }));
-  const started = topologyPolicy({ policy, scope, options, nodes });
+  const started = topologyPolicy({ policy, scope, options, gates, nodes });
   return started.ok ? started : faultOf("topologyManagerPolicy", started.error, errors);
 }
 
@@ -123,7 +123,7 @@ function cpuPolicyOf(machine: Machine, settings: Settings): Result<CpuPolicy, st
     policy: settings.cpuPolicy,
     topology: topology.value,
     options: settings.cpuOptions,
-    gates: settings.optionGates,
+    gates: settings.cpuGates,
     topologyPolicy: settings.topologyPolicy,
     reservedCpu: settings.reservedCpu,
     reservedSystemCpus: settings.reservedSystemCpus,
@@ -159,7 +159,7 @@ function startMemoryManager(
 export interface Settings {
   readonly cpuPolicy: string;
   readonly cpuOptions: Readonly<Record<string, string>>;
-  readonly optionGates: OptionGates;
+  readonly cpuGates: OptionGates;
   /** CPUs of systemReserved and kubeReserved together. */
   readonly reservedCpu: Amount;
   readonly reservedSystemCpus: string;
@@ -167,6 +167,7 @@ export interface Settings {
   readonly topologyPolicy: string;
   readonly topologyScope: string;
   readonly topologyOptions: Readonly<Record<string, string>>;
+  readonly topologyGates: OptionGates;
   /** The gate PodLevelResourceManagers is on. */
   readonly podLevel: boolean;
 }
@@ -177,13 +178,19 @@ export function settingsOf(snapshot: EffectiveSnapshot): Result<Settings, Refusa
   const reserved = reservedOf(config);
   if (!reserved.ok) return err({ code: "invalid_configuration", message: reserved.error, needs: [] });
   const { kube, system } = reserved.value;
+  const { behaviour } = config.profile;
   return ok({
     cpuPolicy: config.cpuManagerPolicy,
     cpuOptions: config.cpuManagerPolicyOptions,
-    optionGates: {
+    cpuGates: {
       alpha: gateOn(config, "CPUManagerPolicyAlphaOptions"),
       beta: gateOn(config, "CPUManagerPolicyBetaOptions"),
-      levels: config.profile.behaviour.cpuManagerPolicyOptions,
+      behaviour,
+    },
+    topologyGates: {
+      alpha: gateOn(config, "TopologyManagerPolicyAlphaOptions"),
+      beta: gateOn(config, "TopologyManagerPolicyBetaOptions"),
+      behaviour,
     },
     reservedCpu: add(kube["cpu"]?.amount ?? ZERO, system["cpu"]?.amount ?? ZERO),
     reservedSystemCpus: config.reservedSystemCPUs,

@@ -1,8 +1,7 @@
 import type { ProbeHttpGet, ProbePort } from "../../model/probe.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { NEWEST } from "../../profiles/index.ts";
-import type { Profile } from "../../profiles/profile.ts";
-import { parseWhole } from "../go/strconv.ts";
+import type { Behaviour, Profile } from "../../profiles/profile.ts";
+import { parseWhole, quote } from "../go/strconv.ts";
 import { bytesOf, type GoUrl, parseUrl, pathAlone, urlText } from "../go/url.ts";
 
 /** A GET as Go's client is given it. */
@@ -24,9 +23,9 @@ export function httpRequest(
   ports: readonly NamedPort[],
   podIP: string,
   askedFor: AskedFor,
-  { words }: Profile = NEWEST,
+  { words, behaviour }: Profile,
 ): Result<HttpRequest, string> {
-  const port = containerPort(get.port, ports);
+  const port = containerPort(get.port, ports, behaviour);
   if (!port.ok) return port;
   const path = parseUrl(get.path);
   const host = get.host === "" ? podIP : get.host;
@@ -54,13 +53,18 @@ export interface NamedPort {
 }
 
 /**
- * A port by its number, by a name of the container's ports, or by a number that was written as text.
+ * A port by its number, by a name of the container's ports, or in some versions by a number that was written as text.
  * Error: the kubelet's words. kubelet 1.36: probe.ResolveContainerPort.
  */
-export function containerPort(port: ProbePort, ports: readonly NamedPort[]): Result<number, string> {
+export function containerPort(
+  port: ProbePort,
+  ports: readonly NamedPort[],
+  { probePortsByName }: Behaviour,
+): Result<number, string> {
   if (typeof port === "number") return inRange(BigInt(port));
   const named = ports.find(({ name }) => name === port);
   if (named !== undefined) return inRange(BigInt(named.containerPort));
+  if (probePortsByName) return err(`port ${quote(port)} not found`);
   const number = parseWhole(port);
   return number.ok ? inRange(number.value) : number;
 }

@@ -8,16 +8,27 @@ import {
   micros,
   quotient,
 } from "../../model/units.ts";
-import type { EffectiveConfiguration } from "../../profiles/effective.ts";
+import { type EffectiveConfiguration, gateOn } from "../../profiles/effective.ts";
 import { goDurationText } from "../go/strconv.ts";
 
+export const CUSTOM_PERIOD = "CustomCPUCFSQuotaPeriod";
+
 /** kubelet 1.36: ValidateKubeletConfiguration. */
-export function cfsPeriod({ cpuCFSQuotaPeriod: period }: EffectiveConfiguration): Result<Micros, string> {
+export function cfsPeriod(config: EffectiveConfiguration): Result<Micros, string> {
+  const { cpuCFSQuotaPeriod: period, profile } = config;
+  const named = `invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {${goDurationText(BigInt(period.nanos))}}`;
+  if (!gateOn(config, CUSTOM_PERIOD) && period.nanos !== profile.configuration.cpuCFSQuotaPeriod.nanos)
+    return err(`${named} requires feature gate ${CUSTOM_PERIOD}`);
   if (period.nanos >= 1e6 && period.nanos <= 1e9) return ok(micros(period.micros));
-  return err(
-    `invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {${goDurationText(BigInt(period.nanos))}} must be between 1ms and 1sec, inclusive`,
-  );
+  return err(`${named} must be between 1ms and 1sec, inclusive`);
 }
+
+const USUAL_PERIOD = micros(100_000);
+/**
+ * The period that a quota is counted over. `isCustom`: the gate CustomCPUCFSQuotaPeriod; without it, it is 100 ms whatever is
+ * configured. kubelet 1.35: MilliCPUToQuota.
+ */
+export const quotaPeriod = (period: Micros, isCustom: boolean): Micros => (isCustom ? period : USUAL_PERIOD);
 
 const MIN_SHARES = 2;
 const MAX_SHARES = 262_144;

@@ -3,6 +3,7 @@ import { type Amount, add, isZero, milliValue, sub, value, ZERO } from "../../mo
 import type { ResourceList } from "../../model/fields.ts";
 import { type Container, isPodLevelResource, isSidecar, type Pod } from "../../model/pod.ts";
 import { mulDiv, quotient } from "../../model/units.ts";
+import type { Behaviour } from "../../profiles/profile.ts";
 import { isNodeCriticalPod, type QosClass } from "./qos.ts";
 
 const GUARANTEED = -997;
@@ -13,25 +14,31 @@ const memoryRequest = (c: Container): number => value(c.resources?.requests?.["m
 
 /**
  * Computes each container's share of the pod-level memory request that no container asked for, divided among all containers,
- * init containers included. Negative when the containers ask for more than the pod. kubelet 1.36:
+ * init containers included. Where the containers ask for more than the pod it is negative, or 0: the version says which. kubelet 1.36:
  * remainingPodMemReqPerContainer.
  */
-function remainingMemoryPerContainer(pod: Pod): number {
+function remainingMemoryPerContainer(pod: Pod, { podMemoryLeftAtLeastZero }: Behaviour): number {
   const podRequest: Amount = pod.spec.resources?.requests?.["memory"]?.amount ?? ZERO;
   if (podRequest === 0) return 0;
   const containers = pod.spec.containers.length + (pod.spec.initContainers ?? []).length;
   const asked = aggregateContainers(pod, "requests").get("memory") ?? ZERO;
-  return quotient(value(sub(podRequest, asked)), containers);
+  const left = value(sub(podRequest, asked));
+  return quotient(podMemoryLeftAtLeastZero ? Math.max(left, 0) : left, containers);
 }
 
 /**
  * oom_score_adj for each container of a pod, given its QoS class and the node's memory capacity in bytes.
  * kubelet 1.36: GetContainerOOMScoreAdjust.
  */
-export function oomScoreAdjuster(pod: Pod, qos: QosClass, memoryCapacity: number): (c: Container) => number {
+export function oomScoreAdjuster(
+  pod: Pod,
+  qos: QosClass,
+  memoryCapacity: number,
+  behaviour: Behaviour,
+): (c: Container) => number {
   if (isNodeCriticalPod(pod) || qos === "Guaranteed") return () => GUARANTEED;
   if (qos === "BestEffort") return () => BEST_EFFORT;
-  const extra = isPodLevelRequestsSet(pod) ? remainingMemoryPerContainer(pod) : 0;
+  const extra = isPodLevelRequestsSet(pod) ? remainingMemoryPerContainer(pod, behaviour) : 0;
   const score = (request: number): number => 1000 - mulDiv(1000, request + extra, memoryCapacity);
   const sidecarCeiling = score(Math.min(...pod.spec.containers.map(memoryRequest)));
   return (c) => {

@@ -1,4 +1,6 @@
 import { err, ok, type Result } from "../../model/result.ts";
+import { own } from "../../model/own.ts";
+import type { OptionGates } from "../cpus/options.ts";
 import { parseBool, parseWhole, quote } from "../go/strconv.ts";
 import { type NumaNodes, numaNodes } from "./hint.ts";
 
@@ -25,10 +27,6 @@ const maxNodes: Read = (options, value, name) => {
   return err(`the minimum value of ${quote(name)} should not be less than ${DEFAULT_MAX_NODES}`);
 };
 
-/**
- * All are stable in 1.36, so the gates TopologyManagerPolicyAlphaOptions and ...BetaOptions have nothing to let through,
- * and TopologyManagerPolicyOptions is locked on.
- */
 const OPTIONS: ReadonlyMap<string, Read> = new Map([
   ["prefer-closest-numa-nodes", preferClosest],
   ["max-allowable-numa-nodes", maxNodes],
@@ -38,11 +36,19 @@ const OPTIONS: ReadonlyMap<string, Read> = new Map([
  * `topologyManagerPolicyOptions`; the error is the kubelet's. Of several faults the kubelet names any one, this the first
  * by the option's name. kubelet 1.36: topologymanager.NewPolicyOptions.
  */
-export function topologyOptions(values: Readonly<Record<string, string>>): Result<TopologyOptions, string> {
+export function topologyOptions(
+  values: Readonly<Record<string, string>>,
+  gates: OptionGates,
+): Result<TopologyOptions, string> {
   let options = DEFAULT_OPTIONS;
   for (const name of Object.keys(values).sort()) {
     const read = OPTIONS.get(name);
-    if (read === undefined) return err(`unknown Topology Manager Policy option: ${quote(name)}`);
+    const level = own(gates.behaviour.topologyManagerPolicyOptions, name);
+    if (read === undefined || level === undefined) return err(`unknown Topology Manager Policy option: ${quote(name)}`);
+    if (level !== "stable" && !gates[level]) {
+      const stage = level === "alpha" ? "Alpha" : "Beta";
+      return err(`Topology Manager Policy ${stage}-level Options not enabled, but option ${quote(name)} provided`);
+    }
     const next = read(options, values[name] as string, name);
     if (!next.ok) return next;
     options = next.value;
@@ -75,6 +81,7 @@ export interface PolicySetting {
   readonly policy: string;
   readonly scope: string;
   readonly options: Readonly<Record<string, string>>;
+  readonly gates: OptionGates;
   readonly nodes: readonly NumaNode[];
 }
 
@@ -92,9 +99,9 @@ export const MAX_ALIGNED_NODES = 16;
 const MAX_BIT = 63;
 
 /** The policy of a kubelet's configuration on a machine. kubelet 1.36: topologymanager.NewManager. */
-export function topologyPolicy({ policy, scope, options, nodes }: PolicySetting): Result<TopologyPolicy, PolicyError> {
+export function topologyPolicy({ policy, scope, options, gates, nodes }: PolicySetting): Result<TopologyPolicy, PolicyError> {
   if (policy === "none") return ok({ name: policy });
-  const read = topologyOptions(options);
+  const read = topologyOptions(options, gates);
   if (!read.ok) return start(read.error);
   if (read.value.preferClosest && nodes.some((node) => node.distances === undefined)) {
     return start("cannot discover NUMA topology: error getting NUMA distances from cadvisor");

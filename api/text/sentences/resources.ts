@@ -58,7 +58,9 @@ export const RESOURCES_SENTENCES = {
     `throttled at ${n["factor"]} of the way from request ${size(n, "request")} to ${size(n, "ceiling")}`,
   memory_manager: (n) => `the memory manager assigned NUMA node ${n["numaNodes"]}`,
   memory_not_managed: (n) => `nobody looks which NUMA node memory is of: ${because(n)}`,
-  memory_reservation: (n) => `memoryReservationPolicy ${n["policy"]}: request ${size(n, "bytes")}`,
+  memory_qos_off: () => "not throttled: the gate MemoryQoS is off",
+  memory_reservation: (n) =>
+    n["policy"] === "Off" ? "not protected: the gate MemoryQoS is off" : `${protector(n)}: request ${size(n, "bytes")}`,
   memory_table: (n) =>
     `${size(n, "total")} less ${size(n, "systemReserved")} for the system is ${size(n, "allocatable")}, of which containers hold ${size(n, "reserved")}`,
   memory_unset: (n) => `unlimited: ${because(n)}`,

@@ -1,0 +1,278 @@
+import { fieldsOf, gatesOf, profileOfData } from "./profile.ts";
+
+/** By stage, default and lock. kubelet 1.34.4: DefaultFeatureGate. */
+const GATES = `
+  alpha off: APIServingWithRoutine AllAlpha AllowUnsafeMalformedObjectDeletion CBORServingAndStorage
+    CPUManagerPolicyAlphaOptions CSIVolumeHealth ClearingNominatedNodeNameAfterBinding ClientsAllowCBOR
+    ClientsPreferCBOR CloudControllerManagerWebhook ComponentFlagz ComponentStatusz ContainerRestartRules
+    ContainerStopSignals CrossNamespaceVolumeDataSource CustomCPUCFSQuotaPeriod DRAConsumableCapacity
+    DRADeviceBindingConditions DRADeviceTaints DRAExtendedResource DRAPartitionableDevices
+    DeploymentReplicaSetTerminatingReplicas EnvFiles EventedPLEG HPAConfigurableTolerance HPAScaleToZero
+    HostnameOverride InPlacePodVerticalScalingExclusiveCPUs InPlacePodVerticalScalingExclusiveMemory
+    InTreePluginPortworxUnregister InformerResourceVersion KubeletCrashLoopBackOffMax
+    KubeletEnsureSecretPulledImages KubeletInUserNamespace LoggingAlphaOptions MaxUnavailableStatefulSet
+    MemoryQoS NominatedNodeNameForExpectation PodAndContainerStatsFromCRI PodCertificateRequest
+    PodLogsQuerySplitStreams PodTopologyLabelsAdmission QOSReserved ReduceDefaultCrashLoopBackOffDecay
+    RelaxedServiceNameValidation ResourceHealthStatus RuntimeClassInImageCriApi StorageCapacityScoring
+    StorageVersionAPI StorageVersionMigrator StrictIPCIDRValidation TopologyManagerPolicyAlphaOptions
+    UnknownVersionInteroperabilityProxy UserNamespacesPodSecurityStandards WindowsCPUAndMemoryAffinity
+  beta off: AllBeta ClusterTrustBundle ClusterTrustBundleProjection ConcurrentWatchObjectDecode
+    CoordinatedLeaderElection DeclarativeValidationTakeover ImageVolume
+    LocalStorageCapacityIsolationFSQuotaMonitoring MutableCSINodeAllocatableCount MutatingAdmissionPolicy
+    NodeLogQuery SELinuxMount SchedulerAsyncAPICalls WatchCacheInitializationPostStartHook WatchListClient
+  beta on: APIResponseCompression APIServerIdentity AllowParsingUserUIDFromCertAuth CPUManagerPolicyBetaOptions
+    ContainerCheckpoint ContextualLogging DRAAdminAccess DRAPrioritizedList DRAResourceClaimDeviceStatus
+    DRASchedulerFilterTimeout DeclarativeValidation DetectCacheInconsistency DisableCPUQuotaWithExclusiveCPUs
+    ExternalServiceAccountTokenSigner GracefulNodeShutdown GracefulNodeShutdownBasedOnPodPriority
+    ImageMaximumGCAge InOrderInformers InPlacePodVerticalScaling JobManagedBy KubeletFineGrainedAuthz KubeletPSI
+    KubeletPodResourcesDynamicResources KubeletPodResourcesGet KubeletSeparateDiskGC
+    KubeletServiceAccountTokenForCredentialProviders ListFromCacheSnapshot LoggingBetaOptions
+    MatchLabelKeysInPodTopologySpread MatchLabelKeysInPodTopologySpreadSelectorMerge OpenAPIEnums
+    PodDeletionCost PodLevelResources PodObservedGenerationTracking PodReadyToStartContainersCondition
+    PortForwardWebsockets PreferSameTrafficDistribution PreventStaticPodAPIReferences ProcMountType
+    ReloadKubeletServerCertificateFile RemoteRequestHeaderUID RotateKubeletServerCertificate SELinuxChangePolicy
+    SELinuxMountReadWriteOncePod SchedulerAsyncPreemption SchedulerPopFromBackoffQ
+    ServiceAccountNodeAudienceRestriction SizeBasedListCostEstimate StatefulSetSemanticRevisionComparison
+    StorageVersionHash StructuredAuthenticationConfigurationEgressSelector SupplementalGroupsPolicy
+    SystemdWatchdog TokenRequestServiceAccountUIDValidation TopologyManagerPolicyBetaOptions
+    TranslateStreamCloseWebsocketRequests UnauthenticatedHTTP2DOSMitigation UserNamespacesSupport WatchList
+    WindowsGracefulNodeShutdown
+  deprecated off: AllowDNSOnlyNodeCSR AllowInsecureKubeletCertificateSigningRequests
+    AllowOverwriteTerminationGracePeriodSeconds GitRepoVolumeDriver InPlacePodVerticalScalingAllocatedStatus
+    KMSv1 KubeletRegistrationGetOnExistsOnly SeparateCacheWatchRPC WindowsHostNetwork
+  deprecated off locked: AllowServiceLBStatusOnNonLB WatchFromStorageWithoutResourceVersion
+  deprecated on: AggregatedDiscoveryRemoveBetaType DisableNodeKubeProxyVersion
+    KubeletPodResourcesListUseActivePods StorageNamespaceIndex
+  stable on: DisableAllocatorDualWrite DynamicResourceAllocation ExecProbeTimeout TopologyManagerPolicyOptions
+    VolumeAttributesClass
+  stable on locked: APIServerTracing AnonymousAuthConfigurableEndpoints AnyVolumeDataSource
+    AuthorizeNodeWithSelectors AuthorizeWithSelectors BtreeWatchCache CPUManagerPolicyOptions
+    CRDValidationRatcheting CSIMigrationPortworx ConsistentListFromCache CronJobsScheduledAnnotation
+    CustomResourceFieldSelectors HonorPVReclaimPolicy JobBackoffLimitPerIndex JobPodReplacementPolicy
+    JobSuccessPolicy KubeletCgroupDriverFromCRI KubeletTracing LoadBalancerIPMode LogarithmicScaleDown
+    MatchLabelKeysInPodAffinity MemoryManager MultiCIDRServiceAllocator NFTablesProxyMode
+    NodeInclusionPolicyInPodTopologySpread NodeSwap OrderedNamespaceDeletion PodIndexLabel
+    PodLifecycleSleepAction PodLifecycleSleepActionAllowZero PodSchedulingReadiness
+    ProbeHostPodSecurityStandards RecoverVolumeExpansionFailure RecursiveReadOnlyMounts
+    RelaxedDNSSearchValidation RelaxedEnvironmentVariableValidation ResilientWatchCacheInitialization
+    RetryGenerateName SchedulerQueueingHints SeparateTaintEvictionController ServiceAccountTokenJTI
+    ServiceAccountTokenNodeBinding ServiceAccountTokenNodeBindingValidation ServiceAccountTokenPodNodeInfo
+    ServiceTrafficDistribution SidecarContainers SizeMemoryBackedVolumes StatefulSetAutoDeletePVC
+    StreamingCollectionEncodingToJSON StreamingCollectionEncodingToProtobuf StrictCostEnforcementForVAP
+    StrictCostEnforcementForWebhooks StructuredAuthenticationConfiguration StructuredAuthorizationConfiguration
+    TopologyAwareHints WinDSR WinOverlay
+`;
+
+/**
+ * What Go reads each field of a KubeletConfiguration into, `*` where a null leaves it unset; below a list, of its items.
+ * Source: k8s.io/kubelet v0.34.4, config/v1beta1, with what it takes of core/v1 (Taint) and component-base (logging, tracing).
+ */
+const FIELDS = `
+  *bool: authentication.anonymous.enabled authentication.webhook.enabled cgroupsPerQOS cpuCFSQuota
+    enableControllerAttachDetach enableDebugFlagsHandler enableDebuggingHandlers enableProfilingHandler
+    enableServer enableSystemLogHandler enableSystemLogQuery failCgroupV1 failSwapOn
+    localStorageCapacityIsolation makeIPTablesUtilChains mergeDefaultEvictionSettings registerNode
+    seccompDefault serializeImagePulls singleProcessOOMKill
+  *float64: memoryThrottlingFactor
+  *int32: containerLogMaxFiles containerLogMaxWorkers eventRecordQPS healthzPort imageGCHighThresholdPercent
+    imageGCLowThresholdPercent iptablesDropBit iptablesMasqueradeBit kubeAPIQPS maxParallelImagePulls
+    nodeStatusMaxImages oomScoreAdj registryPullQPS tracing.samplingRatePerMillion
+  *int64: podPidsLimit userNamespaces.idsPerPod
+  *string: resolvConf tracing.endpoint
+  *v1.Duration: containerLogMonitorInterval cpuCFSQuotaPeriod crashLoopBackOff.maxContainerRestartPeriod
+  *v1.Time: registerWithTaints.timeAdded
+  *v1.TracingConfiguration: tracing
+  *v1beta1.UserNamespaces: userNamespaces
+  []string: allowedUnsafeSysctls clusterDNS enforceNodeAllocatable preloadedImagesVerificationAllowlist
+    tlsCipherSuites
+  []v1.Taint: registerWithTaints
+  []v1.VModuleItem: logging.vmodule
+  []v1beta1.MemoryReservation: reservedMemory
+  []v1beta1.ShutdownGracePeriodByPodPriority: shutdownGracePeriodByPodPriority
+  bool: enableContentionProfiling kernelMemcgNotification logging.options.json.splitStream
+    logging.options.text.splitStream protectKernelDefaults rotateCertificates runOnce serverTLSBootstrap
+  int32: eventBurst evictionMaxPodGracePeriod kubeAPIBurst maxPods nodeLeaseDurationSeconds podsPerCore port
+    readOnlyPort registryBurst reservedMemory.numaNode shutdownGracePeriodByPodPriority.priority
+  int64: maxOpenFiles shutdownGracePeriodByPodPriority.shutdownGracePeriodSeconds
+  map[string][]string: staticPodURLHeader
+  map[string]bool: featureGates
+  map[string]string: cpuManagerPolicyOptions evictionHard evictionMinimumReclaim evictionSoft
+    evictionSoftGracePeriod kubeReserved qosReserved systemReserved topologyManagerPolicyOptions
+  resource.QuantityValue: logging.options.json.infoBufferSize logging.options.text.infoBufferSize
+  string: address authentication.x509.clientCAFile cgroupDriver cgroupRoot clusterDomain containerLogMaxSize
+    containerRuntimeEndpoint contentType cpuManagerPolicy hairpinMode healthzBindAddress imageServiceEndpoint
+    kubeReservedCgroup kubeletCgroups logging.format logging.vmodule.filePattern memoryManagerPolicy
+    memorySwap.swapBehavior podCIDR podLogsDir providerID registerWithTaints.key registerWithTaints.value
+    reservedSystemCPUs showHiddenMetricsForVersion staticPodPath staticPodURL systemCgroups systemReservedCgroup
+    tlsCertFile tlsMinVersion tlsPrivateKeyFile topologyManagerPolicy topologyManagerScope volumePluginDir
+  v1.Duration: authentication.webhook.cacheTTL authorization.webhook.cacheAuthorizedTTL
+    authorization.webhook.cacheUnauthorizedTTL cpuManagerReconcilePeriod evictionPressureTransitionPeriod
+    fileCheckFrequency httpCheckFrequency imageMaximumGCAge imageMinimumGCAge nodeStatusReportFrequency
+    nodeStatusUpdateFrequency runtimeRequestTimeout shutdownGracePeriod shutdownGracePeriodCriticalPods
+    streamingConnectionIdleTimeout syncFrequency volumeStatsAggPeriod
+  v1.FormatOptions: logging.options
+  v1.JSONOptions: logging.options.json
+  v1.LoggingConfiguration: logging
+  v1.ResourceList: reservedMemory.limits
+  v1.TaintEffect: registerWithTaints.effect
+  v1.TextOptions: logging.options.text
+  v1.TimeOrMetaDuration: logging.flushFrequency
+  v1.VerbosityLevel: logging.verbosity logging.vmodule.verbosity
+  v1beta1.CrashLoopBackOffConfig: crashLoopBackOff
+  v1beta1.ImagePullCredentialsVerificationPolicy: imagePullCredentialsVerificationPolicy
+  v1beta1.KubeletAnonymousAuthentication: authentication.anonymous
+  v1beta1.KubeletAuthentication: authentication
+  v1beta1.KubeletAuthorization: authorization
+  v1beta1.KubeletAuthorizationMode: authorization.mode
+  v1beta1.KubeletWebhookAuthentication: authentication.webhook
+  v1beta1.KubeletWebhookAuthorization: authorization.webhook
+  v1beta1.KubeletX509Authentication: authentication.x509
+  v1beta1.MemorySwapConfiguration: memorySwap
+  v1beta1.ResourceChangeDetectionStrategy: configMapAndSecretChangeDetectionStrategy
+`;
+
+export const v1_34 = profileOfData({
+  version: "1.34",
+  previousVersion: "1.33",
+  release: "1.34.4",
+  policyVersion: "kubelet-1.34+1",
+  gates: gatesOf(GATES),
+  fields: fieldsOf(FIELDS),
+  // kubelet 1.34.4: SetDefaults_KubeletConfiguration
+  defaults: {
+    address: "0.0.0.0",
+    authentication: { anonymous: { enabled: false }, webhook: { cacheTTL: "2m0s", enabled: true } },
+    authorization: { mode: "Webhook", webhook: { cacheAuthorizedTTL: "5m0s", cacheUnauthorizedTTL: "30s" } },
+    cgroupDriver: "cgroupfs",
+    cgroupsPerQOS: true,
+    configMapAndSecretChangeDetectionStrategy: "Watch",
+    containerLogMaxFiles: 5,
+    containerLogMaxSize: "10Mi",
+    containerLogMaxWorkers: 1,
+    containerLogMonitorInterval: "10s",
+    containerRuntimeEndpoint: "unix:///run/containerd/containerd.sock",
+    contentType: "application/vnd.kubernetes.protobuf",
+    cpuCFSQuota: true,
+    cpuCFSQuotaPeriod: "100ms",
+    cpuManagerPolicy: "none",
+    cpuManagerReconcilePeriod: "10s",
+    enableControllerAttachDetach: true,
+    enableDebugFlagsHandler: true,
+    enableDebuggingHandlers: true,
+    enableProfilingHandler: true,
+    enableServer: true,
+    enableSystemLogHandler: true,
+    enforceNodeAllocatable: ["pods"],
+    eventBurst: 100,
+    eventRecordQPS: 50,
+    // eviction: DefaultEvictionHard, which cmd/kubelet/app: loadConfigFile sets
+    evictionHard: {
+      "imagefs.available": "15%",
+      "imagefs.inodesFree": "5%",
+      "memory.available": "100Mi",
+      "nodefs.available": "10%",
+      "nodefs.inodesFree": "5%",
+    },
+    evictionPressureTransitionPeriod: "5m0s",
+    failCgroupV1: false,
+    failSwapOn: true,
+    fileCheckFrequency: "20s",
+    hairpinMode: "promiscuous-bridge",
+    healthzBindAddress: "127.0.0.1",
+    healthzPort: 10248,
+    httpCheckFrequency: "20s",
+    imageGCHighThresholdPercent: 85,
+    imageGCLowThresholdPercent: 80,
+    imageMaximumGCAge: "0s",
+    imageMinimumGCAge: "2m0s",
+    iptablesDropBit: 15,
+    iptablesMasqueradeBit: 14,
+    kubeAPIBurst: 100,
+    kubeAPIQPS: 50,
+    localStorageCapacityIsolation: true,
+    logging: {
+      flushFrequency: "5s",
+      format: "text",
+      options: { json: { infoBufferSize: "0" }, text: { infoBufferSize: "0" } },
+      verbosity: 0,
+    },
+    makeIPTablesUtilChains: true,
+    maxOpenFiles: 1_000_000,
+    maxPods: 110,
+    memoryManagerPolicy: "None",
+    memoryThrottlingFactor: 0.9,
+    mergeDefaultEvictionSettings: false,
+    nodeLeaseDurationSeconds: 40,
+    nodeStatusMaxImages: 50,
+    // that of nodeStatusUpdateFrequency where only this one is set
+    nodeStatusReportFrequency: "5m0s",
+    nodeStatusUpdateFrequency: "10s",
+    oomScoreAdj: -999,
+    podLogsDir: "/var/log/pods",
+    podPidsLimit: -1,
+    port: 10250,
+    registerNode: true,
+    registryBurst: 10,
+    registryPullQPS: 5,
+    resolvConf: "/etc/resolv.conf",
+    runtimeRequestTimeout: "2m0s",
+    seccompDefault: false,
+    // false where maxParallelImagePulls is above 1
+    serializeImagePulls: true,
+    shutdownGracePeriod: "0s",
+    shutdownGracePeriodCriticalPods: "0s",
+    streamingConnectionIdleTimeout: "4h0m0s",
+    syncFrequency: "1m0s",
+    topologyManagerPolicy: "none",
+    topologyManagerScope: "container",
+    volumePluginDir: "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/",
+    volumeStatsAggPeriod: "1m0s",
+  },
+  // kubelet 1.34.4: NewKubeletFlags
+  flags: { minimumContainerTTLMs: 0, maximumDeadContainersPerContainer: 1, maximumDeadContainers: -1 },
+  behaviour: {
+    // kubelet 1.34.4: cpumanager alphaOptions, betaOptions, stableOptions
+    cpuManagerPolicyOptions: {
+      "align-by-socket": "alpha",
+      "distribute-cpus-across-cores": "alpha",
+      "distribute-cpus-across-numa": "beta",
+      "full-pcpus-only": "stable",
+      "prefer-align-cpus-by-uncorecache": "beta",
+      "strict-cpu-reservation": "beta",
+    },
+    topologyManagerPolicyOptions: { "max-allowable-numa-nodes": "beta", "prefer-closest-numa-nodes": "stable" },
+    // kubelet 1.34.4: safeSysctls
+    safeSysctls: new Map([
+      ["kernel.shm_rmid_forced", null],
+      ["net.ipv4.ip_local_port_range", null],
+      ["net.ipv4.tcp_syncookies", null],
+      ["net.ipv4.ping_group_range", null],
+      ["net.ipv4.ip_unprivileged_port_start", null],
+      ["net.ipv4.ip_local_reserved_ports", [3, 16]],
+      ["net.ipv4.tcp_keepalive_time", [4, 5]],
+      ["net.ipv4.tcp_fin_timeout", [4, 6]],
+      ["net.ipv4.tcp_keepalive_intvl", [4, 5]],
+      ["net.ipv4.tcp_keepalive_probes", [4, 5]],
+      ["net.ipv4.tcp_rmem", [4, 15]],
+      ["net.ipv4.tcp_wmem", [4, 15]],
+    ]),
+    memoryProtection: "requests",
+    memoryQosOfPods: false,
+    limitsOfEachContainer: false,
+    podMemoryLeftAtLeastZero: false,
+    distributesBySocket: false,
+    stateFilesWithData: false,
+    probePortsByName: false,
+    managersReadAllocated: true,
+    deviceHintsOverAllNodes: true,
+    sidecarStorageLimits: false,
+  },
+  words: {
+    imagesNotFreed: ({ wanted, freed }) =>
+      `Failed to garbage collect required amount of images. Attempted to free ${wanted} bytes, but only found ${freed} bytes eligible to free.`,
+    cgroupV1Refused:
+      "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is in maintenance mode",
+    httpUserAgent: (askedFor) => `kube-${askedFor}/1.34`,
+    grpcUserAgent: "kube-probe/1.34 grpc-go/1.72.1",
+  },
+});
