@@ -1,5 +1,3 @@
-import { NEWEST } from "../../api/profiles/index.ts";
-import { millisIn } from "../../api/profiles/profile.ts";
 import { CONTAINER_HASH, type RuntimeContainer, type RuntimePod } from "../containerd/port.ts";
 import type { ContainerBackOff } from "./actions.ts";
 import { latestExitedOf } from "./instances.ts";
@@ -7,7 +5,7 @@ import type { PodContainer, RunnablePod } from "./pod.ts";
 import type { BackOff, PodRecord } from "./record.ts";
 
 const FIRST_MS = 10_000;
-const LONGEST_MS = millisIn(NEWEST.defaults.crashLoopBackOff.maxContainerRestartPeriod);
+const LONGEST_MS = 300_000;
 /** A container that lived for so long since its back-off was last raised starts from the first delay again. */
 const RESET_MS = 2 * LONGEST_MS;
 

@@ -60,11 +60,14 @@ export function effectiveDocument({ defaults, fields }: Profile, document: unkno
   return maxParallelImagePulls === undefined ? all : { ...all, serializeImagePulls: false };
 }
 
-/** A snapshot under the profile of its kubelet; one that has been made so is taken as it is. */
-export function effectiveSnapshot(snapshot: Snapshot | EffectiveSnapshot): EffectiveSnapshot {
+/** A snapshot under a profile, that of its own kubelet unless told otherwise; one that has been made so is taken as it is. */
+export function effectiveSnapshot(snapshot: Snapshot | EffectiveSnapshot, profile?: Profile): EffectiveSnapshot {
   const { kubeletConfiguration } = snapshot;
   if (kubeletConfiguration !== undefined && "profile" in kubeletConfiguration) return snapshot as EffectiveSnapshot;
-  return { ...snapshot, kubeletConfiguration: effectiveConfiguration(profileIn(snapshot), kubeletConfiguration) };
+  return {
+    ...snapshot,
+    kubeletConfiguration: effectiveConfiguration(profile ?? profileIn(snapshot), kubeletConfiguration),
+  };
 }
 
 /** The feature gates that decisions and the daemon ask for. One that a version does not know is off there. */

@@ -236,7 +236,10 @@ export function gatesOf(table: string, before?: ReadonlyMap<string, GateSpec>): 
 
 /** Reads lines `GO TYPE: PATH...`, over the fields of the version before. */
 export const fieldsOf = (table: string, before?: ReadonlyMap<string, string>): ReadonlyMap<string, string> =>
-  new Map([...(before ?? []), ...linesOf(table).flatMap(([type, paths]) => paths.map((path) => [path, type] as const))]);
+  new Map([
+    ...(before ?? []),
+    ...linesOf(table).flatMap(([type, paths]) => paths.map((path) => [path, type] as const)),
+  ]);
 
 /** Milliseconds of a duration in a profile, such as `5m0s`. Throws on a text that is none. */
 export function millisIn(duration: string): number {

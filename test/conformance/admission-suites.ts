@@ -53,8 +53,9 @@ const admission = suite({
     snapshot: { node: nodeSchema.parse(node), pods: otherPods.map(decodedPod) },
     pod: decodedPod(pod),
   }),
-  decide: ({ snapshot, pod }) => {
-    const answer = decideAdmission({ snapshot: effectiveSnapshot(snapshot), facts: {}, ask: { pod }, explain: "off" });
+  decide: ({ snapshot, pod }, profile) => {
+    const asked = { snapshot: effectiveSnapshot(snapshot, profile), facts: {}, ask: { pod }, explain: "off" as const };
+    const answer = decideAdmission(asked);
     if (!answer.ok) throw new Error(answer.error.message);
     return answer.value.decision;
   },

@@ -59,8 +59,9 @@ const refreshed = (plan: CgroupPlan): Record<string, unknown> =>
 
 const tree = suite({
   read,
-  decide: (snapshot) => {
-    const answer = decideCgroups({ snapshot: effectiveSnapshot(snapshot), facts: {}, ask: undefined, explain: "off" });
+  decide: (snapshot, profile) => {
+    const effective = effectiveSnapshot(snapshot, profile);
+    const answer = decideCgroups({ snapshot: effective, facts: {}, ask: undefined, explain: "off" });
     if (!answer.ok) throw new Error(answer.error.message);
     return answer.value.decision.cgroups;
   },

@@ -1,6 +1,7 @@
 import { decideContainerGc } from "../../api/decide/kinds/container-gc.ts";
 import type { GcOperation } from "../../api/model/container-gc.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
+import type { Profile } from "../../api/profiles/profile.ts";
 import { container } from "../kit/containers.ts";
 import { namedPod } from "../kit/pods.ts";
 import { runtimeContainer, unixNanos } from "../kit/runtime.ts";
@@ -27,7 +28,7 @@ const NOW = Date.parse("2026-01-31T12:00:00Z");
 
 /** The suite calls pods deleted of which containers run: the pod that counts as removed whatever runs of it is an evicted one. */
 const EVICTED = { conditions: [{ type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet" }] };
-function readPass(input: PassCase) {
+function readPass(input: PassCase, profile: Profile) {
   const deleted = new Set(input.deletedPodUIDs);
   const snapshot = decoded({
     observedAt: new Date(NOW).toISOString(),
@@ -55,7 +56,7 @@ function readPass(input: PassCase) {
   });
   const operation: GcOperation = input.evictNonDeletedPods ? "delete-unused" : "garbage-collect";
   return {
-    snapshot: effectiveSnapshot(snapshot),
+    snapshot: effectiveSnapshot(snapshot, profile),
     facts: {},
     ask: { operation, done: null },
     explain: "off" as const,

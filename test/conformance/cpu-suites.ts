@@ -15,6 +15,7 @@ import {
 import { formatCpuSet, gapsIn, parseCpuSet } from "../../api/model/cpu-set.ts";
 import { machine } from "../../api/model/machine.ts";
 import { containersOf, type Pod } from "../../api/model/pod.ts";
+import type { Profile } from "../../api/profiles/profile.ts";
 import { decodedPod } from "../kit/pods.ts";
 import { type Suite, suite } from "./suite.ts";
 
@@ -43,13 +44,14 @@ interface CpuRead {
   readonly ops: readonly Op[];
 }
 
-function read(input: CpuInput): CpuRead {
-  const { policy, numa } = readPolicy(input);
+function read(input: CpuInput, profile: Profile): CpuRead {
+  const { policy, numa } = readPolicy(input, profile);
   return { policy, ops: input.ops.map((op) => readOp(op, numa)) };
 }
 /** Also the machine's NUMA nodes. `topologyPolicy`: with which the manager runs. */
 export function readPolicy(
   input: Omit<CpuInput, "ops">,
+  { behaviour }: Profile,
   topologyPolicy = "none",
 ): Pick<CpuRead, "policy"> & { readonly numa: NumaNodes } {
   const offlineCpus = formatCpuSet(gapsIn(input.topology.map(({ cpu }) => cpu)));
@@ -58,7 +60,7 @@ export function readPolicy(
   const policy = staticPolicy({
     topology: topology.value,
     options: input.policyOptions,
-    gates: { alpha: true, beta: true },
+    gates: { alpha: true, beta: true, behaviour },
     topologyPolicy,
     numReserved: input.numReservedCPUs,
     reserved: new Set(parseCpuSet(input.reservedSystemCPUs ?? "")),
@@ -125,7 +127,7 @@ function after({ policy, ops }: CpuRead): { manager: CpuManager; policy: StaticP
 
 type HintsInput = CpuInput & { readonly pod: unknown };
 const hints = suite({
-  read: (input: HintsInput) => ({ ...read(input), pod: decodedPod(input.pod) }),
+  read: (input: HintsInput, profile) => ({ ...read(input, profile), pod: decodedPod(input.pod) }),
   decide: (input) => {
     const { manager, policy } = after(input);
     const ofContainers = containersOf(input.pod).map((c) => [c.name, manager.containerHints(input.pod, c)] as const);
@@ -161,7 +163,7 @@ const stateFile = suite({
 type StartInput = Omit<CpuInput, "ops"> & { readonly file: string };
 /** A kubelet's start on a state file. */
 const start = suite({
-  read: (input: StartInput) => ({ ...readPolicy(input), file: input.file }),
+  read: (input: StartInput, profile) => ({ ...readPolicy(input, profile), file: input.file }),
   decide: ({ policy, file }) => {
     if (typeof policy === "string") throw new Error(policy);
     return startState({ policy, file });

@@ -59,9 +59,9 @@ const hints = suite({
       kubeletStartedAt: undefined,
     }).get(resource) as Inventory,
   }),
-  decide: ({ inventory, available, reusable, request, numa }) => ({
+  decide: ({ inventory, available, reusable, request, numa }, { behaviour }) => ({
     numa,
-    list: deviceHints(inventory, available, reusable, request, numa),
+    list: deviceHints(inventory, available, reusable, request, { nodes: numa, behaviour }),
   }),
   show: ({ numa, list }) => ({
     hints: list.map(({ nodes, preferred }) => ({ numaNodes: idsOf(numa, nodes as number), preferred })),

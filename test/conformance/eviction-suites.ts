@@ -10,13 +10,13 @@ import type { KubeletConfiguration } from "../../api/model/kubelet-configuration
 import type { Result } from "../../api/model/result.ts";
 import { epochMs } from "../../api/model/units.ts";
 import { effectiveConfiguration } from "../../api/profiles/effective.ts";
-import { NEWEST } from "../../api/profiles/index.ts";
+import type { Profile } from "../../api/profiles/profile.ts";
 import { decodedPod } from "../kit/pods.ts";
 import { type Suite, suite } from "./suite.ts";
 
 const thresholds = suite({
   read: (input: KubeletConfiguration) => input,
-  decide: (config) => evictionThresholds(effectiveConfiguration(NEWEST, config)),
+  decide: (config, profile) => evictionThresholds(effectiveConfiguration(profile, config)),
   show: (parsed) => {
     if (!parsed.ok) return { error: true };
     const shown = parsed.value.map(showThreshold).sort((a, b) => (sortText(a) < sortText(b) ? -1 : 1));
@@ -67,9 +67,9 @@ const fileSystem = ([availableBytes, capacityBytes, inodesFree, inodes]: FileSys
 });
 
 /** With one disk the images lie where the pods do. A pod's first container has all of its usage. The node-level reclaim of the suite frees nothing. */
-function readPass(input: PassCase): PassInput {
+function readPass(input: PassCase, profile: Profile): PassInput {
   const { evictionHard, evictionMinimumReclaim } = input;
-  const config = effectiveConfiguration(NEWEST, { evictionHard, evictionMinimumReclaim, enforceNodeAllocatable: [] });
+  const config = effectiveConfiguration(profile, { evictionHard, evictionMinimumReclaim, enforceNodeAllocatable: [] });
   const configured = evictionThresholds(config);
   if (!configured.ok) throw new Error(configured.error.message);
   const pods = input.pods.map((p) => decodedPod(p.pod));
@@ -152,7 +152,10 @@ const checked = <T>(decoded: Result<T, readonly InputIssue[]>): T => {
 };
 
 /** As they would be posted: a snapshot for each pass, and the stats after the node-level reclaim with its question. */
-function readPasses({ transitionS, maxPodGraceS, layout, pods, passes, ...settings }: PassesInput): PassesRead {
+function readPasses(
+  { transitionS, maxPodGraceS, layout, pods, passes, ...settings }: PassesInput,
+  profile: Profile,
+): PassesRead {
   const kubeletConfiguration = {
     ...settings,
     evictionPressureTransitionPeriod: `${transitionS}s`,
@@ -162,7 +165,10 @@ function readPasses({ transitionS, maxPodGraceS, layout, pods, passes, ...settin
     ...summary,
     node: { ...summary.node, fileSystems: layout },
   });
-  const config = effectiveConfiguration(NEWEST, checked(decodeSnapshot({ kubeletConfiguration })).kubeletConfiguration);
+  const config = effectiveConfiguration(
+    profile,
+    checked(decodeSnapshot({ kubeletConfiguration })).kubeletConfiguration,
+  );
   const thresholds = evictionThresholds(config);
   if (!thresholds.ok) throw new Error(thresholds.error.message);
   const inputs = passes.map(({ atS, stats, after }) => {

@@ -5,6 +5,7 @@ import type { ImageGcDecision } from "../../api/model/image-gc.ts";
 import type { Result } from "../../api/model/result.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
+import type { Profile } from "../../api/profiles/profile.ts";
 import { runtimeContainer } from "../kit/runtime.ts";
 import { decoded } from "../kit/snapshots.ts";
 import { type Suite, suite } from "./suite.ts";
@@ -74,7 +75,10 @@ interface StepAnswer {
 }
 
 /** Each step is planned, and then told as done; both say the same, and what the second remembers goes into the next step. */
-function decideSteps(steps: readonly ReadStep[]): { policyError: string } | { steps: readonly StepAnswer[] } {
+function decideSteps(
+  steps: readonly ReadStep[],
+  profile: Profile,
+): { policyError: string } | { steps: readonly StepAnswer[] } {
   const removed = new Set<string>();
   const answers: StepAnswer[] = [];
   let facts: unknown;
@@ -83,7 +87,7 @@ function decideSteps(steps: readonly ReadStep[]): { policyError: string } | { st
     const decide = (done: readonly Done[] | null): Result<Decided<ImageGcDecision>, Refusal> => {
       const ask = { operation: step.operation, done, fileSystem: null, afterContainerGc: false };
       return decideImageGc({
-        snapshot: effectiveSnapshot(snapshot),
+        snapshot: effectiveSnapshot(snapshot, profile),
         facts: { "image-gc": facts },
         ask,
         explain: "off",

@@ -3,6 +3,7 @@ import type { AllocatableDecision } from "../../api/model/allocatable.ts";
 import { unitsQuantity } from "../../api/model/quantity.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
+import type { Profile } from "../../api/profiles/profile.ts";
 import { node } from "../kit/nodes.ts";
 import { decoded } from "../kit/snapshots.ts";
 
@@ -50,9 +51,9 @@ export function readNodeStatus(input: NodeStatusInput): Snapshot {
   });
 }
 
-export function decideNodeStatus(snapshot: Snapshot): AllocatableDecision {
+export function decideNodeStatus(snapshot: Snapshot, profile: Profile): AllocatableDecision {
   const answer = decideAllocatable({
-    snapshot: effectiveSnapshot(snapshot),
+    snapshot: effectiveSnapshot(snapshot, profile),
     facts: {},
     ask: undefined,
     explain: "off",

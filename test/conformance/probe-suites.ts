@@ -31,7 +31,8 @@ const probeRequest = suite({
     get: getOf(input.httpGet),
     ports: input.containerPorts.map(({ name = "", containerPort }) => ({ name, containerPort })),
   }),
-  decide: ({ get, ports, podIP, userAgentFragment }) => httpRequest(get, ports, podIP, userAgentFragment),
+  decide: ({ get, ports, podIP, userAgentFragment }, profile) =>
+    httpRequest(get, ports, podIP, userAgentFragment, profile),
   show: (request) => {
     if (!request.ok) return { error: request.error };
     const { url, host, headers } = request.value;
@@ -39,7 +40,7 @@ const probeRequest = suite({
     return { url: urlText(url), requestURI: requestUri(url), host, headers: Object.fromEntries(shown) };
   },
 });
-const withoutVersion = (value: string): string => value.replace(/^(kube-\w+)\/1\.36$/, "$1/MAJOR.MINOR");
+const withoutVersion = (value: string): string => value.replace(/^(kube-\w+)\/1\.\d\d$/, "$1/MAJOR.MINOR");
 
 type HttpInput = ServerCase & { readonly timeoutMs: number };
 /** Against a real server each. */

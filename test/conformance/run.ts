@@ -1,7 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { isDeepStrictEqual } from "node:util";
+import { basename, join, resolve } from "node:path";
+import { isDeepStrictEqual, parseArgs } from "node:util";
 import { gunzipSync } from "node:zlib";
+import { chooseProfile } from "../../api/profiles/index.ts";
+import type { Profile } from "../../api/profiles/profile.ts";
 import type { Suite } from "./suite.ts";
 import { SUITES } from "./suites.ts";
 
@@ -41,52 +43,78 @@ export function readCases(path: string): readonly VectorCase[] {
 export interface SuiteFile {
   readonly suite: string;
   readonly path: string;
+  readonly profile: Profile;
 }
-/** A folder named for a Kubernetes version (`1.37.2`) holds the answers of that kubelet, and not of the one that is rebuilt here. */
-const VERSION = /^\d+\.\d+(\.\d+)?$/;
+/** A folder named for a Kubernetes version (`1.37.2`) holds the answers of that kubelet. */
+const VERSION = /^1\.\d+(\.\d+)?$/;
+/** Whose answers lie in folders that are named for no version. */
+const UNNAMED = "1.36";
 
-/** The suites of a folder and then those of its sub-folders; `otherVersions`: the sub-folders that hold another version's answers. */
-export function suiteFiles(dir: string): { readonly files: readonly SuiteFile[]; readonly otherVersions: string[] } {
+/**
+ * The suites of a folder and then those of its sub-folders. `kubelet`: whose answers they are; otherwise the folder's name tells.
+ * `left`: the sub-folders with the answers of other kubelets than that one, or of one that has no profile.
+ */
+export function suiteFiles(
+  dir: string,
+  kubelet?: string,
+): { readonly files: readonly SuiteFile[]; readonly left: string[] } {
   const files: SuiteFile[] = [];
   const below: SuiteFile[] = [];
-  const otherVersions: string[] = [];
+  const left: string[] = [];
+  const name = basename(resolve(dir));
+  const version = kubelet ?? (VERSION.test(name) ? name : UNNAMED);
+  const profile = ownProfile(version);
+  if (profile === undefined) throw new Error(`there is no profile of kubelet ${version}`);
   for (const entry of readdirSync(dir, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const path = join(dir, entry.name);
     if (entry.isDirectory()) {
-      if (VERSION.test(entry.name)) otherVersions.push(path);
+      const isVersion = VERSION.test(entry.name);
+      if (isVersion && (kubelet !== undefined || ownProfile(entry.name) === undefined)) left.push(path);
       else {
-        const inside = suiteFiles(path);
+        const inside = suiteFiles(path, isVersion ? undefined : version);
         below.push(...inside.files);
-        otherVersions.push(...inside.otherVersions);
+        left.push(...inside.left);
       }
       continue;
     }
     const match = FILE.exec(entry.name);
-    if (match !== null) files.push({ suite: match[1] as string, path });
+    if (match !== null) files.push({ suite: match[1] as string, path, profile });
   }
-  return { files: [...files, ...below], otherVersions };
+  return { files: [...files, ...below], left };
 }
+const ownProfile = (version: string): Profile | undefined => {
+  const { profile, exact } = chooseProfile(version);
+  return exact ? profile : undefined;
+};
 
 /** Runs one file of cases through the suite of its name; some cases wait for real servers, so several go on at once. */
-export async function runSuite(suite: string, path: string): Promise<SuiteResult> {
+export async function runSuite({ suite, path, profile }: SuiteFile): Promise<SuiteResult> {
   const cases = readCases(path);
   const known = Object.hasOwn(SUITES, suite) ? SUITES[suite] : undefined;
   if (known === undefined) return { suite, passed: 0, total: cases.length, failures: [], unknown: true };
   const failures: { readonly name: string; readonly diff: string }[] = [];
   for (let i = 0; i < cases.length; i += AT_ONCE) {
     const some = cases.slice(i, i + AT_ONCE);
-    const diffs = await Promise.all(some.map((c) => firstDifference(known, c.in, c.out)));
+    const diffs = await Promise.all(some.map((c) => firstDifference(known, c.in, c.out, profile)));
     failures.push(...some.flatMap(({ name }, j) => (diffs[j] === undefined ? [] : [{ name, diff: diffs[j] }])));
   }
   return { suite, passed: cases.length - failures.length, total: cases.length, failures, unknown: false };
 }
 
-async function firstDifference(suite: Suite, input: unknown, out: unknown): Promise<string | undefined> {
+async function firstDifference(
+  suite: Suite,
+  input: unknown,
+  out: unknown,
+  profile: Profile,
+): Promise<string | undefined> {
   const want = suite.expected === undefined ? out : suite.expected(out as never);
-  const diff = difference(want, await attempt(async () => suite.show(await suite.decide(suite.read(input)))));
+  const diff = difference(
+    want,
+    await attempt(async () => suite.show(await suite.decide(suite.read(input, profile), profile))),
+  );
   if (diff === undefined || suite.alike === undefined) return diff;
-  for (const read of suite.alike(suite.read(input)) as readonly unknown[]) {
-    const other = await attempt(async () => suite.show(await suite.decide(read)));
+  for (const read of suite.alike(suite.read(input, profile)) as readonly unknown[]) {
+    const other = await attempt(async () => suite.show(await suite.decide(read, profile)));
     if (isDeepStrictEqual(want, other)) return undefined;
   }
   return diff;
@@ -112,30 +140,38 @@ export function difference(want: unknown, got: unknown, at = ""): string | undef
   return parts.slice(0, SHOWN).join("; ");
 }
 
-/** Runs every suite of a folder and its sub-folders and prints a line each. True when all passed and all are known. */
-export async function conformance(dir: string, print: (line: string) => void): Promise<boolean> {
-  const { files, otherVersions } = suiteFiles(dir);
-  if (files.length === 0) {
+/**
+ * Runs every suite of a folder and its sub-folders and prints a line each. True when all passed and all are known. `kubelet`: as of
+ * `suiteFiles`.
+ */
+export async function conformance(
+  dir: string,
+  kubelet: string | undefined,
+  print: (line: string) => void,
+): Promise<boolean> {
+  const { files, left } = suiteFiles(dir, kubelet);
+  const [first] = files;
+  if (first === undefined) {
     print(`no .jsonl or .jsonl.gz file in ${dir}`);
     return false;
   }
   let good = true;
-  for (const { suite, path } of files) {
-    const result = await runSuite(suite, path);
-    print(
-      `${suite} ${result.passed}/${result.total}${result.unknown ? "  unknown suite: nothing here answers it" : ""}`,
-    );
-    for (const f of result.failures.slice(0, SHOWN)) print(`  ${f.name}: ${f.diff}`);
-    good = good && !result.unknown && result.failures.length === 0;
+  for (const file of files) {
+    const { suite, passed, total, failures, unknown } = await runSuite(file);
+    const version = file.profile === first.profile ? "" : `  of kubelet ${file.profile.version}`;
+    print(`${suite} ${passed}/${total}${version}${unknown ? "  unknown suite: nothing here answers it" : ""}`);
+    for (const f of failures.slice(0, SHOWN)) print(`  ${f.name}: ${f.diff}`);
+    good = good && !unknown && failures.length === 0;
   }
-  for (const path of otherVersions) print(`not run: ${path} (answers of another version; name the folder to compare)`);
+  for (const path of left) print(`not run: ${path} (answers of another kubelet)`);
   return good;
 }
 
 if (import.meta.main) {
-  const dir = process.argv[2] ?? join(import.meta.dirname, "..", "vectors");
   try {
-    process.exitCode = (await conformance(dir, (line) => console.log(line))) ? 0 : 1;
+    const { values, positionals } = parseArgs({ allowPositionals: true, options: { kubelet: { type: "string" } } });
+    const dir = positionals[0] ?? join(import.meta.dirname, "..", "vectors");
+    process.exitCode = (await conformance(dir, values.kubelet, (line) => console.log(line))) ? 0 : 1;
   } catch (e) {
     console.error(`conformance: ${(e as Error).message}`);
     process.exitCode = 1;

@@ -1,7 +1,9 @@
+import type { Profile } from "../../api/profiles/profile.ts";
+
 /** One suite: check the input once, decide, and write the answer as the suite's file has it. */
 interface SuiteOf<Input, Read, Decided> {
-  readonly read: (input: Input) => Read;
-  readonly decide: (read: Read) => Decided | Promise<Decided>;
+  readonly read: (input: Input, profile: Profile) => Read;
+  readonly decide: (read: Read, profile: Profile) => Decided | Promise<Decided>;
   readonly show: (decided: Decided) => unknown;
   /** The expected answer written in the same way, where the file has it in another notation. */
   readonly expected?: (out: never) => unknown;

@@ -4,14 +4,22 @@ import { tierRequests, tierValues } from "../../api/decide/cgroups/qos-config.ts
 import { pageSizeUnit } from "../../api/decide/hugepages.ts";
 import { containerValues } from "../../api/decide/kinds/cgroups.ts";
 import { Reasons } from "../../api/decide/reasons.ts";
-import { curveWeight, milliCpuToQuota, milliCpuToShares } from "../../api/decide/resources/cpu-convert.ts";
+import {
+  CUSTOM_PERIOD,
+  curveWeight,
+  linearWeight,
+  milliCpuToQuota,
+  milliCpuToShares,
+  quotaPeriod,
+} from "../../api/decide/resources/cpu-convert.ts";
 import { oomScoreAdjuster, podLimits, podRequests } from "../../api/decide/resources/pod-resources.ts";
 import { computeQosClass, isCriticalPod, isMirrorPod, isStaticPod } from "../../api/decide/resources/qos.ts";
 import type { Amounts } from "../../api/model/aggregate.ts";
 import { exactMilliValue, exactValue, value } from "../../api/model/amount.ts";
 import type { CgroupValues } from "../../api/model/cgroups.ts";
 import { canonicalText, parseQuantity } from "../../api/model/quantity.ts";
-import { micros } from "../../api/model/units.ts";
+import { type Micros, micros } from "../../api/model/units.ts";
+import { isGateOn, type Profile } from "../../api/profiles/profile.ts";
 import { decodedPod } from "../kit/pods.ts";
 import { ADMISSION_SUITES } from "./admission-suites.ts";
 import { CGROUP_TREE_SUITES } from "./cgroup-tree-suites.ts";
@@ -42,11 +50,19 @@ const quantity = suite({
       : { ok: false },
 });
 
+/** Of a kubelet with its gates as they are by default. */
+const quotaIn = (period: Micros, profile: Profile): Micros => quotaPeriod(period, isGateOn(profile, {}, CUSTOM_PERIOD));
+/** The vectors ask the library that is built into the kubelet, which itself goes by `linearWeight` alone; 1.35's is the first with the curve. */
+const weightOf = ({ version }: Profile) => (version === "1.34" ? linearWeight : curveWeight);
 const cpuConvert = suite({
   read: (input: { milliCPU: number; periodMicros: number }) => input,
-  decide: ({ milliCPU, periodMicros }) => {
+  decide: ({ milliCPU, periodMicros }, profile) => {
     const shares = milliCpuToShares(milliCPU);
-    return { shares, quota: milliCpuToQuota(milliCPU, periodMicros), weight: curveWeight(shares) };
+    return {
+      shares,
+      quota: milliCpuToQuota(milliCPU, quotaIn(micros(periodMicros), profile)),
+      weight: weightOf(profile)(shares),
+    };
   },
   show: (decided) => decided,
 });
@@ -74,17 +90,20 @@ const resourceConfig = (values: CgroupValues): Record<string, unknown> => ({
 type PodInput = { pod: unknown; enforceCPULimits: boolean; cpuPeriodMicros: number; nodeMemoryCapacityBytes: number };
 const podResources = suite({
   read: ({ pod, ...rest }: PodInput) => ({ ...rest, pod: decodedPod(pod) }),
-  decide: ({ pod, enforceCPULimits, cpuPeriodMicros, nodeMemoryCapacityBytes }) => {
+  decide: ({ pod, enforceCPULimits, cpuPeriodMicros, nodeMemoryCapacityBytes }, profile) => {
     const qos = computeQosClass(pod);
     const requests = podRequests(pod);
     const quotaOff = enforceCPULimits ? undefined : "cpuCFSQuota is false";
-    const adjust = oomScoreAdjuster(pod, qos, nodeMemoryCapacityBytes);
+    const { behaviour } = profile;
+    const adjust = oomScoreAdjuster(pod, qos, nodeMemoryCapacityBytes, behaviour);
+    const period = micros(cpuPeriodMicros);
+    const options = { qos, requests, quotaOff, period, quotaPeriod: quotaIn(period, profile), behaviour };
     const containers = [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
     return {
       qosClass: qos,
       requests,
       limits: podLimits(pod),
-      podCgroup: podCgroupValues(pod, { qos, requests, quotaOff, period: micros(cpuPeriodMicros) }, "", silent),
+      podCgroup: podCgroupValues(pod, options, "", silent),
       oomScoreAdj: containers.map((c) => [c.name, adjust(c)] as const),
       critical: isCriticalPod(pod),
       static: isStaticPod(pod),
@@ -120,11 +139,12 @@ type ContainerInput = {
 };
 const containerConfig = suite({
   read: ({ pod, ...rest }: ContainerInput) => ({ ...rest, pod: decodedPod(pod) }),
-  decide: ({ pod, cpuCFSQuota, cpuCFSQuotaPeriodMicros, nodeMemoryCapacityBytes }) => {
-    const adjust = oomScoreAdjuster(pod, computeQosClass(pod), nodeMemoryCapacityBytes);
+  decide: ({ pod, cpuCFSQuota, cpuCFSQuotaPeriodMicros, nodeMemoryCapacityBytes }, profile) => {
+    const adjust = oomScoreAdjuster(pod, computeQosClass(pod), nodeMemoryCapacityBytes, profile.behaviour);
+    const period = micros(cpuCFSQuotaPeriodMicros);
     const options = {
       cfsQuota: cpuCFSQuota,
-      period: micros(cpuCFSQuotaPeriodMicros),
+      period: quotaIn(period, profile),
       exclusiveCpus: false,
       pageSizes: [],
     };

@@ -1,10 +1,12 @@
 import { cpuManager } from "../../api/decide/cpus/manager.ts";
+import type { OptionGates } from "../../api/decide/cpus/options.ts";
 import { freshState } from "../../api/decide/cpus/start.ts";
 import { admitPod } from "../../api/decide/topology/admit.ts";
 import { idsOf, maskOf, type ResourceHints, type TopologyHint } from "../../api/decide/topology/hint.ts";
 import { mergeHints } from "../../api/decide/topology/merge.ts";
 import { type AligningPolicy, topologyPolicy } from "../../api/decide/topology/policy.ts";
 import { containersOf, type Pod, podUid } from "../../api/model/pod.ts";
+import type { Profile } from "../../api/profiles/profile.ts";
 import { decodedPod } from "../kit/pods.ts";
 import { type CpuInput, readPolicy, shownCpus } from "./cpu-suites.ts";
 import { managerOf, readMachine, shownBlocks } from "./memory-suites.ts";
@@ -25,9 +27,15 @@ interface MergeRead {
   readonly hints: readonly ResourceHints[];
 }
 
-function readMerge({ policy: name, policyOptions: options, distances, providerHints }: MergeInput): MergeRead {
+/** Every option is let through. */
+const allOptions = ({ behaviour }: Profile): OptionGates => ({ alpha: true, beta: true, behaviour });
+
+function readMerge(
+  { policy: name, policyOptions: options, distances, providerHints }: MergeInput,
+  profile: Profile,
+): MergeRead {
   const nodes = distances.map((row, id) => ({ id, distances: row }));
-  const policy = topologyPolicy({ policy: name, scope: "container", options, nodes });
+  const policy = topologyPolicy({ policy: name, scope: "container", options, gates: allOptions(profile), nodes });
   if (!policy.ok) throw new Error(policy.error.message);
   if (policy.value.name === "none") throw new Error("policy none merges nothing");
   const { numa } = policy.value;
@@ -68,12 +76,12 @@ interface AdmitInput {
 }
 const SYSTEM_RESERVED = 2 ** 28;
 
-function readAdmit(input: AdmitInput) {
+function readAdmit(input: AdmitInput, profile: Profile) {
   const { policy, scope, topologyOptions: options, distances, memoryBytesPerNode: memoryBytes } = input;
   const ids = distances.map((row, id) => ({ id, distances: row }));
   return {
-    topology: topologyPolicy({ policy, scope, options, nodes: ids }),
-    cpus: readPolicy({ ...input, policyOptions: input.cpuOptions }, policy).policy,
+    topology: topologyPolicy({ policy, scope, options, gates: allOptions(profile), nodes: ids }),
+    cpus: readPolicy({ ...input, policyOptions: input.cpuOptions }, profile, policy).policy,
     machine: readMachine(
       ids.map(({ id }) => ({ id, memoryBytes, hugepages2Mi: 0, systemReservedBytes: SYSTEM_RESERVED })),
     ),

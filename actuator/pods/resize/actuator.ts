@@ -1,6 +1,7 @@
 import { podMemoryLimit } from "../../../api/decide/cgroups/pod-config.ts";
 import { value, ZERO } from "../../../api/model/amount.ts";
 import { containersOf, type Pod } from "../../../api/model/pod.ts";
+import { NEWEST } from "../../../api/profiles/index.ts";
 import type { Hierarchy } from "../../cgroupfs/hierarchy.ts";
 import type { RuntimePod } from "../../containerd/port.ts";
 import type { Problem } from "../../core/ports.ts";
@@ -34,7 +35,7 @@ function memoryInUse(
   options: { readonly sparesCache: boolean } = { sparesCache: true },
 ): string | null {
   const errors: string[] = [];
-  const ofPod = podMemoryLimit(pod);
+  const ofPod = podMemoryLimit(pod, NEWEST);
   const inPod = ofPod === null ? null : usageAbove(hierarchy, cgroups.path, ofPod, options);
   if (inPod !== null) errors.push(`attempting to set pod memory limit (${ofPod}) below current usage (${inPod})`);
   for (const { name, resources } of containersOf(pod)) {

@@ -1,6 +1,7 @@
 import { quote } from "../../../api/decide/go/strconv.ts";
 import { type HttpRequest, httpRequest } from "../../../api/decide/probes/http-request.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
+import { NEWEST } from "../../../api/profiles/index.ts";
 import { kubeletText } from "../../containerd/fault.ts";
 import { podWords } from "../../lifecycle/back-off.ts";
 import type { LifecycleHandler, RunnablePod } from "../../lifecycle/pod.ts";
@@ -18,7 +19,7 @@ export type HttpGet = Extract<LifecycleHandler, { http: unknown }>["http"];
  */
 export async function httpGet(get: HttpGet, host: string, signal: AbortSignal): Promise<Result<null, string>> {
   const scheme = get.scheme === "https" ? "HTTPS" : "HTTP";
-  const request = httpRequest({ ...get, scheme }, [], host, "lifecycle");
+  const request = httpRequest({ ...get, scheme }, [], host, "lifecycle", NEWEST);
   if (!request.ok) return request;
   const first = await ask(request.value, signal);
   // some serve plain HTTP where a pod says HTTPS

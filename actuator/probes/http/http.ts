@@ -21,6 +21,7 @@ import {
 import { perObject } from "../../../api/model/cache.ts";
 import type { ProbeHttpGet, ProbeOutcome } from "../../../api/model/probe.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
+import { NEWEST } from "../../../api/profiles/index.ts";
 import { bounded, dial, dialTo, type Opened, PlainSocket, type ProbeTarget } from "../net/dial.ts";
 import { streamFault } from "../net/messages.ts";
 import { secured } from "../net/tls.ts";
@@ -265,7 +266,7 @@ const preparedProbes = new WeakMap<ProbeHttpGet, Prepared>();
 function prepared(get: ProbeHttpGet, { podIP, ports }: ProbeTarget): Result<HttpRequest, string> {
   const before = preparedProbes.get(get);
   if (before !== undefined && before.podIP === podIP && before.ports === ports) return ok(before.request);
-  const request = httpRequest(get, ports, podIP, "probe");
+  const request = httpRequest(get, ports, podIP, "probe", NEWEST);
   if (request.ok) preparedProbes.set(get, { podIP, ports, request: request.value });
   return request;
 }

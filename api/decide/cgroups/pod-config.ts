@@ -81,7 +81,7 @@ export function podCgroupValues(
 }
 
 /** The memory limit of a pod's cgroup in bytes; null: it has none. kubelet 1.36: ResourceConfigForPod. */
-export const podMemoryLimit = (pod: Pod, { behaviour }: Profile): number | null =>
+export const podMemoryLimit = (pod: Pod, { behaviour }: Pick<Profile, "behaviour">): number | null =>
   memoryLimit(declaredLimits(pod, behaviour), computeQosClass(pod) === "Guaranteed") || null;
 
 /** Bytes; null: a container has no limit, so the pod has none. */

@@ -2,6 +2,7 @@ import { aggregateContainers } from "../../model/aggregate.ts";
 import { type Amount, value } from "../../model/amount.ts";
 import type { DeviceOptions } from "../../model/managers.ts";
 import type { Pod } from "../../model/pod.ts";
+import type { Behaviour } from "../../profiles/profile.ts";
 import {
   countNodes,
   type HintProvider,
@@ -12,7 +13,6 @@ import {
   type TopologyHint,
 } from "../topology/hint.ts";
 import { allocateContainer, type GivenDevices, reusableDevices } from "./allocate.ts";
-import type { Behaviour } from "../../profiles/profile.ts";
 import { containerOptions, readAllocateResponse } from "./allocate-response.ts";
 import type { DeviceCheckpoint } from "./checkpoint.ts";
 import { type DeviceState, deviceState } from "./device-state.ts";

@@ -42,7 +42,8 @@ function localStorageEvictions(
   for (const pod of pods) {
     const stats = statsOf(pod);
     if (stats === undefined) continue;
-    const excess = emptyDirExcess(pod, stats) ?? podExcess(pod, stats) ?? containerExcess(pod, stats, layout, behaviour);
+    const excess =
+      emptyDirExcess(pod, stats) ?? podExcess(pod, stats) ?? containerExcess(pod, stats, layout, behaviour);
     if (excess === undefined) continue;
     if (isCriticalPod(pod)) spared.push(pod);
     else {
@@ -208,7 +209,7 @@ export function synchronise(input: PassInput): Pass {
   const statsOf = statsByUid(stats);
   const pass = { layout, watched, isFirst, seen, statsOf, pressure };
   if (config.localStorageCapacityIsolation) {
-    const local = localStorageEvictions(input.pods, statsOf, layout);
+    const local = localStorageEvictions(input.pods, statsOf, layout, config.profile.behaviour);
     if (local.evicted.length > 0) return { ...pass, reclaim: null, ...local };
   }
   const [threshold] = pressure.driving;

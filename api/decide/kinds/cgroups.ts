@@ -125,7 +125,12 @@ function valuesOf(context: TreeContext, own: PodContext, c: Container, path: str
   const { reasons } = context;
   const cpus = context.cpuSets.cpusOf(own.uid, c.name);
   const exclusiveCpus = cpus?.exclusive === true && context.exclusiveWithoutQuota;
-  const options = { cfsQuota: context.cfsQuota, period: context.quotaPeriod, exclusiveCpus, pageSizes: context.pageSizes };
+  const options = {
+    cfsQuota: context.cfsQuota,
+    period: context.quotaPeriod,
+    exclusiveCpus,
+    pageSizes: context.pageSizes,
+  };
   const values: Writable<CgroupValues> = containerValues(own.pod, c, options, path, reasons);
   keepNodePages(values, context, path);
   if (context.version === 2) addRuntimeWeight(values, context, path);

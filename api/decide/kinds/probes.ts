@@ -1,4 +1,4 @@
-import type { Asked, DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
+import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import { containersOf, type Pod, podNamespace, podRef } from "../../model/pod.ts";
 import type { ProbeType } from "../../model/probe.ts";
 import type { ProbesAsk } from "../../model/probes.ts";
@@ -19,6 +19,8 @@ import {
 import { probesIssues } from "../../model/probes-issues.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
+import type { EffectiveAsked } from "../../profiles/effective.ts";
+import type { Behaviour } from "../../profiles/profile.ts";
 import { goDurationText } from "../go/strconv.ts";
 import { containerPort } from "../probes/http-request.ts";
 import {
@@ -186,9 +188,13 @@ type ScriptedProbe = Pick<ProbeSetting, "handler" | "timing" | "unknownPort">;
  * longer than the timeout: what would is one. Where the port has no number there is nobody to ask. Only HTTP has a body
  * that may hang: of every other handler it is a timeout.
  */
-function attemptsOf(items: readonly string[] | undefined, probe: ScriptedProbe): readonly ScriptedAttempt[] {
+function attemptsOf(
+  items: readonly string[] | undefined,
+  probe: ScriptedProbe,
+  behaviour: Behaviour,
+): readonly ScriptedAttempt[] {
   const { unknownPort } = probe;
-  const port = unknownPort === null ? null : containerPort(unknownPort, []);
+  const port = unknownPort === null ? null : containerPort(unknownPort, [], behaviour);
   if (port?.ok === false) return [{ word: "error", outcome: { error: port.error }, tookMs: 0 }];
   const script = items === undefined ? undefined : parseOutcomes(items);
   const given = script?.ok === true && script.value.length > 0 ? script.value : ALWAYS_OK;
@@ -229,14 +235,15 @@ const EXIT_CODE = 0;
  * the snapshot is read but a pod that the ask names. Refused: no pod, or one that is not there; of a named one probes that
  * no API server takes, or a container that it does not have. kubelet 1.36: prober.manager, prober.worker.
  */
-export function decideProbes(asked: Asked<ProbesAsk>): Result<DecidedOf<"probes">, Refusal> {
+export function decideProbes(asked: EffectiveAsked<ProbesAsk>): Result<DecidedOf<"probes">, Refusal> {
   const { ask } = asked;
+  const { behaviour } = asked.snapshot.kubeletConfiguration.profile;
   const found = askedProbes(asked.snapshot, ask);
   if (!found.ok) return found;
   const pod = found.value;
   const settings = settingsOf(pod).filter(({ name }) => ask.container === null || name === ask.container);
   const graceSeconds = pod.spec.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS;
-  const timeline = timelineOf(inputOf(settings, ask, graceSeconds));
+  const timeline = timelineOf(inputOf(settings, ask, graceSeconds, behaviour));
   const decision = decisionOf(pod, ask, settings, graceSeconds, timeline);
   const reasons = new Reasons<ReasonCode<"probes">>(asked.explain);
   explain(decision, reasons);
@@ -246,7 +253,12 @@ export function decideProbes(asked: Asked<ProbesAsk>): Result<DecidedOf<"probes"
 
 const ms = (seconds: number): number => Math.round(seconds * 1000);
 
-function inputOf(settings: readonly ContainerSetting[], ask: ProbesAsk, graceSeconds: number): TimelineInput {
+function inputOf(
+  settings: readonly ContainerSetting[],
+  ask: ProbesAsk,
+  graceSeconds: number,
+  behaviour: Behaviour,
+): TimelineInput {
   return {
     containers: settings.map(({ name, sidecar, restartPolicy, probes }) => ({
       name,
@@ -255,7 +267,7 @@ function inputOf(settings: readonly ContainerSetting[], ask: ProbesAsk, graceSec
       probes: probes.map((probe) => ({
         type: probe.type,
         timing: probe.timing,
-        script: attemptsOf(ask.outcomes[probe.type], probe),
+        script: attemptsOf(ask.outcomes[probe.type], probe, behaviour),
       })),
     })),
     endMs: ms(ask.seconds),

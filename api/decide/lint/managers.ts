@@ -108,7 +108,8 @@ export function managerFindings(input: LintInput): readonly LintFinding[] {
 
 function onAnyMachine({ config }: LintInput, settings: Settings): readonly SettingFault[] {
   const faults: SettingFault[] = [];
-  const topology = settings.topologyPolicy === "none" ? undefined : topologyOptions(settings.topologyOptions, settings.topologyGates);
+  const topology =
+    settings.topologyPolicy === "none" ? undefined : topologyOptions(settings.topologyOptions, settings.topologyGates);
   if (topology?.ok === false) faults.push(settingFault("topologyManagerPolicyOptions", topology.error));
   const cpu = cpuFault(settings);
   if (cpu !== undefined) faults.push(settingFault("cpuManagerPolicy", cpu));

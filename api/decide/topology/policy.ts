@@ -1,5 +1,5 @@
-import { err, ok, type Result } from "../../model/result.ts";
 import { own } from "../../model/own.ts";
+import { err, ok, type Result } from "../../model/result.ts";
 import type { OptionGates } from "../cpus/options.ts";
 import { parseBool, parseWhole, quote } from "../go/strconv.ts";
 import { type NumaNodes, numaNodes } from "./hint.ts";
@@ -99,7 +99,13 @@ export const MAX_ALIGNED_NODES = 16;
 const MAX_BIT = 63;
 
 /** The policy of a kubelet's configuration on a machine. kubelet 1.36: topologymanager.NewManager. */
-export function topologyPolicy({ policy, scope, options, gates, nodes }: PolicySetting): Result<TopologyPolicy, PolicyError> {
+export function topologyPolicy({
+  policy,
+  scope,
+  options,
+  gates,
+  nodes,
+}: PolicySetting): Result<TopologyPolicy, PolicyError> {
   if (policy === "none") return ok({ name: policy });
   const read = topologyOptions(options, gates);
   if (!read.ok) return start(read.error);

@@ -11,6 +11,9 @@ const nodes = (n: Numbers): string => {
   if (n["numaNodes"] === "any") return "any NUMA node";
   return `NUMA node${String(n["numaNodes"]).includes(",") ? "s" : ""} ${n["numaNodes"]}`;
 };
+/** Requests are protected by the gate itself, or as a policy says. */
+const protector = (n: Numbers): string =>
+  n["policy"] === "Requests" ? "MemoryQoS" : `memoryReservationPolicy ${n["policy"]}`;
 const reusedCpus = (n: Numbers): string => (Number(n["reused"]) > 0 ? `, ${n["reused"]} of them the pod's before` : "");
 const DEVICE_SOURCE: Readonly<Record<string, string>> = {
   reused: "an init container of the pod had them",
