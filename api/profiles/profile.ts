@@ -91,6 +91,12 @@ export interface FlagDefaults {
 /** How far an option of a resource manager's policy is: those that are not stable wait for a gate. */
 export type OptionLevels = Readonly<Record<string, "alpha" | "beta" | "stable">>;
 
+/**
+ * The newest form of the CPU and the memory manager's files: CPUs and memory of containers; with the gate PodLevelResourceManagers
+ * those of pods as a whole as well; or all of it as a text of its own, `data`, behind the fields of the first form.
+ */
+type StateFiles = "containers" | "pods" | "data";
+
 /** Rules that another version has otherwise, as data. */
 export interface Behaviour {
   readonly cpuManagerPolicyOptions: OptionLevels;
@@ -113,8 +119,7 @@ export interface Behaviour {
   readonly podMemoryLeftAtLeastZero: boolean;
   /** Whether `align-by-socket` has a say in `distribute-cpus-across-numa`. */
   readonly distributesBySocket: boolean;
-  /** Whether the files of the CPU and the memory manager hold their state as a text of its own, behind the older form. */
-  readonly stateFilesWithData: boolean;
+  readonly stateFiles: StateFiles;
   /** Whether a probe's port in letters is a name only; otherwise it may also be a number that was written as text. */
   readonly probePortsByName: boolean;
   /** Whether the CPU and the memory manager count what a status says that a pod was given, before its spec. */
@@ -127,6 +132,10 @@ export interface Behaviour {
 
 /** Texts that another version words otherwise. */
 export interface Words {
+  /** A cpu_manager_state whose shared pool is no list of CPUs; `quoted`: what it is. */
+  readonly badDefaultCpuSet: (quoted: string) => string;
+  /** A cpu_manager_state of version 1 has a container that nobody knows. */
+  readonly cpuStateNotMigrated: string;
   /** Images were collected, and too few bytes came free. */
   readonly imagesNotFreed: (of: {
     readonly usagePercent: number;

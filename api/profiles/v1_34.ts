@@ -261,13 +261,15 @@ export const v1_34 = profileOfData({
     limitsOfEachContainer: false,
     podMemoryLeftAtLeastZero: false,
     distributesBySocket: false,
-    stateFilesWithData: false,
+    stateFiles: "containers",
     probePortsByName: false,
     managersReadAllocated: true,
     deviceHintsOverAllNodes: true,
     sidecarStorageLimits: false,
   },
   words: {
+    badDefaultCpuSet: (quoted) => `could not parse default cpu set ${quoted}`,
+    cpuStateNotMigrated: "error migrating v1 checkpoint state to v2 checkpoint state",
     imagesNotFreed: ({ wanted, freed }) =>
       `Failed to garbage collect required amount of images. Attempted to free ${wanted} bytes, but only found ${freed} bytes eligible to free.`,
     cgroupV1Refused:

@@ -76,6 +76,7 @@ export const v1_35 = profileOfData({
     managersReadAllocated: false,
   },
   words: {
+    ...v1_34.words,
     imagesNotFreed: ({ usagePercent, capacity, freed }) =>
       `Insufficient free disk space on the node's image filesystem (${usagePercent}% of ${capacity} used). ` +
       `Failed to free sufficient space by deleting unused images (freed ${freed} bytes). ` +

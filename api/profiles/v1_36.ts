@@ -69,10 +69,12 @@ export const v1_36 = profileOfData({
       "prefer-align-cpus-by-uncorecache": "stable",
     },
     memoryProtection: "policy",
+    stateFiles: "pods",
     deviceHintsOverAllNodes: false,
   },
   words: {
     ...v1_35.words,
+    cpuStateNotMigrated: "failed to migrate checkpoint from v1 to v2",
     httpUserAgent: (askedFor) => `kube-${askedFor}/1.36`,
     grpcUserAgent: "kube-probe/1.36 grpc-go/1.79.3",
   },

@@ -153,9 +153,12 @@ function shownHints(numa: NumaNodes, byResource: ResourceHints): unknown {
 
 const stateFile = suite({
   read,
-  decide: (input: CpuRead) => {
+  decide: (input: CpuRead, profile) => {
     const state = after(input).manager.state();
-    return { file: writeCpuState("static", state), hashed: hashedV2(checkpointOf("static", state)) };
+    return {
+      file: writeCpuState("static", state, { profile, podLevel: false }),
+      hashed: hashedV2(checkpointOf("static", state)),
+    };
   },
   show: (decided) => decided,
 });
@@ -164,9 +167,9 @@ type StartInput = Omit<CpuInput, "ops"> & { readonly file: string };
 /** A kubelet's start on a state file. */
 const start = suite({
   read: (input: StartInput, profile) => ({ ...readPolicy(input, profile), file: input.file }),
-  decide: ({ policy, file }) => {
+  decide: ({ policy, file }, profile) => {
     if (typeof policy === "string") throw new Error(policy);
-    return startState({ policy, file });
+    return startState({ policy, file, profile, podLevel: false });
   },
   show: (state) => (state.ok ? shownCpus(state.value) : { error: state.error }),
 });

@@ -113,11 +113,11 @@ const shownHints = (numa: NumaNodes, hints: ResourceHints) =>
 
 const stateFile = suite({
   read,
-  decide: (input) => {
+  decide: (input, profile) => {
     const working = managerOf(input);
     for (const op of input.ops) apply(working, op);
     const checkpoint = { policyName: "Static", ...working.state };
-    return { file: memoryStateFile("Static", working.state, false), checkpoint };
+    return { file: memoryStateFile("Static", working.state, { profile, podLevel: false }), checkpoint };
   },
   show: ({ file, checkpoint }) => ({ file, hashed: hashedText(checkpoint, "v1") }),
 });

@@ -1,5 +1,6 @@
 import { formatCpuSet } from "../../model/cpu-set.ts";
 import { fnv1a, jsonText } from "../go/json.ts";
+import { type StateForm, withData } from "../go/state-data.ts";
 import { ascending, type CpuSet, common, cpuText } from "./sets.ts";
 
 type Entries = ReadonlyMap<string, ReadonlyMap<string, string> | null>;
@@ -14,23 +15,38 @@ export interface CheckpointFields<E> {
 export type CheckpointV2 = CheckpointFields<Entries>;
 
 /**
- * The text of cpu_manager_state as a 1.36 kubelet writes it: of version 2, or with `podLevel`, the gate
- * PodLevelResourceManagers, of version 3. kubelet 1.36: storeState, MarshalCheckpoint.
+ * The text of cpu_manager_state as the kubelet writes it: of version 2; where it has another for the CPUs of pods as a whole, of
+ * version 3; or of version 4, which is version 2 with all of it behind. kubelet 1.37: storeState, MarshalCheckpoint.
  */
-export function writeCpuState(policyName: string, state: CpuState, podLevel = false): string {
+export function writeCpuState(policyName: string, state: CpuState, form: StateForm): string {
+  const { stateFiles } = form.profile.behaviour;
   const checkpoint = checkpointOf(policyName, state);
-  const podEntries = new Map(Array.from(state.podCpus, ([uid, cpus]) => [uid, ascending(cpus)]));
-  const hashed = podLevel ? hashedV3({ ...checkpoint, podEntries }) : hashedV2(checkpoint);
-  const entries = jsonMap(checkpoint.entries ?? new Map(), (containers) => jsonMap(containers ?? new Map(), jsonText));
-  const pods = jsonMap(podLevel ? podEntries : new Map<string, number[]>(), (cpus) =>
+  const podEntries = new Map(
+    form.podLevel ? Array.from(state.podCpus, ([uid, cpus]) => [uid, ascending(cpus)] as const) : [],
+  );
+  const fields = fieldsText(checkpoint);
+  if (stateFiles === "pods" && form.podLevel) {
+    return `{${fields}${podsText(podEntries)},"checksum":${fnv1a(hashedV3({ ...checkpoint, podEntries }))}}`;
+  }
+  const older = `{${fields},"checksum":${fnv1a(hashedV2(checkpoint))}}`;
+  if (stateFiles !== "data") return older;
+  return withData(older, `{${fields}${podsText(podEntries)}${form.exclusiveResize ? baselinesText(checkpoint) : ""}}`);
+}
+const fieldsText = ({ policyName, defaultCpuSet, entries }: CheckpointV2): string =>
+  `"policyName":${jsonText(policyName)},"defaultCpuSet":${jsonText(defaultCpuSet)}` +
+  mapText("entries", entries, (containers) => jsonMap(containers ?? new Map(), jsonText));
+const podsText = (podEntries: ReadonlyMap<string, readonly number[]>): string =>
+  mapText("podEntries", podEntries, (cpus) =>
     cpus.length === 0 ? "{}" : `{"cpuSet":${jsonText(formatCpuSet(cpus))}}`,
   );
-  const some = (name: string, text: string): string => (text === "{}" ? "" : `"${name}":${text},`);
-  return (
-    `{"policyName":${jsonText(policyName)},"defaultCpuSet":${jsonText(checkpoint.defaultCpuSet)},` +
-    `${some("entries", entries)}${some("podEntries", pods)}"checksum":${fnv1a(hashed)}}`
+/** The CPUs with which containers were admitted: no resize has changed any, as this policy resizes none. */
+const baselinesText = ({ entries }: CheckpointV2): string =>
+  mapText("baselines", entries, (containers) =>
+    jsonMap(containers ?? new Map(), (cpus) => `{"baseline":${jsonText(cpus)}}`),
   );
-}
+const mapText = <V>(name: string, map: ReadonlyMap<string, V> | null, show: (value: V) => string): string =>
+  map === null || map.size === 0 ? "" : `,"${name}":${jsonMap(map, show)}`;
+
 /** The state in the form of version 2. */
 export const checkpointOf = (policyName: string, { defaultCpus, assignments }: CpuState): CheckpointV2 => ({
   policyName,
@@ -65,11 +81,11 @@ export interface CheckpointV3 extends CheckpointV2 {
   readonly podEntries: ReadonlyMap<string, readonly number[]> | null;
 }
 /** Version 3 has the CPUs of pods as a whole besides. */
-export function hashedV3({ podEntries, ...checkpoint }: CheckpointV3): string {
+export function hashedV3({ podEntries, ...checkpoint }: CheckpointV3, type = "CPUManagerCheckpoint"): string {
   const cpus = (list: readonly number[]) => list.map((cpu) => `${cpu}:{}`).join(" ");
   const pods = dump(podEntries, (list) => `{CPUSet:(cpuset.CPUSet){elems:(map[int]struct {})map[${cpus(list)}]}}`);
   const entries = `(map[string]map[string]string)${dump(checkpoint.entries, (c) => dump(c, asIs))}`;
-  return hashed("CPUManagerCheckpoint", checkpoint, `${entries} PodEntries:(state.PodCPUAssignments)${pods}`);
+  return hashed(type, checkpoint, `${entries} PodEntries:(state.PodCPUAssignments)${pods}`);
 }
 
 const hashed = (type: string, { policyName, defaultCpuSet }: CheckpointFields<unknown>, entries: string): string =>

@@ -6,9 +6,19 @@ export type GoType =
   | { readonly kind: "int" | "uint64"; readonly name: string }
   | { readonly kind: "slice"; readonly name: string; readonly of: GoType }
   | { readonly kind: "map"; readonly name: string; readonly keys: "string" | "int"; readonly of: GoType }
-  | { readonly kind: "struct"; readonly name: string; readonly fields: Readonly<Record<string, GoType>> }
+  | GoStruct
   /** A null stays null. */
   | { readonly kind: "pointer"; readonly name: string; readonly to: GoType };
+
+interface GoStruct {
+  readonly kind: "struct";
+  readonly name: string;
+  readonly fields: Readonly<Record<string, GoType>>;
+  /** A struct whose fields are this one's as well; errors name it on their way. */
+  readonly embedded?: { readonly name: string; readonly fields: Readonly<Record<string, GoType>> };
+  /** It decodes itself (UnmarshalJSON), so that errors name the struct around it. */
+  readonly decodesItself?: true;
+}
 
 /** string, bigint, list, Map or record, by the type; null is Go's nil. */
 export type GoValue = string | bigint | null | GoValue[] | Map<string, GoValue> | { [field: string]: GoValue };
@@ -83,17 +93,19 @@ const keyOf = (name: string): string | undefined =>
 function decodeStruct(
   decoder: Decoder,
   members: readonly (readonly [string, GoJson])[],
-  type: Extract<GoType, { kind: "struct" }>,
+  type: GoStruct,
   before: GoValue,
 ): GoValue {
   const record = before as { [field: string]: GoValue };
   const { struct } = decoder;
+  const { fields, embedded } = type;
+  const all = embedded === undefined ? fields : { ...fields, ...embedded.fields };
   for (const [name, json] of members) {
-    const field = fieldOf(type.fields, name);
+    const field = fieldOf(all, name);
     if (field === undefined) continue;
-    decoder.struct = type.name;
-    decoder.path.push(field);
-    record[field] = decode(decoder, json, type.fields[field] as GoType, record[field] as GoValue);
+    if (type.decodesItself !== true) decoder.struct = type.name;
+    decoder.path.push(embedded === undefined || Object.hasOwn(fields, field) ? field : `${embedded.name}.${field}`);
+    record[field] = decode(decoder, json, all[field] as GoType, record[field] as GoValue);
     decoder.path.pop();
   }
   decoder.struct = struct;

@@ -14,6 +14,7 @@ import { startState } from "../cpus/start.ts";
 import { writeCheckpoint } from "../devices/checkpoint.ts";
 import { sharedDevices } from "../devices/inventory.ts";
 import { fnv1a } from "../go/json.ts";
+import type { StateForm } from "../go/state-data.ts";
 import { memoryStateFile } from "../memory/start.ts";
 import { type ReasonRecorder, Reasons } from "../reasons.ts";
 import type { Admission, Turn } from "../topology/admit.ts";
@@ -33,8 +34,8 @@ import {
 } from "./node.ts";
 
 /** The CPU manager's file as the kubelet would write it now. */
-const nextFiles = (policyName: string, state: CpuState, podLevel: boolean): { readonly cpu_manager_state: string } => ({
-  cpu_manager_state: writeCpuState(policyName, state, podLevel),
+const nextFiles = (policyName: string, state: CpuState, form: StateForm): { readonly cpu_manager_state: string } => ({
+  cpu_manager_state: writeCpuState(policyName, state, form),
 });
 
 /** The kubelet's state files as it would write them now, to post back as `assignments`. */
@@ -42,10 +43,10 @@ export function nextState(
   node: ManagedNode,
   after: Managers,
 ): { readonly assignments: Readonly<Record<string, string>> } {
-  const { podLevel } = node.settings;
+  const { settings } = node;
   const files: Record<string, string> = {
-    ...nextFiles(node.cpuPolicy.name, after.cpus.state(), podLevel),
-    memory_manager_state: memoryStateFile(node.memory.policy, after.memory.state, podLevel),
+    ...nextFiles(node.cpuPolicy.name, after.cpus.state(), settings),
+    memory_manager_state: memoryStateFile(node.memory.policy, after.memory.state, settings),
   };
   if (node.inventories.size > 0 || node.checkpoint !== undefined) {
     files["kubelet_internal_checkpoint"] = writeCheckpoint(after.devices.checkpoint());
@@ -250,8 +251,8 @@ function restartWarnings({ cpuPolicy, settings }: ManagedNode, { cpus }: Manager
       );
     }
   }
-  const { cpu_manager_state: file } = nextFiles(cpuPolicy.name, state, settings.podLevel);
-  const again = startState({ policy: cpuPolicy, file, podLevelManagers: settings.podLevel });
+  const { cpu_manager_state: file } = nextFiles(cpuPolicy.name, state, settings);
+  const again = startState({ ...settings, policy: cpuPolicy, file });
   if (!again.ok) warnings.push(`cpu_manager_state: with the next one the kubelet does not start again: ${again.error}`);
   return warnings;
 }

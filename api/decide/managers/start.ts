@@ -12,6 +12,7 @@ import type { OptionGates } from "../cpus/options.ts";
 import { type CpuPolicy, cpuPolicy, nonePolicy } from "../cpus/policy.ts";
 import { startState } from "../cpus/start.ts";
 import { cpuTopology } from "../cpus/topology.ts";
+import type { StateForm } from "../go/state-data.ts";
 import type { MemoryFault } from "../memory/machine-memory.ts";
 import { memoryReservation, reservedMemoryIssues } from "../memory/reserved-memory.ts";
 import { type StartedMemory, startMemory } from "../memory/start.ts";
@@ -94,7 +95,7 @@ function startCpus(
   }
   const file = snapshot.assignments?.cpu_manager_state;
   const containers = containerIds(snapshot);
-  const state = startState({ policy: policy.value, file, containers, podLevelManagers: settings.podLevel });
+  const state = startState({ ...settings, policy: policy.value, file, containers });
   if (state.ok) return { cpuPolicy: policy.value, cpuState: state.value };
   errors.push(settingFault("cpuManagerPolicy", state.error));
   return undefined;
@@ -133,7 +134,7 @@ function cpuPolicyOf(machine: Machine, settings: Settings): Result<CpuPolicy, st
 function startMemoryManager(
   snapshot: EffectiveSnapshot,
   machine: Machine,
-  { memoryPolicy: policy, podLevel }: Settings,
+  { memoryPolicy: policy, profile, podLevel }: Settings,
   errors: SettingFault[],
 ): Result<StartedMemory | undefined, Refusal> {
   const config = snapshot.kubeletConfiguration;
@@ -149,6 +150,7 @@ function startMemoryManager(
     numaNodes: (machine.numaNodes ?? []).map(({ id, memoryBytes = 0, hugepages }) => ({ id, memoryBytes, hugepages })),
     reservation: memoryReservation(capacity, reserved.value, eviction.value),
     reservedMemory,
+    profile,
     podLevel,
     file: snapshot.assignments?.memory_manager_state,
   });
@@ -156,7 +158,7 @@ function startMemoryManager(
 }
 
 /** The part of a kubelet's configuration that the managers read. */
-export interface Settings {
+export interface Settings extends StateForm {
   readonly cpuPolicy: string;
   readonly cpuOptions: Readonly<Record<string, string>>;
   readonly cpuGates: OptionGates;
@@ -168,8 +170,6 @@ export interface Settings {
   readonly topologyScope: string;
   readonly topologyOptions: Readonly<Record<string, string>>;
   readonly topologyGates: OptionGates;
-  /** The gate PodLevelResourceManagers is on. */
-  readonly podLevel: boolean;
 }
 
 /** Errors: a reserve that cannot be read. */
@@ -178,8 +178,10 @@ export function settingsOf(snapshot: EffectiveSnapshot): Result<Settings, Refusa
   const reserved = reservedOf(config);
   if (!reserved.ok) return err({ code: "invalid_configuration", message: reserved.error, needs: [] });
   const { kube, system } = reserved.value;
-  const { behaviour } = config.profile;
+  const { profile } = config;
+  const { behaviour } = profile;
   return ok({
+    profile,
     cpuPolicy: config.cpuManagerPolicy,
     cpuOptions: config.cpuManagerPolicyOptions,
     cpuGates: {
@@ -199,6 +201,7 @@ export function settingsOf(snapshot: EffectiveSnapshot): Result<Settings, Refusa
     topologyScope: config.topologyManagerScope,
     topologyOptions: config.topologyManagerPolicyOptions,
     podLevel: gateOn(config, "PodLevelResourceManagers"),
+    exclusiveResize: gateOn(config, "InPlacePodVerticalScalingExclusiveCPUs"),
   });
 }
 

@@ -1,4 +1,5 @@
 import { fnv1a, jsonText } from "../go/json.ts";
+import { type StateForm, withData } from "../go/state-data.ts";
 import type { MemoryState } from "./machine-memory.ts";
 
 /** Bytes of a file: more than a number holds exactly may stand in one. */
@@ -30,14 +31,15 @@ export interface Checkpoint {
   readonly podEntries: ReadonlyMap<string, FileBlocks> | null;
 }
 
-/**
- * Version 1 is written without the gate PodLevelResourceManagers, version 2 with it. The Go type of version 1 has a name of
- * its own, which only its checksums from before 1.36.3 carry.
- */
+/** The Go type of version 1 has a name of its own, which only its checksums from before 1.36.3 carry. */
 export type Version = "v1" | "v1 by its type's name" | "v2";
 
-/** The file's exact text. kubelet 1.36: MarshalCheckpoint. */
-export function writeCheckpoint(policyName: string, state: MemoryState, version: "v1" | "v2"): string {
+/**
+ * The text of memory_manager_state as the kubelet writes it: of version 1; where it has another for the memory of pods as a whole, of
+ * version 2; or of version 3, which is version 1 with all of it behind. kubelet 1.37: storeState, MarshalCheckpoint.
+ */
+export function writeCheckpoint(policyName: string, state: MemoryState, { profile, podLevel }: StateForm): string {
+  const { stateFiles } = profile.behaviour;
   const nodes = objectText(state.machineState, ({ numberOfAssignments, memoryMap, cells }) => {
     const tables = objectText(memoryMap, ({ total, systemReserved, allocatable, reserved, free }) =>
       JSON.stringify({ total, systemReserved, allocatable, reserved, free }),
@@ -45,11 +47,14 @@ export function writeCheckpoint(policyName: string, state: MemoryState, version:
     return `{"numberOfAssignments":${numberOfAssignments},"memoryMap":${tables},"cells":[${cells}]}`;
   });
   const entries = objectText(state.entries, (containers) => objectText(containers, blocksText));
-  const pods = objectText(state.podEntries, (blocks) => `{"memoryBlocks":${blocksText(blocks)}}`);
-  const some = (name: string, text: string): string => (text === "{}" ? "" : `"${name}":${text},`);
-  const listed = some("entries", entries) + (version === "v2" ? some("podEntries", pods) : "");
-  const checksum = checksumOf({ policyName, ...state }, version);
-  return `{"policyName":${jsonText(policyName)},"machineState":${nodes},${listed}"checksum":${checksum}}`;
+  const some = (name: string, text: string): string => (text === "{}" ? "" : `,"${name}":${text}`);
+  const fields = `"policyName":${jsonText(policyName)},"machineState":${nodes}${some("entries", entries)}`;
+  const podBlocks = objectText(state.podEntries, (blocks) => `{"memoryBlocks":${blocksText(blocks)}}`);
+  const pods = podLevel ? some("podEntries", podBlocks) : "";
+  const checkpoint = { policyName, ...state };
+  if (stateFiles === "pods" && podLevel) return `{${fields}${pods},"checksum":${checksumOf(checkpoint, "v2")}}`;
+  const older = `{${fields},"checksum":${checksumOf(checkpoint, "v1")}}`;
+  return stateFiles === "data" ? withData(older, `{${fields}${pods}}`) : older;
 }
 const blocksText = (blocks: readonly { numaAffinity: readonly number[]; type: string; size: number }[]): string =>
   `[${blocks.map((b) => `{"numaAffinity":[${b.numaAffinity}],"type":${jsonText(b.type)},"size":${b.size}}`).join(",")}]`;

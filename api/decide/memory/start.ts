@@ -1,9 +1,8 @@
 import type { Quantity } from "../../model/quantity.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { decodeGo, type GoType, type GoValue } from "../go/decode.ts";
-import { type GoJson, parseGoJson } from "../go/json.ts";
+import type { StateForm } from "../go/state-data.ts";
 import { quote } from "../go/strconv.ts";
-import { type Checkpoint, checksumOf, type FileBlock, type Version, writeCheckpoint } from "./checkpoint.ts";
+import { type Checkpoint, type FileBlock, writeCheckpoint } from "./checkpoint.ts";
 import {
   type Block,
   type ContainerBlocks,
@@ -21,6 +20,7 @@ import {
   type Table,
   take,
 } from "./machine-memory.ts";
+import { readCheckpoint } from "./read-checkpoint.ts";
 import { type ReservedMemory, systemReservedOf } from "./reserved-memory.ts";
 
 type FileTable = Readonly<Record<keyof Table, bigint>>;
@@ -192,117 +192,13 @@ function assign(machine: OpenMachine, { numaAffinity, type, size }: Block): stri
   return undefined;
 }
 
-const INT: GoType = { kind: "int", name: "int" };
-const BYTES: GoType = { kind: "uint64", name: "uint64" };
-const NAME: GoType = { kind: "string", name: "v1.ResourceName" };
-const INTS: GoType = { kind: "slice", name: "[]int", of: INT };
-const TABLE: GoType = {
-  kind: "struct",
-  name: "state.MemoryTable",
-  fields: { total: BYTES, systemReserved: BYTES, allocatable: BYTES, reserved: BYTES, free: BYTES },
-};
-const TABLES: GoType = {
-  kind: "map",
-  name: "map[v1.ResourceName]*state.MemoryTable",
-  keys: "string",
-  of: { kind: "pointer", name: "*state.MemoryTable", to: TABLE },
-};
-const NODE: GoType = {
-  kind: "struct",
-  name: "state.NUMANodeState",
-  fields: { numberOfAssignments: INT, memoryMap: TABLES, cells: INTS },
-};
-const BLOCK: GoType = {
-  kind: "struct",
-  name: "state.Block",
-  fields: { numaAffinity: INTS, type: NAME, size: BYTES },
-};
-const BLOCKS: GoType = { kind: "slice", name: "[]state.Block", of: BLOCK };
-const FIELDS: Readonly<Record<string, GoType>> = {
-  policyName: { kind: "string", name: "string" },
-  machineState: {
-    kind: "map",
-    name: "state.NUMANodeMap",
-    keys: "int",
-    of: { kind: "pointer", name: "*state.NUMANodeState", to: NODE },
-  },
-  entries: {
-    kind: "map",
-    name: "state.ContainerMemoryAssignments",
-    keys: "string",
-    of: { kind: "map", name: "map[string][]state.Block", keys: "string", of: BLOCKS },
-  },
-  checksum: { kind: "uint64", name: "checksum.Checksum" },
-};
-const POD_ENTRIES: GoType = {
-  kind: "map",
-  name: "state.PodMemoryAssignments",
-  keys: "string",
-  of: { kind: "struct", name: "state.PodEntry", fields: { memoryBlocks: BLOCKS } },
-};
-const V1: GoType = { kind: "struct", name: "state.MemoryManagerCheckpointV1", fields: FIELDS };
-const V2: GoType = {
-  kind: "struct",
-  name: "state.MemoryManagerCheckpoint",
-  fields: { ...FIELDS, podEntries: POD_ENTRIES },
-};
-
-const CORRUPTED = "checkpoint is corrupted";
-
-/**
- * Reads the text of memory_manager_state and verifies its checksum. With the gate PodLevelResourceManagers (`podLevel`)
- * version 2 is read, and version 1 where that fails; without it only version 1. Errors are the kubelet's words.
- * kubelet 1.36: loadAndMigrateCheckpointV2, loadCheckpointV1.
- */
-export function readCheckpoint(text: string, podLevel: boolean): Result<Checkpoint, string> {
-  const json = parseGoJson(text);
-  if (!json.ok) return json;
-  const second = podLevel ? decodeFile(json.value, V2) : undefined;
-  if (second !== undefined && second.error === undefined && second.checksum === sum(second.checkpoint, "v2")) {
-    return ok(second.checkpoint);
-  }
-  const first = decodeFile(json.value, V1);
-  if (first.error !== undefined) return err(first.error);
-  const versions: readonly Version[] = podLevel ? ["v1"] : ["v1", "v1 by its type's name"];
-  // a file without a checksum is of the days before there was one
-  const good = first.checksum === 0n || versions.some((version) => first.checksum === sum(first.checkpoint, version));
-  // the pods that the first try has read stay
-  const podEntries = second?.checkpoint.podEntries ?? new Map();
-  return good ? ok({ ...first.checkpoint, podEntries }) : err(CORRUPTED);
-}
-const sum = (checkpoint: Checkpoint, version: Version): bigint => BigInt(checksumOf(checkpoint, version));
-
-interface File {
-  readonly checkpoint: Checkpoint;
-  readonly checksum: bigint;
-  readonly error: string | undefined;
-}
-function decodeFile(json: GoJson, type: GoType): File {
-  const empty = (): GoValue => new Map<string, GoValue>();
-  const start = { policyName: "", machineState: empty(), entries: empty(), podEntries: empty(), checksum: 0n };
-  const { value, error } = decodeGo(json, type, start);
-  // decoded by V1 or V2, it has their form
-  const { policyName, machineState, entries, podEntries, checksum } = value as unknown as {
-    policyName: string;
-    machineState: ReadonlyMap<string, never> | null;
-    entries: Checkpoint["entries"];
-    podEntries: ReadonlyMap<string, { memoryBlocks: never }> | null;
-    checksum: bigint;
-  };
-  const nodes = machineState && new Map([...machineState].map(([id, node]) => [BigInt(id), node]));
-  const pods = podEntries && new Map([...podEntries].map(([uid, { memoryBlocks }]) => [uid, memoryBlocks]));
-  return { checkpoint: { policyName, machineState: nodes, entries, podEntries: pods }, checksum, error };
-}
-
-export interface MemoryStart {
+export interface MemoryStart extends StateForm {
   /** memoryManagerPolicy; the configuration's default is `None`. */
   readonly policy: string;
   readonly numaNodes: readonly NumaNodeMemory[];
   /** The result of `memoryReservation`. */
   readonly reservation: ReadonlyMap<string, Quantity>;
   readonly reservedMemory: ReservedMemory;
-  /** The gate PodLevelResourceManagers is on. */
-  readonly podLevel: boolean;
   /** The text of memory_manager_state; undefined: there is no such file, and the kubelet makes one. An empty one is a fault. */
   readonly file: string | undefined;
   /** Where the file is, which the kubelet says in its error. */
@@ -320,13 +216,13 @@ const start = (message: string): Result<never, MemoryFault> => err({ code: "star
  * memorymanager.NewManager, Start.
  */
 export function startMemory(setting: MemoryStart): Result<StartedMemory, MemoryFault> {
-  const { policy, numaNodes, file, podLevel } = setting;
+  const { policy, numaNodes, file } = setting;
   if (policy === "BestEffort") return start(`policy "BestEffort" is not available for platform "linux"`);
   if (policy !== "None" && policy !== "Static") return start(`unknown policy: ${quote(policy)}`);
   const fresh = policy === "None" ? ok(EMPTY_STATE.machineState) : freshMachine(numaNodes, setting);
   if (!fresh.ok) return fresh;
   if (file === undefined) return ok({ policy, state: { ...EMPTY_STATE, machineState: fresh.value } });
-  const kept = readCheckpoint(file, podLevel);
+  const kept = readCheckpoint(file, setting);
   if (!kept.ok) return notRestored(kept.error, setting);
   const { policyName } = kept.value;
   if (policyName !== policy) {
@@ -353,6 +249,6 @@ const notRestored = (why: string, { path = DEFAULT_PATH }: MemoryStart): Result<
     `could not restore state from checkpoint: ${why}, please drain this node and delete the memory manager checkpoint file ${quote(path)} before restarting Kubelet`,
   );
 
-/** The text of memory_manager_state. `podLevel`: the gate PodLevelResourceManagers is on, which writes another version. */
-export const memoryStateFile = (policy: "None" | "Static", state: MemoryState, podLevel: boolean): string =>
-  writeCheckpoint(policy, state, podLevel ? "v2" : "v1");
+/** The text of memory_manager_state. */
+export const memoryStateFile = (policy: "None" | "Static", state: MemoryState, form: StateForm): string =>
+  writeCheckpoint(policy, state, form);
