@@ -82,7 +82,7 @@ const FORMS = {
   cpu_manager_state: bare((f) => hasAny(f, "policyName") && !hasAny(f, "machineState")),
   memory_manager_state: bare((f) => hasAny(f, "policyName") && !hasAny(f, "defaultCpuSet")),
   allocated_pods_state: bare(
-    (f) => typeof f["data"] === "string" || (isObject(f["entries"]) && !hasAny(f, "policyName")),
+    (f) => !hasAny(f, "policyName") && (typeof f["data"] === "string" || isObject(f["entries"])),
   ),
   kubelet_internal_checkpoint: bare((f) => hasAny(f["Data"], "PodDeviceEntries", "RegisteredDevices")),
 } satisfies Readonly<Record<string, (fields: Fields) => boolean>>;

@@ -34,20 +34,28 @@ const memoryManagerState = z.object({
 export type MemoryManagerState = z.output<typeof memoryManagerState>;
 
 /**
- * Reads which containers have which CPUs from the text of a cpu_manager_state; its checksum is not looked at. The error names
- * the place.
+ * Reads which containers have which CPUs from the text of a cpu_manager_state of any version; its checksums are not looked at.
+ * `behindData`: whether the kubelet reads the file's `data`, where it has one, and not the fields around it. The error names the
+ * place.
  */
-export const readCpuManagerState = (text: string): Result<CpuManagerState, InputIssue> =>
-  readState("cpu_manager_state", cpuManagerState, text);
+export const readCpuManagerState = (text: string, behindData: boolean): Result<CpuManagerState, InputIssue> =>
+  readState("cpu_manager_state", cpuManagerState, text, behindData);
 /** The same of a memory_manager_state. */
-export const readMemoryManagerState = (text: string): Result<MemoryManagerState, InputIssue> =>
-  readState("memory_manager_state", memoryManagerState, text);
+export const readMemoryManagerState = (text: string, behindData: boolean): Result<MemoryManagerState, InputIssue> =>
+  readState("memory_manager_state", memoryManagerState, text, behindData);
 
-function readState<S extends z.ZodType>(name: string, schema: S, text: string): Result<z.output<S>, InputIssue> {
+function readState<S extends z.ZodType>(
+  name: string,
+  schema: S,
+  text: string,
+  behindData: boolean,
+): Result<z.output<S>, InputIssue> {
   const at = `assignments.${name}`;
   let json: unknown;
   try {
     json = withoutNulls(JSON.parse(text));
+    const { data } = (json ?? {}) as { data?: unknown };
+    if (behindData && typeof data === "string" && data !== "") json = withoutNulls(JSON.parse(data));
   } catch {
     return err({ path: at, message: text === "" ? "the file is empty" : "the file is cut short, or no JSON" });
   }

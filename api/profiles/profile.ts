@@ -119,6 +119,8 @@ export interface Behaviour {
   readonly podMemoryLeftAtLeastZero: boolean;
   /** Whether `align-by-socket` has a say in `distribute-cpus-across-numa`. */
   readonly distributesBySocket: boolean;
+  /** Whether a container that has its CPUs keeps them whatever full-pcpus-only says; otherwise it is checked again. */
+  readonly keepsHeldCpus: boolean;
   readonly stateFiles: StateFiles;
   /** Whether a probe's port in letters is a name only; otherwise it may also be a number that was written as text. */
   readonly probePortsByName: boolean;

@@ -261,6 +261,7 @@ export const v1_34 = profileOfData({
     limitsOfEachContainer: false,
     podMemoryLeftAtLeastZero: false,
     distributesBySocket: false,
+    keepsHeldCpus: false,
     stateFiles: "containers",
     probePortsByName: false,
     managersReadAllocated: true,

@@ -76,6 +76,7 @@ export const v1_37 = profileOfData({
     limitsOfEachContainer: true,
     podMemoryLeftAtLeastZero: true,
     distributesBySocket: true,
+    keepsHeldCpus: true,
     stateFiles: "data",
     probePortsByName: true,
     sidecarStorageLimits: true,

@@ -38,9 +38,10 @@ const none = (): undefined => undefined;
 /** `needs` gets the state file of a manager that is on and that was not posted. Errors: a state file that cannot be read. */
 function cpuSetsOf(snapshot: EffectiveSnapshot, needs: string[]): Result<CpuSets, Refusal> {
   const { cpu_manager_state: cpuFile, memory_manager_state: memoryFile } = snapshot.assignments ?? {};
-  const cpuState = cpuFile === undefined ? NO_FILE : readCpuManagerState(cpuFile);
+  const behindData = snapshot.kubeletConfiguration.profile.behaviour.stateFiles === "data";
+  const cpuState = cpuFile === undefined ? NO_FILE : readCpuManagerState(cpuFile, behindData);
   if (!cpuState.ok) return unreadable(cpuState.error);
-  const memoryState = memoryFile === undefined ? NO_FILE : readMemoryManagerState(memoryFile);
+  const memoryState = memoryFile === undefined ? NO_FILE : readMemoryManagerState(memoryFile, behindData);
   if (!memoryState.ok) return unreadable(memoryState.error);
   return ok(setsOf(snapshot, cpuState.value, memoryState.value, needs));
 }

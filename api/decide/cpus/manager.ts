@@ -278,11 +278,12 @@ interface CpuAsk {
 /** Gives a container `count` CPUs, unless it has its CPUs already. kubelet 1.36: staticPolicy.Allocate. */
 function allocateContainer(policy: StaticPolicy, state: WorkingState, ask: CpuAsk): Result<void, AllocateError> {
   const { uid, pod, container, count, affinity } = ask;
-  // before it is looked whether the container has its CPUs already: after a restart it may fail where it ran
-  const fault = smtFault(policy, state.pool, count);
+  let cpus = state.held.get(uid)?.get(container.name);
+  // where it is checked although the container has its CPUs already, it may fail after a restart where it ran
+  const isNew = cpus === undefined || !policy.options.keepsHeldCpus;
+  const fault = isNew ? smtFault(policy, state.pool, count) : undefined;
   if (fault !== undefined) return err(fault);
   const left = reusable(state, uid);
-  let cpus = state.held.get(uid)?.get(container.name);
   if (cpus === undefined) {
     const given = takeFromPool(policy, state, left, count, affinity);
     if (!given.ok) return given;

@@ -13,6 +13,8 @@ export interface StaticOptions {
   readonly preferUncoreCache: boolean;
   /** Whether a distribution over NUMA nodes stays in one socket where it can. */
   readonly distributesBySocket: boolean;
+  /** Whether a container that has its CPUs keeps them, and full-pcpus-only is for new ones. */
+  readonly keepsHeldCpus: boolean;
 }
 /** The gates of a manager's options that are not stable (CPUManagerPolicyAlphaOptions and the like), and the version's rules. */
 export interface OptionGates {
@@ -27,7 +29,7 @@ export const BY_SOCKET = "align-by-socket";
 const ACROSS_CORES = "distribute-cpus-across-cores";
 const BY_CACHE = "prefer-align-cpus-by-uncorecache";
 
-const OPTIONS = new Map<string, Exclude<keyof StaticOptions, "distributesBySocket">>([
+const OPTIONS = new Map<string, Exclude<keyof StaticOptions, "distributesBySocket" | "keepsHeldCpus">>([
   [FULL_PCPUS, "fullPcpusOnly"],
   [ACROSS_NUMA, "distributeAcrossNuma"],
   [BY_SOCKET, "alignBySocket"],
@@ -66,6 +68,7 @@ export function staticOptions(
     strictReservation: set.has("strictReservation"),
     preferUncoreCache: set.has("preferUncoreCache"),
     distributesBySocket: gates.behaviour.distributesBySocket && set.has("alignBySocket"),
+    keepsHeldCpus: gates.behaviour.keepsHeldCpus,
   };
   const conflict = conflictIn(options);
   return conflict === undefined ? ok(options) : err(conflict);
