@@ -21,6 +21,10 @@ export type EffectiveAsked<A> = Omit<Asked<A>, "snapshot"> & { readonly snapshot
 
 const NOTHING: KubeletConfiguration = {};
 
+/** Values that a kubelet's defaults take the place of. kubelet 1.37: SetDefaults_KubeletConfiguration. */
+const isUnset = (name: string, value: unknown): boolean =>
+  (name === "maxPods" && value === 0) || (name === "podPidsLimit" && Number(value) < 0);
+
 /** Fills in what a posted configuration leaves out. An empty text is left out: Go cannot tell one from the other. */
 export function effectiveConfiguration(
   profile: Profile,
@@ -29,7 +33,7 @@ export function effectiveConfiguration(
   const all: Record<string, unknown> = { ...profile.configuration };
   for (const name in given) {
     const value = given[name as keyof KubeletConfiguration];
-    if (value !== undefined && value !== null && value !== "") all[name] = value;
+    if (value !== undefined && value !== null && value !== "" && !isUnset(name, value)) all[name] = value;
   }
   const { evictionHard, mergeDefaultEvictionSettings, evictionPressureTransitionPeriod } = given;
   // kubelet 1.36: loadConfigFile of cmd/kubelet/app; any key that is set drops the other defaults
@@ -78,6 +82,7 @@ export const GATES = [
   "DRAExtendedResource",
   "DisableCPUQuotaWithExclusiveCPUs",
   "InPlacePodLevelResourcesVerticalScaling",
+  "InPlacePodVerticalScaling",
   "InPlacePodVerticalScalingExclusiveCPUs",
   "InPlacePodVerticalScalingExclusiveMemory",
   "MemoryQoS",

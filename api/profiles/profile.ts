@@ -97,12 +97,16 @@ export type OptionLevels = Readonly<Record<string, "alpha" | "beta" | "stable">>
  */
 type StateFiles = "containers" | "pods" | "data";
 
+export type SysctlNamespace = "IPC" | "Net" | "UTS" | "User";
+
 /** Rules that another version has otherwise, as data. */
 export interface Behaviour {
   readonly cpuManagerPolicyOptions: OptionLevels;
   readonly topologyManagerPolicyOptions: OptionLevels;
   /** Sysctls that any pod may set, and the first kernel that has them in a namespace (null: all). */
   readonly safeSysctls: ReadonlyMap<string, readonly [major: number, minor: number] | null>;
+  /** The kernel namespace of each sysctl that has one; a name that ends in a dot is of all that begin so. */
+  readonly sysctlNamespaces: ReadonlyMap<string, SysctlNamespace>;
   /** What MemoryQoS protects: every request by memory.min, or what memoryReservationPolicy says. */
   readonly memoryProtection: "requests" | "policy";
   /**
@@ -121,6 +125,13 @@ export interface Behaviour {
   readonly distributesBySocket: boolean;
   /** Whether a container that has its CPUs keeps them whatever full-pcpus-only says; otherwise it is checked again. */
   readonly keepsHeldCpus: boolean;
+  /**
+   * Whether the memory manager begins with what a container asks for, and is done with one that asks for nothing; otherwise it looks
+   * for nodes for that as well, in vain where none are given to it.
+   */
+  readonly memoryRequestsFirst: boolean;
+  /** Whether CPU in kubeReserved and systemReserved is rounded to thousandths. */
+  readonly roundsReservedCpu: boolean;
   readonly stateFiles: StateFiles;
   /** Whether a probe's port in letters is a name only; otherwise it may also be a number that was written as text. */
   readonly probePortsByName: boolean;

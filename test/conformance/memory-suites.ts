@@ -15,6 +15,7 @@ import {
   type TopologyHint,
 } from "../../api/decide/topology/hint.ts";
 import { type Container, containersOf, type Pod } from "../../api/model/pod.ts";
+import type { Behaviour, Profile } from "../../api/profiles/profile.ts";
 import { decodedPod } from "../kit/pods.ts";
 import { type Suite, suite } from "./suite.ts";
 
@@ -33,12 +34,14 @@ interface Input {
 }
 type Op = Exclude<OpInput, { op: "add" }> | { readonly op: "add"; readonly pod: Pod; readonly pick?: number };
 interface Read {
+  readonly behaviour: Behaviour;
   readonly machine: MachineMemory;
   readonly ops: readonly Op[];
 }
 
-function read({ numaNodes, ops }: Input): Read {
+function read({ numaNodes, ops }: Input, { behaviour }: Profile): Read {
   return {
+    behaviour,
     machine: readMachine(numaNodes),
     ops: ops.map((op) => (op.op === "add" ? { ...op, pod: decodedPod(op.pod) } : op)),
   };
@@ -57,8 +60,8 @@ export function readMachine(numaNodes: readonly NodeInput[]): MachineMemory {
   return machine.value;
 }
 
-export const managerOf = ({ machine }: Pick<Read, "machine">): MemoryManager =>
-  memoryManager({ policy: "Static", state: { ...EMPTY_STATE, machineState: machine }, podLevel: false });
+export const managerOf = ({ machine, behaviour }: Pick<Read, "machine" | "behaviour">): MemoryManager =>
+  memoryManager({ policy: "Static", state: { ...EMPTY_STATE, machineState: machine }, podLevel: false, behaviour });
 
 /** The kubelet's text where a container gets nothing, which ends its pod's turn. */
 function apply(manager: MemoryManager, op: Op, affinity: Affinity = () => ANY_NODE): string | undefined {
@@ -94,7 +97,7 @@ const manager = suite({
 });
 
 const hints = suite({
-  read: ({ pod, ...input }: Input & { pod: unknown }) => ({ ...read(input), pod: decodedPod(pod) }),
+  read: ({ pod, ...input }: Input & { pod: unknown }, profile) => ({ ...read(input, profile), pod: decodedPod(pod) }),
   decide: (input) => {
     const working = managerOf(input);
     for (const op of input.ops) apply(working, op);

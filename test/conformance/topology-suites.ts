@@ -81,6 +81,7 @@ function readAdmit(input: AdmitInput, profile: Profile) {
   const ids = distances.map((row, id) => ({ id, distances: row }));
   return {
     topology: topologyPolicy({ policy, scope, options, gates: allOptions(profile), nodes: ids }),
+    behaviour: profile.behaviour,
     cpus: readPolicy({ ...input, policyOptions: input.cpuOptions }, profile, policy).policy,
     machine: readMachine(
       ids.map(({ id }) => ({ id, memoryBytes, hugepages2Mi: 0, systemReservedBytes: SYSTEM_RESERVED })),
@@ -90,11 +91,11 @@ function readAdmit(input: AdmitInput, profile: Profile) {
 }
 
 /** Pods come and go at the CPU and the memory manager under one topology manager. */
-function decideAdmit({ topology, cpus: cpuPolicy, machine, ops }: ReturnType<typeof readAdmit>) {
+function decideAdmit({ topology, cpus: cpuPolicy, machine, behaviour, ops }: ReturnType<typeof readAdmit>) {
   if (!topology.ok) return { startError: topology.error.message };
   if (typeof cpuPolicy === "string") return { policyError: cpuPolicy };
   const cpus = cpuManager(cpuPolicy, freshState(cpuPolicy));
-  const memory = managerOf({ machine });
+  const memory = managerOf({ machine, behaviour });
   const providers = [
     { name: "cpus", provider: cpus },
     { name: "memory", provider: memory },

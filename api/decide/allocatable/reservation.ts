@@ -1,8 +1,8 @@
-import { milliValue, value } from "../../model/amount.ts";
+import { fromNanos, milliValue, toNanos, value } from "../../model/amount.ts";
 import type { CgroupValues, NodeLevelReason } from "../../model/cgroups.ts";
 import { countCpus, cpuSetFault } from "../../model/cpu-set.ts";
 import type { ResourceList } from "../../model/fields.ts";
-import { type Quantity, unitsQuantity } from "../../model/quantity.ts";
+import { type Quantity, quantityOf, unitsQuantity } from "../../model/quantity.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { type Bytes, bytes } from "../../model/units.ts";
 import type { EffectiveConfiguration } from "../../profiles/effective.ts";
@@ -21,9 +21,18 @@ export const RESERVABLE: readonly string[] = ["cpu", "memory", "ephemeral-storag
 
 export const cannotReserve = (name: string): string => `cannot reserve "${name}" resource`;
 
+/** kubelet 1.37: parseResourceList; millionths are rounded up before. */
+function roundedCpu({ cpu, ...others }: ResourceList): ResourceList {
+  if (cpu === undefined) return others;
+  const micros = (toNanos(cpu.amount) + 999n) / 1000n;
+  return { ...others, cpu: quantityOf(fromNanos(((micros + 500n) / 1000n) * 1_000_000n), cpu.format) };
+}
+
 /** kubeReserved and systemReserved; reservedSystemCPUs replaces the cpu of both. kubelet 1.36: cmd/kubelet/app run. */
 export function reservedOf(config: EffectiveConfiguration): Result<Reserved, string> {
-  const { kubeReserved: kube, systemReserved: system, reservedSystemCPUs: list } = config;
+  const { reservedSystemCPUs: list, profile } = config;
+  const round = profile.behaviour.roundsReservedCpu ? roundedCpu : (reserve: ResourceList) => reserve;
+  const [kube, system] = [round(config.kubeReserved), round(config.systemReserved)];
   for (const [field, reserve] of [
     ["kubeReserved", kube],
     ["systemReserved", system],

@@ -176,7 +176,7 @@ export function decideAdmission(
   const { admitting, asked } = prepared.value;
   const allocatable = allocatableOf(admitting.node);
   if (!allocatable.ok) return allocatable;
-  const unsafe = unsafeSysctls(admitting.config.allowedUnsafeSysctls);
+  const unsafe = unsafeSysctls(admitting.config.allowedUnsafeSysctls, admitting.config.profile.behaviour);
   if (!unsafe.ok) {
     const message = `kubeletConfiguration.allowedUnsafeSysctls: ${unsafe.error}`;
     return err({ code: "invalid_configuration", message, needs: [] });

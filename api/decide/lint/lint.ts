@@ -244,10 +244,10 @@ function shutdownFindings({ given, isOn }: LintInput): readonly LintFinding[] {
 const FIELD = "allowedUnsafeSysctls";
 
 /** Each entry that the kubelet does not start with; it names the first. kubelet 1.36: NewAllowlist. */
-function sysctlFindings({ given }: LintInput): readonly LintFinding[] {
+function sysctlFindings({ given, config }: LintInput): readonly LintFinding[] {
   return given.list(FIELD).flatMap((item, i) => {
     const text = item ?? "";
-    const read = typeof text === "string" ? unsafeSysctls([text]) : null;
+    const read = typeof text === "string" ? unsafeSysctls([text], config.profile.behaviour) : null;
     if (read === null || read.ok) return [];
     const isKnown = read.error.startsWith("the sysctls ");
     const advice = isKnown

@@ -19,6 +19,7 @@ import type { Admission, Turn } from "../topology/admit.ts";
 import { mergeHints } from "../topology/merge.ts";
 import { placementOf } from "../topology/placement.ts";
 import type { AligningPolicy } from "../topology/policy.ts";
+import { asManagersCount } from "./allocated-view.ts";
 import { fileWarnings } from "./file-warnings.ts";
 import {
   admit,
@@ -73,28 +74,29 @@ type Answer = Result<ManagerQuery, readonly string[]>;
 
 /** Errors: what cannot be answered at all. */
 function askManagers({ snapshot, ask }: EffectiveAsked<PodAsk>, needs: string[]): Result<Answer, Refusal> {
-  const pod = podOfAsk(snapshot, ask);
-  if (!pod.ok) return pod;
+  const given = podOfAsk(snapshot, ask);
+  if (!given.ok) return given;
   const started = managedNode(snapshot, needs);
   if (!started.ok) return started;
   if (!started.value.ok) return ok(started.value);
   const node = started.value.value;
+  const pod = given.value && asManagersCount(given.value, node.settings);
   const before = managersOf(node, null);
   const nothing = { admission: null, placements: [], refusal: null, tried: before };
-  if (pod.value === null) {
+  if (pod === null) {
     const warnings = warningsOf(node, before, before, podNames(node.active));
     return ok(ok({ node, pod: null, before, after: before, ...nothing, warnings }));
   }
-  const tooLarge = tooManyHints(node.topology, node.numa, [pod.value], "pod");
+  const tooLarge = tooManyHints(node.topology, node.numa, [pod], "pod");
   if (tooLarge !== undefined) return err({ code: "too_large", message: tooLarge, needs: [] });
-  const tried = managersOf(node, pod.value);
-  const admission = admit(node, tried, pod.value);
+  const tried = managersOf(node, pod);
+  const admission = admit(node, tried, pod);
   if (!admission.ok) return err({ code: "too_large", message: admission.error.message, needs: [] });
   const { turns, refusal } = admission.value;
   const placements = turns.map((turn) => placementOf(node.numa, turn));
   const after = refusal === null ? tried : before;
-  const warnings = warningsOf(node, before, after, podNames([...node.active, pod.value]));
-  const answered = { node, pod: pod.value, before, after, admission: admission.value, placements, refusal, tried };
+  const warnings = warningsOf(node, before, after, podNames([...node.active, pod]));
+  const answered = { node, pod, before, after, admission: admission.value, placements, refusal, tried };
   return ok(ok({ ...answered, warnings }));
 }
 

@@ -20,6 +20,7 @@ import { type Admission, admitPod, type NamedProvider } from "../topology/admit.
 import { type NumaNodes, numaNodes } from "../topology/hint.ts";
 import type { MergeRefusal } from "../topology/merge.ts";
 import type { TopologyPolicy } from "../topology/policy.ts";
+import { asManagersCount } from "./allocated-view.ts";
 import { type Settings, type Started, settingsOf, startManagers } from "./start.ts";
 
 /** Sets of NUMA nodes that one pod's hints may name, over all its containers and resources: below half a second. */
@@ -113,7 +114,8 @@ export function managersOf(node: ManagedNode, asking: Pod | null): Managers {
   const sourcesReady = node.snapshot.kubelet?.sourcesReady ?? true;
   const cpus = cpuManager(node.cpuPolicy, node.cpuState, node.settings.podLevel);
   const { policy, state } = node.memory;
-  const memory = memoryManager({ policy, state, podLevel: node.settings.podLevel });
+  const { podLevel, profile } = node.settings;
+  const memory = memoryManager({ policy, state, podLevel, behaviour: profile.behaviour });
   const devices = deviceManager({
     inventories: node.inventories,
     checkpoint: node.checkpoint,
@@ -122,7 +124,7 @@ export function managersOf(node: ManagedNode, asking: Pod | null): Managers {
     activePods: new Set(active.map((pod) => podUid(pod) ?? "")),
     runningAtStart: runningOf(node.active),
     prefer: answersOf(node.snapshot),
-    behaviour: node.snapshot.kubeletConfiguration.profile.behaviour,
+    behaviour: profile.behaviour,
   });
   if (sourcesReady) {
     cpus.removeStale(active);
@@ -154,7 +156,7 @@ export const providersOf = ({ devices, cpus, memory }: Managers): readonly Named
 
 /** Lets a pod in; the managers are changed by it. */
 export const admit = (node: ManagedNode, managers: Managers, pod: Pod): Result<Admission, MergeRefusal> =>
-  admitPod(node.topology, providersOf(managers), pod, node.settings.podLevel);
+  admitPod(node.topology, providersOf(managers), asManagersCount(pod, node.settings), node.settings.podLevel);
 
 /**
  * A manager that is on and whose file was not posted has begun anew, and a kubelet that starts asks it for the pods that are

@@ -170,6 +170,8 @@ export interface Settings extends StateForm {
   readonly topologyScope: string;
   readonly topologyOptions: Readonly<Record<string, string>>;
   readonly topologyGates: OptionGates;
+  /** The gate InPlacePodVerticalScaling. */
+  readonly inPlaceResize: boolean;
 }
 
 /** Errors: a reserve that cannot be read. */
@@ -201,6 +203,7 @@ export function settingsOf(snapshot: EffectiveSnapshot): Result<Settings, Refusa
     topologyScope: config.topologyManagerScope,
     topologyOptions: config.topologyManagerPolicyOptions,
     podLevel: gateOn(config, "PodLevelResourceManagers"),
+    inPlaceResize: gateOn(config, "InPlacePodVerticalScaling"),
     exclusiveResize: gateOn(config, "InPlacePodVerticalScalingExclusiveCPUs"),
   });
 }

@@ -1,5 +1,6 @@
 import { type Container, containersOf, isSidecar, type Pod, podUid } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
+import type { Behaviour } from "../../profiles/profile.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
 import { qosClass } from "../resources/qos.ts";
 import {
@@ -45,6 +46,7 @@ export interface MemoryManagerInput {
   readonly state: MemoryState;
   /** The gate PodLevelResourceManagers is on. */
   readonly podLevel: boolean;
+  readonly behaviour: Behaviour;
 }
 /** A container that lost its memory. */
 export interface Removed {
@@ -76,7 +78,13 @@ export function memoryManager(input: MemoryManagerInput): MemoryManager {
   const numa = numaNodes(state.machineState.keys());
   const off = input.policy === "None";
   const ground = { numa, sets: off ? [] : nodeSets(numa.ids.length), machine: state.machineState };
-  const policy: StaticPolicy = { ground, state, reusable: reusableMemory(numa), podLevel: input.podLevel };
+  const policy: StaticPolicy = {
+    ground,
+    state,
+    reusable: reusableMemory(numa),
+    podLevel: input.podLevel,
+    behaviour: input.behaviour,
+  };
   const removeContainer = (uid: string, container: string): void => {
     if (!off) remove(policy, uid, container);
   };
@@ -205,6 +213,7 @@ interface StaticPolicy {
   readonly reusable: ReusableMemory;
   /** The gate PodLevelResourceManagers is on (PodLevelResources with it, or the kubelet would not start). */
   readonly podLevel: boolean;
+  readonly behaviour: Behaviour;
 }
 
 /** Checks that the policy handles a pod: Guaranteed, and with pod-level resources only under the gate. */
@@ -221,15 +230,16 @@ function allocateContainer(
   container: Container,
   affinity: TopologyHint,
 ): Result<void, AllocateError> {
-  const { ground, state, reusable, podLevel } = policy;
+  const { ground, state, reusable, podLevel, behaviour } = policy;
   if (!isManaged(pod, podLevel)) return ok(undefined);
   const uid = podUid(pod) as string;
   const held = state.entries.get(uid)?.get(container.name);
-  if (held !== undefined) {
+  const asked = containerRequests(pod, container, podLevel);
+  if (behaviour.memoryRequestsFirst && asked?.size === 0) return ok(undefined);
+  if (held !== undefined && (asked !== undefined || !behaviour.memoryRequestsFirst)) {
     reusable.settle(pod, container, held);
     return ok(undefined);
   }
-  const asked = containerRequests(pod, container, podLevel);
   if (asked === undefined) return err({ message: NOT_INT64 });
   const placed = placeMemory(ground, asked, affinity, (set, type) => reusable.of(pod, set, type));
   if (!placed.ok) return err({ message: placed.error });
