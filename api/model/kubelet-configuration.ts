@@ -30,7 +30,7 @@ const configuration = z.object({
   topologyManagerPolicyOptions: optional(textMap()),
   maxPods: optional(wholeNumber(0, 1_000_000)),
   podsPerCore: optional(wholeNumber(0, 1_000_000)),
-  podPidsLimit: optional(wholeNumber(-1, Number.MAX_SAFE_INTEGER)),
+  podPidsLimit: optional(wholeNumber(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)),
   cpuCFSQuota: optional(z.boolean()),
   cpuCFSQuotaPeriod: optional(duration),
   memorySwap: optional(z.object({ swapBehavior: optional(z.enum(["NoSwap", "LimitedSwap", ""])) })),

@@ -4,6 +4,7 @@ import { memoryStateFile, startMemory } from "../../api/decide/memory/start.ts";
 import { ANY_NODE } from "../../api/decide/topology/hint.ts";
 import { resourceList } from "../../api/model/fields.ts";
 import type { Container, Pod } from "../../api/model/pod.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
 import { container } from "../kit/containers.ts";
 import { decodedPod, namedPod } from "../kit/pods.ts";
 
@@ -27,7 +28,8 @@ const memoryPod = (uid: string, memory: string): Pod => {
   const asked = { cpu: "1", memory, "hugepages-2Mi": "64Mi" };
   return decodedPod(namedPod(uid, [container("c", asked, asked)]));
 };
-const managerOf = (state: MemoryState): MemoryManager => memoryManager({ policy: "Static", state, podLevel: false });
+const managerOf = (state: MemoryState): MemoryManager =>
+  memoryManager({ policy: "Static", state, podLevel: false, behaviour: NEWEST.behaviour });
 function allocate(manager: MemoryManager, pod: Pod): void {
   const done = manager.allocate(pod, pod.spec.containers[0] as Container, ANY_NODE);
   if (!done.ok) throw new Error(done.error.message);
@@ -52,13 +54,14 @@ function admitCase(name: string, state: MemoryState, pod: Pod): BenchCase {
 }
 function restartCase(state: MemoryState): BenchCase {
   const reserve = resourceList.parse({ memory: "1Gi" });
+  const form = { profile: NEWEST, podLevel: false };
   const setting = {
     policy: "Static",
     numaNodes: NODES,
     reservation: new Map(Object.entries(reserve)),
     reservedMemory: [{ numaNode: 0, limits: reserve }],
-    podLevel: false,
-    file: memoryStateFile("Static", state, false),
+    ...form,
+    file: memoryStateFile("Static", state, form),
   };
   return {
     name: "memory_manager_state of 200 containers, read and checked",

@@ -29,6 +29,25 @@ describe("allocatable is capacity less the reserves and hard eviction", () => {
     };
     expect(decide(config).allocatable).toEqual({ cpu: "2400m", memory: "7089934592", pods: "110" });
   });
+  test("from kubelet 1.37 on, their cpu is rounded to thousandths", () => {
+    const reserved = (version: string, cpu: string): unknown => {
+      const status = { capacity: { cpu: "4", memory: "8Gi" }, nodeInfo: { kubeletVersion: version } };
+      return decide({ ...NO_EVICTION, kubeReserved: { cpu }, systemReserved: { cpu } }, { node: node(status) })
+        .reserved["kubeReserved"];
+    };
+    for (const [cpu, before, rounded] of [
+      ["0.0004", "400u", "0"],
+      ["0.0005", "500u", "1m"],
+      // millionths are rounded up first
+      ["499001n", "499001n", "1m"],
+      ["499n", "499n", "0"],
+      ["1500400u", "1500400u", "1500m"],
+      ["2", "2", "2"],
+    ]) {
+      expect(reserved("v1.36.3", cpu as string), cpu).toEqual({ cpu: before });
+      expect(reserved("v1.37.2", cpu as string), cpu).toEqual({ cpu: rounded });
+    }
+  });
   test("nothing goes below zero, and too large a reserve is told", () => {
     const { allocatable, kubepods, errors } = decide({ ...NO_EVICTION, kubeReserved: { memory: "9Gi", cpu: "5" } });
     expect(allocatable).toMatchObject({ memory: "0", cpu: "0" });

@@ -82,7 +82,7 @@ describe("forms that a caller has at hand", () => {
     ],
   ])("the state file `%s` is kept as it is, and named when it is read", (text, want) => {
     expect(decoded({ assignments: { cpu_manager_state: text } }).assignments?.cpu_manager_state).toBe(text);
-    const read = readCpuManagerState(text);
+    const read = readCpuManagerState(text, false);
     expect(read.ok ? undefined : `${read.error.path}: ${read.error.message}`).toBe(want);
   });
   test("quantities may be numbers, as YAML has them", () => {

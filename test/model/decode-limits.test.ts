@@ -76,7 +76,7 @@ describe("every list has a bound", () => {
   });
   test.each([
     ["pods[0].spec.priority", { pods: [pod("p", { spec: { priority: 2 ** 31 } })] }],
-    ["kubeletConfiguration.podPidsLimit", { kubeletConfiguration: { podPidsLimit: -2 } }],
+    ["kubeletConfiguration.podPidsLimit", { kubeletConfiguration: { podPidsLimit: -1.5 } }],
     ["kubeletConfiguration.maxPods", { kubeletConfiguration: { maxPods: 1_000_001 } }],
     ["machine.pageSizeBytes", { machine: { pageSizeBytes: 0 } }],
     ["machine.memoryBytes", { machine: { memoryBytes: 2 ** 53 } }],

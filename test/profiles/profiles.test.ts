@@ -92,8 +92,15 @@ describe("an effective configuration", () => {
       cgroupsPerQOS: true,
     });
   });
+  test.each(PROFILES)("what $version takes for nothing given has its default", (profile) => {
+    const effective = (fields: object) => effectiveConfiguration(profile, given(fields));
+    // kubelet: SetDefaults_KubeletConfiguration, run as a library
+    expect(effective({ maxPods: 0 }).maxPods).toBe(110);
+    for (const podPidsLimit of [-1, -2, -100]) expect(effective({ podPidsLimit }).podPidsLimit).toBe(-1);
+    expect(effective({ podPidsLimit: 0, maxPods: 1 })).toMatchObject({ podPidsLimit: 0, maxPods: 1 });
+  });
   test("what is given holds, zero, false and an empty list among it; an empty text is not given", () => {
-    const fields = { maxPods: 0, cgroupsPerQOS: false, enforceNodeAllocatable: [], cgroupDriver: "systemd" };
+    const fields = { podsPerCore: 0, cgroupsPerQOS: false, enforceNodeAllocatable: [], cgroupDriver: "systemd" };
     expect(of(fields)).toMatchObject(fields);
     expect(of({ cpuManagerPolicy: "", cgroupDriver: "", topologyManagerScope: "" })).toMatchObject({
       cpuManagerPolicy: "none",

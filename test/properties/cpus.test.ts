@@ -9,8 +9,11 @@ import { freshState, startState } from "../../api/decide/cpus/start.ts";
 import { ANY_NODE, type TopologyHint } from "../../api/decide/topology/hint.ts";
 import { parseCpuSet } from "../../api/model/cpu-set.ts";
 import { type Container, containersOf, type Pod } from "../../api/model/pod.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
 import { admit, cpuPod, evenMachine, freshManager, policyOn, shown } from "../decide/cpus/kit.ts";
 import { type Draws, draws, Met } from "./draws.ts";
+
+const FORM = { profile: NEWEST, podLevel: false };
 
 const ROUNDS = 400;
 const PATIENT = { timeout: 120_000 };
@@ -145,7 +148,7 @@ describe("the CPUs of a node over its life", PATIENT, () => {
     each((seed) =>
       live(seed, ({ policy, manager }, step) => {
         const before = shown(manager);
-        const state = startState({ policy, file: writeCpuState("static", manager.state()) });
+        const state = startState({ ...FORM, policy, file: writeCpuState("static", manager.state(), FORM) });
         met.note("restored", state.ok);
         met.note("an empty pool", !state.ok);
         if (state.ok) expect(shown(cpuManager(policy, state.value)), step).toEqual(before);

@@ -3,11 +3,16 @@ import { writeCheckpoint } from "../../api/decide/memory/checkpoint.ts";
 import { nodeSets } from "../../api/decide/memory/hints.ts";
 import { EMPTY_STATE, type MachineMemory } from "../../api/decide/memory/machine-memory.ts";
 import { type MemoryManager, memoryManager } from "../../api/decide/memory/manager.ts";
-import { readCheckpoint, restoreState } from "../../api/decide/memory/start.ts";
+import { readCheckpoint } from "../../api/decide/memory/read-checkpoint.ts";
+import { restoreState } from "../../api/decide/memory/start.ts";
 import { ANY_NODE, countNodes, idsOf, type TopologyHint } from "../../api/decide/topology/hint.ts";
 import { type Container, containersOf, type Pod } from "../../api/model/pod.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
 import { type Draws, draws, Met } from "./draws.ts";
 import { brokenGroups, brokenIn, lostIn, mixedNodes, randomGuaranteed, randomMachine } from "./memory-sequences.ts";
+
+const FORM = { profile: NEWEST, podLevel: false };
+const { behaviour } = NEWEST;
 
 const SEED = 1936;
 const COUNT = 300;
@@ -17,7 +22,7 @@ const must = (holds: boolean, message: () => string): void => {
   if (!holds) expect.fail(message());
 };
 const fresh = (machineState: MachineMemory): MemoryManager =>
-  memoryManager({ policy: "Static", state: { ...EMPTY_STATE, machineState }, podLevel: false });
+  memoryManager({ policy: "Static", state: { ...EMPTY_STATE, machineState }, podLevel: false, behaviour });
 
 /** Comes and goes at random; `step` sees the manager after each. `affinity`: what the topology manager would have chosen. */
 function live(
@@ -146,17 +151,17 @@ describe(`memory over ${COUNT} random machines and sequences from seed ${SEED}`,
         const d = draws(seed);
         const manager = fresh(machine);
         live(manager, paged, d, new Met(), hinted(d, true), () => {});
-        return { text: writeCheckpoint("Static", manager.state, "v1"), mixed: mixedNodes(manager.state).length > 0 };
+        return { text: writeCheckpoint("Static", manager.state, FORM), mixed: mixedNodes(manager.state).length > 0 };
       };
       const { text, mixed } = file();
       must(text === file().text, () => `${at}: two answers`);
-      const read = readCheckpoint(text, false);
+      const read = readCheckpoint(text, FORM);
       if (!read.ok) return expect.fail(`${at}: ${read.error}`);
       const restored = restoreState(read.value, machine);
       must(restored.ok || mixed, () => `${at}: refused`);
       if (!restored.ok) return;
       restarted++;
-      must(writeCheckpoint("Static", restored.value, "v1") === text, () => `${at}: another file`);
+      must(writeCheckpoint("Static", restored.value, FORM) === text, () => `${at}: another file`);
     });
     expect(restarted).toBeGreaterThan(COUNT / 2);
   });
@@ -169,7 +174,7 @@ describe(`memory over ${COUNT} random machines and sequences from seed ${SEED}`,
       const c = pod.spec.containers[0] as Container;
       const hints = new Set((manager.containerHints(pod, c).get("memory") ?? []).map(({ nodes }) => nodes));
       for (const nodes of nodeSets(manager.numa.ids.length)) {
-        const trial = memoryManager({ policy: "Static", state: manager.state, podLevel: false });
+        const trial = memoryManager({ policy: "Static", state: manager.state, podLevel: false, behaviour });
         const done = trial.allocate(pod, c, { nodes, preferred: false });
         const bound = done.ok && trial.numaNodesOf("asks", c.name)?.join() === idsOf(trial.numa, nodes).join();
         // a single node of a group takes what the topology manager sends it, though it never hints at it

@@ -6,6 +6,7 @@ import { memoryManager } from "../../api/decide/memory/manager.ts";
 import { memoryStateFile } from "../../api/decide/memory/start.ts";
 import { ANY_NODE } from "../../api/decide/topology/hint.ts";
 import { type Container, pod as podSchema } from "../../api/model/pod.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
 import { manyImages, timeAt, webContainer, webSandbox } from "../contract/gc-snapshots.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
@@ -36,18 +37,19 @@ function podAt(i: number) {
 /** The files of the CPU, memory and device managers, as a kubelet with those pods writes them. */
 function assignmentsOf({ numaNodes = [] }: ReturnType<typeof machineOf>) {
   const holders = Array.from({ length: HOLDERS }, (_, i) => i);
-  const cpus = writeCpuState("static", {
+  const form = { profile: NEWEST, podLevel: false };
+  const held = {
     defaultCpus: new Set(Array.from({ length: 256 - HOLDERS }, (_, i) => i)),
     assignments: new Map(holders.map((i) => [uidOf(i), new Map([["app", new Set([256 - HOLDERS + i])]])])),
     podCpus: new Map(),
-  });
+  };
   const machine = machineMemory(
     numaNodes.map((node) => ({ ...node, memoryBytes: node.memoryBytes ?? 0 })),
     new Map([[0, new Map([["memory", 2 * Gi]])]]),
   );
   if (!machine.ok) throw new Error(machine.error.message);
   const state = { ...EMPTY_STATE, machineState: machine.value };
-  const manager = memoryManager({ policy: "Static", state, podLevel: false });
+  const manager = memoryManager({ policy: "Static", state, podLevel: false, behaviour: NEWEST.behaviour });
   for (const i of holders) {
     const holder = podSchema.parse(podAt(i));
     const done = manager.allocate(holder, holder.spec.containers[0] as Container, ANY_NODE);
@@ -61,8 +63,8 @@ function assignmentsOf({ numaNodes = [] }: ReturnType<typeof machineOf>) {
     allocResp: null,
   }));
   return {
-    cpu_manager_state: cpus,
-    memory_manager_state: memoryStateFile("Static", manager.state, false),
+    cpu_manager_state: writeCpuState("static", held, form),
+    memory_manager_state: memoryStateFile("Static", manager.state, form),
     kubelet_internal_checkpoint: writeCheckpoint({ entries, registered: new Map() }),
   };
 }

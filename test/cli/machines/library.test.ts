@@ -6,6 +6,7 @@ import { expandLayout, type MachineLayout } from "../../../api/machines/layout.t
 import { machineIssues } from "../../../api/model/decode.ts";
 import { resourceList } from "../../../api/model/fields.ts";
 import { machine as machineSchema } from "../../../api/model/machine.ts";
+import { NEWEST } from "../../../api/profiles/index.ts";
 
 interface Numbers {
   readonly sockets: number;
@@ -109,6 +110,7 @@ describe("the library of machines", () => {
         numaNodes: numaNodes.map(({ id, memoryBytes = 0, hugepages }) => ({ id, memoryBytes, hugepages })),
         reservation: new Map(Object.entries(limits)),
         reservedMemory: [{ numaNode: 0, limits }],
+        profile: NEWEST,
         podLevel: false,
         file: undefined,
       });

@@ -66,6 +66,37 @@ describe("sysctls", () => {
       'SysctlForbidden: forbidden sysctl: "net.core.somaxconn" not allowed with host Net enabled',
     );
   });
+  describe("that a later kubelet knows", () => {
+    const under = (version: string, names: readonly string[] = [], kernelVersion = "6.1.0"): Json =>
+      readyNode(
+        { kubeletConfiguration: { allowedUnsafeSysctls: names } },
+        { nodeInfo: { kernelVersion, kubeletVersion: `v${version}.0` } },
+      );
+    it.each(["1.34", "1.35", "1.36", "1.37"])("as safe: to kubelet %s", (version) => {
+      const isNew = version === "1.37";
+      for (const [name, since] of [
+        ["net.ipv4.tcp_slow_start_after_idle", "4.15"],
+        ["net.ipv4.tcp_notsent_lowat", "4.6"],
+      ] as const) {
+        expect(admitted(under(version, [], since), asking(name)).decision.admit).toBe(isNew);
+        expect(shown(under(version, [], "4.5.9"), asking(name))).toContain("not allowlisted");
+      }
+    });
+    it("as one of a namespace: user.* is that of users, kernel.domainname that of UTS", () => {
+      const names = ["user.*", "kernel.domainname"];
+      const at = under("1.37", names);
+      for (const hostUsers of [undefined, true]) {
+        expect(shown(at, asking("user.max_user_namespaces", { hostUsers }))).toBe(
+          'SysctlForbidden: forbidden sysctl: "user.max_user_namespaces" not allowed with host User enabled',
+        );
+      }
+      expect(admitted(at, asking("user.max_user_namespaces", { hostUsers: false })).decision.admit).toBe(true);
+      expect(admitted(at, asking("kernel.domainname", { hostNetwork: true, hostIPC: true })).decision.admit).toBe(true);
+      expect(refusal(under("1.36", names), boundPod("p")).message).toBe(
+        'kubeletConfiguration.allowedUnsafeSysctls: the sysctls "user." are not known to be namespaced',
+      );
+    });
+  });
   it("that the kubelet does not start with are refused as configuration", () => {
     expect(refusal(allowing("vm.swappiness"), boundPod("p"))).toMatchObject({
       code: "invalid_configuration",

@@ -16,6 +16,7 @@ import { ANY_NODE, type TopologyHint } from "../../../api/decide/topology/hint.t
 import { formatCpuSet, gapsIn, parseCpuSet } from "../../../api/model/cpu-set.ts";
 import { type Machine, machine } from "../../../api/model/machine.ts";
 import { containersOf, type Pod } from "../../../api/model/pod.ts";
+import { NEWEST } from "../../../api/profiles/index.ts";
 import { container, sidecar } from "../../kit/containers.ts";
 import { decodedPod, namedPod } from "../../kit/pods.ts";
 import type { Json } from "../../kit/snapshots.ts";
@@ -60,7 +61,7 @@ export function policyOn(
   const policy = staticPolicy({
     topology,
     options: Object.fromEntries(options.map((name) => [name, "true"])),
-    gates: { alpha: true, beta: true },
+    gates: { alpha: true, beta: true, behaviour: NEWEST.behaviour },
     topologyPolicy: "none",
     numReserved: 1,
     reserved: cpus(""),
@@ -81,7 +82,12 @@ export function managerWith(
   defaultCpuSet: string,
   entries: Readonly<Record<string, Readonly<Record<string, string>>>>,
 ): CpuManager {
-  const state = startState({ policy, file: JSON.stringify({ policyName: "static", defaultCpuSet, entries }) });
+  const state = startState({
+    policy,
+    file: JSON.stringify({ policyName: "static", defaultCpuSet, entries }),
+    profile: NEWEST,
+    podLevel: false,
+  });
   if (!state.ok) throw new Error(state.error);
   return cpuManager(policy, state.value);
 }

@@ -3,6 +3,7 @@ import { sharedCpus } from "../../../api/decide/cpus/checkpoint.ts";
 import { type CpuManager, cpuManager } from "../../../api/decide/cpus/manager.ts";
 import type { TopologyHint } from "../../../api/decide/topology/hint.ts";
 import type { Container } from "../../../api/model/pod.ts";
+import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import {
   admit,
   cpuPod,
@@ -157,10 +158,17 @@ describe("full-pcpus-only", () => {
     });
     expect(allocate(14)).toEqual({ ok: true, value: undefined });
   });
-  test("may refuse after a restart what already runs", () => {
-    const manager = managerWith(policyOn(twoSockets, options), "0,8", { a: { c: "1-7,9-15" } });
+  test("may refuse after a restart what already runs, up to kubelet 1.36", () => {
+    const gates = { alpha: true, beta: true, behaviour: v1_36.behaviour };
+    const manager = managerWith(policyOn(twoSockets, options, { gates }), "0,8", { a: { c: "1-7,9-15" } });
     expect(allocate(14, manager).ok).toBe(false);
     expect(shown(manager)).toEqual({ "a/c": "1-7,9-15", pool: "0,8" });
+  });
+  test("lets a container keep what it has, half a core too", () => {
+    const manager = managerWith(policyOn(twoSockets, options), "0,2-8,10-15", { a: { c: "1,9" }, b: { c: "" } });
+    for (const uid of ["a", "b"]) expect(admit(manager, cpuPod(uid, { c: 3 }))).toBeUndefined();
+    expect(shown(manager)).toMatchObject({ "a/c": "1,9", pool: "0,2-8,10-15" });
+    expect(admit(manager, cpuPod("d", { c: 3 }))).toMatch(/^SMT Alignment Error: requested 3 cpus/);
   });
 });
 

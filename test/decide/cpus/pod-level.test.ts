@@ -4,6 +4,7 @@ import { type CpuManager, cpuManager } from "../../../api/decide/cpus/manager.ts
 import { freshState, startState } from "../../../api/decide/cpus/start.ts";
 import { ANY_NODE } from "../../../api/decide/topology/hint.ts";
 import { containersOf, type Pod } from "../../../api/model/pod.ts";
+import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { pod as bare, decodedPod } from "../../kit/pods.ts";
 import { admit, cpuPod, evenMachine, policyOn, shown } from "./kit.ts";
 
@@ -49,12 +50,13 @@ describe("a pod with CPUs as a whole, with the gate PodLevelResourceManagers", (
   test("is written in version 3, and read back", () => {
     const m = manager();
     given(m, wholePod(2, { app: 0 }));
-    const file = writeCpuState("static", m.state(), true);
+    const form = { profile: v1_36, podLevel: true };
+    const file = writeCpuState("static", m.state(), form);
     expect(file.replace(/\d+}$/, "}")).toBe(
       '{"policyName":"static","defaultCpuSet":"0,2-8,10-15","entries":{"a":{"app":"1,9"}},"podEntries":{"a":{"cpuSet":"1,9"}},"checksum":}',
     );
-    expect(startState({ policy, file, podLevelManagers: true })).toEqual({ ok: true, value: m.state() });
-    expect(startState({ policy, file }).ok).toBe(false);
+    expect(startState({ ...form, policy, file })).toEqual({ ok: true, value: m.state() });
+    expect(startState({ ...form, policy, file, podLevel: false }).ok).toBe(false);
   });
   test("is refused by name when nothing is left to share", () => {
     const reason = "EmptyPodSharedPoolError";

@@ -7,7 +7,11 @@ import { cpuText } from "../../../api/decide/cpus/sets.ts";
 import { freshState, type StartInput, startState } from "../../../api/decide/cpus/start.ts";
 import { fnv1a } from "../../../api/decide/go/json.ts";
 import { fromNanos } from "../../../api/model/amount.ts";
+import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { evenMachine, linesOf, nonePolicyOf, policyOn } from "./kit.ts";
+
+/** The words below are those of that version; test/decide/state-files.test.ts has the others. */
+const AS_1_36 = { profile: v1_36, podLevel: false };
 
 /** Four cores of two threads, CPUs 0 and 4 reserved. */
 const topology = evenMachine({ cores: 4 });
@@ -21,7 +25,7 @@ const containers = new Map([
 
 /** The kubelet's words, or the pool and each container's CPUs. */
 function startOf(file: string | undefined, more: Partial<StartInput> = {}): string | Readonly<Record<string, string>> {
-  const state = startState({ policy, file, containers, ...more });
+  const state = startState({ ...AS_1_36, policy, file, containers, ...more });
   if (!state.ok) return state.error;
   const held = [...state.value.assignments].flatMap(([uid, list]) =>
     Array.from(list, ([name, set]) => [`${uid}/${name}`, cpuText(set)] as const),
@@ -37,20 +41,20 @@ describe("the file as it is written", () => {
   test("is read back as it was, with its checksum", () => {
     const file =
       '{"policyName":"static","defaultCpuSet":"0-4","entries":{"a<b":{"z":"5"},"b":{"x":"6","y":"7"}},"checksum":1}';
-    const state = startState({ policy, file: file.replace(/,"checksum":1/, "") });
+    const state = startState({ ...AS_1_36, policy, file: file.replace(/,"checksum":1/, "") });
     if (!state.ok) throw new Error(state.error);
-    const written = writeCpuState("static", state.value);
+    const written = writeCpuState("static", state.value, AS_1_36);
     expect(written.replace(/"checksum":\d+/, '"checksum":1')).toBe(file.replace("<", "\\u003c"));
     expect(startOf(written)).toEqual({ pool: "0-4", "a<b/z": "5", "b/x": "6", "b/y": "7" });
   });
   test("of a real node comes out to the byte", () => {
     const real = readFileSync(join(import.meta.dirname, "../../data/real-node/cpu_manager_state"), "utf8");
     const node = policyOn(evenMachine({ cores: 2, threads: 1 }));
-    const state = startState({ policy: node, file: real });
-    expect(state.ok && writeCpuState("static", state.value)).toBe(real);
+    const state = startState({ ...AS_1_36, policy: node, file: real });
+    expect(state.ok && writeCpuState("static", state.value, AS_1_36)).toBe(real);
   });
   test("of a kubelet with policy none is the one that nodes have everywhere", () => {
-    expect(writeCpuState("none", freshState(none))).toBe(
+    expect(writeCpuState("none", freshState(none), AS_1_36)).toBe(
       '{"policyName":"none","defaultCpuSet":"","checksum":1353318690}',
     );
   });
@@ -67,7 +71,7 @@ describe("no file, and a file of nothing", () => {
     expect(startOf(fileOf("", { u: { c: "1" } }))).toBe("default cpuset cannot be empty");
   });
   test("an empty or cut file is none of this", () => {
-    const whole = writeCpuState("static", freshState(policy));
+    const whole = writeCpuState("static", freshState(policy), AS_1_36);
     for (const text of ["", " \n", whole.slice(0, -1), whole.slice(0, 20)]) {
       expect(startOf(text)).toBe(unread("unexpected end of JSON input"));
     }
@@ -82,7 +86,7 @@ describe("versions and checksums", () => {
   test("version 2 has two right checksums, of a kubelet before 1.36 and of its own type's name", () => {
     expect(startOf(fileOf("0-5", entries, { checksum: 913283141 }))).toEqual(read);
     expect(startOf(fileOf("0-5", entries, { checksum: 1329628417 }))).toEqual(read);
-    expect(startOf(fileOf("0-5", entries, { checksum: 1329628417 }), { podLevelManagers: true })).toBe(
+    expect(startOf(fileOf("0-5", entries, { checksum: 1329628417 }), { podLevel: true })).toBe(
       unread("json: cannot unmarshal object into Go struct field CPUManagerCheckpointV1.entries of type string"),
     );
   });
@@ -111,7 +115,7 @@ describe("versions and checksums", () => {
   });
   test("version 3 is read with its gate alone, and its pods' CPUs count", () => {
     const file = fileOf("0-5", {}, { podEntries: { u: { cpuSet: "6,7" } }, checksum: 1877743232 });
-    expect(startOf(file, { podLevelManagers: true })).toEqual({ pool: "0-5" });
+    expect(startOf(file, { podLevel: true })).toEqual({ pool: "0-5" });
     expect(startOf(file)).toBe(unread("checkpoint is corrupted"));
   });
 });
@@ -167,7 +171,7 @@ describe("a file that is not this node's", () => {
 });
 
 test("two pods that hold one CPU are no reason for the kubelet not to start, but can be seen", () => {
-  const state = startState({ policy, file: fileOf("0-4", { u: { a: "5-6", b: "6" }, v: { c: "6-7" } }) });
+  const state = startState({ ...AS_1_36, policy, file: fileOf("0-4", { u: { a: "5-6", b: "6" }, v: { c: "6-7" } }) });
   if (!state.ok) throw new Error(state.error);
   expect(sharedCpus(state.value.assignments)).toEqual([
     {
@@ -197,14 +201,15 @@ describe("the kubelet's own words about", () => {
     const made = cpuPolicy({
       ...start,
       topology,
-      gates: { alpha: true, beta: true },
+      gates: { alpha: true, beta: true, behaviour: v1_36.behaviour },
       topologyPolicy: "none",
       reservedCpu: fromNanos(1_500_000_000n),
       reservedSystemCpus: "",
     });
     if (!made.ok) return { error: made.error };
-    const state = startState({ ...start, policy: made.value, file: start.text ?? undefined, containers });
-    return state.ok ? { file: writeCpuState(start.policy, state.value) } : { error: state.error };
+    const form = { ...AS_1_36, podLevel: start.podLevelManagers };
+    const state = startState({ ...form, policy: made.value, file: start.text ?? undefined, containers });
+    return state.ok ? { file: writeCpuState(start.policy, state.value, form) } : { error: state.error };
   };
   test(`${starts.length} files`, () => {
     expect(starts.length).toBeGreaterThan(200);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { EMPTY_STATE, NIL_POINTER } from "../../../api/decide/memory/machine-memory.ts";
 import { memoryManager } from "../../../api/decide/memory/manager.ts";
+import { NEWEST } from "../../../api/profiles/index.ts";
 import { add, blocks, free, Gi, machine, manager, on, podNamed, wanting } from "./setup.ts";
 
 const NO_NODES =
@@ -92,7 +93,7 @@ describe("only Guaranteed pods have memory of their own", () => {
     expect(free(m)).toEqual([3]);
   });
   test("policy None gives none and keeps nothing", () => {
-    const m = memoryManager({ policy: "None", state: EMPTY_STATE, podLevel: false });
+    const m = memoryManager({ policy: "None", state: EMPTY_STATE, podLevel: false, behaviour: NEWEST.behaviour });
     const a = podNamed("a", [wanting("c", 1)]);
     expect(add(m, a)).toBeUndefined();
     expect([...m.containerHints(a, a.spec.containers[0] as never), ...m.podHints(a)]).toEqual([]);

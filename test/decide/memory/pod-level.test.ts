@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ANY_NODE } from "../../../api/decide/topology/hint.ts";
 import type { Container } from "../../../api/model/pod.ts";
+import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { add, blocks, free, machine, manager, on, podNamed, wanting, ways } from "./setup.ts";
 
 /** A pod of `memory` GiB as a whole. */
@@ -85,9 +86,15 @@ describe("with the gate PodLevelResourceManagers, a pod with pod-level resources
 });
 
 describe("under container scope with that gate", () => {
-  test("only containers that would be Guaranteed alone have memory of their own", () => {
+  const a = levelled("a", 5, [wanting("c", 2), { name: "d", resources: { requests: { cpu: "1", memory: "1Gi" } } }]);
+  test("a container that would not be Guaranteed alone has no memory of its own", () => {
     const m = manager(machine([9, 9]), true);
-    const a = levelled("a", 5, [wanting("c", 2), { name: "d", resources: { requests: { cpu: "1", memory: "1Gi" } } }]);
+    expect(add(m, a)).toBeUndefined();
+    expect(m.blocks("a", "d")).toEqual([]);
+    expect(free(m)).toEqual([6, 9]);
+  });
+  test("kubelet 1.36: only containers that would be Guaranteed alone have memory of their own", () => {
+    const m = manager(machine([9, 9]), true, v1_36);
     const [c, d] = a.spec.containers as [Container, Container];
     expect(ways(m, m.containerHints(a, c))).toEqual({ memory: "0! 1! 0,1" });
     expect(m.containerHints(a, d).size).toBe(0);

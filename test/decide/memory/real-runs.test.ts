@@ -44,6 +44,7 @@ function setting(file: string | undefined): MemoryStart {
     numaNodes: [NODE],
     reservation: memoryReservation(capacity, reserved.value, eviction.value),
     reservedMemory: config.reservedMemory,
+    profile: config.profile,
     podLevel: false,
     file,
   };
@@ -51,7 +52,7 @@ function setting(file: string | undefined): MemoryStart {
 function start(file?: string) {
   const started = startMemory(setting(file));
   if (!started.ok) throw new Error(started.error.message);
-  return { ...started.value, podLevel: false };
+  return { ...started.value, podLevel: false, behaviour: config.profile.behaviour };
 }
 const entriesOf = ({ entries }: MemoryState): Entries =>
   Object.fromEntries([...entries].map(([uid, list]) => [uid, Object.fromEntries(list) as Record<string, Block[]>]));
@@ -59,7 +60,7 @@ const entriesOf = ({ entries }: MemoryState): Entries =>
 describe("the captured node", () => {
   const file = readFileSync(join(import.meta.dirname, "..", "..", "data", "real-node", "memory_manager_state"), "utf8");
   test("starts with its own file, and writes the same again", () => {
-    expect(memoryStateFile("Static", start(file).state, false)).toBe(file);
+    expect(memoryStateFile("Static", start(file).state, setting(file))).toBe(file);
   });
   test("would not start if a MiB more were kept back", () => {
     const reservation = new Map(Object.entries(resourceList.parse({ memory: "1525Mi" })));
@@ -77,7 +78,7 @@ describe("the captured node", () => {
     for (const pod of captured("pods.json").items.map((p: unknown) => decodedPod(p)) as Pod[]) {
       expect(add(manager, pod)).toBeUndefined();
     }
-    expect(memoryStateFile("Static", manager.state, false)).toBe(file);
+    expect(memoryStateFile("Static", manager.state, setting(file))).toBe(file);
   });
 });
 

@@ -8,6 +8,8 @@ import {
 import { type MemoryManager, memoryManager } from "../../../api/decide/memory/manager.ts";
 import { ANY_NODE, idsOf, maskOf, type ResourceHints, type TopologyHint } from "../../../api/decide/topology/hint.ts";
 import { containersOf, type Pod } from "../../../api/model/pod.ts";
+import { NEWEST } from "../../../api/profiles/index.ts";
+import type { Profile } from "../../../api/profiles/profile.ts";
 import { container } from "../../kit/containers.ts";
 import { decodedPod, namedPod } from "../../kit/pods.ts";
 import type { Json } from "../../kit/snapshots.ts";
@@ -22,8 +24,11 @@ export function machine(gibs: readonly number[], hugepages?: NumaNodeMemory["hug
   if (!made.ok) throw new Error(made.error.message);
   return made.value;
 }
-export const manager = (machineState: MachineMemory, podLevel = false): MemoryManager =>
-  memoryManager({ policy: "Static", state: { ...EMPTY_STATE, machineState }, podLevel });
+export const manager = (
+  machineState: MachineMemory,
+  podLevel = false,
+  { behaviour }: Profile = NEWEST,
+): MemoryManager => memoryManager({ policy: "Static", state: { ...EMPTY_STATE, machineState }, podLevel, behaviour });
 
 /** `memory` in GiB; `also`: other resources, `restartPolicy`. */
 export const wanting = (name: string, memory: number | string, also: Json = {}): Json => {

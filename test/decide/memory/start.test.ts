@@ -2,10 +2,16 @@ import { describe, expect, test } from "vitest";
 import { checksumOf, type Version } from "../../../api/decide/memory/checkpoint.ts";
 import { NIL_POINTER } from "../../../api/decide/memory/machine-memory.ts";
 import { memoryManager } from "../../../api/decide/memory/manager.ts";
-import { type MemoryStart, memoryStateFile, readCheckpoint, startMemory } from "../../../api/decide/memory/start.ts";
+import { readCheckpoint } from "../../../api/decide/memory/read-checkpoint.ts";
+import { type MemoryStart, memoryStateFile, startMemory } from "../../../api/decide/memory/start.ts";
 import { ANY_NODE } from "../../../api/decide/topology/hint.ts";
 import { resourceList } from "../../../api/model/fields.ts";
+import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { add, Gi, podNamed, wanting } from "./setup.ts";
+
+/** The words below are those of that version; test/decide/state-files.test.ts has the others. */
+const AS_1_36 = { profile: v1_36, podLevel: false };
+const { behaviour } = v1_36;
 
 /** Two nodes of 4 GiB, one GiB kept back on the first. */
 const setting = (change: Partial<MemoryStart> = {}): MemoryStart => ({
@@ -13,7 +19,7 @@ const setting = (change: Partial<MemoryStart> = {}): MemoryStart => ({
   numaNodes: [0, 1].map((id) => ({ id, memoryBytes: 4 * Gi })),
   reservation: new Map(Object.entries(resourceList.parse({ memory: "1Gi" }))),
   reservedMemory: [{ numaNode: 0, limits: resourceList.parse({ memory: "1Gi" }) }],
-  podLevel: false,
+  ...AS_1_36,
   file: undefined,
   ...change,
 });
@@ -31,9 +37,9 @@ const notRestored = (what: string, path = "/var/lib/kubelet/memory_manager_state
 
 /** A file with a container on one node, and one on both where `wide`. */
 function fileOf(podLevel = false, wide = false): string {
-  const m = memoryManager({ ...started({ podLevel }), podLevel });
+  const m = memoryManager({ ...started({ podLevel }), podLevel, behaviour });
   add(m, wide ? podNamed("b", [wanting("c", 5)]) : podNamed("a", [wanting("c", 2)]));
-  return memoryStateFile("Static", m.state, podLevel);
+  return memoryStateFile("Static", m.state, { ...AS_1_36, podLevel });
 }
 type Loose = Record<string, never> & { [key: string]: Loose };
 /** The same with a change, and the checksum that this content has. */
@@ -44,7 +50,7 @@ function changed(
   const file = JSON.parse(fileOf(podLevel, wide)) as Loose;
   change(file);
   const unsigned = JSON.stringify({ ...file, checksum: 0 });
-  const read = readCheckpoint(unsigned, podLevel);
+  const read = readCheckpoint(unsigned, { ...AS_1_36, podLevel });
   if (!read.ok) throw new Error(read.error);
   return JSON.stringify({ ...file, checksum: checksumOf(read.value, version) });
 }
@@ -57,7 +63,7 @@ describe("a kubelet without a state file", () => {
       { total: 4 * Gi, systemReserved: Gi, allocatable: 3 * Gi, reserved: 0, free: 3 * Gi },
       { total: 4 * Gi, systemReserved: 0, allocatable: 4 * Gi, reserved: 0, free: 4 * Gi },
     ]);
-    expect(memoryStateFile("Static", state, false)).toMatch(
+    expect(memoryStateFile("Static", state, AS_1_36)).toMatch(
       /^\{"policyName":"Static",.*"cells":\[1\]\}\},"checksum":\d+\}$/,
     );
   });
@@ -71,7 +77,9 @@ describe("a kubelet without a state file", () => {
   });
   test("with policy None needs no reserves, and its file holds no machine", () => {
     const { state } = started({ policy: "None", reservedMemory: [] });
-    expect(memoryStateFile("None", state, false)).toBe('{"policyName":"None","machineState":{},"checksum":4236770233}');
+    expect(memoryStateFile("None", state, AS_1_36)).toBe(
+      '{"policyName":"None","machineState":{},"checksum":4236770233}',
+    );
   });
   test.each([
     ["BestEffort", 'start: policy "BestEffort" is not available for platform "linux"'],
@@ -101,19 +109,19 @@ describe("a kubelet with a state file", () => {
     for (const wide of [false, true]) {
       const file = fileOf(podLevel, wide);
       const { state } = started({ file, podLevel });
-      expect(memoryStateFile("Static", state, podLevel)).toBe(file);
+      expect(memoryStateFile("Static", state, { ...AS_1_36, podLevel })).toBe(file);
       expect(state.entries.size).toBe(1);
     }
   });
   test("keeps how a group's memory lies on its nodes, which depends on what came and went", () => {
-    const first = memoryManager({ ...started(), podLevel: false });
+    const first = memoryManager({ ...started(), podLevel: false, behaviour });
     add(first, podNamed("a", [wanting("c", 4)]));
     add(first, podNamed("b", [wanting("c", 5)]));
     first.removeContainer("a", "c");
     add(first, podNamed("c", [wanting("c", "4097Mi")]));
     first.removeContainer("c", "c");
-    const file = memoryStateFile("Static", first.state, false);
-    expect(memoryStateFile("Static", started({ file }).state, false)).toBe(file);
+    const file = memoryStateFile("Static", first.state, AS_1_36);
+    expect(memoryStateFile("Static", started({ file }).state, AS_1_36)).toBe(file);
   });
   test.each([
     ["an empty one", "", "unexpected end of JSON input"],
@@ -207,7 +215,7 @@ describe("a kubelet with a state file", () => {
     const full = huge.replace(/"reserved":\d+,"free":\d+/g, (_, at) =>
       at < 300 ? `"reserved":${3 * Gi},"free":0` : `"reserved":${4 * Gi},"free":0`,
     );
-    const read = readCheckpoint(full.replace(/"checksum":\d+/, '"checksum":0'), false);
+    const read = readCheckpoint(full.replace(/"checksum":\d+/, '"checksum":0'), AS_1_36);
     if (!read.ok) throw new Error(read.error);
     const file = full.replace(/"checksum":\d+/, `"checksum":${checksumOf(read.value, "v1")}`);
     expect(why({ file })).toBe("bound: memory_manager_state has an amount beyond 2^53 bytes");
@@ -224,7 +232,7 @@ describe("versions of the file", () => {
   });
   test("version 1 is taken over when the gate for pod-level resources comes on", () => {
     const { state } = started({ file: fileOf(false), podLevel: true });
-    expect(memoryStateFile("Static", state, true)).toBe(fileOf(true));
+    expect(memoryStateFile("Static", state, { ...AS_1_36, podLevel: true })).toBe(fileOf(true));
     expect(fileOf(true)).not.toBe(fileOf(false));
   });
   test("version 2 is not taken when it goes off again", () => {
@@ -232,9 +240,9 @@ describe("versions of the file", () => {
   });
   test("version 2 keeps what pods hold as a whole", () => {
     const level = { cpu: "2", memory: "2Gi" };
-    const m = memoryManager({ ...started({ podLevel: true }), podLevel: true });
+    const m = memoryManager({ ...started({ podLevel: true }), podLevel: true, behaviour });
     m.allocatePod(podNamed("p", [{ name: "c" }], { resources: { requests: level, limits: level } }), ANY_NODE);
-    const file = memoryStateFile("Static", m.state, true);
+    const file = memoryStateFile("Static", m.state, { ...AS_1_36, podLevel: true });
     expect(file).toContain(
       '"podEntries":{"p":{"memoryBlocks":[{"numaAffinity":[0],"type":"memory","size":2147483648}]}}',
     );
