@@ -21,9 +21,15 @@ export type EffectiveAsked<A> = Omit<Asked<A>, "snapshot"> & { readonly snapshot
 
 const NOTHING: KubeletConfiguration = {};
 
-/** Values that a kubelet's defaults take the place of. kubelet 1.37: SetDefaults_KubeletConfiguration. */
-const isUnset = (name: string, value: unknown): boolean =>
-  (name === "maxPods" && value === 0) || (name === "podPidsLimit" && Number(value) < 0);
+/**
+ * Values that a kubelet's defaults take the place of. A minimum age of images of 0 is one as well, but is answered as it is posted,
+ * with a word about it: the flag sets it. kubelet 1.37: SetDefaults_KubeletConfiguration.
+ */
+const isUnset = (name: string, value: unknown): boolean => {
+  if (ZERO_IS_UNSET.has(name)) return value === 0 || (value as { readonly nanos?: number }).nanos === 0;
+  return name === "podPidsLimit" && Number(value) < 0;
+};
+const ZERO_IS_UNSET: ReadonlySet<string> = new Set(["evictionPressureTransitionPeriod", "maxPods"]);
 
 /** Fills in what a posted configuration leaves out. An empty text is left out: Go cannot tell one from the other. */
 export function effectiveConfiguration(
@@ -35,13 +41,10 @@ export function effectiveConfiguration(
     const value = given[name as keyof KubeletConfiguration];
     if (value !== undefined && value !== null && value !== "" && !isUnset(name, value)) all[name] = value;
   }
-  const { evictionHard, mergeDefaultEvictionSettings, evictionPressureTransitionPeriod } = given;
+  const { evictionHard, mergeDefaultEvictionSettings } = given;
   // kubelet 1.36: loadConfigFile of cmd/kubelet/app; any key that is set drops the other defaults
   if (evictionHard !== undefined && mergeDefaultEvictionSettings === true) {
     all["evictionHard"] = { ...profile.configuration.evictionHard, ...evictionHard };
-  }
-  if (evictionPressureTransitionPeriod?.millis === 0) {
-    all["evictionPressureTransitionPeriod"] = profile.configuration.evictionPressureTransitionPeriod;
   }
   all["profile"] = profile;
   all["given"] = given;

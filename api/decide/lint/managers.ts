@@ -30,7 +30,7 @@ function processIds(input: LintInput): readonly LintFinding[] {
     const message = `a pod may have ${perPod} processes, and the whole node has ${pids} at most: the limit stops nobody`;
     return [warning({ code: "pod-pids-above-node", field, message, advice: "lower it well below the node's number" })];
   }
-  const most = config.maxPods || config.profile.defaults.maxPods;
+  const most = config.maxPods;
   if (perPod * most <= pids || config.evictionHard["pid.available"] !== undefined) return [];
   const reserved = ["kubeReserved", "systemReserved"] as const;
   if (reserved.some((list) => config[list]["pid"] !== undefined)) return [];
@@ -43,7 +43,7 @@ function podCount({ config, capacity }: LintInput): readonly LintFinding[] {
   const { podsPerCore: perCore } = config;
   const cpus = Math.floor(milliValue(capacity.get("cpu")?.amount ?? 0) / 1000);
   if (perCore <= 0 || cpus <= 0) return [];
-  const most = config.maxPods || config.profile.defaults.maxPods;
+  const most = config.maxPods;
   const taken = podCapacity(cpus, { maxPods: most, podsPerCore: perCore });
   const field = "podsPerCore";
   if (taken < most && config.given.maxPods !== undefined) {
