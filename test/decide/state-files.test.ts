@@ -82,7 +82,7 @@ describe.each(["1.34.4", "1.35.4", "1.36.3", "1.37.2"])("files that kubelet %s m
       expect(got.file, at).toBe(want.file);
       written++;
     }
-    expect(written).toBeGreaterThan(20);
+    expect(written).toBeGreaterThan(10);
   });
   test("of the memory manager: it says the same, or finds the same containers", () => {
     const cases = met.filter(({ manager, text }) => manager === "memory" && text !== null);
