@@ -139,6 +139,8 @@ export interface Behaviour {
   readonly managersReadAllocated: boolean;
   /** Whether a device's topology hints name all NUMA nodes; otherwise those that hold devices of the resource. */
   readonly deviceHintsOverAllNodes: boolean;
+  /** Whether, with the gate DRAExtendedResource, no device is given where a claim gives the resource. */
+  readonly claimedDevicesLeft: boolean;
   /** Whether the limit of a sidecar's local storage evicts its pod. */
   readonly sidecarStorageLimits: boolean;
 }

@@ -283,6 +283,7 @@ export const v1_34 = profileOfData({
     probePortsByName: false,
     managersReadAllocated: true,
     deviceHintsOverAllNodes: true,
+    claimedDevicesLeft: false,
     sidecarStorageLimits: false,
   },
   words: {

@@ -74,6 +74,7 @@ export const v1_35 = profileOfData({
       "max-allowable-numa-nodes": "stable",
     },
     managersReadAllocated: false,
+    claimedDevicesLeft: true,
   },
   words: {
     ...v1_34.words,

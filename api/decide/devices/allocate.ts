@@ -1,6 +1,7 @@
 import { value } from "../../model/amount.ts";
 import { type Container, isSidecar, type Pod, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
+import type { Behaviour } from "../../profiles/profile.ts";
 import type { AllocateError, NumaNodes, TopologyHint } from "../topology/hint.ts";
 import { devicesToAllocate, type Taken } from "./assign.ts";
 import type { DeviceState } from "./device-state.ts";
@@ -63,7 +64,15 @@ interface Allocating {
   readonly reusable: Reusable;
   readonly given: GivenDevices[];
   readonly purge: (asking: Pod) => void;
+  readonly behaviour: Behaviour;
+  readonly claims?: boolean;
 }
+/** Whether a claim gives the container this resource. kubelet 1.36: isDRAExtendedResource. */
+const isClaimed = (pod: Pod, container: Container, resource: string): boolean =>
+  pod.status?.extendedResourceClaimStatus?.requestMappings?.some(
+    (mapped) => mapped.containerName === container.name && mapped.resourceName === resource,
+  ) === true;
+
 /**
  * All resources of one container, by name; the kubelet takes them in the order of a Go map. After an error it keeps those that
  * came before until it purges the refused pod, which, sources being ready, is before anything else is given: here they are
@@ -80,7 +89,9 @@ export function allocateContainer(
   const running = !m.sourcesReady && m.runningAtStart(uid, container.name);
   const before = m.given.length;
   let purged = false;
+  const leavesClaimed = m.claims === true && m.behaviour.claimedDevicesLeft;
   for (const [resource, amount] of limitsOf(container)) {
+    if (leavesClaimed && isClaimed(pod, container, resource)) continue;
     if (!m.state.isDeviceResource(resource)) continue;
     if (!purged) m.purge(pod);
     purged = true;

@@ -37,6 +37,8 @@ export interface DeviceManagerInput {
   readonly runningAtStart: (podUid: string, container: string) => boolean;
   readonly prefer: PreferredAllocation;
   readonly behaviour: Behaviour;
+  /** The gate DRAExtendedResource is on. */
+  readonly claims?: boolean;
 }
 
 export interface DeviceManager extends HintProvider {

@@ -6,7 +6,7 @@ import { containersOf, isTerminal, type Pod, podNamespace, podRef, podUid } from
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type EpochMs, epochMs } from "../../model/units.ts";
-import type { EffectiveSnapshot } from "../../profiles/effective.ts";
+import { type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
 import { type CpuManager, cpuManager } from "../cpus/manager.ts";
 import type { DeviceCheckpoint } from "../devices/checkpoint.ts";
 import { readCheckpoint } from "../devices/checkpoint-read.ts";
@@ -125,6 +125,7 @@ export function managersOf(node: ManagedNode, asking: Pod | null): Managers {
     runningAtStart: runningOf(node.active),
     prefer: answersOf(node.snapshot),
     behaviour: profile.behaviour,
+    claims: gateOn(node.snapshot.kubeletConfiguration, "DRAExtendedResource"),
   });
   if (sourcesReady) {
     cpus.removeStale(active);

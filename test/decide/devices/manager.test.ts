@@ -3,6 +3,8 @@ import type { DeviceCheckpoint } from "../../../api/decide/devices/checkpoint.ts
 import { containerDevices } from "../../../api/decide/devices/manager.ts";
 import type { HintProvider } from "../../../api/decide/topology/hint.ts";
 import type { Container, Pod } from "../../../api/model/pod.ts";
+import { profileOf } from "../../../api/profiles/index.ts";
+import type { Profile } from "../../../api/profiles/profile.ts";
 import { admit, devicePod, GPU, held, managerOf, NIC, plain, resource } from "./asking.ts";
 
 const app = (pod: Pod): Container => pod.spec.containers[0] as Container;
@@ -16,6 +18,22 @@ const entry = (podUid: string, containerName: string, ids: readonly string[], re
 const checkpoint = (...entries: ReturnType<typeof entry>[]): DeviceCheckpoint => ({
   entries,
   registered: new Map([[GPU, []]]),
+});
+
+it("a resource that a claim gives takes no device, from kubelet 1.35 on and with the gate", () => {
+  const bare = devicePod("p", { containers: { c: { [GPU]: 1 }, d: { [GPU]: 1 } } });
+  const requestMappings = [{ containerName: "c", resourceName: GPU }];
+  const pod: Pod = { ...bare, status: { extendedResourceClaimStatus: { requestMappings } } };
+  const given = ({ behaviour }: Profile, claims: boolean) => {
+    const manager = managerOf({ resources: [plain(GPU, 4)], behaviour, claims });
+    expect(admit(manager, pod)).toBeUndefined();
+    return Object.keys(held(manager, GPU));
+  };
+  expect(given(profileOf("1.34"), true)).toEqual(["p/c", "p/d"]);
+  for (const version of ["1.35", "1.36", "1.37"]) {
+    expect(given(profileOf(version), true)).toEqual(["p/d"]);
+    expect(given(profileOf(version), false)).toEqual(["p/c", "p/d"]);
+  }
 });
 
 describe("devices within a pod", () => {
