@@ -279,9 +279,9 @@ interface CpuAsk {
 function allocateContainer(policy: StaticPolicy, state: WorkingState, ask: CpuAsk): Result<void, AllocateError> {
   const { uid, pod, container, count, affinity } = ask;
   let cpus = state.held.get(uid)?.get(container.name);
-  // where it is checked although the container has its CPUs already, it may fail after a restart where it ran
-  const isNew = cpus === undefined || !policy.options.keepsHeldCpus;
-  const fault = isNew ? smtFault(policy, state.pool, count) : undefined;
+  // without keepsHeldCpus a container may fail after a restart where it ran
+  const isKept = cpus !== undefined && policy.options.keepsHeldCpus;
+  const fault = isKept ? undefined : smtFault(policy, state.pool, count);
   if (fault !== undefined) return err(fault);
   const left = reusable(state, uid);
   if (cpus === undefined) {

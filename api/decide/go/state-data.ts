@@ -50,11 +50,10 @@ export function readData<C>(json: GoJson, form: DataForm<C>): Result<C, string> 
   if (data === "" && dataChecksum === 0n) return undefined;
   const failed = (what: string): Result<never, string> => err(`could not load ${version} checkpoint: ${what}`);
   if (error !== undefined) return failed(`failed to deserialize ${manager} manager checkpoint: ${error}`);
+  const broken = (why: string) => failed(`failed to deserialize ${manager} manager checkpoint data: ${why}`);
   const inner = parseGoJson(data);
-  const decoded = inner.ok ? form.decode(inner.value) : undefined;
-  const fault = inner.ok ? decoded?.error : inner.error;
-  if (decoded === undefined || fault !== undefined) {
-    return failed(`failed to deserialize ${manager} manager checkpoint data: ${fault}`);
-  }
+  if (!inner.ok) return broken(inner.error);
+  const decoded = form.decode(inner.value);
+  if (decoded.error !== undefined) return broken(decoded.error);
   return dataChecksum === BigInt(checksumOf(data)) ? ok(decoded.fields) : failed(CORRUPTED);
 }
