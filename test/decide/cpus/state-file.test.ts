@@ -7,6 +7,7 @@ import { cpuText } from "../../../api/decide/cpus/sets.ts";
 import { freshState, type StartInput, startState } from "../../../api/decide/cpus/start.ts";
 import { fnv1a } from "../../../api/decide/go/json.ts";
 import { fromNanos } from "../../../api/model/amount.ts";
+import { ALL_OPTIONS } from "../../kit/profiles.ts";
 import { evenMachine, linesOf, nonePolicyOf, policyOn } from "./kit.ts";
 
 /** Four cores of two threads, CPUs 0 and 4 reserved. */
@@ -197,7 +198,7 @@ describe("the kubelet's own words about", () => {
     const made = cpuPolicy({
       ...start,
       topology,
-      gates: { alpha: true, beta: true },
+      gates: ALL_OPTIONS,
       topologyPolicy: "none",
       reservedCpu: fromNanos(1_500_000_000n),
       reservedSystemCpus: "",
