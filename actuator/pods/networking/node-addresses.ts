@@ -3,7 +3,7 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import type { QuantityList } from "../../../api/model/allocatable.ts";
 import { effectiveDocument } from "../../../api/profiles/effective.ts";
-import { NEWEST } from "../../../api/profiles/index.ts";
+import type { Profile } from "../../../api/profiles/profile.ts";
 import type { NodeSecurity } from "../../lifecycle/config/security.ts";
 import { type NodeDns, parseResolvConf } from "./dns.ts";
 
@@ -15,8 +15,9 @@ export function thisNode(
   cgroupVersion: 1 | 2,
   allocatable: QuantityList,
   rootDirectory: string,
+  profile: Profile,
 ): PodNode {
-  const { clusterDomain, clusterDNS, resolvConf, seccompDefault } = effectiveDocument(NEWEST, configuration);
+  const { clusterDomain, clusterDNS, resolvConf, seccompDefault } = effectiveDocument(profile, configuration);
   return {
     hostIPs: hostAddresses(),
     allocatable,
