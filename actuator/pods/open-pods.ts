@@ -162,13 +162,7 @@ async function openClaimed(
   };
   const manager = new PodManager(ports, settingsOf(config));
   await devices.value?.tell(manager.published);
-  const rotation = rotationOf(manager, {
-    runtime,
-    configuration: () => configuration.last,
-    profile,
-    podLogsDirectory,
-    ...events,
-  });
+  const rotation = rotationOf(manager, runtime, () => configuration.last, config, events);
   return ok({
     manager,
     stats,
@@ -240,8 +234,16 @@ async function closeAll(all: readonly ({ close(): unknown } | undefined)[]): Pro
   for (const one of all) await one?.close();
 }
 
-function rotationOf({ set }: PodManager, ports: Omit<RotationPorts, "runtimePods">): LogRotation {
-  const rotation = new LogRotation({ ...ports, runtimePods: () => set.runtimePods });
+function rotationOf(
+  { set }: PodManager,
+  runtime: RotationPorts["runtime"],
+  configuration: () => unknown,
+  { podLogsDirectory, kubeletVersion }: ActuatorConfig,
+  events: PodsEvents,
+): LogRotation {
+  const profile = profileOf(kubeletVersion);
+  const runtimePods = () => set.runtimePods;
+  const rotation = new LogRotation({ ...events, runtime, runtimePods, configuration, profile, podLogsDirectory });
   rotation.start();
   return rotation;
 }
