@@ -154,8 +154,8 @@ test("a kubelet that does not start with its new configuration writes nothing, n
     delete raw.node.status.allocatable;
     delete raw.node.status.capacity;
   });
-  const after = effectiveSnapshot(unseen);
-  expect(withNewStatusOf(effectiveSnapshot(before), after)).toBe(after);
+  const seen = effectiveSnapshot(unseen);
+  expect(withNewStatusOf(effectiveSnapshot(before), seen)).toBe(seen);
 });
 
 /** The what-if page about a pod that asks, with maxPods 9 where eleven run, of a node that tells this many pods. */
