@@ -1,4 +1,4 @@
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { NodeReclaimFunction } from "../../api/model/eviction.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { effectiveDocument } from "../../api/profiles/effective.ts";
@@ -126,13 +126,11 @@ async function openClaimed(
     roots,
     logLinks: logLinksIn(config.containerLogsDirectory, (message) => events.onProblem({ from: "logs", message })),
     ...keeper,
-    node: () =>
-      thisNode(configuration.last, hierarchy.version, cgroups.allocatable ?? {}, dirname(podsDirectory), profile),
+    node: () => thisNode(configuration.last, hierarchy.version, cgroups.allocatable ?? {}, config),
     cgroupParentOf: ({ uid }) => cgroups.parentOf(uid, config.cgroupRoot),
     memoryBytes: ({ uid }) => cgroups.memoryLimitOf(uid),
   });
   const stats = new NodeStats({ connection, hierarchy, observeMachine, roots, nodeName });
-  const { reclaim } = events;
   const ports: PodManagerPorts = {
     clock: systemClock,
     pods: { readPods: shared.readPods, records: records.value },
@@ -157,7 +155,7 @@ async function openClaimed(
       ...keeper,
       kubeletsDevices: () => kubeletsDevices(join(config.kubeletDir, "device-plugins")),
     },
-    eviction: { evictionClock: new PassClock(config.stateDir, "eviction"), stats, ...(reclaim && { reclaim }) },
+    eviction: { evictionClock: new PassClock(config.stateDir, "eviction"), stats, ...reclaimOf(events) },
     observers: events,
   };
   const manager = new PodManager(ports, settingsOf(config));
@@ -175,6 +173,8 @@ async function openClaimed(
     close: () => closeAll([rotation, probes, devices.value, stats, runtime, { close: () => rotation.rest() }]),
   });
 }
+
+const reclaimOf = ({ reclaim }: PodsEvents): Pick<PodsEvents, "reclaim"> => (reclaim === undefined ? {} : { reclaim });
 
 /** Reads the configuration again and again; `last`: as it could be read last. */
 function keptConfiguration(read: PodsShared["readConfiguration"], first: unknown) {

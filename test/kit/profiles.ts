@@ -1,5 +1,4 @@
-import type { OptionGates } from "../../api/decide/cpus/options.ts";
-import type { Behaviour } from "../../api/profiles/profile.ts";
+import type { Behaviour, OptionGates } from "../../api/profiles/profile.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";
 
 /** Of the kubelet (1.36.3) that gave most of the answers that tests compare with. */

@@ -11,7 +11,6 @@ import type { PendingResize } from "../../lifecycle/record.ts";
 import type { Capacity } from "../admission/admission-backoff.ts";
 import type { CgroupPasses } from "../cgroups/cgroup-passes.ts";
 import type { PodCgroups } from "../cgroups/cgroup-view.ts";
-import type { ManagerSettings } from "../manager-ports.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
 import { withResources } from "./forms.ts";
@@ -101,7 +100,7 @@ export class ResizeActuator {
   /** Pods that keep their former form for now: why, or "" while containers of them are being stopped. */
   #held: ReadonlyMap<string, string> = new Map();
 
-  constructor(hierarchy: Hierarchy, { profile }: Pick<ManagerSettings, "profile">, parts: Parts) {
+  constructor(hierarchy: Hierarchy, { profile }: { readonly profile: Profile }, parts: Parts) {
     this.#hierarchy = hierarchy;
     this.#profile = profile;
     this.#parts = parts;
