@@ -51,7 +51,7 @@ describe("a folder that is given", () => {
     expect({ good, lines }).toEqual({ good: true, lines: ["cpu-convert 1/1", "cpu-convert 1/1"] });
   });
   const quotaOf = (version: string, quota: number) => ({
-    [`${version}/cpu-convert.jsonl`]: `${JSON.stringify({ name: "one", in: { milliCPU: 1000, periodMicros: 50_000 }, out: { shares: 1024, quota, weight: 39 } })}\n`,
+    [`${version}/cpu-convert.jsonl`]: `${JSON.stringify({ name: "one", in: { milliCPU: 1000, periodMicros: 50_000 }, out: { shares: 1024, quota, weight: 100 } })}\n`,
   });
   test("each kubelet's own answers lie in a folder of its version", async () => {
     const { good, lines } = await run({ ...quotaOf("1.35.4", 100_000), ...quotaOf("1.37.2", 50_000) });

@@ -79,23 +79,28 @@ const kubeletConfigurationPatch: JsonSchema = {
   ...CONFIGURATION,
   description: "changes of the recorded one, as a JSON merge patch (RFC 7396): null takes a field away",
 };
-/** At most one of the two; without either nothing is changed. */
-const replay = (members: Readonly<Record<string, JsonSchema>>): JsonSchema => ({
-  description: "at most one of kubeletConfiguration and kubeletConfigurationPatch; without either nothing is changed",
-  anyOf: [
-    strictObject({ ...members, kubeletConfiguration, kubeletConfigurationPatch: NULL }),
-    strictObject({ ...members, kubeletConfiguration: NULL, kubeletConfigurationPatch }),
-  ].map(withNulls),
+/** At most one of the two configurations; without either that is not changed. `forms`: the members beside them. */
+const replay = (...forms: readonly Readonly<Record<string, JsonSchema>>[]): JsonSchema => ({
+  description:
+    "at most one of kubeletConfiguration and kubeletConfigurationPatch, with or without another kubelet; without any of them nothing is changed",
+  anyOf: forms
+    .flatMap((members) => [
+      strictObject({ ...members, kubeletConfiguration, kubeletConfigurationPatch: NULL }),
+      strictObject({ ...members, kubeletConfiguration: NULL, kubeletConfigurationPatch }),
+    ])
+    .map(withNulls),
 });
-const otherKubelet = kubeletVersion("decides as a kubelet of this version; absent: as the one that was recorded");
-const REPLAY = replay({
-  policyVersion: {
-    type: "string",
-    enum: PROFILES.map(({ policyVersion }) => policyVersion),
-    description: "that of one of the server's kubelet versions; or name that in kubeletVersion",
-  },
-  kubeletVersion: otherKubelet,
-});
+const otherKubelet: JsonSchema = {
+  type: "string",
+  pattern: VERSION_PATTERN,
+  description: "decides as a kubelet of this version; absent: as the one that was recorded",
+};
+const policyVersion: JsonSchema = {
+  type: "string",
+  enum: PROFILES.map((profile) => profile.policyVersion),
+  description: "that of one of the server's kubelet versions; or name that in kubeletVersion",
+};
+const REPLAY = replay({ policyVersion: NULL, kubeletVersion: otherKubelet }, { policyVersion, kubeletVersion: NULL });
 const HISTORY_REPLAY = replay({
   kubeletVersion: otherKubelet,
   since: { ...TIME, description: "decided then or later" },
