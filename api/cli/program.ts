@@ -36,7 +36,7 @@ function programOf(cli: Cli, commands: readonly AddCommand[]): Command {
       "What the kubelet would decide on a node, as explained answers: from files, as an API, on this machine.",
     )
     .version(
-      `nodewise ${packageJson.version} (policy ${PROFILES.map(({ policyVersion }) => policyVersion).join(" ")}, Node ${process.versions.node})`,
+      `nodewise ${packageJson.version} (policies ${PROFILES.map(({ policyVersion }) => policyVersion).join(", ")}, Node ${process.versions.node})`,
     )
     .helpCommand(false)
     // `history` and its `removals` have options of the same names

@@ -53,6 +53,8 @@ function missingDevices(kind: Kind, snapshot: Snapshot, ask: AskOf[Kind]): reado
 
 export interface DecideOptions extends WhatIfOptions, QuestionFiles, FileSystemOptions {
   readonly output: Form;
+  /** The kubelet to answer as where the node tells no version. */
+  readonly kubelet?: string;
   /** Absent: off for tables, reasons for data. */
   readonly explain?: Explain;
 }
@@ -98,14 +100,14 @@ function decideOn(
   kind: Kind,
   { snapshot, chosen: { profile, note }, assumed, madeStatic, machineName = "(no node given)" }: GivenWhatIf,
   { ask, facts }: Question,
-  { output, explain = output === "table" ? "off" : "reasons" }: DecideOptions,
+  { output, kubelet, explain = output === "table" ? "off" : "reasons" }: DecideOptions,
   terminal: Terminal,
 ): Outcome {
   const answer = decideKind(kind, { snapshot, facts, ask, explain }, profile);
   const node = nodeIn(snapshot);
   const ofPods = [
     assumedRequestsOf(kind, snapshot, ask),
-    assumedKubelet(snapshot, note),
+    assumedKubelet(snapshot, kubelet, note),
     looksAtPods(kind) ? assumedStaticPods(madeStatic) : undefined,
     answer.ok ? assumedOutcomesOf(ask, answer.value) : undefined,
   ];
@@ -155,9 +157,9 @@ function assumedRequestsOf(kind: Kind, { pods = [] }: Snapshot, ask: Question["a
 }
 
 /** The note that another kubelet answers than that which the node or the caller named. */
-function assumedKubelet(snapshot: Snapshot, { why }: ProfileNote): Assumption | undefined {
-  const isNamed = (snapshot.node?.status?.nodeInfo?.kubeletVersion ?? "") !== "";
-  return why === null || !isNamed ? undefined : { text: why, data: {} };
+function assumedKubelet(snapshot: Snapshot, kubelet: string | undefined, { why }: ProfileNote): Assumption | undefined {
+  const named = snapshot.node?.status?.nodeInfo?.kubeletVersion || kubelet;
+  return why === null || named === undefined ? undefined : { text: why, data: {} };
 }
 
 /** The note that pods of files were taken as static pods, which a kubelet counts as critical. */
