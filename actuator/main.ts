@@ -1,5 +1,6 @@
 import type { NodeReclaimFunction } from "../api/model/eviction.ts";
 import { err, ok, type Result } from "../api/model/result.ts";
+import { profileOf } from "../api/profiles/index.ts";
 import { openHierarchy } from "./cgroupfs/open.ts";
 import { redactingClient } from "./client/client.ts";
 import { type ActuatorConfig, type Reloaded, takeOver } from "./core/config.ts";
@@ -251,7 +252,7 @@ async function openPorts(
       observeMachine({ kubeletDirectory: config.pods === "off" ? config.kubeletDir : config.podsDirectory }),
     readPods: livePodsSource(config),
     readConfiguration: async () => {
-      const read = await readConfiguration(config.kubeletConfiguration, (notices) => {
+      const read = await readConfiguration(config.kubeletConfiguration, profileOf(config.kubeletVersion), (notices) => {
         configurationNotices = notices;
       });
       if (read.ok) lastConfiguration = read;

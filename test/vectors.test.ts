@@ -2,19 +2,25 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { PROFILES } from "../api/profiles/index.ts";
 import { conformance, difference, runSuite, suiteFiles } from "./conformance/run.ts";
 import { SUITES } from "./conformance/suites.ts";
 
-const { files, otherVersions } = suiteFiles(join(import.meta.dirname, "vectors"));
+const { files, left } = suiteFiles(join(import.meta.dirname, "vectors"));
+const VERSIONS = PROFILES.map(({ version }) => version);
 
 describe("the kubelet's own answers", () => {
   test("every suite that the project answers has its vectors here", () => {
-    expect(files.map((f) => f.suite).sort()).toEqual(Object.keys(SUITES).sort());
-    expect(otherVersions).toEqual([]);
+    const suites = files.filter(({ profile }) => profile.version === "1.36").map(({ suite }) => suite);
+    expect(suites.sort()).toEqual(Object.keys(SUITES).sort());
+    expect(left).toEqual([]);
   });
-  test.each(files)("$suite", async ({ suite, path }) => {
-    const result = await runSuite(suite, path);
-    expect(result.total).toBeGreaterThanOrEqual(40);
+  test.each(VERSIONS)("of kubelet %s", (version) => {
+    expect(files.filter(({ profile }) => profile.version === version).length).toBeGreaterThanOrEqual(26);
+  });
+  test.each(files)("$suite of kubelet $profile.version", async (file) => {
+    const result = await runSuite(file);
+    expect(result.total).toBeGreaterThanOrEqual(file.profile.version === "1.36" ? 40 : 20);
     expect(result.failures).toEqual([]);
   });
   test("the comparison notices a wrong number deep inside", () => {
@@ -26,7 +32,7 @@ describe("the kubelet's own answers", () => {
 describe("a folder that is given", () => {
   const line = (milliCPU: number, shares: number) =>
     `${JSON.stringify({ name: "one", in: { milliCPU, periodMicros: 100_000 }, out: { shares, quota: 100_000, weight: 100 } })}\n`;
-  async function run(suites: Readonly<Record<string, string>>) {
+  async function run(suites: Readonly<Record<string, string>>, kubelet?: string) {
     const dir = mkdtempSync(join(tmpdir(), "vectors-"));
     onTestFinished(() => rmSync(dir, { recursive: true }));
     for (const [path, text] of Object.entries(suites)) {
@@ -34,7 +40,7 @@ describe("a folder that is given", () => {
       writeFileSync(join(dir, path), text);
     }
     const lines: string[] = [];
-    const good = await conformance(dir, (l) => lines.push(l.replace(dir, "DIR")));
+    const good = await conformance(dir, kubelet, (l) => lines.push(l.replace(dir, "DIR")));
     return { good, lines };
   }
   test("suites of sub-folders come after its own", async () => {
@@ -44,16 +50,19 @@ describe("a folder that is given", () => {
     });
     expect({ good, lines }).toEqual({ good: true, lines: ["cpu-convert 1/1", "cpu-convert 1/1"] });
   });
-  test("another version's answers are named and not run", async () => {
-    const { good, lines } = await run({
-      "1.37.2/cpu-convert.jsonl": line(1000, 7),
-      "cpu-convert.jsonl": line(1000, 1024),
-    });
-    expect(good).toBe(true);
-    expect(lines).toEqual([
-      "cpu-convert 1/1",
-      "not run: DIR/1.37.2 (answers of another version; name the folder to compare)",
-    ]);
+  const quotaOf = (version: string, quota: number) => ({
+    [`${version}/cpu-convert.jsonl`]: `${JSON.stringify({ name: "one", in: { milliCPU: 1000, periodMicros: 50_000 }, out: { shares: 1024, quota, weight: 100 } })}\n`,
+  });
+  test("each kubelet's own answers lie in a folder of its version", async () => {
+    const { good, lines } = await run({ ...quotaOf("1.35.4", 100_000), ...quotaOf("1.37.2", 50_000) });
+    expect({ good, lines }).toEqual({ good: true, lines: ["cpu-convert 1/1", "cpu-convert 1/1  of kubelet 1.37"] });
+    expect((await run(quotaOf("1.37.2", 100_000))).good).toBe(false);
+  });
+  test("a kubelet that is named is the only one that is asked", async () => {
+    const given = { ...quotaOf(".", 100_000), ...quotaOf("1.37.2", 50_000), ...quotaOf("1.33.13", 100_000) };
+    const others = ["1.33.13", "1.37.2"].map((version) => `not run: DIR/${version} (answers of another kubelet)`);
+    expect(await run(given, "1.35")).toEqual({ good: true, lines: ["cpu-convert 1/1", ...others] });
+    await expect(run(given, "1.33")).rejects.toThrow("there is no profile of kubelet 1.33");
   });
   test("a wrong answer and an unknown suite fail, in a sub-folder too", async () => {
     const wrong = await run({ "more/cpu-convert.jsonl": line(1000, 7) });

@@ -9,7 +9,7 @@ import { parseDuration } from "../../api/model/duration.ts";
 import { absolutePath, wholeNumber } from "../../api/model/fields.ts";
 import { isObject } from "../../api/model/own.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { NEWEST } from "../../api/profiles/index.ts";
+import { isVersion, NEWEST, VERSION_FORM } from "../../api/profiles/index.ts";
 import { millisIn } from "../../api/profiles/profile.ts";
 import { parseListen } from "./listen.ts";
 import { readText } from "./read-text.ts";
@@ -152,6 +152,8 @@ const schema = z.strictObject({
   stateDir: file,
   /** A KubeletConfiguration, YAML or JSON; absent: the kubelet's defaults. */
   kubeletConfiguration: file.optional(),
+  /** Version of the kubelet whose decisions are made, and whose state files are written: `1.37`. */
+  kubeletVersion: z.string().refine(isVersion, VERSION_FORM).default(NEWEST.version),
   /** Where a kubelet keeps its state files; they are only read. */
   kubeletDir: file.default(KUBELET_DIRECTORY),
   /** A directory (or a file) of static pods. */

@@ -11,16 +11,18 @@ import { configurationPath, kubeletConfiguration } from "../../api/model/kubelet
 import { LIMITS } from "../../api/model/limits.ts";
 import { withoutNulls } from "../../api/model/nulls.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
+import type { Profile } from "../../api/profiles/profile.ts";
 import { type UnknownField, unknownFields } from "../../api/profiles/unknown-fields.ts";
 import type { Problem } from "../core/ports.ts";
 import { readText } from "../core/read-text.ts";
 
 /**
- * A KubeletConfiguration of a file; none is the kubelet's defaults. `onNotices`: what is left out of it, at each reading.
+ * A KubeletConfiguration of a file, for a kubelet of that profile; no file is the kubelet's defaults. `onNotices`: what is left out of it, at each reading.
  * Errors name the file, and the line and column where there is one.
  */
 export async function readConfiguration(
   file: string | undefined,
+  profile: Profile,
   onNotices: (notices: readonly Problem[]) => void = () => {},
 ): Promise<Result<unknown, Problem>> {
   if (file === undefined) return ok({});
@@ -35,7 +37,7 @@ export async function readConfiguration(
     return err({ from: "configuration", message: `${file} is ${formText(first.value)}, no KubeletConfiguration` });
   const wrong = wrongField(first);
   if (wrong !== null) return err({ from: "configuration", message: wrong });
-  onNotices(leftOut(first));
+  onNotices(leftOut(first, profile));
   return ok(first.value);
 }
 
@@ -49,10 +51,10 @@ function wrongField(source: SourceDocument): string | null {
 }
 
 /** kubelet 1.36: DecodeKubeletConfiguration, which tells of them and goes on leniently. */
-function leftOut(source: SourceDocument): readonly Problem[] {
+function leftOut(source: SourceDocument, { fieldNames }: Profile): readonly Problem[] {
   // a configuration that a kubelet itself printed has the fields of its version
   if (configurationPath(source.value).length > 0) return [];
-  return unknownFieldLines(source, [], unknownFields(source.value)).map((message) => ({
+  return unknownFieldLines(source, [], unknownFields(source.value, fieldNames)).map((message) => ({
     from: "configuration",
     message,
   }));

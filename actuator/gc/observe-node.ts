@@ -1,4 +1,5 @@
 import { err, ok, type Result } from "../../api/model/result.ts";
+import { profileOf } from "../../api/profiles/index.ts";
 import { faultText, kubeletText } from "../containerd/fault.ts";
 import type { ImageFileSystems } from "../containerd/file-systems.ts";
 import type { ObservedLogs } from "../containerd/logs.ts";
@@ -10,7 +11,7 @@ import { driverOf, snapshotOf } from "../pass/snapshot.ts";
 import type { Space } from "./journal.ts";
 import type { GcPorts } from "./ports.ts";
 
-export type ObserveSettings = Pick<ActuatorConfig, "nodeName" | "cgroupMount"> & {
+export type ObserveSettings = Pick<ActuatorConfig, "nodeName" | "cgroupMount" | "kubeletVersion"> & {
   /** The kubelet's flags for dead containers, as a snapshot has them. */
   readonly flags: Readonly<Record<string, number>>;
 };
@@ -53,12 +54,14 @@ export async function observeNode(
   const moment = ports.clock.now(Date.parse(machine.observedAt), machine.system.bootID ?? "");
   // INVARIANT: a pod that could not be read never counts as one that is gone
   const kubelet = { sourcesReady: read.pods !== null && read.whole, ...settings.flags };
+  const profile = profileOf(settings.kubeletVersion);
   const snapshotWith = (runtime?: RuntimeLists): Readonly<Record<string, unknown>> => ({
     ...snapshotOf({
       machine,
+      profile,
       kubeletConfiguration: configuration.value,
       pods: read.pods ?? [],
-      cgroup: { driver: driverOf(configuration.value), root: settings.cgroupMount },
+      cgroup: { driver: driverOf(configuration.value, profile), root: settings.cgroupMount },
       nodeName: settings.nodeName,
       sequence,
       runtime,

@@ -119,6 +119,7 @@ function realPathOf(path: string): string {
 export const lookSettings = (config: ActuatorConfig): ObserveSettings => ({
   nodeName: config.nodeName,
   cgroupMount: config.cgroupMount,
+  kubeletVersion: config.kubeletVersion,
   // they may change while the daemon runs
   get flags() {
     return flagsOf(config);

@@ -1,6 +1,7 @@
 import { podCapacity } from "../../api/decide/allocatable/capacity.ts";
 import { unitsQuantity } from "../../api/model/quantity.ts";
 import type { EffectiveConfiguration } from "../../api/profiles/effective.ts";
+import type { Profile } from "../../api/profiles/profile.ts";
 import type { MachineFacts } from "./facts.ts";
 import { pageBytes } from "./proc-files.ts";
 
@@ -33,9 +34,14 @@ export function nodeNameOf(machine: MachineFacts): string | undefined {
 /**
  * The machine as a v1.Node, with the labels, address, capacity and nodeInfo that a kubelet registers. What only a kubelet
  * or an API server knows (uid, conditions, taints, allocatable) is not there; versions of programs that were not asked
- * are empty, as v1.NodeSystemInfo requires the fields.
+ * are empty, as v1.NodeSystemInfo requires the fields. `profile`: of the kubelet that is played.
  */
-export function nodeOf(machine: MachineFacts, name: string, configuration: EffectiveConfiguration) {
+export function nodeOf(
+  machine: MachineFacts,
+  name: string,
+  configuration: EffectiveConfiguration,
+  profile: Profile | undefined,
+) {
   const { system, memory } = machine;
   const swap = memory.swapTotalBytes ?? 0;
   return {
@@ -61,7 +67,7 @@ export function nodeOf(machine: MachineFacts, name: string, configuration: Effec
         containerRuntimeVersion: "",
         kernelVersion: system.kernelVersion ?? "",
         kubeProxyVersion: "",
-        kubeletVersion: "",
+        kubeletVersion: profile === undefined ? "" : `v${profile.release}`,
         machineID: system.machineID ?? "",
         operatingSystem: "linux",
         osImage: system.osImage ?? "Unknown",

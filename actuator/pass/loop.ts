@@ -8,6 +8,7 @@ import {
 import type { AllocatableDecision } from "../../api/model/allocatable.ts";
 import type { CgroupsDecision } from "../../api/model/cgroups.ts";
 import type { Result } from "../../api/model/result.ts";
+import { profileOf } from "../../api/profiles/index.ts";
 import { type ApplyReport, applyPlan } from "../apply/apply.ts";
 import type { Journal } from "../apply/journal.ts";
 import { stepNotices } from "../apply/steps.ts";
@@ -52,7 +53,10 @@ export interface PassReport {
   readonly notices: readonly Problem[];
 }
 
-type Settings = Pick<ActuatorConfig, "mode" | "nodeName" | "cgroupMount" | "containers" | "removeOrphans">;
+type Settings = Pick<
+  ActuatorConfig,
+  "mode" | "nodeName" | "cgroupMount" | "containers" | "removeOrphans" | "kubeletVersion"
+>;
 
 /** Observe, ask, plan, guard, apply, report: once. Never throws for what the world does; faults are in the report. */
 export async function runPass(ports: LoopPorts, settings: Settings, sequence: number): Promise<PassReport> {
@@ -86,11 +90,13 @@ export async function runPass(ports: LoopPorts, settings: Settings, sequence: nu
     if (!configuration.ok) problems.push(configuration.error);
     return nothing;
   }
+  const profile = profileOf(settings.kubeletVersion);
   const snapshot = snapshotOf({
     machine,
+    profile,
     kubeletConfiguration: configuration.value,
     pods: read.pods,
-    cgroup: { driver: driverOf(configuration.value), root: settings.cgroupMount },
+    cgroup: { driver: driverOf(configuration.value, profile), root: settings.cgroupMount },
     nodeName: settings.nodeName,
     sequence,
     ...ports.readDevices?.(),

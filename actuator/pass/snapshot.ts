@@ -6,6 +6,7 @@ import {
   effectiveDocument,
 } from "../../api/profiles/effective.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
+import type { Profile } from "../../api/profiles/profile.ts";
 import type { ImageFileSystems } from "../containerd/file-systems.ts";
 import type { MachineFacts } from "../machine/facts.ts";
 import { nodeNameOf, nodeOf } from "../machine/node.ts";
@@ -13,6 +14,8 @@ import { summaryOf } from "../stats/summary.ts";
 
 export interface SnapshotParts {
   readonly machine: MachineFacts;
+  /** Of the kubelet that the daemon plays, which the node then tells; absent: nobody plays one. */
+  readonly profile?: Profile;
   /** As posted: any subset of KubeletConfiguration, or `{"kubeletconfig": ...}`; `undefined`: not known. */
   readonly kubeletConfiguration: unknown;
   /** Absent: they are not known, which is another thing than none. */
@@ -42,13 +45,14 @@ export interface SnapshotParts {
  * not know is absent, never guessed, and the decisions then name it under `needs`.
  */
 export function snapshotOf(parts: SnapshotParts): Readonly<Record<string, unknown>> {
-  const { machine, cgroup } = parts;
+  const { machine, cgroup, profile } = parts;
   const nodeName = parts.nodeName ?? nodeNameOf(machine);
+  const configuration = configurationOf(parts.kubeletConfiguration, profile ?? NEWEST);
   const snapshot = {
     observedAt: machine.observedAt,
     bootId: machine.system.bootID,
     sequence: parts.sequence ?? 0,
-    node: nodeName === undefined ? undefined : nodeOf(machine, nodeName, configurationOf(parts.kubeletConfiguration)),
+    node: nodeName === undefined ? undefined : nodeOf(machine, nodeName, configuration, profile),
     kubeletConfiguration: parts.kubeletConfiguration,
     pods: parts.pods,
     stats: plain(summaryOf(machine, nodeName ?? "", parts.imageFileSystems)),
@@ -69,9 +73,9 @@ export function snapshotOf(parts: SnapshotParts): Readonly<Record<string, unknow
 export const plain = (value: object): Readonly<Record<string, unknown>> => JSON.parse(JSON.stringify(value));
 
 /** The defaults alone where it has a fault: it is posted as it is, and the API names the fault. */
-export function configurationOf(input: unknown): EffectiveConfiguration {
+export function configurationOf(input: unknown, profile: Profile): EffectiveConfiguration {
   const parsed = configurationSchema.safeParse(input);
-  return effectiveConfiguration(NEWEST, parsed.success ? parsed.data : {});
+  return effectiveConfiguration(profile, parsed.success ? parsed.data : {});
 }
 
 function machineOf(machine: MachineFacts) {
@@ -88,5 +92,5 @@ function machineOf(machine: MachineFacts) {
 }
 
 /** The cgroup driver of a configuration as posted. */
-export const driverOf = (configuration: unknown): "cgroupfs" | "systemd" =>
-  effectiveDocument(NEWEST, configuration).cgroupDriver === "systemd" ? "systemd" : "cgroupfs";
+export const driverOf = (configuration: unknown, profile: Profile): "cgroupfs" | "systemd" =>
+  effectiveDocument(profile, configuration).cgroupDriver === "systemd" ? "systemd" : "cgroupfs";

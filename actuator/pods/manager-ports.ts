@@ -1,4 +1,5 @@
 import type { Result } from "../../api/model/result.ts";
+import type { Profile } from "../../api/profiles/profile.ts";
 import type { Journal } from "../apply/journal.ts";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
 import type { PodRuntime } from "../containerd/port.ts";
@@ -89,6 +90,8 @@ export interface ObserverPorts {
 
 export interface ManagerSettings {
   readonly nodeName: string;
+  /** Of the kubelet that is played. */
+  readonly profile: Profile;
   /** On everything that the daemon makes in the runtime. */
   readonly owner: string;
   readonly hostIPs: readonly string[];

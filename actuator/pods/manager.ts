@@ -53,7 +53,7 @@ function partsOf(ports: PodManagerPorts, settings: ManagerSettings) {
   const admitter = new PodAdmitter(all, { ...shared, backOff, hostPorts, foreign });
   const events = new ResizeEvents(eventsOf);
   const resizer = new Resizer(all, settings, { ...shared, admitter, events });
-  const resizes = new ResizeActuator(node.hierarchy, { ...shared, passes, events });
+  const resizes = new ResizeActuator(node.hierarchy, settings, { ...shared, passes, events });
   return {
     ...shared,
     queue,

@@ -1,8 +1,9 @@
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { NodeReclaimFunction } from "../../api/model/eviction.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { effectiveDocument } from "../../api/profiles/effective.ts";
-import { NEWEST } from "../../api/profiles/index.ts";
+import { profileOf } from "../../api/profiles/index.ts";
+import type { Profile } from "../../api/profiles/profile.ts";
 import type { Journal } from "../apply/journal.ts";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
 import { type Connection, openConnection } from "../containerd/connection.ts";
@@ -102,7 +103,7 @@ async function openClaimed(
   const { connection, runtime, otherKubelet } = opened.value;
   const first = await shared.readConfiguration();
   if (!first.ok) return err(first.error.message);
-  let configuration = first.value;
+  const configuration = keptConfiguration(shared.readConfiguration, first.value);
   const files = new ManagerFiles(join(config.stateDir, "managers"));
   const { observeMachine, hierarchy } = shared;
   const onChange = events.onWorked;
@@ -110,30 +111,26 @@ async function openClaimed(
   if (!devices.ok) return err(`device plugins: ${devices.error}`);
   const keeper = devices.value === undefined ? {} : { devices: devices.value.keeper };
   const { podsDirectory, podLogsDirectory, nodeName } = config;
+  const profile = profileOf(config.kubeletVersion);
   const probes = openProbes({ config, runtime, hostIPs: hostAddresses(), client: shared.client, ...events, onChange });
   const roots = { podsDirectory, podLogsDirectory };
   const cgroups = new CurrentCgroups();
   const worker = new PodWorker({
     runtime,
-    images: imagesOf(runtime, first.value),
+    images: imagesOf(runtime, first.value, profile),
     mounter: systemMounter,
     clock: systemClock,
+    profile,
     onEvent: events.onEvent,
     owner: config.cgroupRoot,
     roots,
     logLinks: logLinksIn(config.containerLogsDirectory, (message) => events.onProblem({ from: "logs", message })),
     ...keeper,
-    node: () => thisNode(configuration, hierarchy.version, cgroups.allocatable ?? {}, dirname(podsDirectory)),
+    node: () => thisNode(configuration.last, hierarchy.version, cgroups.allocatable ?? {}, config),
     cgroupParentOf: ({ uid }) => cgroups.parentOf(uid, config.cgroupRoot),
     memoryBytes: ({ uid }) => cgroups.memoryLimitOf(uid),
   });
   const stats = new NodeStats({ connection, hierarchy, observeMachine, roots, nodeName });
-  const readConfiguration = async () => {
-    const read = await shared.readConfiguration();
-    if (read.ok) configuration = read.value;
-    return read;
-  };
-  const { reclaim } = events;
   const ports: PodManagerPorts = {
     clock: systemClock,
     pods: { readPods: shared.readPods, records: records.value },
@@ -145,19 +142,25 @@ async function openClaimed(
       probes: probes.probes,
       otherKubelet,
     },
-    node: { ...shared, cgroups, readConfiguration, processes: systemProcesses, listening: listeningPorts() },
+    node: {
+      ...shared,
+      cgroups,
+      readConfiguration: configuration.read,
+      processes: systemProcesses,
+      listening: listeningPorts(),
+    },
     decisions: {
       client: shared.client,
       files,
       ...keeper,
       kubeletsDevices: () => kubeletsDevices(join(config.kubeletDir, "device-plugins")),
     },
-    eviction: { evictionClock: new PassClock(config.stateDir, "eviction"), stats, ...(reclaim && { reclaim }) },
+    eviction: { evictionClock: new PassClock(config.stateDir, "eviction"), stats, ...reclaimOf(events) },
     observers: events,
   };
   const manager = new PodManager(ports, settingsOf(config));
   await devices.value?.tell(manager.published);
-  const rotation = rotationOf(manager, { runtime, configuration: () => configuration, podLogsDirectory, ...events });
+  const rotation = rotationOf(manager, runtime, () => configuration.last, config, events);
   return ok({
     manager,
     stats,
@@ -169,6 +172,21 @@ async function openClaimed(
     faults: () => [...(shared.client.fault ? [shared.client.fault] : []), ...rotation.problems()],
     close: () => closeAll([rotation, probes, devices.value, stats, runtime, { close: () => rotation.rest() }]),
   });
+}
+
+const reclaimOf = ({ reclaim }: PodsEvents): Pick<PodsEvents, "reclaim"> => (reclaim === undefined ? {} : { reclaim });
+
+/** Reads the configuration again and again; `last`: as it could be read last. */
+function keptConfiguration(read: PodsShared["readConfiguration"], first: unknown) {
+  const kept = {
+    last: first,
+    read: async () => {
+      const found = await read();
+      if (found.ok) kept.last = found.value;
+      return found;
+    },
+  };
+  return kept;
 }
 
 const knownOf = (connection: Connection): Pick<OpenPods, "version" | "readiness"> => ({
@@ -216,8 +234,16 @@ async function closeAll(all: readonly ({ close(): unknown } | undefined)[]): Pro
   for (const one of all) await one?.close();
 }
 
-function rotationOf({ set }: PodManager, ports: Omit<RotationPorts, "runtimePods">): LogRotation {
-  const rotation = new LogRotation({ ...ports, runtimePods: () => set.runtimePods });
+function rotationOf(
+  { set }: PodManager,
+  runtime: RotationPorts["runtime"],
+  configuration: () => unknown,
+  { podLogsDirectory, kubeletVersion }: ActuatorConfig,
+  events: PodsEvents,
+): LogRotation {
+  const profile = profileOf(kubeletVersion);
+  const runtimePods = () => set.runtimePods;
+  const rotation = new LogRotation({ ...events, runtime, runtimePods, configuration, profile, podLogsDirectory });
   rotation.start();
   return rotation;
 }
@@ -225,8 +251,8 @@ function rotationOf({ set }: PodManager, ports: Omit<RotationPorts, "runtimePods
 const recordsOf = ({ stateDir }: ActuatorConfig, { onProblem }: PodsEvents) =>
   PodRecords.open(recordsIn(stateDir), (message) => onProblem({ from: "pods", message }));
 
-function imagesOf(runtime: PodRuntime, configuration: unknown): Images {
-  const { serializeImagePulls, maxParallelImagePulls } = effectiveDocument(NEWEST, configuration);
+function imagesOf(runtime: PodRuntime, configuration: unknown, profile: Profile): Images {
+  const { serializeImagePulls, maxParallelImagePulls } = effectiveDocument(profile, configuration);
   return new Images(runtime, systemClock, {
     serializeImagePulls,
     maxParallelImagePulls: typeof maxParallelImagePulls === "number" ? maxParallelImagePulls : null,
@@ -236,6 +262,7 @@ function imagesOf(runtime: PodRuntime, configuration: unknown): Images {
 /** Settings that may change while the daemon runs are read when they are used. */
 const settingsOf = (config: ActuatorConfig): ManagerSettings => ({
   nodeName: config.nodeName,
+  profile: profileOf(config.kubeletVersion),
   owner: config.cgroupRoot,
   hostIPs: hostAddresses(),
   cgroupMount: config.cgroupMount,

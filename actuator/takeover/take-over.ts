@@ -1,4 +1,5 @@
 import { err, ok } from "../../api/model/result.ts";
+import type { Profile } from "../../api/profiles/profile.ts";
 import type { Answered, Exec, PodRuntime } from "../containerd/port.ts";
 import { containersToKill, effectiveGracePeriod, type StopContainer } from "../lifecycle/container-termination.ts";
 import { podAddresses } from "../lifecycle/env.ts";
@@ -22,6 +23,8 @@ const LOOK_MS = 250;
 export interface TakeoverPorts {
   readonly runtime: Pick<PodRuntime, "pods" | "stopContainer" | "stopSandbox" | "exec">;
   readonly clock: PodClock;
+  /** Of the kubelet that is played. */
+  readonly profile: Profile;
   /** The daemon's own name: label OWNER. */
   readonly owner: string;
   readonly hostIPs: readonly string[];
@@ -84,7 +87,7 @@ function endOf(
 }
 
 async function stopOne(ports: TakeoverPorts, planned: TakeoverStop, signal: AbortSignal): Promise<StopEnd> {
-  const { runtime, clock, owner, hostIPs, onEvent } = ports;
+  const { runtime, clock, profile, owner, hostIPs, onEvent } = ports;
   const fromMs = clock.monotonicMs();
   const end = (outcome: StopEnd["outcome"], message = ""): StopEnd =>
     endOf(ports, planned, outcome, message, Math.round(clock.monotonicMs() - fromMs));
@@ -100,7 +103,8 @@ async function stopOne(ports: TakeoverPorts, planned: TakeoverStop, signal: Abor
   const { containers, graceSeconds } = stopOf(pod, now.value);
   const { ips } = now.value;
   const podIps = podAddresses(pod, { hostIPs, podIPs: ips });
-  const context = { pod, runtime: guard, events: new PodEvents(now.value, clock, onEvent), clock, signal, podIps };
+  const events = new PodEvents(now.value, clock, onEvent);
+  const context = { pod, runtime: guard, events, clock, profile, signal, podIps };
   const errors = await stopPod(context, containers, [now.value], graceSeconds);
   if (errors.length > 0) return end("failed", errors.join(", "));
   if (signal.aborted) return end("failed", "interrupted");

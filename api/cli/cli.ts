@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { DEFAULT_STATUS_LISTEN } from "../../actuator/core/listen.ts";
 import { LOG_LEVELS, type LogLevel } from "../../actuator/status/log.ts";
+import { isVersion, VERSION_FORM } from "../profiles/index.ts";
 import { EXIT, type Outcome, type Terminal, warnAll } from "./terminal.ts";
 
 export const DEFAULT_STATUS_URL = `http://${DEFAULT_STATUS_LISTEN}`;
@@ -24,6 +25,15 @@ function watchSeconds(text: string): number {
   const number = Number(text);
   if (number >= 0.1 && number <= 3600) return number;
   throw new InvalidArgumentError("Expected seconds from 0.1 to 3600.");
+}
+
+/** Whose answers are wanted. */
+export const kubeletOption = (what: string): Option =>
+  new Option("--kubelet <version>", what).argParser(kubeletVersion);
+
+function kubeletVersion(text: string): string {
+  if (isVersion(text)) return text;
+  throw new InvalidArgumentError(`It ${VERSION_FORM}.`);
 }
 
 /** For commander: a whole number from `min` to `max`, in digits. */

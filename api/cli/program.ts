@@ -1,6 +1,6 @@
 import { Command, CommanderError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
-import { NEWEST } from "../profiles/index.ts";
+import { PROFILES } from "../profiles/index.ts";
 import { type Cli, reportCrash } from "./cli.ts";
 import { EXIT, processTerminal } from "./terminal.ts";
 
@@ -35,7 +35,9 @@ function programOf(cli: Cli, commands: readonly AddCommand[]): Command {
     .description(
       "What the kubelet would decide on a node, as explained answers: from files, as an API, on this machine.",
     )
-    .version(`nodewise ${packageJson.version} (policy ${NEWEST.policyVersion}, Node ${process.versions.node})`)
+    .version(
+      `nodewise ${packageJson.version} (policies ${PROFILES.map(({ policyVersion }) => policyVersion).join(", ")}, Node ${process.versions.node})`,
+    )
     .helpCommand(false)
     // `history` and its `removals` have options of the same names
     .enablePositionalOptions()

@@ -82,7 +82,7 @@ async function answer(asking: Asking, job: Job, first: Evaluation): Promise<Resu
     return err(evaluation.problem);
   }
   ports.metrics.decided(evaluation.kind, evaluation.seconds);
-  const { assumed, leftOut } = evaluation;
+  const { assumed, leftOut, profile } = evaluation;
   const now = ports.now();
   const recorded = await record(asking, evaluation, now);
   if (recorded?.conflict === true) {
@@ -93,7 +93,8 @@ async function answer(asking: Asking, job: Job, first: Evaluation): Promise<Resu
   }
   if (recorded !== null && !recorded.fresh) {
     const earlier = await ports.store.getDecision(recorded.decisionId);
-    if (earlier.ok && earlier.value !== null) return ok(answerText({ ...earlier.value, assumed, leftOut }, true));
+    if (earlier.ok && earlier.value !== null)
+      return ok(answerText({ ...earlier.value, assumed, leftOut, profile }, true));
   }
   return ok(answerText({ ...evaluation, decidedAtMs: now }, recorded !== null));
 }
@@ -163,11 +164,12 @@ async function claim(
   key: string,
   decision: Decision,
 ): Promise<IdempotencyKey> {
-  const { kind, snapshotId, ask, explain } = decision;
+  const { kind, snapshotId, ask, explain, kubeletVersion } = decision;
+  const asked = [kind, snapshotId, ask, explain, ...(kubeletVersion === null ? [] : [kubeletVersion])];
   return {
     key,
     scope: caller.id,
-    requestHash: await idOf(ports.sha256, JSON.stringify([kind, snapshotId, ask, explain])),
+    requestHash: await idOf(ports.sha256, JSON.stringify(asked)),
   };
 }
 
@@ -207,15 +209,16 @@ type Answered = Pick<
   DecisionRow,
   "id" | "kind" | "node" | "policyVersion" | "snapshotId" | "decidedAtMs" | "verdict" | "body"
 > &
-  Pick<Decision, "assumed" | "leftOut">;
+  Pick<Decision, "assumed" | "leftOut" | "profile">;
 /** The body is spliced in as it is: it was made once, and is the largest part. */
 function answerText(row: Answered, recorded: boolean): string {
-  const { id, kind, node, policyVersion, snapshotId, decidedAtMs, verdict, assumed, leftOut } = row;
+  const { id, kind, node, policyVersion, snapshotId, decidedAtMs, verdict, assumed, leftOut, profile } = row;
   const head = JSON.stringify({
     id,
     kind,
     node,
     policyVersion,
+    profile,
     snapshotId,
     decidedAt: rfc3339(decidedAtMs),
     recorded,

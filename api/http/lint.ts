@@ -5,7 +5,8 @@ import { isObject } from "../model/own.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Reply } from "../ports.ts";
-import { isId, unknownField } from "../service/decision-request.ts";
+import { chooseProfileFor } from "../profiles/index.ts";
+import { isId, unknownField, versionIn } from "../service/decision-request.ts";
 import { touchedFindings } from "../service/lint-touched.ts";
 import { historyProblem, inputProblem, invalid, type Problem } from "../service/problem.ts";
 import { postedSnapshot } from "../service/replay/parsed.ts";
@@ -15,7 +16,13 @@ import { isGiven } from "./replay.ts";
 import { type Exchange, json, snapshotSeen } from "./route.ts";
 
 type Members = Readonly<Record<string, unknown>>;
-const FIELDS: ReadonlySet<string> = new Set(["kubeletConfiguration", "snapshot", "snapshotId", "node"]);
+const FIELDS: ReadonlySet<string> = new Set([
+  "kubeletConfiguration",
+  "kubeletVersion",
+  "snapshot",
+  "snapshotId",
+  "node",
+]);
 const SOURCES = ["snapshot", "snapshotId", "node"] as const;
 
 /** POST /v1/lint: what is wrong with a configuration, and how many recorded decisions each finding touched. */
@@ -25,6 +32,8 @@ export async function postLint(exchange: Exchange): Promise<Result<Reply, Proble
   const body = input.value;
   if (!isObject(body)) return invalid("$", 'expected an object such as {"kubeletConfiguration": {...}}');
   for (const name in body) if (!FIELDS.has(name)) return unknownField(name, FIELDS);
+  const version = versionIn(body);
+  if (!version.ok) return version;
   const given = SOURCES.filter((name) => isGiven(body[name]));
   if (given.length > 1) return invalid(given[1] ?? "", `it is one or the other: ${given[0]} was given as well`);
   const about = await aboutNode(exchange, body);
@@ -37,7 +46,8 @@ export async function postLint(exchange: Exchange): Promise<Result<Reply, Proble
   if (!isObject(configuration)) return invalid("kubeletConfiguration", 'expected an object such as {"maxPods": 110}');
   const snapshot = posted === null ? ok(undefined) : snapshotIn(posted, isGiven(body["snapshot"]) ? "snapshot" : "");
   if (!snapshot.ok) return snapshot;
-  const findings = lintConfiguration(configuration, snapshot.value);
+  const { profile, note } = chooseProfileFor(snapshot.value, version.value);
+  const findings = lintConfiguration(configuration, snapshot.value, profile);
   const touched = await touchedFindings(
     exchange.ports.store,
     findings,
@@ -45,7 +55,7 @@ export async function postLint(exchange: Exchange): Promise<Result<Reply, Proble
     undefined,
     exchange.signal,
   );
-  return touched.ok ? json({ findings: touched.value }) : historyProblem(touched.error);
+  return touched.ok ? json({ profile: note, findings: touched.value }) : historyProblem(touched.error);
 }
 
 function aboutStored(row: SnapshotRow): Result<About, Problem> {

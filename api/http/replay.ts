@@ -6,8 +6,8 @@ import { configurationPath } from "../model/kubelet-configuration.ts";
 import { isObject } from "../model/own.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
-import { NEWEST } from "../profiles/index.ts";
-import { unknownField } from "../service/decision-request.ts";
+import { PROFILES } from "../profiles/index.ts";
+import { unknownField, versionIn } from "../service/decision-request.ts";
 import { parseJson } from "../service/json.ts";
 import { historyProblem, inputProblem, invalid, type Problem, problem } from "../service/problem.ts";
 import { type Change, changed, recordedAnswer } from "../service/replay/parsed.ts";
@@ -27,6 +27,7 @@ const HISTORY_FIELDS: ReadonlySet<string> = new Set([
   "kind",
   "kubeletConfiguration",
   "kubeletConfigurationPatch",
+  "kubeletVersion",
   "limit",
   "pageToken",
 ]);
@@ -110,9 +111,11 @@ export type Members = Readonly<Record<string, unknown>>;
 /** Null is absent, as in Go. */
 export const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
 
-/** The change that a request's body asks about. Errors: two of them, a patch that is none. */
+/** The change that a request's body asks about. Errors: two configurations, a patch or a version that is none. */
 export function changeIn(body: Members): Result<Change, Problem> {
   const { kubeletConfiguration, kubeletConfigurationPatch } = body;
+  const version = versionIn(body);
+  if (!version.ok) return version;
   if (isGiven(kubeletConfiguration) && isGiven(kubeletConfigurationPatch)) {
     return invalid("kubeletConfigurationPatch", "it is one or the other: kubeletConfiguration was given as well");
   }
@@ -122,6 +125,7 @@ export function changeIn(body: Members): Result<Change, Problem> {
   return ok({
     kubeletConfiguration: kubeletConfiguration ?? undefined,
     kubeletConfigurationPatch: kubeletConfigurationPatch ?? undefined,
+    kubeletVersion: version.value ?? undefined,
   });
 }
 
@@ -137,7 +141,12 @@ export function checkedChange(change: Change): Result<Change, Problem> {
   return err(inputProblem(issues));
 }
 
-const FIELDS: ReadonlySet<string> = new Set(["kubeletConfiguration", "kubeletConfigurationPatch", "policyVersion"]);
+const FIELDS: ReadonlySet<string> = new Set([
+  "kubeletConfiguration",
+  "kubeletConfigurationPatch",
+  "kubeletVersion",
+  "policyVersion",
+]);
 
 /** POST /v1/decisions/{id}/replay: decides again and compares; records nothing. */
 export async function postReplay(exchange: Exchange): Promise<Result<Reply, Problem>> {
@@ -150,7 +159,7 @@ export async function postReplay(exchange: Exchange): Promise<Result<Reply, Prob
   if (!again.ok) return historyProblem(again.error);
   const { answer, problem: why, state, differences, truncated } = again.value;
   if (answer === null) return err(why);
-  const { decision, reasons, needs } = answer;
+  const { policyVersion, decision, reasons, needs } = answer;
   const recorded = recordedAnswer(row);
   if (!recorded.ok) return historyProblem(recorded.error);
   return json({
@@ -159,7 +168,7 @@ export async function postReplay(exchange: Exchange): Promise<Result<Reply, Prob
     node: row.node,
     snapshotId: row.snapshotId,
     recorded: { policyVersion: row.policyVersion, ...recorded.value },
-    replayed: { policyVersion: NEWEST.policyVersion, decision, reasons, needs },
+    replayed: { policyVersion, decision, reasons, needs },
     differences,
     truncated,
     same: state === "same",
@@ -185,13 +194,17 @@ async function replayRequest(exchange: Exchange): Promise<Result<Change, Problem
   }
   const body = input.value;
   for (const name in body) if (!FIELDS.has(name)) return unknownField(name, FIELDS);
-  const { policyVersion } = body;
-  if (policyVersion !== undefined && policyVersion !== null && policyVersion !== NEWEST.policyVersion) {
+  const { policyVersion, kubeletVersion } = body;
+  if (!isGiven(policyVersion)) return changeIn(body);
+  const found = PROFILES.find((profile) => profile.policyVersion === policyVersion);
+  if (found === undefined) {
     const asked = String(policyVersion).slice(0, 64);
+    const known = PROFILES.map((profile) => profile.policyVersion).join(", ");
     return problem(
       "unknown_policy_version",
-      `policy version \`${asked}\` is not here; this server decides as \`${NEWEST.policyVersion}\``,
+      `policy version \`${asked}\` is not here; this server decides as ${known}`,
     );
   }
-  return changeIn(body);
+  if (!isGiven(kubeletVersion)) return changeIn({ ...body, kubeletVersion: found.version });
+  return invalid("policyVersion", "it is one or the other: kubeletVersion was given as well");
 }

@@ -9,35 +9,58 @@ import { v1_37 } from "./v1_37.ts";
 export const PROFILES: readonly [Profile, ...Profile[]] = [v1_34, v1_35, v1_36, v1_37];
 export const NEWEST: Profile = PROFILES.at(-1) ?? v1_37;
 
-/** The profile that answers for a kubelet. `why`: why it is another version's, or that nobody named one; null: it is its own. */
-export interface Choice {
-  readonly profile: Profile;
+/** How an answer tells whose it is. `why`: why it is another version's, or that nobody named one; null: it is its own. */
+export interface ProfileNote {
+  readonly version: string;
   readonly exact: boolean;
   readonly why: string | null;
+}
+export interface ChosenProfile {
+  readonly profile: Profile;
+  readonly note: ProfileNote;
 }
 
 /**
  * The profile of a kubelet's version (`v1.36.3`, `1.36`): its own, else that of the next older version, else the oldest. Without
  * a version, or with a text that is none, the newest.
  */
-export function chooseProfile(version: string | undefined): Choice {
+export function chooseProfile(version: string | undefined): ChosenProfile {
   const minor = minorOf(version ?? "");
   if (minor === null) {
-    const why =
+    const named =
       version === undefined || version === ""
-        ? "no kubelet version is named"
-        : `${JSON.stringify(version)} is no version of a kubelet`;
-    return { profile: NEWEST, exact: false, why: `${why}: the newest one known here answers` };
+        ? "no kubelet version is given"
+        : `${JSON.stringify(version)} is no kubelet version`;
+    return chosen(NEWEST, `${named}: the newest that is known here answers`);
   }
   const profile = PROFILES.findLast((known) => (minorOf(known.version) ?? 0) <= minor) ?? PROFILES[0];
-  if (minorOf(profile.version) === minor) return { profile, exact: true, why: null };
-  return { profile, exact: false, why: `kubelet 1.${minor} is not known here: ${profile.version} is the nearest` };
+  if (minorOf(profile.version) === minor) return chosen(profile, null);
+  return chosen(profile, `kubelet 1.${minor} is not known here: ${profile.version} is the nearest that is`);
 }
+const chosen = (profile: Profile, why: string | null): ChosenProfile => ({
+  profile,
+  note: { version: profile.version, exact: why === null, why },
+});
 export const profileOf = (version: string | undefined): Profile => chooseProfile(version).profile;
 
-/** The profile of a snapshot's kubelet. */
-export const profileIn = (snapshot: Pick<Snapshot, "node"> | undefined): Profile =>
-  profileOf(snapshot?.node?.status?.nodeInfo?.kubeletVersion);
+/** The form of a version that somebody names. */
+export const VERSION_FORM = "must be a version of the kubelet, such as 1.37 or v1.37.2";
+export const VERSION_PATTERN = "^v?1\\.\\d{1,3}(?:\\.\\d{1,3}(?:[-+.][\\w.+-]{0,64})?)?$";
+const VERSION = new RegExp(VERSION_PATTERN);
+export const isVersion = (text: string): boolean => VERSION.test(text);
+
+/** The profile of a snapshot's kubelet; `asked` counts where the snapshot tells no version. */
+export function chooseProfileFor(snapshot: Pick<Snapshot, "node"> | undefined, asked?: string | null): ChosenProfile {
+  const own = snapshot?.node?.status?.nodeInfo?.kubeletVersion;
+  return chooseProfile(minorOf(own ?? "") === null ? (asked ?? own) : own);
+}
+export const profileIn = (snapshot: Pick<Snapshot, "node"> | undefined): Profile => chooseProfileFor(snapshot).profile;
+
+/** The profile under which a recorded decision was made: `kubelet-1.36+7`, or an older form of it such as `kubelet-1.36.3+6`. */
+export const profileOfPolicy = (policyVersion: string): Profile => profileOf(policyVersion.replace(/^kubelet-/, ""));
+/** Whether decisions of today are made by this policy. */
+export const isCurrentPolicy = (policyVersion: string): boolean =>
+  PROFILES.some((known) => known.policyVersion === policyVersion);
 
 function minorOf(version: string): number | null {
   const [, minor] = /^v?1\.(\d{1,3})(?:\D|$)/.exec(version) ?? [];

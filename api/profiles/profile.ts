@@ -145,6 +145,13 @@ export interface Behaviour {
   readonly sidecarStorageLimits: boolean;
 }
 
+/** The gates of a manager's options that are not stable (CPUManagerPolicyAlphaOptions and the like), and the version's rules. */
+export interface OptionGates {
+  readonly alpha: boolean;
+  readonly beta: boolean;
+  readonly behaviour: Behaviour;
+}
+
 /** Texts that another version words otherwise. */
 export interface Words {
   /** A cpu_manager_state whose shared pool is no list of CPUs; `quoted`: what it is. */

@@ -1,7 +1,7 @@
 import { type InputIssue, joinPath } from "../model/input-issue.ts";
 import { configurationPath } from "../model/kubelet-configuration.ts";
 import { nearName } from "../model/near-name.ts";
-import { NEWEST } from "./index.ts";
+import type { Profile } from "./profile.ts";
 
 type Path = readonly (string | number)[];
 /** The names of an object's fields, by its path without the places in lists. */
@@ -16,23 +16,22 @@ export interface UnknownField {
 
 /**
  * Fields of a KubeletConfiguration that a kubelet of the version does not know, at every depth, in the order of the document. A misspelt
- * field is a default that nobody wanted. Maps, whose names are anybody's, are not looked into. `known`: of another version, or object.
+ * field is a default that nobody wanted. Maps, whose names are anybody's, are not looked into. `known`: `fieldNames` of a profile, or those of another object.
  */
-export const unknownFields = (
-  configuration: unknown,
-  known: KnownFields = NEWEST.fieldNames,
-): readonly UnknownField[] => [...below(configuration, [], "", known)];
+export const unknownFields = (configuration: unknown, known: KnownFields): readonly UnknownField[] => [
+  ...below(configuration, [], "", known),
+];
 
 /** Limit of the fields that are named; a document with more has another format. */
 const MAX_NAMED = 20;
 
 /** Fields of a snapshot's configuration that no decision reads since a kubelet leaves them out, at most 20. */
-export function leftOutOfSnapshot(snapshot: unknown): readonly InputIssue[] {
+export function leftOutOfSnapshot(snapshot: unknown, { fieldNames }: Profile): readonly InputIssue[] {
   const { kubeletConfiguration } = (snapshot ?? {}) as { readonly kubeletConfiguration?: unknown };
   // a configuration that a kubelet itself printed has the fields of its version
   if (configurationPath(kubeletConfiguration).length > 0) return [];
   const found: InputIssue[] = [];
-  for (const { path, fault, near } of below(kubeletConfiguration, [], "", NEWEST.fieldNames)) {
+  for (const { path, fault, near } of below(kubeletConfiguration, [], "", fieldNames)) {
     const message = near === null ? fault : `${fault}; \`${near}\`?`;
     found.push({ path: joinPath("snapshot.kubeletConfiguration", path), message });
     if (found.length === MAX_NAMED) break;

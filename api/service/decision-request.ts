@@ -2,6 +2,7 @@ import { decodeAsk, decodeFacts } from "../model/asks.ts";
 import { type AskOf, EXPLAIN, type Explain, type Facts, isKind, KINDS, type Kind } from "../model/decision.ts";
 import { REMEMBERING } from "../model/kinds.ts";
 import { err, ok, type Result } from "../model/result.ts";
+import { isVersion, VERSION_FORM } from "../profiles/index.ts";
 import { inputProblem, invalid, type Problem, problem } from "./problem.ts";
 
 /** The body of `POST /v1/decisions/{kind}`, its snapshot not decoded yet. */
@@ -11,9 +12,11 @@ export interface DecisionRequest extends Ask {
   /** Null when the snapshot itself was posted. */
   readonly snapshotId: string | null;
   readonly explain: Explain;
+  /** The kubelet to answer as where the snapshot tells none; null: nobody said. */
+  readonly kubeletVersion: string | null;
 }
 
-const FIELDS: ReadonlySet<string> = new Set(["snapshot", "snapshotId", "ask", "explain"]);
+const FIELDS: ReadonlySet<string> = new Set(["snapshot", "snapshotId", "ask", "explain", "kubeletVersion"]);
 const FIELDS_OF_LINE: ReadonlySet<string> = new Set([...FIELDS, "kind"]);
 /** The form of the ids of decisions and of snapshots. */
 export const ID = /^[0-9a-f]{32}$/;
@@ -34,6 +37,8 @@ export function decisionRequest(input: unknown, kind: Kind | null): Result<Decis
   if (!kindOf.ok) return kindOf;
   const { snapshot, snapshotId, ask, explain = "reasons" } = body;
   if (!isExplain(explain)) return invalid("explain", `must be one of ${EXPLAIN.join(", ")}`);
+  const version = versionIn(body);
+  if (!version.ok) return version;
   const asked = readAsk(kindOf.value, ask);
   if (!asked.ok) return asked;
   const hasSnapshot = snapshot !== undefined && snapshot !== null;
@@ -41,7 +46,7 @@ export function decisionRequest(input: unknown, kind: Kind | null): Result<Decis
   if (hasSnapshot === hasId) {
     return invalid("snapshot", `exactly one of snapshot and snapshotId is needed, found ${hasId ? "both" : "neither"}`);
   }
-  const request = { kind: kindOf.value, snapshot, ...asked.value, explain };
+  const request = { kind: kindOf.value, snapshot, ...asked.value, explain, kubeletVersion: version.value };
   if (!hasId) return ok({ ...request, snapshotId: null });
   if (typeof snapshotId !== "string" || !isId(snapshotId)) {
     return invalid(
@@ -50,6 +55,13 @@ export function decisionRequest(input: unknown, kind: Kind | null): Result<Decis
     );
   }
   return ok({ ...request, snapshotId });
+}
+
+/** The `kubeletVersion` of a request's body; null: it has none. */
+export function versionIn({ kubeletVersion }: Readonly<Record<string, unknown>>): Result<string | null, Problem> {
+  if (kubeletVersion === undefined || kubeletVersion === null) return ok(null);
+  if (typeof kubeletVersion === "string" && isVersion(kubeletVersion)) return ok(kubeletVersion);
+  return invalid("kubeletVersion", VERSION_FORM);
 }
 
 const isExplain = (value: unknown): value is Explain => (EXPLAIN as readonly unknown[]).includes(value);

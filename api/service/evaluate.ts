@@ -9,7 +9,7 @@ import { passTimeOf } from "../model/pass-time.ts";
 import type { Pod } from "../model/pod.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import { profileIn } from "../profiles/index.ts";
+import { type ChosenProfile, chooseProfileFor } from "../profiles/index.ts";
 import { leftOutOfSnapshot } from "../profiles/unknown-fields.ts";
 import { canonical, idOf, NO_NODE, type Sha256 } from "./canonical.ts";
 import { type DecisionRequest, decisionRequest } from "./decision-request.ts";
@@ -49,10 +49,10 @@ export function evaluator(sha256: Sha256): Evaluate {
       if (!snapshot.ok) return { state: "invalid", problem: inputProblem(snapshot.error) };
       const asked = recollected(request, job);
       const pass = passOf(request.kind, stored.node, snapshot.value);
-      const { policyVersion } = profileIn(snapshot.value);
+      const chosen = chooseProfileFor(snapshot.value, request.kubeletVersion);
       if (asked === null) return { state: "wants_facts", pass };
-      const of = { stored, policyVersion, pass, posted: null, pods: [], leftOut: [] };
-      return evaluation(asked, answerTo(asked, snapshot.value), of, sha256);
+      const of = { stored, chosen, pass, posted: null, pods: [], leftOut: [] };
+      return evaluation(asked, answerTo(asked, snapshot.value, chosen), of, sha256);
     }
     const input = read(job.bytes);
     if (!input.ok) return { state: "invalid", problem: input.error };
@@ -67,9 +67,16 @@ export function evaluator(sha256: Sha256): Evaluate {
     if (asked === null) return { state: "wants_facts", pass };
     const posted = await decodedSnapshot(snapshot.value, sha256);
     const { pods = [] } = snapshot.value;
-    const { policyVersion } = profileIn(snapshot.value);
-    const of = { stored: posted, policyVersion, pass, posted, pods, leftOut: leftOutOfSnapshot(request.snapshot) };
-    return evaluation(asked, knownAnswer(answers, asked, snapshot.value, posted), of, sha256);
+    const chosen = chooseProfileFor(snapshot.value, request.kubeletVersion);
+    const of = {
+      stored: posted,
+      chosen,
+      pass,
+      posted,
+      pods,
+      leftOut: leftOutOfSnapshot(request.snapshot, chosen.profile),
+    };
+    return evaluation(asked, knownAnswer(answers, asked, snapshot.value, posted, chosen), of, sha256);
   };
 }
 
@@ -89,9 +96,13 @@ interface Answered {
   readonly seconds: number;
 }
 
-function answerTo({ kind, ask, facts, explain }: DecisionRequest, snapshot: Snapshot): Answered {
+function answerTo(
+  { kind, ask, facts, explain }: DecisionRequest,
+  snapshot: Snapshot,
+  { profile }: ChosenProfile,
+): Answered {
   const started = performance.now();
-  const decided = decideKind(kind, { snapshot, facts: facts ?? {}, ask, explain });
+  const decided = decideKind(kind, { snapshot, facts: facts ?? {}, ask, explain }, profile);
   const seconds = (performance.now() - started) / 1000;
   if (!decided.ok) return { outcome: decided, seconds };
   const { decision, reasons, needs, next, verdict } = decided.value;
@@ -118,17 +129,18 @@ function knownAnswer(
   request: DecisionRequest,
   snapshot: Snapshot,
   { text, repeats, node }: DecodedSnapshot,
+  chosen: ChosenProfile,
 ): Answered {
   const input = cacheableInput(request.kind, snapshot);
-  if (input === null) return answerTo(request, snapshot);
+  if (input === null) return answerTo(request, snapshot, chosen);
   const { kind, explain, askText } = request;
   const slot = `${kind} ${node}`;
-  const question = [explain, askText ?? "", JSON.stringify(input.stats) ?? ""];
+  const question = [chosen.profile.policyVersion, explain, askText ?? "", JSON.stringify(input.stats) ?? ""];
   for (const [from, to] of repeats) question.push(text.slice(from, to));
   const last = answers.get(slot);
   if (last?.question.length === question.length && last.question.every((part, i) => part === question[i]))
     return { ...last.answer, seconds: 0 };
-  const answer = answerTo(request, input);
+  const answer = answerTo(request, input, chosen);
   const { outcome } = answer;
   const length = question.reduce((sum, part) => sum + part.length, outcome.ok ? outcome.value.body.length : 0);
   if (length <= LONGEST) answers.set(slot, { question, answer });
@@ -138,7 +150,7 @@ function knownAnswer(
 
 interface AnsweredOf {
   readonly stored: StoredSnapshot;
-  readonly policyVersion: string;
+  readonly chosen: ChosenProfile;
   readonly pass: Pass;
   /** Null when it came from the history. */
   readonly posted: DecodedSnapshot | null;
@@ -147,9 +159,9 @@ interface AnsweredOf {
 }
 
 async function evaluation(
-  { kind, explain, ask: asked, askText, askWithoutImages = askText, facts, remembers }: FullRequest,
+  { kind, explain, ask: asked, askText, askWithoutImages = askText, facts, remembers, kubeletVersion }: FullRequest,
   { outcome, seconds }: Answered,
-  { stored: { id: snapshotId, node }, policyVersion, pass, posted: snapshot, pods, leftOut }: AnsweredOf,
+  { stored: { id: snapshotId, node }, chosen: { profile, note }, pass, posted: snapshot, pods, leftOut }: AnsweredOf,
   sha256: Sha256,
 ): Promise<Evaluation> {
   if (!outcome.ok) {
@@ -157,6 +169,7 @@ async function evaluation(
     return { state: "refused", kind, node, problem: { code, detail: message, needs } };
   }
   const { verdict, body, next, chosen, told, looksAtImages } = outcome.value;
+  const { policyVersion } = profile;
   const ask = looksAtImages ? askText : askWithoutImages;
   const id = await idOf(sha256, JSON.stringify([kind, snapshotId, ask, policyVersion, explain, ""]));
   return {
@@ -166,6 +179,8 @@ async function evaluation(
     id,
     snapshotId,
     policyVersion,
+    profile: note,
+    kubeletVersion,
     snapshot,
     explain,
     ask,

@@ -6,6 +6,7 @@ import type { ImageRemoval, PulledAgain } from "../model/image-gc.ts";
 import type { InputIssue } from "../model/input-issue.ts";
 import { isRemoving } from "../model/kinds.ts";
 import type { Assumed } from "../model/pod-defaults.ts";
+import type { ProfileNote } from "../profiles/index.ts";
 import type { Canonical } from "./canonical.ts";
 import type { DecisionRequest } from "./decision-request.ts";
 import type { Problem } from "./problem.ts";
@@ -100,6 +101,9 @@ export interface Decision {
   readonly pod: PodRef | null;
   /** The policy version of the profile that decided. */
   readonly policyVersion: string;
+  readonly profile: ProfileNote;
+  /** As the request named it; null: it did not. */
+  readonly kubeletVersion: string | null;
   readonly verdict: string;
   /** The values that were filled in where nothing was posted; for a snapshot from the history they are no longer known. */
   readonly assumed: readonly Assumed[];

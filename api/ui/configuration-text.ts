@@ -2,6 +2,7 @@ import { formText, isConfiguration } from "../documents/document-form.ts";
 import type { InputDocument } from "../documents/inputs/origin.ts";
 import { configurationPath } from "../model/kubelet-configuration.ts";
 import { err, ok, type Result } from "../model/result.ts";
+import type { Profile } from "../profiles/profile.ts";
 import { unknownFields } from "../profiles/unknown-fields.ts";
 import { described, FILE_FIELD, type FormFault, faultsOf } from "./form-fields.ts";
 import { asTyped, html } from "./html.ts";
@@ -40,8 +41,8 @@ export function readConfigurationText(given: GivenText): Result<ConfigurationTex
 }
 
 /** Lists the misspelt fields, each with its place; they change nothing. */
-export const misspelt = ({ value, source, base }: ConfigurationText): readonly string[] =>
-  unknownFields(value).map(({ path, near }) => {
+export const misspelt = ({ value, source, base }: ConfigurationText, { fieldNames }: Profile): readonly string[] =>
+  unknownFields(value, fieldNames).map(({ path, near }) => {
     const { line, column } = source.place([...base, ...path]);
     const meant = near === null ? "" : `; \`${near}\` is near`;
     return `${source.file}:${line}:${column}: the kubelet knows no field \`${path.join(".").slice(0, 100)}\`${meant}`;

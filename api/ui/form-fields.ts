@@ -1,6 +1,7 @@
 import { bodyProblem, boundsOf } from "../http/body.ts";
 import type { Exchange } from "../http/route.ts";
 import { ok, type Result } from "../model/result.ts";
+import { PROFILES } from "../profiles/index.ts";
 import { type Problem, problem } from "../service/problem.ts";
 import { html, raw } from "./html.ts";
 import { type Html, prose } from "./page.ts";
@@ -129,3 +130,12 @@ async function fileIn(form: FormData): Promise<Omit<PostedForm<string>, "texts">
     ? { file: null, fileFault: `${name}: is not UTF-8 text: expected YAML or JSON` }
     : { file: { name, text: text.replaceAll("\r\n", "\n") }, fileFault: null };
 }
+
+/** The choices of a kubelet's version for a select. `unset`: what counts where none is chosen. */
+export const kubeletOptions = (chosen: string, unset: string): readonly Html[] => [
+  html`<option value="">${unset}</option>` as Html,
+  ...PROFILES.map(
+    ({ version }) =>
+      html`<option value="${version}"${version === chosen ? raw(" selected") : ""}>${version}</option>` as Html,
+  ),
+];

@@ -1,7 +1,7 @@
 import type { DecisionHead } from "../../db/rows.ts";
 import type { Exchange } from "../http/route.ts";
 import { errorFields, type Log } from "../observe/log.ts";
-import { NEWEST } from "../profiles/index.ts";
+import { isCurrentPolicy } from "../profiles/index.ts";
 import { html, raw } from "./html.ts";
 import { all, type Html } from "./page.ts";
 
@@ -34,7 +34,7 @@ export type Undrawn = (record: Drawn, error: unknown) => void;
 /** Writes it to the log: what is damaged and a mistake of this program look the same. */
 export function undrawnIn({ ports, requestId }: Pick<Exchange, "ports" | "requestId">): Undrawn {
   return ({ id, policyVersion }, error) => {
-    const level: keyof Log = policyVersion === NEWEST.policyVersion ? "error" : "warn";
+    const level: keyof Log = isCurrentPolicy(policyVersion) ? "error" : "warn";
     ports.log[level]({ requestId, decision: id, policyVersion, ...errorFields(error) }, "a record cannot be drawn");
   };
 }
@@ -60,7 +60,7 @@ export async function recordPart(record: Drawn, undrawn: Undrawn, draw: () => Ht
 /** The note in the place of a part that cannot be drawn. */
 export const notDrawn = ({ id, policyVersion }: Drawn): Html =>
   html`<div class="note warn"><p>${
-    policyVersion === NEWEST.policyVersion
+    isCurrentPolicy(policyVersion)
       ? "This part of the record cannot be shown: it has not the form that this version writes, so it is damaged."
       : `What the policy ${policyVersion} decided cannot be drawn by this version.`
   } <a href="/v1/decisions/${id}">The JSON</a> has all that is stored.</p></div>`;

@@ -18,6 +18,7 @@ import { CgroupsDaemon } from "../../actuator/main.ts";
 import { podsSource } from "../../actuator/manifests/pods-source.ts";
 import { type PassReport, runPass } from "../../actuator/pass/loop.ts";
 import { passLine } from "../../api/cli/actuator/pass-text.ts";
+import { v1_36 } from "../../api/profiles/v1_36.ts";
 import { ended, printed, realNode, run, start } from "../cli/run.ts";
 import { freePort } from "../e2e/pods/port.ts";
 import { podYaml } from "../kit/manifests.ts";
@@ -90,7 +91,7 @@ async function portsOver(
   const ports = {
     observeMachine: () => observeMachine({ root: machine }),
     readPods: podsSource(config),
-    readConfiguration: () => readConfiguration(config.kubeletConfiguration),
+    readConfiguration: () => readConfiguration(config.kubeletConfiguration, v1_36),
     readStateFiles: () => readStateFiles(realNode("")),
     client: localClient(new Memory(config.stateDir, (message) => onProblem({ from: "memory", message }))),
     hierarchy: hierarchy.value,

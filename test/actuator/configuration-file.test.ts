@@ -8,7 +8,7 @@ import { scratch } from "./manifests/scratch.ts";
 async function read(text: string) {
   const file = join(scratch({ "kubelet.yaml": text }), "kubelet.yaml");
   const notices: string[] = [];
-  const result = await readConfiguration(file, (now) => notices.push(...now.map(({ message }) => message)));
+  const result = await readConfiguration(file, NEWEST, (now) => notices.push(...now.map(({ message }) => message)));
   return { file, result, notices };
 }
 const HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";

@@ -158,6 +158,8 @@ function answering(decisions: readonly ImageGcDecision[], observedAtMs: number |
       ask: null,
       pod: null,
       policyVersion: NEWEST.policyVersion,
+      profile: { version: NEWEST.version, exact: true, why: null },
+      kubeletVersion: null,
       verdict: "removes",
       assumed: [],
       leftOut: [],

@@ -42,13 +42,13 @@ const figure = (name: string, t: { decide: number; parse: number }): DecisionFig
 
 /** Every vector suite: deciding the checked input, beside JSON.parse of the same input. */
 export function benchSuites(): readonly DecisionFigure[] {
-  return suiteFiles(join(import.meta.dirname, "..", "vectors")).files.map(({ suite, path }) => {
+  return suiteFiles(join(import.meta.dirname, "..", "vectors")).files.map(({ suite, path, profile }) => {
     const inputs = readCases(path).map((c) => c.in);
     const texts = inputs.map((input) => JSON.stringify(input));
     const { read, decide } = SUITES[suite] as Suite;
-    const checked = inputs.map(read);
+    const checked = inputs.map((input) => read(input, profile));
     const run = () => {
-      for (const input of checked) decide(input);
+      for (const input of checked) decide(input, profile);
     };
     const parse = () => {
       for (const text of texts) JSON.parse(text);

@@ -7,6 +7,7 @@ import { fromUnits } from "../../api/model/amount.ts";
 import { machine } from "../../api/model/machine.ts";
 import type { Container, Pod } from "../../api/model/pod.ts";
 import { decodedPod, guaranteed } from "../kit/pods.ts";
+import { ALL_OPTIONS } from "../kit/profiles.ts";
 
 interface BenchCase {
   readonly name: string;
@@ -36,7 +37,7 @@ function managerWith(...options: readonly string[]): CpuManager {
     policy: "static",
     topology: largeTopology(),
     options: Object.fromEntries(options.map((name) => [name, "true"])),
-    gates: { alpha: true, beta: true },
+    gates: ALL_OPTIONS,
     topologyPolicy: "none",
     reservedCpu: fromUnits(2),
     reservedSystemCpus: "",

@@ -5,6 +5,7 @@ import type { Container } from "../../api/model/pod.ts";
 import { epochMs } from "../../api/model/units.ts";
 import { container } from "../kit/containers.ts";
 import { decodedPod, namedPod } from "../kit/pods.ts";
+import { BEHAVIOUR } from "../kit/profiles.ts";
 
 const DEVICES = 4096;
 const NODES = 8;
@@ -46,6 +47,7 @@ export const DEVICES_CASE = {
       activePods,
       runningAtStart: () => false,
       prefer: () => undefined,
+      behaviour: BEHAVIOUR,
     });
     const hint = manager
       .containerHints(pod, asking)

@@ -1,5 +1,6 @@
 import { decideProbes } from "../../api/decide/kinds/probes.ts";
 import { decodeProbesAsk } from "../../api/model/probes.ts";
+import { effectiveSnapshot } from "../../api/profiles/effective.ts";
 import { pod } from "../kit/pods.ts";
 
 const HTTP = { httpGet: { path: "/healthz", port: 8080 } };
@@ -10,7 +11,7 @@ function caseOf(name: string, periodSeconds: number, container: object, ask: obj
     ...ask,
   });
   if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
-  const asked = { snapshot: {}, facts: {}, ask: decoded.value, explain: "reasons" as const };
+  const asked = { snapshot: effectiveSnapshot({}), facts: {}, ask: decoded.value, explain: "reasons" as const };
   return {
     name: `ten minutes of three probes, ${name} (period ${periodSeconds} s)`,
     run: () => {

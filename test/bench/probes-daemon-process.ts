@@ -11,6 +11,7 @@ import type { ProbedContainer, ProbedPod } from "../../actuator/probes/engine/pr
 import { daemonMetrics } from "../../actuator/status/metrics.ts";
 import { probeRows } from "../../actuator/status/probe-row.ts";
 import type { ProbeSpec } from "../../api/model/probe.ts";
+import { v1_36 } from "../../api/profiles/v1_36.ts";
 
 /** The daemon's process tells this each time that it is asked, of the time since it told last and had settled. */
 export interface ProbesSeen {
@@ -59,7 +60,7 @@ const manager = new ProbeManager(
     history: new ProbeHistory({ stateDir, clock: systemProbeClock, onFault: console.error }),
     ...{ onResult() {}, onEvent() {}, onGuard() {} },
   },
-  { startedAtMs, strict: false, spread: true, execLimit: DEFAULT_EXEC_LIMIT, guard: null },
+  { startedAtMs, strict: false, spread: true, execLimit: DEFAULT_EXEC_LIMIT, guard: null, profile: v1_36 },
 );
 
 const livenessAt = (port: number): ProbeSpec => ({

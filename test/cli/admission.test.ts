@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { NEWEST } from "../../api/profiles/index.ts";
+import { v1_36 } from "../../api/profiles/v1_36.ts";
 import { realCases } from "../decide/admission/real-cases.ts";
 import { manifest, realNode, run } from "./run.ts";
 
@@ -43,7 +44,7 @@ describe.concurrent("decide admission", () => {
   test("is told in the first line, with the kubelet's words, from what kubectl prints and nothing else", async () => {
     const ran = await run(["decide", "admission", ...REAL, ...TRADER]);
     expect(ran).toMatchObject({ code: 1, stderr: "" });
-    expect(ran.stdout).toBe(`n1 · admission · ${NEWEST.policyVersion}
+    expect(ran.stdout).toBe(`n1 · admission · ${v1_36.policyVersion}
 assumed: the kubelet's default configuration; --config takes another; requests from limits, as the API server does: ask.pod.spec.initContainers[0] (cpu 2, memory 1Gi), ask.pod.spec.containers[0] (cpu 6, memory 8Gi) and ask.pod.spec.containers[1] (cpu 500m, memory 1Gi)
 REFUSED  prod/trader: OutOfcpu
 Node didn't have enough resource: cpu, requested: 6500, used: 1800, capacity: 1800

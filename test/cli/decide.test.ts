@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { NEWEST } from "../../api/profiles/index.ts";
+import { v1_36 } from "../../api/profiles/v1_36.ts";
 import { podManifest } from "../kit/manifests.ts";
 import { ended, manifest, realNode, run, start } from "./run.ts";
 
@@ -38,7 +39,8 @@ describe.concurrent("decide over a captured node", () => {
     expect(answer).toMatchObject({
       kind: "cgroups",
       node: "n1",
-      policyVersion: NEWEST.policyVersion,
+      policyVersion: v1_36.policyVersion,
+      profile: { version: "1.36", exact: true, why: null },
       verdict: "decided",
       needs: ["machine.hugetlb"],
     });
@@ -72,7 +74,7 @@ describe.concurrent("decide over a captured node", () => {
     const { stdout } = await run(["decide", "cgroups", ...CAPTURED], { env: { COLUMNS: "80" } });
     const lines = stdout.trimEnd().split("\n");
     expect(lines.slice(0, 6)).toEqual([
-      `n1 · cgroups · ${NEWEST.policyVersion}`,
+      `n1 · cgroups · ${v1_36.policyVersion}`,
       "cgroup v1, cgroupfs driver: 28 cgroups, 11 pods",
       "CGROUP                        SHARES  CPU LIMIT       MEMORY   PIDS  CPUSET",
       "/kubepods                       1843             24202768384  31768",
@@ -105,6 +107,20 @@ CGROUP    SHARES      MEMORY         PIDS  enforceNodeAllocatable
 kubepods    3584  7516192768  7 GiB     –  pods enforced
 not known: stats.node.rlimit.maxpid (give --stats)
 `);
+  });
+
+  test("--kubelet says as which kubelet to answer, where the node tells none", async () => {
+    const titleOf = async (...more: string[]) =>
+      (await run(["decide", "allocatable", ...SMALL, ...more])).stdout.split("\n");
+    expect((await titleOf("--kubelet", "1.35"))[0]).toBe("small · allocatable · kubelet-1.35+1");
+    const [title, assumed] = await titleOf("--kubelet", "v1.99.0");
+    expect(title).toBe(`small · allocatable · ${NEWEST.policyVersion}`);
+    expect(assumed).toBe("assumed: kubelet 1.99 is not known here: 1.37 is the nearest that is");
+    const own = await run(["decide", "allocatable", ...CAPTURED, "--kubelet", "1.34", "-o", "json"]);
+    expect(JSON.parse(own.stdout)).toMatchObject({ policyVersion: v1_36.policyVersion });
+    const wrong = await run(["decide", "allocatable", ...SMALL, "--kubelet", "latest"]);
+    expect(wrong.code).toBe(2);
+    expect(wrong.stderr).toContain("must be a version of the kubelet, such as 1.37 or v1.37.2");
   });
 
   test("pods of a manifest get the node's name and a uid, as a kubelet gives static pods", async () => {

@@ -44,7 +44,9 @@ describe("on a Node that is new enough", () => {
   test("the launcher runs the command line in place and passes its exit code on", async () => {
     const version = await run(["--version"]);
     expect(version).toMatchObject({ code: 0, stderr: "" });
-    expect(version.stdout).toMatch(/^nodewise \d+\.\d+\.\d+ \(policy kubelet-\S+, Node \d+\.\d+\.\d+\)\n$/);
+    expect(version.stdout).toMatch(
+      /^nodewise \d+\.\d+\.\d+ \(policies kubelet-1\.34\+\d+, (?:kubelet-1\.\d+\+\d+, )+Node \d+\.\d+\.\d+\)\n$/,
+    );
     expect((await run(["decide"])).code).toBe(2);
   });
 

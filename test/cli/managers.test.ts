@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { NEWEST } from "../../api/profiles/index.ts";
+import { v1_36 } from "../../api/profiles/v1_36.ts";
 import { manifest, realNode, run } from "./run.ts";
 import { storyStep } from "./story.ts";
 
@@ -56,7 +57,7 @@ logs       0,4-32,36-63     58  0     shared pool
     expect(code).toBe(0);
     const lines = linesOf(stdout);
     expect(lines.slice(0, 13)).toEqual([
-      `n1 · cpus · ${NEWEST.policyVersion}`,
+      `n1 · cpus · ${v1_36.policyVersion}`,
       "no pod asks to come in (--pod): this is what is there",
       "cpuManagerPolicy static: reserved 0, shared pool 0 (1 CPU)",
       "",

@@ -6,6 +6,7 @@ import { whatIf } from "../../api/cli/inputs/what-if.ts";
 import { libraryMachine, machineNames } from "../../api/cli/machines/machine-library.ts";
 import { decideKind } from "../../api/decide/kinds/index.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
+import { v1_36 } from "../../api/profiles/v1_36.ts";
 import { manifest, realNode, run } from "./run.ts";
 
 const POD = ["--pod", manifest("trader.yaml")];
@@ -45,7 +46,7 @@ describe.concurrent("a machine of the library", () => {
 
   test.each(machineNames())("a kubelet on %s would start with what is assumed", (name) => {
     for (const kind of ["cpus", "memory", "topology"] as const) {
-      const asked = whatIf(kind, { machine: libraryMachine(name)?.machine }, {}, true);
+      const asked = whatIf(kind, { machine: libraryMachine(name)?.machine }, {}, true, v1_36);
       if (!asked.ok) throw new Error(asked.error.lines[0]);
       const answer = decideKind(kind, {
         snapshot: asked.value.snapshot,

@@ -46,11 +46,11 @@ type HttpInput = ServerCase & { readonly timeoutMs: number };
 /** Against a real server each. */
 const probeHttp = suite({
   read: (input: HttpInput) => input,
-  decide: async (input) => {
+  decide: async (input, profile) => {
     const server = await probeServer(input);
     try {
       const get = getOf({ path: "/start", port: server.port });
-      const target = { podIP: "127.0.0.1", ports: [], containerId: "", env: [] };
+      const target = { podIP: "127.0.0.1", ports: [], containerId: "", env: [], profile };
       return { input, outcome: await httpProbe(get, target, input.timeoutMs) };
     } finally {
       await server.close();

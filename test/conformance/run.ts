@@ -83,8 +83,8 @@ export function suiteFiles(
   return { files: [...files, ...below], left };
 }
 const ownProfile = (version: string): Profile | undefined => {
-  const { profile, exact } = chooseProfile(version);
-  return exact ? profile : undefined;
+  const { profile, note } = chooseProfile(version);
+  return note.exact ? profile : undefined;
 };
 
 /** Runs one file of cases through the suite of its name; some cases wait for real servers, so several go on at once. */

@@ -1,12 +1,11 @@
 import { cpuManager } from "../../api/decide/cpus/manager.ts";
-import type { OptionGates } from "../../api/decide/cpus/options.ts";
 import { freshState } from "../../api/decide/cpus/start.ts";
 import { admitPod } from "../../api/decide/topology/admit.ts";
 import { idsOf, maskOf, type ResourceHints, type TopologyHint } from "../../api/decide/topology/hint.ts";
 import { mergeHints } from "../../api/decide/topology/merge.ts";
 import { type AligningPolicy, topologyPolicy } from "../../api/decide/topology/policy.ts";
 import { containersOf, type Pod, podUid } from "../../api/model/pod.ts";
-import type { Profile } from "../../api/profiles/profile.ts";
+import type { OptionGates, Profile } from "../../api/profiles/profile.ts";
 import { decodedPod } from "../kit/pods.ts";
 import { type CpuInput, readPolicy, shownCpus } from "./cpu-suites.ts";
 import { managerOf, readMachine, shownBlocks } from "./memory-suites.ts";

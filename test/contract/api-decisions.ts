@@ -3,7 +3,7 @@ import { decisionAnswer, fullDecision, snapshotStored, storedSnapshot } from "..
 import { DECISION } from "../../api/http/openapi/operation.ts";
 import { KINDS, type Kind, type Verdict } from "../../api/model/decision.ts";
 import { REMEMBERING } from "../../api/model/kinds.ts";
-import { NEWEST } from "../../api/profiles/index.ts";
+import { v1_36 } from "../../api/profiles/v1_36.ts";
 import realCgroups from "../data/real-node/cgroups.json" with { type: "json" };
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
@@ -37,13 +37,14 @@ export function decisions(of: Of): void {
       await post(of(), `/v1/decisions/${kind}`, { snapshot: capturedSnapshot(), ...ASKS[kind] }),
       decisionAnswer,
     );
-    expect(answered).toMatchObject({ kind, node: "n1", policyVersion: NEWEST.policyVersion, recorded: true });
+    expect(answered).toMatchObject({ kind, node: "n1", policyVersion: v1_36.policyVersion, recorded: true });
+    expect(answered.profile).toEqual({ version: "1.36", exact: true, why: null });
     // this node has no device plugins, and says so
     if (kind === "devices") expect(answered.needs).toContain("devices");
     // and nothing presses on it
     else if (kind !== "eviction") expect(answered.reasons.length).toBeGreaterThan(0);
     const full = await answer(await get(of(), `/v1/decisions/${answered.id}`), fullDecision);
-    const { recorded: _, ...same } = answered;
+    const { recorded: _, profile: _own, ...same } = answered;
     expect(full).toMatchObject(same);
     expect(full).toMatchObject({ verdict: VERDICT_OF[kind] ?? "decided", explain: "reasons", results: [] });
     if (ASKS[kind] === undefined && !REMEMBERING.has(kind)) expect(full).toMatchObject({ ask: null, pod: null });

@@ -18,6 +18,7 @@ import { remembering } from "./api-remembering.ts";
 import { badRemovals, decidedRemovals, removals } from "./api-removals.ts";
 import type { ApiSubject } from "./api-subject.ts";
 import { cutOffBodies, pagesAndEncodings, surface } from "./api-surface.ts";
+import { versions, versionsAgain } from "./api-versions.ts";
 import { badLints, lints } from "./lint.ts";
 import { badHistoryReplays, historyReplays, replaysOfANodesToken } from "./replay-history.ts";
 
@@ -65,6 +66,10 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
     });
     describe("results", () => results(of));
     describe("replays", () => replays(of));
+    describe("kubelet versions", () => {
+      versions(of);
+      versionsAgain(of);
+    });
     describe("lint of a configuration", () => {
       lints(of);
       badLints(of);

@@ -9,6 +9,7 @@ import { PodWorker } from "../../actuator/pods/sync/pod-worker.ts";
 import { withTerminationMessage } from "../../actuator/pods/sync/termination-message.ts";
 import { systemMounter } from "../../actuator/pods/volumes/mounter.ts";
 import { placesOf } from "../../actuator/pods/volumes/places.ts";
+import { v1_36 } from "../../api/profiles/v1_36.ts";
 import { mountsBelow, scratch } from "../actuator/pods/scratch.ts";
 import { NO_ACTIONS } from "../actuator/pods/worker-kit.ts";
 import { runnable, runnableContainer } from "../kit/runnable-pods.ts";
@@ -72,6 +73,7 @@ describe.skipIf(why !== undefined)("a pod on a real containerd", { timeout: LONG
     const events: PodEvent[] = [];
     const { runtime, hierarchy } = ground;
     const worker = new PodWorker({
+      profile: v1_36,
       runtime,
       images: new Images(runtime, systemClock, { serializeImagePulls: true, maxParallelImagePulls: null }),
       mounter: systemMounter,

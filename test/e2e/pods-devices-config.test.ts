@@ -12,6 +12,7 @@ import { Images } from "../../actuator/pods/sync/images.ts";
 import { PodWorker } from "../../actuator/pods/sync/pod-worker.ts";
 import { systemMounter } from "../../actuator/pods/volumes/mounter.ts";
 import { ok } from "../../api/model/result.ts";
+import { v1_36 } from "../../api/profiles/v1_36.ts";
 import { hands, options } from "../actuator/pods/fake-devices.ts";
 import { scratch } from "../actuator/pods/scratch.ts";
 import { NO_ACTIONS, NODE } from "../actuator/pods/worker-kit.ts";
@@ -50,6 +51,7 @@ describe.skipIf(why !== undefined)("what a container gets for its devices", { ti
   async function up(web: RunnablePod, dir: string, devices: ContainerDevices): Promise<ReadonlyMap<string, string>> {
     const { runtime, hierarchy } = ground;
     const worker = new PodWorker({
+      profile: v1_36,
       runtime,
       images: new Images(runtime, systemClock, { serializeImagePulls: true, maxParallelImagePulls: null }),
       mounter: systemMounter,

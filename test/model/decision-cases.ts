@@ -3,6 +3,7 @@ import { gunzipSync } from "node:zlib";
 import { parse } from "yaml";
 import type { Done } from "../../api/model/container-gc.ts";
 import type { Kind } from "../../api/model/decision.ts";
+import { v1_36 } from "../../api/profiles/v1_36.ts";
 import { storyStep } from "../cli/story.ts";
 import { ADMISSION_SUITES } from "../conformance/admission-suites.ts";
 import { CGROUP_TREE_SUITES } from "../conformance/cgroup-tree-suites.ts";
@@ -38,7 +39,7 @@ const lines = (path: string): Loose[] => {
 const vectors = (name: string): Loose[] => readCases(at(`vectors/${name}.jsonl.gz`).pathname).map((one) => one.in);
 /** The part of a vector that a suite reads, as it would be posted. */
 const read = (suites: Readonly<Record<string, Suite>>, name: string, input: unknown): Loose =>
-  JSON.parse(JSON.stringify(suites[name]?.read(input)));
+  JSON.parse(JSON.stringify(suites[name]?.read(input, v1_36)));
 
 const MANAGERS = ["cpus", "memory", "topology", "devices"] as const;
 const OF_PODS = [...MANAGERS, "admission", "preemption"] as const;

@@ -13,6 +13,7 @@ import type { Pod } from "../../api/model/pod.ts";
 import { err, ok } from "../../api/model/result.ts";
 import { epochMs } from "../../api/model/units.ts";
 import { devicePod } from "../decide/devices/asking.ts";
+import { BEHAVIOUR } from "../kit/profiles.ts";
 import { type Draws, shuffled } from "./draws.ts";
 
 export const RESOURCES = ["example.com/gpu", "example.com/nic", "vendor.io/fpga"] as const;
@@ -86,6 +87,7 @@ export function managerNow(world: DeviceWorld): DeviceManager {
     activePods: new Set(world.pods.keys()),
     runningAtStart: (uid, container) => world.running.has(`${uid}/${container}`),
     prefer: moody,
+    behaviour: BEHAVIOUR,
   });
 }
 

@@ -10,7 +10,7 @@ const differing = (differences: readonly Difference[]): Replayed => ({
   differences,
   truncated: false,
   problem: null,
-  answer: { decision: {} as never, reasons: [], needs: [] },
+  answer: { policyVersion: "kubelet-1.36+7", decision: {} as never, reasons: [], needs: [] },
 });
 const lost = { verdict: null, differences: [], truncated: false, answer: null } as const;
 

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { decideKind } from "../../api/decide/kinds/index.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
-import { withNewStatus } from "../../api/service/replay/new-status.ts";
+import { effectiveSnapshot } from "../../api/profiles/effective.ts";
+import { withNewStatus as withNewStatusOf } from "../../api/service/replay/new-status.ts";
 import { appOver } from "../api/serving.ts";
 import { podManifest } from "../kit/manifests.ts";
 import { requesting } from "../kit/pods.ts";
@@ -24,6 +25,8 @@ function snapshotWith(change: (raw: typeof CAPTURED) => void): Snapshot {
 const more = (raw: typeof CAPTURED): void => {
   raw.kubeletConfiguration = { ...raw.kubeletConfiguration, kubeReserved: { cpu: "1", memory: "1Gi" } };
 };
+const withNewStatus = (before: Snapshot, after: Snapshot): Snapshot =>
+  withNewStatusOf(effectiveSnapshot(before), effectiveSnapshot(after));
 const allocatable = (snapshot: Snapshot): Record<string, string> =>
   Object.fromEntries(Object.entries(snapshot.node?.status?.allocatable ?? {}).map(([name, q]) => [name, q.text]));
 
@@ -67,7 +70,8 @@ test("maxPods is a capacity too, and what does not change stays the very value",
   expect([capacity?.["pods"]?.text, left?.["pods"]?.text]).toEqual(["15", "15"]);
   expect(capacity?.["memory"]).toBe(after.node?.status?.capacity?.["memory"]);
   expect(left?.["cpu"]).toBe(after.node?.status?.allocatable?.["cpu"]);
-  expect(withNewStatus(before, before)).toBe(before);
+  const same = effectiveSnapshot(before);
+  expect(withNewStatusOf(same, same)).toBe(same);
 });
 
 test("without maxPods the node takes what a kubelet takes by default, where its configuration told the number", () => {
@@ -143,13 +147,15 @@ test("a kubelet that does not start with its new configuration writes nothing, n
   const stuck = snapshotWith((raw) => {
     raw.kubeletConfiguration = { ...raw.kubeletConfiguration, kubeReserved: { memory: "900Gi" } };
   });
-  expect(withNewStatus(before, stuck)).toBe(stuck);
+  const after = effectiveSnapshot(stuck);
+  expect(withNewStatusOf(effectiveSnapshot(before), after)).toBe(after);
   const unseen = snapshotWith((raw) => {
     more(raw);
     delete raw.node.status.allocatable;
     delete raw.node.status.capacity;
   });
-  expect(withNewStatus(before, unseen)).toBe(unseen);
+  const seen = effectiveSnapshot(unseen);
+  expect(withNewStatusOf(effectiveSnapshot(before), seen)).toBe(seen);
 });
 
 /** The what-if page about a pod that asks, with maxPods 9 where eleven run, of a node that tells this many pods. */

@@ -106,7 +106,7 @@ export class GcNode {
     const outbox = Outbox.open(join(this.#dir, "outbox.jsonl"));
     this.#client = this.#watched(new ApiClient(access, outbox, this.memory, onProblem));
     this.#collector = new Collector(this.#ports(), {
-      settings: { nodeName: "sim", cgroupMount: "/sim", flags: this.flags },
+      settings: { nodeName: "sim", cgroupMount: "/sim", kubeletVersion: "1.36", flags: this.flags },
       dryRun: this.dryRun,
       joinsEviction: this.joinsEviction,
       stop: this.stop.signal,

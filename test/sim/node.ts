@@ -18,6 +18,7 @@ import { machineAt } from "./machine.ts";
 const SETTINGS = {
   mode: "enforce",
   nodeName: "sim",
+  kubeletVersion: "1.36",
   cgroupMount: "/sim",
   containers: "create",
   removeOrphans: true,

@@ -10,6 +10,7 @@ import { PodRecords } from "../../actuator/pods/records/records.ts";
 import { Images } from "../../actuator/pods/sync/images.ts";
 import { PodWorker } from "../../actuator/pods/sync/pod-worker.ts";
 import { ok } from "../../api/model/result.ts";
+import { v1_36 } from "../../api/profiles/v1_36.ts";
 import { ROOT } from "../actuator/cgroups/grounds.ts";
 import { SIM_SETTINGS } from "../actuator/pods/node/settings.ts";
 import { machineAt } from "./machine.ts";
@@ -41,6 +42,7 @@ export async function openDaemon(node: PodsNode, life: Life, onWorked: () => voi
   const client = watchedClient({ ...node, life, onProblem });
   const cgroups = new CurrentCgroups();
   const worker = new PodWorker({
+    profile: v1_36,
     runtime,
     images: new Images(runtime, clock, { serializeImagePulls: true, maxParallelImagePulls: null }),
     mounter,

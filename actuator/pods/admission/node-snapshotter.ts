@@ -1,6 +1,7 @@
 import type { QuantityList } from "../../../api/model/allocatable.ts";
 import type { ConditionState } from "../../../api/model/eviction.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
+import type { Profile } from "../../../api/profiles/profile.ts";
 import type { Moment, PassClock } from "../../core/pass-clock.ts";
 import type { Problem } from "../../core/ports.ts";
 import type { ResourceAmount } from "../../deviceplugin/plugins.ts";
@@ -13,6 +14,7 @@ import type { KnownPod, PodSet } from "../records/pod-set.ts";
 
 interface NodeParts {
   readonly machine: MachineFacts;
+  readonly profile: Profile;
   readonly kubeletConfiguration: unknown;
   readonly pods: readonly unknown[];
   readonly assignments: Readonly<Record<string, string>> | undefined;
@@ -30,14 +32,16 @@ const PRESSURES = ["MemoryPressure", "DiskPressure", "PIDPressure"] as const;
 
 /** The node as a decision about its pods sees it: with the conditions that its last eviction pass found. */
 export function nodeSnapshot(parts: NodeParts): Readonly<Record<string, unknown>> {
-  const { machine, kubeletConfiguration, pods, assignments, nodeName, cgroupMount, conditions, sequence } = parts;
+  const { machine, profile, kubeletConfiguration, pods, assignments, nodeName, cgroupMount, conditions, sequence } =
+    parts;
   const snapshot = snapshotOf({
     machine,
+    profile,
     kubeletConfiguration,
     pods,
     nodeName,
     sequence,
-    cgroup: { driver: driverOf(kubeletConfiguration), root: cgroupMount },
+    cgroup: { driver: driverOf(kubeletConfiguration, profile), root: cgroupMount },
     ...parts.devices,
     ...(assignments === undefined ? {} : { assignments }),
   });
@@ -66,6 +70,7 @@ interface Ports {
   readonly evictionClock: Pick<PassClock, "now" | "snapshotFields">;
 }
 interface Settings {
+  readonly profile: Profile;
   readonly nodeName: string;
   readonly cgroupMount: string;
 }
@@ -116,10 +121,11 @@ export class NodeSnapshotter {
     told: Pick<NodeParts, "devices" | "amounts">,
   ): Result<Readonly<Record<string, unknown>>, Problem> {
     if (!configuration.ok) return err(configuration.error);
-    const { nodeName, cgroupMount } = this.#settings;
+    const { nodeName, cgroupMount, profile } = this.#settings;
     return ok(
       nodeSnapshot({
         machine,
+        profile,
         kubeletConfiguration: configuration.value,
         pods: this.#set.objects(pods, this.#ports.clock.nowMs()),
         assignments: this.#ports.files.redacted().assignments,

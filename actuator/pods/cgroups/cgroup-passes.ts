@@ -1,3 +1,4 @@
+import type { Profile } from "../../../api/profiles/profile.ts";
 import type { Journal } from "../../apply/journal.ts";
 import type { PodRuntime } from "../../containerd/port.ts";
 import type { Problem } from "../../core/ports.ts";
@@ -60,6 +61,7 @@ interface Ports extends Pick<LoopPorts, "observeMachine" | "readConfiguration" |
   readonly onPass: (report: PassReport) => void;
 }
 interface Settings {
+  readonly profile: Profile;
   readonly nodeName: string;
   readonly cgroupMount: string;
   readonly cgroupRoot: string;
@@ -156,8 +158,9 @@ export class CgroupPasses {
     };
   }
   #passSettings() {
-    const { nodeName, cgroupMount, removeOrphans } = this.#settings;
-    return { mode: "enforce", containers: "existing", nodeName, cgroupMount, removeOrphans } as const;
+    const { nodeName, cgroupMount, removeOrphans, profile } = this.#settings;
+    const kubeletVersion = profile.version;
+    return { mode: "enforce", containers: "existing", nodeName, cgroupMount, removeOrphans, kubeletVersion } as const;
   }
 
   /**

@@ -7,8 +7,7 @@ import { createGzip } from "node:zlib";
 import { configurationPath } from "../../../api/model/kubelet-configuration.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { effectiveDocument } from "../../../api/profiles/effective.ts";
-import { NEWEST } from "../../../api/profiles/index.ts";
-import { bytesIn, type Defaults, millisIn } from "../../../api/profiles/profile.ts";
+import { bytesIn, type Defaults, millisIn, type Profile } from "../../../api/profiles/profile.ts";
 import { faultText } from "../../containerd/fault.ts";
 import type { PodRuntime, RuntimeContainer, RuntimeFault, RuntimePods } from "../../containerd/port.ts";
 import { codeOf, goErrorText } from "../../core/error-text.ts";
@@ -37,19 +36,19 @@ type Members = Readonly<Record<string, unknown>>;
  * The log settings of a KubeletConfiguration (as in a file or /configz). Error: why a kubelet would not start with it, in its
  * words. kubelet 1.36: ValidateKubeletConfiguration, NewContainerLogManager.
  */
-async function logPolicyOf(configuration: unknown): Promise<Result<LogPolicy, string>> {
+async function logPolicyOf(configuration: unknown, profile: Profile): Promise<Result<LogPolicy, string>> {
   const isWrapped = configurationPath(configuration).length > 0;
   const given = ((isWrapped ? (configuration as Members)["kubeletconfig"] : configuration) ?? {}) as Members;
   const own = Object.fromEntries(
     Object.entries(given).filter(([name, set]) => name.startsWith("containerLog") && set !== null),
   );
-  if (Object.keys(own).length === 0) return ok(DEFAULT_LOG_POLICY);
+  if (Object.keys(own).length === 0) return ok(policyIn(profile.defaults));
   // most configurations say nothing of logs, and need no linter for that
   const { lintConfiguration } = await import("../../../api/decide/lint/lint.ts");
   const refusals = lintConfiguration(own).filter(({ severity }) => severity === "refuses-start");
   const wrong = refusals.filter(({ field }) => field in own).map(({ message }) => message);
   if (wrong.length > 0) return err(wrong.join("; "));
-  return ok(policyIn(effectiveDocument(NEWEST, own)));
+  return ok(policyIn(effectiveDocument(profile, own)));
 }
 
 /** The longest delay of a timer. */
@@ -63,8 +62,6 @@ function policyIn(configuration: Defaults): LogPolicy {
     intervalMs: Math.min(millisIn(configuration.containerLogMonitorInterval), LONGEST_MS),
   };
 }
-const DEFAULT_LOG_POLICY = policyIn(NEWEST.defaults);
-
 /**
  * Changes on the disk, one step each: whichever of them was the last before a crash, the next rotation continues from there.
  */
@@ -218,6 +215,8 @@ export interface RotationPorts {
   readonly runtimePods: () => RuntimePods | null;
   /** The KubeletConfiguration that is in force. */
   readonly configuration: () => unknown;
+  /** Of the kubelet that is played. */
+  readonly profile: Profile;
   readonly podLogsDirectory: string;
   readonly counters: Pick<Counters, "logRotated" | "logRotationFailed">;
   readonly onProblem: (problem: Problem) => void;
@@ -245,12 +244,13 @@ export class LogRotation {
   readonly #faults = new Map<string, string>();
   /** Containers that have ended, and whose logs have their names. */
   readonly #ended = new WeakSet<RuntimeContainer>();
-  #policy = DEFAULT_LOG_POLICY;
+  #policy: LogPolicy;
   #configured = "";
   #configurationFault: string | null = null;
 
   constructor(ports: RotationPorts) {
     this.#ports = ports;
+    this.#policy = policyIn(ports.profile.defaults);
   }
 
   /** Looks at the logs again and again, until it is closed. */
@@ -393,7 +393,7 @@ export class LogRotation {
     const configured = JSON.stringify(configuration) ?? "";
     if (configured === this.#configured) return;
     this.#configured = configured;
-    const read = await logPolicyOf(configuration);
+    const read = await logPolicyOf(configuration, this.#ports.profile);
     if (read.ok) this.#policy = read.value;
     this.#configurationFault = read.ok
       ? null

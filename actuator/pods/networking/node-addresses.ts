@@ -1,22 +1,26 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { QuantityList } from "../../../api/model/allocatable.ts";
 import { effectiveDocument } from "../../../api/profiles/effective.ts";
-import { NEWEST } from "../../../api/profiles/index.ts";
+import { profileOf } from "../../../api/profiles/index.ts";
+import type { ActuatorConfig } from "../../core/config.ts";
 import type { NodeSecurity } from "../../lifecycle/config/security.ts";
 import { type NodeDns, parseResolvConf } from "./dns.ts";
 
 const CPUS = "/sys/devices/system/cpu";
 
-/** This machine, as pods on it see it. `rootDirectory`: of the daemon, with the profiles of seccomp. */
+/** This machine, as pods on it see it. Beside `podsDirectory` lie the profiles of seccomp. */
 export function thisNode(
   configuration: unknown,
   cgroupVersion: 1 | 2,
   allocatable: QuantityList,
-  rootDirectory: string,
+  { podsDirectory, kubeletVersion }: Pick<ActuatorConfig, "podsDirectory" | "kubeletVersion">,
 ): PodNode {
-  const { clusterDomain, clusterDNS, resolvConf, seccompDefault } = effectiveDocument(NEWEST, configuration);
+  const { clusterDomain, clusterDNS, resolvConf, seccompDefault } = effectiveDocument(
+    profileOf(kubeletVersion),
+    configuration,
+  );
   return {
     hostIPs: hostAddresses(),
     allocatable,
@@ -26,7 +30,7 @@ export function thisNode(
     cgroupVersion,
     security: {
       seccompDefault,
-      seccompDirectory: join(rootDirectory, "seccomp"),
+      seccompDirectory: join(dirname(podsDirectory), "seccomp"),
       maskedPaths: thermalPaths(),
     },
   };

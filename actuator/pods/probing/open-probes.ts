@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
 import { fieldsOf } from "../../../api/model/own.ts";
 import type { ProbeType } from "../../../api/model/probe.ts";
+import { profileOf } from "../../../api/profiles/index.ts";
 import type { PodRuntime } from "../../containerd/port.ts";
 import type { ActuatorConfig } from "../../core/config.ts";
 import type { DecisionClient, Problem } from "../../core/ports.ts";
@@ -112,7 +113,7 @@ class LiveProbes implements PodProbes {
 export interface ProbesOptions {
   readonly config: Pick<
     ActuatorConfig,
-    "nodeName" | "stateDir" | "strictProbes" | "probeSpread" | "maxExecProbes" | "probeGuard"
+    "nodeName" | "stateDir" | "strictProbes" | "probeSpread" | "maxExecProbes" | "probeGuard" | "kubeletVersion"
   >;
   readonly runtime: Pick<PodRuntime, "exec">;
   readonly hostIPs: readonly string[];
@@ -144,6 +145,7 @@ export function openProbes(options: ProbesOptions): OpenProbes {
     spread: config.probeSpread === "even",
     execLimit: config.maxExecProbes,
     guard: config.probeGuard === "hold" ? GUARD : null,
+    profile: profileOf(config.kubeletVersion),
   };
   const manager = new ProbeManager(
     {

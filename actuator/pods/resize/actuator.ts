@@ -1,7 +1,7 @@
 import { podMemoryLimit } from "../../../api/decide/cgroups/pod-config.ts";
 import { value, ZERO } from "../../../api/model/amount.ts";
 import { containersOf, type Pod } from "../../../api/model/pod.ts";
-import { NEWEST } from "../../../api/profiles/index.ts";
+import type { Profile } from "../../../api/profiles/profile.ts";
 import type { Hierarchy } from "../../cgroupfs/hierarchy.ts";
 import type { RuntimePod } from "../../containerd/port.ts";
 import type { Problem } from "../../core/ports.ts";
@@ -32,10 +32,10 @@ function memoryInUse(
   pod: Pod,
   cgroups: PodCgroups,
   runtimePod: RuntimePod | null,
-  options: { readonly sparesCache: boolean } = { sparesCache: true },
+  options: { readonly sparesCache: boolean; readonly profile: Profile },
 ): string | null {
   const errors: string[] = [];
-  const ofPod = podMemoryLimit(pod, NEWEST);
+  const ofPod = podMemoryLimit(pod, options.profile);
   const inPod = ofPod === null ? null : usageAbove(hierarchy, cgroups.path, ofPod, options);
   if (inPod !== null) errors.push(`attempting to set pod memory limit (${ofPod}) below current usage (${inPod})`);
   for (const { name, resources } of containersOf(pod)) {
@@ -95,12 +95,14 @@ interface Parts {
 export class ResizeActuator {
   readonly #hierarchy: Hierarchy;
   readonly #parts: Parts;
+  readonly #profile: Profile;
   readonly #formers = new WeakMap<object, Form>();
   /** Pods that keep their former form for now: why, or "" while containers of them are being stopped. */
   #held: ReadonlyMap<string, string> = new Map();
 
-  constructor(hierarchy: Hierarchy, parts: Parts) {
+  constructor(hierarchy: Hierarchy, { profile }: { readonly profile: Profile }, parts: Parts) {
     this.#hierarchy = hierarchy;
+    this.#profile = profile;
     this.#parts = parts;
   }
 
@@ -168,7 +170,10 @@ export class ResizeActuator {
     const decoded = decodedPod(record.pod);
     if (place === undefined || decoded === null) return null;
     // the page cache that a stopped container has left is nobody's any more
-    return memoryInUse(this.#hierarchy, decoded, place, runtimePod, { sparesCache: going.size === 0 });
+    return memoryInUse(this.#hierarchy, decoded, place, runtimePod, {
+      sparesCache: going.size === 0,
+      profile: this.#profile,
+    });
   }
 
   #update(uid: string, resize: PendingResize | null): string | null {

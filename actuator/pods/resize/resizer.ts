@@ -7,6 +7,7 @@ import { type Container, containersOf, type Pod } from "../../../api/model/pod.t
 import { parseQuantity } from "../../../api/model/quantity.ts";
 import type { Result } from "../../../api/model/result.ts";
 import { type Gate, gateOn } from "../../../api/profiles/effective.ts";
+import type { Profile } from "../../../api/profiles/profile.ts";
 import type { Hierarchy } from "../../cgroupfs/hierarchy.ts";
 import type { DecisionClient, Problem } from "../../core/ports.ts";
 import { classOf, decodedPod, isCritical } from "../../lifecycle/decoded-pod.ts";
@@ -86,6 +87,7 @@ interface Ports {
   readonly devices?: NodeDevices;
 }
 interface Settings {
+  readonly profile: Profile;
   readonly retryMs: number;
 }
 interface Parts {
@@ -186,7 +188,7 @@ export class Resizer {
     if (allocatable === null || now === null || then === null) return null;
     const atMs = this.#ports.clock.nowMs();
     this.#tried.set(known.uid, { object: pod.object, generation: capacity.generation, atMs });
-    const node = nodeOf(configuration.value, allocatable, this.#ports.hierarchy.version);
+    const node = nodeOf(configuration.value, this.#settings.profile, allocatable, this.#ports.hierarchy.version);
     const never = whyInfeasible(then, now, node, {
       isCritical: isCritical(pod),
       restartsForMemory: (name) => restartsForMemory(known.record.pod, name),
@@ -262,8 +264,13 @@ const onlyActuation = ({ resize }: PodRecord): PodRecord["resize"] =>
     : { reason: "InProgress", message: resize.actuation.error, sinceMs: resize.sinceMs, actuation: resize.actuation };
 
 /** Reads the parts of a KubeletConfiguration that matter to a resize. */
-export function nodeOf(configuration: unknown, allocatable: QuantityList, cgroupVersion: 1 | 2): ResizeNode {
-  const config = configurationOf(configuration);
+export function nodeOf(
+  configuration: unknown,
+  profile: Profile,
+  allocatable: QuantityList,
+  cgroupVersion: 1 | 2,
+): ResizeNode {
+  const config = configurationOf(configuration, profile);
   const unless = (gate: Gate, policy: string): string => (gateOn(config, gate) ? "" : policy);
   return {
     cpuPolicy: unless("InPlacePodVerticalScalingExclusiveCPUs", config.cpuManagerPolicy),

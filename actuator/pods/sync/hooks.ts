@@ -1,7 +1,7 @@
 import { quote } from "../../../api/decide/go/strconv.ts";
 import { type HttpRequest, httpRequest } from "../../../api/decide/probes/http-request.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import { NEWEST } from "../../../api/profiles/index.ts";
+import type { Profile } from "../../../api/profiles/profile.ts";
 import { kubeletText } from "../../containerd/fault.ts";
 import { podWords } from "../../lifecycle/back-off.ts";
 import type { LifecycleHandler, RunnablePod } from "../../lifecycle/pod.ts";
@@ -17,9 +17,14 @@ export type HttpGet = Extract<LifecycleHandler, { http: unknown }>["http"];
  * Certificates are not checked. Error: why there was no answer, in Go's words. kubelet 1.36: runHTTPHandler.
  * @param host of the pod, where the hook names none
  */
-export async function httpGet(get: HttpGet, host: string, signal: AbortSignal): Promise<Result<null, string>> {
+export async function httpGet(
+  get: HttpGet,
+  host: string,
+  profile: Profile,
+  signal: AbortSignal,
+): Promise<Result<null, string>> {
   const scheme = get.scheme === "https" ? "HTTPS" : "HTTP";
-  const request = httpRequest({ ...get, scheme }, [], host, "lifecycle", NEWEST);
+  const request = httpRequest({ ...get, scheme }, [], host, "lifecycle", profile);
   if (!request.ok) return request;
   const first = await ask(request.value, signal);
   // some serve plain HTTP where a pod says HTTPS
@@ -54,6 +59,8 @@ export interface HookRequest {
   readonly podIps: readonly string[];
   /** Timeout of a command; 0: it may take as long as it likes. */
   readonly timeoutSeconds: number;
+  /** Of the kubelet that is played. */
+  readonly profile: Profile;
 }
 
 /**
@@ -76,7 +83,9 @@ export async function runHook(
   if ("http" in handler) {
     const host = handler.http.host === "" ? asked.podIps[0] : handler.http.host;
     const answered =
-      host === undefined ? err("failed to find networking container") : await httpGet(handler.http, host, signal);
+      host === undefined
+        ? err("failed to find networking container")
+        : await httpGet(handler.http, host, asked.profile, signal);
     return answered.ok ? answered : err(`HTTP lifecycle hook (${handler.http.path}) ${of} ${answered.error}`);
   }
   await clock.sleep(handler.sleepSeconds * 1000, signal);

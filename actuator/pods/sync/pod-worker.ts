@@ -59,14 +59,14 @@ export class PodWorker {
 
   /** Stops all of a pod that is this daemon's own. May be asked again at any time, after a crash as well. */
   async end({ pod, runtimePod, graceSeconds, signal }: TerminatingPodRequest): Promise<TerminatingPodResult> {
-    const { clock, owner, node } = this.#ports;
+    const { clock, profile, owner, node } = this.#ports;
     const { events, runtime } = this.#of(pod ?? runtimePod, runtimePod);
     const own = ownPartOf(runtimePod, owner);
     const podIPs = own.sandboxes[0]?.ips ?? [];
     const stops = pod === null ? bareStops(own) : containersToKill(pod, own);
     try {
       const podIps = pod === null ? podIPs : podAddresses(pod, { hostIPs: node().hostIPs, podIPs });
-      const context = { pod, runtime, events, clock, signal, podIps };
+      const context = { pod, runtime, events, clock, profile, signal, podIps };
       const errors = await stopPod(context, stops, own.sandboxes, graceSeconds);
       if (errors.length === 0) return { isEnded: !signal.aborted, error: null };
       const error = `error killing pod: ${errors.length === 1 ? errors[0] : `[${errors.join(", ")}]`}`;

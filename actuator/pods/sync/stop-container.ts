@@ -80,11 +80,11 @@ export async function stopContainer(
 
 /** Milliseconds that it took; the grace at most. kubelet 1.36: executePreStopHook. */
 async function runPreStop(context: StopContext, stop: StopContainer, graceSeconds: number): Promise<number> {
-  const { pod, podIps, runtime, events, clock, signal } = context;
+  const { pod, podIps, runtime, events, clock, profile, signal } = context;
   if (stop.preStop === null || pod === null || graceSeconds <= 0) return 0;
   const container = { id: stop.containerId, name: stop.name };
   const overdue = new AbortController();
-  const asked = { handler: stop.preStop, pod, container, podIps, timeoutSeconds: graceSeconds };
+  const asked = { handler: stop.preStop, pod, container, podIps, timeoutSeconds: graceSeconds, profile };
   const run = async (): Promise<void> => {
     const ran = await runHook(asked, runtime, clock, AbortSignal.any([signal, overdue.signal]));
     if (!ran.ok && !overdue.signal.aborted) events.warning("FailedPreStopHook", "PreStopHook failed", stop.name);

@@ -44,7 +44,8 @@ export async function syncPod(
 ): Promise<SyncPodResult> {
   const { pod, actions, signal } = asked;
   const runtimePod = ownPartOf(asked.runtimePod ?? emptyRuntimePod(pod), ports.owner);
-  const context: SyncPodContext = { ports, pod, runtimePod, clock: ports.clock, signal, ...own };
+  const { clock, profile } = ports;
+  const context: SyncPodContext = { ports, pod, runtimePod, clock, profile, signal, ...own };
   const end = (error: string | null): SyncPodResult => ({
     ...NOTHING,
     sandboxId: actions.sandboxId,
@@ -378,10 +379,11 @@ async function runPostStart(
   id: string,
 ): Promise<Started> {
   if (postStart === null) return "started";
-  const { pod, runtime, events, clock, signal } = context;
+  const { pod, runtime, events, clock, profile, signal } = context;
   const container = { id, name };
   const podIps = podAddresses(pod, { hostIPs: context.node.hostIPs, podIPs: context.podIps });
-  const ran = await runHook({ handler: postStart, pod, container, podIps, timeoutSeconds: 0 }, runtime, clock, signal);
+  const asked = { handler: postStart, pod, container, podIps, timeoutSeconds: 0, profile };
+  const ran = await runHook(asked, runtime, clock, signal);
   if (ran.ok) return "started";
   if (signal.aborted) return "cut";
   events.warning("FailedPostStartHook", "PostStartHook failed", name);

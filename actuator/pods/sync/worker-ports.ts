@@ -1,4 +1,5 @@
 import type { CgroupValues } from "../../../api/model/cgroups.ts";
+import type { Profile } from "../../../api/profiles/profile.ts";
 import type { PodRuntime, RuntimePod } from "../../containerd/port.ts";
 import type { PodActions } from "../../lifecycle/actions.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
@@ -22,6 +23,8 @@ export interface WorkerPorts {
   /** Where log collectors look; absent: nothing is linked. */
   readonly logLinks?: LogLinks;
   readonly clock: PodClock;
+  /** Of the kubelet that is played. */
+  readonly profile: Profile;
   readonly onEvent: OnPodEvent;
   /** This daemon's own name: label OWNER. */
   readonly owner: string;
@@ -81,6 +84,7 @@ export interface SyncContext {
   readonly runtime: OwnedRuntime;
   readonly events: PodEvents;
   readonly clock: PodClock;
+  readonly profile: Profile;
   readonly signal: AbortSignal;
 }
 

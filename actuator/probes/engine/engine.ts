@@ -9,6 +9,7 @@ import type {
 } from "../../../api/decide/probes/worker-state.ts";
 import type { StoredResult } from "../../../api/model/probe.ts";
 import type { FailedContainer, GuardSettings } from "../../../api/model/probe-guard.ts";
+import type { Profile } from "../../../api/profiles/profile.ts";
 import type { ProbeCounters } from "../../status/probe-counters.ts";
 import type { Attempt, ExecLimit, ProbePorts } from "./attempt.ts";
 import type { ProbeEventRecorder, ProbeHistory } from "./history.ts";
@@ -406,4 +407,6 @@ export interface ManagerSettings {
   readonly execLimit: number;
   /** Null: every failed liveness probe kills at once, as the kubelet's do. */
   readonly guard: GuardSettings | null;
+  /** Of the kubelet that is played. */
+  readonly profile: Profile;
 }

@@ -224,8 +224,8 @@ export class ProbeManager {
   }
 
   #make(pod: ProbedPod, container: ProbedContainer, type: ProbeType, probe: ProbeSpec): ProbeWorker {
-    const { strict } = this.#settings;
-    const spec = { type, probe, sidecar: container.isSidecar, managerStartMs: this.#engine.startMs, strict };
+    const { strict, profile } = this.#settings;
+    const spec = { type, probe, sidecar: container.isSidecar, managerStartMs: this.#engine.startMs, strict, profile };
     return new ProbeWorker(spec, pod, container);
   }
 

@@ -1,5 +1,6 @@
 import { type HandlerKind, handlerKind } from "../../../api/decide/probes/plan.ts";
 import type { AttemptOutcome, PodSeen, Worker, WorkerSpec } from "../../../api/decide/probes/worker-state.ts";
+import type { Profile } from "../../../api/profiles/profile.ts";
 import type { ProbeFacts, ProbeName } from "../../status/probe-row.ts";
 import type { ProbeRequest } from "./attempt.ts";
 import { type AttemptKind, attemptKind } from "./history-entry.ts";
@@ -15,11 +16,16 @@ export interface RecordedOutcome {
   readonly ran: { readonly outcome: AttemptKind; readonly times: number } | null;
 }
 
+/** `profile`: of the kubelet that is played. */
+interface ProbeWorkerSpec extends WorkerSpec {
+  readonly profile: Profile;
+}
+
 /** One probe of one container while its pod is there: what the reducer remembers, and what people are told. */
 export class ProbeWorker implements Wake {
   dueMs = 0;
   at = -1;
-  readonly spec: WorkerSpec;
+  readonly spec: ProbeWorkerSpec;
   readonly name: ProbeName;
   readonly handler: HandlerKind;
   pod: ProbedPod;
@@ -50,7 +56,7 @@ export class ProbeWorker implements Wake {
   #sinceMs: number | null = null;
   #seconds: number | null = null;
 
-  constructor(spec: WorkerSpec, pod: ProbedPod, container: ProbedContainer) {
+  constructor(spec: ProbeWorkerSpec, pod: ProbedPod, container: ProbedContainer) {
     this.spec = spec;
     this.pod = pod;
     this.container = container;
@@ -85,8 +91,9 @@ export class ProbeWorker implements Wake {
     const last = this.#asked?.target;
     if (this.#asked !== null && last?.podIP === podIP && last.containerId === containerId && last.ports === ports)
       if (last.env === env) return this.#asked;
-    const { handler, timeoutSeconds } = spec.probe;
-    const target = { podIP, ports, env, containerId };
+    const { profile, probe } = spec;
+    const { handler, timeoutSeconds } = probe;
+    const target = { podIP, ports, env, containerId, profile };
     this.#asked = { handler, timeoutMs: timeoutSeconds * 1000, target };
     return this.#asked;
   }

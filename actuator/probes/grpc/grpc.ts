@@ -7,7 +7,6 @@ import { goDurationText, quote } from "../../../api/decide/go/strconv.ts";
 import { hostPort } from "../../../api/decide/probes/http-request.ts";
 import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import { NEWEST } from "../../../api/profiles/index.ts";
 import { http } from "../../core/http.ts";
 import { bounded, dial, type Opened, type ProbeTarget } from "../net/dial.ts";
 import { ERRORS } from "../net/messages.ts";
@@ -299,7 +298,7 @@ export function grpcProbe({ port, service }: Grpc, target: ProbeTarget, timeoutM
     if (session === undefined) return late();
     isConnected = true;
     const leftMs = timeoutMs - (performance.now() - startedMs);
-    const call = { path: HEALTH_PATH, authority, userAgent: NEWEST.words.grpcUserAgent, timeoutMs: leftMs };
+    const call = { path: HEALTH_PATH, authority, userAgent: target.profile.words.grpcUserAgent, timeoutMs: leftMs };
     const answer = await unaryCall(session, { ...call, message: healthRequest(service) });
     const status = answer.ok ? healthStatus(answer.value) : answer;
     if (!status.ok) return failure(failureWords(status.error, within));

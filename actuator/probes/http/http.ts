@@ -21,7 +21,6 @@ import {
 import { perObject } from "../../../api/model/cache.ts";
 import type { ProbeHttpGet, ProbeOutcome } from "../../../api/model/probe.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import { NEWEST } from "../../../api/profiles/index.ts";
 import { bounded, dial, dialTo, type Opened, PlainSocket, type ProbeTarget } from "../net/dial.ts";
 import { streamFault } from "../net/messages.ts";
 import { secured } from "../net/tls.ts";
@@ -263,10 +262,10 @@ interface Prepared extends Pick<ProbeTarget, "podIP" | "ports"> {
 const preparedProbes = new WeakMap<ProbeHttpGet, Prepared>();
 
 /** The request of a probe, which is the same each time as long as its pod is. Error: the kubelet's words. */
-function prepared(get: ProbeHttpGet, { podIP, ports }: ProbeTarget): Result<HttpRequest, string> {
+function prepared(get: ProbeHttpGet, { podIP, ports, profile }: ProbeTarget): Result<HttpRequest, string> {
   const before = preparedProbes.get(get);
   if (before !== undefined && before.podIP === podIP && before.ports === ports) return ok(before.request);
-  const request = httpRequest(get, ports, podIP, "probe", NEWEST);
+  const request = httpRequest(get, ports, podIP, "probe", profile);
   if (request.ok) preparedProbes.set(get, { podIP, ports, request: request.value });
   return request;
 }

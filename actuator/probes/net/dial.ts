@@ -2,7 +2,7 @@ import { isIPv6, Socket } from "node:net";
 import { containerPort, hostPort } from "../../../api/decide/probes/http-request.ts";
 import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import { NEWEST } from "../../../api/profiles/index.ts";
+import type { Profile } from "../../../api/profiles/profile.ts";
 import type { ContainerPort, EnvVar } from "../../lifecycle/pod.ts";
 import { systemNames } from "../dns/names.ts";
 import { netWords, openWords } from "./messages.ts";
@@ -15,6 +15,8 @@ export interface ProbeTarget {
   /** As the runtime knows it. */
   readonly containerId: string;
   readonly env: readonly EnvVar[];
+  /** Of the kubelet that is played: its words, and its rules for ports. */
+  readonly profile: Profile;
 }
 
 export interface SocketAddresses {
@@ -239,7 +241,7 @@ type Tcp = Extract<ProbeHandler, { tcp: unknown }>["tcp"];
  * pkg/probe/tcp, DoTCPProbe.
  */
 export async function tcpProbe(asked: Tcp, target: ProbeTarget, timeoutMs: number): Promise<ProbeOutcome> {
-  const port = containerPort(asked.port, target.ports, NEWEST.behaviour);
+  const port = containerPort(asked.port, target.ports, target.profile.behaviour);
   if (!port.ok) return { error: port.error };
   const host = asked.host === "" ? target.podIP : asked.host;
   const open = async (opened: Opened): Promise<ProbeOutcome> => {

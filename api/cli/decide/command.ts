@@ -2,7 +2,7 @@ import { Argument, type Command, Option } from "commander";
 import { PARTS } from "../../documents/inputs/parts.ts";
 import { GC_OPERATIONS } from "../../model/container-gc.ts";
 import { EXPLAIN, KINDS, type Kind } from "../../model/decision.ts";
-import { type Cli, examples, finish, outputOption } from "../cli.ts";
+import { type Cli, examples, finish, kubeletOption, outputOption } from "../cli.ts";
 import type { SnapshotFiles } from "../inputs/snapshot.ts";
 import type { DecideOptions } from "./decide.ts";
 
@@ -13,6 +13,26 @@ Exit codes:
   0  decided (with a pod: it comes in), calm, keeps
   1  refused, kubelet-refuses, under-pressure, reclaims, evicts, removes, fails, restarts; or no decision, for something is missing
   2  bad usage or bad input`;
+
+const EXAMPLES = [
+  "nodewise snapshot | nodewise decide allocatable --snapshot -",
+  "nodewise decide cgroups --node node.json --pods pods.json --config configz.json --cgroup-version 2",
+  "kubectl get pods -A -o json | nodewise decide cgroups --snapshot snapshot.json --pods - --explain full",
+  "nodewise decide cpus --snapshot snapshot.json --pod pod.yaml",
+  "nodewise decide topology --machine epyc-2s-nps4 --policy restricted --pod pod.yaml",
+  "nodewise decide admission --pod pod.yaml --node node.json --pods pods.json",
+  "nodewise decide cgroups --pods pods.json --cgroup-version 2 --kubelet 1.35",
+  "nodewise decide preemption --pod critical.yaml --node node.json --pods pods.json --explain reasons",
+  "nodewise decide eviction --pods pods.json --config configz.json --stats summary.json -o json > pass-1.json",
+  "nodewise decide eviction --pods pods.json --config configz.json --stats summary.json --facts pass-1.json",
+  "crictl images -o json | nodewise decide image-gc --images - --containers containers.json --sandboxes sandboxes.json --stats summary.json",
+  "nodewise decide container-gc --containers containers.json --sandboxes sandboxes.json --pods pods.json --operation delete-unused",
+  "nodewise decide probes --pod pod.yaml --outcomes ok,ok,fail*3",
+  "nodewise probes outcomes --pod shop/web-0 | nodewise decide probes --pod web.yaml --outcomes @- --strict",
+  "nodewise decide probes --pod pod.yaml --startup fail*20,ok --readiness 'ok*5,timeout*3,ok' --seconds 300 --strict",
+  "nodewise probes history -o json | jq '[.entries[] | select(.ask)][0].ask' | nodewise decide probe-guard --ask - --explain reasons",
+  "nodewise decide cgroups --snapshot snapshot.json -o json | jq '.decision.cgroups[].files'",
+];
 
 export function addDecide(program: Command, cli: Cli): void {
   const command = program
@@ -56,6 +76,7 @@ export function addDecide(program: Command, cli: Cli): void {
     .option("--observed-at <time>", "when it was so, such as 2026-01-31T12:00:00Z")
     .addOption(new Option("--cgroup-version <version>", "cgroup version of the node").choices(["1", "2"]))
     .addOption(new Option("--cgroup-driver <driver>", "cgroup driver").choices(["cgroupfs", "systemd"]))
+    .addOption(kubeletOption("as which kubelet to answer where the node tells no version (default: the newest)"))
     .addOption(outputOption())
     .addOption(
       new Option("--explain <detail>", "why each value is what it is (default: off in tables, else reasons)").choices(
@@ -65,34 +86,17 @@ export function addDecide(program: Command, cli: Cli): void {
     .action((kind: Kind, given: Given) =>
       finish(cli, async () => (await import("./decide.ts")).decide(kind, filesOf(given), given, cli.terminal)),
     );
-  examples(
-    command,
-    "nodewise snapshot | nodewise decide allocatable --snapshot -",
-    "nodewise decide cgroups --node node.json --pods pods.json --config configz.json --cgroup-version 2",
-    "kubectl get pods -A -o json | nodewise decide cgroups --snapshot snapshot.json --pods - --explain full",
-    "nodewise decide cpus --snapshot snapshot.json --pod pod.yaml",
-    "nodewise decide topology --machine epyc-2s-nps4 --policy restricted --pod pod.yaml",
-    "nodewise decide admission --pod pod.yaml --node node.json --pods pods.json",
-    "nodewise decide preemption --pod critical.yaml --node node.json --pods pods.json --explain reasons",
-    "nodewise decide eviction --pods pods.json --config configz.json --stats summary.json -o json > pass-1.json",
-    "nodewise decide eviction --pods pods.json --config configz.json --stats summary.json --facts pass-1.json",
-    "crictl images -o json | nodewise decide image-gc --images - --containers containers.json --sandboxes sandboxes.json --stats summary.json",
-    "nodewise decide container-gc --containers containers.json --sandboxes sandboxes.json --pods pods.json --operation delete-unused",
-    "nodewise decide probes --pod pod.yaml --outcomes ok,ok,fail*3",
-    "nodewise probes outcomes --pod shop/web-0 | nodewise decide probes --pod web.yaml --outcomes @- --strict",
-    "nodewise decide probes --pod pod.yaml --startup fail*20,ok --readiness 'ok*5,timeout*3,ok' --seconds 300 --strict",
-    "nodewise probes history -o json | jq '[.entries[] | select(.ask)][0].ask' | nodewise decide probe-guard --ask - --explain reasons",
-    "nodewise decide cgroups --snapshot snapshot.json -o json | jq '.decision.cgroups[].files'",
-  );
+  examples(command, ...EXAMPLES);
   command.addHelpText("after", EXIT_CODES);
 }
 
 function filesOf(given: Given): SnapshotFiles {
-  const { snapshot, cgroupVersion, cgroupDriver, observedAt } = given;
+  const { snapshot, cgroupVersion, cgroupDriver, observedAt, kubelet } = given;
   const parts = PARTS.map(({ option }) => [option, given[camelCase(option)]] as const);
   return {
     ...(snapshot === undefined ? {} : { snapshot }),
     ...(observedAt === undefined ? {} : { observedAt }),
+    ...(kubelet === undefined ? {} : { kubelet }),
     ...Object.fromEntries(parts.filter(([, file]) => file !== undefined)),
     ...(cgroupVersion === undefined ? {} : { cgroupVersion: cgroupVersion === "1" ? 1 : 2 }),
     ...(cgroupDriver === undefined ? {} : { cgroupDriver: cgroupDriver === "systemd" ? "systemd" : "cgroupfs" }),

@@ -12,7 +12,7 @@ import type { Assumed } from "../../model/pod-defaults.ts";
 import { PROBE_TYPES } from "../../model/probe.ts";
 import { ok } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { profileIn } from "../../profiles/index.ts";
+import { type ChosenProfile, chooseProfileFor, type ProfileNote } from "../../profiles/index.ts";
 import { listed } from "../../text/sentences/words.ts";
 import { answerText } from "../../text/tables/index.ts";
 import type { MadeStatic } from "../inputs/pods.ts";
@@ -53,6 +53,8 @@ function missingDevices(kind: Kind, snapshot: Snapshot, ask: AskOf[Kind]): reado
 
 export interface DecideOptions extends WhatIfOptions, QuestionFiles, FileSystemOptions {
   readonly output: Form;
+  /** The kubelet to answer as where the node tells no version. */
+  readonly kubelet?: string;
   /** Absent: off for tables, reasons for data. */
   readonly explain?: Explain;
 }
@@ -70,10 +72,10 @@ export async function decide(
   if (!imageFs.ok) return imageFs;
   const isAlone = !traitsOf(kind).needsSnapshot && Object.keys(files).length === 0;
   const read = isAlone
-    ? ok({ snapshot: {}, dropped: [], leftOut: [], madeStatic: [] })
+    ? ok({ snapshot: {}, chosen: chooseProfileFor({}, files.kubelet), dropped: [], leftOut: [], madeStatic: [] })
     : await readSnapshot(imageFs.value === undefined ? files : { ...files, imageFs: imageFs.value });
   if (!read.ok) return read;
-  const { snapshot, dropped, leftOut, madeStatic } = read.value;
+  const { snapshot, chosen, dropped, leftOut, madeStatic } = read.value;
   warnAll(terminal, leftOut);
   if (dropped.length > 0) terminal.warn(`nodewise: ${replacedText(dropped)}`);
   const question = await readQuestion(kind, options, nodeIn(snapshot));
@@ -83,35 +85,37 @@ export async function decide(
     ...(files.machine === undefined ? [] : otherMachine(files.machine, snapshot)),
     ...missingDevices(kind, snapshot, question.value.ask),
   ]);
-  const asked = whatIf(kind, snapshot, options, files.machine !== undefined);
+  const asked = whatIf(kind, snapshot, options, files.machine !== undefined, chosen.profile);
   if (!asked.ok) return asked;
   const machineName = files.machine === "-" ? undefined : files.machine;
-  return decideOn(kind, { ...asked.value, madeStatic, machineName }, question.value, options, terminal);
+  return decideOn(kind, { ...asked.value, chosen, madeStatic, machineName }, question.value, options, terminal);
 }
 
 interface GivenWhatIf extends WhatIf {
+  readonly chosen: ChosenProfile;
   readonly madeStatic: readonly MadeStatic[];
   readonly machineName: string | undefined;
 }
 function decideOn(
   kind: Kind,
-  { snapshot, assumed, madeStatic, machineName = "(no node given)" }: GivenWhatIf,
+  { snapshot, chosen: { profile, note }, assumed, madeStatic, machineName = "(no node given)" }: GivenWhatIf,
   { ask, facts }: Question,
-  { output, explain = output === "table" ? "off" : "reasons" }: DecideOptions,
+  { output, kubelet, explain = output === "table" ? "off" : "reasons" }: DecideOptions,
   terminal: Terminal,
 ): Outcome {
-  const answer = decideKind(kind, { snapshot, facts, ask, explain });
+  const answer = decideKind(kind, { snapshot, facts, ask, explain }, profile);
   const node = nodeIn(snapshot);
   const ofPods = [
     assumedRequestsOf(kind, snapshot, ask),
+    assumedKubelet(snapshot, kubelet, note),
     looksAtPods(kind) ? assumedStaticPods(madeStatic) : undefined,
     answer.ok ? assumedOutcomesOf(ask, answer.value) : undefined,
   ];
   const assumptions = [...assumed, ...ofPods.filter((one) => one !== undefined)];
   const assumption =
     assumptions.length === 0 ? {} : { assumed: Object.assign({}, ...assumptions.map(({ data }) => data)) as object };
-  const { policyVersion } = profileIn(snapshot);
-  const head = { kind, node, policyVersion, ...assumption };
+  const { policyVersion } = profile;
+  const head = { kind, node, policyVersion, profile: note, ...assumption };
   if (!answer.ok) {
     if (output !== "table") printData(terminal, { ...head, refusal: answer.error }, output);
     return fault(EXIT.negative, refusalText(kind, answer.error));
@@ -150,6 +154,12 @@ function assumedRequestsOf(kind: Kind, { pods = [] }: Snapshot, ask: Question["a
   const places = Map.groupBy(requests, ({ path }) => path.replace(/\.resources\.requests\b.*$/, ""));
   const named = Array.from(places, ([place, of]) => `${place} (${of.map(requestText).join(", ")})`);
   return { text: `requests from limits, as the API server does: ${listed(firstOf(named))}`, data: { requests } };
+}
+
+/** The note that another kubelet answers than that which the node or the caller named. */
+function assumedKubelet(snapshot: Snapshot, kubelet: string | undefined, { why }: ProfileNote): Assumption | undefined {
+  const named = snapshot.node?.status?.nodeInfo?.kubeletVersion || kubelet;
+  return why === null || named === undefined ? undefined : { text: why, data: {} };
 }
 
 /** The note that pods of files were taken as static pods, which a kubelet counts as critical. */

@@ -19,6 +19,7 @@ import { systemClock } from "../../../actuator/pods/ports.ts";
 import type { DevicesDecision } from "../../model/managers.ts";
 import { type Fields, isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
+import { profileOf } from "../../profiles/index.ts";
 import { printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import type { Cli } from "../cli.ts";
@@ -208,7 +209,7 @@ async function allocateWith(
   terminal: Terminal,
 ): Promise<Outcome> {
   const { config, files, pods } = place;
-  const configuration = await readConfiguration(config.kubeletConfiguration);
+  const configuration = await readConfiguration(config.kubeletConfiguration, profileOf(config.kubeletVersion));
   if (!configuration.ok) return fault(EXIT.badInput, configuration.error.message);
   const client = clientOf({ config, onProblem: tellTo(terminal) }, "outbox-devices.jsonl");
   if (!client.ok) return fault(EXIT.badInput, client.error);
@@ -414,12 +415,14 @@ function snapshotFor({ asked, keeper, place, machine }: Allocating, kubeletConfi
   const { config, files, pods } = place;
   const { uid } = asked.pod;
   const { assignments } = files.read();
+  const profile = profileOf(config.kubeletVersion);
   return snapshotOf({
     machine: machine(),
+    profile,
     kubeletConfiguration,
     pods: pods.objectsBut(uid),
     nodeName: config.nodeName,
-    cgroup: { driver: driverOf(kubeletConfiguration), root: config.cgroupMount },
+    cgroup: { driver: driverOf(kubeletConfiguration, profile), root: config.cgroupMount },
     ...keeper.snapshot(uid),
     ...(assignments === undefined ? {} : { assignments }),
   });

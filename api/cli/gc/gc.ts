@@ -5,6 +5,7 @@ import type { GcKind } from "../../../actuator/gc/journal.ts";
 import { podsOrNone, type Shared } from "../../../actuator/gc/open.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
 import { listedPods, podsSource, whyPartial } from "../../../actuator/manifests/pods-source.ts";
+import { profileOf } from "../../profiles/index.ts";
 import type { Cli } from "../cli.ts";
 import { readPods } from "../inputs/pods.ts";
 import { EXIT, fault, type Outcome } from "../terminal.ts";
@@ -34,7 +35,7 @@ function worldOf(config: ActuatorConfig, podsFile: string | undefined): Omit<Sha
   return {
     observeMachine: () => observeMachine({ kubeletDirectory: config.kubeletDir }),
     readPods: fromFile ?? podsOrNone(config, podsSource(config)),
-    readConfiguration: () => readConfiguration(config.kubeletConfiguration),
+    readConfiguration: () => readConfiguration(config.kubeletConfiguration, profileOf(config.kubeletVersion)),
   };
 }
 

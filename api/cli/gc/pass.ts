@@ -1,3 +1,4 @@
+import type { ActuatorConfig } from "../../../actuator/core/config.ts";
 import type { Problem } from "../../../actuator/core/ports.ts";
 import { ownFolder } from "../../../actuator/core/record-file.ts";
 import { clientOf } from "../../../actuator/daemon/client-of.ts";
@@ -6,6 +7,7 @@ import { openCollector } from "../../../actuator/gc/open.ts";
 import type { CollectionReport, GcReport, RemovalReport } from "../../../actuator/gc/ports.ts";
 import type { ClosedPass } from "../../../actuator/gc/remove.ts";
 import { ok } from "../../model/result.ts";
+import { profileOf } from "../../profiles/index.ts";
 import { many } from "../../text/sentences/words.ts";
 import { humanBytes } from "../../text/size.ts";
 import { type Color, printable } from "../../text/style.ts";
@@ -88,18 +90,24 @@ export async function pass({ kind, given, config, world, terminal }: GcJob): Pro
     const report = await opened.value.collector.collect(new Set([kind]), given.operation);
     for (const problem of [...report.problems, ...report.notices]) onProblem(problem);
     const [collection] = report.collections;
-    if (collection !== undefined) print(collection, given, config.nodeName, terminal);
+    if (collection !== undefined) print(collection, given, config, terminal);
     return ok(exitOf(report, collection));
   } finally {
     opened.value.release();
   }
 }
 
-function print(report: CollectionReport, given: GcFlags, node: string, terminal: Terminal): void {
+function print(
+  report: CollectionReport,
+  given: GcFlags,
+  { nodeName: node, kubeletVersion }: ActuatorConfig,
+  terminal: Terminal,
+): void {
   const { kind, at, answer, removals, fileSystem, complete, problems } = report;
   if (answer === null) return;
   if (given.output === "table" && removals.length > 0) terminal.write(`${spaceLine(fileSystem)}\n`);
-  printAnswer({ kind, node, at, answer }, given, terminal, { removals, fileSystem, complete, problems });
+  const { policyVersion } = profileOf(kubeletVersion);
+  printAnswer({ kind, node, at, policyVersion, answer }, given, terminal, { removals, fileSystem, complete, problems });
 }
 
 function exitOf({ problems }: GcReport, report: CollectionReport | undefined): ExitCode {

@@ -9,7 +9,7 @@ import { parseDuration } from "../../model/duration.ts";
 import type { ImageGcFacts } from "../../model/image-gc.ts";
 import { REMEMBERING } from "../../model/kinds.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { NEWEST } from "../../profiles/index.ts";
+import { profileOf } from "../../profiles/index.ts";
 import { answerText } from "../../text/tables/index.ts";
 import { EXIT, type Fault, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
 import type { GcFlags, GcJob } from "./options.ts";
@@ -35,7 +35,9 @@ export async function preview({ kind, given, config, world, terminal }: GcJob): 
     explain: explainOf(given),
   });
   if (!answer.ok) return fault(EXIT.negative, answer.error.message);
-  printAnswer({ kind, node: config.nodeName, at: seen.value.at, answer: answer.value, assumed }, given, terminal);
+  const { policyVersion } = profileOf(config.kubeletVersion);
+  const printed = { kind, node: config.nodeName, at: seen.value.at, policyVersion, answer: answer.value, assumed };
+  printAnswer(printed, given, terminal);
   return ok(answer.value.verdict === "fails" ? EXIT.negative : EXIT.ok);
 }
 
@@ -101,6 +103,7 @@ export function assumeSeen(
 interface Printed {
   readonly kind: GcKind;
   readonly node: string;
+  readonly policyVersion: string;
   /** RFC 3339 */
   readonly at: string;
   readonly answer: DecisionAnswer;
@@ -113,7 +116,7 @@ const explainOf = ({ output, explain }: Pick<GcFlags, "output" | "explain">): Ex
 
 /** An answer as `nodewise decide` prints it; `more` joins it in JSON and YAML. */
 export function printAnswer(
-  { kind, node, at, answer, assumed }: Printed,
+  { kind, node, at, policyVersion, answer, assumed }: Printed,
   given: Pick<GcFlags, "output" | "explain">,
   terminal: Terminal,
   more: object = {},
@@ -124,7 +127,6 @@ export function printAnswer(
   const reasons = explain === "off" ? [] : answer.reasons;
   if (output === "table") {
     const decided = { decision: answer.decision as DecisionOf[GcKind], verdict, reasons, needs };
-    const { policyVersion } = NEWEST;
     const observedAtMs = Date.parse(at);
     terminal.write(answerText({ kind, node, policyVersion, decided, explain, assumed, observedAtMs }, terminal));
     return;
@@ -132,7 +134,7 @@ export function printAnswer(
   const head = {
     kind,
     node,
-    policyVersion: NEWEST.policyVersion,
+    policyVersion,
     observedAt: at,
     ...(assumed === undefined ? {} : { assumed }),
   };

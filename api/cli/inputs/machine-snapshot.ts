@@ -9,9 +9,10 @@ import { issueText, type Origin } from "../../documents/inputs/origin.ts";
 import { problemText } from "../../documents/problem.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { ok, type Result } from "../../model/result.ts";
+import { NEWEST } from "../../profiles/index.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 import { readPods } from "./pods.ts";
-import { type ReadPart, readPart } from "./read.ts";
+import { leftOutOf, readPart } from "./read.ts";
 import type { RuntimeParts } from "./runtime.ts";
 
 export interface MachineSnapshotOptions {
@@ -52,7 +53,7 @@ export async function readMachine(options: MachineSnapshotOptions): Promise<Resu
     machine,
     kubeletConfiguration: configuration.value.posted,
     ...(pods.value === undefined ? {} : { pods: pods.value.pods }),
-    cgroup: { driver: options.cgroupDriver ?? driverOf(configuration.value.posted) },
+    cgroup: { driver: options.cgroupDriver ?? driverOf(configuration.value.posted, NEWEST) },
     nodeName,
     ...(assignments === undefined ? {} : { assignments }),
     ...runtimeParts,
@@ -66,7 +67,7 @@ export async function readMachine(options: MachineSnapshotOptions): Promise<Resu
     ...(pods.value === undefined ? [NO_PODS] : []),
     ...(options.config === undefined ? [NO_CONFIGURATION] : []),
   ];
-  const { leftOut = [] } = configuration.value;
+  const { leftOut } = configuration.value;
   return ok({ snapshot, missing: [...notGiven, ...leftOut, ...unread, ...(pods.value?.problems ?? [])] });
 }
 
@@ -88,13 +89,14 @@ async function readRuntimeOf(
 async function readConfiguration(
   file: string | undefined,
   origins: Origin[],
-): Promise<Result<Partial<Pick<ReadPart, "posted" | "leftOut">>, Fault>> {
-  if (file === undefined) return ok({});
+): Promise<Result<{ readonly posted?: unknown; readonly leftOut: readonly string[] }, Fault>> {
+  if (file === undefined) return ok({ leftOut: [] });
   const read = await readPart("config", file);
   if (!read.ok) return read;
-  const { document, base } = read.value;
-  if (document !== null) origins.push({ at: ["kubeletConfiguration"], source: document, base });
-  return read;
+  const { posted, document, base } = read.value;
+  if (document === null) return ok({ posted, leftOut: [] });
+  origins.push({ at: ["kubeletConfiguration"], source: document, base });
+  return ok({ posted, leftOut: leftOutOf(document, base, posted, NEWEST) });
 }
 
 interface PodsAndProblems {

@@ -9,6 +9,7 @@ import { parseDocuments } from "../../documents/parse.ts";
 import { problemText, type ReadProblem } from "../../documents/problem.ts";
 import { faultOf } from "../../model/json-fault.ts";
 import { err, ok, type Result } from "../../model/result.ts";
+import type { Profile } from "../../profiles/profile.ts";
 import { unknownFields } from "../../profiles/unknown-fields.ts";
 import { libraryMachine } from "../machines/machine-library.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
@@ -20,8 +21,6 @@ export interface ReadPart {
   readonly document: InputDocument | null;
   /** Where the part stands in its document. */
   readonly base: Path;
-  /** For a configuration: a line for each field that a kubelet leaves out. */
-  readonly leftOut?: readonly string[];
 }
 type Option = Exclude<PartOption, "pods">;
 const STATE_FILES: readonly Option[] = ["cpu-manager-state", "memory-manager-state", "device-checkpoint"];
@@ -41,15 +40,22 @@ export async function readPart(option: Option, path: string): Promise<Result<Rea
   const why = misplaced(value, option);
   if (why !== undefined) return fault(EXIT.badInput, `${document.file}: ${why}`);
   const wrapper = wrapperOf(option, value);
-  const leftOut = option === "config" ? { leftOut: leftOutOf(document, base, value) } : {};
-  return ok({ posted: value, document, base: [...base, ...wrapper], ...leftOut });
+  return ok({ posted: value, document, base: [...base, ...wrapper] });
 }
 
-/** A line for each field of a configuration that a kubelet leaves out; what one tells of its own has the fields of its version. */
-export const leftOutOf = (document: InputDocument, base: Path, configuration: unknown): readonly string[] =>
+/**
+ * A line for each field of a configuration that a kubelet of that version leaves out; what one tells of its own has the fields of
+ * its version.
+ */
+export const leftOutOf = (
+  document: InputDocument,
+  base: Path,
+  configuration: unknown,
+  { fieldNames }: Profile,
+): readonly string[] =>
   wrapperOf("config", configuration).length > 0 || !document.hasPlaces
     ? []
-    : unknownFieldLines(document, base, unknownFields(configuration));
+    : unknownFieldLines(document, base, unknownFields(configuration, fieldNames));
 
 /** The same of a pod that somebody wrote: one with a uid was stored by an API server, and has the fields of its version. */
 export const leftOutOfPod = (document: InputDocument, base: Path, pod: unknown): readonly string[] =>

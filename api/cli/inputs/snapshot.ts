@@ -9,6 +9,7 @@ import { LIMITS } from "../../model/limits.ts";
 import { parseQuantity } from "../../model/quantity.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
+import { type ChosenProfile, chooseProfileFor } from "../../profiles/index.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 import { type MadeStatic, readPods } from "./pods.ts";
 import { leftOutOf, readDocument, readPart } from "./read.ts";
@@ -18,6 +19,8 @@ export interface SnapshotFiles extends Partial<Readonly<Record<PartOption, strin
   readonly snapshot?: string;
   readonly cgroupVersion?: 1 | 2;
   readonly cgroupDriver?: "cgroupfs" | "systemd";
+  /** The kubelet to answer as where the node tells no version. */
+  readonly kubelet?: string;
   /** When it was so. */
   readonly observedAt?: string;
   /** Size of the image file system, in place of the one from the stats. */
@@ -34,6 +37,7 @@ export const readsOnce = (paths: readonly unknown[]): boolean => paths.filter((p
 
 export interface ReadSnapshot {
   readonly snapshot: Snapshot;
+  readonly chosen: ChosenProfile;
   /** Fields of the configuration in `--snapshot` that the one given beside it does not set. */
   readonly dropped: readonly string[];
   /** Manifests in `--pods`. */
@@ -55,7 +59,6 @@ export async function readSnapshot(files: SnapshotFiles): Promise<Result<ReadSna
   if (!base.ok) return base;
   const input: Record<string, unknown> = { ...base.value };
   const { config } = files;
-  const leftOut = config === undefined ? origins.flatMap(({ source }) => leftOutOf(source, [FIELD], input[FIELD])) : [];
   const read = await readParts(files, input, origins);
   if (!read.ok) return read;
   const cgroup = { version: files.cgroupVersion, driver: files.cgroupDriver };
@@ -68,10 +71,21 @@ export async function readSnapshot(files: SnapshotFiles): Promise<Result<ReadSna
     const was = config === undefined ? undefined : base.value[FIELD];
     const dropped = droppedFields(was, decoded.value.kubeletConfiguration);
     const { madeStatic } = read.value;
-    const lines = [...leftOut, ...read.value.leftOut];
-    return ok({ snapshot: decoded.value, dropped, madeStatic, leftOut: lines, configuration: input[FIELD] });
+    const chosen = chooseProfileFor(decoded.value, files.kubelet);
+    const ofConfiguration = configurationIn(origins).flatMap(({ source, base: at }) =>
+      leftOutOf(source, at, input[FIELD], chosen.profile),
+    );
+    const lines = [...ofConfiguration, ...read.value.leftOut];
+    return ok({ snapshot: decoded.value, chosen, dropped, madeStatic, leftOut: lines, configuration: input[FIELD] });
   }
   return fault(EXIT.badInput, ...decoded.error.map((issue) => issueText(issue, origins)));
+}
+
+/** Where the configuration stands: in a file of its own, or in the snapshot's. */
+function configurationIn(origins: readonly Origin[]): readonly Pick<Origin, "source" | "base">[] {
+  const own = origins.find(({ at }) => at[0] === FIELD);
+  if (own !== undefined) return [own];
+  return origins.filter(({ at }) => at.length === 0).map(({ source }) => ({ source, base: [FIELD] }));
 }
 
 /** Lists the dropped fields among those that a decision reads. */
@@ -104,25 +118,23 @@ async function readParts(
   input: Record<string, unknown>,
   origins: Origin[],
 ): Promise<Result<Pick<ReadSnapshot, "leftOut" | "madeStatic">, Fault>> {
-  const leftOut: string[] = [];
   for (const { option, path } of PARTS) {
     const file = files[option];
     if (file === undefined || option === "pods") continue;
     const part = await readPart(option, file);
     if (!part.ok) return part;
     const { posted, document, base } = part.value;
-    leftOut.push(...(part.value.leftOut ?? []));
     const [field, inner] = path;
     input[field] = inner === undefined ? posted : { ...fieldsOf(input[field]), [inner]: posted };
     if (document !== null) origins.push({ at: path, source: document, base });
   }
-  if (files.pods === undefined) return ok({ leftOut, madeStatic: [] });
+  if (files.pods === undefined) return ok({ leftOut: [], madeStatic: [] });
   const { name } = fieldsOf(fieldsOf(input["node"])["metadata"]);
   const pods = await readPods(files.pods, typeof name === "string" && name !== "" ? name : UNKNOWN_NODE);
   if (!pods.ok) return pods;
   input["pods"] = pods.value.pods;
   origins.push(...pods.value.origins);
-  return ok({ leftOut: [...leftOut, ...pods.value.leftOut], madeStatic: pods.value.madeStatic });
+  return ok({ leftOut: pods.value.leftOut, madeStatic: pods.value.madeStatic });
 }
 
 export interface FileSystemOptions {

@@ -5,8 +5,7 @@ import { type KubeletConfiguration, kubeletConfiguration } from "../../model/kub
 import type { Machine } from "../../model/machine.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { NEWEST } from "../../profiles/index.ts";
-import { bytesIn } from "../../profiles/profile.ts";
+import { bytesIn, type Profile } from "../../profiles/profile.ts";
 import { timeText } from "../../text/time-text.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 
@@ -41,6 +40,7 @@ export function whatIf(
   snapshot: Snapshot,
   options: WhatIfOptions,
   isMachineGiven: boolean,
+  { defaults }: Profile,
 ): Result<WhatIf, Fault> {
   const changes = changesOf(kind, options);
   if (!changes.ok) return changes;
@@ -48,8 +48,9 @@ export function whatIf(
   const given = snapshot.kubeletConfiguration ?? undefined;
   const machine = snapshot.machine ?? undefined;
   if (given === undefined && isMachineGiven && machine !== undefined && managers === "itself") {
-    const kubeletConfiguration = assumedFor(machine, changes.value);
-    const text = assumptionText(kubeletConfiguration);
+    const kept = defaults.evictionHard["memory.available"];
+    const kubeletConfiguration = assumedFor(machine, changes.value, kept);
+    const text = assumptionText(kubeletConfiguration, kept);
     return ok({
       snapshot: withConfiguration(snapshot, kubeletConfiguration),
       assumed: [{ text, data: { kubeletConfiguration } }],
@@ -97,28 +98,24 @@ function changesOf(kind: Kind, { policy, scope }: WhatIfOptions): Result<Configu
   return ok(changes);
 }
 
-/** The kubelet's default evictionHard keeps this much memory, and reservedMemory must be exactly what is kept. */
-const EVICTION_HARD = NEWEST.defaults.evictionHard["memory.available"];
-const EVICTION_HARD_BYTES = bytesIn(EVICTION_HARD);
-
-/** Every manager on, with the least reserve that lets a kubelet start. */
-function assumedFor({ cpus = [], numaNodes = [] }: Machine, changes: Configuration): Configuration {
+/** Every manager on, with the least reserve that lets a kubelet start. `kept`: memory by evictionHard, and reservedMemory must be exactly that. */
+function assumedFor({ cpus = [], numaNodes = [] }: Machine, changes: Configuration, kept: string): Configuration {
   const first = Math.min(...cpus.map(({ cpu }) => cpu));
-  const home = numaNodes.find(({ memoryBytes = 0 }) => memoryBytes >= EVICTION_HARD_BYTES);
+  const home = numaNodes.find(({ memoryBytes = 0 }) => memoryBytes >= bytesIn(kept));
   const merged: Configuration = {
     ...(cpus.length > 0 ? { cpuManagerPolicy: "static", reservedSystemCPUs: `${first}` } : {}),
     ...(home === undefined ? {} : { memoryManagerPolicy: "Static" }),
     ...changes,
   };
   if (home === undefined || merged["memoryManagerPolicy"] !== "Static") return merged;
-  return { ...merged, reservedMemory: [{ numaNode: home.id, limits: { memory: EVICTION_HARD } }] };
+  return { ...merged, reservedMemory: [{ numaNode: home.id, limits: { memory: kept } }] };
 }
 
-function assumptionText(configuration: Configuration): string {
+function assumptionText(configuration: Configuration, kept: string): string {
   const said = Object.entries(configuration).map(([field, value]) => {
     if (typeof value === "string") return `${field} ${value}`;
     const [{ numaNode }] = value as [{ numaNode: number }];
-    return `${field} ${EVICTION_HARD} of NUMA node ${numaNode} (evictionHard's default)`;
+    return `${field} ${kept} of NUMA node ${numaNode} (evictionHard's default)`;
   });
   return `${said.join(", ")}; --config takes another`;
 }

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { KINDS } from "../../model/decision.ts";
 import { ok } from "../../model/result.ts";
-import { NEWEST } from "../../profiles/index.ts";
+import { PROFILES } from "../../profiles/index.ts";
 import { table } from "../../text/table.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
 import { EXIT, type Form, type Outcome, printData } from "../terminal.ts";
@@ -17,13 +17,14 @@ export function addKinds(program: Command, cli: Cli): void {
 
 async function list({ terminal }: Cli, output: Form): Promise<Outcome> {
   const { specOf } = await import("../../model/kinds.ts");
-  const { policyVersion } = NEWEST;
-  const kinds = KINDS.map((kind) => ({ kind, policyVersion, decides: specOf(kind).decides }));
+  const policyVersions = PROFILES.map(({ policyVersion }) => policyVersion);
+  const kinds = KINDS.map((kind) => ({ kind, policyVersions, decides: specOf(kind).decides }));
   if (output !== "table") printData(terminal, kinds, output);
   else {
-    const columns = [{ title: "KIND" }, { title: "DECIDES", shrinkTo: 20 }, { title: "POLICY", giveUp: 1 }];
-    const rows = kinds.map(({ kind, decides }) => ({ cells: [kind, decides, policyVersion] }));
+    const columns = [{ title: "KIND" }, { title: "DECIDES", shrinkTo: 20 }];
+    const rows = kinds.map(({ kind, decides }) => ({ cells: [kind, decides] }));
     terminal.write(table(columns, rows, terminal.columns, terminal.paint));
+    terminal.write(`\nas a kubelet ${PROFILES.map(({ version }) => version).join(", ")} decides\n`);
   }
   return ok(EXIT.ok);
 }

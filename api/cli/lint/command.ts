@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { type Cli, examples, finish, outputOption } from "../cli.ts";
+import { type Cli, examples, finish, kubeletOption, outputOption } from "../cli.ts";
 import type { LintFlags } from "./lint.ts";
 import { LINT_PARTS } from "./lint-input.ts";
 
@@ -29,6 +29,7 @@ export function addLint(program: Command, cli: Cli): void {
     .option("--snapshot <file>", "a whole NodeSnapshot of the node; the options below replace parts of it");
   for (const { option, what } of LINT_PARTS) command.option(`--${option} <file>`, what);
   command
+    .addOption(kubeletOption("for which kubelet, where the node tells no version (default: the newest)"))
     .option("--node-name <name>", "a node of the history: its latest snapshot, and its decisions")
     .addOption(new Option("--data-dir <dir>", "where that history is (default: none is read)").env("NODEWISE_DATA_DIR"))
     .option("--api <url>", "ask this API instead")
@@ -39,6 +40,7 @@ export function addLint(program: Command, cli: Cli): void {
   examples(
     command,
     "nodewise lint --config kubelet.yaml",
+    "nodewise lint --config kubelet.yaml --kubelet 1.35",
     "nodewise lint --config kubelet.yaml --node node.json --machine epyc-2s-nps4",
     "nodewise lint --config kubelet.yaml --node-name n1 --data-dir /var/lib/nodewise",
     "nodewise lint --node-name n1 --api https://nodewise.example:8787 --token-file token",

@@ -5,6 +5,7 @@ import { nearNodes } from "../../http/nodes.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
+import { chooseProfileFor } from "../../profiles/index.ts";
 import { type Touched, type TouchedFinding, touchedFindings } from "../../service/lint-touched.ts";
 import { postedSnapshot } from "../../service/replay/parsed.ts";
 import { many } from "../../text/sentences/words.ts";
@@ -81,6 +82,7 @@ function countsText(findings: readonly TouchedFinding[]): string {
 }
 
 export interface LintFlags extends LintFiles {
+  readonly kubelet?: string;
   readonly nodeName?: string;
   readonly dataDir?: string;
   readonly api?: string;
@@ -105,7 +107,8 @@ export async function lint(given: LintFlags, cli: Cli): Promise<Outcome> {
   if (api !== undefined) return print(await askApi(api, given, read.value, cli), read.value, given, cli);
   if (dataDir === undefined) {
     const { configuration, snapshot } = localInput(read.value);
-    const found = lintConfiguration(configuration, snapshot).map((finding) => ({ ...finding, touched: null }));
+    const { profile } = chooseProfileFor(snapshot, given.kubelet);
+    const found = lintConfiguration(configuration, snapshot, profile).map((finding) => ({ ...finding, touched: null }));
     return print(ok(found), read.value, given, cli);
   }
   const { withHistory } = await import("../history/open-history.ts");
@@ -126,7 +129,7 @@ async function askApi(url: string, given: LintFlags, node: LintNode, cli: Cli): 
   const post = posterOf(url, token.value);
   if (!post.ok) return post;
   const { configuration: kubeletConfiguration, snapshot } = localInput(node);
-  const body = { kubeletConfiguration, snapshot, node: given.nodeName };
+  const body = { kubeletConfiguration, snapshot, node: given.nodeName, kubeletVersion: given.kubelet };
   const answer = await post.value<{ readonly findings: readonly TouchedFinding[] }>("v1/lint", body);
   return answer.ok ? ok(answer.value.findings) : answer;
 }
@@ -134,14 +137,15 @@ async function askApi(url: string, given: LintFlags, node: LintNode, cli: Cli): 
 /** Time for a history that is stored here; as nobody waits for the answer in turn, it may take a while. */
 const BUDGET_MS = 30_000;
 
-async function askStore(store: Store, { nodeName }: LintFlags, node: LintNode): Promise<Findings> {
+async function askStore(store: Store, { nodeName, kubelet }: LintFlags, node: LintNode): Promise<Findings> {
   const about = nodeName === undefined ? ok(localInput(node)) : await latestOf(store, nodeName, node);
   if (!about.ok) return about;
   const { configuration, snapshot } = about.value;
   const known = await store.getNode(nodeName ?? snapshot?.node?.metadata.name ?? "");
   if (!known.ok) return fault(EXIT.failed, known.error.message);
   const filter = known.value === null ? {} : { node: known.value.name };
-  const touched = await touchedFindings(store, lintConfiguration(configuration, snapshot), filter, BUDGET_MS);
+  const found = lintConfiguration(configuration, snapshot, chooseProfileFor(snapshot, kubelet).profile);
+  const touched = await touchedFindings(store, found, filter, BUDGET_MS);
   return touched.ok ? touched : fault(EXIT.failed, touched.error.message);
 }
 

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { KINDS } from "../../model/decision.ts";
 import { dataDirOption } from "../api-options.ts";
-import { type Cli, examples, finish, wholeNumber } from "../cli.ts";
+import { type Cli, examples, finish, kubeletOption, wholeNumber } from "../cli.ts";
 import type { ReplayFlags } from "./replay.ts";
 
 const EXIT_CODES = `
@@ -18,7 +18,7 @@ export function addReplay(program: Command, cli: Cli): void {
     .command("replay")
     .summary("decide the history again with another configuration")
     .description(
-      "Decide the history again, oldest first, with another configuration: which decisions would have been others. Records nothing. Without a configuration it tells what this version decides otherwise.",
+      "Decide the history again, oldest first, with another configuration or kubelet version: which decisions would have been others. Records nothing. Without either it tells what this version decides otherwise.",
     )
     .addOption(dataDirOption())
     .option("--api <url>", "ask this API instead")
@@ -32,6 +32,7 @@ export function addReplay(program: Command, cli: Cli): void {
       "KubeletConfiguration, or the kubelet's /configz, in the place of the recorded one: what it leaves out has the kubelet's default",
     )
     .option("--patch <file>", "fields to change of the recorded configuration, or of --config; null takes one away")
+    .addOption(kubeletOption("as a kubelet of this version decides, such as 1.37 (default: as the one recorded)"))
     .addOption(
       new Option("--limit <n>", "list so many of the changed decisions, and of those that cannot be read")
         .argParser(wholeNumber(0, 100_000))
@@ -49,6 +50,7 @@ export function addReplay(program: Command, cli: Cli): void {
     "nodewise replay --since 24h --config kubelet.yaml",
     "nodewise replay --since 2026-01-01T00:00:00Z --until 2026-02-01T00:00:00Z --node n1 --patch patch.yaml --all",
     "nodewise replay --since 7d --kind admission --patch patch.yaml --json | jq -r 'select(.verdict == \"refused\").id'",
+    "nodewise replay --since 7d --kubelet 1.37",
     "nodewise replay --api https://nodewise.example:8787 --token-file token --since 7d --config kubelet.yaml",
   );
   command.addHelpText("after", EXIT_CODES);

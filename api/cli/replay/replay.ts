@@ -7,6 +7,8 @@ import { configurationPath } from "../../model/kubelet-configuration.ts";
 import { mergePatch } from "../../model/merge-patch.ts";
 import { withoutNulls } from "../../model/nulls.ts";
 import { err, ok, type Result } from "../../model/result.ts";
+import { profileOf } from "../../profiles/index.ts";
+import type { Profile } from "../../profiles/profile.ts";
 import { unknownFields } from "../../profiles/unknown-fields.ts";
 import { type Change, changed } from "../../service/replay/parsed.ts";
 import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
@@ -15,7 +17,7 @@ import { bar } from "../../text/table.ts";
 import { stateHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { timesOf, tokenOf } from "../history/source.ts";
-import { readDocument, readPart } from "../inputs/read.ts";
+import { leftOutOf, readDocument, readPart } from "../inputs/read.ts";
 import { EXIT, type Fault, fault, type Outcome, stopSignal, type Terminal, warnAll } from "../terminal.ts";
 import type { ReplayPages, ReplayRequest } from "./replay-api.ts";
 import { changedText, lostText, tallyText, unreadableText } from "./replay-text.ts";
@@ -119,6 +121,7 @@ class ReplayReport {
 }
 
 interface ChangeFlags {
+  readonly kubelet?: string;
   readonly config?: string;
   readonly patch?: string;
 }
@@ -129,12 +132,20 @@ interface GivenChange {
   readonly notices: readonly string[];
 }
 
-/** `--config` in the place of what was recorded, `--patch` onto that or onto `--config`. Errors: file, line and path. */
-async function readChange({ config, patch }: ChangeFlags): Promise<Result<GivenChange, Fault>> {
+/** `--config` in the place of what was recorded, `--patch` onto that or onto `--config`, as a kubelet of `--kubelet`. Errors: file, line and path. */
+async function readChange(flags: ChangeFlags): Promise<Result<GivenChange, Fault>> {
+  const read = await readConfigurations(flags);
+  const { kubelet: kubeletVersion } = flags;
+  if (!read.ok || kubeletVersion === undefined) return read;
+  return ok({ ...read.value, change: { ...read.value.change, kubeletVersion } });
+}
+
+async function readConfigurations({ config, patch, kubelet }: ChangeFlags): Promise<Result<GivenChange, Fault>> {
   const nothing: GivenChange = { change: {}, notices: [] };
-  const whole = config === undefined ? ok(nothing) : await readConfiguration(config);
+  const profile = profileOf(kubelet);
+  const whole = config === undefined ? ok(nothing) : await readConfiguration(config, profile);
   if (!whole.ok || patch === undefined) return whole;
-  const read = await readPatch(patch);
+  const read = await readPatch(patch, profile);
   if (!read.ok || config === undefined) return read;
   const { kubeletConfiguration } = whole.value.change;
   const { kubeletConfigurationPatch } = read.value.change;
@@ -145,10 +156,11 @@ async function readChange({ config, patch }: ChangeFlags): Promise<Result<GivenC
 const REPLACED =
   "--config takes the place of the whole recorded kubeletConfiguration: what it leaves out is the kubelet's default now; --patch changes the fields that it has alone";
 
-async function readConfiguration(path: string): Promise<Result<GivenChange, Fault>> {
+async function readConfiguration(path: string, profile: Profile): Promise<Result<GivenChange, Fault>> {
   const part = await readPart("config", path);
   if (!part.ok) return part;
-  const { posted, document, base, leftOut = [] } = part.value;
+  const { posted, document, base } = part.value;
+  const leftOut = document === null ? [] : leftOutOf(document, base, posted, profile);
   const origins = document === null ? [] : [{ at: [FIELD], source: document, base }];
   const checked = check({ kubeletConfiguration: posted }, origins);
   return checked.ok
@@ -156,7 +168,7 @@ async function readConfiguration(path: string): Promise<Result<GivenChange, Faul
     : checked;
 }
 
-async function readPatch(path: string): Promise<Result<GivenChange, Fault>> {
+async function readPatch(path: string, { fieldNames }: Profile): Promise<Result<GivenChange, Fault>> {
   const read = await readDocument(path);
   if (!read.ok) return read;
   const source = read.value;
@@ -170,7 +182,10 @@ async function readPatch(path: string): Promise<Result<GivenChange, Fault>> {
   if (!checked.ok) return checked;
   // null takes a field away, which may be one that no kubelet knows
   const given = withoutNulls(change.kubeletConfigurationPatch);
-  return ok({ change, notices: source.hasPlaces ? unknownFieldLines(source, base, unknownFields(given)) : [] });
+  return ok({
+    change,
+    notices: source.hasPlaces ? unknownFieldLines(source, base, unknownFields(given, fieldNames)) : [],
+  });
 }
 
 const FIELD = "kubeletConfiguration";

@@ -22,6 +22,7 @@ import {
   takeoverPlan,
 } from "../../../actuator/takeover/take-over.ts";
 import { ok, type Result } from "../../model/result.ts";
+import { profileOf } from "../../profiles/index.ts";
 import { printable, wrap } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import { durationText } from "../../text/time-text.ts";
@@ -305,6 +306,7 @@ async function carryOut({ runtime, read, ...shown }: Carried, given: TakeoverFla
     {
       runtime,
       clock: systemClock,
+      profile: profileOf(config.kubeletVersion),
       owner: config.cgroupRoot,
       hostIPs: hostAddresses(),
       wanted: read,

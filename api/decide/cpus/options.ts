@@ -1,6 +1,6 @@
 import { own } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import type { Behaviour } from "../../profiles/profile.ts";
+import type { OptionGates } from "../../profiles/profile.ts";
 import { parseBool, quote } from "../go/strconv.ts";
 
 /** `cpuManagerPolicyOptions` of the static policy. kubelet 1.36: StaticPolicyOptions. */
@@ -16,13 +16,6 @@ export interface StaticOptions {
   /** Whether a container that has its CPUs keeps them, and full-pcpus-only is for new ones. */
   readonly keepsHeldCpus: boolean;
 }
-/** The gates of a manager's options that are not stable (CPUManagerPolicyAlphaOptions and the like), and the version's rules. */
-export interface OptionGates {
-  readonly alpha: boolean;
-  readonly beta: boolean;
-  readonly behaviour: Behaviour;
-}
-
 const FULL_PCPUS = "full-pcpus-only";
 const ACROSS_NUMA = "distribute-cpus-across-numa";
 export const BY_SOCKET = "align-by-socket";

@@ -1,6 +1,7 @@
 import { type Amount, isZero, milliValue } from "../../model/amount.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { BY_SOCKET, type OptionGates, type StaticOptions, staticOptions } from "./options.ts";
+import type { OptionGates } from "../../profiles/profile.ts";
+import { BY_SOCKET, type StaticOptions, staticOptions } from "./options.ts";
 import { type CpuSet, cpuText, holdsAll, minus, NO_CPUS, parseCpus } from "./sets.ts";
 import { neverDone, type Spread, spreadSearch } from "./spread.ts";
 import { type CpuGroups, type CpuTopology, cpusAt } from "./topology.ts";

@@ -1,6 +1,7 @@
 import type { Asked, AskOf, Decided, DecidedOf, DecisionOf, Kind, Refusal } from "../../model/decision.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { type EffectiveAsked, effectiveSnapshot } from "../../profiles/effective.ts";
+import type { Profile } from "../../profiles/profile.ts";
 import { othersPods, podsLeftOut, unknownOverheads } from "../pods/whose-pods.ts";
 import { decideWithManagers } from "./admission.ts";
 import { decideAllocatable } from "./allocatable.ts";
@@ -37,16 +38,20 @@ export const DECIDERS: { readonly [K in Kind]: Decider<K> } = {
 };
 
 /**
- * A kind's decision under the profile of the snapshot's kubelet, for a caller that has kind and ask from outside; `ask` is what
+ * A kind's decision under a profile, that of the snapshot's kubelet unless told otherwise, for a caller that has kind and ask from outside; `ask` is what
  * `decodeAsk` made for this kind. Whoever asks several kinds about one snapshot makes it effective once and for all. What
  * holds of every kind that looks at pods is told here: whose pods they are, and which of them lack their overhead.
  */
-export function decideKind(kind: Kind, asked: Asked<AskOf[Kind]>): Result<Decided<DecisionOf[Kind]>, Refusal> {
+export function decideKind(
+  kind: Kind,
+  asked: Asked<AskOf[Kind]>,
+  profile?: Profile,
+): Result<Decided<DecisionOf[Kind]>, Refusal> {
   const { snapshot, ask, explain } = asked;
   const others = othersPods(kind, snapshot);
   if (others !== undefined) return err(others);
   const decider = DECIDERS[kind] as (asked: EffectiveAsked<AskOf[Kind]>) => Result<Decided<DecisionOf[Kind]>, Refusal>;
-  const answer = decider({ ...asked, snapshot: effectiveSnapshot(snapshot) });
+  const answer = decider({ ...asked, snapshot: effectiveSnapshot(snapshot, profile) });
   if (!answer.ok) return answer;
   const { reasons, needs } = answer.value;
   const left = explain === "off" ? undefined : podsLeftOut(kind, snapshot);

@@ -297,12 +297,15 @@ const CHECKS: readonly ((input: LintInput) => readonly LintFinding[])[] = [
  * what does not do what is written, and what fights. `configuration`: as a file or /configz has it, JSON already; with a
  * `snapshot` the node's sizes, machine and state files are looked at too. By severity, then field; defaults have no finding.
  */
-export function lintConfiguration(configuration: unknown, snapshot?: Snapshot): readonly LintFinding[] {
+export function lintConfiguration(
+  configuration: unknown,
+  snapshot?: Snapshot,
+  profile: Profile = profileIn(snapshot),
+): readonly LintFinding[] {
   const isOfKubelet = configurationPath(configuration).length > 0;
   const document = isOfKubelet ? (configuration as Members)["kubeletconfig"] : configuration;
   if (typeof document !== "object" || document === null || Array.isArray(document)) return [noConfiguration(document)];
   if (isHuge(document)) return [HUGE];
-  const profile = profileIn(snapshot);
   const unread = decodeFaults(document as Members, profile);
   const readFindings = (given: Members) => findingsOf(given, { profile, isOfKubelet, snapshot });
   const refused = typeFindings(unread, document as Members, profile, readFindings);

@@ -1,6 +1,6 @@
 import { own } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import type { OptionGates } from "../cpus/options.ts";
+import type { OptionGates } from "../../profiles/profile.ts";
 import { parseBool, parseWhole, quote } from "../go/strconv.ts";
 import { type NumaNodes, numaNodes } from "./hint.ts";
 

@@ -33,7 +33,11 @@ const lintFinding = z.strictObject({
     .nullable()
     .describe("null: the finding is of no field"),
 });
+const profile = z
+  .strictObject({ version: z.string(), exact: z.boolean(), why: z.string().nullable() })
+  .describe("as which kubelet it was answered; exact: it is the node's own, else `why` tells");
 export const lintAnswer = z.strictObject({
+  profile,
   findings: z.array(lintFinding).describe("by severity, then field"),
 });
 
@@ -59,6 +63,7 @@ const identity = { id, kind, node: z.string(), policyVersion: z.string(), snapsh
 
 export const decisionAnswer = z.strictObject({
   ...identity,
+  profile,
   recorded: z.boolean().describe("false: the history could not be written; the answer is the same"),
   verdict: z.enum(VERDICTS).describe("the decision in a word"),
   assumed: z
@@ -276,8 +281,12 @@ export const removalSummary = z.strictObject({
     .describe("how often anything else was removed, or not"),
 });
 
-export const health = z.strictObject({ status: z.literal("ok"), policyVersion: z.string() });
-export const ready = z.strictObject({ status: z.literal("ready"), migration: z.string(), policyVersion: z.string() });
+const policies = {
+  policyVersion: z.string().describe("of decisions about nodes that tell no version"),
+  policyVersions: z.array(z.string()).describe("one for each kubelet version, oldest first"),
+};
+export const health = z.strictObject({ status: z.literal("ok"), ...policies });
+export const ready = z.strictObject({ status: z.literal("ready"), migration: z.string(), ...policies });
 export const problemAnswer = z.strictObject({
   type: z.string(),
   title: z.string(),

@@ -1,7 +1,7 @@
 import { EXPLAIN, KINDS } from "../../model/decision.ts";
 import { timestampMeta } from "../../model/fields.ts";
 import { type JsonSchema, NULL, ref, strictObject } from "../../model/json-schema.ts";
-import { NEWEST } from "../../profiles/index.ts";
+import { PROFILES, VERSION_PATTERN } from "../../profiles/index.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
 import { DEFAULT_REPLAYED } from "../replay.ts";
 import { ASKED } from "./ask-schemas.ts";
@@ -17,6 +17,13 @@ const holding = (properties: Readonly<Record<string, JsonSchema>>): JsonSchema =
   required: Object.keys(properties),
   properties,
 });
+/** Where the members beside it do not tell one. */
+const kubeletVersion = (description: string): JsonSchema => ({
+  anyOf: [{ type: "string", pattern: VERSION_PATTERN, description }, NULL],
+});
+const asWhich = kubeletVersion(
+  "the kubelet to answer as where the snapshot's node tells no version; absent: the newest",
+);
 const explain: JsonSchema = {
   type: "string",
   enum: EXPLAIN,
@@ -30,8 +37,14 @@ const decisions = (asks: readonly JsonSchema[], kind: Readonly<Record<string, Js
   const ask: JsonSchema = { anyOf: [NULL, ...asks] };
   const named = Object.keys(kind);
   return [
-    strictObject({ ...kind, ask, explain, snapshot: ref("NodeSnapshot"), snapshotId: NULL }, [...named, "snapshot"]),
-    strictObject({ ...kind, ask, explain, snapshot: NULL, snapshotId }, [...named, "snapshotId"]),
+    strictObject({ ...kind, ask, explain, kubeletVersion: asWhich, snapshot: ref("NodeSnapshot"), snapshotId: NULL }, [
+      ...named,
+      "snapshot",
+    ]),
+    strictObject({ ...kind, ask, explain, kubeletVersion: asWhich, snapshot: NULL, snapshotId }, [
+      ...named,
+      "snapshotId",
+    ]),
   ];
 };
 const DECISION = {
@@ -66,22 +79,30 @@ const kubeletConfigurationPatch: JsonSchema = {
   ...CONFIGURATION,
   description: "changes of the recorded one, as a JSON merge patch (RFC 7396): null takes a field away",
 };
-/** At most one of the two; without either nothing is changed. */
-const replay = (members: Readonly<Record<string, JsonSchema>>): JsonSchema => ({
-  description: "at most one of kubeletConfiguration and kubeletConfigurationPatch; without either nothing is changed",
-  anyOf: [
-    strictObject({ ...members, kubeletConfiguration, kubeletConfigurationPatch: NULL }),
-    strictObject({ ...members, kubeletConfiguration: NULL, kubeletConfigurationPatch }),
-  ].map(withNulls),
+/** At most one of the two configurations; without either that is not changed. `forms`: the members beside them. */
+const replay = (...forms: readonly Readonly<Record<string, JsonSchema>>[]): JsonSchema => ({
+  description:
+    "at most one of kubeletConfiguration and kubeletConfigurationPatch, with or without another kubelet; without any of them nothing is changed",
+  anyOf: forms
+    .flatMap((members) => [
+      strictObject({ ...members, kubeletConfiguration, kubeletConfigurationPatch: NULL }),
+      strictObject({ ...members, kubeletConfiguration: NULL, kubeletConfigurationPatch }),
+    ])
+    .map(withNulls),
 });
-const REPLAY = replay({
-  policyVersion: {
-    type: "string",
-    enum: [NEWEST.policyVersion],
-    description: "the only one that a server has is its own",
-  },
-});
+const otherKubelet: JsonSchema = {
+  type: "string",
+  pattern: VERSION_PATTERN,
+  description: "decides as a kubelet of this version; absent: as the one that was recorded",
+};
+const policyVersion: JsonSchema = {
+  type: "string",
+  enum: PROFILES.map((profile) => profile.policyVersion),
+  description: "that of one of the server's kubelet versions; or name that in kubeletVersion",
+};
+const REPLAY = replay({ policyVersion: NULL, kubeletVersion: otherKubelet }, { policyVersion, kubeletVersion: NULL });
 const HISTORY_REPLAY = replay({
+  kubeletVersion: otherKubelet,
   since: { ...TIME, description: "decided then or later" },
   until: { ...TIME, description: "decided earlier; absent: until now" },
   node: { type: "string", description: "of this node; absent: of all that the token may see" },
@@ -96,7 +117,7 @@ const HISTORY_REPLAY = replay({
   pageToken: {
     type: "string",
     description:
-      "the nextPageToken of the page before, with the same node, kind and configuration; the times are those of the first page",
+      "the nextPageToken of the page before, with the same node, kind, configuration and kubeletVersion; the times are those of the first page",
   },
 });
 
@@ -110,9 +131,17 @@ const linted: JsonSchema = {
 };
 const lint = (required: string, members: Readonly<Record<string, JsonSchema>>): JsonSchema =>
   withNulls(
-    strictObject({ kubeletConfiguration: linted, snapshot: NULL, snapshotId: NULL, node: NULL, ...members }, [
-      required,
-    ]),
+    strictObject(
+      {
+        kubeletConfiguration: linted,
+        kubeletVersion: asWhich,
+        snapshot: NULL,
+        snapshotId: NULL,
+        node: NULL,
+        ...members,
+      },
+      [required],
+    ),
   );
 const LINT = {
   description: "a configuration, or what holds one; at most one of snapshot, snapshotId and node",

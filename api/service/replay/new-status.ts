@@ -2,20 +2,19 @@ import { decideAllocatable } from "../../decide/kinds/allocatable.ts";
 import type { AllocatableDecision, QuantityList } from "../../model/allocatable.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import { parseQuantity } from "../../model/quantity.ts";
-import type { Snapshot } from "../../model/snapshot.ts";
-import { effectiveSnapshot } from "../../profiles/effective.ts";
+import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 
 const LISTS = ["capacity", "allocatable"] as const;
 
 /**
- * The node as its kubelet reports it once it has started anew with the configuration of `after`: pods come in by
+ * The node as its kubelet reports it once it has started anew with the configuration and the version of `after`: pods come in by
  * `status.allocatable`. Such a kubelet writes every amount of its own again, in both lists (kubelet 1.36: nodestatus.MachineInfo),
  * adds what it did not tell before, and takes nothing away. An amount that is not what the recorded configuration makes of it
  * was written by somebody else, such as a webhook, or follows from what the snapshot does not hold: what it would become
  * nobody can tell, so it stays as recorded. `after` itself where nothing becomes another amount, or where `allocatable` says that
  * the kubelet does not start with one of both configurations: who does not run writes no status.
  */
-export function withNewStatus(before: Snapshot, after: Snapshot): Snapshot {
+export function withNewStatus(before: EffectiveSnapshot, after: EffectiveSnapshot): EffectiveSnapshot {
   const { node } = after;
   const status = node?.status;
   if (node === undefined || status === undefined) return after;
@@ -37,13 +36,13 @@ export function withNewStatus(before: Snapshot, after: Snapshot): Snapshot {
  * Checks that the recorded configuration made the node's number of pods, which then says nothing of another configuration.
  * Where it names none, the node's own is all there is to know: it may come from the flag `--max-pods`.
  */
-function isPodsExplained(before: Snapshot, was: AllocatableDecision): boolean {
-  const { given, podsPerCore } = effectiveSnapshot(before).kubeletConfiguration;
+function isPodsExplained(before: EffectiveSnapshot, was: AllocatableDecision): boolean {
+  const { given, podsPerCore } = before.kubeletConfiguration;
   const isNamed = given.maxPods !== undefined || podsPerCore > 0;
   return isNamed && before.node?.status?.capacity?.["pods"]?.amount === amountOf(was.capacity["pods"]);
 }
 
-function withoutPods(snapshot: Snapshot): Snapshot {
+function withoutPods(snapshot: EffectiveSnapshot): EffectiveSnapshot {
   const { node } = snapshot;
   if (node === undefined) return snapshot;
   const { pods: _, ...capacity } = node.status?.capacity ?? {};
@@ -51,13 +50,8 @@ function withoutPods(snapshot: Snapshot): Snapshot {
 }
 
 /** Null where it cannot be decided, or the kubelet does not start. */
-function allocatableOf(snapshot: Snapshot): AllocatableDecision | null {
-  const decided = decideAllocatable({
-    snapshot: effectiveSnapshot(snapshot),
-    facts: {},
-    ask: undefined,
-    explain: "off",
-  });
+function allocatableOf(snapshot: EffectiveSnapshot): AllocatableDecision | null {
+  const decided = decideAllocatable({ snapshot, facts: {}, ask: undefined, explain: "off" });
   return decided.ok && decided.value.verdict === "decided" ? decided.value.decision : null;
 }
 

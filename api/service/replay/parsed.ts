@@ -4,6 +4,8 @@ import { isKind, type Kind } from "../../model/decision.ts";
 import { mergePatch } from "../../model/merge-patch.ts";
 import { isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
+import { profileOf } from "../../profiles/index.ts";
+import type { Profile } from "../../profiles/profile.ts";
 
 /** JSON text of the history -> value. Errors: what is none is `corrupt`; `what` names its row. */
 export function parsed(what: string, text: string): Result<unknown, StoreFailure> {
@@ -62,11 +64,17 @@ export interface Change {
   readonly kubeletConfiguration?: unknown;
   /** Onto the recorded one, a merge patch of RFC 7396; `undefined` changes nothing. */
   readonly kubeletConfigurationPatch?: unknown;
+  /** As a kubelet of this version decides; `undefined`: as the one that was recorded. */
+  readonly kubeletVersion?: string | undefined;
 }
 
+/** The profile that a decision is made under again. `recorded`: that of the record. */
+export const profileOfChange = ({ kubeletVersion }: Change, recorded: Profile): Profile =>
+  kubeletVersion === undefined ? recorded : profileOf(kubeletVersion);
+
 /** Checks that a change changes nothing: the recorded input is decided as it was. */
-export const isNothing = ({ kubeletConfiguration, kubeletConfigurationPatch }: Change): boolean =>
-  kubeletConfiguration === undefined && kubeletConfigurationPatch === undefined;
+export const isNothing = ({ kubeletConfiguration, kubeletConfigurationPatch, kubeletVersion }: Change): boolean =>
+  kubeletConfiguration === undefined && kubeletConfigurationPatch === undefined && kubeletVersion === undefined;
 
 interface RecordedInput {
   readonly kubeletConfiguration?: unknown;

@@ -22,10 +22,12 @@ type Sha256 = (text: string) => string | Promise<string>;
 /** Tells replays apart that ask for different things; their times may have been meant relative to now. */
 async function printOf(
   { node, kind }: Pick<DecisionFilter, "node" | "kind">,
-  { kubeletConfiguration, kubeletConfigurationPatch }: Change,
+  { kubeletConfiguration, kubeletConfigurationPatch, kubeletVersion }: Change,
   sha256: Sha256,
 ): Promise<string> {
-  const asked = [node, kind, kubeletConfiguration, kubeletConfigurationPatch].map((part) => part ?? null);
+  const asked = [node, kind, kubeletConfiguration, kubeletConfigurationPatch, kubeletVersion].map(
+    (part) => part ?? null,
+  );
   return (await sha256(JSON.stringify(asked))).slice(0, 16);
 }
 
@@ -119,7 +121,7 @@ function resumeOf(token: string, print: string): Result<Resume, StoreFailure> {
     return failure("bad_page_token", "the page token is not one that a replay gave out; start again without it");
   }
   if (resume.print !== print) {
-    const advice = "ask for the same node, kind and configuration, or start again without it";
+    const advice = "ask for the same node, kind, configuration and kubeletVersion, or start again without it";
     return failure("bad_page_token", `the page token belongs to another replay; ${advice}`);
   }
   return ok(resume);

@@ -8,24 +8,35 @@ import type { DecisionOf, Explain, Kind, Verdict } from "../../model/decision.ts
 import { decodeSnapshot } from "../../model/decode.ts";
 import type { PlaceReasons } from "../../model/forms.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import type { Snapshot } from "../../model/snapshot.ts";
+import { type EffectiveSnapshot, effectiveSnapshot } from "../../profiles/effective.ts";
+import { profileOfPolicy } from "../../profiles/index.ts";
+import type { Profile } from "../../profiles/profile.ts";
 import { readAsk } from "../decision-request.ts";
 import { type Difference, differences, MAX_DIFFERENCES } from "../difference.ts";
 import { inputProblem, type Problem } from "../problem.ts";
 import { withNewStatus } from "./new-status.ts";
-import { type Change, changed, isNothing, knownKind, parsed, postedSnapshot, recordedAnswer } from "./parsed.ts";
+import {
+  type Change,
+  changed,
+  isNothing,
+  knownKind,
+  parsed,
+  postedSnapshot,
+  profileOfChange,
+  recordedAnswer,
+} from "./parsed.ts";
 import { type Parts, partsReader } from "./snapshot-parts.ts";
 
 /** A snapshot to decide on, with the change made. */
 interface Input {
-  readonly snapshot: Snapshot;
+  readonly snapshot: EffectiveSnapshot;
   /** Those with the same key are the same in all that a steady kind reads. Null: nobody knows. */
   readonly steady: string | null;
 }
 /** Problem: the new configuration is refused for it. Null: it is no longer stored. */
 type FoundInput = Result<Input, Problem> | null;
-/** Reads what is stored under an id. Errors: those of the history, and a snapshot that nobody can read. */
-type Inputs = (snapshotId: string) => Promise<Result<FoundInput, StoreFailure>>;
+/** Reads what is stored under an id; `recorded`: the profile of the decision. Errors: those of the history, and a snapshot that nobody can read. */
+type Inputs = (snapshotId: string, recorded: Profile) => Promise<Result<FoundInput, StoreFailure>>;
 
 /** Characters of the snapshots that are kept, some of the largest, and at most so many of them. */
 const INPUTS_LENGTH = 2 * 1024 * 1024;
@@ -34,46 +45,56 @@ const MAX_INPUTS = 128;
 /** Reads each snapshot as a whole. */
 function inputs(store: Pick<Store, "getSnapshot">, change: Change): Inputs {
   const kept = keptInputs();
-  return (id) => kept(id, () => wholeInput(store, id, change));
+  return (id, recorded) => kept(`${recorded.version} ${id}`, () => wholeInput(store, id, change, recorded));
 }
 
 /** The input that was found, and the length of its text. */
 type ReadInput = Result<{ readonly input: FoundInput; readonly length: number }, StoreFailure>;
 
 /** Keeps the inputs that were read last: several kinds are decided on one, and those of some nodes take turns. */
-function keptInputs(): (id: string, read: () => Promise<ReadInput>) => Promise<Result<FoundInput, StoreFailure>> {
+function keptInputs(): (key: string, read: () => Promise<ReadInput>) => Promise<Result<FoundInput, StoreFailure>> {
   const kept = new Lru<string, { readonly input: FoundInput }>(MAX_INPUTS, INPUTS_LENGTH);
-  return async (id, read) => {
-    const known = kept.get(id);
+  return async (key, read) => {
+    const known = kept.get(key);
     if (known !== undefined) return ok(known.input);
     const found = await read();
     if (!found.ok) return found;
     const { input, length } = found.value;
-    kept.set(id, { input }, length);
+    kept.set(key, { input }, length);
     return ok(input);
   };
 }
 
 /** Decodes all of a stored snapshot, which tells every fault of it. */
-async function wholeInput(store: Pick<Store, "getSnapshot">, id: string, change: Change): Promise<ReadInput> {
+async function wholeInput(
+  store: Pick<Store, "getSnapshot">,
+  id: string,
+  change: Change,
+  profile: Profile,
+): Promise<ReadInput> {
   const stored = await store.getSnapshot(id);
   if (!stored.ok) return stored;
   if (stored.value === null) return ok({ input: null, length: 0 });
   const recorded = postedSnapshot(stored.value);
   if (!recorded.ok) return recorded;
-  const snapshot = decoded(recorded.value, change);
+  const snapshot = decoded(recorded.value, change, profile);
   return ok({
     input: snapshot.ok ? ok({ snapshot: snapshot.value, steady: null }) : snapshot,
     length: stored.value.body.length,
   });
 }
 
-function decoded(recorded: Readonly<Record<string, unknown>>, change: Change): Result<Snapshot, Problem> {
+function decoded(
+  recorded: Readonly<Record<string, unknown>>,
+  change: Change,
+  profile: Profile,
+): Result<EffectiveSnapshot, Problem> {
   const snapshot = decodeSnapshot(changed(recorded, change));
   if (!snapshot.ok) return err(inputProblem(snapshot.error));
-  if (isNothing(change)) return snapshot;
+  const after = effectiveSnapshot(snapshot.value, profileOfChange(change, profile));
+  if (isNothing(change)) return ok(after);
   const before = decodeSnapshot(recorded);
-  return before.ok ? ok(withNewStatus(before.value, snapshot.value)) : snapshot;
+  return ok(before.ok ? withNewStatus(effectiveSnapshot(before.value, profile), after) : after);
 }
 
 const MAX_CONFIGURATIONS = 256;
@@ -87,29 +108,31 @@ function quickInputs(store: Pick<Store, "getSnapshot" | "getSnapshotPieces">, ch
   const kept = keptInputs();
   const partsOf = partsReader(length);
   const inputOf = composer(change);
-  const read = async (id: string): Promise<ReadInput> => {
+  const read = async (id: string, recorded: Profile): Promise<ReadInput> => {
     const stored = await store.getSnapshotPieces(id);
     if (!stored.ok) return stored;
     if (stored.value === null) return ok({ input: null, length: 0 });
     const { pieces } = stored.value;
     const parts = await partsOf(pieces);
     if (!parts.ok) return parts;
-    const input = parts.value === null ? null : inputOf(parts.value);
+    const input = parts.value === null ? null : inputOf(parts.value, recorded);
     // every fault is told by who reads the whole
-    return input === null ? wholeInput(store, id, change) : ok({ input: ok(input), length: pieces.rest.length });
+    return input === null
+      ? wholeInput(store, id, change, recorded)
+      : ok({ input: ok(input), length: pieces.rest.length });
   };
-  return (id) => kept(id, () => read(id));
+  return (id, recorded) => kept(`${recorded.version} ${id}`, () => read(id, recorded));
 }
 
 /** Puts inputs together of decoded parts. Null: the new configuration is refused, or the recorded one is. */
-function composer(change: Change): (parts: Parts) => Input | null {
+function composer(change: Change): (parts: Parts, recorded: Profile) => Input | null {
   const configured = configurations(change);
-  const nodes = new Lru<string, Pick<Snapshot, "node">>(MAX_NODES);
-  return ({ decoded, kubeletConfiguration, steady: parts }) => {
-    const both = configured(kubeletConfiguration);
+  const nodes = new Lru<string, Pick<EffectiveSnapshot, "node">>(MAX_NODES);
+  return ({ decoded, kubeletConfiguration, steady: parts }, recorded) => {
+    const both = configured(kubeletConfiguration, recorded);
     if (both === null) return null;
     const before = { ...decoded, ...both.before };
-    const key = `${parts} ${JSON.stringify(cacheableInput("allocatable", before)?.stats)}`;
+    const key = `${recorded.version} ${parts} ${JSON.stringify(cacheableInput("allocatable", before)?.stats)}`;
     const steady = key.length > LONGEST_KEY ? null : key;
     if (isNothing(change)) return { snapshot: before, steady };
     const after = { ...decoded, ...both.after };
@@ -122,20 +145,26 @@ function composer(change: Change): (parts: Parts) => Input | null {
 }
 
 interface Configurations {
-  readonly before: Snapshot;
-  readonly after: Snapshot;
+  readonly before: Pick<EffectiveSnapshot, "kubeletConfiguration">;
+  readonly after: Pick<EffectiveSnapshot, "kubeletConfiguration">;
 }
 /** A posted configuration as it was and with the change, decoded; few nodes have one of their own. */
-function configurations(change: Change): (posted: unknown) => Configurations | null {
+function configurations(change: Change): (posted: unknown, recorded: Profile) => Configurations | null {
   const kept = new Lru<string, Configurations | null>(MAX_CONFIGURATIONS, CONFIGURATIONS_LENGTH);
-  return (posted) => {
-    const text = JSON.stringify(posted) ?? "";
+  return (posted, recorded) => {
+    const text = `${recorded.version} ${JSON.stringify(posted) ?? ""}`;
     const known = kept.get(text);
     if (known !== undefined) return known;
     const input = { kubeletConfiguration: posted };
     const before = decodeSnapshot(input);
     const after = decodeSnapshot(changed(input, change));
-    const both = before.ok && after.ok ? { before: before.value, after: after.value } : null;
+    const both =
+      before.ok && after.ok
+        ? {
+            before: effectiveSnapshot(before.value, recorded),
+            after: effectiveSnapshot(after.value, profileOfChange(change, recorded)),
+          }
+        : null;
     kept.set(text, both, text.length);
     return both;
   };
@@ -166,6 +195,8 @@ interface Lost {
   readonly truncated: false;
 }
 interface Answer {
+  /** Of the profile that decided. */
+  readonly policyVersion: string;
   readonly decision: DecisionOf[Kind];
   readonly reasons: readonly PlaceReasons[];
   readonly needs: readonly string[];
@@ -222,7 +253,7 @@ function replayerOf<R extends Compared>(
     const known = knownKind(row);
     if (!known.ok) return known;
     if (snapshotId === null) return ok(gone(`decision \`${id}\` was made without a stored snapshot`));
-    const input = await inputOf(snapshotId);
+    const input = await inputOf(snapshotId, profileOfPolicy(row.policyVersion));
     if (!input.ok) return input;
     if (input.value === null) return ok(gone(`snapshot \`${snapshotId}\` of decision \`${id}\` is no longer stored`));
     return input.value.ok ? decide(row as KnownRow, input.value.value) : ok(refused(input.value.error));
@@ -240,7 +271,7 @@ const gone = (why: string): Replayed => ({
 /** Errors: an ask or an answer that nobody can read. */
 function replayed(
   { id, kind, ask: askText, body }: KnownRow,
-  snapshot: Snapshot,
+  snapshot: EffectiveSnapshot,
   explain: Explain,
 ): Result<Replayed, StoreFailure> {
   const what = `decision \`${id}\``;
@@ -263,7 +294,7 @@ function replayed(
     differences: all.value.slice(0, MAX_DIFFERENCES),
     truncated: all.value.length > MAX_DIFFERENCES,
     problem: null,
-    answer: { decision, reasons, needs },
+    answer: { policyVersion: snapshot.kubeletConfiguration.profile.policyVersion, decision, reasons, needs },
   });
 }
 

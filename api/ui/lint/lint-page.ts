@@ -8,12 +8,12 @@ import { isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Reply } from "../../ports.ts";
-import { NEWEST } from "../../profiles/index.ts";
+import { chooseProfileFor, type ProfileNote } from "../../profiles/index.ts";
 import { type Touched, type TouchedFinding, touchedFindings } from "../../service/lint-touched.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { many } from "../../text/sentences/words.ts";
 import { type ConfigurationText, configurationField, readConfigurationText } from "../configuration-text.ts";
-import { described, type FormFault, faultsOf, postedForm } from "../form-fields.ts";
+import { described, type FormFault, faultsOf, kubeletOptions, postedForm } from "../form-fields.ts";
 import { html, MAX_OFFERED } from "../html.ts";
 import { type Html, page, prose } from "../page.ts";
 import { whatIfLink } from "../what-if/change.ts";
@@ -22,6 +22,8 @@ import type { GivenText } from "../what-if/posted-documents.ts";
 interface LintTexts {
   readonly change: string;
   readonly node: string;
+  /** Empty: the node's own, or the newest. */
+  readonly kubelet: string;
 }
 interface LintFormShown {
   readonly texts: LintTexts;
@@ -42,7 +44,8 @@ const lintForm = ({ texts, faults, nodes, near, limit }: LintFormShown): Html =>
 <form id="lint" class="card ask" method="post" action="/lint#findings" enctype="multipart/form-data" aria-label="What to look over">
 ${configurationField({ name: "change", label: "A KubeletConfiguration: YAML or JSON, or the kubelet’s /configz", text: texts.change, placeholder: PLACEHOLDER, faults, limit })}
 <div class="row"><div><label for="node">For the node (its sizes, machine, state files and recorded decisions)</label><input id="node" name="node" value="${texts.node}" maxlength="253" placeholder="of no node" list="nodes" autocomplete="off" size="34"${described(faults, "node")}>
-<datalist id="nodes">${nodes.slice(0, MAX_OFFERED).map((name) => html`<option value="${name}">`)}</datalist>${faultsOf(faults, "node")}${nearLinks(near)}</div></div>
+<datalist id="nodes">${nodes.slice(0, MAX_OFFERED).map((name) => html`<option value="${name}">`)}</datalist>${faultsOf(faults, "node")}${nearLinks(near)}</div>
+<div><label for="kubelet">Kubelet</label><select id="kubelet" name="kubelet">${kubeletOptions(texts.kubelet, "the node’s, or the newest")}</select></div></div>
 <p class="actions"><button class="main">Look it over</button> <a href="/lint">reset</a></p>
 </form>
 ${nodes.length === 0 || texts.node !== "" ? "" : recorded(nodes)}`;
@@ -118,9 +121,9 @@ const numbered = (findings: readonly TouchedFinding[]): readonly Numbered[] =>
   findings.map((finding, i) => ({ ...finding, id: `finding-${i + 1}` }));
 
 /** Lists the findings by severity, each with what to do. */
-function findingsList(findings: readonly Numbered[], placeOf: PlaceOf, node: string): Html {
+function findingsList(findings: readonly Numbered[], placeOf: PlaceOf, node: string, { version }: ProfileNote): Html {
   if (findings.length === 0)
-    return html`<section id="findings" aria-label="Findings"><p class="note good"><strong>Nothing found.</strong> A kubelet of ${NEWEST.release} would start with it.</p></section>`;
+    return html`<section id="findings" aria-label="Findings"><p class="note good"><strong>Nothing found.</strong> A kubelet ${version} would start with it.</p></section>`;
   const groups = LINT_SEVERITIES.map((severity) => {
     const some = findings.filter((finding) => finding.severity === severity);
     if (some.length === 0) return "";
@@ -196,19 +199,19 @@ const OPENING_BUDGET_MS = 30;
 
 /** GET /lint: the form, and what is wrong with the configuration that the node of the link recorded. */
 export async function getLintPage(exchange: Exchange): Promise<Result<Reply, Problem>> {
-  const given = queryOf(exchange, ["node", "change"]);
+  const given = queryOf(exchange, ["node", "change", "kubelet"]);
   if (!given.ok) return given;
-  const { node: asked = "", change = "" } = given.value;
+  const { node: asked = "", change = "", kubelet = "" } = given.value;
   const node = asked || (exchange.caller.node ?? "");
-  if (node === "") return show(exchange, { texts: { node, change } });
+  if (node === "") return show(exchange, { texts: { node, change, kubelet } });
   const about = await aboutNode(exchange, node);
-  if (!about.ok) return withNodeFault(exchange, { node, change }, about.error);
-  if (change !== "") return show(exchange, { texts: { node, change } });
+  if (!about.ok) return withNodeFault(exchange, { node, change, kubelet }, about.error);
+  if (change !== "") return show(exchange, { texts: { node, change, kubelet } });
   const { configuration, lacks } = about.value;
   if (configuration === null) {
     const why = lacks ?? `the newest snapshot of node \`${node}\` holds no configuration`;
     return show(exchange, {
-      texts: { node, change },
+      texts: { node, change, kubelet },
       note: html`<p class="note warn">${prose(`${why}: paste it`)}</p>`,
     });
   }
@@ -216,7 +219,7 @@ export async function getLintPage(exchange: Exchange): Promise<Result<Reply, Pro
   const note = html`<p class="note good">As node <a href="/nodes/${encodeURIComponent(node)}">${node}</a> recorded it: the fields that a decision reads. For all of them paste what <code>kubectl get --raw /api/v1/nodes/${node}/proxy/configz</code> prints.</p>`;
   const source = { name: "the configuration", text };
   return looked(exchange, {
-    texts: { node, change: text },
+    texts: { node, change: text, kubelet },
     about: about.value,
     source,
     note,
@@ -228,10 +231,10 @@ export async function getLintPage(exchange: Exchange): Promise<Result<Reply, Pro
 export async function postLintPage(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const query = queryOf(exchange, []);
   if (!query.ok) return query;
-  const form = await postedForm(exchange, ["change", "node"]);
+  const form = await postedForm(exchange, ["change", "node", "kubelet"]);
   if (!form.ok) return form;
   const { texts: posted, file, fileFault } = form.value;
-  const texts = { change: file?.text ?? posted.change, node: posted.node.trim() };
+  const texts = { change: file?.text ?? posted.change, node: posted.node.trim(), kubelet: posted.kubelet.trim() };
   if (fileFault !== null) return show(exchange, { texts, faults: [{ field: "file", text: fileFault }], status: 400 });
   const about = texts.node === "" ? ok(null) : await aboutNode(exchange, texts.node);
   if (!about.ok) return withNodeFault(exchange, texts, about.error);
@@ -276,12 +279,13 @@ async function looked(
   }
   const { store } = exchange.ports;
   const node = texts.node || exchange.caller.node;
-  const found = lintConfiguration(read.value.source.value, about?.snapshot);
+  const { profile, note: kubelet } = chooseProfileFor(about?.snapshot, texts.kubelet);
+  const found = lintConfiguration(read.value.source.value, about?.snapshot, profile);
   const touched = await touchedFindings(store, found, node === null ? {} : { node }, budgetMs, exchange.signal);
   if (!touched.ok) return historyProblem(touched.error);
   const findings = numbered(touched.value);
   const placeOf = placesIn(read.value, source.text);
-  const answer = html`${findingsList(findings, placeOf, texts.node)}${listing(source.text, findings, placeOf)}`;
+  const answer = html`${findingsList(findings, placeOf, texts.node, kubelet)}${listing(source.text, findings, placeOf)}`;
   return show(exchange, { texts, note, answer });
 }
 

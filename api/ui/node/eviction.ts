@@ -9,7 +9,7 @@ import {
   type Reclaim,
   type ThresholdState,
 } from "../../model/eviction.ts";
-import { NEWEST } from "../../profiles/index.ts";
+import { isCurrentPolicy } from "../../profiles/index.ts";
 import { rankChangeSentences } from "../../text/sentences/eviction.ts";
 import { amountText } from "../../text/size.ts";
 import { signalText, thresholdText } from "../../text/tables/eviction.ts";
@@ -162,7 +162,7 @@ export function evictionSection(view: NodeView, lists: Lists): Html {
   const { newest } = eviction;
   if (newest !== null) {
     const { head, decision } = newest;
-    const old = head.policyVersion === NEWEST.policyVersion ? "" : html` by the policy ${head.policyVersion}`;
+    const old = isCurrentPolicy(head.policyVersion) ? "" : html` by the policy ${head.policyVersion}`;
     const from = html`${verdictTag(head.verdict)} decided ${moment(head.decidedAtMs)}${old}, <a href="/decisions/${head.id}">why</a> · <a href="${passes}">all passes</a>`;
     const drawnOf = (): Html => drawn(decision, { eviction, from, lists });
     return section("eviction", "Eviction", html`${recordPart(head, view.undrawn, drawnOf)}`);

@@ -6,10 +6,11 @@ import { isKind, KINDS } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { durationBefore } from "../../model/duration.ts";
 import { ok, type Result } from "../../model/result.ts";
+import { isVersion, profileOf, VERSION_FORM } from "../../profiles/index.ts";
 import { type Change, changed } from "../../service/replay/parsed.ts";
 import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
 import { configurationField, misspelt, readConfigurationText } from "../configuration-text.ts";
-import { described, type FormFault, faultsOf } from "../form-fields.ts";
+import { described, type FormFault, faultsOf, kubeletOptions } from "../form-fields.ts";
 import { html, moment, raw } from "../html.ts";
 import { type Html, prose } from "../page.ts";
 import { verdictTag } from "../verdict-tag.ts";
@@ -46,6 +47,7 @@ ${timeField("until", "Until", texts.until, "now", faults)}
 <div><label for="node">Node</label><input id="node" name="node" value="${texts.node}" maxlength="253" placeholder="any" list="nodes" autocomplete="off"${described(faults, "node")}>
 <datalist id="nodes">${nodes.slice(0, MAX_OFFERED).map((name) => html`<option value="${name}">`)}</datalist>${faultsOf(faults, "node")}</div>
 <div><label for="kind">Kind</label><select id="kind" name="kind"${described(faults, "kind")}><option value="">any</option>${KINDS.map((kind) => html`<option${kind === texts.kind ? raw(" selected") : ""}>${kind}</option>`)}</select>${faultsOf(faults, "kind")}</div>
+<div><label for="kubelet">Kubelet</label><select id="kubelet" name="kubelet"${described(faults, "kubelet")}>${kubeletOptions(texts.kubelet, "as recorded")}</select>${faultsOf(faults, "kubelet")}</div>
 </div>
 ${faultsOf(faults, "decision")}
 <p class="actions">${
@@ -129,7 +131,7 @@ export function timeIn(text: string, nowMs: number): number | null {
 }
 
 /** The fields that a link to the page may fill beforehand. */
-export const LINK_FIELDS = ["since", "until", "node", "kind", "as", "change", "decision"] as const;
+export const LINK_FIELDS = ["since", "until", "node", "kind", "kubelet", "as", "change", "decision"] as const;
 export type ReplayTexts = Readonly<Record<(typeof LINK_FIELDS)[number], string>>;
 
 /** Takes the question's texts out of all that a form or a link holds. */
@@ -170,11 +172,14 @@ export function readQuestion(texts: ReplayTexts, file: GivenText | null, nowMs: 
   const node = texts.node.trim();
   const kind = texts.kind.trim();
   if (kind !== "" && !isKind(kind)) faults.push({ field: "kind", text: `must be one of ${KINDS.join(", ")}` });
+  const kubelet = texts.kubelet.trim();
+  if (kubelet !== "" && !isVersion(kubelet)) faults.push({ field: "kubelet", text: VERSION_FORM });
   const read = readChange(texts, file);
   faults.push(...read.faults.map((text) => ({ field: "change", text })));
   if (faults.length > 0) return { question: null, faults, warnings: read.warnings };
   const filter = { ...times, ...(node === "" ? {} : { node }), ...(isKind(kind) ? { kind } : {}) };
-  return { question: { filter, change: read.change }, faults: [], warnings: read.warnings };
+  const change = { ...read.change, ...(kubelet === "" ? {} : { kubeletVersion: kubelet }) };
+  return { question: { filter, change }, faults: [], warnings: read.warnings };
 }
 
 interface ReadChange {
@@ -183,7 +188,7 @@ interface ReadChange {
   readonly warnings: readonly string[];
 }
 
-function readChange({ as, change: text }: ReplayTexts, file: GivenText | null): ReadChange {
+function readChange({ as, kubelet, change: text }: ReplayTexts, file: GivenText | null): ReadChange {
   const given = file ?? { name: "the configuration", text };
   if (given.text.trim() === "") return { change: {}, faults: [], warnings: [] };
   const read = readConfigurationText(given);
@@ -193,5 +198,5 @@ function readChange({ as, change: text }: ReplayTexts, file: GivenText | null): 
   const checked = decodeSnapshot(changed({}, change));
   const origins = [{ at: ["kubeletConfiguration"], source, base }];
   const faults = checked.ok ? [] : [...new Set(checked.error.map((issue) => issueText(issue, origins)))];
-  return { change, faults, warnings: misspelt(read.value) };
+  return { change, faults, warnings: misspelt(read.value, profileOf(kubelet)) };
 }

@@ -15,7 +15,7 @@ import { passTimeOf } from "../../model/pass-time.ts";
 import type { Pod } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { type EffectiveSnapshot, effectiveSnapshot } from "../../profiles/effective.ts";
+import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 import { isId, readAsk } from "../../service/decision-request.ts";
 import { type Difference, differences, MAX_DIFFERENCES } from "../../service/difference.ts";
 import { historyProblem, type Problem, problem } from "../../service/problem.ts";
@@ -61,15 +61,14 @@ export interface Remembered {
   readonly facts: Facts;
 }
 interface Question {
-  readonly before: Snapshot;
-  readonly after: Snapshot;
+  readonly before: EffectiveSnapshot;
+  readonly after: EffectiveSnapshot;
   readonly pod: PodAsk["pod"];
   readonly remembered: ReadonlyMap<Kind, Remembered>;
 }
 
 /** Every kind on both sides, that of a pod first. */
-export async function plansOf({ pod, remembered, ...both }: Question): Promise<readonly Plan[]> {
-  const [before, after] = [effectiveSnapshot(both.before), effectiveSnapshot(both.after)];
+export async function plansOf({ pod, remembered, before, after }: Question): Promise<readonly Plan[]> {
   const plans: Plan[] = [];
   const ofPod: readonly PlannedKind[] = pod === null ? OF_A_POD : ["admission", ...OF_A_POD];
   let grown = after;
@@ -262,7 +261,8 @@ export async function rememberedOf(
     if (!recollection.ok) return recollection;
     const asked = readAsk(kind, null);
     if (!asked.ok) continue;
-    const request = { kind, snapshot: null, snapshotId: null, explain: "off" as const, ...asked.value };
+    const unset = { snapshot: null, snapshotId: null, kubeletVersion: null };
+    const request = { kind, ...unset, explain: "off" as const, ...asked.value };
     const full = recollected(request, { recollection: recollection.value });
     if (full !== null) known.set(kind, { ask: full.ask, facts: full.facts ?? {} });
   }

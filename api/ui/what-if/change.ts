@@ -3,6 +3,8 @@ import { decisionSeen, type Exchange, queryOf, queryProblem, unknownDecision } f
 import type { InputIssue } from "../../model/input-issue.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
+import { isVersion, profileOf, VERSION_FORM } from "../../profiles/index.ts";
+import type { Profile } from "../../profiles/profile.ts";
 import { unknownFields } from "../../profiles/unknown-fields.ts";
 import { isId } from "../../service/decision-request.ts";
 import { type Problem, problem } from "../../service/problem.ts";
@@ -255,6 +257,8 @@ export interface Change {
     /** Where it was written; null: in the fields beside it. */
     readonly source: InputDocument | null;
   } | null;
+  /** The kubelet's version after the change; null: as it is. */
+  readonly kubelet: string | null;
   /** A v1.Pod, or NAMESPACE/NAME of one that is there; null: none. */
   readonly pod: { readonly posted: unknown; readonly source: InputDocument | null } | null;
   /** Names of pods, with their namespace or without. */
@@ -269,32 +273,38 @@ export interface ReadChange {
   readonly text: string;
 }
 
-/** Reads the changes that the form asks for. */
-export function readChange({ texts }: Given): ReadChange {
+/** Reads the changes that the form asks for. `before`: the kubelet of the node as it is. */
+export function readChange({ texts }: Given, before: Profile): ReadChange {
   const faults: FormFault[] = [];
   const at = (field: TextField, found: readonly string[]): void => {
     faults.push(...found.map((text) => ({ field, text })));
   };
   const handy = handyPatch(texts, at);
   const written = readWritten(texts, at);
+  const kubelet = kubeletOf(texts, at);
   const posted = written?.value;
   const unwrapped = fieldsOf(posted)["kubeletconfig"] ?? posted;
   const hasHandy = Object.keys(handy).length > 0;
   const value = hasHandy ? joined(fieldsOf(unwrapped), handy) : posted;
   const as = texts.as === "whole" ? "whole" : "patch";
-  const warnings = unknownFields(unwrapped).map(({ path, near }) => {
-    const place =
-      written?.hasPlaces === true ? written.place([...(unwrapped === posted ? [] : ["kubeletconfig"]), ...path]) : null;
-    const where = place === null ? "" : `:${place.line}:${place.column}`;
-    const meant = near === null ? "" : `; \`${near}\` is near`;
-    return {
-      field: "change" as const,
-      text: `the change${where}: the kubelet knows no field \`${path.join(".").slice(0, 100)}\`${meant}`,
-    };
-  });
+  const warnings = unknownFields(unwrapped, (kubelet === null ? before : profileOf(kubelet)).fieldNames).map(
+    ({ path, near }) => {
+      const place =
+        written?.hasPlaces === true
+          ? written.place([...(unwrapped === posted ? [] : ["kubeletconfig"]), ...path])
+          : null;
+      const where = place === null ? "" : `:${place.line}:${place.column}`;
+      const meant = near === null ? "" : `; \`${near}\` is near`;
+      return {
+        field: "change" as const,
+        text: `the change${where}: the kubelet knows no field \`${path.join(".").slice(0, 100)}\`${meant}`,
+      };
+    },
+  );
   return {
     change: {
       configuration: value === undefined ? null : { as, value, source: hasHandy && written === null ? null : written },
+      kubelet,
       pod: podOf(texts, at),
       remove: texts.remove.split(/[\s,]+/).filter((name) => name !== ""),
     },
@@ -324,6 +334,13 @@ function readWritten({ change }: Given["texts"], tell: Tell): InputDocument | nu
     tell("change", ['the change: expected fields of a KubeletConfiguration, such as {"maxPods": 110}']);
   else return read.value;
   return null;
+}
+
+function kubeletOf({ kubelet }: Given["texts"], tell: Tell): string | null {
+  const text = kubelet.trim();
+  if (text === "") return null;
+  if (!isVersion(text)) tell("kubelet", [VERSION_FORM]);
+  return text;
 }
 
 function podOf({ pod }: Given["texts"], tell: Tell): Change["pod"] {

@@ -10,6 +10,9 @@ import { type Fields, fieldsOf } from "../../model/own.ts";
 import { podNamespace, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
+import { effectiveSnapshot } from "../../profiles/effective.ts";
+import { profileIn, profileOf } from "../../profiles/index.ts";
+import type { Profile } from "../../profiles/profile.ts";
 import { type Difference, differences, MAX_DIFFERENCES } from "../../service/difference.ts";
 import { parseJson } from "../../service/json.ts";
 import type { Problem } from "../../service/problem.ts";
@@ -160,6 +163,7 @@ interface Comparison {
   readonly configurations: readonly [before: unknown, after: unknown];
   /** The findings of lint about the new configuration that the old one does not have. */
   readonly findings: readonly LintFinding[];
+  readonly kubelets: readonly [before: string, after: string];
   /** The pod that comes in; null: none. */
   readonly pod: string | null;
   readonly removed: readonly string[];
@@ -191,9 +195,11 @@ const chip = ({ kind, state }: Plan): Html | Promise<Html> =>
   html`<a class="card wi-chip wi-chip-${state}" href="#${kind}"><strong>${kind}</strong> <span class="small soft">${WORDS[state]}</span></a>`;
 
 /** Lists the changes that were made, and the assumptions. */
-function changes({ configurations, findings, pod, removed, assumed, notes }: Comparison): Piece {
+function changes({ configurations, findings, kubelets, pod, removed, assumed, notes }: Comparison): Piece {
   const fields = differences(...configurations);
+  const [from, to] = kubelets;
   const told = [
+    ...(from === to ? [] : [html`<li>the kubelet becomes <strong>${to}</strong>, from ${from}</li>`]),
     ...(pod === null ? [] : [html`<li>pod <strong>${pod}</strong> is asked about</li>`]),
     ...removed.map((name) => html`<li>pod <strong>${name}</strong> goes</li>`),
   ];
@@ -260,8 +266,10 @@ export async function compared(exchange: Exchange, asked: Asked): Promise<Result
     stored === null || before.isWhole ? ok(new Map()) : await rememberedOf(exchange, stored.node, before.snapshot);
   if (!remembered.ok) return remembered;
   // after a change of the configuration the kubelet starts anew, and writes the node's status
-  const after = withNewStatus(before.snapshot, decoded.value);
-  const plans = await plansOf({ before: before.snapshot, after, pod: pod.value, remembered: remembered.value });
+  const profiles = profilesOf(before.snapshot, change);
+  const now = effectiveSnapshot(before.snapshot, profiles.before);
+  const after = withNewStatus(now, effectiveSnapshot(decoded.value, profiles.after));
+  const plans = await plansOf({ before: now, after, pod: pod.value, remembered: remembered.value });
   const configurations = [
     bare(before.configuration),
     bare(withConfiguration(bare(before.configuration), change)),
@@ -270,7 +278,12 @@ export async function compared(exchange: Exchange, asked: Asked): Promise<Result
   const comparison: Comparison = {
     plans,
     configurations,
-    findings: change.configuration === null ? [] : newFindings(configurations, before.snapshot, after),
+    findings: newFindings(
+      configurations,
+      { snapshot: before.snapshot, profile: profiles.before },
+      { snapshot: after, profile: profiles.after },
+    ),
+    kubelets: [profiles.before.version, profiles.after.version],
     pod: ref === null ? null : `${ref.namespace}/${ref.name}`,
     removed: change.remove,
     assumed: before.assumed,
@@ -286,16 +299,21 @@ function podAsk(pod: ReadChange["change"]["pod"]): Result<PodAsk["pod"], readonl
   return { ok: false, error: decoded.error.map((issue) => issueText(issue, origins)) };
 }
 
+interface Linted {
+  readonly snapshot: Snapshot;
+  readonly profile: Profile;
+}
+function profilesOf(snapshot: Snapshot, { kubelet }: Change): { readonly before: Profile; readonly after: Profile } {
+  const before = profileIn(snapshot);
+  return { before, after: kubelet === null ? before : profileOf(kubelet) };
+}
+
 /** Lists the findings of lint about the new configuration that it did not have about the old one. */
-function newFindings(
-  [old, next]: Comparison["configurations"],
-  before: Snapshot,
-  after: Snapshot,
-): Comparison["findings"] {
+function newFindings([old, next]: Comparison["configurations"], before: Linted, after: Linted): Comparison["findings"] {
   const keyOf = ({ code, field, message }: Comparison["findings"][number]): string =>
     JSON.stringify([code, field, message]);
-  const known = new Set(lintConfiguration(old, before).map(keyOf));
-  return lintConfiguration(next, after).filter((finding) => !known.has(keyOf(finding)));
+  const known = new Set(lintConfiguration(old, before.snapshot, before.profile).map(keyOf));
+  return lintConfiguration(next, after.snapshot, after.profile).filter((finding) => !known.has(keyOf(finding)));
 }
 const bare = (configuration: unknown): unknown => fieldsOf(configuration)["kubeletconfig"] ?? configuration ?? {};
 

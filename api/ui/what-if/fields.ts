@@ -46,6 +46,7 @@ export const TEXT_FIELDS = [
   "machine",
   "cgroup",
   "as",
+  "kubelet",
   "change",
   "kubeReserved",
   "systemReserved",

@@ -4,8 +4,9 @@ import { fieldsOf } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Reply } from "../../ports.ts";
-import { NEWEST } from "../../profiles/index.ts";
+import { NEWEST, profileIn } from "../../profiles/index.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
+import { kubeletOptions } from "../form-fields.ts";
 import { asTyped, html, MAX_OFFERED, raw } from "../html.ts";
 import { all, type Html, page, prose } from "../page.ts";
 import { type StoredBase, storedBase } from "./assemble.ts";
@@ -37,6 +38,12 @@ const DEFAULTS = {
 } as const;
 
 /** The commonest fields of the configuration, which only write the patch, and the patch itself. */
+/** One of the known versions, or the node's own. */
+function kubeletChoice(view: FormView): Html | Promise<Html> {
+  const own = view.known === null ? "" : ` ${profileIn(view.known).version}`;
+  return html`<label class="wi-label">kubelet${told("kubelet", view)}<select class="wi-input" name="kubelet"${described("kubelet", view)}>${kubeletOptions(view.given.kubelet, `now${own}`)}</select></label>`;
+}
+
 function configurationFields(view: FormView): Html | Promise<Html> {
   const { given } = view;
   const map = (name: keyof typeof EXAMPLES) =>
@@ -49,7 +56,7 @@ function configurationFields(view: FormView): Html | Promise<Html> {
   const count = (name: keyof typeof DEFAULTS & TextField) =>
     input(name, view, `${nowText(String(now(view, name) ?? "")) ?? `${DEFAULTS[name]} by default`}`, "");
   return html`<div class="wi-fields">${map("kubeReserved")}${map("systemReserved")}${map("evictionHard")}
-${count("maxPods")}${policy("cpuManagerPolicy", view)}${policy("topologyManagerPolicy", view)}
+${kubeletChoice(view)}${count("maxPods")}${policy("cpuManagerPolicy", view)}${policy("topologyManagerPolicy", view)}
 ${count("imageGCHighThresholdPercent")}${count("imageGCLowThresholdPercent")}</div>
 <label class="wi-label">KubeletConfiguration, YAML or JSON${told("change", view)}<textarea class="wi-input wi-text" name="change" spellcheck="false" rows="7" placeholder="maxPods: 60
 evictionHard: {memory.available: 1Gi}"${described("change", view)}>
@@ -285,7 +292,7 @@ async function shown(
   { given, stored, faults: first, isAsked = false, faultStatus = 422 }: Showing,
 ): Promise<Result<Reply, Problem>> {
   const before = beforeOf(given, stored?.input ?? null, exchange.ports.now());
-  const change = readChange(given);
+  const change = readChange(given, profileIn(before.snapshot ?? undefined));
   const faults = [...first, ...before.faults, ...change.faults];
   const result = isAsked && faults.length === 0 ? await compared(exchange, { stored, before, change }) : null;
   if (result !== null && !result.ok) return result;

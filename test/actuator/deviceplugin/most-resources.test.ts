@@ -3,6 +3,7 @@ import { decideLocally } from "../../../actuator/client/local-client.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
 import { nodeSnapshot } from "../../../actuator/pods/admission/node-snapshotter.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
+import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { limited } from "../../kit/runnable-pods.ts";
 import { decided, nodeWith } from "../pods/devices/keeper-kit.ts";
 import { ground } from "./ground.ts";
@@ -33,6 +34,7 @@ test.each([64, LIMITS.deviceResources])(
       const asking = limited("p", { app: limits });
       const snapshot = nodeSnapshot({
         machine: observeMachine(),
+        profile: v1_36,
         kubeletConfiguration: {},
         pods: [],
         assignments: undefined,

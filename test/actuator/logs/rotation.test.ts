@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { RuntimeContainer, RuntimePods } from "../../../actuator/containerd/port.ts";
 import { LogRotation, type RotationPorts, systemLogFiles } from "../../../actuator/pods/logs/rotation.ts";
 import { err } from "../../../api/model/result.ts";
+import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { ownDirectory, WrittenLog } from "./written-log.ts";
 
 type Shown = Pick<RuntimeContainer, "id" | "state" | "logPath">;
@@ -19,6 +20,7 @@ function ground(more: Partial<RotationPorts> = {}) {
     configuration: { containerLogMaxSize: "100", containerLogMaxFiles: 3 } as unknown,
   };
   const rotation = new LogRotation({
+    profile: v1_36,
     runtime: {
       reopenLog: async (id) => {
         reopened.push(id);

@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import { afterAll, afterEach, expect, test } from "vitest";
 import { type HttpGet, httpGet } from "../../../actuator/pods/sync/hooks.ts";
+import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { PATIENT } from "../../patient.ts";
 import { Servers } from "../probes/servers.ts";
 
@@ -10,7 +11,7 @@ const seen: { readonly url: string; readonly headers: IncomingHttpHeaders }[] = 
 afterEach(() => seen.splice(0));
 const FOREVER = new AbortController().signal;
 const ask = (port: number, more: Partial<HttpGet> = {}, signal: AbortSignal = FOREVER) =>
-  httpGet({ scheme: "http", host: "", port, path: "/", headers: [], ...more }, "127.0.0.1", signal);
+  httpGet({ scheme: "http", host: "", port, path: "/", headers: [], ...more }, "127.0.0.1", v1_36, signal);
 /** Answers with an error, or leads on to another path. */
 const serve = (locations: Readonly<Record<string, string>> = {}) =>
   servers.listen(

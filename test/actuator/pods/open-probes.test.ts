@@ -14,7 +14,13 @@ afterEach(() => {
 });
 
 test("a container that is made and not started yet has not failed its probes, however long that takes", async () => {
-  const config = { nodeName: "n1", stateDir: scratch(), strictProbes: false, maxExecProbes: 4 } as const;
+  const config = {
+    nodeName: "n1",
+    stateDir: scratch(),
+    strictProbes: false,
+    maxExecProbes: 4,
+    kubeletVersion: "1.36",
+  } as const;
   const { probes, close } = openProbes({
     config: { ...config, probeSpread: "even", probeGuard: "off" },
     runtime: { exec: async () => ok({ exitCode: 0, stdout: "", stderr: "" }) },

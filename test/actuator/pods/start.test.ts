@@ -9,6 +9,7 @@ import { OwnedRuntime } from "../../../actuator/pods/sync/owned-runtime.ts";
 import { type StartContainerRequest, startContainer } from "../../../actuator/pods/sync/sync-pod.ts";
 import { err, ok } from "../../../api/model/result.ts";
 import { cpuShares } from "../../../api/model/units.ts";
+import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { limited, runnable, runnableContainer } from "../../kit/runnable-pods.ts";
 import { SERVES } from "../../sim/fake-pod-parts.ts";
 import { hands, options } from "./fake-devices.ts";
@@ -33,6 +34,7 @@ async function sandboxed(web: RunnablePod = runnable(), devices?: ContainerDevic
     runtime: new OwnedRuntime(runtime, ME, web.uid, await world.seenOf()),
     events: new PodEvents(web, time, ({ reason, message }) => told.push(`${reason}: ${message}`)),
     clock: time,
+    profile: v1_36,
     signal: stop.signal,
     images: new Images(runtime, time, { serializeImagePulls: true, maxParallelImagePulls: null }),
     mounter,

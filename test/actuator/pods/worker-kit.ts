@@ -10,6 +10,7 @@ import type { PodNode } from "../../../actuator/pods/networking/node-addresses.t
 import { Images } from "../../../actuator/pods/sync/images.ts";
 import { PodWorker } from "../../../actuator/pods/sync/pod-worker.ts";
 import type { SyncPodRequest } from "../../../actuator/pods/sync/worker-ports.ts";
+import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { SimClock } from "../../sim/clock.ts";
 import { type Program, SERVES } from "../../sim/fake-pod-parts.ts";
 import { FakePodRuntime } from "../../sim/fake-pod-runtime.ts";
@@ -39,6 +40,7 @@ export function workerWorld(devices?: ContainerDevices) {
   const events: PodEvent[] = [];
   const mounter = new FakeMounter();
   const worker = new PodWorker({
+    profile: v1_36,
     runtime,
     images: new Images(runtime, time, { serializeImagePulls: true, maxParallelImagePulls: null }),
     mounter,

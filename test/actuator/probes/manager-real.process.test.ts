@@ -10,6 +10,7 @@ import type { ProbeChange, ProbeWarning } from "../../../actuator/probes/engine/
 import { noProbeCounters } from "../../../actuator/status/probe-counters.ts";
 import { recordedOutcomes } from "../../../api/cli/probes/outcomes.ts";
 import type { ProbeHandler } from "../../../api/model/probe.ts";
+import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { probe, probed, probedContainer } from "../../kit/runnable-pods.ts";
 import { PATIENT } from "../../patient.ts";
 import { scratch } from "../pods/scratch.ts";
@@ -45,7 +46,7 @@ function opened(exec: ProbePorts["exec"] = () => Promise.reject(new Error("no ru
       onEvent: (warning) => void events.push(warning),
       onGuard: () => {},
     },
-    { startedAtMs: Date.now() - 60_000, strict: false, spread: true, execLimit: 4, guard: null },
+    { startedAtMs: Date.now() - 60_000, strict: false, spread: true, execLimit: 4, guard: null, profile: v1_36 },
   );
   cleanups.push(() => manager.close());
   return { manager, stateDir, results, events };

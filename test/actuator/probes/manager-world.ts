@@ -7,6 +7,7 @@ import type { ProbeClock } from "../../../actuator/probes/engine/probe-time.ts";
 import type { ProbeChange, ProbeWarning } from "../../../actuator/probes/engine/probed.ts";
 import { type AttemptResult, noProbeCounters } from "../../../actuator/status/probe-counters.ts";
 import type { ProbeOutcome, ProbeType } from "../../../api/model/probe.ts";
+import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { START } from "../../kit/runnable-pods.ts";
 
 /** Time that moves only when told. */
@@ -112,7 +113,15 @@ export function world(
       onGuard: (guarded) => void told.guarded.push(guarded),
     },
     // the daemon is older than any period, unless said
-    { startedAtMs: START - 3_600_000, strict: false, spread: false, execLimit: 64, guard: null, ...more },
+    {
+      startedAtMs: START - 3_600_000,
+      strict: false,
+      spread: false,
+      execLimit: 64,
+      guard: null,
+      profile: v1_36,
+      ...more,
+    },
   );
   const made: World = { clock, manager, ...lists, ...told, counted, answer: () => OK };
   return made;

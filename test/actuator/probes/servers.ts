@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import type { ProbeTarget } from "../../../actuator/probes/net/dial.ts";
 import type { ProbeHttpGet, ProbeOutcome } from "../../../api/model/probe.ts";
+import { v1_36 } from "../../../api/profiles/v1_36.ts";
 
 /** Servers of one file of tests, and the connections that they hold. */
 export class Servers {
@@ -44,7 +45,7 @@ export class Servers {
   }
 }
 
-export const TARGET: ProbeTarget = { podIP: "127.0.0.1", ports: [], containerId: "c1", env: [] };
+export const TARGET: ProbeTarget = { podIP: "127.0.0.1", ports: [], containerId: "c1", env: [], profile: v1_36 };
 export const getAt = (port: number, more: Partial<ProbeHttpGet> = {}): ProbeHttpGet => ({
   ...{ scheme: "HTTP", host: "", port, path: "/", headers: [] },
   ...more,

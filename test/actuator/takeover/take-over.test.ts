@@ -9,6 +9,7 @@ import {
   takeOver,
   takeoverPlan,
 } from "../../../actuator/takeover/take-over.ts";
+import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { must } from "../../e2e/containerd/pods.ts";
 import { runnable, runnableContainer } from "../../kit/runnable-pods.ts";
 import { SimClock } from "../../sim/clock.ts";
@@ -42,6 +43,7 @@ function world(wanted: readonly RunnablePod[], refused: PodsWanted["refused"] = 
     const ports: TakeoverPorts = {
       runtime,
       clock: time,
+      profile: v1_36,
       owner: ME,
       hostIPs: ["192.168.0.1"],
       wanted: async () => desired,

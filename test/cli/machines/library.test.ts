@@ -7,6 +7,7 @@ import { machineIssues } from "../../../api/model/decode.ts";
 import { resourceList } from "../../../api/model/fields.ts";
 import { machine as machineSchema } from "../../../api/model/machine.ts";
 import { NEWEST } from "../../../api/profiles/index.ts";
+import { ALL_OPTIONS } from "../../kit/profiles.ts";
 
 interface Numbers {
   readonly sockets: number;
@@ -103,7 +104,7 @@ describe("the library of machines", () => {
     test("starts the topology and memory managers", () => {
       const nodes = numaNodes.map(({ id }, i) => ({ id, distances: distances[i] }));
       const options = { "prefer-closest-numa-nodes": "true" };
-      expect(topologyPolicy({ policy: "restricted", scope: "pod", options, nodes }).ok).toBe(true);
+      expect(topologyPolicy({ policy: "restricted", scope: "pod", options, gates: ALL_OPTIONS, nodes }).ok).toBe(true);
       const limits = resourceList.parse({ memory: "1Gi" });
       const started = startMemory({
         policy: "Static",

@@ -19,6 +19,7 @@ import { containersOf, type Pod } from "../../../api/model/pod.ts";
 import { NEWEST } from "../../../api/profiles/index.ts";
 import { container, sidecar } from "../../kit/containers.ts";
 import { decodedPod, namedPod } from "../../kit/pods.ts";
+import { ALL_OPTIONS } from "../../kit/profiles.ts";
 import type { Json } from "../../kit/snapshots.ts";
 
 type Row = NonNullable<Machine["cpus"]>[number];
@@ -61,7 +62,7 @@ export function policyOn(
   const policy = staticPolicy({
     topology,
     options: Object.fromEntries(options.map((name) => [name, "true"])),
-    gates: { alpha: true, beta: true, behaviour: NEWEST.behaviour },
+    gates: ALL_OPTIONS,
     topologyPolicy: "none",
     numReserved: 1,
     reserved: cpus(""),

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { CPU_SUITES } from "../../conformance/cpu-suites.ts";
 import { difference } from "../../conformance/run.ts";
 import type { Suite } from "../../conformance/suite.ts";
@@ -23,7 +24,7 @@ interface Case {
 const cases = linesOf<Case>("kubelet-answers.jsonl.gz");
 function answer(suite: "cpu-manager" | "cpu-hints", input: unknown): object {
   const { read, decide, show } = CPU_SUITES[suite] as Suite;
-  return JSON.parse(JSON.stringify(show(decide(read(input))))) as object;
+  return JSON.parse(JSON.stringify(show(decide(read(input, v1_36), v1_36)))) as object;
 }
 
 describe("the static policy on uneven machines", () => {

@@ -2,13 +2,14 @@ import { describe, expect, test } from "vitest";
 import { type CpuPolicySetting, cpuPolicy } from "../../../api/decide/cpus/policy.ts";
 import { cpuText } from "../../../api/decide/cpus/sets.ts";
 import { fromNanos, fromUnits } from "../../../api/model/amount.ts";
+import { ALL_OPTIONS } from "../../kit/profiles.ts";
 import { evenMachine, policyOn, topologyOf } from "./kit.ts";
 
 const SETTING: CpuPolicySetting = {
   policy: "static",
   topology: evenMachine({ cores: 4 }),
   options: {},
-  gates: { alpha: true, beta: true },
+  gates: ALL_OPTIONS,
   topologyPolicy: "none",
   reservedCpu: fromUnits(1),
   reservedSystemCpus: "",
@@ -73,7 +74,7 @@ describe("policies and their options", () => {
     );
   });
   test("alpha and beta options need their gates, stable ones none", () => {
-    const gates = { alpha: false, beta: false };
+    const gates = { ...ALL_OPTIONS, alpha: false, beta: false };
     const need = (level: string, option: string) =>
       wrapped(`CPU Manager Policy ${level}-level Options not enabled, but option "${option}" provided`);
     for (const option of ["align-by-socket", "distribute-cpus-across-cores"]) {

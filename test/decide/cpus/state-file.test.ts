@@ -8,6 +8,7 @@ import { freshState, type StartInput, startState } from "../../../api/decide/cpu
 import { fnv1a } from "../../../api/decide/go/json.ts";
 import { fromNanos } from "../../../api/model/amount.ts";
 import { v1_36 } from "../../../api/profiles/v1_36.ts";
+import { ALL_OPTIONS } from "../../kit/profiles.ts";
 import { evenMachine, linesOf, nonePolicyOf, policyOn } from "./kit.ts";
 
 /** The words below are those of that version; test/decide/state-files.test.ts has the others. */
@@ -201,7 +202,7 @@ describe("the kubelet's own words about", () => {
     const made = cpuPolicy({
       ...start,
       topology,
-      gates: { alpha: true, beta: true, behaviour: v1_36.behaviour },
+      gates: ALL_OPTIONS,
       topologyPolicy: "none",
       reservedCpu: fromNanos(1_500_000_000n),
       reservedSystemCpus: "",

@@ -5,6 +5,7 @@ import { containersOf, type Pod } from "../../../api/model/pod.ts";
 import { epochMs } from "../../../api/model/units.ts";
 import { container, sidecar } from "../../kit/containers.ts";
 import { decodedPod, namedPod } from "../../kit/pods.ts";
+import { BEHAVIOUR } from "../../kit/profiles.ts";
 
 export const GPU = "example.com/gpu";
 export const NIC = "example.com/nic";
@@ -63,6 +64,7 @@ export function managerOf({ resources, numaNodes: ids = [0, 1], ...rest }: Scene
     activePods: new Set(),
     runningAtStart: () => false,
     prefer: () => undefined,
+    behaviour: BEHAVIOUR,
     ...rest,
   });
 }

@@ -18,6 +18,7 @@ import { type Container, containersOf, isSidecar, type Pod } from "../../../api/
 import { ok } from "../../../api/model/result.ts";
 import { epochMs } from "../../../api/model/units.ts";
 import { decodedPod } from "../../kit/pods.ts";
+import { BEHAVIOUR } from "../../kit/profiles.ts";
 
 /**
  * Random cases that the device manager of k8s.io/kubernetes v1.36.3 answered, run as a library with plugins that answer like
@@ -100,6 +101,7 @@ function replay(c: Case): Replay {
     activePods: new Set(c.active),
     runningAtStart: (pod, container) => c.running.includes(`${pod}/${container}`),
     prefer: plugin,
+    behaviour: BEHAVIOUR,
   });
   const pod = decodedPod(c.pod);
   const containers = containersOf(pod);

@@ -14,6 +14,7 @@ import { holdingOf } from "../../../api/decide/devices/pod-devices.ts";
 import { numaNodes } from "../../../api/decide/topology/hint.ts";
 import { epochMs } from "../../../api/model/units.ts";
 import { decodedPod } from "../../kit/pods.ts";
+import { BEHAVIOUR } from "../../kit/profiles.ts";
 import { admit } from "./asking.ts";
 
 /** A kubelet 1.36.3 at one moment. */
@@ -99,6 +100,7 @@ function managerBefore({ name, before }: Step): DeviceManager {
     activePods: new Set(seen.pods.filter((p) => p.phase === "Running").map((p) => p.uid)),
     runningAtStart: () => false,
     prefer: () => undefined,
+    behaviour: BEHAVIOUR,
   });
 }
 

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
+import { node } from "../../kit/nodes.ts";
 import type { Json } from "../../kit/snapshots.ts";
 import { answer, iso } from "./asking.ts";
 
@@ -39,6 +40,7 @@ const statsOf = ({ summaries, layout }: Run, i: number): Json => {
 function mine(run: Run, pass: Pass, facts: unknown) {
   const { decision, next } = answer(
     {
+      node: node({}),
       observedAt: iso(pass.nowMs),
       kubeletConfiguration: run.kubeletConfiguration,
       pods: run.pods.filter((p) => pass.pods.includes(p.metadata.uid)),

@@ -2,6 +2,7 @@ import { decideProbes } from "../../../api/decide/kinds/probes.ts";
 import { decodeProbesAsk } from "../../../api/model/probes.ts";
 import type { ProbedContainer, ProbeRun, ProbesDecision } from "../../../api/model/probes-decision.ts";
 import type { Snapshot } from "../../../api/model/snapshot.ts";
+import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { podOf } from "../../kit/pods.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -14,7 +15,12 @@ export const probedPod = (probes: Fields, spec: Fields = {}): Fields =>
 export function answerOf(ask: Fields, snapshot: Snapshot = {}) {
   const decoded = decodeProbesAsk(ask);
   if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
-  const decided = decideProbes({ snapshot, facts: {}, ask: decoded.value, explain: "reasons" });
+  const decided = decideProbes({
+    snapshot: effectiveSnapshot(snapshot),
+    facts: {},
+    ask: decoded.value,
+    explain: "reasons",
+  });
   if (!decided.ok) throw new Error(decided.error.message);
   return decided.value;
 }

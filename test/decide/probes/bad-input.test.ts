@@ -3,6 +3,7 @@ import { decideProbes } from "../../../api/decide/kinds/probes.ts";
 import { decodeSnapshot } from "../../../api/model/decode.ts";
 import { decodeProbesAsk } from "../../../api/model/probes.ts";
 import { parseOutcomes } from "../../../api/model/probes-decision.ts";
+import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { HTTP, issuesOf, probedPod } from "./asking.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -91,7 +92,7 @@ describe("probes that no API server takes are named with their place", () => {
     const snapshot = decodeSnapshot({ pods: [liveness({ periodSeconds: 5 })] });
     const ask = decodeProbesAsk({ pod: "shop/web" });
     if (!snapshot.ok || !ask.ok) throw new Error("not decoded");
-    const asked = { snapshot: snapshot.value, facts: {}, ask: ask.value, explain: "off" as const };
+    const asked = { snapshot: effectiveSnapshot(snapshot.value), facts: {}, ask: ask.value, explain: "off" as const };
     expect(decideProbes(asked)).toMatchObject({
       ok: false,
       error: {
@@ -109,12 +110,12 @@ describe("probes that no API server takes are named with their place", () => {
     });
     const good = decodeSnapshot({ pods: [liveness(HTTP)] });
     if (!good.ok) throw new Error("not decoded");
-    expect(decideProbes({ ...asked, snapshot: good.value, ask: { ...ask.value, container: "sidecar" } })).toMatchObject(
-      {
-        ok: false,
-        error: { message: "ask.container: `shop/web` has no container `sidecar`; it has app" },
-      },
-    );
+    expect(
+      decideProbes({ ...asked, snapshot: effectiveSnapshot(good.value), ask: { ...ask.value, container: "sidecar" } }),
+    ).toMatchObject({
+      ok: false,
+      error: { message: "ask.container: `shop/web` has no container `sidecar`; it has app" },
+    });
   });
 });
 

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { sidecar } from "../../kit/containers.ts";
+import { node } from "../../kit/nodes.ts";
+import { decoded } from "../../kit/snapshots.ts";
 import { answerOf, attempts, dryRun, firstOf, HTTP, probedPod, probeOf } from "./asking.ts";
 
 const seconds = (spans: readonly { fromMs: number; toMs: number | null }[]) =>
@@ -115,7 +117,10 @@ describe("a dry run", () => {
     const late = "context deadline exceeded (Client.Timeout or context cancellation while reading body)";
     expect(said(HTTP, "hang")).toBe(`${errored} failure state: ${late}`);
     expect(said(HTTP, "hang@1s")).toBe(`${errored} failure state: unexpected EOF`);
-    expect(said({ httpGet: { port: "web" } }, "ok")).toBe(
+    const byName = { httpGet: { port: "web" } };
+    expect(said(byName, "ok")).toBe(`${errored} unknown state: port "web" not found`);
+    const older = { pod: probedPod({ livenessProbe: { failureThreshold: 1, ...byName } }), seconds: 9 };
+    expect(answerOf(older, decoded({ node: node({}) })).decision.events[0]?.message).toBe(
       `${errored} unknown state: strconv.Atoi: parsing "web": invalid syntax`,
     );
     // no body, so nothing that hangs: it fails, and ends the container

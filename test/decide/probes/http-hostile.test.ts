@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { HttpAnswer, MAX_HEAD_BYTES } from "../../../api/decide/probes/http-answer.ts";
 import { httpRequest } from "../../../api/decide/probes/http-request.ts";
 import { redirected } from "../../../api/decide/probes/http-wire.ts";
+import { v1_36 } from "../../../api/profiles/v1_36.ts";
 
 /**
  * At this size a time that grows with its square is hours, and one that grows with it is a second: the proof is that these
@@ -56,7 +57,13 @@ test.each<[string, string, string | undefined]>([
   for (const piece of [1, 64 * 1024]) expect(answerTo(OK + TE + chunks, piece, HUGE).error).toBe(error);
 });
 
-const request = httpRequest({ scheme: "HTTP", host: "", port: 80, path: "/a/b", headers: [] }, [], "10.0.0.1", "probe");
+const request = httpRequest(
+  { scheme: "HTTP", host: "", port: 80, path: "/a/b", headers: [] },
+  [],
+  "10.0.0.1",
+  "probe",
+  v1_36,
+);
 if (!request.ok) throw new Error(request.error);
 const asked = request.value;
 const path = (location: string) => {

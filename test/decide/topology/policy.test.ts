@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { MAX_ALIGNED_NODES, type PolicySetting, topologyPolicy } from "../../../api/decide/topology/policy.ts";
+import { ALL_OPTIONS } from "../../kit/profiles.ts";
 
 const numaNodes = (count: number): PolicySetting["nodes"] =>
   Array.from({ length: count }, (_, id) => ({ id, distances: Array(count).fill(10) }));
@@ -8,6 +9,7 @@ const setting = (change: Partial<PolicySetting>): PolicySetting => ({
   policy: "restricted",
   scope: "container",
   options: {},
+  gates: ALL_OPTIONS,
   nodes: numaNodes(2),
   ...change,
 });
@@ -76,7 +78,13 @@ describe("a kubelet that would not start says why", () => {
 
 describe("a policy", () => {
   test("none looks at nothing else", () => {
-    const made = topologyPolicy({ policy: "none", scope: "nope", options: { x: "y" }, nodes: bare(40) });
+    const made = topologyPolicy({
+      ...setting({}),
+      policy: "none",
+      scope: "nope",
+      options: { x: "y" },
+      nodes: bare(40),
+    });
     expect(made).toEqual({ ok: true, value: { name: "none" } });
   });
   test.each(["8", "+9", "0010", "9223372036854775807"])("takes max-allowable-numa-nodes %s", (value) => {

@@ -29,6 +29,7 @@ import { Images } from "../../../../actuator/pods/sync/images.ts";
 import type { LogLinks } from "../../../../actuator/pods/sync/log-link.ts";
 import { PodWorker } from "../../../../actuator/pods/sync/pod-worker.ts";
 import { ok } from "../../../../api/model/result.ts";
+import { v1_36 } from "../../../../api/profiles/v1_36.ts";
 import { podManifest, podsRead } from "../../../kit/manifests.ts";
 import { SimClock } from "../../../sim/clock.ts";
 import { machineAt } from "../../../sim/machine.ts";
@@ -193,6 +194,7 @@ export class PodsWorld {
     const version = this.kernel.rules.version;
     const cgroups = new CurrentCgroups();
     const worker = new PodWorker({
+      profile: v1_36,
       runtime,
       images: new Images(runtime, clock, { serializeImagePulls: true, maxParallelImagePulls: null }),
       mounter: new FakeMounter(),

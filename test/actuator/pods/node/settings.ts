@@ -1,9 +1,11 @@
 import type { ManagerSettings } from "../../../../actuator/pods/manager-ports.ts";
+import { v1_36 } from "../../../../api/profiles/v1_36.ts";
 import { ROOT } from "../../cgroups/grounds.ts";
 
 /** Settings of a node over a kernel, a runtime and a time in memory. */
 export const SIM_SETTINGS: ManagerSettings = {
   nodeName: "sim",
+  profile: v1_36,
   owner: ROOT,
   hostIPs: ["192.168.0.1"],
   cgroupMount: "/sim",

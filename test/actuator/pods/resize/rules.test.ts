@@ -11,6 +11,7 @@ import {
   whyInfeasible,
 } from "../../../../actuator/pods/resize/resizer.ts";
 import type { Pod } from "../../../../api/model/pod.ts";
+import { v1_36 } from "../../../../api/profiles/v1_36.ts";
 import { podOf } from "../../../kit/pods.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -166,14 +167,14 @@ describe("what can never be", () => {
       memoryManagerPolicy: "Static",
       memorySwap: { swapBehavior: "LimitedSwap" },
     };
-    expect(nodeOf({ kubeletconfig: configured }, {}, 2)).toEqual({
+    expect(nodeOf({ kubeletconfig: configured }, v1_36, {}, 2)).toEqual({
       cpuPolicy: "static",
       memoryPolicy: "Static",
       hasSwap: true,
       allocatable: {},
     });
     const gates = { InPlacePodVerticalScalingExclusiveCPUs: true, InPlacePodVerticalScalingExclusiveMemory: true };
-    expect(nodeOf({ ...configured, featureGates: gates }, {}, 1)).toMatchObject({
+    expect(nodeOf({ ...configured, featureGates: gates }, v1_36, {}, 1)).toMatchObject({
       cpuPolicy: "",
       memoryPolicy: "",
       hasSwap: false,

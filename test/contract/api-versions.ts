@@ -1,0 +1,121 @@
+import { expect, test } from "vitest";
+import { decisionAnswer, historyReplay, lintAnswer, replayAnswer } from "../../api/http/openapi/answers.ts";
+import { NEWEST, PROFILES } from "../../api/profiles/index.ts";
+import { container } from "../kit/containers.ts";
+import { podOf } from "../kit/pods.ts";
+import { answer, exampleSnapshot, fresh, type Of, post, problemOf } from "./api-subject.ts";
+
+/** A sidecar has limits, and the init container behind it has none: 1.37 takes the pod as unlimited, those before as limited. */
+const POD = podOf([container("app", { cpu: "100m" }, { cpu: "200m", memory: "64Mi" })], {
+  initContainers: [
+    { ...container("side", { cpu: "50m" }, { cpu: "50m", memory: "32Mi" }), restartPolicy: "Always" },
+    container("bare"),
+  ],
+});
+const limitedOn = (node: string, kubeletVersion?: string) => {
+  const capacity = { cpu: "4", memory: "8Gi", pods: "110" };
+  const status = { capacity, ...(kubeletVersion && { nodeInfo: { kubeletVersion } }) };
+  const cgroup = { version: 1, driver: "cgroupfs" };
+  return exampleSnapshot(node, { node: { metadata: { name: node }, status }, cgroup, pods: [POD] });
+};
+const decide = async (of: Of, body: object) => answer(await post(of(), "/v1/decisions/cgroups", body), decisionAnswer);
+const quotasIn = (decision: unknown): number =>
+  (decision as { cgroups: { level: string; values: { cpuQuota?: number } }[] }).cgroups.filter(
+    ({ level, values }) => level === "pod" && (values.cpuQuota ?? 0) > 0,
+  ).length;
+
+const exact = (version: string) => ({ version, exact: true, why: null });
+
+/** A snapshot is answered as its own kubelet would. */
+export function versions(of: Of): void {
+  test.each(PROFILES)(
+    "the node's own kubelet $version is the one that counts, and the answer tells it",
+    async (profile) => {
+      const { version, release, policyVersion } = profile;
+      const asked = { snapshot: limitedOn(fresh("node"), `v${release}`), kubeletVersion: "1.35" };
+      const answered = await decide(of, asked);
+      expect(answered).toMatchObject({ policyVersion, profile: exact(version) });
+      expect(quotasIn(answered.decision)).toBe(version === "1.37" ? 0 : 1);
+    },
+  );
+
+  test("where the node tells none, the request's counts, else the newest", async () => {
+    const snapshot = limitedOn(fresh("node"));
+    const named = await decide(of, { snapshot, kubeletVersion: "v1.35.1" });
+    expect(named).toMatchObject({ policyVersion: "kubelet-1.35+1", profile: exact("1.35") });
+    const newest = await decide(of, { snapshot, kubeletVersion: null });
+    const why = "no kubelet version is given: the newest that is known here answers";
+    expect(newest.profile).toEqual({ version: NEWEST.version, exact: false, why });
+    expect([quotasIn(named.decision), quotasIn(newest.decision)]).toEqual([1, 0]);
+    expect(named.id).not.toBe(newest.id);
+    const older = await decide(of, { snapshotId: named.snapshotId, kubeletVersion: "1.34" });
+    expect(older.profile).toEqual(exact("1.34"));
+  });
+
+  test.each([
+    ["v1.99.0", NEWEST.version, `kubelet 1.99 is not known here: ${NEWEST.version} is the nearest that is`],
+    ["v1.33.13-eks-1", "1.34", "kubelet 1.33 is not known here: 1.34 is the nearest that is"],
+    ["devel", NEWEST.version, '"devel" is no kubelet version: the newest that is known here answers'],
+  ])("a kubelet %s that is not known is answered as %s, and told", async (kubeletVersion, version, why) => {
+    const answered = await decide(of, { snapshot: limitedOn(fresh("node"), kubeletVersion) });
+    expect(answered.profile).toEqual({ version, exact: false, why });
+  });
+
+  test("a version that is none is refused with its place", async () => {
+    const snapshot = limitedOn(fresh("node"));
+    const message = "must be a version of the kubelet, such as 1.37 or v1.37.2";
+    for (const kubeletVersion of ["", "banana", "1", "v2.0", "1.37 ", 1.37, ["1.37"]]) {
+      const wrong = await problemOf(
+        await post(of(), "/v1/decisions/cgroups", { snapshot, kubeletVersion }),
+        "invalid_input",
+      );
+      expect(wrong.issues).toEqual([{ path: "kubeletVersion", message }]);
+    }
+    for (const path of ["/v1/replay", "/v1/lint"]) {
+      const body = path === "/v1/lint" ? { kubeletConfiguration: {}, kubeletVersion: "x" } : { kubeletVersion: "x" };
+      const wrong = await problemOf(await post(of(), path, body), "invalid_input");
+      expect(wrong.issues).toEqual([{ path: "kubeletVersion", message }]);
+    }
+  });
+}
+
+/** Questions that come again, to the same kubelet or another. */
+export function versionsAgain(of: Of): void {
+  test("a decision replays as the kubelet that it was made for, or as another that is asked for", async () => {
+    const node = fresh("node");
+    const { id } = await decide(of, { snapshot: limitedOn(node), kubeletVersion: "1.35" });
+    const replay = async (body: object) => answer(await post(of(), `/v1/decisions/${id}/replay`, body), replayAnswer);
+    const own = await replay({});
+    expect(own).toMatchObject({ same: true, replayed: { policyVersion: "kubelet-1.35+1" } });
+    for (const body of [{ kubeletVersion: "1.37" }, { policyVersion: NEWEST.policyVersion }]) {
+      const other = await replay(body);
+      expect(other).toMatchObject({ same: false, replayed: { policyVersion: NEWEST.policyVersion } });
+      expect(other.differences.map(({ path }) => path)).toContainEqual(expect.stringMatching(/\.values\.cpuQuota$/));
+    }
+    const both = { kubeletVersion: "1.37", policyVersion: NEWEST.policyVersion };
+    await problemOf(await post(of(), `/v1/decisions/${id}/replay`, both), "invalid_input");
+    const history = async (body: object) => answer(await post(of(), "/v1/replay", { node, ...body }), historyReplay);
+    expect((await history({})).counts).toMatchObject({ same: 1, differs: 0 });
+    expect((await history({ kubeletVersion: "1.37" })).counts).toMatchObject({ same: 0, differs: 1 });
+  });
+
+  test("the same key for the same question to another kubelet is a conflict", async () => {
+    const snapshot = limitedOn(fresh("node"));
+    const headers = { "idempotency-key": fresh("key") };
+    await answer(
+      await post(of(), "/v1/decisions/cgroups", { snapshot, kubeletVersion: "1.35" }, headers),
+      decisionAnswer,
+    );
+    const again = await post(of(), "/v1/decisions/cgroups", { snapshot, kubeletVersion: "1.36" }, headers);
+    await problemOf(again, "idempotency_conflict");
+  });
+
+  test("a configuration is looked over for a kubelet that is named, or for the node's", async () => {
+    const kubeletConfiguration = { featureGates: { CustomCPUCFSQuotaPeriod: false } };
+    const lint = async (body: object) =>
+      answer(await post(of(), "/v1/lint", { kubeletConfiguration, ...body }), lintAnswer);
+    expect((await lint({ kubeletVersion: "1.34" })).profile).toEqual(exact("1.34"));
+    const { profile } = await lint({ snapshot: limitedOn(fresh("node"), "v1.36.3"), kubeletVersion: "1.34" });
+    expect(profile).toEqual(exact("1.36"));
+  });
+}
