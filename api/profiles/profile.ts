@@ -91,12 +91,16 @@ export interface FlagDefaults {
 /** How far an option of a resource manager's policy is: those that are not stable wait for a gate. */
 export type OptionLevels = Readonly<Record<string, "alpha" | "beta" | "stable">>;
 
+export type SysctlNamespace = "IPC" | "Net" | "UTS" | "User";
+
 /** Rules that another version has otherwise, as data. */
 export interface Behaviour {
   readonly cpuManagerPolicyOptions: OptionLevels;
   readonly topologyManagerPolicyOptions: OptionLevels;
   /** Sysctls that any pod may set, and the first kernel that has them in a namespace (null: all). */
   readonly safeSysctls: ReadonlyMap<string, readonly [major: number, minor: number] | null>;
+  /** The kernel's namespace of those sysctls that have one; a name that ends with a dot: of all that begin so. */
+  readonly namespacedSysctls: ReadonlyMap<string, SysctlNamespace>;
   /** What MemoryQoS protects: every request by memory.min, or what memoryReservationPolicy says. */
   readonly memoryProtection: "requests" | "policy";
   /**
@@ -123,6 +127,16 @@ export interface Behaviour {
   readonly deviceHintsOverAllNodes: boolean;
   /** Whether the limit of a sidecar's local storage evicts its pod. */
   readonly sidecarStorageLimits: boolean;
+  /** The kinds of its files beside the configuration, by their apiVersion. */
+  readonly otherKinds: ReadonlyMap<string, readonly string[]>;
+  /** Whether an imageMinimumGCAge below zero is refused. */
+  readonly minimumAgeAtLeastZero: boolean;
+  /** Whether a logging.flushFrequency below zero is refused. */
+  readonly flushFrequencyAboveZero: boolean;
+  /** Whether images of preloadedImagesVerificationAllowlist stand there with their registry and folder: no short names. */
+  readonly allowlistInFull: boolean;
+  /** The one memoryThrottlingFactor that is taken without the gate MemoryQoS; null: any. */
+  readonly throttlingFactorWithoutGate: number | null;
 }
 
 /** Texts that another version words otherwise. */
@@ -136,6 +150,10 @@ export interface Words {
   }) => string;
   /** The kubelet does not start on cgroup v1. */
   readonly cgroupV1Refused: string;
+  /** The showHiddenMetricsForVersion, in Go's quotes, is not `before`, the version before this one. */
+  readonly hiddenMetricsRefused: (quoted: string, before: string) => string;
+  /** enableSystemLogQuery without its gate. */
+  readonly logQueryRefused: string;
   /** The User-Agent of a probe or a hook that asks over HTTP. */
   readonly httpUserAgent: (askedFor: string) => string;
   /** The same over gRPC, with the version that the kubelet is built with: see its go.mod. */

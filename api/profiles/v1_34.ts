@@ -256,6 +256,21 @@ export const v1_34 = profileOfData({
       ["net.ipv4.tcp_rmem", [4, 15]],
       ["net.ipv4.tcp_wmem", [4, 15]],
     ]),
+    // k8s.io/component-helpers v0.34.4: nameToNamespace, prefixToNamespace
+    namespacedSysctls: new Map([
+      ["kernel.sem", "IPC"],
+      ["kernel.shmall", "IPC"],
+      ["kernel.shmmax", "IPC"],
+      ["kernel.shmmni", "IPC"],
+      ["kernel.shm_rmid_forced", "IPC"],
+      ["kernel.shm", "IPC"],
+      ["kernel.msgmax", "IPC"],
+      ["kernel.msgmnb", "IPC"],
+      ["kernel.msgmni", "IPC"],
+      ["kernel.msg", "IPC"],
+      ["fs.mqueue.", "IPC"],
+      ["net.", "Net"],
+    ]),
     memoryProtection: "requests",
     memoryQosOfPods: false,
     limitsOfEachContainer: false,
@@ -266,12 +281,24 @@ export const v1_34 = profileOfData({
     managersReadAllocated: true,
     deviceHintsOverAllNodes: true,
     sidecarStorageLimits: false,
+    // k8s.io/kubelet v0.34.4: addKnownTypes of config/v1beta1, config/v1
+    otherKinds: new Map([
+      ["kubelet.config.k8s.io/v1beta1", ["SerializedNodeConfigSource", "CredentialProviderConfig"]],
+      ["kubelet.config.k8s.io/v1", ["CredentialProviderConfig"]],
+    ]),
+    minimumAgeAtLeastZero: false,
+    flushFrequencyAboveZero: false,
+    allowlistInFull: true,
+    throttlingFactorWithoutGate: null,
   },
   words: {
     imagesNotFreed: ({ wanted, freed }) =>
       `Failed to garbage collect required amount of images. Attempted to free ${wanted} bytes, but only found ${freed} bytes eligible to free.`,
     cgroupV1Refused:
       "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is in maintenance mode",
+    hiddenMetricsRefused: (_quoted, before) =>
+      `--show-hidden-metrics-for-version must be omitted or have the value '${before}'. Only the previous minor version is allowed`,
+    logQueryRefused: "NodeLogQuery feature gate is required for enableSystemLogHandler",
     httpUserAgent: (askedFor) => `kube-${askedFor}/1.34`,
     grpcUserAgent: "kube-probe/1.34 grpc-go/1.72.1",
   },

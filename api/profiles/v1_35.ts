@@ -74,14 +74,25 @@ export const v1_35 = profileOfData({
       "max-allowable-numa-nodes": "stable",
     },
     managersReadAllocated: false,
+    // k8s.io/kubelet v0.35.4: addKnownTypes of config/v1beta1
+    otherKinds: new Map([
+      ...v1_34.behaviour.otherKinds,
+      [
+        "kubelet.config.k8s.io/v1beta1",
+        ["SerializedNodeConfigSource", "CredentialProviderConfig", "ImagePullIntent", "ImagePulledRecord"],
+      ],
+    ]),
+    flushFrequencyAboveZero: true,
   },
   words: {
+    ...v1_34.words,
     imagesNotFreed: ({ usagePercent, capacity, freed }) =>
       `Insufficient free disk space on the node's image filesystem (${usagePercent}% of ${capacity} used). ` +
       `Failed to free sufficient space by deleting unused images (freed ${freed} bytes). ` +
       "Investigate disk usage, as it could be used by active images, logs, volumes, or other data.",
     cgroupV1Refused:
       "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release",
+    logQueryRefused: "NodeLogQuery feature gate is required for enableSystemLogQuery",
     httpUserAgent: (askedFor) => `kube-${askedFor}/1.35`,
     grpcUserAgent: "kube-probe/1.35 grpc-go/1.72.2",
   },

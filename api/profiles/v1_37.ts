@@ -72,6 +72,8 @@ export const v1_37 = profileOfData({
       ["net.ipv4.tcp_slow_start_after_idle", [4, 15]],
       ["net.ipv4.tcp_notsent_lowat", [4, 6]],
     ]),
+    // k8s.io/component-helpers v0.37.2: nameToNamespace, prefixToNamespace
+    namespacedSysctls: new Map([...v1_36.behaviour.namespacedSysctls, ["kernel.domainname", "UTS"], ["user.", "User"]]),
     memoryQosOfPods: true,
     limitsOfEachContainer: true,
     podMemoryLeftAtLeastZero: true,
@@ -79,6 +81,8 @@ export const v1_37 = profileOfData({
     stateFilesWithData: true,
     probePortsByName: true,
     sidecarStorageLimits: true,
+    // what was the default until now
+    throttlingFactorWithoutGate: 0.9,
   },
   words: {
     ...v1_36.words,

@@ -1,26 +1,16 @@
 import { err, ok, type Result } from "../../model/result.ts";
+import type { Behaviour, SysctlNamespace } from "../../profiles/profile.ts";
 import { quote } from "../go/strconv.ts";
 import type { Admitting, Refused } from "./prepare.ts";
 
-type SysctlNamespace = "IPC" | "Net";
+type Namespaces = Behaviour["namespacedSysctls"];
 
-const IPC = [
-  "kernel.sem",
-  "kernel.shmall",
-  "kernel.shmmax",
-  "kernel.shmmni",
-  "kernel.shm_rmid_forced",
-  "kernel.shm",
-  "kernel.msgmax",
-  "kernel.msgmnb",
-  "kernel.msgmni",
-  "kernel.msg",
-];
-
-/** The kernel namespace of a sysctl or of the beginning of one; undefined: not known to have one. */
-function namespaceOf(name: string): SysctlNamespace | undefined {
-  if (IPC.includes(name) || name.startsWith("fs.mqueue.")) return "IPC";
-  return name.startsWith("net.") ? "Net" : undefined;
+/** The kernel namespace of a sysctl or of the beginning of one; undefined: not known to have one. kubernetes 1.37: namespaceOf. */
+export function namespaceOf(name: string, namespaces: Namespaces): SysctlNamespace | undefined {
+  const exact = namespaces.get(name);
+  if (exact !== undefined) return exact;
+  for (const [known, namespace] of namespaces) if (known.endsWith(".") && name.startsWith(known)) return namespace;
+  return undefined;
 }
 
 /** `net/ipv4/conf/eth0.1/x` and `net.ipv4.conf.eth0/1.x` are one name: the first separator decides. kubernetes 1.36: NormalizeName. */
@@ -46,7 +36,10 @@ const PATTERN = `(${SEGMENT}[\\./])*([a-z0-9][-_a-z0-9]*)?[a-z0-9*]`;
 const IS_PATTERN = new RegExp(`^${PATTERN}$`);
 
 /** Parses allowedUnsafeSysctls; the error is what the kubelet says when it does not start. kubelet 1.36: NewAllowlist. */
-export function unsafeSysctls(allowedUnsafeSysctls: readonly string[]): Result<UnsafeSysctls, string> {
+export function unsafeSysctls(
+  allowedUnsafeSysctls: readonly string[],
+  namespaces: Namespaces,
+): Result<UnsafeSysctls, string> {
   const names = new Map<string, SysctlNamespace>();
   const prefixes = new Map<string, SysctlNamespace>();
   for (const text of allowedUnsafeSysctls) {
@@ -56,7 +49,7 @@ export function unsafeSysctls(allowedUnsafeSysctls: readonly string[]): Result<U
     const name = normalized(text);
     const star = name.indexOf("*");
     const known = star < 0 ? name : name.slice(0, star);
-    const namespace = namespaceOf(known);
+    const namespace = namespaceOf(known, namespaces);
     if (namespace === undefined) return err(`the sysctls ${quote(known)} are not known to be namespaced`);
     (star < 0 ? names : prefixes).set(known, namespace);
   }
@@ -70,23 +63,29 @@ export function sysctlRefusals(admitting: Admitting, unsafe: UnsafeSysctls): rea
     const name = normalized(given);
     const namespace = safeNamespace(name, admitting) ?? unsafeNamespace(name, unsafe);
     if (namespace === undefined) return [forbidden(`${quote(name)} not allowlisted`)];
-    const shared = namespace === "IPC" ? pod.spec.hostIPC : pod.spec.hostNetwork;
-    return shared === true ? [forbidden(`${quote(name)} not allowed with host ${namespace} enabled`)] : [];
+    return isShared(namespace, pod) ? [forbidden(`${quote(name)} not allowed with host ${namespace} enabled`)] : [];
   });
+}
+/** Whether the pod has the host's namespace. Nobody asks for UTS. kubelet 1.37: validateSysctl. */
+function isShared(namespace: SysctlNamespace, { spec }: Admitting["pod"]): boolean {
+  if (namespace === "IPC") return spec.hostIPC === true;
+  if (namespace === "Net") return spec.hostNetwork === true;
+  return namespace === "User" && spec.hostUsers !== false;
 }
 const forbidden = (what: string): Refused => ({ reason: "SysctlForbidden", message: `forbidden sysctl: ${what}` });
 
 function safeNamespace(name: string, { node, config, reasons, needs }: Admitting): SysctlNamespace | undefined {
-  const since = config.profile.behaviour.safeSysctls.get(name);
+  const { safeSysctls, namespacedSysctls } = config.profile.behaviour;
+  const since = safeSysctls.get(name);
   if (since === undefined) return undefined;
-  if (since === null) return namespaceOf(name);
+  if (since === null) return namespaceOf(name, namespacedSysctls);
   const kernel = node.status?.nodeInfo?.kernelVersion;
   if (kernel === undefined || kernel === "") {
     needs.add("node.status.nodeInfo.kernelVersion");
-    return namespaceOf(name);
+    return namespaceOf(name, namespacedSysctls);
   }
   reasons.add("safe_since_kernel", "sysctl", name, { kernel, since: since.join(".") });
-  return kernelAtLeast(kernel, since) ? namespaceOf(name) : undefined;
+  return kernelAtLeast(kernel, since) ? namespaceOf(name, namespacedSysctls) : undefined;
 }
 function unsafeNamespace(name: string, { names, prefixes }: UnsafeSysctls): SysctlNamespace | undefined {
   const exact = names.get(name);

@@ -8,11 +8,6 @@ import { entryField, inOrder, type LintFinding, type Members, meantDuration, ref
 
 const KIND = "KubeletConfiguration";
 const VERSION = "kubelet.config.k8s.io/v1beta1";
-/** The kinds of its group that a kubelet reads beside its configuration. kubelet 1.36: config/v1beta1, config/v1. */
-const OTHER_KINDS: ReadonlyMap<string, readonly string[]> = new Map([
-  [VERSION, ["SerializedNodeConfigSource", "CredentialProviderConfig", "ImagePullIntent", "ImagePulledRecord"]],
-  ["kubelet.config.k8s.io/v1", ["CredentialProviderConfig"]],
-]);
 /** As a released kubelet names what it knows: after the place where that is made. kubelet 1.36: NewSchemeAndCodecs. */
 const SCHEME = "pkg/kubelet/apis/config/scheme/scheme.go:33";
 
@@ -20,7 +15,7 @@ const SCHEME = "pkg/kubelet/apis/config/scheme/scheme.go:33";
  * An apiVersion or a kind by which a kubelet does not know its file as a configuration, in its own words. What has neither is
  * no file, such as the fields of a request; a recorded snapshot keeps the kind alone. kubelet 1.36: DecodeKubeletConfiguration.
  */
-export function headFindings(document: Members, { version: ofKubelet }: Profile): readonly LintFinding[] {
+export function headFindings(document: Members, { version: ofKubelet, behaviour }: Profile): readonly LintFinding[] {
   const wrong = wrongHeadType(document);
   if (wrong !== null) return [wrong];
   const [version, kind] = [textOf(document, "apiVersion"), textOf(document, "kind")];
@@ -30,7 +25,7 @@ export function headFindings(document: Members, { version: ofKubelet }: Profile)
   if (kind === "") return [versionAlone(version)];
   const registered = version.replace(/^\//, "");
   if (kind === KIND && (registered === VERSION || registered === "kubelet.config.k8s.io/__internal")) return [];
-  if (OTHER_KINDS.get(registered)?.includes(kind) === true) {
+  if (behaviour.otherKinds.get(registered)?.includes(kind) === true) {
     const fault = `failed to cast object to ${KIND}, unexpected type: ${registered}, Kind=${kind}`;
     return [
       refusal("wrong-kind", settingFault("kind", fault), "this is another file of the kubelet: give its configuration"),
