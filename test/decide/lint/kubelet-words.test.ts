@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { lintConfiguration } from "../../../api/decide/lint/lint.ts";
+import { profileOf } from "../../../api/profiles/index.ts";
 
 /** Answers of the kubelet's own functions: see test/data/lint/main.go. */
 interface Answer {
@@ -18,8 +19,9 @@ interface Answer {
 const file = join(import.meta.dirname, "../../data/lint/kubelet-1.36.3.json");
 const answers = JSON.parse(readFileSync(file, "utf8")) as readonly Answer[];
 
+const PROFILE = profileOf("1.36.3");
 const refusals = (configuration: unknown): readonly string[] =>
-  lintConfiguration(configuration)
+  lintConfiguration(configuration, undefined, PROFILE)
     .filter(({ severity }) => severity === "refuses-start")
     .map(({ message, kubelet }) => (kubelet ? message : `not the kubelet's: ${message}`));
 const sorted = (list: Iterable<string>): readonly string[] => [...new Set(list)].sort();
@@ -46,7 +48,9 @@ describe("a refusal is in the words of the kubelet's own functions", () => {
   test.each(answers.filter(({ strict, load }) => load === null && strict.length > 0))(
     "$name: fields that it leaves out",
     (answer) => {
-      const told = lintConfiguration(answer.configuration).filter(({ code }) => code === "unknown-field");
+      const told = lintConfiguration(answer.configuration, undefined, PROFILE).filter(
+        ({ code }) => code === "unknown-field",
+      );
       const names = told.map(({ message }) => message.replace("strict decoding error: ", ""));
       expect(`strict decoding error: ${names.join(", ")}`).toBe(answer.strict[0]);
       for (const { severity, kubelet } of told) expect([severity, kubelet]).toEqual(["error", true]);
