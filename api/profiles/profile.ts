@@ -175,6 +175,8 @@ export interface ProfileData {
   /** The Go type of each field of a KubeletConfiguration, by its path. */
   readonly fields: ReadonlyMap<string, string>;
   readonly defaults: Defaults;
+  /** Defaults that hold only while a gate is on, by the gate. Those of gates that are on by default are in `defaults` too. */
+  readonly gatedDefaults: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly flags: FlagDefaults;
   readonly behaviour: Behaviour;
   readonly words: Words;

@@ -228,6 +228,10 @@ export const v1_34 = profileOfData({
     volumePluginDir: "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/",
     volumeStatsAggPeriod: "1m0s",
   },
+  gatedDefaults: {
+    KubeletCrashLoopBackOffMax: { crashLoopBackOff: { maxContainerRestartPeriod: "5m0s" } },
+    KubeletEnsureSecretPulledImages: { imagePullCredentialsVerificationPolicy: "NeverVerifyPreloadedImages" },
+  },
   // kubelet 1.34.4: NewKubeletFlags
   flags: { minimumContainerTTLMs: 0, maximumDeadContainersPerContainer: 1, maximumDeadContainers: -1 },
   behaviour: {

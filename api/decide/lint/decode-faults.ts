@@ -58,6 +58,29 @@ function wrongHeadType(document: Members): LintFinding | null {
   return null;
 }
 
+/** The same of a drop-in, which needs both and takes no other; null: it is one. kubelet 1.37: mergeKubeletConfigurations. */
+export function dropInHead(file: string, document: unknown): LintFinding | null {
+  const advice = `each drop-in begins with \`apiVersion: ${VERSION}\` and \`kind: ${KIND}\``;
+  const refused = (field: string, why: string): LintFinding =>
+    refusal(
+      "drop-in-refused",
+      settingFault(field, `failed to load kubelet dropin file, path: ${file}, ${why}`),
+      advice,
+    );
+  if (!isObject(document)) {
+    return { ...refused("$", "this is no object, and no KubeletConfiguration"), kubelet: false };
+  }
+  const wrong = wrongHeadType(document);
+  if (wrong !== null) return refused(wrong.field, `error: ${wrong.message.replace(/^failed to decode: /, "")}`);
+  const [version, kind] = [textOf(document, "apiVersion"), textOf(document, "kind")];
+  if (version.split("/").length > 2) return refused("apiVersion", `error: unexpected GroupVersion string: ${version}`);
+  // the kubelet's own words would have the whole file in them
+  if (kind === "") return { ...refused("kind", "error: Object 'Kind' is missing"), kubelet: false };
+  if (version === VERSION && kind === KIND) return null;
+  const groupVersion = version.includes("/") ? version : `/${version}`;
+  return refused(version === VERSION ? "kind" : "apiVersion", `unknown apiVersion/kind: ${groupVersion}, Kind=${kind}`);
+}
+
 function wrongVersion(why: string, kind: string, ofKubelet: string): LintFinding {
   const head = { apiVersion: VERSION, ...(kind === KIND ? {} : { kind: KIND }) };
   const advice = `a kubelet of ${ofKubelet} reads its configuration as \`${VERSION}\` alone`;
@@ -107,6 +130,12 @@ export function decodeFaults(
   return Object.entries(configuration).flatMap(([name, value]) =>
     faultsAt({ field: name, path: name, profile }, value),
   );
+}
+
+/** Without the fields that Go cannot read: one that is not there has its default for the other checks. */
+export function readable(document: Members, unread: readonly { readonly field: string }[]): Members {
+  const wrong = new Set(unread.map(({ field }) => /^\w+/.exec(field)?.[0]));
+  return Object.fromEntries(Object.entries(document).filter(([name]) => !wrong.has(name)));
 }
 
 /** `field`: with the places in lists; `path`: without them, as Go's errors have it. */

@@ -52,12 +52,16 @@ export function lintInput(posted: Members, { profile, snapshot, relativePaths }:
   const config = effectiveConfiguration(profile, own);
   const defaults = new Given(profile.defaults);
   const given = new Given(raw);
-  const named = Object.entries(given.inside("featureGates").raw);
-  const gates = Object.fromEntries(named.filter((entry): entry is [string, boolean] => typeof entry[1] === "boolean"));
+  const gates = gatesIn(given);
   const node = snapshot === undefined ? null : { ...snapshot, kubeletConfiguration: config };
   const capacity = node === null ? new Map<string, Quantity>() : nodeCapacity(node, new Reasons<string>("off"), []);
   const isOn = (gate: string): boolean => isGateOn(profile, gates, gate);
   return { relativePaths, posted, given, profile, defaults, config, untaken, isOn, gates, snapshot: node, capacity };
+}
+
+export function gatesIn(given: Given): LintInput["gates"] {
+  const named = Object.entries(given.inside("featureGates").raw);
+  return Object.fromEntries(named.filter((entry): entry is [string, boolean] => typeof entry[1] === "boolean"));
 }
 
 function taken(raw: Members): { readonly config: KubeletConfiguration } & Pick<LintInput, "untaken"> {

@@ -9,7 +9,7 @@ import { quote } from "../go/strconv.ts";
 import { parseUrl } from "../go/url.ts";
 import { type SettingFault, settingFault } from "../setting-fault.ts";
 import { amountDoubts, amountFindings } from "./amounts.ts";
-import { decodeFaults, headFindings, typeFindings } from "./decode-faults.ts";
+import { decodeFaults, headFindings, readable, typeFindings } from "./decode-faults.ts";
 import { droppedDefaults, gateFindings } from "./dropped.ts";
 import {
   error,
@@ -353,12 +353,6 @@ function isHuge(document: object): boolean {
     if (characters > MAX_CHARACTERS) return true;
   }
   return false;
-}
-
-/** Without the fields that Go cannot read: one that is not there has its default for the other checks. */
-function readable(document: Members, unread: readonly { readonly field: string }[]): Members {
-  const wrong = new Set(unread.map(({ field }) => /^\w+/.exec(field)?.[0]));
-  return Object.fromEntries(Object.entries(document).filter(([name]) => !wrong.has(name)));
 }
 
 /** A field that decisions refuse, and that nothing else was said of. */
