@@ -60,25 +60,25 @@ function wrongHeadType(document: Members): LintFinding | null {
 
 /** The same of a drop-in, which needs both and takes no other; null: it is one. kubelet 1.37: mergeKubeletConfigurations. */
 export function dropInHead(file: string, document: unknown): LintFinding | null {
+  const why = isObject(document) ? wrongDropIn(document) : settingFault("$", "error: this is no object");
+  if (why === null) return null;
+  const message = `failed to load kubelet dropin file, path: ${file}, ${why.message}`;
   const advice = `each drop-in begins with \`apiVersion: ${VERSION}\` and \`kind: ${KIND}\``;
-  const refused = (field: string, why: string): LintFinding =>
-    refusal(
-      "drop-in-refused",
-      settingFault(field, `failed to load kubelet dropin file, path: ${file}, ${why}`),
-      advice,
-    );
-  if (!isObject(document)) {
-    return { ...refused("$", "this is no object, and no KubeletConfiguration"), kubelet: false };
-  }
-  const wrong = wrongHeadType(document);
-  if (wrong !== null) return refused(wrong.field, `error: ${wrong.message.replace(/^failed to decode: /, "")}`);
-  const [version, kind] = [textOf(document, "apiVersion"), textOf(document, "kind")];
-  if (version.split("/").length > 2) return refused("apiVersion", `error: unexpected GroupVersion string: ${version}`);
+  const found = refusal("drop-in-refused", settingFault("$", message), advice);
   // the kubelet's own words would have the whole file in them
-  if (kind === "") return { ...refused("kind", "error: Object 'Kind' is missing"), kubelet: false };
+  return { ...found, kubelet: why.field !== "$" };
+}
+
+/** `$`: the words are not all of the kubelet's. */
+function wrongDropIn(document: Members): SettingFault | null {
+  const wrong = wrongHeadType(document);
+  if (wrong !== null) return settingFault(wrong.field, `error: ${wrong.message.replace(/^failed to decode: /, "")}`);
+  const [version, kind] = [textOf(document, "apiVersion"), textOf(document, "kind")];
+  const slashes = version.split("/").length - 1;
+  if (slashes > 1) return settingFault("apiVersion", `error: unexpected GroupVersion string: ${version}`);
+  if (kind === "") return settingFault("$", "error: Object 'Kind' is missing");
   if (version === VERSION && kind === KIND) return null;
-  const groupVersion = version.includes("/") ? version : `/${version}`;
-  return refused(version === VERSION ? "kind" : "apiVersion", `unknown apiVersion/kind: ${groupVersion}, Kind=${kind}`);
+  return settingFault("kind", `unknown apiVersion/kind: ${slashes === 1 ? version : `/${version}`}, Kind=${kind}`);
 }
 
 function wrongVersion(why: string, kind: string, ofKubelet: string): LintFinding {

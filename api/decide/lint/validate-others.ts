@@ -120,9 +120,9 @@ const ADVICE: readonly (readonly [
   ],
   [/is not a subset of online-cpus/, "reserved-cpus-absent", "name CPUs that this machine has"],
   [
-    /cgroup v1 support is unsupported/,
+    /configured to not run on a host using cgroup v1/,
     "cgroup-v1",
-    "boot the node with cgroup v2; failCgroupV1: false puts it off by one version",
+    "boot the node with cgroup v2; failCgroupV1: false puts it off until a version that has no cgroup v1",
     { failCgroupV1: false },
   ],
   [/singleProcessOOMKill/, "needs-cgroup-v2", "take it out on cgroup v1", { singleProcessOOMKill: null }],
@@ -131,6 +131,11 @@ const ADVICE: readonly (readonly [
     "needs-cgroup-v2",
     "NoSwap is all there is on cgroup v1",
     { memorySwap: { swapBehavior: "NoSwap" } },
+  ],
+  [
+    /must be absolute path/,
+    "relative-path",
+    "begin it at the root: only in the file of --config is a path taken from the folder of the file",
   ],
   [/unable to parse reservedSystemCPUs/, "cannot-parse", "a list such as 0-1,8-9"],
   [
