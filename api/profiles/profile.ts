@@ -137,6 +137,8 @@ export interface Behaviour {
   readonly allowlistInFull: boolean;
   /** The one memoryThrottlingFactor that is taken without the gate MemoryQoS; null: any. */
   readonly throttlingFactorWithoutGate: number | null;
+  /** From more maxParallelImagePulls than this on, pulls of some images end the kubelet once it checks credentials; null: none do. */
+  readonly mostPullsChecked: number | null;
 }
 
 /** Texts that another version words otherwise. */

@@ -294,6 +294,8 @@ export const v1_34 = profileOfData({
     flushFrequencyAboveZero: false,
     allowlistInFull: true,
     throttlingFactorWithoutGate: null,
+    // kubelet 1.34.4: NewStripedLockSet
+    mostPullsChecked: 31,
   },
   words: {
     imagesNotFreed: ({ wanted, freed }) =>

@@ -83,6 +83,7 @@ export const v1_37 = profileOfData({
     sidecarStorageLimits: true,
     // what was the default until now
     throttlingFactorWithoutGate: 0.9,
+    mostPullsChecked: null,
   },
   words: {
     ...v1_36.words,

@@ -2,7 +2,7 @@ import { nearName } from "../../model/near-name.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { quote } from "../go/strconv.ts";
 import { settingFault } from "../setting-fault.ts";
-import { type LintFinding, refusal } from "./finding.ts";
+import { error, type LintFinding, refusal } from "./finding.ts";
 import type { LintInput } from "./input.ts";
 
 const NAME = "[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*";
@@ -96,7 +96,7 @@ export function imageFindings(input: LintInput): readonly LintFinding[] {
       return refusal("needs-feature-gate", fault, "take the field out, or switch the gate on", { [field]: null });
     });
   }
-  const found = policy === "" || POLICIES.includes(policy) ? [] : [unknownPolicy(policy)];
+  const found = [...(policy === "" || POLICIES.includes(policy) ? [] : [unknownPolicy(policy)]), ...pastLocks(input)];
   if (patterns.length > 0 && policy !== OF_LIST) {
     // the kubelet's own letter too many
     const what = `can't set \`${LIST}\` if \`imagePullCredentialsVertificationPolicy\` is not "${OF_LIST}"`;
@@ -104,6 +104,15 @@ export function imageFindings(input: LintInput): readonly LintFinding[] {
     return [...found, refusal("allowlist-without-policy", invalid(LIST, what), advice)];
   }
   return [...found, ...wrongPattern(patterns, profile.behaviour.allowlistInFull)];
+}
+
+/** A pull is locked by its image, under a number that may lie past the last lock. kubelet 1.36: StripedLockSet. */
+function pastLocks({ given, profile: { behaviour, version } }: LintInput): readonly LintFinding[] {
+  const field = "maxParallelImagePulls";
+  const most = behaviour.mostPullsChecked;
+  if (most === null || given.number(field) <= most) return [];
+  const message = `kubelet ${version} checks the credentials of at most ${most} pulls at a time: with ${given.number(field)} it panics when it pulls some images`;
+  return [error({ code: "pulls-past-locks", field, message, advice: `at most ${most}`, fix: { [field]: most } })];
 }
 
 function unknownPolicy(policy: string): LintFinding {
