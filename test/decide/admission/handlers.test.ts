@@ -66,6 +66,18 @@ describe("sysctls", () => {
       'SysctlForbidden: forbidden sysctl: "net.core.somaxconn" not allowed with host Net enabled',
     );
   });
+  it("of users want a pod with users of its own, since the version that knows their namespace", () => {
+    const of = (kubeletVersion: string): Json =>
+      readyNode({ kubeletConfiguration: { allowedUnsafeSysctls: ["user.*"] } }, { nodeInfo: { kubeletVersion } });
+    const name = "user.max_user_namespaces";
+    expect(admitted(of("v1.37.2"), asking(name, { hostUsers: false })).decision.admit).toBe(true);
+    for (const spec of [{}, { hostUsers: true }]) {
+      expect(shown(of("v1.37.2"), asking(name, spec))).toBe(
+        `SysctlForbidden: forbidden sysctl: "${name}" not allowed with host User enabled`,
+      );
+    }
+    expect(refusal(of("v1.36.3"), boundPod("p")).message).toContain('"user." are not known to be namespaced');
+  });
   it("that the kubelet does not start with are refused as configuration", () => {
     expect(refusal(allowing("vm.swappiness"), boundPod("p"))).toMatchObject({
       code: "invalid_configuration",
