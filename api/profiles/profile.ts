@@ -129,6 +129,8 @@ export interface Behaviour {
   readonly sidecarStorageLimits: boolean;
   /** The kinds of its files beside the configuration, by their apiVersion. */
   readonly otherKinds: ReadonlyMap<string, readonly string[]>;
+  /** Whether Go names OutputRoutingOptions, which JSON does not show, in the paths of its fields. */
+  readonly innerStructsNamed: boolean;
   /** Whether an imageMinimumGCAge below zero is refused. */
   readonly minimumAgeAtLeastZero: boolean;
   /** Whether a logging.flushFrequency below zero is refused. */

@@ -290,6 +290,8 @@ export const v1_34 = profileOfData({
       ["kubelet.config.k8s.io/v1beta1", ["SerializedNodeConfigSource", "CredentialProviderConfig"]],
       ["kubelet.config.k8s.io/v1", ["CredentialProviderConfig"]],
     ]),
+    // sigs.k8s.io/json v0.0.0-20241014173422: before Go 1.24's encoding/json
+    innerStructsNamed: false,
     minimumAgeAtLeastZero: false,
     flushFrequencyAboveZero: false,
     allowlistInFull: true,

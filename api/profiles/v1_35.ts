@@ -82,6 +82,7 @@ export const v1_35 = profileOfData({
         ["SerializedNodeConfigSource", "CredentialProviderConfig", "ImagePullIntent", "ImagePulledRecord"],
       ],
     ]),
+    innerStructsNamed: true,
     flushFrequencyAboveZero: true,
   },
   words: {

@@ -226,8 +226,8 @@ function flushFaults(at: Place, value: unknown): readonly SettingFault[] {
 function wrongType({ field, path, profile }: Place, value: unknown, type: string): readonly SettingFault[] {
   const above = path.split(".").slice(0, -1).join(".");
   const owner = above === "" ? "KubeletConfiguration" : (profile.fields.get(above) ?? "").replace(/^.*\./, "");
-  // a struct inside another, which JSON does not show
-  const goPath = path.replace(/\.splitStream$/, ".OutputRoutingOptions.splitStream");
+  const { innerStructsNamed } = profile.behaviour;
+  const goPath = innerStructsNamed ? path.replace(/\.splitStream$/, ".OutputRoutingOptions.splitStream") : path;
   return cannotDecode(
     field,
     `json: cannot unmarshal ${kindOf(value, type)} into Go struct field ${owner}.${goPath} of type ${type}`,
