@@ -195,6 +195,11 @@ test("more pulls at a time than the kubelet has locks for panic, until 1.37", ()
   expect(codes(32)).toEqual([["pulls-past-locks"], ["pulls-past-locks"], ["pulls-past-locks"], []]);
 });
 
+test("a throttling factor that nothing reads is told; since 1.37 the gate that reads it is on", () => {
+  const codes = V.map((version) => told({ memoryThrottlingFactor: 0.5 }, version).map(({ code }) => code));
+  expect(codes).toEqual([...V.slice(0, 3).map(() => ["throttling-factor-idle"]), []]);
+});
+
 test("defaults have no finding in any version", () => {
   for (const profile of PROFILES) expect(lintConfiguration(profile.defaults, undefined, profile)).toEqual([]);
 });
