@@ -105,8 +105,8 @@ export interface Behaviour {
   readonly topologyManagerPolicyOptions: OptionLevels;
   /** Sysctls that any pod may set, and the first kernel that has them in a namespace (null: all). */
   readonly safeSysctls: ReadonlyMap<string, readonly [major: number, minor: number] | null>;
-  /** The kernel namespace of each sysctl that has one; a name that ends in a dot is of all that begin so. */
-  readonly sysctlNamespaces: ReadonlyMap<string, SysctlNamespace>;
+  /** The kernel's namespace of those sysctls that have one; a name that ends with a dot: of all that begin so. */
+  readonly namespacedSysctls: ReadonlyMap<string, SysctlNamespace>;
   /** What MemoryQoS protects: every request by memory.min, or what memoryReservationPolicy says. */
   readonly memoryProtection: "requests" | "policy";
   /**
@@ -143,6 +143,20 @@ export interface Behaviour {
   readonly claimedDevicesLeft: boolean;
   /** Whether the limit of a sidecar's local storage evicts its pod. */
   readonly sidecarStorageLimits: boolean;
+  /** The kinds of its files beside the configuration, by their apiVersion. */
+  readonly otherKinds: ReadonlyMap<string, readonly string[]>;
+  /** Whether Go names OutputRoutingOptions, which JSON does not show, in the paths of its fields. */
+  readonly innerStructsNamed: boolean;
+  /** Whether an imageMinimumGCAge below zero is refused. */
+  readonly minimumAgeAtLeastZero: boolean;
+  /** Whether a logging.flushFrequency below zero is refused. */
+  readonly flushFrequencyAboveZero: boolean;
+  /** Whether images of preloadedImagesVerificationAllowlist stand there with their registry and folder: no short names. */
+  readonly allowlistInFull: boolean;
+  /** The one memoryThrottlingFactor that is taken without the gate MemoryQoS; null: any. */
+  readonly throttlingFactorWithoutGate: number | null;
+  /** From more maxParallelImagePulls than this on, pulls of some images end the kubelet once it checks credentials; null: none do. */
+  readonly mostPullsChecked: number | null;
 }
 
 /** The gates of a manager's options that are not stable (CPUManagerPolicyAlphaOptions and the like), and the version's rules. */
@@ -167,6 +181,10 @@ export interface Words {
   }) => string;
   /** The kubelet does not start on cgroup v1. */
   readonly cgroupV1Refused: string;
+  /** The showHiddenMetricsForVersion, in Go's quotes, is not `before`, the version before this one. */
+  readonly hiddenMetricsRefused: (quoted: string, before: string) => string;
+  /** enableSystemLogQuery without its gate. */
+  readonly logQueryRefused: string;
   /** The User-Agent of a probe or a hook that asks over HTTP. */
   readonly httpUserAgent: (askedFor: string) => string;
   /** The same over gRPC, with the version that the kubelet is built with: see its go.mod. */
@@ -188,6 +206,8 @@ export interface ProfileData {
   /** The Go type of each field of a KubeletConfiguration, by its path. */
   readonly fields: ReadonlyMap<string, string>;
   readonly defaults: Defaults;
+  /** Defaults that hold only while a gate is on, by the gate. Those of gates that are on by default are in `defaults` too. */
+  readonly gatedDefaults: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly flags: FlagDefaults;
   readonly behaviour: Behaviour;
   readonly words: Words;

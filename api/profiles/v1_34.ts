@@ -228,6 +228,10 @@ export const v1_34 = profileOfData({
     volumePluginDir: "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/",
     volumeStatsAggPeriod: "1m0s",
   },
+  gatedDefaults: {
+    KubeletCrashLoopBackOffMax: { crashLoopBackOff: { maxContainerRestartPeriod: "5m0s" } },
+    KubeletEnsureSecretPulledImages: { imagePullCredentialsVerificationPolicy: "NeverVerifyPreloadedImages" },
+  },
   // kubelet 1.34.4: NewKubeletFlags
   flags: { minimumContainerTTLMs: 0, maximumDeadContainersPerContainer: 1, maximumDeadContainers: -1 },
   behaviour: {
@@ -256,8 +260,8 @@ export const v1_34 = profileOfData({
       ["net.ipv4.tcp_rmem", [4, 15]],
       ["net.ipv4.tcp_wmem", [4, 15]],
     ]),
-    // component-helpers 0.34.4: nameToNamespace, prefixToNamespace
-    sysctlNamespaces: new Map([
+    // k8s.io/component-helpers v0.34.4: nameToNamespace, prefixToNamespace
+    namespacedSysctls: new Map([
       ["kernel.sem", "IPC"],
       ["kernel.shmall", "IPC"],
       ["kernel.shmmax", "IPC"],
@@ -285,6 +289,19 @@ export const v1_34 = profileOfData({
     deviceHintsOverAllNodes: true,
     claimedDevicesLeft: false,
     sidecarStorageLimits: false,
+    // k8s.io/kubelet v0.34.4: addKnownTypes of config/v1beta1, config/v1
+    otherKinds: new Map([
+      ["kubelet.config.k8s.io/v1beta1", ["SerializedNodeConfigSource", "CredentialProviderConfig"]],
+      ["kubelet.config.k8s.io/v1", ["CredentialProviderConfig"]],
+    ]),
+    // sigs.k8s.io/json v0.0.0-20241014173422: before Go 1.24's encoding/json
+    innerStructsNamed: false,
+    minimumAgeAtLeastZero: false,
+    flushFrequencyAboveZero: false,
+    allowlistInFull: true,
+    throttlingFactorWithoutGate: null,
+    // kubelet 1.34.4: NewStripedLockSet
+    mostPullsChecked: 31,
   },
   words: {
     badDefaultCpuSet: (quoted) => `could not parse default cpu set ${quoted}`,
@@ -293,6 +310,9 @@ export const v1_34 = profileOfData({
       `Failed to garbage collect required amount of images. Attempted to free ${wanted} bytes, but only found ${freed} bytes eligible to free.`,
     cgroupV1Refused:
       "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is in maintenance mode",
+    hiddenMetricsRefused: (_quoted, before) =>
+      `--show-hidden-metrics-for-version must be omitted or have the value '${before}'. Only the previous minor version is allowed`,
+    logQueryRefused: "NodeLogQuery feature gate is required for enableSystemLogHandler",
     httpUserAgent: (askedFor) => `kube-${askedFor}/1.34`,
     grpcUserAgent: "kube-probe/1.34 grpc-go/1.72.1",
   },

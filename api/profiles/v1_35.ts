@@ -75,6 +75,16 @@ export const v1_35 = profileOfData({
     },
     managersReadAllocated: false,
     claimedDevicesLeft: true,
+    // k8s.io/kubelet v0.35.4: addKnownTypes of config/v1beta1
+    otherKinds: new Map([
+      ...v1_34.behaviour.otherKinds,
+      [
+        "kubelet.config.k8s.io/v1beta1",
+        ["SerializedNodeConfigSource", "CredentialProviderConfig", "ImagePullIntent", "ImagePulledRecord"],
+      ],
+    ]),
+    innerStructsNamed: true,
+    flushFrequencyAboveZero: true,
   },
   words: {
     ...v1_34.words,
@@ -84,6 +94,7 @@ export const v1_35 = profileOfData({
       "Investigate disk usage, as it could be used by active images, logs, volumes, or other data.",
     cgroupV1Refused:
       "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release",
+    logQueryRefused: "NodeLogQuery feature gate is required for enableSystemLogQuery",
     httpUserAgent: (askedFor) => `kube-${askedFor}/1.35`,
     grpcUserAgent: "kube-probe/1.35 grpc-go/1.72.2",
   },

@@ -71,10 +71,14 @@ export const v1_36 = profileOfData({
     memoryProtection: "policy",
     stateFiles: "pods",
     deviceHintsOverAllNodes: false,
+    minimumAgeAtLeastZero: true,
+    allowlistInFull: false,
   },
   words: {
     ...v1_35.words,
     cpuStateNotMigrated: "failed to migrate checkpoint from v1 to v2",
+    hiddenMetricsRefused: (quoted, before) =>
+      `invalid showHiddenMetricsForVersion: showHiddenMetricsForVersion: Invalid value: ${quoted}: must be omitted or have the value '${before}'; only the previous minor version is allowed`,
     httpUserAgent: (askedFor) => `kube-${askedFor}/1.36`,
     grpcUserAgent: "kube-probe/1.36 grpc-go/1.79.3",
   },

@@ -72,8 +72,8 @@ export const v1_37 = profileOfData({
       ["net.ipv4.tcp_slow_start_after_idle", [4, 15]],
       ["net.ipv4.tcp_notsent_lowat", [4, 6]],
     ]),
-    // component-helpers 0.37.2: nameToNamespace, prefixToNamespace
-    sysctlNamespaces: new Map([...v1_36.behaviour.sysctlNamespaces, ["kernel.domainname", "UTS"], ["user.", "User"]]),
+    // k8s.io/component-helpers v0.37.2: nameToNamespace, prefixToNamespace
+    namespacedSysctls: new Map([...v1_36.behaviour.namespacedSysctls, ["kernel.domainname", "UTS"], ["user.", "User"]]),
     memoryQosOfPods: true,
     limitsOfEachContainer: true,
     podMemoryLeftAtLeastZero: true,
@@ -84,6 +84,9 @@ export const v1_37 = profileOfData({
     stateFiles: "data",
     probePortsByName: true,
     sidecarStorageLimits: true,
+    // what was the default until now
+    throttlingFactorWithoutGate: 0.9,
+    mostPullsChecked: null,
   },
   words: {
     ...v1_36.words,

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -87,6 +87,53 @@ describe("lint of files", () => {
     const { code, stdout, stderr } = await run(args, { input: "maxPods: 1\n" });
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toMatch(told);
+  });
+});
+
+describe("lint of a file and drop-ins", () => {
+  const HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
+  const folder = (name: string, files: Readonly<Record<string, string>>): string => {
+    const dir = join(scratch, name);
+    for (const [file, text] of Object.entries(files)) {
+      mkdirSync(join(dir, file, ".."), { recursive: true });
+      writeFileSync(join(dir, file), text);
+    }
+    return dir;
+  };
+  const lint = (dir: string) => run(["lint", "--config", written("base.yaml", "maxPods: -1\n"), "--config-dir", dir]);
+
+  test("the last file that names a field counts, those in folders too, and others than *.conf do not", async () => {
+    const dir = folder("order.d", {
+      "10.conf": `${HEAD}maxPods: -10\n`,
+      "20/a.conf": `${HEAD}maxPods: -20\n---\n${HEAD}maxPods: -21\n`,
+      "15.conf": `${HEAD}maxPods: -15\n`,
+      "30.yaml": "maxPods: [",
+    });
+    const { code, stdout, stderr } = await lint(dir);
+    expect([code, stderr]).toEqual([5, ""]);
+    expect(stdout).toContain("(--max-pods) -20 must not be a negative number");
+    expect(stdout).toMatch(/^refuses-start +maxPods +\S*20\/a\.conf:3 +out-of-range$/m);
+    expect(stdout).toMatch(/\n1 refuses-start\n$/);
+  });
+  test("a drop-in without a kind, and one that is no YAML, are named", async () => {
+    const headless = folder("headless.d", { "a.conf": "maxPods: 5\n", "b.conf": `${HEAD}maxPods: 6\n` });
+    const refused = await lint(headless);
+    expect(refused.code).toBe(5);
+    expect(refused.stdout).toContain(`path: ${headless}/a.conf, error: Object 'Kind' is missing`);
+    const broken = folder("broken.d", { "a.conf": "maxPods: [\n" });
+    const { code, stderr } = await lint(broken);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`${broken}/a.conf:2:1`)]);
+  });
+  test.each([
+    [["--config-dir", "."], /give that with --config FILE/],
+    [
+      ["--config", realNode("configz.json"), "--config-dir", "no-such-folder"],
+      /--config-dir no-such-folder: no such dir/,
+    ],
+    [["--config", "-", "--config-dir", ".", "--api", "http://127.0.0.1:1"], /give it without --api/],
+  ])("%j is refused with what to do", async (args, told) => {
+    const { code, stderr } = await run(["lint", ...args], { input: "maxPods: 1\n", cwd: folder("none.d", { a: "" }) });
+    expect([code, stderr]).toEqual([2, expect.stringMatching(told)]);
   });
 });
 

@@ -23,6 +23,7 @@ import { isGateOn, type Profile } from "../../api/profiles/profile.ts";
 import { decodedPod } from "../kit/pods.ts";
 import { ADMISSION_SUITES } from "./admission-suites.ts";
 import { CGROUP_TREE_SUITES } from "./cgroup-tree-suites.ts";
+import { CONFIGURATION_SUITES } from "./configuration-suites.ts";
 import { CONTAINER_GC_SUITES } from "./container-gc-suites.ts";
 import { CPU_SUITES } from "./cpu-suites.ts";
 import { DEVICE_SUITES } from "./device-suites.ts";
@@ -214,6 +215,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   }),
   ...ADMISSION_SUITES,
   ...CGROUP_TREE_SUITES,
+  ...CONFIGURATION_SUITES,
   ...CONTAINER_GC_SUITES,
   ...CPU_SUITES,
   ...EVICTION_SUITES,

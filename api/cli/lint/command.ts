@@ -26,6 +26,10 @@ export function addLint(program: Command, cli: Cli): void {
       "Look over a KubeletConfiguration (JSON or YAML, `-` for standard input): what keeps the kubelet from starting, in its own words; defaults that go because a field was set; settings that fight, or do nothing. With files of a node, or a node of the history, its sizes, machine and state files are looked at too; with a history, each finding is told with how many recorded decisions it touched.",
     )
     .option("--config <file>", "KubeletConfiguration, or the kubelet's /configz; absent: that of the snapshot")
+    .option(
+      "--config-dir <dir>",
+      "the kubelet's folder of drop-ins (*.conf), which are merged over --config as the kubelet merges them",
+    )
     .option("--snapshot <file>", "a whole NodeSnapshot of the node; the options below replace parts of it");
   for (const { option, what } of LINT_PARTS) command.option(`--${option} <file>`, what);
   command
@@ -41,6 +45,7 @@ export function addLint(program: Command, cli: Cli): void {
     command,
     "nodewise lint --config kubelet.yaml",
     "nodewise lint --config kubelet.yaml --kubelet 1.35",
+    "nodewise lint --config /var/lib/kubelet/config.yaml --config-dir /etc/kubernetes/kubelet.conf.d",
     "nodewise lint --config kubelet.yaml --node node.json --machine epyc-2s-nps4",
     "nodewise lint --config kubelet.yaml --node-name n1 --data-dir /var/lib/nodewise",
     "nodewise lint --node-name n1 --api https://nodewise.example:8787 --token-file token",

@@ -1,10 +1,12 @@
-import { stepsOf } from "../../documents/inputs/origin.ts";
+import type { DropIn } from "../../decide/lint/drop-ins.ts";
+import { type InputDocument, type Path, stepsOf } from "../../documents/inputs/origin.ts";
 import { PARTS } from "../../documents/inputs/parts.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { readPart } from "../inputs/read.ts";
 import { READ_ONCE, readSnapshot, readsOnce } from "../inputs/snapshot.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
+import { readDropIns } from "./drop-ins.ts";
 
 const OPTIONS = ["node", "pods", "stats", "machine", "cpu-manager-state", "memory-manager-state", "devices"] as const;
 /** The parts of a node that the lint looks at. */
@@ -13,6 +15,7 @@ export const LINT_PARTS = PARTS.filter(({ option }) => (OPTIONS as readonly stri
 /** Files by option, as commander names them. */
 export interface LintFiles {
   readonly config?: string;
+  readonly configDir?: string;
   readonly snapshot?: string;
   readonly node?: string;
   readonly pods?: string;
@@ -25,7 +28,9 @@ export interface LintFiles {
 export interface LintFile {
   /** Not checked: what is wrong with it is what is asked. */
   readonly configuration: unknown;
-  /** `kubelet.yaml:3`; null: the file's places are not known. */
+  /** Null: no folder of them was given. */
+  readonly dropIns: readonly DropIn[] | null;
+  /** `kubelet.yaml:3`, of several files the last that has the field; null: the file's places are not known. */
   readonly placeOf: (field: string) => string | null;
 }
 export interface LintNode {
@@ -38,9 +43,12 @@ export interface LintNode {
 
 /** Reads the configuration, and what is given of a node. Errors: those of the files. */
 export async function readLintFiles(files: LintFiles): Promise<Result<LintNode, Fault>> {
-  const { config, cpuManagerState, memoryManagerState, ...rest } = pathsIn(files);
+  const { config, configDir, cpuManagerState, memoryManagerState, ...rest } = pathsIn(files);
   if (!readsOnce(Object.values(files))) return fault(EXIT.badInput, READ_ONCE);
-  const file = config === undefined ? ok(null) : await readConfiguration(config);
+  if (config === undefined && configDir !== undefined) {
+    return fault(EXIT.badInput, "--config-dir is merged over a configuration: give that with --config FILE");
+  }
+  const file = config === undefined ? ok(null) : await readConfiguration(config, configDir);
   if (!file.ok) return file;
   const parts = {
     ...rest,
@@ -54,19 +62,37 @@ export async function readLintFiles(files: LintFiles): Promise<Result<LintNode, 
 }
 
 /** Picks the options that name such a file. */
-function pathsIn({ config, snapshot, node, pods, stats, machine, ...rest }: LintFiles): LintFiles {
+function pathsIn({ config, configDir, snapshot, node, pods, stats, machine, ...rest }: LintFiles): LintFiles {
   const { cpuManagerState, memoryManagerState, devices } = rest;
-  const all = { config, snapshot, node, pods, stats, machine, cpuManagerState, memoryManagerState, devices };
+  const all = { config, configDir, snapshot, node, pods, stats, machine, cpuManagerState, memoryManagerState, devices };
   return Object.fromEntries(Object.entries(all).filter(([, path]) => path !== undefined));
 }
 
-async function readConfiguration(path: string): Promise<Result<LintFile, Fault>> {
+async function readConfiguration(path: string, configDir: string | undefined): Promise<Result<LintFile, Fault>> {
   const part = await readPart("config", path);
   if (!part.ok) return part;
   const { posted, document, base } = part.value;
+  const dropIns = configDir === undefined ? ok(null) : await readDropIns(configDir);
+  if (!dropIns.ok) return dropIns;
   const placeOf = (field: string): string | null => {
-    if (document?.hasPlaces !== true) return null;
-    return `${document.file}:${document.place([...base, ...stepsOf(field)]).line}`;
+    const steps = stepsOf(field);
+    // the message names the file
+    if (dropIns.value !== null && steps.length === 0) return null;
+    const own = dropIns.value?.findLast(({ document: value }) => hasAt(value, steps))?.source;
+    if (own !== undefined) return placeIn(own, steps);
+    return document === null ? null : placeIn(document, [...base, ...steps]);
   };
-  return ok({ configuration: posted, placeOf });
+  return ok({ configuration: posted, dropIns: dropIns.value, placeOf });
+}
+
+const placeIn = (document: InputDocument, steps: Path): string | null =>
+  document.hasPlaces ? `${document.file}:${document.place(steps).line}` : null;
+
+function hasAt(value: unknown, steps: Path): boolean {
+  let at = value;
+  for (const step of steps) {
+    if (typeof at !== "object" || at === null || !Object.hasOwn(at, step)) return false;
+    at = (at as Readonly<Record<string | number, unknown>>)[step];
+  }
+  return true;
 }

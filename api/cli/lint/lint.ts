@@ -1,4 +1,5 @@
 import type { Store } from "../../../db/store.ts";
+import { type DropIn, lintWithDropIns } from "../../decide/lint/drop-ins.ts";
 import { LINT_SEVERITIES, type LintFinding, type LintSeverity } from "../../decide/lint/finding.ts";
 import { lintConfiguration } from "../../decide/lint/lint.ts";
 import { nearNodes } from "../../http/nodes.ts";
@@ -104,11 +105,12 @@ export async function lint(given: LintFlags, cli: Cli): Promise<Outcome> {
   if (read.value.file === null && read.value.snapshot === undefined && nodeName === undefined) {
     return fault(EXIT.badInput, "nothing to look over: give --config FILE");
   }
+  if (api !== undefined && given.configDir !== undefined) {
+    return fault(EXIT.badInput, "--config-dir is read and merged here: give it without --api");
+  }
   if (api !== undefined) return print(await askApi(api, given, read.value, cli), read.value, given, cli);
   if (dataDir === undefined) {
-    const { configuration, snapshot } = localInput(read.value);
-    const { profile } = chooseProfileFor(snapshot, given.kubelet);
-    const found = lintConfiguration(configuration, snapshot, profile).map((finding) => ({ ...finding, touched: null }));
+    const found = findingsIn(localInput(read.value), given.kubelet).map((finding) => ({ ...finding, touched: null }));
     return print(ok(found), read.value, given, cli);
   }
   const { withHistory } = await import("../history/open-history.ts");
@@ -118,10 +120,26 @@ export async function lint(given: LintFlags, cli: Cli): Promise<Outcome> {
 }
 
 type Findings = Result<readonly TouchedFinding[], Fault>;
-const localInput = ({ file, snapshot, configuration }: LintNode) => ({
+interface LintAsked {
+  readonly configuration: unknown;
+  /** Null: none. */
+  readonly dropIns: readonly DropIn[] | null;
+  readonly snapshot: Snapshot | undefined;
+}
+const localInput = ({ file, snapshot, configuration }: LintNode): LintAsked => ({
   configuration: file === null ? configuration : file.configuration,
+  dropIns: file?.dropIns ?? null,
   snapshot,
 });
+function findingsIn(
+  { configuration, dropIns, snapshot }: LintAsked,
+  kubelet: string | undefined,
+): readonly LintFinding[] {
+  const { profile } = chooseProfileFor(snapshot, kubelet);
+  return dropIns === null
+    ? lintConfiguration(configuration, snapshot, profile)
+    : lintWithDropIns(configuration, dropIns, snapshot, profile);
+}
 
 async function askApi(url: string, given: LintFlags, node: LintNode, cli: Cli): Promise<Findings> {
   const token = await tokenOf(given, cli);
@@ -140,20 +158,15 @@ const BUDGET_MS = 30_000;
 async function askStore(store: Store, { nodeName, kubelet }: LintFlags, node: LintNode): Promise<Findings> {
   const about = nodeName === undefined ? ok(localInput(node)) : await latestOf(store, nodeName, node);
   if (!about.ok) return about;
-  const { configuration, snapshot } = about.value;
+  const { snapshot } = about.value;
   const known = await store.getNode(nodeName ?? snapshot?.node?.metadata.name ?? "");
   if (!known.ok) return fault(EXIT.failed, known.error.message);
   const filter = known.value === null ? {} : { node: known.value.name };
-  const found = lintConfiguration(configuration, snapshot, chooseProfileFor(snapshot, kubelet).profile);
-  const touched = await touchedFindings(store, found, filter, BUDGET_MS);
+  const touched = await touchedFindings(store, findingsIn(about.value, kubelet), filter, BUDGET_MS);
   return touched.ok ? touched : fault(EXIT.failed, touched.error.message);
 }
 
-async function latestOf(
-  store: Store,
-  name: string,
-  { file }: LintNode,
-): Promise<Result<{ readonly configuration: unknown; readonly snapshot: Snapshot | undefined }, Fault>> {
+async function latestOf(store: Store, name: string, { file }: LintNode): Promise<Result<LintAsked, Fault>> {
   const found = await store.getNode(name);
   if (!found.ok) return fault(EXIT.failed, found.error.message);
   if (found.value === null) {
@@ -173,7 +186,7 @@ async function latestOf(
   if (configuration === undefined) {
     return fault(EXIT.badInput, `the latest snapshot of ${name} holds no configuration: give --config FILE`);
   }
-  return ok({ configuration, snapshot: snapshot?.value });
+  return ok({ configuration, dropIns: file?.dropIns ?? null, snapshot: snapshot?.value });
 }
 
 function print(findings: Findings, { file }: LintNode, given: LintFlags, { terminal }: Cli): Outcome {

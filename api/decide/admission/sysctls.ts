@@ -1,16 +1,15 @@
-import type { Pod } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Behaviour, SysctlNamespace } from "../../profiles/profile.ts";
 import { quote } from "../go/strconv.ts";
 import type { Admitting, Refused } from "./prepare.ts";
 
-/** The kernel namespace of a sysctl or of the beginning of one; undefined: not known to have one. */
-function namespaceOf(name: string, { sysctlNamespaces }: Behaviour): SysctlNamespace | undefined {
-  const exact = sysctlNamespaces.get(name);
+type Namespaces = Behaviour["namespacedSysctls"];
+
+/** The kernel namespace of a sysctl or of the beginning of one; undefined: not known to have one. kubernetes 1.37: namespaceOf. */
+export function namespaceOf(name: string, namespaces: Namespaces): SysctlNamespace | undefined {
+  const exact = namespaces.get(name);
   if (exact !== undefined) return exact;
-  for (const [prefix, namespace] of sysctlNamespaces) {
-    if (prefix.endsWith(".") && name.startsWith(prefix)) return namespace;
-  }
+  for (const [known, namespace] of namespaces) if (known.endsWith(".") && name.startsWith(known)) return namespace;
   return undefined;
 }
 
@@ -39,7 +38,7 @@ const IS_PATTERN = new RegExp(`^${PATTERN}$`);
 /** Parses allowedUnsafeSysctls; the error is what the kubelet says when it does not start. kubelet 1.36: NewAllowlist. */
 export function unsafeSysctls(
   allowedUnsafeSysctls: readonly string[],
-  behaviour: Behaviour,
+  namespaces: Namespaces,
 ): Result<UnsafeSysctls, string> {
   const names = new Map<string, SysctlNamespace>();
   const prefixes = new Map<string, SysctlNamespace>();
@@ -50,7 +49,7 @@ export function unsafeSysctls(
     const name = normalized(text);
     const star = name.indexOf("*");
     const known = star < 0 ? name : name.slice(0, star);
-    const namespace = namespaceOf(known, behaviour);
+    const namespace = namespaceOf(known, namespaces);
     if (namespace === undefined) return err(`the sysctls ${quote(known)} are not known to be namespaced`);
     (star < 0 ? names : prefixes).set(known, namespace);
   }
@@ -64,11 +63,11 @@ export function sysctlRefusals(admitting: Admitting, unsafe: UnsafeSysctls): rea
     const name = normalized(given);
     const namespace = safeNamespace(name, admitting) ?? unsafeNamespace(name, unsafe);
     if (namespace === undefined) return [forbidden(`${quote(name)} not allowlisted`)];
-    return isShared(pod, namespace) ? [forbidden(`${quote(name)} not allowed with host ${namespace} enabled`)] : [];
+    return isShared(namespace, pod) ? [forbidden(`${quote(name)} not allowed with host ${namespace} enabled`)] : [];
   });
 }
-/** Whether the pod has the namespace in common with the node; the kubelet does not ask for UTS. */
-function isShared({ spec }: Pod, namespace: SysctlNamespace): boolean {
+/** Whether the pod has the host's namespace. Nobody asks for UTS. kubelet 1.37: validateSysctl. */
+function isShared(namespace: SysctlNamespace, { spec }: Admitting["pod"]): boolean {
   if (namespace === "IPC") return spec.hostIPC === true;
   if (namespace === "Net") return spec.hostNetwork === true;
   return namespace === "User" && spec.hostUsers !== false;
@@ -76,17 +75,17 @@ function isShared({ spec }: Pod, namespace: SysctlNamespace): boolean {
 const forbidden = (what: string): Refused => ({ reason: "SysctlForbidden", message: `forbidden sysctl: ${what}` });
 
 function safeNamespace(name: string, { node, config, reasons, needs }: Admitting): SysctlNamespace | undefined {
-  const { behaviour } = config.profile;
-  const since = behaviour.safeSysctls.get(name);
+  const { safeSysctls, namespacedSysctls } = config.profile.behaviour;
+  const since = safeSysctls.get(name);
   if (since === undefined) return undefined;
-  if (since === null) return namespaceOf(name, behaviour);
+  if (since === null) return namespaceOf(name, namespacedSysctls);
   const kernel = node.status?.nodeInfo?.kernelVersion;
   if (kernel === undefined || kernel === "") {
     needs.add("node.status.nodeInfo.kernelVersion");
-    return namespaceOf(name, behaviour);
+    return namespaceOf(name, namespacedSysctls);
   }
   reasons.add("safe_since_kernel", "sysctl", name, { kernel, since: since.join(".") });
-  return kernelAtLeast(kernel, since) ? namespaceOf(name, behaviour) : undefined;
+  return kernelAtLeast(kernel, since) ? namespaceOf(name, namespacedSysctls) : undefined;
 }
 function unsafeNamespace(name: string, { names, prefixes }: UnsafeSysctls): SysctlNamespace | undefined {
   const exact = names.get(name);

@@ -176,7 +176,8 @@ export function decideAdmission(
   const { admitting, asked } = prepared.value;
   const allocatable = allocatableOf(admitting.node);
   if (!allocatable.ok) return allocatable;
-  const unsafe = unsafeSysctls(admitting.config.allowedUnsafeSysctls, admitting.config.profile.behaviour);
+  const { allowedUnsafeSysctls, profile } = admitting.config;
+  const unsafe = unsafeSysctls(allowedUnsafeSysctls, profile.behaviour.namespacedSysctls);
   if (!unsafe.ok) {
     const message = `kubeletConfiguration.allowedUnsafeSysctls: ${unsafe.error}`;
     return err({ code: "invalid_configuration", message, needs: [] });

@@ -8,11 +8,6 @@ import { entryField, inOrder, type LintFinding, type Members, meantDuration, ref
 
 const KIND = "KubeletConfiguration";
 const VERSION = "kubelet.config.k8s.io/v1beta1";
-/** The kinds of its group that a kubelet reads beside its configuration. kubelet 1.36: config/v1beta1, config/v1. */
-const OTHER_KINDS: ReadonlyMap<string, readonly string[]> = new Map([
-  [VERSION, ["SerializedNodeConfigSource", "CredentialProviderConfig", "ImagePullIntent", "ImagePulledRecord"]],
-  ["kubelet.config.k8s.io/v1", ["CredentialProviderConfig"]],
-]);
 /** As a released kubelet names what it knows: after the place where that is made. kubelet 1.36: NewSchemeAndCodecs. */
 const SCHEME = "pkg/kubelet/apis/config/scheme/scheme.go:33";
 
@@ -20,7 +15,7 @@ const SCHEME = "pkg/kubelet/apis/config/scheme/scheme.go:33";
  * An apiVersion or a kind by which a kubelet does not know its file as a configuration, in its own words. What has neither is
  * no file, such as the fields of a request; a recorded snapshot keeps the kind alone. kubelet 1.36: DecodeKubeletConfiguration.
  */
-export function headFindings(document: Members, { version: ofKubelet }: Profile): readonly LintFinding[] {
+export function headFindings(document: Members, { version: ofKubelet, behaviour }: Profile): readonly LintFinding[] {
   const wrong = wrongHeadType(document);
   if (wrong !== null) return [wrong];
   const [version, kind] = [textOf(document, "apiVersion"), textOf(document, "kind")];
@@ -30,7 +25,7 @@ export function headFindings(document: Members, { version: ofKubelet }: Profile)
   if (kind === "") return [versionAlone(version)];
   const registered = version.replace(/^\//, "");
   if (kind === KIND && (registered === VERSION || registered === "kubelet.config.k8s.io/__internal")) return [];
-  if (OTHER_KINDS.get(registered)?.includes(kind) === true) {
+  if (behaviour.otherKinds.get(registered)?.includes(kind) === true) {
     const fault = `failed to cast object to ${KIND}, unexpected type: ${registered}, Kind=${kind}`;
     return [
       refusal("wrong-kind", settingFault("kind", fault), "this is another file of the kubelet: give its configuration"),
@@ -61,6 +56,29 @@ function wrongHeadType(document: Members): LintFinding | null {
     return refusal("wrong-type", fault, `a text: \`${meant}\``, { [name]: meant });
   }
   return null;
+}
+
+/** The same of a drop-in, which needs both and takes no other; null: it is one. kubelet 1.37: mergeKubeletConfigurations. */
+export function dropInHead(file: string, document: unknown): LintFinding | null {
+  const why = isObject(document) ? wrongDropIn(document) : settingFault("$", "error: this is no object");
+  if (why === null) return null;
+  const message = `failed to load kubelet dropin file, path: ${file}, ${why.message}`;
+  const advice = `each drop-in begins with \`apiVersion: ${VERSION}\` and \`kind: ${KIND}\``;
+  const found = refusal("drop-in-refused", settingFault("$", message), advice);
+  // the kubelet's own words would have the whole file in them
+  return { ...found, kubelet: why.field !== "$" };
+}
+
+/** `$`: the words are not all of the kubelet's. */
+function wrongDropIn(document: Members): SettingFault | null {
+  const wrong = wrongHeadType(document);
+  if (wrong !== null) return settingFault(wrong.field, `error: ${wrong.message.replace(/^failed to decode: /, "")}`);
+  const [version, kind] = [textOf(document, "apiVersion"), textOf(document, "kind")];
+  const slashes = version.split("/").length - 1;
+  if (slashes > 1) return settingFault("apiVersion", `error: unexpected GroupVersion string: ${version}`);
+  if (kind === "") return settingFault("$", "error: Object 'Kind' is missing");
+  if (version === VERSION && kind === KIND) return null;
+  return settingFault("kind", `unknown apiVersion/kind: ${slashes === 1 ? version : `/${version}`}, Kind=${kind}`);
 }
 
 function wrongVersion(why: string, kind: string, ofKubelet: string): LintFinding {
@@ -112,6 +130,12 @@ export function decodeFaults(
   return Object.entries(configuration).flatMap(([name, value]) =>
     faultsAt({ field: name, path: name, profile }, value),
   );
+}
+
+/** Without the fields that Go cannot read: one that is not there has its default for the other checks. */
+export function readable(document: Members, unread: readonly { readonly field: string }[]): Members {
+  const wrong = new Set(unread.map(({ field }) => /^\w+/.exec(field)?.[0]));
+  return Object.fromEntries(Object.entries(document).filter(([name]) => !wrong.has(name)));
 }
 
 /** `field`: with the places in lists; `path`: without them, as Go's errors have it. */
@@ -202,8 +226,8 @@ function flushFaults(at: Place, value: unknown): readonly SettingFault[] {
 function wrongType({ field, path, profile }: Place, value: unknown, type: string): readonly SettingFault[] {
   const above = path.split(".").slice(0, -1).join(".");
   const owner = above === "" ? "KubeletConfiguration" : (profile.fields.get(above) ?? "").replace(/^.*\./, "");
-  // a struct inside another, which JSON does not show
-  const goPath = path.replace(/\.splitStream$/, ".OutputRoutingOptions.splitStream");
+  const { innerStructsNamed } = profile.behaviour;
+  const goPath = innerStructsNamed ? path.replace(/\.splitStream$/, ".OutputRoutingOptions.splitStream") : path;
   return cannotDecode(
     field,
     `json: cannot unmarshal ${kindOf(value, type)} into Go struct field ${owner}.${goPath} of type ${type}`,

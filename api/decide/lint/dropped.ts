@@ -62,8 +62,17 @@ function unmet(profile: Profile, named: Gates): readonly LintFinding[] {
     const at = [name, ...off].find((gate) => named[gate] !== undefined) ?? name;
     const fault = settingFault(field(at), PREFIX + why);
     const advice = `switch ${name} off as well, or ${off.join(" and ")} on`;
-    return [refusal("feature-gate-dependency", fault, advice, { featureGates: { [name]: false } })];
+    const fix = Object.fromEntries([name, ...wanting(name, profile, isOn)].map((gate) => [gate, false]));
+    return [refusal("feature-gate-dependency", fault, advice, { featureGates: fix })];
   });
+}
+
+/** The gates that are on and want this one, at any distance. */
+function wanting(name: string, profile: Profile, isOn: (gate: string) => boolean): readonly string[] {
+  const found = new Set([name]);
+  for (const of of found)
+    for (const [gate, { wants }] of profile.gates) if (wants.includes(of) && isOn(gate)) found.add(gate);
+  return [...found].slice(1);
 }
 
 /** kubelet 1.36: it logs so, and goes on. */

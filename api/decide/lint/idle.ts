@@ -82,8 +82,11 @@ const IDLE: readonly Idle[] = [
   {
     code: "throttling-factor-idle",
     field: "memoryThrottlingFactor",
-    isIdle: ({ config, isOn }) =>
-      config.memoryThrottlingFactor !== config.profile.configuration.memoryThrottlingFactor && !isOn("MemoryQoS"),
+    isIdle: ({ config: { memoryThrottlingFactor: factor, profile }, isOn }) =>
+      // another one than this is refused
+      factor === (profile.behaviour.throttlingFactorWithoutGate ?? factor) &&
+      factor !== profile.configuration.memoryThrottlingFactor &&
+      !isOn("MemoryQoS"),
     why: "the feature gate MemoryQoS is off, so no memory.high is written",
     advice: "switch the gate on, or take it out",
     fix: { memoryThrottlingFactor: null },

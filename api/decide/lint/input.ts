@@ -14,8 +14,21 @@ import { nodeCapacity } from "../allocatable/capacity.ts";
 import { Reasons } from "../reasons.ts";
 import { Given, type Members } from "./finding.ts";
 
+/** What a relative path is by the time it is looked at: one from the folder of the file, or what it was. kubelet 1.37: fsLoader.Load. */
+export type RelativePaths = "resolved" | "kept";
+
+/** How a configuration is looked over. */
+export interface LintBy {
+  readonly profile: Profile;
+  readonly snapshot: Snapshot | undefined;
+  readonly relativePaths: RelativePaths;
+}
+
 /** The input of every check. */
 export interface LintInput {
+  readonly relativePaths: RelativePaths;
+  /** As it was posted, with fields that the version does not know. */
+  readonly posted: Members;
   readonly given: Given;
   readonly profile: Profile;
   /** The profile's defaults, to be read as the given fields are. */
@@ -32,17 +45,23 @@ export interface LintInput {
   readonly capacity: ReadonlyMap<string, Quantity>;
 }
 
-export function lintInput(raw: Members, profile: Profile, snapshot: Snapshot | undefined): LintInput {
+export function lintInput(posted: Members, { profile, snapshot, relativePaths }: LintBy): LintInput {
+  const known = new Set(profile.fieldNames.get(""));
+  const raw = Object.fromEntries(Object.entries(posted).filter(([name]) => known.has(name)));
   const { config: own, untaken } = taken(raw);
   const config = effectiveConfiguration(profile, own);
   const defaults = new Given(profile.defaults);
   const given = new Given(raw);
-  const named = Object.entries(given.inside("featureGates").raw);
-  const gates = Object.fromEntries(named.filter((entry): entry is [string, boolean] => typeof entry[1] === "boolean"));
+  const gates = gatesIn(given);
   const node = snapshot === undefined ? null : { ...snapshot, kubeletConfiguration: config };
   const capacity = node === null ? new Map<string, Quantity>() : nodeCapacity(node, new Reasons<string>("off"), []);
   const isOn = (gate: string): boolean => isGateOn(profile, gates, gate);
-  return { given, profile, defaults, config, untaken, isOn, gates, snapshot: node, capacity };
+  return { relativePaths, posted, given, profile, defaults, config, untaken, isOn, gates, snapshot: node, capacity };
+}
+
+export function gatesIn(given: Given): LintInput["gates"] {
+  const named = Object.entries(given.inside("featureGates").raw);
+  return Object.fromEntries(named.filter((entry): entry is [string, boolean] => typeof entry[1] === "boolean"));
 }
 
 function taken(raw: Members): { readonly config: KubeletConfiguration } & Pick<LintInput, "untaken"> {

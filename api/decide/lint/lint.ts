@@ -4,13 +4,12 @@ import type { Snapshot } from "../../model/snapshot.ts";
 import { profileIn } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { unknownFields } from "../../profiles/unknown-fields.ts";
-import { unsafeSysctls } from "../admission/sysctls.ts";
 import { readThresholds } from "../eviction/configuration.ts";
 import { quote } from "../go/strconv.ts";
 import { parseUrl } from "../go/url.ts";
 import { type SettingFault, settingFault } from "../setting-fault.ts";
 import { amountDoubts, amountFindings } from "./amounts.ts";
-import { decodeFaults, headFindings, typeFindings } from "./decode-faults.ts";
+import { decodeFaults, headFindings, readable, typeFindings } from "./decode-faults.ts";
 import { droppedDefaults, gateFindings } from "./dropped.ts";
 import {
   error,
@@ -26,7 +25,7 @@ import {
 } from "./finding.ts";
 import { idleFindings } from "./idle.ts";
 import { imageGcFindings } from "./image-gc.ts";
-import { type LintInput, lintInput } from "./input.ts";
+import { type LintBy, type LintInput, lintInput, type RelativePaths } from "./input.ts";
 import { managerFindings, podFindings } from "./managers.ts";
 import { NAMED_SIGNALS, Renames, standingRenames, UNKNOWN_SIGNAL } from "./signal-fix.ts";
 import { thresholdFindings } from "./thresholds.ts";
@@ -34,6 +33,7 @@ import { imageFindings } from "./validate-images.ts";
 import { loggingFindings } from "./validate-logging.ts";
 import { numberFindings, spanFindings } from "./validate-numbers.ts";
 import { otherFindings, taintFindings } from "./validate-others.ts";
+import { sysctlFindings } from "./validate-sysctls.ts";
 import { tlsFindings, wordFindings } from "./validate-words.ts";
 
 /** Metrics and traces. kubelet 1.36: ValidateShowHiddenMetricsVersion, ValidateTracingConfiguration. */
@@ -43,11 +43,11 @@ function telemetryFindings(input: LintInput): readonly LintFinding[] {
 
 const HIDDEN = "showHiddenMetricsForVersion";
 
-function hiddenMetrics({ given, profile: { version, previousVersion: before } }: LintInput): readonly LintFinding[] {
+function hiddenMetrics({ given, profile }: LintInput): readonly LintFinding[] {
+  const { version, previousVersion: before, words } = profile;
   const text = given.text(HIDDEN);
   if (text === "" || text === before) return [];
-  const why = `must be omitted or have the value '${before}'; only the previous minor version is allowed`;
-  const fault = settingFault(HIDDEN, `invalid ${HIDDEN}: ${HIDDEN}: Invalid value: ${quote(text)}: ${why}`);
+  const fault = settingFault(HIDDEN, words.hiddenMetricsRefused(quote(text), before));
   const advice = `${before} shows the metrics that ${version} has hidden; else take it out`;
   return [refusal("unknown-value", fault, advice, { [HIDDEN]: null })];
 }
@@ -136,9 +136,9 @@ const IDLE_FIELDS: readonly string[] = ["iptablesDropBit", "iptablesMasqueradeBi
 const USUAL: Readonly<Record<string, readonly unknown[]>> = { streamingConnectionIdleTimeout: ["4h", "0s"] };
 
 /** Fields that a kubelet does not know, which it logs and leaves out, and those that do nothing. */
-function fieldFindings({ given, profile }: LintInput, isOfKubelet: boolean): readonly LintFinding[] {
+function fieldFindings({ posted, given, profile }: LintInput, isOfKubelet: boolean): readonly LintFinding[] {
   // a configuration that a kubelet itself printed has the fields of its version
-  const unknown = isOfKubelet ? [] : unknownFields(given.raw, profile.fieldNames);
+  const unknown = isOfKubelet ? [] : unknownFields(posted, profile.fieldNames);
   const isUsual = (name: string): boolean =>
     given.raw[name] === profile.defaults[name] || USUAL[name]?.includes(given.raw[name]) === true;
   const deprecated = IDLE_FIELDS.filter((name) => given.has(name) && !isUsual(name));
@@ -152,9 +152,7 @@ function fieldFindings({ given, profile }: LintInput, isOfKubelet: boolean): rea
           near === null
             ? "the kubelet logs it and leaves it out: take it out"
             : `the kubelet logs it and leaves it out; was \`${near}\` meant?`,
-        fix: path.every((step) => typeof step === "string")
-          ? patched(path as readonly string[], near, given.raw)
-          : null,
+        fix: path.every((step) => typeof step === "string") ? patched(path as readonly string[], near, posted) : null,
       });
       return { ...found, kubelet: true };
     }),
@@ -241,23 +239,6 @@ function shutdownFindings({ given, isOn }: LintInput): readonly LintFinding[] {
   ];
 }
 
-const FIELD = "allowedUnsafeSysctls";
-
-/** Each entry that the kubelet does not start with; it names the first. kubelet 1.36: NewAllowlist. */
-function sysctlFindings({ given, config }: LintInput): readonly LintFinding[] {
-  return given.list(FIELD).flatMap((item, i) => {
-    const text = item ?? "";
-    const read = typeof text === "string" ? unsafeSysctls([text], config.profile.behaviour) : null;
-    if (read === null || read.ok) return [];
-    const isKnown = read.error.startsWith("the sysctls ");
-    const advice = isKnown
-      ? "the kernel has it once for the whole node, so no pod can have its own: set it on the node, and take it out here"
-      : "a name such as net.core.somaxconn, or the beginning of some with a `*` at the end: net.ipv4.*";
-    const fault = settingFault(`${FIELD}[${i}]`, read.error);
-    return [refusal(isKnown ? "sysctl-of-node" : "cannot-parse", fault, advice)];
-  });
-}
-
 /** kubelet 1.36: NewContainerManager. */
 function swapFindings({ config, snapshot }: LintInput): readonly LintFinding[] {
   if (!config.failSwapOn || (snapshot?.machine?.swapBytes ?? 0) === 0) return [];
@@ -301,13 +282,14 @@ export function lintConfiguration(
   configuration: unknown,
   snapshot?: Snapshot,
   profile: Profile = profileIn(snapshot),
+  relativePaths: RelativePaths = "resolved",
 ): readonly LintFinding[] {
   const isOfKubelet = configurationPath(configuration).length > 0;
   const document = isOfKubelet ? (configuration as Members)["kubeletconfig"] : configuration;
   if (typeof document !== "object" || document === null || Array.isArray(document)) return [noConfiguration(document)];
   if (isHuge(document)) return [HUGE];
   const unread = decodeFaults(document as Members, profile);
-  const readFindings = (given: Members) => findingsOf(given, { profile, isOfKubelet, snapshot });
+  const readFindings = (given: Members) => findingsOf(given, { profile, isOfKubelet, snapshot, relativePaths });
   const refused = typeFindings(unread, document as Members, profile, readFindings);
   return inOrder([
     ...headFindings(document as Members, profile),
@@ -315,18 +297,16 @@ export function lintConfiguration(
     ...readFindings(readable(document as Members, unread)),
   ]);
 }
-interface Checked {
-  readonly profile: Profile;
+interface Checked extends LintBy {
   readonly isOfKubelet: boolean;
-  readonly snapshot: Snapshot | undefined;
 }
 function findingsOf(configuration: Members, by: Checked): readonly LintFinding[] {
   const checked = (given: Members) => checkedBy(given, by);
   return standingRenames(checked(configuration), configuration, checked);
 }
-function checkedBy(configuration: Members, { profile, isOfKubelet, snapshot }: Checked): readonly LintFinding[] {
-  const input = lintInput(configuration, profile, snapshot);
-  const found = [...CHECKS.flatMap((check) => check(input)), ...fieldFindings(input, isOfKubelet)];
+function checkedBy(configuration: Members, by: Checked): readonly LintFinding[] {
+  const input = lintInput(configuration, by);
+  const found = [...CHECKS.flatMap((check) => check(input)), ...fieldFindings(input, by.isOfKubelet)];
   return [...found, ...untaken(input, found)];
 }
 
@@ -373,12 +353,6 @@ function isHuge(document: object): boolean {
     if (characters > MAX_CHARACTERS) return true;
   }
   return false;
-}
-
-/** Without the fields that Go cannot read: one that is not there has its default for the other checks. */
-function readable(document: Members, unread: readonly { readonly field: string }[]): Members {
-  const wrong = new Set(unread.map(({ field }) => /^\w+/.exec(field)?.[0]));
-  return Object.fromEntries(Object.entries(document).filter(([name]) => !wrong.has(name)));
 }
 
 /** A field that decisions refuse, and that nothing else was said of. */

@@ -1,4 +1,4 @@
-import type { Defaults } from "../../profiles/profile.ts";
+import type { Defaults, Profile } from "../../profiles/profile.ts";
 import { goQuantity } from "../eviction/threshold.ts";
 import { quote } from "../go/strconv.ts";
 import { settingFault } from "../setting-fault.ts";
@@ -14,21 +14,22 @@ const invalid = (field: string, value: string, why: string) =>
  * Lists the logging settings that the kubelet does not start with; the format is among the words. k8s.io/component-base:
  * logs/api/v1 Validate.
  */
-export function loggingFindings({ given, profile: { defaults }, isOn }: LintInput): readonly LintFinding[] {
+export function loggingFindings({ given, profile, isOn }: LintInput): readonly LintFinding[] {
   const logging = given.inside("logging");
   return [
-    ...flush(logging, defaults.logging),
-    ...levels(logging, defaults.logging),
+    ...flush(logging, profile),
+    ...levels(logging, profile.defaults.logging),
     ...modules(logging),
     ...(isOn(GATE) ? [] : alpha(logging)),
   ];
 }
 
 /** A text is a duration, a number nanoseconds; zero is the default. */
-function flush(logging: Given, { flushFrequency }: Defaults["logging"]): readonly LintFinding[] {
+function flush(logging: Given, { defaults, behaviour }: Profile): readonly LintFinding[] {
+  const { flushFrequency } = defaults.logging;
   const value = logging.raw["flushFrequency"];
   const nanos = typeof value === "number" ? value : logging.nanos("flushFrequency");
-  if (nanos >= 0) return [];
+  if (nanos >= 0 || !behaviour.flushFrequencyAboveZero) return [];
   const text = typeof value === "number" ? String(value) : quote(spanText(nanos));
   const fault = invalid("logging.flushFrequency", text, "Must be greater than zero");
   return [refusal("out-of-range", fault, `the default is ${flushFrequency}`, { logging: { flushFrequency: null } })];

@@ -11,16 +11,16 @@ export function spanFindings(input: LintInput): readonly LintFinding[] {
   return [...imageAges(input), ...shutdown(input), ...backOff(input), ...others(input)];
 }
 
-function imageAges({ given, defaults }: LintInput): readonly LintFinding[] {
+function imageAges({ given, defaults, profile, isOn }: LintInput): readonly LintFinding[] {
   // Go's zero becomes the default
   const least = given.nanos("imageMinimumGCAge") || defaults.nanos("imageMinimumGCAge");
   const most = given.nanos("imageMaximumGCAge");
-  const found = [
+  const refused = [
     ["imageMinimumGCAge", least, defaults.text("imageMinimumGCAge")],
     ["imageMaximumGCAge", most, "none"],
   ] as const;
-  const negative = found.flatMap(([field, nanos, byDefault]) =>
-    nanos >= 0
+  const negative = refused.flatMap(([field, nanos, byDefault]) =>
+    nanos >= 0 || (field === "imageMinimumGCAge" && !profile.behaviour.minimumAgeAtLeastZero)
       ? []
       : [
           invalid(
@@ -34,6 +34,11 @@ function imageAges({ given, defaults }: LintInput): readonly LintFinding[] {
           ),
         ],
   );
+  if (most !== 0 && !isOn("ImageMaximumGCAge")) {
+    const what = "ImageMaximumGCAge feature gate is required for Kubelet configuration option imageMaximumGCAge";
+    const advice = "take the field out, or the gate";
+    negative.push(invalid("needs-feature-gate", "imageMaximumGCAge", what, advice, { imageMaximumGCAge: null }));
+  }
   if (most <= 0 || most > least) return negative;
   const what = `imageMaximumGCAge ${spanText(most)} must be greater than imageMinimumGCAge ${spanText(least)}`;
   const advice = "an image is kept for the least age, and goes after the greatest; the default has none";
@@ -82,7 +87,7 @@ const GATE = "KubeletCrashLoopBackOffMax";
 const LEAST_MS = 1000;
 const MAX_MS = 300_000;
 
-function backOff({ given, defaults, isOn }: LintInput): readonly LintFinding[] {
+function backOff({ given, isOn }: LintInput): readonly LintFinding[] {
   const field = "crashLoopBackOff.maxContainerRestartPeriod";
   const name = "CrashLoopBackOff.MaxContainerRestartPeriod";
   const set = given.inside("crashLoopBackOff");
@@ -96,15 +101,7 @@ function backOff({ given, defaults, isOn }: LintInput): readonly LintFinding[] {
   const ms = Math.trunc(nanos / 1e6);
   if (ms >= LEAST_MS && ms <= MAX_MS) return [];
   const what = `${name} (got: ${nanos / SECOND} seconds) must be set between 1s and 300s`;
-  return [
-    invalid(
-      "out-of-range",
-      field,
-      what,
-      `the default is ${defaults.inside("crashLoopBackOff").nanos("maxContainerRestartPeriod") / SECOND}s`,
-      fix,
-    ),
-  ];
+  return [invalid("out-of-range", field, what, `the default is ${MAX_MS / 1000}s`, fix)];
 }
 
 function others({ given, defaults, isOn }: LintInput): readonly LintFinding[] {
@@ -188,8 +185,11 @@ const RULES: readonly Rule[] = [
   ),
 ];
 
+const NO_DEFAULT: Readonly<Record<string, string>> = { maxParallelImagePulls: "one after the other" };
+
 /** Numbers that are out of their range, and those that do not go together. kubelet 1.36: ValidateKubeletConfiguration. */
-export function numberFindings({ given, defaults }: LintInput): readonly LintFinding[] {
+export function numberFindings(input: LintInput): readonly LintFinding[] {
+  const { given, defaults } = input;
   const ofEither = (field: string): number => (typeof given.raw[field] === "number" ? given : defaults).number(field);
   const found = RULES.flatMap(({ field, from, to, says }) => {
     const n = given.raw[field];
@@ -201,7 +201,7 @@ export function numberFindings({ given, defaults }: LintInput): readonly LintFin
         : field === "memoryThrottlingFactor"
           ? "above 0, at most 1"
           : `${from} to ${to}`;
-    const byDefault = field === "maxParallelImagePulls" ? "one after the other" : String(defaults.number(field));
+    const byDefault = defaults.has(field) ? String(defaults.number(field)) : (NO_DEFAULT[field] ?? "none");
     return [refusal("out-of-range", fault, `${range}; without the field it is ${byDefault}`, { [field]: null })];
   });
   const high = ofEither("imageGCHighThresholdPercent");
@@ -219,7 +219,16 @@ export function numberFindings({ given, defaults }: LintInput): readonly LintFin
     const advice = "it is one or the other: pulls in parallel, or one after the other";
     found.push(refusal("pulls-serial-and-parallel", fault, advice, { serializeImagePulls: false }));
   }
-  return [...found, ...idsFindings(given.inside("userNamespaces").raw["idsPerPod"])];
+  return [...found, ...throttling(input), ...idsFindings(given.inside("userNamespaces").raw["idsPerPod"])];
+}
+
+/** A factor without the gate that reads it. kubelet 1.37: ValidateKubeletConfiguration. */
+function throttling({ given, isOn, profile: { behaviour } }: LintInput): readonly LintFinding[] {
+  const field = "memoryThrottlingFactor";
+  const taken = behaviour.throttlingFactorWithoutGate;
+  if (taken === null || isOn("MemoryQoS") || !given.has(field) || given.number(field) === taken) return [];
+  const what = `${field} must not be set when MemoryQoS feature gate is disabled`;
+  return [invalid("needs-feature-gate", field, what, "take the field out, or switch the gate on", { [field]: null })];
 }
 
 const IDS = 65_536;

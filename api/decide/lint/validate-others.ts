@@ -6,7 +6,7 @@ import { quote } from "../go/strconv.ts";
 import { reservedMemoryIssues } from "../memory/reserved-memory.ts";
 import { type SettingFault, settingFault } from "../setting-fault.ts";
 import { type LintFinding, refusal } from "./finding.ts";
-import type { LintInput } from "./input.ts";
+import type { LintInput, RelativePaths } from "./input.ts";
 
 const FIELD = "registerWithTaints";
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
@@ -101,6 +101,18 @@ const ADVICE: readonly (readonly [
     { memoryReservationPolicy: null },
   ],
   [
+    /require feature gates/,
+    "needs-feature-gate",
+    "take the field out, or the gate",
+    { topologyManagerPolicyOptions: null },
+  ],
+  [
+    /NodeLogQuery/,
+    "needs-feature-gate",
+    "take the field out, or switch the gate NodeLogQuery on",
+    { enableSystemLogQuery: null },
+  ],
+  [
     /^invalid configuration: cpuCFSQuotaPeriod/,
     "out-of-range",
     ({ cpuCFSQuotaPeriod }) => `1ms to 1s; the default is ${cpuCFSQuotaPeriod}`,
@@ -108,9 +120,9 @@ const ADVICE: readonly (readonly [
   ],
   [/is not a subset of online-cpus/, "reserved-cpus-absent", "name CPUs that this machine has"],
   [
-    /cgroup v1 support is unsupported/,
+    /configured to not run on a host using cgroup v1/,
     "cgroup-v1",
-    "boot the node with cgroup v2; failCgroupV1: false puts it off by one version",
+    "boot the node with cgroup v2; failCgroupV1: false puts it off until a version that has no cgroup v1",
     { failCgroupV1: false },
   ],
   [/singleProcessOOMKill/, "needs-cgroup-v2", "take it out on cgroup v1", { singleProcessOOMKill: null }],
@@ -119,6 +131,11 @@ const ADVICE: readonly (readonly [
     "needs-cgroup-v2",
     "NoSwap is all there is on cgroup v1",
     { memorySwap: { swapBehavior: "NoSwap" } },
+  ],
+  [
+    /must be absolute path/,
+    "relative-path",
+    "begin it at the root: only in the file of --config is a path taken from the folder of the file",
   ],
   [/unable to parse reservedSystemCPUs/, "cannot-parse", "a list such as 0-1,8-9"],
   [
@@ -145,7 +162,7 @@ function advised(fault: SettingFault, { defaults }: Profile): LintFinding {
   return refusal(code, fault, typeof advice === "string" ? advice : advice(defaults), fix);
 }
 
-function textFaults({ given, defaults, isOn }: LintInput): readonly SettingFault[] {
+function textFaults({ given, defaults, profile, isOn, relativePaths }: LintInput): readonly SettingFault[] {
   const found: SettingFault[] = [];
   const say = (field: string, what: string): unknown =>
     found.push(settingFault(field, `invalid configuration: ${what}`));
@@ -166,19 +183,31 @@ function textFaults({ given, defaults, isOn }: LintInput): readonly SettingFault
   if (given.flag("serverTLSBootstrap") && !isOn("RotateKubeletServerCertificate")) {
     say("serverTLSBootstrap", "serverTLSBootstrap true requires feature gate RotateKubeletServerCertificate");
   }
+  if (given.flag("enableSystemLogQuery") && !isOn("NodeLogQuery")) {
+    say("enableSystemLogQuery", profile.words.logQueryRefused);
+  }
   if (given.flag("enableSystemLogQuery") && !(given.has(HANDLER) ? given : defaults).flag(HANDLER)) {
     say("enableSystemLogQuery", "enableSystemLogHandler is required for enableSystemLogQuery");
   }
-  found.push(...logsPath(given.text("podLogsDir")));
+  const options = Object.entries(given.inside("topologyManagerPolicyOptions").raw);
+  if (given.has("topologyManagerPolicyOptions") && !isOn("TopologyManagerPolicyOptions")) {
+    // kubelet 1.35: run of cmd/kubelet/app
+    const list = options.map(([name, value]) => `${name}:${value}`).sort();
+    const text = `topology manager policy options map[${list.join(" ")}] require feature gates "TopologyManagerPolicyOptions" enabled`;
+    found.push(settingFault("topologyManagerPolicyOptions", text));
+  }
+  found.push(...logsPath(given.text("podLogsDir"), relativePaths));
   return found;
 }
 
-/** A path that begins elsewhere was made one from the root by the time it is looked at. */
-function logsPath(path: string): readonly SettingFault[] {
+function logsPath(path: string, relativePaths: RelativePaths): readonly SettingFault[] {
   const found: string[] = [];
-  const parts = path.split("/").slice(1);
-  const isClean = path === "/" || !parts.some((part) => part === "" || part === "." || part === "..");
-  if (path.startsWith("/") && !isClean) found.push("must be normalized");
+  const isAbsolute = path.startsWith("/");
+  const parts = path.split("/").slice(isAbsolute ? 1 : 0);
+  const isClean = path === "/" || path === "." || !parts.some((part) => part === "" || part === "." || part === "..");
+  const isKept = relativePaths === "kept" && path !== "";
+  if (!isAbsolute && isKept) found.push("must be absolute path");
+  if ((isAbsolute || isKept) && !isClean) found.push("must be normalized");
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the first of them is what ASCII begins with
   if (!/^[\x00-\x7f]*$/.test(path)) found.push("mut contains ASCII characters only");
   return found.map((what) => settingFault("podLogsDir", `invalid configuration: pod logs path ${quote(path)} ${what}`));

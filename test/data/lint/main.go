@@ -1,7 +1,8 @@
 // Answers of the kubelet's own functions to the configurations of kubelet-1.36.3.json: what they say is what the lint has to
 // say. Built in a module that requires k8s.io/kubernetes v1.36.3 with its staging modules replaced by their v0.36.3, and with
 // -ldflags "-X k8s.io/component-base/version.gitVersion=v1.36.3", as a released kubelet is; [{name, configuration}] in, the same
-// with the answers out.
+// with the answers out. The files of other versions hold those that differ, asked in the same way of that version: 1.34 and 1.35
+// have no TLSCurvePreferences, and NewPolicyOptions of 1.34 takes no logger.
 package main
 
 import (
@@ -9,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
 	"sort"
 	"strings"
 
@@ -139,8 +141,10 @@ func answer(c Case) (a Answer) {
 // A scheme is named after the first file of the stack that is not apimachinery's own scheme.go, which is not told by its name
 // where modules have versions in theirs. Released kubelets are built without: there it is the line of NewSchemeAndCodecs.
 func released(err error) string {
-	return strings.ReplaceAll(err.Error(), "pkg/runtime/scheme.go:111", "pkg/kubelet/apis/config/scheme/scheme.go:33")
+	return ownScheme.ReplaceAllString(err.Error(), "pkg/kubelet/apis/config/scheme/scheme.go:33")
 }
+
+var ownScheme = regexp.MustCompile(`pkg/runtime/scheme\.go:\d+`)
 
 func later(kc *kubeletconfig.KubeletConfiguration) (l []string) {
 	if _, err := eviction.ParseThresholdConfig(kc.EnforceNodeAllocatable, kc.EvictionHard, kc.EvictionSoft, kc.EvictionSoftGracePeriod, kc.EvictionMinimumReclaim); err != nil {

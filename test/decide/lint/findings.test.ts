@@ -5,6 +5,7 @@ import { libraryMachine } from "../../../api/cli/machines/machine-library.ts";
 import { LINT_SEVERITIES, type LintFinding } from "../../../api/decide/lint/finding.ts";
 import { lintConfiguration } from "../../../api/decide/lint/lint.ts";
 import { mergePatch } from "../../../api/model/merge-patch.ts";
+import { PROFILES } from "../../../api/profiles/index.ts";
 import { node } from "../../kit/nodes.ts";
 import { pod } from "../../kit/pods.ts";
 import { decoded } from "../../kit/snapshots.ts";
@@ -110,7 +111,12 @@ const CASES: readonly Case[] = [
   ["reserved-cpus-without-static", "warning", "reservedSystemCPUs", { reservedSystemCPUs: "0-1" }],
   ["reserved-memory-idle", "note", "reservedMemory", { reservedMemory: [{ numaNode: 0, limits: { memory: "1Gi" } }] }],
   ["qos-reserved-idle", "warning", "qosReserved", { qosReserved: { memory: "50%" } }],
-  ["throttling-factor-idle", "note", "memoryThrottlingFactor", { memoryThrottlingFactor: 0.5 }],
+  [
+    "throttling-factor-idle",
+    "note",
+    "memoryThrottlingFactor",
+    { memoryThrottlingFactor: 0.9, featureGates: { MemoryQoS: false } },
+  ],
   ["swap-refused-by-default", "warning", "memorySwap.swapBehavior", { memorySwap: { swapBehavior: "LimitedSwap" } }],
   ["quota-period-idle", "note", "cpuCFSQuotaPeriod", { cpuCFSQuota: false, cpuCFSQuotaPeriod: "10ms" }],
   ["milli-bytes", "error", 'kubeReserved["memory"]', { kubeReserved: { memory: "500m" } }],
@@ -165,20 +171,24 @@ describe("findings of a configuration", () => {
   const file = join(import.meta.dirname, "../../data/lint/kubelet-1.36.3.json");
   const kubelets = JSON.parse(readFileSync(file, "utf8")) as readonly { readonly configuration: object }[];
   const all = [...CASES.map(([, , , configuration]) => configuration), ...kubelets.map((k) => k.configuration)];
-  test.each(all)("a fix mends what it is for, and nothing refuses the start that did not: %j", (configuration) => {
-    const before = lintConfiguration(configuration);
-    const said = ({ field, message }: LintFinding) => `${field}: ${message}`;
-    const refusing = new Set(before.filter((f) => f.severity === "refuses-start").map(said));
-    for (const { code, field, message, fix } of before.filter((f) => f.fix !== null)) {
-      const after = lintConfiguration(mergePatch(configuration, fix));
-      expect(
-        after.find((f) => f.field === field && f.message === message),
-        `${code} ${field}`,
-      ).toBeUndefined();
-      const added = after.filter((f) => f.severity === "refuses-start" && !refusing.has(said(f)));
-      expect(added, `${code} ${JSON.stringify(fix)}`).toEqual([]);
-    }
-  });
+  const underEach = all.flatMap((configuration) => PROFILES.map((profile) => ({ configuration, profile })));
+  test.each(underEach)(
+    "a fix mends what it is for, and nothing refuses the start that did not: $profile.version $configuration",
+    ({ configuration, profile }) => {
+      const before = lintConfiguration(configuration, undefined, profile);
+      const said = ({ field, message }: LintFinding) => `${field}: ${message}`;
+      const refusing = new Set(before.filter((f) => f.severity === "refuses-start").map(said));
+      for (const { code, field, message, fix } of before.filter((f) => f.fix !== null)) {
+        const after = lintConfiguration(mergePatch(configuration, fix), undefined, profile);
+        expect(
+          after.find((f) => f.field === field && f.message === message),
+          `${code} ${field}`,
+        ).toBeUndefined();
+        const added = after.filter((f) => f.severity === "refuses-start" && !refusing.has(said(f)));
+        expect(added, `${code} ${JSON.stringify(fix)}`).toEqual([]);
+      }
+    },
+  );
 
   test.each<[object, string, RegExp | null, unknown]>([
     [{ kubeReserved: { cpu: -1 } }, 'kubeReserved["cpu"]', /cannot be negative: -1 \(zero or more\)$/, null],

@@ -2,6 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { lintConfiguration } from "../../../api/decide/lint/lint.ts";
+import { PROFILES } from "../../../api/profiles/index.ts";
+import type { Profile } from "../../../api/profiles/profile.ts";
 
 /** Answers of the kubelet's own functions: see test/data/lint/main.go. */
 interface Answer {
@@ -15,11 +17,16 @@ interface Answer {
   /** By the functions that read it afterwards; the first of each. */
   readonly later: readonly string[];
 }
-const file = join(import.meta.dirname, "../../data/lint/kubelet-1.36.3.json");
-const answers = JSON.parse(readFileSync(file, "utf8")) as readonly Answer[];
-
-const refusals = (configuration: unknown): readonly string[] =>
-  lintConfiguration(configuration)
+const read = (version: string): readonly Answer[] =>
+  JSON.parse(readFileSync(join(import.meta.dirname, `../../data/lint/kubelet-${version}.json`), "utf8"));
+const ALL = read("1.36.3");
+/** The files of the others hold what they answer otherwise. */
+function answersOf(version: string): readonly Answer[] {
+  const own = new Map(read(version).map((answer) => [answer.name, answer]));
+  return ALL.map((answer) => own.get(answer.name) ?? answer);
+}
+const refusals = (configuration: unknown, profile: Profile): readonly string[] =>
+  lintConfiguration(configuration, undefined, profile)
     .filter(({ severity }) => severity === "refuses-start")
     .map(({ message, kubelet }) => (kubelet ? message : `not the kubelet's: ${message}`));
 const sorted = (list: Iterable<string>): readonly string[] => [...new Set(list)].sort();
@@ -31,14 +38,15 @@ function loadFaults(load: string): readonly string[] {
   return list.split(/(?<=\]), /).map((one) => prefix + one);
 }
 
-describe("a refusal is in the words of the kubelet's own functions", () => {
-  test("of many configurations", () => expect(answers.length).toBeGreaterThan(380));
+describe.each(PROFILES)("a refusal is in the words of the functions of kubelet $release", (profile) => {
+  const answers = answersOf(profile.release);
+  test("of many configurations", () => expect(answers.length).toBeGreaterThan(480));
   test.each(answers.filter(({ load }) => load !== null))("$name: the file cannot be loaded", (answer) => {
-    const found = refusals(answer.configuration);
+    const found = refusals(answer.configuration, profile);
     for (const fault of loadFaults(answer.load ?? "")) expect(found).toContain(fault);
   });
   test.each(answers.filter(({ load }) => load === null))("$name", ({ configuration, errors, later }) => {
-    const found = refusals(configuration);
+    const found = refusals(configuration, profile);
     const startOnly = /^(?:unknown policy: |invalid sync frequency)/;
     const asked = found.filter((text) => !startOnly.test(text));
     expect(sorted(asked)).toEqual(sorted([...errors, ...later]));
@@ -46,7 +54,9 @@ describe("a refusal is in the words of the kubelet's own functions", () => {
   test.each(answers.filter(({ strict, load }) => load === null && strict.length > 0))(
     "$name: fields that it leaves out",
     (answer) => {
-      const told = lintConfiguration(answer.configuration).filter(({ code }) => code === "unknown-field");
+      const told = lintConfiguration(answer.configuration, undefined, profile).filter(
+        ({ code }) => code === "unknown-field",
+      );
       const names = told.map(({ message }) => message.replace("strict decoding error: ", ""));
       expect(`strict decoding error: ${names.join(", ")}`).toBe(answer.strict[0]);
       for (const { severity, kubelet } of told) expect([severity, kubelet]).toEqual(["error", true]);

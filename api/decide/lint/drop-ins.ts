@@ -1,0 +1,156 @@
+import { joinPath } from "../../model/input-issue.ts";
+import { configurationPath } from "../../model/kubelet-configuration.ts";
+import { mergePatch } from "../../model/merge-patch.ts";
+import { isObject } from "../../model/own.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import { profileIn } from "../../profiles/index.ts";
+import { isGateOn, type Profile } from "../../profiles/profile.ts";
+import { unknownFields } from "../../profiles/unknown-fields.ts";
+import { goDuration } from "../eviction/threshold.ts";
+import { decodeFaults, dropInHead, readable } from "./decode-faults.ts";
+import { error, Given, inOrder, type LintFinding, type Members } from "./finding.ts";
+import { gatesIn, type RelativePaths } from "./input.ts";
+import { lintConfiguration } from "./lint.ts";
+
+/** A file of the kubelet's `--config-dir`. */
+export interface DropIn {
+  readonly file: string;
+  /** Not checked. */
+  readonly document: unknown;
+}
+
+/**
+ * What is wrong with a KubeletConfiguration and the drop-ins that are merged over it, in the order in which they are given: of the
+ * file itself what stops it from being loaded, of each drop-in the same, and of what comes out of them everything.
+ * kubelet 1.37: loadConfigFile, mergeKubeletConfigurations of cmd/kubelet/app.
+ */
+export function lintWithDropIns(
+  configuration: unknown,
+  dropIns: readonly DropIn[],
+  snapshot?: Snapshot,
+  profile: Profile = profileIn(snapshot),
+): readonly LintFinding[] {
+  const ofFile = lintConfiguration(configuration, snapshot, profile).filter(({ code }) => OF_LOADING.has(code));
+  const base =
+    configurationPath(configuration).length > 0 ? (configuration as Members)["kubeletconfig"] : configuration;
+  const heads = dropIns.map((dropIn) => dropInHead(dropIn.file, dropIn.document));
+  const readDropIns = dropIns.filter((dropIn, i) => heads[i] === null && isObject(dropIn.document));
+  const { merged, relativePaths } = mergedOver(isObject(base) ? base : {}, readDropIns, profile);
+  return inOrder([
+    ...ofFile,
+    ...heads.filter((finding) => finding !== null),
+    ...readDropIns.flatMap((dropIn) => leftOut(dropIn, profile)),
+    ...lintConfiguration(merged, snapshot, profile, relativePaths).map(afterMerge),
+  ]);
+}
+
+/** What is told of a file before the drop-ins are looked at, whatever they say. */
+const OF_LOADING: ReadonlySet<string> = new Set([
+  "feature-gate-dependency",
+  "kind-missing",
+  "locked-feature-gate",
+  "no-configuration",
+  "too-large",
+  "unknown-feature-gate",
+  "unknown-field",
+  "wrong-api-version",
+  "wrong-kind",
+  "wrong-type",
+]);
+
+const OF_FILE = "failed to decode: ";
+const OF_MERGED = "failed to unmarshal merged JSON into kubelet configuration: ";
+const afterMerge = (found: LintFinding): LintFinding =>
+  found.code === "wrong-type" && found.message.startsWith(OF_FILE)
+    ? { ...found, message: OF_MERGED + found.message.slice(OF_FILE.length) }
+    : found;
+
+/** Fields that no field of the version is named like. */
+function leftOut({ file, document }: DropIn, { fieldNames, version }: Profile): readonly LintFinding[] {
+  return unknownFields(document, fieldNames).map(({ path, near }) => {
+    const name = String(path.at(-1));
+    const isCase = near !== null && near.toLowerCase() === name.toLowerCase();
+    const meant = near === null ? "take it out" : `was \`${near}\` meant?`;
+    return error({
+      code: "unknown-field",
+      field: joinPath("", path),
+      message: `${file}: a KubeletConfiguration of ${version} has no field ${joinPath("", path)}`,
+      advice: isCase
+        ? `write \`${near}\`: in other letters it counts only where nothing else, no default either, sets the field`
+        : `the kubelet leaves it out of a drop-in without a word: ${meant}`,
+    });
+  });
+}
+
+interface Merged {
+  readonly merged: Members;
+  readonly relativePaths: RelativePaths;
+}
+
+/**
+ * The drop-ins are merge patches (RFC 7396) of the file with all its defaults: a default that hung on another field of the file
+ * stays when a drop-in changes that field.
+ */
+export function mergedOver(base: Members, dropIns: readonly DropIn[], profile: Profile): Merged {
+  const patches = dropIns.map(({ document }) => {
+    const { apiVersion: _version, kind: _kind, ...fields } = known(document, "", profile) as Members;
+    return fields;
+  });
+  const all = patches.reduce<unknown>(mergePatch, loaded(base, profile)) as Members;
+  // the thresholds are merged when the file is loaded, and have no default after that
+  const { mergeDefaultEvictionSettings: _, ...merged }: Members = { evictionHard: {}, ...all };
+  // those of the file were made absolute when it was loaded
+  const isKept = patches.some((patch) => patch["podLogsDir"] !== undefined);
+  return { merged, relativePaths: isKept ? "kept" : "resolved" };
+}
+
+/** Without the fields that the version does not know. `path`: without the places in lists. */
+function known(value: unknown, path: string, profile: Profile): unknown {
+  if (Array.isArray(value)) return value.map((item) => known(item, path, profile));
+  const names = profile.fieldNames.get(path);
+  if (names === undefined || !isObject(value)) return value;
+  const fields = Object.entries(value).filter(([name]) => names.includes(name));
+  return Object.fromEntries(
+    fields.map(([name, inner]) => [name, known(inner, path === "" ? name : `${path}.${name}`, profile)]),
+  );
+}
+
+/** A configuration with its defaults, as the kubelet writes it down before it merges. kubelet 1.37: SetDefaults_KubeletConfiguration. */
+function loaded(document: Members, profile: Profile): Members {
+  const given = known(readable(document, decodeFaults(document, profile)), "", profile) as Members;
+  const named = gatesIn(new Given(given));
+  const defaults: Record<string, unknown> = { ...profile.defaults };
+  for (const [gate, fields] of Object.entries(profile.gatedDefaults)) {
+    if (isGateOn(profile, named, gate)) Object.assign(defaults, fields);
+    else for (const name of Object.keys(fields)) delete defaults[name];
+  }
+  if (Number(given["maxParallelImagePulls"]) > 1) defaults["serializeImagePulls"] = false;
+  const update = given["nodeStatusUpdateFrequency"];
+  if (!isLeftOut(update, "v1.Duration")) defaults["nodeStatusReportFrequency"] = update;
+  const all = filled(given, defaults, "", profile);
+  const own = given["evictionHard"];
+  if (!isObject(own) || given["mergeDefaultEvictionSettings"] !== true) return all;
+  return { ...all, evictionHard: { ...profile.defaults.evictionHard, ...own } };
+}
+
+function filled(given: Members, defaults: Members, path: string, profile: Profile): Members {
+  const all: Record<string, unknown> = { ...defaults };
+  for (const [name, value] of Object.entries(given)) {
+    const at = path === "" ? name : `${path}.${name}`;
+    const byDefault = defaults[name];
+    if (profile.fieldNames.has(at) && isObject(value)) {
+      all[name] = filled(value, isObject(byDefault) ? byDefault : {}, at, profile);
+    } else if (!isLeftOut(value, profile.fields.get(at) ?? "")) all[name] = value;
+  }
+  return all;
+}
+
+/** Go's zero, where a field holds no pointer, and an empty list are not written down. */
+function isLeftOut(value: unknown, type: string): boolean {
+  if (value === null || value === undefined) return true;
+  if (type.startsWith("*")) return false;
+  if (Array.isArray(value)) return value.length === 0;
+  if (typeof value !== "string" || !/Duration$/.test(type)) return value === "" || value === 0;
+  const read = goDuration(value);
+  return read.ok && read.value.nanos === 0;
+}

@@ -1,0 +1,76 @@
+import type { LintFinding, Members } from "../../api/decide/lint/finding.ts";
+import { lintConfiguration } from "../../api/decide/lint/lint.ts";
+import { decodeSnapshot } from "../../api/model/decode.ts";
+import { type Suite, suite } from "./suite.ts";
+
+interface Asked {
+  readonly configuration: Members;
+  /** The names of its feature gates in the order in which the kubelet comes to them, which Go leaves to chance. */
+  readonly gates: readonly string[];
+}
+interface Told extends Asked {
+  readonly findings: readonly LintFinding[];
+}
+
+/** The vectors come from a machine with cgroup v1. */
+const MACHINE = { cgroup: { version: 1 } };
+/** What ValidateKubeletConfiguration says begins so; the lint has the words of later functions as well. */
+const VALIDATION = /^(?:invalid (?:configuration|taint): |invalid showHidden|--show-hidden|logging\.|tracing\.)/;
+const PANIC = "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: ";
+const UNKNOWN = "strict decoding error: ";
+
+function decide({ configuration, gates }: Asked, profile: Parameters<typeof lintConfiguration>[2]): Told {
+  const snapshot = decodeSnapshot(MACHINE);
+  if (!snapshot.ok) throw new Error(JSON.stringify(snapshot.error));
+  // an object was decoded: there is no file from whose folder a relative path could begin
+  const findings = lintConfiguration(configuration, snapshot.value, profile, "kept");
+  return { configuration, gates, findings: findings.filter(({ kubelet }) => kubelet) };
+}
+
+/** Defaults are set before the answer of strict decoding is looked at. */
+function show(told: Told): unknown {
+  const gates = gateFaults(told);
+  if (gates.length > 0) {
+    const [one = ""] = gates;
+    return { decodeError: `panic: ${PANIC}${gates.length === 1 ? one : `[${gates.join(", ")}]`}` };
+  }
+  const names = Object.keys(told.configuration);
+  const unknown = told.findings
+    .filter(({ code }) => code === "unknown-field")
+    .sort((a, b) => names.indexOf(a.field) - names.indexOf(b.field))
+    .map(({ message }) => message.slice(UNKNOWN.length));
+  if (unknown.length > 0) return { decodeError: `${UNKNOWN}${unknown.join(", ")}` };
+  const errors = told.findings.map(({ message }) => message).filter((text) => VALIDATION.test(text));
+  return errors.length === 0 ? { ok: true } : { errors: errors.sort() };
+}
+
+/** The kubelet stops at the first gate that it does not know. */
+function gateFaults({ findings, gates }: Told): readonly string[] {
+  const place = ({ field }: LintFinding): number => gates.findIndex((name) => field === `featureGates["${name}"]`);
+  const faults = findings
+    .filter(({ message }) => message.startsWith(PANIC))
+    .sort((a, b) => place(a) - place(b))
+    .map(({ message }) => message.slice(PANIC.length));
+  const stop = faults.findIndex((text) => text.startsWith("unrecognized feature gate"));
+  return stop < 0 ? faults : faults.slice(0, stop + 1);
+}
+
+const orders = (names: readonly string[]): readonly (readonly string[])[] =>
+  names.length < 2
+    ? [names]
+    : names.flatMap((name) => orders(names.filter((other) => other !== name)).map((rest) => [name, ...rest]));
+
+export const CONFIGURATION_SUITES: Readonly<Record<string, Suite>> = {
+  "config-validation": suite({
+    read: (configuration: Members): Asked => ({
+      configuration,
+      gates: Object.keys((configuration["featureGates"] ?? {}) as Members),
+    }),
+    decide,
+    show,
+    // the kubelet says some things twice, the lint once
+    expected: (out: { readonly errors?: readonly string[] }) =>
+      out.errors === undefined ? out : { errors: [...new Set(out.errors)] },
+    alike: (asked) => orders(asked.gates).map((gates) => ({ ...asked, gates })),
+  }),
+};
