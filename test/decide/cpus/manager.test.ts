@@ -3,6 +3,7 @@ import { sharedCpus } from "../../../api/decide/cpus/checkpoint.ts";
 import { type CpuManager, cpuManager } from "../../../api/decide/cpus/manager.ts";
 import type { TopologyHint } from "../../../api/decide/topology/hint.ts";
 import type { Container } from "../../../api/model/pod.ts";
+import { NEWEST } from "../../../api/profiles/index.ts";
 import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import {
   admit,
@@ -165,7 +166,9 @@ describe("full-pcpus-only", () => {
     expect(shown(manager)).toEqual({ "a/c": "1-7,9-15", pool: "0,8" });
   });
   test("lets a container keep what it has, half a core too", () => {
-    const manager = managerWith(policyOn(twoSockets, options), "0,2-8,10-15", { a: { c: "1,9" }, b: { c: "" } });
+    const gates = { alpha: true, beta: true, behaviour: NEWEST.behaviour };
+    const policy = policyOn(twoSockets, options, { gates });
+    const manager = managerWith(policy, "0,2-8,10-15", { a: { c: "1,9" }, b: { c: "" } });
     for (const uid of ["a", "b"]) expect(admit(manager, cpuPod(uid, { c: 3 }))).toBeUndefined();
     expect(shown(manager)).toMatchObject({ "a/c": "1,9", pool: "0,2-8,10-15" });
     expect(admit(manager, cpuPod("d", { c: 3 }))).toMatch(/^SMT Alignment Error: requested 3 cpus/);
