@@ -82,7 +82,7 @@ describe.skipIf(why !== undefined)("servers in containers", { timeout: LONG_MS }
     await node.daemon.event(
       "tls",
       "ProbeWarning",
-      "Readiness probe warning: Probe terminated redirects, Response body: kube-probe/1.36",
+      "Readiness probe warning: Probe terminated redirects, Response body: kube-probe/1.37",
     );
     await readyOf("tls", true);
     // an error: nothing is counted, and it stays ready

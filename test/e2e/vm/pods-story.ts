@@ -12,6 +12,7 @@ const CONFIGURATION = {
   reservedSystemCPUs: "0",
   featureGates: { MemoryQoS: true },
   memoryReservationPolicy: "TieredReservation",
+  memoryThrottlingFactor: 0.9,
   podPidsLimit: 100,
   evictionHard: { "memory.available": "1Mi" },
 };
