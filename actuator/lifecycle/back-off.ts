@@ -1,17 +1,47 @@
+import { parseDuration } from "../../api/model/duration.ts";
+import { isObject } from "../../api/model/own.ts";
+import { effectiveDocument } from "../../api/profiles/effective.ts";
+import { isGateOn, type Profile } from "../../api/profiles/profile.ts";
 import { CONTAINER_HASH, type RuntimeContainer, type RuntimePod } from "../containerd/port.ts";
 import type { ContainerBackOff } from "./actions.ts";
 import { latestExitedOf } from "./instances.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";
 import type { BackOff, PodRecord } from "./record.ts";
 
-const FIRST_MS = 10_000;
-const LONGEST_MS = 300_000;
-/** A container that lived for so long since its back-off was last raised starts from the first delay again. */
-const RESET_MS = 2 * LONGEST_MS;
+/** How long a container that ends again and again is held back, at first and at most. */
+export interface BackOffLimits {
+  readonly firstMs: number;
+  readonly longestMs: number;
+}
+/** kubelet 1.36: initialCrashLoopBackOff, MaxCrashLoopBackOff. */
+export const USUAL_BACK_OFF: BackOffLimits = { firstMs: 10_000, longestMs: 300_000 };
+/** With the gate ReduceDefaultCrashLoopBackOffDecay. */
+const REDUCED_BACK_OFF: BackOffLimits = { firstMs: 1_000, longestMs: 60_000 };
+
+/** The limits that a KubeletConfiguration sets, as a file or /configz has it. kubelet 1.36: newCrashLoopBackOff. */
+export function backOffLimits(profile: Profile, configuration: unknown): BackOffLimits {
+  const { crashLoopBackOff, featureGates } = effectiveDocument(profile, configuration);
+  const named = isObject(featureGates) ? (featureGates as Readonly<Record<string, boolean>>) : {};
+  const usual = isGateOn(profile, named, "ReduceDefaultCrashLoopBackOffDecay") ? REDUCED_BACK_OFF : USUAL_BACK_OFF;
+  const period = crashLoopBackOff?.maxContainerRestartPeriod;
+  if (typeof period !== "string" || !isGateOn(profile, named, "KubeletCrashLoopBackOffMax")) return usual;
+  const longest = parseDuration(period);
+  if (!longest.ok) return usual;
+  const longestMs = longest.value.millis;
+  return { firstMs: Math.min(usual.firstMs, longestMs), longestMs };
+}
 
 type HashOf = (container: PodContainer) => string;
+interface BackOffOptions {
+  readonly nowMs: number;
+  readonly backOff: PodRecord["backOff"];
+  readonly hashOf: HashOf;
+  readonly limits: BackOffLimits;
+}
 
-const isOver = (backOff: BackOff, finishedAtMs: number): boolean => finishedAtMs - backOff.updatedAtMs > RESET_MS;
+/** A container that lived for twice the longest back-off since its own was last raised starts from the first delay again. */
+const isOver = (backOff: BackOff, finishedAtMs: number, { longestMs }: BackOffLimits): boolean =>
+  finishedAtMs - backOff.updatedAtMs > 2 * longestMs;
 
 /**
  * Until when a container may not be started again; null: it may now. Counted from the end of its newest dead instance;
@@ -21,21 +51,26 @@ const isOver = (backOff: BackOff, finishedAtMs: number): boolean => finishedAtMs
 export function inBackOff(
   container: PodContainer,
   runtimePod: RuntimePod,
-  { nowMs, backOff, hashOf }: { nowMs: number; backOff: PodRecord["backOff"]; hashOf: HashOf },
+  { nowMs, backOff, hashOf, limits }: BackOffOptions,
 ): ContainerBackOff | null {
   const dead = latestExitedOf(runtimePod, container.name);
   const entry = backOff[container.name];
   if (dead === undefined || entry === undefined || isChanged(container, dead, hashOf)) return null;
   const finishedAtMs = dead.finishedAtMs ?? 0;
-  if (finishedAtMs > nowMs || isOver(entry, finishedAtMs)) return null;
+  if (finishedAtMs > nowMs || isOver(entry, finishedAtMs, limits)) return null;
   const untilMs = finishedAtMs + entry.delayMs;
   return nowMs < untilMs ? { name: container.name, untilMs, delayMs: entry.delayMs } : null;
 }
 
-/** The delay after one more start: 10 s, twice as long each time, 5 min at most. kubelet 1.36: flowcontrol.Backoff.Next. */
-export function nextBackOff(backOff: BackOff | undefined, finishedAtMs: number, nowMs: number): BackOff {
-  const isFirst = backOff === undefined || isOver(backOff, finishedAtMs);
-  return { delayMs: isFirst ? FIRST_MS : Math.min(backOff.delayMs * 2, LONGEST_MS), updatedAtMs: nowMs };
+/** The delay after one more start: twice as long each time, up to the limit. kubelet 1.36: flowcontrol.Backoff.Next. */
+export function nextBackOff(
+  backOff: BackOff | undefined,
+  finishedAtMs: number,
+  { nowMs, limits }: Pick<BackOffOptions, "nowMs" | "limits">,
+): BackOff {
+  const isFirst = backOff === undefined || isOver(backOff, finishedAtMs, limits);
+  const delayMs = isFirst ? limits.firstMs : Math.min(backOff.delayMs * 2, limits.longestMs);
+  return { delayMs, updatedAtMs: nowMs };
 }
 
 /**
@@ -46,7 +81,7 @@ export function backOffOfStarts(
   pod: RunnablePod,
   runtimePod: RuntimePod | null,
   names: readonly string[],
-  { nowMs, backOff, hashOf }: { nowMs: number; backOff: PodRecord["backOff"]; hashOf: HashOf },
+  { nowMs, backOff, hashOf, limits }: BackOffOptions,
 ): PodRecord["backOff"] {
   const next: Record<string, BackOff> = { ...backOff };
   if (runtimePod === null) return next;
@@ -54,7 +89,7 @@ export function backOffOfStarts(
     const dead = names.includes(container.name) ? latestExitedOf(runtimePod, container.name) : undefined;
     if (dead === undefined) continue;
     const known = isChanged(container, dead, hashOf) ? undefined : backOff[container.name];
-    next[container.name] = nextBackOff(known, dead.finishedAtMs ?? 0, nowMs);
+    next[container.name] = nextBackOff(known, dead.finishedAtMs ?? 0, { nowMs, limits });
   }
   return next;
 }

@@ -7,7 +7,7 @@ import {
   type ProbeResults,
   type StartContainer,
 } from "./actions.ts";
-import { inBackOff, isChanged } from "./back-off.ts";
+import { type BackOffLimits, inBackOff, isChanged, USUAL_BACK_OFF } from "./back-off.ts";
 import { emptyRuntimePod, initFailed, latestOf, shouldStart } from "./instances.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";
 import type { PodRecord } from "./record.ts";
@@ -15,6 +15,7 @@ import type { PodRecord } from "./record.ts";
 export interface ActionOptions {
   readonly nowMs: number;
   readonly backOff: PodRecord["backOff"];
+  readonly limits: BackOffLimits;
   /** The value of the annotation CONTAINER_HASH for a container of this definition. */
   readonly hashOf: (container: PodContainer) => string;
   /** Running containers whose resize policy wants a restart. */
@@ -62,7 +63,12 @@ export function isGivenUp(pod: RunnablePod, runtimePod: RuntimePod | null): bool
   // another definition starts nothing that runs no more
   const hashOf = ({ name }: PodContainer): string =>
     (runtimePod === null ? undefined : latestOf(runtimePod, name))?.annotations[CONTAINER_HASH] ?? "";
-  const { killPod, createSandbox } = podActions(pod, runtimePod, { nowMs: 0, backOff: {}, hashOf });
+  const { killPod, createSandbox } = podActions(pod, runtimePod, {
+    nowMs: 0,
+    backOff: {},
+    limits: USUAL_BACK_OFF,
+    hashOf,
+  });
   return killPod && !createSandbox;
 }
 

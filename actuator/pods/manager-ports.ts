@@ -4,6 +4,7 @@ import type { Journal } from "../apply/journal.ts";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
 import type { PodRuntime } from "../containerd/port.ts";
 import type { DecisionClient, Problem } from "../core/ports.ts";
+import type { BackOffLimits } from "../lifecycle/back-off.ts";
 import type { PodContainer, RunnablePod } from "../lifecycle/pod.ts";
 import type { MachineFacts } from "../machine/facts.ts";
 import type { ListeningPorts } from "../machine/listening-ports.ts";
@@ -101,6 +102,8 @@ export interface ManagerSettings {
   readonly intervalMs: number;
   readonly evictionMs: number;
   readonly retryMs: number;
+  /** Of containers that end again and again; the configuration may change while the daemon runs. */
+  readonly backOff: BackOffLimits;
   /** Pods that are worked at side by side. */
   readonly mostAtOnce: number;
 }

@@ -13,6 +13,7 @@ import type { ActuatorConfig } from "../core/config.ts";
 import { PassClock } from "../core/pass-clock.ts";
 import type { Problem } from "../core/ports.ts";
 import type { Listener } from "../grpc/listener.ts";
+import { type BackOffLimits, backOffLimits } from "../lifecycle/back-off.ts";
 import { containerHash } from "../lifecycle/config/labels.ts";
 import { kubeletsOn } from "../machine/kubelets.ts";
 import { listeningPorts } from "../machine/listening-ports.ts";
@@ -158,7 +159,7 @@ async function openClaimed(
     eviction: { evictionClock: new PassClock(config.stateDir, "eviction"), stats, ...reclaimOf(events) },
     observers: events,
   };
-  const manager = new PodManager(ports, settingsOf(config));
+  const manager = new PodManager(ports, settingsOf(config, configuration));
   await devices.value?.tell(manager.published);
   const rotation = rotationOf(manager, runtime, () => configuration.last, config, events);
   return ok({
@@ -259,8 +260,23 @@ function imagesOf(runtime: PodRuntime, configuration: unknown, profile: Profile)
   });
 }
 
+/** Reads the limits once a configuration, as each pod asks in each sync. */
+function backOffReader(profile: Profile): (configuration: unknown) => BackOffLimits {
+  let read: unknown;
+  let limits = backOffLimits(profile, read);
+  return (configuration) => {
+    if (read !== configuration) limits = backOffLimits(profile, configuration);
+    read = configuration;
+    return limits;
+  };
+}
+
 /** Settings that may change while the daemon runs are read when they are used. */
-const settingsOf = (config: ActuatorConfig): ManagerSettings => ({
+const settingsOf = (
+  config: ActuatorConfig,
+  configuration: { readonly last: unknown },
+  backOff = backOffReader(profileOf(config.kubeletVersion)),
+): ManagerSettings => ({
   nodeName: config.nodeName,
   profile: profileOf(config.kubeletVersion),
   owner: config.cgroupRoot,
@@ -278,6 +294,9 @@ const settingsOf = (config: ActuatorConfig): ManagerSettings => ({
   },
   get retryMs() {
     return config.retrySeconds * 1000;
+  },
+  get backOff() {
+    return backOff(configuration.last);
   },
   mostAtOnce: 8,
 });

@@ -168,6 +168,9 @@ export interface OptionGates {
 
 /** Texts that another version words otherwise. */
 export interface Words {
+  /** Messages of the events Created and Started. */
+  readonly containerCreated: (name: string) => string;
+  readonly containerStarted: (name: string) => string;
   /** A cpu_manager_state whose shared pool is no list of CPUs; `quoted`: what it is. */
   readonly badDefaultCpuSet: (quoted: string) => string;
   /** A cpu_manager_state of version 1 has a container that nobody knows. */

@@ -304,6 +304,8 @@ export const v1_34 = profileOfData({
     mostPullsChecked: 31,
   },
   words: {
+    containerCreated: (name) => `Created container: ${name}`,
+    containerStarted: (name) => `Started container ${name}`,
     badDefaultCpuSet: (quoted) => `could not parse default cpu set ${quoted}`,
     cpuStateNotMigrated: "error migrating v1 checkpoint state to v2 checkpoint state",
     imagesNotFreed: ({ wanted, freed }) =>

@@ -88,6 +88,8 @@ export const v1_35 = profileOfData({
   },
   words: {
     ...v1_34.words,
+    containerCreated: () => "Container created",
+    containerStarted: () => "Container started",
     imagesNotFreed: ({ usagePercent, capacity, freed }) =>
       `Insufficient free disk space on the node's image filesystem (${usagePercent}% of ${capacity} used). ` +
       `Failed to free sufficient space by deleting unused images (freed ${freed} bytes). ` +

@@ -1,6 +1,6 @@
 import type { Problem } from "../../core/ports.ts";
 import type { PodActions } from "../../lifecycle/actions.ts";
-import { backOffEventMessage, backOffOfStarts } from "../../lifecycle/back-off.ts";
+import { type BackOffLimits, backOffEventMessage, backOffOfStarts } from "../../lifecycle/back-off.ts";
 import { effectiveGracePeriod } from "../../lifecycle/container-termination.ts";
 import { afterForeign, FOREIGN_SANDBOX } from "../../lifecycle/foreign-sandbox.ts";
 import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
@@ -52,6 +52,7 @@ interface Parts {
 }
 interface Settings {
   readonly owner: string;
+  readonly backOff: BackOffLimits;
   /** Pods that are worked at side by side. */
   readonly mostAtOnce: number;
 }
@@ -229,7 +230,7 @@ export class PodDispatcher {
       return;
     }
     const hashOf = (container: PodContainer) => this.#ports.hashOf(pod, container);
-    const backOffs = { nowMs, backOff: record.backOff, hashOf };
+    const backOffs = { nowMs, backOff: record.backOff, limits: this.#settings.backOff, hashOf };
     const wanted = podActions(pod, runtimePod, {
       ...backOffs,
       resizeRestarts: resized,

@@ -300,7 +300,8 @@ export type Started = ContainerFault | "started" | "cut" | "undecided";
  * why it does not run, for its status. kubelet 1.36: startContainer.
  */
 export async function startContainer(context: StartContext, asked: StartContainerRequest): Promise<Started> {
-  const { pod, runtime, events, images, signal, sandboxId, sandboxConfig } = context;
+  const { pod, runtime, events, images, profile, signal, sandboxId, sandboxConfig } = context;
+  const { words } = profile;
   const { name } = asked.container;
   const failed = (reason: string, message: string, id = ""): ContainerFault => {
     // a container's id in a message would make each event another one
@@ -325,11 +326,11 @@ export async function startContainer(context: StartContext, asked: StartContaine
   const created = await runtime.createContainer(sandboxId, config.value, sandboxConfig);
   if (!created.ok) return failed("CreateContainerError", created.error.message);
   const id = created.value;
-  events.normal("Created", "Container created", name);
+  events.normal("Created", words.containerCreated(name), name);
   if (signal.aborted) return "cut";
   const started = await runtime.startContainer(id);
   if (!started.ok) return failed("RunContainerError", started.error.message, id);
-  events.normal("Started", "Container started", name);
+  events.normal("Started", words.containerStarted(name), name);
   context.logLinks?.link({
     pod,
     container: name,

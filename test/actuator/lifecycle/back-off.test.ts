@@ -2,13 +2,16 @@ import { describe, expect, test } from "vitest";
 import { CONTAINER_HASH } from "../../../actuator/containerd/port.ts";
 import {
   backOffEventMessage,
+  backOffLimits,
   backOffMessage,
   backOffOfStarts,
   inBackOff,
   nextBackOff,
+  USUAL_BACK_OFF,
 } from "../../../actuator/lifecycle/back-off.ts";
 import type { PodContainer } from "../../../actuator/lifecycle/pod.ts";
 import type { BackOff } from "../../../actuator/lifecycle/record.ts";
+import { profileOf } from "../../../api/profiles/index.ts";
 import { hashOf, seenContainer, seenPod } from "../../kit/seen-pods.ts";
 import { runnableOf, smallPod } from "./small-pods.ts";
 
@@ -17,12 +20,14 @@ const a = pod.spec.containers[0] as PodContainer;
 const dead = (finishedAtMs: number, hash = "same") =>
   seenContainer("a", { state: "exited", exitCode: 1, finishedAtMs, annotations: { [CONTAINER_HASH]: hash } });
 
+const limits = USUAL_BACK_OFF;
+
 describe("the delay", () => {
   test("doubles with each start, from 10 seconds to 5 minutes", () => {
     const delays: number[] = [];
     let backOff: BackOff | undefined;
     for (let now = 0; delays.length < 7; now += 1000) {
-      backOff = nextBackOff(backOff, now, now + 500);
+      backOff = nextBackOff(backOff, now, { nowMs: now + 500, limits });
       expect(backOff.updatedAtMs).toBe(now + 500);
       delays.push(backOff.delayMs / 1000);
     }
@@ -30,23 +35,41 @@ describe("the delay", () => {
   });
   test("starts anew for one that lived for more than 10 minutes", () => {
     const backOff = { delayMs: 160_000, updatedAtMs: 1000 };
-    expect(nextBackOff(backOff, 601_000, 0).delayMs).toBe(300_000);
-    expect(nextBackOff(backOff, 601_001, 0).delayMs).toBe(10_000);
+    expect(nextBackOff(backOff, 601_000, { nowMs: 0, limits }).delayMs).toBe(300_000);
+    expect(nextBackOff(backOff, 601_001, { nowMs: 0, limits }).delayMs).toBe(10_000);
     const at = (finishedAtMs: number) =>
-      inBackOff(a, seenPod(dead(finishedAtMs)), { nowMs: finishedAtMs + 1, backOff: { a: backOff }, hashOf });
+      inBackOff(a, seenPod(dead(finishedAtMs)), { nowMs: finishedAtMs + 1, backOff: { a: backOff }, hashOf, limits });
     expect(at(601_000)).toEqual({ name: "a", untilMs: 761_000, delayMs: 160_000 });
     expect(at(601_001)).toBeNull();
   });
   test("does not hold a container of another definition", () => {
     const backOff = { a: { delayMs: 40_000, updatedAtMs: 0 } };
-    expect(inBackOff(a, seenPod(dead(1000)), { nowMs: 2000, backOff, hashOf })).not.toBeNull();
-    expect(inBackOff(a, seenPod(dead(1000, "other")), { nowMs: 2000, backOff, hashOf })).toBeNull();
-    const options = { nowMs: 2000, backOff, hashOf };
+    expect(inBackOff(a, seenPod(dead(1000)), { nowMs: 2000, backOff, hashOf, limits })).not.toBeNull();
+    expect(inBackOff(a, seenPod(dead(1000, "other")), { nowMs: 2000, backOff, hashOf, limits })).toBeNull();
+    const options = { nowMs: 2000, backOff, hashOf, limits };
     expect(backOffOfStarts(pod, seenPod(dead(1000, "other")), ["a"], options)["a"]?.delayMs).toBe(10_000);
   });
   test("does not hold anything for an hour because a clock was set back by one", () => {
     const backOff = { a: { delayMs: 10_000, updatedAtMs: 3_600_000 } };
-    expect(inBackOff(a, seenPod(dead(3_600_000)), { nowMs: 5000, backOff, hashOf })).toBeNull();
+    expect(inBackOff(a, seenPod(dead(3_600_000)), { nowMs: 5000, backOff, hashOf, limits })).toBeNull();
+  });
+});
+
+describe("the limits", () => {
+  const of = (version: string, configuration: object) => backOffLimits(profileOf(version), configuration);
+  const period = { crashLoopBackOff: { maxContainerRestartPeriod: "40s" } };
+  test("are the configuration's where the gate is on, which it is since 1.35", () => {
+    expect(of("1.37", {})).toEqual({ firstMs: 10_000, longestMs: 300_000 });
+    expect(of("1.37", period)).toEqual({ firstMs: 10_000, longestMs: 40_000 });
+    expect(of("1.35", { kubeletconfig: period })).toEqual({ firstMs: 10_000, longestMs: 40_000 });
+    expect(of("1.34", period)).toEqual({ firstMs: 10_000, longestMs: 300_000 });
+    expect(of("1.34", { ...period, featureGates: { KubeletCrashLoopBackOffMax: true } }).longestMs).toBe(40_000);
+    const short = { crashLoopBackOff: { maxContainerRestartPeriod: "5s" } };
+    expect(of("1.36", short)).toEqual({ firstMs: 5_000, longestMs: 5_000 });
+  });
+  test("are lower with the gate for a quicker decay", () => {
+    const featureGates = { ReduceDefaultCrashLoopBackOffDecay: true };
+    expect(of("1.34", { featureGates })).toEqual({ firstMs: 1_000, longestMs: 60_000 });
   });
 });
 
@@ -55,6 +78,7 @@ describe("what is recorded before a start", () => {
     nowMs: 9000,
     backOff: { a: { delayMs: 10_000, updatedAtMs: 100 }, z: { delayMs: 1, updatedAtMs: 1 } },
     hashOf,
+    limits,
   };
   test("is the next delay of what ended before, and of nothing else", () => {
     expect(backOffOfStarts(pod, seenPod(dead(1000)), ["a"], options)).toEqual({

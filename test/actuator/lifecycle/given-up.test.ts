@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { RuntimeContainer, RuntimePod } from "../../../actuator/containerd/port.ts";
+import { USUAL_BACK_OFF } from "../../../actuator/lifecycle/back-off.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
 import { finishedPhase, podStatus } from "../../../actuator/lifecycle/pod-status.ts";
 import { hashOf, seenContainer, seenPod, seenSandbox } from "../../kit/seen-pods.ts";
@@ -13,7 +14,7 @@ const lost = (...containers: readonly RuntimeContainer[]): RuntimePod => ({
   sandboxes: [seenSandbox("s0", { isReady: false })],
 });
 const actionsOf = (object: SmallPod, seen: RuntimePod | null) =>
-  podActions(runnableOf(object), seen, { nowMs: 100_000, backOff: {}, hashOf });
+  podActions(runnableOf(object), seen, { nowMs: 100_000, backOff: {}, limits: USUAL_BACK_OFF, hashOf });
 const ended = (object: SmallPod, seen: RuntimePod) =>
   podStatus(runnableOf(object), recordOf(object, { state: "terminated" }), seen, {
     nowMs: 100_000,

@@ -1,4 +1,4 @@
-import { backOffMessage, backOffOfStarts } from "../../../actuator/lifecycle/back-off.ts";
+import { backOffMessage, backOffOfStarts, USUAL_BACK_OFF } from "../../../actuator/lifecycle/back-off.ts";
 import { containersToKill, effectiveGracePeriod } from "../../../actuator/lifecycle/container-termination.ts";
 import { latestOf, mayRun } from "../../../actuator/lifecycle/instances.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
@@ -16,7 +16,13 @@ const itself = (text: string): string => text;
 export function ourAnswer(c: KubeletCase): unknown {
   const pod = runnableOf(c.object);
   const record = recordOf(c.object, { state: c.state, end: c.end, resize: c.resize, backOff: c.backOff });
-  const options = { nowMs: c.nowMs, backOff: c.backOff, hashOf, resizeRestarts: new Set(c.resizeRestarts) };
+  const options = {
+    nowMs: c.nowMs,
+    backOff: c.backOff,
+    limits: USUAL_BACK_OFF,
+    hashOf,
+    resizeRestarts: new Set(c.resizeRestarts),
+  };
   const actions = podActions(pod, c.seen, options);
   const names = [...actions.initToStart, ...actions.toStart].map((s) => s.name);
   const delays = backOffOfStarts(pod, c.seen, names, options);

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { CONTAINER_HASH, type RuntimePod } from "../../../actuator/containerd/port.ts";
+import { USUAL_BACK_OFF } from "../../../actuator/lifecycle/back-off.ts";
 import { leftoverSandboxes, podActions } from "../../../actuator/lifecycle/pod-actions.ts";
 import { hashOf, seenContainer, seenPod, seenSandbox } from "../../kit/seen-pods.ts";
 import { runnableOf, type SmallPod, smallPod } from "./small-pods.ts";
 
-const options = { nowMs: 100_000, backOff: {}, hashOf };
+const options = { nowMs: 100_000, backOff: {}, limits: USUAL_BACK_OFF, hashOf };
 const actionsOf = (object: SmallPod, seen: RuntimePod | null, more = {}) =>
   podActions(runnableOf(object), seen, { ...options, ...more });
 const exited = (name: string, exitCode: number, attempt = 0) =>

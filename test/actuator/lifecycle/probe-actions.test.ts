@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { RuntimePod } from "../../../actuator/containerd/port.ts";
+import { USUAL_BACK_OFF } from "../../../actuator/lifecycle/back-off.ts";
 import { restartGracePeriod } from "../../../actuator/lifecycle/container-termination.ts";
 import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
@@ -27,7 +28,7 @@ const results =
   (id: string, type: ProbeType): StoredResult | undefined =>
     stored[`${id} ${type}`];
 const actionsOf = (pod: RunnablePod, seen: RuntimePod, stored: Readonly<Record<string, StoredResult>>) =>
-  podActions(pod, seen, { nowMs: 100_000, backOff: {}, hashOf, resultOf: results(stored) });
+  podActions(pod, seen, { nowMs: 100_000, backOff: {}, limits: USUAL_BACK_OFF, hashOf, resultOf: results(stored) });
 
 describe("a container whose probe failed", () => {
   test.each([

@@ -1,3 +1,4 @@
+import { USUAL_BACK_OFF } from "../../../../actuator/lifecycle/back-off.ts";
 import type { ManagerSettings } from "../../../../actuator/pods/manager-ports.ts";
 import { v1_36 } from "../../../../api/profiles/v1_36.ts";
 import { ROOT } from "../../cgroups/grounds.ts";
@@ -14,5 +15,6 @@ export const SIM_SETTINGS: ManagerSettings = {
   intervalMs: 60_000,
   evictionMs: 10_000,
   retryMs: 30_000,
+  backOff: USUAL_BACK_OFF,
   mostAtOnce: 8,
 };
