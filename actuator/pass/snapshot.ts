@@ -4,6 +4,7 @@ import {
   type EffectiveConfiguration,
   effectiveConfiguration,
   effectiveDocument,
+  gateOn,
 } from "../../api/profiles/effective.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import type { Profile } from "../../api/profiles/profile.ts";
@@ -48,6 +49,7 @@ export function snapshotOf(parts: SnapshotParts): Readonly<Record<string, unknow
   const { machine, cgroup, profile } = parts;
   const nodeName = parts.nodeName ?? nodeNameOf(machine);
   const configuration = configurationOf(parts.kubeletConfiguration, profile ?? NEWEST);
+  const sparesHugePages = gateOn(configuration, "HugepageAwareEviction");
   const snapshot = {
     observedAt: machine.observedAt,
     bootId: machine.system.bootID,
@@ -55,7 +57,7 @@ export function snapshotOf(parts: SnapshotParts): Readonly<Record<string, unknow
     node: nodeName === undefined ? undefined : nodeOf(machine, nodeName, configuration, profile),
     kubeletConfiguration: parts.kubeletConfiguration,
     pods: parts.pods,
-    stats: plain(summaryOf(machine, nodeName ?? "", parts.imageFileSystems)),
+    stats: plain(summaryOf(machine, nodeName ?? "", { images: parts.imageFileSystems, sparesHugePages })),
     machine: plain(machineOf(machine)),
     cgroup:
       machine.cgroup.version === undefined

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { NodeReclaimFunction } from "../../api/model/eviction.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { effectiveDocument } from "../../api/profiles/effective.ts";
+import { effectiveDocument, gateOn } from "../../api/profiles/effective.ts";
 import { profileOf } from "../../api/profiles/index.ts";
 import type { Profile } from "../../api/profiles/profile.ts";
 import type { Journal } from "../apply/journal.ts";
@@ -18,6 +18,7 @@ import { containerHash } from "../lifecycle/config/labels.ts";
 import { kubeletsOn } from "../machine/kubelets.ts";
 import { listeningPorts } from "../machine/listening-ports.ts";
 import type { LoopPorts } from "../pass/loop.ts";
+import { configurationOf } from "../pass/snapshot.ts";
 import { liveSource } from "../podresources/live-source.ts";
 import { servePodResources } from "../podresources/server.ts";
 import type { Counters } from "../status/counters.ts";
@@ -106,12 +107,12 @@ async function openClaimed(
   if (!first.ok) return err(first.error.message);
   const configuration = keptConfiguration(shared.readConfiguration, first.value);
   const files = new ManagerFiles(join(config.stateDir, "managers"));
-  const { observeMachine, hierarchy } = shared;
+  const { hierarchy } = shared;
   const onChange = events.onWorked;
   const devices = await openDevices({ config, files, clock: systemClock, bootId, ...events, onChange });
   if (!devices.ok) return err(`device plugins: ${devices.error}`);
   const keeper = devices.value === undefined ? {} : { devices: devices.value.keeper };
-  const { podsDirectory, podLogsDirectory, nodeName } = config;
+  const { podsDirectory, podLogsDirectory } = config;
   const profile = profileOf(config.kubeletVersion);
   const probes = openProbes({ config, runtime, hostIPs: hostAddresses(), client: shared.client, ...events, onChange });
   const roots = { podsDirectory, podLogsDirectory };
@@ -131,7 +132,7 @@ async function openClaimed(
     cgroupParentOf: ({ uid }) => cgroups.parentOf(uid, config.cgroupRoot),
     memoryBytes: ({ uid }) => cgroups.memoryLimitOf(uid),
   });
-  const stats = new NodeStats({ connection, hierarchy, observeMachine, roots, nodeName });
+  const stats = statsOf(connection, shared, config, configuration);
   const ports: PodManagerPorts = {
     clock: systemClock,
     pods: { readPods: shared.readPods, records: records.value },
@@ -176,6 +177,18 @@ async function openClaimed(
 }
 
 const reclaimOf = ({ reclaim }: PodsEvents): Pick<PodsEvents, "reclaim"> => (reclaim === undefined ? {} : { reclaim });
+
+function statsOf(
+  connection: Connection,
+  { hierarchy, observeMachine }: PodsShared,
+  { podsDirectory, podLogsDirectory, nodeName, kubeletVersion }: ActuatorConfig,
+  configuration: { readonly last: unknown },
+): NodeStats {
+  const profile = profileOf(kubeletVersion);
+  const sparesHugePages = () => gateOn(configurationOf(configuration.last, profile), "HugepageAwareEviction");
+  const roots = { podsDirectory, podLogsDirectory };
+  return new NodeStats({ connection, hierarchy, observeMachine, roots, nodeName, sparesHugePages });
+}
 
 /** Reads the configuration again and again; `last`: as it could be read last. */
 function keptConfiguration(read: PodsShared["readConfiguration"], first: unknown) {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { ImageFileSystems } from "../containerd/file-systems.ts";
 import type { MachineFacts } from "../machine/facts.ts";
+import { pageBytes } from "../machine/proc-files.ts";
 import type { DiskFigure, DiskPlace } from "./disk-usage.ts";
 import type { CgroupStatsTarget, CgroupUsage, PodUsage } from "./usage.ts";
 
@@ -253,12 +254,25 @@ export function podUsageOf(
   };
 }
 
+export interface SummaryParts {
+  readonly images?: ImageFileSystems | undefined;
+  /** The gate HugepageAwareEviction is on: memory that is set aside for huge pages is not available. */
+  readonly sparesHugePages: boolean;
+}
+
+/** kubelet 1.37: adjustForHugePages. */
+function withoutHugePages({ memoryUsage, hugepages }: MachineFacts): MachineFacts["memoryUsage"] {
+  if (memoryUsage?.availableBytes === undefined) return memoryUsage;
+  const kept = Object.entries(hugepages).reduce((sum, [size, pages]) => sum + pages * pageBytes(size), 0);
+  return { ...memoryUsage, availableBytes: Math.max(0, memoryUsage.availableBytes - kept) };
+}
+
 /**
  * The machine's part of the kubelet's /stats/summary (stats/v1alpha1); a section whose files could not be read is absent.
  * Per-pod use is not the machine's to tell: `pods` is empty. Times are to the millisecond: two looks within a second are
  * two, and only what is newer than before is believed.
  */
-export function summaryOf(machine: MachineFacts, nodeName: string, images?: ImageFileSystems) {
+export function summaryOf(machine: MachineFacts, nodeName: string, { images, sparesHugePages }: SummaryParts) {
   const time = machine.observedAt;
   const timed = <T extends object>(section: T | undefined) =>
     section === undefined ? undefined : { time, ...section };
@@ -268,7 +282,7 @@ export function summaryOf(machine: MachineFacts, nodeName: string, images?: Imag
     node: {
       nodeName,
       startTime: system.startTime,
-      memory: timed(machine.memoryUsage),
+      memory: timed(sparesHugePages ? withoutHugePages(machine) : machine.memoryUsage),
       fs: timed(machine.nodeFs),
       runtime: images?.imageFs && { imageFs: images.imageFs, containerFs: images.containerFs },
       rlimit: timed(rlimit),

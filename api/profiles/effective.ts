@@ -84,6 +84,7 @@ export const GATES = [
   "CustomCPUCFSQuotaPeriod",
   "DRAExtendedResource",
   "DisableCPUQuotaWithExclusiveCPUs",
+  "HugepageAwareEviction",
   "InPlacePodLevelResourcesVerticalScaling",
   "InPlacePodVerticalScaling",
   "InPlacePodVerticalScalingExclusiveCPUs",

@@ -31,6 +31,8 @@ export interface StatsPorts {
   readonly observeMachine: () => MachineFacts;
   readonly roots: PodRoots;
   readonly nodeName: string;
+  /** The gate HugepageAwareEviction is on, by the configuration that is in force. */
+  readonly sparesHugePages: () => boolean;
 }
 const PODS_CGROUP = "/kubepods";
 /** The longest wait for the usage on a disk that fills. */
@@ -62,7 +64,7 @@ export class NodeStats {
 
   /** `stats` of a snapshot, of this moment. What cannot be read is absent. */
   async observe(pods: readonly KnownPod[], view: CgroupView | null): Promise<Readonly<Record<string, unknown>>> {
-    const { connection, hierarchy, observeMachine, nodeName } = this.#ports;
+    const { connection, hierarchy, observeMachine, nodeName, sparesHugePages } = this.#ports;
     const looks = pods.flatMap((known) => this.#lookOf(known, view));
     const [layers, fileSystems] = await Promise.all([containerLayers(connection), this.#fileSystems()]);
     const machine = observeMachine();
@@ -79,7 +81,7 @@ export class NodeStats {
         return usage === null ? [] : [[look.uid, usage] as const];
       }),
     );
-    const { node } = summaryOf(machine, nodeName, fileSystems);
+    const { node } = summaryOf(machine, nodeName, { images: fileSystems, sparesHugePages: sparesHugePages() });
     const systemContainers = [podsCgroupStats(PODS_CGROUP, seen)];
     const podStats = looks.map((look) => podStatsOf(look, seen)).filter((stats) => stats !== null);
     return plain({ node: { ...node, systemContainers }, pods: podStats });

@@ -3,6 +3,9 @@ import type { FileSystem, MachineFacts } from "../../../actuator/machine/facts.t
 import { observeMachine } from "../../../actuator/machine/observe.ts";
 import { type SnapshotParts, snapshotOf } from "../../../actuator/pass/snapshot.ts";
 import { decodeSnapshot } from "../../../api/model/decode.ts";
+import type { Profile } from "../../../api/profiles/profile.ts";
+import { v1_36 } from "../../../api/profiles/v1_36.ts";
+import { v1_37 } from "../../../api/profiles/v1_37.ts";
 import { pod } from "../../kit/pods.ts";
 import { plantMachine, readData } from "./plant.ts";
 
@@ -143,4 +146,18 @@ test("the caller's parts are passed on as they are", () => {
     assignments: { cpu_manager_state: { policyName: "none" } },
     cgroup: { version: 2, driver: "systemd", root: "/sys/fs/cgroup", runtimeCpuWeight: "curve" },
   });
+});
+
+test("memory that is set aside for huge pages is available to nobody, since the version that knows", () => {
+  const machine = { ...kubeletMachine(), hugepages: { "2Mi": 512, "1Gi": 1 } };
+  const available = (profile: Profile, configuration: object = {}) =>
+    at(snapshot(machine, { profile, kubeletConfiguration: configuration }), "stats.node.memory.availableBytes");
+  const all = machine.memoryUsage?.availableBytes ?? 0;
+  expect(all).toBeGreaterThan(2 ** 31);
+  expect(available(v1_36)).toBe(all);
+  expect(available(v1_37)).toBe(all - 2 ** 31);
+  expect(available(v1_37, { featureGates: { HugepageAwareEviction: false } })).toBe(all);
+  const short = { ...machine, hugepages: { "1Gi": 1000 } };
+  expect(at(snapshot(short, { profile: v1_37 }), "stats.node.memory.availableBytes")).toBe(0);
+  expect(at(snapshot(machine, { profile: v1_37 }), "node.status.nodeInfo.kubeletVersion")).toBe(`v${v1_37.release}`);
 });

@@ -48,6 +48,7 @@ function nodeOn({ path, release }: SmallFileSystem) {
     },
     roots: { podsDirectory, podLogsDirectory: join(path, "logs") },
     nodeName: "node",
+    sparesHugePages: () => false,
   });
   onTestFinished(() => stats.close());
   const write = (file: string, bytes: number): void => {

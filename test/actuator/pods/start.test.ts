@@ -9,6 +9,7 @@ import { OwnedRuntime } from "../../../actuator/pods/sync/owned-runtime.ts";
 import { type StartContainerRequest, startContainer } from "../../../actuator/pods/sync/sync-pod.ts";
 import { err, ok } from "../../../api/model/result.ts";
 import { cpuShares } from "../../../api/model/units.ts";
+import { v1_34 } from "../../../api/profiles/v1_34.ts";
 import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { limited, runnable, runnableContainer } from "../../kit/runnable-pods.ts";
 import { SERVES } from "../../sim/fake-pod-parts.ts";
@@ -16,7 +17,7 @@ import { hands, options } from "./fake-devices.ts";
 import { ME, NODE, workerWorld } from "./worker-kit.ts";
 
 /** A pod with its sandbox, in which containers are started one by one. */
-async function sandboxed(web: RunnablePod = runnable(), devices?: ContainerDevices) {
+async function sandboxed(web: RunnablePod = runnable(), devices?: ContainerDevices, profile = v1_36) {
   const world = workerWorld();
   const { roots, time, runtime, mounter } = world;
   await world.sync(web, { createSandbox: true, toStart: [{ name: "none", attempt: 0 }] });
@@ -34,7 +35,7 @@ async function sandboxed(web: RunnablePod = runnable(), devices?: ContainerDevic
     runtime: new OwnedRuntime(runtime, ME, web.uid, await world.seenOf()),
     events: new PodEvents(web, time, ({ reason, message }) => told.push(`${reason}: ${message}`)),
     clock: time,
-    profile: v1_36,
+    profile,
     signal: stop.signal,
     images: new Images(runtime, time, { serializeImagePulls: true, maxParallelImagePulls: null }),
     mounter,
@@ -51,6 +52,15 @@ async function sandboxed(web: RunnablePod = runnable(), devices?: ContainerDevic
     time.drive(startContainer(turn, { container: app, attempt: 0, values: () => ({}), ...asked }));
   return { ...world, places, start, stop, told };
 }
+
+test.each([
+  [v1_34, ["Created: Created container: app", "Started: Started container app"]],
+  [v1_36, ["Created: Container created", "Started: Container started"]],
+])("the events of a start are in the words of the version", async (profile, words) => {
+  const { start, told } = await sandboxed(runnable(), undefined, profile);
+  expect(await start(runnableContainer("app"))).toBe("started");
+  expect(told.filter((one) => /^(?:Created|Started)/.test(one))).toEqual(words);
+});
 
 test("a container is made of its image, its values as decided, its restart count and the pod's address", async () => {
   const { runtime, start, told } = await sandboxed();
