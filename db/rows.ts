@@ -210,6 +210,8 @@ export interface LatestRow {
   readonly decisionId: string;
   readonly verdict: string;
   readonly decidedAtMs: number;
+  /** Empty: the decision was gone when that began to be kept. */
+  readonly policyVersion: string;
 }
 export interface FleetRow extends NodeRow, Counted {
   readonly latest: Readonly<Partial<Record<Kind, LatestRow>>>;

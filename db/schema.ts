@@ -150,6 +150,7 @@ export const latest = sqliteTable(
     decisionId: text("decision_id").notNull(),
     verdict: text("verdict").notNull(),
     decidedAtMs: integer("decided_at_ms").notNull(),
+    policyVersion: text("policy_version").notNull().default(""),
   },
   (t) => [primaryKey({ columns: [t.node, t.kind] })],
 );

@@ -15,15 +15,21 @@ export function fleet(of: () => Store): void {
 
   test("each node is told with its newest decision of each kind, also when an older one comes late", async () => {
     const node = fresh("node");
-    const newest = decisionRow({ node, kind: "eviction", verdict: "evicts", decidedAtMs: FROM + 20 });
+    const newest = decisionRow({
+      node,
+      kind: "eviction",
+      verdict: "evicts",
+      decidedAtMs: FROM + 20,
+      policyVersion: "kubelet-1.37+1",
+    });
     const late = decisionRow({ node, kind: "eviction", verdict: "calm", decidedAtMs: FROM + 10 });
     const other = decisionRow({ node, kind: "cgroups", verdict: "decided", decidedAtMs: FROM + 5 });
     await record(newest, late, other);
     const { latest, lastSeenMs } = (await only(node)) ?? {};
     expect(lastSeenMs).toBe(FROM + 20);
     expect(latest).toEqual({
-      eviction: { decisionId: newest.id, verdict: "evicts", decidedAtMs: FROM + 20 },
-      cgroups: { decisionId: other.id, verdict: "decided", decidedAtMs: FROM + 5 },
+      eviction: { decisionId: newest.id, verdict: "evicts", decidedAtMs: FROM + 20, policyVersion: "kubelet-1.37+1" },
+      cgroups: { decisionId: other.id, verdict: "decided", decidedAtMs: FROM + 5, policyVersion: other.policyVersion },
     });
     const all = value(await of().listFleet(FROM));
     expect(all.find((row) => row.name === node)?.latest).toEqual(latest);

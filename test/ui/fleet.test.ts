@@ -19,10 +19,10 @@ const row = (name: string, over: Partial<FleetRow> = {}): FleetRow => ({
   report: null,
   ...over,
 });
-const QUESTION = { q: "", show: "all", sort: "name", order: "asc", hours: 24, page: 1 } as const;
+const QUESTION = { q: "", show: "all", kubelet: "", sort: "name", order: "asc", hours: 24, page: 1 } as const;
 
 test("nodes are shown by how they stand, in the order asked for, equal ones by name", () => {
-  const evicts = { decisionId: "e", verdict: "evicts", decidedAtMs: NOW };
+  const evicts = { decisionId: "e", verdict: "evicts", decidedAtMs: NOW, policyVersion: "kubelet-1.35+1" };
   const nodes = [
     row("a", { refused: 2 }),
     row("b", { latest: { eviction: evicts }, evicted: 1 }),
@@ -38,6 +38,27 @@ test("nodes are shown by how they stand, in the order asked for, equal ones by n
   expect(names({ show: "refused", sort: "refused", order: "desc" })).toEqual(["a", "d"]);
   expect(names({ sort: "evicted", order: "desc" })).toEqual(["b", "a", "c", "d"]);
   expect(names({ q: "C" })).toEqual(["c"]);
+});
+
+test("nodes are shown by the kubelet that their newest decision was made for", () => {
+  const made = (policyVersion: string, decidedAtMs = NOW) => ({
+    decisionId: "d",
+    verdict: "decided",
+    decidedAtMs,
+    policyVersion,
+  });
+  const nodes = [
+    row("moved", { latest: { cgroups: made("kubelet-1.37+1"), admission: made("kubelet-1.34+1", NOW - 1) } }),
+    row("old", { latest: { allocatable: made("kubelet-1.36.3+6") } }),
+    row("unknown", { latest: { cpus: made("") } }),
+    row("none"),
+  ].map((each) => standingOf(each, NOW));
+  expect(nodes.map(({ kubelet }) => kubelet)).toEqual(["1.37", "1.36", "", ""]);
+  const names = (over: object): string[] => chosen(nodes, { ...QUESTION, ...over }).map((node) => node.name);
+  expect(names({ kubelet: "1.37" })).toEqual(["moved"]);
+  expect(names({ kubelet: "1.34" })).toEqual([]);
+  expect(names({ sort: "kubelet", order: "desc" })).toEqual(["moved", "old", "unknown", "none"]);
+  expect(fleetLink({ ...QUESTION, kubelet: "1.37" }, {})).toBe("/?kubelet=1.37");
 });
 
 test("a link holds all that was asked, and nothing that is so anyway", () => {
@@ -63,6 +84,7 @@ test("the page tells what the history holds, escaped, and keeps the question in 
   expect(text).toContain("evicts: MemoryPressure");
   expect(text).toContain(`href="/decisions/${cgroups.id}">7</a>`);
   expect(text).toContain('<option value="pressure" selected>');
+  expect(text).toContain(">1.36</td>");
 });
 
 test("the counts of refusals and evictions lead to those decisions", async () => {
@@ -102,7 +124,17 @@ test("of many nodes a page has a hundred, and leads to the others", async () => 
 
 test("a question that means nothing names the parameter", async () => {
   const { app } = appOver({});
-  for (const query of ["show=x", "sort=y", "order=up", "hours=25", "page=0", "page=-1", "nope=1", "q=a&q=b"]) {
+  for (const query of [
+    "show=x",
+    "kubelet=1.2",
+    "sort=y",
+    "order=up",
+    "hours=25",
+    "page=0",
+    "page=-1",
+    "nope=1",
+    "q=a&q=b",
+  ]) {
     const response = await app.request(`/?${query}`);
     expect(response.status, query).toBe(400);
     expect(((await response.json()) as { code: string }).code).toBe("invalid_query");

@@ -1,12 +1,14 @@
 import { unlessDamaged } from "../../../db/failure.ts";
-import type { FleetRow, HourRow } from "../../../db/rows.ts";
+import type { FleetRow, HourRow, LatestRow } from "../../../db/rows.ts";
 import { type Exchange, queryOf, queryProblem } from "../../http/route.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
 import { isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Reply } from "../../ports.ts";
+import { PROFILES, profileOfPolicy } from "../../profiles/index.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { recordedAnswer } from "../../service/replay/parsed.ts";
+import { kubeletOptions } from "../form-fields.ts";
 import { ago, html, nodeName, raw, utcText } from "../html.ts";
 import { all, type Html, page } from "../page.ts";
 import { decisionsTable } from "../verdict-tag.ts";
@@ -64,16 +66,19 @@ const HOUR_MS = 3_600_000;
 
 const SHOWS = ["all", "pressure", "refused", "evicted", "drift", "silent"] as const;
 type Shows = (typeof SHOWS)[number];
-const SORTS = ["name", "pressure", "refused", "evicted", "drift", "decisions", "seen"] as const;
+const SORTS = ["name", "kubelet", "pressure", "refused", "evicted", "drift", "decisions", "seen"] as const;
 type Sort = (typeof SORTS)[number];
 const HOURS = [1, 6, 24, 168] as const;
-const PARAMETERS = ["q", "show", "sort", "order", "hours", "page"] as const;
+const VERSIONS: readonly string[] = PROFILES.map(({ version }) => version);
+const PARAMETERS = ["q", "show", "kubelet", "sort", "order", "hours", "page"] as const;
 
 /** The part of the fleet that is to be seen; the link holds all of it. */
 interface FleetQuestion {
   /** Part of the node's name. */
   readonly q: string;
   readonly show: Shows;
+  /** Version of the kubelet; empty: any. */
+  readonly kubelet: string;
   readonly sort: Sort;
   readonly order: "asc" | "desc";
   /** Counts go back so far. */
@@ -87,7 +92,7 @@ const MAX_PAGES = 9_999;
 function fleetQuestion(exchange: Exchange): Result<FleetQuestion, Problem> {
   const given = queryOf(exchange, PARAMETERS);
   if (!given.ok) return given;
-  const { q = "", show = "all", sort = "name", order, hours = "24", page = "1" } = given.value;
+  const { q = "", show = "all", kubelet = "", sort = "name", order, hours = "24", page = "1" } = given.value;
   const issues: InputIssue[] = [];
   const among = <T extends string>(path: string, value: string, words: readonly T[]): T => {
     const found = words.find((word) => word === value);
@@ -101,6 +106,7 @@ function fleetQuestion(exchange: Exchange): Result<FleetQuestion, Problem> {
   const question: FleetQuestion = {
     q: q.trim().slice(0, 253),
     show: among("show", show, SHOWS),
+    kubelet: among("kubelet", kubelet, ["", ...VERSIONS]),
     sort: by,
     order: among("order", order ?? (by === "name" ? "asc" : "desc"), ["asc", "desc"]),
     hours: Number(hour),
@@ -111,10 +117,11 @@ function fleetQuestion(exchange: Exchange): Result<FleetQuestion, Problem> {
 
 /** The link to the same with some of it changed; what is as it would be anyway is left out. */
 export function fleetLink(question: FleetQuestion, change: Partial<FleetQuestion>): string {
-  const { q, show, sort, order, hours, page } = { ...question, page: 1, ...change };
+  const { q, show, kubelet, sort, order, hours, page } = { ...question, page: 1, ...change };
   const query = new URLSearchParams();
   if (q !== "") query.set("q", q);
   if (show !== "all") query.set("show", show);
+  if (kubelet !== "") query.set("kubelet", kubelet);
   if (sort !== "name") query.set("sort", sort);
   if (order !== (sort === "name" ? "asc" : "desc")) query.set("order", order);
   if (hours !== 24) query.set("hours", String(hours));
@@ -151,7 +158,7 @@ function figures(nodes: readonly Standing[], question: FleetQuestion): Promise<H
 }
 
 /** Plain form fields: the answer is a link that can be shared. */
-function filters({ q, show, sort, order, hours }: FleetQuestion): Html | Promise<Html> {
+function filters({ q, show, kubelet, sort, order, hours }: FleetQuestion): Html | Promise<Html> {
   const options = (values: readonly (readonly [string, string])[], now: string): Promise<Html> =>
     all(
       values.map(
@@ -164,6 +171,7 @@ function filters({ q, show, sort, order, hours }: FleetQuestion): Html | Promise
     SHOWS.map((word) => [word, SHOWS_WORD[word]] as const),
     show,
   )}</select></label>
+<label>Kubelet<select name="kubelet">${kubeletOptions(kubelet, "any version")}</select></label>
 <label>Counted over the<select name="hours">${options(
     HOURS.map((n) => [String(n), HOURS_WORD[n] ?? ""] as const),
     String(hours),
@@ -174,6 +182,7 @@ function filters({ q, show, sort, order, hours }: FleetQuestion): Html | Promise
 
 const COLUMNS: readonly (readonly [Sort, string, string])[] = [
   ["name", "Node", ""],
+  ["kubelet", "Kubelet", ""],
   ["pressure", "Pressure", ""],
   ["refused", "Refused", "num"],
   ["evicted", "Evicted", "num"],
@@ -205,6 +214,7 @@ function nodesTable(
 
 const nodeRow = (node: Standing, conditions: readonly string[], sinceMs: number): Html | Promise<Html> => html`<tr>
 <td>${nodeName(node.name)}</td>
+<td title="as which kubelet its newest decision was made">${node.kubelet === "" ? html`<span class="soft">–</span>` : node.kubelet}</td>
 <td>${pressure(node, conditions)}</td>
 <td class="num">${counted(node, "refused", sinceMs)}</td><td class="num">${counted(node, "evicted", sinceMs)}</td>
 <td class="num">${drift(node)}</td><td class="num">${node.decisions}</td>
@@ -324,6 +334,8 @@ const typeIn = (condition: unknown): string | null =>
 
 /** A node as a row of the fleet. */
 interface Standing extends FleetRow {
+  /** As which its newest decision was made, such as `1.37`; empty: not known. */
+  readonly kubelet: string;
   /** 0: none; 1: some; 2: it reclaims; 3: it evicts. Of the newest eviction pass. */
   readonly pressure: number;
   /** Files that were not as decided at the newest pass. */
@@ -337,10 +349,19 @@ export const SILENT_MS = 15 * 60_000;
 
 export const standingOf = (row: FleetRow, nowMs: number): Standing => ({
   ...row,
+  kubelet: kubeletOf(row),
   pressure: PRESSURE[row.latest.eviction?.verdict ?? ""] ?? 0,
   drift: row.report === null ? 0 : row.report.okCount + row.report.failedCount,
   silent: nowMs - row.lastSeenMs > SILENT_MS,
 });
+
+function kubeletOf({ latest }: FleetRow): string {
+  const newest = Object.values(latest).reduce<LatestRow | null>(
+    (last, one) => (last === null || one.decidedAtMs > last.decidedAtMs ? one : last),
+    null,
+  );
+  return newest === null || newest.policyVersion === "" ? "" : profileOfPolicy(newest.policyVersion).version;
+}
 
 const SHOWN: { readonly [S in Shows]: (node: Standing) => boolean } = {
   all: () => true,
@@ -352,6 +373,7 @@ const SHOWN: { readonly [S in Shows]: (node: Standing) => boolean } = {
 };
 
 const VALUE: { readonly [S in Exclude<Sort, "name">]: (node: Standing) => number } = {
+  kubelet: (node) => VERSIONS.indexOf(node.kubelet),
   pressure: (node) => node.pressure,
   refused: (node) => node.refused,
   evicted: (node) => node.evicted,
@@ -366,8 +388,13 @@ function named(nodes: readonly Standing[], part: string): readonly Standing[] {
 }
 
 /** Those that were asked for, in the order that was asked for; equal ones by name. */
-export function chosen(nodes: readonly Standing[], { q, show, sort, order }: FleetQuestion): readonly Standing[] {
-  const found = named(nodes, q).filter(SHOWN[show]);
+export function chosen(
+  nodes: readonly Standing[],
+  { q, show, kubelet, sort, order }: FleetQuestion,
+): readonly Standing[] {
+  const found = named(nodes, q)
+    .filter(SHOWN[show])
+    .filter((node) => kubelet === "" || node.kubelet === kubelet);
   const sign = order === "asc" ? 1 : -1;
   if (sort === "name") return sign === 1 ? found : found.toReversed();
   const value = VALUE[sort];
