@@ -1,7 +1,10 @@
 import { join } from "node:path";
-import { DECIDERS } from "../../api/decide/kinds/index.ts";
+import { DECIDERS, decideKind } from "../../api/decide/kinds/index.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
+import { PROFILES } from "../../api/profiles/index.ts";
+import type { Profile } from "../../api/profiles/profile.ts";
+import { v1_36 } from "../../api/profiles/v1_36.ts";
 import { readCases, suiteFiles } from "../conformance/run.ts";
 import type { Suite } from "../conformance/suite.ts";
 import { SUITES } from "../conformance/suites.ts";
@@ -42,7 +45,8 @@ const figure = (name: string, t: { decide: number; parse: number }): DecisionFig
 
 /** Every vector suite: deciding the checked input, beside JSON.parse of the same input. */
 export function benchSuites(): readonly DecisionFigure[] {
-  return suiteFiles(join(import.meta.dirname, "..", "vectors")).files.map(({ suite, path, profile }) => {
+  const { files } = suiteFiles(join(import.meta.dirname, "..", "vectors"), "1.36");
+  return files.map(({ suite, path, profile }) => {
     const inputs = readCases(path).map((c) => c.in);
     const texts = inputs.map((input) => JSON.stringify(input));
     const { read, decide } = SUITES[suite] as Suite;
@@ -98,4 +102,22 @@ export function benchRealNode(): readonly DecisionFigure[] {
       ),
     ),
   ];
+}
+
+/** The captured node as each version's kubelet decides, beside the same as its own, 1.36. */
+export function benchProfiles(): readonly DecisionFigure[] {
+  const decoded = decodeSnapshot(realSnapshot());
+  if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
+  const { value: snapshot } = decoded;
+  const CALLS = 50;
+  const deciding = (kind: "cgroups" | "allocatable", profile: Profile) => () => {
+    for (let i = 0; i < CALLS; i++) {
+      decideKind(kind, { snapshot, facts: {}, ask: undefined, explain: "reasons" }, profile);
+    }
+  };
+  return PROFILES.flatMap((profile) =>
+    (["allocatable", "cgroups"] as const).map((kind) =>
+      figure(`${kind} of ${profile.version}`, compare(deciding(kind, profile), deciding(kind, v1_36), CALLS)),
+    ),
+  );
 }

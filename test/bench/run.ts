@@ -1,6 +1,6 @@
 import { cpus } from "node:os";
 import { benchApi } from "./api.ts";
-import { benchRealNode, benchSuites, type DecisionFigure } from "./decisions.ts";
+import { benchProfiles, benchRealNode, benchSuites, type DecisionFigure } from "./decisions.ts";
 import { benchDevicePlugins } from "./device-plugins.ts";
 import { benchHistory } from "./history.ts";
 import { benchManagers } from "./managers.ts";
@@ -16,15 +16,16 @@ const nanos = (n: number): string => `${Math.round(n).toLocaleString("en")} ns`;
 const percent = (part: number): string => `${(part * 100).toFixed(1)} %`;
 const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 
-function table(title: string, figures: readonly DecisionFigure[]): void {
+function table(title: string, figures: readonly DecisionFigure[], beside = "JSON.parse"): void {
   console.log(`\n${title}`);
-  row("", "decide", "JSON.parse", "ratio");
+  row("", "decide", beside, "ratio");
   for (const f of figures) row(f.name, nanos(f.decideNanos), nanos(f.parseNanos), f.ratio.toFixed(2));
 }
 
 function decisions(): void {
   table("a vector case: deciding the checked input", benchSuites());
   table("the captured node (11 pods)", benchRealNode());
+  table("the same node as each version's kubelet decides", benchProfiles(), "as 1.36");
 }
 
 function managers(): void {
