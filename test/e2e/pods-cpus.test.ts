@@ -139,4 +139,31 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
     await daemon.gone("engine");
     await cpusBecome("shared", ALL);
   });
+
+  test("a daemon that plays another kubelet keeps pods and their CPUs, and writes the state in that one's form", async () => {
+    node.put("engine", await exclusive("engine", 1));
+    const [engine] = await node.daemon.running("engine");
+    const [before] = await node.containersOf("engine");
+    const { entries } = state();
+    expect(Object.keys(entries)).toEqual([engine?.uid]);
+    for (const kubeletVersion of ["1.34", "1.37", "1.35", "1.36", "1.37"]) {
+      await node.daemon.stop();
+      const daemon = node.startDaemon({ kubeletVersion });
+      await daemon.running("engine", "shared");
+      // somebody comes and goes, so that the file is written
+      node.put("guest", podOf("guest", { containers: [{ script: SERVES }] }));
+      await daemon.running("guest");
+      node.remove("guest");
+      await daemon.gone("guest");
+      await until(`the form of ${kubeletVersion}`, async () =>
+        "data" in state() === (kubeletVersion === "1.37") ? true : undefined,
+      );
+      expect(state()).toMatchObject({ policyName: "static", entries });
+      const [now] = await node.containersOf("engine");
+      expect([now?.id, now?.attempt, await cpusOf("engine")]).toEqual([before?.id, 0, taken]);
+      expect((await (await fetch(`${node.statusUrl}/v1/status`)).json()) as object).toMatchObject({ problems: [] });
+    }
+    node.remove("engine");
+    await node.daemon.gone("engine");
+  });
 });
