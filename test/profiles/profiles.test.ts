@@ -163,3 +163,11 @@ describe("an effective document", () => {
     expect(document(posted).serializeImagePulls).toBe(serial);
   });
 });
+
+test("what is taken before anybody knows a version is the same in all", () => {
+  const names = ["runtimeRequestTimeout", "podLogsDir", "containerRuntimeEndpoint", "port", "healthzPort"] as const;
+  for (const { defaults } of PROFILES) {
+    for (const name of [...names, "volumeStatsAggPeriod", "cgroupDriver"] as const)
+      expect(defaults[name], name).toEqual(NEWEST.defaults[name]);
+  }
+});

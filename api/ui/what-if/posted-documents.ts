@@ -6,7 +6,7 @@ import { parseDocuments } from "../../documents/parse.ts";
 import { problemText, type ReadProblem } from "../../documents/problem.ts";
 import { jsonFaultOf } from "../../model/json-fault.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { NEWEST } from "../../profiles/index.ts";
+import { PROFILES } from "../../profiles/index.ts";
 
 /** A text that somebody pasted or chose as a file, and what it is called in what is said about it. */
 export interface GivenText {
@@ -174,7 +174,7 @@ function partsOf(source: InputDocument, text: string | null): readonly Part[] | 
 const isPartOfConfiguration = (value: unknown): boolean =>
   !Array.isArray(value) &&
   fieldsOf(value)["kind"] === undefined &&
-  Object.keys(fieldsOf(value)).some((name) => NEWEST.fieldNames.get("")?.includes(name) === true);
+  PROFILES.some(({ fieldNames }) => Object.keys(fieldsOf(value)).some((name) => fieldNames.get("")?.includes(name)));
 
 /** `kubectl get -o json` prints a List of whatever was asked for. */
 function listParts(source: InputDocument): readonly Part[] | string {
