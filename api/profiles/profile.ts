@@ -2,6 +2,7 @@ import { value } from "../model/amount.ts";
 import { parseDuration } from "../model/duration.ts";
 import { type KubeletConfiguration, kubeletConfiguration } from "../model/kubelet-configuration.ts";
 import { parseQuantity } from "../model/quantity.ts";
+import type { VersionNote } from "./note.ts";
 
 /** A feature gate of the kubelet. kubelet: DefaultFeatureGate. */
 export interface GateSpec {
@@ -123,6 +124,8 @@ export interface Behaviour {
   readonly deviceHintsOverAllNodes: boolean;
   /** Whether the limit of a sidecar's local storage evicts its pod. */
   readonly sidecarStorageLimits: boolean;
+  /** How a static pod without a uid of its own gets one, of its manifest: by another hash it is another pod. */
+  readonly staticPodUid: "md5" | "fnv-128a";
 }
 
 /** Texts that another version words otherwise. */
@@ -160,6 +163,8 @@ export interface ProfileData {
   readonly flags: FlagDefaults;
   readonly behaviour: Behaviour;
   readonly words: Words;
+  /** What it began to do otherwise than the version before, for who changes versions. */
+  readonly notes: readonly VersionNote[];
 }
 
 export interface Profile extends ProfileData {

@@ -266,6 +266,8 @@ export const v1_34 = profileOfData({
     managersReadAllocated: true,
     deviceHintsOverAllNodes: true,
     sidecarStorageLimits: false,
+    // kubelet 1.34.4: applyDefaults of pkg/kubelet/config
+    staticPodUid: "md5",
   },
   words: {
     imagesNotFreed: ({ wanted, freed }) =>
@@ -275,4 +277,6 @@ export const v1_34 = profileOfData({
     httpUserAgent: (askedFor) => `kube-${askedFor}/1.34`,
     grpcUserAgent: "kube-probe/1.34 grpc-go/1.72.1",
   },
+  // nobody comes from a version that is not in the register
+  notes: [],
 });

@@ -1,0 +1,95 @@
+import { lintConfiguration } from "../../decide/lint/lint.ts";
+import { mergePatch } from "../../model/merge-patch.ts";
+import { isObject } from "../../model/own.ts";
+import { KUBELET_GATES } from "../../profiles/kubelet-gates.ts";
+import { type GateSpec, isGateOn, type Profile } from "../../profiles/profile.ts";
+import type { GateChange } from "./report.ts";
+
+type Members = Readonly<Record<string, unknown>>;
+type Named = Readonly<Record<string, boolean>>;
+
+/** The gates that a configuration sets; what is no boolean counts as not set, since lint refuses it. */
+export function namedGates({ featureGates }: Members): Named {
+  if (!isObject(featureGates)) return {};
+  const named = Object.entries(featureGates).filter(
+    (entry): entry is [string, boolean] => typeof entry[1] === "boolean",
+  );
+  return Object.fromEntries(named);
+}
+
+/** The kubelet's gates that are on and were off, or off and were on, and those that can no longer be set, or can be now. */
+export function gateChanges(configuration: Members, from: Profile, to: Profile): readonly GateChange[] {
+  const named = namedGates(configuration);
+  const names = [...KUBELET_GATES, ...Object.keys(named)];
+  const all = [...new Set(names)].flatMap((name) => changeOf(name, { named, configuration, from, to }));
+  return all.sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1));
+}
+/** Values first, then what the configuration names. */
+const rank = ({ changes, named }: GateChange): number => (changes === "value" ? 0 : named === null ? 2 : 1);
+
+interface Between {
+  readonly named: Named;
+  readonly configuration: Members;
+  readonly from: Profile;
+  readonly to: Profile;
+}
+
+function changeOf(name: string, { named, configuration, from, to }: Between): readonly GateChange[] {
+  const [before, after] = [from.gates.get(name), to.gates.get(name)];
+  if (before === undefined && after === undefined) return [];
+  const [was, is] = [from, to].map((profile) => isOnIn(profile, named, name));
+  const isValue = was !== is && isFlip(before, after, is === true);
+  if (!isValue && isSettable(before) === isSettable(after)) return [];
+  // a gate that is new and off is of interest to nobody who does not name it
+  if (!isValue && before === undefined && named[name] === undefined) return [];
+  if (!isValue && after === undefined && before?.isOn === false && named[name] === undefined) return [];
+  return [
+    {
+      name,
+      from: before === undefined ? null : stateOf(before, was === true),
+      to: after === undefined ? null : stateOf(after, is === true),
+      changes: isValue ? "value" : "settability",
+      named: named[name] ?? null,
+      why: whyOf(before, after, named[name] !== undefined),
+      keep: isValue ? patchToKeep({ name, isOn: was === true }, configuration, to) : null,
+    },
+  ];
+}
+
+const isSettable = (spec: GateSpec | undefined): boolean => spec !== undefined && !spec.locked;
+/** A locked gate is what it is: a configuration that says otherwise is refused. */
+const isOnIn = (profile: Profile, named: Named, name: string): boolean => {
+  const spec = profile.gates.get(name);
+  return spec?.locked === true ? spec.isOn : spec !== undefined && isGateOn(profile, named, name);
+};
+
+/** What a gate that was locked did goes on once it is gone, and one that is new may have had what it guards before. */
+function isFlip(before: GateSpec | undefined, after: GateSpec | undefined, is: boolean): boolean {
+  if (before !== undefined && after !== undefined) return true;
+  return before === undefined ? is && after?.locked !== true : false;
+}
+
+const stateOf = ({ stage, locked }: GateSpec, isOn: boolean): NonNullable<GateChange["to"]> => ({
+  isOn,
+  stage,
+  locked,
+});
+
+function whyOf(before: GateSpec | undefined, after: GateSpec | undefined, isNamed: boolean): string {
+  if (after === undefined) return isNamed ? "removed: the configuration may no longer name it" : "removed";
+  if (before === undefined) return `new: ${after.stage}, ${onOff(after.isOn)} by default`;
+  const moved = before.stage === after.stage ? "" : `${before.stage} -> ${after.stage}`;
+  const byDefault = before.isOn === after.isOn ? "" : `${onOff(after.isOn)} by default`;
+  const locked = after.locked === before.locked ? "" : after.locked ? "locked" : "no longer locked";
+  return [moved, byDefault, locked].filter((part) => part !== "").join(", ");
+}
+const onOff = (isOn: boolean): string => (isOn ? "on" : "off");
+
+/** The patch that keeps a gate as it was, where a kubelet takes it: others may want the gate. */
+function patchToKeep({ name, isOn }: { name: string; isOn: boolean }, configuration: Members, to: Profile): unknown {
+  if (!isSettable(to.gates.get(name))) return null;
+  const patch = { featureGates: { [name]: isOn } };
+  const refusals = (given: unknown): number =>
+    lintConfiguration(given, undefined, to).filter(({ severity }) => severity === "refuses-start").length;
+  return refusals(mergePatch(configuration, patch)) > refusals(configuration) ? null : patch;
+}
