@@ -1,10 +1,9 @@
 import type { Snapshot } from "../model/snapshot.ts";
-import type { Defaults } from "./profile.ts";
 
 /** What a note may ask of the node that it is for. */
 export interface NotedNode {
   /** The configuration with the defaults of the version that the note holds for. */
-  readonly configuration: Defaults;
+  readonly configuration: Readonly<Record<string, unknown>>;
   readonly isOn: (gate: string) => boolean;
   /** Undefined: nothing is known of the node. */
   readonly snapshot: Snapshot | undefined;
@@ -36,12 +35,12 @@ export interface VersionNote {
   readonly concerns?: (node: NotedNode) => boolean;
 }
 
-/** The same for flags that a version no longer has. */
-export const removedFlags = (name: string): VersionNote => ({
+/** The note of flags that a version no longer has. */
+export const removedFlags = (name: string, flags: readonly string[]): VersionNote => ({
   topic: "flag",
   name,
   begins: {
-    what: "the kubelet does not know it any more, and does not start where it is given",
-    before: "take it out of the kubelet's command line: its unit file, and what kubeadm wrote to kubeadm-flags.env",
+    what: `the kubelet does not start where it is given one that it no longer knows: ${flags.join(", ")}`,
+    before: "take them out of the kubelet's command line: its unit file, and what kubeadm wrote to kubeadm-flags.env",
   },
 });

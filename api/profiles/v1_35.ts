@@ -52,7 +52,7 @@ const GATES = `
 
 /** From the sources of 1.34.4 and 1.35.4. */
 const NOTES: readonly VersionNote[] = [
-  removedFlags("--pod-infra-container-image"),
+  removedFlags("the flag of the sandbox image", ["--pod-infra-container-image"]),
   {
     topic: "behaviour",
     name: "failCgroupV1",

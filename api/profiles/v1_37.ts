@@ -58,9 +58,20 @@ const FIELDS = `
 
 /** From the sources of 1.36.3 and 1.37.2. */
 const NOTES: readonly VersionNote[] = [
-  removedFlags(
-    "--application_metrics_count_limit, --boot_id_file, --container_hints, --containerd, --containerd-namespace, --enable_load_reader, --event_storage_age_limit, --event_storage_event_limit, --global_housekeeping_interval, --log_cadvisor_usage, --machine_id_file, --storage_driver_*",
-  ),
+  removedFlags("flags of cAdvisor", [
+    "--application_metrics_count_limit",
+    "--boot_id_file",
+    "--container_hints",
+    "--containerd",
+    "--containerd-namespace",
+    "--enable_load_reader",
+    "--event_storage_age_limit",
+    "--event_storage_event_limit",
+    "--global_housekeeping_interval",
+    "--log_cadvisor_usage",
+    "--machine_id_file",
+    "--storage_driver_*",
+  ]),
   {
     topic: "file",
     name: "/var/lib/kubelet/cpu_manager_state",

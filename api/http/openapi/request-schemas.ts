@@ -96,11 +96,10 @@ const REPLAY = replay({
   },
   kubeletVersion: otherKubelet,
 });
-const HISTORY_REPLAY = replay({
-  kubeletVersion: otherKubelet,
+/** Which page of the history. `node` has a description of its own. */
+const historyPage: Readonly<Record<string, JsonSchema>> = {
   since: { ...TIME, description: "decided then or later" },
   until: { ...TIME, description: "decided earlier; absent: until now" },
-  node: { type: "string", description: "of this node; absent: of all that the token may see" },
   kind: { type: "string", enum: KINDS, description: "of this kind" },
   limit: {
     type: "integer",
@@ -112,8 +111,13 @@ const HISTORY_REPLAY = replay({
   pageToken: {
     type: "string",
     description:
-      "the nextPageToken of the page before, with the same node, kind, configuration and kubeletVersion; the times are those of the first page",
+      "the nextPageToken of the page before, with the same node, kind, configuration and version; the times are those of the first page",
   },
+};
+const HISTORY_REPLAY = replay({
+  kubeletVersion: otherKubelet,
+  ...historyPage,
+  node: { type: "string", description: "of this node; absent: of all that the token may see" },
 });
 
 /** The snapshot of a lint: all of it is checked but what is linted. */
@@ -148,6 +152,40 @@ const LINT = {
   ],
 };
 
+const VERSIONS = PROFILES.map(({ version }) => version).join(", ");
+const upgrade = (required: readonly string[], members: Readonly<Record<string, JsonSchema>>): JsonSchema =>
+  withNulls(
+    strictObject(
+      {
+        to: { type: "string", pattern: VERSION_PATTERN, description: `the other kubelet: one of ${VERSIONS}` },
+        from: {
+          type: "string",
+          pattern: VERSION_PATTERN,
+          description: "the kubelet of now; absent: that of the node in the snapshot",
+        },
+        kubeletConfiguration: linted,
+        ...historyPage,
+        snapshot: NULL,
+        snapshotId: NULL,
+        node: NULL,
+        ...members,
+      },
+      ["to", ...required],
+    ),
+  );
+
+const UPGRADE = {
+  description:
+    "a configuration, what holds one, or since when the history is asked; at most one of snapshot, snapshotId and node",
+  anyOf: [
+    upgrade(["kubeletConfiguration", "from"], {}),
+    upgrade(["snapshot"], { snapshot }),
+    upgrade(["snapshotId"], { snapshotId }),
+    upgrade(["node"], { node }),
+    ...["since", "until", "pageToken"].map((name) => upgrade([name], {})),
+  ],
+};
+
 /** The bodies of requests, by name. */
 export const REQUEST_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   DecisionRequest: DECISION,
@@ -155,6 +193,7 @@ export const REQUEST_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ReplayRequest: REPLAY,
   HistoryReplayRequest: HISTORY_REPLAY,
   LintRequest: LINT,
+  UpgradeRequest: UPGRADE,
   SnapshotOfNode: {
     description: "of the node that the path names",
     allOf: [ref("NodeSnapshot"), holding({ node: holding({ metadata: holding({ name: TEXT }) }) })],

@@ -100,6 +100,7 @@ export const upgradeReport = z.strictObject({
   to: asWhich,
   direction: z.enum(DIRECTIONS),
   outcome: z.enum(OUTCOMES).describe("refuses-start: the kubelet of `to` does not start with the configuration"),
+  configured: z.boolean().describe("false: no configuration is known, and all is told of the kubelet's defaults"),
   assumed: z
     .array(text)
     .describe("fields that hold a default of `from` in a configuration that names all fields: they count as left out"),

@@ -42,6 +42,7 @@ export function upgradeReport({ from: was, to: is, configuration: given, snapsho
     from: was.note,
     to: is.note,
     outcome: outcomeOf(told),
+    configured: given !== undefined,
     assumed,
     ...told,
     steps: stepsOf(told, configuration, to),
