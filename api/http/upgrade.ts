@@ -42,7 +42,7 @@ export async function postUpgrade(exchange: Exchange): Promise<Result<Reply, Pro
   if (!about.ok) return about;
   const subject = isGiven(body["pageToken"]) ? ok(null) : subjectIn(body, about.value);
   if (!subject.ok) return subject;
-  if (subject.value === null && !asksHistory) {
+  if (subject.value === null && !asksHistory && about.value.node === null) {
     const what = "is needed, or a snapshot, or `since`, from when on the history is asked";
     return invalid("kubeletConfiguration", what);
   }

@@ -65,7 +65,7 @@ function ofStaticPods(pods: readonly string[]): readonly Step[] {
   return [
     {
       what: "go node by node, and wait until the static pods run again: with those of a control plane its API server and etcd go down",
-      why: `${many(pods.length, "static pod")} of this node restart under other uids, and their folders in podLogsDir change`,
+      why: `${many(pods.length, "static pod")} of this node: the other kubelet ends and starts each under another uid, and its folder in podLogsDir is another one`,
       patch: null,
     },
   ];
