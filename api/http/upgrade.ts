@@ -4,7 +4,7 @@ import type { Reply } from "../ports.ts";
 import type { ChosenProfile } from "../profiles/index.ts";
 import { unknownField } from "../service/decision-request.ts";
 import { historyProblem, inputProblem, invalid, type Problem } from "../service/problem.ts";
-import { namedVersion, type Subject, subjectOf, versionBefore } from "../service/upgrade/asked.ts";
+import { configured, namedVersion, type Subject, subjectOf, versionBefore } from "../service/upgrade/asked.ts";
 import type { UpgradeReport } from "../service/upgrade/report.ts";
 import { type UpgradePage, upgradePages } from "../service/upgrade/upgrade-page.ts";
 import { upgradeReport } from "../service/upgrade/upgrade-report.ts";
@@ -73,7 +73,8 @@ function subjectIn(body: Members, { posted }: About): Result<Subject | null, Pro
   if (configuration !== undefined && !isObject(configuration)) {
     return invalid("kubeletConfiguration", 'expected an object such as {"maxPods": 110}');
   }
-  if (posted === null) return ok(configuration === undefined ? null : { configuration, snapshot: undefined });
+  if (posted === null)
+    return ok(configuration === undefined ? null : { ...configured(configuration, undefined), snapshot: undefined });
   const subject = subjectOf(posted, configuration, isGiven(body["snapshot"]) ? "snapshot" : "");
   return subject.ok ? subject : err(inputProblem(subject.error));
 }

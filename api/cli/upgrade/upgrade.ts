@@ -1,7 +1,7 @@
 import type { Kind } from "../../model/decision.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { ChosenProfile } from "../../profiles/index.ts";
-import { namedVersion, versionBefore } from "../../service/upgrade/asked.ts";
+import { configured, namedVersion, versionBefore } from "../../service/upgrade/asked.ts";
 import { HistoryCounter } from "../../service/upgrade/history-sections.ts";
 import type { UpgradeReport } from "../../service/upgrade/report.ts";
 import type { UpgradePage } from "../../service/upgrade/upgrade-page.ts";
@@ -81,8 +81,8 @@ function reportOfFiles(
 ): Result<UpgradeReport, Fault> {
   const before = versionBefore(from, snapshot);
   if (!before.ok) return fault(EXIT.badInput, `--from ${before.error.message}`);
-  const own = file === null ? configuration : file.configuration;
-  return ok(upgradeReport({ configuration: own, snapshot, to, from: before.value }));
+  const own = configured(file?.configuration, configuration);
+  return ok(upgradeReport({ ...own, snapshot, to, from: before.value }));
 }
 
 function filesAlone(read: LintNode, { to, from }: UpgradeRequest, given: UpgradeFlags, cli: Cli): Outcome {

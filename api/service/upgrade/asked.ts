@@ -11,6 +11,7 @@ import {
   PROFILES,
   VERSION_FORM,
 } from "../../profiles/index.ts";
+import { isWrapped } from "./configuration.ts";
 
 const KNOWN = PROFILES.map(({ version }) => version).join(", ");
 
@@ -35,9 +36,11 @@ export function versionBefore(
 
 /** A node that is asked about, and the configuration with which its kubelet starts. */
 export interface Subject {
-  /** Whole and unchecked. */
+  /** As a file or /configz has it, JSON already, whole and unchecked; undefined: the kubelet's defaults. */
   readonly configuration: unknown;
-  /** Without its configuration, which may be as wrong as it likes. */
+  /** Whether a kubelet told it, defaults and all, and not its file. */
+  readonly isTold: boolean;
+  /** Without its configuration, which may be as wrong as it likes; undefined: nothing is known of a node. */
   readonly snapshot: Snapshot | undefined;
 }
 
@@ -51,5 +54,11 @@ export function subjectOf(
   const snapshot = decodeSnapshot(rest, at);
   if (!snapshot.ok) return snapshot;
   const own = isObject(kubeletConfiguration) ? kubeletConfiguration : undefined;
-  return ok({ configuration: configuration ?? own, snapshot: snapshot.value });
+  return ok({ ...configured(configuration, own), snapshot: snapshot.value });
 }
+
+/** The configuration that counts: the one that is given, else that of the snapshot, which somebody asked a kubelet for. */
+export const configured = (given: unknown, own: unknown): Pick<Subject, "configuration" | "isTold"> => ({
+  configuration: given ?? own,
+  isTold: given === undefined || isWrapped(given),
+});

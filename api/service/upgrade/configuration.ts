@@ -7,11 +7,12 @@ import type { DefaultChange } from "./report.ts";
 type Members = Readonly<Record<string, unknown>>;
 
 /** A configuration without its /configz wrapper. */
-export function membersOf(configuration: unknown): Members {
-  if (!isObject(configuration)) return {};
-  const { kubeletconfig } = configuration as Members;
-  return isObject(kubeletconfig) ? (kubeletconfig as Members) : (configuration as Members);
-}
+export const membersOf = (configuration: unknown): Members => {
+  const inner = isWrapped(configuration) ? configuration["kubeletconfig"] : configuration;
+  return isObject(inner) ? inner : {};
+};
+export const isWrapped = (configuration: unknown): configuration is Members =>
+  isObject(configuration) && isObject((configuration as Members)["kubeletconfig"]);
 
 export interface OwnConfiguration {
   readonly configuration: Members;
@@ -20,8 +21,8 @@ export interface OwnConfiguration {
 }
 
 /**
- * What a node's file says, of what its kubelet tells. /configz names all fields, and a default of the old version is then no
- * wish of anybody: it goes where the new version has another. A configuration that leaves any field out is taken as it is.
+ * What a kubelet's file says, of what that kubelet tells of itself. It names all fields then, and a default of the old version
+ * is no wish of anybody: it goes where the new version has another. One that leaves any field out is taken as it is.
  */
 export function ownConfiguration(given: Members, from: Profile, to: Profile): OwnConfiguration {
   if (!isWhole(given, from)) return { configuration: given, assumed: [] };

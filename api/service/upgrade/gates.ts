@@ -1,6 +1,7 @@
 import { lintConfiguration } from "../../decide/lint/lint.ts";
 import { mergePatch } from "../../model/merge-patch.ts";
 import { isObject } from "../../model/own.ts";
+import { directionOf } from "../../profiles/between.ts";
 import { KUBELET_GATES } from "../../profiles/kubelet-gates.ts";
 import { type GateSpec, isGateOn, type Profile } from "../../profiles/profile.ts";
 import type { GateChange } from "./report.ts";
@@ -36,38 +37,45 @@ interface Between {
 
 function changeOf(name: string, { named, configuration, from, to }: Between): readonly GateChange[] {
   const [before, after] = [from.gates.get(name), to.gates.get(name)];
-  if (before === undefined && after === undefined) return [];
-  const [was, is] = [from, to].map((profile) => isOnIn(profile, named, name));
-  const isValue = was !== is && isFlip(before, after, is === true);
-  if (!isValue && isSettable(before) === isSettable(after)) return [];
-  // a gate that is new and off is of interest to nobody who does not name it
-  if (!isValue && before === undefined && named[name] === undefined) return [];
-  if (!isValue && after === undefined && before?.isOn === false && named[name] === undefined) return [];
+  const isWayBack = directionOf(from, to) === "downgrade";
+  const [was, is] = [isOnIn(from, named, name), isOnIn(to, named, name)];
+  const isValue = was !== is && isFlip(isWayBack ? [after, before] : [before, after], was || is);
+  if (!isValue && !isOtherToSet(before, after, named[name] !== undefined)) return [];
   return [
     {
       name,
-      from: before === undefined ? null : stateOf(before, was === true),
-      to: after === undefined ? null : stateOf(after, is === true),
+      from: before === undefined ? null : stateOf(before, was),
+      to: after === undefined ? null : stateOf(after, is),
       changes: isValue ? "value" : "settability",
       named: named[name] ?? null,
-      why: whyOf(before, after, named[name] !== undefined),
-      keep: isValue ? patchToKeep({ name, isOn: was === true }, configuration, to) : null,
+      why: whyOf(before, after, isWayBack),
+      keep: isValue ? patchToKeep({ name, isOn: was }, configuration, to) : null,
     },
   ];
 }
 
-const isSettable = (spec: GateSpec | undefined): boolean => spec !== undefined && !spec.locked;
+type Settability = "unknown" | "locked" | "free";
+const settabilityOf = (spec: GateSpec | undefined): Settability =>
+  spec === undefined ? "unknown" : spec.locked ? "locked" : "free";
+
+/** One that the configuration does not name is of interest where it was free, and both versions have it. */
+function isOtherToSet(before: GateSpec | undefined, after: GateSpec | undefined, isNamed: boolean): boolean {
+  const [was, is] = [settabilityOf(before), settabilityOf(after)];
+  return was !== is && (isNamed || (was !== "unknown" && is !== "unknown"));
+}
+
 /** A locked gate is what it is: a configuration that says otherwise is refused. */
-const isOnIn = (profile: Profile, named: Named, name: string): boolean => {
+function isOnIn(profile: Profile, named: Named, name: string): boolean {
   const spec = profile.gates.get(name);
   return spec?.locked === true ? spec.isOn : spec !== undefined && isGateOn(profile, named, name);
-};
-
-/** What a gate that was locked did goes on once it is gone, and one that is new may have had what it guards before. */
-function isFlip(before: GateSpec | undefined, after: GateSpec | undefined, is: boolean): boolean {
-  if (before !== undefined && after !== undefined) return true;
-  return before === undefined ? is && after?.locked !== true : false;
 }
+
+/**
+ * A gate that only the older version has does nothing else once it is gone; what one guards that only the newer version has is
+ * not there before.
+ */
+const isFlip = ([older, newer]: readonly [GateSpec | undefined, GateSpec | undefined], isOn: boolean): boolean =>
+  newer !== undefined && (older !== undefined || (isOn && !newer.locked));
 
 const stateOf = ({ stage, locked }: GateSpec, isOn: boolean): NonNullable<GateChange["to"]> => ({
   isOn,
@@ -75,9 +83,12 @@ const stateOf = ({ stage, locked }: GateSpec, isOn: boolean): NonNullable<GateCh
   locked,
 });
 
-function whyOf(before: GateSpec | undefined, after: GateSpec | undefined, isNamed: boolean): string {
-  if (after === undefined) return isNamed ? "removed: the configuration may no longer name it" : "removed";
-  if (before === undefined) return `new: ${after.stage}, ${onOff(after.isOn)} by default`;
+function whyOf(before: GateSpec | undefined, after: GateSpec | undefined, isWayBack: boolean): string {
+  if (after === undefined) return isWayBack ? "not there yet" : "removed";
+  if (before === undefined) {
+    const byDefault = `${after.stage}, ${onOff(after.isOn)} by default`;
+    return isWayBack ? `there again: ${byDefault}` : `new: ${byDefault}`;
+  }
   const moved = before.stage === after.stage ? "" : `${before.stage} -> ${after.stage}`;
   const byDefault = before.isOn === after.isOn ? "" : `${onOff(after.isOn)} by default`;
   const locked = after.locked === before.locked ? "" : after.locked ? "locked" : "no longer locked";
@@ -87,7 +98,7 @@ const onOff = (isOn: boolean): string => (isOn ? "on" : "off");
 
 /** The patch that keeps a gate as it was, where a kubelet takes it: others may want the gate. */
 function patchToKeep({ name, isOn }: { name: string; isOn: boolean }, configuration: Members, to: Profile): unknown {
-  if (!isSettable(to.gates.get(name))) return null;
+  if (settabilityOf(to.gates.get(name)) !== "free") return null;
   const patch = { featureGates: { [name]: isOn } };
   const refusals = (given: unknown): number =>
     lintConfiguration(given, undefined, to).filter(({ severity }) => severity === "refuses-start").length;

@@ -49,7 +49,7 @@ export function caveats({ from, to, assumed }: UpgradeReport): readonly string[]
   const whys = [from, to].flatMap(({ why }) => (why === null ? [] : [why]));
   if (assumed.length === 0) return whys;
   const fields = `${assumed.join(", ")}: the configuration names every field, as /configz does, and has the default of ${from.version} here`;
-  return [...whys, `${fields}; counted as left out of the kubelet's own file`];
+  return [...whys, `${fields}; counted as left out of the kubelet's own file: give that where it sets it`];
 }
 
 /** All parts that have something to say, in the order in which they are read. */

@@ -8,25 +8,26 @@ import { directionOf, notesBetween } from "../../profiles/between.ts";
 import { effectiveDocument } from "../../profiles/effective.ts";
 import type { ChosenProfile } from "../../profiles/index.ts";
 import { isGateOn, type Profile } from "../../profiles/profile.ts";
+import type { Subject } from "./asked.ts";
 import { defaultChanges, membersOf, ownConfiguration } from "./configuration.ts";
 import { gateChanges, namedGates } from "./gates.ts";
 import type { ReportedNote, StartFinding, UpgradeReport } from "./report.ts";
 import { snapshotDecisions } from "./snapshot-decisions.ts";
 import { stepsOf } from "./steps.ts";
 
-export interface UpgradeInput {
+export interface UpgradeInput extends Subject {
   readonly from: ChosenProfile;
   readonly to: ChosenProfile;
-  /** As a file or /configz has it, JSON already, whole and unchecked; undefined: the kubelet's defaults. */
-  readonly configuration: unknown;
-  /** Of the node, without its configuration; undefined: nothing is known of one. */
-  readonly snapshot: Snapshot | undefined;
 }
 
 /** What another kubelet does to a node: what keeps it from starting, what it does otherwise, and what to do before. */
-export function upgradeReport({ from: was, to: is, configuration: given, snapshot }: UpgradeInput): UpgradeReport {
+export function upgradeReport({ from: was, to: is, ...subject }: UpgradeInput): UpgradeReport {
+  const { configuration: given, snapshot, isTold } = subject;
   const [from, to] = [was.profile, is.profile];
-  const { configuration, assumed } = ownConfiguration(membersOf(given), from, to);
+  const members = membersOf(given);
+  const { configuration, assumed } = isTold
+    ? ownConfiguration(members, from, to)
+    : { configuration: members, assumed: [] };
   const starts = startFindings(configuration, snapshot, from, to);
   const told = {
     direction: directionOf(from, to),
