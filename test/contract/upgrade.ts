@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type * as z from "zod";
 import { decisionAnswer, upgradeAnswer } from "../../api/http/openapi/answers.ts";
+import { profileOf } from "../../api/profiles/index.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
 import {
@@ -90,6 +91,25 @@ export function upgrades(of: Of): void {
     const own = await upgrade(of(), { to: "1.36", node, since: SINCE });
     expect(own.report?.outcome).toBe("same");
     expect(own.history).toMatchObject({ counts: { same: 3, differs: 0 }, recordedUnder: { "1.36": 3 }, examples: [] });
+  });
+
+  test("a default that its kubelet told is no wish of the node: what was recorded throttles nothing with 1.37", async () => {
+    const node = fresh("upgrade");
+    const ask = async (kubeletConfiguration: object, sequence: number) => {
+      const snapshot = throttled(node, { kubeletConfiguration, sequence });
+      await answer(await post(of(), "/v1/decisions/cgroups", { snapshot }), decisionAnswer);
+      const { history } = await upgrade(of(), { to: "1.37", node, since: SINCE });
+      return history?.changed.at(-1)?.differenceCount ?? 0;
+    };
+    const { configuration } = profileOf("1.36");
+    const told = Object.fromEntries(
+      Object.keys(configuration).flatMap((name) => {
+        const value = profileOf("1.36").defaults[name];
+        return value === undefined ? [] : [[name, value]];
+      }),
+    );
+    const whole = await ask({ ...told, memoryThrottlingFactor: 0.9 }, 1);
+    expect(await ask({ ...told, memoryThrottlingFactor: 0.8 }, 2)).toBeGreaterThan(whole);
   });
 
   test("a way back is answered: what the older kubelet does not know, and what it makes of the files", async () => {

@@ -46,7 +46,7 @@ export type UpgradePages = (
 
 /** `length`: characters of what is kept from page to page, as `historyReplayer` has it; absent: those of one page. */
 export function upgradePages(store: History, to: Profile, length?: number): UpgradePages {
-  const change: Change = { kubeletVersion: to.version };
+  const change: Change = { kubeletVersion: to.version, isUpgrade: true };
   const replay = historyReplayer(store, change, length);
   const explain = replayer(store, change);
   return async (world, request) => {
