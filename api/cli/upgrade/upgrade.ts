@@ -13,7 +13,7 @@ import { type LintFiles, type LintNode, readLintFiles } from "../lint/lint-input
 import { progressOn } from "../replay/progress.ts";
 import { EXIT, type Fault, fault, type Outcome, stopSignal } from "../terminal.ts";
 import { type Found, printUpgrade, type UpgradeForm } from "./upgrade-output.ts";
-import type { UpgradeRequest, UpgradeSource } from "./upgrade-source.ts";
+import { MAX_NODES, type UpgradeRequest, type UpgradeSource } from "./upgrade-source.ts";
 
 export interface UpgradeFlags extends LintFiles {
   readonly to: string;
@@ -111,7 +111,7 @@ async function withSource(
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;
   // without the history's drivers, as a client needs none
-  const { sourceOfApi } = await import("./upgrade-source.ts");
+  const { sourceOfApi } = await import("./upgrade-api.ts");
   const source = sourceOfApi(api, token.value, request);
   return source.ok ? work(source.value) : source;
 }
@@ -160,6 +160,10 @@ async function reportsOf(
   if (!names.ok) return names;
   const reports: UpgradeReport[] = [];
   const unreported: { readonly node: string; readonly why: string }[] = [];
+  if (nodeName === undefined && names.value.length === MAX_NODES) {
+    const why = `only the first ${MAX_NODES} nodes are looked at: name others with --node-name`;
+    unreported.push({ node: "further nodes", why });
+  }
   for (const node of names.value) {
     const report = await source.reportOf(node, read.file?.configuration);
     if (!report.ok) return report;
