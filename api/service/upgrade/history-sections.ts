@@ -64,6 +64,7 @@ const MAX_ROWS = 20;
 export function historyLine({ counts, recordedUnder }: HistorySum, to: string): string {
   const own = recordedUnder[to] ?? 0;
   const lost = counts.gone + counts.unreadable;
+  if (counts.replayed + lost === 0) return "no decision of this time is recorded";
   const parts = [
     `${number(changedOf(counts))} of ${number(counts.replayed)} recorded decisions would be others`,
     ...(own > 0 ? [`${number(own)} were decided as ${to} already`] : []),

@@ -70,7 +70,7 @@ const toneOf = ({ severity }: StartFinding): Color =>
 
 const starts = ({ starts: all }: UpgradeReport): Section => ({
   id: "starts",
-  title: "What lint finds",
+  title: "Findings in the configuration",
   columns: [{ title: "SEVERITY" }, { title: "FIELD" }, { title: "NEW" }, { title: "CODE", giveUp: 1 }],
   rows: all.map((finding) => {
     const { severity, field, isNew, code, kubelet, message, advice, fix } = finding;
