@@ -43,7 +43,7 @@ export function pages(of: Of): void {
       `/replay?decision=${id}`,
       "/lint",
       "/upgrade",
-      `/upgrade?node=${node}&to=1.37`,
+      `/upgrade?node=${node}&to=1.37&from=1.36`,
       "/docs",
     ])
       await pageAt(of(), path);
