@@ -3,7 +3,7 @@ import { err, ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
 import type { ChosenProfile } from "../profiles/index.ts";
 import { unknownField } from "../service/decision-request.ts";
-import { historyProblem, inputProblem, invalid, type Problem } from "../service/problem.ts";
+import { historyProblem, inputProblem, invalid, type Problem, problem } from "../service/problem.ts";
 import { configured, namedVersion, type Subject, subjectOf, versionBefore } from "../service/upgrade/asked.ts";
 import type { UpgradeReport } from "../service/upgrade/report.ts";
 import { type UpgradePage, upgradePages } from "../service/upgrade/upgrade-page.ts";
@@ -81,7 +81,9 @@ function subjectIn(body: Members, { posted }: About): Result<Subject | null, Pro
 
 function reportOf(subject: Subject, { to, from }: Versions): Result<UpgradeReport, Problem> {
   const before = versionBefore(from, subject.snapshot);
-  return before.ok ? ok(upgradeReport({ ...subject, to, from: before.value })) : err(inputProblem([before.error]));
+  if (before.ok) return ok(upgradeReport({ ...subject, to, from: before.value }));
+  const { path, message } = before.error;
+  return problem("needs_input", `${path}: ${message}`, { needs: [path] });
 }
 
 async function historyOf(

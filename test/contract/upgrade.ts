@@ -133,7 +133,6 @@ export function badUpgrades(of: Of): void {
     [{ to: "1.99" }, "to", /^kubelet 1\.99 is not known here: the versions are 1\.34, /],
     [{ to: "1.37", from: "1.2" }, "from", /the versions are 1\.34, /],
     [{ to: "1.37" }, "kubeletConfiguration", /^is needed/],
-    [{ to: "1.37", kubeletConfiguration: {} }, "from", /^is needed/],
     [{ to: "1.37", kubeletConfiguration: "maxPods: 1" }, "kubeletConfiguration", /expected an object/],
     [{ to: "1.37", version: "1.36" }, "version", /there is no such field/],
     [{ to: "1.37", from: "1.36", snapshot: { pods: 1 } }, "snapshot.pods", /./],
@@ -145,6 +144,14 @@ export function badUpgrades(of: Of): void {
     const { issues } = await problemOf(await post(of(), "/v1/upgrade", body), "invalid_input");
     expect(issues?.[0]?.path).toBe(path);
     expect(issues?.[0]?.message).toMatch(message);
+  });
+
+  test("where nobody tells the version of now it is asked for", async () => {
+    const bare = exampleSnapshot(fresh("upgrade"));
+    for (const body of [{ kubeletConfiguration: {} }, { snapshot: bare }]) {
+      const { needs } = await problemOf(await post(of(), "/v1/upgrade", { to: "1.37", ...body }), "needs_input");
+      expect(needs).toEqual(["from"]);
+    }
   });
 
   test("a token of a node sees the history of its own node alone", async () => {

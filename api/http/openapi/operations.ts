@@ -95,7 +95,7 @@ const UPGRADE_OPERATIONS: Readonly<Record<string, Operation>> = {
       "What keeps the kubelet from starting with the configuration, in its own words; gates and defaults that change; static pods that restart; what is decided otherwise on the snapshot; flags, files, events and metrics; and the steps, in order. With `since` (or `until`) a page of the history as well, decided again with each decision's own recorded configuration as a kubelet of `to`, and compared with what was recorded: go on with `nextPageToken` until it is null, and add the counts up. A version older than `from` is a way back, and is answered too. Nothing is recorded.",
     body: json(ref("UpgradeRequest"), UPGRADE),
     answers: { 200: "UpgradeAnswer" },
-    problems: [...BODY, "unknown_node", "unknown_snapshot"],
+    problems: [...BODY, "needs_input", "unknown_node", "unknown_snapshot"],
   },
 };
 

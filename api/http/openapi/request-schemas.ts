@@ -1,7 +1,7 @@
 import { EXPLAIN, KINDS } from "../../model/decision.ts";
 import { timestampMeta } from "../../model/fields.ts";
 import { type JsonSchema, NULL, ref, strictObject } from "../../model/json-schema.ts";
-import { PROFILES, VERSION_PATTERN } from "../../profiles/index.ts";
+import { KNOWN_VERSION_PATTERN, PROFILES, VERSION_PATTERN } from "../../profiles/index.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
 import { DEFAULT_REPLAYED } from "../replay.ts";
 import { ASKED } from "./ask-schemas.ts";
@@ -157,10 +157,10 @@ const upgrade = (required: readonly string[], members: Readonly<Record<string, J
   withNulls(
     strictObject(
       {
-        to: { type: "string", pattern: VERSION_PATTERN, description: `the other kubelet: one of ${VERSIONS}` },
+        to: { type: "string", pattern: KNOWN_VERSION_PATTERN, description: `the other kubelet: one of ${VERSIONS}` },
         from: {
           type: "string",
-          pattern: VERSION_PATTERN,
+          pattern: KNOWN_VERSION_PATTERN,
           description: "the kubelet of now; absent: that of the node in the snapshot",
         },
         kubeletConfiguration: linted,

@@ -85,7 +85,7 @@ const changedAnswer = z.strictObject({
 });
 const decidedKind = z.strictObject({
   kind: z.enum(KINDS),
-  asked: integer.describe("how often: once, or once for each pod"),
+  asked: integer.describe("how often: once, or once for each of the first 128 pods"),
   changed: integer,
   undecided: text.nullable().describe("why nothing is said of it; null: it was decided"),
 });

@@ -12,8 +12,8 @@ import { withNewStatus } from "../replay/new-status.ts";
 import { shortDifferences } from "../replay/tally.ts";
 import type { ChangedAnswer, SnapshotDecisions } from "./report.ts";
 
-/** Pods that a kind is asked about one by one; nodes have fewer. */
-const MAX_PODS = 512;
+/** Pods that a kind is asked about one by one, the first; each takes some milliseconds, and few nodes have more. */
+const MAX_PODS = 128;
 /** Changed answers that are told of one kind; the others are counted. */
 export const MAX_CHANGED = 20;
 
