@@ -3,7 +3,6 @@ import type { Color } from "../../text/style.ts";
 import type { Column } from "../../text/table.ts";
 import { reasonText } from "../../text/tables/index.ts";
 import type { ChangedAnswer, GateChange, StartFinding, UpgradeReport } from "./report.ts";
-import { valueText } from "./value-text.ts";
 
 /** A line below a row: a text, or a patch as JSON. */
 export interface SectionNote {
@@ -28,6 +27,8 @@ export interface Section {
 }
 
 const note = (as: SectionNote["as"], text: string): SectionNote => ({ as, text });
+/** A value of JSON on one line; undefined: there is none. */
+const valueText = (value: unknown): string => (value === undefined ? "(none)" : JSON.stringify(value));
 const patchNote = (patch: unknown): readonly SectionNote[] =>
   patch === null ? [] : [note("patch", JSON.stringify(patch))];
 
