@@ -90,6 +90,7 @@ export const ASSET_TYPES = {
   "plots.js": SCRIPT,
   "replay.js": SCRIPT,
   "sizes.js": SCRIPT,
+  "upgrade.js": SCRIPT,
   "what-if.js": SCRIPT,
   "uplot.css": STYLE,
   "uplot.js": SCRIPT,

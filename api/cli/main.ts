@@ -16,11 +16,12 @@ import { addSnapshot } from "./snapshot/command.ts";
 import { addTakeover } from "./takeover/command.ts";
 import { addToken } from "./token/command.ts";
 import { addUp } from "./up/command.ts";
+import { addUpgrade } from "./upgrade/command.ts";
 
 const COMMANDS = [
   ...[addUp, addDecide, addSnapshot, addMachines, addKinds, addApi],
   ...[addActuator, addPods, addTop, addLogs, addExec, addProbes, addDevices, addGc, addTakeover],
-  ...[addToken, addHistory, addReplay, addLint],
+  ...[addToken, addHistory, addReplay, addLint, addUpgrade],
 ];
 
 /** The whole command line. */

@@ -11,7 +11,7 @@ Exit codes:
   2  bad usage or bad input
   3  cannot run here (Node too old, packages missing)
   4  a file, the API or the history failed
-  5  lint: the kubelet does not start with the configuration
+  5  lint, upgrade: the kubelet does not start with the configuration
 
 Run \`nodewise COMMAND --help\` for the options and examples of a command.`;
 

@@ -8,6 +8,7 @@ import { getRemovalSummary, listRemovals } from "./removals.ts";
 import { postReplay, postReplayHistory } from "./replay.ts";
 import { postResults } from "./results.ts";
 import { jsonText, type Route } from "./route.ts";
+import { postUpgrade } from "./upgrade.ts";
 
 /** Every route of the contract; pages are beside it (ui/index.ts). /openapi.json describes the same list, which a test holds it to. */
 export const ROUTES: readonly Route[] = [
@@ -16,6 +17,7 @@ export const ROUTES: readonly Route[] = [
   { method: "POST", path: "/v1/decisions/:decision/replay", scope: "read", offThread: true, handle: postReplay },
   { method: "POST", path: "/v1/replay", scope: "read", offThread: true, handle: postReplayHistory },
   { method: "POST", path: "/v1/lint", scope: "read", offThread: true, handle: postLint },
+  { method: "POST", path: "/v1/upgrade", scope: "read", offThread: true, handle: postUpgrade },
   { method: "POST", path: "/v1/batch", scope: "decide", handle: postBatch },
   { method: "POST", path: "/v1/results", scope: "decide", handle: postResults },
   { method: "GET", path: "/v1/nodes", scope: "read", handle: listNodes },

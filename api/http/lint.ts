@@ -34,8 +34,6 @@ export async function postLint(exchange: Exchange): Promise<Result<Reply, Proble
   for (const name in body) if (!FIELDS.has(name)) return unknownField(name, FIELDS);
   const version = versionIn(body);
   if (!version.ok) return version;
-  const given = SOURCES.filter((name) => isGiven(body[name]));
-  if (given.length > 1) return invalid(given[1] ?? "", `it is one or the other: ${given[0]} was given as well`);
   const about = await aboutNode(exchange, body);
   if (!about.ok) return about;
   const { node, posted } = about.value;
@@ -63,14 +61,17 @@ function aboutStored(row: SnapshotRow): Result<About, Problem> {
   return posted.ok ? ok({ node: row.node, posted: posted.value }) : historyProblem(posted.error);
 }
 
-interface About {
+export interface About {
   /** The node whose decisions count; null: everyone's. */
   readonly node: string | null;
   /** As posted or stored; null: nothing is known of a node. */
   readonly posted: Members | null;
 }
 
-async function aboutNode(exchange: Exchange, body: Members): Promise<Result<About, Problem>> {
+/** The node that a request's body is about: by its snapshot, the id of one, or its name. Errors: two of them, and one that is not there. */
+export async function aboutNode(exchange: Exchange, body: Members): Promise<Result<About, Problem>> {
+  const given = SOURCES.filter((name) => isGiven(body[name]));
+  if (given.length > 1) return invalid(given[1] ?? "", `it is one or the other: ${given[0]} was given as well`);
   const { caller, ports } = exchange;
   const { snapshot, snapshotId, node } = body;
   if (isGiven(node)) {

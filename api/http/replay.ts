@@ -62,20 +62,25 @@ export async function postReplayHistory(exchange: Exchange): Promise<Result<Repl
 function historyRequest(input: unknown): Result<HistoryRequest, Problem> {
   if (!isObject(input)) return invalid("$", 'expected an object such as {"since": "2026-01-31T12:00:00Z"}');
   for (const name in input) if (!HISTORY_FIELDS.has(name)) return unknownField(name, HISTORY_FIELDS);
-  const filter = filterIn(input);
+  const page = historyPageIn(input);
+  if (!page.ok) return page;
+  const asked = changeIn(input);
+  const change = asked.ok ? checkedChange(asked.value) : asked;
+  return change.ok ? ok({ ...page.value, change: change.value }) : change;
+}
+
+/** Which page of which history a request's body asks for. Errors: each at its field. */
+export function historyPageIn(body: Members): Result<Omit<HistoryRequest, "change">, Problem> {
+  const filter = filterIn(body);
   if (!filter.ok) return filter;
-  const limit = isGiven(input["limit"]) ? input["limit"] : DEFAULT_REPLAYED;
+  const limit = isGiven(body["limit"]) ? body["limit"] : DEFAULT_REPLAYED;
   if (!Number.isInteger(limit) || (limit as number) < 1 || (limit as number) > MAX_REPLAYED) {
     return invalid("limit", `must be a number from 1 to ${MAX_REPLAYED}`);
   }
-  const { pageToken } = input;
+  const { pageToken } = body;
   if (isGiven(pageToken) && typeof pageToken !== "string") return invalid("pageToken", "expected a text");
-  const asked = changeIn(input);
-  const change = asked.ok ? checkedChange(asked.value) : asked;
-  if (!change.ok) return change;
   return ok({
     filter: filter.value,
-    change: change.value,
     limit: limit as number,
     ...(typeof pageToken === "string" ? { pageToken } : {}),
   });

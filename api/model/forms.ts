@@ -10,9 +10,11 @@ import type { Bytes, EpochMs } from "./units.ts";
 
 /** The type of a schema's values, or of those of the schema that a function makes, read-only all the way down. */
 export type Form<S extends z.ZodType | (() => z.ZodType)> = Immutable<z.output<S extends () => infer Made ? Made : S>>;
-type Immutable<T> = T extends string | number | boolean | null | undefined
+type Immutable<T> = unknown extends T
   ? T
-  : { readonly [K in keyof T]: Immutable<T[K]> };
+  : T extends string | number | boolean | null | undefined
+    ? T
+    : { readonly [K in keyof T]: Immutable<T[K]> };
 
 /** A text of an answer; messages of a kubelet may be longer than what is posted. */
 export const answerText = z.string().max(65_536);

@@ -47,6 +47,11 @@ export const profileOf = (version: string | undefined): Profile => chooseProfile
 export const VERSION_FORM = "must be a version of the kubelet, such as 1.37 or v1.37.2";
 export const VERSION_PATTERN = "^v?1\\.\\d{1,3}(?:\\.\\d{1,3}(?:[-+.][\\w.+-]{0,64})?)?$";
 const VERSION = new RegExp(VERSION_PATTERN);
+/** The same of those that have a profile of their own. */
+export const KNOWN_VERSION_PATTERN = VERSION_PATTERN.replace(
+  "1\\.\\d{1,3}",
+  `(?:${PROFILES.map(({ version }) => version.replace(".", "\\.")).join("|")})`,
+);
 export const isVersion = (text: string): boolean => VERSION.test(text);
 
 /** The profile of a snapshot's kubelet; `asked` counts where the snapshot tells no version. */

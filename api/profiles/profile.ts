@@ -2,6 +2,7 @@ import { value } from "../model/amount.ts";
 import { parseDuration } from "../model/duration.ts";
 import { type KubeletConfiguration, kubeletConfiguration } from "../model/kubelet-configuration.ts";
 import { parseQuantity } from "../model/quantity.ts";
+import type { VersionNote } from "./note.ts";
 
 /** A feature gate of the kubelet. kubelet: DefaultFeatureGate. */
 export interface GateSpec {
@@ -157,6 +158,8 @@ export interface Behaviour {
   readonly throttlingFactorWithoutGate: number | null;
   /** From more maxParallelImagePulls than this on, pulls of some images end the kubelet once it checks credentials; null: none do. */
   readonly mostPullsChecked: number | null;
+  /** How a static pod without a uid of its own gets one, of its manifest: by another hash it is another pod. */
+  readonly staticPodUid: "md5" | "fnv-128a";
 }
 
 /** The gates of a manager's options that are not stable (CPUManagerPolicyAlphaOptions and the like), and the version's rules. */
@@ -214,6 +217,8 @@ export interface ProfileData {
   readonly flags: FlagDefaults;
   readonly behaviour: Behaviour;
   readonly words: Words;
+  /** What it began to do otherwise than the version before, for who changes versions. */
+  readonly notes: readonly VersionNote[];
 }
 
 export interface Profile extends ProfileData {

@@ -302,6 +302,8 @@ export const v1_34 = profileOfData({
     throttlingFactorWithoutGate: null,
     // kubelet 1.34.4: NewStripedLockSet
     mostPullsChecked: 31,
+    // kubelet 1.34.4: applyDefaults of pkg/kubelet/config
+    staticPodUid: "md5",
   },
   words: {
     containerCreated: (name) => `Created container: ${name}`,
@@ -318,4 +320,6 @@ export const v1_34 = profileOfData({
     httpUserAgent: (askedFor) => `kube-${askedFor}/1.34`,
     grpcUserAgent: "kube-probe/1.34 grpc-go/1.72.1",
   },
+  // nobody comes from a version that is not in the register
+  notes: [],
 });

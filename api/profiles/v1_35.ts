@@ -1,3 +1,4 @@
+import { removedFlags, type VersionNote } from "./note.ts";
 import { gatesOf, profileOfData } from "./profile.ts";
 import { v1_34 } from "./v1_34.ts";
 
@@ -49,6 +50,92 @@ const GATES = `
     StrictCostEnforcementForWebhooks UserNamespacesPodSecurityStandards
 `;
 
+/** From the sources of 1.34.4 and 1.35.4. */
+const NOTES: readonly VersionNote[] = [
+  removedFlags("the flag of the sandbox image", ["--pod-infra-container-image"]),
+  {
+    topic: "behaviour",
+    name: "failCgroupV1",
+    begins: {
+      what: "on a machine with cgroup v1 the kubelet does not start, unless failCgroupV1 is false",
+      before: "see that `stat -fc %T /sys/fs/cgroup` prints cgroup2fs on each node; failCgroupV1: false puts it off",
+    },
+    // with a snapshot lint knows it
+    concerns: ({ configuration, snapshot }) =>
+      configuration["failCgroupV1"] === true && snapshot?.cgroup?.version === undefined,
+  },
+  {
+    topic: "behaviour",
+    name: "imagePullCredentialsVerificationPolicy",
+    begins: {
+      what: "an image that is on the node is used without a pull only by a pod whose credentials pulled it before, unless it was there before the kubelet; with imagePullPolicy Never others fail (ErrImageNeverPull)",
+      before: "give pods with private images their imagePullSecrets, or keep it as it was with NeverVerify",
+    },
+    patch: { imagePullCredentialsVerificationPolicy: "NeverVerify" },
+    concerns: ({ configuration, isOn }) =>
+      isOn("KubeletEnsureSecretPulledImages") &&
+      configuration["imagePullCredentialsVerificationPolicy"] !== "NeverVerify",
+  },
+  {
+    topic: "behaviour",
+    name: "maxParallelImagePulls",
+    begins: {
+      what: "with maxParallelImagePulls above 31 the kubelet panics at some pulls (index out of range)",
+      before: "set it to 31 or less",
+    },
+    until: "1.37",
+    patch: { maxParallelImagePulls: 31 },
+    concerns: ({ configuration, isOn }) =>
+      Number(configuration["maxParallelImagePulls"]) > 31 && isOn("KubeletEnsureSecretPulledImages"),
+  },
+  {
+    topic: "file",
+    name: "/var/lib/kubelet/image_manager/pulled",
+    begins: { what: "the records of image pulls are written anew as kubelet.config.k8s.io/v1beta1", before: null },
+    ends: {
+      what: "the older kubelet cannot read the records of image pulls that the newer one wrote",
+      before: "remove them while no kubelet runs: images are pulled again where credentials have to be checked",
+    },
+  },
+  {
+    topic: "behaviour",
+    name: "readiness at a restart of the kubelet",
+    begins: {
+      what: "containers that run keep being ready and started while the kubelet restarts, and are no longer unready until their first probe",
+      before: null,
+    },
+    ends: {
+      what: "containers are unready after a restart of the kubelet until their first probe succeeded",
+      before: "expect Services without these pods for a while; go node by node",
+    },
+    concerns: ({ isOn }) => !isOn("ChangeContainerStatusOnKubeletRestart"),
+  },
+  {
+    topic: "event",
+    name: "Created, Started",
+    begins: {
+      what: "events of containers say `Container created` and `Container started`, without the container's name",
+      before: "change the alerts and log searches that look for `Created container:` or `Started container`",
+    },
+    ends: {
+      what: "events of containers say `Created container: NAME` and `Started container NAME` again",
+      before: "change the alerts and log searches that look for `Container created` or `Container started`",
+    },
+  },
+  {
+    topic: "event",
+    name: "FreeDiskSpaceFailed",
+    begins: {
+      what: "the message begins with `Insufficient free disk space on the node's image filesystem`",
+      before: "change the alerts that look for `Failed to garbage collect required amount of images`",
+    },
+    ends: {
+      what: "the message begins with `Failed to garbage collect required amount of images` again",
+      before: "change the alerts that look for `Insufficient free disk space`",
+    },
+  },
+];
+
 export const v1_35 = profileOfData({
   ...v1_34,
   version: "1.35",
@@ -85,6 +172,8 @@ export const v1_35 = profileOfData({
     ]),
     innerStructsNamed: true,
     flushFrequencyAboveZero: true,
+    // kubelet 1.35.4: applyDefaults of pkg/kubelet/config
+    staticPodUid: "fnv-128a",
   },
   words: {
     ...v1_34.words,
@@ -100,4 +189,5 @@ export const v1_35 = profileOfData({
     httpUserAgent: (askedFor) => `kube-${askedFor}/1.35`,
     grpcUserAgent: "kube-probe/1.35 grpc-go/1.72.2",
   },
+  notes: NOTES,
 });

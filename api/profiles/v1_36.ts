@@ -1,3 +1,4 @@
+import type { VersionNote } from "./note.ts";
 import { fieldsOf, gatesOf, profileOfData } from "./profile.ts";
 import { v1_35 } from "./v1_35.ts";
 
@@ -52,6 +53,58 @@ const FIELDS = `
   v1beta1.MemoryReservationPolicy: memoryReservationPolicy
 `;
 
+/** From the sources of 1.35.4 and 1.36.3. */
+const NOTES: readonly VersionNote[] = [
+  {
+    topic: "file",
+    name: "cpu_manager_state, memory_manager_state",
+    begins: { what: "with the gate PodLevelResourceManagers they have a form of their own", before: null },
+    ends: {
+      what: "the older kubelet does not read the form that they have while the gate PodLevelResourceManagers is on",
+      before: "drain the node, stop the kubelet, and remove both files",
+    },
+    concerns: ({ isOn }) => isOn("PodLevelResourceManagers"),
+  },
+  {
+    topic: "behaviour",
+    name: "gitRepo volumes",
+    begins: {
+      what: "they are gone for good: the gate GitRepoVolumeDriver is locked",
+      before: "replace them, such as by an emptyDir that an init container fills",
+    },
+    concerns: ({ snapshot }) =>
+      snapshot?.pods?.some(({ spec }) => spec.volumes?.some(({ gitRepo }) => gitRepo !== undefined)) ?? false,
+  },
+  {
+    topic: "behaviour",
+    name: "a resize beyond the node",
+    begins: {
+      what: "it shows as Deferred in the pod's status, where older kubelets say Infeasible",
+      before: "change what waits for Infeasible, such as an autoscaler of pods",
+    },
+    ends: {
+      what: "it shows as Infeasible again, where newer kubelets say Deferred",
+      before: "change what waits for Deferred",
+    },
+  },
+  {
+    topic: "metric",
+    name: "kubelet_pod_start_sli_duration_seconds",
+    begins: {
+      what: "it leaves out init containers, image pulls in sessions of their own, and pods that are stateful or could not be scheduled: it falls",
+      before: "look over the objectives and alerts that stand on it",
+    },
+    ends: { what: "it counts these again: it rises", before: "look over the objectives and alerts that stand on it" },
+  },
+  {
+    topic: "metric",
+    name: "kubelet_dra_operations_duration_seconds",
+    begins: { what: "its label is_error was the wrong way round, and is right now", before: "turn alerts on it round" },
+    ends: { what: "its label is_error is the wrong way round", before: "turn alerts on it round" },
+    concerns: ({ isOn }) => isOn("DynamicResourceAllocation"),
+  },
+];
+
 export const v1_36 = profileOfData({
   ...v1_35,
   version: "1.36",
@@ -82,4 +135,5 @@ export const v1_36 = profileOfData({
     httpUserAgent: (askedFor) => `kube-${askedFor}/1.36`,
     grpcUserAgent: "kube-probe/1.36 grpc-go/1.79.3",
   },
+  notes: NOTES,
 });

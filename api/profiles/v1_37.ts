@@ -1,3 +1,6 @@
+import { isZero } from "../model/amount.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import { removedFlags, type VersionNote } from "./note.ts";
 import { fieldsOf, gatesOf, profileOfData } from "./profile.ts";
 import { v1_36 } from "./v1_36.ts";
 
@@ -53,6 +56,113 @@ const FIELDS = `
   map[string]string: defaultPodSysctls
 `;
 
+/** From the sources of 1.36.3 and 1.37.2. */
+const NOTES: readonly VersionNote[] = [
+  removedFlags("flags of cAdvisor", [
+    "--application_metrics_count_limit",
+    "--boot_id_file",
+    "--container_hints",
+    "--containerd",
+    "--containerd-namespace",
+    "--enable_load_reader",
+    "--event_storage_age_limit",
+    "--event_storage_event_limit",
+    "--global_housekeeping_interval",
+    "--log_cadvisor_usage",
+    "--machine_id_file",
+    "--storage_driver_*",
+  ]),
+  {
+    topic: "file",
+    name: "/var/lib/kubelet/cpu_manager_state",
+    begins: {
+      what: "written as V4, with the form of older kubelets beside it; a file from before 1.18 (V1) is no longer read",
+      before: "keep a copy",
+    },
+    ends: {
+      what: "the older kubelet reads the V2 part of the file, and loses what pods have at pod level",
+      before: "drain pods that have exclusive CPUs at pod level, and keep a copy",
+    },
+  },
+  {
+    topic: "file",
+    name: "/var/lib/kubelet/memory_manager_state",
+    begins: { what: "written as V3, with the form of older kubelets beside it", before: "keep a copy" },
+    ends: {
+      what: "the older kubelet reads the V1 part of the file, and loses what pods have at pod level",
+      before: "drain pods that have pinned memory at pod level, and keep a copy",
+    },
+  },
+  {
+    topic: "behaviour",
+    name: "eventRecordQPS",
+    begins: {
+      what: "0 is no limit, where older kubelets took it for 5 events a second",
+      before: "set it to 50, the default, unless the API server can take all events",
+    },
+    ends: { what: "0 is 5 events a second, where the newer kubelet has no limit", before: null },
+    patch: { eventRecordQPS: 50 },
+    concerns: ({ configuration }) => configuration["eventRecordQPS"] === 0,
+  },
+  {
+    topic: "behaviour",
+    name: "memory.available",
+    begins: {
+      what: "huge pages that were set apart are taken off it, so that evictions and MemoryPressure begin sooner",
+      before: "reckon the thresholds of memory.available again without the huge pages",
+    },
+    ends: { what: "huge pages that were set apart count as available again: evictions begin later", before: null },
+    concerns: ({ isOn, snapshot }) => isOn("HugepageAwareEviction") && hasHugepages(snapshot),
+  },
+  {
+    topic: "behaviour",
+    name: "SELinux labels of volumes",
+    begins: {
+      what: "on nodes with SELinux volumes are mounted with their label and no longer relabelled: pods with different labels do not share a volume at one time",
+      before: "give such pods spec.securityContext.seLinuxChangePolicy: Recursive",
+    },
+    ends: { what: "volumes are relabelled again, file by file", before: null },
+    concerns: ({ isOn }) => isOn("SELinuxMount"),
+  },
+  {
+    topic: "behaviour",
+    name: "device plugins",
+    begins: {
+      what: "a plugin that registers a second time over one socket is refused (`device plugin already connected`)",
+      before: "see that plugins register once, and with a new socket after the kubelet's restart",
+    },
+    concerns: ({ snapshot }) => (snapshot?.devices ?? null) !== null,
+  },
+  {
+    topic: "behaviour",
+    name: "the kubelet's read-only endpoints",
+    begins: { what: "/metrics and the like take GET only", before: "change what asks them by other methods" },
+  },
+  {
+    topic: "event",
+    name: "FailedToRetrieveImagePullSecret",
+    begins: {
+      what: "it comes only where a pull failed, no longer at each sync of the pod",
+      before: "look over alerts that count it",
+    },
+    ends: { what: "it comes at each sync of the pod again", before: "look over alerts that count it" },
+  },
+  {
+    topic: "event",
+    name: "events of the node",
+    begins: {
+      what: "they carry the node's uid",
+      before: "look for them by involvedObject.kind and name, whatever the uid",
+    },
+    ends: { what: "they carry no uid", before: "look for them by involvedObject.kind and name, whatever the uid" },
+  },
+];
+
+const hasHugepages = (snapshot: Snapshot | undefined): boolean =>
+  Object.entries(snapshot?.node?.status?.capacity ?? {}).some(
+    ([name, { amount }]) => name.startsWith("hugepages-") && !isZero(amount),
+  );
+
 // without a default memory.high is not set
 const { memoryThrottlingFactor: _, ...defaults } = v1_36.defaults;
 
@@ -94,4 +204,5 @@ export const v1_37 = profileOfData({
     httpUserAgent: (askedFor) => `kube-${askedFor}/1.37`,
     grpcUserAgent: "kube-probe/1.37 grpc-go/1.82.1",
   },
+  notes: NOTES,
 });

@@ -73,6 +73,7 @@ const FILES: { readonly [Name in Exclude<AssetName, "style.css">]: URL | string 
   "plots.js": client("plots.js"),
   "replay.js": client("replay.js"),
   "sizes.js": client("sizes.js"),
+  "upgrade.js": client("upgrade.js"),
   "what-if.js": client("what-if.js"),
   "uplot.css": packages.resolve("uplot/dist/uPlot.min.css"),
   "uplot.js": packages.resolve("uplot/dist/uPlot.iife.min.js"),

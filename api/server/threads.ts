@@ -14,7 +14,7 @@ import { movable, sha256 } from "./digest.ts";
 import type { Delivery, Order, RoutesOf, Task, ThreadData } from "./evaluate-thread.ts";
 import type { History } from "./history.ts";
 
-const FIRST = ["/", "/what-if", "/replay", "/lint", "/docs"];
+const FIRST = ["/", "/what-if", "/replay", "/lint", "/upgrade", "/docs"];
 /** Pages of one thing: the first that the others link to stands for all. */
 const OF_ONE = [
   /href="(\/nodes\/[^"?/#]+)"/,

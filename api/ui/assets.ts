@@ -25,6 +25,7 @@ export const STYLES = [
   "ask.css",
   "replay.css",
   "lint.css",
+  "upgrade.css",
 ] as const;
 export type StyleName = (typeof STYLES)[number];
 /** `style.css`, put together once. */

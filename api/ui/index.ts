@@ -9,6 +9,7 @@ import { getFleet } from "./fleet/fleet.ts";
 import { getLintPage, postLintPage } from "./lint/lint-page.ts";
 import { getDecisionsPage, getNodePage } from "./node/node-page.ts";
 import { getReplayPage, postReplayPage } from "./replay/replay-page.ts";
+import { getUpgradePage, postUpgradePage } from "./upgrade/upgrade-page.ts";
 import { getWhatIf, postWhatIf } from "./what-if/what-if.ts";
 
 /** The pages that people look at, and the files that those load. */
@@ -30,6 +31,8 @@ export const PAGES: readonly Route[] = [
   { method: "POST", path: "/replay", scope: "read", page: true, offThread: true, handle: postReplayPage },
   { method: "GET", path: "/lint", scope: "read", page: true, offThread: true, handle: getLintPage },
   { method: "POST", path: "/lint", scope: "read", page: true, offThread: true, handle: postLintPage },
+  { method: "GET", path: "/upgrade", scope: "read", page: true, offThread: true, handle: getUpgradePage },
+  { method: "POST", path: "/upgrade", scope: "read", page: true, offThread: true, handle: postUpgradePage },
   { method: "GET", path: "/docs", scope: null, page: true, handle: () => getDocs(openApi(ROUTES)) },
   { method: "GET", path: "/live", scope: "read", page: true, handle: getLive },
   { method: "GET", path: "/assets/:name", scope: null, handle: getAsset },

@@ -16,6 +16,7 @@ const PLACES = [
   ["/what-if", "What if"],
   ["/replay", "Replay"],
   ["/lint", "Lint"],
+  ["/upgrade", "Upgrade"],
   ["/docs", "API"],
 ] as const;
 export type Place = (typeof PLACES)[number][0];

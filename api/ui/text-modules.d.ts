@@ -27,6 +27,10 @@ declare module "*/client/sizes.js" {
   const text: string;
   export default text;
 }
+declare module "*/client/upgrade.js" {
+  const text: string;
+  export default text;
+}
 declare module "*/client/what-if.js" {
   const text: string;
   export default text;

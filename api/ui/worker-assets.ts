@@ -8,6 +8,7 @@ import page from "./client/page.js";
 import plots from "./client/plots.js";
 import replay from "./client/replay.js";
 import sizes from "./client/sizes.js";
+import upgrade from "./client/upgrade.js";
 import whatIf from "./client/what-if.js";
 import askStyle from "./style/ask.css";
 import barsStyle from "./style/bars.css";
@@ -26,6 +27,7 @@ import probesStyle from "./style/probes.css";
 import replayStyle from "./style/replay.css";
 import tablesStyle from "./style/tables.css";
 import treeStyle from "./style/tree.css";
+import upgradeStyle from "./style/upgrade.css";
 import whatIfFormStyle from "./style/what-if-form.css";
 import whatIfPlansStyle from "./style/what-if-plans.css";
 import wordsStyle from "./style/words.css";
@@ -52,6 +54,7 @@ const WORKER_STYLES: { readonly [Part in StyleName]: string } = {
   "ask.css": askStyle,
   "replay.css": replayStyle,
   "lint.css": lintStyle,
+  "upgrade.css": upgradeStyle,
 };
 
 /** The pages' assets as part of the bundle: wrangler.toml says that these modules are text. */
@@ -63,6 +66,7 @@ export const WORKER_ASSETS: Assets = {
   "plots.js": plots,
   "replay.js": replay,
   "sizes.js": sizes,
+  "upgrade.js": upgrade,
   "what-if.js": whatIf,
   "uplot.css": uplotStyle,
   "uplot.js": uplot,

@@ -24,10 +24,9 @@ test("every kind of page is rendered once, those of one thing for the first that
   await warm(seen.app, new AbortController().signal);
   const shapes = seen.pages.map(([path, status]) => [path.replace(/node-[ab]|[0-9a-f]{16,}/, ":"), status]);
   expect(shapes.sort()).toEqual(
-    ["/", "/decisions/:", "/docs", "/lint", "/nodes/:", "/nodes/:/decisions", "/replay", "/what-if"].map((p) => [
-      p,
-      200,
-    ]),
+    ["/", "/decisions/:", "/docs", "/lint", "/nodes/:", "/nodes/:/decisions", "/replay", "/upgrade", "/what-if"].map(
+      (p) => [p, 200],
+    ),
   );
 });
 
@@ -35,7 +34,7 @@ test("an empty history has the pages of none, and a closing server renders no mo
   const { app } = appOver();
   const seen = watched(app);
   await warm(seen.app, new AbortController().signal);
-  expect(seen.pages.map(([path]) => path)).toEqual(["/", "/what-if", "/replay", "/lint", "/docs"]);
+  expect(seen.pages.map(([path]) => path)).toEqual(["/", "/what-if", "/replay", "/lint", "/upgrade", "/docs"]);
   const closed = watched(app);
   await warm(closed.app, AbortSignal.abort());
   expect(closed.pages).toEqual([]);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { progressLine, progressOn } from "../../api/cli/replay/replay.ts";
+import { progressLine, progressOn } from "../../api/cli/replay/progress.ts";
 
 const counts = { replayed: 41_234, same: 41_114, differs: 100, refused: 20, gone: 0, unreadable: 0 };
 const at = "2026-01-31T12:00:00.000Z";

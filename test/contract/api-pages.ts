@@ -37,7 +37,16 @@ export function pages(of: Of): void {
     expect(await pageAt(of(), `/decisions/${id}`)).toContain(`href="/nodes/${node}"`);
     for (const path of [`/what-if?node=${node}`, `/what-if?snapshot=${snapshotId}`, `/lint?node=${node}`])
       expect(await pageAt(of(), path), path).toContain(node);
-    for (const path of ["/what-if", "/replay", `/replay?decision=${id}`, "/lint", "/docs"]) await pageAt(of(), path);
+    for (const path of [
+      "/what-if",
+      "/replay",
+      `/replay?decision=${id}`,
+      "/lint",
+      "/upgrade",
+      `/upgrade?node=${node}&to=1.37&from=1.36`,
+      "/docs",
+    ])
+      await pageAt(of(), path);
   });
 
   test("what is not there is a page that says so, with near names", async () => {
@@ -72,12 +81,13 @@ export function pages(of: Of): void {
       "/what-if",
       "/replay",
       "/lint",
+      "/upgrade",
     ])
       expect(await asked(path), path).toBe(200);
     for (const path of [`/nodes/${theirs}`, `/nodes/${theirs}/decisions`, `/live?node=${theirs}`])
       expect(await asked(path), path).toBe(403);
     expect(await asked(`/decisions/${ids[1]}`)).toBe(404);
-    for (const path of [`/what-if?node=${theirs}`, `/lint?node=${theirs}`])
+    for (const path of [`/what-if?node=${theirs}`, `/lint?node=${theirs}`, `/upgrade?node=${theirs}&to=1.37`])
       expect([403, 404], path).toContain(await asked(path));
   });
 

@@ -21,6 +21,7 @@ import { cutOffBodies, pagesAndEncodings, surface } from "./api-surface.ts";
 import { versions, versionsAgain } from "./api-versions.ts";
 import { badLints, lints } from "./lint.ts";
 import { badHistoryReplays, historyReplays, replaysOfANodesToken } from "./replay-history.ts";
+import { badUpgrades, upgrades } from "./upgrade.ts";
 
 /** The behaviour of the API on every platform. `open` gives one with an empty history, which the tests share. */
 export function apiContract(name: string, open: () => Promise<ApiSubject>): void {
@@ -73,6 +74,10 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
     describe("lint of a configuration", () => {
       lints(of);
       badLints(of);
+    });
+    describe("upgrades of the kubelet", () => {
+      upgrades(of);
+      badUpgrades(of);
     });
     describe("replays of the history", () => {
       historyReplays(of);

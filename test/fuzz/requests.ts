@@ -1,5 +1,5 @@
 import { gzipSync, zstdCompressSync } from "node:zlib";
-import { LINT, REPLAY, REPLAY_HISTORY, results, SNAPSHOT } from "../../api/http/openapi/operation.ts";
+import { LINT, REPLAY, REPLAY_HISTORY, results, SNAPSHOT, UPGRADE } from "../../api/http/openapi/operation.ts";
 import { KINDS, type Kind } from "../../api/model/decision.ts";
 import { realSnapshot } from "../decide/real-node.ts";
 import { changed, drawn, type Path, places } from "../properties/changes.ts";
@@ -83,6 +83,7 @@ function base(d: Draws, { decisions, snapshots, nodes }: Known): Base {
     get("/what-if", { node, change: "maxPods: 5" }),
     get("/replay", { decision }),
     get("/lint", { node }),
+    get("/upgrade", { node, to: "1.37" }),
     get("/live", { node }),
   ];
   const writes: readonly Base[] = [
@@ -99,8 +100,10 @@ function base(d: Draws, { decisions, snapshots, nodes }: Known): Base {
     { method: "POST", path: `/v1/decisions/${decision}/replay`, body: REPLAY },
     { method: "POST", path: "/v1/replay", body: { ...REPLAY_HISTORY, node, kind, limit: 5 } },
     { method: "POST", path: "/v1/lint", body: { ...LINT, snapshot } },
+    { method: "POST", path: "/v1/upgrade", body: { ...UPGRADE, snapshot, since: RANGE.since, limit: 5 } },
     { method: "PUT", path: `/v1/nodes/n1/snapshot`, body: snapshot },
     { ...form({ node, change: "maxPods: 5" }), path: "/lint" },
+    { ...form({ node, to: "1.36", from: "1.37", change: "maxPods: 5" }), path: "/upgrade" },
     { ...form({ node, change: '{"maxPods":5}', as: "patch" }), path: "/what-if" },
     { ...form({ node, change: "maxPods: 5", since: "1h" }), path: "/replay" },
   ];

@@ -29,12 +29,17 @@ export async function pagesOfStore(
   });
 }
 
-async function checkNode(store: Store, node: string | undefined): Promise<Result<null, Fault>> {
+/** Errors: the history has no such node; the fault tells which may have been meant. */
+export async function checkNode(
+  store: Store,
+  node: string | undefined,
+  option = "--node",
+): Promise<Result<null, Fault>> {
   if (node === undefined) return ok(null);
   const found = await store.getNode(node);
   if (!found.ok) return storeFault(found);
   if (found.value !== null) return ok(null);
   const near = await nearNodes(store, node);
   const meant = near.length === 0 ? "" : `: did you mean ${near.join(" or ")}?`;
-  return fault(EXIT.badInput, `--node ${node}: the history has no such node${meant}`);
+  return fault(EXIT.badInput, `${option} ${node}: the history has no such node${meant}`);
 }

@@ -7,6 +7,7 @@ import { EXPLAIN, KINDS, VERDICTS } from "../../model/decision.ts";
 import { placeReasonsForm, podRef, reasonForm } from "../../model/forms.ts";
 import { IMAGE_REMOVE_WHY } from "../../model/image-gc.ts";
 import { KIND_SPECS, REMOVING_KINDS } from "../../model/kinds.ts";
+import { upgradeReport } from "../../service/upgrade/report.ts";
 import { PROBLEMS } from "../problem.ts";
 import { componentName } from "./ask-schemas.ts";
 
@@ -228,6 +229,34 @@ export const historyReplay = z.strictObject({
   nextPageToken: z.string().nullable().describe("null: this was the last page"),
 });
 
+export const upgradeAnswer = z.strictObject({
+  report: upgradeReport
+    .nullable()
+    .describe("of the configuration and the snapshot; null: there is neither, or a page after the first was asked for"),
+  history: z
+    .strictObject({
+      ...historyReplay.shape,
+      recordedUnder: z
+        .record(z.string(), integer)
+        .describe(
+          "decisions of this page by the kubelet version that they were recorded under; those of `to` itself are among the same ones",
+        ),
+      examples: z
+        .array(
+          z.strictObject({
+            ...changedDecision.shape,
+            recordedUnder: z.string(),
+            reasons: z
+              .array(placeReasonsForm(recordedReason))
+              .describe("the first few that the recorded answer does not have"),
+          }),
+        )
+        .describe("the first changed decisions of each kind, with why"),
+    })
+    .nullable()
+    .describe("a page, oldest first; null: neither since, until nor pageToken is given"),
+});
+
 const imageNames = z.array(z.string()).describe("of an image: its tags; without any, its digests; the first 32");
 
 export const removal = z.strictObject({
@@ -328,6 +357,8 @@ const ENVELOPES = {
   HistoryReplay: historyReplay,
   LintFinding: lintFinding,
   LintAnswer: lintAnswer,
+  UpgradeReport: upgradeReport,
+  UpgradeAnswer: upgradeAnswer,
   BatchLine: batchLine,
   Health: health,
   Ready: ready,

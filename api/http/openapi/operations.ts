@@ -23,6 +23,7 @@ import {
   REPLAY_HISTORY,
   results,
   SNAPSHOT,
+  UPGRADE,
 } from "./operation.ts";
 import { ID, TIME } from "./request-schemas.ts";
 
@@ -86,6 +87,18 @@ const LINT_OPERATIONS: Readonly<Record<string, Operation>> = {
   },
 };
 
+const UPGRADE_OPERATIONS: Readonly<Record<string, Operation>> = {
+  "POST /v1/upgrade": {
+    tag: "decide",
+    summary: "What another version of the kubelet does to a node, and what to do before",
+    description:
+      "What keeps the kubelet from starting with the configuration, in its own words; gates and defaults that change; static pods that restart; what is decided otherwise on the snapshot; flags, files, events and metrics; and the steps, in order. With `since` (or `until`) a page of the history as well, decided again with each decision's own recorded configuration as a kubelet of `to`, and compared with what was recorded: go on with `nextPageToken` until it is null, and add the counts up. A version older than `from` is a way back, and is answered too. Nothing is recorded.",
+    body: json(ref("UpgradeRequest"), UPGRADE),
+    answers: { 200: "UpgradeAnswer" },
+    problems: [...BODY, "needs_input", "unknown_node", "unknown_snapshot"],
+  },
+};
+
 /** `METHOD path` of every route, as http/index.ts has it. */
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/decisions/:decision": {
@@ -117,6 +130,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   ...REPLAY_OPERATIONS,
   ...LINT_OPERATIONS,
+  ...UPGRADE_OPERATIONS,
   "POST /v1/batch": {
     tag: "decide",
     summary: "Many decisions: a request a line in, an answer a line out",

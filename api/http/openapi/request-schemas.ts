@@ -1,7 +1,7 @@
 import { EXPLAIN, KINDS } from "../../model/decision.ts";
 import { timestampMeta } from "../../model/fields.ts";
 import { type JsonSchema, NULL, ref, strictObject } from "../../model/json-schema.ts";
-import { PROFILES, VERSION_PATTERN } from "../../profiles/index.ts";
+import { KNOWN_VERSION_PATTERN, PROFILES, VERSION_PATTERN } from "../../profiles/index.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
 import { DEFAULT_REPLAYED } from "../replay.ts";
 import { ASKED } from "./ask-schemas.ts";
@@ -101,11 +101,10 @@ const policyVersion: JsonSchema = {
   description: "that of one of the server's kubelet versions; or name that in kubeletVersion",
 };
 const REPLAY = replay({ policyVersion: NULL, kubeletVersion: otherKubelet }, { policyVersion, kubeletVersion: NULL });
-const HISTORY_REPLAY = replay({
-  kubeletVersion: otherKubelet,
+/** Which page of the history. `node` has a description of its own. */
+const historyPage: Readonly<Record<string, JsonSchema>> = {
   since: { ...TIME, description: "decided then or later" },
   until: { ...TIME, description: "decided earlier; absent: until now" },
-  node: { type: "string", description: "of this node; absent: of all that the token may see" },
   kind: { type: "string", enum: KINDS, description: "of this kind" },
   limit: {
     type: "integer",
@@ -117,8 +116,13 @@ const HISTORY_REPLAY = replay({
   pageToken: {
     type: "string",
     description:
-      "the nextPageToken of the page before, with the same node, kind, configuration and kubeletVersion; the times are those of the first page",
+      "the nextPageToken of the page before, with the same node, kind, configuration and version; the times are those of the first page",
   },
+};
+const HISTORY_REPLAY = replay({
+  kubeletVersion: otherKubelet,
+  ...historyPage,
+  node: { type: "string", description: "of this node; absent: of all that the token may see" },
 });
 
 /** The snapshot of a lint: all of it is checked but what is linted. */
@@ -153,6 +157,40 @@ const LINT = {
   ],
 };
 
+const VERSIONS = PROFILES.map(({ version }) => version).join(", ");
+const upgrade = (required: readonly string[], members: Readonly<Record<string, JsonSchema>>): JsonSchema =>
+  withNulls(
+    strictObject(
+      {
+        to: { type: "string", pattern: KNOWN_VERSION_PATTERN, description: `the other kubelet: one of ${VERSIONS}` },
+        from: {
+          type: "string",
+          pattern: KNOWN_VERSION_PATTERN,
+          description: "the kubelet of now; absent: that of the node in the snapshot",
+        },
+        kubeletConfiguration: linted,
+        ...historyPage,
+        snapshot: NULL,
+        snapshotId: NULL,
+        node: NULL,
+        ...members,
+      },
+      ["to", ...required],
+    ),
+  );
+
+const UPGRADE = {
+  description:
+    "a configuration, what holds one, or since when the history is asked; at most one of snapshot, snapshotId and node",
+  anyOf: [
+    upgrade(["kubeletConfiguration", "from"], {}),
+    upgrade(["snapshot"], { snapshot }),
+    upgrade(["snapshotId"], { snapshotId }),
+    upgrade(["node"], { node }),
+    ...["since", "until", "pageToken"].map((name) => upgrade([name], {})),
+  ],
+};
+
 /** The bodies of requests, by name. */
 export const REQUEST_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   DecisionRequest: DECISION,
@@ -160,6 +198,7 @@ export const REQUEST_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ReplayRequest: REPLAY,
   HistoryReplayRequest: HISTORY_REPLAY,
   LintRequest: LINT,
+  UpgradeRequest: UPGRADE,
   SnapshotOfNode: {
     description: "of the node that the path names",
     allOf: [ref("NodeSnapshot"), holding({ node: holding({ metadata: holding({ name: TEXT }) }) })],

@@ -6,6 +6,7 @@ import { isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { profileOf } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";
+import { membersOf, ownConfiguration } from "../upgrade/configuration.ts";
 
 /** JSON text of the history -> value. Errors: what is none is `corrupt`; `what` names its row. */
 export function parsed(what: string, text: string): Result<unknown, StoreFailure> {
@@ -66,6 +67,11 @@ export interface Change {
   readonly kubeletConfigurationPatch?: unknown;
   /** As a kubelet of this version decides; `undefined`: as the one that was recorded. */
   readonly kubeletVersion?: string | undefined;
+  /**
+   * With a `kubeletVersion`: defaults of the recorded version go from a configuration that names all fields, as a kubelet tells
+   * its own: the file that it started with did not set them.
+   */
+  readonly isUpgrade?: boolean;
 }
 
 /** The profile that a decision is made under again. `recorded`: that of the record. */
@@ -80,9 +86,16 @@ interface RecordedInput {
   readonly kubeletConfiguration?: unknown;
 }
 
-/** A snapshot as stored -> the same with the configuration that is asked about. */
-export function changed(input: RecordedInput, change: Change): RecordedInput {
+/** A snapshot as stored -> the same with the configuration that is asked about. `recorded`: the profile of the record. */
+export function changed(input: RecordedInput, change: Change, recorded?: Profile): RecordedInput {
   const { kubeletConfiguration = input.kubeletConfiguration, kubeletConfigurationPatch } = change;
+  if (change.isUpgrade === true && recorded !== undefined && isObject(kubeletConfiguration)) {
+    const to = profileOfChange(change, recorded);
+    return {
+      ...input,
+      kubeletConfiguration: ownConfiguration(membersOf(kubeletConfiguration), recorded, to).configuration,
+    };
+  }
   if (!isObject(kubeletConfigurationPatch)) return { ...input, kubeletConfiguration };
   // as /configz has it; merged, it would take the place of the whole
   const patch = kubeletConfigurationPatch["kubeletconfig"] ?? kubeletConfigurationPatch;

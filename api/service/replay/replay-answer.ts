@@ -22,12 +22,11 @@ type Sha256 = (text: string) => string | Promise<string>;
 /** Tells replays apart that ask for different things; their times may have been meant relative to now. */
 async function printOf(
   { node, kind }: Pick<DecisionFilter, "node" | "kind">,
-  { kubeletConfiguration, kubeletConfigurationPatch, kubeletVersion }: Change,
+  { kubeletConfiguration, kubeletConfigurationPatch, kubeletVersion, isUpgrade }: Change,
   sha256: Sha256,
 ): Promise<string> {
-  const asked = [node, kind, kubeletConfiguration, kubeletConfigurationPatch, kubeletVersion].map(
-    (part) => part ?? null,
-  );
+  const parts = [node, kind, kubeletConfiguration, kubeletConfigurationPatch, kubeletVersion];
+  const asked = [...parts, ...(isUpgrade === true ? ["upgrade"] : [])].map((part) => part ?? null);
   return (await sha256(JSON.stringify(asked))).slice(0, 16);
 }
 

@@ -89,7 +89,7 @@ function decoded(
   change: Change,
   profile: Profile,
 ): Result<EffectiveSnapshot, Problem> {
-  const snapshot = decodeSnapshot(changed(recorded, change));
+  const snapshot = decodeSnapshot(changed(recorded, change, profile));
   if (!snapshot.ok) return err(inputProblem(snapshot.error));
   const after = effectiveSnapshot(snapshot.value, profileOfChange(change, profile));
   if (isNothing(change)) return ok(after);
@@ -157,7 +157,7 @@ function configurations(change: Change): (posted: unknown, recorded: Profile) =>
     if (known !== undefined) return known;
     const input = { kubeletConfiguration: posted };
     const before = decodeSnapshot(input);
-    const after = decodeSnapshot(changed(input, change));
+    const after = decodeSnapshot(changed(input, change, recorded));
     const both =
       before.ok && after.ok
         ? {

@@ -55,11 +55,15 @@ export function changedDecision(row: DecisionHead, again: Compared): ChangedDeci
     pod,
     recordedVerdict: verdict,
     verdict: again.verdict,
-    differences: again.differences.slice(0, FEW_DIFFERENCES).map(short),
+    differences: shortDifferences(again.differences),
     differenceCount: again.differences.length,
     problem: again.problem === null ? null : { code: again.problem.code, detail: again.problem.detail },
   };
 }
+
+/** The first few, without the values that are long. */
+export const shortDifferences = (all: readonly Difference[]): readonly ShortDifference[] =>
+  all.slice(0, FEW_DIFFERENCES).map(short);
 
 function short(difference: Difference): ShortDifference {
   const omitted = (["recorded", "replayed"] as const).filter(

@@ -335,7 +335,7 @@ ${answer ?? html`<div id="findings"></div>`}`,
 }
 
 /** The history's knowledge of a node that its configuration is held against. */
-interface AboutNode {
+export interface AboutNode {
   /** Without its configuration; undefined: there is none that can be read. */
   readonly snapshot: Snapshot | undefined;
   /** As it was recorded; null: the snapshot holds none. */
@@ -345,7 +345,7 @@ interface AboutNode {
 }
 
 /** The node's newest snapshot. Errors: there is no such node, not the caller's, the history's. */
-async function aboutNode(exchange: Exchange, name: string): Promise<Result<AboutNode, Problem>> {
+export async function aboutNode(exchange: Exchange, name: string): Promise<Result<AboutNode, Problem>> {
   const found = await nodeNamed(exchange, name);
   if (!found.ok) return found;
   const latest = await exchange.ports.store.latestSnapshot(name);

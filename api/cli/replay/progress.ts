@@ -1,0 +1,65 @@
+import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
+import { type Counts, passedOf } from "../../service/replay/tally.ts";
+import { bar } from "../../text/table.ts";
+
+/** The part of standard error that a line is drawn on again and again. */
+interface Screen {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  write(text: string): unknown;
+}
+interface Progress {
+  show(page: Pick<ReplayAnswer, "progress" | "reachedAt">, counts: Counts): void;
+  /** Takes the line away, before something else is printed. */
+  clear(): void;
+}
+
+const WIDTH = 24;
+const NARROW = 60;
+/** Back to the first column, and everything behind it away. */
+const CLEAR = "\r\u001b[K";
+
+/** A line with a bar on a terminal; nothing anywhere else. `now`: milliseconds of whatever clock. */
+export function progressOn(screen: Screen, now: () => number): Progress {
+  if (screen.isTTY !== true) return { show: () => {}, clear: () => {} };
+  const started = now();
+  let isDrawn = false;
+  return {
+    show: ({ progress, reachedAt }, counts) => {
+      const seconds = (now() - started) / 1000;
+      const line = progressLine(progress, reachedAt, counts, seconds, screen.columns || 80);
+      screen.write(CLEAR + line);
+      isDrawn = true;
+    },
+    clear: () => {
+      if (isDrawn) screen.write(CLEAR);
+      isDrawn = false;
+    },
+  };
+}
+
+/** `████░░░░  42 %  41,234 decisions, 120 others, 5,012/s, at 2026-01-31T12:00:00Z`, as far as it fits. */
+export function progressLine(
+  progress: number,
+  reachedAt: string | null,
+  counts: Counts,
+  seconds: number,
+  columns: number,
+): string {
+  const width = columns < NARROW ? 0 : WIDTH;
+  const drawn = bar(
+    [
+      { size: progress, draw: (cells) => "█".repeat(cells) },
+      { size: 1 - progress, draw: (cells) => "░".repeat(cells) },
+    ],
+    width,
+  );
+  const passed = passedOf(counts);
+  const rate = seconds > 0 ? `, ${Math.round(passed / seconds).toLocaleString("en")}/s` : "";
+  const counted = `${passed.toLocaleString("en")} decisions, ${(counts.differs + counts.refused).toLocaleString("en")} others${rate}`;
+  const percent = `${Math.floor(progress * 100)} %`.padStart(5);
+  const parts = [drawn, percent, counted, ...(reachedAt === null ? [] : [`at ${reachedAt}`])].filter((p) => p !== "");
+  // the last column stays free: a terminal goes on to the next line behind it
+  while (parts.length > 1 && parts.join("  ").length >= columns) parts.pop();
+  return parts.join("  ");
+}

@@ -1,0 +1,59 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { KINDS } from "../../model/decision.ts";
+import { isVersion, VERSION_FORM } from "../../profiles/index.ts";
+import { dataDirOption } from "../api-options.ts";
+import { type Cli, examples, finish, outputOption } from "../cli.ts";
+import { LINT_PARTS } from "../lint/lint-input.ts";
+import type { UpgradeFlags } from "./upgrade.ts";
+
+const EXIT_CODES = `
+Exit codes:
+  0    nothing would be otherwise
+  1    something would: findings, gates, defaults, static pods or decisions
+  2    bad usage or bad input
+  4    a file, the API or the history failed
+  5    the kubelet of --to would not start with the configuration
+  130  interrupted: what was counted is printed, and the --page-token with which the same command goes on`;
+
+export function addUpgrade(program: Command, cli: Cli): void {
+  const command = program
+    .command("upgrade")
+    .summary("what another version of the kubelet does to a node")
+    .description(
+      "What would not start with another version of the kubelet, in its own words; gates and defaults that change; static pods that restart; what is decided otherwise, on a snapshot and of the recorded decisions; flags, files, events and metrics; and what to do before, in order. An older version than --from is a way back. Records nothing.",
+    )
+    .requiredOption("--to <version>", "the other kubelet", version)
+    .option("--from <version>", "the kubelet of now (default: that of the node)", version)
+    .option("--config <file>", "KubeletConfiguration, or the kubelet's /configz; absent: that of the snapshot")
+    .option("--snapshot <file>", "a whole NodeSnapshot of the node; the options below replace parts of it");
+  for (const { option, what } of LINT_PARTS) command.option(`--${option} <file>`, what);
+  command
+    .option("--node-name <name...>", "nodes of the history (default: all, where no file is given)")
+    .option(
+      "--since <time>",
+      "compare the decisions that are recorded since then: RFC 3339, or a duration back from now such as 24h or 7d",
+    )
+    .option("--until <time>", "likewise (default: now)")
+    .addOption(new Option("--kind <kind>", "compare recorded decisions of this kind only").choices(KINDS))
+    .option("--page-token <token>", "go on where an interrupted run of the same command was left")
+    .addOption(dataDirOption())
+    .option("--api <url>", "ask this API instead")
+    .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
+    .addOption(outputOption(["table", "json", "yaml", "markdown"]))
+    .option("--json", "the same as -o json")
+    .action((given: UpgradeFlags) => finish(cli, async () => (await import("./upgrade.ts")).upgrade(given, cli)));
+  examples(
+    command,
+    "nodewise upgrade --from 1.36 --to 1.37 --config kubelet.yaml",
+    "nodewise upgrade --to 1.37 --snapshot snapshot.json",
+    "nodewise upgrade --to 1.37 --since 7d --node-name n1 n2 --data-dir /var/lib/nodewise",
+    "nodewise upgrade --to 1.37 --since 7d --api https://nodewise.example:8787 --token-file token",
+    "nodewise upgrade --to 1.37 --snapshot snapshot.json -o markdown > change-request.md",
+  );
+  command.addHelpText("after", EXIT_CODES);
+}
+
+function version(text: string): string {
+  if (isVersion(text)) return text;
+  throw new InvalidArgumentError(`It ${VERSION_FORM}.`);
+}

@@ -1,0 +1,49 @@
+import type { UpgradeAnswer } from "../../http/upgrade.ts";
+import { ok, type Result } from "../../model/result.ts";
+import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
+import type { UpgradePage } from "../../service/upgrade/upgrade-page.ts";
+import { apiOf, posterOf, timeText } from "../history/history-api.ts";
+import { firstOf } from "../history/source.ts";
+import type { Fault } from "../terminal.ts";
+import { MAX_NODES, type UpgradeRequest, type UpgradeSource } from "./upgrade-source.ts";
+
+/** Asks a running API. Errors: what is no address of one. */
+export function sourceOfApi(
+  url: string,
+  token: string | undefined,
+  { to, from, filter }: UpgradeRequest,
+): Result<UpgradeSource, Fault> {
+  const post = posterOf(url, token);
+  if (!post.ok) return post;
+  const get = apiOf(url, token);
+  if (!get.ok) return get;
+  const versions = { to: to.note.version, from: from?.note.version };
+  const ask = (body: object) => post.value<UpgradeAnswer>("v1/upgrade", { ...versions, ...body });
+  return ok({
+    nodes: async () => {
+      const all = await firstOf(MAX_NODES, async ({ limit, pageToken }) => {
+        const query = { limit: String(limit), pageToken };
+        const page = await get.value<NodePage>("v1/nodes", query);
+        return page.ok ? ok({ items: page.value.nodes, nextPageToken: page.value.nextPageToken }) : page;
+      });
+      return all.ok ? ok(all.value.map(({ name }) => name)) : all;
+    },
+    reportOf: async (node, kubeletConfiguration) => {
+      const answer = await ask({ node, kubeletConfiguration });
+      if (!answer.ok) return answer;
+      return ok(answer.value.report ?? "no snapshot of it is stored");
+    },
+    page: async (node, pageToken) => {
+      const { sinceMs, untilMs, kind } = filter;
+      // an answer without a time has no history in it
+      const since = timeText(sinceMs ?? 0);
+      const body = { node, kind, since, until: timeText(untilMs), pageToken, limit: MAX_REPLAYED };
+      const answer = await ask(body);
+      return answer.ok ? ok(answer.value.history as UpgradePage) : answer;
+    },
+  });
+}
+interface NodePage {
+  readonly nodes: readonly { readonly name: string }[];
+  readonly nextPageToken: string | null;
+}

@@ -1,0 +1,119 @@
+import type { ChosenProfile } from "../../profiles/index.ts";
+import { type HistorySum, historyLine, historySections } from "../../service/upgrade/history-sections.ts";
+import type { UpgradeReport } from "../../service/upgrade/report.ts";
+import { caveats, headline, type Section, sectionsOf } from "../../service/upgrade/sections.ts";
+import { many } from "../../text/sentences/words.ts";
+import { EXIT, type ExitCode, printData, type Terminal } from "../terminal.ts";
+import { escaped, sectionMarkdown, sectionText } from "./upgrade-text.ts";
+
+export type UpgradeForm = "table" | "json" | "yaml" | "markdown";
+
+export interface Found {
+  readonly to: ChosenProfile;
+  readonly reports: readonly UpgradeReport[];
+  /** Nodes of which nothing can be said. */
+  readonly unreported: readonly { readonly node: string; readonly why: string }[];
+  /** Null: it was not asked. */
+  readonly history:
+    | (HistorySum & {
+        readonly until: string | null;
+        readonly reachedAt: string | null;
+        readonly nextPageToken: string | null;
+      })
+    | null;
+}
+
+/** Prints what was found, and tells how the command ends. */
+export function printUpgrade(found: Found, form: UpgradeForm, terminal: Terminal): ExitCode {
+  if (form === "json" || form === "yaml") {
+    const { reports, unreported, history } = found;
+    printData(terminal, { to: found.to.note, reports, unreported, history }, form);
+  } else if (form === "markdown") terminal.write(markdownOf(found));
+  else terminal.write(textOf(found, terminal));
+  return exitOf(found);
+}
+
+function exitOf({ reports, history }: Found): ExitCode {
+  if (reports.some(({ outcome }) => outcome === "refuses-start")) return EXIT.refusesStart;
+  const { differs = 0, refused = 0, unreadable = 0 } = history?.counts ?? {};
+  if (unreadable > 0) return EXIT.failed;
+  return reports.some(({ outcome }) => outcome === "changes") || differs + refused > 0 ? EXIT.negative : EXIT.ok;
+}
+
+/** Reports that differ in nothing but what is on their nodes are told once. */
+interface Group {
+  readonly first: UpgradeReport;
+  readonly all: readonly UpgradeReport[];
+}
+function groupsOf(reports: readonly UpgradeReport[]): readonly Group[] {
+  const groups = new Map<string, UpgradeReport[]>();
+  for (const report of reports) {
+    const { from, to, starts, gates, defaults, notes, assumed } = report;
+    const key = JSON.stringify([from, to, starts, gates, defaults, notes, assumed]);
+    const known = groups.get(key);
+    if (known === undefined) groups.set(key, [report]);
+    else known.push(report);
+  }
+  return [...groups.values()].map((all) => ({ first: all[0] as UpgradeReport, all }));
+}
+
+/** A heading, lines below it, and sections. */
+interface Part {
+  readonly title: string;
+  readonly lines: readonly string[];
+  readonly sections: readonly Section[];
+}
+
+const NODES = 20;
+
+function partsOf({ to, reports, unreported, history }: Found): readonly Part[] {
+  const groups = groupsOf(reports);
+  const parts: Part[] = groups.map(({ first, all }) => ({
+    title: headline(first),
+    lines: [...caveats(first), ...likeIt(all)],
+    sections: [...sectionsOf(first), ...all.slice(1).flatMap(ofNode)],
+  }));
+  const lines = unreported.map(({ node, why }) => `${node}: ${why}`);
+  if (lines.length > 0) parts.push({ title: "Nodes of which nothing can be said", lines, sections: [] });
+  if (history === null) return parts;
+  const looked = history.until === null ? [] : [`until ${history.until}`];
+  const rule = "compared with what was recorded, each with its own configuration of then";
+  const stopped = history.nextPageToken === null ? [] : [`not all: up to ${history.reachedAt}`];
+  parts.push({
+    title: `History: ${historyLine(history, to.note.version)}`,
+    lines: [[...looked, rule, ...stopped].join("; ")],
+    sections: historySections(history),
+  });
+  return parts;
+}
+
+function likeIt(all: readonly UpgradeReport[]): readonly string[] {
+  const others = all.slice(1).map(({ node }) => node ?? "");
+  if (others.length === 0) return [];
+  const more = others.length - NODES;
+  const names = `${others.slice(0, NODES).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  return [`the same of ${many(others.length, "other node")}, but for what is on them: ${names}`];
+}
+
+/** What is on a node that is told with another one. */
+const ofNode = (report: UpgradeReport): readonly Section[] =>
+  sectionsOf(report)
+    .filter(({ id }) => id === "static-pods" || id === "changed")
+    .map((section) => ({ ...section, title: `${report.node}: ${section.title}` }));
+
+function textOf(found: Found, terminal: Terminal): string {
+  const { paint } = terminal;
+  const parts = partsOf(found).map(({ title, lines, sections }) => {
+    const head = [paint("bold", title), ...lines].join("\n");
+    return [`${head}\n`, ...sections.map((section) => sectionText(section, terminal))].join("\n");
+  });
+  return parts.join("\n");
+}
+
+function markdownOf(found: Found): string {
+  const parts = partsOf(found).map(({ title, lines, sections }) => {
+    const head = [`# ${escaped(title)}`, ...lines.map(escaped)].join("\n\n");
+    return [`${head}\n`, ...sections.map(sectionMarkdown)].join("\n");
+  });
+  return parts.join("\n");
+}

@@ -1,0 +1,51 @@
+import type { Store } from "../../../db/store.ts";
+import { ok } from "../../model/result.ts";
+import { sha256 } from "../../server/digest.ts";
+import { postedSnapshot } from "../../service/replay/parsed.ts";
+import { LONG_RUN_LENGTH } from "../../service/replay/replay-one.ts";
+import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
+import { subjectOf, versionBefore } from "../../service/upgrade/asked.ts";
+import { upgradePages } from "../../service/upgrade/upgrade-page.ts";
+import { upgradeReport } from "../../service/upgrade/upgrade-report.ts";
+import { storeFault } from "../history/open-history.ts";
+import { checkNode } from "../replay/replay-store.ts";
+import { EXIT, fault } from "../terminal.ts";
+import { MAX_NODES, type UpgradeRequest, type UpgradeSource } from "./upgrade-source.ts";
+
+/** Asks a history that is here. */
+export function sourceOfStore(store: Store, { to, from, filter }: UpgradeRequest): UpgradeSource {
+  // for all pages, so that what it read last is kept
+  const pages = upgradePages(store, to.profile, LONG_RUN_LENGTH);
+  return {
+    nodes: async () => {
+      const rows = await store.listNodes({ limit: MAX_NODES });
+      return rows.ok ? ok(rows.value.map(({ name }) => name)) : storeFault(rows);
+    },
+    reportOf: async (node, configuration) => {
+      const known = await checkNode(store, node, "--node-name");
+      if (!known.ok) return known;
+      const latest = await store.latestSnapshot(node);
+      if (!latest.ok) return storeFault(latest);
+      if (latest.value === null) return ok("no snapshot of it is stored");
+      const posted = postedSnapshot(latest.value);
+      if (!posted.ok) return storeFault(posted);
+      const subject = subjectOf(posted.value, configuration);
+      if (!subject.ok) return ok("its latest snapshot cannot be read by this version");
+      const before = versionBefore(from, subject.value.snapshot);
+      if (!before.ok) return ok("its snapshot does not tell which kubelet it has: give --from");
+      return ok(upgradeReport({ ...subject.value, to, from: before.value }));
+    },
+    page: async (node, pageToken) => {
+      const request = {
+        filter: { ...filter, ...(node === undefined ? {} : { node }) },
+        limit: MAX_REPLAYED,
+        ...(pageToken === undefined ? {} : { pageToken }),
+      };
+      const page = await pages({ nowMs: Date.now(), sha256 }, request);
+      if (page.ok) return page;
+      return page.error.code === "bad_page_token"
+        ? fault(EXIT.badInput, `--page-token: ${page.error.message}`)
+        : storeFault(page);
+    },
+  };
+}

@@ -1,0 +1,228 @@
+import type { Kind } from "../../model/decision.ts";
+import { ok, type Result } from "../../model/result.ts";
+import type { ChosenProfile } from "../../profiles/index.ts";
+import { configured, namedVersion, versionBefore } from "../../service/upgrade/asked.ts";
+import { HistoryCounter } from "../../service/upgrade/history-sections.ts";
+import type { UpgradeReport } from "../../service/upgrade/report.ts";
+import type { UpgradePage } from "../../service/upgrade/upgrade-page.ts";
+import { upgradeReport } from "../../service/upgrade/upgrade-report.ts";
+import { stateHome } from "../api-options.ts";
+import type { Cli } from "../cli.ts";
+import { timesOf, tokenOf } from "../history/source.ts";
+import { type LintFiles, type LintNode, readLintFiles } from "../lint/lint-input.ts";
+import { progressOn } from "../replay/progress.ts";
+import { EXIT, type Fault, fault, type Outcome, stopSignal } from "../terminal.ts";
+import { type Found, printUpgrade, type UpgradeForm } from "./upgrade-output.ts";
+import { MAX_NODES, type UpgradeRequest, type UpgradeSource } from "./upgrade-source.ts";
+
+export interface UpgradeFlags extends LintFiles {
+  readonly to: string;
+  readonly from?: string;
+  readonly nodeName?: readonly string[];
+  readonly since?: string;
+  readonly until?: string;
+  readonly kind?: Kind;
+  readonly pageToken?: string;
+  readonly dataDir?: string;
+  readonly api?: string;
+  readonly tokenFile?: string;
+  readonly output: UpgradeForm;
+  readonly json?: boolean;
+}
+
+export async function upgrade(given: UpgradeFlags, cli: Cli): Promise<Outcome> {
+  const request = requestOf(given, Date.now());
+  if (!request.ok) return request;
+  const read = await readLintFiles(given);
+  if (!read.ok) return read;
+  const { nodeName, since, until, pageToken, dataDir, api } = given;
+  if (nodeName !== undefined && read.value.snapshot !== undefined) {
+    return fault(EXIT.badInput, "--node-name takes the node's latest snapshot: give it without files of a node");
+  }
+  const asksHistory = [since, until, pageToken].some((one) => one !== undefined);
+  const hasFile = read.value.file !== null || read.value.snapshot !== undefined;
+  if (!asksHistory && nodeName === undefined) {
+    if (hasFile) return filesAlone(read.value, request.value, given, cli);
+    if (dataDir === undefined && api === undefined) {
+      return fault(
+        EXIT.badInput,
+        "nothing to look at: give --config FILE, --snapshot FILE or --node-name NAME, or --since 7d",
+      );
+    }
+  }
+  return withSource(given, request.value, cli, (source) =>
+    askSource(source, { given, request: request.value, read: read.value, asksHistory }, cli),
+  );
+}
+
+function requestOf(given: UpgradeFlags, nowMs: number): Result<UpgradeRequest, Fault> {
+  const to = namedVersion("to", given.to);
+  if (!to.ok) return fault(EXIT.badInput, `--to: ${to.error.message}`);
+  const from = given.from === undefined ? ok(null) : namedVersion("from", given.from);
+  if (!from.ok) return fault(EXIT.badInput, `--from: ${from.error.message}`);
+  const times = timesOf(given, nowMs);
+  if (!times.ok) return times;
+  const { sinceMs, untilMs } = times.value;
+  if (sinceMs !== undefined && sinceMs > (untilMs ?? nowMs)) {
+    return fault(
+      EXIT.badInput,
+      `--since ${given.since}: is later than ${given.until === undefined ? "now" : "--until"}`,
+    );
+  }
+  const { kind } = given;
+  return ok({ to: to.value, from: from.value, filter: { ...times.value, ...(kind === undefined ? {} : { kind }) } });
+}
+
+/** The report of what files tell, without a history. */
+function reportOfFiles(
+  { file, snapshot, configuration }: LintNode,
+  to: ChosenProfile,
+  from: ChosenProfile | null,
+): Result<UpgradeReport, Fault> {
+  const before = versionBefore(from, snapshot);
+  if (!before.ok) return fault(EXIT.badInput, `--from ${before.error.message}`);
+  const own = configured(file?.configuration, configuration);
+  return ok(upgradeReport({ ...own, snapshot, to, from: before.value }));
+}
+
+function filesAlone(read: LintNode, { to, from }: UpgradeRequest, given: UpgradeFlags, cli: Cli): Outcome {
+  const report = reportOfFiles(read, to, from);
+  if (!report.ok) return report;
+  const found: Found = { to, reports: [report.value], unreported: [], history: null };
+  return ok(printUpgrade(found, formOf(given), cli.terminal));
+}
+
+const formOf = ({ json, output }: UpgradeFlags): UpgradeForm => (json === true ? "json" : output);
+
+async function withSource(
+  given: UpgradeFlags,
+  request: UpgradeRequest,
+  cli: Cli,
+  work: (source: UpgradeSource) => Promise<Outcome>,
+): Promise<Outcome> {
+  const { api, dataDir } = given;
+  if (api === undefined) {
+    const [{ withHistory }, { sourceOfStore }] = await Promise.all([
+      import("../history/open-history.ts"),
+      import("./upgrade-store.ts"),
+    ]);
+    return withHistory(dataDir ?? stateHome(cli.env), false, (store) => work(sourceOfStore(store, request)));
+  }
+  const token = await tokenOf(given, cli);
+  if (!token.ok) return token;
+  // without the history's drivers, as a client needs none
+  const { sourceOfApi } = await import("./upgrade-api.ts");
+  const source = sourceOfApi(api, token.value, request);
+  return source.ok ? work(source.value) : source;
+}
+
+interface Asked {
+  readonly given: UpgradeFlags;
+  readonly request: UpgradeRequest;
+  readonly read: LintNode;
+  readonly asksHistory: boolean;
+}
+
+async function askSource(source: UpgradeSource, asked: Asked, cli: Cli): Promise<Outcome> {
+  const { given, request, asksHistory } = asked;
+  const reports = await reportsOf(source, asked);
+  if (!reports.ok) return reports;
+  const { to } = request;
+  if (!asksHistory) return ok(printUpgrade({ to, ...reports.value, history: null }, formOf(given), cli.terminal));
+  const ended = await compareHistory(source, given);
+  const history = {
+    ...ended.counter.sum(),
+    until: ended.last?.until ?? null,
+    reachedAt: ended.last?.reachedAt ?? null,
+  };
+  // nothing was compared yet
+  if (ended.fault !== null && ended.last === null) return { ok: false, error: ended.fault };
+  const nextPageToken = ended.token;
+  const exit = printUpgrade(
+    { to, ...reports.value, history: { ...history, nextPageToken } },
+    formOf(given),
+    cli.terminal,
+  );
+  return ended.fault === null ? ok(exit) : { ok: false, error: ended.fault };
+}
+
+/** Of the files, or of the nodes that are named, or of all nodes. */
+async function reportsOf(
+  source: UpgradeSource,
+  { given, request: { to, from }, read }: Asked,
+): Promise<Result<Pick<Found, "reports" | "unreported">, Fault>> {
+  const { nodeName } = given;
+  if (nodeName === undefined && (read.file !== null || read.snapshot !== undefined)) {
+    const report = reportOfFiles(read, to, from);
+    return report.ok ? ok({ reports: [report.value], unreported: [] }) : report;
+  }
+  const names = nodeName === undefined ? await source.nodes() : ok(nodeName);
+  if (!names.ok) return names;
+  const reports: UpgradeReport[] = [];
+  const unreported: { readonly node: string; readonly why: string }[] = [];
+  if (nodeName === undefined && names.value.length === MAX_NODES) {
+    const why = `only the first ${MAX_NODES} nodes are looked at: name others with --node-name`;
+    unreported.push({ node: "further nodes", why });
+  }
+  for (const node of names.value) {
+    const report = await source.reportOf(node, read.file?.configuration);
+    if (!report.ok) return report;
+    if (typeof report.value === "string") unreported.push({ node, why: report.value });
+    else reports.push({ ...report.value, node });
+  }
+  return ok({ reports, unreported });
+}
+
+interface Compared {
+  readonly counter: HistoryCounter;
+  readonly last: Pick<UpgradePage, "until" | "reachedAt"> | null;
+  /** With which it goes on; null: it is done. */
+  readonly token: string | null;
+  readonly fault: Fault | null;
+}
+
+/** Page after page, node after node, in constant memory, until the end, a failure, or a signal. */
+async function compareHistory(source: UpgradeSource, { nodeName, pageToken }: UpgradeFlags): Promise<Compared> {
+  let isStopped = false;
+  void stopSignal().then(() => {
+    isStopped = true;
+  });
+  const progress = progressOn(process.stderr, () => performance.now());
+  const counter = new HistoryCounter();
+  const nodes = nodeName ?? [undefined];
+  let last: UpgradePage | null = null;
+  for (const [i, node] of nodes.entries()) {
+    let token = i === 0 ? pageToken : undefined;
+    while (true) {
+      const page = await source.page(node, token);
+      progress.clear();
+      if (!page.ok) {
+        const lines = token === undefined ? [] : [goesOn(nodes.slice(i), token)];
+        return {
+          counter,
+          last,
+          token: token ?? null,
+          fault: { ...page.error, lines: [...page.error.lines, ...lines] },
+        };
+      }
+      counter.add(page.value);
+      last = page.value;
+      const next = page.value.nextPageToken;
+      if (isStopped && next !== null) {
+        const lines = [`interrupted: ${goesOn(nodes.slice(i), next)}`];
+        return { counter, last, token: next, fault: { exit: EXIT.interrupted, lines } };
+      }
+      if (next === null) break;
+      token = next;
+      progress.show({ ...page.value, progress: (i + page.value.progress) / nodes.length }, counter.counts);
+    }
+  }
+  return { counter, last, token: null, fault: null };
+}
+
+/** `left`: the nodes that are not done. */
+function goesOn(left: readonly (string | undefined)[], token: string): string {
+  const names = left.filter((name) => name !== undefined);
+  const nodes = names.length < 2 ? "" : `--node-name ${names.join(" ")} `;
+  return `go on with the same command and ${nodes}--page-token ${token}`;
+}

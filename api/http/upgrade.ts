@@ -1,0 +1,103 @@
+import { isObject } from "../model/own.ts";
+import { err, ok, type Result } from "../model/result.ts";
+import type { Reply } from "../ports.ts";
+import type { ChosenProfile } from "../profiles/index.ts";
+import { unknownField } from "../service/decision-request.ts";
+import { historyProblem, inputProblem, invalid, type Problem, problem } from "../service/problem.ts";
+import { configured, namedVersion, type Subject, subjectOf, versionBefore } from "../service/upgrade/asked.ts";
+import type { UpgradeReport } from "../service/upgrade/report.ts";
+import { type UpgradePage, upgradePages } from "../service/upgrade/upgrade-page.ts";
+import { upgradeReport } from "../service/upgrade/upgrade-report.ts";
+import { postedValue } from "./body.ts";
+import { type About, aboutNode } from "./lint.ts";
+import { historyPageIn, isGiven, type Members } from "./replay.ts";
+import { type Exchange, json } from "./route.ts";
+
+const FIELDS: ReadonlySet<string> = new Set([
+  ...["to", "from", "kubeletConfiguration", "snapshot", "snapshotId", "node"],
+  ...["since", "until", "kind", "limit", "pageToken"],
+]);
+/** With one of them the history is asked as well. */
+const OF_HISTORY = ["since", "until", "pageToken"];
+
+/** The answer of POST /v1/upgrade. */
+export interface UpgradeAnswer {
+  /** Null: neither a configuration nor a snapshot is known, or the page is not the first. */
+  readonly report: UpgradeReport | null;
+  /** Null: no time was named. */
+  readonly history: UpgradePage | null;
+}
+
+/** POST /v1/upgrade: what another kubelet does to a node, and a page of the history as it decides it; records nothing. */
+export async function postUpgrade(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const input = await postedValue(exchange);
+  if (!input.ok) return input;
+  const body = input.value;
+  if (!isObject(body)) return invalid("$", 'expected an object such as {"to": "1.37", "node": "n1"}');
+  for (const name in body) if (!FIELDS.has(name)) return unknownField(name, FIELDS);
+  const versions = versionsIn(body);
+  if (!versions.ok) return versions;
+  const asksHistory = OF_HISTORY.some((name) => isGiven(body[name]));
+  const about = await aboutNode(exchange, body);
+  if (!about.ok) return about;
+  const subject = isGiven(body["pageToken"]) ? ok(null) : subjectIn(body, about.value);
+  if (!subject.ok) return subject;
+  if (subject.value === null && !asksHistory && about.value.node === null) {
+    const what = "is needed, or a snapshot, or `since`, from when on the history is asked";
+    return invalid("kubeletConfiguration", what);
+  }
+  const report = subject.value === null ? ok(null) : reportOf(subject.value, versions.value);
+  if (!report.ok) return report;
+  const history = asksHistory ? await historyOf(exchange, body, about.value, versions.value.to) : ok(null);
+  if (!history.ok) return history;
+  const answer: UpgradeAnswer = { report: report.value, history: history.value };
+  return json(answer);
+}
+
+interface Versions {
+  readonly to: ChosenProfile;
+  /** Null: that of the node's snapshot. */
+  readonly from: ChosenProfile | null;
+}
+
+function versionsIn({ to, from }: Members): Result<Versions, Problem> {
+  const after = namedVersion("to", to);
+  if (!after.ok) return err(inputProblem([after.error]));
+  const before = isGiven(from) ? namedVersion("from", from) : ok(null);
+  return before.ok ? ok({ to: after.value, from: before.value }) : err(inputProblem([before.error]));
+}
+
+/** Null: the body names neither a configuration nor a snapshot that is stored. */
+function subjectIn(body: Members, { posted }: About): Result<Subject | null, Problem> {
+  const configuration = body["kubeletConfiguration"] ?? undefined;
+  if (configuration !== undefined && !isObject(configuration)) {
+    return invalid("kubeletConfiguration", 'expected an object such as {"maxPods": 110}');
+  }
+  if (posted === null)
+    return ok(configuration === undefined ? null : { ...configured(configuration, undefined), snapshot: undefined });
+  const subject = subjectOf(posted, configuration, isGiven(body["snapshot"]) ? "snapshot" : "");
+  return subject.ok ? subject : err(inputProblem(subject.error));
+}
+
+function reportOf(subject: Subject, { to, from }: Versions): Result<UpgradeReport, Problem> {
+  const before = versionBefore(from, subject.snapshot);
+  if (before.ok) return ok(upgradeReport({ ...subject, to, from: before.value }));
+  const { path, message } = before.error;
+  return problem("needs_input", `${path}: ${message}`, { needs: [path] });
+}
+
+async function historyOf(
+  { ports, signal }: Exchange,
+  body: Members,
+  { node }: About,
+  { profile }: ChosenProfile,
+): Promise<Result<UpgradePage, Problem>> {
+  const request = historyPageIn(body);
+  if (!request.ok) return request;
+  const filter = { ...request.value.filter, ...(node === null ? {} : { node }) };
+  const world = { nowMs: ports.now(), sha256: ports.sha256, signal };
+  const page = await upgradePages(ports.store, profile)(world, { ...request.value, filter });
+  if (page.ok) return page;
+  if (page.error.code === "bad_page_token") return invalid("pageToken", page.error.message);
+  return historyProblem(page.error);
+}

@@ -1,0 +1,46 @@
+import type { Snapshot } from "../model/snapshot.ts";
+
+/** What a note may ask of the node that it is for. */
+export interface NotedNode {
+  /** The configuration with the defaults of the version that the note holds for. */
+  readonly configuration: Readonly<Record<string, unknown>>;
+  readonly isOn: (gate: string) => boolean;
+  /** Undefined: nothing is known of the node. */
+  readonly snapshot: Snapshot | undefined;
+}
+
+export const NOTE_TOPICS = ["flag", "file", "behaviour", "event", "metric"] as const;
+export type NoteTopic = (typeof NOTE_TOPICS)[number];
+
+interface Told {
+  readonly what: string;
+  /** What to do before the other kubelet starts; null: nothing. */
+  readonly before: string | null;
+}
+
+/** What a version does otherwise, where neither a gate, a default, a finding nor a decision shows it. */
+export interface VersionNote {
+  readonly topic: NoteTopic;
+  /** Whose it is: a flag, a path, a field, or a few words. */
+  readonly name: string;
+  /** For who comes to this version, from whichever side. */
+  readonly begins: Told;
+  /** For who leaves it for an older one; absent: there is nothing to say. */
+  readonly ends?: Told;
+  /** The version in which it is over; absent: it still holds. */
+  readonly until?: string;
+  /** A merge patch that does what `begins` asks for. */
+  readonly patch?: unknown;
+  /** Nodes that it is of no interest to are not told; absent: all are. */
+  readonly concerns?: (node: NotedNode) => boolean;
+}
+
+/** The note of flags that a version no longer has. */
+export const removedFlags = (name: string, flags: readonly string[]): VersionNote => ({
+  topic: "flag",
+  name,
+  begins: {
+    what: `the kubelet does not start where it is given one that it no longer knows: ${flags.join(", ")}`,
+    before: "take them out of the kubelet's command line: its unit file, and what kubeadm wrote to kubeadm-flags.env",
+  },
+});

@@ -1,0 +1,64 @@
+import { decodeSnapshot } from "../../model/decode.ts";
+import type { InputIssue } from "../../model/input-issue.ts";
+import { isObject } from "../../model/own.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import {
+  type ChosenProfile,
+  chooseProfile,
+  chooseProfileFor,
+  isVersion,
+  PROFILES,
+  VERSION_FORM,
+} from "../../profiles/index.ts";
+import { isWrapped } from "./configuration.ts";
+
+const KNOWN = PROFILES.map(({ version }) => version).join(", ");
+
+/** A version that somebody names and whose kubelet is known here. Errors: the issue at its field. */
+export function namedVersion(field: "from" | "to", text: unknown): Result<ChosenProfile, InputIssue> {
+  if (typeof text !== "string" || !isVersion(text)) return err({ path: field, message: VERSION_FORM });
+  const chosen = chooseProfile(text);
+  if (chosen.note.exact) return ok(chosen);
+  return err({ path: field, message: `kubelet ${text} is not known here: the versions are ${KNOWN}` });
+}
+
+/** The version that a node comes from: as named, else its own, which may be one that a neighbour answers for. */
+export function versionBefore(
+  named: ChosenProfile | null,
+  snapshot: Pick<Snapshot, "node"> | undefined,
+): Result<ChosenProfile, InputIssue> {
+  if (named !== null) return ok(named);
+  const own = snapshot?.node?.status?.nodeInfo?.kubeletVersion;
+  if (own !== undefined && isVersion(own)) return ok(chooseProfileFor(snapshot));
+  return err({ path: "from", message: "is needed: no snapshot tells which kubelet the node has" });
+}
+
+/** A node that is asked about, and the configuration with which its kubelet starts. */
+export interface Subject {
+  /** As a file or /configz has it, JSON already, whole and unchecked; undefined: the kubelet's defaults. */
+  readonly configuration: unknown;
+  /** Whether a kubelet told it, defaults and all, and not its file. */
+  readonly isTold: boolean;
+  /** Without its configuration, which may be as wrong as it likes; undefined: nothing is known of a node. */
+  readonly snapshot: Snapshot | undefined;
+}
+
+/** A snapshot as posted or stored -> what is asked about. `configuration`: in the place of its own. Errors: every issue below `at`. */
+export function subjectOf(
+  posted: Readonly<Record<string, unknown>>,
+  configuration: unknown,
+  at = "",
+): Result<Subject, readonly InputIssue[]> {
+  const { kubeletConfiguration, ...rest } = posted;
+  const snapshot = decodeSnapshot(rest, at);
+  if (!snapshot.ok) return snapshot;
+  const own = isObject(kubeletConfiguration) ? kubeletConfiguration : undefined;
+  return ok({ ...configured(configuration, own), snapshot: snapshot.value });
+}
+
+/** The configuration that counts: the one that is given, else that of the snapshot, which somebody asked a kubelet for. */
+export const configured = (given: unknown, own: unknown): Pick<Subject, "configuration" | "isTold"> => ({
+  configuration: given ?? own,
+  isTold: given === undefined || isWrapped(given),
+});

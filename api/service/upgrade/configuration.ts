@@ -1,0 +1,49 @@
+import { isObject } from "../../model/own.ts";
+import { effectiveDocument } from "../../profiles/effective.ts";
+import type { Profile } from "../../profiles/profile.ts";
+import { differences } from "../difference.ts";
+import type { DefaultChange } from "./report.ts";
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** A configuration without its /configz wrapper. */
+export const membersOf = (configuration: unknown): Members => {
+  const inner = isWrapped(configuration) ? configuration["kubeletconfig"] : configuration;
+  return isObject(inner) ? inner : {};
+};
+export const isWrapped = (configuration: unknown): configuration is Members =>
+  isObject(configuration) && isObject((configuration as Members)["kubeletconfig"]);
+
+export interface OwnConfiguration {
+  readonly configuration: Members;
+  /** Fields that were taken out. */
+  readonly assumed: readonly string[];
+}
+
+/**
+ * What a kubelet's file says, of what that kubelet tells of itself. It names all fields then, and a default of the old version
+ * is no wish of anybody: it goes where the new version has another. One that leaves any field out is taken as it is.
+ */
+export function ownConfiguration(given: Members, from: Profile, to: Profile): OwnConfiguration {
+  if (!isWhole(given, from)) return { configuration: given, assumed: [] };
+  const assumed = Object.keys(from.defaults).filter(
+    (name) => isSame(given[name], from.defaults[name]) && !isSame(from.defaults[name], to.defaults[name]),
+  );
+  const own = Object.entries(given).filter(([name]) => !assumed.includes(name));
+  return { configuration: Object.fromEntries(own), assumed };
+}
+
+/** Checks that every field with a default is there of those that a snapshot keeps. */
+const isWhole = (given: Members, { configuration, defaults }: Profile): boolean =>
+  Object.keys(configuration).every((name) => defaults[name] === undefined || given[name] !== undefined);
+const isSame = (a: unknown, b: unknown): boolean => differences(a, b).length === 0;
+
+/** The fields that the configuration leaves out, and that another version fills in otherwise. */
+export const defaultChanges = (configuration: Members, from: Profile, to: Profile): readonly DefaultChange[] =>
+  differences(effectiveDocument(from, configuration), effectiveDocument(to, configuration)).map(
+    ({ path, recorded, replayed }) => ({
+      field: path,
+      ...(recorded === undefined ? {} : { from: recorded }),
+      ...(replayed === undefined ? {} : { to: replayed }),
+    }),
+  );

@@ -1,0 +1,180 @@
+import { many } from "../../text/sentences/words.ts";
+import type { Color } from "../../text/style.ts";
+import type { Column } from "../../text/table.ts";
+import { reasonText } from "../../text/tables/index.ts";
+import type { ChangedAnswer, GateChange, StartFinding, UpgradeReport } from "./report.ts";
+
+/** A line below a row: a text, or a patch as JSON. */
+export interface SectionNote {
+  /** `kubelet`: its own words. */
+  readonly as: "kubelet" | "text" | "do" | "patch";
+  readonly text: string;
+}
+export interface SectionRow {
+  readonly cells: readonly string[];
+  readonly tone?: Color;
+  readonly notes: readonly SectionNote[];
+}
+/** A part of the report, for whoever draws it: a terminal, a change request, a page. */
+export interface Section {
+  readonly id: string;
+  readonly title: string;
+  /** None: the rows are the steps of a list. */
+  readonly columns: readonly Column[];
+  readonly rows: readonly SectionRow[];
+  /** What is counted and not listed. */
+  readonly more?: string;
+}
+
+const note = (as: SectionNote["as"], text: string): SectionNote => ({ as, text });
+/** A value of JSON on one line; undefined: there is none. */
+const valueText = (value: unknown): string => (value === undefined ? "(none)" : JSON.stringify(value));
+const patchNote = (patch: unknown): readonly SectionNote[] =>
+  patch === null ? [] : [note("patch", JSON.stringify(patch))];
+
+/** `kubelet 1.36 -> 1.37: it would not start with this configuration`. */
+export function headline({ node, from, to, outcome, direction, configured }: UpgradeReport): string {
+  const ends = {
+    "refuses-start": "it would not start with this configuration",
+    changes: "it would start, and some things are otherwise",
+    same: "nothing is otherwise",
+  }[outcome];
+  const whose = node === null ? "" : `${node}: `;
+  const back = direction === "downgrade" ? " (a way back)" : "";
+  const unknown = configured ? "" : "; no configuration is known, so all is told of the kubelet's defaults";
+  return `${whose}kubelet ${from.version} -> ${to.version}${back}: ${ends}${unknown}`;
+}
+
+/** What a reader should know of how the report came about. */
+export function caveats({ from, to, assumed }: UpgradeReport): readonly string[] {
+  const whys = [from, to].flatMap(({ why }) => (why === null ? [] : [why]));
+  if (assumed.length === 0) return whys;
+  const fields = `${assumed.join(", ")}: the configuration names every field, as /configz does, and has the default of ${from.version} here`;
+  return [...whys, `${fields}; counted as left out of the kubelet's own file: give that where it sets it`];
+}
+
+/** All parts that have something to say, in the order in which they are read. */
+export const sectionsOf = (report: UpgradeReport): readonly Section[] =>
+  [starts, gates, defaults, staticPods, decisions, changedAnswers, notes, steps]
+    .map((sectionOf) => sectionOf(report))
+    .filter(({ rows, more }) => rows.length > 0 || more !== undefined);
+
+const steps = ({ steps: all }: UpgradeReport): Section => ({
+  id: "steps",
+  title: "What to do before, in order",
+  columns: [],
+  rows: all.map(({ what, why, patch }) => ({ cells: [what], notes: [note("text", why), ...patchNote(patch)] })),
+});
+
+const toneOf = ({ severity }: StartFinding): Color =>
+  severity === "note" ? "cyan" : severity === "warning" ? "yellow" : "red";
+
+const starts = ({ starts: all }: UpgradeReport): Section => ({
+  id: "starts",
+  title: "Findings in the configuration",
+  columns: [{ title: "SEVERITY" }, { title: "FIELD" }, { title: "NEW" }, { title: "CODE", giveUp: 1 }],
+  rows: all.map((finding) => {
+    const { severity, field, isNew, code, kubelet, message, advice, fix } = finding;
+    const notes = [note(kubelet ? "kubelet" : "text", message), note("do", advice), ...patchNote(fix)];
+    return { cells: [severity, field, isNew ? "new" : "as before", code], tone: toneOf(finding), notes };
+  }),
+});
+
+function gates({ gates: all }: UpgradeReport): Section {
+  const told = all.filter(({ changes, named }) => changes === "value" || named !== null);
+  const others = all.filter((gate) => !told.includes(gate)).map(({ name }) => name);
+  const section: Section = {
+    id: "gates",
+    title: "Feature gates",
+    columns: [{ title: "GATE" }, { title: "NOW" }, { title: "THEN" }, { title: "SET", giveUp: 1 }, { title: "WHY" }],
+    rows: told.map((gate) => ({
+      cells: [gate.name, stateText(gate.from), stateText(gate.to), setText(gate), gate.why],
+      ...(gate.changes === "value" ? { tone: "yellow" } : {}),
+      notes: [],
+    })),
+  };
+  if (others.length === 0) return section;
+  const which = `${many(others.length, "gate")} that the configuration does not name can no longer be set, or can be now: ${others.join(", ")}`;
+  return { ...section, more: which };
+}
+const stateText = (state: GateChange["from"]): string =>
+  state === null ? "unknown" : `${state.isOn ? "on" : "off"}${state.locked ? ", locked" : ""}`;
+const setText = ({ named }: GateChange): string => (named === null ? "" : String(named));
+
+const defaults = ({ defaults: all }: UpgradeReport): Section => ({
+  id: "defaults",
+  title: "Defaults of fields that the configuration leaves out",
+  columns: [{ title: "FIELD" }, { title: "NOW" }, { title: "THEN" }],
+  rows: all.map(({ field, from, to }) => ({ cells: [field, valueText(from), valueText(to)], notes: [] })),
+});
+
+const staticPods = ({ staticPods: all }: UpgradeReport): Section => ({
+  id: "static-pods",
+  title: "Static pods that restart",
+  columns: [{ title: "POD" }],
+  rows: all.map((pod) => ({ cells: [pod], notes: [] })),
+});
+
+function decisions({ decisions: all }: UpgradeReport): Section {
+  const kinds = all?.kinds ?? [];
+  const undecided = kinds.filter(({ undecided }) => undecided !== null).map(({ kind }) => kind);
+  const section: Section = {
+    id: "decisions",
+    title: "Decisions on the snapshot",
+    columns: [{ title: "KIND" }, { title: "ASKED", align: "right" }, { title: "OTHERWISE", align: "right" }],
+    rows: kinds
+      .filter(({ undecided }) => undecided === null)
+      .map(({ kind, asked, changed }) => ({
+        cells: [kind, String(asked), String(changed)],
+        ...(changed > 0 ? { tone: "yellow" } : {}),
+        notes: [],
+      })),
+  };
+  if (undecided.length === 0) return section;
+  return { ...section, more: `the snapshot has not what these need: ${undecided.join(", ")}` };
+}
+
+const changedAnswers = ({ decisions: all }: UpgradeReport): Section => ({
+  id: "changed",
+  title: "What is decided otherwise",
+  columns: [{ title: "KIND" }, { title: "OF" }, { title: "NOW" }, { title: "THEN" }],
+  rows: (all?.changed ?? []).map((one) => ({
+    cells: [one.kind, one.pod ?? "the node", one.from ?? "(refused)", one.to ?? "(refused)"],
+    ...(one.from === one.to ? {} : { tone: "yellow" }),
+    notes: answerNotes(one),
+  })),
+});
+
+/** Why an answer is another one: where it differs, and the reasons that are new. */
+export function answerNotes({
+  problem,
+  differences,
+  differenceCount,
+  reasons,
+}: Pick<ChangedAnswer, "differences" | "differenceCount" | "reasons"> & {
+  readonly problem: string | null;
+}): readonly SectionNote[] {
+  const more = differenceCount - differences.length;
+  return [
+    ...(problem === null ? [] : [note("text", problem)]),
+    ...differences.map((one) => note("text", differenceText(one))),
+    ...(more > 0 ? [note("text", `and ${many(more, "more difference")}`)] : []),
+    ...reasons.flatMap(({ at, because }) => because.map((one) => note("do", `${at}: ${reasonText(one, false)}`))),
+  ];
+}
+
+function differenceText(difference: ChangedAnswer["differences"][number]): string {
+  const side = (name: "recorded" | "replayed"): string =>
+    difference.omitted?.includes(name) === true ? "(long)" : valueText(difference[name]);
+  return `${difference.path}: ${side("recorded")} -> ${side("replayed")}`;
+}
+
+const notes = ({ notes: all }: UpgradeReport): Section => ({
+  id: "notes",
+  title: "Flags, files, events and the like",
+  columns: [{ title: "SINCE" }, { title: "TOPIC" }, { title: "WHAT" }],
+  rows: all.map(({ version, topic, name, what, before, patch }) => ({
+    cells: [version, topic, name],
+    notes: [note("text", what), ...(before === null ? [] : [note("do", before)]), ...patchNote(patch)],
+  })),
+});

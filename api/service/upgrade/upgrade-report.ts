@@ -1,0 +1,128 @@
+import type { LintFinding } from "../../decide/lint/finding.ts";
+import { lintConfiguration } from "../../decide/lint/lint.ts";
+import { decodeSnapshot } from "../../model/decode.ts";
+import { MIRROR_ANNOTATION, type Pod } from "../../model/pod.ts";
+
+import type { Snapshot } from "../../model/snapshot.ts";
+import { directionOf, notesBetween } from "../../profiles/between.ts";
+import { effectiveDocument } from "../../profiles/effective.ts";
+import type { ChosenProfile } from "../../profiles/index.ts";
+import { isGateOn, type Profile } from "../../profiles/profile.ts";
+import type { Subject } from "./asked.ts";
+import { defaultChanges, membersOf, ownConfiguration } from "./configuration.ts";
+import { gateChanges, namedGates } from "./gates.ts";
+import type { ReportedNote, StartFinding, UpgradeReport } from "./report.ts";
+import { snapshotDecisions } from "./snapshot-decisions.ts";
+import { stepsOf } from "./steps.ts";
+
+export interface UpgradeInput extends Subject {
+  readonly from: ChosenProfile;
+  readonly to: ChosenProfile;
+}
+
+/** What another kubelet does to a node: what keeps it from starting, what it does otherwise, and what to do before. */
+export function upgradeReport({ from: was, to: is, ...subject }: UpgradeInput): UpgradeReport {
+  const { configuration: given, snapshot, isTold } = subject;
+  const [from, to] = [was.profile, is.profile];
+  const members = membersOf(given);
+  const { configuration, assumed } = isTold
+    ? ownConfiguration(members, from, to)
+    : { configuration: members, assumed: [] };
+  const starts = startFindings(configuration, snapshot, from, to);
+  const told = {
+    direction: directionOf(from, to),
+    starts,
+    gates: gateChanges(configuration, from, to),
+    defaults: defaultChanges(configuration, from, to),
+    staticPods: from.behaviour.staticPodUid === to.behaviour.staticPodUid ? [] : renamedPods(snapshot?.pods ?? []),
+    decisions: decisionsOf(configuration, snapshot, from, to),
+    notes: reportedNotes(configuration, snapshot, from, to),
+  };
+  return {
+    node: snapshot?.node?.metadata.name ?? null,
+    from: was.note,
+    to: is.note,
+    outcome: outcomeOf(told),
+    configured: given !== undefined,
+    assumed,
+    ...told,
+    steps: stepsOf(told, configuration, to),
+  };
+}
+
+function outcomeOf(
+  told: Pick<UpgradeReport, "starts" | "gates" | "defaults" | "staticPods" | "decisions">,
+): UpgradeReport["outcome"] {
+  const { starts, gates, defaults, staticPods, decisions } = told;
+  if (starts.some(({ severity }) => severity === "refuses-start")) return "refuses-start";
+  const isOther =
+    starts.length > 0 ||
+    gates.some(({ changes }) => changes === "value") ||
+    defaults.length > 0 ||
+    staticPods.length > 0 ||
+    (decisions?.changed ?? []).length > 0;
+  return isOther ? "changes" : "same";
+}
+
+/** All that keeps the kubelet of `to` from starting, and what else only that one's lint finds. */
+function startFindings(
+  configuration: unknown,
+  snapshot: Snapshot | undefined,
+  from: Profile,
+  to: Profile,
+): readonly StartFinding[] {
+  const key = ({ code, field, severity }: LintFinding): string => JSON.stringify([code, field, severity]);
+  const known = new Set(lintConfiguration(configuration, snapshot, from).map(key));
+  return lintConfiguration(configuration, snapshot, to).flatMap((finding) => {
+    const isNew = !known.has(key(finding));
+    return isNew || finding.severity === "refuses-start" ? [{ ...finding, isNew }] : [];
+  });
+}
+
+/** Checks that a kubelet made the uid of its manifest: a hash of 128 bits, where one that somebody gave has dashes. */
+const isHash = (uid: string | undefined): boolean => uid !== undefined && /^[0-9a-f]{32}$/.test(uid);
+const SOURCE_ANNOTATION = "kubernetes.io/config.source";
+const HASH_ANNOTATION = "kubernetes.io/config.hash";
+
+/** The static pods, or their mirrors, whose uid follows from their manifest. */
+function renamedPods(pods: readonly Pod[]): readonly string[] {
+  return pods.flatMap(({ metadata: { namespace, name, annotations = {}, uid } }) => {
+    const source = annotations[SOURCE_ANNOTATION];
+    const isStatic = annotations[MIRROR_ANNOTATION] !== undefined || source === "file" || source === "http";
+    return isStatic && isHash(annotations[HASH_ANNOTATION] ?? uid) ? [`${namespace}/${name}`] : [];
+  });
+}
+
+/** Null: there is nothing to decide on, or the configuration is none that a decision takes, which lint tells. */
+function decisionsOf(
+  configuration: unknown,
+  snapshot: Snapshot | undefined,
+  from: Profile,
+  to: Profile,
+): UpgradeReport["decisions"] {
+  if (snapshot === undefined) return null;
+  const decoded = decodeSnapshot({ kubeletConfiguration: configuration });
+  if (!decoded.ok) return null;
+  const { kubeletConfiguration } = decoded.value;
+  const whole = { ...snapshot, ...(kubeletConfiguration === undefined ? {} : { kubeletConfiguration }) };
+  return snapshotDecisions(whole, from, to);
+}
+
+function reportedNotes(
+  configuration: Readonly<Record<string, unknown>>,
+  snapshot: Snapshot | undefined,
+  from: Profile,
+  to: Profile,
+): readonly ReportedNote[] {
+  const gates = namedGates(configuration);
+  return notesBetween(from, to).flatMap(({ version, note, begins }) => {
+    const told = begins ? note.begins : note.ends;
+    if (told === undefined) return [];
+    const profile = begins ? to : from;
+    const isOn = (gate: string): boolean => isGateOn(profile, gates, gate);
+    const node = { configuration: effectiveDocument(profile, configuration), isOn, snapshot };
+    if (note.concerns?.(node) === false) return [];
+    const { topic, name, patch = null } = note;
+    return [{ version, topic, name, ...told, patch: begins ? patch : null }];
+  });
+}

@@ -1,0 +1,154 @@
+import { type Exchange, queryOf } from "../../http/route.ts";
+import { ok, type Result } from "../../model/result.ts";
+import type { Reply } from "../../ports.ts";
+import type { ChosenProfile } from "../../profiles/index.ts";
+import { historyProblem, type Problem } from "../../service/problem.ts";
+import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
+import { configured, namedVersion, type Subject, versionBefore } from "../../service/upgrade/asked.ts";
+import { HistoryCounter } from "../../service/upgrade/history-sections.ts";
+import { upgradePages } from "../../service/upgrade/upgrade-page.ts";
+import { upgradeReport } from "../../service/upgrade/upgrade-report.ts";
+import { configurationField, readConfigurationText } from "../configuration-text.ts";
+import { described, type FormFault, faultsOf, kubeletOptions, postedForm } from "../form-fields.ts";
+import { html, MAX_OFFERED } from "../html.ts";
+import { type AboutNode, aboutNode } from "../lint/lint-page.ts";
+import { type Html, page } from "../page.ts";
+import { historyParts, reportParts } from "./report.ts";
+
+interface UpgradeTexts {
+  readonly to: string;
+  /** Empty: that of the node. */
+  readonly from: string;
+  readonly node: string;
+  readonly change: string;
+}
+const NAMES = ["to", "from", "node", "change"] as const;
+
+const PLACEHOLDER = "empty: as the node recorded it\n\nkubeReserved:\n  cpu: 500m\nfeatureGates:\n  MemoryQoS: true";
+
+interface FormShown {
+  readonly texts: UpgradeTexts;
+  readonly faults: readonly FormFault[];
+  readonly nodes: readonly string[];
+  readonly limit: number;
+}
+const upgradeForm = ({ texts, faults, nodes, limit }: FormShown): Html => html`
+<form id="upgrade" class="card ask" method="post" action="/upgrade#answer" enctype="multipart/form-data" aria-label="Which kubelet, and whose">
+<div class="row"><div><label for="to">To the kubelet</label><select id="to" name="to" required${described(faults, "to")}>${kubeletOptions(texts.to, "choose one")}</select>${faultsOf(faults, "to")}</div>
+<div><label for="from">From</label><select id="from" name="from"${described(faults, "from")}>${kubeletOptions(texts.from, "the node’s")}</select>${faultsOf(faults, "from")}</div>
+<div><label for="node">Of the node (its newest snapshot, and its decisions of seven days)</label><input id="node" name="node" value="${texts.node}" maxlength="253" placeholder="of no node" list="nodes" autocomplete="off" size="34"${described(faults, "node")}>
+<datalist id="nodes">${nodes.slice(0, MAX_OFFERED).map((name) => html`<option value="${name}">`)}</datalist>${faultsOf(faults, "node")}</div></div>
+${configurationField({ name: "change", label: "A KubeletConfiguration in the place of the node’s: YAML or JSON, or the kubelet’s /configz", text: texts.change, placeholder: PLACEHOLDER, faults, limit })}
+<p class="actions"><button class="main">What would be otherwise</button> <a href="/upgrade">reset</a></p>
+</form>`;
+
+/** GET /upgrade: the form, answered at once where the link names a version and a node. */
+export async function getUpgradePage(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const given = queryOf(exchange, ["to", "from", "node"]);
+  if (!given.ok) return given;
+  const { to = "", from = "", node = "" } = given.value;
+  const texts = { to, from, node: node || (exchange.caller.node ?? ""), change: "" };
+  return to === "" || texts.node === "" ? show(exchange, { texts }) : answered(exchange, texts, null);
+}
+
+/** POST /upgrade: what the kubelet of the form does to the node, or to the configuration, of the form. */
+export async function postUpgradePage(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const query = queryOf(exchange, []);
+  if (!query.ok) return query;
+  const form = await postedForm(exchange, NAMES);
+  if (!form.ok) return form;
+  const { texts: posted, file, fileFault } = form.value;
+  const { to, from, node, change } = posted;
+  const texts = { to: to.trim(), from: from.trim(), node: node.trim(), change: file?.text ?? change };
+  if (fileFault !== null) return show(exchange, { texts, faults: [{ field: "file", text: fileFault }], status: 400 });
+  return answered(exchange, texts, file?.name ?? null);
+}
+
+interface Versions {
+  readonly to: ChosenProfile;
+  readonly from: ChosenProfile | null;
+}
+function versionsIn({ to, from }: UpgradeTexts): Result<Versions, FormFault> {
+  const after = namedVersion("to", to);
+  const before = from === "" ? ok(null) : namedVersion("from", from);
+  if (after.ok && before.ok) return ok({ to: after.value, from: before.value });
+  const { path = "to", message = "" } = after.ok ? (before.ok ? {} : before.error) : after.error;
+  return { ok: false, error: { field: path, text: message } };
+}
+
+async function answered(
+  exchange: Exchange,
+  texts: UpgradeTexts,
+  fileName: string | null,
+): Promise<Result<Reply, Problem>> {
+  const refuse = (field: string, text: string, status = 400) =>
+    show(exchange, { texts, faults: [{ field, text }], status });
+  const versions = versionsIn(texts);
+  if (!versions.ok) return refuse(versions.error.field, versions.error.text);
+  const about = texts.node === "" ? ok(null) : await aboutNode(exchange, texts.node);
+  if (!about.ok) {
+    return about.error.code === "unknown_node"
+      ? refuse("node", about.error.detail, 404)
+      : { ok: false, error: about.error };
+  }
+  const subject = subjectIn(texts, fileName, about.value);
+  if (!subject.ok) return refuse("change", subject.error);
+  const before = versionBefore(versions.value.from, subject.value.snapshot);
+  if (!before.ok) return refuse("from", before.error.message);
+  const { to } = versions.value;
+  const report = { ...upgradeReport({ ...subject.value, to, from: before.value }), node: texts.node || null };
+  const history = texts.node === "" ? ok("") : await historyOf(exchange, texts.node, to);
+  if (!history.ok) return history;
+  return show(exchange, { texts, answer: html`${reportParts(report)}${history.value}` });
+}
+
+/** What the form is about. Errors: neither a configuration nor a snapshot, and what is no configuration. */
+function subjectIn(texts: UpgradeTexts, fileName: string | null, about: AboutNode | null): Result<Subject, string> {
+  const isGiven = texts.change.trim() !== "";
+  if (!isGiven && about === null) return { ok: false, error: "paste a configuration, or name a node" };
+  if (!isGiven && about?.lacks !== null) return { ok: false, error: `${about?.lacks}: paste a configuration` };
+  const snapshot = about?.snapshot;
+  if (!isGiven) return ok({ ...configured(undefined, about?.configuration ?? undefined), snapshot });
+  const read = readConfigurationText({ name: fileName ?? "the configuration", text: texts.change });
+  return read.ok
+    ? ok({ ...configured(read.value.source.value, undefined), snapshot })
+    : { ok: false, error: read.error.join("; ") };
+}
+
+const SEVEN_DAYS_MS = 7 * 24 * 60 * 60 * 1000;
+
+/** The first page of a node's recorded decisions: a page is answered in a second, and the command line has the rest. */
+async function historyOf({ ports, signal }: Exchange, node: string, to: ChosenProfile): Promise<Result<Html, Problem>> {
+  const nowMs = ports.now();
+  const filter = { node, sinceMs: nowMs - SEVEN_DAYS_MS };
+  const world = { nowMs, sha256: ports.sha256, signal };
+  const found = await upgradePages(ports.store, to.profile)(world, { filter, limit: MAX_REPLAYED });
+  if (!found.ok) return historyProblem(found.error);
+  const counter = new HistoryCounter();
+  counter.add(found.value);
+  return ok(historyParts(counter.sum(), to.note.version, found.value.nextPageToken === null));
+}
+
+interface Shown {
+  readonly texts: UpgradeTexts;
+  readonly faults?: readonly FormFault[];
+  readonly status?: number;
+  readonly answer?: Html;
+}
+
+async function show(
+  exchange: Exchange,
+  { texts, faults = [], status = 200, answer }: Shown,
+): Promise<Result<Reply, Problem>> {
+  const { ports, caller } = exchange;
+  const rows = await ports.store.listNodes({ limit: MAX_OFFERED });
+  if (!rows.ok) return historyProblem(rows.error);
+  const nodes = caller.node === null ? rows.value.map(({ name }) => name) : [caller.node];
+  return page(
+    "Upgrade",
+    html`<p class="soft">What another version of the kubelet does to a node: what would not start, which gates flip, what is decided otherwise, and what to do before. An older version is answered too.</p>
+${upgradeForm({ texts, faults, nodes, limit: ports.limits.bodyBytes })}
+<div id="answer">${answer ?? ""}</div>`,
+    { place: "/upgrade", assets: ["upgrade.js"], status },
+  );
+}

@@ -1,0 +1,169 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type RunningApi, startApi } from "../../api/server.ts";
+import { exampleSnapshot } from "../contract/api-subject.ts";
+import { container } from "../kit/containers.ts";
+import { pod } from "../kit/pods.ts";
+import { realNode, run } from "./run.ts";
+
+let scratch: string;
+let dataDir: string;
+let api: RunningApi;
+const silent = { info() {}, warn() {}, error() {} };
+
+/** Two nodes of 1.36 whose pod MemoryQoS throttles, and one of 1.37. */
+const snapshotOf = (name: string, kubeletVersion: string) => {
+  const { status } = exampleSnapshot(name)["node"] as { readonly status: object };
+  const app = container("app", { memory: "64Mi" }, { memory: "128Mi" });
+  return exampleSnapshot(name, {
+    node: { metadata: { name }, status: { ...status, nodeInfo: { kubeletVersion } } },
+    cgroup: { version: 2, driver: "systemd" },
+    pods: [pod("web", { metadata: { namespace: "shop", uid: `web-${name}` }, spec: { containers: [app] } })],
+    kubeletConfiguration: { memoryThrottlingFactor: 0.8 },
+  });
+};
+beforeAll(async () => {
+  scratch = mkdtempSync(join(tmpdir(), "nodewise-upgrade-"));
+  dataDir = join(scratch, "history");
+  const started = await startApi({ port: 0, dataDir, log: silent });
+  if (!started.ok) throw new Error(started.error.message);
+  api = started.value;
+  for (const [name, version] of [
+    ["n1", "v1.36.3"],
+    ["n2", "v1.36.3"],
+    ["n3", "v1.37.2"],
+  ] as const) {
+    for (const kind of ["allocatable", "cgroups"]) {
+      const headers = { "content-type": "application/json" };
+      const body = JSON.stringify({ snapshot: snapshotOf(name, version) });
+      const response = await fetch(`${api.url}/v1/decisions/${kind}`, { method: "POST", headers, body });
+      expect(response.status).toBe(200);
+    }
+  }
+});
+afterAll(async () => {
+  await api?.close();
+  rmSync(scratch, { recursive: true });
+});
+
+const upgrade = (...args: string[]) => run(["upgrade", ...args]);
+const written = (name: string, text: string): string => {
+  writeFileSync(join(scratch, name), text);
+  return join(scratch, name);
+};
+const parsed = (stdout: string) => JSON.parse(stdout) as Record<string, object>;
+
+describe("nodewise upgrade of files", () => {
+  test("tells first what does not start, last what to do before, and exits with 5", async () => {
+    const { code, stdout, stderr } = await upgrade(
+      "--from",
+      "1.34",
+      "--to",
+      "1.35",
+      "--snapshot",
+      realNode("snapshot.json"),
+    );
+    expect([code, stderr]).toEqual([5, ""]);
+    expect(stdout).toMatch(/^n1: kubelet 1\.34 -> 1\.35: it would not start with this configuration\n/);
+    expect(stdout).toMatch(/^refuses-start +failCgroupV1 +new +cgroup-v1$/m);
+    expect(stdout).toContain("  kubelet: kubelet is configured to not run on a host using cgroup v1.");
+    expect(stdout).toContain('  patch: {"failCgroupV1":false}\n');
+    expect(stdout).toMatch(/^Static pods that restart\nPOD\nkube-system\/static1-n1$/m);
+    expect(stdout).toMatch(/^allocatable +the node +decided +kubelet-refuses$/m);
+    expect(stdout).toMatch(/^What to do before, in order\n1\. failCgroupV1: boot the node with cgroup v2/m);
+  });
+
+  test.each<[string, readonly string[], string, number]>([
+    ["the same version", ["--from", "1.36", "--to", "1.36.9"], "maxPods: 100\n", 0],
+    ["gates that flip", ["--from", "1.36", "--to", "1.37"], "maxPods: 100\n", 1],
+    ["a way back", ["--from", "1.37", "--to", "1.36"], "maxPods: 100\n", 1],
+    ["a gate that is gone", ["--from", "v1.36.3", "--to", "1.37"], "featureGates: {SidecarContainers: true}\n", 5],
+    ["no version of now", ["--to", "1.37"], "maxPods: 100\n", 2],
+    ["a version that is not known", ["--from", "1.36", "--to", "1.99"], "maxPods: 100\n", 2],
+    ["what is no version", ["--from", "1.36", "--to", "newest"], "maxPods: 100\n", 2],
+    ["what is no YAML", ["--from", "1.36", "--to", "1.37"], "maxPods: [\n", 2],
+  ])("%s ends with its exit code", async (_, args, text, exit) => {
+    const ran = await run(["upgrade", ...args, "--config", "-"], { input: text });
+    expect(ran.code, ran.stderr + ran.stdout).toBe(exit);
+    expect(ran.stderr === "").toBe(exit !== 2);
+  });
+
+  test("bad usage is told with what to give", async () => {
+    const told = async (...args: string[]) => (await upgrade(...args)).stderr;
+    expect(await told("--config", "x")).toContain("required option '--to <version>'");
+    expect(await told("--to", "1.37")).toContain("nothing to look at: give --config FILE");
+    expect(await told("--to", "1.99", "--config", "x")).toContain(
+      "--to: kubelet 1.99 is not known here: the versions are 1.34,",
+    );
+    const config = written("kubelet.yaml", "maxPods: 100\n");
+    expect(await told("--to", "1.37", "--config", config)).toContain("--from is needed");
+    const snapshot = realNode("snapshot.json");
+    expect(await told("--to", "1.37", "--snapshot", snapshot, "--node-name", "n1")).toContain("--node-name takes");
+    expect(await told("--to", "1.37", "--since", "soon")).toContain("--since: `soon` is neither a time");
+  });
+
+  test("as Markdown for a change request, and as JSON", async () => {
+    const args = ["--to", "1.37", "--snapshot", realNode("snapshot.json")];
+    const { code, stdout } = await upgrade(...args, "-o", "markdown");
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^# n1: kubelet 1\.36 -\\> 1\.37: it would start, and some things are otherwise\n\n/);
+    expect(stdout).toContain(
+      "\n## Feature gates\n\n| gate | now | then | set | why |\n| --- | --- | --- | --- | --- |\n",
+    );
+    expect(stdout).toMatch(/^\| MemoryQoS \| off \| on \| {2}\| alpha -\\> beta, on by default \|$/m);
+    expect(stdout).toMatch(/^1\. flags of cAdvisor: take them out/m);
+    const json = parsed((await upgrade(...args, "--json")).stdout);
+    expect(json).toMatchObject({
+      to: { version: "1.37" },
+      reports: [{ node: "n1", outcome: "changes" }],
+      history: null,
+    });
+  });
+});
+
+describe("nodewise upgrade of a history", () => {
+  const since = ["--since", "1h"];
+
+  test("tells of all nodes, and of their decisions by kind, node and pod, with examples and reasons", async () => {
+    const { code, stdout, stderr } = await upgrade("--to", "1.37", "--data-dir", dataDir, ...since);
+    expect([code, stderr]).toEqual([1, ""]);
+    expect(stdout).toMatch(/^n1: kubelet 1\.36 -> 1\.37: it would start/);
+    expect(stdout).toContain("\nthe same of 1 other node, but for what is on them: n2\n");
+    expect(stdout).toContain("\nn3: kubelet 1.37 -> 1.37: nothing is otherwise\n");
+    expect(stdout).toContain("History: 2 of 6 recorded decisions would be others; 2 were decided as 1.37 already\n");
+    expect(stdout).toMatch(/^cgroups +3 +2 +0 +0$/m);
+    expect(stdout).toMatch(/^n2 +2 +1 +0 +0$/m);
+    expect(stdout).toMatch(/^cgroups +n1 +the node +decided +decided +[0-9a-f]{32}\n {2}cgroups\["/m);
+  });
+
+  test("of named nodes and a kind only; the same over the API", async () => {
+    const args = ["--to", "1.37", ...since, "--node-name", "n1", "n3", "--kind", "cgroups", "-o", "json"];
+    const own = await upgrade(...args, "--data-dir", dataDir);
+    const asked = await upgrade(...args, "--api", api.url);
+    expect([own.code, own.stderr, asked.code, asked.stderr]).toEqual([1, "", 1, ""]);
+    const times = { until: expect.any(String) };
+    const [a, b] = [parsed(own.stdout), parsed(asked.stdout)];
+    expect({ ...a, history: { ...a["history"], ...times } }).toEqual(b);
+    expect(a).toMatchObject({
+      reports: [{ node: "n1" }, { node: "n3" }],
+      history: { counts: { replayed: 2, differs: 1 }, recordedUnder: { "1.36": 1, "1.37": 1 }, nextPageToken: null },
+    });
+  });
+
+  test("a configuration in the place of a node's own, and nodes that are not there", async () => {
+    const config = written("gone.yaml", "featureGates: {SidecarContainers: true}\n");
+    const ran = await upgrade("--to", "1.37", "--config", config, "--node-name", "n1", "--data-dir", dataDir);
+    expect(ran.code).toBe(5);
+    expect(ran.stdout).toContain("unrecognized feature gate: SidecarContainers");
+    const lost = await upgrade("--to", "1.37", "--node-name", "n11", "--data-dir", dataDir);
+    expect(lost).toMatchObject({ code: 2, stdout: "" });
+    expect(lost.stderr).toContain("--node-name n11: the history has no such node: did you mean");
+    const folder = await upgrade("--to", "1.37", ...since, "--data-dir", join(scratch, "empty"));
+    expect(folder.code).toBe(4);
+    const bad = await upgrade("--to", "1.37", "--data-dir", dataDir, "--page-token", "x", "--node-name", "n1");
+    expect(bad.code).toBe(2);
+    expect(bad.stderr).toContain("--page-token: the page token is not one");
+  });
+});

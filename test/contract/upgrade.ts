@@ -1,0 +1,165 @@
+import { expect, test } from "vitest";
+import type * as z from "zod";
+import { decisionAnswer, upgradeAnswer } from "../../api/http/openapi/answers.ts";
+import { profileOf } from "../../api/profiles/index.ts";
+import { container } from "../kit/containers.ts";
+import { pod } from "../kit/pods.ts";
+import {
+  type ApiSubject,
+  answer,
+  exampleSnapshot,
+  fresh,
+  type Of,
+  post,
+  problemOf,
+  send,
+  tokenFor,
+} from "./api-subject.ts";
+
+type Answered = z.output<typeof upgradeAnswer>;
+const upgrade = async (api: ApiSubject, body: object, headers = {}): Promise<Answered> =>
+  answer(await post(api, "/v1/upgrade", body, headers), upgradeAnswer);
+
+const SINCE = "2000-01-01T00:00:00Z";
+/** A node of 1.36 on which MemoryQoS throttles a pod as soon as the gate is on, and a static pod runs. */
+const throttled = (name: string, more: object = {}) => {
+  const node = exampleSnapshot(name)["node"] as { readonly status: object };
+  const app = container("app", { memory: "64Mi" }, { memory: "128Mi" });
+  const annotations = { "kubernetes.io/config.mirror": "a".repeat(32), "kubernetes.io/config.hash": "a".repeat(32) };
+  return exampleSnapshot(name, {
+    node: { metadata: { name }, status: { ...node.status, nodeInfo: { kubeletVersion: "v1.36.3" } } },
+    cgroup: { version: 2, driver: "systemd" },
+    pods: [
+      pod("web", { metadata: { namespace: "shop", uid: `web-${name}` }, spec: { containers: [app] } }),
+      pod("etcd", { metadata: { namespace: "kube-system", uid: `etcd-${name}`, annotations } }),
+    ],
+    kubeletConfiguration: { memoryThrottlingFactor: 0.8 },
+    ...more,
+  });
+};
+
+async function decided(api: ApiSubject, node: string, count = 3): Promise<void> {
+  for (let sequence = 0; sequence < count; sequence++) {
+    const body = { snapshot: throttled(node, { sequence }) };
+    await answer(await post(api, "/v1/decisions/cgroups", body), decisionAnswer);
+  }
+}
+
+export function upgrades(of: Of): void {
+  test("a configuration that the other kubelet does not start with, in its words, with the patch and as the first step", async () => {
+    const kubeletConfiguration = { featureGates: { NodeDeclaredFeatures: false, SidecarContainers: true } };
+    const { report, history } = await upgrade(of(), { to: "1.37", from: "1.36", kubeletConfiguration });
+    expect(history).toBeNull();
+    expect(report).toMatchObject({ node: null, outcome: "refuses-start", direction: "upgrade", decisions: null });
+    const messages = report?.starts.map(({ message }) => message).join("\n");
+    expect(messages).toContain("cannot set feature gate NodeDeclaredFeatures to false, feature is locked to true");
+    expect(messages).toContain("unrecognized feature gate: SidecarContainers");
+    expect(report?.starts.every(({ isNew, kubelet }) => isNew && kubelet)).toBe(true);
+    expect(report?.steps.map(({ patch }) => patch).slice(0, 2)).toEqual(report?.starts.map(({ fix }) => fix));
+  });
+
+  test("a node of the history: gates, static pods and what is decided otherwise on its newest snapshot", async () => {
+    const node = fresh("upgrade");
+    await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, throttled(node));
+    const { report } = await upgrade(of(), { to: "1.37", node });
+    expect(report).toMatchObject({ node, from: { version: "1.36", exact: true }, outcome: "changes", staticPods: [] });
+    expect(report?.gates).toContainEqual(
+      expect.objectContaining({ name: "MemoryQoS", keep: { featureGates: { MemoryQoS: false } }, changes: "value" }),
+    );
+    expect(report?.decisions?.changed.map(({ kind }) => kind)).toContain("cgroups");
+    const old = await upgrade(of(), { to: "1.35", from: "1.34", node });
+    expect(old.report?.staticPods).toEqual(["kube-system/etcd"]);
+  });
+
+  test("its recorded decisions, page by page, with examples and their reasons; those of the version itself are the same", async () => {
+    const node = fresh("upgrade");
+    await decided(of(), node);
+    const first = await upgrade(of(), { to: "v1.37.2", node, since: SINCE, limit: 2 });
+    expect(first.report?.node).toBe(node);
+    expect(first.history).toMatchObject({
+      counts: { replayed: 2, differs: 2 },
+      recordedUnder: { "1.36": 2 },
+      verdicts: [{ kind: "cgroups", count: 2 }],
+    });
+    const [example] = first.history?.examples ?? [];
+    expect(example).toMatchObject({ kind: "cgroups", recordedUnder: "1.36", differenceCount: expect.any(Number) });
+    expect(JSON.stringify(example?.differences)).toContain("memory.min");
+    expect(example?.reasons.length).toBeGreaterThan(0);
+    const pageToken = first.history?.nextPageToken;
+    const last = await upgrade(of(), { to: "1.37", node, since: SINCE, limit: 2, pageToken });
+    expect(last).toMatchObject({ report: null, history: { counts: { replayed: 1 }, nextPageToken: null } });
+    const own = await upgrade(of(), { to: "1.36", node, since: SINCE });
+    expect(own.report?.outcome).toBe("same");
+    expect(own.history).toMatchObject({ counts: { same: 3, differs: 0 }, recordedUnder: { "1.36": 3 }, examples: [] });
+  });
+
+  test("a default that its kubelet told is no wish of the node: what was recorded throttles nothing with 1.37", async () => {
+    const node = fresh("upgrade");
+    const ask = async (kubeletConfiguration: object, sequence: number) => {
+      const snapshot = throttled(node, { kubeletConfiguration, sequence });
+      await answer(await post(of(), "/v1/decisions/cgroups", { snapshot }), decisionAnswer);
+      const { history } = await upgrade(of(), { to: "1.37", node, since: SINCE });
+      return history?.changed.at(-1)?.differenceCount ?? 0;
+    };
+    const { configuration } = profileOf("1.36");
+    const told = Object.fromEntries(
+      Object.keys(configuration).flatMap((name) => {
+        const value = profileOf("1.36").defaults[name];
+        return value === undefined ? [] : [[name, value]];
+      }),
+    );
+    const whole = await ask({ ...told, memoryThrottlingFactor: 0.9 }, 1);
+    expect(await ask({ ...told, memoryThrottlingFactor: 0.8 }, 2)).toBeGreaterThan(whole);
+  });
+
+  test("a way back is answered: what the older kubelet does not know, and what it makes of the files", async () => {
+    const kubeletConfiguration = { tlsCurvePreferences: [29], eventRecordQPS: 0 };
+    const back = await upgrade(of(), { to: "1.35", from: "1.37", kubeletConfiguration });
+    expect(back.report).toMatchObject({
+      direction: "downgrade",
+      outcome: "changes",
+      starts: [{ code: "unknown-field", field: "tlsCurvePreferences", isNew: true }],
+    });
+    expect(back.report?.notes.map(({ name }) => name)).toContain("/var/lib/kubelet/cpu_manager_state");
+  });
+}
+
+export function badUpgrades(of: Of): void {
+  test.each<[object, string, RegExp]>([
+    [[], "$", /expected an object/],
+    [{}, "to", /^must be a version of the kubelet, such as 1\.37 or v1\.37\.2$/],
+    [{ to: "newest" }, "to", /^must be a version of the kubelet/],
+    [{ to: 1.37 }, "to", /^must be a version of the kubelet/],
+    [{ to: "1.99" }, "to", /^kubelet 1\.99 is not known here: the versions are 1\.34, /],
+    [{ to: "1.37", from: "1.2" }, "from", /the versions are 1\.34, /],
+    [{ to: "1.37" }, "kubeletConfiguration", /^is needed/],
+    [{ to: "1.37", kubeletConfiguration: "maxPods: 1" }, "kubeletConfiguration", /expected an object/],
+    [{ to: "1.37", version: "1.36" }, "version", /there is no such field/],
+    [{ to: "1.37", from: "1.36", snapshot: { pods: 1 } }, "snapshot.pods", /./],
+    [{ to: "1.37", from: "1.36", snapshot: {}, node: "n" }, "node", /one or the other/],
+    [{ to: "1.37", since: "yesterday" }, "since", /./],
+    [{ to: "1.37", since: SINCE, limit: 0 }, "limit", /from 1 to 1000/],
+    [{ to: "1.37", pageToken: "x" }, "pageToken", /./],
+  ])("%j is refused at %s", async (body, path, message) => {
+    const { issues } = await problemOf(await post(of(), "/v1/upgrade", body), "invalid_input");
+    expect(issues?.[0]?.path).toBe(path);
+    expect(issues?.[0]?.message).toMatch(message);
+  });
+
+  test("where nobody tells the version of now it is asked for", async () => {
+    const bare = exampleSnapshot(fresh("upgrade"));
+    for (const body of [{ kubeletConfiguration: {} }, { snapshot: bare }]) {
+      const { needs } = await problemOf(await post(of(), "/v1/upgrade", { to: "1.37", ...body }), "needs_input");
+      expect(needs).toEqual(["from"]);
+    }
+  });
+
+  test("a token of a node sees the history of its own node alone", async () => {
+    const [own, other] = [fresh("upgrade"), fresh("upgrade")];
+    for (const node of [own, other]) await decided(of(), node, 1);
+    const headers = { authorization: `Bearer ${await tokenFor(of().store, ["read"], own)}` };
+    const { history } = await upgrade(of(), { to: "1.37", since: SINCE }, headers);
+    expect(Object.keys(history?.byNode ?? {})).toEqual([own]);
+    await problemOf(await post(of(), "/v1/upgrade", { to: "1.37", node: other }, headers), "forbidden_node");
+  });
+}

@@ -1,0 +1,60 @@
+import { describe, expect, test } from "vitest";
+import { appOver } from "../api/serving.ts";
+import { openPage, postForm, unescaped, writtenIn } from "./replay-forms.ts";
+import { capturedNode } from "./served.ts";
+
+async function withNode() {
+  const made = appOver();
+  for (const kind of ["allocatable", "cgroups"]) {
+    const body = JSON.stringify({ snapshot: capturedNode("n1") });
+    const headers = { "content-type": "application/json" };
+    const response = await made.app.request(`/v1/decisions/${kind}`, { method: "POST", headers, body });
+    expect(response.status, await response.clone().text()).toBe(200);
+  }
+  return made;
+}
+const GONE = "featureGates:\n  SidecarContainers: true\n";
+
+describe("the upgrade page", () => {
+  test("is a form at first, and a link to a node and a version is answered", async () => {
+    const { app } = await withNode();
+    const form = await openPage(app, "/upgrade");
+    expect(form.html).toContain('<form id="upgrade"');
+    expect(form.html).toContain('href="/upgrade" aria-current="page"');
+    expect(form.html).not.toContain('id="outcome"');
+    const { status, words, html } = await openPage(app, "/upgrade?node=n1&to=1.37");
+    expect(status).toBe(200);
+    expect(words).toContain("n1: kubelet 1.36 -> 1.37: it would start, and some things are otherwise.");
+    expect(words).toContain("MemoryQoS off on");
+    expect(words).toContain("0 of 2 recorded decisions would be others");
+    for (const id of ["gates", "decisions", "notes", "steps", "history-title"]) expect(html).toContain(`id="${id}"`);
+  });
+
+  test("tells what keeps the other kubelet from starting in its words, with a patch to copy, and the static pods", async () => {
+    const { app } = await withNode();
+    const page = await postForm(app, "/upgrade", { to: "1.35", from: "1.34", node: "n1" });
+    expect(page.words).toContain("n1: kubelet 1.34 -> 1.35: it would not start with this configuration.");
+    expect(page.html).toMatch(/<q class="kubelet">kubelet is configured to not run on a host using cgroup v1\. /);
+    expect(unescaped(page.html)).toContain('data-copy="the patch of failCgroupV1">{\n  "failCgroupV1": false\n}</pre>');
+    expect(page.words).toContain("kube-system/static1-n1");
+    const given = await postForm(app, "/upgrade", { to: "1.37", from: "1.36", change: GONE });
+    expect(given.words).toContain("kubelet 1.36 -> 1.37: it would not start");
+    expect(writtenIn(given)).toBe(GONE);
+    const same = await postForm(app, "/upgrade", { to: "1.36", node: "n1" });
+    expect(same.words).toContain("nothing is otherwise");
+  });
+
+  test.each<[object, number, string]>([
+    [{ node: "n1" }, 400, "must be a version of the kubelet"],
+    [{ to: "1.99", node: "n1" }, 400, "kubelet 1.99 is not known here"],
+    [{ to: "1.37" }, 400, "paste a configuration, or name a node"],
+    [{ to: "1.37", change: "maxPods: 5" }, 400, "is needed: no snapshot tells"],
+    [{ to: "1.37", from: "1.36", change: "- a" }, 400, "no KubeletConfiguration"],
+    [{ to: "1.37", node: "n2" }, 404, "there is no node n2"],
+  ])("%j is answered at its field", async (fields, status, words) => {
+    const { app } = await withNode();
+    const page = await postForm(app, "/upgrade", { ...fields });
+    expect([page.status, page.words]).toEqual([status, expect.stringContaining(words)]);
+    expect(page.html).toContain('aria-invalid="true"');
+  });
+});

@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { expectReadable, hasScripts, inBrowser, LOOKS_AND_WITHOUT_SCRIPTS } from "./in-browser.ts";
+import { capturedNode, decided } from "./served.ts";
+
+const fill = async (url: string): Promise<void> => {
+  await decided(url, "allocatable", { snapshot: capturedNode("n1") });
+};
+inBrowser("the upgrade in a browser", fill, (ground) => {
+  test.each(LOOKS_AND_WITHOUT_SCRIPTS)(
+    "%s: a node's upgrade is told, and a figure leads to its part",
+    async (_name, options) => {
+      await ground.visit("/upgrade", options, async (page) => {
+        expect(await page.title()).toBe("Upgrade · Nodewise");
+        await page.getByLabel("To the kubelet").selectOption("1.35");
+        await page.getByLabel("From").selectOption("1.34");
+        await page.getByLabel("Of the node (").fill("n1");
+        await page.getByRole("button", { name: "What would be otherwise" }).click();
+        await page.locator("#outcome").waitFor();
+        await page.locator("article.finding q.kubelet").first().waitFor();
+        await page.getByRole("link", { name: "static pods restart" }).click();
+        await page.waitForURL(/#static-pods$/);
+        if (hasScripts(options)) await expectReadable(page);
+      });
+    },
+  );
+});
