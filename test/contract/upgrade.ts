@@ -33,7 +33,7 @@ const throttled = (name: string, more: object = {}) => {
       pod("web", { metadata: { namespace: "shop", uid: `web-${name}` }, spec: { containers: [app] } }),
       pod("etcd", { metadata: { namespace: "kube-system", uid: `etcd-${name}`, annotations } }),
     ],
-    kubeletConfiguration: { memoryThrottlingFactor: 0.8 },
+    kubeletConfiguration: { memoryThrottlingFactor: 0.9 },
     ...more,
   });
 };
