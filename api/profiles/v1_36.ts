@@ -126,6 +126,8 @@ export const v1_36 = profileOfData({
     deviceHintsOverAllNodes: false,
     minimumAgeAtLeastZero: true,
     allowlistInFull: false,
+    // k8s.io/component-helpers v0.36.3: AllFeatures of nodedeclaredfeatures/features
+    declaredFeatures: new Set(["RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"]),
   },
   words: {
     ...v1_35.words,

@@ -29,7 +29,7 @@ function podFeatureRefusals({ config }: Admitting, asked: Pod): readonly Refused
   return [{ reason: "PodLevelResourcesNotSupported", message: "PodLevelResources feature gate is disabled" }];
 }
 
-/** Features that a pod needs of its node, by name. Of the five that 1.36 knows the others never matter to a new pod. */
+/** Which pods need a feature of their node, by its name. */
 const REQUIRED_BY: Readonly<Record<string, (pod: Pod) => boolean>> = {
   RestartAllContainersOnContainerExits: ({ spec }) =>
     [...spec.containers, ...(spec.initContainers ?? [])].some((c) =>
@@ -41,7 +41,8 @@ const REQUIRED_BY: Readonly<Record<string, (pod: Pod) => boolean>> = {
 /** kubelet 1.36: declaredFeaturesAdmitHandler. */
 function declaredFeatureRefusals({ pod, node, config, needs }: Admitting): readonly Refused[] {
   if (!gateOn(config, "NodeDeclaredFeatures")) return [];
-  const required = Object.keys(REQUIRED_BY).filter((name) => REQUIRED_BY[name]?.(pod));
+  const { declaredFeatures } = config.profile.behaviour;
+  const required = [...declaredFeatures].filter((name) => REQUIRED_BY[name]?.(pod));
   const declared = node.status?.declaredFeatures;
   if (required.length > 0 && declared === undefined) needs.add("node.status.declaredFeatures");
   const missing = declared === undefined ? [] : required.filter((name) => !declared.includes(name));

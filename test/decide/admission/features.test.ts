@@ -71,6 +71,18 @@ describe("features", () => {
       decision: { admit: true },
       needs: ["node.status.declaredFeatures"],
     });
+    const under = (version: string, featureGates: object): string =>
+      shown(
+        readyNode(
+          { kubeletConfiguration: { featureGates } },
+          { declaredFeatures: [], nodeInfo: { kubeletVersion: `v${version}.0` } },
+        ),
+        pod,
+      );
+    // a gate that 1.34 does not know, and that is off in 1.35, which knows one of the two features
+    expect(under("1.35", { NodeDeclaredFeatures: true })).toMatch(/: RestartAllContainersOnContainerExits$/);
+    expect([under("1.35", {}), under("1.34", {})]).toEqual([": ", ": "]);
+    expect(under("1.37", {})).toMatch(/, UserNamespacesHostNetworkSupport$/);
   });
   it("of supplementary groups are told by the node", () => {
     const pod = boundPod("p", {}, { securityContext: { supplementalGroupsPolicy: "Strict" } });
