@@ -3,9 +3,11 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { KINDS_PAGE, kindsPage } from "./kinds-page.ts";
 import { DOCUMENTS, masked, ROOT, typeAll } from "./sessions.ts";
+import { SETTINGS_PAGE, settingsPage } from "./settings-page.ts";
 
 const [only] = process.argv.slice(2);
 if (only === undefined || only === KINDS_PAGE) writeFileSync(join(ROOT, KINDS_PAGE), kindsPage());
+if (only === undefined || only === SETTINGS_PAGE) writeFileSync(join(ROOT, SETTINGS_PAGE), settingsPage());
 for (const document of DOCUMENTS.filter((file) => only === undefined || file === only)) {
   const path = join(ROOT, document);
   const lines: (string | null)[] = readFileSync(path, "utf8").split("\n");

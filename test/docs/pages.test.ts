@@ -3,6 +3,11 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { KINDS_PAGE, kindsPage } from "./kinds-page.ts";
 import { ROOT } from "./sessions.ts";
+import { SETTINGS_PAGE, settingsPage } from "./settings-page.ts";
+
+test("docs/reference/settings.md is what the file of the settings says; `node test/docs/update.ts` writes it", () => {
+  expect(readFileSync(join(ROOT, SETTINGS_PAGE), "utf8")).toBe(settingsPage());
+});
 
 test("docs/reference/kinds.md is what the kinds' specs say; `node test/docs/update.ts` writes it", () => {
   expect(readFileSync(join(ROOT, KINDS_PAGE), "utf8")).toBe(kindsPage());
