@@ -9,7 +9,7 @@ import { parseDuration } from "../../api/model/duration.ts";
 import { absolutePath, wholeNumber } from "../../api/model/fields.ts";
 import { isObject } from "../../api/model/own.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { isVersion, NEWEST, VERSION_FORM } from "../../api/profiles/index.ts";
+import { chooseProfile, isVersion, NEWEST, unknownVersion, VERSION_FORM } from "../../api/profiles/index.ts";
 import { millisIn } from "../../api/profiles/profile.ts";
 import { parseListen } from "./listen.ts";
 import { readText } from "./read-text.ts";
@@ -129,6 +129,12 @@ const duration = z.string().transform((text, ctx) => {
 /** Bounds of a Go int32. */
 const limit = wholeNumber(-2147483648, 2147483647);
 
+/** A kubelet that has a profile. */
+const knownVersion = z.string().superRefine((text, ctx) => {
+  const message = !isVersion(text) ? VERSION_FORM : chooseProfile(text).note.exact ? null : unknownVersion(text);
+  if (message !== null) ctx.addIssue({ code: "custom", message });
+});
+
 export const DEFAULT_EXEC_LIMIT = 64;
 
 /** Settings of the daemon; a file may hold them as YAML or JSON, and flags of the same names win over it. */
@@ -153,7 +159,7 @@ const schema = z.strictObject({
   /** A KubeletConfiguration, YAML or JSON; absent: the kubelet's defaults. */
   kubeletConfiguration: file.optional(),
   /** Version of the kubelet whose decisions are made, and whose state files are written: `1.37`. */
-  kubeletVersion: z.string().refine(isVersion, VERSION_FORM).default(NEWEST.version),
+  kubeletVersion: knownVersion.default(NEWEST.version),
   /** Where a kubelet keeps its state files; they are only read. */
   kubeletDir: file.default(KUBELET_DIRECTORY),
   /** A directory (or a file) of static pods. */

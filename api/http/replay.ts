@@ -7,7 +7,7 @@ import { isObject } from "../model/own.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
 import { PROFILES } from "../profiles/index.ts";
-import { unknownField, versionIn } from "../service/decision-request.ts";
+import { knownVersionIn, unknownField } from "../service/decision-request.ts";
 import { parseJson } from "../service/json.ts";
 import { historyProblem, inputProblem, invalid, type Problem, problem } from "../service/problem.ts";
 import { type Change, changed, recordedAnswer } from "../service/replay/parsed.ts";
@@ -119,7 +119,7 @@ export const isGiven = (value: unknown): boolean => value !== undefined && value
 /** The change that a request's body asks about. Errors: two configurations, a patch or a version that is none. */
 export function changeIn(body: Members): Result<Change, Problem> {
   const { kubeletConfiguration, kubeletConfigurationPatch } = body;
-  const version = versionIn(body);
+  const version = knownVersionIn(body);
   if (!version.ok) return version;
   if (isGiven(kubeletConfiguration) && isGiven(kubeletConfigurationPatch)) {
     return invalid("kubeletConfigurationPatch", "it is one or the other: kubeletConfiguration was given as well");

@@ -54,6 +54,10 @@ export const KNOWN_VERSION_PATTERN = VERSION_PATTERN.replace(
 );
 export const isVersion = (text: string): boolean => VERSION.test(text);
 
+/** What is said of a version that somebody names and that has no profile. */
+export const unknownVersion = (text: string): string =>
+  `kubelet ${text} is not known here: the versions are ${PROFILES.map(({ version }) => version).join(", ")}`;
+
 /** The profile of a snapshot's kubelet; `asked` counts where the snapshot tells no version. */
 export function chooseProfileFor(snapshot: Pick<Snapshot, "node"> | undefined, asked?: string | null): ChosenProfile {
   const own = snapshot?.node?.status?.nodeInfo?.kubeletVersion;

@@ -142,8 +142,11 @@ export interface Behaviour {
   readonly deviceHintsOverAllNodes: boolean;
   /** Whether, with the gate DRAExtendedResource, no device is given where a claim gives the resource. */
   readonly claimedDevicesLeft: boolean;
-  /** Features that a pod may need of its node, with the gate NodeDeclaredFeatures; those that never matter to a new pod are left out. */
-  readonly declaredFeatures: ReadonlySet<string>;
+  /**
+   * Features that a pod may need of its node, with the gate NodeDeclaredFeatures, each behind a gate of its name; `runtime`: the
+   * container runtime must have it as well. Those that never matter to a new pod are left out.
+   */
+  readonly declaredFeatures: ReadonlyMap<string, "kubelet" | "runtime">;
   /** Whether the limit of a sidecar's local storage evicts its pod. */
   readonly sidecarStorageLimits: boolean;
   /** The kinds of its files beside the configuration, by their apiVersion. */

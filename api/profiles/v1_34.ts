@@ -288,7 +288,7 @@ export const v1_34 = profileOfData({
     managersReadAllocated: true,
     deviceHintsOverAllNodes: true,
     claimedDevicesLeft: false,
-    declaredFeatures: new Set(),
+    declaredFeatures: new Map(),
     sidecarStorageLimits: false,
     // k8s.io/kubelet v0.34.4: addKnownTypes of config/v1beta1, config/v1
     otherKinds: new Map([

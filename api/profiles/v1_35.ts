@@ -66,6 +66,22 @@ const NOTES: readonly VersionNote[] = [
   },
   {
     topic: "behaviour",
+    name: "static pods",
+    begins: {
+      what: "every static pod without a uid of its own gets another one (a hash by FNV in place of MD5): it is ended and started again",
+      before:
+        "drain the node first where its static pods must not restart under load; on control planes go node by node",
+    },
+    ends: {
+      what: "every static pod without a uid of its own gets its former one: it is ended and started again",
+      before:
+        "drain the node first where its static pods must not restart under load; on control planes go node by node",
+    },
+    // with a snapshot they are told by name
+    concerns: ({ snapshot }) => snapshot?.pods === undefined,
+  },
+  {
+    topic: "behaviour",
     name: "imagePullCredentialsVerificationPolicy",
     begins: {
       what: "an image that is on the node is used without a pull only by a pod whose credentials pulled it before, unless it was there before the kubelet; with imagePullPolicy Never others fail (ErrImageNeverPull)",
@@ -163,7 +179,7 @@ export const v1_35 = profileOfData({
     managersReadAllocated: false,
     claimedDevicesLeft: true,
     // k8s.io/component-helpers v0.35.4: AllFeatures of nodedeclaredfeatures/features
-    declaredFeatures: new Set(["RestartAllContainersOnContainerExits"]),
+    declaredFeatures: new Map([["RestartAllContainersOnContainerExits", "kubelet"]]),
     // k8s.io/kubelet v0.35.4: addKnownTypes of config/v1beta1
     otherKinds: new Map([
       ...v1_34.behaviour.otherKinds,

@@ -127,7 +127,10 @@ export const v1_36 = profileOfData({
     minimumAgeAtLeastZero: true,
     allowlistInFull: false,
     // k8s.io/component-helpers v0.36.3: AllFeatures of nodedeclaredfeatures/features
-    declaredFeatures: new Set(["RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"]),
+    declaredFeatures: new Map([
+      ["RestartAllContainersOnContainerExits", "kubelet"],
+      ["UserNamespacesHostNetworkSupport", "runtime"],
+    ]),
   },
   words: {
     ...v1_35.words,

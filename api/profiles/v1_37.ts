@@ -126,6 +126,17 @@ const NOTES: readonly VersionNote[] = [
   },
   {
     topic: "behaviour",
+    name: "memoryThrottlingFactor",
+    begins: {
+      what: "it is set, and with the gate MemoryQoS, on by default now, containers are throttled on cgroup v2 (memory.high); left out, they are not",
+      before: "take it out, unless throttling is what you want",
+    },
+    patch: { memoryThrottlingFactor: null },
+    concerns: ({ configuration, isOn, snapshot }) =>
+      isOn("MemoryQoS") && configuration["memoryThrottlingFactor"] !== undefined && snapshot?.cgroup?.version !== 1,
+  },
+  {
+    topic: "behaviour",
     name: "device plugins",
     begins: {
       what: "a plugin that registers a second time over one socket is refused (`device plugin already connected`)",

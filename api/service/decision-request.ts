@@ -2,7 +2,7 @@ import { decodeAsk, decodeFacts } from "../model/asks.ts";
 import { type AskOf, EXPLAIN, type Explain, type Facts, isKind, KINDS, type Kind } from "../model/decision.ts";
 import { REMEMBERING } from "../model/kinds.ts";
 import { err, ok, type Result } from "../model/result.ts";
-import { isVersion, VERSION_FORM } from "../profiles/index.ts";
+import { chooseProfile, isVersion, unknownVersion, VERSION_FORM } from "../profiles/index.ts";
 import { inputProblem, invalid, type Problem, problem } from "./problem.ts";
 
 /** The body of `POST /v1/decisions/{kind}`, its snapshot not decoded yet. */
@@ -62,6 +62,13 @@ export function versionIn({ kubeletVersion }: Readonly<Record<string, unknown>>)
   if (kubeletVersion === undefined || kubeletVersion === null) return ok(null);
   if (typeof kubeletVersion === "string" && isVersion(kubeletVersion)) return ok(kubeletVersion);
   return invalid("kubeletVersion", VERSION_FORM);
+}
+
+/** The same of a version that must be one of those known here, since nobody would see that a neighbour answered. */
+export function knownVersionIn(body: Readonly<Record<string, unknown>>): Result<string | null, Problem> {
+  const named = versionIn(body);
+  if (!named.ok || named.value === null || chooseProfile(named.value).note.exact) return named;
+  return invalid("kubeletVersion", unknownVersion(named.value));
 }
 
 const isExplain = (value: unknown): value is Explain => (EXPLAIN as readonly unknown[]).includes(value);

@@ -100,7 +100,7 @@ describe("nodewise upgrade of files", () => {
     const config = written("kubelet.yaml", "maxPods: 100\n");
     expect(await told("--to", "1.37", "--config", config)).toContain("--from is needed");
     const snapshot = realNode("snapshot.json");
-    expect(await told("--to", "1.37", "--snapshot", snapshot, "--node-name", "n1")).toContain("--node-name takes");
+    expect(await told("--to", "1.37", "--snapshot", snapshot, "--node", "n1")).toContain("--node takes");
     expect(await told("--to", "1.37", "--since", "soon")).toContain("--since: `soon` is neither a time");
   });
 
@@ -139,7 +139,7 @@ describe("nodewise upgrade of a history", () => {
   });
 
   test("of named nodes and a kind only; the same over the API", async () => {
-    const args = ["--to", "1.37", ...since, "--node-name", "n1", "n3", "--kind", "cgroups", "-o", "json"];
+    const args = ["--to", "1.37", ...since, "--node", "n1", "n3", "--kind", "cgroups", "-o", "json"];
     const own = await upgrade(...args, "--data-dir", dataDir);
     const asked = await upgrade(...args, "--api", api.url);
     expect([own.code, own.stderr, asked.code, asked.stderr]).toEqual([1, "", 1, ""]);
@@ -154,15 +154,15 @@ describe("nodewise upgrade of a history", () => {
 
   test("a configuration in the place of a node's own, and nodes that are not there", async () => {
     const config = written("gone.yaml", "featureGates: {SidecarContainers: true}\n");
-    const ran = await upgrade("--to", "1.37", "--config", config, "--node-name", "n1", "--data-dir", dataDir);
+    const ran = await upgrade("--to", "1.37", "--config", config, "--node", "n1", "--data-dir", dataDir);
     expect(ran.code).toBe(5);
     expect(ran.stdout).toContain("unrecognized feature gate: SidecarContainers");
-    const lost = await upgrade("--to", "1.37", "--node-name", "n11", "--data-dir", dataDir);
+    const lost = await upgrade("--to", "1.37", "--node", "n11", "--data-dir", dataDir);
     expect(lost).toMatchObject({ code: 2, stdout: "" });
-    expect(lost.stderr).toContain("--node-name n11: the history has no such node: did you mean");
+    expect(lost.stderr).toContain("--node n11: the history has no such node: did you mean");
     const folder = await upgrade("--to", "1.37", ...since, "--data-dir", join(scratch, "empty"));
     expect(folder.code).toBe(4);
-    const bad = await upgrade("--to", "1.37", "--data-dir", dataDir, "--page-token", "x", "--node-name", "n1");
+    const bad = await upgrade("--to", "1.37", "--data-dir", dataDir, "--page-token", "x", "--node", "n1");
     expect(bad.code).toBe(2);
     expect(bad.stderr).toContain("--page-token: the page token is not one");
   });

@@ -54,8 +54,8 @@ export function versions(of: Of): void {
 
   test.each([
     ["v1.99.0", NEWEST.version, `kubelet 1.99 is not known here: ${NEWEST.version} is the nearest that is`],
-    ["v1.33.13-eks-1", "1.34", "kubelet 1.33 is not known here: 1.34 is the nearest that is"],
     ["devel", NEWEST.version, '"devel" is no kubelet version: the newest that is known here answers'],
+    ["v1.33.13-eks-1", "1.34", "kubelet 1.33 is not known here: 1.34 is the nearest that is"],
   ])("a kubelet %s that is not known is answered as %s, and told", async (kubeletVersion, version, why) => {
     const answered = await decide(of, { snapshot: limitedOn(fresh("node"), kubeletVersion) });
     expect(answered.profile).toEqual({ version, exact: false, why });
@@ -94,6 +94,10 @@ export function versionsAgain(of: Of): void {
     }
     const both = { kubeletVersion: "1.37", policyVersion: NEWEST.policyVersion };
     await problemOf(await post(of(), `/v1/decisions/${id}/replay`, both), "invalid_input");
+    const unknown = await problemOf(await post(of(), "/v1/replay", { kubeletVersion: "1.99" }), "invalid_input");
+    expect(unknown.issues?.[0]?.message).toBe(
+      "kubelet 1.99 is not known here: the versions are 1.34, 1.35, 1.36, 1.37",
+    );
     const history = async (body: object) => answer(await post(of(), "/v1/replay", { node, ...body }), historyReplay);
     expect((await history({})).counts).toMatchObject({ same: 1, differs: 0 });
     expect((await history({ kubeletVersion: "1.37" })).counts).toMatchObject({ same: 0, differs: 1 });

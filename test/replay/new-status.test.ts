@@ -4,7 +4,10 @@ import { expect, test } from "vitest";
 import { decideKind } from "../../api/decide/kinds/index.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
-import { withNewStatus as withNewStatusOf } from "../../api/service/replay/new-status.ts";
+import type { Profile } from "../../api/profiles/profile.ts";
+import { v1_36 } from "../../api/profiles/v1_36.ts";
+import { v1_37 } from "../../api/profiles/v1_37.ts";
+import { withNewStats, withNewStatus as withNewStatusOf } from "../../api/service/replay/new-status.ts";
 import { appOver } from "../api/serving.ts";
 import { podManifest } from "../kit/manifests.ts";
 import { requesting } from "../kit/pods.ts";
@@ -156,6 +159,18 @@ test("a kubelet that does not start with its new configuration writes nothing, n
   });
   const seen = effectiveSnapshot(unseen);
   expect(withNewStatusOf(effectiveSnapshot(before), seen)).toBe(seen);
+});
+
+test("memory for huge pages is not available to the kubelet that knows, and is to the one that does not", () => {
+  const pages = snapshotWith((raw) => {
+    raw.node.status.capacity["hugepages-2Mi"] = "4Gi";
+  });
+  const available = (from: Profile, to: Profile): number | undefined =>
+    withNewStats(effectiveSnapshot(pages, from), effectiveSnapshot(pages, to)).stats?.node?.memory?.availableBytes;
+  const told = pages.stats?.node?.memory?.availableBytes ?? 0;
+  expect(available(v1_36, v1_37)).toBe(told - 2 ** 32);
+  expect(available(v1_37, v1_36)).toBe(told + 2 ** 32);
+  expect([available(v1_36, v1_36), available(v1_37, v1_37)]).toEqual([told, told]);
 });
 
 /** The what-if page about a pod that asks, with maxPods 9 where eleven run, of a node that tells this many pods. */

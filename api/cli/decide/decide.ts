@@ -12,8 +12,9 @@ import type { Assumed } from "../../model/pod-defaults.ts";
 import { PROBE_TYPES } from "../../model/probe.ts";
 import { ok } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { type ChosenProfile, chooseProfileFor, type ProfileNote } from "../../profiles/index.ts";
+import { type ChosenProfile, chooseProfileFor, type ProfileNote, profileOf } from "../../profiles/index.ts";
 import { listed } from "../../text/sentences/words.ts";
+import { printable } from "../../text/style.ts";
 import { answerText } from "../../text/tables/index.ts";
 import type { MadeStatic } from "../inputs/pods.ts";
 import { type Question, type QuestionFiles, readQuestion } from "../inputs/question.ts";
@@ -59,6 +60,13 @@ export interface DecideOptions extends WhatIfOptions, QuestionFiles, FileSystemO
   readonly explain?: Explain;
 }
 
+/** `--kubelet` of a node that tells another version: a line for a person. */
+function otherKubelet({ node }: Snapshot, kubelet: string | undefined): readonly string[] {
+  const own = node?.status?.nodeInfo?.kubeletVersion;
+  if (kubelet === undefined || own === undefined || profileOf(own) === profileOf(kubelet)) return [];
+  return [`the node tells kubelet ${printable(own)}, which counts before --kubelet ${kubelet}`];
+}
+
 /** Decides here, without API and history, and prints the answer. A refusal and a negative verdict end with 1. */
 export async function decide(
   kind: Kind,
@@ -76,6 +84,7 @@ export async function decide(
     : await readSnapshot(imageFs.value === undefined ? files : { ...files, imageFs: imageFs.value });
   if (!read.ok) return read;
   const { snapshot, chosen, dropped, leftOut, madeStatic } = read.value;
+  warnAll(terminal, otherKubelet(snapshot, options.kubelet));
   warnAll(terminal, leftOut);
   if (dropped.length > 0) terminal.warn(`nodewise: ${replacedText(dropped)}`);
   const question = await readQuestion(kind, options, nodeIn(snapshot));

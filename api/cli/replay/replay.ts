@@ -7,7 +7,7 @@ import { configurationPath } from "../../model/kubelet-configuration.ts";
 import { mergePatch } from "../../model/merge-patch.ts";
 import { withoutNulls } from "../../model/nulls.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { profileOf } from "../../profiles/index.ts";
+import { chooseProfile, profileOf, unknownVersion } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { unknownFields } from "../../profiles/unknown-fields.ts";
 import { type Change, changed } from "../../service/replay/parsed.ts";
@@ -136,6 +136,8 @@ interface GivenChange {
 async function readChange(flags: ChangeFlags): Promise<Result<GivenChange, Fault>> {
   const read = await readConfigurations(flags);
   const { kubelet: kubeletVersion } = flags;
+  if (kubeletVersion !== undefined && !chooseProfile(kubeletVersion).note.exact)
+    return fault(EXIT.badInput, `--kubelet: ${unknownVersion(kubeletVersion)}`);
   if (!read.ok || kubeletVersion === undefined) return read;
   return ok({ ...read.value, change: { ...read.value.change, kubeletVersion } });
 }

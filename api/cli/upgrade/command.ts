@@ -26,9 +26,10 @@ export function addUpgrade(program: Command, cli: Cli): void {
     .option("--from <version>", "the kubelet of now (default: that of the node)", version)
     .option("--config <file>", "KubeletConfiguration, or the kubelet's /configz; absent: that of the snapshot")
     .option("--snapshot <file>", "a whole NodeSnapshot of the node; the options below replace parts of it");
-  for (const { option, what } of LINT_PARTS) command.option(`--${option} <file>`, what);
+  // `--node` names nodes of the history here, as in `nodewise replay`
+  for (const { option, what } of LINT_PARTS) if (option !== "node") command.option(`--${option} <file>`, what);
   command
-    .option("--node-name <name...>", "nodes of the history (default: all, where no file is given)")
+    .option("--node <name...>", "nodes of the history (default: all, where no file is given)")
     .option(
       "--since <time>",
       "compare the decisions that are recorded since then: RFC 3339, or a duration back from now such as 24h or 7d",
@@ -46,7 +47,7 @@ export function addUpgrade(program: Command, cli: Cli): void {
     command,
     "nodewise upgrade --from 1.36 --to 1.37 --config kubelet.yaml",
     "nodewise upgrade --to 1.37 --snapshot snapshot.json",
-    "nodewise upgrade --to 1.37 --since 7d --node-name n1 n2 --data-dir /var/lib/nodewise",
+    "nodewise upgrade --to 1.37 --since 7d --node n1 n2 --data-dir /var/lib/nodewise",
     "nodewise upgrade --to 1.37 --since 7d --api https://nodewise.example:8787 --token-file token",
     "nodewise upgrade --to 1.37 --snapshot snapshot.json -o markdown > change-request.md",
   );

@@ -22,7 +22,7 @@ export function sourceOfStore(store: Store, { to, from, filter }: UpgradeRequest
       return rows.ok ? ok(rows.value.map(({ name }) => name)) : storeFault(rows);
     },
     reportOf: async (node, configuration) => {
-      const known = await checkNode(store, node, "--node-name");
+      const known = await checkNode(store, node, "--node");
       if (!known.ok) return known;
       const latest = await store.latestSnapshot(node);
       if (!latest.ok) return storeFault(latest);
@@ -32,7 +32,7 @@ export function sourceOfStore(store: Store, { to, from, filter }: UpgradeRequest
       const subject = subjectOf(posted.value, configuration);
       if (!subject.ok) return ok("its latest snapshot cannot be read by this version");
       const before = versionBefore(from, subject.value.snapshot);
-      if (!before.ok) return ok("its snapshot does not tell which kubelet it has: give --from");
+      if (!before.ok) return ok(`--from ${before.error.message}`);
       return ok(upgradeReport({ ...subject.value, to, from: before.value }));
     },
     page: async (node, pageToken) => {

@@ -15,10 +15,11 @@ import { EXIT, type Fault, fault, type Outcome, stopSignal } from "../terminal.t
 import { type Found, printUpgrade, type UpgradeForm } from "./upgrade-output.ts";
 import { MAX_NODES, type UpgradeRequest, type UpgradeSource } from "./upgrade-source.ts";
 
-export interface UpgradeFlags extends LintFiles {
+export interface UpgradeFlags extends Omit<LintFiles, "node"> {
   readonly to: string;
   readonly from?: string;
-  readonly nodeName?: readonly string[];
+  /** Names of nodes of the history. */
+  readonly node?: readonly string[];
   readonly since?: string;
   readonly until?: string;
   readonly kind?: Kind;
@@ -33,11 +34,12 @@ export interface UpgradeFlags extends LintFiles {
 export async function upgrade(given: UpgradeFlags, cli: Cli): Promise<Outcome> {
   const request = requestOf(given, Date.now());
   if (!request.ok) return request;
-  const read = await readLintFiles(given);
+  const { node: nodeName, ...files } = given;
+  const read = await readLintFiles(files);
   if (!read.ok) return read;
-  const { nodeName, since, until, pageToken, dataDir, api } = given;
+  const { since, until, pageToken, dataDir, api } = given;
   if (nodeName !== undefined && read.value.snapshot !== undefined) {
-    return fault(EXIT.badInput, "--node-name takes the node's latest snapshot: give it without files of a node");
+    return fault(EXIT.badInput, "--node takes the node's latest snapshot: give it without files of a node");
   }
   const asksHistory = [since, until, pageToken].some((one) => one !== undefined);
   const hasFile = read.value.file !== null || read.value.snapshot !== undefined;
@@ -46,7 +48,7 @@ export async function upgrade(given: UpgradeFlags, cli: Cli): Promise<Outcome> {
     if (dataDir === undefined && api === undefined) {
       return fault(
         EXIT.badInput,
-        "nothing to look at: give --config FILE, --snapshot FILE or --node-name NAME, or --since 7d",
+        "nothing to look at: give --config FILE, --snapshot FILE or --node NAME, or --since 7d",
       );
     }
   }
@@ -151,7 +153,7 @@ async function reportsOf(
   source: UpgradeSource,
   { given, request: { to, from }, read }: Asked,
 ): Promise<Result<Pick<Found, "reports" | "unreported">, Fault>> {
-  const { nodeName } = given;
+  const { node: nodeName } = given;
   if (nodeName === undefined && (read.file !== null || read.snapshot !== undefined)) {
     const report = reportOfFiles(read, to, from);
     return report.ok ? ok({ reports: [report.value], unreported: [] }) : report;
@@ -161,7 +163,7 @@ async function reportsOf(
   const reports: UpgradeReport[] = [];
   const unreported: { readonly node: string; readonly why: string }[] = [];
   if (nodeName === undefined && names.value.length === MAX_NODES) {
-    const why = `only the first ${MAX_NODES} nodes are looked at: name others with --node-name`;
+    const why = `only the first ${MAX_NODES} nodes are looked at: name others with --node`;
     unreported.push({ node: "further nodes", why });
   }
   for (const node of names.value) {
@@ -182,7 +184,7 @@ interface Compared {
 }
 
 /** Page after page, node after node, in constant memory, until the end, a failure, or a signal. */
-async function compareHistory(source: UpgradeSource, { nodeName, pageToken }: UpgradeFlags): Promise<Compared> {
+async function compareHistory(source: UpgradeSource, { node: nodeName, pageToken }: UpgradeFlags): Promise<Compared> {
   let isStopped = false;
   void stopSignal().then(() => {
     isStopped = true;
@@ -223,6 +225,6 @@ async function compareHistory(source: UpgradeSource, { nodeName, pageToken }: Up
 /** `left`: the nodes that are not done. */
 function goesOn(left: readonly (string | undefined)[], token: string): string {
   const names = left.filter((name) => name !== undefined);
-  const nodes = names.length < 2 ? "" : `--node-name ${names.join(" ")} `;
+  const nodes = names.length < 2 ? "" : `--node ${names.join(" ")} `;
   return `go on with the same command and ${nodes}--page-token ${token}`;
 }

@@ -8,6 +8,7 @@ import { type Container, containersOf, type Pod, podRef, podUid } from "../../mo
 import type { AdmissionDecision, AdmissionHandler, WouldRefuse } from "../../model/preemption.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { type EffectiveAsked, gateOn } from "../../profiles/effective.ts";
+import { isGateOn } from "../../profiles/profile.ts";
 import { checkPredicates, findFailures, NOT_RECOVERED, type Predicates } from "../admission/predicates.ts";
 import { type Admitting, allocatableOf, type Prepared, prepare, type Refused } from "../admission/prepare.ts";
 import { sysctlRefusals, type UnsafeSysctls, unsafeSysctls } from "../admission/sysctls.ts";
@@ -38,14 +39,19 @@ const REQUIRED_BY: Readonly<Record<string, (pod: Pod) => boolean>> = {
   UserNamespacesHostNetworkSupport: ({ spec }) => spec.hostNetwork === true && spec.hostUsers === false,
 };
 
-/** kubelet 1.36: declaredFeaturesAdmitHandler. */
+/** kubelet 1.36: declaredFeaturesAdmitHandler, discoverNodeDeclaredFeatures. */
 function declaredFeatureRefusals({ pod, node, config, needs }: Admitting): readonly Refused[] {
   if (!gateOn(config, "NodeDeclaredFeatures")) return [];
   const { declaredFeatures } = config.profile.behaviour;
-  const required = [...declaredFeatures].filter((name) => REQUIRED_BY[name]?.(pod));
   const declared = node.status?.declaredFeatures;
-  if (required.length > 0 && declared === undefined) needs.add("node.status.declaredFeatures");
-  const missing = declared === undefined ? [] : required.filter((name) => !declared.includes(name));
+  const missing = [...declaredFeatures].flatMap(([name, by]) => {
+    if (REQUIRED_BY[name]?.(pod) !== true) return [];
+    // the kubelet goes by its own gates, not by what the node's status told before
+    if (!isGateOn(config.profile, config.featureGates, name)) return [name];
+    if (by === "kubelet") return [];
+    if (declared === undefined) needs.add("node.status.declaredFeatures");
+    return declared?.includes(name) === false ? [name] : [];
+  });
   if (missing.length === 0) return [];
   const message = `Pod requires node features that are not available: ${missing.join(", ")}`;
   return [{ reason: "PodFeatureUnsupported", message }];

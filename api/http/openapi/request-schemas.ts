@@ -92,7 +92,7 @@ const replay = (...forms: readonly Readonly<Record<string, JsonSchema>>[]): Json
 });
 const otherKubelet: JsonSchema = {
   type: "string",
-  pattern: VERSION_PATTERN,
+  pattern: KNOWN_VERSION_PATTERN,
   description: "decides as a kubelet of this version; absent: as the one that was recorded",
 };
 const policyVersion: JsonSchema = {

@@ -1,8 +1,9 @@
 import { decideAllocatable } from "../../decide/kinds/allocatable.ts";
 import type { AllocatableDecision, QuantityList } from "../../model/allocatable.ts";
+import { value } from "../../model/amount.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import { parseQuantity } from "../../model/quantity.ts";
-import type { EffectiveSnapshot } from "../../profiles/effective.ts";
+import { type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
 
 const LISTS = ["capacity", "allocatable"] as const;
 
@@ -70,4 +71,22 @@ function renewed(told: ResourceList, was: QuantityList, is: QuantityList): Resou
 function amountOf(text: string | undefined): ResourceList[string]["amount"] | undefined {
   const parsed = text === undefined ? undefined : parseQuantity(text);
   return parsed?.ok === true ? parsed.value.amount : undefined;
+}
+
+/**
+ * The same with the stats that its kubelet measures: the gate HugepageAwareEviction takes the memory that is set aside for huge pages
+ * from what is available. kubelet 1.37: adjustForHugePages.
+ */
+export function withNewStats(before: EffectiveSnapshot, after: EffectiveSnapshot): EffectiveSnapshot {
+  const [spared, spares] = [before, after].map(({ kubeletConfiguration }) =>
+    gateOn(kubeletConfiguration, "HugepageAwareEviction"),
+  );
+  const { stats, node } = after;
+  const available = stats?.node?.memory?.availableBytes;
+  if (spared === spares || available === undefined) return after;
+  const pages = Object.entries(node?.status?.capacity ?? {}).filter(([name]) => name.startsWith("hugepages-"));
+  const bytes = pages.reduce((sum, [, { amount }]) => sum + value(amount), 0);
+  const availableBytes = Math.max(0, spares === true ? available - bytes : available + bytes);
+  const memory = { ...stats?.node?.memory, availableBytes };
+  return { ...after, stats: { ...stats, node: { ...stats?.node, memory } } };
 }

@@ -14,7 +14,7 @@ import type { Profile } from "../../profiles/profile.ts";
 import { readAsk } from "../decision-request.ts";
 import { type Difference, differences, MAX_DIFFERENCES } from "../difference.ts";
 import { inputProblem, type Problem } from "../problem.ts";
-import { withNewStatus } from "./new-status.ts";
+import { withNewStats, withNewStatus } from "./new-status.ts";
 import {
   type Change,
   changed,
@@ -94,8 +94,11 @@ function decoded(
   const after = effectiveSnapshot(snapshot.value, profileOfChange(change, profile));
   if (isNothing(change)) return ok(after);
   const before = decodeSnapshot(recorded);
-  return ok(before.ok ? withNewStatus(effectiveSnapshot(before.value, profile), after) : after);
+  return ok(before.ok ? asReported(effectiveSnapshot(before.value, profile), after) : after);
 }
+
+const asReported = (before: EffectiveSnapshot, after: EffectiveSnapshot): EffectiveSnapshot =>
+  withNewStatus(before, withNewStats(before, after));
 
 const MAX_CONFIGURATIONS = 256;
 const CONFIGURATIONS_LENGTH = 2 * 1024 * 1024;
@@ -137,8 +140,9 @@ function composer(change: Change): (parts: Parts, recorded: Profile) => Input | 
     if (isNothing(change)) return { snapshot: before, steady };
     const after = { ...decoded, ...both.after };
     const known = steady === null ? undefined : nodes.get(steady);
-    if (known !== undefined) return { snapshot: { ...after, ...known }, steady };
-    const snapshot = withNewStatus(before, after);
+    const measured = withNewStats(before, after);
+    if (known !== undefined) return { snapshot: { ...measured, ...known }, steady };
+    const snapshot = withNewStatus(before, measured);
     if (steady !== null) nodes.set(steady, snapshot.node === undefined ? {} : { node: snapshot.node }, 1);
     return { snapshot, steady };
   };

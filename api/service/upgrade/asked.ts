@@ -9,6 +9,7 @@ import {
   chooseProfileFor,
   isVersion,
   PROFILES,
+  unknownVersion,
   VERSION_FORM,
 } from "../../profiles/index.ts";
 import { isWrapped } from "./configuration.ts";
@@ -20,18 +21,25 @@ export function namedVersion(field: "from" | "to", text: unknown): Result<Chosen
   if (typeof text !== "string" || !isVersion(text)) return err({ path: field, message: VERSION_FORM });
   const chosen = chooseProfile(text);
   if (chosen.note.exact) return ok(chosen);
-  return err({ path: field, message: `kubelet ${text} is not known here: the versions are ${KNOWN}` });
+  return err({ path: field, message: unknownVersion(text) });
 }
 
-/** The version that a node comes from: as named, else its own, which may be one that a neighbour answers for. */
+/** The version that a node comes from: as named, else its own. A neighbour of it would tell of too few changes. */
 export function versionBefore(
   named: ChosenProfile | null,
   snapshot: Pick<Snapshot, "node"> | undefined,
 ): Result<ChosenProfile, InputIssue> {
   if (named !== null) return ok(named);
-  const own = snapshot?.node?.status?.nodeInfo?.kubeletVersion;
-  if (own !== undefined && isVersion(own)) return ok(chooseProfileFor(snapshot));
-  return err({ path: "from", message: "is needed: no snapshot tells which kubelet the node has" });
+  const own = snapshot?.node?.status?.nodeInfo?.kubeletVersion ?? "";
+  if (own === "") return err({ path: "from", message: "is needed: no snapshot tells which kubelet the node has" });
+  const chosen = chooseProfileFor(snapshot);
+  if (chosen.note.exact) return ok(chosen);
+  const told = JSON.stringify(own.slice(0, 64));
+  const which = isVersion(own) ? "which is not known here" : "which is no version";
+  return err({
+    path: "from",
+    message: `is needed: the node tells kubelet ${told}, ${which}; the versions are ${KNOWN}`,
+  });
 }
 
 /** A node that is asked about, and the configuration with which its kubelet starts. */

@@ -8,7 +8,7 @@ import { type EffectiveSnapshot, effectiveSnapshot } from "../../profiles/effect
 import type { Profile } from "../../profiles/profile.ts";
 import { readAsk } from "../decision-request.ts";
 import { differences } from "../difference.ts";
-import { withNewStatus } from "../replay/new-status.ts";
+import { withNewStats, withNewStatus } from "../replay/new-status.ts";
 import { shortDifferences } from "../replay/tally.ts";
 import type { ChangedAnswer, SnapshotDecisions } from "./report.ts";
 
@@ -25,7 +25,7 @@ type Answer = Result<Decided<DecisionOf[Kind]>, Refusal>;
  */
 export function snapshotDecisions(snapshot: Snapshot, from: Profile, to: Profile): SnapshotDecisions {
   const before = effectiveSnapshot(snapshot, from);
-  const after = withNewStatus(before, effectiveSnapshot(snapshot, to));
+  const after = withNewStatus(before, withNewStats(before, effectiveSnapshot(snapshot, to)));
   const all = KINDS.map((kind) => ofKind(kind, before, after));
   return {
     kinds: all.map(({ kind, asked, changed, undecided }) => ({ kind, asked, changed: changed.length, undecided })),

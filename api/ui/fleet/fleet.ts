@@ -96,7 +96,8 @@ function fleetQuestion(exchange: Exchange): Result<FleetQuestion, Problem> {
   const issues: InputIssue[] = [];
   const among = <T extends string>(path: string, value: string, words: readonly T[]): T => {
     const found = words.find((word) => word === value);
-    if (found === undefined) issues.push({ path, message: `must be one of ${words.join(", ")}` });
+    if (found === undefined)
+      issues.push({ path, message: `must be one of ${words.filter((word) => word !== "").join(", ")}` });
     return found ?? (words[0] as T);
   };
   const hour = among("hours", hours, HOURS.map(String));

@@ -16,7 +16,7 @@ import type { Profile } from "../../profiles/profile.ts";
 import { type Difference, differences, MAX_DIFFERENCES } from "../../service/difference.ts";
 import { parseJson } from "../../service/json.ts";
 import type { Problem } from "../../service/problem.ts";
-import { withNewStatus } from "../../service/replay/new-status.ts";
+import { withNewStats, withNewStatus } from "../../service/replay/new-status.ts";
 import { changed } from "../../service/replay/parsed.ts";
 import { html } from "../html.ts";
 import { all, type Html, prose } from "../page.ts";
@@ -268,7 +268,7 @@ export async function compared(exchange: Exchange, asked: Asked): Promise<Result
   // after a change of the configuration the kubelet starts anew, and writes the node's status
   const profiles = profilesOf(before.snapshot, change);
   const now = effectiveSnapshot(before.snapshot, profiles.before);
-  const after = withNewStatus(now, effectiveSnapshot(decoded.value, profiles.after));
+  const after = withNewStatus(now, withNewStats(now, effectiveSnapshot(decoded.value, profiles.after)));
   const plans = await plansOf({ before: now, after, pod: pod.value, remembered: remembered.value });
   const configurations = [
     bare(before.configuration),

@@ -60,29 +60,28 @@ describe("features", () => {
         hostUsers: false,
       },
     );
-    const declaring = (...declaredFeatures: string[]): Json => readyNode({}, { declaredFeatures });
-    expect(shown(declaring(), pod)).toBe(
-      "PodFeatureUnsupported: Pod requires node features that are not available: RestartAllContainersOnContainerExits, UserNamespacesHostNetworkSupport",
-    );
-    expect(shown(declaring("RestartAllContainersOnContainerExits"), pod)).toMatch(
-      /: UserNamespacesHostNetworkSupport$/,
-    );
-    expect(admitted(readyNode(), pod)).toMatchObject({
+    const RESTART = "RestartAllContainersOnContainerExits";
+    const USERS = "UserNamespacesHostNetworkSupport";
+    const on = (version: string, featureGates: object, declaredFeatures?: string[]): Json =>
+      readyNode(
+        { kubeletConfiguration: { featureGates } },
+        { nodeInfo: { kubeletVersion: `v${version}.0` }, ...(declaredFeatures && { declaredFeatures }) },
+      );
+    const lacks = (...names: string[]): string =>
+      `PodFeatureUnsupported: Pod requires node features that are not available: ${names.join(", ")}`;
+    // by its own gates, whatever its status told before; the second one is off by default
+    expect(shown(on("1.36", { [RESTART]: false }, [RESTART, USERS]), pod)).toBe(lacks(RESTART, USERS));
+    expect(shown(on("1.36", {}), pod)).toBe(lacks(USERS));
+    // and the runtime must have it
+    expect(shown(on("1.36", { [USERS]: true }, []), pod)).toBe(lacks(USERS));
+    expect(shown(on("1.37", { [USERS]: true }, [USERS]), pod)).toBe(": ");
+    expect(admitted(on("1.36", { [USERS]: true }), pod)).toMatchObject({
       decision: { admit: true },
       needs: ["node.status.declaredFeatures"],
     });
-    const under = (version: string, featureGates: object): string =>
-      shown(
-        readyNode(
-          { kubeletConfiguration: { featureGates } },
-          { declaredFeatures: [], nodeInfo: { kubeletVersion: `v${version}.0` } },
-        ),
-        pod,
-      );
-    // a gate that 1.34 does not know, and that is off in 1.35, which knows one of the two features
-    expect(under("1.35", { NodeDeclaredFeatures: true })).toMatch(/: RestartAllContainersOnContainerExits$/);
-    expect([under("1.35", {}), under("1.34", {})]).toEqual([": ", ": "]);
-    expect(under("1.37", {})).toMatch(/, UserNamespacesHostNetworkSupport$/);
+    // 1.34 does not know the gate of it all, and in 1.35, which knows one of the features, it is off
+    expect([shown(on("1.35", {}), pod), shown(on("1.34", {}), pod)]).toEqual([": ", ": "]);
+    expect(shown(on("1.35", { NodeDeclaredFeatures: true }), pod)).toBe(lacks(RESTART));
   });
   it("of supplementary groups are told by the node", () => {
     const pod = boundPod("p", {}, { securityContext: { supplementalGroupsPolicy: "Strict" } });
