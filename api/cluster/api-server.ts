@@ -24,7 +24,10 @@ export interface ApiList {
 const TIMEOUT_MS = 30_000;
 /** Of one page; 500 pods of the largest size that etcd takes would not fit, and usual ones take 5 MB. */
 const MAX_PAGE_BYTES = 128 * 1024 * 1024;
-const PAGE = 500;
+/** Objects of one page, as kubectl asks for them. */
+export const PAGE = 500;
+/** A server ends a watch after this time, so that watches move to other servers of a cluster. */
+const WATCH_SECONDS = 300;
 /** An API server that asks for patience gets this much of it. */
 const MAX_WAIT_SECONDS = 10;
 const AUTHORITY =
@@ -47,31 +50,42 @@ export class ApiServer {
   /** All pages of a list. A list that the server forgets while it is read is read again, in one piece. */
   async list(of: ApiResource, query: Query = {}, signal?: AbortSignal): Promise<Result<ApiList, ClusterFault>> {
     const items: Fields[] = [];
-    let next: string | undefined;
-    do {
-      const page: Query = { ...query, limit: `${PAGE}`, ...(next === undefined ? {} : { continue: next }) };
-      const read = await this.#page(of, page, signal);
-      if (!read.ok && read.error.code === "gone" && next !== undefined) return this.#whole(of, query, signal);
-      if (!read.ok) return read;
-      items.push(...read.value.items);
-      next = read.value.continue;
-      if (next === undefined) return ok({ resourceVersion: read.value.resourceVersion, items });
-    } while (true);
-  }
-
-  async #whole(of: ApiResource, query: Query, signal?: AbortSignal): Promise<Result<ApiList, ClusterFault>> {
-    const read = await this.#page(of, query, signal);
-    return read.ok ? ok({ resourceVersion: read.value.resourceVersion, items: read.value.items }) : read;
-  }
-
-  async #page(of: ApiResource, query: Query, signal?: AbortSignal): Promise<Result<Page, ClusterFault>> {
-    const read = await this.read(pathOf(of), query, ruleOf(of, "list"), signal);
-    return read.ok ? pageIn(read.value, of, this.#access.server) : read;
+    const add = (page: readonly Fields[]): void => void items.push(...page);
+    const read = await this.pages(of, { ...query, limit: `${PAGE}` }, add, signal);
+    if (read.ok) return ok({ resourceVersion: read.value, items });
+    if (read.error.code !== "gone") return read;
+    items.length = 0;
+    const whole = await this.pages(of, query, add, signal);
+    return whole.ok ? ok({ resourceVersion: whole.value, items }) : whole;
   }
 
   /**
-   * Watches until the server ends it, which is usual and no error. `onEvent`: ADDED, MODIFIED, DELETED with the object, or
-   * BOOKMARK with nothing but its resourceVersion. Errors: gone (list again), timed-out (nothing for `quietMs`), stopped.
+   * The pages of a list one by one, each with at most `limit` objects; returns the resourceVersion from which a watch goes on.
+   * Errors: gone (the server has forgotten the list between two pages), forbidden, and those of the connection.
+   */
+  async pages(
+    of: ApiResource,
+    query: Query,
+    onPage: (items: readonly Fields[]) => void,
+    signal?: AbortSignal,
+  ): Promise<Result<string, ClusterFault>> {
+    let next: string | undefined;
+    while (true) {
+      const asked = next === undefined ? query : { ...query, continue: next };
+      const read = await this.read(pathOf(of), asked, ruleOf(of, "list"), signal);
+      if (!read.ok) return read;
+      const page = pageIn(read.value, of, this.#access.server);
+      if (!page.ok) return page;
+      onPage(page.value.items);
+      next = page.value.continue;
+      if (next === undefined) return ok(page.value.resourceVersion);
+    }
+  }
+
+  /**
+   * Watches until the server ends it, which it does after some minutes. `onEvent`: ADDED, MODIFIED or DELETED with the object,
+   * or BOOKMARK with no more than its resourceVersion. Errors: gone (list again), timed-out (nothing was heard for
+   * `quietMs`), stopped, forbidden, and those of the connection.
    */
   async watch(
     of: ApiResource,
@@ -86,10 +100,9 @@ export class ApiServer {
       if (type === "ERROR") fault ??= statusFault(Number(object["code"]), object, this.#url(pathOf(of), {}));
       else onEvent(type, type === "BOOKMARK" ? object : cleaned(object, of));
     };
-    const seconds = Math.floor(quietMs / 1000);
-    const query = { watch: "true", allowWatchBookmarks: "true", resourceVersion, timeoutSeconds: `${seconds}` };
+    const query = { watch: "true", allowWatchBookmarks: "true", resourceVersion, timeoutSeconds: `${WATCH_SECONDS}` };
     const url = this.#url(pathOf(of), query);
-    const watched = await this.#authorized((asked) => askLines(asked, onLine), url, 2 * quietMs, signal);
+    const watched = await this.#authorized((asked) => askLines(asked, onLine), url, quietMs, signal);
     if (!watched.ok) return watched;
     if (watched.value !== null) return answerFault(watched.value, url, ruleOf(of, "watch"));
     return fault === undefined ? ok(undefined) : err(fault);

@@ -7,6 +7,7 @@ import type { Access, Credentials } from "./access.ts";
 import { type ApiServer, answerFault, jsonIn } from "./api-server.ts";
 import { type AccessRule, type ClusterFault, clusterFault } from "./fault.ts";
 import { ask, type HttpAnswer } from "./http.ts";
+import { Turns } from "./turns.ts";
 
 export interface KubeletOptions {
   /** Over the API server, which takes the right nodes/proxy, in the place of the kubelet's own address. */
@@ -182,26 +183,4 @@ function cleaned(value: unknown, part: KubeletPart): unknown {
   const { items } = value;
   const pods = Array.isArray(items) ? (items as readonly unknown[]) : [];
   return { ...value, items: pods.map((pod) => (isObject(pod) ? withoutPodSecrets(pod) : pod)) };
-}
-
-/** Lets so many run at a time; the others wait in the order in which they came. */
-class Turns {
-  #free: number;
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(atATime: number) {
-    this.#free = atATime;
-  }
-
-  async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free--;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#free++;
-      else next();
-    }
-  }
 }

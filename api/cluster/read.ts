@@ -1,6 +1,6 @@
 import { nearNames } from "../model/near-name.ts";
 import { type Fields, fieldsOf } from "../model/own.ts";
-import { err, ok, type Result } from "../model/result.ts";
+import { err, map, ok, type Result } from "../model/result.ts";
 import type { Cluster } from "./cluster.ts";
 import { type AccessRule, type ClusterFault, type ClusterFaultCode, clusterFault } from "./fault.ts";
 import type { KubeletPart } from "./kubelets.ts";
@@ -61,31 +61,53 @@ export async function readNode(
 ): Promise<Result<NodeDocuments, ClusterFault>> {
   const node = await cluster.api.get({ resource: "nodes" }, name);
   if (!node.ok) return node.error.code === "not-found" ? noSuchNode(cluster, name, node.error) : node;
-  return ok(await documentsOf(cluster, name, node.value, signal));
+  return ok(await readDocuments(cluster, node.value, { signal }));
 }
 
-async function documentsOf(cluster: Cluster, name: string, node: Fields, signal?: AbortSignal): Promise<NodeDocuments> {
-  const { api } = cluster;
+interface DocumentOptions {
+  /** The pods of the node, where they are known already; the events of the node are not read then. */
+  readonly pods?: readonly Fields[];
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The documents of a node whose object is known. Parts that cannot be read go to `missing`. */
+export async function readDocuments(
+  cluster: Cluster,
+  node: Fields,
+  { pods: known, signal }: DocumentOptions = {},
+): Promise<NodeDocuments> {
+  const name = nameOf(node);
+  const kubelet = (of: KubeletPart): Reading => cluster.kubelets.read(node, of, signal);
+  const listed = (of: "pods" | "events", fieldSelector: string): Reading =>
+    cluster.api.list({ resource: of }, { fieldSelector }, signal).then((read) => map(read, ({ items }) => list(items)));
+  const readings: readonly (readonly [ReadPart, Reading])[] = [
+    ["pods", known === undefined ? podsOf(name, listed, kubelet) : Promise.resolve(ok(list(known)))],
+    ["configz", kubelet("configz")],
+    ["stats", kubelet("stats")],
+    ...(known === undefined ? [["events", listed("events", about("Node", name))] as const] : []),
+  ];
+  const parts: Partial<Record<ReadPart, unknown>> = {};
   const missing: MissingPart[] = [];
-  const part = async (name: ClusterPart, reading: Promise<Result<unknown, ClusterFault>>): Promise<unknown> => {
+  for (const [part, reading] of readings) {
     const read = await reading;
-    if (read.ok) return read.value;
-    missing.push(missingPart(name, read.error));
-    return undefined;
-  };
-  const kubelet = (of: KubeletPart) => cluster.kubelets.read(node, of, signal);
-  const [pods, configz, stats, events] = await Promise.all([
-    part("pods", listOf(api.list({ resource: "pods" }, { fieldSelector: `spec.nodeName=${name}` }, signal))),
-    part("configz", kubelet("configz")),
-    part("stats", kubelet("stats")),
-    part("events", listOf(api.list({ resource: "events" }, { fieldSelector: about("Node", name) }, signal))),
-  ]);
-  // the kubelet's own list has the same pods, with another right
-  const own = pods === undefined ? await kubelet("pods") : undefined;
-  const known = { pods: pods ?? (own?.ok ? own.value : undefined), configz, stats, events };
-  const parts = Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined));
-  const left = missing.filter(({ part: one }) => one !== "pods" || known.pods === undefined);
-  return { name, observedAt: new Date().toISOString(), node, ...parts, missing: sorted(left) };
+    if (read.ok) parts[part] = read.value;
+    else missing.push(missingPart(part, read.error));
+  }
+  return { name, observedAt: new Date().toISOString(), node, ...parts, missing };
+}
+type ReadPart = Exclude<ClusterPart, "node">;
+type Reading = Promise<Result<unknown, ClusterFault>>;
+
+/** The kubelet has the same pods, and asks for another right. */
+async function podsOf(
+  name: string,
+  listed: (of: "pods", selector: string) => Reading,
+  kubelet: (of: "pods") => Reading,
+): Reading {
+  const fromApi = await listed("pods", `spec.nodeName=${name}`);
+  if (fromApi.ok || fromApi.error.code !== "forbidden") return fromApi;
+  const own = await kubelet("pods");
+  return own.ok ? own : fromApi;
 }
 
 /**
@@ -140,8 +162,8 @@ export async function readNodeNames(cluster: Cluster): Promise<Result<readonly s
   const nodes = await cluster.api.list({ resource: "nodes" });
   return nodes.ok ? ok(namesIn(nodes.value.items)) : nodes;
 }
-const namesIn = (items: readonly Fields[]): readonly string[] =>
-  items.map((item) => String(fieldsOf(item["metadata"])["name"])).sort();
+const namesIn = (items: readonly Fields[]): readonly string[] => items.map(nameOf).sort();
+const nameOf = (object: Fields): string => String(fieldsOf(object["metadata"])["name"]);
 
 async function noSuchNode(cluster: Cluster, name: string, fault: ClusterFault): Promise<Result<never, ClusterFault>> {
   const names = await readNodeNames(cluster);
@@ -183,11 +205,6 @@ const list = (items: readonly unknown[]): Fields => ({
   kind: "List",
   metadata: { resourceVersion: "" },
 });
-async function listOf(reading: Promise<Result<{ readonly items: readonly Fields[] }, ClusterFault>>) {
-  const read = await reading;
-  return read.ok ? ok(list(read.value.items)) : read;
-}
-
 export const missingPart = (part: ClusterPart, { code, message, next, rule, user }: ClusterFault): MissingPart => ({
   part,
   code,
@@ -196,7 +213,3 @@ export const missingPart = (part: ClusterPart, { code, message, next, rule, user
   ...(rule === undefined ? {} : { rule }),
   ...(user === undefined ? {} : { user }),
 });
-
-const ORDER: readonly ClusterPart[] = ["node", "pods", "configz", "stats", "events"];
-const sorted = (parts: readonly MissingPart[]): readonly MissingPart[] =>
-  [...parts].sort((a, b) => ORDER.indexOf(a.part) - ORDER.indexOf(b.part));
