@@ -31,11 +31,19 @@ export type Interruption = (request: IncomingMessage, response: ServerResponse, 
 const real = (file: string): string => readFileSync(resolve(import.meta.dirname, "../data/real-node", file), "utf8");
 
 let clusterAuthority: Authority | undefined;
-/** The authority of all test clusters; keys take a while to make. */
-export const testAuthority = (): Authority => {
-  clusterAuthority ??= authority("test-cluster");
+/** The authority of all test clusters; keys take a while to make, so each pair is made once. */
+export function testAuthority(): Authority {
+  if (clusterAuthority !== undefined) return clusterAuthority;
+  const made = authority("test-cluster");
+  const pairs = new Map<string, KeyPair>();
+  const issue = (name: string): KeyPair => {
+    const pair = pairs.get(name) ?? made.issue(name);
+    pairs.set(name, pair);
+    return pair;
+  };
+  clusterAuthority = { ...made, issue };
   return clusterAuthority;
-};
+}
 
 /** Undefined: nobody answers. */
 type Answered = ServerResponse | undefined;
