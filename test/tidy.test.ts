@@ -113,7 +113,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "api/text/": [],
   "api/decide/": [],
   "api/documents/": ["yaml", "zod", "node:"],
-  "api/cluster/": ["@kubernetes/client-node", "node:"],
+  "api/cluster/": ["@kubernetes/client-node", "openid-client", "node:"],
   "api/cli/": ["package.json", "commander", "yaml", "zod", "pino", "node:"],
   "db/": ["drizzle-orm", "better-sqlite3", "@cloudflare/workers-types", "node:"],
   "actuator/": ["yaml", "zod", "pino", "prom-client", "@grpc/grpc-js", "@grpc/proto-loader", "node:"],

@@ -1,9 +1,9 @@
 import * as http from "node:http";
 import * as https from "node:https";
-import type { ExecAuth } from "@kubernetes/client-node/dist/exec_auth.js";
 import { ok, type Result } from "../model/result.ts";
 import { type ClusterFault, clusterFault } from "./fault.ts";
 import type { Headers } from "./http.ts";
+import type { ExecAuth } from "./kube-client.ts";
 import { type Kubeconfig, type KubeconfigOptions, loadKubeconfig, spawnPlugin } from "./kubeconfig.ts";
 
 /** Everything that one request needs of the caller's credentials, as they are now. */
@@ -56,7 +56,7 @@ export class Access {
 
   /** Errors: bad-kubeconfig (a certificate's file), no-credentials. */
   async credentials(): Promise<Result<Credentials, ClusterFault>> {
-    const { config, exec, impersonation } = this.#kubeconfig;
+    const { config, exec, idToken, impersonation } = this.#kubeconfig;
     const isSecure = this.server.startsWith("https:");
     // as kubectl does, nothing secret is sent over a connection that anybody can read
     if (!isSecure) return ok({ headers: headersOf({}), agent: this.#agentFor("http", {}), tls: {}, tlsKey: "" });
@@ -64,6 +64,7 @@ export class Access {
     try {
       await config.applyToHTTPSOptions(options);
       if (exec !== undefined) await this.#applyPlugin(exec, options);
+      if (idToken !== undefined) options.headers = { Authorization: `Bearer ${await idToken.current()}` };
     } catch (error) {
       return credentialsFault(error, exec, this.#kubeconfig);
     }
@@ -102,7 +103,7 @@ export class Access {
 
   async #applyPlugin(exec: NonNullable<Kubeconfig["exec"]>, options: https.RequestOptions): Promise<void> {
     if (this.#execAuth === undefined) {
-      const { ExecAuth } = await import("@kubernetes/client-node/dist/exec_auth.js");
+      const { ExecAuth } = await import("./kube-client.ts");
       this.#execAuth = new ExecAuth();
       Object.assign(this.#execAuth, { execFn: spawnPlugin });
     }

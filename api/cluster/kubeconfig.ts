@@ -2,13 +2,14 @@ import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
-import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
 import { parseDocuments } from "../documents/parse.ts";
 import { problemText } from "../documents/problem.ts";
 import { nearNames } from "../model/near-name.ts";
 import { type Fields, fieldsOf, isObject } from "../model/own.ts";
 import { ok, type Result } from "../model/result.ts";
 import { type ClusterFault, clusterFault } from "./fault.ts";
+import { IdToken } from "./id-token.ts";
+import type { KubeConfig } from "./kube-client.ts";
 
 export interface KubeconfigOptions {
   /** The only file, as `kubectl --kubeconfig` takes it; absent: KUBECONFIG, ~/.kube/config, or this pod's service account. */
@@ -26,6 +27,8 @@ export interface Kubeconfig {
   readonly config: KubeConfig;
   /** The user's exec plugin; undefined: it has none. */
   readonly exec: Fields | undefined;
+  /** That of the user's identity provider; undefined: it has none. */
+  readonly idToken: IdToken | undefined;
   /** Names that the user acts as, by header; empty: the user acts as itself. */
   readonly impersonation: Readonly<Record<string, string | readonly string[]>>;
 }
@@ -42,15 +45,14 @@ export async function loadKubeconfig(options: KubeconfigOptions): Promise<Result
   const { kubeconfig, env } = options;
   const files = kubeconfigFiles(options);
   const found = kubeconfig === undefined ? files.filter((file) => existsSync(file)) : files;
-  // the package is large, and only what reads a cluster needs it
-  const { KubeConfig: Config } = await import("@kubernetes/client-node/dist/config.js");
+  const { KubeConfig: Config } = await import("./kube-client.ts");
   const config = new Config();
   if (found.length === 0) {
     const isInCluster = env["KUBERNETES_SERVICE_HOST"] !== undefined && existsSync(join(SERVICE_ACCOUNT, "token"));
     if (!isInCluster) return noKubeconfig(files);
     config.loadFromCluster();
     const { namespace = "default" } = config.getContexts()[0] ?? {};
-    return ok({ context: IN_CLUSTER, namespace, config, exec: undefined, impersonation: {} });
+    return ok({ context: IN_CLUSTER, namespace, config, exec: undefined, idToken: undefined, impersonation: {} });
   }
   const merged = mergedFiles(found);
   if (!merged.ok) return merged;
@@ -114,8 +116,9 @@ function readFile(file: string): Result<Fields, ClusterFault> {
 }
 
 const PATHS: ReadonlySet<string> = new Set([
-  ...["certificate-authority", "client-certificate", "client-key", "tokenFile"],
+  ...["certificate-authority", "client-certificate", "client-key", "tokenFile", "idp-certificate-authority"],
 ]);
+const NESTED: ReadonlySet<string> = new Set(["exec", "auth-provider", "config"]);
 /** Paths in a kubeconfig begin at its folder, and so does an exec plugin's command that has a slash. */
 function withAbsolutePaths(item: Fields, folder: string): Fields {
   const absolute = (name: string, value: unknown): unknown => {
@@ -126,7 +129,7 @@ function withAbsolutePaths(item: Fields, folder: string): Fields {
     if (!isObject(value)) return value;
     const entries = Object.entries(value).map(([name, one]) => [
       name,
-      name === "exec" ? inner(one) : absolute(name, one),
+      NESTED.has(name) ? inner(one) : absolute(name, one),
     ]);
     return Object.fromEntries(entries) as Fields;
   };
@@ -157,7 +160,16 @@ function contextOf(
     const message = `${place}: context ${name} names the ${missing} ${String(context[missing])}, which is not there`;
     return clusterFault("bad-kubeconfig", message, "correct the file, or take another context with --context");
   }
-  const { exec, tokenFile, ...rest } = fieldsOf(user?.["user"]);
+  const { exec, tokenFile, "auth-provider": provider, ...rest } = fieldsOf(user?.["user"]);
+  const { name: providerName, config: oidc } = fieldsOf(provider);
+  if (providerName !== undefined && providerName !== "oidc") {
+    const message = `${place}: context ${name}: kubectl has had no auth-provider ${String(providerName)} since 1.26`;
+    return clusterFault(
+      "bad-kubeconfig",
+      message,
+      "let the cloud's tool write the kubeconfig anew, with an exec plugin",
+    );
+  }
   const ownUser = typeof tokenFile === "string" ? { ...rest, "auth-provider": byFile(tokenFile) } : rest;
   try {
     config.loadFromString(
@@ -173,7 +185,14 @@ function contextOf(
   }
   const namespace = typeof context["namespace"] === "string" ? context["namespace"] : "default";
   const plugin = isObject(exec) ? withExecInfo(exec) : undefined;
-  return ok({ context: name, namespace: namespace || "default", config, exec: plugin, impersonation: actsAs(rest) });
+  return ok({
+    context: name,
+    namespace: namespace || "default",
+    config,
+    exec: plugin,
+    idToken: isObject(oidc) ? new IdToken(oidc) : undefined,
+    impersonation: actsAs(rest),
+  });
 }
 
 function unknownContext(name: string | undefined, known: readonly string[], place: string) {

@@ -95,6 +95,12 @@ describe("a kubeconfig that is wrong", () => {
     });
   });
 
+  test("a cloud's provider that kubectl has no more is told", async () => {
+    const { kubeconfig } = await testCluster();
+    const file = kubeconfig({ "auth-provider": { name: "gcp", config: { "cmd-path": "/bin/sh" } } });
+    expect(faultOf(await openCluster({ kubeconfig: file, env: {} }))).toMatchObject({ code: "bad-kubeconfig" });
+  });
+
   test("a certificate's file that is not there is told when it is needed", async () => {
     const { kubeconfig } = await testCluster();
     const file = kubeconfig({ "client-certificate": "missing.crt", "client-key": "missing.key" });
@@ -138,10 +144,44 @@ describe("who asks", () => {
     expect(await cluster.kubelets.read(node, "configz")).toMatchObject({ ok: true });
   });
 
+  const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const idToken = (inSeconds: number, more: object = {}): string =>
+    `${part({ alg: "RS256" })}.${part({ exp: Math.floor(Date.now() / 1000) + inSeconds, ...more })}.x`;
+
+  test("by an identity provider's token that has run out, with a new one of the provider, which is asked once", async () => {
+    const { kubeconfig, users } = await testCluster();
+    const { createServer } = await import("node:https");
+    const asked: string[] = [];
+    const provider = createServer(testAuthority().issue("issuer"), (request, response) => {
+      asked.push(String(request.url));
+      const issuer = `https://127.0.0.1:${(provider.address() as { port: number }).port}`;
+      const claims = { iss: issuer, aud: "c", sub: "jane", iat: Math.floor(Date.now() / 1000) };
+      const token = idToken(3600, claims);
+      users[token] = READER;
+      const words = { access_token: "a", token_type: "bearer", expires_in: 3600, id_token: token, refresh_token: "r2" };
+      const isToken = request.url === "/token";
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify(isToken ? words : { issuer, token_endpoint: `${issuer}/token` }));
+    });
+    await new Promise<void>((done) => provider.listen(0, "127.0.0.1", done));
+    const config = {
+      "id-token": idToken(-10),
+      "refresh-token": "r1",
+      "client-id": "c",
+      "idp-issuer-url": `https://127.0.0.1:${(provider.address() as { port: number }).port}`,
+      "idp-certificate-authority-data": Buffer.from(testAuthority().cert).toString("base64"),
+    };
+    const cluster = await opened(kubeconfig({ "auth-provider": { name: "oidc", config } }));
+    expect(await readNodeNames(cluster)).toEqual(ok);
+    expect(await readNodeNames(cluster)).toEqual(ok);
+    expect(asked.filter((path) => path === "/token")).toHaveLength(1);
+    provider.closeAllConnections();
+    provider.close();
+  });
+
   test("by an identity provider's token that is still good", async () => {
     const { kubeconfig, users } = await testCluster();
-    const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
-    const token = `${part({ alg: "none" })}.${part({ exp: Date.now() / 1000 + 3600 })}.x`;
+    const token = idToken(3600);
     users[token] = READER;
     const provider = { name: "oidc", config: { "id-token": token, "client-id": "c", "idp-issuer-url": "https://i" } };
     expect(await names(kubeconfig({ "auth-provider": provider }))).toEqual(ok);
