@@ -1,8 +1,7 @@
 import { isIPv6 } from "node:net";
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
 import type { StoreFailure } from "../db/failure.ts";
-import { openNode } from "../db/sqlite/open.ts";
+import { type StoreSetting, storeAt } from "../db/open/node.ts";
 import type { Store } from "../db/store.ts";
 import { createApp } from "./app.ts";
 import { TRUSTED } from "./http/serve.ts";
@@ -25,14 +24,11 @@ import { inTurns, type Turns } from "./service/turns.ts";
 
 const DEFAULT_HOST = "127.0.0.1";
 const DEFAULT_PORT = 8787;
-/** The history's file in a data directory. */
-export const historyFile = (dataDir: string): string => join(dataDir, "history.db");
 
-export interface ApiOptions {
+export interface ApiOptions extends StoreSetting {
   readonly host?: string;
   /** 0: any free one. */
   readonly port?: number;
-  readonly dataDir: string;
   /** Names, beside the loopback's own, by which requests without a token may call this API. */
   readonly allowedHosts?: readonly string[];
   /** A reverse proxy in front sets X-Forwarded-Host, which then is the host that Origin is compared with. Default: no. */
@@ -77,10 +73,12 @@ const failed = (message: string): Result<never, StartFailure> => err({ code: "fa
 
 /** Opens the history and serves the API on Node. Errors: no history, no address, no token. */
 export async function startApi(options: ApiOptions): Promise<Result<RunningApi, StartFailure>> {
-  const { host = DEFAULT_HOST, port = DEFAULT_PORT, dataDir } = options;
-  const file = historyFile(dataDir);
+  const { host = DEFAULT_HOST, port = DEFAULT_PORT } = options;
   const turns = inTurns();
-  const history = options.threads === 0 ? withoutThread(openNode({ file })) : await openHistory(file, turns);
+  const history =
+    options.threads === 0
+      ? withoutThread(await storeAt(options).open())
+      : await openHistory({ dataDir: options.dataDir }, turns);
   if (!history.ok) return failed(history.error.message);
   const started = await serve(history.value, turns, host, port, options);
   if (!started.ok) await history.value.store.close();
@@ -102,7 +100,7 @@ async function serve(
   if (!tokens.ok) return failed(tokens.error.message);
   const { active, revoked } = tokens.value;
   if (!open && active === 0) {
-    const way = `run \`nodewise token create --data-dir ${options.dataDir}\` first, or listen on ${DEFAULT_HOST}`;
+    const way = `run \`nodewise token create ${storeAt(options).flags}\` first, or listen on ${DEFAULT_HOST}`;
     return err({
       code: "usage",
       message: `listening on ${host} needs a token, and there is none${revoked > 0 ? " that is not revoked" : ""}: ${way}`,
@@ -114,7 +112,7 @@ async function serve(
   const most = options.threads ?? Math.min(availableParallelism(), MAX_THREADS);
   const metrics = nodeMetrics();
   const deciding = threads(most, {
-    server: connect === undefined ? null : { historyFile: historyFile(options.dataDir), limits, connect },
+    server: connect === undefined ? null : { history: { dataDir: options.dataDir }, limits, connect },
     log,
     metrics,
     turns,
@@ -128,12 +126,12 @@ async function serve(
     await deciding.close();
     return failed(listening.error);
   }
-  const { retention = {}, dataDir } = options;
+  const { retention = {} } = options;
   const days = Math.ceil((retention.maxAgeMs ?? DEFAULT_RETENTION.maxAgeMs) / DAY_MS);
   const pruning = keepPruned(store, now, log, {
     retention,
     metrics,
-    confirm: `nodewise history prune --confirm --keep-days ${days} --data-dir ${dataDir}`,
+    confirm: `nodewise history prune --confirm --keep-days ${days} ${storeAt(options).flags}`,
   });
   const url = `http://${hostText(host)}:${listening.value.port}`;
   const requiresToken = !open || active + revoked > 0;

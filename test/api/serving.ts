@@ -10,9 +10,10 @@ import { plainMetrics } from "../../api/observe/plain-metrics.ts";
 import type { Ports } from "../../api/ports.ts";
 import { nodeAssets, nodeBodies } from "../../api/server/assets.ts";
 import { sha256 } from "../../api/server/digest.ts";
-import { type ApiOptions, historyFile, type RunningApi, startApi } from "../../api/server.ts";
+import { type ApiOptions, type RunningApi, startApi } from "../../api/server.ts";
 import { evaluator } from "../../api/service/evaluate.ts";
-import { openNode } from "../../db/sqlite/open.ts";
+import { historyFile } from "../../db/open/node.ts";
+import { openNode } from "../../db/sqlite/node/open.ts";
 import type { Store } from "../../db/store.ts";
 import { value } from "../contract/store-rows.ts";
 

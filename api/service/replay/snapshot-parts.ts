@@ -1,5 +1,5 @@
 import type { StoreFailure } from "../../../db/failure.ts";
-import type { Pieces } from "../../../db/parts.ts";
+import type { Pieces } from "../../../db/rows.ts";
 import { ALWAYS_NEW } from "../../decide/input.ts";
 import { Lru } from "../../model/cache.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
