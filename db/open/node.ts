@@ -5,7 +5,7 @@ import type { StoreFailure } from "../failure.ts";
 import { type Compacted, compactFile, openNode } from "../sqlite/node/open.ts";
 import type { Store } from "../store.ts";
 
-/** Names the store of a Node process. It is plain data, so that a thread can be given it. */
+/** Names the store of a Node process. */
 export interface StoreSetting {
   /** A folder, in which the history is a file. */
   readonly dataDir: string;
@@ -13,6 +13,8 @@ export interface StoreSetting {
 
 /** A store that a setting names, whether or not it is there yet. */
 export interface StoreLocation {
+  /** As it was given, and nothing more: plain data, by which a thread finds the same store. */
+  readonly setting: StoreSetting;
   /** The place as messages name it. */
   readonly label: string;
   /** The options of the command line that name the place. */
@@ -31,6 +33,7 @@ export const historyFile = (dataDir: string): string => join(dataDir, "history.d
 export function storeAt({ dataDir }: StoreSetting): StoreLocation {
   const file = historyFile(dataDir);
   return {
+    setting: { dataDir },
     label: file,
     flags: `--data-dir ${dataDir}`,
     exists: () => existsSync(file),
