@@ -26,7 +26,7 @@ const DEFAULT_HOST = "127.0.0.1";
 const DEFAULT_PORT = 8787;
 
 export type ApiOptions = StoreSetting & ServeOptions;
-interface ServeOptions {
+export interface ServeOptions {
   readonly host?: string;
   /** 0: any free one. */
   readonly port?: number;
