@@ -10,7 +10,7 @@ import { plainMetrics } from "../../api/observe/plain-metrics.ts";
 import type { Ports } from "../../api/ports.ts";
 import { nodeAssets, nodeBodies } from "../../api/server/assets.ts";
 import { sha256 } from "../../api/server/digest.ts";
-import { type ServeOptions, type RunningApi, startApi } from "../../api/server.ts";
+import { type RunningApi, type ServeOptions, startApi } from "../../api/server.ts";
 import { evaluator } from "../../api/service/evaluate.ts";
 import { historyFile } from "../../db/open/node.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";

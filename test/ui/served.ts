@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type ServeOptions, type RunningApi, startApi } from "../../api/server.ts";
+import { type RunningApi, type ServeOptions, startApi } from "../../api/server.ts";
 import { keptLog } from "../api/serving.ts";
 
 const CAPTURED = join(import.meta.dirname, "../data/real-node/snapshot.json");
