@@ -156,13 +156,13 @@ const DROP_TEXTS = `DELETE FROM texts WHERE id IN (SELECT id FROM texts WHERE us
     WHERE stored_at_ms < ${OLDEST})
   ORDER BY used_at_ms LIMIT ?) RETURNING id`;
 
-const noteSweep = (at: string): string =>
+const recordSweep = (at: string): string =>
   `INSERT INTO sweeps (id, at_ms) VALUES (1, ${at}) ON CONFLICT (id) DO UPDATE SET at_ms = excluded.at_ms`;
-const NOTE_SWEEP = noteSweep("?");
+const RECORD_SWEEP = recordSweep("?");
 /** For whoever has no program at the database: the word that its clock is right. */
-export const CONFIRM_SWEEP = noteSweep("unixepoch() * 1000");
+export const CONFIRM_SWEEP = recordSweep("unixepoch() * 1000");
 /** Else the next sweep would compare with what the wrong clock has written since. */
-const NOTE_TRUSTED = "INSERT INTO sweeps (id, at_ms) VALUES (1, ?) ON CONFLICT (id) DO NOTHING";
+const RECORD_TRUSTED_TIME = "INSERT INTO sweeps (id, at_ms) VALUES (1, ?) ON CONFLICT (id) DO NOTHING";
 
 /**
  * A clock that is wrong, once, would make everything too old: where it has leapt since the last sweep, or since the newest
@@ -184,7 +184,7 @@ async function heldBack(
       (SELECT 1 FROM decisions WHERE decided_at_ms < ${nowMs - maxAgeMs} LIMIT ${MAX_COUNTED})) AS decisions,
     (SELECT coalesce(sum(rows), 0) FROM row_counts WHERE what = 'decisions') AS of`);
   if (count === undefined || count.decisions === 0) return null;
-  await atomic([{ sql: NOTE_TRUSTED, params: [sinceMs] }]);
+  await atomic([{ sql: RECORD_TRUSTED_TIME, params: [sinceMs] }]);
   return { sinceMs, ...count };
 }
 
@@ -210,7 +210,7 @@ class Drains {
 /** Deletes the rows that are older than the rules allow. */
 async function pruneByAge(driver: Driver, drains: Drains, nowMs: number, maxAgeMs: number) {
   const beforeMs = nowMs - maxAgeMs;
-  await driver.atomic([{ sql: NOTE_SWEEP, params: [nowMs] }]);
+  await driver.atomic([{ sql: RECORD_SWEEP, params: [nowMs] }]);
   const decisions = await drains.drain(dropAll(driver, "decisions", () => oldDecisions(driver, beforeMs)));
   const removals = await drains.drain(dropAll(driver, "removals", () => oldRemovals(driver, beforeMs)));
   await drains.drain(dropSlice(driver, { sql: DROP_OLD_HOURS, params: [beforeMs] }));
