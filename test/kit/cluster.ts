@@ -137,7 +137,7 @@ export class TestApiServer extends TestServer {
   put(resource: Resource, object: ApiObject): void {
     const key = keyOf(object.metadata);
     const before = this.#objects[resource].get(key);
-    const metadata = { uid: `uid-${key}`, ...object.metadata, resourceVersion: `${++this.#version}` };
+    const metadata = { uid: `uid-${key.replace("/", "-")}`, ...object.metadata, resourceVersion: `${++this.#version}` };
     const stored = { ...object, metadata };
     this.#objects[resource].set(key, stored);
     this.#tell(resource, before === undefined ? "ADDED" : "MODIFIED", stored);

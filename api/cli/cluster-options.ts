@@ -1,0 +1,45 @@
+import type { Command } from "commander";
+import type { Cli } from "./cli.ts";
+
+/** The options of every command that reads a live cluster, as commander names them. */
+export interface ClusterFlags {
+  readonly context?: string;
+  readonly kubeconfig?: string;
+  readonly namespace?: string;
+  readonly proxy?: boolean;
+  readonly kubeletInsecureTls?: boolean;
+}
+
+export const clusterOptions = (command: Command): Command =>
+  command
+    .option("--context <name>", "read a live cluster, this context of the kubeconfig; --node is a node's name then")
+    .option("--kubeconfig <file>", "the same, of this kubeconfig (default: KUBECONFIG, or ~/.kube/config)")
+    .option(
+      "--proxy",
+      "with a cluster: ask kubelets over the API server, which takes the right nodes/proxy: it is as strong as exec in every container",
+    )
+    .option(
+      "--kubelet-insecure-tls",
+      "with a cluster: take any certificate of a kubelet; whoever answers at its address gets your credentials",
+    );
+
+export const namespaceOption = (command: Command): Command =>
+  command.option("-n, --namespace <name>", "with a cluster: the pod's namespace (default: that of the context)");
+
+/**
+ * Whether a command reads a cluster: when it is told a context or a kubeconfig. As kubectl's plugin it reads the current context
+ * too, when it is told a node or a pod of it, or is given no file at all.
+ */
+export const asksCluster = (
+  { context, kubeconfig }: ClusterFlags,
+  { isPlugin }: Cli,
+  { namesObject, hasFiles }: { readonly namesObject: boolean; readonly hasFiles: boolean },
+): boolean => context !== undefined || kubeconfig !== undefined || (isPlugin && (namesObject || !hasFiles));
+
+/** Kubernetes takes these as names of nodes. A file that has such a name is given as `./NAME`. */
+export const isNodeName = (text: string): boolean =>
+  text.length <= 253 && /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/.test(text) && !/\.(?:json|ya?ml)$/.test(text);
+
+/** `NAMESPACE/NAME`, or a name alone: a pod of the cluster. A file that has such a name is given as `./NAME`. */
+export const isPodOfCluster = (text: string): boolean =>
+  /^(?:[a-z0-9][a-z0-9-]*\/)?[a-z0-9][a-z0-9.-]*$/.test(text) && !/\.(?:json|ya?ml)$/.test(text);

@@ -1,0 +1,162 @@
+import { type Cluster, openCluster } from "../../cluster/cluster.ts";
+import { type ClusterFault, type ClusterFaultCode, clusterFault, clusterFaultText } from "../../cluster/fault.ts";
+import { rbacYaml } from "../../cluster/rbac.ts";
+import {
+  type MissingPart,
+  type NodeDocuments,
+  readNode,
+  readNodeNames,
+  readPodObject,
+  snapshotOf,
+} from "../../cluster/read.ts";
+import { type Fields, fieldsOf } from "../../model/own.ts";
+import { ok, type Result } from "../../model/result.ts";
+import { listed } from "../../text/sentences/words.ts";
+import type { Cli } from "../cli.ts";
+import { type ClusterFlags, isNodeName } from "../cluster-options.ts";
+import { EXIT, type Fault, fault, type Terminal } from "../terminal.ts";
+
+/** A node of a live cluster as the posted form of a NodeSnapshot, and the pod that is asked about. */
+export interface ClusterNode {
+  readonly name: string;
+  readonly snapshot: Fields;
+  /** Of a pod that is bound to the node: its `NAMESPACE/NAME` in the snapshot. */
+  readonly pod?: string;
+  /** Of a pod that is bound to no node, or to another one: the v1.Pod. */
+  readonly podObject?: Fields;
+}
+
+/** What a person is told where a command needs a node's name and has none. */
+const NAMED = 10;
+
+/** Opens the cluster of the flags for one piece of work. Errors: those of the kubeconfig, and the work's. */
+export async function withCluster<T>(
+  flags: ClusterFlags,
+  { env, terminal }: Cli,
+  work: (cluster: Cluster) => Promise<Result<T, Fault>>,
+): Promise<Result<T, Fault>> {
+  const { context, kubeconfig, proxy, kubeletInsecureTls: insecureTls } = flags;
+  const opened = await openCluster({ context, kubeconfig, proxy, insecureTls, env });
+  if (!opened.ok) return clusterRefusal(opened.error, terminal);
+  try {
+    return await work(opened.value);
+  } finally {
+    opened.value.close();
+  }
+}
+
+/** Faults that another command line mends; the others are the cluster's. */
+const USAGE: ReadonlySet<ClusterFaultCode> = new Set([
+  ...(["no-kubeconfig", "bad-kubeconfig", "unknown-context", "not-found"] as const),
+]);
+
+/** How a command ends that cannot read the cluster; the rule of a right that is missing is printed as YAML. */
+export function clusterRefusal(error: ClusterFault, terminal: Terminal): Result<never, Fault> {
+  if (error.rule !== undefined) warnRights([{ rule: error.rule, ...(error.user && { user: error.user }) }], terminal);
+  return fault(USAGE.has(error.code) ? EXIT.badInput : EXIT.failed, clusterFaultText(error));
+}
+
+/** A line for each part of a node that could not be read, and the YAML of all rights that are missing. */
+export function warnMissing(node: string, missing: readonly MissingPart[], terminal: Terminal): void {
+  const byReason = Map.groupBy(missing, ({ code, why, how }) => JSON.stringify([code === "untrusted" ? "" : why, how]));
+  for (const parts of byReason.values()) {
+    const [{ why, how }] = parts as [MissingPart];
+    const names = listed(parts.map(({ part }) => part));
+    terminal.warn(`nodewise: ${node}: without ${names}: ${how === "" ? why : `${why}: ${how}`}`);
+  }
+  warnRights(missing, terminal);
+}
+
+function warnRights(missing: readonly Pick<MissingPart, "rule" | "user">[], terminal: Terminal): void {
+  const rules = missing.flatMap(({ rule }) => rule ?? []);
+  if (rules.length === 0) return;
+  terminal.warn("nodewise: an administrator gives the missing right with `kubectl apply -f -` and:");
+  const user = missing.find(({ user }) => user !== undefined)?.user;
+  for (const line of rbacYaml(rules, user).trimEnd().split("\n")) terminal.warn(line);
+}
+
+/**
+ * Reads the node that is named, or that of the pod, or the only one of the cluster; tells what could not be read of it.
+ * Errors: those of the cluster; a node that is a file.
+ */
+export const readClusterNode = (
+  flags: ClusterFlags,
+  { node, pod }: { readonly node?: string | undefined; readonly pod?: string | undefined },
+  cli: Cli,
+): Promise<Result<ClusterNode, Fault>> =>
+  withCluster(flags, cli, async (cluster) => {
+    const { terminal } = cli;
+    if (node !== undefined && !isNodeName(node)) return noNodeName(node, flags);
+    const asked = pod === undefined ? ok(undefined) : await podOf(cluster, pod, flags);
+    if (!asked.ok) return clusterRefusal(asked.error, terminal);
+    const bound = asked.value === undefined ? undefined : fieldsOf(asked.value["spec"])["nodeName"];
+    const name = node === undefined ? await nodeName(cluster, pod, bound) : ok(node);
+    if (!name.ok) return clusterRefusal(name.error, terminal);
+    const read = await readNode(cluster, name.value, { events: false });
+    if (!read.ok) return clusterRefusal(read.error, terminal);
+    warnMissing(name.value, read.value.missing, terminal);
+    return ok(nodeWith(read.value, asked.value));
+  });
+
+function noNodeName(node: string, { context, kubeconfig }: ClusterFlags): Result<never, Fault> {
+  const why =
+    context !== undefined ? "with --context" : kubeconfig !== undefined ? "with --kubeconfig" : "as kubectl's plugin";
+  return fault(
+    EXIT.badInput,
+    `--node ${node}: ${why} it is the name of a node, and this is none: give a file without a cluster`,
+  );
+}
+
+async function podOf(
+  cluster: Cluster,
+  pod: string,
+  { namespace }: ClusterFlags,
+): Promise<Result<Fields, ClusterFault>> {
+  const [name = "", own = namespace ?? cluster.namespace] = pod.split("/").reverse();
+  return readPodObject(cluster, own, name);
+}
+
+async function nodeName(
+  cluster: Cluster,
+  pod: string | undefined,
+  bound: unknown,
+): Promise<Result<string, ClusterFault>> {
+  if (typeof bound === "string" && bound !== "") return ok(bound);
+  const names = await readNodeNames(cluster);
+  if (!names.ok) return names;
+  const [first, second] = names.value;
+  if (first !== undefined && second === undefined) return ok(first);
+  const more = names.value.length > NAMED ? ` and ${names.value.length - NAMED} more` : "";
+  const next = first === undefined ? "it has none" : `they are ${names.value.slice(0, NAMED).join(", ")}${more}`;
+  const message =
+    pod === undefined
+      ? `--node NAME says which of the nodes of context ${cluster.context}`
+      : `pod ${pod} is bound to no node: --node NAME says on which of the nodes of context ${cluster.context}`;
+  return clusterFault("not-found", message, next);
+}
+
+function nodeWith(documents: NodeDocuments, pod: Fields | undefined): ClusterNode {
+  const { name } = documents;
+  const snapshot = snapshotOf(documents);
+  if (pod === undefined) return { name, snapshot };
+  const { name: podName, namespace } = fieldsOf(pod["metadata"]);
+  const { nodeName: bound, ...spec } = fieldsOf(pod["spec"]);
+  if (bound === name) return { name, snapshot, pod: `${String(namespace)}/${String(podName)}` };
+  // asked as one that comes anew
+  const { status: _, ...rest } = pod;
+  return { name, snapshot, podObject: { ...rest, spec } };
+}
+
+/** The names of the nodes that a command looks at: those that are given, else all of the cluster. */
+export async function clusterNodeNames(
+  cluster: Cluster,
+  given: readonly string[] | undefined,
+  flags: ClusterFlags,
+  terminal: Terminal,
+): Promise<Result<readonly string[], Fault>> {
+  const file = given?.find((name) => !isNodeName(name));
+  if (file !== undefined) return noNodeName(file, flags);
+  if (given !== undefined) return ok(given);
+  const names = await readNodeNames(cluster);
+  return names.ok ? names : clusterRefusal(names.error, terminal);
+}
