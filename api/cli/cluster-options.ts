@@ -36,6 +36,12 @@ export const asksCluster = (
   { namesObject, hasFiles }: { readonly namesObject: boolean; readonly hasFiles: boolean },
 ): boolean => context !== undefined || kubeconfig !== undefined || (isPlugin && (namesObject || !hasFiles));
 
+/** The options that were typed: a data directory that the environment names says nothing against a cluster. */
+export function withoutEnv<G extends { readonly dataDir?: string }>(given: G, { env }: Cli): G {
+  const { dataDir, ...typed } = given;
+  return dataDir === env["NODEWISE_DATA_DIR"] ? (typed as G) : given;
+}
+
 /** Kubernetes takes these as names of nodes. A file that has such a name is given as `./NAME`. */
 export const isNodeName = (text: string): boolean =>
   text.length <= 253 && /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/.test(text) && !/\.(?:json|ya?ml)$/.test(text);

@@ -9,6 +9,7 @@ import {
   readPodObject,
   snapshotOf,
 } from "../../cluster/read.ts";
+import { Turns } from "../../cluster/turns.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { listed } from "../../text/sentences/words.ts";
@@ -25,9 +26,6 @@ export interface ClusterNode {
   /** Of a pod that is bound to no node, or to another one: the v1.Pod. */
   readonly podObject?: Fields;
 }
-
-/** What a person is told where a command needs a node's name and has none. */
-const NAMED = 10;
 
 /** Opens the cluster of the flags for one piece of work. Errors: those of the kubeconfig, and the work's. */
 export async function withCluster<T>(
@@ -56,16 +54,26 @@ export function clusterRefusal(error: ClusterFault, terminal: Terminal): Result<
   return fault(USAGE.has(error.code) ? EXIT.badInput : EXIT.failed, clusterFaultText(error));
 }
 
-/** A line for each part of a node that could not be read, and the YAML of all rights that are missing. */
-export function warnMissing(node: string, missing: readonly MissingPart[], terminal: Terminal): void {
-  const byReason = Map.groupBy(missing, ({ code, why, how }) => JSON.stringify([code === "untrusted" ? "" : why, how]));
-  for (const parts of byReason.values()) {
-    const [{ why, how }] = parts as [MissingPart];
-    const names = listed(parts.map(({ part }) => part));
-    terminal.warn(`nodewise: ${node}: without ${names}: ${how === "" ? why : `${why}: ${how}`}`);
+/** What could not be read of nodes: a line for each reason, and the YAML of all rights that are missing. */
+export function warnMissing(nodes: readonly Pick<NodeDocuments, "name" | "missing">[], terminal: Terminal): void {
+  const all = nodes.flatMap(({ name, missing }) => missing.map((part) => ({ name, ...part })));
+  // one line for all nodes and all parts that are missing for the same reason
+  const byPart = Map.groupBy(all, ({ code, how, part }) => JSON.stringify([code, how, part]));
+  const byReason = Map.groupBy(byPart.values(), ([first, ...more]) =>
+    JSON.stringify([first?.code, first?.how, [first, ...more].map((one) => one?.name)]),
+  );
+  for (const [first, ...more] of byReason.values()) {
+    const { why = "", how = "" } = first?.[0] ?? {};
+    const parts = [first, ...more].flatMap((same) => same?.[0]?.part ?? []);
+    const names = (first ?? []).map(({ name }) => name);
+    terminal.warn(`nodewise: ${namesText(names)}: without ${listed(parts)}: ${how === "" ? why : `${why}: ${how}`}`);
   }
-  warnRights(missing, terminal);
+  warnRights(all, terminal);
 }
+/** `n1, n2, n3 and 7 more` */
+export const namesText = (names: readonly string[]): string =>
+  names.length > FEW + 1 ? `${names.slice(0, FEW).join(", ")} and ${names.length - FEW} more` : listed(names);
+const FEW = 3;
 
 function warnRights(missing: readonly Pick<MissingPart, "rule" | "user">[], terminal: Terminal): void {
   const rules = missing.flatMap(({ rule }) => rule ?? []);
@@ -94,7 +102,7 @@ export const readClusterNode = (
     if (!name.ok) return clusterRefusal(name.error, terminal);
     const read = await readNode(cluster, name.value, { events: false });
     if (!read.ok) return clusterRefusal(read.error, terminal);
-    warnMissing(name.value, read.value.missing, terminal);
+    warnMissing([read.value], terminal);
     return ok(nodeWith(read.value, asked.value));
   });
 
@@ -126,8 +134,7 @@ async function nodeName(
   if (!names.ok) return names;
   const [first, second] = names.value;
   if (first !== undefined && second === undefined) return ok(first);
-  const more = names.value.length > NAMED ? ` and ${names.value.length - NAMED} more` : "";
-  const next = first === undefined ? "it has none" : `they are ${names.value.slice(0, NAMED).join(", ")}${more}`;
+  const next = first === undefined ? "it has none" : `they are ${namesText(names.value)}`;
   const message =
     pod === undefined
       ? `--node NAME says which of the nodes of context ${cluster.context}`
@@ -147,16 +154,41 @@ function nodeWith(documents: NodeDocuments, pod: Fields | undefined): ClusterNod
   return { name, snapshot, podObject: { ...rest, spec } };
 }
 
-/** The names of the nodes that a command looks at: those that are given, else all of the cluster. */
-export async function clusterNodeNames(
+/** So many nodes are read at a time. */
+const AT_A_TIME = 8;
+/** Back to the first column of a terminal's line, and everything behind it away. */
+const CLEAR = "\r\u001b[K";
+
+/**
+ * Reads the nodes that are named, or all of the cluster, and does the work on each as it comes. The answers are in the order of
+ * the names. Tells what could not be read; a node that could not be read at all is answered by the fault.
+ */
+export async function eachClusterNode<T>(
   cluster: Cluster,
   given: readonly string[] | undefined,
   flags: ClusterFlags,
-  terminal: Terminal,
-): Promise<Result<readonly string[], Fault>> {
+  { terminal }: Cli,
+  work: (name: string, read: Result<Fields, ClusterFault>) => Promise<T>,
+): Promise<Result<readonly T[], Fault>> {
   const file = given?.find((name) => !isNodeName(name));
   if (file !== undefined) return noNodeName(file, flags);
-  if (given !== undefined) return ok(given);
-  const names = await readNodeNames(cluster);
-  return names.ok ? names : clusterRefusal(names.error, terminal);
+  const names = given === undefined ? await readNodeNames(cluster) : ok(given);
+  if (!names.ok) return clusterRefusal(names.error, terminal);
+  const turns = new Turns(AT_A_TIME);
+  const read: NodeDocuments[] = [];
+  let done = 0;
+  const one = async (name: string): Promise<T> => {
+    const documents = await readNode(cluster, name, { events: false });
+    if (documents.ok) read.push(documents.value);
+    done++;
+    if (process.stderr.isTTY) process.stderr.write(`${CLEAR}${done} of ${names.value.length} nodes are read`);
+    return work(name, documents.ok ? ok(snapshotOf(documents.value)) : documents);
+  };
+  const answers = await Promise.all(names.value.map((name) => turns.run(() => one(name))));
+  if (process.stderr.isTTY) process.stderr.write(CLEAR);
+  warnMissing(
+    read.sort((a, b) => (a.name < b.name ? -1 : 1)),
+    terminal,
+  );
+  return ok(answers);
 }

@@ -11,7 +11,7 @@ import { problemText } from "../../documents/problem.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { NEWEST } from "../../profiles/index.ts";
-import { reasonText } from "../../text/tables/shown.ts";
+import { reasonText } from "../../text/tables/index.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 import { readPods } from "./pods.ts";
 import { leftOutOf, readPart } from "./read.ts";
