@@ -1,9 +1,11 @@
+import { spawn } from "node:child_process";
 import { existsSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { expectAsShown } from "../docs/shown.ts";
 import { authority } from "../kit/certificates.ts";
-import { nodeAt, type TestCluster, testCluster } from "../kit/cluster.ts";
-import { LAUNCHER, type Ran, realNode, run } from "./run.ts";
+import { nodeAt, type TestCluster, testAuthority, testCluster } from "../kit/cluster.ts";
+import { ended, LAUNCHER, NODE, type Ran, realNode, run } from "./run.ts";
 
 const pending = {
   metadata: { name: "pending", namespace: "shop" },
@@ -212,6 +214,42 @@ test("upgrade reports on all nodes of a cluster, or on those that are named", as
   expect(await reported()).toEqual([1, ["n1", "n2"], []]);
   expect(await reported("--node", "n2", "n9")).toEqual([1, ["n2"], ["n9"]]);
   expect(await nodewise(cluster, "upgrade", "--to", "1.37", "--since", "7d")).toMatchObject({ code: 2 });
+});
+
+const isRoot = process.getuid?.() === 0;
+test.skipIf(!isRoot)("in a pod of the cluster the pod's service account asks", async () => {
+  const cluster = await testCluster();
+  const account = "/run/secrets/kubernetes.io/serviceaccount";
+  writeFileSync(join(cluster.folder, "ca.crt"), testAuthority().cert);
+  writeFileSync(join(cluster.folder, "token"), "reader-token\n");
+  writeFileSync(join(cluster.folder, "namespace"), "shop");
+  cluster.api.put("pods", pending);
+  const asked = `${NODE} ${LAUNCHER} decide admission --context '(in cluster)' --pod pending --node n1`;
+  // its own /run, which nobody else sees
+  const script = `mount -t tmpfs none /run && mkdir -p ${account} && cp ${cluster.folder}/* ${account} && exec ${asked}`;
+  const { PATH = "" } = process.env;
+  const env = {
+    PATH,
+    HOME: "/nowhere",
+    KUBERNETES_SERVICE_HOST: "127.0.0.1",
+    KUBERNETES_SERVICE_PORT: `${cluster.api.port}`,
+  };
+  const ran = await ended(
+    spawn("unshare", ["--mount", "sh", "-c", script], { env, stdio: ["ignore", "pipe", "pipe"] }),
+  );
+  expect(ran).toMatchObject({ code: 1, stdout: expect.stringContaining("REFUSED  shop/pending: OutOfcpu") });
+});
+
+const GUIDE = "docs/guide/cluster.md";
+test("the guide shows what is printed", async () => {
+  const cluster = await testCluster();
+  cluster.api.put("pods", pending);
+  const refused = await plugin(cluster, "decide", "admission", "-n", "shop", "--pod", "pending", "--node", "n1");
+  expectAsShown(GUIDE, "kubectl nodewise decide admission -n shop --pod pending --node n1", refused.stdout);
+  const may = ["get nodes", "list pods", "get nodes/configz"];
+  cluster.users["reader-token"] = { name: "jane", may };
+  const lacks = await nodewise(cluster, "decide", "eviction", "--context", "test", "--node", "n1");
+  expectAsShown(GUIDE, "nodewise decide eviction --context test --node n1", lacks.stderr);
 });
 
 describe("as kubectl's plugin", () => {
