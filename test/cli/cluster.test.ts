@@ -224,9 +224,6 @@ test.skipIf(!isRoot)("in a pod of the cluster the pod's service account asks", a
   writeFileSync(join(cluster.folder, "token"), "reader-token\n");
   writeFileSync(join(cluster.folder, "namespace"), "shop");
   cluster.api.put("pods", pending);
-  const asked = `${NODE} ${LAUNCHER} decide admission --context '(in cluster)' --pod pending --node n1`;
-  // its own /run, which nobody else sees
-  const script = `mount -t tmpfs none /run && mkdir -p ${account} && cp ${cluster.folder}/* ${account} && exec ${asked}`;
   const { PATH = "" } = process.env;
   const env = {
     PATH,
@@ -234,10 +231,15 @@ test.skipIf(!isRoot)("in a pod of the cluster the pod's service account asks", a
     KUBERNETES_SERVICE_HOST: "127.0.0.1",
     KUBERNETES_SERVICE_PORT: `${cluster.api.port}`,
   };
-  const ran = await ended(
-    spawn("unshare", ["--mount", "sh", "-c", script], { env, stdio: ["ignore", "pipe", "pipe"] }),
-  );
-  expect(ran).toMatchObject({ code: 1, stdout: expect.stringContaining("REFUSED  shop/pending: OutOfcpu") });
+  const inPod = (context: string): Promise<Ran> => {
+    const asked = `${NODE} ${LAUNCHER} decide admission --context ${context} --pod pending --node n1`;
+    // its own /run, which nobody else sees
+    const script = `mount -t tmpfs none /run && mkdir -p ${account} && cp ${cluster.folder}/* ${account} && exec ${asked}`;
+    return ended(spawn("unshare", ["--mount", "sh", "-c", script], { env, stdio: ["ignore", "pipe", "pipe"] }));
+  };
+  const refused = expect.stringContaining("REFUSED  shop/pending: OutOfcpu");
+  expect(await inPod("in-cluster")).toMatchObject({ code: 1, stdout: refused });
+  expect(await inPod("prod")).toMatchObject({ code: 2, stderr: expect.stringContaining("contexts are in-cluster") });
 });
 
 const GUIDE = "docs/guide/cluster.md";
