@@ -51,7 +51,8 @@ export const NOT_COMPARABLE = {
   order_not_known: "other pods came or went in the same second, and the answer depends on which was first",
   order_is_chance: "the kubelet's own order is chance here: those that it could have chosen are equal",
   preemptor_not_known: "for which pod room was made is not known: post the admission of the critical pod too",
-  probe_results: "how often the probe failed before is not known",
+  probe_results:
+    "so many failures of the probe as it takes were not seen: kubelets tell of few of them when they are many",
   cause_not_known: "nothing in the snapshot makes a kubelet do this: somebody else may have done it",
   not_decided_here: "no decision covers this",
 } as const;
