@@ -261,7 +261,7 @@ export async function rememberedOf(
     if (!recollection.ok) return recollection;
     const asked = readAsk(kind, null);
     if (!asked.ok) continue;
-    const unset = { snapshot: null, snapshotId: null, kubeletVersion: null };
+    const unset = { snapshot: null, snapshotId: null, kubeletVersion: null, record: false };
     const request = { kind, ...unset, explain: "off" as const, ...asked.value };
     const full = recollected(request, { recollection: recollection.value });
     if (full !== null) known.set(kind, { ask: full.ask, facts: full.facts ?? {} });
