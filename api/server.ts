@@ -21,6 +21,7 @@ import { sha256 } from "./server/digest.ts";
 import { type History, keepPruned, openHistory } from "./server/history.ts";
 import { listen, whenSent } from "./server/listen.ts";
 import { type Threads, threads, warm } from "./server/threads.ts";
+import { type KeyPair, keepRenewed, readKeyPair, type TlsFiles } from "./server/tls.ts";
 import { inTurns, type Turns } from "./service/turns.ts";
 
 const DEFAULT_HOST = "127.0.0.1";
@@ -33,6 +34,8 @@ export interface ApiOptions {
   /** 0: any free one. */
   readonly port?: number;
   readonly dataDir: string;
+  /** Serves HTTPS with these files, which are read anew when they change. Default: plain HTTP. */
+  readonly tls?: TlsFiles;
   /** Names, beside the loopback's own, by which requests without a token may call this API. */
   readonly allowedHosts?: readonly string[];
   /** A reverse proxy in front sets X-Forwarded-Host, which then is the host that Origin is compared with. Default: no. */
@@ -78,11 +81,13 @@ const failed = (message: string): Result<never, StartFailure> => err({ code: "fa
 /** Opens the history and serves the API on Node. Errors: no history, no address, no token. */
 export async function startApi(options: ApiOptions): Promise<Result<RunningApi, StartFailure>> {
   const { host = DEFAULT_HOST, port = DEFAULT_PORT, dataDir } = options;
+  const pair = options.tls === undefined ? ok(undefined) : readKeyPair(options.tls, Date.now());
+  if (!pair.ok) return failed(pair.error);
   const file = historyFile(dataDir);
   const turns = inTurns();
   const history = options.threads === 0 ? withoutThread(openNode({ file })) : await openHistory(file, turns);
   if (!history.ok) return failed(history.error.message);
-  const started = await serve(history.value, turns, host, port, options);
+  const started = await serve(history.value, turns, host, port, options, pair.value);
   if (!started.ok) await history.value.store.close();
   return started;
 }
@@ -96,6 +101,7 @@ async function serve(
   host: string,
   port: number,
   options: ApiOptions,
+  tls: KeyPair | undefined,
 ): Promise<Result<RunningApi, StartFailure>> {
   const open = isLoopback(host);
   const tokens = await store.countTokens();
@@ -123,7 +129,7 @@ async function serve(
   const ports = portsOf(store, log, metrics, deciding, open, closing.signal, options);
   const app = createApp(ports);
   prepareDecoding();
-  const listening = await listen(app, host, port, turns);
+  const listening = await listen(app, { host, port, turns, ...(tls === undefined ? {} : { tls }) });
   if (!listening.ok) {
     await deciding.close();
     return failed(listening.error);
@@ -135,7 +141,10 @@ async function serve(
     metrics,
     confirm: `nodewise history prune --confirm --keep-days ${days} --data-dir ${dataDir}`,
   });
-  const url = `http://${hostText(host)}:${listening.value.port}`;
+  const { tlsServer } = listening.value;
+  const url = `${tlsServer === null ? "http" : "https"}://${hostText(host)}:${listening.value.port}`;
+  const endRenewal =
+    tlsServer === null || options.tls === undefined ? () => {} : keepRenewed(tlsServer, options.tls, log);
   const requiresToken = !open || active + revoked > 0;
   log.info({ url, requiresToken }, "listening");
   if (active === 0 && revoked > 0) log.warn({ url, revoked }, "all tokens are revoked: nobody may call");
@@ -147,6 +156,7 @@ async function serve(
     fetch: async (request) => app.fetch(request, { [TRUSTED]: true }),
     close: async () => {
       pruning.stop();
+      endRenewal();
       closing.abort();
       await listening.value.close(GRACE_MS);
       await warming;

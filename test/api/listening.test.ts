@@ -25,7 +25,7 @@ test("requests that come at once begin in turns, and those whose sender is gone 
     for (const end = performance.now() + 5; performance.now() < end; );
     return c.text("x");
   });
-  const listening = await listen(app, "127.0.0.1", 0);
+  const listening = await listen(app, { host: "127.0.0.1", port: 0 });
   if (!listening.ok) throw new Error(listening.error);
   onTestFinished(() => listening.value.close(0));
   const socket = connect(listening.value.port, "127.0.0.1");

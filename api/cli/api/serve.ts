@@ -20,12 +20,19 @@ export async function startServing(given: ApiFlags, { env }: Cli, log?: Log): Pr
     minBodyRate,
     keepDays,
     keepDecisions,
+    tlsCert,
+    tlsKey,
   } = given;
+  if ((tlsCert === undefined) !== (tlsKey === undefined)) {
+    const [one, other] = tlsCert === undefined ? ["--tls-key", "--tls-cert"] : ["--tls-cert", "--tls-key"];
+    return fault(EXIT.badInput, `${one} is given without ${other}: HTTPS needs the certificate and its private key`);
+  }
   const options: ApiOptions = {
     dataDir: given.dataDir ?? stateHome(env),
     warm: true,
     ...(port === undefined ? {} : { port }),
     ...(host === undefined ? {} : { host }),
+    ...(tlsCert === undefined || tlsKey === undefined ? {} : { tls: { certFile: tlsCert, keyFile: tlsKey } }),
     ...(allowHost === undefined ? {} : { allowedHosts: allowHost }),
     ...(trustForwardedHost === undefined ? {} : { trustForwardedHost }),
     limits: {
