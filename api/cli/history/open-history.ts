@@ -16,11 +16,7 @@ export async function withHistory(
   work: (store: Store) => Promise<Outcome>,
 ): Promise<Outcome> {
   const file = historyFile(dataDir);
-  if (!create && !existsSync(file))
-    return fault(
-      EXIT.failed,
-      `there is no history at ${file}: name its folder with --data-dir (\`nodewise up\` says where its own is), or start \`nodewise api\``,
-    );
+  if (!create && !existsSync(file)) return missingHistory(file);
   const store = openNode({ file });
   if (!store.ok) return fault(EXIT.failed, store.error.message);
   try {
@@ -29,6 +25,12 @@ export async function withHistory(
     await store.value.close();
   }
 }
+
+export const missingHistory = (file: string): Result<never, Fault> =>
+  fault(
+    EXIT.failed,
+    `there is no history at ${file}: name its folder with --data-dir (\`nodewise up\` says where its own is), or start \`nodewise api\``,
+  );
 
 export const storeFault = <T>(result: Result<T, StoreFailure> & { readonly ok: false }): Result<never, Fault> =>
   fault(EXIT.failed, result.error.message);
