@@ -36,6 +36,8 @@ export interface ApiOptions {
   readonly dataDir: string;
   /** Serves HTTPS with these files, which are read anew when they change. Default: plain HTTP. */
   readonly tls?: TlsFiles;
+  /** SHA-256 (hex) of a token that may do everything. With it a token is required on loopback too. */
+  readonly adminTokenHash?: string;
   /** Names, beside the loopback's own, by which requests without a token may call this API. */
   readonly allowedHosts?: readonly string[];
   /** A reverse proxy in front sets X-Forwarded-Host, which then is the host that Origin is compared with. Default: no. */
@@ -103,11 +105,11 @@ async function serve(
   options: ApiOptions,
   tls: KeyPair | undefined,
 ): Promise<Result<RunningApi, StartFailure>> {
-  const open = isLoopback(host);
+  const open = isLoopback(host) && options.adminTokenHash === undefined;
   const tokens = await store.countTokens();
   if (!tokens.ok) return failed(tokens.error.message);
   const { active, revoked } = tokens.value;
-  if (!open && active === 0) {
+  if (!open && active === 0 && options.adminTokenHash === undefined) {
     const way = `run \`nodewise token create --data-dir ${options.dataDir}\` first, or listen on ${DEFAULT_HOST}`;
     return err({
       code: "usage",
@@ -147,7 +149,8 @@ async function serve(
     tlsServer === null || options.tls === undefined ? () => {} : keepRenewed(tlsServer, options.tls, log);
   const requiresToken = !open || active + revoked > 0;
   log.info({ url, requiresToken }, "listening");
-  if (active === 0 && revoked > 0) log.warn({ url, revoked }, "all tokens are revoked: nobody may call");
+  if (active === 0 && revoked > 0 && options.adminTokenHash === undefined)
+    log.warn({ url, revoked }, "all tokens are revoked: nobody may call");
   const warming = options.warm === true ? warm(createApp(unseen(ports)), closing.signal) : undefined;
   return ok({
     url,
@@ -208,8 +211,13 @@ const hostText = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 /** Beyond loopback everyone must show a token; on it, everyone may ask by its own name until the first token is made, and not again after it. */
 function authSettings(
   open: boolean,
-  { host = DEFAULT_HOST, allowedHosts = [], trustForwardedHost = false }: ApiOptions,
+  { host = DEFAULT_HOST, allowedHosts = [], trustForwardedHost = false, adminTokenHash }: ApiOptions,
 ): AuthSettings {
   const names = ["localhost", "127.0.0.1", "[::1]", hostText(host), ...allowedHosts];
-  return { required: !open, trustForwardedHost, hosts: open ? new Set(names.map((name) => name.toLowerCase())) : null };
+  return {
+    required: !open,
+    trustForwardedHost,
+    hosts: open ? new Set(names.map((name) => name.toLowerCase())) : null,
+    ...(adminTokenHash === undefined ? {} : { adminTokenHash }),
+  };
 }

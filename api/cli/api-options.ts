@@ -10,6 +10,7 @@ export interface ApiFlags {
   readonly dataDir?: string;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
+  readonly adminTokenSha256?: string;
   readonly allowHost?: readonly string[];
   readonly trustForwardedHost?: boolean;
   readonly maxBodyBytes?: number;
@@ -49,6 +50,12 @@ export const withApiOptions = (command: Command, below = ""): Command =>
       ).env("NODEWISE_TLS_CERT"),
     )
     .addOption(new Option("--tls-key <file>", "its private key, PEM; with --tls-cert").env("NODEWISE_TLS_KEY"))
+    .addOption(
+      new Option(
+        "--admin-token-sha256 <hex>",
+        "of a token that may do everything; `nodewise token generate` prints one",
+      ).env("NODEWISE_TOKEN_SHA256"),
+    )
     .addOption(
       new Option(
         "--allow-host <name...>",
