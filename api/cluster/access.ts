@@ -69,6 +69,8 @@ export class Access {
     }
     const { ca, cert, key, servername, rejectUnauthorized } = options;
     const headers: Record<string, string | readonly string[]> = { ...(options.headers as Headers), ...impersonation };
+    // client-node keeps the line end of a token's file, which no header can hold
+    if (typeof headers["Authorization"] === "string") headers["Authorization"] = headers["Authorization"].trim();
     if (typeof options.auth === "string") {
       headers["Authorization"] = `Basic ${Buffer.from(options.auth).toString("base64")}`;
     }

@@ -91,8 +91,8 @@ class Watched {
   readonly #options: FollowOptions;
   readonly #follower: Follower;
   readonly #keep: Keep;
-  /** Key -> resourceVersion of all objects that are there. */
-  #versions = new Map<string, string>();
+  /** Key -> `UID VERSION` of all objects that are there. */
+  readonly #versions = new Map<string, string>();
   #isListed = false;
   #failures = 0;
 
@@ -116,13 +116,12 @@ class Watched {
   }
 
   async #list(isPaged: boolean): Promise<Result<string, ClusterFault>> {
-    const seen = new Map<string, string>();
+    const seen = new Set<string>();
     const query: Record<string, string> = isPaged ? { limit: `${PAGE}` } : {};
     const onPage = (items: readonly Fields[]): void => {
       for (const object of items) {
-        const [key, version] = [keyOf(object), versionOf(object)];
-        seen.set(key, version);
-        if (this.#versions.get(key) !== version) this.#set(key, version, object);
+        seen.add(keyOf(object));
+        this.#set(object);
       }
     };
     const listed = await this.#cluster.api.pages(this.#of, query, onPage, this.#options.signal);
@@ -142,7 +141,7 @@ class Watched {
       version = versionOf(object) || version;
       this.#works();
       if (type === "DELETED") this.#delete(keyOf(object), object);
-      else if (type !== "BOOKMARK") this.#set(keyOf(object), version, object);
+      else if (type !== "BOOKMARK") this.#set(object);
     };
     while (!signal.aborted) {
       const began = performance.now();
@@ -159,8 +158,15 @@ class Watched {
     }
   }
 
-  #set(key: string, version: string, object: Fields): void {
-    const change = this.#versions.has(key) ? "modified" : "added";
+  #set(object: Fields): void {
+    const [key, uid] = [keyOf(object), uidOf(object)];
+    const version = `${uid} ${versionOf(object)}`;
+    const before = this.#versions.get(key);
+    if (before === version) return;
+    const isOther = before !== undefined && !before.startsWith(`${uid} `);
+    // it went while nobody watched, and another one has its name now
+    if (isOther) this.#delete(key, undefined);
+    const change = before === undefined || isOther ? "added" : "modified";
     this.#versions.set(key, version);
     const beside = this.#keep.set(key, object);
     this.#follower.onChange({ resource: this.#of.resource, change, object, ...beside });
@@ -195,6 +201,7 @@ const versionOf = (object: Fields): string => {
   const { resourceVersion } = fieldsOf(object["metadata"]);
   return typeof resourceVersion === "string" ? resourceVersion : "";
 };
+const uidOf = (object: Fields): string => String(fieldsOf(object["metadata"])["uid"]);
 const keyOf = (object: Fields): string => {
   const { namespace, name } = fieldsOf(object["metadata"]);
   return namespace === undefined ? String(name) : `${String(namespace)}/${String(name)}`;
