@@ -1,8 +1,7 @@
 import { isIPv6 } from "node:net";
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
 import type { StoreFailure } from "../db/failure.ts";
-import { openNode } from "../db/sqlite/open.ts";
+import { type StoreLocation, type StoreSetting, storeAt } from "../db/open/node.ts";
 import type { Store } from "../db/store.ts";
 import { createApp } from "./app.ts";
 import { TRUSTED } from "./http/serve.ts";
@@ -26,14 +25,12 @@ import { inTurns, type Turns } from "./service/turns.ts";
 
 const DEFAULT_HOST = "127.0.0.1";
 const DEFAULT_PORT = 8787;
-/** The history's file in a data directory. */
-export const historyFile = (dataDir: string): string => join(dataDir, "history.db");
 
-export interface ApiOptions {
+export type ApiOptions = StoreSetting & ServeOptions;
+export interface ServeOptions {
   readonly host?: string;
   /** 0: any free one. */
   readonly port?: number;
-  readonly dataDir: string;
   /** Serves HTTPS with these files, which are read anew when they change. Default: plain HTTP. */
   readonly tls?: TlsFiles;
   /** SHA-256 (hex) of a token that may do everything. With it a token is required on loopback too. */
@@ -82,14 +79,14 @@ const failed = (message: string): Result<never, StartFailure> => err({ code: "fa
 
 /** Opens the history and serves the API on Node. Errors: no history, no address, no token. */
 export async function startApi(options: ApiOptions): Promise<Result<RunningApi, StartFailure>> {
-  const { host = DEFAULT_HOST, port = DEFAULT_PORT, dataDir } = options;
   const pair = options.tls === undefined ? ok(undefined) : readKeyPair(options.tls, Date.now());
   if (!pair.ok) return failed(pair.error);
-  const file = historyFile(dataDir);
   const turns = inTurns();
-  const history = options.threads === 0 ? withoutThread(openNode({ file })) : await openHistory(file, turns);
+  const location = storeAt(options);
+  const history =
+    options.threads === 0 ? withoutThread(await location.open()) : await openHistory(location.setting, turns);
   if (!history.ok) return failed(history.error.message);
-  const started = await serve(history.value, turns, host, port, options, pair.value);
+  const started = await serve(history.value, location, turns, options, pair.value);
   if (!started.ok) await history.value.store.close();
   return started;
 }
@@ -99,18 +96,18 @@ const withoutThread = (store: Result<Store, StoreFailure>): Result<Pick<History,
 
 async function serve(
   { store, connect }: Pick<History, "store"> & Partial<History>,
+  location: StoreLocation,
   turns: Turns,
-  host: string,
-  port: number,
-  options: ApiOptions,
+  options: ServeOptions,
   tls: KeyPair | undefined,
 ): Promise<Result<RunningApi, StartFailure>> {
+  const { host = DEFAULT_HOST, port = DEFAULT_PORT } = options;
   const open = isLoopback(host) && options.adminTokenHash === undefined;
   const tokens = await store.countTokens();
   if (!tokens.ok) return failed(tokens.error.message);
   const { active, revoked } = tokens.value;
   if (!open && active === 0 && options.adminTokenHash === undefined) {
-    const way = `run \`nodewise token create --data-dir ${options.dataDir}\` first, or listen on ${DEFAULT_HOST}`;
+    const way = `run \`nodewise token create ${location.flags}\` first, or listen on ${DEFAULT_HOST}`;
     return err({
       code: "usage",
       message: `listening on ${host} needs a token, and there is none${revoked > 0 ? " that is not revoked" : ""}: ${way}`,
@@ -122,7 +119,7 @@ async function serve(
   const most = options.threads ?? Math.min(availableParallelism(), MAX_THREADS);
   const metrics = nodeMetrics();
   const deciding = threads(most, {
-    server: connect === undefined ? null : { historyFile: historyFile(options.dataDir), limits, connect },
+    server: connect === undefined ? null : { history: location.setting, limits, connect },
     log,
     metrics,
     turns,
@@ -136,12 +133,12 @@ async function serve(
     await deciding.close();
     return failed(listening.error);
   }
-  const { retention = {}, dataDir } = options;
+  const { retention = {} } = options;
   const days = Math.ceil((retention.maxAgeMs ?? DEFAULT_RETENTION.maxAgeMs) / DAY_MS);
   const pruning = keepPruned(store, now, log, {
     retention,
     metrics,
-    confirm: `nodewise history prune --confirm --keep-days ${days} --data-dir ${dataDir}`,
+    confirm: `nodewise history prune --confirm --keep-days ${days} ${location.flags}`,
   });
   const { tlsServer } = listening.value;
   const url = `${tlsServer === null ? "http" : "https"}://${hostText(host)}:${listening.value.port}`;
@@ -179,7 +176,7 @@ const portsOf = (
   deciding: Threads,
   open: boolean,
   closing: AbortSignal,
-  options: ApiOptions,
+  options: ServeOptions,
 ): Ports => ({
   store,
   now,
@@ -211,7 +208,7 @@ const hostText = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 /** Beyond loopback everyone must show a token; on it, everyone may ask by its own name until the first token is made, and not again after it. */
 function authSettings(
   open: boolean,
-  { host = DEFAULT_HOST, allowedHosts = [], trustForwardedHost = false, adminTokenHash }: ApiOptions,
+  { host = DEFAULT_HOST, allowedHosts = [], trustForwardedHost = false, adminTokenHash }: ServeOptions,
 ): AuthSettings {
   const names = ["localhost", "127.0.0.1", "[::1]", hostText(host), ...allowedHosts];
   return {

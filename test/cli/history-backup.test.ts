@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import Sqlite from "better-sqlite3";
 import { expect, onTestFinished, test } from "vitest";
-import { historyFile } from "../../api/server.ts";
-import { openNode } from "../../db/sqlite/open.ts";
+import { historyFile } from "../../db/open/node.ts";
+import { openNode } from "../../db/sqlite/node/open.ts";
 import type { Store } from "../../db/store.ts";
 import { dataDirectory, serving } from "../api/serving.ts";
 import { decisionRow, snapshotRow, value } from "../contract/store-rows.ts";
@@ -123,7 +123,7 @@ test("a restore that is killed at any moment leaves one of the two histories, wh
   expect((await run(["history", "backup", from, "--data-dir", other])).code).toBe(0);
   const seen = new Set<string>();
   for (let ms = 0; ms < 40 && seen.size < 2; ms++) {
-    const script = `import { restoreFile } from "${new URL("../../db/sqlite/backup.ts", import.meta.url)}";
+    const script = `import { restoreFile } from "${new URL("../../db/sqlite/node/backup.ts", import.meta.url)}";
       process.stdout.write("go"); await restoreFile(${JSON.stringify(from)}, ${JSON.stringify(historyFile(dataDir))}, ${JSON.stringify(join(dataDir, `kept${ms}`))});`;
     const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
       stdio: ["ignore", "pipe", "inherit"],
