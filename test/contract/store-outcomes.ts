@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { SNAPSHOT_GRACE_MS } from "../../db/prune.ts";
 import type { OutcomeRow } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
+import { SNAPSHOT_GRACE_MS } from "../../db/store.ts";
 import { fresh, snapshotRow, T0, value } from "./store-rows.ts";
 
 export const outcomeRow = (over: Partial<OutcomeRow> = {}): OutcomeRow => ({
