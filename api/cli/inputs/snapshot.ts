@@ -4,6 +4,7 @@ import { otherOption, PARTS, type PartOption } from "../../documents/inputs/part
 import { value } from "../../model/amount.ts";
 import type { Kind } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
+import { asksFor } from "../../model/kinds.ts";
 import { type KubeletConfiguration, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { parseQuantity } from "../../model/quantity.ts";
@@ -154,7 +155,7 @@ export function fileSystemSize(
   { capacity, available }: FileSystemOptions,
 ): Result<FileSystemSize | undefined, Fault> {
   if (capacity === undefined && available === undefined) return ok(undefined);
-  if (kind !== "image-gc") {
+  if (!asksFor(kind, "fileSystem")) {
     return fault(EXIT.badInput, `--capacity and --available: ${kind} reads no image file system; image-gc does`);
   }
   if (capacity === undefined || available === undefined) {
