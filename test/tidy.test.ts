@@ -225,7 +225,15 @@ describe("who may import whom", () => {
       [...reachable("api/cli/main.ts", false)].flatMap((file) => loadedBy(file, false).map(packageOf)),
     );
     expect(packages).toContain("commander");
-    const heavy = ["@grpc/grpc-js", "@kubernetes/client-node", "better-sqlite3", "drizzle-orm", "hono", "pino", "prom-client"];
+    const heavy = [
+      "@grpc/grpc-js",
+      "@kubernetes/client-node",
+      "better-sqlite3",
+      "drizzle-orm",
+      "hono",
+      "pino",
+      "prom-client",
+    ];
     expect(heavy.filter((name) => packages.has(name))).toEqual([]);
   });
   test("only the Node entries of api and db import node modules or native drivers", () => {
