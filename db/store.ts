@@ -132,10 +132,10 @@ export interface Pruned extends Vacuumed {
   /** False: `maxSlices` were used up, and more is to go. */
   readonly isDone: boolean;
   /** Why nothing went by age; null: it did, or nothing is too old. */
-  readonly held: Held | null;
+  readonly held: ClockLeap | null;
 }
 /** The clock has leapt further than `maxLeapMs` since `sinceMs`: it, or the one before, is wrong, or nobody swept for long. */
-export interface Held {
+export interface ClockLeap {
   readonly sinceMs: number;
   /** Number of decisions (out of `of`) that are too old by this clock. At most 100,000 are counted. */
   readonly decisions: number;
