@@ -7,6 +7,7 @@ import { EXPLAIN, KINDS, VERDICTS } from "../../model/decision.ts";
 import { placeReasonsForm, podRef, reasonForm } from "../../model/forms.ts";
 import { IMAGE_REMOVE_WHY } from "../../model/image-gc.ts";
 import { KIND_SPECS, REMOVING_KINDS } from "../../model/kinds.ts";
+import { storyForm, storyListForm } from "../../model/why.ts";
 import { upgradeReport } from "../../service/upgrade/report.ts";
 import { PROBLEMS } from "../problem.ts";
 import { componentName } from "./ask-schemas.ts";
@@ -257,6 +258,11 @@ export const upgradeAnswer = z.strictObject({
     .describe("a page, oldest first; null: neither since, until nor pageToken is given"),
 });
 
+export const whyAnswer = z.strictObject({
+  story: storyForm.nullable().describe("null: no pod was named"),
+  list: storyListForm.nullable().describe("null: a pod was named"),
+});
+
 const imageNames = z.array(z.string()).describe("of an image: its tags; without any, its digests; the first 32");
 
 export const removal = z.strictObject({
@@ -359,6 +365,9 @@ const ENVELOPES = {
   LintAnswer: lintAnswer,
   UpgradeReport: upgradeReport,
   UpgradeAnswer: upgradeAnswer,
+  Story: storyForm,
+  StoryList: storyListForm,
+  WhyAnswer: whyAnswer,
   BatchLine: batchLine,
   Health: health,
   Ready: ready,
