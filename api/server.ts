@@ -1,8 +1,7 @@
 import { isIPv6 } from "node:net";
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
 import type { StoreFailure } from "../db/failure.ts";
-import { openNode } from "../db/sqlite/open.ts";
+import { type StoreLocation, type StoreSetting, storeAt } from "../db/open/node.ts";
 import type { Store } from "../db/store.ts";
 import { createApp } from "./app.ts";
 import { TRUSTED } from "./http/serve.ts";
@@ -25,14 +24,12 @@ import { inTurns, type Turns } from "./service/turns.ts";
 
 const DEFAULT_HOST = "127.0.0.1";
 const DEFAULT_PORT = 8787;
-/** The history's file in a data directory. */
-export const historyFile = (dataDir: string): string => join(dataDir, "history.db");
 
-export interface ApiOptions {
+export type ApiOptions = StoreSetting & ServeOptions;
+export interface ServeOptions {
   readonly host?: string;
   /** 0: any free one. */
   readonly port?: number;
-  readonly dataDir: string;
   /** Names, beside the loopback's own, by which requests without a token may call this API. */
   readonly allowedHosts?: readonly string[];
   /** A reverse proxy in front sets X-Forwarded-Host, which then is the host that Origin is compared with. Default: no. */
@@ -77,12 +74,12 @@ const failed = (message: string): Result<never, StartFailure> => err({ code: "fa
 
 /** Opens the history and serves the API on Node. Errors: no history, no address, no token. */
 export async function startApi(options: ApiOptions): Promise<Result<RunningApi, StartFailure>> {
-  const { host = DEFAULT_HOST, port = DEFAULT_PORT, dataDir } = options;
-  const file = historyFile(dataDir);
   const turns = inTurns();
-  const history = options.threads === 0 ? withoutThread(openNode({ file })) : await openHistory(file, turns);
+  const location = storeAt(options);
+  const history =
+    options.threads === 0 ? withoutThread(await location.open()) : await openHistory(location.setting, turns);
   if (!history.ok) return failed(history.error.message);
-  const started = await serve(history.value, turns, host, port, options);
+  const started = await serve(history.value, location, turns, options);
   if (!started.ok) await history.value.store.close();
   return started;
 }
@@ -92,17 +89,17 @@ const withoutThread = (store: Result<Store, StoreFailure>): Result<Pick<History,
 
 async function serve(
   { store, connect }: Pick<History, "store"> & Partial<History>,
+  location: StoreLocation,
   turns: Turns,
-  host: string,
-  port: number,
-  options: ApiOptions,
+  options: ServeOptions,
 ): Promise<Result<RunningApi, StartFailure>> {
+  const { host = DEFAULT_HOST, port = DEFAULT_PORT } = options;
   const open = isLoopback(host);
   const tokens = await store.countTokens();
   if (!tokens.ok) return failed(tokens.error.message);
   const { active, revoked } = tokens.value;
   if (!open && active === 0) {
-    const way = `run \`nodewise token create --data-dir ${options.dataDir}\` first, or listen on ${DEFAULT_HOST}`;
+    const way = `run \`nodewise token create ${location.flags}\` first, or listen on ${DEFAULT_HOST}`;
     return err({
       code: "usage",
       message: `listening on ${host} needs a token, and there is none${revoked > 0 ? " that is not revoked" : ""}: ${way}`,
@@ -114,7 +111,7 @@ async function serve(
   const most = options.threads ?? Math.min(availableParallelism(), MAX_THREADS);
   const metrics = nodeMetrics();
   const deciding = threads(most, {
-    server: connect === undefined ? null : { historyFile: historyFile(options.dataDir), limits, connect },
+    server: connect === undefined ? null : { history: location.setting, limits, connect },
     log,
     metrics,
     turns,
@@ -128,12 +125,12 @@ async function serve(
     await deciding.close();
     return failed(listening.error);
   }
-  const { retention = {}, dataDir } = options;
+  const { retention = {} } = options;
   const days = Math.ceil((retention.maxAgeMs ?? DEFAULT_RETENTION.maxAgeMs) / DAY_MS);
   const pruning = keepPruned(store, now, log, {
     retention,
     metrics,
-    confirm: `nodewise history prune --confirm --keep-days ${days} --data-dir ${dataDir}`,
+    confirm: `nodewise history prune --confirm --keep-days ${days} ${location.flags}`,
   });
   const url = `http://${hostText(host)}:${listening.value.port}`;
   const requiresToken = !open || active + revoked > 0;
@@ -166,7 +163,7 @@ const portsOf = (
   deciding: Threads,
   open: boolean,
   closing: AbortSignal,
-  options: ApiOptions,
+  options: ServeOptions,
 ): Ports => ({
   store,
   now,
@@ -198,7 +195,7 @@ const hostText = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 /** Beyond loopback everyone must show a token; on it, everyone may ask by its own name until the first token is made, and not again after it. */
 function authSettings(
   open: boolean,
-  { host = DEFAULT_HOST, allowedHosts = [], trustForwardedHost = false }: ApiOptions,
+  { host = DEFAULT_HOST, allowedHosts = [], trustForwardedHost = false }: ServeOptions,
 ): AuthSettings {
   const names = ["localhost", "127.0.0.1", "[::1]", hostText(host), ...allowedHosts];
   return { required: !open, trustForwardedHost, hosts: open ? new Set(names.map((name) => name.toLowerCase())) : null };

@@ -34,7 +34,7 @@ import { claimDevices, type DeviceManager, openDeviceManager } from "./devices/d
 import { ManagerFiles, readDeviceCheckpoint } from "./devices/manager-files.ts";
 import { LogRotation, type RotationPorts } from "./logs/rotation.ts";
 import { PodManager } from "./manager.ts";
-import type { ManagerSettings, ObserverPorts, PodManagerPorts } from "./manager-ports.ts";
+import type { ManagerSettings, PodEventPorts, PodManagerPorts } from "./manager-ports.ts";
 import { hostAddresses, thisNode } from "./networking/node-addresses.ts";
 import { type PodClock, systemClock } from "./ports.ts";
 import { type OpenProbes, openProbes } from "./probing/open-probes.ts";
@@ -53,7 +53,7 @@ export interface PodsShared
   readonly hierarchy: Hierarchy;
   readonly journal: Journal;
 }
-export interface PodsEvents extends ObserverPorts {
+export interface PodsEvents extends PodEventPorts {
   readonly reclaim?: (functions: readonly NodeReclaimFunction[]) => Promise<void>;
   readonly counters: Counters;
 }
@@ -111,7 +111,7 @@ async function openClaimed(
   const onChange = events.onWorked;
   const devices = await openDevices({ config, files, clock: systemClock, bootId, ...events, onChange });
   if (!devices.ok) return err(`device plugins: ${devices.error}`);
-  const keeper = devices.value === undefined ? {} : { devices: devices.value.keeper };
+  const nodeDevices = devices.value === undefined ? {} : { devices: devices.value.manager };
   const { podsDirectory, podLogsDirectory } = config;
   const profile = profileOf(config.kubeletVersion);
   const probes = openProbes({ config, runtime, hostIPs: hostAddresses(), client: shared.client, ...events, onChange });
@@ -127,7 +127,7 @@ async function openClaimed(
     owner: config.cgroupRoot,
     roots,
     logLinks: logLinksIn(config.containerLogsDirectory, (message) => events.onProblem({ from: "logs", message })),
-    ...keeper,
+    ...nodeDevices,
     node: () => thisNode(configuration.last, hierarchy.version, cgroups.allocatable ?? {}, config),
     cgroupParentOf: ({ uid }) => cgroups.parentOf(uid, config.cgroupRoot),
     memoryBytes: ({ uid }) => cgroups.memoryLimitOf(uid),
@@ -154,7 +154,7 @@ async function openClaimed(
     decisions: {
       client: shared.client,
       files,
-      ...keeper,
+      ...nodeDevices,
       kubeletsDevices: () => kubeletsDevices(join(config.kubeletDir, "device-plugins")),
     },
     eviction: { evictionClock: new PassClock(config.stateDir, "eviction"), stats, ...reclaimOf(events) },
@@ -311,7 +311,7 @@ const settingsOf = (
   get backOff() {
     return backOff(configuration.last);
   },
-  mostAtOnce: 8,
+  maxAtOnce: 8,
 });
 
 interface DevicesOptions {
@@ -327,7 +327,7 @@ interface DevicesOptions {
 }
 /** The node's devices while the daemon runs. */
 interface OpenDevices {
-  readonly keeper: DeviceManager;
+  readonly manager: DeviceManager;
   /** As people see them. `nameOf`: a pod's name by its uid, or the uid. */
   rows(nameOf: (uid: string) => string): readonly DeviceRow[];
   /** Tells exporters who has what. That it cannot is a problem, and no more: pods run without. */
@@ -356,17 +356,17 @@ async function openDevices(options: DevicesOptions): Promise<Result<OpenDevices 
     claim.value.release();
     return opened;
   }
-  const keeper = opened.value;
-  const unlisten = keeper.onChange(() => {
-    if (keeper.needsSync()) onChange();
+  const manager = opened.value;
+  const unlisten = manager.onChange(() => {
+    if (manager.needsSync()) onChange();
   });
   let exporters: Listener | undefined;
   return ok({
-    keeper,
+    manager,
     rows: (nameOf) => {
       const checkpoint = readDeviceCheckpoint(files);
       return deviceRows({
-        states: keeper.host.states(),
+        states: manager.host.states(),
         checkpoint: checkpoint.ok ? checkpoint.value : undefined,
         nameOf,
       });
@@ -381,7 +381,7 @@ async function openDevices(options: DevicesOptions): Promise<Result<OpenDevices 
     close: async () => {
       unlisten();
       exporters?.close();
-      keeper.close();
+      manager.close();
       claim.value.release();
     },
   });

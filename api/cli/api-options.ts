@@ -1,7 +1,8 @@
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { wholeNumber } from "./cli.ts";
+import type { StoreSetting } from "../../db/open/node.ts";
+import { type Cli, wholeNumber } from "./cli.ts";
 
 /** The options that `api` and `up` take from commander. */
 export interface ApiFlags {
@@ -75,6 +76,11 @@ export const withApiOptions = (command: Command, below = ""): Command =>
         "decisions kept of each node; more go at the same times (default: 10000)",
       ).argParser(wholeNumber(1)),
     );
+
+/** The store that the options of a command name. */
+export const storeSetting = (given: { readonly dataDir?: string }, { env }: Cli): StoreSetting => ({
+  dataDir: given.dataDir ?? stateHome(env),
+});
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -1,7 +1,7 @@
 import { getHeapStatistics } from "node:v8";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import type { StoreFailure } from "../../db/failure.ts";
-import { openNode } from "../../db/sqlite/open.ts";
+import { type StoreSetting, storeAt } from "../../db/open/node.ts";
 import type { Store } from "../../db/store.ts";
 import { type Counts, type DecidingStore, decide } from "../http/decide.ts";
 import { readReport } from "../http/results.ts";
@@ -33,7 +33,7 @@ export type Delivery =
 
 /** The server's values that the routes need. */
 export interface RoutesOf {
-  readonly historyFile: string;
+  readonly history: StoreSetting;
   readonly limits: ApiLimits;
 }
 /** The workerData of a thread. */
@@ -75,7 +75,7 @@ function serve(port: MessagePort, { server }: ThreadData): void {
 
 /** The tasks that need the history. */
 function workOf(
-  { historyFile, limits, writes }: NonNullable<ThreadData["server"]>,
+  { history, limits, writes }: NonNullable<ThreadData["server"]>,
   deliver: (delivery: Delivery) => void,
 ): Do<Exclude<Task, { readonly bytes: Uint8Array }>> {
   const said = (level: keyof Log) => (fields: Readonly<Record<string, unknown>>, message: string) =>
@@ -92,12 +92,12 @@ function workOf(
     historyFailed: counted("historyFailed"),
   };
   const evaluate = evaluator(sha256);
-  const open = opener(historyFile);
+  const open = opener(history);
   const written = writesOver(writes);
   let routes: ReturnType<typeof routesOf> | undefined;
 
   const answered = async (asked: OffThreadAsk, number: number, signal: AbortSignal) => {
-    const opened = open();
+    const opened = await open();
     const record: Store["record"] = (recording) => {
       deliver({ number, isWaiting: true });
       return written.record(recording);
@@ -108,7 +108,7 @@ function workOf(
   };
   return async (task, number, signal) => {
     if (task.of === "decide") return answered(task.asked, number, signal);
-    const opened = open();
+    const opened = await open();
     if (!opened.ok) return historyProblem(opened.error);
     routes ??= routesOf(opened.value, limits, log);
     const reply = await (await routes)(task.request, signal);
@@ -121,10 +121,12 @@ function workOf(
 const now = () => epochMs(Date.now());
 
 /** Opens the history when it is needed first; where that fails, again the next time. */
-function opener(file: string): () => Result<Store, StoreFailure> {
-  let opened: Result<Store, StoreFailure> | undefined;
-  return () => {
-    if (opened?.ok !== true) opened = openNode({ file });
+function opener(setting: StoreSetting): () => Promise<Result<Store, StoreFailure>> {
+  let opening: Promise<Result<Store, StoreFailure>> | undefined;
+  return async () => {
+    opening ??= storeAt(setting).open();
+    const opened = await opening;
+    if (!opened.ok) opening = undefined;
     return opened;
   };
 }

@@ -45,10 +45,10 @@ export async function claimDirectories(
 export function podsDaemon(cgroupRoot: string, bootId: string, claims = claimsDirectory()): number | null {
   try {
     const held = heldClaims(claims, bootId);
-    const keepers = new Set(
+    const podDaemons = new Set(
       held.filter(({ root }) => root.startsWith(`${pathClaim("stateDir")}/`)).map(({ pid }) => pid),
     );
-    return held.find(({ root, pid }) => root === cgroupRoot && keepers.has(pid))?.pid ?? null;
+    return held.find(({ root, pid }) => root === cgroupRoot && podDaemons.has(pid))?.pid ?? null;
   } catch {
     return null;
   }

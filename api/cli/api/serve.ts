@@ -1,14 +1,14 @@
 import { ok, type Result } from "../../model/result.ts";
 import type { Log } from "../../observe/log.ts";
 import { type ApiOptions, type RunningApi, startApi } from "../../server.ts";
-import { type ApiFlags, stateHome } from "../api-options.ts";
+import { type ApiFlags, storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, fault, type Outcome, stopSignal } from "../terminal.ts";
 
 const DAY_MS = 24 * 3600 * 1000;
 
 /** Starts the API as flags and variables say. Errors: the history or the address cannot be used, or not without a token. */
-export async function startServing(given: ApiFlags, { env }: Cli, log?: Log): Promise<Result<RunningApi, Fault>> {
+export async function startServing(given: ApiFlags, cli: Cli, log?: Log): Promise<Result<RunningApi, Fault>> {
   const {
     port,
     host,
@@ -22,7 +22,7 @@ export async function startServing(given: ApiFlags, { env }: Cli, log?: Log): Pr
     keepDecisions,
   } = given;
   const options: ApiOptions = {
-    dataDir: given.dataDir ?? stateHome(env),
+    ...storeSetting(given, cli),
     warm: true,
     ...(port === undefined ? {} : { port }),
     ...(host === undefined ? {} : { host }),

@@ -1,27 +1,25 @@
-import { existsSync } from "node:fs";
 import type { StoreFailure } from "../../../db/failure.ts";
-import { openNode } from "../../../db/sqlite/open.ts";
+import { type StoreSetting, storeAt } from "../../../db/open/node.ts";
 import type { DecisionFilter, Store } from "../../../db/store.ts";
 import { headOf } from "../../http/decisions.ts";
 import { removalOf, summaryOf } from "../../http/removals.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { historyFile } from "../../server.ts";
 import { EXIT, type Fault, fault, type Outcome } from "../terminal.ts";
 import { firstOf, type Listed, type RemovalSource } from "./source.ts";
 
-/** Works on the history of a data directory and closes it. Errors: it is not there (unless `create`), or cannot be used. */
+/** Works on the history that `setting` names, and closes it. Errors: it is not there (unless `create`), or cannot be used. */
 export async function withHistory(
-  dataDir: string,
+  setting: StoreSetting,
   create: boolean,
   work: (store: Store) => Promise<Outcome>,
 ): Promise<Outcome> {
-  const file = historyFile(dataDir);
-  if (!create && !existsSync(file))
+  const location = storeAt(setting);
+  if (!create && !location.exists())
     return fault(
       EXIT.failed,
-      `there is no history at ${file}: name its folder with --data-dir (\`nodewise up\` says where its own is), or start \`nodewise api\``,
+      `there is no history at ${location.label}: name its folder with --data-dir (\`nodewise up\` says where its own is), or start \`nodewise api\``,
     );
-  const store = openNode({ file });
+  const store = await location.open();
   if (!store.ok) return fault(EXIT.failed, store.error.message);
   try {
     return await work(store.value);

@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { actuatorConfig } from "../../../actuator/core/config.ts";
 import { startActuator } from "../../../actuator/main.ts";
 import type { PassReport } from "../../../actuator/pass/loop.ts";
+import { storeAt } from "../../../db/open/node.ts";
 import type { AllocatableDecision } from "../../model/allocatable.ts";
 import type { CgroupsDecision } from "../../model/cgroups.ts";
 import type { Kind } from "../../model/decision.ts";
@@ -11,7 +12,7 @@ import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Log } from "../../observe/log.ts";
 import { NEWEST, profileIn } from "../../profiles/index.ts";
-import { historyFile, type RunningApi } from "../../server.ts";
+import type { RunningApi } from "../../server.ts";
 import { printable } from "../../text/style.ts";
 import { answerText } from "../../text/tables/index.ts";
 import { problemLine, recoveryLine } from "../actuator/actuator.ts";
@@ -135,12 +136,12 @@ const MARKER_TEXT =
 /** The API over a history of its own. Errors: there is another's, which is not even opened; those of `startServing`. */
 async function startOwn(given: ApiFlags & { readonly dataDir: string }, cli: Cli): Promise<Result<RunningApi, Fault>> {
   const { dataDir } = given;
-  const [history, marker] = [historyFile(dataDir), join(dataDir, MARKER)];
-  const isThere = existsSync(history);
+  const [history, marker] = [storeAt({ dataDir }), join(dataDir, MARKER)];
+  const isThere = history.exists();
   if (isThere && !existsSync(marker)) return fault(EXIT.badInput, othersText(dataDir));
   const api = await startServing(given, cli, quietLog(cli.terminal));
   // also where it does not start: the history that it made until then is its own at the next start
-  if (isThere || !existsSync(history)) return api;
+  if (isThere || !history.exists()) return api;
   try {
     writeFileSync(marker, MARKER_TEXT);
     return api;
@@ -196,7 +197,7 @@ function whereToLook(api: RunningApi, dataDir: string, intervalSeconds: number, 
       "API",
       `${paint("cyan", `${api.url}/docs`)}${api.requiresToken ? " (with a token)" : ` (open to this machine; \`nodewise token create NAME ${here}\` closes it)`}`,
     ],
-    ["History", `${printable(historyFile(dataDir))} (\`nodewise history ${here}\` lists it)`],
+    ["History", `${printable(storeAt({ dataDir }).label)} (\`nodewise history ${here}\` lists it)`],
     ["Stop", `Ctrl-C; until then it looks again every ${intervalSeconds} s`],
   ] as const;
   return lines.map(([name, text]) => `${paint("bold", name.padEnd(9))}  ${text}`).join("\n");

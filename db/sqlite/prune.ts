@@ -1,9 +1,9 @@
 import { type SQL, sql } from "drizzle-orm";
-import { REMOVING_KINDS } from "../api/model/kinds.ts";
-import { ok } from "../api/model/result.ts";
+import { REMOVING_KINDS } from "../../api/model/kinds.ts";
+import { ok } from "../../api/model/result.ts";
+import { type Held, NODE_GRACE_MS, type Pruned, type Retention, SNAPSHOT_GRACE_MS, type Store } from "../store.ts";
 import type { Driver, Statement } from "./driver.ts";
 import { attempt } from "./failure.ts";
-import type { Held, Pruned, Retention, Store } from "./store.ts";
 import { USE_MS } from "./texts.ts";
 
 /** Rows that one transaction removes or looks at, unless the driver says it, and bytes of their bodies. */
@@ -11,11 +11,7 @@ const SLICE_ROWS = 200;
 const SLICE_BYTES = 4_000_000;
 /** Nodes that go in one transaction, with all that is remembered of them. */
 const MAX_NODES = 100;
-/** A snapshot without a decision stays this long: its sender may be about to ask for one. */
-export const SNAPSHOT_GRACE_MS = 10 * 60 * 1000;
-/** A node that was heard of within this time stays, however short its history is kept. */
-export const NODE_GRACE_MS = 7 * 24 * 3600 * 1000;
-/** Statements that a call runs at most for each of its `mostSlices`, over all kinds of rows, and those that it runs beside them. */
+/** Statements that a call runs at most for each of its `maxSlices`, over all kinds of rows, and those that it runs beside them. */
 export const STATEMENTS_A_SLICE = 17;
 export const STATEMENTS_BESIDE = 3;
 /** Rows that are counted for a message; beyond, it says so many. */
@@ -160,13 +156,13 @@ const DROP_TEXTS = `DELETE FROM texts WHERE id IN (SELECT id FROM texts WHERE us
     WHERE stored_at_ms < ${OLDEST})
   ORDER BY used_at_ms LIMIT ?) RETURNING id`;
 
-const noteSweep = (at: string): string =>
+const recordSweep = (at: string): string =>
   `INSERT INTO sweeps (id, at_ms) VALUES (1, ${at}) ON CONFLICT (id) DO UPDATE SET at_ms = excluded.at_ms`;
-const NOTE_SWEEP = noteSweep("?");
+const RECORD_SWEEP = recordSweep("?");
 /** For whoever has no program at the database: the word that its clock is right. */
-export const CONFIRM_SWEEP = noteSweep("unixepoch() * 1000");
+export const CONFIRM_SWEEP = recordSweep("unixepoch() * 1000");
 /** Else the next sweep would compare with what the wrong clock has written since. */
-const NOTE_TRUSTED = "INSERT INTO sweeps (id, at_ms) VALUES (1, ?) ON CONFLICT (id) DO NOTHING";
+const RECORD_TRUSTED_TIME = "INSERT INTO sweeps (id, at_ms) VALUES (1, ?) ON CONFLICT (id) DO NOTHING";
 
 /**
  * A clock that is wrong, once, would make everything too old: where it has leapt since the last sweep, or since the newest
@@ -177,31 +173,31 @@ async function heldBack(
   { db, atomic }: Driver,
   nowMs: number,
   maxAgeMs: number,
-  mostLeapMs: number,
+  maxLeapMs: number,
 ): Promise<Held | null> {
   const [last] = await db.all<{ atMs: number | null }>(
     sql`SELECT coalesce((SELECT at_ms FROM sweeps WHERE id = 1), (SELECT max(decided_at_ms) FROM decisions)) AS "atMs"`,
   );
   const sinceMs = last?.atMs ?? nowMs;
-  if (nowMs - sinceMs <= mostLeapMs) return null;
+  if (nowMs - sinceMs <= maxLeapMs) return null;
   const [count] = await db.all<{ decisions: number; of: number }>(sql`SELECT (SELECT count(*) FROM
       (SELECT 1 FROM decisions WHERE decided_at_ms < ${nowMs - maxAgeMs} LIMIT ${MAX_COUNTED})) AS decisions,
     (SELECT coalesce(sum(rows), 0) FROM row_counts WHERE what = 'decisions') AS of`);
   if (count === undefined || count.decisions === 0) return null;
-  await atomic([{ sql: NOTE_TRUSTED, params: [sinceMs] }]);
+  await atomic([{ sql: RECORD_TRUSTED_TIME, params: [sinceMs] }]);
   return { sinceMs, ...count };
 }
 
 /** Slice after slice until the last, or as many as one call may. */
 class Drains {
-  readonly #mostSlices: number;
+  readonly #maxSlices: number;
   isDone = true;
-  constructor(mostSlices: number) {
-    this.#mostSlices = mostSlices;
+  constructor(maxSlices: number) {
+    this.#maxSlices = maxSlices;
   }
   async drain(slice: Slice): Promise<number> {
     let removed = 0;
-    for (let slices = 0; slices < this.#mostSlices; slices++) {
+    for (let slices = 0; slices < this.#maxSlices; slices++) {
       const done = await slice();
       removed += done.removed;
       if (done.isLast) return removed;
@@ -214,7 +210,7 @@ class Drains {
 /** Deletes the rows that are older than the rules allow. */
 async function pruneByAge(driver: Driver, drains: Drains, nowMs: number, maxAgeMs: number) {
   const beforeMs = nowMs - maxAgeMs;
-  await driver.atomic([{ sql: NOTE_SWEEP, params: [nowMs] }]);
+  await driver.atomic([{ sql: RECORD_SWEEP, params: [nowMs] }]);
   const decisions = await drains.drain(dropAll(driver, "decisions", () => oldDecisions(driver, beforeMs)));
   const removals = await drains.drain(dropAll(driver, "removals", () => oldRemovals(driver, beforeMs)));
   await drains.drain(dropSlice(driver, { sql: DROP_OLD_HOURS, params: [beforeMs] }));
@@ -244,9 +240,9 @@ async function pruneByNumber(driver: Driver, drains: Drains, { maxRowsPerNode, m
 
 export function pruneOf(driver: Driver): Pick<Store, "prune"> {
   const sweep = async (retention: Retention): Promise<Pruned> => {
-    const { nowMs, maxAgeMs, mostLeapMs = Number.POSITIVE_INFINITY, mostSlices = Number.POSITIVE_INFINITY } = retention;
-    const drains = new Drains(mostSlices);
-    const held = maxAgeMs === undefined ? null : await heldBack(driver, nowMs, maxAgeMs, mostLeapMs);
+    const { nowMs, maxAgeMs, maxLeapMs = Number.POSITIVE_INFINITY, maxSlices = Number.POSITIVE_INFINITY } = retention;
+    const drains = new Drains(maxSlices);
+    const held = maxAgeMs === undefined ? null : await heldBack(driver, nowMs, maxAgeMs, maxLeapMs);
     const aged =
       maxAgeMs === undefined || held !== null
         ? { decisions: 0, removals: 0, nodes: [] }

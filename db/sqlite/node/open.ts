@@ -5,14 +5,15 @@ import { fileURLToPath } from "node:url";
 import { gunzipSync, gzipSync } from "node:zlib";
 import Sqlite from "better-sqlite3";
 import { drizzle } from "drizzle-orm/better-sqlite3";
-import { type Disk, makeFolder } from "../../api/model/make-folder.ts";
-import { ok, type Result } from "../../api/model/result.ts";
-import type { Packing } from "../body.ts";
-import type { Database, Driver, Outcome, Statement, Vacuumed } from "../driver.ts";
-import { failure, failureOf, type StoreFailure } from "../failure.ts";
+import { type Disk, makeFolder } from "../../../api/model/make-folder.ts";
+import { ok, type Result } from "../../../api/model/result.ts";
+import type { Packing } from "../../body.ts";
+import { failure, type StoreFailure } from "../../failure.ts";
+import type { Store, Vacuumed } from "../../store.ts";
+import type { Database, Driver, Outcome, Statement } from "../driver.ts";
+import { failureOf } from "../failure.ts";
 import { createStore } from "../history.ts";
 import * as schema from "../schema.ts";
-import type { Store } from "../store.ts";
 
 /** Pages that one transaction moves to where others were removed: a few milliseconds. */
 const SLICE_PAGES = 128;
@@ -202,7 +203,7 @@ export interface NodeOptions {
   readonly migrationsDir?: string;
 }
 
-const MIGRATIONS_DIR = fileURLToPath(new URL("../../migrations", import.meta.url));
+const MIGRATIONS_DIR = fileURLToPath(new URL("../../../migrations", import.meta.url));
 /** SQLite waits for another process's lock without giving the event loop back, so not for long. */
 const BUSY_TIMEOUT_MS = 500;
 /** Another process may be making the same tables, on a slow disk. */

@@ -1,13 +1,14 @@
 import { and, desc, eq, gte, lt, type SQL, sql } from "drizzle-orm";
-import { ok, type Result } from "../api/model/result.ts";
-import { decodeBody, type Packing } from "./body.ts";
+import { ok, type Result } from "../../api/model/result.ts";
+import { decodeBody, type Packing } from "../body.ts";
+import { failure, type StoreFailure } from "../failure.ts";
+import type { DecisionHead, DecisionRow } from "../rows.ts";
+import { decodePageToken, encodePageToken, type Place } from "../rows.ts";
+import { type DecisionFilter, MAX_PAGE, type Store } from "../store.ts";
 import { type Driver, once } from "./driver.ts";
-import { attempt, failure, type StoreFailure } from "./failure.ts";
+import { attempt } from "./failure.ts";
 import { bodyReader, grouped, textsIn, withSlices } from "./parts.ts";
-import type { DecisionHead, DecisionRow } from "./rows.ts";
-import { decodePageToken, encodePageToken, type Place } from "./rows.ts";
 import { decisions, idempotency, texts } from "./schema.ts";
-import { type DecisionFilter, MAX_PAGE, type Store } from "./store.ts";
 
 /** Everything but the ask and the body, which may be long. */
 const HEAD = {

@@ -1,20 +1,21 @@
 import { and, asc, eq, gte, type SQL, sql } from "drizzle-orm";
-import { isKind, type Kind } from "../api/model/decision.ts";
-import { err, ok, type Result } from "../api/model/result.ts";
-import { decodeBody, encodeBody, MAX_ROW_BYTES, type Packing } from "./body.ts";
+import { isKind, type Kind } from "../../api/model/decision.ts";
+import { err, ok, type Result } from "../../api/model/result.ts";
+import { decodeBody, encodeBody, MAX_ROW_BYTES, type Packing } from "../body.ts";
+import { failure, type StoreFailure } from "../failure.ts";
+import type { Counted, FleetRow, LatestRow, Place, StreamedDecision, StreamFailure, Tally } from "../rows.ts";
+import { type ImageCost, type ImageTotals, MAX_COSTS, type TargetCount } from "../rows.ts";
+import type { DecisionFilter, ResultRow, Store } from "../store.ts";
 import { conditionOf, decisionReader, decisionsOf, headOf } from "./decisions.ts";
 import type { Driver, Statement } from "./driver.ts";
 import { factsOf } from "./facts.ts";
-import { attempt, failure, failureOf, type StoreFailure } from "./failure.ts";
+import { attempt, failureOf } from "./failure.ts";
 import { grouped, textsIn } from "./parts.ts";
 import { pruneOf } from "./prune.ts";
 import { recordOf } from "./record.ts";
 import { namesOf, removalsOf } from "./removals.ts";
-import type { Counted, FleetRow, LatestRow, Place, StreamedDecision, StreamFailure, Tally } from "./rows.ts";
-import { type ImageCost, type ImageTotals, MAX_COSTS, type TargetCount } from "./rows.ts";
 import { decisions, hours, latest, nodes, results, texts } from "./schema.ts";
 import { nodesOf, snapshotsOf } from "./snapshots.ts";
-import type { DecisionFilter, ResultRow, Store } from "./store.ts";
 import { textsOf } from "./texts.ts";
 import { tokensOf } from "./tokens.ts";
 

@@ -11,7 +11,7 @@ import {
 } from "../../../../actuator/pods/devices/manager-files.ts";
 import { type PodClock, systemClock } from "../../../../actuator/pods/ports.ts";
 import type { DeviceCheckpoint, PodDevicesEntry } from "../../../../api/decide/devices/checkpoint.ts";
-import type { PreferredQuestion } from "../../../../api/decide/devices/preferred.ts";
+import type { PreferredAllocationRequest } from "../../../../api/decide/devices/preferred.ts";
 import type { DevicesDecision } from "../../../../api/model/managers.ts";
 import { atEnd } from "../../deviceplugin/ground.ts";
 import { NodePlugin, ownDir, type PluginScript, until } from "../../deviceplugin/node-plugin.ts";
@@ -45,7 +45,7 @@ export interface Node {
   readonly stateDir: string;
   readonly clock: SettableClock;
   readonly problems: string[];
-  keeper: DeviceManager;
+  manager: DeviceManager;
   files: ManagerFiles;
   plugin(script: Omit<PluginScript, "dir">): NodePlugin;
   /** A daemon over what the last one left; that one is closed. */
@@ -81,7 +81,7 @@ export async function nodeWith(
     });
     if (!opened.ok) throw new Error(opened.error);
     atEnd(() => opened.value.close());
-    return { files, keeper: opened.value };
+    return { files, manager: opened.value };
   };
   const node: Node = {
     dir,
@@ -95,7 +95,7 @@ export async function nodeWith(
       return made;
     },
     restart: async (more = {}) => {
-      node.keeper.close();
+      node.manager.close();
       Object.assign(node, await open(more));
     },
   };
@@ -111,7 +111,7 @@ export async function joined(node: Node, script: Omit<PluginScript, "dir">): Pro
 }
 export const ready = (node: Node, resource: string) =>
   until(
-    () => node.keeper.host.states().find((state) => state.resource === resource),
+    () => node.manager.host.states().find((state) => state.resource === resource),
     (state) => state?.state === "registered" && state.listed,
     20_000,
   );
@@ -137,7 +137,7 @@ export const historyOf = ({ stateDir }: Pick<Node, "stateDir">, limit = 1000) =>
 /** The core's own answer about a pod, asked as the daemon asks. */
 export function decided(node: Node, asking: RunnablePod, living: readonly RunnablePod[] = []) {
   const snapshot = {
-    ...node.keeper.snapshot(asking.uid),
+    ...node.manager.snapshot(asking.uid),
     observedAt: new Date(node.clock.nowMs()).toISOString(),
     pods: living.map(({ object }) => object),
     assignments: node.files.redacted().assignments,
@@ -145,13 +145,13 @@ export function decided(node: Node, asking: RunnablePod, living: readonly Runnab
   const answer = decideLocally("devices", snapshot, { ask: { pod: asking.object } });
   if (!answer.ok) throw new Error(answer.error.message);
   const { unanswered, refusal } = answer.value.decision as DevicesDecision;
-  return { unanswered: unanswered as readonly PreferredQuestion[], refusal, next: answer.value.next };
+  return { unanswered: unanswered as readonly PreferredAllocationRequest[], refusal, next: answer.value.next };
 }
 /** Lets a pod in as the daemon does. */
 export function letIn(node: Node, asking: RunnablePod, living: readonly RunnablePod[] = []): void {
   const { refusal, next } = decided(node, asking, living);
   if (refusal !== null) throw new Error(refusal.message);
-  const kept = node.files.persist(node.keeper.withResponses(next));
+  const kept = node.files.persist(node.manager.withResponses(next));
   if (!kept.ok) throw new Error(kept.error);
 }
 export const RUNNING = new AbortController().signal;

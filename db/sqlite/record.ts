@@ -1,12 +1,13 @@
-import { ok, type Result } from "../api/model/result.ts";
-import { encodeSliced, isLarge, storedBytes } from "./body.ts";
+import { ok, type Result } from "../../api/model/result.ts";
+import { encodeSliced, isLarge, storedBytes } from "../body.ts";
+import type { StoreFailure } from "../failure.ts";
+import type { DecisionRow, Removal, Removals, Return } from "../rows.ts";
+import type { Recorded, Recording, Store } from "../store.ts";
 import type { Driver, Statement, Value } from "./driver.ts";
 import { factsStatements } from "./facts.ts";
-import { attempt, type StoreFailure } from "./failure.ts";
-import type { DecisionRow, Removal, Removals, Return } from "./rows.ts";
+import { attempt } from "./failure.ts";
 import { decisions } from "./schema.ts";
 import { nodeSeen, type Placed, placeSnapshot, snapshotLookup } from "./snapshots.ts";
-import type { Recorded, Recording, Store } from "./store.ts";
 import { insertWithTexts, placeSlices, type Texts } from "./texts.ts";
 
 /** UTF-16 units of JSON that one statement takes, so that no parameter comes near what D1 allows, whatever the letters are. */

@@ -1,10 +1,10 @@
 import type { D1Database } from "@cloudflare/workers-types";
 import { drizzle } from "drizzle-orm/d1";
-import { WEB_PACKING } from "../body.ts";
+import { WEB_PACKING } from "../../body.ts";
+import type { Store } from "../../store.ts";
 import type { Outcome, Statement } from "../driver.ts";
 import { createStore } from "../history.ts";
 import * as schema from "../schema.ts";
-import type { Store } from "../store.ts";
 
 async function digest(text: string): Promise<string> {
   const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));

@@ -1,12 +1,13 @@
 import { asc, desc, eq, gt, lt, sql } from "drizzle-orm";
-import { ok, type Result } from "../api/model/result.ts";
-import { encodeSliced } from "./body.ts";
+import { ok, type Result } from "../../api/model/result.ts";
+import { encodeSliced } from "../body.ts";
+import type { StoreFailure } from "../failure.ts";
+import type { SnapshotInPieces, SnapshotRow } from "../rows.ts";
+import type { Store } from "../store.ts";
 import { type Driver, once, type Statement } from "./driver.ts";
-import { attempt, type StoreFailure } from "./failure.ts";
-import { grouped, joined, piecesReader, type SnapshotInPieces, textsIn } from "./parts.ts";
-import type { SnapshotRow } from "./rows.ts";
+import { attempt } from "./failure.ts";
+import { grouped, joined, piecesReader, textsIn } from "./parts.ts";
 import { nodes, snapshots, texts } from "./schema.ts";
-import type { Store } from "./store.ts";
 import { type Cut, insertWithTexts, placeSlices, type Texts } from "./texts.ts";
 
 /** A late or repeated snapshot of the same boot does not replace a newer one; across boots the clock of the store decides. */

@@ -1,11 +1,12 @@
 import { and, desc, eq, gte, lt, type SQL, sql } from "drizzle-orm";
-import { ok, type Result } from "../api/model/result.ts";
+import { ok, type Result } from "../../api/model/result.ts";
+import { failure, type StoreFailure } from "../failure.ts";
+import type { RemovalFilter, RemovalRow } from "../rows.ts";
+import { decodePageToken, encodePageToken, type Place } from "../rows.ts";
+import { MAX_PAGE, type Store } from "../store.ts";
 import type { Driver } from "./driver.ts";
-import { attempt, failure, type StoreFailure } from "./failure.ts";
-import type { RemovalFilter, RemovalRow } from "./rows.ts";
-import { decodePageToken, encodePageToken, type Place } from "./rows.ts";
+import { attempt } from "./failure.ts";
 import { removals } from "./schema.ts";
-import { MAX_PAGE, type Store } from "./store.ts";
 
 /** JSON of an image's names. `corrupt`: it is none. */
 export function namesOf(id: string, text: string): Result<readonly string[], StoreFailure> {

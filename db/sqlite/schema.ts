@@ -1,10 +1,10 @@
 import { sql } from "drizzle-orm";
 import { customType, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import type { GcOperation } from "../api/model/container-gc.ts";
-import type { Explain } from "../api/model/decision.ts";
-import type { RemovingKind } from "../api/model/kinds.ts";
-import { ENCODINGS } from "./body.ts";
-import type { RemovalEnd, RemovalTarget } from "./rows.ts";
+import type { GcOperation } from "../../api/model/container-gc.ts";
+import type { Explain } from "../../api/model/decision.ts";
+import type { RemovingKind } from "../../api/model/kinds.ts";
+import { ENCODINGS } from "../body.ts";
+import type { RemovalEnd, RemovalTarget } from "../rows.ts";
 
 /** JSON as text, or its gzip, which SQLite keeps in a column of any type. D1 hands blobs out as arrays of numbers. */
 const packable = (dataType: "blob" | "text") =>

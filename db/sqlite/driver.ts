@@ -1,14 +1,8 @@
 import { getTableColumns, getTableName } from "drizzle-orm";
 import type { BaseSQLiteDatabase, SQLiteTable } from "drizzle-orm/sqlite-core";
-import type { Packing } from "./body.ts";
+import type { Packing } from "../body.ts";
+import type { Vacuumed } from "../store.ts";
 import type * as schema from "./schema.ts";
-
-/** Space that was given back and space that cannot be, in bytes. */
-export interface Vacuumed {
-  readonly freedBytes: number;
-  /** Free in a file that was made before files gave anything back; `compactFile` gives it back, and makes it one that does. */
-  readonly stuckBytes: number;
-}
 
 export type Value = string | number | null | Uint8Array;
 

@@ -1,8 +1,8 @@
 import { type AnyColumn, type SQL, sql } from "drizzle-orm";
-import { ok, type Result } from "../api/model/result.ts";
-import { decodeBody, type Packing, type StoredBody } from "./body.ts";
-import { corruptRow, type StoreFailure } from "./failure.ts";
-import type { SnapshotRow } from "./rows.ts";
+import { ok, type Result } from "../../api/model/result.ts";
+import { decodeBody, type Packing, type StoredBody } from "../body.ts";
+import { corruptRow, type StoreFailure } from "../failure.ts";
+import type { Pieces, SharedText } from "../rows.ts";
 import { texts } from "./schema.ts";
 import { type SliceOf, sliceOf } from "./texts.ts";
 
@@ -79,21 +79,6 @@ function concat(parts: readonly Uint8Array[]): Uint8Array {
 /** Characters of texts that are kept unpacked. */
 const KEPT_LENGTH = 2 * 1024 * 1024;
 
-/** A text that rows share, where it belongs in a row's own. `id` tells its content; it is unpacked when it is read. */
-export interface SharedText {
-  readonly at: number;
-  readonly id: string;
-  readonly read: () => Promise<Result<string, StoreFailure>>;
-}
-/** A body taken apart, as `cut` made it. */
-export interface Pieces {
-  readonly rest: string;
-  /** In their order. */
-  readonly shared: readonly SharedText[];
-}
-export interface SnapshotInPieces extends Omit<SnapshotRow, "body" | "repeats"> {
-  readonly pieces: Pieces;
-}
 /** Takes bodies apart again. `what` names the row in the failure. */
 export type PiecesReader = (what: string, row: Whole, shared: readonly Text[]) => Promise<Result<Pieces, StoreFailure>>;
 

@@ -1,11 +1,11 @@
 import { eq, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
-import { Lru } from "../api/model/cache.ts";
-import { ok, type Result } from "../api/model/result.ts";
-import { byteLength, encodeBody } from "./body.ts";
+import { Lru } from "../../api/model/cache.ts";
+import { ok, type Result } from "../../api/model/result.ts";
+import { byteLength, encodeBody } from "../body.ts";
+import type { StoreFailure } from "../failure.ts";
+import type { Ranges } from "../rows.ts";
 import { type Driver, insertInto, once, type Statement, type Value } from "./driver.ts";
-import type { StoreFailure } from "./failure.ts";
-import type { Ranges } from "./rows.ts";
 import { texts } from "./schema.ts";
 
 /** A body taken apart: what is its own, and the texts that it shares with other rows. */

@@ -1,9 +1,10 @@
 import { type SQL, sql } from "drizzle-orm";
-import { ok, type Result } from "../api/model/result.ts";
-import { byteLength, MAX_BODY_LENGTH, MAX_ROW_BYTES } from "./body.ts";
+import { ok, type Result } from "../../api/model/result.ts";
+import { byteLength, MAX_BODY_LENGTH, MAX_ROW_BYTES } from "../body.ts";
+import { failure, type StoreFailure } from "../failure.ts";
+import type { Store } from "../store.ts";
 import type { Driver, Statement, Value } from "./driver.ts";
-import { attempt, failure, type StoreFailure } from "./failure.ts";
-import type { Store } from "./store.ts";
+import { attempt } from "./failure.ts";
 
 /** UTF-16 units of a value that one row holds: in whatever letters, as many are less than a row's bytes. */
 const PIECE = 250_000;
