@@ -135,6 +135,7 @@ export class ClusterNode {
 }
 interface NodeObject {
   readonly status: {
+    readonly allocatable: Readonly<Record<string, string>>;
     readonly conditions: readonly { readonly type: string; readonly status: string }[];
     readonly daemonEndpoints: { readonly kubeletEndpoint: { readonly Port: number } };
   };

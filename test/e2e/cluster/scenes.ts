@@ -30,6 +30,7 @@ export interface SeenEvent {
   readonly reason: string;
   readonly message: string;
   readonly type: string;
+  readonly count: number;
   readonly involvedObject: { readonly kind: string; readonly name: string; readonly uid?: string };
 }
 /** What a kubelet did to a pod, and the node as it was right before. The pods stay until `Stage.clear`. */
