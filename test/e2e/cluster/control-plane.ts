@@ -24,12 +24,17 @@ export function noCluster(what: string, ...programs: readonly GoProgram[]): stri
 }
 
 const CONTEXT = "test";
+/** etcd takes 128 in one transaction, and 1.5 MiB. */
+const PUTS_AT_A_TIME = 100;
+const base64 = (bytes: Buffer): string => bytes.toString("base64");
+
 /** etcd and a kube-apiserver with RBAC, on an address of their own that only this machine reaches. Nothing schedules, nothing controls. */
 export class ControlPlane {
   readonly dir = ownDirectory("cluster");
   readonly address = takeAddress();
   readonly #undo: (() => unknown)[] = [() => releaseAddress(this.address)];
   readonly #authority: CertificateAuthority;
+  #etcd = "";
   #port = 0;
   #admin: ApiClient | undefined;
 
@@ -51,10 +56,10 @@ export class ControlPlane {
   }
 
   async #open(version: string | undefined): Promise<void> {
-    const etcd = await this.#startEtcd();
+    this.#etcd = await this.#startEtcd();
     this.#port = await freePort();
     this.#admin = this.client(this.credentialsOf("admin", "/O=system:masters/CN=admin"));
-    const args = this.#apiServerArgs(etcd);
+    const args = this.#apiServerArgs();
     const server = this.#start(pathOf(kubernetes("kube-apiserver", version)), args, "kube-apiserver");
     const isReady = async (): Promise<boolean> => (await this.admin.ask("GET", "/readyz")).status === 200;
     await server.ready("the API server", isReady);
@@ -72,7 +77,7 @@ export class ControlPlane {
     return client as string;
   }
 
-  #apiServerArgs(etcd: string): readonly string[] {
+  #apiServerArgs(): readonly string[] {
     const names = [`IP:${this.address}`, "IP:10.96.0.1", "DNS:kubernetes.default.svc"];
     const serving = this.certificate("kube-apiserver", { subject: "/CN=kube-apiserver", names });
     const toKubelets = this.certificate("to-kubelets", {
@@ -80,7 +85,7 @@ export class ControlPlane {
     });
     const accountKey = serviceAccountKey(join(this.dir, "pki/service-account.key"));
     return [
-      `--etcd-servers=${etcd}`,
+      `--etcd-servers=${this.#etcd}`,
       `--bind-address=${this.address}`,
       `--secure-port=${this.#port}`,
       `--tls-cert-file=${serving.cert}`,
@@ -115,6 +120,20 @@ export class ControlPlane {
     rmSync(this.dir, { recursive: true, force: true, maxRetries: 5 });
   }
 
+  /** Puts objects into etcd as an API server does, each by its key below /registry/. */
+  async store(objects: readonly (readonly [key: string, object: object])[]): Promise<void> {
+    for (let at = 0; at < objects.length; at += PUTS_AT_A_TIME) {
+      const success = objects.slice(at, at + PUTS_AT_A_TIME).map(([key, object]) => ({
+        requestPut: {
+          key: base64(Buffer.from(`/registry/${key}`)),
+          value: base64(Buffer.from(JSON.stringify(object))),
+        },
+      }));
+      const put = await fetch(`${this.#etcd}/v3/kv/txn`, { method: "POST", body: JSON.stringify({ success }) });
+      if (!put.ok) throw new Error(`etcd: ${put.status} ${await put.text()}`);
+    }
+  }
+
   get url(): string {
     return `https://${this.address}:${this.#port}`;
   }
@@ -140,7 +159,6 @@ export class ControlPlane {
 
   /** A file as kubectl takes it, with one context, `test`; `url`: of another server than this one. */
   kubeconfig(name: string, credentials: Credentials, url = this.url): string {
-    const base64 = (bytes: Buffer): string => bytes.toString("base64");
     const user =
       "token" in credentials
         ? { token: credentials.token }
