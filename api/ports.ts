@@ -15,6 +15,7 @@ export interface OffThreadAsk {
   readonly bytes: Uint8Array;
   readonly kind: Kind | null;
   readonly key: string | undefined;
+  readonly record: boolean;
 }
 
 export type Scope = (typeof SCOPES)[number];

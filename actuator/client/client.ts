@@ -6,6 +6,7 @@ import { REMEMBERING, specOf, traitsOf } from "../../api/model/kinds.ts";
 import { withoutNulls } from "../../api/model/nulls.ts";
 import { type Fields, isObject } from "../../api/model/own.ts";
 import { container, pod as podSchema } from "../../api/model/pod.ts";
+import { withoutSecretSettings } from "../../api/model/redact.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { faultText } from "../core/error-text.ts";
 import type { Memory } from "../core/facts-file.ts";
@@ -27,7 +28,7 @@ export function redactSnapshot(snapshot: unknown): unknown {
   return {
     ...snapshot,
     ...(Array.isArray(pods) && { pods: pods.map(redactedPod) }),
-    ...(isObject(kubeletConfiguration) && { kubeletConfiguration: toldConfiguration(kubeletConfiguration) }),
+    ...(isObject(kubeletConfiguration) && { kubeletConfiguration: withoutSecretSettings(kubeletConfiguration) }),
   };
 }
 
@@ -56,15 +57,6 @@ function faultyPod({ metadata, spec }: Fields): Fields {
     spec: isObject(own) ? { ...own, ...Object.fromEntries(lists.map((name) => [name, containers(own[name])])) } : own,
   };
 }
-
-/** Fields by which a kubelet proves who it is to where it reads pods. */
-const SECRET_SETTINGS = new Set(["staticPodURLHeader"]);
-const toldConfiguration = (fields: Fields): Fields =>
-  Object.fromEntries(
-    Object.entries(fields)
-      .filter(([name]) => !SECRET_SETTINGS.has(name))
-      .map(([name, value]) => [name, name === "kubeletconfig" && isObject(value) ? toldConfiguration(value) : value]),
-  );
 
 const picked = (value: unknown, names: readonly string[]): unknown =>
   isObject(value) ? Object.fromEntries(names.flatMap((name) => (name in value ? [[name, value[name]]] : []))) : value;

@@ -159,7 +159,17 @@ interface AnsweredOf {
 }
 
 async function evaluation(
-  { kind, explain, ask: asked, askText, askWithoutImages = askText, facts, remembers, kubeletVersion }: FullRequest,
+  {
+    kind,
+    explain,
+    ask: asked,
+    askText,
+    askWithoutImages = askText,
+    facts,
+    remembers,
+    kubeletVersion,
+    record,
+  }: FullRequest,
   { outcome, seconds }: Answered,
   { stored: { id: snapshotId, node }, chosen: { profile, note }, pass, posted: snapshot, pods, leftOut }: AnsweredOf,
   sha256: Sha256,
@@ -181,6 +191,7 @@ async function evaluation(
     policyVersion,
     profile: note,
     kubeletVersion,
+    record,
     snapshot,
     explain,
     ask,

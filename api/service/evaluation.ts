@@ -104,6 +104,8 @@ export interface Decision {
   readonly profile: ProfileNote;
   /** As the request named it; null: it did not. */
   readonly kubeletVersion: string | null;
+  /** False: the request wants nothing of it recorded. */
+  readonly record: boolean;
   readonly verdict: string;
   /** The values that were filled in where nothing was posted; for a snapshot from the history they are no longer known. */
   readonly assumed: readonly Assumed[];

@@ -18,6 +18,7 @@ import { remembering } from "./api-remembering.ts";
 import { badRemovals, decidedRemovals, removals } from "./api-removals.ts";
 import type { ApiSubject } from "./api-subject.ts";
 import { cutOffBodies, pagesAndEncodings, surface } from "./api-surface.ts";
+import { unrecorded } from "./api-unrecorded.ts";
 import { versions, versionsAgain } from "./api-versions.ts";
 import { badLints, lints } from "./lint.ts";
 import { badHistoryReplays, historyReplays, replaysOfANodesToken } from "./replay-history.ts";
@@ -41,6 +42,7 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
       badAsks(of);
     });
     describe("decisions that remember", () => remembering(of));
+    describe("decisions that are not to be recorded", () => unrecorded(of));
     describe("collections", () => {
       imagePasses(of);
       imagesRemoved(of);

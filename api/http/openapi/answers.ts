@@ -8,6 +8,7 @@ import { placeReasonsForm, podRef, reasonForm } from "../../model/forms.ts";
 import { IMAGE_REMOVE_WHY } from "../../model/image-gc.ts";
 import { KIND_SPECS, REMOVING_KINDS } from "../../model/kinds.ts";
 import { upgradeReport } from "../../service/upgrade/report.ts";
+import { NOT_RECORDED } from "../decide.ts";
 import { PROBLEMS } from "../problem.ts";
 import { componentName } from "./ask-schemas.ts";
 
@@ -65,7 +66,13 @@ const identity = { id, kind, node: z.string(), policyVersion: z.string(), snapsh
 export const decisionAnswer = z.strictObject({
   ...identity,
   profile,
-  recorded: z.boolean().describe("false: the history could not be written; the answer is the same"),
+  recorded: z.boolean().describe("false: the answer is the same, and nothing of it is in the history"),
+  notRecorded: z
+    .enum(NOT_RECORDED)
+    .optional()
+    .describe(
+      "why it is not recorded: the request did not want it, this server records nothing, or the history could not be written; absent: it is recorded",
+    ),
   verdict: z.enum(VERDICTS).describe("the decision in a word"),
   assumed: z
     .array(z.strictObject({ path: z.string(), value: z.string() }))

@@ -105,8 +105,12 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     tag: "decide",
     summary: "Decide on a snapshot",
     description:
-      "The answer is a pure function of the request. It is recorded, and its id is the hash of what was asked.",
-    parameters: [path("decision", "The kind of decision", { type: "string", enum: KINDS }), idempotencyKey],
+      "The answer is a pure function of the request and, for kinds that remember, of what the history remembers of the node. It is recorded, and its id is the hash of what was asked. With `record=false` it is the same and nothing is written: no decision, no snapshot, no facts, no removals and no idempotency key, so that a question about what is not so never becomes the node's latest decision.",
+    parameters: [
+      path("decision", "The kind of decision", { type: "string", enum: KINDS }),
+      query("record", "False: answer, and record nothing", { type: "boolean", default: true }),
+      idempotencyKey,
+    ],
     body: json(ref("DecisionRequest"), DECISION),
     answers: { 200: "DecisionAnswer" },
     problems: [...BODY, ...REFUSALS, "unknown_kind", "unknown_snapshot", "idempotency_conflict", "bad_request"],
@@ -135,7 +139,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     tag: "decide",
     summary: "Many decisions: a request a line in, an answer a line out",
     description:
-      "Each line is the body of a decision with its `kind`. The answers keep the order of the lines and name their number; what is wrong with a line is answered on a line, with as much of the problem as differs from line to line. Blank lines are passed over. The limit of a body holds for each line. After 1,000 such lines the batch ends with a line of the problem `too_many_bad_lines`, and nothing from that line on is decided. Read the answers while sending: with more than 1 MiB of them unread no further line is read, and a connection on which nothing moves for a minute is cut.",
+      'Each line is the body of a decision with its `kind`; with `"record": false` it is answered and not recorded. The answers keep the order of the lines and name their number; what is wrong with a line is answered on a line, with as much of the problem as differs from line to line. Blank lines are passed over. The limit of a body holds for each line. After 1,000 such lines the batch ends with a line of the problem `too_many_bad_lines`, and nothing from that line on is decided. Read the answers while sending: with more than 1 MiB of them unread no further line is read, and a connection on which nothing moves for a minute is cut.',
     body: {
       type: "application/x-ndjson",
       schema: ref("BatchRequest"),

@@ -14,7 +14,7 @@ import type { Profile } from "../../profiles/profile.ts";
 import { readAsk } from "../decision-request.ts";
 import { type Difference, differences, MAX_DIFFERENCES } from "../difference.ts";
 import { inputProblem, type Problem } from "../problem.ts";
-import { withNewStats, withNewStatus } from "./new-status.ts";
+import { asReported, withNewStats, withNewStatus } from "./new-status.ts";
 import {
   type Change,
   changed,
@@ -96,9 +96,6 @@ function decoded(
   const before = decodeSnapshot(recorded);
   return ok(before.ok ? asReported(effectiveSnapshot(before.value, profile), after) : after);
 }
-
-const asReported = (before: EffectiveSnapshot, after: EffectiveSnapshot): EffectiveSnapshot =>
-  withNewStatus(before, withNewStats(before, after));
 
 const MAX_CONFIGURATIONS = 256;
 const CONFIGURATIONS_LENGTH = 2 * 1024 * 1024;

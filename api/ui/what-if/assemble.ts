@@ -17,7 +17,7 @@ import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 import { isId, readAsk } from "../../service/decision-request.ts";
-import { type Difference, differences, MAX_DIFFERENCES } from "../../service/difference.ts";
+import { type Difference, decisionDifferences, MAX_DIFFERENCES } from "../../service/difference.ts";
 import { historyProblem, type Problem, problem } from "../../service/problem.ts";
 import { passOf, recollect, recollected } from "../../service/remembered.ts";
 import { postedSnapshot } from "../../service/replay/parsed.ts";
@@ -126,7 +126,7 @@ function planOf(kind: PlannedKind, before: Side, after: Side): Plan {
   }
   if (before.decided === null || after.decided === null)
     return { ...plan, state: "differs", differences: [], truncated: false };
-  const found = differences(plain(before.decided), plain(after.decided));
+  const found = decisionDifferences(before.decided, after.decided);
   return {
     ...plan,
     state: found.length === 0 ? "same" : "differs",
@@ -134,9 +134,6 @@ function planOf(kind: PlannedKind, before: Side, after: Side): Plan {
     truncated: found.length > MAX_DIFFERENCES,
   };
 }
-
-/** As the API would answer it. */
-const plain = ({ decision }: Decided<DecisionOf[Kind]>): unknown => JSON.parse(JSON.stringify(decision)) as unknown;
 
 /** A snapshot as it would be posted, put together of parts, and where each part came from. */
 export interface Assembled {
@@ -261,7 +258,7 @@ export async function rememberedOf(
     if (!recollection.ok) return recollection;
     const asked = readAsk(kind, null);
     if (!asked.ok) continue;
-    const unset = { snapshot: null, snapshotId: null, kubeletVersion: null };
+    const unset = { snapshot: null, snapshotId: null, kubeletVersion: null, record: false };
     const request = { kind, ...unset, explain: "off" as const, ...asked.value };
     const full = recollected(request, { recollection: recollection.value });
     if (full !== null) known.set(kind, { ask: full.ask, facts: full.facts ?? {} });
