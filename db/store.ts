@@ -132,10 +132,10 @@ export interface Pruned extends Vacuumed {
   /** False: `maxSlices` were used up, and more is to go. */
   readonly isDone: boolean;
   /** Why nothing went by age; null: it did, or nothing is too old. */
-  readonly held: Held | null;
+  readonly held: ClockLeap | null;
 }
 /** The clock has leapt further than `maxLeapMs` since `sinceMs`: it, or the one before, is wrong, or nobody swept for long. */
-export interface Held {
+export interface ClockLeap {
   readonly sinceMs: number;
   /** Number of decisions (out of `of`) that are too old by this clock. At most 100,000 are counted. */
   readonly decisions: number;
@@ -183,13 +183,13 @@ export interface Store extends TokenStore {
   ): Answer<{ readonly known: boolean; readonly added: number }>;
   listResults(decisionId: string): Answer<readonly ResultRow[]>;
 
-  /** Stores new outcomes and changes known ones: all but when they were first recorded, and on which snapshot compared. */
+  /** Stores new outcomes and changes known ones: all but when they were first recorded. */
   putOutcomes(rows: readonly OutcomeRow[]): Answer<null>;
   listOutcomes(query: OutcomeQuery): Answer<OutcomePage>;
   /** Counts by kind and verdict, for each `bucketMs` of time by itself, oldest first. */
   tallyOutcomes(filter: OutcomeFilter, bucketMs: number): Answer<readonly OutcomeTally[]>;
-  /** The node's newest snapshot that was observed at `atMs` or before. */
-  snapshotBefore(node: string, atMs: number): Answer<SnapshotRow | null>;
+  /** The node's newest snapshot that was observed at `atMs` or before, of those that were stored by `storedByMs`. */
+  snapshotBefore(node: string, atMs: number, storedByMs: number): Answer<SnapshotRow | null>;
 
   listRemovals(query: RemovalQuery): Answer<RemovalPage>;
   /** Half-open: `sinceMs` <= atMs of the removal < `untilMs`. */

@@ -179,12 +179,17 @@ export function outcomeKey(one: Outcome): readonly unknown[] {
  * counts, since a status is written after what it tells; of two texts or objects the longer one.
  */
 export function mergedOutcome<O extends Outcome>(a: O, b: O): O {
-  const fields: Record<string, unknown> = {};
-  for (const field of Object.keys({ ...a, ...b }) as (keyof O & string)[]) {
-    fields[field] = mergedField(field, a[field], b[field]);
+  const merged: Record<string, unknown> = {};
+  for (const field of FIELDS.get(a.kind) as readonly (keyof O & string)[]) {
+    const value = mergedField(field, a[field], b[field]);
+    if (value !== undefined) merged[field] = value;
   }
-  return fields as O;
+  return merged as O;
 }
+/** In the order in which they are stored. */
+const FIELDS: ReadonlyMap<OutcomeKind, readonly string[]> = new Map(
+  outcome.options.map(({ shape }) => [shape.kind.value, Object.keys(shape)]),
+);
 function mergedField(field: string, a: unknown, b: unknown): unknown {
   if (a === undefined || b === undefined) return a ?? b;
   if (field === "seenIn") return [...new Set([...(a as string[]), ...(b as string[])])].sort();

@@ -8,12 +8,13 @@ import type { Driver, Statement } from "./driver.ts";
 import { attempt } from "./failure.ts";
 import { outcomes, snapshots } from "./schema.ts";
 
-/** When it was first recorded, and on which snapshot it was compared then, stays. The same again writes nothing. */
+/** When it was first recorded stays. The same again writes nothing. */
 const UPSERT = `INSERT INTO outcomes (id, node, kind, verdict, at_ms, recorded_at_ms, snapshot_id, pod_namespace, pod_name, pod_uid, bytes, encoding, body)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (id) DO UPDATE SET verdict = excluded.verdict, at_ms = excluded.at_ms, bytes = excluded.bytes,
-  encoding = excluded.encoding, body = excluded.body
-WHERE (outcomes.verdict, outcomes.at_ms, outcomes.body) IS NOT (excluded.verdict, excluded.at_ms, excluded.body)`;
+ON CONFLICT (id) DO UPDATE SET verdict = excluded.verdict, at_ms = excluded.at_ms,
+  snapshot_id = excluded.snapshot_id, bytes = excluded.bytes, encoding = excluded.encoding, body = excluded.body
+WHERE (outcomes.verdict, outcomes.at_ms, outcomes.snapshot_id, outcomes.body)
+  IS NOT (excluded.verdict, excluded.at_ms, excluded.snapshot_id, excluded.body)`;
 
 async function upsert(row: OutcomeRow, packing: Packing): Promise<Result<Statement, StoreFailure>> {
   const { id, node, kind, verdict, atMs, recordedAtMs, snapshotId, pod } = row;
@@ -100,13 +101,15 @@ export function outcomesOf(
           .orderBy(asc(bucket), asc(kind), asc(verdict));
         return ok(rows);
       }),
-    snapshotBefore: async (node, atMs) => {
+    snapshotBefore: async (node, atMs, storedByMs) => {
       const found = await attempt(async () =>
         ok(
           await db
             .select({ id: snapshots.id })
             .from(snapshots)
-            .where(and(eq(snapshots.node, node), lte(snapshots.observedAtMs, atMs)))
+            .where(
+              and(eq(snapshots.node, node), lte(snapshots.observedAtMs, atMs), lte(snapshots.storedAtMs, storedByMs)),
+            )
             .orderBy(desc(snapshots.observedAtMs), desc(snapshots.seq))
             .limit(1),
         ),

@@ -62,7 +62,7 @@ test("no query walks a whole table, and none sorts but the one for a pod", async
     results: () => store.listResults("x"),
     outcomes: () => store.listOutcomes({ limit: 5, sinceMs: T0, pageToken }),
     outcomesOfNode: () => store.listOutcomes({ node, kind: "eviction", verdict: "differs", limit: 5, pageToken }),
-    snapshotBefore: () => store.snapshotBefore(node, T0),
+    snapshotBefore: () => store.snapshotBefore(node, T0, T0),
     facts: () => store.readFacts(node),
     key: () => store.findIdempotency("k", "s"),
     token: () => store.findTokenByHash("h"),

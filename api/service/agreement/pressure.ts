@@ -84,10 +84,15 @@ function compareThreshold(
   const ofResource = decision.thresholds.filter(({ signal }) => SIGNALS[signal].resource === words.resource);
   const meant = ofResource.filter(({ quantity }) => words.threshold === null || quantity === words.threshold);
   const measured = availableOf(words, meant[0] ?? ofResource[0]);
-  if (ofResource.some(({ quantity }) => quantity === null) && meant.length === 0)
+  // one that was not observed may be another only where its value is a share of what was not observed either
+  const isUnknown = ({ quantity, value }: ThresholdState): boolean =>
+    quantity === null && (value.endsWith("%") || !ofResource.some((t) => t.quantity !== null && t.value === value));
+  if (ofResource.some(isUnknown) && meant.length === 0)
     return notComparable("input_not_known", kubelet, { measured, missing: ["stats"] });
   if (meant.length === 0) {
-    const thresholds = [...new Set(ofResource.map(({ quantity }) => String(quantity)))].sort();
+    const thresholds = [
+      ...new Set(ofResource.flatMap(({ quantity }) => (quantity === null ? [] : [String(quantity)]))),
+    ].sort();
     return sides(kubelet, { resource: words.resource, threshold: thresholds });
   }
   const stale = meant.find((t) => t.statsAtMs !== null && timeOf(outcome) - t.statsAtMs > LONGEST_PASS_MS);
