@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { ClusterOptions } from "../cluster/cluster.ts";
 import type { Cli } from "./cli.ts";
 
 /** The options of every command that reads a live cluster, as commander names them. */
@@ -10,18 +11,26 @@ export interface ClusterFlags {
   readonly kubeletInsecureTls?: boolean;
 }
 
-export const clusterOptions = (command: Command): Command =>
+export const withClusterOptions = (command: Command): Command =>
   command
-    .option("--context <name>", "read a live cluster, this context of the kubeconfig; --node is a node's name then")
-    .option("--kubeconfig <file>", "the same, of this kubeconfig (default: KUBECONFIG, or ~/.kube/config)")
+    .option("--context <name>", "the cluster of this context of the kubeconfig (default: its current-context)")
+    .option(
+      "--kubeconfig <file>",
+      "the cluster of this kubeconfig (default: KUBECONFIG, ~/.kube/config, or the pod's service account)",
+    )
     .option(
       "--proxy",
-      "with a cluster: ask kubelets over the API server, which takes the right nodes/proxy: it is as strong as exec in every container",
+      "ask kubelets over the API server's proxy, which takes the right nodes/proxy: as strong as exec in every container",
     )
     .option(
       "--kubelet-insecure-tls",
-      "with a cluster: take any certificate of a kubelet; whoever answers at its address gets your credentials",
+      "take any certificate of a kubelet: whoever answers at its address gets your credentials",
     );
+
+export const clusterOptions = (
+  { context, kubeconfig, proxy, kubeletInsecureTls }: ClusterFlags,
+  env: ClusterOptions["env"],
+): ClusterOptions => ({ context, kubeconfig, proxy, insecureTls: kubeletInsecureTls, env });
 
 export const namespaceOption = (command: Command): Command =>
   command.option("-n, --namespace <name>", "with a cluster: the pod's namespace (default: that of the context)");

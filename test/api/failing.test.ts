@@ -25,7 +25,7 @@ test("a history that cannot be written does not change the answer: recorded is f
       body: JSON.stringify({ snapshot: exampleSnapshot(name) }),
     });
   const unrecorded = (await (await ask("n1")).json()) as { id: string; decision: unknown };
-  expect(unrecorded).toMatchObject({ recorded: false, node: "n1" });
+  expect(unrecorded).toMatchObject({ recorded: false, notRecorded: "history-failed", node: "n1" });
   expect(log.lines).toContainEqual({
     level: "error",
     message: "not recorded",

@@ -117,7 +117,8 @@ test("what is decided and waits for the disk keeps a thread from nothing", async
   port1.on("message", ({ number }: { number: number }) => written.push(number));
   const bytes = () => new Uint8Array(bytesOf({ snapshot: capturedSnapshot() }));
   const ask = () => {
-    const asked = { caller: ANONYMOUS, requestId: "r1", bytes: bytes(), kind: "cgroups" as const, key: undefined };
+    const kind = "cgroups" as const;
+    const asked = { caller: ANONYMOUS, requestId: "r1", bytes: bytes(), kind, key: undefined, record: true };
     return pool.offThread.decide(asked, asked.bytes.length, new AbortController().signal);
   };
   const answers = Array.from({ length: 12 }, ask);

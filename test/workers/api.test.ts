@@ -87,7 +87,7 @@ test.each([
       bound((sql) => /^\s*INSERT/i.test(sql)),
     );
     expect(decided.status).toBe(200);
-    expect(await decided.json()).toMatchObject({ recorded: false, kind: "allocatable" });
+    expect(await decided.json()).toMatchObject({ recorded: false, notRecorded: "history-failed", kind: "allocatable" });
   },
 );
 

@@ -1,20 +1,13 @@
 import { type Cluster, openCluster } from "../../cluster/cluster.ts";
 import { type ClusterFault, type ClusterFaultCode, clusterFault, clusterFaultText } from "../../cluster/fault.ts";
 import { rbacYaml } from "../../cluster/rbac.ts";
-import {
-  type MissingPart,
-  type NodeDocuments,
-  readNode,
-  readNodeNames,
-  readPodObject,
-  snapshotOf,
-} from "../../cluster/read.ts";
+import { type NodeDocuments, readNode, readNodeNames, readPodObject, snapshotOf } from "../../cluster/read.ts";
 import { Turns } from "../../cluster/turns.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { listed } from "../../text/sentences/words.ts";
 import type { Cli } from "../cli.ts";
-import { type ClusterFlags, isNodeName } from "../cluster-options.ts";
+import { type ClusterFlags, clusterOptions, isNodeName } from "../cluster-options.ts";
 import { EXIT, type Fault, fault, type Terminal } from "../terminal.ts";
 
 /** A node of a live cluster as the posted form of a NodeSnapshot, and the pod that is asked about. */
@@ -33,8 +26,7 @@ export async function withCluster<T>(
   { env, terminal }: Cli,
   work: (cluster: Cluster) => Promise<Result<T, Fault>>,
 ): Promise<Result<T, Fault>> {
-  const { context, kubeconfig, proxy, kubeletInsecureTls: insecureTls } = flags;
-  const opened = await openCluster({ context, kubeconfig, proxy, insecureTls, env });
+  const opened = await openCluster(clusterOptions(flags, env));
   if (!opened.ok) return clusterRefusal(opened.error, terminal);
   try {
     return await work(opened.value);
@@ -48,10 +40,15 @@ const USAGE: ReadonlySet<ClusterFaultCode> = new Set([
   ...(["no-kubeconfig", "bad-kubeconfig", "unknown-context", "not-found"] as const),
 ]);
 
-/** How a command ends that cannot read the cluster; the rule of a right that is missing is printed as YAML. */
-export function clusterRefusal(error: ClusterFault, terminal: Terminal): Result<never, Fault> {
-  if (error.rule !== undefined) warnRights([{ rule: error.rule, ...(error.user && { user: error.user }) }], terminal);
-  return fault(USAGE.has(error.code) ? EXIT.badInput : EXIT.failed, clusterFaultText(error));
+/** How a command ends that cannot read the cluster; the rules of rights that are missing are printed as YAML. */
+export function clusterRefusal(
+  error: ClusterFault | readonly ClusterFault[],
+  terminal: Terminal,
+): Result<never, Fault> {
+  const errors = [error].flat();
+  warnRights(errors, terminal);
+  const isUsage = errors.every(({ code }) => USAGE.has(code));
+  return fault(isUsage ? EXIT.badInput : EXIT.failed, ...errors.map(clusterFaultText));
 }
 
 /** What could not be read of nodes: a line for each reason, and the YAML of all rights that are missing. */
@@ -75,7 +72,7 @@ export const namesText = (names: readonly string[]): string =>
   names.length > FEW + 1 ? `${names.slice(0, FEW).join(", ")} and ${names.length - FEW} more` : listed(names);
 const FEW = 3;
 
-function warnRights(missing: readonly Pick<MissingPart, "rule" | "user">[], terminal: Terminal): void {
+function warnRights(missing: readonly Pick<ClusterFault, "rule" | "user">[], terminal: Terminal): void {
   const rules = missing.flatMap(({ rule }) => rule ?? []);
   if (rules.length === 0) return;
   terminal.warn("nodewise: an administrator gives the missing right with `kubectl apply -f -` and:");

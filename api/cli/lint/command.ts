@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { type Cli, examples, finish, kubeletOption, outputOption } from "../cli.ts";
-import { asksCluster, clusterOptions, withoutEnv } from "../cluster-options.ts";
+import { asksCluster, withClusterOptions, withoutEnv } from "../cluster-options.ts";
 import type { Outcome } from "../terminal.ts";
 import type { LintFlags } from "./lint.ts";
 import { LINT_PARTS } from "./lint-input.ts";
@@ -34,7 +34,7 @@ export function addLint(program: Command, cli: Cli): void {
     )
     .option("--snapshot <file>", "a whole NodeSnapshot of the node; the options below replace parts of it");
   for (const { option, what } of LINT_PARTS) command.option(`--${option} <file>`, what);
-  clusterOptions(command)
+  withClusterOptions(command)
     .addOption(kubeletOption("for which kubelet, where the node tells no version (default: the newest)"))
     .option("--node-name <name>", "a node of the history: its latest snapshot, and its decisions")
     .addOption(new Option("--data-dir <dir>", "where that history is (default: none is read)").env("NODEWISE_DATA_DIR"))

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { ok } from "../../model/result.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
-import { asksCluster, type ClusterFlags, clusterOptions } from "../cluster-options.ts";
+import { asksCluster, type ClusterFlags, withClusterOptions } from "../cluster-options.ts";
 import type { MachineSnapshotOptions } from "../inputs/machine-snapshot.ts";
 import { EXIT, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
 
@@ -33,7 +33,7 @@ export function addSnapshot(program: Command, cli: Cli): void {
       ]),
     )
     .option("--node <name>", "with a cluster: the node (default: its only one)");
-  clusterOptions(command)
+  withClusterOptions(command)
     .addOption(outputOption(["json", "yaml"]))
     .action((given: Given) => finish(cli, () => print(given, cli)));
   examples(

@@ -3,7 +3,7 @@ import { KINDS } from "../../model/decision.ts";
 import { isVersion, VERSION_FORM } from "../../profiles/index.ts";
 import { dataDirOption } from "../api-options.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
-import { clusterOptions } from "../cluster-options.ts";
+import { withClusterOptions } from "../cluster-options.ts";
 import { LINT_PARTS } from "../lint/lint-input.ts";
 import type { UpgradeFlags } from "./upgrade.ts";
 
@@ -29,7 +29,7 @@ export function addUpgrade(program: Command, cli: Cli): void {
     .option("--snapshot <file>", "a whole NodeSnapshot of the node; the options below replace parts of it");
   // `--node` names nodes of the history here, as in `nodewise replay`
   for (const { option, what } of LINT_PARTS) if (option !== "node") command.option(`--${option} <file>`, what);
-  clusterOptions(command)
+  withClusterOptions(command)
     .option("--node <name...>", "nodes of the history, or of the cluster (default: all, where no file is given)")
     .option(
       "--since <time>",

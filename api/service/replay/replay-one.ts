@@ -14,7 +14,7 @@ import type { Profile } from "../../profiles/profile.ts";
 import { readAsk } from "../decision-request.ts";
 import { type Difference, differences, MAX_DIFFERENCES } from "../difference.ts";
 import { inputProblem, type Problem } from "../problem.ts";
-import { withNewStats, withNewStatus } from "./new-status.ts";
+import { asReported, withNewStats, withNewStatus } from "./new-status.ts";
 import {
   type Change,
   changed,
@@ -97,9 +97,6 @@ function decoded(
   return ok(before.ok ? asReported(effectiveSnapshot(before.value, profile), after) : after);
 }
 
-const asReported = (before: EffectiveSnapshot, after: EffectiveSnapshot): EffectiveSnapshot =>
-  withNewStatus(before, withNewStats(before, after));
-
 const MAX_CONFIGURATIONS = 256;
 const CONFIGURATIONS_LENGTH = 2 * 1024 * 1024;
 const MAX_NODES = 4096;
@@ -175,11 +172,11 @@ function configurations(change: Change): (posted: unknown, recorded: Profile) =>
 }
 
 /** How a recorded decision compares with what it would be now. */
-export type Compared = Again | Lost;
+export type Compared = DecidedAgain | Lost;
 /** The same with all of the new answer. */
-export type Replayed = (Again & { readonly answer: Answer }) | (Lost & { readonly answer: null });
+export type Replayed = (DecidedAgain & { readonly answer: Answer }) | (Lost & { readonly answer: null });
 
-interface Again {
+interface DecidedAgain {
   readonly state: "same" | "differs";
   /** The new answer's verdict. */
   readonly verdict: Verdict;
