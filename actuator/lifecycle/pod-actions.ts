@@ -12,7 +12,7 @@ import { emptyRuntimePod, initFailed, latestOf, shouldStart } from "./instances.
 import type { PodContainer, RunnablePod } from "./pod.ts";
 import type { PodRecord } from "./record.ts";
 
-export interface ActionOptions {
+interface ActionOptions {
   readonly nowMs: number;
   readonly backOff: PodRecord["backOff"];
   readonly limits: BackOffLimits;

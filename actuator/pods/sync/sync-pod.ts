@@ -27,7 +27,7 @@ import { ownPartOf } from "./owned-runtime.ts";
 import { stopContainer, stopPod } from "./stop-container.ts";
 import type { SyncContext, SyncPodRequest, SyncPodResult, WorkerPorts } from "./worker-ports.ts";
 
-export interface SyncPodContext extends SyncContext {
+interface SyncPodContext extends SyncContext {
   readonly ports: WorkerPorts;
   /** The pod's objects in the runtime that are this daemon's own. */
   readonly runtimePod: RuntimePod;
