@@ -10,7 +10,7 @@ const DAY_MS = 24 * HOUR_MS;
 export interface Retention {
   /** Decisions older than this go, and nodes that were not heard of for as long (at least a week). */
   readonly maxAgeMs: number;
-  /** Only this many of each node's newest decisions stay. */
+  /** Only this many of each node's newest decisions, and of its newest outcomes, stay. */
   readonly maxRowsPerNode: number;
   /** The same of what was collected, of each kind for itself; by age they go as decisions do. */
   readonly maxRemovalsPerNode: number;
@@ -75,8 +75,9 @@ export async function pruneOnce(store: Store, nowMs: EpochMs, log: Log, sweep: S
 }
 
 /** How many of each table went. */
-export const rowsOf = ({ decisions, removals, snapshots, nodes }: Pruned) => ({
+export const rowsOf = ({ decisions, outcomes, removals, snapshots, nodes }: Pruned) => ({
   decisions,
+  outcomes,
   removals,
   snapshots,
   nodes: nodes.length,

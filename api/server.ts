@@ -20,6 +20,7 @@ import { sha256 } from "./server/digest.ts";
 import { type History, keepPruned, openHistory } from "./server/history.ts";
 import { listen, whenSent } from "./server/listen.ts";
 import { type Threads, threads, warm } from "./server/threads.ts";
+import { type KeyPair, keepRenewed, readKeyPair, type TlsFiles } from "./server/tls.ts";
 import { inTurns, type Turns } from "./service/turns.ts";
 
 const DEFAULT_HOST = "127.0.0.1";
@@ -30,6 +31,10 @@ export interface ServeOptions {
   readonly host?: string;
   /** 0: any free one. */
   readonly port?: number;
+  /** Serves HTTPS with these files, which are read anew when they change. Default: plain HTTP. */
+  readonly tls?: TlsFiles;
+  /** SHA-256 (hex) of a token that may do everything. With it a token is required on loopback too. */
+  readonly adminTokenHash?: string;
   /** Names, beside the loopback's own, by which requests without a token may call this API. */
   readonly allowedHosts?: readonly string[];
   /** A reverse proxy in front sets X-Forwarded-Host, which then is the host that Origin is compared with. Default: no. */
@@ -74,12 +79,14 @@ const failed = (message: string): Result<never, StartFailure> => err({ code: "fa
 
 /** Opens the history and serves the API on Node. Errors: no history, no address, no token. */
 export async function startApi(options: ApiOptions): Promise<Result<RunningApi, StartFailure>> {
+  const pair = options.tls === undefined ? ok(undefined) : readKeyPair(options.tls, Date.now());
+  if (!pair.ok) return failed(pair.error);
   const turns = inTurns();
   const location = storeAt(options);
   const history =
     options.threads === 0 ? withoutThread(await location.open()) : await openHistory(location.setting, turns);
   if (!history.ok) return failed(history.error.message);
-  const started = await serve(history.value, location, turns, options);
+  const started = await serve(history.value, location, turns, options, pair.value);
   if (!started.ok) await history.value.store.close();
   return started;
 }
@@ -92,13 +99,14 @@ async function serve(
   location: StoreLocation,
   turns: Turns,
   options: ServeOptions,
+  tls: KeyPair | undefined,
 ): Promise<Result<RunningApi, StartFailure>> {
   const { host = DEFAULT_HOST, port = DEFAULT_PORT } = options;
-  const open = isLoopback(host);
+  const open = isLoopback(host) && options.adminTokenHash === undefined;
   const tokens = await store.countTokens();
   if (!tokens.ok) return failed(tokens.error.message);
   const { active, revoked } = tokens.value;
-  if (!open && active === 0) {
+  if (!open && active === 0 && options.adminTokenHash === undefined) {
     const way = `run \`nodewise token create ${location.flags}\` first, or listen on ${DEFAULT_HOST}`;
     return err({
       code: "usage",
@@ -120,7 +128,7 @@ async function serve(
   const ports = portsOf(store, log, metrics, deciding, open, closing.signal, options);
   const app = createApp(ports);
   prepareDecoding();
-  const listening = await listen(app, host, port, turns);
+  const listening = await listen(app, { host, port, turns, ...(tls === undefined ? {} : { tls }) });
   if (!listening.ok) {
     await deciding.close();
     return failed(listening.error);
@@ -132,10 +140,14 @@ async function serve(
     metrics,
     confirm: `nodewise history prune --confirm --keep-days ${days} ${location.flags}`,
   });
-  const url = `http://${hostText(host)}:${listening.value.port}`;
+  const { tlsServer } = listening.value;
+  const url = `${tlsServer === null ? "http" : "https"}://${hostText(host)}:${listening.value.port}`;
+  const endRenewal =
+    tlsServer === null || options.tls === undefined ? () => {} : keepRenewed(tlsServer, options.tls, log);
   const requiresToken = !open || active + revoked > 0;
   log.info({ url, requiresToken }, "listening");
-  if (active === 0 && revoked > 0) log.warn({ url, revoked }, "all tokens are revoked: nobody may call");
+  if (active === 0 && revoked > 0 && options.adminTokenHash === undefined)
+    log.warn({ url, revoked }, "all tokens are revoked: nobody may call");
   const warming = options.warm === true ? warm(createApp(unseen(ports)), closing.signal) : undefined;
   return ok({
     url,
@@ -144,6 +156,7 @@ async function serve(
     fetch: async (request) => app.fetch(request, { [TRUSTED]: true }),
     close: async () => {
       pruning.stop();
+      endRenewal();
       closing.abort();
       await listening.value.close(GRACE_MS);
       await warming;
@@ -195,8 +208,13 @@ const hostText = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 /** Beyond loopback everyone must show a token; on it, everyone may ask by its own name until the first token is made, and not again after it. */
 function authSettings(
   open: boolean,
-  { host = DEFAULT_HOST, allowedHosts = [], trustForwardedHost = false }: ServeOptions,
+  { host = DEFAULT_HOST, allowedHosts = [], trustForwardedHost = false, adminTokenHash }: ServeOptions,
 ): AuthSettings {
   const names = ["localhost", "127.0.0.1", "[::1]", hostText(host), ...allowedHosts];
-  return { required: !open, trustForwardedHost, hosts: open ? new Set(names.map((name) => name.toLowerCase())) : null };
+  return {
+    required: !open,
+    trustForwardedHost,
+    hosts: open ? new Set(names.map((name) => name.toLowerCase())) : null,
+    ...(adminTokenHash === undefined ? {} : { adminTokenHash }),
+  };
 }

@@ -120,6 +120,47 @@ export interface RemovalSummary {
 }
 export const MAX_COSTS = 50;
 
+/** Something that a kubelet did, with what comparing it with a decision came to. */
+export interface OutcomeRow {
+  readonly id: string;
+  readonly node: string;
+  /** An `OutcomeKind` and an `AgreementVerdict`, unless another version wrote them. */
+  readonly kind: string;
+  readonly verdict: string;
+  readonly atMs: number;
+  readonly recordedAtMs: number;
+  /** The last before it; it is kept as long as this row is. */
+  readonly snapshotId: string | null;
+  readonly pod: PodRef | null;
+  /** JSON text, which the store never parses. */
+  readonly body: string;
+}
+/** Half-open: `sinceMs` <= atMs < `untilMs`. */
+export interface OutcomeFilter {
+  readonly node?: string;
+  readonly kind?: string;
+  readonly verdict?: string;
+  readonly sinceMs?: number;
+  readonly untilMs?: number;
+}
+export interface OutcomeQuery extends OutcomeFilter {
+  /** 1 to `MAX_PAGE`; values outside are brought inside. */
+  readonly limit: number;
+  readonly pageToken?: string;
+}
+export interface OutcomePage {
+  /** Newest first. */
+  readonly items: readonly OutcomeRow[];
+  readonly nextPageToken: string | null;
+}
+/** How many outcomes of a kind came out so, from `fromMs` on for the time that was asked for. */
+export interface OutcomeTally {
+  readonly fromMs: number;
+  readonly kind: string;
+  readonly verdict: string;
+  readonly count: number;
+}
+
 /** The failure that a stream tells in the place of a decision. */
 export interface StreamFailure extends StoreFailure {
   /** The decision that cannot be read, behind which the stream goes on. Absent: it ends. */

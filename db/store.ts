@@ -7,6 +7,11 @@ import type {
   FleetRow,
   HourRow,
   NodeRow,
+  OutcomeFilter,
+  OutcomePage,
+  OutcomeQuery,
+  OutcomeRow,
+  OutcomeTally,
   Place,
   RemovalPage,
   RemovalQuery,
@@ -100,7 +105,7 @@ export interface Retention {
   readonly nowMs: number;
   /** Decisions older than this go. */
   readonly maxAgeMs?: number;
-  /** Only this many of each node's newest decisions stay. */
+  /** Only this many of each node's newest decisions, and of its newest outcomes, stay. */
   readonly maxRowsPerNode?: number;
   /** Removals go by the same age; of each node's, only this many of the newest of each kind stay. */
   readonly maxRemovalsPerNode?: number;
@@ -119,6 +124,7 @@ export interface Vacuumed {
 /** The rows that `prune` removed, and the space that it gave back. */
 export interface Pruned extends Vacuumed {
   readonly decisions: number;
+  readonly outcomes: number;
   readonly removals: number;
   readonly snapshots: number;
   /** Names of the nodes that were not heard of for so long, and of which nothing is left. */
@@ -176,6 +182,14 @@ export interface Store extends TokenStore {
     rows: readonly ResultRow[],
   ): Answer<{ readonly known: boolean; readonly added: number }>;
   listResults(decisionId: string): Answer<readonly ResultRow[]>;
+
+  /** Stores new outcomes and changes known ones: all but when they were first recorded. */
+  putOutcomes(rows: readonly OutcomeRow[]): Answer<null>;
+  listOutcomes(query: OutcomeQuery): Answer<OutcomePage>;
+  /** Counts by kind and verdict, for each `bucketMs` of time by itself, oldest first. */
+  tallyOutcomes(filter: OutcomeFilter, bucketMs: number): Answer<readonly OutcomeTally[]>;
+  /** The node's newest snapshot that was observed at `atMs` or before, of those that were stored by `storedByMs`. */
+  snapshotBefore(node: string, atMs: number, storedByMs: number): Answer<SnapshotRow | null>;
 
   listRemovals(query: RemovalQuery): Answer<RemovalPage>;
   /** Half-open: `sinceMs` <= atMs of the removal < `untilMs`. */

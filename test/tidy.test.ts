@@ -44,7 +44,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ["api/http/", "actuator/containerd/", "actuator/deviceplugin/", "actuator/podresources/"],
   ["api/ui/", "db/sqlite/", "actuator/lifecycle/", "actuator/stats/"],
   ["api/app.ts", "db/open/", "actuator/pass/"],
-  ["api/server/", "api/worker.ts", "actuator/gc/", "actuator/manifests/"],
+  ["api/collector/", "api/server/", "api/worker.ts", "actuator/gc/", "actuator/manifests/"],
   ["api/server.ts", "actuator/status/"],
   ["actuator/client/", "actuator/probes/dns/"],
   ["actuator/probes/net/"],

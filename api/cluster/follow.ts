@@ -14,6 +14,10 @@ export interface ClusterChange {
   readonly resource: FollowedResource;
   readonly change: "added" | "modified" | "deleted";
   readonly object: Fields;
+  /** A modified node or pod as it was until then; a pod that no node had, as an added one, is not known before. */
+  readonly before?: Fields;
+  /** Of an event about a pod that is bound to a node: the pod as it is now, if it is there. */
+  readonly involvedPod?: () => Fields | undefined;
 }
 export interface Follower {
   /** Every object that is there in the beginning, as added, and then each change, in the order of each resource. */
@@ -31,12 +35,17 @@ export interface FollowOptions {
   readonly intervalMs: number;
   /** So many nodes are read at a time. */
   readonly nodesAtATime?: number;
+  /** A node whose pods changed is read anew soon, and not only at its next interval. Default: no. */
+  readonly readChangedNodes?: boolean;
   /** A watch that says nothing for so long is begun anew; a server sends a bookmark each minute. */
   readonly quietMs?: number;
 }
 
 const NODES_AT_A_TIME = 16;
 const QUIET_MS = 90_000;
+/** A node whose pods changed is read so long after the first change, and so long after its last reading at the earliest. */
+const CHANGED_MS = 1000;
+const CHANGED_GAP_MS = 5000;
 /** A list or watch that failed is tried again after the first of these, twice as long each time, at most the last. */
 const RETRY_MS = [500, 30_000] as const;
 
@@ -58,9 +67,9 @@ export async function followCluster(cluster: Cluster, options: FollowOptions, fo
       follower.onFault(resource, fault);
     },
   };
-  const watched = (resource: FollowedResource, keep: Keep | null): Promise<void> =>
+  const watched = (resource: FollowedResource, keep: Keep): Promise<void> =>
     new Watched(cluster, resource, options, told, keep).run();
-  await Promise.all([watched("nodes", visits.nodes), watched("pods", visits.pods), watched("events", null)]);
+  await Promise.all([watched("nodes", visits.nodes), watched("pods", visits.pods), watched("events", visits.events)]);
   visits.stop();
 }
 
@@ -69,9 +78,9 @@ const boundTo = (follower: Follower): Pick<Follower, "onChange" | "onSnapshot"> 
   onSnapshot: (documents) => follower.onSnapshot(documents),
 });
 
-/** What stays of a resource's objects beside the versions. */
+/** What stays of a resource's objects beside the versions, and what is told of them with a change. */
 interface Keep {
-  set(key: string, object: Fields): void;
+  set(key: string, object: Fields): Pick<ClusterChange, "before" | "involvedPod">;
   delete(key: string): Fields | undefined;
 }
 
@@ -81,19 +90,13 @@ class Watched {
   readonly #of: ApiResource;
   readonly #options: FollowOptions;
   readonly #follower: Follower;
-  readonly #keep: Keep | null;
+  readonly #keep: Keep;
   /** Key -> `UID VERSION` of all objects that are there. */
   readonly #versions = new Map<string, string>();
   #isListed = false;
   #failures = 0;
 
-  constructor(
-    cluster: Cluster,
-    resource: FollowedResource,
-    options: FollowOptions,
-    follower: Follower,
-    keep: Keep | null,
-  ) {
+  constructor(cluster: Cluster, resource: FollowedResource, options: FollowOptions, follower: Follower, keep: Keep) {
     this.#cluster = cluster;
     this.#of = { resource };
     this.#options = options;
@@ -165,14 +168,14 @@ class Watched {
     if (isOther) this.#delete(key, undefined);
     const change = before === undefined || isOther ? "added" : "modified";
     this.#versions.set(key, version);
-    this.#keep?.set(key, object);
-    this.#follower.onChange({ resource: this.#of.resource, change, object });
+    const beside = this.#keep.set(key, object);
+    this.#follower.onChange({ resource: this.#of.resource, change, object, ...beside });
   }
 
   /** `last`: as the server told it; undefined: it went while nobody watched. */
   #delete(key: string, last: Fields | undefined): void {
     if (!this.#versions.delete(key)) return;
-    const kept = this.#keep?.delete(key);
+    const kept = this.#keep.delete(key);
     const object = last ?? kept ?? bareObject(key);
     this.#follower.onChange({ resource: this.#of.resource, change: "deleted", object });
   }
@@ -210,8 +213,22 @@ function bareObject(key: string): Fields {
 
 interface Visit {
   timer: NodeJS.Timeout | undefined;
+  /** When the timer goes off, and when the last reading ended, by `performance.now()`. */
+  dueMs: number;
+  readMs: number;
+  isReading: boolean;
+  /** Its pods changed since this reading began. */
+  isChanged: boolean;
   isGone: boolean;
 }
+
+const UNREAD = {
+  dueMs: 0,
+  readMs: Number.NEGATIVE_INFINITY,
+  isReading: false,
+  isChanged: false,
+  isGone: false,
+} as const;
 
 /** Reads each node once an interval. Objects are kept as text, which takes a fifth of their memory. */
 class Visits {
@@ -238,11 +255,14 @@ class Visits {
 
   readonly nodes: Keep = {
     set: (name, node) => {
+      const before = this.#nodes.get(name);
       this.#nodes.set(name, JSON.stringify(node));
-      if (this.#visits.has(name)) return;
-      const visit: Visit = { timer: undefined, isGone: false };
-      this.#visits.set(name, visit);
-      if (this.#isStarted) this.#begin(name, visit);
+      if (!this.#visits.has(name)) {
+        const visit: Visit = { ...UNREAD, timer: undefined };
+        this.#visits.set(name, visit);
+        if (this.#isStarted) this.#schedule(name, visit, 0);
+      }
+      return beforeIn(before);
     },
     delete: (name) => {
       const visit = this.#visits.get(name);
@@ -258,10 +278,13 @@ class Visits {
   readonly pods: Keep = {
     set: (key, pod) => {
       const { nodeName } = fieldsOf(pod["spec"]);
-      if (typeof nodeName !== "string" || nodeName === "") return;
+      if (typeof nodeName !== "string" || nodeName === "") return {};
       this.#nodeOfPod.set(key, nodeName);
       const pods = this.#podsOfNode.get(nodeName) ?? new Map<string, string>();
+      const before = pods.get(key);
       this.#podsOfNode.set(nodeName, pods.set(key, JSON.stringify(pod)));
+      this.#changed(nodeName);
+      return beforeIn(before);
     },
     delete: (key) => {
       const node = this.#nodeOfPod.get(key);
@@ -269,8 +292,18 @@ class Visits {
       const pods = node === undefined ? undefined : this.#podsOfNode.get(node);
       const pod = pods === undefined ? undefined : taken(pods, key);
       if (node !== undefined && pods?.size === 0) this.#podsOfNode.delete(node);
+      if (node !== undefined) this.#changed(node);
       return pod;
     },
+  };
+  readonly events: Keep = {
+    set: (_key, event) => {
+      const { kind, namespace, name } = fieldsOf(event["involvedObject"]);
+      if (kind !== "Pod") return {};
+      const key = `${String(namespace)}/${String(name)}`;
+      return { involvedPod: () => beforeIn(this.#podsOfNode.get(this.#nodeOfPod.get(key) ?? "")?.get(key)).before };
+    },
+    delete: () => undefined,
   };
 
   /** Nodes are read from now on. `hasPods`: all pods are known; until then each node's are asked for. */
@@ -278,7 +311,7 @@ class Visits {
     this.#hasPods ||= hasPods;
     if (this.#isStarted) return;
     this.#isStarted = true;
-    for (const [name, visit] of this.#visits) this.#begin(name, visit);
+    for (const [name, visit] of this.#visits) this.#schedule(name, visit, 0);
   }
 
   stop(): void {
@@ -286,23 +319,39 @@ class Visits {
     for (const { timer } of this.#visits.values()) clearTimeout(timer);
   }
 
-  /** The first visit at once; the others at a moment of the interval that the name gives, so that nodes are spread over it. */
-  #begin(name: string, visit: Visit): void {
-    visit.timer = setTimeout(() => void this.#run(name, visit), 0);
+  /** Each burst of changes costs one reading, however long it lasts at most one in `CHANGED_GAP_MS`. */
+  #changed(name: string): void {
+    const visit = this.#visits.get(name);
+    if (this.#options.readChangedNodes !== true || visit === undefined || !this.#isStarted) return;
+    const now = performance.now();
+    const wait = Math.max(CHANGED_MS, visit.readMs + CHANGED_GAP_MS - now);
+    if (visit.isReading) visit.isChanged = true;
+    else if (now + wait < visit.dueMs) this.#schedule(name, visit, wait);
   }
 
+  #schedule(name: string, visit: Visit, waitMs: number): void {
+    clearTimeout(visit.timer);
+    visit.dueMs = performance.now() + waitMs;
+    visit.timer = setTimeout(() => void this.#run(name, visit), waitMs);
+  }
+
+  /** The next visit is at a moment of the interval that the name gives, so that nodes are spread over it. */
   async #run(name: string, visit: Visit): Promise<void> {
+    visit.isReading = true;
     await this.#turns.run(() => this.#visit(name, visit));
+    visit.isReading = false;
     if (visit.isGone || this.#isStopped) return;
+    visit.readMs = performance.now();
     const { intervalMs } = this.#options;
     const offset = hashOf(name) % intervalMs;
     const wait = intervalMs - ((((Date.now() - offset) % intervalMs) + intervalMs) % intervalMs);
-    visit.timer = setTimeout(() => void this.#run(name, visit), wait);
+    this.#schedule(name, visit, visit.isChanged ? Math.min(wait, CHANGED_GAP_MS) : wait);
   }
 
   async #visit(name: string, visit: Visit): Promise<void> {
     const node = this.#nodes.get(name);
     if (node === undefined || visit.isGone || this.#isStopped) return;
+    visit.isChanged = false;
     const texts = this.#podsOfNode.get(name)?.values() ?? [];
     const pods = this.#hasPods ? { pods: Array.from(texts, (pod) => JSON.parse(pod) as Fields) } : {};
     const { signal } = this.#options;
@@ -310,6 +359,9 @@ class Visits {
     if (!visit.isGone && !signal.aborted) await this.#follower.onSnapshot(documents);
   }
 }
+
+const beforeIn = (text: string | undefined): { readonly before?: Fields } =>
+  text === undefined ? {} : { before: JSON.parse(text) as Fields };
 
 function taken(texts: Map<string, string>, key: string): Fields | undefined {
   const text = texts.get(key);

@@ -10,6 +10,7 @@ export const WRITES = [
   "record",
   "putSnapshot",
   "addResults",
+  "putOutcomes",
   "writeFacts",
   "createToken",
   "revokeToken",

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Result } from "../../api/model/result.ts";
 import type { StoreFailure } from "../failure.ts";
+import { backupFile, type OnProgress, restoreFile } from "../sqlite/node/backup.ts";
 import { type Compacted, compactFile, openNode } from "../sqlite/node/open.ts";
 import type { Store } from "../store.ts";
 
@@ -24,6 +25,10 @@ export interface StoreLocation {
   open(): Promise<Result<Store, StoreFailure>>;
   /** Gives back all space that is free in the store; nobody can write meanwhile. */
   compact(): Promise<Result<Compacted, StoreFailure>>;
+  /** Copies all of it into a new file, while others read and write. */
+  backup(to: string, onProgress: OnProgress): Promise<Result<null, StoreFailure>>;
+  /** Puts such a copy in its place. `kept`: the name that a history which is there gets; null: none may be there. */
+  restore(from: string, kept: string | null): Promise<Result<null, StoreFailure>>;
 }
 
 /** The history's file in a data directory. */
@@ -39,5 +44,7 @@ export function storeAt({ dataDir }: StoreSetting): StoreLocation {
     exists: () => existsSync(file),
     open: async () => openNode({ file }),
     compact: async () => compactFile(file),
+    backup: (to, onProgress) => backupFile(file, to, onProgress),
+    restore: (from, kept) => restoreFile(from, file, kept),
   };
 }

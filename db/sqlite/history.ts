@@ -10,6 +10,7 @@ import { conditionOf, decisionReader, decisionsOf, headOf } from "./decisions.ts
 import type { Driver, Statement } from "./driver.ts";
 import { factsOf } from "./facts.ts";
 import { attempt, failureOf } from "./failure.ts";
+import { outcomesOf } from "./outcomes.ts";
 import { grouped, textsIn } from "./parts.ts";
 import { pruneOf } from "./prune.ts";
 import { recordOf } from "./record.ts";
@@ -238,7 +239,7 @@ function resultsOf({ db, atomic, packing }: Driver): Pick<Store, "addResults" | 
 }
 
 /** The newest file of migrations/ (a test keeps it so). Code that cannot read that folder compares the database with it. */
-export const LATEST_MIGRATION = "0006_versions.sql";
+export const LATEST_MIGRATION = "0007_outcomes.sql";
 
 const CHECK_WRITE = `INSERT INTO health (id, checked_at_ms, filler) VALUES (1, ?, zeroblob(nullif(?, 0)))
 ON CONFLICT (id) DO UPDATE SET checked_at_ms = excluded.checked_at_ms, filler = excluded.filler
@@ -324,6 +325,7 @@ export function createStore(over: Driver): Store {
     ...decisionsOf(driver),
     ...streamOf(driver),
     ...resultsOf(driver),
+    ...outcomesOf(driver, kept),
     ...removalsOf(driver),
     ...removalSummaryOf(driver),
     ...nodesOf(driver),

@@ -12,7 +12,7 @@ const SLICE_BYTES = 4_000_000;
 /** Nodes that go in one transaction, with all that is remembered of them. */
 const MAX_NODES = 100;
 /** Statements that a call runs at most for each of its `maxSlices`, over all kinds of rows, and those that it runs beside them. */
-export const STATEMENTS_A_SLICE = 17;
+export const STATEMENTS_A_SLICE = 21;
 export const STATEMENTS_BESIDE = 3;
 /** Rows that are counted for a message; beyond, it says so many. */
 const MAX_COUNTED = 100_000;
@@ -37,14 +37,11 @@ function firstOf(rows: readonly Sized[]): readonly number[] {
 }
 
 /** Results and idempotency keys go with their decision (ON DELETE CASCADE); RETURNING counts the rows alone. */
-const drop = (table: "decisions" | "removals"): string =>
+type Table = "decisions" | "outcomes" | "removals";
+const drop = (table: Table): string =>
   `DELETE FROM ${table} WHERE seq IN (SELECT value FROM json_each(?)) RETURNING seq`;
 const dropAll =
-  (
-    { atomic, sliceRows = SLICE_ROWS }: Driver,
-    table: "decisions" | "removals",
-    find: () => Promise<readonly Sized[]>,
-  ): Slice =>
+  ({ atomic, sliceRows = SLICE_ROWS }: Driver, table: Table, find: () => Promise<readonly Sized[]>): Slice =>
   async () => {
     const found = await find();
     const seqs = firstOf(found);
@@ -63,6 +60,10 @@ const dropSlice =
 const oldDecisions = ({ db, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) =>
   db.all<Sized>(sql`SELECT seq, octet_length(body) AS size FROM decisions WHERE decided_at_ms < ${beforeMs}
     ORDER BY decided_at_ms, seq LIMIT ${sliceRows}`);
+/** By the time of what the kubelet did. */
+const oldOutcomes = ({ db, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) =>
+  db.all<Sized>(sql`SELECT seq, octet_length(body) AS size FROM outcomes WHERE at_ms < ${beforeMs}
+    ORDER BY at_ms, seq LIMIT ${sliceRows}`);
 /** By their own age and number: what was collected last month is asked for when its decisions are long gone. */
 const oldRemovals = ({ db, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) =>
   db.all<Sized>(
@@ -96,6 +97,8 @@ const surplusOf = (
   ) SELECT row.seq, ${size} AS size FROM surplus CROSS JOIN ${rows} AS row ON row.seq = surplus.seq`);
 const surplusDecisions = (driver: Driver, keep: number) =>
   surplusOf(driver, "decisions", keep, sql`decisions`, sql`decided_at_ms`, sql``, sql`octet_length(row.body)`);
+const surplusOutcomes = (driver: Driver, keep: number) =>
+  surplusOf(driver, "outcomes", keep, sql`outcomes`, sql`at_ms`, sql``, sql`octet_length(row.body)`);
 /** Each kind for itself: a pod that restarts without end must not push out what is known of images. */
 const surplusRemovals = (driver: Driver, kind: string, keep: number) =>
   surplusOf(driver, kind, keep, sql`removals`, sql`at_ms`, sql`AND kind = ${kind}`, sql`0`);
@@ -108,17 +111,18 @@ const DROP_OLD_HOURS = `DELETE FROM hours WHERE (hour_ms, node) IN
 const DROP_NODES = `DELETE FROM nodes WHERE name IN (SELECT row_counts.node FROM row_counts INDEXED BY row_counts_none CROSS JOIN nodes AS known
   ON known.name = row_counts.node WHERE what = 'decisions' AND rows = 0 AND known.last_seen_ms < ? LIMIT ?) RETURNING name`;
 
+const UNUSED = `NOT EXISTS (SELECT 1 FROM decisions WHERE snapshot_id = snapshots.id)
+AND NOT EXISTS (SELECT 1 FROM outcomes WHERE snapshot_id = snapshots.id)
+AND NOT EXISTS (SELECT 1 FROM nodes WHERE name = snapshots.node AND last_snapshot_id = snapshots.id)`;
 const SOME_UNCHECKED = `SELECT seq FROM unchecked_snapshots WHERE seq > ? ORDER BY seq LIMIT ?`;
 const USELESS_SNAPSHOTS = `SELECT seq, octet_length(body) AS size FROM snapshots WHERE seq IN (${SOME_UNCHECKED}) AND stored_at_ms < ?
-AND NOT EXISTS (SELECT 1 FROM decisions WHERE snapshot_id = snapshots.id)
-AND NOT EXISTS (SELECT 1 FROM nodes WHERE name = snapshots.node AND last_snapshot_id = snapshots.id)`;
-const DROP_SNAPSHOTS = `DELETE FROM snapshots WHERE seq IN (SELECT value FROM json_each(?))
-AND NOT EXISTS (SELECT 1 FROM decisions WHERE snapshot_id = snapshots.id)
-AND NOT EXISTS (SELECT 1 FROM nodes WHERE name = snapshots.node AND last_snapshot_id = snapshots.id) RETURNING seq`;
-/** One that is in use is looked at again when its decision goes, or its node has a newer one. */
+AND ${UNUSED}`;
+const DROP_SNAPSHOTS = `DELETE FROM snapshots WHERE seq IN (SELECT value FROM json_each(?)) AND ${UNUSED} RETURNING seq`;
+/** One that is in use is looked at again when its decision or outcome goes, or its node has a newer one. */
 const DROP_CHECKED = `DELETE FROM unchecked_snapshots WHERE seq IN (${SOME_UNCHECKED})
 AND (NOT EXISTS (SELECT 1 FROM snapshots WHERE seq = unchecked_snapshots.seq)
   OR EXISTS (SELECT 1 FROM snapshots AS used CROSS JOIN decisions ON snapshot_id = used.id WHERE used.seq = unchecked_snapshots.seq)
+  OR EXISTS (SELECT 1 FROM snapshots AS used CROSS JOIN outcomes ON outcomes.snapshot_id = used.id WHERE used.seq = unchecked_snapshots.seq)
   OR EXISTS (SELECT 1 FROM snapshots AS used CROSS JOIN nodes ON name = used.node AND last_snapshot_id = used.id WHERE used.seq = unchecked_snapshots.seq))`;
 
 /** Looks at the snapshots that may be useless. Those that are, and too young to go, are looked at again in the next call. */
@@ -212,6 +216,7 @@ async function pruneByAge(driver: Driver, drains: Drains, nowMs: number, maxAgeM
   const beforeMs = nowMs - maxAgeMs;
   await driver.atomic([{ sql: RECORD_SWEEP, params: [nowMs] }]);
   const decisions = await drains.drain(dropAll(driver, "decisions", () => oldDecisions(driver, beforeMs)));
+  const outcomes = await drains.drain(dropAll(driver, "outcomes", () => oldOutcomes(driver, beforeMs)));
   const removals = await drains.drain(dropAll(driver, "removals", () => oldRemovals(driver, beforeMs)));
   await drains.drain(dropSlice(driver, { sql: DROP_OLD_HOURS, params: [beforeMs] }));
   const nodes: string[] = [];
@@ -222,20 +227,22 @@ async function pruneByAge(driver: Driver, drains: Drains, nowMs: number, maxAgeM
     nodes.push(...names);
     return { removed: names.length, isLast: names.length < MAX_NODES };
   });
-  return { decisions, removals, nodes };
+  return { decisions, outcomes, removals, nodes };
 }
 
 /** Deletes the rows beyond the number that each node may have. */
 async function pruneByNumber(driver: Driver, drains: Drains, { maxRowsPerNode, maxRemovalsPerNode }: Retention) {
-  let [decisions, removals] = [0, 0];
-  if (maxRowsPerNode !== undefined)
+  let [decisions, outcomes, removals] = [0, 0, 0];
+  if (maxRowsPerNode !== undefined) {
     decisions = await drains.drain(dropAll(driver, "decisions", () => surplusDecisions(driver, maxRowsPerNode)));
+    outcomes = await drains.drain(dropAll(driver, "outcomes", () => surplusOutcomes(driver, maxRowsPerNode)));
+  }
   if (maxRemovalsPerNode !== undefined)
     for (const kind of REMOVING_KINDS)
       removals += await drains.drain(
         dropAll(driver, "removals", () => surplusRemovals(driver, kind, maxRemovalsPerNode)),
       );
-  return { decisions, removals };
+  return { decisions, outcomes, removals };
 }
 
 export function pruneOf(driver: Driver): Pick<Store, "prune"> {
@@ -245,15 +252,16 @@ export function pruneOf(driver: Driver): Pick<Store, "prune"> {
     const held = maxAgeMs === undefined ? null : await heldBack(driver, nowMs, maxAgeMs, maxLeapMs);
     const aged =
       maxAgeMs === undefined || held !== null
-        ? { decisions: 0, removals: 0, nodes: [] }
+        ? { decisions: 0, outcomes: 0, removals: 0, nodes: [] }
         : await pruneByAge(driver, drains, nowMs, maxAgeMs);
     const surplus = await pruneByNumber(driver, drains, retention);
     const snapshots = await drains.drain(snapshotSlices(driver, nowMs - SNAPSHOT_GRACE_MS));
     await drains.drain(dropSlice(driver, { sql: DROP_TEXTS, params: [nowMs, nowMs] }));
     const file = (await driver.vacuum?.()) ?? { freedBytes: 0, stuckBytes: 0 };
     const decisions = aged.decisions + surplus.decisions;
+    const outcomes = aged.outcomes + surplus.outcomes;
     const removals = aged.removals + surplus.removals;
-    return { decisions, removals, snapshots, nodes: aged.nodes, isDone: drains.isDone, held, ...file };
+    return { decisions, outcomes, removals, snapshots, nodes: aged.nodes, isDone: drains.isDone, held, ...file };
   };
   return { prune: (retention) => attempt(async () => ok(await sweep(retention))) };
 }

@@ -54,7 +54,11 @@ export const snapshots = sqliteTable(
     /** JSON: where in the body which texts belong. Null: the body is whole. */
     parts: text("parts"),
   },
-  (t) => [uniqueIndex("snapshots_id").on(t.id), index("snapshots_by_time").on(t.storedAtMs, t.seq, t.id)],
+  (t) => [
+    uniqueIndex("snapshots_id").on(t.id),
+    index("snapshots_by_time").on(t.storedAtMs, t.seq, t.id),
+    index("snapshots_by_node").on(t.node, t.observedAtMs, t.seq, t.id),
+  ],
 );
 
 export const decisions = sqliteTable(
@@ -141,6 +145,33 @@ export const removals = sqliteTable(
   ],
 );
 
+/** What kubelets did, and what comparing it with a decision came to. An outcome keeps the snapshot that it was compared on. */
+export const outcomes = sqliteTable(
+  "outcomes",
+  {
+    seq: integer("seq").primaryKey(),
+    id: text("id").notNull(),
+    node: text("node").notNull(),
+    kind: text("kind").notNull(),
+    verdict: text("verdict").notNull(),
+    atMs: integer("at_ms").notNull(),
+    recordedAtMs: integer("recorded_at_ms").notNull(),
+    snapshotId: text("snapshot_id"),
+    podNamespace: text("pod_namespace"),
+    podName: text("pod_name"),
+    podUid: text("pod_uid"),
+    bytes: integer("bytes").notNull(),
+    encoding: text("encoding", { enum: ENCODINGS }).notNull(),
+    body: body("body").notNull(),
+  },
+  (t) => [
+    uniqueIndex("outcomes_id").on(t.id),
+    index("outcomes_by_time").on(t.atMs, t.seq, t.kind, t.verdict),
+    index("outcomes_by_node").on(t.node, t.atMs, t.seq, t.kind, t.verdict),
+    index("outcomes_by_snapshot").on(t.snapshotId).where(sql`snapshot_id IS NOT NULL`),
+  ],
+);
+
 /** The newest decision of each node and kind. A trigger on `decisions` keeps it; the decision itself may be pruned meanwhile. */
 export const latest = sqliteTable(
   "latest",
@@ -198,11 +229,11 @@ export const factParts = sqliteTable(
   (t) => [primaryKey({ columns: [t.node, t.key, t.part] })],
 );
 
-/** How many rows each node has, of `decisions` and of removals by their kind. Triggers keep it. */
+/** How many rows each node has, of `decisions`, of `outcomes` and of removals by their kind. Triggers keep it. */
 export const rowCounts = sqliteTable(
   "row_counts",
   {
-    what: text("what").$type<"decisions" | RemovingKind>().notNull(),
+    what: text("what").$type<"decisions" | "outcomes" | RemovingKind>().notNull(),
     node: text("node").notNull(),
     rows: integer("rows").notNull(),
   },

@@ -20,12 +20,27 @@ export async function startServing(given: ApiFlags, cli: Cli, log?: Log): Promis
     minBodyRate,
     keepDays,
     keepDecisions,
+    tlsCert,
+    tlsKey,
+    adminTokenSha256,
   } = given;
+  if ((tlsCert === undefined) !== (tlsKey === undefined)) {
+    const [one, other] = tlsCert === undefined ? ["--tls-key", "--tls-cert"] : ["--tls-cert", "--tls-key"];
+    return fault(EXIT.badInput, `${one} is given without ${other}: HTTPS needs the certificate and its private key`);
+  }
+  // what was given is not repeated: it may be the token itself
+  if (adminTokenSha256 !== undefined && !/^[0-9a-f]{64}$/i.test(adminTokenSha256))
+    return fault(
+      EXIT.badInput,
+      "--admin-token-sha256 (NODEWISE_TOKEN_SHA256): expected 64 hex digits, as `nodewise token generate` prints them",
+    );
   const options: ApiOptions = {
     ...storeSetting(given, cli),
     warm: true,
     ...(port === undefined ? {} : { port }),
     ...(host === undefined ? {} : { host }),
+    ...(tlsCert === undefined || tlsKey === undefined ? {} : { tls: { certFile: tlsCert, keyFile: tlsKey } }),
+    ...(adminTokenSha256 === undefined ? {} : { adminTokenHash: adminTokenSha256.toLowerCase() }),
     ...(allowHost === undefined ? {} : { allowedHosts: allowHost }),
     ...(trustForwardedHost === undefined ? {} : { trustForwardedHost }),
     limits: {

@@ -14,11 +14,7 @@ export async function withHistory(
   work: (store: Store) => Promise<Outcome>,
 ): Promise<Outcome> {
   const location = storeAt(setting);
-  if (!create && !location.exists())
-    return fault(
-      EXIT.failed,
-      `there is no history at ${location.label}: name its folder with --data-dir (\`nodewise up\` says where its own is), or start \`nodewise api\``,
-    );
+  if (!create && !location.exists()) return missingHistory(location.label);
   const store = await location.open();
   if (!store.ok) return fault(EXIT.failed, store.error.message);
   try {
@@ -27,6 +23,12 @@ export async function withHistory(
     await store.value.close();
   }
 }
+
+export const missingHistory = (file: string): Result<never, Fault> =>
+  fault(
+    EXIT.failed,
+    `there is no history at ${file}: name its folder with --data-dir (\`nodewise up\` says where its own is), or start \`nodewise api\``,
+  );
 
 export const storeFault = <T>(result: Result<T, StoreFailure> & { readonly ok: false }): Result<never, Fault> =>
   fault(EXIT.failed, result.error.message);

@@ -1,4 +1,5 @@
 import type { TokenRow } from "../../../db/rows.ts";
+import { newToken, webSha256 } from "../../http/auth/token.ts";
 import { createToken, listTokens, openToEveryone, revokeToken } from "../../http/auth/tokens.ts";
 import { ok } from "../../model/result.ts";
 import type { Scope } from "../../ports.ts";
@@ -33,6 +34,16 @@ export const create = (name: string, given: TokenFlags, cli: Cli): Promise<Outco
     }
     return ok(EXIT.ok);
   });
+
+/** Two lines as `docker --env-file` and `kubectl create secret --from-env-file` read them. */
+export async function generate({ terminal }: Cli): Promise<Outcome> {
+  const { text } = newToken();
+  terminal.write(`NODEWISE_TOKEN=${text}\nNODEWISE_TOKEN_SHA256=${await webSha256(text)}\n`);
+  terminal.warn(
+    "It may do everything and is shown only now. The API reads NODEWISE_TOKEN_SHA256, its callers NODEWISE_TOKEN.",
+  );
+  return ok(EXIT.ok);
+}
 
 export const list = (given: TokenFlags, cli: Cli): Promise<Outcome> =>
   withHistory(storeSetting(given, cli), false, async (store) => {

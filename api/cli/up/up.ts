@@ -4,6 +4,8 @@ import { actuatorConfig } from "../../../actuator/core/config.ts";
 import { startActuator } from "../../../actuator/main.ts";
 import type { PassReport } from "../../../actuator/pass/loop.ts";
 import { storeAt } from "../../../db/open/node.ts";
+import { openCluster } from "../../cluster/cluster.ts";
+import { clusterFaultText } from "../../cluster/fault.ts";
 import type { AllocatableDecision } from "../../model/allocatable.ts";
 import type { CgroupsDecision } from "../../model/cgroups.ts";
 import type { Kind } from "../../model/decision.ts";
@@ -20,6 +22,8 @@ import { passLine } from "../actuator/pass-text.ts";
 import { startServing } from "../api/serve.ts";
 import { type ApiFlags, tryoutHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
+import { type ClusterFlags, clusterOptions } from "../cluster-options.ts";
+import { follow, ownClient } from "../collect/collect.ts";
 import { readSnapshot } from "../inputs/snapshot.ts";
 import { EXIT, type Fault, fault, type Outcome, stopSignal, type Terminal, warnAll } from "../terminal.ts";
 
@@ -78,7 +82,7 @@ async function ask<D>(kind: Kind, snapshot: Snapshot, api: RunningApi): Promise<
   return reply.ok ? ok(body) : fault(EXIT.failed, `${kind}: ${body.detail ?? `the API answered ${reply.status}`}`);
 }
 
-export interface UpFlags extends ApiFlags, KnownNodeFiles {
+export interface UpFlags extends ApiFlags, ClusterFlags, KnownNodeFiles {
   readonly manifests?: string;
   readonly config?: string;
   readonly nodeName?: string;
@@ -87,9 +91,30 @@ export interface UpFlags extends ApiFlags, KnownNodeFiles {
 
 /** `nodewise up`: API and observer in one process, until a signal. Nothing is written but the history and the own state. */
 export async function up(given: UpFlags, cli: Cli): Promise<Outcome> {
-  const { terminal, env } = cli;
   const stop = stopSignal();
-  const dataDir = resolve(given.dataDir ?? tryoutHome(env));
+  const dataDir = resolve(given.dataDir ?? tryoutHome(cli.env));
+  return given.context === undefined && given.kubeconfig === undefined
+    ? upMachine(given, dataDir, stop, cli)
+    : upCluster(given, dataDir, stop, cli);
+}
+
+async function upCluster(given: UpFlags, dataDir: string, stop: Promise<unknown>, cli: Cli): Promise<Outcome> {
+  const opened = await openCluster(clusterOptions(given, cli.env));
+  if (!opened.ok) return fault(EXIT.badInput, clusterFaultText(opened.error));
+  const api = await startOwn({ ...given, dataDir }, cli);
+  try {
+    if (!api.ok) return api;
+    cli.terminal.write(`${whereToLook(api.value, dataDir, given.intervalSeconds, cli.terminal)}\n`);
+    const flags = { intervalSeconds: given.intervalSeconds, statusListen: "off", logFormat: "text" } as const;
+    return await follow(opened.value, flags, ownClient(api.value), stop, cli);
+  } finally {
+    opened.value.close();
+    if (api.ok) await api.value.close();
+  }
+}
+
+async function upMachine(given: UpFlags, dataDir: string, stop: Promise<unknown>, cli: Cli): Promise<Outcome> {
+  const { terminal } = cli;
   const config = actuatorConfig({
     mode: "observe",
     stateDir: join(dataDir, "actuator"),

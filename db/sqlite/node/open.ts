@@ -232,7 +232,7 @@ function configure(client: Sqlite.Database): void {
   client.pragma("cache_size = -32000");
 }
 
-const DISK: Disk = { exists: existsSync, parentOf: dirname, make: (path) => mkdirSync(path, { mode: 0o700 }) };
+export const DISK: Disk = { exists: existsSync, parentOf: dirname, make: (path) => mkdirSync(path, { mode: 0o700 }) };
 
 /**
  * INVARIANT: a file that is there is never opened but by SQLite. By POSIX's rules closing any descriptor of a file drops every lock
