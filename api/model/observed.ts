@@ -1,6 +1,6 @@
 import * as z from "zod";
-import type { InputIssue } from "./input-issue.ts";
-import { joinPath } from "./input-issue.ts";
+import { isTimestamp } from "./fields.ts";
+import { type InputIssue, joinPath } from "./input-issue.ts";
 import { withoutNulls } from "./nulls.ts";
 import { err, ok, type Result } from "./result.ts";
 
@@ -14,8 +14,10 @@ const text = z
   .string()
   .max(1024 * 1024)
   .optional();
-const time = z.string().max(64).optional();
-const whole = z.number().optional();
+/** One that is none counts as absent. */
+const time = z.string().refine(isTimestamp).optional().catch(undefined);
+const whole = z.int().optional();
+const number = z.number().optional();
 const list = <S extends z.ZodType>(item: S) => z.array(item).max(4096).optional();
 const quantities = z.record(z.string(), z.union([z.string(), z.number()])).optional();
 const requirements = z.object({ requests: quantities, limits: quantities }).optional();
@@ -170,7 +172,7 @@ const event = z
 /** An event, whichever API it came from. `first` and `last` are RFC 3339. */
 export type ObservedEvent = z.output<typeof event>;
 
-const pressure = z.object({ avg10: whole, avg60: whole, avg300: whole }).optional();
+const pressure = z.object({ avg10: number, avg60: number, avg300: number }).optional();
 /** What the kubelet's /stats/summary tells of the use of a pod's containers, beyond what decisions read. */
 const summary = z.object({
   node: z

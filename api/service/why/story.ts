@@ -65,7 +65,7 @@ export function storyOf(documents: readonly WhyDocument[], name: PodName): Resul
     pod: podOf(subject.value),
     asOf: of.asOfMs === 0 ? null : rfc3339(of.asOfMs),
     findings,
-    missing: unique(findings.flatMap((one) => one.missing)),
+    missing: unique([...findings.flatMap((one) => one.missing), ...podMissing(of)]),
     notes: notesOf(of),
     unused: [...evidence.value.unused, ...othersOf(of)],
   });
@@ -284,6 +284,9 @@ function othersOf({ evidence, subject: { node } }: Case): readonly Unused[] {
   ];
 }
 const MAX_OTHERS = 5;
+
+const podMissing = (of: Case): readonly Missing[] =>
+  of.subject.held === null ? [missing(of, "pod", "its status, and what it asks for")] : [];
 
 const unique = (all: readonly Missing[]): readonly Missing[] =>
   all.filter(({ command }, i) => all.findIndex((other) => other.command === command) === i);
