@@ -342,6 +342,14 @@ describe("a container at its CPU limit", () => {
       enoughMilli: 2000,
     });
   });
+  it("without its node has the quota of its limit, over the usual period", () => {
+    const told = story("web", [pod({ containers }), v2]);
+    const { numbers, decisions } = only(told, "throttled");
+    expect(numbers).toMatchObject({ quotaMicros: 50_000, periodMicros: 100_000, averageMilli: 320, enoughMilli: 800 });
+    expect([decisions, pieces(told)]).toEqual([[], ["node"]]);
+    const off = { kubeletconfig: { cpuCFSQuota: false } };
+    expect(codes(story("web", [pod({ containers }), off, v2]))).toEqual(["healthy"]);
+  });
   it("never asks for more than the node has", () => {
     const long = "nr_periods 100 nr_throttled 100 throttled_usec 900000000";
     expect(only(story("web", [pod({ containers }), node(), long]), "throttled").numbers.enoughMilli).toBe(4000);
