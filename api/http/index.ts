@@ -1,3 +1,4 @@
+import { getAgreement, postOutcomes } from "./agreement.ts";
 import { postBatch } from "./batch.ts";
 import { getDecision, postDecision } from "./decisions.ts";
 import { getHealth, getMetrics, getReady } from "./health.ts";
@@ -33,6 +34,8 @@ export const ROUTES: readonly Route[] = [
     offThread: true,
     handle: getRemovalSummary,
   },
+  { method: "POST", path: "/v1/nodes/:node/outcomes", scope: "decide", handle: postOutcomes },
+  { method: "GET", path: "/v1/agreement", scope: "read", offThread: true, handle: getAgreement },
   { method: "GET", path: "/v1/nodes/:node/pods/:namespace/:name/why", scope: "read", offThread: true, handle: getWhy },
   { method: "PUT", path: "/v1/nodes/:node/snapshot", scope: "decide", handle: putSnapshot },
   { method: "GET", path: "/v1/snapshots/:id", scope: "read", offThread: true, handle: getSnapshot },
