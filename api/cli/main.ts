@@ -1,4 +1,5 @@
 import { addActuator } from "./actuator/command.ts";
+import { addAgreement } from "./agreement/command.ts";
 import { addApi } from "./api/command.ts";
 import { addCollect } from "./collect/command.ts";
 import { addExec, addLogs } from "./containers/command.ts";
@@ -22,7 +23,7 @@ import { addUpgrade } from "./upgrade/command.ts";
 const COMMANDS = [
   ...[addUp, addDecide, addSnapshot, addMachines, addKinds, addApi, addCollect],
   ...[addActuator, addPods, addTop, addLogs, addExec, addProbes, addDevices, addGc, addTakeover],
-  ...[addToken, addHistory, addReplay, addLint, addUpgrade],
+  ...[addToken, addHistory, addAgreement, addReplay, addLint, addUpgrade],
 ];
 
 /** The whole command line. */

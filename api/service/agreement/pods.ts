@@ -7,6 +7,7 @@ import type { DecidedOf, Refusal } from "../../model/decision.ts";
 import type { PodRef } from "../../model/forms.ts";
 import type { Outcome, OutcomeOf, PodOutcome, Side } from "../../model/outcome.ts";
 import { containersOf, isTerminal, type Pod, podUid } from "../../model/pod.ts";
+import type { AdmissionDecision } from "../../model/preemption.ts";
 import type { Result } from "../../model/result.ts";
 import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 import { type Basis, type Compared, type Comparer, notComparable, sides, undecided } from "./compared.ts";
@@ -61,13 +62,25 @@ function managersAreAsked(pod: Pod, { kubeletConfiguration: config, node }: Effe
   return hasPolicy && qosClass(pod) === "Guaranteed";
 }
 
-const refusalSide = (admitted: boolean, reason: string, message: string): Side =>
-  admitted ? { admitted } : { admitted, reason, ...amountsIn(message), message };
+/** The amounts that a refusal names come first: where one of them differs, all that follows may. */
+const refusalOf = (reason: string, message: string, amounts: Side = amountsIn(message)): Side => ({
+  ...amounts,
+  admitted: false,
+  reason,
+  message,
+});
+
+/** What was decided here. Of a resource that the kubelet found short its amounts are told even where it was not found short here. */
+function decidedSide({ admit, reason, message, resources }: AdmissionDecision, theirReason: string): Side {
+  const tested = resources.find(({ resource }) => theirReason === `OutOf${resource}`);
+  const amounts = tested && { requested: tested.requested, used: tested.used, capacity: tested.capacity };
+  return admit ? { ...amounts, admitted: true } : refusalOf(reason, message, amounts);
+}
 
 /** A pod that came in, or that was refused: the kubelet's words to the byte. */
 export const compareAdmission: Comparer<OutcomeOf<"admission">> = (outcome, state, { snapshot }) => {
   const { admitted, reason, message, pod: ref } = outcome;
-  const kubelet = { starts: true, ...refusalSide(admitted, reason, message) };
+  const kubelet: Side = { starts: true, ...(admitted ? { admitted } : refusalOf(reason, message)) };
   const seen = podIn(snapshot, ref.uid);
   if (seen !== undefined && (admitted ? hasContainers(seen) : isTerminal(seen)))
     return notComparable("already_in_snapshot", kubelet);
@@ -80,10 +93,7 @@ export const compareAdmission: Comparer<OutcomeOf<"admission">> = (outcome, stat
   const answer = admissionOf(state, pod);
   if (!answer.ok) return undecided(answer.error, kubelet);
   const { decision, needs } = answer.value;
-  const nodewise = {
-    starts: decision.startErrors.length === 0,
-    ...refusalSide(decision.admit, decision.reason, decision.message),
-  };
+  const nodewise = { starts: decision.startErrors.length === 0, ...decidedSide(decision, reason) };
   return unlessMissing(needs, pod, state, sides(kubelet, nodewise));
 };
 
