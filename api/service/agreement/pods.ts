@@ -41,25 +41,35 @@ const without = (state: EffectiveSnapshot, pod: Pod): EffectiveSnapshot => ({
   pods: (state.pods ?? []).filter((one) => one !== pod),
 });
 
-/** What of an answer's `needs` matters for this pod, and whether it is of the resource managers. */
+/** What of an answer's `needs` matters for this pod: of the resource managers, and all else. */
 function missingFor(needs: readonly string[], pod: Pod, state: EffectiveSnapshot) {
   const isOfManagers = (path: string): boolean => /^(?:assignments|machine|devices|devicePlugins)\b/.test(path);
-  const files = managersAreAsked(pod, state) ? needs.filter(isOfManagers) : [];
-  return { files, others: needs.filter((path) => !isOfManagers(path)) };
+  const files = asksManagers(pod, state) ? needs.filter(isOfManagers) : [];
+  return { files: [...files, ...missingDevices(pod, state)], others: needs.filter((path) => !isOfManagers(path)) };
 }
-/** Exclusive CPUs and memory are for Guaranteed pods alone, and an extended resource of no plugin is nobody's business here. */
-function managersAreAsked(pod: Pod, { kubeletConfiguration: config, node }: EffectiveSnapshot): boolean {
+/** Exclusive CPUs and memory are for Guaranteed pods alone. */
+function asksManagers(pod: Pod, state: EffectiveSnapshot): boolean {
+  const { cpuManagerPolicy, memoryManagerPolicy, topologyManagerPolicy } = state.kubeletConfiguration;
+  const hasPolicy =
+    cpuManagerPolicy === "static" || memoryManagerPolicy === "Static" || topologyManagerPolicy !== "none";
+  return asksDevices(pod, state) || (hasPolicy && qosClass(pod) === "Guaranteed");
+}
+/** An extended resource that the node does not have is no device manager's. */
+function asksDevices(pod: Pod, { node }: EffectiveSnapshot): boolean {
   const allocatable = node?.status?.allocatable ?? {};
-  const isDevice = (name: string): boolean => name.includes("/") && allocatable[name] !== undefined;
-  const asks = containersOf(pod).flatMap(({ resources }) =>
+  const names = containersOf(pod).flatMap(({ resources }) =>
     Object.keys({ ...resources?.limits, ...resources?.requests }),
   );
-  if (asks.some(isDevice)) return true;
-  const hasPolicy =
-    config.cpuManagerPolicy === "static" ||
-    config.memoryManagerPolicy === "Static" ||
-    config.topologyManagerPolicy !== "none";
-  return hasPolicy && qosClass(pod) === "Guaranteed";
+  return names.some((name) => name.includes("/") && allocatable[name] !== undefined);
+}
+/** A decision without devices is that of a node without plugins, and does not say so. */
+function missingDevices(pod: Pod, state: EffectiveSnapshot): readonly string[] {
+  if (!asksDevices(pod, state)) return [];
+  const checkpoint = state.assignments?.kubelet_internal_checkpoint;
+  return [
+    ...(state.devices === undefined ? ["devices"] : []),
+    ...(checkpoint === undefined ? ["assignments.kubelet_internal_checkpoint"] : []),
+  ];
 }
 
 /** The amounts that a refusal names come first: where one of them differs, all that follows may. */
@@ -100,7 +110,7 @@ export const compareAdmission: Comparer<OutcomeOf<"admission">> = (outcome, stat
 function unlessMissing(needs: readonly string[], pod: Pod, state: EffectiveSnapshot, compared: Compared): Compared {
   const { files, others } = missingFor(needs, pod, state);
   const { kubelet, nodewise } = compared;
-  if (files.length > 0) return notComparable("state_files", kubelet, { nodewise, missing: files });
+  if (files.length > 0) return notComparable("state_files", kubelet, { nodewise, missing: [...new Set(files)] });
   return others.length > 0 ? notComparable("input_not_known", kubelet, { nodewise, missing: others }) : compared;
 }
 
