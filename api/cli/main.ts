@@ -1,4 +1,5 @@
 import { addActuator } from "./actuator/command.ts";
+import { addAdvise } from "./advise/command.ts";
 import { addApi } from "./api/command.ts";
 import { addExec, addLogs } from "./containers/command.ts";
 import { addDecide } from "./decide/command.ts";
@@ -21,7 +22,7 @@ import { addUpgrade } from "./upgrade/command.ts";
 const COMMANDS = [
   ...[addUp, addDecide, addSnapshot, addMachines, addKinds, addApi],
   ...[addActuator, addPods, addTop, addLogs, addExec, addProbes, addDevices, addGc, addTakeover],
-  ...[addToken, addHistory, addReplay, addLint, addUpgrade],
+  ...[addToken, addHistory, addReplay, addLint, addUpgrade, addAdvise],
 ];
 
 /** The whole command line. */

@@ -1,3 +1,4 @@
+import { getReservesAdvice } from "./advice.ts";
 import { postBatch } from "./batch.ts";
 import { getDecision, postDecision } from "./decisions.ts";
 import { getHealth, getMetrics, getReady } from "./health.ts";
@@ -31,6 +32,7 @@ export const ROUTES: readonly Route[] = [
     offThread: true,
     handle: getRemovalSummary,
   },
+  { method: "GET", path: "/v1/nodes/:node/advice/reserves", scope: "read", offThread: true, handle: getReservesAdvice },
   { method: "PUT", path: "/v1/nodes/:node/snapshot", scope: "decide", handle: putSnapshot },
   { method: "GET", path: "/v1/snapshots/:id", scope: "read", offThread: true, handle: getSnapshot },
   { method: "GET", path: "/healthz", scope: null, handle: getHealth },
