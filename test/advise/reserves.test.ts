@@ -6,33 +6,9 @@ import { type Measurement, measurementIn } from "../../api/service/advise/measur
 import { adviseReserves, percentileOf, type ReservesQuestion } from "../../api/service/advise/reserves.ts";
 import { allocatableOf } from "../decide/ask.ts";
 import { configured, decoded, type Json, many } from "../kit/snapshots.ts";
+import { CONTAINERS, MI, summary, WHOLE } from "../kit/summary.ts";
 import { draws } from "../properties/draws.ts";
 
-const MI = 2 ** 20;
-const HOUR = 3_600_000;
-const START = Date.parse("2026-11-14T00:00:00Z");
-const MILLI = 1_000_000;
-
-interface Used {
-  readonly cpu: number;
-  readonly memoryMi: number;
-}
-const usage = ({ cpu, memoryMi }: Used, time: string): Json => ({
-  cpu: { time, usageNanoCores: cpu * MILLI },
-  memory: { time, workingSetBytes: memoryMi * MI },
-});
-/** A summary `hours` after the start: CPU in thousandths, memory in MiB. */
-function summary(
-  hours: number,
-  node: Used,
-  containers: Readonly<Record<string, Used>>,
-  more: Json = {},
-  pods: readonly Json[] = [],
-): Json {
-  const time = new Date(START + hours * HOUR).toISOString();
-  const systemContainers = Object.entries(containers).map(([name, used]) => ({ name, ...usage(used, time) }));
-  return { node: { nodeName: "n1", systemContainers, ...usage(node, time), ...more }, pods };
-}
 function measured(stats: Json): Measurement {
   const measurement = measurementIn(decoded({ stats }));
   if (measurement === null) throw new Error("no measurement");
@@ -56,10 +32,7 @@ const codes = ({ notes }: ReturnType<typeof ask>): readonly AdviceNoteCode[] => 
 const recommended = ({ reserves }: ReturnType<typeof ask>): Readonly<Record<string, string | null>> =>
   Object.fromEntries(reserves.map(({ field, resource, recommended: text }) => [`${field}.${resource}`, text]));
 
-const kubelet = { cpu: 40, memoryMi: 100 };
-const runtime = { cpu: 30, memoryMi: 150 };
-const pods = { cpu: 900, memoryMi: 2000 };
-const WHOLE = { cpu: 1000, memoryMi: 2500 };
+const { kubelet, runtime, pods } = CONTAINERS;
 
 describe("what is measured", () => {
   test("kubeReserved is the kubelet and the runtime together, systemReserved what is neither theirs nor of a pod", () => {

@@ -62,6 +62,9 @@ export async function measuredHistory(
   return ok({ measurements, withoutStats, everyMs: walk.skipped ? walk.everyMs : null });
 }
 
+/** Decisions that are looked at together: those of one pass on one snapshot, and more. */
+const HEADS = 32;
+
 /** From decision to decision, back in time, each at least so long before the last that the walk ends within a number of steps. */
 class EvenWalk {
   readonly #store: MeasuredStore;
@@ -82,26 +85,32 @@ class EvenWalk {
   async next(oldestMs: number, most: number): Promise<Result<string | null, StoreFailure>> {
     while (true) {
       const last = this.#last;
-      const near = await this.#newestBefore(last?.atMs ?? this.#span.untilMs);
-      if (!near.ok) return near;
-      let head = near.value;
+      const heads = await this.#headsBefore(last?.atMs ?? this.#span.untilMs);
+      if (!heads.ok) return heads;
+      let [head] = heads.value;
       if (last === null) this.everyMs = Math.max(1, Math.ceil(((head?.decidedAtMs ?? oldestMs) - oldestMs) / most));
-      else if (head !== null && head.decidedAtMs > last.atMs - this.everyMs) {
-        this.skipped ||= head.snapshotId !== last.snapshotId;
-        const far = await this.#newestBefore(last.atMs - this.everyMs + 1);
-        if (!far.ok) return far;
-        head = far.value;
+      else {
+        const farMs = last.atMs - this.everyMs;
+        const near = heads.value.filter(({ decidedAtMs }) => decidedAtMs > farMs);
+        this.skipped ||= near.some(({ snapshotId }) => snapshotId !== last.snapshotId);
+        head = heads.value[near.length];
+        if (head === undefined && near.length > 0) {
+          const far = await this.#headsBefore(farMs + 1);
+          if (!far.ok) return far;
+          [head] = far.value;
+        }
       }
-      if (head === null) return ok(null);
+      if (head === undefined) return ok(null);
       const { decidedAtMs: atMs, snapshotId } = head;
       this.#last = { atMs, snapshotId };
       if (snapshotId !== null && snapshotId !== last?.snapshotId) return ok(snapshotId);
     }
   }
 
-  async #newestBefore(untilMs: number): Promise<Result<DecisionHead | null, StoreFailure>> {
-    const heads = await this.#store.listDecisions({ node: this.#node, sinceMs: this.#span.sinceMs, untilMs, limit: 1 });
-    return heads.ok ? ok(heads.value.items[0] ?? null) : heads;
+  /** The newest decisions before a time, newest first. */
+  async #headsBefore(untilMs: number): Promise<Result<readonly DecisionHead[], StoreFailure>> {
+    const page = await this.#store.listDecisions({ node: this.#node, ...this.#span, untilMs, limit: HEADS });
+    return page.ok ? ok(page.value.items) : page;
   }
 }
 
