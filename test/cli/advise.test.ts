@@ -192,7 +192,6 @@ describe.concurrent("nodewise advise reserves, of files", () => {
     );
     await fails(`${realNode("pods.json")}: is `, one, realNode("pods.json"));
     await fails("--since is of the history: give it without files", one, "--since", "7d");
-    await fails("--data-dir is of the history: give it without files", one, "--data-dir", scratch);
     const bad = file("bad.json", summary(0, { cpu: -1, memoryMi: 0 }, {}));
     await fails(`${bad}:1:`, bad);
   });

@@ -37,10 +37,8 @@ export async function adviseOnReserves(files: readonly string[], given: AdviseFl
   const request = requestOf(given, Date.now());
   if (!request.ok) return request;
   if (files.length > 0) {
-    const other = (["node", "since", "until", "limit", "dataDir", "api"] as const).find(
-      (name) => given[name] !== undefined,
-    );
-    if (other !== undefined) return fault(EXIT.badInput, `${optionOf(other)} is of the history: give it without files`);
+    const other = (["node", "since", "until", "limit", "api"] as const).find((name) => given[name] !== undefined);
+    if (other !== undefined) return fault(EXIT.badInput, `--${other} is of the history: give it without files`);
     const measured = await readMeasured(files, given.kubelet);
     if (!measured.ok) return measured;
     warnAll(cli.terminal, measured.value.notices);
@@ -67,8 +65,6 @@ export async function adviseOnReserves(files: readonly string[], given: AdviseFl
     return print(advice.value, given, cli);
   });
 }
-
-const optionOf = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 function requestOf(given: AdviseFlags, nowMs: number): Result<AdviceRequest, Fault> {
   const numbers = adviceNumbers(given, given.api === undefined ? MAX_LIMIT : DEFAULT_LIMIT);
