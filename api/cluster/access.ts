@@ -2,7 +2,7 @@ import * as http from "node:http";
 import * as https from "node:https";
 import { ok, type Result } from "../model/result.ts";
 import { type ClusterFault, clusterFault } from "./fault.ts";
-import type { Headers } from "./http.ts";
+import type { Headers, HttpAnswer } from "./http.ts";
 import type { ExecAuth } from "./kube-client.ts";
 import { type Kubeconfig, type KubeconfigOptions, loadKubeconfig, spawnPlugin } from "./kubeconfig.ts";
 
@@ -15,6 +15,8 @@ export interface Credentials {
   readonly tls: Pick<https.AgentOptions, "ca" | "cert" | "key">;
   /** Differs whenever `tls` does. */
   readonly tlsKey: string;
+  /** How often they were renewed. */
+  readonly renewals: number;
 }
 
 /** So many connections at a time are kept to one server. */
@@ -27,6 +29,9 @@ export class Access {
   #kubeconfig: Kubeconfig;
   #execAuth: ExecAuth | undefined;
   #agent: { readonly key: string; readonly agent: http.Agent } | undefined;
+  #reading: Promise<Result<Credentials, ClusterFault>> | undefined;
+  #renewing: Promise<Result<void, ClusterFault>> | undefined;
+  #renewals = 0;
 
   private constructor(options: KubeconfigOptions, kubeconfig: Kubeconfig) {
     this.#options = options;
@@ -54,12 +59,21 @@ export class Access {
     return Object.keys(this.#kubeconfig.impersonation).length > 0;
   }
 
-  /** Errors: bad-kubeconfig (a certificate's file), no-credentials. */
-  async credentials(): Promise<Result<Credentials, ClusterFault>> {
+  /** Requests that begin together ask a plugin once. Errors: bad-kubeconfig (a certificate's file), no-credentials. */
+  #credentials(): Promise<Result<Credentials, ClusterFault>> {
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = undefined;
+    });
+    return this.#reading;
+  }
+
+  async #read(): Promise<Result<Credentials, ClusterFault>> {
+    const renewals = this.#renewals;
     const { config, exec, idToken, impersonation } = this.#kubeconfig;
     const isSecure = this.server.startsWith("https:");
     // as kubectl does, nothing secret is sent over a connection that anybody can read
-    if (!isSecure) return ok({ headers: headersOf({}), agent: this.#agentFor("http", {}), tls: {}, tlsKey: "" });
+    if (!isSecure)
+      return ok({ headers: headersOf({}), agent: this.#agentFor("http", {}), tls: {}, tlsKey: "", renewals });
     const options: https.RequestOptions = { headers: {} };
     try {
       await config.applyToHTTPSOptions(options);
@@ -85,15 +99,39 @@ export class Access {
           ...(servername !== undefined && { servername }),
           ...(rejectUnauthorized !== undefined && { rejectUnauthorized }),
         });
-    return ok({ headers: headersOf(headers), agent, tls, tlsKey });
+    return ok({ headers: headersOf(headers), agent, tls, tlsKey, renewals });
   }
 
-  /** After an answer of 401: the files are read again, and the plugin is asked again. */
-  async renew(): Promise<Result<void, ClusterFault>> {
+  /** Sends with the credentials of now, and once more with new ones where those were refused. */
+  async authorized<A extends HttpAnswer | null>(
+    send: (credentials: Credentials) => Promise<Result<A, ClusterFault>>,
+  ): Promise<Result<A, ClusterFault>> {
+    for (let isFirst = true; ; isFirst = false) {
+      const credentials = await this.#credentials();
+      if (!credentials.ok) return credentials;
+      const answer = await send(credentials.value);
+      if (!answer.ok || answer.value?.status !== 401 || !isFirst) return answer;
+      const renewed = await this.#renew(credentials.value);
+      if (!renewed.ok) return renewed;
+    }
+  }
+
+  /** After an answer of 401 the files are read again, and the plugin is asked again: once for all that used these credentials. */
+  #renew(refused: Credentials): Promise<Result<void, ClusterFault>> {
+    if (refused.renewals !== this.#renewals) return Promise.resolve(ok(undefined));
+    this.#renewing ??= this.#reload().finally(() => {
+      this.#renewing = undefined;
+    });
+    return this.#renewing;
+  }
+
+  async #reload(): Promise<Result<void, ClusterFault>> {
     const loaded = await loadKubeconfig(this.#options);
     if (!loaded.ok) return loaded;
     this.#kubeconfig = loaded.value;
     this.#execAuth = undefined;
+    this.#reading = undefined;
+    this.#renewals++;
     return ok(undefined);
   }
 

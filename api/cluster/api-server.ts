@@ -102,7 +102,10 @@ export class ApiServer {
     };
     const query = { watch: "true", allowWatchBookmarks: "true", resourceVersion, timeoutSeconds: `${WATCH_SECONDS}` };
     const url = this.#url(pathOf(of), query);
-    const watched = await this.#authorized((asked) => askLines(asked, onLine), url, quietMs, signal);
+    const limits = { timeoutMs: quietMs, maxBytes: MAX_PAGE_BYTES, signal, authority: AUTHORITY };
+    const watched = await this.#access.authorized(({ headers, agent }) =>
+      askLines({ url, headers, agent, ...limits }, onLine),
+    );
     if (!watched.ok) return watched;
     if (watched.value !== null) return answerFault(watched.value, url, ruleOf(of, "watch"));
     return fault === undefined ? ok(undefined) : err(fault);
@@ -117,7 +120,9 @@ export class ApiServer {
     limits: Pick<HttpAsk, "timeoutMs" | "maxBytes"> = { timeoutMs: TIMEOUT_MS, maxBytes: MAX_PAGE_BYTES },
   ): Promise<Result<unknown, ClusterFault>> {
     const url = this.#url(path, query);
-    const answer = await this.#authorized((asked) => patiently(asked), url, limits.timeoutMs, signal, limits.maxBytes);
+    const answer = await this.#access.authorized(({ headers, agent }) =>
+      patiently({ url, headers, agent, ...limits, signal, authority: AUTHORITY }),
+    );
     if (!answer.ok) return answer;
     return answer.value.status === 200 ? jsonIn(answer.value, url) : answerFault(answer.value, url, rule);
   }
@@ -126,25 +131,6 @@ export class ApiServer {
     const url = new URL(this.#access.server + path);
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
     return url;
-  }
-
-  /** Asks once more with new credentials where the first were refused. */
-  async #authorized<A extends HttpAnswer | null>(
-    send: (asked: HttpAsk) => Promise<Result<A, ClusterFault>>,
-    url: URL,
-    timeoutMs: number,
-    signal: AbortSignal | undefined,
-    maxBytes = MAX_PAGE_BYTES,
-  ): Promise<Result<A, ClusterFault>> {
-    for (let isFirst = true; ; isFirst = false) {
-      const credentials = await this.#access.credentials();
-      if (!credentials.ok) return credentials;
-      const { headers, agent } = credentials.value;
-      const answer = await send({ url, headers, agent, timeoutMs, maxBytes, signal, authority: AUTHORITY });
-      if (!answer.ok || answer.value?.status !== 401 || !isFirst) return answer;
-      const renewed = await this.#access.renew();
-      if (!renewed.ok) return renewed;
-    }
   }
 }
 

@@ -112,19 +112,13 @@ export class Kubelets {
     if (address === undefined)
       return clusterFault("unreachable", `node ${name} tells no address of its kubelet`, ASK_PROXY);
     const url = new URL(`https://${address}${PATHS[part].path}`);
-    const first = await this.#send(url, signal);
-    if (!first.ok || first.value.status !== 401) return this.#answered(first, url, part);
-    const renewed = await this.#access.renew();
-    return renewed.ok ? this.#answered(await this.#send(url, signal), url, part) : renewed;
-  }
-
-  async #send(url: URL, signal: AbortSignal | undefined): Promise<Result<HttpAnswer, ClusterFault>> {
-    const credentials = await this.#access.credentials();
-    if (!credentials.ok) return credentials;
-    const { headers } = credentials.value;
-    const agent = this.#agentFor(credentials.value);
     const timeoutMs = this.#options.timeoutMs ?? TIMEOUT_MS;
-    return ask({ url, headers, agent, timeoutMs, maxBytes: MAX_BYTES, signal, authority: KUBELET_AUTHORITY });
+    const limits = { timeoutMs, maxBytes: MAX_BYTES, signal, authority: KUBELET_AUTHORITY };
+    const answer = await this.#access.authorized((credentials) => {
+      const agent = this.#agentFor(credentials);
+      return ask({ url, headers: credentials.headers, agent, ...limits });
+    });
+    return this.#answered(answer, url, part);
   }
 
   #answered(answer: Result<HttpAnswer, ClusterFault>, url: URL, part: KubeletPart): Result<unknown, ClusterFault> {
