@@ -125,6 +125,7 @@ async function record(
     ...(snapshot === null ? {} : { snapshot: snapshotRow(snapshot, now) }),
     ...factsOf(decision),
     ...removalsOf(decision, now),
+    ...(decision.summary === null ? {} : { summary: decision.summary }),
     ...(key === undefined ? {} : { idempotency: await claim(ports, caller, key, decision) }),
   };
   const recorded = await ports.store.record(recording);
@@ -174,7 +175,7 @@ async function claim(
 }
 
 const rowOf = (
-  { id, kind, node, snapshotId, policyVersion, verdict, explain, ask, pod, body }: Decision,
+  { id, kind, node, snapshotId, policyVersion, verdict, reason, explain, ask, pod, body }: Decision,
   now: EpochMs,
 ): DecisionRow => ({
   id,
@@ -183,6 +184,7 @@ const rowOf = (
   snapshotId,
   policyVersion,
   verdict,
+  reason,
   explain,
   decidedAtMs: now,
   pod,
@@ -192,7 +194,7 @@ const rowOf = (
 });
 
 export const snapshotRow = (
-  { id, node, observedAtMs, sequence, bootId, text, repeats }: DecodedSnapshot,
+  { id, node, observedAtMs, sequence, bootId, labels, kubeletVersion, text, repeats }: DecodedSnapshot,
   now: EpochMs,
 ): SnapshotRow => ({
   id,
@@ -202,6 +204,8 @@ export const snapshotRow = (
   bootId,
   storedAtMs: now,
   body: text,
+  labels,
+  kubeletVersion,
   repeats,
 });
 

@@ -85,6 +85,9 @@ export interface DecodedSnapshot extends StoredSnapshot, Canonical {
   readonly observedAtMs: number | null;
   readonly sequence: number | null;
   readonly bootId: string | null;
+  /** JSON; null: it has no node. */
+  readonly labels: string | null;
+  readonly kubeletVersion: string | null;
 }
 
 export interface Decision {
@@ -105,6 +108,9 @@ export interface Decision {
   /** As the request named it; null: it did not. */
   readonly kubeletVersion: string | null;
   readonly verdict: string;
+  /** See `notesOf`. */
+  readonly reason: string | null;
+  readonly summary: string | null;
   /** The values that were filled in where nothing was posted; for a snapshot from the history they are no longer known. */
   readonly assumed: readonly Assumed[];
   /** The fields of a posted snapshot's configuration that no decision reads. */

@@ -4,10 +4,11 @@ import { openApi } from "../http/openapi/contract.ts";
 import type { Route } from "../http/route.ts";
 import { getAsset } from "./assets.ts";
 import { getDecisionPage } from "./decision/decision.ts";
+import { getDecisionsPage } from "./decision/decisions-page.ts";
 import { getDocs } from "./docs.ts";
 import { getFleet } from "./fleet/fleet.ts";
 import { getLintPage, postLintPage } from "./lint/lint-page.ts";
-import { getDecisionsPage, getNodePage } from "./node/node-page.ts";
+import { getNodePage } from "./node/node-page.ts";
 import { getReplayPage, postReplayPage } from "./replay/replay-page.ts";
 import { getUpgradePage, postUpgradePage } from "./upgrade/upgrade-page.ts";
 import { getWhatIf, postWhatIf } from "./what-if/what-if.ts";
@@ -15,6 +16,7 @@ import { getWhatIf, postWhatIf } from "./what-if/what-if.ts";
 /** The pages that people look at, and the files that those load. */
 export const PAGES: readonly Route[] = [
   { method: "GET", path: "/", scope: "read", page: true, offThread: true, handle: getFleet },
+  { method: "GET", path: "/decisions", scope: "read", page: true, offThread: true, handle: getDecisionsPage },
   { method: "GET", path: "/decisions/:decision", scope: "read", page: true, offThread: true, handle: getDecisionPage },
   { method: "GET", path: "/nodes/:node", scope: "read", page: true, offThread: true, handle: getNodePage },
   {

@@ -18,6 +18,7 @@ export async function startServing(given: ApiFlags, { env }: Cli, log?: Log): Pr
     maxConcurrency,
     maxBytesInFlight,
     minBodyRate,
+    metricsNodes,
     keepDays,
     keepDecisions,
   } = given;
@@ -33,6 +34,7 @@ export async function startServing(given: ApiFlags, { env }: Cli, log?: Log): Pr
       ...(maxConcurrency === undefined ? {} : { concurrency: maxConcurrency }),
       ...(maxBytesInFlight === undefined ? {} : { bodyBytesInFlight: maxBytesInFlight }),
       ...(minBodyRate === undefined ? {} : { bodyBytesPerSecond: minBodyRate }),
+      ...(metricsNodes === undefined ? {} : { metricsNodes }),
     },
     retention: {
       ...(keepDays === undefined ? {} : { maxAgeMs: keepDays * DAY_MS }),
