@@ -46,7 +46,7 @@ type Given = Readonly<Partial<Record<(typeof DECISION_FILTERS)[number] | "format
 async function answer(exchange: Exchange, given: Given, node: string | null): Promise<Result<Reply, Problem>> {
   const isCsv = wantsCsv(exchange, given.format);
   if (!isCsv.ok) return isCsv;
-  const query = decisionQuery(given, exchange.ports.now(), isCsv.value ? MAX_CSV_ROWS : MAX_PAGE);
+  const query = decisionQuery(given, exchange.ports.now());
   if (!query.ok) return query;
   const asked = node === null ? query.value : { ...query.value, node };
   const limit = given.limit === undefined && isCsv.value ? MAX_CSV_ROWS : asked.limit;
@@ -85,11 +85,11 @@ interface Range {
  * Reads the times and checks the size of a page. A time is RFC 3339, or a duration back from `nowMs` (`12h`, `7d`); null: no duration
  * is taken, since the pages of one list would begin at different times.
  */
-export function rangeIn({ since, until, limit }: Bounds, nowMs: number | null, mostRows: number = MAX_PAGE): Range {
+export function rangeIn({ since, until, limit }: Bounds, nowMs: number | null): Range {
   const issues: InputIssue[] = [];
-  const size = limit === undefined || !/^\d{1,6}$/.test(limit) ? 0 : Number(limit);
-  if (limit !== undefined && (size < 1 || size > mostRows))
-    issues.push({ path: "limit", message: `must be a number from 1 to ${mostRows}` });
+  const size = limit === undefined || !/^\d{1,4}$/.test(limit) ? 0 : Number(limit);
+  if (limit !== undefined && (size < 1 || size > MAX_PAGE))
+    issues.push({ path: "limit", message: `must be a number from 1 to ${MAX_PAGE}` });
   const timeOf = (path: string, text: string): number => {
     const before = nowMs === null ? null : durationBefore(text, nowMs);
     if (before !== null) return before;
@@ -105,13 +105,9 @@ export function rangeIn({ since, until, limit }: Bounds, nowMs: number | null, m
   return { issues, times };
 }
 
-export function decisionQuery(
-  given: Given,
-  nowMs: number,
-  mostRows: number = MAX_PAGE,
-): Result<DecisionQuery, Problem> {
+export function decisionQuery(given: Given, nowMs: number): Result<DecisionQuery, Problem> {
   const { kind, verdict, reason, pod, pageToken, limit } = given;
-  const { issues: rangeIssues, times } = rangeIn(given, nowMs, mostRows);
+  const { issues: rangeIssues, times } = rangeIn(given, nowMs);
   const issues: InputIssue[] = [];
   if (kind !== undefined && !isKind(kind)) issues.push({ path: "kind", message: `must be one of ${KINDS.join(", ")}` });
   if (verdict !== undefined && !isVerdict(verdict))

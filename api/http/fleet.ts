@@ -159,8 +159,9 @@ interface FleetQuery {
   readonly after: FleetPlace | null;
 }
 
-function fleetQuery(given: Given, mostRows: number): Result<FleetQuery, Problem> {
-  const { issues: rangeIssues } = rangeIn(given, null, mostRows);
+/** `rows`: how many there are where nothing is said. */
+function fleetQuery(given: Given, rows: number): Result<FleetQuery, Problem> {
+  const { issues: rangeIssues } = rangeIn(given, null);
   const issues = [...rangeIssues];
   const filter = filterIn(given, issues);
   const sort = among(issues, "sort", given.sort, FLEET_SORTS) ?? "name";
@@ -174,7 +175,7 @@ function fleetQuery(given: Given, mostRows: number): Result<FleetQuery, Problem>
     issues.push({ path: "pageToken", message });
   }
   if (issues.length > 0) return queryProblem(issues);
-  const limit = given.limit === undefined ? mostRows : Number(given.limit);
+  const limit = given.limit === undefined ? rows : Number(given.limit);
   return ok({ filter, by, hours, limit, after: after ?? null });
 }
 

@@ -22,6 +22,57 @@ function gauge(name: string, help: string, samples: readonly Sample[]): string {
   return `# HELP ${name} ${help}\n# TYPE ${name} gauge\n${lines.join("")}`;
 }
 
+interface NodeGauge {
+  readonly name: string;
+  readonly help: string;
+  samplesOf(node: FleetNode, nowMs: number): readonly Sample[];
+}
+
+const ofThresholds =
+  (measured: (one: Headroom, node: FleetNode, nowMs: number) => number | null): NodeGauge["samplesOf"] =>
+  (node, nowMs) =>
+    node.headroom.flatMap((one): Sample[] => {
+      const value = measured(one, node, nowMs);
+      return value === null ? [] : [[value, { node: node.name, signal: one.signal, type: one.type }]];
+    });
+
+/** The gauges that each node has for itself. */
+const NODE_GAUGES: readonly NodeGauge[] = [
+  {
+    name: "nodewise_node_last_seen_timestamp_seconds",
+    help: "When something was last heard of a node",
+    samplesOf: ({ name, lastSeenMs }) => [[lastSeenMs / 1000, { node: name }]],
+  },
+  {
+    name: "nodewise_node_pressure",
+    help: "1: the condition is True as of the node's newest eviction pass",
+    samplesOf: ({ name, latest, conditions }) =>
+      latest.eviction === undefined
+        ? []
+        : PRESSURE_CONDITIONS.map((condition) => [Number(conditions.includes(condition)), { node: name, condition }]),
+  },
+  {
+    name: "nodewise_node_threshold_distance_bytes",
+    help: "Available less the eviction threshold, of signals in bytes; negative: so much is missing",
+    samplesOf: ofThresholds(({ signal, distance }) => (COUNTED_SIGNALS.test(signal) ? null : distance)),
+  },
+  {
+    name: "nodewise_node_threshold_distance_ratio",
+    help: "Available less the eviction threshold, as a share of the capacity",
+    samplesOf: ofThresholds(({ ratio }) => ratio),
+  },
+  {
+    name: "nodewise_node_threshold_seconds",
+    help: "Time until an eviction threshold is met, by the forecast of a pass of the last 15 minutes; absent: it is not falling",
+    samplesOf: ofThresholds(secondsUntil),
+  },
+  {
+    name: "nodewise_node_refusals",
+    help: "Refusals by reason in this hour and the one before",
+    samplesOf: ({ name, refusals }) => reasonSamples(refusals, { node: name }),
+  },
+];
+
 /**
  * The nodes as gauges in Prometheus' text format: made of what the history keeps of each, nothing is decided. INVARIANT: the number
  * of series is bounded; beyond `limit` nodes those that stand worst have theirs, and a gauge says how many are left out. `nodes` are
@@ -29,70 +80,30 @@ function gauge(name: string, help: string, samples: readonly Sample[]): string {
  */
 export function fleetMetrics(nodes: readonly FleetNode[], nowMs: number, limit: number): string {
   const shown = ordered(nodes, { sort: "severity", order: "desc" }).slice(0, limit);
-  const each = (samples: (node: FleetNode) => readonly Sample[]): readonly Sample[] => shown.flatMap(samples);
-  const ofThresholds = (measured: (one: Headroom, node: FleetNode) => number | null): readonly Sample[] =>
-    each((node) =>
-      node.headroom.flatMap((one): Sample[] => {
-        const value = measured(one, node);
-        return value === null ? [] : [[value, { node: node.name, signal: one.signal, type: one.type }]];
-      }),
-    );
+  const standing = SEVERITIES.map(
+    (severity): Sample => [nodes.filter((node) => node.severity === severity).length, { severity }],
+  );
   return [
-    gauge(
-      "nodewise_nodes",
-      "Nodes of the history by how they stand",
-      SEVERITIES.map((severity) => [nodes.filter((node) => node.severity === severity).length, { severity }]),
-    ),
-    gauge(
-      "nodewise_nodes_without_series",
-      "Nodes beyond the most that have metrics of their own, the worst of which come first",
-      [[nodes.length - shown.length, {}]],
-    ),
+    gauge("nodewise_nodes", "Nodes of the history by how they stand", standing),
+    gauge("nodewise_nodes_without_series", "Nodes beyond the most that have metrics of their own", [
+      [nodes.length - shown.length, {}],
+    ]),
     gauge(
       "nodewise_recent_refusals",
       "Refusals by reason, of all nodes, in this hour and the one before",
       reasonSamples(summed(nodes), {}),
     ),
-    gauge(
-      "nodewise_node_last_seen_timestamp_seconds",
-      "When something was last heard of a node",
-      each(({ name, lastSeenMs }) => [[lastSeenMs / 1000, { node: name }]]),
-    ),
-    gauge(
-      "nodewise_node_pressure",
-      "1: the condition is True as of the node's newest eviction pass",
-      each(({ name, latest, conditions }) =>
-        latest.eviction === undefined
-          ? []
-          : PRESSURE_CONDITIONS.map(
-              (condition): Sample => [Number(conditions.includes(condition)), { node: name, condition }],
-            ),
+    ...NODE_GAUGES.map(({ name, help, samplesOf }) =>
+      gauge(
+        name,
+        help,
+        shown.flatMap((node) => samplesOf(node, nowMs)),
       ),
-    ),
-    gauge(
-      "nodewise_node_threshold_distance_bytes",
-      "Available less the eviction threshold, of signals in bytes; negative: so much is missing",
-      ofThresholds(({ signal, distance }) => (COUNTED_SIGNALS.test(signal) ? null : distance)),
-    ),
-    gauge(
-      "nodewise_node_threshold_distance_ratio",
-      "Available less the eviction threshold, as a share of the capacity",
-      ofThresholds(({ ratio }) => ratio),
-    ),
-    gauge(
-      "nodewise_node_threshold_seconds",
-      "Time until an eviction threshold is met by the forecast of a pass of the last 15 minutes; none where nothing falls",
-      ofThresholds(({ metAtMs }, node) => secondsUntil(metAtMs, node, nowMs)),
-    ),
-    gauge(
-      "nodewise_node_refusals",
-      "Refusals by reason in this hour and the one before",
-      each(({ name, refusals }) => reasonSamples(refusals, { node: name })),
     ),
   ].join("");
 }
 
-function secondsUntil(metAtMs: number | null, { latest }: FleetNode, nowMs: number): number | null {
+function secondsUntil({ metAtMs }: Headroom, { latest }: FleetNode, nowMs: number): number | null {
   const isOld = nowMs - (latest.eviction?.decidedAtMs ?? 0) > SILENT_MS;
   return metAtMs === null || isOld ? null : Math.max(0, metAtMs - nowMs) / 1000;
 }

@@ -197,7 +197,7 @@ const KEYS = {
   severity: (node) => [SEVERITIES.indexOf(node.severity), -(node.headroom[0]?.ratio ?? 1), node.refused],
   headroom: (node) => [node.headroom[0]?.ratio ?? null],
   lastDecision: (node) => [node.lastDecisionMs],
-  kubelet: (node) => [VERSIONS.indexOf(node.kubelet)],
+  kubelet: (node) => [node.kubelet === "" ? null : VERSIONS.indexOf(node.kubelet)],
   pressure: (node) => [node.pressure],
   refused: (node) => [node.refused],
   evicted: (node) => [node.evicted],

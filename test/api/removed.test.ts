@@ -161,6 +161,8 @@ function answering(decisions: readonly ImageGcDecision[], observedAtMs: number |
       profile: { version: NEWEST.version, exact: true, why: null },
       kubeletVersion: null,
       verdict: "removes",
+      reason: null,
+      summary: null,
       assumed: [],
       leftOut: [],
       pass,

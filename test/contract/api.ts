@@ -7,6 +7,7 @@ import { nodeTokens, otherNodesIds, tokens } from "./api-auth.ts";
 import { badInput, badRequests } from "./api-bad-input.ts";
 import { batches, batchProblems } from "./api-batch.ts";
 import { decisions, snapshotsAndKeys, told } from "./api-decisions.ts";
+import { decisionLists, fleetLists, fleetPages, fleetPressure } from "./api-fleet.ts";
 import { containerPasses, imagePasses, imagesRemoved, imagesToldAnew, reclaimPasses } from "./api-gc.ts";
 import { collectionsUnlisted } from "./api-gc-failed.ts";
 import { runtimeKept } from "./api-gc-history.ts";
@@ -59,7 +60,13 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
     describe("bad input", () => badInput(of));
     describe("bad requests", () => badRequests(of));
     describe("history", () => history(of));
-    describe("fleets", () => fleets(of));
+    describe("fleets", () => {
+      fleets(of);
+      fleetLists(of);
+      fleetPressure(of);
+      fleetPages(of);
+    });
+    describe("decisions of all nodes", () => decisionLists(of));
     describe("removals", () => {
       removals(of);
       badRemovals(of);
