@@ -6,7 +6,7 @@ import { attempt, failure, type StoreFailure } from "./failure.ts";
 import { bodyReader, grouped, textsIn, withSlices } from "./parts.ts";
 import type { DecisionHead, DecisionRow } from "./rows.ts";
 import { decodePageToken, encodePageToken, type Place } from "./rows.ts";
-import { decisions, idempotency, texts } from "./schema.ts";
+import { decisions, idempotency, texts, unusual } from "./schema.ts";
 import { type DecisionFilter, MAX_PAGE, type Store } from "./store.ts";
 
 /** Everything but the ask and the body, which may be long. */
@@ -74,7 +74,9 @@ export function conditionOf(filter: DecisionFilter): SQL | undefined {
   return and(
     filter.node === undefined ? undefined : eq(decisions.node, filter.node),
     filter.kind === undefined ? undefined : eq(decisions.kind, filter.kind),
-    filter.verdict === undefined ? undefined : eq(decisions.verdict, filter.verdict),
+    filter.verdict === undefined
+      ? undefined
+      : and(eq(decisions.verdict, filter.verdict), unusual(filter.verdict) ?? undefined),
     filter.reason === undefined ? undefined : eq(decisions.reason, filter.reason),
     filter.sinceMs === undefined ? undefined : gte(decisions.decidedAtMs, filter.sinceMs),
     filter.untilMs === undefined ? undefined : lt(decisions.decidedAtMs, filter.untilMs),

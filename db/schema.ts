@@ -60,6 +60,12 @@ export const snapshots = sqliteTable(
   (t) => [uniqueIndex("snapshots_id").on(t.id), index("snapshots_by_time").on(t.storedAtMs, t.seq, t.id)],
 );
 
+/** How almost all decisions end. */
+const USUAL_VERDICTS: readonly string[] = ["decided", "calm", "keeps"];
+const UNUSUAL = sql.raw(`verdict NOT IN (${USUAL_VERDICTS.map((verdict) => `'${verdict}'`).join(", ")})`);
+/** The condition of the index of all others; null: the verdict is one of those, of which the newest are found without. */
+export const unusual = (verdict: string) => (USUAL_VERDICTS.includes(verdict) ? null : UNUSUAL);
+
 export const decisions = sqliteTable(
   "decisions",
   {
@@ -91,6 +97,7 @@ export const decisions = sqliteTable(
     index("decisions_by_reason")
       .on(t.reason, t.decidedAtMs, t.seq, t.node, t.kind, t.verdict)
       .where(sql`reason IS NOT NULL`),
+    index("decisions_by_verdict").on(t.verdict, t.decidedAtMs, t.seq, t.node, t.kind).where(UNUSUAL),
     index("decisions_by_snapshot").on(t.snapshotId).where(sql`snapshot_id IS NOT NULL`),
     index("decisions_by_pod_uid").on(t.podUid).where(sql`pod_uid IS NOT NULL`),
     index("decisions_by_pod_name").on(t.podName, t.podNamespace).where(sql`pod_name IS NOT NULL`),

@@ -9,6 +9,7 @@ CREATE TABLE `refusals` (
 --> statement-breakpoint
 ALTER TABLE `decisions` ADD `reason` text;--> statement-breakpoint
 CREATE INDEX `decisions_by_reason` ON `decisions` (`reason`,`decided_at_ms`,`seq`,`node`,`kind`,`verdict`) WHERE reason IS NOT NULL;--> statement-breakpoint
+CREATE INDEX `decisions_by_verdict` ON `decisions` (`verdict`,`decided_at_ms`,`seq`,`node`,`kind`) WHERE verdict NOT IN ('decided', 'calm', 'keeps');--> statement-breakpoint
 ALTER TABLE `latest` ADD `reason` text;--> statement-breakpoint
 ALTER TABLE `latest` ADD `summary` text;--> statement-breakpoint
 ALTER TABLE `nodes` ADD `labels` text;--> statement-breakpoint

@@ -104,6 +104,18 @@ test("decisions of a reason are found in its own index, whatever else is asked f
   }
 });
 
+test("decisions of an unusual verdict are found in their own index, those of a usual one by their time", async () => {
+  const { plansOf } = listening();
+  const planOf = async (filter: object) =>
+    (await plansOf((store) => store.listDecisions({ ...filter, limit: 5 }))).join();
+  for (const verdict of ["refused", "evicts", "one of another version"])
+    expect(await planOf({ verdict })).toBe("SEARCH decisions USING INDEX decisions_by_verdict (verdict=?)");
+  expect(await planOf({ verdict: "calm", sinceMs: T0 })).toMatch(/USING INDEX decisions_by_time \(decided_at_ms>\?\)/);
+  expect(await planOf({ verdict: "refused", kind: "admission", sinceMs: T0, untilMs: T0 + 9 })).toBe(
+    "SEARCH decisions USING INDEX decisions_by_verdict (verdict=? AND decided_at_ms>? AND decided_at_ms<?)",
+  );
+});
+
 test("a pod's decisions are found through its own indexes", async () => {
   const { plansOf } = listening();
   for (const pod of ["u1", "a/p1"]) {
