@@ -1,5 +1,6 @@
 import { addActuator } from "./actuator/command.ts";
 import { addApi } from "./api/command.ts";
+import { addCollect } from "./collect/command.ts";
 import { addExec, addLogs } from "./containers/command.ts";
 import { addDecide } from "./decide/command.ts";
 import { addDevices } from "./devices/command.ts";
@@ -19,7 +20,7 @@ import { addUp } from "./up/command.ts";
 import { addUpgrade } from "./upgrade/command.ts";
 
 const COMMANDS = [
-  ...[addUp, addDecide, addSnapshot, addMachines, addKinds, addApi],
+  ...[addUp, addDecide, addSnapshot, addMachines, addKinds, addApi, addCollect],
   ...[addActuator, addPods, addTop, addLogs, addExec, addProbes, addDevices, addGc, addTakeover],
   ...[addToken, addHistory, addReplay, addLint, addUpgrade],
 ];

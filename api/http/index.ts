@@ -1,3 +1,4 @@
+import { getAgreement, postOutcomes } from "./agreement.ts";
 import { postBatch } from "./batch.ts";
 import { listDecisions, listDecisionsOfNode } from "./decision-list.ts";
 import { getDecision, postDecision } from "./decisions.ts";
@@ -34,6 +35,8 @@ export const ROUTES: readonly Route[] = [
     offThread: true,
     handle: getRemovalSummary,
   },
+  { method: "POST", path: "/v1/nodes/:node/outcomes", scope: "decide", handle: postOutcomes },
+  { method: "GET", path: "/v1/agreement", scope: "read", offThread: true, handle: getAgreement },
   { method: "PUT", path: "/v1/nodes/:node/snapshot", scope: "decide", handle: putSnapshot },
   { method: "GET", path: "/v1/snapshots/:id", scope: "read", offThread: true, handle: getSnapshot },
   { method: "GET", path: "/healthz", scope: null, handle: getHealth },

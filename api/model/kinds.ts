@@ -29,6 +29,9 @@ type Kind = keyof typeof KIND_SPECS;
 const KIND_NAMES = Object.keys(KIND_SPECS) as Kind[];
 
 export const specOf = (kind: Kind): KindSpec => KIND_SPECS[kind];
+/** Whether the ask of a kind has a member of that name. */
+export const asksFor = (kind: Kind, member: string): boolean =>
+  Object.hasOwn(KIND_SPECS[kind].ask.schema?.members ?? {}, member);
 export const traitsOf = (kind: Kind): KindSpec["traits"] => KIND_SPECS[kind].traits;
 
 /** A decision's reason and, as JSON, its summary: see `KindSpec`. Null: it has none. */

@@ -305,7 +305,7 @@ export const admission = {
   reasons: ADMISSION_REASONS,
   reasonOf: ({ reason }: AdmissionDecision) => (reason === "" ? null : reason),
   facts: null,
-  traits: { ...PLAIN, pods: "overhead", defaultsConfiguration: true, managers: "asked", assumesNoDevices: true },
+  traits: { ...PLAIN, pods: "overhead", defaultsConfiguration: true, managers: "asked", assumesNoDevices: "unlisted" },
 } as const satisfies KindSpec;
 
 export const preemption = {

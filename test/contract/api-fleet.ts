@@ -21,8 +21,16 @@ const large = {
 const names = async (response: Response): Promise<string[]> =>
   (await answer(response, nodeList)).nodes.map(({ name }) => name);
 
+/** All nodes together, and the decisions about all of them. */
+export function fleetAnswers(of: Of): void {
+  fleetLists(of);
+  fleetPressure(of);
+  fleetPages(of);
+  decisionLists(of);
+}
+
 /** The nodes of a fleet by what they are and how they stand. */
-export function fleetLists(of: Of): void {
+function fleetLists(of: Of): void {
   test("nodes are filtered by name, labels, zone, version, verdict and pressure", async () => {
     const prefix = fresh("fleet");
     const zone = "topology.kubernetes.io/zone";
@@ -81,7 +89,7 @@ function statsOf(captured: object, nodeName: string): unknown {
 }
 
 /** How far nodes are from eviction. */
-export function fleetPressure(of: Of): void {
+function fleetPressure(of: Of): void {
   test("an eviction pass tells how far each threshold is, and metrics say the same", async () => {
     const node = fresh("node");
     const captured = capturedSnapshot() as { node: { metadata: object } };
@@ -121,7 +129,7 @@ export function fleetPressure(of: Of): void {
 }
 
 /** Orders, pages, files and tokens of the list of nodes. */
-export function fleetPages(of: Of): void {
+function fleetPages(of: Of): void {
   test("pages in any order hold each node once, and a page's token belongs to its order", async () => {
     const prefix = fresh("fleet");
     for (let i = 0; i < 5; i++)
@@ -199,7 +207,7 @@ export function fleetPages(of: Of): void {
 }
 
 /** Decisions over all nodes. */
-export function decisionLists(of: Of): void {
+function decisionLists(of: Of): void {
   test("every pod that was refused for one reason is one request, whatever its node", async () => {
     const pods = { ...large, metadata: { name: fresh("pod"), namespace: "prod" } };
     const nodes = [fresh("node"), fresh("node")];

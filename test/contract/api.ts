@@ -7,18 +7,20 @@ import { nodeTokens, otherNodesIds, tokens } from "./api-auth.ts";
 import { badInput, badRequests } from "./api-bad-input.ts";
 import { batches, batchProblems } from "./api-batch.ts";
 import { decisions, snapshotsAndKeys, told } from "./api-decisions.ts";
-import { decisionLists, fleetLists, fleetPages, fleetPressure } from "./api-fleet.ts";
+import { fleetAnswers } from "./api-fleet.ts";
 import { containerPasses, imagePasses, imagesRemoved, imagesToldAnew, reclaimPasses } from "./api-gc.ts";
 import { collectionsUnlisted } from "./api-gc-failed.ts";
 import { runtimeKept } from "./api-gc-history.ts";
 import { collectionsAskedBadly } from "./api-gc-input.ts";
 import { fleets, history, replays, results } from "./api-history.ts";
+import { agreements, badOutcomes, conditions, evictions, outcomes, preemptions } from "./api-outcomes.ts";
 import { pages } from "./api-pages.ts";
 import { probeRuns, probesKeptAndRefused } from "./api-probes.ts";
 import { remembering } from "./api-remembering.ts";
 import { badRemovals, decidedRemovals, removals } from "./api-removals.ts";
 import type { ApiSubject } from "./api-subject.ts";
 import { cutOffBodies, pagesAndEncodings, surface } from "./api-surface.ts";
+import { unrecorded } from "./api-unrecorded.ts";
 import { versions, versionsAgain } from "./api-versions.ts";
 import { badLints, lints } from "./lint.ts";
 import { badHistoryReplays, historyReplays, replaysOfANodesToken } from "./replay-history.ts";
@@ -42,6 +44,7 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
       badAsks(of);
     });
     describe("decisions that remember", () => remembering(of));
+    describe("decisions that are not to be recorded", () => unrecorded(of));
     describe("collections", () => {
       imagePasses(of);
       imagesRemoved(of);
@@ -62,17 +65,22 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
     describe("history", () => history(of));
     describe("fleets", () => {
       fleets(of);
-      fleetLists(of);
-      fleetPressure(of);
-      fleetPages(of);
+      fleetAnswers(of);
     });
-    describe("decisions of all nodes", () => decisionLists(of));
     describe("removals", () => {
       removals(of);
       badRemovals(of);
       decidedRemovals(of);
     });
     describe("results", () => results(of));
+    describe("outcomes of kubelets", () => {
+      outcomes(of);
+      preemptions(of);
+      evictions(of);
+      conditions(of);
+      agreements(of);
+      badOutcomes(of);
+    });
     describe("replays", () => replays(of));
     describe("kubelet versions", () => {
       versions(of);

@@ -5,6 +5,7 @@ import { KINDS, VERDICTS } from "../../model/decision.ts";
 import { ref } from "../../model/json-schema.ts";
 import { REMOVING_KINDS } from "../../model/kinds.ts";
 import { LIMITS } from "../../model/limits.ts";
+import { AGREEMENT_VERDICTS, MAX_OUTCOMES_POSTED, OUTCOME_KINDS } from "../../model/outcome.ts";
 import { FLEET_SORTS, SHOWS } from "../../service/fleet.ts";
 import { MAX_TOUCHED } from "../../service/lint-touched.ts";
 import { DEFAULT_PAGE } from "../decision-list.ts";
@@ -20,6 +21,7 @@ import {
   LINT,
   node,
   type Operation,
+  OUTCOMES,
   path,
   query,
   REFUSALS,
@@ -29,7 +31,7 @@ import {
   SNAPSHOT,
   UPGRADE,
 } from "./operation.ts";
-import { ID, TIME_OR_AGO } from "./request-schemas.ts";
+import { ID, TIME, TIME_OR_AGO } from "./request-schemas.ts";
 
 const AGO = "an RFC 3339 time, or a duration back from now such as 12h or 7d";
 const since = query("since", `Removed then or later: ${AGO}`, TIME_OR_AGO);
@@ -159,6 +161,33 @@ const REMOVAL_OPERATIONS: Readonly<Record<string, Operation>> = {
   },
 };
 
+const AGREEMENT_OPERATIONS: Readonly<Record<string, Operation>> = {
+  "POST /v1/nodes/:node/outcomes": {
+    tag: "history",
+    summary: "Report what the node's kubelet did, and compare it with what would have been decided",
+    description: `Each is compared on the last snapshot that was observed before it and stored before it was reported, under the profile of the node's kubelet. Of a pod's outcome post the v1.Pod as \`object\`: a snapshot seldom has a pod that has only just come. The same outcome, seen in a status and in an event, is one; the same twice changes nothing. Outcomes that were recorded within two minutes of these are compared again. At most ${MAX_OUTCOMES_POSTED} at a time.`,
+    parameters: [node],
+    body: json(ref("OutcomesPosted"), OUTCOMES),
+    answers: { 200: "OutcomesRecorded", 201: "OutcomesRecorded" },
+    problems: [...BODY, "too_large"],
+  },
+  "GET /v1/agreement": {
+    tag: "history",
+    summary: "How often the decisions here agree with what kubelets did, and the outcomes, newest first",
+    parameters: [
+      query("since", "Of then or later", TIME),
+      query("until", "Of earlier", TIME),
+      query("kind", "Only of this kind", { type: "string", enum: OUTCOME_KINDS }),
+      query("node", "Only of this node"),
+      query("verdict", "Only with this verdict; the counts are of all", { type: "string", enum: AGREEMENT_VERDICTS }),
+      query("limit", "At most so many", { type: "integer", minimum: 1, maximum: MAX_PAGE, default: DEFAULT_PAGE }),
+      pageToken,
+    ],
+    answers: { 200: "AgreementAnswer" },
+    problems: ["invalid_query"],
+  },
+};
+
 const REPLAY_OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/replay": {
     tag: "history",
@@ -201,8 +230,12 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     tag: "decide",
     summary: "Decide on a snapshot",
     description:
-      "The answer is a pure function of the request. It is recorded, and its id is the hash of what was asked.",
-    parameters: [path("decision", "The kind of decision", { type: "string", enum: KINDS }), idempotencyKey],
+      "The answer is a pure function of the request and, for kinds that remember, of what the history remembers of the node. It is recorded, and its id is the hash of what was asked. With `record=false` it is the same and nothing is written: no decision, no snapshot, no facts, no removals and no idempotency key, so that a question about what is not so never becomes the node's latest decision.",
+    parameters: [
+      path("decision", "The kind of decision", { type: "string", enum: KINDS }),
+      query("record", "False: answer, and record nothing", { type: "boolean", default: true }),
+      idempotencyKey,
+    ],
     body: json(ref("DecisionRequest"), DECISION),
     answers: { 200: "DecisionAnswer" },
     problems: [...BODY, ...REFUSALS, "unknown_kind", "unknown_snapshot", "idempotency_conflict", "bad_request"],
@@ -231,7 +264,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     tag: "decide",
     summary: "Many decisions: a request a line in, an answer a line out",
     description:
-      "Each line is the body of a decision with its `kind`. The answers keep the order of the lines and name their number; what is wrong with a line is answered on a line, with as much of the problem as differs from line to line. Blank lines are passed over. The limit of a body holds for each line. After 1,000 such lines the batch ends with a line of the problem `too_many_bad_lines`, and nothing from that line on is decided. Read the answers while sending: with more than 1 MiB of them unread no further line is read, and a connection on which nothing moves for a minute is cut.",
+      'Each line is the body of a decision with its `kind`; with `"record": false` it is answered and not recorded. The answers keep the order of the lines and name their number; what is wrong with a line is answered on a line, with as much of the problem as differs from line to line. Blank lines are passed over. The limit of a body holds for each line. After 1,000 such lines the batch ends with a line of the problem `too_many_bad_lines`, and nothing from that line on is decided. Read the answers while sending: with more than 1 MiB of them unread no further line is read, and a connection on which nothing moves for a minute is cut.',
     body: {
       type: "application/x-ndjson",
       schema: ref("BatchRequest"),
@@ -265,6 +298,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     csv: true,
   },
   ...REMOVAL_OPERATIONS,
+  ...AGREEMENT_OPERATIONS,
   "PUT /v1/nodes/:node/snapshot": {
     tag: "history",
     summary: "Store a snapshot, to decide on it by its id",

@@ -39,19 +39,13 @@ const explain: JsonSchema = {
     "reasons: of every value, and of what was left unset; full: the same for kinds that weigh no alternatives",
 };
 
-/** The forms of a decision's request: its snapshot comes with it, or the history holds it. */
-const decisions = (asks: readonly JsonSchema[], kind: Readonly<Record<string, JsonSchema>>): readonly JsonSchema[] => {
-  const ask: JsonSchema = { anyOf: [NULL, ...asks] };
-  const named = Object.keys(kind);
+/** The forms of a decision's request: its snapshot comes with it, or the history holds it. `line`: the members of a batch's line beside them. */
+const decisions = (asks: readonly JsonSchema[], line: Readonly<Record<string, JsonSchema>>): readonly JsonSchema[] => {
+  const members = { ...line, ask: { anyOf: [NULL, ...asks] }, explain, kubeletVersion: asWhich };
+  const required = Object.keys(line).filter((name) => name === "kind");
   return [
-    strictObject({ ...kind, ask, explain, kubeletVersion: asWhich, snapshot: ref("NodeSnapshot"), snapshotId: NULL }, [
-      ...named,
-      "snapshot",
-    ]),
-    strictObject({ ...kind, ask, explain, kubeletVersion: asWhich, snapshot: NULL, snapshotId }, [
-      ...named,
-      "snapshotId",
-    ]),
+    strictObject({ ...members, snapshot: ref("NodeSnapshot"), snapshotId: NULL }, [...required, "snapshot"]),
+    strictObject({ ...members, snapshot: NULL, snapshotId }, [...required, "snapshotId"]),
   ];
 };
 const DECISION = {
@@ -61,9 +55,12 @@ const DECISION = {
     {},
   ),
 };
+const record: JsonSchema = {
+  anyOf: [{ type: "boolean", default: true, description: "false: it is answered, and nothing is recorded" }, NULL],
+};
 const BATCH = {
   description: "one line: the request of a decision, with its kind",
-  anyOf: ASKED.flatMap(({ kinds, asks }) => decisions(asks, { kind: { type: "string", enum: kinds } })),
+  anyOf: ASKED.flatMap(({ kinds, asks }) => decisions(asks, { kind: { type: "string", enum: kinds }, record })),
 };
 
 /** A KubeletConfiguration, alone or as /configz wraps it. */
