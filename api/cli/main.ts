@@ -18,9 +18,10 @@ import { addTakeover } from "./takeover/command.ts";
 import { addToken } from "./token/command.ts";
 import { addUp } from "./up/command.ts";
 import { addUpgrade } from "./upgrade/command.ts";
+import { addWhy } from "./why/command.ts";
 
 const COMMANDS = [
-  ...[addUp, addDecide, addSnapshot, addMachines, addKinds, addApi, addCollect],
+  ...[addUp, addWhy, addDecide, addSnapshot, addMachines, addKinds, addApi, addCollect],
   ...[addActuator, addPods, addTop, addLogs, addExec, addProbes, addDevices, addGc, addTakeover],
   ...[addToken, addHistory, addReplay, addLint, addUpgrade],
 ];

@@ -9,6 +9,7 @@ import { placeReasonsForm, podRef, reasonForm } from "../../model/forms.ts";
 import { IMAGE_REMOVE_WHY } from "../../model/image-gc.ts";
 import { KIND_SPECS, REMOVING_KINDS } from "../../model/kinds.ts";
 import { comparison, OUTCOME_KINDS } from "../../model/outcome.ts";
+import { storyForm, storyListForm } from "../../model/why.ts";
 import { SEVERITIES } from "../../service/fleet.ts";
 import { upgradeReport } from "../../service/upgrade/report.ts";
 import { NOT_RECORDED } from "../decide.ts";
@@ -359,6 +360,11 @@ export const agreementAnswer = z.strictObject({
   nextPageToken: z.string().nullable(),
 });
 
+export const whyAnswer = z.strictObject({
+  story: storyForm.nullable().describe("null: no pod was named"),
+  list: storyListForm.nullable().describe("null: a pod was named"),
+});
+
 const imageNames = z.array(z.string()).describe("of an image: its tags; without any, its digests; the first 32");
 
 export const removal = z.strictObject({
@@ -464,6 +470,9 @@ const ENVELOPES = {
   LintAnswer: lintAnswer,
   UpgradeReport: upgradeReport,
   UpgradeAnswer: upgradeAnswer,
+  Story: storyForm,
+  StoryList: storyListForm,
+  WhyAnswer: whyAnswer,
   BatchLine: batchLine,
   Health: health,
   Ready: ready,

@@ -30,6 +30,7 @@ import {
   results,
   SNAPSHOT,
   UPGRADE,
+  WHY,
 } from "./operation.ts";
 import { ID, TIME, TIME_OR_AGO } from "./request-schemas.ts";
 
@@ -224,6 +225,25 @@ const UPGRADE_OPERATIONS: Readonly<Record<string, Operation>> = {
   },
 };
 
+const WHY_OPERATIONS: Readonly<Record<string, Operation>> = {
+  "POST /v1/why": {
+    tag: "decide",
+    summary: "Why a pod is as it is: what is so, the decision behind it, what would change it, who is next",
+    description:
+      "Documents of any kind and order, told apart by their content: pods, nodes, events and lists of them, /configz, /stats/summary, the text of a cpu.stat, what crictl prints, NodeSnapshots, decisions. Without documents (or with `node`) the history is asked. Without `pod` the answer lists the pods that have a story, the worst first. Nothing is recorded.",
+    body: json(ref("WhyRequest"), WHY),
+    answers: { 200: "WhyAnswer" },
+    problems: [...BODY, "no_such_pod", "unknown_node"],
+  },
+  "GET /v1/nodes/:node/pods/:namespace/:name/why": {
+    tag: "history",
+    summary: "Why a pod is as it is, by what the history holds of it",
+    parameters: [node, path("namespace", "The pod's namespace"), path("name", "The pod's name")],
+    answers: { 200: "WhyAnswer" },
+    problems: ["unknown_node", "no_such_pod", "invalid_input", "invalid_query"],
+  },
+};
+
 /** `METHOD path` of every route, as http/index.ts has it. */
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/decisions/:decision": {
@@ -260,6 +280,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...REPLAY_OPERATIONS,
   ...LINT_OPERATIONS,
   ...UPGRADE_OPERATIONS,
+  ...WHY_OPERATIONS,
   "POST /v1/batch": {
     tag: "decide",
     summary: "Many decisions: a request a line in, an answer a line out",
