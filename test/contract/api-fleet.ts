@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { decisionAnswer, decisionList, nodeAnswer, nodeList } from "../../api/http/openapi/answers.ts";
+import { decisionAnswer } from "../../api/http/openapi/answers.ts";
+import { decisionList, nodeAnswer, nodeList } from "../../api/http/openapi/list-answers.ts";
 import { SNAPSHOT } from "../../api/http/openapi/operation.ts";
 import { answer, exampleSnapshot, fresh, get, type Of, post, problemOf, tokenFor } from "./api-subject.ts";
 import { capturedSnapshot } from "./captured.ts";

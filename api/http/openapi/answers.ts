@@ -3,18 +3,17 @@ import { REMOVAL_TARGETS } from "../../../db/rows.ts";
 import { LINT_SEVERITIES } from "../../decide/lint/finding.ts";
 import { cgroupValues } from "../../model/cgroups.ts";
 import { CONTAINER_GC_WHY, GC_OPERATIONS, REMOVAL_ENDS } from "../../model/container-gc.ts";
-import { EXPLAIN, KINDS, VERDICTS } from "../../model/decision.ts";
-import { EVICTION_SIGNALS, PRESSURE_CONDITIONS } from "../../model/eviction.ts";
+import { VERDICTS } from "../../model/decision.ts";
 import { placeReasonsForm, podRef, reasonForm } from "../../model/forms.ts";
 import { IMAGE_REMOVE_WHY } from "../../model/image-gc.ts";
 import { KIND_SPECS, REMOVING_KINDS } from "../../model/kinds.ts";
 import { comparison, OUTCOME_KINDS } from "../../model/outcome.ts";
 import { storyForm, storyListForm } from "../../model/why.ts";
-import { SEVERITIES } from "../../service/fleet.ts";
 import { upgradeReport } from "../../service/upgrade/report.ts";
 import { NOT_RECORDED } from "../decide.ts";
 import { PROBLEMS } from "../problem.ts";
 import { componentName } from "./ask-schemas.ts";
+import { decisionHead, decisionList, id, identity, integer, kind, nodeAnswer, nodeList, time } from "./list-answers.ts";
 
 /** The faults of a configuration, as the API answers them. */
 const lintFinding = z.strictObject({
@@ -48,10 +47,6 @@ export const lintAnswer = z.strictObject({
 });
 
 /** The API's answers, as schemas: for the document, and for tests that check real answers against them. */
-const id = z.string().regex(/^[0-9a-f]{32}$/);
-const time = z.iso.datetime();
-const integer = z.number();
-const kind = z.enum(KINDS);
 
 const specs = Object.entries(KIND_SPECS);
 const reasonCodes = specs.map(([kind, { reasons }]) => [`${componentName(kind)}ReasonCode`, z.enum(reasons)] as const);
@@ -61,11 +56,8 @@ const placeReasons = placeReasonsForm(reason);
 const decisionOf = z.union(specs.map(([, { decision }]) => decision));
 const needed = z.array(z.string()).describe("inputs that would have made the answer fuller");
 const explained = { reasons: z.array(placeReasons), needs: needed };
-/** The kind of a recorded decision; other versions may know other kinds. */
-const recordedKind = z.string().describe("one of the kinds, unless another version wrote it");
 const recordedReason = reasonForm(z.string().describe("one of the kind's codes, unless another version wrote it"));
 const explainedThen = { reasons: z.array(placeReasonsForm(recordedReason)), needs: needed };
-const identity = { id, kind, node: z.string(), policyVersion: z.string(), snapshotId: id.nullable(), decidedAt: time };
 
 export const decisionAnswer = z.strictObject({
   ...identity,
@@ -92,19 +84,6 @@ export const decisionAnswer = z.strictObject({
   ...explained,
   next: z.unknown().describe("the state to send back next time; null when the kind keeps none"),
 });
-export const decisionHead = z.strictObject({
-  ...identity,
-  kind: recordedKind,
-  verdict: z.string(),
-  reason: z
-    .string()
-    .nullable()
-    .describe(
-      "the kubelet's word for why: a refused pod's reason such as OutOfcpu, the signal of an eviction; null: none, or recorded before reasons were",
-    ),
-  explain: z.enum(EXPLAIN),
-  pod: podRef.nullable(),
-});
 const storedResult = z.looseObject({
   id,
   seq: integer,
@@ -123,60 +102,6 @@ export const fullDecision = z.strictObject({
   ...explainedThen,
   next: z.unknown(),
   results: z.array(storedResult),
-});
-export const decisionList = z.strictObject({ decisions: z.array(decisionHead), nextPageToken: z.string().nullable() });
-
-const headroom = z.strictObject({
-  signal: z.enum(EVICTION_SIGNALS),
-  threshold: z.string().describe("as configured, such as 100Mi or 10%"),
-  type: z.enum(["hard", "soft"]),
-  distance: z
-    .number()
-    .describe("available less the threshold, in bytes, inodes or process ids; negative: so much is missing"),
-  ratio: z.number().nullable().describe("the same as a share of the capacity; null: that is not known"),
-  metAt: time.nullable().describe("when it is met by the forecast; null: it is not falling, or not known"),
-});
-const nodeFields = {
-  name: z.string(),
-  firstSeenAt: time,
-  lastSeenAt: time,
-  bootId: z.string().nullable(),
-  lastSnapshotId: id.nullable(),
-  lastSequence: integer.nullable(),
-  zone: z.string().nullable().describe("its label topology.kubernetes.io/zone"),
-  kubeletVersion: z.string().nullable().describe("as its newest snapshot tells it, such as v1.36.3"),
-  decidedAs: z.string().nullable().describe("as which kubelet its newest decision was made, such as 1.36"),
-  severity: z.enum(SEVERITIES).describe("how it stands: the last of these that holds, from the best to the worst"),
-  silent: z.boolean().describe("nothing was heard of it for 15 minutes"),
-  conditions: z.array(z.enum(PRESSURE_CONDITIONS)).describe("those that are True since its newest eviction pass"),
-  headroom: headroom.nullable().describe("to the nearest eviction threshold, as of that pass; null: not known"),
-  decisions: integer.describe("since `countedSince`, as are the next three"),
-  refused: integer,
-  refusals: z
-    .array(z.strictObject({ reason: z.string().describe("without one, the verdict"), count: integer }))
-    .describe("the refused ones by their reason, the most frequent first"),
-  evicted: integer.describe("eviction passes that chose a pod"),
-  drift: integer.describe("files of cgroups that were not as decided at the newest pass"),
-  lastDecisionAt: time.nullable(),
-};
-const countedSince = time.describe("decisions of that hour and later are counted");
-export const nodeAnswer = z.strictObject({
-  ...nodeFields,
-  labels: z.record(z.string(), z.string()).nullable().describe("of its newest snapshot; null: none told them"),
-  thresholds: z.array(headroom).describe("the distance to each eviction threshold, the nearest first"),
-  countedSince,
-  latest: z.record(kind, decisionHead.nullable()),
-});
-const newest = z.strictObject({ id: z.string(), verdict: z.string(), reason: z.string().nullable(), decidedAt: time });
-export const nodeList = z.strictObject({
-  nodes: z.array(
-    z.strictObject({
-      ...nodeFields,
-      latest: z.partialRecord(kind, newest).describe("the newest decision of each kind"),
-    }),
-  ),
-  countedSince,
-  nextPageToken: z.string().nullable(),
 });
 export const storedSnapshot = z.strictObject({
   id,
