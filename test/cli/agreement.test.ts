@@ -50,8 +50,8 @@ describe("nodewise agreement", () => {
       "",
       "2026-11-21T06:26:56.000Z  n1  admission  default/x-gate  differs",
       "  used: kubelet 1800, nodewise 1600",
-      "  kubelet   starts true, requested 1, used 1800, capacity 1800, admitted false, reason OutOfcpu, message Node didn't have enough resource: cpu, requested: 1, used: 1800, capacity: 1800",
-      "  nodewise  starts true, requested 1, used 1600, capacity 1800, admitted true",
+      "  kubelet:   starts true, requested 1, used 1800, capacity 1800, admitted false, reason OutOfcpu, message Node didn't have enough resource: cpu, requested: 1, used: 1800, capacity: 1800",
+      "  nodewise:  starts true, requested 1, used 1600, capacity 1800, admitted true",
       expect.stringMatching(/^ {2}snapshot [0-9a-f]{32}, 11s before, kubelet-1\.36\+\d+$/),
     ]);
     expect(lines.filter((line) => line.endsWith("differs"))).toHaveLength(5);
@@ -112,8 +112,8 @@ describe("one outcome", () => {
     expect(lines).toEqual([
       "2026-01-31T12:00:00.000Z  n␛[31m1  eviction  shop/web  not-comparable",
       "  signal_moved: stats; too early",
-      "  kubelet   pod shop/web, reason –",
-      "  measured  available: kubelet 5, nodewise –",
+      "  kubelet:   pod shop/web, reason –",
+      "  measured: available: kubelet 5, nodewise –",
       "",
     ]);
   });

@@ -29,11 +29,11 @@ describe("the picture of a kind", () => {
     const pieces = { sinceMs: T + 5, untilMs: T + 3 * HOUR, pieceMs: HOUR };
     const text = String(await kindPicture(kind, tally, pieces, "/agreement?kind=eviction"));
     expect(text).toContain("85.7 %");
-    expect(text).toContain('aria-label="eviction: 6 agrees, 1 differs, 3 not comparable"');
+    expect(text).toContain('aria-label="eviction: 6 agree, 1 differ, 3 not comparable"');
     const shares = text.slice(text.indexOf('class="shares"'));
     expect([...shares.matchAll(/<title>(.*?)<\/title>/g)].map(([, title]) => title)).toEqual([
-      "2026-11-21 06:00:00 UTC: 2 agrees",
-      "2026-11-21 08:00:00 UTC: 4 agrees, 1 differs, 3 not comparable",
+      "2026-11-21 06:00:00 UTC: 2 agree",
+      "2026-11-21 08:00:00 UTC: 4 agree, 1 differ, 3 not comparable",
     ]);
     const rects = [
       ...shares.matchAll(/<rect class="(\w+)" x="([\d.]+)" y="([\d.]+)" width="[\d.]+" height="([\d.]+)"/g),
