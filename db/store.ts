@@ -37,7 +37,7 @@ export interface ResultRow {
 }
 
 /** A part of the nodes, at most `limit` of them. */
-export type NodeRange =
+type NodeRange =
   /** Those behind a name, or the first of all. */
   | { readonly limit: number; readonly after?: string }
   /** Those in front of a name, the nearest first. */
@@ -49,7 +49,7 @@ export interface IdempotencyKey {
   readonly scope: string;
   readonly requestHash: string;
 }
-export interface IdempotencyRow extends IdempotencyKey {
+interface IdempotencyRow extends IdempotencyKey {
   readonly decisionId: string;
 }
 
@@ -90,7 +90,7 @@ export interface DecisionQuery extends DecisionFilter {
 }
 export const MAX_PAGE = 500;
 
-export interface DecisionPage {
+interface DecisionPage {
   /** Newest first. */
   readonly items: readonly DecisionHead[];
   readonly nextPageToken: string | null;
@@ -132,10 +132,10 @@ export interface Pruned extends Vacuumed {
   /** False: `maxSlices` were used up, and more is to go. */
   readonly isDone: boolean;
   /** Why nothing went by age; null: it did, or nothing is too old. */
-  readonly held: Held | null;
+  readonly held: ClockLeap | null;
 }
 /** The clock has leapt further than `maxLeapMs` since `sinceMs`: it, or the one before, is wrong, or nobody swept for long. */
-export interface Held {
+export interface ClockLeap {
   readonly sinceMs: number;
   /** Number of decisions (out of `of`) that are too old by this clock. At most 100,000 are counted. */
   readonly decisions: number;

@@ -15,7 +15,7 @@ import type { Counters } from "../status/counters.ts";
 import { unsafeOrder } from "./answer-guard.ts";
 import { STATE_FILES, shapeOf } from "./answer-shape.ts";
 import { type ApiAccess, type ApiFailure, isReady, postJson } from "./api-access.ts";
-import { type Asked, decideWith, keepNext } from "./local-client.ts";
+import { type DecisionQuestion, decideWith, keepNext } from "./local-client.ts";
 import type { Outbox, Pending } from "./outbox.ts";
 
 /**
@@ -203,7 +203,7 @@ export class ApiClient implements DecisionClient {
   /** The fault of the last request, until one succeeds. */
   fault: Problem | null = null;
   /** Answers with what they answer. */
-  readonly #asked = new WeakMap<DecisionAnswer, Asked>();
+  readonly #asked = new WeakMap<DecisionAnswer, DecisionQuestion>();
   /** Kinds of which the API missed something for good: it is told what is remembered of them. */
   readonly #unrecorded = new Set<Kind>();
   /** Until then it is not asked. */
@@ -260,7 +260,7 @@ export class ApiClient implements DecisionClient {
     return turn;
   }
 
-  #keep({ isTooLarge = false, ...asked }: Asked, report: Pending["report"], isNews = true): void {
+  #keep({ isTooLarge = false, ...asked }: DecisionQuestion, report: Pending["report"], isNews = true): void {
     // told as a problem when it was refused; it would only be refused again
     if (isTooLarge) return;
     try {

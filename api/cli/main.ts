@@ -1,4 +1,5 @@
 import { addActuator } from "./actuator/command.ts";
+import { addAdvise } from "./advise/command.ts";
 import { addAgreement } from "./agreement/command.ts";
 import { addApi } from "./api/command.ts";
 import { addCollect } from "./collect/command.ts";
@@ -19,11 +20,12 @@ import { addTakeover } from "./takeover/command.ts";
 import { addToken } from "./token/command.ts";
 import { addUp } from "./up/command.ts";
 import { addUpgrade } from "./upgrade/command.ts";
+import { addWhy } from "./why/command.ts";
 
 const COMMANDS = [
-  ...[addUp, addDecide, addSnapshot, addMachines, addKinds, addApi, addCollect],
+  ...[addUp, addWhy, addDecide, addSnapshot, addMachines, addKinds, addApi, addCollect],
   ...[addActuator, addPods, addTop, addLogs, addExec, addProbes, addDevices, addGc, addTakeover],
-  ...[addToken, addHistory, addAgreement, addReplay, addLint, addUpgrade],
+  ...[addToken, addHistory, addAgreement, addReplay, addLint, addUpgrade, addAdvise],
 ];
 
 /** The whole command line. */

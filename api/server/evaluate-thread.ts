@@ -9,7 +9,7 @@ import { err, ok, type Result } from "../model/result.ts";
 import { epochMs } from "../model/units.ts";
 import { errorFields, type Log } from "../observe/log.ts";
 import { plainMetrics } from "../observe/plain-metrics.ts";
-import type { ApiLimits, HandedOver, OffThreadAsk } from "../ports.ts";
+import type { ApiLimits, OffThreadAsk, OffThreadRequest } from "../ports.ts";
 import { evaluateSnapshot, evaluator } from "../service/evaluate.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
 import { movable, sha256 } from "./digest.ts";
@@ -20,7 +20,7 @@ export type Task =
   | { readonly of: "decide"; readonly asked: OffThreadAsk }
   | { readonly of: "snapshot"; readonly bytes: Uint8Array }
   | { readonly of: "report"; readonly bytes: Uint8Array }
-  | { readonly of: "route"; readonly request: HandedOver };
+  | { readonly of: "route"; readonly request: OffThreadRequest };
 export type Order = { readonly number: number; readonly task: Task } | { readonly abandoned: number };
 export type Delivery =
   | "ready"
@@ -45,12 +45,12 @@ export interface ThreadData {
 
 if (parentPort !== null && workerData?.evaluates === true) serve(parentPort, workerData as ThreadData);
 
-type Do<T> = (task: T, number: number, signal: AbortSignal) => Promise<unknown>;
+type DoTask<T> = (task: T, number: number, signal: AbortSignal) => Promise<unknown>;
 
 function serve(port: MessagePort, { server }: ThreadData): void {
   const deliver = (delivery: Delivery, moved: readonly ArrayBuffer[] = []): void => port.postMessage(delivery, moved);
   const withHistory = server === null ? null : workOf(server, deliver);
-  const work: Do<Task> = async (task, number, signal) => {
+  const work: DoTask<Task> = async (task, number, signal) => {
     if (task.of === "snapshot") return evaluateSnapshot(task.bytes, sha256);
     if (task.of === "report") return readReport(task.bytes, sha256);
     if (withHistory === null) throw new Error("this thread has no history");
@@ -77,7 +77,7 @@ function serve(port: MessagePort, { server }: ThreadData): void {
 function workOf(
   { history, limits, writes }: NonNullable<ThreadData["server"]>,
   deliver: (delivery: Delivery) => void,
-): Do<Exclude<Task, { readonly bytes: Uint8Array }>> {
+): DoTask<Exclude<Task, { readonly bytes: Uint8Array }>> {
   const said = (level: keyof Log) => (fields: Readonly<Record<string, unknown>>, message: string) =>
     deliver({ log: level, fields, message });
   const log: Log = { info: said("info"), warn: said("warn"), error: said("error") };

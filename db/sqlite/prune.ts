@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { REMOVING_KINDS } from "../../api/model/kinds.ts";
 import { ok } from "../../api/model/result.ts";
-import { type Held, NODE_GRACE_MS, type Pruned, type Retention, SNAPSHOT_GRACE_MS, type Store } from "../store.ts";
+import { type ClockLeap, NODE_GRACE_MS, type Pruned, type Retention, SNAPSHOT_GRACE_MS, type Store } from "../store.ts";
 import type { Driver, Statement } from "./driver.ts";
 import { attempt } from "./failure.ts";
 import { USE_MS } from "./texts.ts";
@@ -178,7 +178,7 @@ async function heldBack(
   nowMs: number,
   maxAgeMs: number,
   maxLeapMs: number,
-): Promise<Held | null> {
+): Promise<ClockLeap | null> {
   const [last] = await db.all<{ atMs: number | null }>(
     sql`SELECT coalesce((SELECT at_ms FROM sweeps WHERE id = 1), (SELECT max(decided_at_ms) FROM decisions)) AS "atMs"`,
   );

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect } from "vitest";
 import { ROUTES } from "../../api/http/index.ts";
 import { openApi } from "../../api/http/openapi/contract.ts";
 import { OPERATIONS } from "../../api/http/openapi/operations.ts";
+import { advice } from "./advice.ts";
 import { asks, badAsks } from "./api-asks.ts";
 import { nodeTokens, otherNodesIds, tokens } from "./api-auth.ts";
 import { badInput, badRequests } from "./api-bad-input.ts";
@@ -24,6 +25,7 @@ import { versions, versionsAgain } from "./api-versions.ts";
 import { badLints, lints } from "./lint.ts";
 import { badHistoryReplays, historyReplays, replaysOfANodesToken } from "./replay-history.ts";
 import { badUpgrades, upgrades } from "./upgrade.ts";
+import { badWhys, whys } from "./why.ts";
 
 /** The behaviour of the API on every platform. `open` gives one with an empty history, which the tests share. */
 export function apiContract(name: string, open: () => Promise<ApiSubject>): void {
@@ -86,9 +88,14 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
       lints(of);
       badLints(of);
     });
+    describe("advice on reservations", () => advice(of));
     describe("upgrades of the kubelet", () => {
       upgrades(of);
       badUpgrades(of);
+    });
+    describe("why a pod is as it is", () => {
+      whys(of);
+      badWhys(of);
     });
     describe("replays of the history", () => {
       historyReplays(of);

@@ -55,7 +55,7 @@ export const seenEvent = (reason: string, pod: PodRow, changes: Partial<SeenEven
   ...changes,
 });
 
-/** One that lives and drifts, one that fails, one that waits, one that has ended. */
+/** Four pods: active with drift, failing, pending, terminated. */
 export const WEB = podRow("web", {
   qos: "Guaranteed",
   containers: [

@@ -23,7 +23,7 @@ export const capturedNode = (name: string): NodeAndPods & Record<string, unknown
   renamed(JSON.parse(readFileSync(CAPTURED, "utf8")), name);
 
 export interface Served extends RunningApi {
-  /** Where its history lies. */
+  /** The folder of its history. */
   readonly dataDir: string;
 }
 /** The API on loopback over a history of its own, which goes when it is closed; one that is given stays. */

@@ -142,7 +142,7 @@ export class Resizer {
     return problems;
   }
 
-  #waiting(): readonly Wanted[] {
+  #waiting(): readonly RequestedResize[] {
     return [...this.#wanted].flatMap(([uid, pod]) => {
       const known = this.#parts.set.get(uid);
       return known?.record.state === "active" ? [{ known, pod }] : [];
@@ -165,7 +165,7 @@ export class Resizer {
    * Checks that a resize is due. One that can never be is asked about again only because the node's configuration may have
    * changed.
    */
-  #isDue({ known: { uid, record }, pod }: Wanted): boolean {
+  #isDue({ known: { uid, record }, pod }: RequestedResize): boolean {
     const tried = this.#tried.get(uid);
     if (tried === undefined || tried.object !== pod.object) return true;
     if (tried.generation !== this.#parts.capacity.generation && record.resize?.reason !== "Infeasible") return true;
@@ -173,7 +173,7 @@ export class Resizer {
     return age >= this.#settings.retryMs || age < 0;
   }
 
-  async #ask(wanted: Wanted, sequence: number): Promise<Problem | null> {
+  async #ask(wanted: RequestedResize, sequence: number): Promise<Problem | null> {
     const { known, pod } = wanted;
     const { set, snapshotter, admitter, capacity } = this.#parts;
     const allocatable = snapshotter.allocatable();
@@ -201,7 +201,7 @@ export class Resizer {
   }
 
   /** Answers what keeps it from being persisted, and why the resize is not let in; empty: it is. */
-  #carryOut(wanted: Wanted, asked: Admitted): readonly [Problem | null, string] {
+  #carryOut(wanted: RequestedResize, asked: Admitted): readonly [Problem | null, string] {
     if (asked.kind === "refused") {
       const { reason, message } = asked;
       return [this.#refuse(wanted, "Deferred", reason, message), message || reason];
@@ -217,7 +217,12 @@ export class Resizer {
     return [fault, fault?.message ?? ""];
   }
 
-  #refuse({ known, pod }: Wanted, kind: "Deferred" | "Infeasible", reason: string, message: string): Problem | null {
+  #refuse(
+    { known, pod }: RequestedResize,
+    kind: "Deferred" | "Infeasible",
+    reason: string,
+    message: string,
+  ): Problem | null {
     const { uid, record } = known;
     const before = record.resize;
     if (before?.reason === kind && before.message === message) return null;
@@ -231,7 +236,7 @@ export class Resizer {
   }
 
   /** INVARIANT: what is in force, and which containers are to be stopped for it, lies on the disk before anything is done. */
-  #accept({ known, pod }: Wanted): Problem | null {
+  #accept({ known, pod }: RequestedResize): Problem | null {
     const { uid, record, runtimePod } = known;
     const former = record.resize?.actuation?.former ?? resourcesIn(record.pod);
     const running = (name: string): string | null => {
@@ -267,7 +272,7 @@ export const nodeOf = (
 ): ResizeNode => resizeNode(configurationOf(configuration, profile), allocatable, cgroupVersion);
 
 /** A pod that is asked for with other resources than it has. */
-interface Wanted {
+interface RequestedResize {
   readonly known: KnownPod;
   readonly pod: RunnablePod;
 }
@@ -276,7 +281,10 @@ interface Wanted {
  * In the order in which they are asked about: what takes no more first, then by priority, then Guaranteed ones, then those
  * that wait the longest. kubelet 1.36: sortPendingResizes.
  */
-export function sortedResizes(wanted: readonly Wanted[], classOf: (pod: RunnablePod) => QosClass): readonly Wanted[] {
+export function sortedResizes(
+  wanted: readonly RequestedResize[],
+  classOf: (pod: RunnablePod) => QosClass,
+): readonly RequestedResize[] {
   const ranked = wanted.map((one) => ({
     one,
     rank: [
@@ -292,7 +300,7 @@ export function sortedResizes(wanted: readonly Wanted[], classOf: (pod: Runnable
 }
 
 /** kubelet 1.36: isResizeIncreasingRequests. */
-function takesMore({ known, pod }: Wanted): boolean {
+function takesMore({ known, pod }: RequestedResize): boolean {
   const [now, then] = [decodedPod(known.record.pod), decodedPod(pod.object)];
   if (now === null || then === null) return true;
   const [before, after] = [podRequests(now), podRequests(then)];

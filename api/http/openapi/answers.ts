@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { REMOVAL_TARGETS } from "../../../db/rows.ts";
 import { LINT_SEVERITIES } from "../../decide/lint/finding.ts";
+import { reservesAdvice } from "../../model/advice.ts";
 import { cgroupValues } from "../../model/cgroups.ts";
 import { CONTAINER_GC_WHY, GC_OPERATIONS, REMOVAL_ENDS } from "../../model/container-gc.ts";
 import { EXPLAIN, KINDS, VERDICTS } from "../../model/decision.ts";
@@ -8,6 +9,7 @@ import { placeReasonsForm, podRef, reasonForm } from "../../model/forms.ts";
 import { IMAGE_REMOVE_WHY } from "../../model/image-gc.ts";
 import { KIND_SPECS, REMOVING_KINDS } from "../../model/kinds.ts";
 import { comparison, OUTCOME_KINDS } from "../../model/outcome.ts";
+import { storyForm, storyListForm } from "../../model/why.ts";
 import { upgradeReport } from "../../service/upgrade/report.ts";
 import { NOT_RECORDED } from "../decide.ts";
 import { PROBLEMS } from "../problem.ts";
@@ -312,6 +314,11 @@ export const agreementAnswer = z.strictObject({
   nextPageToken: z.string().nullable(),
 });
 
+export const whyAnswer = z.strictObject({
+  story: storyForm.nullable().describe("null: no pod was named"),
+  list: storyListForm.nullable().describe("null: a pod was named"),
+});
+
 const imageNames = z.array(z.string()).describe("of an image: its tags; without any, its digests; the first 32");
 
 export const removal = z.strictObject({
@@ -417,6 +424,10 @@ const ENVELOPES = {
   LintAnswer: lintAnswer,
   UpgradeReport: upgradeReport,
   UpgradeAnswer: upgradeAnswer,
+  Story: storyForm,
+  StoryList: storyListForm,
+  WhyAnswer: whyAnswer,
+  ReservesAdvice: reservesAdvice,
   BatchLine: batchLine,
   Health: health,
   Ready: ready,

@@ -101,6 +101,19 @@ export const BATCH = ["allocatable", "cgroups"].map((kind) => JSON.stringify({ k
 export const REPLAY = { kubeletConfigurationPatch: { kubeReserved: { cpu: "500m", memory: "1Gi" } } } as const;
 export const REPLAY_HISTORY = { since: "2026-01-01T00:00:00Z", ...REPLAY } as const;
 export const UPGRADE = { to: "1.37", from: "1.36", kubeletConfiguration: { memoryThrottlingFactor: 0.8 } } as const;
+export const WHY = {
+  pod: "shop/web",
+  documents: [
+    {
+      kind: "Event",
+      involvedObject: { kind: "Pod", namespace: "shop", name: "web" },
+      type: "Warning",
+      reason: "OutOfcpu",
+      message: "Node didn't have enough resource: cpu, requested: 500, used: 1800, capacity: 1800",
+      lastTimestamp: "2026-01-31T12:00:00Z",
+    },
+  ],
+} as const;
 export const LINT = { kubeletConfiguration: { evictionHard: { "memory.available": "500Mi" }, maxPods: 250 } } as const;
 export const OUTCOMES = {
   outcomes: [

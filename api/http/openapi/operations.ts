@@ -6,6 +6,8 @@ import { ref } from "../../model/json-schema.ts";
 import { REMOVING_KINDS } from "../../model/kinds.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { AGREEMENT_VERDICTS, MAX_OUTCOMES_POSTED, OUTCOME_KINDS } from "../../model/outcome.ts";
+import { DEFAULT_LIMIT, MAX_LIMIT, MAX_MARGIN_PERCENT } from "../../service/advise/advise-node.ts";
+import { DEFAULT_MARGIN_PERCENT, DEFAULT_PERCENTILE } from "../../service/advise/reserves.ts";
 import { MAX_TOUCHED } from "../../service/lint-touched.ts";
 import {
   BATCH,
@@ -26,6 +28,7 @@ import {
   results,
   SNAPSHOT,
   UPGRADE,
+  WHY,
 } from "./operation.ts";
 import { ID, TIME } from "./request-schemas.ts";
 
@@ -128,6 +131,59 @@ const UPGRADE_OPERATIONS: Readonly<Record<string, Operation>> = {
   },
 };
 
+const WHY_OPERATIONS: Readonly<Record<string, Operation>> = {
+  "POST /v1/why": {
+    tag: "decide",
+    summary: "Why a pod is as it is: what is so, the decision behind it, what would change it, who is next",
+    description:
+      "Documents of any kind and order, told apart by their content: pods, nodes, events and lists of them, /configz, /stats/summary, the text of a cpu.stat, what crictl prints, NodeSnapshots, decisions. Without documents (or with `node`) the history is asked. Without `pod` the answer lists the pods that have a story, the worst first. Nothing is recorded.",
+    body: json(ref("WhyRequest"), WHY),
+    answers: { 200: "WhyAnswer" },
+    problems: [...BODY, "no_such_pod", "unknown_node"],
+  },
+  "GET /v1/nodes/:node/pods/:namespace/:name/why": {
+    tag: "history",
+    summary: "Why a pod is as it is, by what the history holds of it",
+    parameters: [node, path("namespace", "The pod's namespace"), path("name", "The pod's name")],
+    answers: { 200: "WhyAnswer" },
+    problems: ["unknown_node", "no_such_pod", "invalid_input", "invalid_query"],
+  },
+};
+
+const ADVICE_OPERATIONS: Readonly<Record<string, Operation>> = {
+  "GET /v1/nodes/:node/advice/reserves": {
+    tag: "history",
+    summary: "What to reserve for a node's own daemons: kubeReserved and systemReserved, from what was measured",
+    description:
+      "Measured are the system containers of the /stats/summary in the node's recorded snapshots: the kubelet and the runtime for kubeReserved, and for systemReserved what is neither theirs nor of a pod. `patch` may be posted as `kubeletConfigurationPatch`. `notes` tells what was not measured.",
+    parameters: [
+      node,
+      query("since", "Measured then or later; without it, in the last 7 days", TIME),
+      query("until", "Measured earlier", TIME),
+      query("percentile", "The measurement that so many percent do not exceed", {
+        type: "number",
+        exclusiveMinimum: 0,
+        maximum: 100,
+        default: DEFAULT_PERCENTILE,
+      }),
+      query("margin", "Percent that are added to it", {
+        type: "integer",
+        minimum: 0,
+        maximum: MAX_MARGIN_PERCENT,
+        default: DEFAULT_MARGIN_PERCENT,
+      }),
+      query("limit", "Measurements that are read, evenly over the time; on Workers no more than the default", {
+        type: "integer",
+        minimum: 1,
+        maximum: MAX_LIMIT,
+        default: DEFAULT_LIMIT,
+      }),
+    ],
+    answers: { 200: "ReservesAdvice" },
+    problems: ["unknown_node", "unknown_snapshot", "invalid_query"],
+  },
+};
+
 /** `METHOD path` of every route, as http/index.ts has it. */
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/decisions/:decision": {
@@ -164,6 +220,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...REPLAY_OPERATIONS,
   ...LINT_OPERATIONS,
   ...UPGRADE_OPERATIONS,
+  ...WHY_OPERATIONS,
   "POST /v1/batch": {
     tag: "decide",
     summary: "Many decisions: a request a line in, an answer a line out",
@@ -219,6 +276,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   ...REMOVAL_OPERATIONS,
   ...AGREEMENT_OPERATIONS,
+  ...ADVICE_OPERATIONS,
   "PUT /v1/nodes/:node/snapshot": {
     tag: "history",
     summary: "Store a snapshot, to decide on it by its id",

@@ -172,11 +172,11 @@ function configurations(change: Change): (posted: unknown, recorded: Profile) =>
 }
 
 /** How a recorded decision compares with what it would be now. */
-export type Compared = Again | Lost;
+export type Compared = DecidedAgain | Lost;
 /** The same with all of the new answer. */
-export type Replayed = (Again & { readonly answer: Answer }) | (Lost & { readonly answer: null });
+export type Replayed = (DecidedAgain & { readonly answer: Answer }) | (Lost & { readonly answer: null });
 
-interface Again {
+interface DecidedAgain {
   readonly state: "same" | "differs";
   /** The new answer's verdict. */
   readonly verdict: Verdict;
