@@ -173,7 +173,7 @@ interface InitActions {
   readonly start: readonly PodContainer[];
   readonly kill: readonly KillContainer[];
 }
-interface Wanted {
+interface ActionInputs {
   readonly hashOf: (container: PodContainer) => string;
   readonly resizeRestarts: ReadonlySet<string>;
   readonly resultOf: ProbeResults;
@@ -191,7 +191,7 @@ interface Step {
  * come, since earlier ones may have been removed. From there back only sidecars matter, which are kept running.
  * kubelet 1.36: computeInitContainerActions.
  */
-function initActions(pod: RunnablePod, runtimePod: RuntimePod, wanted: Wanted): InitActions {
+function initActions(pod: RunnablePod, runtimePod: RuntimePod, wanted: ActionInputs): InitActions {
   const containers = pod.spec.initContainers;
   let isDone = containers.length === 0 || hasBegun(pod, runtimePod);
   let isPast = isDone;
@@ -241,7 +241,7 @@ function initStep(pod: RunnablePod, container: PodContainer, latest: RuntimeCont
   }
 }
 
-function sidecarStep(container: PodContainer, latest: RuntimeContainer, wanted: Wanted): Step {
+function sidecarStep(container: PodContainer, latest: RuntimeContainer, wanted: ActionInputs): Step {
   if (latest.state === "unknown") return { start: true, kill: killUnknown(latest) };
   if (latest.state !== "running") return { start: true };
   const { name, probes } = container;

@@ -9,7 +9,7 @@ import type { UpgradeReport } from "../service/upgrade/report.ts";
 import { type UpgradePage, upgradePages } from "../service/upgrade/upgrade-page.ts";
 import { upgradeReport } from "../service/upgrade/upgrade-report.ts";
 import { postedValue } from "./body.ts";
-import { type About, aboutNode } from "./lint.ts";
+import { aboutNode, type LintSubject } from "./lint.ts";
 import { historyPageIn, isGiven, type Members } from "./replay.ts";
 import { type Exchange, json } from "./route.ts";
 
@@ -68,7 +68,7 @@ function versionsIn({ to, from }: Members): Result<Versions, Problem> {
 }
 
 /** Null: the body names neither a configuration nor a snapshot that is stored. */
-function subjectIn(body: Members, { posted }: About): Result<Subject | null, Problem> {
+function subjectIn(body: Members, { posted }: LintSubject): Result<Subject | null, Problem> {
   const configuration = body["kubeletConfiguration"] ?? undefined;
   if (configuration !== undefined && !isObject(configuration)) {
     return invalid("kubeletConfiguration", 'expected an object such as {"maxPods": 110}');
@@ -89,7 +89,7 @@ function reportOf(subject: Subject, { to, from }: Versions): Result<UpgradeRepor
 async function historyOf(
   { ports, signal }: Exchange,
   body: Members,
-  { node }: About,
+  { node }: LintSubject,
   { profile }: ChosenProfile,
 ): Promise<Result<UpgradePage, Problem>> {
   const request = historyPageIn(body);

@@ -18,9 +18,9 @@ import {
   type DecodedSnapshot,
   type Evaluate,
   type Evaluation,
+  type PassRemovals,
   removalsIn,
   type StoredSnapshot,
-  type Told,
 } from "./evaluation.ts";
 import { parseJson } from "./json.ts";
 import { jsonReader } from "./json-reader.ts";
@@ -88,7 +88,7 @@ interface Answered {
       readonly body: string;
       readonly next: unknown;
       readonly chosen: PodRef | null;
-      readonly told: Told | null;
+      readonly told: PassRemovals | null;
       readonly looksAtImages: boolean;
     },
     Refusal

@@ -13,6 +13,7 @@ import { collectionsUnlisted } from "./api-gc-failed.ts";
 import { runtimeKept } from "./api-gc-history.ts";
 import { collectionsAskedBadly } from "./api-gc-input.ts";
 import { fleets, history, replays, results } from "./api-history.ts";
+import { agreements, badOutcomes, conditions, evictions, outcomes, preemptions } from "./api-outcomes.ts";
 import { pages } from "./api-pages.ts";
 import { probeRuns, probesKeptAndRefused } from "./api-probes.ts";
 import { remembering } from "./api-remembering.ts";
@@ -69,6 +70,14 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
       decidedRemovals(of);
     });
     describe("results", () => results(of));
+    describe("outcomes of kubelets", () => {
+      outcomes(of);
+      preemptions(of);
+      evictions(of);
+      conditions(of);
+      agreements(of);
+      badOutcomes(of);
+    });
     describe("replays", () => replays(of));
     describe("kubelet versions", () => {
       versions(of);

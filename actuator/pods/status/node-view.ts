@@ -46,7 +46,7 @@ function observedRow(
     namespace: textOf(namespace) || "default",
     name: textOf(name),
     uid,
-    state: phase === "Succeeded" || phase === "Failed" ? "ended" : "lives",
+    state: phase === "Succeeded" || phase === "Failed" ? "terminated" : "active",
     phase,
     reason: textOf(told["reason"]),
     message: textOf(told["message"]),

@@ -10,7 +10,7 @@ import {
   MAX_LIMIT,
 } from "../../service/advise/advise-node.ts";
 import { adviseReserves } from "../../service/advise/reserves.ts";
-import { stateHome } from "../api-options.ts";
+import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { timesOf, tokenOf } from "../history/source.ts";
 import { EXIT, type Fault, type Form, fault, type Outcome, printData, warnAll } from "../terminal.ts";
@@ -56,7 +56,7 @@ export async function adviseOnReserves(files: readonly string[], given: AdviseFl
   }
   const { withHistory, storeFault } = await import("../history/open-history.ts");
   const { checkNode } = await import("../replay/replay-store.ts");
-  return withHistory(given.dataDir ?? stateHome(cli.env), false, async (store) => {
+  return withHistory(storeSetting(given, cli), false, async (store) => {
     const known = await checkNode(store, node);
     if (!known.ok) return known;
     const advice = await adviseNode(store, node, request.value);

@@ -36,13 +36,13 @@ function otherMachine(file: string, { node, machine }: Snapshot): readonly strin
 
 /** A pod that asks for devices where nobody told of any: a line for a person. */
 function missingDevices(kind: Kind, snapshot: Snapshot, ask: AskOf[Kind]): readonly string[] {
-  if (!traitsOf(kind).assumesNoDevices || tellsDevices(snapshot)) return [];
+  const { assumesNoDevices } = traitsOf(kind);
+  if (assumesNoDevices === "never" || tellsDevices(snapshot)) return [];
   const pod = podOfAsk(snapshot, ask as AskOf["topology"]);
   if (!pod.ok || pod.value === null) return [];
   const { initContainers = [], containers } = pod.value.spec;
   const wanted = [...initContainers, ...containers].flatMap(({ resources }) => Object.keys(resources?.requests ?? {}));
-  // admission itself counts the devices that the node's status lists
-  const told = kind === "admission" ? (snapshot.node?.status?.allocatable ?? {}) : {};
+  const told = assumesNoDevices === "unlisted" ? (snapshot.node?.status?.allocatable ?? {}) : {};
   const devices = [...new Set(wanted)].filter((name) => isExtended(name) && !Object.hasOwn(told, name)).sort();
   if (devices.length === 0) return [];
   return [`no devices are given, and the pod asks for ${listed(devices)}: decided without them; give --devices`];

@@ -1,5 +1,6 @@
 import { value } from "../../model/amount.ts";
 import type { Kind } from "../../model/decision.ts";
+import { asksFor } from "../../model/kinds.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { nearName } from "../../model/near-name.ts";
 import { parseQuantity } from "../../model/quantity.ts";
@@ -30,7 +31,7 @@ interface GivenCapacity {
 export function capacityOf(kind: Kind, options: CapacityOptions): Result<GivenCapacity, Fault> {
   const { capacity, available } = options;
   if (capacity === undefined && available === undefined) return ok({});
-  if (kind === "image-gc") return imageFsOf(options);
+  if (asksFor(kind, "fileSystem")) return imageFsOf(options);
   if (kind !== "allocatable") {
     const other =
       capacity?.includes("=") === true ? ["capacity of a node", "allocatable"] : ["image file system", "image-gc"];

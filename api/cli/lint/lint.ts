@@ -114,7 +114,7 @@ export async function lint(given: LintFlags, cli: Cli): Promise<Outcome> {
     return print(ok(found), read.value, given, cli);
   }
   const { withHistory } = await import("../history/open-history.ts");
-  return withHistory(dataDir, false, async (store) =>
+  return withHistory({ dataDir }, false, async (store) =>
     print(await askStore(store, given, read.value), read.value, given, cli),
   );
 }

@@ -2,7 +2,7 @@ import type { Kind } from "../../model/decision.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
 import { Counter, type Counts, lostOf, passedOf } from "../../service/replay/tally.ts";
-import { stateHome } from "../api-options.ts";
+import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { timesOf, tokenOf } from "../history/source.ts";
 import { type ChangeFlags, readChange } from "../inputs/change.ts";
@@ -132,7 +132,7 @@ export async function replay(given: ReplayFlags, cli: Cli): Promise<Outcome> {
       import("../history/open-history.ts"),
       import("./replay-store.ts"),
     ]);
-    return withHistory(given.dataDir ?? stateHome(cli.env), false, async (store) => {
+    return withHistory(storeSetting(given, cli), false, async (store) => {
       const pages = await pagesOfStore(store, wanted.value);
       return pages.ok ? run(pages.value, given, cli) : pages;
     });

@@ -36,7 +36,7 @@ export interface DeviceState {
   /** Resource -> how many of its devices are held. */
   allocated(): ReadonlyMap<string, number>;
   give(podUid: string, container: string, resource: string, holding: Holding): void;
-  takeBack(podUid: string, container: string, resources: readonly string[]): void;
+  release(podUid: string, container: string, resources: readonly string[]): void;
   removePods(podUids: readonly string[]): void;
 }
 
@@ -57,7 +57,7 @@ export function deviceState(inventories: Inventories, checkpoint: DeviceCheckpoi
       insert(pods, podUid, container, resource, given);
       addTo(allocated, resource, given.ids);
     },
-    takeBack: (podUid, container, resources) => {
+    release: (podUid, container, resources) => {
       for (const resource of resources) remove(pods, podUid, container, resource);
       allocated = allocatedDevices(pods);
     },

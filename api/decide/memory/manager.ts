@@ -17,10 +17,10 @@ import {
 import {
   bestHint,
   breaksGroups,
-  type Ground,
   hasFree,
   hintsOfBlocks,
   memoryHints,
+  type NumaMemory,
   nodeSets,
   type Reusable,
   unknownType,
@@ -207,7 +207,7 @@ const minus = (sizes: Requests, less: Requests): Requests =>
 
 /** The Static policy with its working data. kubelet 1.36: memorymanager.staticPolicy. */
 interface StaticPolicy {
-  readonly ground: Ground;
+  readonly ground: NumaMemory;
   /** Its `machineState` is the ground's machine. */
   readonly state: WorkingState;
   readonly reusable: ReusableMemory;
@@ -261,7 +261,7 @@ const fail = (what: string): Result<never, string> => err(`[memorymanager] ${wha
  * Errors, in the kubelet's words: no nodes have it; only with more nodes than was preferred; groups would break.
  */
 function placeMemory(
-  ground: Ground,
+  ground: NumaMemory,
   asked: Requests,
   affinity: TopologyHint,
   reusable: Reusable,

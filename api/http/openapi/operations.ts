@@ -5,6 +5,7 @@ import { KINDS, VERDICTS } from "../../model/decision.ts";
 import { ref } from "../../model/json-schema.ts";
 import { REMOVING_KINDS } from "../../model/kinds.ts";
 import { LIMITS } from "../../model/limits.ts";
+import { AGREEMENT_VERDICTS, MAX_OUTCOMES_POSTED, OUTCOME_KINDS } from "../../model/outcome.ts";
 import { DEFAULT_LIMIT, MAX_LIMIT, MAX_MARGIN_PERCENT } from "../../service/advise/advise-node.ts";
 import { DEFAULT_MARGIN_PERCENT, DEFAULT_PERCENTILE } from "../../service/advise/reserves.ts";
 import { MAX_TOUCHED } from "../../service/lint-touched.ts";
@@ -18,6 +19,7 @@ import {
   LINT,
   node,
   type Operation,
+  OUTCOMES,
   path,
   query,
   REFUSALS,
@@ -26,6 +28,7 @@ import {
   results,
   SNAPSHOT,
   UPGRADE,
+  WHY,
 } from "./operation.ts";
 import { ID, TIME } from "./request-schemas.ts";
 
@@ -62,6 +65,33 @@ const REMOVAL_OPERATIONS: Readonly<Record<string, Operation>> = {
     parameters: [node, since, until],
     answers: { 200: "RemovalSummary" },
     problems: ["unknown_node", "invalid_query"],
+  },
+};
+
+const AGREEMENT_OPERATIONS: Readonly<Record<string, Operation>> = {
+  "POST /v1/nodes/:node/outcomes": {
+    tag: "history",
+    summary: "Report what the node's kubelet did, and compare it with what would have been decided",
+    description: `Each is compared on the last snapshot that was observed before it and stored before it was reported, under the profile of the node's kubelet. Of a pod's outcome post the v1.Pod as \`object\`: a snapshot seldom has a pod that has only just come. The same outcome, seen in a status and in an event, is one; the same twice changes nothing. Outcomes that were recorded within two minutes of these are compared again. At most ${MAX_OUTCOMES_POSTED} at a time.`,
+    parameters: [node],
+    body: json(ref("OutcomesPosted"), OUTCOMES),
+    answers: { 200: "OutcomesRecorded", 201: "OutcomesRecorded" },
+    problems: [...BODY, "too_large"],
+  },
+  "GET /v1/agreement": {
+    tag: "history",
+    summary: "How often the decisions here agree with what kubelets did, and the outcomes, newest first",
+    parameters: [
+      query("since", "Of then or later", TIME),
+      query("until", "Of earlier", TIME),
+      query("kind", "Only of this kind", { type: "string", enum: OUTCOME_KINDS }),
+      query("node", "Only of this node"),
+      query("verdict", "Only with this verdict; the counts are of all", { type: "string", enum: AGREEMENT_VERDICTS }),
+      query("limit", "At most so many", { type: "integer", minimum: 1, maximum: MAX_PAGE, default: 50 }),
+      query("pageToken", "The nextPageToken of the page before"),
+    ],
+    answers: { 200: "AgreementAnswer" },
+    problems: ["invalid_query"],
   },
 };
 
@@ -135,6 +165,25 @@ const ADVICE_OPERATIONS: Readonly<Record<string, Operation>> = {
   },
 };
 
+const WHY_OPERATIONS: Readonly<Record<string, Operation>> = {
+  "POST /v1/why": {
+    tag: "decide",
+    summary: "Why a pod is as it is: what is so, the decision behind it, what would change it, who is next",
+    description:
+      "Documents of any kind and order, told apart by their content: pods, nodes, events and lists of them, /configz, /stats/summary, the text of a cpu.stat, what crictl prints, NodeSnapshots, decisions. Without documents (or with `node`) the history is asked. Without `pod` the answer lists the pods that have a story, the worst first. Nothing is recorded.",
+    body: json(ref("WhyRequest"), WHY),
+    answers: { 200: "WhyAnswer" },
+    problems: [...BODY, "no_such_pod", "unknown_node"],
+  },
+  "GET /v1/nodes/:node/pods/:namespace/:name/why": {
+    tag: "history",
+    summary: "Why a pod is as it is, by what the history holds of it",
+    parameters: [node, path("namespace", "The pod's namespace"), path("name", "The pod's name")],
+    answers: { 200: "WhyAnswer" },
+    problems: ["unknown_node", "no_such_pod", "invalid_input", "invalid_query"],
+  },
+};
+
 /** `METHOD path` of every route, as http/index.ts has it. */
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/decisions/:decision": {
@@ -171,6 +220,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...REPLAY_OPERATIONS,
   ...LINT_OPERATIONS,
   ...UPGRADE_OPERATIONS,
+  ...WHY_OPERATIONS,
   "POST /v1/batch": {
     tag: "decide",
     summary: "Many decisions: a request a line in, an answer a line out",
@@ -226,6 +276,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   ...REMOVAL_OPERATIONS,
   ...ADVICE_OPERATIONS,
+  ...AGREEMENT_OPERATIONS,
   "PUT /v1/nodes/:node/snapshot": {
     tag: "history",
     summary: "Store a snapshot, to decide on it by its id",

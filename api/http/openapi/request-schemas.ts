@@ -4,6 +4,7 @@ import { type JsonSchema, NULL, ref, strictObject } from "../../model/json-schem
 import { KNOWN_VERSION_PATTERN, PROFILES, VERSION_PATTERN } from "../../profiles/index.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
 import { DEFAULT_REPLAYED } from "../replay.ts";
+import { MAX_DOCUMENTS } from "../why.ts";
 import { ASKED } from "./ask-schemas.ts";
 import { withNulls } from "./with-nulls.ts";
 
@@ -188,6 +189,22 @@ const UPGRADE = {
   ],
 };
 
+const name: JsonSchema = { type: "string", minLength: 1 };
+const WHY = withNulls(
+  strictObject({
+    pod: { ...name, description: "NAME, NAMESPACE/NAME or uid; absent: all pods that have a story" },
+    namespace: { ...name, description: "of the pod; absent: any" },
+    node: { ...name, description: "of the history of this node, beside the documents" },
+    documents: {
+      type: "array",
+      maxItems: MAX_DOCUMENTS,
+      items: {},
+      description:
+        'each as it is, or with where it is from: {"origin": "app/cpu.stat", "value": "nr_periods 10 nr_throttled 2"}; absent: what the history holds',
+    },
+  }),
+);
+
 /** The bodies of requests, by name. */
 export const REQUEST_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   DecisionRequest: DECISION,
@@ -196,6 +213,7 @@ export const REQUEST_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   HistoryReplayRequest: HISTORY_REPLAY,
   LintRequest: LINT,
   UpgradeRequest: UPGRADE,
+  WhyRequest: WHY,
   SnapshotOfNode: {
     description: "of the node that the path names",
     allOf: [ref("NodeSnapshot"), holding({ node: holding({ metadata: holding({ name: TEXT }) }) })],

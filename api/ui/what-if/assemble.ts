@@ -35,6 +35,8 @@ const OF_THE_NODE = [
   "image-gc",
   "container-gc",
 ] as const satisfies readonly Kind[];
+/** Decided as if the pod were there already, once it is admitted: its cgroups are made then. */
+const WITH_THE_POD: ReadonlySet<Kind> = new Set(["cgroups"]);
 type PlannedKind = "admission" | (typeof OF_A_POD)[number] | (typeof OF_THE_NODE)[number];
 export type PodAsk = AskOf["admission"];
 
@@ -76,8 +78,7 @@ export async function plansOf({ pod, remembered, before, after }: Question): Pro
     const asked = remembered.get(kind) ?? { ask: askOf(kind, pod), facts: {} };
     const first = sideOf(kind, before, asked);
     await nextTurn();
-    // the pod's own cgroups are there once it is
-    const second = sideOf(kind, kind === "cgroups" ? grown : after, asked);
+    const second = sideOf(kind, WITH_THE_POD.has(kind) ? grown : after, asked);
     await nextTurn();
     if (isAdmitted(second) && typeof pod === "object" && pod !== null) grown = withPod(after, pod);
     plans.push(planOf(kind, first, second));

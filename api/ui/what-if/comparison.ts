@@ -36,7 +36,7 @@ import { becomes, planCard, samePlan, shown, undecidedPlan, was } from "./plan-c
 import { type Part, recognise } from "./posted-documents.ts";
 
 /** The node as it is, from all that was given of it. */
-export interface Before {
+export interface NodeBefore {
   /** Null: nothing was given, or something of it is wrong. */
   readonly snapshot: Snapshot | null;
   /** The parts without a fault, for the form to show; null: there are none. */
@@ -59,7 +59,7 @@ export interface Before {
 const MAX_KEPT = 1024 * 1024;
 
 /** Puts together a stored snapshot, what the form kept, files, pasted text and choices; the later take the place of the earlier. */
-export function beforeOf({ texts, files, faults: unread }: Given, stored: Fields | null, nowMs: number): Before {
+export function beforeOf({ texts, files, faults: unread }: Given, stored: Fields | null, nowMs: number): NodeBefore {
   const faults: FormFault[] = [...unread];
   const tell = (field: FormFault["field"], found: readonly string[]): void => {
     faults.push(...found.map((text) => ({ field, text })));
@@ -230,9 +230,9 @@ const finding = ({ severity, field, message, advice }: LintFinding): Html | Prom
   html`<div class="note ${TONE[severity]}"><span class="tag ${TONE[severity]}">${severity.replace("-", " ")}</span> <code>${field}</code>: ${message} <span class="soft">${advice}</span></div>`;
 
 /** The input of the comparison. */
-export interface Asked {
+export interface ComparisonInput {
   readonly stored: StoredBase | null;
-  readonly before: Before;
+  readonly before: NodeBefore;
   readonly change: ReadChange;
 }
 /** The page's account of the comparison, or the faults of the change. */
@@ -242,7 +242,7 @@ export interface Compared {
 }
 
 /** Decides every kind on both sides. Errors: those of the history. */
-export async function compared(exchange: Exchange, asked: Asked): Promise<Result<Compared, Problem>> {
+export async function compared(exchange: Exchange, asked: ComparisonInput): Promise<Result<Compared, Problem>> {
   const {
     stored,
     before,
@@ -305,7 +305,7 @@ function profilesOf(snapshot: Snapshot, { kubelet }: Change): { readonly before:
 
 const bare = (configuration: unknown): unknown => fieldsOf(configuration)["kubeletconfig"] ?? configuration ?? {};
 
-function notesOn({ change: { change } }: Asked, remembers: boolean): readonly string[] {
+function notesOn({ change: { change } }: ComparisonInput, remembers: boolean): readonly string[] {
   return [
     ...(change.configuration === null
       ? []
