@@ -1,5 +1,6 @@
 import { addActuator } from "./actuator/command.ts";
 import { addAdvise } from "./advise/command.ts";
+import { addAgreement } from "./agreement/command.ts";
 import { addApi } from "./api/command.ts";
 import { addCollect } from "./collect/command.ts";
 import { addExec, addLogs } from "./containers/command.ts";
@@ -24,7 +25,7 @@ import { addWhy } from "./why/command.ts";
 const COMMANDS = [
   ...[addUp, addWhy, addDecide, addSnapshot, addMachines, addKinds, addApi, addCollect],
   ...[addActuator, addPods, addTop, addLogs, addExec, addProbes, addDevices, addGc, addTakeover],
-  ...[addToken, addHistory, addReplay, addLint, addUpgrade, addAdvise],
+  ...[addToken, addHistory, addAgreement, addReplay, addLint, addUpgrade, addAdvise],
 ];
 
 /** The whole command line. */
