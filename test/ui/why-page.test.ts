@@ -21,6 +21,6 @@ test("a refused pod's story is a page to which its decision leads; a pod that th
     expect(text).toContain(part);
   }
   expect(text).not.toMatch(/<script>|\son\w+="|style="|<style/i);
-  expect(await read("/nodes/n1/pods/default/burst-lin", 422)).toContain("there is default/burst-lim");
+  expect(await read("/nodes/n1/pods/default/burst-lin", 422)).toContain("there are default/burst-lim");
   await read("/nodes/n9/pods/default/big", 404);
 });
