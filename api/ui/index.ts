@@ -13,6 +13,7 @@ import { getNodePage } from "./node/node-page.ts";
 import { getReplayPage, postReplayPage } from "./replay/replay-page.ts";
 import { getUpgradePage, postUpgradePage } from "./upgrade/upgrade-page.ts";
 import { getWhatIf, postWhatIf } from "./what-if/what-if.ts";
+import { getWhyPage } from "./why-page.ts";
 
 /** The pages that people look at, and the files that those load. */
 export const PAGES: readonly Route[] = [
@@ -27,6 +28,14 @@ export const PAGES: readonly Route[] = [
     page: true,
     offThread: true,
     handle: getDecisionsPage,
+  },
+  {
+    method: "GET",
+    path: "/nodes/:node/pods/:namespace/:name",
+    scope: "read",
+    page: true,
+    offThread: true,
+    handle: getWhyPage,
   },
   { method: "GET", path: "/what-if", scope: "read", page: true, offThread: true, handle: getWhatIf },
   { method: "POST", path: "/what-if", scope: "read", page: true, offThread: true, handle: postWhatIf },

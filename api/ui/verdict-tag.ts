@@ -1,6 +1,6 @@
 import type { DecisionHead } from "../../db/rows.ts";
 import { isVerdict, type Verdict } from "../model/decision.ts";
-import { html, moment, nodeName } from "./html.ts";
+import { html, moment, nodeName, podLink } from "./html.ts";
 import { all, type Html } from "./page.ts";
 
 /** Decisions, a line each; on the page of one node its name is left out. */
@@ -19,7 +19,7 @@ const decisionRow = (
   ofOneNode: boolean,
 ): Html | Promise<Html> => html`<tr>
 <td>${moment(decidedAtMs)}</td>${ofOneNode ? "" : html`<td>${nodeName(node)}</td>`}
-<td>${kind}</td><td>${verdictTag(verdict, reason)}</td><td>${pod === null ? "" : `${pod.namespace}/${pod.name}`}</td>
+<td>${kind}</td><td>${verdictTag(verdict, reason)}</td><td>${pod === null ? "" : podLink(node, pod)}</td>
 <td><a href="/decisions/${id}"><code>${id.slice(0, 12)}</code></a></td></tr>`;
 
 const TONE: { readonly [V in Verdict]: "good" | "warn" | "bad" | "" } = {

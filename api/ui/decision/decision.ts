@@ -17,7 +17,7 @@ import { knownKind, parsed, parsedObject, recordedAnswer } from "../../service/r
 import { humanBytes, isBytes, magnitude } from "../../text/size.ts";
 import { colorPaint } from "../../text/style.ts";
 import { decidedText, reasonText } from "../../text/tables/index.ts";
-import { ago, html, moment, utcText } from "../html.ts";
+import { ago, html, moment, podLink, utcText } from "../html.ts";
 import { plural } from "../node/view.ts";
 import { all, type Html, page, prose } from "../page.ts";
 import { notDrawn, recordPart, terminalText, tryDrawing, undrawnIn } from "../record-part.ts";
@@ -170,7 +170,7 @@ export async function getDecisionPage(exchange: Exchange): Promise<Result<Reply,
   };
   return page(
     `${row.kind} of ${row.node}`,
-    html`<p>${verdictTag(row.verdict, row.reason)} ${row.pod === null ? "" : html`<strong>${row.pod.namespace}/${row.pod.name}</strong> `}<span class="soft">decided</span> ${ago(row.decidedAtMs)}</p>
+    html`<p>${verdictTag(row.verdict, row.reason)} ${row.pod === null ? "" : html`<strong>${podLink(row.node, row.pod)}</strong> `}<span class="soft">decided</span> ${ago(row.decidedAtMs)}</p>
 ${shown.head}
 ${needsNote(answer.needs)}
 <h2 id="why">Why</h2>
