@@ -18,7 +18,7 @@ import { remembering } from "./api-remembering.ts";
 import { badRemovals, decidedRemovals, removals } from "./api-removals.ts";
 import type { ApiSubject } from "./api-subject.ts";
 import { cutOffBodies, pagesAndEncodings, surface } from "./api-surface.ts";
-import { versions, versionsAgain } from "./api-versions.ts";
+import { versions, versionsAgain, wordsForVersions } from "./api-versions.ts";
 import { badLints, lints } from "./lint.ts";
 import { badHistoryReplays, historyReplays, replaysOfANodesToken } from "./replay-history.ts";
 import { badUpgrades, upgrades } from "./upgrade.ts";
@@ -70,6 +70,7 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
     describe("kubelet versions", () => {
       versions(of);
       versionsAgain(of);
+      wordsForVersions(of);
     });
     describe("lint of a configuration", () => {
       lints(of);

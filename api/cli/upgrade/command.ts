@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { KINDS } from "../../model/decision.ts";
-import { isVersion, VERSION_FORM } from "../../profiles/index.ts";
+import { isVersion, VERSION_FORM } from "../../model/fields.ts";
 import { dataDirOption } from "../api-options.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
 import { LINT_PARTS } from "../lint/lint-input.ts";

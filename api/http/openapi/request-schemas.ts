@@ -1,7 +1,7 @@
 import { EXPLAIN, KINDS } from "../../model/decision.ts";
-import { timestampMeta } from "../../model/fields.ts";
+import { timestampMeta, VERSION_PATTERN } from "../../model/fields.ts";
 import { type JsonSchema, NULL, ref, strictObject } from "../../model/json-schema.ts";
-import { KNOWN_VERSION_PATTERN, PROFILES, VERSION_PATTERN } from "../../profiles/index.ts";
+import { KNOWN_VERSION_PATTERN, PROFILES } from "../../profiles/index.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
 import { DEFAULT_REPLAYED } from "../replay.ts";
 import { ASKED } from "./ask-schemas.ts";

@@ -3,7 +3,7 @@ import { lintConfiguration } from "../../decide/lint/lint.ts";
 import { stepsOf } from "../../documents/inputs/origin.ts";
 import { nodeNamed } from "../../http/nodes.ts";
 import { type Exchange, queryOf } from "../../http/route.ts";
-import { decodeSnapshot } from "../../model/decode.ts";
+import { decodeStored } from "../../model/decode.ts";
 import { isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
@@ -359,7 +359,7 @@ export async function aboutNode(exchange: Exchange, name: string): Promise<Resul
     return ok({ ...nothing, lacks: `of node \`${name}\` ${why}` });
   }
   const { kubeletConfiguration = null, ...rest } = bodyOf(latest.value.body);
-  const decoded = decodeSnapshot(rest);
+  const decoded = decodeStored(rest);
   if (!decoded.ok)
     return ok({ ...nothing, lacks: `the newest snapshot of node \`${name}\` cannot be read by this version` });
   return ok({ snapshot: decoded.value, configuration: kubeletConfiguration, lacks: null });
