@@ -58,6 +58,19 @@ export const containerPorts = z
   )
   .max(1024);
 
+const mount = z.object({ bindMountOptions: optional(z.array(text).max(TERMS)) });
+/** Mounts with options of their own; the others are left out, and so never stored. Undefined: there are none. */
+export const volumeMounts = z
+  .array(mount)
+  .max(1024)
+  .transform((all) => nonEmpty(all.filter(({ bindMountOptions = [] }) => bindMountOptions.length > 0)));
+/** Those that were added to a running pod, likewise. */
+export const ephemeralContainers = z
+  .array(z.object({ volumeMounts: optional(volumeMounts) }))
+  .max(LIMITS.containersPerPod)
+  .transform((all) => nonEmpty(all.filter((one) => one.volumeMounts !== undefined)));
+const nonEmpty = <T>(list: readonly T[]): readonly T[] | undefined => (list.length === 0 ? undefined : list);
+
 /** On static pods of older manifests: the AppArmor profile of a container. */
 export const APP_ARMOR_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/";
 export const OS_LABEL = "kubernetes.io/os";

@@ -204,6 +204,8 @@ export const v1_37 = profileOfData({
     roundsReservedCpu: true,
     stateFiles: "data",
     probePortsByName: true,
+    // k8s.io/component-helpers v0.37.2: AllFeatures of nodedeclaredfeatures/features
+    declaredFeatures: new Map([...v1_36.behaviour.declaredFeatures, ["VolumeBindMountOptions", "runtime"]]),
     sidecarStorageLimits: true,
     // what was the default until now
     throttlingFactorWithoutGate: 0.9,
