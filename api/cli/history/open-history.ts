@@ -9,6 +9,8 @@ import { historyFile } from "../../server.ts";
 import { EXIT, type Fault, fault, type Outcome } from "../terminal.ts";
 import { firstOf, type Listed, type RemovalSource } from "./source.ts";
 
+export const hasHistory = (dataDir: string): boolean => existsSync(historyFile(dataDir));
+
 /** Works on the history of a data directory and closes it. Errors: it is not there (unless `create`), or cannot be used. */
 export async function withHistory(
   dataDir: string,
@@ -16,7 +18,7 @@ export async function withHistory(
   work: (store: Store) => Promise<Outcome>,
 ): Promise<Outcome> {
   const file = historyFile(dataDir);
-  if (!create && !existsSync(file))
+  if (!create && !hasHistory(dataDir))
     return fault(
       EXIT.failed,
       `there is no history at ${file}: name its folder with --data-dir (\`nodewise up\` says where its own is), or start \`nodewise api\``,

@@ -18,18 +18,26 @@ Exit codes:
   4  a file, the API or the history failed
   5  the kubelet does not start with this configuration`;
 
+/** The kubelet's command line. */
+export const argsOption = (): Option =>
+  new Option(
+    "--kubelet-args <file>",
+    "what has the kubelet's command line in it, `-` for standard input: `ps -o args`, `systemctl cat kubelet`, kubeadm-flags.env; its flags count before --config",
+  );
+
 export function addLint(program: Command, cli: Cli): void {
   const command = program
     .command("lint")
     .summary("what is wrong with a KubeletConfiguration")
     .description(
-      "Look over a KubeletConfiguration (JSON or YAML, `-` for standard input): what keeps the kubelet from starting, in its own words; defaults that go because a field was set; settings that fight, or do nothing. With files of a node, or a node of the history, its sizes, machine and state files are looked at too; with a history, each finding is told with how many recorded decisions it touched.",
+      "Look over a KubeletConfiguration (JSON or YAML, `-` for standard input): what keeps the kubelet from starting, in its own words, its flags included; defaults that go because a field was set; settings that fight, or do nothing. With files of a node, or a node of the history, its sizes, machine and state files are looked at too; with a history, each finding is told with how many recorded decisions it touched.",
     )
     .option("--config <file>", "KubeletConfiguration, or the kubelet's /configz; absent: that of the snapshot")
     .option(
       "--config-dir <dir>",
       "the kubelet's folder of drop-ins (*.conf), which are merged over --config as the kubelet merges them",
     )
+    .addOption(argsOption())
     .option("--snapshot <file>", "a whole NodeSnapshot of the node; the options below replace parts of it");
   for (const { option, what } of LINT_PARTS) command.option(`--${option} <file>`, what);
   command
@@ -40,12 +48,16 @@ export function addLint(program: Command, cli: Cli): void {
     .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
     .addOption(outputOption())
     .option("--json", "the same as -o json")
-    .action((given: LintFlags) => finish(cli, async () => (await import("./lint.ts")).lint(given, cli)));
+    .action((given: LintFlags, of: Command) => {
+      const flags = { ...given, usesEnvironment: of.getOptionValueSource("dataDir") === "env" };
+      return finish(cli, async () => (await import("./lint.ts")).lint(flags, cli));
+    });
   examples(
     command,
     "nodewise lint --config kubelet.yaml",
     "nodewise lint --config kubelet.yaml --kubelet 1.35",
     "nodewise lint --config /var/lib/kubelet/config.yaml --config-dir /etc/kubernetes/kubelet.conf.d",
+    "systemctl cat kubelet | nodewise lint --config /var/lib/kubelet/config.yaml --kubelet-args -",
     "nodewise lint --config kubelet.yaml --node node.json --machine epyc-2s-nps4",
     "nodewise lint --config kubelet.yaml --node-name n1 --data-dir /var/lib/nodewise",
     "nodewise lint --node-name n1 --api https://nodewise.example:8787 --token-file token",
