@@ -39,7 +39,7 @@ export function readCommandLine(text: string): CommandLine {
     else if (name === "ExecStart") started = words.length === 0 ? [] : [...started, ...words];
   }
   if (started.length === 0) {
-    const flags = [...variables.values()].filter(([first]) => first?.text.startsWith("-") === true);
+    const flags = [...variables.values()].filter(([first]) => isFlag(first));
     return { args: [...flags.flat(), ...plain], unset: [] };
   }
   const nameOf = ({ text: word }: Word): string | undefined => {
@@ -57,8 +57,9 @@ export function readCommandLine(text: string): CommandLine {
   };
 }
 
+const isFlag = (word: Word | undefined): boolean => word !== undefined && /^--?\w/.test(word.text);
 const fromFirstFlag = (words: readonly Word[]): readonly Word[] => {
-  const first = words.findIndex((word) => word.text.startsWith("-"));
+  const first = words.findIndex(isFlag);
   return first === -1 ? [] : words.slice(first);
 };
 
@@ -90,6 +91,6 @@ const QUOTED = /\\(.)|"((?:\\[\s\S]|[^"\\])*)"|'([^']*)'/gs;
 /** `at`: the line in which `text` begins. */
 const wordsOf = (text: string, at: number): readonly Word[] =>
   [...text.matchAll(WORD)].map(({ 0: word, index }) => ({
-    text: word.replace(QUOTED, (_, escaped, double, single) => escaped ?? double?.replace(/\\\n?/g, "") ?? single),
+    text: word.replace(QUOTED, (_, escaped, double, single) => escaped ?? double?.replace(/\\([\s\S])/g, "$1") ?? single),
     line: at + (text.slice(0, index).match(/\n/g)?.length ?? 0),
   }));
