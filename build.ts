@@ -5,8 +5,8 @@ import { type BuildOptions, build, type Plugin } from "esbuild";
 
 /**
  * `npm run build` writes dist/, which the package runs from; `node build.ts DIR` writes to DIR what of it is packed. main.js
- * is the command line and the API, daemon.js the actuator, and start.js chooses between them; the threads are the API's;
- * worker/ is the Worker as wrangler makes it. All packages are within, but for better-sqlite3, which is not JavaScript
+ * is the command line and the API, daemon.js the actuator, and start.js chooses between them; kube-client.js is loaded by
+ * what reads a cluster; the threads are the API's; worker/ is the Worker as wrangler makes it. All packages are within, but for better-sqlite3, which is not JavaScript
  * alone, and uplot, which browsers load.
  */
 const ROOT = import.meta.dirname;
@@ -14,7 +14,7 @@ const [asked] = process.argv.slice(2);
 const DIST = asked ?? join(ROOT, "dist");
 /** Each is one module: a module takes some 20 KB beside its code, which a daemon cannot afford. */
 const ENTRIES = [
-  ...["api/cli/start.ts", "api/cli/main.ts", "api/cli/daemon.ts"],
+  ...["api/cli/start.ts", "api/cli/main.ts", "api/cli/daemon.ts", "api/cluster/kube-client.ts"],
   ...["api/server/evaluate-thread.ts", "api/server/history-thread.ts"],
 ];
 
@@ -44,9 +44,26 @@ const sources: Plugin = {
       loader: "ts",
     }));
     onLoad({ filter: /\.[cm]?js$/ }, ({ path }) => ({ contents: escaped(readFileSync(path, "utf8")), loader: "js" }));
-    onResolve({ filter: /^\.\/(?:main|daemon)\.ts$/ }, ({ kind, path }) =>
+    onResolve({ filter: /^\.\/(?:main|daemon|kube-client)\.ts$/ }, ({ kind, path }) =>
       kind === "dynamic-import" ? { path: path.replace(".ts", ".js"), external: true } : undefined,
     );
+  },
+};
+
+/**
+ * The Kubernetes client is here for kubeconfigs and credentials. Requests are our own, so its generated API and the HTTP client
+ * under that, which are six sevenths of it, stay out: names of theirs are undefined.
+ */
+const UNUSED = ["Agent", "ProxyAgent", "createConfiguration", "ServerConfiguration", "setHeaderMiddleware"];
+const unused: Plugin = {
+  name: "unused",
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /^(?:undici|\.\/gen\/index\.js|\.\/middleware\.js)$/ }, ({ importer, path }) =>
+      importer.includes("/@kubernetes/client-node/dist/") ? { path, namespace: "unused" } : undefined,
+    );
+    onLoad({ filter: /./, namespace: "unused" }, () => ({
+      contents: UNUSED.map((name) => `export const ${name} = undefined;`).join("\n"),
+    }));
   },
 };
 
@@ -69,7 +86,7 @@ const common = {
   banner: {
     js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);',
   },
-  plugins: [sources],
+  plugins: [unused, sources],
 } satisfies BuildOptions;
 
 /** The licences of all packages that are within, as those ask for it. */

@@ -10,8 +10,9 @@ import { type ActuatorOptions, clientOf } from "./daemon/client-of.ts";
 import { readConfiguration } from "./daemon/configuration-file.ts";
 import { openMetrics, type SyncHooks } from "./daemon/open-metrics.ts";
 import { openState, StateFileCheck } from "./daemon/own-state.ts";
-import { type Collector, collectUntil, RUNS } from "./gc/collector.ts";
+import { type Collector, collectUntil } from "./gc/collector.ts";
 import { GC_KINDS } from "./gc/journal.ts";
+import { kindOfFunction } from "./gc/kinds.ts";
 import { type OpenCollector, openCollector, podsOrNone, type Shared } from "./gc/open.ts";
 import type { GcReport } from "./gc/ports.ts";
 import { readStateFiles } from "./machine/files.ts";
@@ -190,7 +191,7 @@ async function openDaemon(
     return err("pods: they need cgroups, and a journal of what is written to them");
   const reclaim = async (functions: readonly NodeReclaimFunction[]): Promise<void> => {
     if (collector !== null)
-      onGcReport(await collector.collect(new Set(functions.map((name) => RUNS[name])), "delete-unused"));
+      onGcReport(await collector.collect(new Set(functions.map(kindOfFunction)), "delete-unused"));
   };
   return PodsDaemon.open({ ...ports, hierarchy, journal }, { ...options, reclaim }, hooks);
 }

@@ -15,6 +15,7 @@ export interface OffThreadAsk {
   readonly bytes: Uint8Array;
   readonly kind: Kind | null;
   readonly key: string | undefined;
+  readonly record: boolean;
 }
 
 export type Scope = (typeof SCOPES)[number];
@@ -53,7 +54,7 @@ export interface Caller {
 export type Body = Result<Uint8Array, BodyFault>;
 
 /** A request whose sender is known, as it goes to another thread: plain values alone. */
-export interface HandedOver {
+export interface OffThreadRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: readonly (readonly [string, string])[];
@@ -71,7 +72,7 @@ export interface OffThread {
     bytes: number,
     signal: AbortSignal,
   ): Promise<Result<Uint8Array<ArrayBuffer>, Problem>> | null;
-  route(request: HandedOver, signal: AbortSignal): Promise<Result<Reply, Problem>> | null;
+  route(request: OffThreadRequest, signal: AbortSignal): Promise<Result<Reply, Problem>> | null;
   /** A posted snapshot by itself. */
   snapshot(bytes: Uint8Array, signal: AbortSignal): Promise<Result<DecodedSnapshot, Problem>> | null;
   report(bytes: Uint8Array, signal: AbortSignal): Promise<Result<Report, Problem>> | null;

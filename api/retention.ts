@@ -10,7 +10,7 @@ const DAY_MS = 24 * HOUR_MS;
 export interface Retention {
   /** Decisions older than this go, and nodes that were not heard of for as long (at least a week). */
   readonly maxAgeMs: number;
-  /** Only this many of each node's newest decisions stay. */
+  /** Only this many of each node's newest decisions, and of its newest outcomes, stay. */
   readonly maxRowsPerNode: number;
   /** The same of what was collected, of each kind for itself; by age they go as decisions do. */
   readonly maxRemovalsPerNode: number;
@@ -25,12 +25,12 @@ export const DEFAULT_RETENTION: Retention = {
  * How far the clock may be ahead of the last sweep: half of what is kept, at least an hour. Further, and most of what was kept a
  * moment ago would go at once; then somebody has to say that the clock is right.
  */
-export const mostLeapMs = (maxAgeMs: number): number => Math.max(maxAgeMs / 2, HOUR_MS);
+export const maxLeapMs = (maxAgeMs: number): number => Math.max(maxAgeMs / 2, HOUR_MS);
 
 export interface Sweep {
   readonly retention?: Partial<Retention>;
-  /** See `Retention.mostSlices` of the store. */
-  readonly mostSlices?: number;
+  /** See `Retention.maxSlices` of the store. */
+  readonly maxSlices?: number;
   /** Instruction for the case that the clock is right although it has leapt. */
   readonly confirm: string;
   readonly metrics?: Pick<Metrics, "swept">;
@@ -42,10 +42,10 @@ const WORTH_A_WORD = 16 * 1024 * 1024;
 
 /** Removes what is too old or too much, and says what went and what was held back. A failure is logged, and tried again the next time. */
 export async function pruneOnce(store: Store, nowMs: EpochMs, log: Log, sweep: Sweep): Promise<void> {
-  const { retention, mostSlices, confirm, metrics } = sweep;
+  const { retention, maxSlices, confirm, metrics } = sweep;
   const kept = { ...DEFAULT_RETENTION, ...retention };
-  const slices = mostSlices === undefined ? {} : { mostSlices };
-  const pruned = await store.prune({ nowMs, ...kept, mostLeapMs: mostLeapMs(kept.maxAgeMs), ...slices });
+  const slices = maxSlices === undefined ? {} : { maxSlices };
+  const pruned = await store.prune({ nowMs, ...kept, maxLeapMs: maxLeapMs(kept.maxAgeMs), ...slices });
   if (!pruned.ok) {
     metrics?.swept("failed", {});
     log.error({ code: pruned.error.code, reason: pruned.error.message }, "history not pruned");
@@ -75,8 +75,9 @@ export async function pruneOnce(store: Store, nowMs: EpochMs, log: Log, sweep: S
 }
 
 /** How many of each table went. */
-export const rowsOf = ({ decisions, removals, snapshots, nodes }: Pruned) => ({
+export const rowsOf = ({ decisions, outcomes, removals, snapshots, nodes }: Pruned) => ({
   decisions,
+  outcomes,
   removals,
   snapshots,
   nodes: nodes.length,

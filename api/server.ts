@@ -1,8 +1,7 @@
 import { isIPv6 } from "node:net";
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
 import type { StoreFailure } from "../db/failure.ts";
-import { openNode } from "../db/sqlite/open.ts";
+import { type StoreLocation, type StoreSetting, storeAt } from "../db/open/node.ts";
 import type { Store } from "../db/store.ts";
 import { createApp } from "./app.ts";
 import { TRUSTED } from "./http/serve.ts";
@@ -21,18 +20,21 @@ import { sha256 } from "./server/digest.ts";
 import { type History, keepPruned, openHistory } from "./server/history.ts";
 import { listen, whenSent } from "./server/listen.ts";
 import { type Threads, threads, warm } from "./server/threads.ts";
+import { type KeyPair, keepRenewed, readKeyPair, type TlsFiles } from "./server/tls.ts";
 import { inTurns, type Turns } from "./service/turns.ts";
 
 const DEFAULT_HOST = "127.0.0.1";
 const DEFAULT_PORT = 8787;
-/** The history's file in a data directory. */
-export const historyFile = (dataDir: string): string => join(dataDir, "history.db");
 
-export interface ApiOptions {
+export type ApiOptions = StoreSetting & ServeOptions;
+export interface ServeOptions {
   readonly host?: string;
   /** 0: any free one. */
   readonly port?: number;
-  readonly dataDir: string;
+  /** Serves HTTPS with these files, which are read anew when they change. Default: plain HTTP. */
+  readonly tls?: TlsFiles;
+  /** SHA-256 (hex) of a token that may do everything. With it a token is required on loopback too. */
+  readonly adminTokenHash?: string;
   /** Names, beside the loopback's own, by which requests without a token may call this API. */
   readonly allowedHosts?: readonly string[];
   /** A reverse proxy in front sets X-Forwarded-Host, which then is the host that Origin is compared with. Default: no. */
@@ -77,12 +79,14 @@ const failed = (message: string): Result<never, StartFailure> => err({ code: "fa
 
 /** Opens the history and serves the API on Node. Errors: no history, no address, no token. */
 export async function startApi(options: ApiOptions): Promise<Result<RunningApi, StartFailure>> {
-  const { host = DEFAULT_HOST, port = DEFAULT_PORT, dataDir } = options;
-  const file = historyFile(dataDir);
+  const pair = options.tls === undefined ? ok(undefined) : readKeyPair(options.tls, Date.now());
+  if (!pair.ok) return failed(pair.error);
   const turns = inTurns();
-  const history = options.threads === 0 ? withoutThread(openNode({ file })) : await openHistory(file, turns);
+  const location = storeAt(options);
+  const history =
+    options.threads === 0 ? withoutThread(await location.open()) : await openHistory(location.setting, turns);
   if (!history.ok) return failed(history.error.message);
-  const started = await serve(history.value, turns, host, port, options);
+  const started = await serve(history.value, location, turns, options, pair.value);
   if (!started.ok) await history.value.store.close();
   return started;
 }
@@ -92,17 +96,18 @@ const withoutThread = (store: Result<Store, StoreFailure>): Result<Pick<History,
 
 async function serve(
   { store, connect }: Pick<History, "store"> & Partial<History>,
+  location: StoreLocation,
   turns: Turns,
-  host: string,
-  port: number,
-  options: ApiOptions,
+  options: ServeOptions,
+  tls: KeyPair | undefined,
 ): Promise<Result<RunningApi, StartFailure>> {
-  const open = isLoopback(host);
+  const { host = DEFAULT_HOST, port = DEFAULT_PORT } = options;
+  const open = isLoopback(host) && options.adminTokenHash === undefined;
   const tokens = await store.countTokens();
   if (!tokens.ok) return failed(tokens.error.message);
   const { active, revoked } = tokens.value;
-  if (!open && active === 0) {
-    const way = `run \`nodewise token create --data-dir ${options.dataDir}\` first, or listen on ${DEFAULT_HOST}`;
+  if (!open && active === 0 && options.adminTokenHash === undefined) {
+    const way = `run \`nodewise token create ${location.flags}\` first, or listen on ${DEFAULT_HOST}`;
     return err({
       code: "usage",
       message: `listening on ${host} needs a token, and there is none${revoked > 0 ? " that is not revoked" : ""}: ${way}`,
@@ -114,7 +119,7 @@ async function serve(
   const most = options.threads ?? Math.min(availableParallelism(), MAX_THREADS);
   const metrics = nodeMetrics();
   const deciding = threads(most, {
-    server: connect === undefined ? null : { historyFile: historyFile(options.dataDir), limits, connect },
+    server: connect === undefined ? null : { history: location.setting, limits, connect },
     log,
     metrics,
     turns,
@@ -123,22 +128,26 @@ async function serve(
   const ports = portsOf(store, log, metrics, deciding, open, closing.signal, options);
   const app = createApp(ports);
   prepareDecoding();
-  const listening = await listen(app, host, port, turns);
+  const listening = await listen(app, { host, port, turns, ...(tls === undefined ? {} : { tls }) });
   if (!listening.ok) {
     await deciding.close();
     return failed(listening.error);
   }
-  const { retention = {}, dataDir } = options;
+  const { retention = {} } = options;
   const days = Math.ceil((retention.maxAgeMs ?? DEFAULT_RETENTION.maxAgeMs) / DAY_MS);
   const pruning = keepPruned(store, now, log, {
     retention,
     metrics,
-    confirm: `nodewise history prune --confirm --keep-days ${days} --data-dir ${dataDir}`,
+    confirm: `nodewise history prune --confirm --keep-days ${days} ${location.flags}`,
   });
-  const url = `http://${hostText(host)}:${listening.value.port}`;
+  const { tlsServer } = listening.value;
+  const url = `${tlsServer === null ? "http" : "https"}://${hostText(host)}:${listening.value.port}`;
+  const endRenewal =
+    tlsServer === null || options.tls === undefined ? () => {} : keepRenewed(tlsServer, options.tls, log);
   const requiresToken = !open || active + revoked > 0;
   log.info({ url, requiresToken }, "listening");
-  if (active === 0 && revoked > 0) log.warn({ url, revoked }, "all tokens are revoked: nobody may call");
+  if (active === 0 && revoked > 0 && options.adminTokenHash === undefined)
+    log.warn({ url, revoked }, "all tokens are revoked: nobody may call");
   const warming = options.warm === true ? warm(createApp(unseen(ports)), closing.signal) : undefined;
   return ok({
     url,
@@ -147,6 +156,7 @@ async function serve(
     fetch: async (request) => app.fetch(request, { [TRUSTED]: true }),
     close: async () => {
       pruning.stop();
+      endRenewal();
       closing.abort();
       await listening.value.close(GRACE_MS);
       await warming;
@@ -166,7 +176,7 @@ const portsOf = (
   deciding: Threads,
   open: boolean,
   closing: AbortSignal,
-  options: ApiOptions,
+  options: ServeOptions,
 ): Ports => ({
   store,
   now,
@@ -198,8 +208,13 @@ const hostText = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 /** Beyond loopback everyone must show a token; on it, everyone may ask by its own name until the first token is made, and not again after it. */
 function authSettings(
   open: boolean,
-  { host = DEFAULT_HOST, allowedHosts = [], trustForwardedHost = false }: ApiOptions,
+  { host = DEFAULT_HOST, allowedHosts = [], trustForwardedHost = false, adminTokenHash }: ServeOptions,
 ): AuthSettings {
   const names = ["localhost", "127.0.0.1", "[::1]", hostText(host), ...allowedHosts];
-  return { required: !open, trustForwardedHost, hosts: open ? new Set(names.map((name) => name.toLowerCase())) : null };
+  return {
+    required: !open,
+    trustForwardedHost,
+    hosts: open ? new Set(names.map((name) => name.toLowerCase())) : null,
+    ...(adminTokenHash === undefined ? {} : { adminTokenHash }),
+  };
 }

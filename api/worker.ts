@@ -1,7 +1,11 @@
-import type { D1Database } from "@cloudflare/workers-types";
 import type { Hono } from "hono";
-import { openD1 } from "../db/d1/open.ts";
-import { CONFIRM_SWEEP, STATEMENTS_A_SLICE, STATEMENTS_BESIDE } from "../db/prune.ts";
+import {
+  CONFIRM_COMMAND,
+  MIN_SWEEP_STATEMENTS,
+  openStore,
+  type StoreBindings,
+  slicesWithin,
+} from "../db/open/worker.ts";
 import { createApp } from "./app.ts";
 import { webSha256 } from "./http/auth/token.ts";
 import { webBytes } from "./http/body.ts";
@@ -15,8 +19,7 @@ import { evaluator } from "./service/evaluate.ts";
 import { WORKER_ASSETS } from "./ui/worker-assets.ts";
 
 /** The bindings of wrangler.toml and its secrets. */
-export interface WorkerEnv {
-  readonly DB: D1Database;
+export interface WorkerEnv extends StoreBindings {
   /** sha256 (hex) of an administrator's token, as `wrangler secret put` takes it: the way in before the history holds one. */
   readonly NODEWISE_TOKEN_SHA256?: string;
   /** Days after which history goes, and decisions that are kept of each node. Defaults: 30 and 10000. */
@@ -27,15 +30,15 @@ export interface WorkerEnv {
 }
 const DEFAULT_STATEMENTS = 900;
 const DAY_MS = 24 * 3600 * 1000;
-const CONFIRM = `wrangler d1 execute DB --remote --command "${CONFIRM_SWEEP}"`;
 
 type Pair = ReadableWritablePair<Uint8Array, Uint8Array>;
 const now = () => epochMs(Date.now());
 const log = consoleLog(Date.now);
 /** Here the whole world can call, so a token is always required. An isolate serves one environment, so it has one app. */
-const appOf = perObject(({ DB, NODEWISE_TOKEN_SHA256: hash }: WorkerEnv): Hono => {
+const appOf = perObject((env: WorkerEnv): Hono => {
+  const hash = env.NODEWISE_TOKEN_SHA256;
   return createApp({
-    store: openD1(DB),
+    store: openStore(env),
     now,
     log,
     metrics: plainMetrics(),
@@ -54,7 +57,7 @@ const appOf = perObject(({ DB, NODEWISE_TOKEN_SHA256: hash }: WorkerEnv): Hono =
 
 /** A cron trigger keeps the history short. A setting that is no number is logged, and nothing removed by a guess. */
 async function sweep(env: WorkerEnv): Promise<void> {
-  const number = (name: Exclude<keyof WorkerEnv, "DB">, least: number, fallback: number): number => {
+  const number = (name: Exclude<keyof WorkerEnv, keyof StoreBindings>, least: number, fallback: number): number => {
     const value = env[name] === undefined ? fallback : Number(env[name]);
     if (Number.isSafeInteger(value) && value >= least) return value;
     throw new Error(`${name}: \`${env[name]}\` is not a whole number from ${least} on; correct it in wrangler.toml`);
@@ -65,10 +68,9 @@ async function sweep(env: WorkerEnv): Promise<void> {
       maxAgeMs: number("NODEWISE_KEEP_DAYS", 1, maxAgeMs / DAY_MS) * DAY_MS,
       maxRowsPerNode: number("NODEWISE_KEEP_DECISIONS", 1, maxRowsPerNode),
     };
-    const least = STATEMENTS_A_SLICE + STATEMENTS_BESIDE;
-    const statements = number("NODEWISE_SWEEP_STATEMENTS", least, DEFAULT_STATEMENTS);
-    const mostSlices = Math.floor((statements - STATEMENTS_BESIDE) / STATEMENTS_A_SLICE);
-    await pruneOnce(openD1(env.DB), now(), log, { retention, mostSlices, confirm: CONFIRM });
+    const statements = number("NODEWISE_SWEEP_STATEMENTS", MIN_SWEEP_STATEMENTS, DEFAULT_STATEMENTS);
+    const maxSlices = slicesWithin(statements);
+    await pruneOnce(openStore(env), now(), log, { retention, maxSlices, confirm: CONFIRM_COMMAND });
   } catch (error) {
     log.error(errorFields(error), "history not pruned");
   }

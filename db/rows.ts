@@ -1,6 +1,7 @@
 import type { ContainerGcTarget, GcOperation, RemovalState } from "../api/model/container-gc.ts";
 import type { Explain, Kind } from "../api/model/decision.ts";
 import type { RemovingKind } from "../api/model/kinds.ts";
+import type { Result } from "../api/model/result.ts";
 import type { StoreFailure } from "./failure.ts";
 
 export const REMOVAL_TARGETS = ["image", "container", "sandbox", "pod-logs", "log-link"] as const satisfies readonly (
@@ -119,6 +120,47 @@ export interface RemovalSummary {
 }
 export const MAX_COSTS = 50;
 
+/** Something that a kubelet did, with what comparing it with a decision came to. */
+export interface OutcomeRow {
+  readonly id: string;
+  readonly node: string;
+  /** An `OutcomeKind` and an `AgreementVerdict`, unless another version wrote them. */
+  readonly kind: string;
+  readonly verdict: string;
+  readonly atMs: number;
+  readonly recordedAtMs: number;
+  /** The last before it; it is kept as long as this row is. */
+  readonly snapshotId: string | null;
+  readonly pod: PodRef | null;
+  /** JSON text, which the store never parses. */
+  readonly body: string;
+}
+/** Half-open: `sinceMs` <= atMs < `untilMs`. */
+export interface OutcomeFilter {
+  readonly node?: string;
+  readonly kind?: string;
+  readonly verdict?: string;
+  readonly sinceMs?: number;
+  readonly untilMs?: number;
+}
+export interface OutcomeQuery extends OutcomeFilter {
+  /** 1 to `MAX_PAGE`; values outside are brought inside. */
+  readonly limit: number;
+  readonly pageToken?: string;
+}
+export interface OutcomePage {
+  /** Newest first. */
+  readonly items: readonly OutcomeRow[];
+  readonly nextPageToken: string | null;
+}
+/** How many outcomes of a kind came out so, from `fromMs` on for the time that was asked for. */
+export interface OutcomeTally {
+  readonly fromMs: number;
+  readonly kind: string;
+  readonly verdict: string;
+  readonly count: number;
+}
+
 /** The failure that a stream tells in the place of a decision. */
 export interface StreamFailure extends StoreFailure {
   /** The decision that cannot be read, behind which the stream goes on. Absent: it ends. */
@@ -155,6 +197,21 @@ export interface SnapshotRow {
 /** Parts of a text, from and to (exclusive) in UTF-16 units, in order and apart. */
 export type Ranges = readonly (readonly [from: number, to: number])[];
 
+/** A text that rows share, where it belongs in a row's own. `id` tells its content; it is unpacked when it is read. */
+export interface SharedText {
+  readonly at: number;
+  readonly id: string;
+  readonly read: () => Promise<Result<string, StoreFailure>>;
+}
+/** A body taken apart, as `cut` made it. */
+export interface Pieces {
+  readonly rest: string;
+  /** In their order. */
+  readonly shared: readonly SharedText[];
+}
+export interface SnapshotInPieces extends Omit<SnapshotRow, "body" | "repeats"> {
+  readonly pieces: Pieces;
+}
 export interface NodeRow {
   readonly name: string;
   readonly firstSeenMs: number;
@@ -217,6 +274,18 @@ export interface FleetRow extends NodeRow, Counted {
   readonly latest: Readonly<Partial<Record<Kind, LatestRow>>>;
   /** The node's report on its newest cgroups decision: the files that were not as decided; null: nothing. */
   readonly report: { readonly okCount: number; readonly failedCount: number; readonly atMs: number } | null;
+}
+
+export interface TokenRow {
+  readonly id: string;
+  readonly name: string;
+  /** sha256 of the secret, in hex. The secret itself is never stored. */
+  readonly hash: string;
+  readonly scopes: readonly string[];
+  /** The only node that the token may speak for; null: any. */
+  readonly node: string | null;
+  readonly createdAtMs: number;
+  readonly revokedAtMs: number | null;
 }
 
 /** A place in a list that is ordered by time, then by the order of storing. */

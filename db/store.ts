@@ -1,25 +1,29 @@
 import type { Kind } from "../api/model/decision.ts";
 import type { Result } from "../api/model/result.ts";
-import type { Vacuumed } from "./driver.ts";
 import type { StoreFailure } from "./failure.ts";
-import type { SnapshotInPieces } from "./parts.ts";
 import type {
   DecisionHead,
   DecisionRow,
   FleetRow,
   HourRow,
   NodeRow,
+  OutcomeFilter,
+  OutcomePage,
+  OutcomeQuery,
+  OutcomeRow,
+  OutcomeTally,
   Place,
   RemovalPage,
   RemovalQuery,
   RemovalSummary,
   Removals,
+  SnapshotInPieces,
   SnapshotRow,
   StreamedDecision,
   StreamFailure,
   Tally,
+  TokenRow,
 } from "./rows.ts";
-import type { TokenStore } from "./tokens.ts";
 
 /** A node's report of what it really did with a decision; `body` is JSON text. The node is the decision's own. */
 export interface ResultRow {
@@ -33,7 +37,7 @@ export interface ResultRow {
 }
 
 /** A part of the nodes, at most `limit` of them. */
-export type NodeRange =
+type NodeRange =
   /** Those behind a name, or the first of all. */
   | { readonly limit: number; readonly after?: string }
   /** Those in front of a name, the nearest first. */
@@ -45,7 +49,7 @@ export interface IdempotencyKey {
   readonly scope: string;
   readonly requestHash: string;
 }
-export interface IdempotencyRow extends IdempotencyKey {
+interface IdempotencyRow extends IdempotencyKey {
   readonly decisionId: string;
 }
 
@@ -86,39 +90,52 @@ export interface DecisionQuery extends DecisionFilter {
 }
 export const MAX_PAGE = 500;
 
-export interface DecisionPage {
+interface DecisionPage {
   /** Newest first. */
   readonly items: readonly DecisionHead[];
   readonly nextPageToken: string | null;
 }
 
+/** A snapshot without a decision stays this long: its sender may be about to ask for one. */
+export const SNAPSHOT_GRACE_MS = 10 * 60 * 1000;
+/** A node that was heard of within this time stays, however short its history is kept. */
+export const NODE_GRACE_MS = 7 * 24 * 3600 * 1000;
+
 export interface Retention {
   readonly nowMs: number;
   /** Decisions older than this go. */
   readonly maxAgeMs?: number;
-  /** Only this many of each node's newest decisions stay. */
+  /** Only this many of each node's newest decisions, and of its newest outcomes, stay. */
   readonly maxRowsPerNode?: number;
   /** Removals go by the same age; of each node's, only this many of the newest of each kind stay. */
   readonly maxRemovalsPerNode?: number;
   /** By age nothing goes when the clock is further than this ahead of the last sweep: see `Pruned.held`. Default: however far. */
-  readonly mostLeapMs?: number;
+  readonly maxLeapMs?: number;
   /** Transactions that each kind of row is given; what is left is for the next call. Default: as many as it takes. */
-  readonly mostSlices?: number;
+  readonly maxSlices?: number;
 }
-/** The rows that `prune` removed, and the part of the file that it gave back. */
+/** Space that was given back and space that cannot be, in bytes. */
+export interface Vacuumed {
+  readonly freedBytes: number;
+  /** Space that is free and is not given back until the store is compacted. */
+  readonly stuckBytes: number;
+}
+
+/** The rows that `prune` removed, and the space that it gave back. */
 export interface Pruned extends Vacuumed {
   readonly decisions: number;
+  readonly outcomes: number;
   readonly removals: number;
   readonly snapshots: number;
   /** Names of the nodes that were not heard of for so long, and of which nothing is left. */
   readonly nodes: readonly string[];
-  /** False: `mostSlices` were used up, and more is to go. */
+  /** False: `maxSlices` were used up, and more is to go. */
   readonly isDone: boolean;
   /** Why nothing went by age; null: it did, or nothing is too old. */
-  readonly held: Held | null;
+  readonly held: ClockLeap | null;
 }
-/** The clock has leapt further than `mostLeapMs` since `sinceMs`: it, or the one before, is wrong, or nobody swept for long. */
-export interface Held {
+/** The clock has leapt further than `maxLeapMs` since `sinceMs`: it, or the one before, is wrong, or nobody swept for long. */
+export interface ClockLeap {
   readonly sinceMs: number;
   /** Number of decisions (out of `of`) that are too old by this clock. At most 100,000 are counted. */
   readonly decisions: number;
@@ -127,7 +144,21 @@ export interface Held {
 
 type Answer<T> = Promise<Result<T, StoreFailure>>;
 
-/** The history. Every method answers a value, also when the disk is full, the file locked or broken, or the network gone. */
+/** The part of the store that holds tokens. */
+export interface TokenStore {
+  /** `fresh` is false when the id or the hash is already taken. */
+  createToken(token: TokenRow): Answer<{ readonly fresh: boolean }>;
+  listTokens(): Answer<readonly TokenRow[]>;
+  /** `revoked` is false when there is no such active token. */
+  revokeToken(id: string, nowMs: number): Answer<{ readonly revoked: boolean }>;
+  /** Active tokens only. */
+  findTokenByHash(hash: string): Answer<TokenRow | null>;
+  countTokens(): Answer<{ readonly active: number; readonly revoked: number }>;
+  /** Removes the revoked tokens, if no other is active; `forgotten`: how many. After that it is as if there had never been one. */
+  forgetRevokedTokens(): Answer<{ readonly forgotten: number }>;
+}
+
+/** The history. Every method answers a value, also when the disk is full, the database locked or broken, or the network gone. */
 export interface Store extends TokenStore {
   /** One atomic write. When it answers, the rows survive a crash. */
   record(recording: Recording): Answer<Recorded>;
@@ -151,6 +182,14 @@ export interface Store extends TokenStore {
     rows: readonly ResultRow[],
   ): Answer<{ readonly known: boolean; readonly added: number }>;
   listResults(decisionId: string): Answer<readonly ResultRow[]>;
+
+  /** Stores new outcomes and changes known ones: all but when they were first recorded. */
+  putOutcomes(rows: readonly OutcomeRow[]): Answer<null>;
+  listOutcomes(query: OutcomeQuery): Answer<OutcomePage>;
+  /** Counts by kind and verdict, for each `bucketMs` of time by itself, oldest first. */
+  tallyOutcomes(filter: OutcomeFilter, bucketMs: number): Answer<readonly OutcomeTally[]>;
+  /** The node's newest snapshot that was observed at `atMs` or before, of those that were stored by `storedByMs`. */
+  snapshotBefore(node: string, atMs: number, storedByMs: number): Answer<SnapshotRow | null>;
 
   listRemovals(query: RemovalQuery): Answer<RemovalPage>;
   /** Half-open: `sinceMs` <= atMs of the removal < `untilMs`. */

@@ -39,12 +39,12 @@ const FLOORS: readonly (readonly string[])[] = [
   ["api/model/"],
   ["api/profiles/"],
   ["api/decide/", "api/documents/", "api/machines/", "api/observe/", "api/text/", "actuator/plan/", "db/"],
-  ["api/service/", "actuator/cgroupfs/", "actuator/core/"],
+  ["api/cluster/", "api/service/", "actuator/cgroupfs/", "actuator/core/"],
   ["api/ports.ts", "api/retention.ts", "actuator/apply/", "actuator/grpc/", "actuator/machine/"],
   ["api/http/", "actuator/containerd/", "actuator/deviceplugin/", "actuator/podresources/"],
-  ["api/ui/", "actuator/lifecycle/", "actuator/stats/"],
-  ["api/app.ts", "actuator/pass/"],
-  ["api/server/", "api/worker.ts", "actuator/gc/", "actuator/manifests/"],
+  ["api/ui/", "db/sqlite/", "actuator/lifecycle/", "actuator/stats/"],
+  ["api/app.ts", "db/open/", "actuator/pass/"],
+  ["api/collector/", "api/server/", "api/worker.ts", "actuator/gc/", "actuator/manifests/"],
   ["api/server.ts", "actuator/status/"],
   ["actuator/client/", "actuator/probes/dns/"],
   ["actuator/probes/net/"],
@@ -113,8 +113,13 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "api/text/": [],
   "api/decide/": [],
   "api/documents/": ["yaml", "zod", "node:"],
+  "api/cluster/": ["@kubernetes/client-node", "openid-client", "node:"],
   "api/cli/": ["package.json", "commander", "yaml", "zod", "pino", "node:"],
-  "db/": ["drizzle-orm", "better-sqlite3", "@cloudflare/workers-types", "node:"],
+  "db/": [],
+  "db/open/": ["@cloudflare/workers-types", "node:"],
+  "db/sqlite/": ["drizzle-orm"],
+  "db/sqlite/d1/": ["drizzle-orm", "@cloudflare/workers-types"],
+  "db/sqlite/node/": ["drizzle-orm", "better-sqlite3", "node:"],
   "actuator/": ["yaml", "zod", "pino", "prom-client", "@grpc/grpc-js", "@grpc/proto-loader", "node:"],
   "actuator/plan/": [],
   "actuator/lifecycle/": [],
@@ -220,7 +225,15 @@ describe("who may import whom", () => {
       [...reachable("api/cli/main.ts", false)].flatMap((file) => loadedBy(file, false).map(packageOf)),
     );
     expect(packages).toContain("commander");
-    const heavy = ["@grpc/grpc-js", "better-sqlite3", "drizzle-orm", "hono", "pino", "prom-client"];
+    const heavy = [
+      "@grpc/grpc-js",
+      "@kubernetes/client-node",
+      "better-sqlite3",
+      "drizzle-orm",
+      "hono",
+      "pino",
+      "prom-client",
+    ];
     expect(heavy.filter((name) => packages.has(name))).toEqual([]);
   });
   test("only the Node entries of api and db import node modules or native drivers", () => {

@@ -1,6 +1,6 @@
+import { certificateFault } from "../../api/model/certificate-fault.ts";
 import { LIMITS } from "../../api/model/limits.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { certificateFault } from "../core/http.ts";
 
 /** The most that an answer may have: the largest of a node is a few MB. */
 export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;

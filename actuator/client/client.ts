@@ -6,6 +6,7 @@ import { REMEMBERING, specOf, traitsOf } from "../../api/model/kinds.ts";
 import { withoutNulls } from "../../api/model/nulls.ts";
 import { type Fields, isObject } from "../../api/model/own.ts";
 import { container, pod as podSchema } from "../../api/model/pod.ts";
+import { withoutSecretSettings } from "../../api/model/redact.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { faultText } from "../core/error-text.ts";
 import type { Memory } from "../core/facts-file.ts";
@@ -14,7 +15,7 @@ import type { Counters } from "../status/counters.ts";
 import { unsafeOrder } from "./answer-guard.ts";
 import { STATE_FILES, shapeOf } from "./answer-shape.ts";
 import { type ApiAccess, type ApiFailure, isReady, postJson } from "./api-access.ts";
-import { type Asked, decideWith, keepNext } from "./local-client.ts";
+import { type DecisionQuestion, decideWith, keepNext } from "./local-client.ts";
 import type { Outbox, Pending } from "./outbox.ts";
 
 /**
@@ -27,7 +28,7 @@ export function redactSnapshot(snapshot: unknown): unknown {
   return {
     ...snapshot,
     ...(Array.isArray(pods) && { pods: pods.map(redactedPod) }),
-    ...(isObject(kubeletConfiguration) && { kubeletConfiguration: toldConfiguration(kubeletConfiguration) }),
+    ...(isObject(kubeletConfiguration) && { kubeletConfiguration: withoutSecretSettings(kubeletConfiguration) }),
   };
 }
 
@@ -56,15 +57,6 @@ function faultyPod({ metadata, spec }: Fields): Fields {
     spec: isObject(own) ? { ...own, ...Object.fromEntries(lists.map((name) => [name, containers(own[name])])) } : own,
   };
 }
-
-/** Fields by which a kubelet proves who it is to where it reads pods. */
-const SECRET_SETTINGS = new Set(["staticPodURLHeader"]);
-const toldConfiguration = (fields: Fields): Fields =>
-  Object.fromEntries(
-    Object.entries(fields)
-      .filter(([name]) => !SECRET_SETTINGS.has(name))
-      .map(([name, value]) => [name, name === "kubeletconfig" && isObject(value) ? toldConfiguration(value) : value]),
-  );
 
 const picked = (value: unknown, names: readonly string[]): unknown =>
   isObject(value) ? Object.fromEntries(names.flatMap((name) => (name in value ? [[name, value[name]]] : []))) : value;
@@ -211,7 +203,7 @@ export class ApiClient implements DecisionClient {
   /** The fault of the last request, until one succeeds. */
   fault: Problem | null = null;
   /** Answers with what they answer. */
-  readonly #asked = new WeakMap<DecisionAnswer, Asked>();
+  readonly #asked = new WeakMap<DecisionAnswer, DecisionQuestion>();
   /** Kinds of which the API missed something for good: it is told what is remembered of them. */
   readonly #unrecorded = new Set<Kind>();
   /** Until then it is not asked. */
@@ -268,7 +260,7 @@ export class ApiClient implements DecisionClient {
     return turn;
   }
 
-  #keep({ isTooLarge = false, ...asked }: Asked, report: Pending["report"], isNews = true): void {
+  #keep({ isTooLarge = false, ...asked }: DecisionQuestion, report: Pending["report"], isNews = true): void {
     // told as a problem when it was refused; it would only be refused again
     if (isTooLarge) return;
     try {

@@ -62,7 +62,7 @@ function faulty(
 
 /** Without an API every decision is made here and nothing is kept for later but what the next one is to be told. */
 export function localClient(memory: Memory): DecisionClient {
-  const asked = new WeakMap<DecisionAnswer, Asked>();
+  const asked = new WeakMap<DecisionAnswer, DecisionQuestion>();
   return {
     decide: async (kind, snapshot, ask) => {
       const here = decideWith(memory, kind, snapshot, ask);
@@ -75,7 +75,7 @@ export function localClient(memory: Memory): DecisionClient {
 }
 
 /** The question that an answer belongs to. */
-export type Asked = Omit<Pending, "report"> & {
+export type DecisionQuestion = Omit<Pending, "report"> & {
   /** The API takes no body of that size, now or later. */
   readonly isTooLarge?: boolean;
 };
@@ -89,6 +89,6 @@ export function decideWith(memory: Memory, kind: Kind, snapshot: unknown, ask: o
 }
 
 /** Has the memory know what the next decision is to be told. */
-export function keepNext(memory: Memory, { next }: DecisionAnswer, asked: Asked | undefined): void {
+export function keepNext(memory: Memory, { next }: DecisionAnswer, asked: DecisionQuestion | undefined): void {
   if (asked !== undefined) memory.persist(asked.kind, asked.snapshot, next);
 }

@@ -242,7 +242,7 @@ interface Known<T> {
   readonly state: string | null;
   readonly told: T;
 }
-type Seen<T> = Map<string, Known<T>>;
+type KnownItems<T> = Map<string, Known<T>>;
 
 /**
  * Everything that a runtime holds, by pod. Only the lists are asked each time. What they do not tell (times, exit codes,
@@ -253,8 +253,8 @@ type Seen<T> = Map<string, Known<T>>;
  * left out. Where the runtime refuses to tell of one thing, what was known of it stays, and it is asked about again.
  */
 function podLister(connection: Connection): () => Answered<RuntimePods> {
-  let sandboxes: Seen<PodSandbox> = new Map();
-  let containers: Seen<RuntimeContainer> = new Map();
+  let sandboxes: KnownItems<PodSandbox> = new Map();
+  let containers: KnownItems<RuntimeContainer> = new Map();
   /** INVARIANT: what the two hold, or undefined. */
   let last: RuntimePods | undefined;
 
@@ -289,8 +289,11 @@ function podLister(connection: Connection): () => Answered<RuntimePods> {
 }
 
 /** Splits a list's objects into those whose status is known for their state, and those to be asked. */
-function compare<L extends { readonly id: string; readonly state: string }, T>(listed: readonly L[], known: Seen<T>) {
-  const seen: Seen<T> = new Map();
+function compare<L extends { readonly id: string; readonly state: string }, T>(
+  listed: readonly L[],
+  known: KnownItems<T>,
+) {
+  const seen: KnownItems<T> = new Map();
   const changed: L[] = [];
   for (const one of listed) {
     const before = known.get(one.id);
@@ -300,7 +303,7 @@ function compare<L extends { readonly id: string; readonly state: string }, T>(l
   return { seen, changed, isSame: changed.length === 0 && seen.size === known.size };
 }
 
-function* toldOf<T>(seen: Seen<T>): Generator<T> {
+function* toldOf<T>(seen: KnownItems<T>): Generator<T> {
   for (const { told } of seen.values()) yield told;
 }
 
@@ -308,7 +311,7 @@ function* toldOf<T>(seen: Seen<T>): Generator<T> {
 async function askSandbox(
   connection: Connection,
   listed: Sandbox,
-  seen: Seen<PodSandbox>,
+  seen: KnownItems<PodSandbox>,
 ): Promise<RuntimeFault | undefined> {
   const tell = (state: string | null, told: PodSandbox): undefined => {
     seen.set(listed.id, { state, told });
@@ -328,7 +331,7 @@ async function askSandbox(
 async function askContainer(
   connection: Connection,
   listed: Container,
-  seen: Seen<RuntimeContainer>,
+  seen: KnownItems<RuntimeContainer>,
   before: Known<RuntimeContainer> | undefined,
 ): Promise<RuntimeFault | undefined> {
   const tell = (state: string | null, told: RuntimeContainer): undefined => {

@@ -30,7 +30,7 @@ export function codeOf(error: unknown): string {
 }
 
 type Wants = "read" | "write";
-interface Lacks {
+interface MissingRight {
   readonly right: "search" | "read" | "write";
   readonly path: string;
 }
@@ -56,7 +56,7 @@ export function missingRight(fault: unknown, wants: Wants): string {
 }
 
 /** The first in the way. Without the right to search a directory nothing in it can be looked at. */
-function lackAt(path: string, wants: Wants): Lacks | null {
+function lackAt(path: string, wants: Wants): MissingRight | null {
   const parent = dirname(path);
   if (parent !== path) {
     const above = lackAt(parent, "read");

@@ -7,7 +7,7 @@ import { orderOf, type PassTime, passTimeOf, type TimedSnapshot } from "../../ap
 import { replaceFile } from "./record-file.ts";
 
 /** The result of the last pass of a kind, as the API's history keeps it. */
-interface Kept {
+interface StoredFacts {
   readonly next: unknown;
   /** The facts that this pass was given: a repeated pass must be given them again. */
   readonly before: unknown;
@@ -23,7 +23,7 @@ interface Kept {
 export class Memory {
   readonly #directory: string;
   readonly #onProblem: (message: string) => void;
-  readonly #kept = new Map<Kind, Kept>();
+  readonly #kept = new Map<Kind, StoredFacts>();
 
   constructor(directory: string, onProblem: (message: string) => void) {
     this.#directory = directory;
@@ -49,13 +49,13 @@ export class Memory {
     if (order === "late") return;
     const { time, bootId } = momentOf(snapshot);
     const before = (order === "again" ? known?.before : known?.next) ?? null;
-    const kept: Kept = { next, before, atMs: time?.atMs ?? null, bootId };
+    const kept: StoredFacts = { next, before, atMs: time?.atMs ?? null, bootId };
     this.#kept.set(kind, kept);
     const written = replaceFile(this.#file(kind), [JSON.stringify(kept)]);
     if (!written.ok) this.#onProblem(`${written.error.message}; what ${kind} remembers would be lost by a restart`);
   }
 
-  #known(kind: Kind, snapshot: unknown): Kept | undefined {
+  #known(kind: Kind, snapshot: unknown): StoredFacts | undefined {
     const known = this.#kept.get(kind);
     const { bootId } = momentOf(snapshot);
     const isOther = known !== undefined && bootId !== null && known.bootId !== null && bootId !== known.bootId;
@@ -66,11 +66,11 @@ export class Memory {
     return join(this.#directory, `facts-${kind}.json`);
   }
 
-  #read(kind: Kind): Kept | undefined {
+  #read(kind: Kind): StoredFacts | undefined {
     const file = this.#file(kind);
     if (!existsSync(file)) return undefined;
     try {
-      const kept = JSON.parse(readFileSync(file, "utf8")) as Kept;
+      const kept = JSON.parse(readFileSync(file, "utf8")) as StoredFacts;
       const faults = [kept.next, kept.before].map((facts) => decodeFacts(kind, facts, "next")).filter(({ ok }) => !ok);
       if (faults.length === 0) return kept;
     } catch {
@@ -87,7 +87,7 @@ function momentOf(snapshot: unknown): { readonly time: PassTime | null; readonly
   return { time: passTimeOf(timed), bootId: timed.bootId ?? null };
 }
 /** The order of its pass and the one that is remembered. */
-function orderIn({ atMs }: Kept, snapshot: unknown): ReturnType<typeof orderOf> {
+function orderIn({ atMs }: StoredFacts, snapshot: unknown): ReturnType<typeof orderOf> {
   const { time } = momentOf(snapshot);
   return atMs === null || time === null ? "later" : orderOf(time, atMs);
 }

@@ -16,7 +16,7 @@ export interface Moment {
 }
 
 /** The most that slewing a clock, or reading it late, amounts to between two passes. */
-const LEAST_MS = 2000;
+const MIN_MS = 2000;
 
 /**
  * By how much the wall clock was set since the pass of a kind whose facts are remembered, of which this keeps the moment in
@@ -46,7 +46,7 @@ export class PassClock {
     const passedMs = now.monotonicMs - (last?.monotonicMs ?? Number.NaN);
     if (last === undefined || last.bootId !== now.bootId || now.bootId === "" || passedMs < 0) return {};
     const clockSteppedMs = Math.round(now.atMs - last.atMs - passedMs);
-    if (Math.abs(clockSteppedMs) < LEAST_MS) return {};
+    if (Math.abs(clockSteppedMs) < MIN_MS) return {};
     return { clockSteppedMs, clockSteppedSince: timeText(last.atMs) };
   }
 

@@ -267,7 +267,7 @@ export const PLUGIN_TIMEOUTS: PluginTimeouts = {
 };
 
 /** The request to a plugin before devices are chosen. Ids are in natural order. */
-export interface PreferredQuestion {
+export interface PreferredAllocationRequest {
   readonly available: readonly string[];
   readonly mustInclude: readonly string[];
   /** The number of devices that the container gets in all. */
@@ -280,13 +280,13 @@ export interface Endpoint {
   watch(listener: Omit<ListStreamOptions, "client" | "of">): void;
   allocate(ids: readonly string[]): Answered<Allocation>;
   /** Null: the plugin does not offer it. */
-  preferred(question: PreferredQuestion): Answered<readonly string[] | null>;
+  preferred(question: PreferredAllocationRequest): Answered<readonly string[] | null>;
   /** Nothing is called where the plugin does not want it. */
   preStart(ids: readonly string[]): Answered<null>;
   /** Calls that are under way hear their end. */
   close(): void;
 }
-export interface EndpointOptions {
+interface EndpointOptions {
   readonly resource: string;
   readonly socketPath: string;
   readonly timeouts: PluginTimeouts;

@@ -12,7 +12,7 @@ import {
   type Endpoint,
   PLUGIN_TIMEOUTS,
   type PluginTimeouts,
-  type PreferredQuestion,
+  type PreferredAllocationRequest,
 } from "./endpoint.ts";
 import type { Answered, PluginFault } from "./fault.ts";
 import type { IsInUse } from "./known-plugins.ts";
@@ -179,7 +179,7 @@ export interface DevicePluginHost {
   /** `ids` for one container. kubelet 1.36: endpoint.allocate. */
   allocate(resource: string, ids: readonly string[]): Answered<Allocation>;
   /** Null: the plugin does not offer to choose. Only ids of the question, best first. */
-  preferred(resource: string, question: PreferredQuestion): Answered<readonly string[] | null>;
+  preferred(resource: string, question: PreferredAllocationRequest): Answered<readonly string[] | null>;
   /** Right before the container starts; nothing is called where the plugin does not want it. */
   preStart(resource: string, ids: readonly string[]): Answered<null>;
   /** Told, at most once a turn of the event loop, when anything of the above has changed. Answers how to stop it. */

@@ -1,16 +1,17 @@
 import type { ContainerGcDecision, Done, GcOperation } from "../../api/model/container-gc.ts";
-import type { EvictionDecision, NodeReclaimFunction } from "../../api/model/eviction.ts";
+import type { DecisionOf } from "../../api/model/decision.ts";
+import type { EvictionDecision } from "../../api/model/eviction.ts";
 import type { ImageGcDecision } from "../../api/model/image-gc.ts";
 import { specOf } from "../../api/model/kinds.ts";
 import type { Result } from "../../api/model/result.ts";
-import type { ActuatorConfig } from "../core/config.ts";
 import type { InterruptibleSleep } from "../core/pace.ts";
 import type { DecisionAnswer, Problem } from "../core/ports.ts";
 import type { JournalError } from "../core/record-file.ts";
 import { GC_KINDS, type GcJournal, type GcKind, keyOf, type Space } from "./journal.ts";
+import { type GcPeriods, gcTraits, kindOfFunction, removalsOf } from "./kinds.ts";
 import { type NodeObservation, type ObserveSettings, observeNode, spaceOf, type Unlisted } from "./observe-node.ts";
 import type { CollectionReport, GcPorts, GcReport, ReclaimReport, RemovalReport } from "./ports.ts";
-import { type ClosedPass, closeInterruptedPass, guard, type Removal, removalsOf, remove } from "./remove.ts";
+import { type ClosedPass, closeInterruptedPass, guard, type Removal, remove } from "./remove.ts";
 
 interface PassOrder {
   readonly kind: GcKind;
@@ -93,10 +94,9 @@ class Pass {
     return open.filter(({ target, why }) => target === first?.target && (!isFirstOld || why === "too-old"));
   }
 
-  /** kubelet 1.36: StartGarbageCollection runs no timer for images that nothing could make too many or too old. */
   #isTimerOff({ decision }: DecisionAnswer): boolean {
     const { kind, operation } = this.#order;
-    return kind === "image-gc" && operation === "garbage-collect" && !(decision as ImageGcDecision).policy.timer;
+    return operation === "garbage-collect" && gcTraits(kind).isTimerOff(decision as DecisionOf[GcKind]);
   }
 
   /** The pass is on disk before its first removal. */
@@ -184,7 +184,7 @@ class Pass {
   #report(answer: DecisionAnswer | null): CollectionReport {
     const { kind, operation, look, dryRun } = this.#order;
     const hasRemoved = this.#removals.some(({ end }) => end === "removed");
-    const after = hasRemoved && kind === "image-gc" ? this.#measure() : null;
+    const after = hasRemoved && gcTraits(kind).freesImages ? this.#measure() : null;
     const decision = answer?.decision as ImageGcDecision | ContainerGcDecision | undefined;
     const isLeft = decision?.remove.some(({ end }) => end !== "removed") === true;
     const isDone = dryRun || (answer !== null && this.#isTimerOff(answer)) || (!isLeft && decision?.error === null);
@@ -204,12 +204,6 @@ class Pass {
 
 /** It goes by what earlier passes told, so each pass is news, whatever it removes. */
 const remembers = (kind: GcKind): boolean => specOf(kind).facts !== null;
-
-/** The collection that each of the functions runs that `eviction` names. */
-export const RUNS: Readonly<Record<NodeReclaimFunction, GcKind>> = {
-  "delete-unused-containers": "container-gc",
-  "delete-unused-images": "image-gc",
-};
 
 interface Reclaimed {
   readonly report: ReclaimReport | null;
@@ -239,7 +233,7 @@ async function reclaim(
   const asked = await client.decide("eviction", snapshot);
   if (!asked.ok) return { report: null, problems: [asked.error] };
   const ran = (asked.value.decision as EvictionDecision).reclaim?.nodeLevel ?? [];
-  for (const name of ran) await run(RUNS[name]);
+  for (const name of ran) await run(kindOfFunction(name));
   const after = ran.length === 0 || dryRun ? null : await lookAgain();
   if (after === null) {
     const problems = await settle(asked.value, ran.length > 0);
@@ -302,7 +296,8 @@ export class Collector {
     const collections: CollectionReport[] = [];
     let report: ReclaimReport | null = null;
     if (await this.#closeInterrupted()) {
-      if (this.#options.joinsEviction && due.has("container-gc")) report = await this.#reclaim(collections);
+      if (this.#options.joinsEviction && [...due].some((kind) => gcTraits(kind).joinsEviction))
+        report = await this.#reclaim(collections);
       for (const kind of GC_KINDS)
         if (due.has(kind) && !this.#options.stop.aborted) await this.#collect(kind, operation, collections);
     }
@@ -395,12 +390,6 @@ async function failUnlisted(
   };
 }
 
-const PERIODS = {
-  "container-gc": "containerGCPeriodSeconds",
-  "image-gc": "imageGCPeriodSeconds",
-} as const satisfies Readonly<Record<GcKind, keyof ActuatorConfig>>;
-type Periods = Pick<ActuatorConfig, (typeof PERIODS)[GcKind]>;
-
 /**
  * Runs what is due until told to stop, everything at once to begin with. A collection that takes longer than a period puts
  * the next one off: two never run at a time. Periods are read at each.
@@ -408,12 +397,13 @@ type Periods = Pick<ActuatorConfig, (typeof PERIODS)[GcKind]>;
 export async function collectUntil(
   stop: AbortSignal,
   collector: Collector,
-  periods: Periods,
+  periods: GcPeriods,
   onGcReport: (report: GcReport) => void,
   pace: InterruptibleSleep,
 ): Promise<void> {
   const ranAt = new Map<GcKind, number>();
-  const dueAt = (kind: GcKind): number => (ranAt.get(kind) ?? Number.NEGATIVE_INFINITY) + periods[PERIODS[kind]] * 1000;
+  const dueAt = (kind: GcKind): number =>
+    (ranAt.get(kind) ?? Number.NEGATIVE_INFINITY) + periods[gcTraits(kind).period] * 1000;
   while (!stop.aborted) {
     const now = performance.now();
     const due = GC_KINDS.filter((kind) => dueAt(kind) <= now);

@@ -4,7 +4,7 @@ import type { PodContainer, RunnablePod } from "./pod.ts";
 import type { PodEnd } from "./record.ts";
 
 /** Between the stop signal and the kill nobody gets less. */
-const LEAST_SECONDS = 2;
+const MIN_SECONDS = 2;
 
 /** A container of a pod that is being killed. All are stopped side by side, each after those that it waits for. */
 export interface StopContainer {
@@ -71,5 +71,5 @@ export const restartGracePeriod = (pod: RunnablePod, failed: ProbeSpec | null = 
  * killContainer.
  */
 export function remainingGracePeriod(graceSeconds: number, hookMs: number, waitedMs: number): number {
-  return Math.max(LEAST_SECONDS, graceSeconds - Math.trunc(hookMs / 1000) - Math.trunc(waitedMs / 1000));
+  return Math.max(MIN_SECONDS, graceSeconds - Math.trunc(hookMs / 1000) - Math.trunc(waitedMs / 1000));
 }

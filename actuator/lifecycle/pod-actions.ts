@@ -12,7 +12,7 @@ import { emptyRuntimePod, initFailed, latestOf, shouldStart } from "./instances.
 import type { PodContainer, RunnablePod } from "./pod.ts";
 import type { PodRecord } from "./record.ts";
 
-export interface ActionOptions {
+interface ActionOptions {
   readonly nowMs: number;
   readonly backOff: PodRecord["backOff"];
   readonly limits: BackOffLimits;
@@ -24,8 +24,6 @@ export interface ActionOptions {
   readonly stoppedForResize?: ReadonlySet<string>;
   /** Absent: nothing is probed. */
   readonly resultOf?: ProbeResults;
-  /** Container's name -> restart count for its next start where the runtime knows no instance: from its old log files. */
-  readonly attempts?: Readonly<Record<string, number>>;
 }
 /** A wanted start, before back-offs are considered. */
 interface ComputedActions {
@@ -122,7 +120,7 @@ function dueOf(computed: ComputedActions, runtimePod: RuntimePod, options: Actio
   };
   const startOf = ({ name }: PodContainer): StartContainer => {
     const latest = latestOf(runtimePod, name);
-    return { name, attempt: latest === undefined ? (options.attempts?.[name] ?? 0) : latest.attempt + 1 };
+    return { name, attempt: latest === undefined ? 0 : latest.attempt + 1 };
   };
   const initToStart: StartContainer[] = [];
   for (const container of computed.init) {
@@ -152,18 +150,6 @@ function leftoverContainers(pod: RunnablePod, runtimePod: RuntimePod, isNewSandb
 
 const isDead = (c: RuntimeContainer): boolean => c.state === "exited" || c.state === "unknown";
 
-/**
- * Ids of sandboxes that nothing is in and that are neither ready nor the newest one. `removed`: containers that are gone
- * by now. kubelet 1.36: evictSandboxes.
- */
-export function leftoverSandboxes(runtimePod: RuntimePod, removed: readonly string[] = []): readonly string[] {
-  const used = new Set(runtimePod.containers.filter((c) => !removed.includes(c.id)).map((c) => c.sandboxId));
-  return runtimePod.sandboxes
-    .slice(1)
-    .filter((s) => !s.isReady && !used.has(s.id))
-    .map((s) => s.id);
-}
-
 interface InitActions {
   /** The pod's own containers may start. */
   readonly isDone: boolean;
@@ -173,7 +159,7 @@ interface InitActions {
   readonly start: readonly PodContainer[];
   readonly kill: readonly KillContainer[];
 }
-interface Wanted {
+interface ActionInputs {
   readonly hashOf: (container: PodContainer) => string;
   readonly resizeRestarts: ReadonlySet<string>;
   readonly resultOf: ProbeResults;
@@ -191,7 +177,7 @@ interface Step {
  * come, since earlier ones may have been removed. From there back only sidecars matter, which are kept running.
  * kubelet 1.36: computeInitContainerActions.
  */
-function initActions(pod: RunnablePod, runtimePod: RuntimePod, wanted: Wanted): InitActions {
+function initActions(pod: RunnablePod, runtimePod: RuntimePod, wanted: ActionInputs): InitActions {
   const containers = pod.spec.initContainers;
   let isDone = containers.length === 0 || hasBegun(pod, runtimePod);
   let isPast = isDone;
@@ -241,7 +227,7 @@ function initStep(pod: RunnablePod, container: PodContainer, latest: RuntimeCont
   }
 }
 
-function sidecarStep(container: PodContainer, latest: RuntimeContainer, wanted: Wanted): Step {
+function sidecarStep(container: PodContainer, latest: RuntimeContainer, wanted: ActionInputs): Step {
   if (latest.state === "unknown") return { start: true, kill: killUnknown(latest) };
   if (latest.state !== "running") return { start: true };
   const { name, probes } = container;

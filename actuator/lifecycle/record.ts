@@ -2,18 +2,24 @@
  * Where a pod is in its life on this node: it waits to be admitted; it was; its containers are being stopped; nothing of it runs
  * any more. kubelet 1.36: the last three are podSyncStatus of the pod workers; a kubelet has no pod that waits.
  */
-export type PodState = "pending" | "active" | "terminating" | "terminated";
+export const POD_STATES = ["pending", "active", "terminating", "terminated"] as const;
+export type PodState = (typeof POD_STATES)[number];
 
 /**
- * The words that a record's file and a node's status (`nodewise pods -o json`, nodewise_pods) have for the states. They are older
- * than Kubernetes' words here, and stay: people read them, and a daemon that was put back to a former version reads the files.
+ * The words that a record's file and the metric nodewise_pods have for the states. They are older than the names, and stay: a
+ * daemon that was put back to a former version reads the files, and alerts name the metric's labels.
  */
-export const STATE_WORDS = { pending: "waits", active: "lives", terminating: "ends", terminated: "ended" } as const;
+export const STATE_WORDS = {
+  pending: "waits",
+  active: "lives",
+  terminating: "ends",
+  terminated: "ended",
+} as const satisfies Record<PodState, string>;
 type StateWord = (typeof STATE_WORDS)[PodState];
 
-/** By either of its words; undefined: it is none. */
+/** The state of a name, or of the word that stands for it in files; undefined: it is none. */
 export const podStateOf = (word: unknown): PodState | undefined =>
-  (Object.keys(STATE_WORDS) as PodState[]).find((state) => state === word || STATE_WORDS[state] === word);
+  POD_STATES.find((state) => state === word || STATE_WORDS[state] === word);
 
 /** A record as its file has it. */
 export interface StoredRecord extends Omit<PodRecord, "state"> {

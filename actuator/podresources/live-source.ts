@@ -107,7 +107,7 @@ const allocatableMemory = ({ machineState }: MemoryState): readonly Block[] =>
     );
 
 /** Devices of one resource that a container holds; under -1 are devices that are on no NUMA node. */
-export interface HeldDevices {
+export interface AllocatedDevices {
   readonly resource: string;
   readonly perNuma: DevicesPerNuma;
 }
@@ -127,7 +127,7 @@ export interface PodResourcesSource {
   readonly pods: readonly Pod[];
   /** Those that are active, each with its uid; a pod that was refused is none. kubelet 1.36: GetActivePods. */
   readonly activePods: readonly Pod[];
-  devices(podUid: string, container: string): readonly HeldDevices[];
+  devices(podUid: string, container: string): readonly AllocatedDevices[];
   /** CPUs that the container has alone; none of a shared pool. */
   cpus(podUid: string, container: string): Iterable<number>;
   memory(podUid: string, container: string): readonly Block[];

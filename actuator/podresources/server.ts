@@ -10,7 +10,7 @@ import { err, ok, type Result } from "../../api/model/result.ts";
 import { authorityFixSocket } from "../grpc/authority-fix-socket.ts";
 import { type Listener, listenRebinding } from "../grpc/listener.ts";
 import { type Refusal, type UnaryHandler, unaryMethod, unaryServer } from "../grpc/unary-server.ts";
-import type { HeldDevices, PodResourcesSource } from "./live-source.ts";
+import type { AllocatedDevices, PodResourcesSource } from "./live-source.ts";
 
 /** The NUMA node under which devices without one are held. kubelet 1.36: nodeWithoutTopology. */
 const NO_NODE = -1;
@@ -94,7 +94,7 @@ const devicesOf = (source: PodResourcesSource, podUid: string, name: string): re
 const ascending = (a: number, b: number): number => a - b;
 
 /** Device by device. kubelet 1.36: getContainerDevices. */
-function heldRows({ resource, perNuma }: HeldDevices): readonly ContainerDevices[] {
+function heldRows({ resource, perNuma }: AllocatedDevices): readonly ContainerDevices[] {
   const nodesOf = new Map<string, number[]>();
   for (const node of [...perNuma.keys()].sort(ascending)) {
     for (const id of perNuma.get(node) ?? []) {

@@ -30,7 +30,7 @@ export interface PodManagerPorts {
   readonly node: NodePorts;
   readonly decisions: DecisionPorts;
   readonly eviction: EvictionPorts;
-  readonly observers: ObserverPorts;
+  readonly observers: PodEventPorts;
 }
 
 /** Pods that are to run, and those that were known before. */
@@ -79,7 +79,7 @@ export interface DecisionPorts {
 }
 
 /** Listeners for what happens. */
-export interface ObserverPorts {
+export interface PodEventPorts {
   readonly onEvent: OnPodEvent;
   readonly onProblem: (problem: Problem) => void;
   readonly onPass: (report: PassReport) => void;
@@ -105,5 +105,5 @@ export interface ManagerSettings {
   /** Of containers that end again and again; the configuration may change while the daemon runs. */
   readonly backOff: BackOffLimits;
   /** Pods that are worked at side by side. */
-  readonly mostAtOnce: number;
+  readonly maxAtOnce: number;
 }

@@ -34,7 +34,7 @@ import { claimDevices, type DeviceManager, openDeviceManager } from "./devices/d
 import { ManagerFiles, readDeviceCheckpoint } from "./devices/manager-files.ts";
 import { LogRotation, type RotationPorts } from "./logs/rotation.ts";
 import { PodManager } from "./manager.ts";
-import type { ManagerSettings, ObserverPorts, PodManagerPorts } from "./manager-ports.ts";
+import type { ManagerSettings, PodEventPorts, PodManagerPorts } from "./manager-ports.ts";
 import { hostAddresses, thisNode } from "./networking/node-addresses.ts";
 import { type PodClock, systemClock } from "./ports.ts";
 import { type OpenProbes, openProbes } from "./probing/open-probes.ts";
@@ -53,7 +53,7 @@ export interface PodsShared
   readonly hierarchy: Hierarchy;
   readonly journal: Journal;
 }
-export interface PodsEvents extends ObserverPorts {
+interface PodsEvents extends PodEventPorts {
   readonly reclaim?: (functions: readonly NodeReclaimFunction[]) => Promise<void>;
   readonly counters: Counters;
 }
@@ -111,11 +111,10 @@ async function openClaimed(
   const onChange = events.onWorked;
   const devices = await openDevices({ config, files, clock: systemClock, bootId, ...events, onChange });
   if (!devices.ok) return err(`device plugins: ${devices.error}`);
-  const keeper = devices.value === undefined ? {} : { devices: devices.value.keeper };
-  const { podsDirectory, podLogsDirectory } = config;
+  const nodeDevices = devices.value === undefined ? {} : { devices: devices.value.manager };
   const profile = profileOf(config.kubeletVersion);
   const probes = openProbes({ config, runtime, hostIPs: hostAddresses(), client: shared.client, ...events, onChange });
-  const roots = { podsDirectory, podLogsDirectory };
+  const roots = rootsOf(config);
   const cgroups = new CurrentCgroups();
   const worker = new PodWorker({
     runtime,
@@ -127,7 +126,7 @@ async function openClaimed(
     owner: config.cgroupRoot,
     roots,
     logLinks: logLinksIn(config.containerLogsDirectory, (message) => events.onProblem({ from: "logs", message })),
-    ...keeper,
+    ...nodeDevices,
     node: () => thisNode(configuration.last, hierarchy.version, cgroups.allocatable ?? {}, config),
     cgroupParentOf: ({ uid }) => cgroups.parentOf(uid, config.cgroupRoot),
     memoryBytes: ({ uid }) => cgroups.memoryLimitOf(uid),
@@ -154,14 +153,14 @@ async function openClaimed(
     decisions: {
       client: shared.client,
       files,
-      ...keeper,
+      ...nodeDevices,
       kubeletsDevices: () => kubeletsDevices(join(config.kubeletDir, "device-plugins")),
     },
     eviction: { evictionClock: new PassClock(config.stateDir, "eviction"), stats, ...reclaimOf(events) },
     observers: events,
   };
   const manager = new PodManager(ports, settingsOf(config, configuration));
-  await devices.value?.tell(manager.published);
+  const podResources = devices.value && (await openPodResources(config, manager.published, events));
   const rotation = rotationOf(manager, runtime, () => configuration.last, config, events);
   return ok({
     manager,
@@ -172,7 +171,8 @@ async function openClaimed(
     otherKubelet,
     notices: () => shared.configurationNotices?.() ?? [],
     faults: () => [...(shared.client.fault ? [shared.client.fault] : []), ...rotation.problems()],
-    close: () => closeAll([rotation, probes, devices.value, stats, runtime, { close: () => rotation.rest() }]),
+    close: () =>
+      closeAll([rotation, probes, podResources, devices.value, stats, runtime, { close: () => rotation.rest() }]),
   });
 }
 
@@ -181,14 +181,16 @@ const reclaimOf = ({ reclaim }: PodsEvents): Pick<PodsEvents, "reclaim"> => (rec
 function statsOf(
   connection: Connection,
   { hierarchy, observeMachine }: PodsShared,
-  { podsDirectory, podLogsDirectory, nodeName, kubeletVersion }: ActuatorConfig,
+  config: ActuatorConfig,
   configuration: { readonly last: unknown },
 ): NodeStats {
-  const profile = profileOf(kubeletVersion);
+  const profile = profileOf(config.kubeletVersion);
   const sparesHugePages = () => gateOn(configurationOf(configuration.last, profile), "HugepageAwareEviction");
-  const roots = { podsDirectory, podLogsDirectory };
-  return new NodeStats({ connection, hierarchy, observeMachine, roots, nodeName, sparesHugePages });
+  const { nodeName } = config;
+  return new NodeStats({ connection, hierarchy, observeMachine, roots: rootsOf(config), nodeName, sparesHugePages });
 }
+
+const rootsOf = ({ podsDirectory, podLogsDirectory }: ActuatorConfig) => ({ podsDirectory, podLogsDirectory });
 
 /** Reads the configuration again and again; `last`: as it could be read last. */
 function keptConfiguration(read: PodsShared["readConfiguration"], first: unknown) {
@@ -311,7 +313,7 @@ const settingsOf = (
   get backOff() {
     return backOff(configuration.last);
   },
-  mostAtOnce: 8,
+  maxAtOnce: 8,
 });
 
 interface DevicesOptions {
@@ -327,11 +329,9 @@ interface DevicesOptions {
 }
 /** The node's devices while the daemon runs. */
 interface OpenDevices {
-  readonly keeper: DeviceManager;
+  readonly manager: DeviceManager;
   /** As people see them. `nameOf`: a pod's name by its uid, or the uid. */
   rows(nameOf: (uid: string) => string): readonly DeviceRow[];
-  /** Tells exporters who has what. That it cannot is a problem, and no more: pods run without. */
-  tell(node: PublishedSnapshot): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -356,33 +356,38 @@ async function openDevices(options: DevicesOptions): Promise<Result<OpenDevices 
     claim.value.release();
     return opened;
   }
-  const keeper = opened.value;
-  const unlisten = keeper.onChange(() => {
-    if (keeper.needsSync()) onChange();
+  const manager = opened.value;
+  const unlisten = manager.onChange(() => {
+    if (manager.needsSync()) onChange();
   });
-  let exporters: Listener | undefined;
   return ok({
-    keeper,
+    manager,
     rows: (nameOf) => {
       const checkpoint = readDeviceCheckpoint(files);
       return deviceRows({
-        states: keeper.host.states(),
+        states: manager.host.states(),
         checkpoint: checkpoint.ok ? checkpoint.value : undefined,
         nameOf,
       });
     },
-    tell: async (node) => {
-      const onFault = (message: string): void => onProblem({ from: "devices", message });
-      const source = liveSource({ version: () => node.version(), snapshot: () => node.snapshot() });
-      const served = await servePodResources({ directory: config.podResourcesDirectory, source, onFault });
-      if (served.ok) exporters = served.value;
-      else onFault(`the podresources API is not served: ${served.error}`);
-    },
     close: async () => {
       unlisten();
-      exporters?.close();
-      keeper.close();
+      manager.close();
       claim.value.release();
     },
   });
+}
+
+/** The PodResources API, which tells exporters who has what. Undefined: it is not served, which is a problem and no more: pods run without. */
+async function openPodResources(
+  config: ActuatorConfig,
+  node: PublishedSnapshot,
+  { onProblem }: Pick<PodsEvents, "onProblem">,
+): Promise<Listener | undefined> {
+  const onFault = (message: string): void => onProblem({ from: "devices", message });
+  const source = liveSource({ version: () => node.version(), snapshot: () => node.snapshot() });
+  const served = await servePodResources({ directory: config.podResourcesDirectory, source, onFault });
+  if (served.ok) return served.value;
+  onFault(`the podresources API is not served: ${served.error}`);
+  return undefined;
 }

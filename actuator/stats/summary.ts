@@ -115,7 +115,7 @@ const permille = (part: number, whole: number): number =>
   whole === 0 ? 0 : Math.min(1000, Math.round((part * 1000) / whole));
 
 /** One look at everything. */
-export interface Seen {
+export interface StatsObservation {
   /** When the cgroups were read. */
   readonly at: Date;
   readonly usages: ReadonlyMap<string, CgroupUsage>;
@@ -141,7 +141,7 @@ const timeText = (ms: number): string => new Date(ms).toISOString();
  * has no stats of such a pod then, and evicts it first. Times are of the looks, to the millisecond, as the kubelet
  * compares them (it prints seconds). kubelet 1.36: listPodStatsPartiallyFromCRI.
  */
-export function podStatsOf(pod: PodStatsTarget, seen: Seen): object | null {
+export function podStatsOf(pod: PodStatsTarget, seen: StatsObservation): object | null {
   if (pod.containers.length === 0) return null;
   const containers = pod.containers.map((container) => containerStats(pod, container, seen));
   const volumes = pod.volumes.flatMap(({ name, path, inMemory }) => {
@@ -170,12 +170,12 @@ export function podStatsOf(pod: PodStatsTarget, seen: Seen): object | null {
  * `node.systemContainers` entry of all pods together: what allocatableMemory.available is. Available is what its limit
  * leaves; without a limit nothing is said, and the signal is not watched. kubelet 1.36: cadvisorInfoToCPUandMemoryStats.
  */
-export const podsCgroupStats = (podsCgroup: string, seen: Seen): object => ({
+export const podsCgroupStats = (podsCgroup: string, seen: StatsObservation): object => ({
   name: "pods",
   ...cgroupStats(podsCgroup, seen),
 });
 
-function containerStats(pod: PodStatsTarget, container: ContainerStatsTarget, seen: Seen) {
+function containerStats(pod: PodStatsTarget, container: ContainerStatsTarget, seen: StatsObservation) {
   const layer = seen.layers.get(container.id);
   const rootfs: Used = {
     time: seen.at.toISOString(),
@@ -191,7 +191,7 @@ function containerStats(pod: PodStatsTarget, container: ContainerStatsTarget, se
   };
 }
 
-function cgroupStats(path: string, { at, usages, rates }: Seen) {
+function cgroupStats(path: string, { at, usages, rates }: StatsObservation) {
   const time = at.toISOString();
   const { cpuNanos = null, memory = null } = usages.get(path) ?? {};
   const { usageBytes, workingSetBytes, rssBytes, swapBytes, limitBytes } = memory ?? {};
@@ -236,7 +236,7 @@ function sumOf(parts: readonly (Used | undefined)[], at: string): Used {
 /** A pod's use as a person sees it; null: its cgroup was not there to be read. */
 export function podUsageOf(
   { cgroup, containers }: Pick<PodStatsTarget, "cgroup" | "containers">,
-  { usages, rates }: Pick<Seen, "usages" | "rates">,
+  { usages, rates }: Pick<StatsObservation, "usages" | "rates">,
 ): PodUsage | null {
   const usage = usages.get(cgroup);
   if (usage === undefined || (usage.cpuNanos === null && usage.memory === null)) return null;
@@ -254,7 +254,7 @@ export function podUsageOf(
   };
 }
 
-export interface SummaryParts {
+interface SummaryParts {
   readonly images?: ImageFileSystems | undefined;
   /** The gate HugepageAwareEviction is on: memory that is set aside for huge pages is not available. */
   readonly sparesHugePages: boolean;

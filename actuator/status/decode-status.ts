@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { err, ok, type Result } from "../../api/model/result.ts";
+import { POD_STATES, type PodState, podStateOf } from "../lifecycle/record.ts";
 import { DRIFT_CAUSES, HARMLESS_CAUSES } from "../plan/drift.ts";
 import type { NodeStatus } from "./node-status.ts";
 import { probeRow } from "./probe-row.ts";
@@ -61,9 +62,16 @@ const end = z.looseObject({
   graceSeconds: number.nullable(),
   decisionId: text.nullable(),
 });
+/** By its name, or by the word that a status of an earlier daemon has for it. */
+const podState = text.transform((word, ctx): PodState => {
+  const state = podStateOf(word);
+  if (state !== undefined) return state;
+  ctx.addIssue({ code: "custom", message: `must be ${POD_STATES.join(", ")}` });
+  return z.NEVER;
+});
 const podRow = z.looseObject({
   ...pod.shape,
-  state: z.enum(["waits", "lives", "ends", "ended"]),
+  state: podState,
   phase: z.enum(["Pending", "Running", "Succeeded", "Failed", "Unknown"]),
   reason: text,
   message: text,

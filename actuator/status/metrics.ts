@@ -1,3 +1,4 @@
+import { POD_STATES, STATE_WORDS } from "../lifecycle/record.ts";
 import type { Counters } from "./counters.ts";
 import type { DeviceRow, NodeStatus, PodRow } from "./node-status.ts";
 import { Counter, Gauge, Histogram, probeCountersIn, Registry } from "./probe-counters.ts";
@@ -40,7 +41,6 @@ function deviceGauges(registry: Registry): (rows: readonly DeviceRow[]) => void 
 const isUp = ({ plugin }: DeviceRow): boolean => plugin === "registered";
 
 const PHASES = ["Pending", "Running", "Succeeded", "Failed", "Unknown"] as const;
-const STATES = ["waits", "lives", "ends", "ended"] as const;
 const SIGNS = ["process", "sandboxes", "stops", "listener"] as const;
 /** Pods with series of their own; those that live come first. */
 const MAX_PODS = 256;
@@ -94,8 +94,8 @@ function nodeGauges(registry: Registry): (status: NodeStatus) => void {
     refused.set(status.refusedManifests.length);
     if (status.runsPods !== false)
       for (const sign of SIGNS) otherKubelet.set({ sign }, status.otherKubelet?.signs.includes(sign) ? 1 : 0);
-    for (const phase of PHASES) for (const state of STATES) pods.set({ phase, state }, 0);
-    for (const { phase, state } of status.pods) pods.inc({ phase, state });
+    for (const phase of PHASES) for (const state of POD_STATES) pods.set({ phase, state: STATE_WORDS[state] }, 0);
+    for (const { phase, state } of status.pods) pods.inc({ phase, state: STATE_WORDS[state] });
     fillPods(status.pods);
     fillDevices(status.devices ?? []);
   };
@@ -139,7 +139,7 @@ function podGauges(registry: Registry): (pods: readonly PodRow[]) => void {
     }
   };
 }
-const isLiving = ({ state }: PodRow): boolean => state === "lives" || state === "ends";
+const isLiving = ({ state }: PodRow): boolean => state === "active" || state === "terminating";
 
 function setKnown(
   gauge: Gauge<"namespace" | "pod">,
@@ -150,7 +150,7 @@ function setKnown(
   if (value !== null) gauge.set(labels, value / divisor);
 }
 
-export interface Rendered {
+interface Rendered {
   readonly type: string;
   readonly text: string;
 }

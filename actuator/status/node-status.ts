@@ -1,4 +1,4 @@
-import type { PendingResize, PodEnd, PodEvent, Refusal } from "../lifecycle/record.ts";
+import type { PendingResize, PodEnd, PodEvent, PodState, Refusal } from "../lifecycle/record.ts";
 import type { DriftCause, HarmlessCause } from "../plan/drift.ts";
 import type { PodUsage } from "../stats/usage.ts";
 import type { ProbeRow } from "./probe-row.ts";
@@ -129,8 +129,7 @@ export interface PodRow {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  /** As in PodRecord. */
-  readonly state: "waits" | "lives" | "ends" | "ended";
+  readonly state: PodState;
   readonly phase: "Pending" | "Running" | "Succeeded" | "Failed" | "Unknown";
   /** The first that tells why it is not as it should be: of the status, of a waiting container, of a refusal; or empty. */
   readonly reason: string;

@@ -1,13 +1,17 @@
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { wholeNumber } from "./cli.ts";
+import type { StoreSetting } from "../../db/open/node.ts";
+import { type Cli, wholeNumber } from "./cli.ts";
 
 /** The options that `api` and `up` take from commander. */
 export interface ApiFlags {
   readonly port?: number;
   readonly host?: string;
   readonly dataDir?: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly adminTokenSha256?: string;
   readonly allowHost?: readonly string[];
   readonly trustForwardedHost?: boolean;
   readonly maxBodyBytes?: number;
@@ -40,6 +44,19 @@ export const withApiOptions = (command: Command, below = ""): Command =>
     )
     .addOption(new Option("--host <address>", "address to listen on (default: 127.0.0.1)").env("NODEWISE_HOST"))
     .addOption(dataDirOption(below))
+    .addOption(
+      new Option(
+        "--tls-cert <file>",
+        "serve HTTPS: the certificate with its chain, PEM; read anew when it changes",
+      ).env("NODEWISE_TLS_CERT"),
+    )
+    .addOption(new Option("--tls-key <file>", "its private key, PEM; with --tls-cert").env("NODEWISE_TLS_KEY"))
+    .addOption(
+      new Option(
+        "--admin-token-sha256 <hex>",
+        "of a token that may do everything; `nodewise token generate` prints one",
+      ).env("NODEWISE_TOKEN_SHA256"),
+    )
     .addOption(
       new Option(
         "--allow-host <name...>",
@@ -75,6 +92,11 @@ export const withApiOptions = (command: Command, below = ""): Command =>
         "decisions kept of each node; more go at the same times (default: 10000)",
       ).argParser(wholeNumber(1)),
     );
+
+/** The store that the options of a command name. */
+export const storeSetting = (given: { readonly dataDir?: string }, { env }: Cli): StoreSetting => ({
+  dataDir: given.dataDir ?? stateHome(env),
+});
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -36,6 +36,13 @@ function kubeletVersion(text: string): string {
   throw new InvalidArgumentError(`It ${VERSION_FORM}.`);
 }
 
+/** Single fields of a KubeletConfiguration, given again and again. */
+export const setOption = (): Option =>
+  new Option(
+    "--set <path=value>",
+    "what if: one field of the configuration, such as kubeReserved.cpu=500m; again for further ones, after --patch; null takes one away",
+  ).argParser((text: string, before: readonly string[] | undefined) => [...(before ?? []), text]);
+
 /** For commander: a whole number from `min` to `max`, in digits. */
 export const wholeNumber =
   (min: number, max = Number.MAX_SAFE_INTEGER) =>

@@ -1,5 +1,7 @@
 import { addActuator } from "./actuator/command.ts";
+import { addAgreement } from "./agreement/command.ts";
 import { addApi } from "./api/command.ts";
+import { addCollect } from "./collect/command.ts";
 import { addExec, addLogs } from "./containers/command.ts";
 import { addDecide } from "./decide/command.ts";
 import { addDevices } from "./devices/command.ts";
@@ -17,11 +19,12 @@ import { addTakeover } from "./takeover/command.ts";
 import { addToken } from "./token/command.ts";
 import { addUp } from "./up/command.ts";
 import { addUpgrade } from "./upgrade/command.ts";
+import { addWhy } from "./why/command.ts";
 
 const COMMANDS = [
-  ...[addUp, addDecide, addSnapshot, addMachines, addKinds, addApi],
+  ...[addUp, addWhy, addDecide, addSnapshot, addMachines, addKinds, addApi, addCollect],
   ...[addActuator, addPods, addTop, addLogs, addExec, addProbes, addDevices, addGc, addTakeover],
-  ...[addToken, addHistory, addReplay, addLint, addUpgrade],
+  ...[addToken, addHistory, addAgreement, addReplay, addLint, addUpgrade],
 ];
 
 /** The whole command line. */

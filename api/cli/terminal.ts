@@ -70,6 +70,31 @@ export function warnAll(terminal: Terminal, lines: readonly string[]): void {
   if (lines.length > MAX_LINES) terminal.warn(`nodewise: and ${lines.length - MAX_LINES} more like these`);
 }
 
+/** The part of standard error that a line is drawn on again and again. */
+export interface LineScreen {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  write(text: string): unknown;
+}
+/** Back to the first column, and everything behind it away. */
+const CLEAR = "\r\u001b[K";
+
+/** A line that each `show` draws anew, on a terminal; nothing anywhere else. `clear` takes it away before something else is printed. */
+export function redrawnLine(screen: LineScreen): { show(line: (columns: number) => string): void; clear(): void } {
+  if (screen.isTTY !== true) return { show: () => {}, clear: () => {} };
+  let isDrawn = false;
+  return {
+    show: (line) => {
+      screen.write(CLEAR + line(screen.columns || 80));
+      isDrawn = true;
+    },
+    clear: () => {
+      if (isDrawn) screen.write(CLEAR);
+      isDrawn = false;
+    },
+  };
+}
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**

@@ -1,3 +1,4 @@
+import { isKind } from "../model/decision.ts";
 import { type Fields, isObject } from "../model/own.ts";
 
 const hasAny = (value: unknown, ...names: readonly string[]): boolean =>
@@ -61,8 +62,16 @@ const isRuntime = (f: Fields): boolean => {
   );
 };
 
+/** As the history has it, and as the API and `nodewise decide` answer it. */
+const isDecision = ({ kind, decision }: Fields): boolean =>
+  typeof kind === "string" && isKind(kind) && isObject(decision);
+/** core/v1 and events.k8s.io/v1 name the object of an event otherwise. */
+const isEvent = (f: Fields): boolean => hasAny(f, "involvedObject", "regarding") && hasAny(f, "reason");
+
 /** The documents of a node that can be told apart by their own fields; the first that fits names one. */
 const FORMS = {
+  decision: isDecision,
+  "v1.Event": (f) => ofKind("Event")(f) || bare(isEvent)(f),
   "crictl images": bare((f) => "images" in f && !hasAny(f, "containers")),
   "crictl ps": bare((f) => "containers" in f && !hasAny(f, "images")),
   "crictl pods": bare(isSandboxes),
@@ -73,7 +82,7 @@ const FORMS = {
   "crictl info": bare(isRuntime),
   "v1.Node": (f) => ofKind("Node")(f) || bare(isNode)(f),
   "v1.Pod": (f) => ofKind("Pod")(f) || bare((b) => hasAny(b["spec"], "containers"))(f),
-  list: (f) => ofKind("List", "PodList", "NodeList")(f) || bare(({ items }) => Array.isArray(items))(f),
+  list: (f) => ofKind("List", "PodList", "NodeList", "EventList")(f) || bare(({ items }) => Array.isArray(items))(f),
   KubeletConfiguration: ofKind("KubeletConfiguration"),
   "/configz": bare(({ kubeletconfig }) => isObject(kubeletconfig)),
   "/stats/summary": isStats,
@@ -93,10 +102,15 @@ const LISTS = {
   devices: (item: unknown) => hasAny(item, "resource") && !hasAny(item, ...PLUGIN_FIELDS),
   devicePlugins: (item: unknown) => hasAny(item, "resource") && !hasAny(item, "id", "health", "numaNodes"),
 } as const;
-export type DocumentForm = keyof typeof FORMS | keyof typeof LISTS;
+export type DocumentForm = keyof typeof FORMS | keyof typeof LISTS | "cpu.stat";
+
+/** The text of the file, whose lines a reader of YAML takes for one. */
+const isCpuStat = (value: unknown): boolean =>
+  typeof value === "string" && /(?:^|\s)nr_throttled \d+(?:\s|$)/.test(value);
 
 /** The first form that fits; `undefined` for what is none of them. */
 export function formOf(value: unknown): DocumentForm | undefined {
+  if (isCpuStat(value)) return "cpu.stat";
   if (Array.isArray(value)) return (Object.keys(LISTS) as (keyof typeof LISTS)[]).find((form) => isListOf(value, form));
   if (!isObject(value)) return undefined;
   return (Object.keys(FORMS) as (keyof typeof FORMS)[]).find((form) => FORMS[form](value));
@@ -104,9 +118,11 @@ export function formOf(value: unknown): DocumentForm | undefined {
 
 /** Checks that a document can be of a form; some fit more than one. */
 export const hasForm = (value: unknown, form: DocumentForm): boolean =>
-  form in LISTS
-    ? isListOf(value, form as keyof typeof LISTS)
-    : isObject(value) && FORMS[form as keyof typeof FORMS](value);
+  form === "cpu.stat"
+    ? isCpuStat(value)
+    : form in LISTS
+      ? isListOf(value, form as keyof typeof LISTS)
+      : isObject(value) && FORMS[form as keyof typeof FORMS](value);
 
 const isListOf = (value: unknown, form: keyof typeof LISTS): boolean =>
   Array.isArray(value) && value.every((item) => LISTS[form](item));
@@ -125,6 +141,7 @@ export function formText(value: unknown): string {
     const form = value.length === 0 ? undefined : formOf(value);
     return form === undefined ? "a list" : TEXT[form];
   }
+  if (isCpuStat(value)) return TEXT["cpu.stat"];
   return typeof value === "string" ? "text" : `a ${typeof value}`;
 }
 const MAX_CHARACTERS = 60;
@@ -152,6 +169,9 @@ const TEXT: Readonly<Record<DocumentForm, string>> = {
   kubelet_internal_checkpoint: "a kubelet_internal_checkpoint",
   devices: "a list of devices",
   devicePlugins: "a list of device plugins",
+  decision: "a decision",
+  "v1.Event": "a v1.Event",
+  "cpu.stat": "a cgroup's cpu.stat",
 };
 
 /** Any subset of KubeletConfiguration is one, so only what is clearly something else is none. */

@@ -194,6 +194,8 @@ interface LineAnswer {
   readonly parts: readonly Uint8Array[];
   readonly isProblem: boolean;
 }
+/** The line says the rest. */
+const BARE = { kind: null, key: undefined, record: true } as const;
 /** Never fails: what is wrong with a line is answered on a line. */
 async function answer(exchange: Exchange, { number, bytes }: Line): Promise<LineAnswer> {
   const { ports, caller, requestId, signal, held } = exchange;
@@ -202,7 +204,7 @@ async function answer(exchange: Exchange, { number, bytes }: Line): Promise<Line
   let outcome: Result<string | Uint8Array<ArrayBuffer>, Problem>;
   try {
     outcome = bytes.ok
-      ? await decide({ ports, caller, requestId, kind: null, bytes: bytes.value, key: undefined, signal })
+      ? await decide({ ...BARE, ports, caller, requestId, bytes: bytes.value, signal })
       : bodyProblem(bytes.error, ports.limits.bodyBytes);
   } catch (error) {
     ports.log.error({ requestId, line: number, ...errorFields(error) }, "internal fault");

@@ -33,6 +33,8 @@ export interface Asking {
   readonly kind: Kind | null;
   /** The Idempotency-Key header. */
   readonly key: string | undefined;
+  /** False: as in `NOT_RECORDED`; a line of a batch says it itself. */
+  readonly record: boolean;
   /** Aborted when nobody waits for the answer. */
   readonly signal: AbortSignal;
 }
@@ -47,8 +49,8 @@ export async function decide(asking: Asking): Promise<Result<string | Uint8Array
   return evaluation.state === "wants_snapshot" ? decideOn(asking, evaluation) : answer(asking, job, evaluation);
 }
 
-const decideOffThread = ({ ports, signal, caller, requestId, bytes, kind, key }: Asking, size: number) =>
-  ports.offThread?.decide({ caller, requestId, bytes, kind, key }, size, signal) ?? null;
+const decideOffThread = ({ ports, signal, caller, requestId, bytes, kind, key, record }: Asking, size: number) =>
+  ports.offThread?.decide({ caller, requestId, bytes, kind, key, record }, size, signal) ?? null;
 
 /** On a snapshot of the history: a large one is not even read here. */
 async function decideOn(
@@ -85,19 +87,27 @@ async function answer(asking: Asking, job: Job, first: Evaluation): Promise<Resu
   const { assumed, leftOut, profile } = evaluation;
   const now = ports.now();
   const recorded = await record(asking, evaluation, now);
-  if (recorded?.conflict === true) {
+  if (typeof recorded === "string") return ok(answerText({ ...evaluation, decidedAtMs: now }, recorded));
+  if (recorded.conflict) {
     return problem(
       "idempotency_conflict",
       `the key was used for another request, which decision \`${recorded.decisionId}\` answered`,
     );
   }
-  if (recorded !== null && !recorded.fresh) {
+  if (!recorded.fresh) {
     const earlier = await ports.store.getDecision(recorded.decisionId);
     if (earlier.ok && earlier.value !== null)
-      return ok(answerText({ ...earlier.value, assumed, leftOut, profile }, true));
+      return ok(answerText({ ...earlier.value, assumed, leftOut, profile }, null));
   }
-  return ok(answerText({ ...evaluation, decidedAtMs: now }, recorded !== null));
+  return ok(answerText({ ...evaluation, decidedAtMs: now }, null));
 }
+
+/**
+ * Why an answer is not recorded: the request did not want it (`not-wanted`: a question about what is not so, which must not become
+ * the node's latest decision), this server records nothing (`off`), or the history could not be written (`history-failed`).
+ */
+export const NOT_RECORDED = ["not-wanted", "off", "history-failed"] as const;
+type NotRecorded = (typeof NOT_RECORDED)[number];
 
 /** A kind that remembers is asked again with what the history knows of the node. */
 async function withFacts(
@@ -112,13 +122,14 @@ async function withFacts(
   return recollection.ok ? ok(await ports.evaluate({ ...job, recollection: recollection.value })) : recollection;
 }
 
-/** Null: nothing was recorded, which the answer says. */
+/** With the decision all that it changes in the history: its snapshot, the node's facts, removals and the key. A text: why nothing was recorded. */
 async function record(
-  { ports, caller, requestId, key }: Asking,
+  { ports, caller, requestId, key, record: isWanted }: Asking,
   decision: Decision,
   now: EpochMs,
-): Promise<Recorded | null> {
-  if (!ports.recordDecisions) return null;
+): Promise<Recorded | NotRecorded> {
+  if (!isWanted || !decision.record) return "not-wanted";
+  if (!ports.recordDecisions) return "off";
   const { snapshot } = decision;
   const recording = {
     decision: rowOf(decision, now),
@@ -130,7 +141,7 @@ async function record(
   const recorded = await ports.store.record(recording);
   if (!recorded.ok) {
     historyFailed(ports, requestId, recorded.error, { decisionId: decision.id });
-    return null;
+    return "history-failed";
   }
   if (recorded.value.fresh) ports.metrics.recorded("decisions", 1);
   return recorded.value;
@@ -210,8 +221,8 @@ type Answered = Pick<
   "id" | "kind" | "node" | "policyVersion" | "snapshotId" | "decidedAtMs" | "verdict" | "body"
 > &
   Pick<Decision, "assumed" | "leftOut" | "profile">;
-/** The body is spliced in as it is: it was made once, and is the largest part. */
-function answerText(row: Answered, recorded: boolean): string {
+/** The body is spliced in as it is: it was made once, and is the largest part. `notRecorded`: null where it was recorded. */
+function answerText(row: Answered, notRecorded: NotRecorded | null): string {
   const { id, kind, node, policyVersion, snapshotId, decidedAtMs, verdict, assumed, leftOut, profile } = row;
   const head = JSON.stringify({
     id,
@@ -221,7 +232,8 @@ function answerText(row: Answered, recorded: boolean): string {
     profile,
     snapshotId,
     decidedAt: rfc3339(decidedAtMs),
-    recorded,
+    recorded: notRecorded === null,
+    ...(notRecorded === null ? {} : { notRecorded }),
     verdict,
     ...(assumed.length === 0 ? {} : { assumed }),
     ...(leftOut.length === 0 ? {} : { leftOut }),

@@ -10,20 +10,23 @@ import { parsed, parsedObject, recordedAnswer } from "../service/replay/parsed.t
 import { rfc3339 } from "../service/timestamp.ts";
 import { readJsonBody } from "./body.ts";
 import { decide, spliced } from "./decide.ts";
-import { decisionSeen, type Exchange, jsonText, param, queryOf } from "./route.ts";
+import { decisionSeen, type Exchange, jsonText, param, queryOf, queryProblem } from "./route.ts";
 
 /** POST /v1/decisions/{kind} */
 export async function postDecision(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const { ports, caller, requestId, signal } = exchange;
   const kind = param(exchange, "decision");
   if (!isKind(kind)) return unknownKind(kind);
-  const query = queryOf(exchange, []);
+  const query = queryOf(exchange, ["record"]);
   if (!query.ok) return query;
+  const { record = "true" } = query.value;
+  if (!/^(?:true|false)$/.test(record)) return queryProblem([{ path: "record", message: "must be true or false" }]);
   const key = idempotencyKey(exchange);
   if (!key.ok) return key;
   const bytes = await readJsonBody(exchange);
   if (!bytes.ok) return bytes;
-  const answer = await decide({ ports, caller, requestId, kind, bytes: bytes.value, key: key.value, signal });
+  const asking = { ports, caller, requestId, kind, bytes: bytes.value, key: key.value, signal };
+  const answer = await decide({ ...asking, record: record === "true" });
   return answer.ok ? jsonText(answer.value) : answer;
 }
 

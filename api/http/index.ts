@@ -1,3 +1,4 @@
+import { getAgreement, postOutcomes } from "./agreement.ts";
 import { postBatch } from "./batch.ts";
 import { getDecision, postDecision } from "./decisions.ts";
 import { getHealth, getMetrics, getReady } from "./health.ts";
@@ -9,6 +10,7 @@ import { postReplay, postReplayHistory } from "./replay.ts";
 import { postResults } from "./results.ts";
 import { jsonText, type Route } from "./route.ts";
 import { postUpgrade } from "./upgrade.ts";
+import { getWhy, postWhy } from "./why.ts";
 
 /** Every route of the contract; pages are beside it (ui/index.ts). /openapi.json describes the same list, which a test holds it to. */
 export const ROUTES: readonly Route[] = [
@@ -18,6 +20,7 @@ export const ROUTES: readonly Route[] = [
   { method: "POST", path: "/v1/replay", scope: "read", offThread: true, handle: postReplayHistory },
   { method: "POST", path: "/v1/lint", scope: "read", offThread: true, handle: postLint },
   { method: "POST", path: "/v1/upgrade", scope: "read", offThread: true, handle: postUpgrade },
+  { method: "POST", path: "/v1/why", scope: "read", offThread: true, handle: postWhy },
   { method: "POST", path: "/v1/batch", scope: "decide", handle: postBatch },
   { method: "POST", path: "/v1/results", scope: "decide", handle: postResults },
   { method: "GET", path: "/v1/nodes", scope: "read", handle: listNodes },
@@ -31,6 +34,9 @@ export const ROUTES: readonly Route[] = [
     offThread: true,
     handle: getRemovalSummary,
   },
+  { method: "POST", path: "/v1/nodes/:node/outcomes", scope: "decide", handle: postOutcomes },
+  { method: "GET", path: "/v1/agreement", scope: "read", offThread: true, handle: getAgreement },
+  { method: "GET", path: "/v1/nodes/:node/pods/:namespace/:name/why", scope: "read", offThread: true, handle: getWhy },
   { method: "PUT", path: "/v1/nodes/:node/snapshot", scope: "decide", handle: putSnapshot },
   { method: "GET", path: "/v1/snapshots/:id", scope: "read", offThread: true, handle: getSnapshot },
   { method: "GET", path: "/healthz", scope: null, handle: getHealth },

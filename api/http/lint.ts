@@ -76,12 +76,12 @@ export function argsIn({ kubeletArgs }: Members): Result<readonly string[] | nul
   return ok(kubeletArgs as readonly string[]);
 }
 
-function aboutStored(row: SnapshotRow): Result<About, Problem> {
+function aboutStored(row: SnapshotRow): Result<LintSubject, Problem> {
   const posted = postedSnapshot(row);
   return posted.ok ? ok({ node: row.node, posted: posted.value }) : historyProblem(posted.error);
 }
 
-export interface About {
+export interface LintSubject {
   /** The node whose decisions count; null: everyone's. */
   readonly node: string | null;
   /** As posted or stored; null: nothing is known of a node. */
@@ -89,7 +89,7 @@ export interface About {
 }
 
 /** The node that a request's body is about: by its snapshot, the id of one, or its name. Errors: two of them, and one that is not there. */
-export async function aboutNode(exchange: Exchange, body: Members): Promise<Result<About, Problem>> {
+export async function aboutNode(exchange: Exchange, body: Members): Promise<Result<LintSubject, Problem>> {
   const given = SOURCES.filter((name) => isGiven(body[name]));
   if (given.length > 1) return invalid(given[1] ?? "", `it is one or the other: ${given[0]} was given as well`);
   const { caller, ports } = exchange;

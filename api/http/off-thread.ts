@@ -1,6 +1,6 @@
 import { type Context, Hono } from "hono";
 import { ok, type Result } from "../model/result.ts";
-import type { Body, HandedOver, Ports, Reply } from "../ports.ts";
+import type { Body, OffThreadRequest, Ports, Reply } from "../ports.ts";
 import type { Problem } from "../service/problem.ts";
 import { boundsOf } from "./body.ts";
 import { bodyRoom } from "./body-budget.ts";
@@ -20,7 +20,7 @@ export async function handOver(route: Route, exchange: Exchange): Promise<Result
 const NO_BODY: Body = ok(new Uint8Array());
 
 interface Env {
-  readonly request: HandedOver;
+  readonly request: OffThreadRequest;
   readonly signal: AbortSignal;
   outcome?: Result<Reply, Problem>;
 }
@@ -29,7 +29,7 @@ interface Env {
 export function offThreadRoutes(
   ports: Ports,
   routes: readonly Route[],
-): (request: HandedOver, signal: AbortSignal) => Promise<Result<Reply, Problem>> {
+): (request: OffThreadRequest, signal: AbortSignal) => Promise<Result<Reply, Problem>> {
   const here: Ports = { ...ports, bodies: { ...ports.bodies, bytes: async (_, env) => (env as Env).request.body } };
   const app = new Hono();
   // a body that was handed over has had its room

@@ -9,7 +9,7 @@ import type { UpgradeReport } from "../service/upgrade/report.ts";
 import { type UpgradePage, upgradePages } from "../service/upgrade/upgrade-page.ts";
 import { type UpgradeInput, upgradeReport } from "../service/upgrade/upgrade-report.ts";
 import { postedValue } from "./body.ts";
-import { type About, aboutNode, argsIn } from "./lint.ts";
+import { aboutNode, argsIn, type LintSubject } from "./lint.ts";
 import { historyPageIn, isGiven, type Members } from "./replay.ts";
 import { type Exchange, json } from "./route.ts";
 
@@ -72,7 +72,7 @@ function versionsIn({ to, from }: Members): Result<Versions, Problem> {
 type Asked = Subject & Pick<UpgradeInput, "args">;
 
 /** Null: the body names neither a configuration, nor a command line, nor a snapshot that is stored. */
-function subjectIn(body: Members, args: Asked["args"], { posted }: About): Result<Asked | null, Problem> {
+function subjectIn(body: Members, args: Asked["args"], { posted }: LintSubject): Result<Asked | null, Problem> {
   const configuration = body["kubeletConfiguration"] ?? undefined;
   if (configuration !== undefined && !isObject(configuration)) {
     return invalid("kubeletConfiguration", 'expected an object such as {"maxPods": 110}');
@@ -98,7 +98,7 @@ function reportOf(
 async function historyOf(
   { ports, signal }: Exchange,
   body: Members,
-  { node }: About,
+  { node }: LintSubject,
   { profile }: ChosenProfile,
 ): Promise<Result<UpgradePage, Problem>> {
   const request = historyPageIn(body);

@@ -52,8 +52,11 @@ export interface KindTraits {
   readonly managers: "none" | "asked" | "itself";
   /** The field of the KubeletConfiguration that chooses between the policies of its own manager. */
   readonly policy: { readonly field: string; readonly values: readonly string[] } | null;
-  /** True: where no devices are posted it decides as on a node without any, and does not say so. */
-  readonly assumesNoDevices: boolean;
+  /**
+   * Whether it decides as on a node without devices where none are posted, and does not say so. `unlisted`: it does, but for the
+   * devices that the node's status lists.
+   */
+  readonly assumesNoDevices: "never" | "always" | "unlisted";
   /** True: its decision lists removals, each of which has a row of its own in the history. */
   readonly removes: boolean;
 }
@@ -88,6 +91,6 @@ export const PLAIN = {
   defaultsConfiguration: false,
   managers: "none",
   policy: null,
-  assumesNoDevices: false,
+  assumesNoDevices: "never",
   removes: false,
 } as const satisfies KindTraits;

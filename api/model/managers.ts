@@ -326,7 +326,7 @@ export const topology = {
   traits: {
     ...MANAGER,
     policy: { field: "topologyManagerPolicy", values: ["none", "best-effort", "restricted", "single-numa-node"] },
-    assumesNoDevices: true,
+    assumesNoDevices: "always",
   },
 } as const satisfies KindSpec;
 

@@ -1,4 +1,6 @@
-import { isObject } from "./own.ts";
+import { joinPath } from "./input-issue.ts";
+import { type Fields, isObject } from "./own.ts";
+import { err, ok, type Result } from "./result.ts";
 
 /** RFC 7396: members of the patch take the place of the target's, objects are merged, a null takes a member away. */
 export function mergePatch(target: unknown, patch: unknown): unknown {
@@ -11,4 +13,23 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
     else merged[name] = mergePatch(Object.hasOwn(merged, name) ? merged[name] : undefined, member);
   }
   return merged;
+}
+
+/**
+ * One patch that does what `first` does, and then `second`. Error: the place where no patch can, as the first puts something other than
+ * an object there (a null too), and the second sets a member of it.
+ */
+export function joinedPatch(first: Fields, second: Fields, at: readonly string[] = []): Result<Fields, string> {
+  const joined: Record<string, unknown> = { ...first };
+  for (const [name, member] of Object.entries(second)) {
+    const path = [...at, name];
+    const known = Object.hasOwn(first, name) ? first[name] : undefined;
+    if (known === undefined || !isObject(member)) joined[name] = member;
+    else if (isObject(known)) {
+      const inner = joinedPatch(known, member, path);
+      if (!inner.ok) return inner;
+      joined[name] = inner.value;
+    } else return err(joinPath("", path));
+  }
+  return ok(joined);
 }

@@ -90,7 +90,10 @@ const condition = z.object({ type: text, status: optional(text), reason: optiona
 /** Extended resources that a claim holds, so that the node need not list them. */
 const claimMappings = z.array(z.object({ containerName: text, resourceName: text })).max(LIMITS.resourcesPerList);
 const CONFIG_ANNOTATION = "kubernetes.io/config.";
-const ANNOTATIONS = new RegExp(`^(?:${[CONFIG_ANNOTATION, APP_ARMOR_ANNOTATION].map(literally).join("|")})`);
+/** The annotations that a decision reads. */
+export const READ_ANNOTATIONS = new RegExp(
+  `^(?:${[CONFIG_ANNOTATION, APP_ARMOR_ANNOTATION].map(literally).join("|")})`,
+);
 /** On the API's image of a static pod: the uid that the node knows the pod by. */
 export const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
 
@@ -101,7 +104,7 @@ export const pod = z.object({
     namespace: optional(pathPart),
     uid: optional(pathPart),
     creationTimestamp: optional(timestamp),
-    annotations: optional(textMap(ANNOTATIONS)),
+    annotations: optional(textMap(READ_ANNOTATIONS)),
     deletionTimestamp: optional(timestamp),
     labels: optional(textMap(new RegExp(`^${literally(OS_LABEL)}$`))),
   }),

@@ -301,7 +301,7 @@ export const admission = {
   decision: admissionDecision,
   reasons: ADMISSION_REASONS,
   facts: null,
-  traits: { ...PLAIN, pods: "overhead", defaultsConfiguration: true, managers: "asked", assumesNoDevices: true },
+  traits: { ...PLAIN, pods: "overhead", defaultsConfiguration: true, managers: "asked", assumesNoDevices: "unlisted" },
 } as const satisfies KindSpec;
 
 export const preemption = {

@@ -18,6 +18,7 @@ export function nodeMetrics(): Metrics {
   const decided = histogram(registry, METRICS.decided, [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.01, 0.05, 0.25]);
   const refused = counter(registry, METRICS.refused);
   const recorded = counter(registry, METRICS.recorded);
+  const compared = counter(registry, METRICS.compared);
   const historyFailed = counter(registry, METRICS.historyFailed);
   const removed = counter(registry, METRICS.removed);
   const sweeps = counter(registry, METRICS.sweeps);
@@ -29,6 +30,7 @@ export function nodeMetrics(): Metrics {
     decided: (kind, seconds) => decided.observe({ kind }, seconds),
     refused: (kind, code) => refused.inc({ kind, code }),
     recorded: (table, rows) => recorded.inc({ table }, rows),
+    compared: (kind, verdict) => compared.inc({ kind, verdict }),
     historyFailed: (code) => historyFailed.inc({ code }),
     swept: (outcome, rows) => {
       sweeps.inc({ outcome });

@@ -1,4 +1,5 @@
 import type { Kind } from "../model/decision.ts";
+import type { AgreementVerdict, OutcomeKind } from "../model/outcome.ts";
 
 /** The counted metrics; names and help are the same on every platform. */
 export const METRICS = {
@@ -19,6 +20,11 @@ export const METRICS = {
   },
   refused: { name: "nodewise_refusals_total", help: "Decisions refused, by kind and code", labels: ["kind", "code"] },
   recorded: { name: "nodewise_history_rows_total", help: "Rows written to the history, by table", labels: ["table"] },
+  compared: {
+    name: "nodewise_agreement_total",
+    help: "What kubelets did, compared with what would have been decided, by kind and verdict",
+    labels: ["kind", "verdict"],
+  },
   historyFailed: {
     name: "nodewise_history_failures_total",
     help: "Uses of the history that failed, by code",
@@ -40,7 +46,9 @@ export interface Metrics {
   request(route: string, method: string, status: number, seconds: number): void;
   decided(kind: Kind, seconds: number): void;
   refused(kind: Kind, code: string): void;
-  recorded(table: "decisions" | "snapshots" | "results", rows: number): void;
+  recorded(table: "decisions" | "outcomes" | "snapshots" | "results", rows: number): void;
+  /** An outcome that is new, or that came out otherwise than before. */
+  compared(kind: OutcomeKind, verdict: AgreementVerdict): void;
   historyFailed(code: string): void;
   /** `rows` by table. */
   swept(outcome: "done" | "partial" | "held" | "failed", rows: Readonly<Record<string, number>>): void;
@@ -90,10 +98,11 @@ export function plainMetrics(): Metrics {
   const decided = new Family(METRICS.decided, "summary");
   const refused = new Family(METRICS.refused, "counter");
   const recorded = new Family(METRICS.recorded, "counter");
+  const compared = new Family(METRICS.compared, "counter");
   const historyFailed = new Family(METRICS.historyFailed, "counter");
   const removed = new Family(METRICS.removed, "counter");
   const sweeps = new Family(METRICS.sweeps, "counter");
-  const all = [requests, duration, decided, refused, recorded, historyFailed, removed, sweeps];
+  const all = [requests, duration, decided, refused, recorded, compared, historyFailed, removed, sweeps];
   return {
     request: (route, method, status, seconds) => {
       requests.add([route, method, String(status)], 1);
@@ -102,6 +111,7 @@ export function plainMetrics(): Metrics {
     decided: (kind, seconds) => decided.add([kind], seconds),
     refused: (kind, code) => refused.add([kind, code], 1),
     recorded: (table, rows) => recorded.add([table], rows),
+    compared: (kind, verdict) => compared.add([kind, verdict], 1),
     historyFailed: (code) => historyFailed.add([code], 1),
     swept: (outcome, rows) => {
       sweeps.add([outcome], 1);

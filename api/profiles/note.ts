@@ -12,7 +12,7 @@ export interface NotedNode {
 export const NOTE_TOPICS = ["flag", "file", "behaviour", "event", "metric"] as const;
 export type NoteTopic = (typeof NOTE_TOPICS)[number];
 
-interface Told {
+interface NoteText {
   readonly what: string;
   /** What to do before the other kubelet starts; null: nothing. */
   readonly before: string | null;
@@ -24,9 +24,9 @@ export interface VersionNote {
   /** Whose it is: a flag, a path, a field, or a few words. */
   readonly name: string;
   /** For who comes to this version, from whichever side. */
-  readonly begins: Told;
+  readonly begins: NoteText;
   /** For who leaves it for an older one; absent: there is nothing to say. */
-  readonly ends?: Told;
+  readonly ends?: NoteText;
   /** The version in which it is over; absent: it still holds. */
   readonly until?: string;
   /** A merge patch that does what `begins` asks for. */

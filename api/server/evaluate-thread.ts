@@ -1,7 +1,7 @@
 import { getHeapStatistics } from "node:v8";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import type { StoreFailure } from "../../db/failure.ts";
-import { openNode } from "../../db/sqlite/open.ts";
+import { type StoreSetting, storeAt } from "../../db/open/node.ts";
 import type { Store } from "../../db/store.ts";
 import { type Counts, type DecidingStore, decide } from "../http/decide.ts";
 import { readReport } from "../http/results.ts";
@@ -9,7 +9,7 @@ import { err, ok, type Result } from "../model/result.ts";
 import { epochMs } from "../model/units.ts";
 import { errorFields, type Log } from "../observe/log.ts";
 import { plainMetrics } from "../observe/plain-metrics.ts";
-import type { ApiLimits, HandedOver, OffThreadAsk } from "../ports.ts";
+import type { ApiLimits, OffThreadAsk, OffThreadRequest } from "../ports.ts";
 import { evaluateSnapshot, evaluator } from "../service/evaluate.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
 import { movable, sha256 } from "./digest.ts";
@@ -20,7 +20,7 @@ export type Task =
   | { readonly of: "decide"; readonly asked: OffThreadAsk }
   | { readonly of: "snapshot"; readonly bytes: Uint8Array }
   | { readonly of: "report"; readonly bytes: Uint8Array }
-  | { readonly of: "route"; readonly request: HandedOver };
+  | { readonly of: "route"; readonly request: OffThreadRequest };
 export type Order = { readonly number: number; readonly task: Task } | { readonly abandoned: number };
 export type Delivery =
   | "ready"
@@ -33,7 +33,7 @@ export type Delivery =
 
 /** The server's values that the routes need. */
 export interface RoutesOf {
-  readonly historyFile: string;
+  readonly history: StoreSetting;
   readonly limits: ApiLimits;
 }
 /** The workerData of a thread. */
@@ -45,12 +45,12 @@ export interface ThreadData {
 
 if (parentPort !== null && workerData?.evaluates === true) serve(parentPort, workerData as ThreadData);
 
-type Do<T> = (task: T, number: number, signal: AbortSignal) => Promise<unknown>;
+type DoTask<T> = (task: T, number: number, signal: AbortSignal) => Promise<unknown>;
 
 function serve(port: MessagePort, { server }: ThreadData): void {
   const deliver = (delivery: Delivery, moved: readonly ArrayBuffer[] = []): void => port.postMessage(delivery, moved);
   const withHistory = server === null ? null : workOf(server, deliver);
-  const work: Do<Task> = async (task, number, signal) => {
+  const work: DoTask<Task> = async (task, number, signal) => {
     if (task.of === "snapshot") return evaluateSnapshot(task.bytes, sha256);
     if (task.of === "report") return readReport(task.bytes, sha256);
     if (withHistory === null) throw new Error("this thread has no history");
@@ -75,9 +75,9 @@ function serve(port: MessagePort, { server }: ThreadData): void {
 
 /** The tasks that need the history. */
 function workOf(
-  { historyFile, limits, writes }: NonNullable<ThreadData["server"]>,
+  { history, limits, writes }: NonNullable<ThreadData["server"]>,
   deliver: (delivery: Delivery) => void,
-): Do<Exclude<Task, { readonly bytes: Uint8Array }>> {
+): DoTask<Exclude<Task, { readonly bytes: Uint8Array }>> {
   const said = (level: keyof Log) => (fields: Readonly<Record<string, unknown>>, message: string) =>
     deliver({ log: level, fields, message });
   const log: Log = { info: said("info"), warn: said("warn"), error: said("error") };
@@ -92,12 +92,12 @@ function workOf(
     historyFailed: counted("historyFailed"),
   };
   const evaluate = evaluator(sha256);
-  const open = opener(historyFile);
+  const open = opener(history);
   const written = writesOver(writes);
   let routes: ReturnType<typeof routesOf> | undefined;
 
   const answered = async (asked: OffThreadAsk, number: number, signal: AbortSignal) => {
-    const opened = open();
+    const opened = await open();
     const record: Store["record"] = (recording) => {
       deliver({ number, isWaiting: true });
       return written.record(recording);
@@ -108,7 +108,7 @@ function workOf(
   };
   return async (task, number, signal) => {
     if (task.of === "decide") return answered(task.asked, number, signal);
-    const opened = open();
+    const opened = await open();
     if (!opened.ok) return historyProblem(opened.error);
     routes ??= routesOf(opened.value, limits, log);
     const reply = await (await routes)(task.request, signal);
@@ -121,10 +121,12 @@ function workOf(
 const now = () => epochMs(Date.now());
 
 /** Opens the history when it is needed first; where that fails, again the next time. */
-function opener(file: string): () => Result<Store, StoreFailure> {
-  let opened: Result<Store, StoreFailure> | undefined;
-  return () => {
-    if (opened?.ok !== true) opened = openNode({ file });
+function opener(setting: StoreSetting): () => Promise<Result<Store, StoreFailure>> {
+  let opening: Promise<Result<Store, StoreFailure>> | undefined;
+  return async () => {
+    opening ??= storeAt(setting).open();
+    const opened = await opening;
+    if (!opened.ok) opening = undefined;
     return opened;
   };
 }

@@ -1,6 +1,6 @@
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import type { StoreFailure } from "../../db/failure.ts";
-import { openNode } from "../../db/sqlite/open.ts";
+import { type StoreSetting, storeAt } from "../../db/open/node.ts";
 import type { Store } from "../../db/store.ts";
 import type { Result } from "../model/result.ts";
 import { errorFields } from "../observe/log.ts";
@@ -10,6 +10,7 @@ export const WRITES = [
   "record",
   "putSnapshot",
   "addResults",
+  "putOutcomes",
   "writeFacts",
   "createToken",
   "revokeToken",
@@ -26,10 +27,15 @@ export type Delivery =
   | { readonly number: number; readonly result: Result<unknown, StoreFailure> }
   | { readonly number: number; readonly fault: string };
 
-if (parentPort !== null && typeof workerData?.historyFile === "string") serve(parentPort, workerData.historyFile);
+/** The workerData of the thread. */
+export interface HistoryThreadData {
+  readonly history: StoreSetting;
+}
+if (parentPort !== null && workerData?.history !== undefined)
+  void serve(parentPort, (workerData as HistoryThreadData).history);
 
-function serve(parent: MessagePort, file: string): void {
-  const opened = openNode({ file });
+async function serve(parent: MessagePort, setting: StoreSetting): Promise<void> {
+  const opened = await storeAt(setting).open();
   parent.postMessage({ number: 0, result: opened.ok ? { ok: true, value: null } : opened } satisfies Delivery);
   if (!opened.ok) return;
   const store = opened.value;

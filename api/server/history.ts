@@ -1,13 +1,13 @@
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import { failure, type StoreFailure } from "../../db/failure.ts";
-import { openNode } from "../../db/sqlite/open.ts";
+import { type StoreSetting, storeAt } from "../../db/open/node.ts";
 import type { Store } from "../../db/store.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { EpochMs } from "../model/units.ts";
 import { errorFields, type Log } from "../observe/log.ts";
 import { pruneOnce, type Sweep } from "../retention.ts";
 import { inTurns, type Turns } from "../service/turns.ts";
-import { type Delivery, type Order, WRITES, type Write } from "./history-thread.ts";
+import { type Delivery, type HistoryThreadData, type Order, WRITES, type Write } from "./history-thread.ts";
 
 const EVERY_MS = 10 * 60 * 1000;
 
@@ -38,22 +38,25 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** The history of a file, written in a thread of its own. */
+/** A history that is written in a thread of its own. */
 export interface History {
   readonly store: Store;
-  /** A port for another thread of this process, which reads the same file: see `writesOver`. */
+  /** A port for another thread of this process, which reads the same history: see `writesOver`. */
   connect(): MessagePort;
 }
 
 /**
- * The history of a file, which it reads here and writes in a thread: a commit waits for the disk, and would hold up every
+ * The history that `setting` names, which is read here and written in a thread: a commit waits for the disk, and would hold up every
  * request meanwhile. INVARIANT: as in the store itself, what a write answers is on disk, and reads here see it. Those whose
  * writes were committed together go on one after the other, in `turns`.
  */
-export async function openHistory(file: string, turns: Turns = inTurns()): Promise<Result<History, StoreFailure>> {
-  const reader = openNode({ file });
+export async function openHistory(
+  setting: StoreSetting,
+  turns: Turns = inTurns(),
+): Promise<Result<History, StoreFailure>> {
+  const reader = await storeAt(setting).open();
   if (!reader.ok) return reader;
-  const worker = new Worker(ENTRY, { workerData: { historyFile: file } });
+  const worker = new Worker(ENTRY, { workerData: { history: setting } satisfies HistoryThreadData });
   const writer = new Writer((order) => worker.postMessage(order));
   const inOrder = (work: () => void): void => void turns(async () => work(), false);
   worker.on("message", (delivery: Delivery) => inOrder(() => writer.settle(delivery)));

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
+import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { getRequestListener } from "@hono/node-server";
@@ -9,10 +10,25 @@ import { err, ok, type Result } from "../model/result.ts";
 import type { WhenSent } from "../ports.ts";
 import type { ProblemCode } from "../service/problem.ts";
 import { inTurns, type Turns } from "../service/turns.ts";
+import type { KeyPair } from "./tls.ts";
+
+export interface ListenOptions {
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+  /** Requests begin in these, however many come at once. */
+  readonly turns?: Turns;
+  /** A connection whose reader takes nothing of an answer for so long is cut. */
+  readonly unreadMs?: number;
+  /** Absent: plain HTTP. */
+  readonly tls?: KeyPair;
+}
 
 export interface Listening {
   readonly host: string;
   readonly port: number;
+  /** With TLS: the server, for a renewed certificate. */
+  readonly tlsServer: TlsServer | null;
   /** Stops accepting, lets requests under way end within `graceMs`, then cuts what is left. */
   close(graceMs: number): Promise<void>;
 }
@@ -26,34 +42,34 @@ const HANG_UP_MS = 1_000;
 /** Its reader takes nothing of an answer for so long: it is cut. */
 const UNREAD_MS = 60_000;
 
-/** Serves the app over HTTP/1.1; requests begin in `turns`, however many come at once. Errors: the address cannot be listened on. */
+/** Serves the app over HTTP/1.1, with TLS 1.2 or newer where a key pair is given. Errors: the address cannot be listened on. */
 export function listen(
   app: Hono,
-  host: string,
-  port: number,
-  turns: Turns = inTurns(),
-  unreadMs: number = UNREAD_MS,
+  { host, port, turns = inTurns(), unreadMs = UNREAD_MS, tls }: ListenOptions,
 ): Promise<Result<Listening, string>> {
   const listener = getRequestListener(app.fetch, {
     errorHandler: () =>
       new Response(...problemOf("bad_request", "the request line is not valid, or the Host header is not, or missing")),
   });
-  const server = createServer(
-    {
-      headersTimeout: HEADERS_MS,
-      requestTimeout: REQUEST_MS,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      // the listener answers a request without one, and not with an empty body
-      requireHostHeader: false,
-    },
-    (request, response) =>
-      void turns(async () => {
-        // its sender may be gone meanwhile, and is not waited for
-        if (!response.destroyed) void listener(request, response);
-      }, false),
-  );
+  const settings = {
+    headersTimeout: HEADERS_MS,
+    requestTimeout: REQUEST_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    // the listener answers a request without one, and not with an empty body
+    requireHostHeader: false,
+  };
+  const onRequest = (request: IncomingMessage, response: ServerResponse) =>
+    void turns(async () => {
+      // its sender may be gone meanwhile, and is not waited for
+      if (!response.destroyed) void listener(request, response);
+    }, false);
+  const tlsServer =
+    tls === undefined
+      ? null
+      : createTlsServer({ ...settings, cert: tls.cert, key: tls.key, minVersion: "TLSv1.2" }, onRequest);
+  const server: Server = tlsServer ?? createServer(settings, onRequest);
   server.timeout = unreadMs;
-  server.on("connection", tellPipelined);
+  server.on(tlsServer === null ? "connection" : "secureConnection", tellPipelined);
   server.on("request", (request, response) => {
     openOn.get(request.socket)?.add(response);
     response.once("close", () => openOn.get(request.socket)?.delete(response));
@@ -76,7 +92,8 @@ export function listen(
     server.once("error", (error: NodeJS.ErrnoException) => resolve(err(startFault(error, host, port))));
     server.listen(port, host, () => {
       const address = server.address() as AddressInfo;
-      resolve(ok({ host: address.address, port: address.port, close: (graceMs) => close(server, graceMs) }));
+      const { address: at, port: bound } = address;
+      resolve(ok({ host: at, port: bound, tlsServer, close: (graceMs) => close(server, graceMs) }));
     });
   });
 }

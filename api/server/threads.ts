@@ -176,7 +176,7 @@ class Pool {
     setFlagsFromString(`--max-semi-space-size=${NURSERY}`);
     const { server } = this.#options;
     const writes = server?.connect();
-    const given = server === null ? null : { historyFile: server.historyFile, limits: server.limits };
+    const given = server === null ? null : { history: server.history, limits: server.limits };
     const workerData: ThreadData = {
       evaluates: true,
       server: given === null || writes === undefined ? null : { ...given, writes },

@@ -15,10 +15,12 @@ export interface DecisionRequest extends Ask {
   readonly explain: Explain;
   /** The kubelet to answer as where the snapshot tells none; null: nobody said. */
   readonly kubeletVersion: string | null;
+  /** False: the answer is not recorded, and the node is remembered as before. Only a line of a batch says so in its body. */
+  readonly record: boolean;
 }
 
 const FIELDS: ReadonlySet<string> = new Set(["snapshot", "snapshotId", "ask", "explain", "kubeletVersion"]);
-const FIELDS_OF_LINE: ReadonlySet<string> = new Set([...FIELDS, "kind"]);
+const FIELDS_OF_LINE: ReadonlySet<string> = new Set([...FIELDS, "kind", "record"]);
 /** The form of the ids of decisions and of snapshots. */
 export const ID = /^[0-9a-f]{32}$/;
 export const isId = (text: string): boolean => ID.test(text);
@@ -36,8 +38,10 @@ export function decisionRequest(input: unknown, kind: Kind | null): Result<Decis
   for (const name in body) if (!fields.has(name)) return unknownField(name, fields);
   const kindOf = kind === null ? kindIn(body["kind"]) : ok(kind);
   if (!kindOf.ok) return kindOf;
-  const { snapshot, snapshotId, ask, explain = "reasons" } = body;
+  const { snapshot, snapshotId, ask, explain = "reasons", record } = body;
   if (!isExplain(explain)) return invalid("explain", `must be one of ${EXPLAIN.join(", ")}`);
+  if (record !== undefined && record !== null && typeof record !== "boolean")
+    return invalid("record", "must be true or false");
   const version = versionIn(body);
   if (!version.ok) return version;
   const asked = readAsk(kindOf.value, ask);
@@ -47,7 +51,8 @@ export function decisionRequest(input: unknown, kind: Kind | null): Result<Decis
   if (hasSnapshot === hasId) {
     return invalid("snapshot", `exactly one of snapshot and snapshotId is needed, found ${hasId ? "both" : "neither"}`);
   }
-  const request = { kind: kindOf.value, snapshot, ...asked.value, explain, kubeletVersion: version.value };
+  const { value: kubeletVersion } = version;
+  const request = { kind: kindOf.value, snapshot, ...asked.value, explain, kubeletVersion, record: record !== false };
   if (!hasId) return ok({ ...request, snapshotId: null });
   if (typeof snapshotId !== "string" || !isId(snapshotId)) {
     return invalid(

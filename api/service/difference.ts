@@ -16,6 +16,14 @@ export function differences(recorded: unknown, replayed: unknown): readonly Diff
   return found;
 }
 
+/** The same of two decisions as they are answered: without what is undefined. */
+export const decisionDifferences = (before: Decision, after: Decision): readonly Difference[] =>
+  differences(plain(before.decision), plain(after.decision));
+interface Decision {
+  readonly decision: unknown;
+}
+const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+
 type Members = ReadonlyMap<string | number, unknown>;
 
 function compare(a: unknown, b: unknown, path: string, found: Difference[]): void {

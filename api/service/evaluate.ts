@@ -18,9 +18,9 @@ import {
   type DecodedSnapshot,
   type Evaluate,
   type Evaluation,
+  type PassRemovals,
   removalsIn,
   type StoredSnapshot,
-  type Told,
 } from "./evaluation.ts";
 import { parseJson } from "./json.ts";
 import { jsonReader } from "./json-reader.ts";
@@ -88,7 +88,7 @@ interface Answered {
       readonly body: string;
       readonly next: unknown;
       readonly chosen: PodRef | null;
-      readonly told: Told | null;
+      readonly told: PassRemovals | null;
       readonly looksAtImages: boolean;
     },
     Refusal
@@ -159,7 +159,17 @@ interface AnsweredOf {
 }
 
 async function evaluation(
-  { kind, explain, ask: asked, askText, askWithoutImages = askText, facts, remembers, kubeletVersion }: FullRequest,
+  {
+    kind,
+    explain,
+    ask: asked,
+    askText,
+    askWithoutImages = askText,
+    facts,
+    remembers,
+    kubeletVersion,
+    record,
+  }: FullRequest,
   { outcome, seconds }: Answered,
   { stored: { id: snapshotId, node }, chosen: { profile, note }, pass, posted: snapshot, pods, leftOut }: AnsweredOf,
   sha256: Sha256,
@@ -181,6 +191,7 @@ async function evaluation(
     policyVersion,
     profile: note,
     kubeletVersion,
+    record,
     snapshot,
     explain,
     ask,

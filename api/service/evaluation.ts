@@ -13,20 +13,20 @@ import type { Problem } from "./problem.ts";
 import type { Pass, Recollection } from "./remembered.ts";
 
 /** The part of an answer that tells of a pass that ran; the history keeps it longer than the answer. */
-export type Told = Omit<Removals, "atMs">;
+export type PassRemovals = Omit<Removals, "atMs">;
 
 /** Limit on an image's names; more would make a row that a database refuses. */
 const MAX_NAMES = 32;
 
 /** Lists the removals, done or tried, by `ask.done`, and the images that came back. Null: nothing, as for a mere plan. */
-export function removalsIn(kind: Kind, decision: DecisionOf[Kind]): Told | null {
+export function removalsIn(kind: Kind, decision: DecisionOf[Kind]): PassRemovals | null {
   if (!isRemoving(kind) || !("operation" in decision)) return null;
   const { operation } = decision;
   return "pulledAgain" in decision
     ? told({ kind, operation, removals: ended(decision.remove, ofImage), returns: decision.pulledAgain.map(returnOf) })
     : told({ kind, operation, removals: ended(decision.remove, ofContainer), returns: [] });
 }
-const told = (all: Told): Told | null => (all.removals.length + all.returns.length === 0 ? null : all);
+const told = (all: PassRemovals): PassRemovals | null => (all.removals.length + all.returns.length === 0 ? null : all);
 
 function ended<R extends ImageRemoval | ContainerRemoval>(
   remove: readonly R[],
@@ -104,6 +104,8 @@ export interface Decision {
   readonly profile: ProfileNote;
   /** As the request named it; null: it did not. */
   readonly kubeletVersion: string | null;
+  /** False: the request wants nothing of it recorded. */
+  readonly record: boolean;
   readonly verdict: string;
   /** The values that were filled in where nothing was posted; for a snapshot from the history they are no longer known. */
   readonly assumed: readonly Assumed[];
@@ -116,7 +118,7 @@ export interface Decision {
   readonly pass: Pass;
   readonly remember: { readonly next: unknown; readonly before: unknown } | null;
   /** The removals of a pass, of a node that is known; null: none. */
-  readonly told: Told | null;
+  readonly told: PassRemovals | null;
   /** JSON text of {decision, reasons, needs, next}: made once, for the answer and for the history. */
   readonly body: string;
   /** The time that the core took. */

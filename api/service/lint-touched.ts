@@ -38,9 +38,9 @@ export function recordedFindings(store: Snapshots): RecordedFindings {
   const bySnapshot = new Lru<string, { readonly recorded: Recorded | null }>(MAX_KEPT);
   const byNode = new Lru<string, Recorded>(MAX_KEPT, KEPT_LENGTH);
   const partsOf = partsReader(KEPT_LENGTH);
-  const ofParts = ({ decoded, kubeletConfiguration, steady }: Parts): Recorded => {
+  const ofParts = ({ decoded, kubeletConfiguration, cacheKey }: Parts): Recorded => {
     const { snapshot, sizes } = lasting(decoded);
-    const key = JSON.stringify([kubeletConfiguration, steady, sizes]);
+    const key = JSON.stringify([kubeletConfiguration, cacheKey, sizes]);
     const recorded = byNode.get(key) ?? lookedOver(kubeletConfiguration, snapshot);
     byNode.set(key, recorded, key.length);
     return recorded;

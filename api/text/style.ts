@@ -31,7 +31,7 @@ export const printable = (text: string): string => text.replace(UNPRINTABLE, pic
 /** The same of a text that may have several lines: tabs and line ends stay. */
 export const visible = (text: string): string => text.replace(UNSEEN, picture);
 /** The same of what was laid out already: lines and colours stay. For values that are no names, and may yet come from a damaged record. */
-export const steady = (drawn: string): string => drawn.replace(STEERING, picture);
+export const escapeControls = (drawn: string): string => drawn.replace(STEERING, picture);
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 const UNSEEN = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape that starts a colour

@@ -124,6 +124,16 @@ export function bar(parts: readonly BarPart[], width: number): string {
   return parts.map((part, i) => part.draw(cells[i] ?? 0)).join("");
 }
 
+/** How much of a work is done, of 0 to 1. */
+export const shareBar = (share: number, width: number): string =>
+  bar(
+    [
+      { size: share, draw: (cells) => "█".repeat(cells) },
+      { size: 1 - share, draw: (cells) => "░".repeat(cells) },
+    ],
+    width,
+  );
+
 /** The look of a bar's part: its colour, its character and its meaning. */
 export type Glyph = readonly [color: Color, glyph: string, meaning: string];
 

@@ -131,7 +131,7 @@ test("a real kubelet's own tree is as decided, and nothing of it is touched", as
   expect(everything(cgroups)).toEqual(before);
   expect(status).toMatchObject({ mode: "observe", runsPods: false, nodeName: "n1" });
   const shown = status.pods.find(({ name }) => name === "burst-lim");
-  expect(shown).toMatchObject({ namespace: "default", phase: "Running", qos: "Burstable", state: "lives" });
+  expect(shown).toMatchObject({ namespace: "default", phase: "Running", qos: "Burstable", state: "active" });
   expect(shown?.containers[0]).toMatchObject({ state: "running", ready: true });
   expect(shown?.cgroups[0]?.files.find(({ file }) => file === "cpu.shares")).toEqual({
     file: "cpu.shares",

@@ -2,9 +2,9 @@ import { readFileSync, rmSync } from "node:fs";
 import Sqlite from "better-sqlite3";
 import { expect, test } from "vitest";
 import { createToken } from "../../api/http/auth/tokens.ts";
-import { historyFile } from "../../api/server.ts";
 import { failure } from "../../db/failure.ts";
-import { openNode } from "../../db/sqlite/open.ts";
+import { historyFile } from "../../db/open/node.ts";
+import { openNode } from "../../db/sqlite/node/open.ts";
 import type { Store } from "../../db/store.ts";
 import { exampleSnapshot, problemOf } from "../contract/api-subject.ts";
 import { value } from "../contract/store-rows.ts";
@@ -25,7 +25,7 @@ test("a history that cannot be written does not change the answer: recorded is f
       body: JSON.stringify({ snapshot: exampleSnapshot(name) }),
     });
   const unrecorded = (await (await ask("n1")).json()) as { id: string; decision: unknown };
-  expect(unrecorded).toMatchObject({ recorded: false, node: "n1" });
+  expect(unrecorded).toMatchObject({ recorded: false, notRecorded: "history-failed", node: "n1" });
   expect(log.lines).toContainEqual({
     level: "error",
     message: "not recorded",

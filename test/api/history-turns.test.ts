@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { openHistory } from "../../api/server/history.ts";
 import { decisionRow, value } from "../contract/store-rows.ts";
@@ -7,7 +6,7 @@ import { dataDirectory } from "./serving.ts";
 const WRITES = 300;
 
 test("those whose writes were committed together go on in turns, between which others have theirs", async () => {
-  const { store } = value(await openHistory(join(dataDirectory(), "history.db")));
+  const { store } = value(await openHistory({ dataDir: dataDirectory() }));
   onTestFinished(() => store.close());
   let turns = 0;
   let isOver = false;
@@ -26,7 +25,7 @@ test("those whose writes were committed together go on in turns, between which o
 });
 
 test("what was written before the history is closed is answered", async () => {
-  const { store } = value(await openHistory(join(dataDirectory(), "history.db")));
+  const { store } = value(await openHistory({ dataDir: dataDirectory() }));
   const rows = Array.from({ length: WRITES }, (_, i) => store.record({ decision: decisionRow({ node: `n${i}` }) }));
   await store.close();
   for (const row of await Promise.all(rows)) expect(value(row)).toMatchObject({ fresh: true });

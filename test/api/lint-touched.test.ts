@@ -6,7 +6,7 @@ import { lintConfiguration } from "../../api/decide/lint/lint.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { readAsk } from "../../api/service/decision-request.ts";
 import { MAX_TOUCHED, recordedFindings, touchedFindings } from "../../api/service/lint-touched.ts";
-import { openNode } from "../../db/sqlite/open.ts";
+import { openNode } from "../../db/sqlite/node/open.ts";
 import type { Store } from "../../db/store.ts";
 import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
 

@@ -5,10 +5,12 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { Hono } from "hono";
 import { expect, onTestFinished, test } from "vitest";
+import { newToken, webSha256 } from "../../api/http/auth/token.ts";
 import { createToken, openToEveryone, revokeToken } from "../../api/http/auth/tokens.ts";
 import { listen } from "../../api/server/listen.ts";
-import { historyFile, startApi } from "../../api/server.ts";
-import { openNode } from "../../db/sqlite/open.ts";
+import { startApi } from "../../api/server.ts";
+import { historyFile } from "../../db/open/node.ts";
+import { openNode } from "../../db/sqlite/node/open.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { value } from "../contract/store-rows.ts";
 import { dataDirectory, keptLog, raw, serving } from "./serving.ts";
@@ -25,7 +27,7 @@ test("requests that come at once begin in turns, and those whose sender is gone 
     for (const end = performance.now() + 5; performance.now() < end; );
     return c.text("x");
   });
-  const listening = await listen(app, "127.0.0.1", 0);
+  const listening = await listen(app, { host: "127.0.0.1", port: 0 });
   if (!listening.ok) throw new Error(listening.error);
   onTestFinished(() => listening.value.close(0));
   const socket = connect(listening.value.port, "127.0.0.1");
@@ -225,4 +227,16 @@ test("closing lets a request under way end, refuses new ones, and does not wait 
   response.resume();
   expect(response.statusCode).toBe(200);
   await closed;
+});
+
+test("with the hash of an administrator's token it wants that token, on loopback too, before the history holds any", async () => {
+  const { id, text } = newToken();
+  const { api } = await serving({ adminTokenHash: await webSha256(text) });
+  expect(api.requiresToken).toBe(true);
+  const status = async (token?: string) =>
+    (await fetch(`${api.url}/v1/nodes`, { headers: token === undefined ? {} : { authorization: `Bearer ${token}` } }))
+      .status;
+  expect(await status()).toBe(401);
+  expect(await status(`nw_${id}_${"0".repeat(48)}`)).toBe(401);
+  expect(await status(text)).toBe(200);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { mergePatch } from "../../api/model/merge-patch.ts";
+import { joinedPatch, mergePatch } from "../../api/model/merge-patch.ts";
 
 // RFC 7396, appendix A
 test.each<[unknown, unknown, unknown]>([
@@ -32,4 +32,27 @@ test("no member of a patch is the prototype", () => {
   const patch = JSON.parse('{"__proto__": {"polluted": true}, "constructor": {"name": "x"}}') as unknown;
   expect(mergePatch({}, patch)).toEqual({ constructor: { name: "x" } });
   expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
+});
+
+test.each<[object, object]>([
+  [{ a: 1 }, { b: 2 }],
+  [{ a: 1 }, { a: 2 }],
+  [{ a: 1 }, { a: null }],
+  [{ a: { b: 1, c: 2 } }, { a: { b: null, d: { e: 3 } } }],
+  [{ a: { b: null } }, { a: { b: 1 } }],
+  [{ a: { b: { c: 1 } } }, { a: null }],
+  [{}, { a: { b: null } }],
+])("%j and then %j are one patch", (first, second) => {
+  const joined = joinedPatch({ ...first }, { ...second });
+  if (!joined.ok) throw new Error(joined.error);
+  for (const target of [{}, { a: 0 }, { a: { b: { c: 9, x: 8 }, d: 7 } }, { a: { b: 5, d: { f: 6 } }, b: {} }])
+    expect(mergePatch(target, joined.value), JSON.stringify(target)).toEqual(
+      mergePatch(mergePatch(target, first), second),
+    );
+});
+
+test("no patch sets a member of what another one takes away, or makes a text of", () => {
+  const removed = joinedPatch({ a: { b: null } }, { a: { b: { c: 1 } } });
+  expect(removed).toEqual({ ok: false, error: "a.b" });
+  expect(joinedPatch({ a: "text" }, { a: { c: 1 } })).toEqual({ ok: false, error: "a" });
 });

@@ -160,6 +160,7 @@ function answering(decisions: readonly ImageGcDecision[], observedAtMs: number |
       policyVersion: NEWEST.policyVersion,
       profile: { version: NEWEST.version, exact: true, why: null },
       kubeletVersion: null,
+      record: true,
       verdict: "removes",
       assumed: [],
       leftOut: [],
@@ -200,6 +201,6 @@ test("without a time of the snapshot the decision's counts, and what is not reco
   await timeless.ask();
   expect(await timeless.rows()).toMatchObject([{ atMs: T0 + 999 }]);
   const off = answering([done], T0, false);
-  expect(await off.ask()).toMatchObject({ recorded: false });
+  expect(await off.ask()).toMatchObject({ recorded: false, notRecorded: "off" });
   expect(await off.rows()).toEqual([]);
 });

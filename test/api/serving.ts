@@ -10,9 +10,10 @@ import { plainMetrics } from "../../api/observe/plain-metrics.ts";
 import type { Ports } from "../../api/ports.ts";
 import { nodeAssets, nodeBodies } from "../../api/server/assets.ts";
 import { sha256 } from "../../api/server/digest.ts";
-import { type ApiOptions, historyFile, type RunningApi, startApi } from "../../api/server.ts";
+import { type RunningApi, type ServeOptions, startApi } from "../../api/server.ts";
 import { evaluator } from "../../api/service/evaluate.ts";
-import { openNode } from "../../db/sqlite/open.ts";
+import { historyFile } from "../../db/open/node.ts";
+import { openNode } from "../../db/sqlite/node/open.ts";
 import type { Store } from "../../db/store.ts";
 import { value } from "../contract/store-rows.ts";
 
@@ -44,7 +45,7 @@ export interface Serving {
   readonly store: Store;
 }
 /** A server on a free port of loopback, for the running test. */
-export async function serving(options: Partial<ApiOptions> = {}): Promise<Serving> {
+export async function serving(options: Partial<ServeOptions> & { readonly dataDir?: string } = {}): Promise<Serving> {
   const dataDir = options.dataDir ?? dataDirectory();
   const log = keptLog();
   const api = await startApi({ port: 0, dataDir, log, ...options });

@@ -5,7 +5,6 @@ import { ANONYMOUS } from "../../api/http/auth/authorize.ts";
 import { plainMetrics } from "../../api/observe/plain-metrics.ts";
 import { openHistory } from "../../api/server/history.ts";
 import { threads } from "../../api/server/threads.ts";
-import { historyFile } from "../../api/server.ts";
 import type { Store } from "../../db/store.ts";
 import { exampleSnapshot, problemOf } from "../contract/api-subject.ts";
 import { capturedSnapshot } from "../contract/captured.ts";
@@ -55,11 +54,11 @@ test("decisions are made by threads as here, large or small, right or wrong, alo
 
 /** A history, and one thread that decides with it. */
 async function deciding(connect?: () => MessagePort) {
-  const file = historyFile(dataDirectory());
-  const history = value(await openHistory(file));
+  const setting = { dataDir: dataDirectory() };
+  const history = value(await openHistory(setting));
   const metrics = plainMetrics();
   const limits = { bodyBytes: 8 * 1024 * 1024, concurrency: 64 };
-  const server = { historyFile: file, limits, connect: connect ?? history.connect };
+  const server = { history: setting, limits, connect: connect ?? history.connect };
   const pool = threads(1, { server, metrics });
   onTestFinished(async () => {
     await pool.close();
@@ -118,7 +117,8 @@ test("what is decided and waits for the disk keeps a thread from nothing", async
   port1.on("message", ({ number }: { number: number }) => written.push(number));
   const bytes = () => new Uint8Array(bytesOf({ snapshot: capturedSnapshot() }));
   const ask = () => {
-    const asked = { caller: ANONYMOUS, requestId: "r1", bytes: bytes(), kind: "cgroups" as const, key: undefined };
+    const kind = "cgroups" as const;
+    const asked = { caller: ANONYMOUS, requestId: "r1", bytes: bytes(), kind, key: undefined, record: true };
     return pool.offThread.decide(asked, asked.bytes.length, new AbortController().signal);
   };
   const answers = Array.from({ length: 12 }, ask);

@@ -33,7 +33,7 @@ async function answering() {
       }),
     ),
   );
-  const listening = await listen(app, "127.0.0.1", 0, inTurns(), 1000);
+  const listening = await listen(app, { host: "127.0.0.1", port: 0, turns: inTurns(), unreadMs: 1000 });
   if (!listening.ok) throw new Error(listening.error);
   onTestFinished(() => listening.value.close(0));
   const ask = (...paths: string[]) => {

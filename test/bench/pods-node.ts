@@ -93,7 +93,7 @@ export class PodsNode {
           onWorked: () => {},
         },
       },
-      { ...SIM_SETTINGS, mostAtOnce: 256 },
+      { ...SIM_SETTINGS, maxAtOnce: 256 },
     );
   }
 

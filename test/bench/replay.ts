@@ -13,7 +13,7 @@ import { replayAnswer } from "../../api/service/replay/replay-answer.ts";
 import { historyReplayer, LONG_RUN_LENGTH } from "../../api/service/replay/replay-one.ts";
 import { MAX_REPLAYED } from "../../api/service/replay/replay-page.ts";
 import type { DecisionRow } from "../../db/rows.ts";
-import { openNode } from "../../db/sqlite/open.ts";
+import { openNode } from "../../db/sqlite/node/open.ts";
 import type { Store } from "../../db/store.ts";
 import { KINDS_A_TURN, postHistory } from "./replay-history.ts";
 

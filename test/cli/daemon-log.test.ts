@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { decisionLine, eventLine, type Telling, tellingOf } from "../../api/cli/actuator/actuator.ts";
+import { decisionLine, eventLine, type ReportCallbacks, tellingOf } from "../../api/cli/actuator/actuator.ts";
 import type { LogFlags } from "../../api/cli/cli.ts";
 import { plainPaint } from "../../api/text/style.ts";
 import { seenEvent, WEB } from "../kit/node-status.ts";
@@ -67,7 +67,7 @@ test("text for people is told by its level", () => {
   const told: string[] = [];
   const teller = (name: string) => () => void told.push(name);
   const names = ["onPass", "onProblem", "onRecovery", "onGcReport", "onRemoval", "onSettled", "onEvent", "onDecision"];
-  const text = Object.fromEntries(names.map((name) => [name, teller(name)])) as unknown as Telling;
+  const text = Object.fromEntries(names.map((name) => [name, teller(name)])) as unknown as ReportCallbacks;
   const tell = (logLevel: LogFlags["logLevel"], isAnswer = false): readonly string[] => {
     told.length = 0;
     const { telling } = tellingOf({ logFormat: "text", logLevel }, text, isAnswer);

@@ -1,9 +1,10 @@
 import { existsSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { isBuiltin } from "node:module";
-import { homedir, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { capturedSnapshot } from "../contract/captured.ts";
+import { CACHE } from "../kit/cache.ts";
 import { install, pack } from "./packed.ts";
 import { ended, manifest, NODE, printed, type RunOptions, realNode, run, start } from "./run.ts";
 
@@ -11,8 +12,6 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 300_000 });
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const MIB = 2 ** 20;
-const CACHE =
-  process.env["NODEWISE_CACHE"] ?? join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "nodewise");
 
 let scratch: string;
 let command: string;

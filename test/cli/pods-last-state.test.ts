@@ -78,3 +78,17 @@ test("it comes through the file and the address whole; an older daemon does not 
   const wrong = nodeStatus({ pods: [crashing(end({ exitCode: "7" as unknown as number }))] });
   expect(decodeStatus(JSON.stringify(wrong))).toMatchObject({ ok: false });
 });
+
+test.each([
+  ["waits", "pending"],
+  ["lives", "active"],
+  ["ends", "terminating"],
+  ["ended", "terminated"],
+] as const)("the state `%s` of an earlier daemon's status is `%s`", (word, state) => {
+  for (const told of [word, state]) {
+    const status = JSON.stringify(nodeStatus({ pods: [{ ...podRow("a"), state: told as PodRow["state"] }] }));
+    expect(decodeStatus(status)).toMatchObject({ ok: true, value: { pods: [{ state }] } });
+  }
+  const odd = JSON.stringify(nodeStatus({ pods: [{ ...podRow("a"), state: "asleep" as PodRow["state"] }] }));
+  expect(decodeStatus(odd)).toMatchObject({ ok: false, error: expect.stringContaining("pods.0.state") });
+});

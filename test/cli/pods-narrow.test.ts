@@ -28,7 +28,7 @@ test("at 80 columns each row of the cgroups says whose it is", () => {
 test("why a pod is refused is told whole, however narrow the terminal is", () => {
   const message = `Node didn't have enough resource: cpu, requested: 4000, used: 3803, capacity: 3920; ${"x".repeat(100)} end`;
   const refusal = { reason: "OutOfcpu", message, sinceMs: Date.parse(earlier(90)), tries: 3 };
-  const pod = podRow("batch", { state: "waits", phase: "Pending", reason: "OutOfcpu", startedAt: null, refusal });
+  const pod = podRow("batch", { state: "pending", phase: "Pending", reason: "OutOfcpu", startedAt: null, refusal });
   const lines = podsText(nodeStatus({ pods: [pod] }), NARROW).split("\n");
   expect(lines.every((line) => line.length <= 80)).toBe(true);
   const words = lines
@@ -57,7 +57,7 @@ test("where nothing was decided, or no file could be looked at, the header does 
 
 test("at 80 columns each title stands over its column", () => {
   const name = "kube-controller-manager-of-a-long-name";
-  const pod = podRow(name, { namespace: "kube-system", phase: "Pending", state: "waits", reason: "OutOfcpu" });
+  const pod = podRow(name, { namespace: "kube-system", phase: "Pending", state: "pending", reason: "OutOfcpu" });
   const [titles = "", row = ""] = podsText(nodeStatus({ pods: [pod] }), NARROW).split("\n");
   expect(row).toMatch(/^kube-sys… +kube-/);
   expect(row.indexOf("kube-con")).toBe(titles.indexOf("NAME", "NAMESPACE".length));

@@ -11,7 +11,7 @@ const WIDE = { columns: 200, paint: (_: string, text: string) => text } as unkno
 const listed = (...pods: readonly PodRow[]): string => podsText(nodeStatus({ pods }), WIDE);
 const waiting = (reason: string, message: string, tries: number, told = message): PodRow =>
   podRow("web", {
-    state: "waits",
+    state: "pending",
     phase: "Pending",
     startedAt: null,
     reason,
@@ -47,7 +47,7 @@ test("that another kubelet uses the runtime is the first of all faults", () => {
 });
 
 test("a pod that nobody was asked about yet says that it waits for it", () => {
-  const pod = podRow("web", { state: "waits", phase: "Pending", startedAt: null });
+  const pod = podRow("web", { state: "pending", phase: "Pending", startedAt: null });
   expect(listed(pod)).toMatch(/\n {2}waits to be asked about: /);
   expect(podText(pod, nodeStatus({ pods: [pod] }), WIDE)).toMatch(/\nwaits to be asked about: /);
 });

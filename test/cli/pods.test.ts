@@ -138,7 +138,9 @@ describe("nodewise pods", () => {
       decisionId: "d-7",
     } as const;
     const resize = { reason: "Deferred", message: "Node didn't have enough resource: cpu", sinceMs } as const;
-    now = nodeStatus({ pods: [podRow("a", { state: "ends", reason: "Preempting", end }), podRow("b", { resize })] });
+    now = nodeStatus({
+      pods: [podRow("a", { state: "terminating", reason: "Preempting", end }), podRow("b", { resize })],
+    });
     const told = (await lines("pods")).join("\n");
     now = STATUS;
     expect(told).toMatch(

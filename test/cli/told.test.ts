@@ -179,7 +179,7 @@ describe.concurrent("decide says what it did not take from the files", () => {
     const config = file("config.yaml", "kubeReserved: { cpu: 500m }\n");
     const part = await run([...snapshot, "--config", config]);
     expect(part.stderr).toMatch(
-      /^nodewise: --config takes the place of the snapshot's whole kubeletConfiguration: \w+, \w+, \w+, \w+ and \d+ more are the kubelet's defaults now\n$/,
+      /^nodewise: --config takes the place of the snapshot's whole kubeletConfiguration: \w+, \w+, \w+, \w+ and \d+ more are the kubelet's defaults now; --set and --patch change single fields\n$/,
     );
     const whole = await run([...snapshot, "--config", realNode("configz.json")]);
     expect(whole).toMatchObject({ code: 0, stderr: "" });

@@ -14,7 +14,7 @@ interface Told extends Asked {
 
 /** The vectors come from a machine with cgroup v1. */
 const MACHINE = { cgroup: { version: 1 } };
-/** What ValidateKubeletConfiguration says begins so; the lint has the words of later functions as well. */
+/** The messages of ValidateKubeletConfiguration begin so; the lint has those of later functions as well. */
 const VALIDATION = /^(?:invalid (?:configuration|taint): |invalid showHidden|--show-hidden|logging\.|tracing\.)/;
 const PANIC = "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: ";
 const UNKNOWN = "strict decoding error: ";

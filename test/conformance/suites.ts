@@ -51,7 +51,7 @@ const quantity = suite({
       : { ok: false },
 });
 
-/** Of a kubelet with its gates as they are by default. */
+/** A kubelet with its gates as they are by default. */
 const quotaIn = (period: Micros, profile: Profile): Micros => quotaPeriod(period, isGateOn(profile, {}, CUSTOM_PERIOD));
 /** The vectors ask the library that is built into the kubelet, which itself goes by `linearWeight` alone; 1.35's is the first with the curve. */
 const weightOf = ({ version }: Profile) => (version === "1.34" ? linearWeight : curveWeight);

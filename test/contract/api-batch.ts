@@ -9,7 +9,7 @@ import { value } from "./store-rows.ts";
 const NDJSON = "application/x-ndjson";
 const problemLine = z.object({ line: z.number(), problem: z.object({ code: z.string() }) });
 
-async function batch(
+export async function batch(
   api: ApiSubject,
   body: string | Uint8Array,
   headers: Readonly<Record<string, string>> = {},
@@ -29,7 +29,7 @@ async function batch(
     .slice(0, -1)
     .map((line) => batchLine.parse(JSON.parse(line)));
 }
-const line = (node: string, over: Readonly<Record<string, unknown>> = {}): string =>
+export const line = (node: string, over: Readonly<Record<string, unknown>> = {}): string =>
   JSON.stringify({ kind: "cgroups", snapshot: exampleSnapshot(node), explain: "off", ...over });
 
 export function batches(of: Of): void {

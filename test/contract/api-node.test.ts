@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { historyFile, startApi } from "../../api/server.ts";
-import { openNode } from "../../db/sqlite/open.ts";
+import { startApi } from "../../api/server.ts";
+import { historyFile } from "../../db/open/node.ts";
+import { openNode } from "../../db/sqlite/node/open.ts";
 import { apiContract } from "./api.ts";
 import { value } from "./store-rows.ts";
 

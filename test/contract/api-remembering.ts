@@ -9,7 +9,7 @@ const START = Date.parse("2026-11-21T10:00:00Z");
 const timeAt = (seconds: number): string => new Date(START + seconds * 1000).toISOString();
 
 /** A node of 1 GiB whose memory is at `availableMi`, `seconds` after the start; soft threshold 300Mi for 30 s. */
-function memorySnapshot(node: string, seconds: number, availableMi: number) {
+export function memorySnapshot(node: string, seconds: number, availableMi: number) {
   const time = timeAt(seconds);
   const memory = { time, availableBytes: availableMi * MI, usageBytes: 0, workingSetBytes: (1024 - availableMi) * MI };
   const uid = "u-web";

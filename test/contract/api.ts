@@ -12,16 +12,19 @@ import { collectionsUnlisted } from "./api-gc-failed.ts";
 import { runtimeKept } from "./api-gc-history.ts";
 import { collectionsAskedBadly } from "./api-gc-input.ts";
 import { fleets, history, replays, results } from "./api-history.ts";
+import { agreements, badOutcomes, conditions, evictions, outcomes, preemptions } from "./api-outcomes.ts";
 import { pages } from "./api-pages.ts";
 import { probeRuns, probesKeptAndRefused } from "./api-probes.ts";
 import { remembering } from "./api-remembering.ts";
 import { badRemovals, decidedRemovals, removals } from "./api-removals.ts";
 import type { ApiSubject } from "./api-subject.ts";
 import { cutOffBodies, pagesAndEncodings, surface } from "./api-surface.ts";
+import { unrecorded } from "./api-unrecorded.ts";
 import { versions, versionsAgain, wordsForVersions } from "./api-versions.ts";
 import { badLints, lints, lintsOfFlags } from "./lint.ts";
 import { badHistoryReplays, historyReplays, replaysOfANodesToken } from "./replay-history.ts";
 import { badUpgrades, upgrades, upgradesOfFlags } from "./upgrade.ts";
+import { badWhys, whys } from "./why.ts";
 
 /** The behaviour of the API on every platform. `open` gives one with an empty history, which the tests share. */
 export function apiContract(name: string, open: () => Promise<ApiSubject>): void {
@@ -41,6 +44,7 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
       badAsks(of);
     });
     describe("decisions that remember", () => remembering(of));
+    describe("decisions that are not to be recorded", () => unrecorded(of));
     describe("collections", () => {
       imagePasses(of);
       imagesRemoved(of);
@@ -66,6 +70,14 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
       decidedRemovals(of);
     });
     describe("results", () => results(of));
+    describe("outcomes of kubelets", () => {
+      outcomes(of);
+      preemptions(of);
+      evictions(of);
+      conditions(of);
+      agreements(of);
+      badOutcomes(of);
+    });
     describe("replays", () => replays(of));
     describe("kubelet versions", () => {
       versions(of);
@@ -81,6 +93,10 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
       upgrades(of);
       upgradesOfFlags(of);
       badUpgrades(of);
+    });
+    describe("why a pod is as it is", () => {
+      whys(of);
+      badWhys(of);
     });
     describe("replays of the history", () => {
       historyReplays(of);

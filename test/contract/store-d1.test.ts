@@ -8,9 +8,9 @@ import type { D1Database } from "@cloudflare/workers-types";
 import Sqlite from "better-sqlite3";
 import { expect, test } from "vitest";
 import { getPlatformProxy } from "wrangler";
-import { openD1 } from "../../db/d1/open.ts";
-import { LATEST_MIGRATION } from "../../db/history.ts";
-import { openNode } from "../../db/sqlite/open.ts";
+import { openD1 } from "../../db/sqlite/d1/open.ts";
+import { LATEST_MIGRATION } from "../../db/sqlite/history.ts";
+import { openNode } from "../../db/sqlite/node/open.ts";
 import { decisionRow, T0, value } from "./store-rows.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));

@@ -10,8 +10,8 @@ export function damage(subject: () => StoreSubject): void {
       decisionRow({ node, decidedAtMs: T0 + i, body: JSON.stringify("x".repeat(70_000)) }),
     );
     for (const decision of rows) await of().record({ decision });
-    await subject().damage(`UPDATE decisions SET body = x'1f8b0800deadbeef' WHERE id = '${rows[1]?.id}'`);
-    await subject().damage(`INSERT INTO facts VALUES ('${node}', 'k', 'not json', 1)`);
+    await subject().backDoor.spoilBody(rows[1]?.id ?? "");
+    await subject().backDoor.spoilFact(node);
     const corrupt = { ok: false, error: { code: "corrupt" } };
     expect(await of().getDecision(rows[1]?.id ?? "")).toMatchObject(corrupt);
     expect(await of().readFacts(node)).toMatchObject(corrupt);
@@ -28,9 +28,9 @@ export function damage(subject: () => StoreSubject): void {
   });
 
   test("ready names the migration that is missing", async () => {
-    await subject().damage("UPDATE d1_migrations SET name = 'x' || name");
+    await subject().backDoor.loseMigrations();
     expect(await of().ready(T0)).toMatchObject({ ok: false, error: { code: "not_migrated" } });
-    await subject().damage("UPDATE d1_migrations SET name = substr(name, 2)");
+    await subject().backDoor.restoreMigrations();
     expect(await of().ready(T0)).toMatchObject({ ok: true });
   });
 }

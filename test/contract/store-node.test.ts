@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { expect, test } from "vitest";
-import { openNode } from "../../db/sqlite/open.ts";
+import { openNode } from "../../db/sqlite/node/open.ts";
+import { sqliteBackDoor } from "./sqlite-back-door.ts";
 import { storeContract } from "./store.ts";
 import { decisionRow, T0, value } from "./store-rows.ts";
 
@@ -14,9 +15,7 @@ storeContract("the store over better-sqlite3, in a file", async () => {
   const backDoor = new Sqlite(file);
   return {
     store,
-    damage: async (sql) => {
-      backDoor.exec(sql);
-    },
+    backDoor: sqliteBackDoor((sql) => backDoor.exec(sql)),
     dispose: async () => {
       backDoor.close();
       await store.close();

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { SNAPSHOT_GRACE_MS } from "../../db/prune.ts";
 import type { DecisionRow, SnapshotRow } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
+import { SNAPSHOT_GRACE_MS } from "../../db/store.ts";
 import { idsOf } from "./store-lists.ts";
 import { decisionRow, fresh, resultRow, snapshotRow, T0, value } from "./store-rows.ts";
 

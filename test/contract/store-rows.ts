@@ -3,11 +3,42 @@ import type { StoreFailure } from "../../db/failure.ts";
 import type { DecisionRow, SnapshotRow } from "../../db/rows.ts";
 import type { ResultRow, Store } from "../../db/store.ts";
 
-/** A store under test: empty and migrated, with a back door for damage that the store itself would never do. */
+/** A store under test: empty and migrated. */
 export interface StoreSubject {
   readonly store: Store;
-  readonly damage: (sql: string) => Promise<void>;
+  readonly backDoor: StoreBackDoor;
   readonly dispose: () => Promise<void>;
+}
+
+/** Changes of the stored rows that the store itself would never make, or would need long for. Each implementation says how it makes them. */
+export interface StoreBackDoor {
+  /** Puts bytes in the place of a decision's body from which no body can be read. */
+  spoilBody(decisionId: string): Promise<void>;
+  /** Stores a fact of the node whose value is not JSON. */
+  spoilFact(node: string): Promise<void>;
+  /** Removes all texts that rows share, and leaves the rows. */
+  loseSharedTexts(): Promise<void>;
+  /** Makes the database say that it lacks the migrations that it has. */
+  loseMigrations(): Promise<void>;
+  /** Undoes `loseMigrations`. */
+  restoreMigrations(): Promise<void>;
+  /** Removes what is known of earlier sweeps. */
+  forgetSweeps(): Promise<void>;
+  /** Runs the statement by which an operator says that the clock is right. */
+  confirmSweep(): Promise<void>;
+  setLastSweep(atMs: number): Promise<void>;
+  removeDecisions(node: string): Promise<void>;
+  /**
+   * Stores `each` snapshots of each of so many nodes, a minute apart, and a decision on each. Number N is about node
+   * `PREFIX-(N modulo nodes)`; the ids are `PREFIX-s-N` and `PREFIX-d-N`.
+   */
+  insertMany(rows: ManyRows): Promise<void>;
+}
+export interface ManyRows {
+  readonly prefix: string;
+  readonly nodes: number;
+  readonly each: number;
+  readonly fromMs: number;
 }
 
 /** The value of an answer; fails the test with the failure's message otherwise. */

@@ -1,25 +1,10 @@
 import { expect, test } from "vitest";
-import { CONFIRM_SWEEP, NODE_GRACE_MS } from "../../db/prune.ts";
-import type { Pruned, Retention } from "../../db/store.ts";
+import { NODE_GRACE_MS, type Pruned, type Retention } from "../../db/store.ts";
 import { containerRemoval, pass, recordPass } from "./removal-rows.ts";
 import { decisionRow, fresh, type StoreSubject, snapshotRow, T0, value } from "./store-rows.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-
-/** Snapshots and decisions on them, `each` of every node, a minute apart, without the work of a store. */
-export const manyRows = (prefix: string, nodes: number, each: number, fromMs: number): readonly string[] => {
-  const rows = `WITH RECURSIVE i(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM i WHERE n + 1 < ${nodes * each}),
-  row(n, node, at_ms) AS (SELECT n, '${prefix}-' || (n % ${nodes}), ${fromMs} + (n / ${nodes}) * 60000 FROM i)`;
-  return [
-    `INSERT INTO snapshots (id, node, stored_at_ms, bytes, encoding, body)
-     ${rows} SELECT '${prefix}-s-' || n, node, at_ms, 2, 'json', '{}' FROM row`,
-    `INSERT INTO decisions (id, kind, node, snapshot_id, policy_version, verdict, explain, decided_at_ms, bytes, encoding, body)
-     ${rows} SELECT '${prefix}-d-' || n, 'cgroups', node, '${prefix}-s-' || n, 'p', 'planned', 'off', at_ms, 2, 'json', '{}' FROM row`,
-    `INSERT INTO nodes (name, first_seen_ms, last_seen_ms, last_snapshot_id)
-     ${rows} SELECT node, min(at_ms), max(at_ms), '${prefix}-s-' || max(n) FROM row GROUP BY node`,
-  ];
-};
 
 type Subject = () => StoreSubject;
 const sweeper = (subject: Subject) => ({
@@ -70,7 +55,7 @@ export function leapingClocks(subject: Subject): void {
   test("a clock that leaps takes nothing by age until it is set back or confirmed, whatever is recorded meanwhile", async () => {
     const node = fresh("node");
     const now = T0 + 1e9;
-    const rules = { maxAgeMs: 30 * DAY_MS, mostLeapMs: 15 * DAY_MS };
+    const rules = { maxAgeMs: 30 * DAY_MS, maxLeapMs: 15 * DAY_MS };
     const old = decisionRow({ node, decidedAtMs: now - DAY_MS });
     await of().record({ decision: old });
     expect((await prune({ nowMs: now, maxAgeMs: rules.maxAgeMs })).held).toBeNull();
@@ -97,8 +82,8 @@ export function leapingClocks(subject: Subject): void {
   test("a history that no sweep knows yet keeps the time that it was compared with, until the word is said", async () => {
     const node = fresh("node");
     const now = T0 + 1e11;
-    const rules = { maxAgeMs: 30 * DAY_MS, mostLeapMs: 15 * DAY_MS };
-    await subject().damage("DELETE FROM sweeps");
+    const rules = { maxAgeMs: 30 * DAY_MS, maxLeapMs: 15 * DAY_MS };
+    await subject().backDoor.forgetSweeps();
     const old = decisionRow({ node, decidedAtMs: now });
     await of().record({ decision: old });
     const ahead = now + 40 * DAY_MS;
@@ -109,16 +94,16 @@ export function leapingClocks(subject: Subject): void {
       await of().record({ decision: decisionRow({ node, decidedAtMs: nowMs }) });
     }
     expect(value(await of().getDecision(old.id))).toEqual(old);
-    for (const before of ["SELECT 1", "DELETE FROM sweeps"]) {
-      await subject().damage(before);
-      await subject().damage(CONFIRM_SWEEP);
-      const { held, decisions } = await prune({ nowMs: Date.now(), maxAgeMs: 100 * 365 * DAY_MS, mostLeapMs: HOUR_MS });
+    for (const isForgotten of [false, true]) {
+      if (isForgotten) await subject().backDoor.forgetSweeps();
+      await subject().backDoor.confirmSweep();
+      const { held, decisions } = await prune({ nowMs: Date.now(), maxAgeMs: 100 * 365 * DAY_MS, maxLeapMs: HOUR_MS });
       expect([held, decisions]).toEqual([null, 0]);
     }
-    await subject().damage(`UPDATE sweeps SET at_ms = ${ahead}`);
+    await subject().backDoor.setLastSweep(ahead);
     expect((await prune({ nowMs: ahead + DAY_MS, ...rules })).held).toBeNull();
     expect(value(await of().getDecision(old.id))).toBeNull();
-    await subject().damage(`DELETE FROM decisions WHERE node = '${node}'`);
+    await subject().backDoor.removeDecisions(node);
   });
 }
 
@@ -127,7 +112,7 @@ export function sweepsInParts(subject: Subject): void {
   test("what one call leaves the next one takes: of all nodes the oldest, and the snapshots that nobody needs", async () => {
     const prefix = fresh("busy");
     const from = T0 + 1e10;
-    for (const sql of manyRows(prefix, 40, 30, from)) await subject().damage(sql);
+    await subject().backDoor.insertMany({ prefix, nodes: 40, each: 30, fromMs: from });
     await recordPass(
       of(),
       `${prefix}-0`,
@@ -136,7 +121,7 @@ export function sweepsInParts(subject: Subject): void {
         Array.from({ length: 600 }, (_, i) => containerRemoval(`c-${i}`)),
       ),
     );
-    const rules = { nowMs: from + DAY_MS, maxRowsPerNode: 5, maxRemovalsPerNode: 20, mostSlices: 1 };
+    const rules = { nowMs: from + DAY_MS, maxRowsPerNode: 5, maxRemovalsPerNode: 20, maxSlices: 1 };
     const first = await prune(rules);
     expect(first.decisions).toBeGreaterThanOrEqual(200);
     expect(first.removals).toBeGreaterThanOrEqual(200);
@@ -153,6 +138,6 @@ export function sweepsInParts(subject: Subject): void {
       [1199, true],
     ] as const)
       expect(value(await of().getSnapshot(`${prefix}-s-${i}`)) !== null, String(i)).toBe(isKept);
-    expect((await prune({ ...rules, mostSlices: Number.POSITIVE_INFINITY })).isDone).toBe(true);
+    expect((await prune({ ...rules, maxSlices: Number.POSITIVE_INFINITY })).isDone).toBe(true);
   });
 }

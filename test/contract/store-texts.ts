@@ -18,7 +18,7 @@ const cut = (...pieces: readonly string[]): { body: string; repeats: Ranges } =>
 /** Rows whose bodies share texts. */
 export function sharedTexts(subject: () => StoreSubject): void {
   const of = (): Store => subject().store;
-  const lose = (): Promise<void> => subject().damage("DELETE FROM texts");
+  const lose = (): Promise<void> => subject().backDoor.loseSharedTexts();
 
   test("rows that repeat long texts come back as they were, read alone, as the latest, and in a stream", async () => {
     const node = fresh("node");

@@ -4,6 +4,7 @@ import { damage } from "./store-damage.ts";
 import { fleet } from "./store-fleet.ts";
 import { largeBodies, resultsFactsTokens } from "./store-keeping.ts";
 import { lists } from "./store-lists.ts";
+import { outcomeRetention, outcomes, snapshotsBefore } from "./store-outcomes.ts";
 import { dearestRemovals, removalRetention, removalSummaries } from "./store-removal-costs.ts";
 import { manyRemovals, removalLists } from "./store-removal-lists.ts";
 import { removals, returns } from "./store-removals.ts";
@@ -32,6 +33,11 @@ export function storeContract(name: string, open: () => Promise<StoreSubject>): 
     describe("results, facts and tokens", () => resultsFactsTokens(of));
     describe("large bodies", () => largeBodies(of));
     describe("shared texts", () => sharedTexts(() => subject));
+    describe("outcomes", () => {
+      outcomes(of);
+      snapshotsBefore(of);
+      outcomeRetention(of);
+    });
     describe("removals", () => {
       removals(of);
       returns(of);

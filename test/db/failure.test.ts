@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ok } from "../../api/model/result.ts";
-import { attempt, failureOf } from "../../db/failure.ts";
 import { decodePageToken, encodePageToken } from "../../db/rows.ts";
+import { attempt, failureOf } from "../../db/sqlite/failure.ts";
 
 const coded = (code: string, message: string): Error => Object.assign(new Error(message), { code });
 

@@ -12,7 +12,7 @@ import {
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { expect, onTestFinished, test } from "vitest";
-import { openNode } from "../../db/sqlite/open.ts";
+import { openNode } from "../../db/sqlite/node/open.ts";
 import type { Store } from "../../db/store.ts";
 import { decisionRow, noise, T0, value } from "../contract/store-rows.ts";
 import { smallDisk, testFolder } from "./folder.ts";

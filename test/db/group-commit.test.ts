@@ -1,6 +1,6 @@
 import Sqlite from "better-sqlite3";
 import { expect, onTestFinished, test } from "vitest";
-import { groupCommit } from "../../db/sqlite/open.ts";
+import { groupCommit } from "../../db/sqlite/node/open.ts";
 
 function subject() {
   const log: string[] = [];

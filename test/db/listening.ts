@@ -3,9 +3,9 @@ import Sqlite from "better-sqlite3";
 import { drizzle } from "drizzle-orm/better-sqlite3";
 import { onTestFinished } from "vitest";
 import { WEB_PACKING } from "../../db/body.ts";
-import type { Database, Driver } from "../../db/driver.ts";
-import { createStore } from "../../db/history.ts";
-import { groupCommit, migrate, readMigrations } from "../../db/sqlite/open.ts";
+import type { Database, Driver } from "../../db/sqlite/driver.ts";
+import { createStore } from "../../db/sqlite/history.ts";
+import { groupCommit, migrate, readMigrations } from "../../db/sqlite/node/open.ts";
 import { value } from "../contract/store-rows.ts";
 
 /** A store in memory whose statements are written down as SQLite ran them; `around` may put itself between it and the driver. */

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import Sqlite from "better-sqlite3";
 import { expect, test } from "vitest";
-import { LATEST_MIGRATION } from "../../db/history.ts";
-import { openNode, readMigrations } from "../../db/sqlite/open.ts";
+import { LATEST_MIGRATION } from "../../db/sqlite/history.ts";
+import { openNode, readMigrations } from "../../db/sqlite/node/open.ts";
 import { decisionRow, T0, value } from "../contract/store-rows.ts";
 import { testFolder } from "./folder.ts";
 
@@ -118,7 +118,7 @@ test("kill -9 in the middle of a migration leaves the files before it, and the n
   const endless =
     "CREATE TABLE half (x);\nINSERT INTO half WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c;";
   const migrationsDir = migrationsWith(folder, { "0900_endless.sql": endless });
-  const program = `import { openNode } from ${JSON.stringify(new URL("../../db/sqlite/open.ts", import.meta.url).href)};
+  const program = `import { openNode } from ${JSON.stringify(new URL("../../db/sqlite/node/open.ts", import.meta.url).href)};
     openNode({ file: process.argv[1], migrationsDir: process.argv[2] });`;
   const child = spawn(process.execPath, ["--input-type=module", "-e", program, file, migrationsDir], {
     stdio: "inherit",
@@ -137,7 +137,7 @@ test("kill -9 in the middle of a migration leaves the files before it, and the n
 
 test("two opens of one fresh file at once both succeed and apply each migration once", async () => {
   const file = join(testFolder(), "history.db");
-  const program = `import { openNode } from ${JSON.stringify(new URL("../../db/sqlite/open.ts", import.meta.url).href)};
+  const program = `import { openNode } from ${JSON.stringify(new URL("../../db/sqlite/node/open.ts", import.meta.url).href)};
     const store = openNode({ file: process.argv[1] });
     if (!store.ok) { console.error(store.error.message); process.exit(1); }
     await store.value.close();`;

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { Place } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
 import { cameBack, containerRemoval, imageRemoval, pass, recordPass } from "../contract/removal-rows.ts";
+import { outcomeRow } from "../contract/store-outcomes.ts";
 import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
 import { listeningStore } from "./listening.ts";
 
@@ -35,6 +36,7 @@ test("no query walks a whole table, and none sorts but the one for a pod", async
     });
     value(await store.record({ snapshot, decision, facts: { i }, idempotency: { ...key, key: `k${i}` } }));
   }
+  value(await store.putOutcomes([outcomeRow({ node })]));
   const pageToken = value(await store.listDecisions({ limit: 1 })).nextPageToken ?? "";
   const drain = async (filter: object, after?: Place) => {
     for await (const item of store.streamDecisions(filter, after)) value(item);
@@ -58,6 +60,9 @@ test("no query walks a whole table, and none sorts but the one for a pod", async
     streamOn: () => drain({ untilMs: T0 + 15 }, { atMs: T0 + 3, seq: 4 }),
     streamNodeOn: () => drain({ node, kind: "cgroups", untilMs: T0 + 15 }, { atMs: T0 + 3, seq: 4 }),
     results: () => store.listResults("x"),
+    outcomes: () => store.listOutcomes({ limit: 5, sinceMs: T0, pageToken }),
+    outcomesOfNode: () => store.listOutcomes({ node, kind: "eviction", verdict: "differs", limit: 5, pageToken }),
+    snapshotBefore: () => store.snapshotBefore(node, T0, T0),
     facts: () => store.readFacts(node),
     key: () => store.findIdempotency("k", "s"),
     token: () => store.findTokenByHash("h"),

@@ -1,5 +1,5 @@
 import { writeSync } from "node:fs";
-import { openNode } from "../../db/sqlite/open.ts";
+import { openNode } from "../../db/sqlite/node/open.ts";
 import { imageRemoval, pass } from "../contract/removal-rows.ts";
 import { decisionRow, snapshotRow } from "../contract/store-rows.ts";
 

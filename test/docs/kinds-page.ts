@@ -2,7 +2,7 @@ import type { Kind } from "../../api/model/decision.ts";
 import type { KindSpec } from "../../api/model/kind-spec.ts";
 import { KIND_SPECS } from "../../api/model/kinds.ts";
 
-/** Where the page lies. */
+/** The page's path. */
 export const KINDS_PAGE = "docs/reference/kinds.md";
 
 const HEAD = `# Kinds of decisions

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { checkSettings } from "../../actuator/core/config.ts";
 import { ROOT } from "./sessions.ts";
 
-/** Where the page lies, and the file that it is made of. */
+/** The page's path, and that of the file that it is made of. */
 export const SETTINGS_PAGE = "docs/reference/settings.md";
 const FILE = "actuator/deploy/actuator.yaml";
 

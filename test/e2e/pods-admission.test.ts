@@ -42,7 +42,7 @@ describe.skipIf(why !== undefined)("admission on the node", { timeout: LONG_MS }
     const words = `Node didn't have enough resource: cpu, requested: ${MOST}, used: ${MOST}, capacity: ${CPUS * 1000}`;
     expect([refused.phase, refused.state, refused.reason, refused.refusal?.message]).toEqual([
       "Pending",
-      "waits",
+      "pending",
       "OutOfcpu",
       words,
     ]);
@@ -74,13 +74,13 @@ describe.skipIf(why !== undefined)("admission on the node", { timeout: LONG_MS }
     expect(started?.createdAtMs ?? 0).toBeGreaterThan(endedAtMs);
 
     // an API server's pod has failed for good; whoever made it makes another
-    const lost = await daemon.pod("low", "ended", ({ state }) => state === "ended");
+    const lost = await daemon.pod("low", "ended", ({ state }) => state === "terminated");
     expect(lost).toMatchObject({
       phase: "Failed",
       reason: "Preempting",
       message: "Preempted in order to admit critical pod",
     });
-    const { refusal } = await daemon.pod("big", "refused still", ({ state }) => state === "waits");
+    const { refusal } = await daemon.pod("big", "refused still", ({ state }) => state === "pending");
     expect(refusal?.reason).toBe("OutOfcpu");
   });
 

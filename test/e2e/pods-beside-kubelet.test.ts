@@ -97,7 +97,7 @@ describe.skipIf(why !== undefined)(WHAT, { timeout: LONG_MS }, () => {
     await until("the kubelet's own pod", () => ready("theirs-beside"));
     node.put("late", podOf("late"));
     const late = await daemon.pod("late", "kept out", ({ refusal }) => refusal !== null);
-    expect([late.state, late.refusal?.reason]).toEqual(["waits", "OtherKubelet"]);
+    expect([late.state, late.refusal?.reason]).toEqual(["pending", "OtherKubelet"]);
     await daemon.turns(2);
     const metrics = await (await fetch(`${node.statusUrl}/metrics`)).text();
     expect(metrics).toContain(`nodewise_containers_stopped_by_others_total{how="sandbox"} ${starts[0] + starts[1]}`);

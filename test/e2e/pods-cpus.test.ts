@@ -103,7 +103,7 @@ describe.skipIf(why !== undefined)("exclusive CPUs on live containers", { timeou
     const rest = CPUS - 1;
     node.put("second", await exclusive("second", rest));
     const refused = await daemon.pod("second", "refused", ({ refusal }) => refusal !== null);
-    expect([refused.phase, refused.state, refused.reason]).toEqual(["Pending", "waits", "UnexpectedAdmissionError"]);
+    expect([refused.phase, refused.state, refused.reason]).toEqual(["Pending", "pending", "UnexpectedAdmissionError"]);
     const words = `Allocate failed due to not enough cpus available to satisfy request: requested=${rest}, available=${rest - 1}, which is unexpected`;
     expect(refused.refusal?.message).toBe(words);
     expect(refused.message).toMatch(

@@ -49,7 +49,7 @@ describe.skipIf(why !== undefined)("pods of a URL fill a disk", { timeout: LONG_
   }, LONG_MS);
 
   const within = writes("within", 16, "/data/file", {});
-  const endOf = (name: string) => node.daemon.pod(name, "ended", ({ state }) => state === "ended");
+  const endOf = (name: string) => node.daemon.pod(name, "ended", ({ state }) => state === "terminated");
 
   test("the pod that fills it is evicted, its directory goes, and the others live on", async () => {
     const filler = writes("filler", 90, "/data/file", {});

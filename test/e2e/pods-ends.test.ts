@@ -90,8 +90,8 @@ describe.skipIf(why !== undefined)("a daemon and a runtime that end", { timeout:
 
     const last = JSON.parse(readFileSync(statusFile(join(node.dir, "state")), "utf8")) as NodeStatus;
     expect(last.pods.map(({ name, state, reason }) => [name, state, reason]).sort()).toEqual([
-      ["high-e2e", "waits", "Drained"],
-      ["low-e2e", "waits", "Drained"],
+      ["high-e2e", "pending", "Drained"],
+      ["low-e2e", "pending", "Drained"],
     ]);
 
     // nobody has deleted them

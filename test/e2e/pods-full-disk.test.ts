@@ -75,7 +75,7 @@ describe.skipIf(why !== undefined)("a disk that holds the daemon's records too",
     await daemon.running("small");
     await full("filler");
     await daemon.event("filler", "Evicted", /^The node was low on resource: ephemeral-storage\. /);
-    await daemon.pod("filler", "ended", ({ state, reason }) => state === "ended" && reason === "Evicted");
+    await daemon.pod("filler", "ended", ({ state, reason }) => state === "terminated" && reason === "Evicted");
     await daemon.until("room", () => (availableBytes() > 40 * Mi ? true : undefined));
     await daemon.until("an end of the problems", ({ problems }) =>
       problems.some((one) => one.includes("ENOSPC")) ? undefined : true,
@@ -86,7 +86,7 @@ describe.skipIf(why !== undefined)("a disk that holds the daemon's records too",
     await daemon.kill();
     const again = node.startDaemon(settings(1));
     await again.running("small");
-    await again.pod("filler", "ended", ({ state, reason }) => state === "ended" && reason === "Evicted");
+    await again.pod("filler", "ended", ({ state, reason }) => state === "terminated" && reason === "Evicted");
     expect(again.eventsOf("filler", "Evicted")).toEqual([]);
     node.remove("filler");
     await again.gone("filler");
@@ -100,7 +100,7 @@ describe.skipIf(why !== undefined)("a disk that holds the daemon's records too",
     await full("found");
     await before.kill();
     const daemon = node.startDaemon(settings(1));
-    await daemon.pod("found", "ended", ({ state, reason }) => state === "ended" && reason === "Evicted");
+    await daemon.pod("found", "ended", ({ state, reason }) => state === "terminated" && reason === "Evicted");
     await daemon.until("room", () => (availableBytes() > 40 * Mi ? true : undefined));
     await daemon.until("an end of the problems", ({ problems }) =>
       problems.some((one) => one.includes("ENOSPC")) ? undefined : true,

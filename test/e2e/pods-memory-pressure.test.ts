@@ -64,7 +64,7 @@ describe.skipIf(why !== undefined)("pods of a URL run short of memory", { timeou
     expect(msg).toMatch(
       /^The node was low on resource: memory\. Threshold quantity: 64Mi, available: \d+[KM]i\. Container app was using \d+[KM]i, request is 16Mi, has larger consumption of memory\. $/,
     );
-    const ended = await daemon.pod("eater", "ended", ({ state }) => state === "ended");
+    const ended = await daemon.pod("eater", "ended", ({ state }) => state === "terminated");
     expect(ended).toMatchObject({ phase: endPhase(ended), reason: "Evicted", message: msg });
   });
 

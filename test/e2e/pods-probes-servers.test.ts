@@ -58,7 +58,7 @@ describe.skipIf(why !== undefined)("servers in containers", { timeout: LONG_MS }
   }
   const readyOf = (name: string, ready: boolean) =>
     node.daemon.pod(name, ready ? "ready" : "not ready", ({ state, containers }) =>
-      containers.every((one) => state === "lives" && one.state === "running" && one.ready === ready),
+      containers.every((one) => state === "active" && one.state === "running" && one.ready === ready),
     );
 
   test("HTTPS with a certificate that nobody signed, and what a kubelet says of its faults", async () => {

@@ -28,7 +28,7 @@ describe.skipIf(why !== undefined)("containers that are probed", { timeout: LONG
   afterAll(() => node?.stop(), LONG_MS);
   const readyOf = (name: string, ready: boolean) =>
     node.daemon.pod(name, ready ? "ready" : "not ready", ({ state, containers }) =>
-      containers.every((one) => state === "lives" && one.state === "running" && one.ready === ready),
+      containers.every((one) => state === "active" && one.state === "running" && one.ready === ready),
     );
 
   test("are ready when their readiness probe says so, and no longer when it does not", async () => {
@@ -93,7 +93,7 @@ describe.skipIf(why !== undefined)("containers that are probed", { timeout: LONG
     node.put("once", probed("once", { script: SERVES, livenessProbe }, { restartPolicy: "Never" }));
     // nothing of it is to run any more, and so all of it is stopped
     await node.daemon.event("once", "Killing", "Stopping container app");
-    await node.daemon.pod("once", "over", ({ state }) => state === "ended");
+    await node.daemon.pod("once", "over", ({ state }) => state === "terminated");
     node.remove("once");
     await node.daemon.gone("once");
   });

@@ -13,7 +13,7 @@ const EMPTY = { volumes: [{ name: "work", emptyDir: {} }] };
 const WORK = { volumeMounts: [{ name: "work", mountPath: "/work" }] };
 /** containerd may tell the end first, and its cause later. */
 const isOutOfMemory = ({ state, containers }: PodRow): boolean =>
-  state === "ended" && containers[0]?.reason === "OOMKilled";
+  state === "terminated" && containers[0]?.reason === "OOMKilled";
 const why = noPods("containers that end");
 
 describe.skipIf(why !== undefined)("containers that end by themselves", { timeout: LONG_MS }, () => {
@@ -33,7 +33,7 @@ describe.skipIf(why !== undefined)("containers that end by themselves", { timeou
 
   test("are started again, or not, as their pod says", async () => {
     const { daemon } = node;
-    const never = await daemon.pod("never", "failed", ({ state }) => state === "ended");
+    const never = await daemon.pod("never", "failed", ({ state }) => state === "terminated");
     expect(never).toMatchObject({
       phase: "Failed",
       containers: [{ state: "terminated", reason: "Error", exitCode: 4, restarts: 0 }],
@@ -43,7 +43,7 @@ describe.skipIf(why !== undefined)("containers that end by themselves", { timeou
       phase: "Failed",
       containers: [{ state: "terminated", reason: "OOMKilled", exitCode: 137, restarts: 0 }],
     });
-    const done = await daemon.pod("onfailure", "done", ({ state }) => state === "ended");
+    const done = await daemon.pod("onfailure", "done", ({ state }) => state === "terminated");
     expect(done).toMatchObject({ phase: "Succeeded", containers: [{ reason: "Completed", exitCode: 0, restarts: 1 }] });
   });
 
@@ -89,7 +89,7 @@ describe.skipIf(why !== undefined)("containers that end by themselves", { timeou
     node.put("version", podOf("version", { containers: [{ env: [{ name: "VERSION", value: "2" }] }] }));
     const waits = await daemon.pod("version", "waiting", ({ reason }) => reason === "FormerVersionEnding");
     seen.resolve();
-    expect(waits).toMatchObject({ state: "waits", phase: "Pending" });
+    expect(waits).toMatchObject({ state: "pending", phase: "Pending" });
     expect(waits.message).toBe(`waits for the end of its former version, ${former?.uid}`);
     const held = await node.held();
     const formerRuns = held.get(former?.uid ?? "")?.containers.some(({ state }) => state === "running") === true;

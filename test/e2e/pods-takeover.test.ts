@@ -94,7 +94,7 @@ describe.skipIf(why !== undefined)("pods in place of a kubelet that has run them
     const daemon = node.startDaemon();
     const held = await daemon.pod("db", "held", ({ reason }) => reason === "ForeignSandbox");
     expect(held).toMatchObject({
-      state: "waits",
+      state: "pending",
       message: expect.stringContaining(`sandbox ${left.db.slice(0, 13)} (uid ${uidOf("db-e2e")}`),
     });
     await daemon.event("db", "ForeignSandbox", /nodewise takeover/);

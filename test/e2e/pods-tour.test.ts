@@ -79,7 +79,7 @@ describe.skipIf(why !== undefined)("ten pods of a manifest directory", { timeout
     expect(await print("exporter", "exporter", "id -u; touch /x 2>&1")).toMatch(/^exit 1/);
 
     // one that has done its work is noted as ended by the next turn, with its record
-    const job = await daemon.pod("batch-job", "done", ({ state }) => state === "ended");
+    const job = await daemon.pod("batch-job", "done", ({ state }) => state === "terminated");
     expect(job).toMatchObject({ phase: "Succeeded", containers: [{ restarts: 1, exitCode: 0 }] });
     const { record } = JSON.parse(readFileSync(join(node.dir, "state/pods", `${job.uid}.pod.json`), "utf8")) as {
       record: PodRecord;
@@ -112,7 +112,7 @@ describe.skipIf(why !== undefined)("ten pods of a manifest directory", { timeout
     expect(compared).toBeGreaterThan(60);
     // a pass has been since the job came to its end
     const { pods } = await node.daemon.until("its rows", (status) =>
-      status.pods.every(({ state, cgroups }) => state !== "ended" || cgroups.length === 0) ? status : undefined,
+      status.pods.every(({ state, cgroups }) => state !== "terminated" || cgroups.length === 0) ? status : undefined,
     );
     const rows = pods.flatMap(({ cgroups }) => cgroups);
     expect(rows.length).toBeGreaterThan(NAMES.length);

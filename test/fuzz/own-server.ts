@@ -9,7 +9,7 @@ const CHILD = fileURLToPath(new URL("../api/child.ts", import.meta.url));
 
 export interface OwnServer {
   readonly url: string;
-  /** Where its history is, and room for what else there is to keep. */
+  /** The folder of its history, which has room for other files. */
   readonly dataDir: string;
   readonly child: ChildProcess;
   /** Ends it, and removes what it kept. */

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
-import { historyFile } from "../../api/server.ts";
-import { openNode } from "../../db/sqlite/open.ts";
+import { historyFile } from "../../db/open/node.ts";
+import { openNode } from "../../db/sqlite/node/open.ts";
 import { value } from "../contract/store-rows.ts";
 import { findingText, fuzz } from "./fuzz.ts";
 import { ownServer } from "./own-server.ts";

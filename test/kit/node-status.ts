@@ -23,7 +23,7 @@ export const podRow = (name: string, changes: Partial<PodRow> = {}): PodRow => (
   namespace: "shop",
   name,
   uid: `uid-${name}`,
-  state: "lives",
+  state: "active",
   phase: "Running",
   reason: "",
   message: "",
@@ -55,7 +55,7 @@ export const seenEvent = (reason: string, pod: PodRow, changes: Partial<SeenEven
   ...changes,
 });
 
-/** One that lives and drifts, one that fails, one that waits, one that has ended. */
+/** Four pods: active with drift, failing, pending, terminated. */
 export const WEB = podRow("web", {
   qos: "Guaranteed",
   containers: [
@@ -98,7 +98,7 @@ export const CRASHING = podRow("crashing", {
 });
 export const WAITING = podRow("batch", {
   namespace: "jobs",
-  state: "waits",
+  state: "pending",
   phase: "Pending",
   reason: "OutOfcpu",
   message: "Node didn't have enough resource: cpu",
@@ -113,7 +113,7 @@ export const WAITING = podRow("batch", {
 });
 export const ENDED = podRow("done", {
   namespace: "jobs",
-  state: "ended",
+  state: "terminated",
   phase: "Succeeded",
   containers: [containerRow("job", { state: "terminated", reason: "Completed", exitCode: 0, ready: false })],
 });

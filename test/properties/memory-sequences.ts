@@ -63,7 +63,7 @@ export function brokenIn(state: MemoryState): string | undefined {
   }
   return undefined;
 }
-/** Where what is reserved is not what the blocks say; undefined when it is. */
+/** The first place at which the reserved bytes differ from the blocks' sum; undefined: they agree. */
 export function lostIn(state: MemoryState): string | undefined {
   const blocks = allBlocks(state);
   for (const type of ["memory", "hugepages-2Mi"]) {

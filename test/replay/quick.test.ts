@@ -10,7 +10,7 @@ import { type ReplayAnswer, replayAnswer } from "../../api/service/replay/replay
 import { type Compared, historyReplayer, type Replayer, replayer } from "../../api/service/replay/replay-one.ts";
 import { Counter } from "../../api/service/replay/tally.ts";
 import type { StreamedDecision } from "../../db/rows.ts";
-import { openNode } from "../../db/sqlite/open.ts";
+import { openNode } from "../../db/sqlite/node/open.ts";
 import type { Store } from "../../db/store.ts";
 import { appOver, dataDirectory, decisionRequest } from "../api/serving.ts";
 import { postHistory } from "../bench/replay-history.ts";

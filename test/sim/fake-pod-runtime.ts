@@ -44,7 +44,7 @@ export class FakePodRuntime extends FakeCalls implements PodRuntime {
     Object.assign(one, { state: "exited", exitCode, reason, finishedAtMs: this.time.nowMs() });
     for (const run of one.onExit.splice(0)) run();
   }
-  /** Those of one name that run. */
+  /** The running ones of one name. */
   running(name: string): readonly FakePodContainer[] {
     return [...this.containers.values()].filter((c) => c.state === "running" && c.config.metadata.name === name);
   }

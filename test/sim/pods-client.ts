@@ -15,7 +15,7 @@ export interface Asked {
   readonly key: string;
   readonly answer: DecisionAnswer;
   readonly life: Life;
-  /** That it was decided is kept, or could not be: the disk was full. */
+  /** The decision is persisted, or could not be because the disk was full. */
   isSettled: boolean;
   /** Whatever comes, the history will have it. */
   isKept: boolean;

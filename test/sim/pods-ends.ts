@@ -8,7 +8,7 @@ import type { Story } from "./pods-story.ts";
 /** How long an eviction waits for the one before it. */
 const ONE_VICTIM_MS = 30_000;
 
-/** Who may come to an end in a story, and why: nobody else does. */
+/** The pods that may end in a story, and why; no other pod ends. */
 export class Ends {
   readonly #story: Pick<Story, "node" | "made" | "wanted">;
   /** When each end was first seen, by the clock that nobody sets. */
@@ -98,7 +98,7 @@ export class Ends {
     return own === undefined && !pod.spec.containers.some((one) => runs(one.name));
   }
 
-  /** Whoever has a lower priority has gone before. */
+  /** Pods of a lower priority have gone before. */
   #whyNotDrained(uid: string): string | null {
     const { node } = this.#story;
     const running = node.runtime.ownContainers.filter(({ state }) => state === "running");

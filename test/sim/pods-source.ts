@@ -1,7 +1,7 @@
 import type { PodsRead } from "../../actuator/core/ports.ts";
 import { podsRead } from "../kit/manifests.ts";
 
-/** Where a simulated node hears which pods it is to run. */
+/** A simulated node's source of pods. */
 export class PodsSource {
   /** By uid. */
   readonly pods = new Map<string, object>();

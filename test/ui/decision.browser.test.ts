@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { historyFile } from "../../api/server.ts";
-import { openNode } from "../../db/sqlite/open.ts";
+import { historyFile } from "../../db/open/node.ts";
+import { openNode } from "../../db/sqlite/node/open.ts";
 import { value } from "../contract/store-rows.ts";
 import { testFolder } from "../db/folder.ts";
 import { requesting } from "../kit/pods.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type Act, actsOfAdmission, actsOfPass, spansOf } from "../../api/ui/node/acts.ts";
-import { openNode } from "../../db/sqlite/open.ts";
+import { openNode } from "../../db/sqlite/node/open.ts";
 import { value } from "../contract/store-rows.ts";
 import { container } from "../kit/containers.ts";
 import { podOf } from "../kit/pods.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openNode } from "../../db/sqlite/open.ts";
+import { openNode } from "../../db/sqlite/node/open.ts";
 import { value } from "../contract/store-rows.ts";
 import { captured, plotData, subject } from "./node-subject.ts";
 

@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { historyFile } from "../../api/server.ts";
-import { openNode } from "../../db/sqlite/open.ts";
+import { historyFile } from "../../db/open/node.ts";
+import { openNode } from "../../db/sqlite/node/open.ts";
 import { T0, value } from "../contract/store-rows.ts";
 import { expectAccessible } from "./browser.ts";
 import { expectReadable, type Ground, inBrowser, LOOKS } from "./in-browser.ts";

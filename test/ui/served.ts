@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type ApiOptions, type RunningApi, startApi } from "../../api/server.ts";
+import { type RunningApi, type ServeOptions, startApi } from "../../api/server.ts";
 import { keptLog } from "../api/serving.ts";
 
 const CAPTURED = join(import.meta.dirname, "../data/real-node/snapshot.json");
@@ -23,11 +23,11 @@ export const capturedNode = (name: string): NodeAndPods & Record<string, unknown
   renamed(JSON.parse(readFileSync(CAPTURED, "utf8")), name);
 
 export interface Served extends RunningApi {
-  /** Where its history lies. */
+  /** The folder of its history. */
   readonly dataDir: string;
 }
 /** The API on loopback over a history of its own, which goes when it is closed; one that is given stays. */
-export async function served(options: Partial<ApiOptions> = {}): Promise<Served> {
+export async function served(options: Partial<ServeOptions> & { readonly dataDir?: string } = {}): Promise<Served> {
   const own = options.dataDir === undefined ? mkdtempSync(join(tmpdir(), "nodewise-ui-")) : null;
   const dataDir = options.dataDir ?? own ?? "";
   const api = await startApi({ port: 0, threads: 0, log: keptLog(), ...options, dataDir });

@@ -4,8 +4,8 @@ import { beforeAll, expect, test, vi } from "vitest";
 import { newToken, webSha256 } from "../../api/http/auth/token.ts";
 import { DEFAULT_RETENTION } from "../../api/retention.ts";
 import worker from "../../api/worker.ts";
-import { openD1 } from "../../db/d1/open.ts";
-import { SNAPSHOT_GRACE_MS } from "../../db/prune.ts";
+import { openD1 } from "../../db/sqlite/d1/open.ts";
+import { SNAPSHOT_GRACE_MS } from "../../db/store.ts";
 import { apiContract } from "../contract/api.ts";
 import { exampleSnapshot, problemOf } from "../contract/api-subject.ts";
 import { decisionRow, snapshotRow, value } from "../contract/store-rows.ts";
@@ -87,7 +87,7 @@ test.each([
       bound((sql) => /^\s*INSERT/i.test(sql)),
     );
     expect(decided.status).toBe(200);
-    expect(await decided.json()).toMatchObject({ recorded: false, kind: "allocatable" });
+    expect(await decided.json()).toMatchObject({ recorded: false, notRecorded: "history-failed", kind: "allocatable" });
   },
 );
 

@@ -1,19 +1,17 @@
 import { applyD1Migrations, env } from "cloudflare:test";
 import type { D1Database } from "@cloudflare/workers-types";
 import { expect, test } from "vitest";
-import { openD1 } from "../../db/d1/open.ts";
-import { STATEMENTS_A_SLICE, STATEMENTS_BESIDE } from "../../db/prune.ts";
+import { slicesWithin } from "../../db/open/worker.ts";
+import { openD1 } from "../../db/sqlite/d1/open.ts";
+import { sqliteBackDoor } from "../contract/sqlite-back-door.ts";
 import { storeContract } from "../contract/store.ts";
 import { decisionRow, T0, value } from "../contract/store-rows.ts";
-import { manyRows } from "../contract/store-sweeps.ts";
 
 storeContract("the store over D1, inside workerd", async () => {
   await applyD1Migrations(env.DB, env.MIGRATIONS);
   return {
     store: openD1(env.DB),
-    damage: async (sql) => {
-      await env.DB.prepare(sql).run();
-    },
+    backDoor: sqliteBackDoor((sql) => env.DB.prepare(sql).run()),
     dispose: async () => {},
   };
 });
@@ -48,18 +46,18 @@ test("a sweep of 400 nodes fits into one invocation, and into several small ones
   const { d1, ran } = counting(env.SWEPT);
   const store = openD1(d1);
   const rules = { nowMs: T0 + 86_400_000, maxAgeMs: 30 * 86_400_000, maxRowsPerNode: 2, maxRemovalsPerNode: 100 };
-  const most = (statements: number) => Math.floor((statements - STATEMENTS_BESIDE) / STATEMENTS_A_SLICE);
-  for (const sql of manyRows("fleet", 400, 4, T0)) await env.SWEPT.prepare(sql).run();
-  expect(value(await store.prune({ ...rules, mostSlices: most(900) }))).toMatchObject({
+  const backDoor = sqliteBackDoor((sql) => env.SWEPT.prepare(sql).run());
+  await backDoor.insertMany({ prefix: "fleet", nodes: 400, each: 4, fromMs: T0 });
+  expect(value(await store.prune({ ...rules, maxSlices: slicesWithin(900) }))).toMatchObject({
     isDone: true,
     decisions: 800,
     snapshots: 800,
   });
   expect(ran()).toBeLessThan(100);
-  for (const sql of manyRows("more", 400, 8, T0)) await env.SWEPT.prepare(sql).run();
+  await backDoor.insertMany({ prefix: "more", nodes: 400, each: 8, fromMs: T0 });
   let [removed, calls] = [0, 0];
   for (let isDone = false; !isDone; calls++) {
-    const pruned = value(await store.prune({ ...rules, mostSlices: most(50) }));
+    const pruned = value(await store.prune({ ...rules, maxSlices: slicesWithin(50) }));
     expect(ran()).toBeLessThanOrEqual(50);
     isDone = pruned.isDone;
     removed += pruned.snapshots;

@@ -184,7 +184,7 @@ function isRepository(name: string): boolean {
 }
 
 /** The part of a pod that its containers depend on. */
-export interface Around {
+export interface PodContext {
   readonly volumes: ReadonlySet<string>;
   readonly hostNetwork: boolean;
   /** Null: it is wrong itself. */
@@ -194,7 +194,7 @@ export interface Around {
 const MESSAGE_PATH = "/dev/termination-log";
 
 /** kubernetes 1.36: validateContainerCommon, validateInitContainers, SetDefaults_Container. */
-export function containerOf(at: At, isInit: boolean, around: Around): PodContainer {
+export function containerOf(at: At, isInit: boolean, around: PodContext): PodContainer {
   checkFields(at, RULES.Container);
   const name = at.field("name");
   if (name.isEmpty) name.required();

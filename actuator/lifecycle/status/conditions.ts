@@ -4,12 +4,12 @@ import { sandboxNeed } from "../pod-actions.ts";
 import type { PendingResize, PodEnd } from "../record.ts";
 import { type ContainerStatus, isOverPhase, type Phase, type PodCondition } from "./status.ts";
 
-interface Told {
+interface ConditionValue {
   readonly status: "True" | "False";
   readonly reason?: string;
   readonly message?: string;
 }
-const TRUE: Told = { status: "True" };
+const TRUE: ConditionValue = { status: "True" };
 
 /** In the kubelet's order, without times. kubelet 1.36: generateAPIPodStatus, status/generate.go. */
 export function conditionsOf(
@@ -46,7 +46,7 @@ function resizeConditions(resize: PendingResize | null): readonly PodCondition[]
   ];
 }
 
-function containersReady({ spec }: RunnablePod, statuses: readonly ContainerStatus[], phase: Phase): Told {
+function containersReady({ spec }: RunnablePod, statuses: readonly ContainerStatus[], phase: Phase): ConditionValue {
   if (isOverPhase(phase)) return { status: "False", reason: phase === "Failed" ? "PodFailed" : "PodCompleted" };
   const names = [...spec.initContainers.filter((c) => c.isSidecar), ...spec.containers].map((c) => c.name);
   const unready = names.filter((name) => !statuses.some((s) => s.name === name && s.ready));
@@ -58,7 +58,7 @@ function containersReady({ spec }: RunnablePod, statuses: readonly ContainerStat
   };
 }
 
-function initialized({ spec }: RunnablePod, statuses: readonly ContainerStatus[], phase: Phase): Told {
+function initialized({ spec }: RunnablePod, statuses: readonly ContainerStatus[], phase: Phase): ConditionValue {
   if (phase === "Succeeded") return { status: "True", reason: "PodCompleted" };
   const of = (name: string): ContainerStatus | undefined => statuses.find((s) => s.name === name);
   const hasStarted = spec.containers.some((c) => {

@@ -1,4 +1,4 @@
-import type { PreferredQuestion } from "../../../api/decide/devices/preferred.ts";
+import type { PreferredAllocationRequest } from "../../../api/decide/devices/preferred.ts";
 import type { DevicesDecision } from "../../../api/model/managers.ts";
 import { isExtendedResource } from "../../../api/model/resource-name.ts";
 import type { Result } from "../../../api/model/result.ts";
@@ -90,7 +90,8 @@ export class DeviceReallocator {
     if (!answer.ok) return [answer.error];
     this.#backOff.update(uid);
     const { refusal, unanswered } = answer.value.decision as DevicesDecision;
-    if (unanswered.length > 0 && devices.askPreferred(uid, unanswered as readonly PreferredQuestion[])) return [];
+    if (unanswered.length > 0 && devices.askPreferred(uid, unanswered as readonly PreferredAllocationRequest[]))
+      return [];
     if (refusal !== null) {
       devices.reallocated(uid, refusal.message);
       return [];

@@ -54,7 +54,7 @@ export function nodeSnapshot(parts: NodeParts): Readonly<Record<string, unknown>
   return { ...snapshot, node: { ...node, status: { ...node?.status, ...allocatable, conditions: pressures } } };
 }
 
-interface Seen {
+interface Observation {
   readonly sequence: number;
   readonly machine: MachineFacts;
   readonly moment: Moment;
@@ -84,7 +84,7 @@ export class NodeSnapshotter {
   readonly allocatable: () => QuantityList | null;
   /** Held by the last eviction pass. */
   conditions: readonly ConditionState[] = [];
-  #seen: Seen | null = null;
+  #seen: Observation | null = null;
 
   constructor(ports: Ports, settings: Settings, set: PodSet, allocatable: () => QuantityList | null) {
     this.#ports = ports;
@@ -117,7 +117,7 @@ export class NodeSnapshotter {
 
   #snapshot(
     pods: readonly KnownPod[],
-    { machine, configuration, sequence }: Seen,
+    { machine, configuration, sequence }: Observation,
     told: Pick<NodeParts, "devices" | "amounts">,
   ): Result<Readonly<Record<string, unknown>>, Problem> {
     if (!configuration.ok) return err(configuration.error);
@@ -152,7 +152,7 @@ export class NodeSnapshotter {
     return ok({ moment, snapshot: { ...snapshot.value, ...this.#ports.evictionClock.snapshotFields(moment) } });
   }
 
-  async #seenIn(sequence: number): Promise<Seen> {
+  async #seenIn(sequence: number): Promise<Observation> {
     if (this.#seen?.sequence === sequence) return this.#seen;
     const { readConfiguration, observeMachine, evictionClock } = this.#ports;
     const configuration = await readConfiguration();

@@ -1,4 +1,4 @@
-import type { PreferredQuestion } from "../../../api/decide/devices/preferred.ts";
+import type { PreferredAllocationRequest } from "../../../api/decide/devices/preferred.ts";
 import type { DevicesDecision } from "../../../api/model/managers.ts";
 import { ok, type Result } from "../../../api/model/result.ts";
 import type { DecisionAnswer, DecisionClient, Problem } from "../../core/ports.ts";
@@ -72,7 +72,7 @@ class DeviceAdmission {
     if (!answer.ok) return answer;
     const { unanswered } = answer.value.decision as DevicesDecision;
     const isAsked =
-      unanswered.length > 0 && this.#devices.askPreferred(pod.uid, unanswered as readonly PreferredQuestion[]);
+      unanswered.length > 0 && this.#devices.askPreferred(pod.uid, unanswered as readonly PreferredAllocationRequest[]);
     return ok(isAsked ? asksPlugins([...new Set(unanswered.map(({ resource }) => resource))].sort()) : null);
   }
   /** Why it is not its turn, where plugins are being asked for these, which came before; null: it is. */

@@ -1,5 +1,5 @@
 import type { PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
-import type { AnsweredQuestion, PreferredQuestion } from "../../../api/decide/devices/preferred.ts";
+import type { AnsweredRequest, PreferredAllocationRequest } from "../../../api/decide/devices/preferred.ts";
 import type { DevicePlugin } from "../../../api/model/machine.ts";
 import type { DeviceConflict } from "../../../api/model/managers.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
@@ -194,15 +194,16 @@ const MAX_PODS = 1024;
 const MAX_ANSWERS = 1024;
 
 /** Requests about a pod since its admission was last asked. */
-interface PodQuestions {
+interface PodRequests {
   rounds: number;
   open: number;
   /** More was asked since the answers were last told: else the pod was decided about, and a new try begins. */
   isAsked: boolean;
   /** By their text; null: it is being asked. */
-  readonly answers: Map<string, AnsweredQuestion | null>;
+  readonly answers: Map<string, AnsweredRequest | null>;
 }
-const keyOf = (q: PreferredQuestion): string => JSON.stringify([q.resource, q.size, q.available, q.mustInclude]);
+const keyOf = (q: PreferredAllocationRequest): string =>
+  JSON.stringify([q.resource, q.size, q.available, q.mustInclude]);
 
 /**
  * Preferences of plugins, asked in the background and kept until the pod is admitted. kubelet 1.36:
@@ -210,7 +211,7 @@ const keyOf = (q: PreferredQuestion): string => JSON.stringify([q.resource, q.si
  */
 export class PreferredAllocationRequests {
   readonly #host: Pick<DevicePluginHost, "preferred">;
-  readonly #pods = new Map<string, PodQuestions>();
+  readonly #pods = new Map<string, PodRequests>();
   readonly #failed = new Set<string>();
   /** All that was asked about a pod at a time is answered. */
   readonly #onAnswered: () => void;
@@ -221,7 +222,7 @@ export class PreferredAllocationRequests {
   }
 
   /** Each question once a try. False: nothing is under way, and nothing more is asked. */
-  ask(podUid: string, questions: readonly PreferredQuestion[]): boolean {
+  ask(podUid: string, questions: readonly PreferredAllocationRequest[]): boolean {
     const pod = this.#pods.get(podUid) ?? { rounds: 0, open: 0, isAsked: false, answers: new Map() };
     this.#pods.set(podUid, pod);
     if (this.#pods.size > MAX_PODS) this.#pods.delete([...this.#pods.keys()][0] as string);
@@ -262,7 +263,7 @@ export class PreferredAllocationRequests {
     });
   }
 
-  async #put(pod: PodQuestions, question: PreferredQuestion): Promise<void> {
+  async #put(pod: PodRequests, question: PreferredAllocationRequest): Promise<void> {
     const { resource, available, mustInclude, size } = question;
     const key = keyOf(question);
     if (pod.answers.has(key)) return;
@@ -278,7 +279,7 @@ export class PreferredAllocationRequests {
 }
 
 type Preferred = NonNullable<DevicePlugin["preferred"]>[number];
-const preferredOf = ({ available, mustInclude, size, deviceIds, error }: AnsweredQuestion): Preferred => ({
+const preferredOf = ({ available, mustInclude, size, deviceIds, error }: AnsweredRequest): Preferred => ({
   available: [...available],
   mustInclude: [...mustInclude],
   size,

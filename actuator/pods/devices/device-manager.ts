@@ -5,7 +5,7 @@ import {
   readAllocateResponse,
 } from "../../../api/decide/devices/allocate-response.ts";
 import type { PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
-import type { PreferredQuestion } from "../../../api/decide/devices/preferred.ts";
+import type { PreferredAllocationRequest } from "../../../api/decide/devices/preferred.ts";
 import type { DeviceConflict, DeviceOptions } from "../../../api/model/managers.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { epochMs } from "../../../api/model/units.ts";
@@ -142,7 +142,7 @@ export class DeviceManager implements NodeDevices, ContainerDevices {
     return vanishedDevices(this.#parts.assignments.now(), this.host.states());
   }
 
-  askPreferred(podUid: string, questions: readonly PreferredQuestion[]): boolean {
+  askPreferred(podUid: string, questions: readonly PreferredAllocationRequest[]): boolean {
     return this.#parts.preferredRequests.ask(podUid, questions);
   }
   forget(podUid: string): void {

@@ -1,4 +1,4 @@
-import type { PreferredQuestion } from "../../../api/decide/devices/preferred.ts";
+import type { PreferredAllocationRequest } from "../../../api/decide/devices/preferred.ts";
 import type { Device, DevicePlugin } from "../../../api/model/machine.ts";
 import type { DeviceOptions } from "../../../api/model/managers.ts";
 import type { Result } from "../../../api/model/result.ts";
@@ -113,7 +113,7 @@ export interface NodeDevices {
   /** Devices that are held, and that their plugins do not list any more. */
   vanished(): readonly VanishedDevices[];
   /** Asks plugins in the background; `version` grows when they have answered. False: there is nothing more to ask, so go on. */
-  askPreferred(podUid: string, questions: readonly PreferredQuestion[]): boolean;
+  askPreferred(podUid: string, questions: readonly PreferredAllocationRequest[]): boolean;
   /** The pod is in, or gone: what was asked about it is over. */
   forget(podUid: string): void;
   /** `next` of a decision, with what plugins have answered since it was asked. */

@@ -14,7 +14,7 @@ import type { PodEventRecorder } from "../records/records.ts";
 /** The longest wait of the next pass for what a victim frees. kubelet 1.36: podCleanupTimeout. */
 const CLEAN_UP_MS = 30_000;
 /** The least time that a kill may take before it is told. kubelet 1.36: killPodNow. */
-const LEAST_KILL_MS = 10_000;
+const MIN_KILL_MS = 10_000;
 const EXCEEDED = {
   reason: "ExceededGracePeriod",
   message: "Container runtime did not kill the pod within specified grace period.",
@@ -170,7 +170,7 @@ export class Evictor {
     const own = condition === null ? { isDisruption: false } : {};
     const end = endOf(reason, message, clock.nowMs(), { graceSeconds, decisionId, ...own });
     this.#parts.lifecycle.handle(pod.uid, { kind: "Evicted", end, signal });
-    const killMs = Math.max(LEAST_KILL_MS, (graceSeconds + Math.trunc(graceSeconds / 2)) * 1000);
+    const killMs = Math.max(MIN_KILL_MS, (graceSeconds + Math.trunc(graceSeconds / 2)) * 1000);
     return [{ uid: pod.uid, sinceMs: clock.monotonicMs(), killMs, isReported: false }];
   }
 }

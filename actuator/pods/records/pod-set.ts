@@ -20,7 +20,7 @@ import type { ContainerStatus, PodStatus } from "../../lifecycle/status/status.t
 import { nameOf } from "./desired-pods.ts";
 import type { ReadonlyPodRecords } from "./records.ts";
 
-/** The probes' results, as the keeper of pods sees them. */
+/** The probes' results, as the pod manager sees them. */
 export interface PodProbes {
   readonly resultOf: ProbeResults;
   saysOf(podUid: string): PodProbeResults;

@@ -1,12 +1,8 @@
+import { RESIZABLE, type ResizeNode, resizeNode, whyInfeasible } from "../../../api/decide/admission/resize.ts";
 import { podRequests } from "../../../api/decide/resources/pod-resources.ts";
-import { computeQosClass } from "../../../api/decide/resources/qos.ts";
 import type { QuantityList } from "../../../api/model/allocatable.ts";
-import { type Amount, compare, isZero, milliValue, value, ZERO } from "../../../api/model/amount.ts";
-import type { ResourceList } from "../../../api/model/fields.ts";
-import { type Container, containersOf, type Pod } from "../../../api/model/pod.ts";
-import { parseQuantity } from "../../../api/model/quantity.ts";
+import { compare, ZERO } from "../../../api/model/amount.ts";
 import type { Result } from "../../../api/model/result.ts";
-import { type Gate, gateOn } from "../../../api/profiles/effective.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
 import type { Hierarchy } from "../../cgroupfs/hierarchy.ts";
 import type { DecisionClient, Problem } from "../../core/ports.ts";
@@ -31,7 +27,6 @@ import { differsIn, type ResourcesByName, resourcesIn, split } from "./forms.ts"
 import type { ResizeEvents } from "./resize-events.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
-export const RESIZABLE = ["cpu", "memory"] as const;
 
 /**
  * The running instances that have to go before a container may have other resources, by container's name.
@@ -147,7 +142,7 @@ export class Resizer {
     return problems;
   }
 
-  #waiting(): readonly Wanted[] {
+  #waiting(): readonly RequestedResize[] {
     return [...this.#wanted].flatMap(([uid, pod]) => {
       const known = this.#parts.set.get(uid);
       return known?.record.state === "active" ? [{ known, pod }] : [];
@@ -170,7 +165,7 @@ export class Resizer {
    * Checks that a resize is due. One that can never be is asked about again only because the node's configuration may have
    * changed.
    */
-  #isDue({ known: { uid, record }, pod }: Wanted): boolean {
+  #isDue({ known: { uid, record }, pod }: RequestedResize): boolean {
     const tried = this.#tried.get(uid);
     if (tried === undefined || tried.object !== pod.object) return true;
     if (tried.generation !== this.#parts.capacity.generation && record.resize?.reason !== "Infeasible") return true;
@@ -178,7 +173,7 @@ export class Resizer {
     return age >= this.#settings.retryMs || age < 0;
   }
 
-  async #ask(wanted: Wanted, sequence: number): Promise<Problem | null> {
+  async #ask(wanted: RequestedResize, sequence: number): Promise<Problem | null> {
     const { known, pod } = wanted;
     const { set, snapshotter, admitter, capacity } = this.#parts;
     const allocatable = snapshotter.allocatable();
@@ -206,7 +201,7 @@ export class Resizer {
   }
 
   /** Answers what keeps it from being persisted, and why the resize is not let in; empty: it is. */
-  #carryOut(wanted: Wanted, asked: Admitted): readonly [Problem | null, string] {
+  #carryOut(wanted: RequestedResize, asked: Admitted): readonly [Problem | null, string] {
     if (asked.kind === "refused") {
       const { reason, message } = asked;
       return [this.#refuse(wanted, "Deferred", reason, message), message || reason];
@@ -222,7 +217,12 @@ export class Resizer {
     return [fault, fault?.message ?? ""];
   }
 
-  #refuse({ known, pod }: Wanted, kind: "Deferred" | "Infeasible", reason: string, message: string): Problem | null {
+  #refuse(
+    { known, pod }: RequestedResize,
+    kind: "Deferred" | "Infeasible",
+    reason: string,
+    message: string,
+  ): Problem | null {
     const { uid, record } = known;
     const before = record.resize;
     if (before?.reason === kind && before.message === message) return null;
@@ -236,7 +236,7 @@ export class Resizer {
   }
 
   /** INVARIANT: what is in force, and which containers are to be stopped for it, lies on the disk before anything is done. */
-  #accept({ known, pod }: Wanted): Problem | null {
+  #accept({ known, pod }: RequestedResize): Problem | null {
     const { uid, record, runtimePod } = known;
     const former = record.resize?.actuation?.former ?? resourcesIn(record.pod);
     const running = (name: string): string | null => {
@@ -264,24 +264,15 @@ const onlyActuation = ({ resize }: PodRecord): PodRecord["resize"] =>
     : { reason: "InProgress", message: resize.actuation.error, sinceMs: resize.sinceMs, actuation: resize.actuation };
 
 /** Reads the parts of a KubeletConfiguration that matter to a resize. */
-export function nodeOf(
+export const nodeOf = (
   configuration: unknown,
   profile: Profile,
   allocatable: QuantityList,
   cgroupVersion: 1 | 2,
-): ResizeNode {
-  const config = configurationOf(configuration, profile);
-  const unless = (gate: Gate, policy: string): string => (gateOn(config, gate) ? "" : policy);
-  return {
-    cpuPolicy: unless("InPlacePodVerticalScalingExclusiveCPUs", config.cpuManagerPolicy),
-    memoryPolicy: unless("InPlacePodVerticalScalingExclusiveMemory", config.memoryManagerPolicy),
-    hasSwap: cgroupVersion === 2 && config.memorySwap.swapBehavior === "LimitedSwap",
-    allocatable,
-  };
-}
+): ResizeNode => resizeNode(configurationOf(configuration, profile), allocatable, cgroupVersion);
 
 /** A pod that is asked for with other resources than it has. */
-interface Wanted {
+interface RequestedResize {
   readonly known: KnownPod;
   readonly pod: RunnablePod;
 }
@@ -290,7 +281,10 @@ interface Wanted {
  * In the order in which they are asked about: what takes no more first, then by priority, then Guaranteed ones, then those
  * that wait the longest. kubelet 1.36: sortPendingResizes.
  */
-export function sortedResizes(wanted: readonly Wanted[], classOf: (pod: RunnablePod) => QosClass): readonly Wanted[] {
+export function sortedResizes(
+  wanted: readonly RequestedResize[],
+  classOf: (pod: RunnablePod) => QosClass,
+): readonly RequestedResize[] {
   const ranked = wanted.map((one) => ({
     one,
     rank: [
@@ -306,100 +300,9 @@ export function sortedResizes(wanted: readonly Wanted[], classOf: (pod: Runnable
 }
 
 /** kubelet 1.36: isResizeIncreasingRequests. */
-function takesMore({ known, pod }: Wanted): boolean {
+function takesMore({ known, pod }: RequestedResize): boolean {
   const [now, then] = [decodedPod(known.record.pod), decodedPod(pod.object)];
   if (now === null || then === null) return true;
   const [before, after] = [podRequests(now), podRequests(then)];
   return ["cpu", "memory"].some((name) => compare(after.get(name) ?? ZERO, before.get(name) ?? ZERO) > 0);
-}
-
-/** The facts about a node that matter to a resize. */
-export interface ResizeNode {
-  /** `static` keeps CPUs for containers, `Static` memory. */
-  readonly cpuPolicy: string;
-  readonly memoryPolicy: string;
-  /** Containers may use some swap here. */
-  readonly hasSwap: boolean;
-  readonly allocatable: QuantityList;
-}
-type Resource = (typeof RESIZABLE)[number];
-type List = ResourceList | null | undefined;
-
-/**
- * Why a pod can never have other resources here, in Kubernetes' words; null: it may, if there is room. The kubelet itself
- * refuses for its managers and for swap (1.36: podResizesAdmitHandler); what the API server refuses before it comes there
- * (ValidatePodResize, the admission plugin PodResize) a list of pods may hold all the same. Both pods with their defaults.
- */
-export function whyInfeasible(
-  wanted: Pod,
-  allocated: Pod,
-  node: ResizeNode,
-  more: { readonly isCritical: boolean; readonly restartsForMemory: (container: string) => boolean },
-): string | null {
-  const qos = computeQosClass(wanted);
-  if (qos !== computeQosClass(allocated)) return "Pod QOS Class may not change as a result of resizing";
-  const pairs = pairsOf(wanted, allocated);
-  const refused = pairs.map(([now, then]) => whyNotOf(now, then)).find((why) => why !== null);
-  if (refused !== undefined) return refused;
-  if (node.hasSwap && qos === "Burstable" && !more.isCritical) {
-    const swaps = pairs.some(
-      ([now, then, name]) =>
-        differs(now?.requests, then?.requests, "memory") &&
-        !more.restartsForMemory(name) &&
-        (maySwap(now) || maySwap(then)),
-    );
-    if (swaps) return "In-place resize of containers with swap is not supported.";
-  }
-  const moves = (name: Resource): boolean => pairs.some(([now, then]) => differs(now?.requests, then?.requests, name));
-  if (qos === "Guaranteed" && node.cpuPolicy === "static" && moves("cpu"))
-    return 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"';
-  if (qos === "Guaranteed" && node.memoryPolicy === "Static" && moves("memory"))
-    return 'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"';
-  return tooLarge(wanted, node.allocatable);
-}
-
-type Pair = readonly [Container["resources"], Container["resources"], string];
-/** Allocated and wanted resources of each container, and of the pod itself. */
-function pairsOf(wanted: Pod, allocated: Pod): readonly Pair[] {
-  const before = new Map(containersOf(allocated).map((c) => [c.name, c.resources] as const));
-  const pairs = containersOf(wanted).filter(({ name }) => before.has(name));
-  return [
-    [allocated.spec.resources, wanted.spec.resources, ""],
-    ...pairs.map(({ name, resources }): Pair => [before.get(name), resources, name]),
-  ];
-}
-
-function whyNotOf(now: Container["resources"], then: Container["resources"]): string | null {
-  if (isTaken(now?.requests, then?.requests)) return "resource requests cannot be removed";
-  if (isTaken(now?.limits, then?.limits)) return "resource limits cannot be removed";
-  const isOther = (a: List, b: List): boolean =>
-    Object.keys({ ...a, ...b }).some((name) => name !== "cpu" && name !== "memory" && differs(a, b, name));
-  const isMore = isOther(now?.requests, then?.requests) || isOther(now?.limits, then?.limits);
-  return isMore ? "only cpu and memory resources are mutable" : null;
-}
-const isTaken = (now: List, then: List): boolean => Object.keys(now ?? {}).some((name) => then?.[name] === undefined);
-
-const amountIn = (list: List, name: string): Amount | undefined => list?.[name]?.amount;
-function differs(one: List, other: List, name: string): boolean {
-  const [a, b] = [amountIn(one, name), amountIn(other, name)];
-  return a === undefined || b === undefined ? a !== b : compare(a, b) !== 0;
-}
-
-/** kubelet 1.36: GetContainerSwapBehavior. */
-function maySwap(resources: Container["resources"]): boolean {
-  const request = amountIn(resources?.requests, "memory") ?? ZERO;
-  const limit = amountIn(resources?.limits, "memory") ?? ZERO;
-  return (!isZero(request) || !isZero(limit)) && compare(request, limit) !== 0;
-}
-
-/** kubernetes 1.36: validateRequestsWithinAllocatable. */
-function tooLarge(wanted: Pod, allocatable: QuantityList): string | null {
-  const requests = podRequests(wanted);
-  const figures = RESIZABLE.flatMap((name) => {
-    const [request, own] = [requests.get(name) ?? ZERO, parseQuantity(allocatable[name] ?? "0")];
-    if (!own.ok || compare(request, own.value.amount) <= 0) return [];
-    const as = name === "cpu" ? milliValue : value;
-    return [`${name}, requested: ${as(request)}, allocatable: ${as(own.value.amount)}`];
-  });
-  return figures.length === 0 ? null : `node didn't have enough allocatable resources: ${figures.join("; ")}`;
 }

@@ -16,7 +16,7 @@ import {
   podStatsOf,
   podsCgroupStats,
   podUsageOf,
-  type Seen,
+  type StatsObservation,
   summaryOf,
   UsageHistory,
 } from "../../stats/summary.ts";
@@ -25,7 +25,7 @@ import type { CgroupView } from "../cgroups/cgroup-view.ts";
 import type { KnownPod } from "../records/pod-set.ts";
 import { emptyDirAt, etcHostsAt, type PodRoots, placesOf } from "../volumes/places.ts";
 
-export interface StatsPorts {
+interface StatsPorts {
   readonly connection: Connection;
   readonly hierarchy: Hierarchy;
   readonly observeMachine: () => MachineFacts;
@@ -74,7 +74,7 @@ export class NodeStats {
     // after the disk itself: what it is short of is somebody's share
     await this.#measure(diskStatsTargets(looks));
     const diskOf = (path: string) => this.#disk.of(path);
-    const seen: Seen = { at, usages, rates, diskOf, layers: layers.ok ? layers.value : new Map() };
+    const seen: StatsObservation = { at, usages, rates, diskOf, layers: layers.ok ? layers.value : new Map() };
     this.#usages = new Map(
       looks.flatMap((look) => {
         const usage = podUsageOf(look, seen);

@@ -2,13 +2,12 @@ import { podLimits, podRequests } from "../../../api/decide/resources/pod-resour
 import { type Amount, milliValue, value } from "../../../api/model/amount.ts";
 import { type Fields, fieldsOf } from "../../../api/model/own.ts";
 import { classOf, decodedPod } from "../../lifecycle/decoded-pod.ts";
-import { STATE_WORDS } from "../../lifecycle/record.ts";
 import type { PodStatus } from "../../lifecycle/status/status.ts";
 import type { PodUsage } from "../../stats/usage.ts";
 import type { CgroupRow, ContainerEnd, ContainerRow, PodResources, PodRow } from "../../status/node-status.ts";
 import type { KnownPod } from "../records/pod-set.ts";
 
-export interface RowParts {
+interface RowParts {
   readonly known: KnownPod;
   /** Null: not known. */
   readonly status: PodStatus | null;
@@ -36,7 +35,7 @@ export function podRow({ known, status, cgroups, cpusets, usage }: RowParts): Po
     namespace: pod.namespace,
     name: pod.name,
     uid,
-    state: STATE_WORDS[record.state],
+    state: record.state,
     phase: status?.phase ?? "Unknown",
     reason: why?.reason ?? "",
     message: why?.message ?? "",

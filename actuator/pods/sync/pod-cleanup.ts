@@ -49,13 +49,13 @@ export class PodCleanup {
    * have, since the node needs it, however many are worked at. Their records stay.
    * kubelet 1.36: SyncTerminatedPod, and the containers of evicted pods in HandlePodReconcile.
    */
-  clearEnded(untouched: (uid: string) => boolean, mostAtOnce: number): void {
+  clearEnded(untouched: (uid: string) => boolean, maxAtOnce: number): void {
     for (const known of this.#set.all()) {
       const { uid, pod, record, runtimePod } = known;
       if (record.state !== "terminated" || this.#cleared.has(uid) || !untouched(uid)) continue;
       const then = (): void => void this.#cleared.add(uid);
       if (record.end?.cause === "evicted") this.#takeAway(known, this.#all(known), then);
-      else if (pod.spec.volumes.length > 0 && isOver(record, runtimePod) && this.#queue.size < mostAtOnce)
+      else if (pod.spec.volumes.length > 0 && isOver(record, runtimePod) && this.#queue.size < maxAtOnce)
         this.#takeAway(known, () => this.#ports.worker.forgetVolumes(pod), then);
     }
   }

@@ -54,7 +54,7 @@ interface Settings {
   readonly owner: string;
   readonly backOff: BackOffLimits;
   /** Pods that are worked at side by side. */
-  readonly mostAtOnce: number;
+  readonly maxAtOnce: number;
 }
 
 interface PodBackoff {
@@ -179,12 +179,12 @@ export class PodDispatcher {
     this.#view = view;
     this.#linkLogs(untouched);
     this.#deviceWaits.updateSlowCalls();
-    this.#parts.cleanup.clearEnded(untouched, this.#settings.mostAtOnce);
+    this.#parts.cleanup.clearEnded(untouched, this.#settings.maxAtOnce);
     for (const known of this.#parts.set.living()) {
       if (!untouched(known.uid) || this.#parts.queue.has(known.uid)) continue;
       if (known.record.state === "terminating") this.#endOne(known);
       else this.#actOn(known);
-      if (this.#parts.queue.size >= this.#settings.mostAtOnce) return;
+      if (this.#parts.queue.size >= this.#settings.maxAtOnce) return;
     }
   }
 

@@ -5,8 +5,8 @@ import type { ActuatorConfig } from "../../core/config.ts";
 import { codeOf, faultText } from "../../core/error-text.ts";
 import { claimsDirectory, type Holder, heldClaims, type Lock, takeLock } from "../../core/lock.ts";
 
-const KEPT = ["stateDir", "podsDirectory", "podLogsDirectory", "containerLogsDirectory"] as const;
-type Kept = (typeof KEPT)[number];
+const CLAIMED = ["stateDir", "podsDirectory", "podLogsDirectory", "containerLogsDirectory"] as const;
+type ClaimedDirectory = (typeof CLAIMED)[number];
 
 /**
  * Takes the directories in which a daemon keeps what pods have and leave behind, for this process, with all above and below
@@ -15,7 +15,7 @@ type Kept = (typeof KEPT)[number];
  * Errors: who has it, and what to do; a directory that cannot be made or looked at.
  */
 export async function claimDirectories(
-  config: Pick<ActuatorConfig, Kept>,
+  config: Pick<ActuatorConfig, ClaimedDirectory>,
   bootId: string,
   claims = claimsDirectory(),
 ): Promise<Result<Lock, string>> {
@@ -26,7 +26,7 @@ export async function claimDirectories(
   try {
     // which file system the pods' is, is settled by the first look at it
     mkdirSync(config.podsDirectory, { recursive: true, mode: 0o750 });
-    for (const setting of KEPT) {
+    for (const setting of CLAIMED) {
       for (const root of rootsOf(setting, config[setting])) {
         const lock = await takeLock(claims, root, bootId, (holder) => refusal(setting, config[setting], holder));
         if (lock.ok) held.push(lock.value);
@@ -45,18 +45,18 @@ export async function claimDirectories(
 export function podsDaemon(cgroupRoot: string, bootId: string, claims = claimsDirectory()): number | null {
   try {
     const held = heldClaims(claims, bootId);
-    const keepers = new Set(
+    const podDaemons = new Set(
       held.filter(({ root }) => root.startsWith(`${pathClaim("stateDir")}/`)).map(({ pid }) => pid),
     );
-    return held.find(({ root, pid }) => root === cgroupRoot && keepers.has(pid))?.pid ?? null;
+    return held.find(({ root, pid }) => root === cgroupRoot && podDaemons.has(pid))?.pid ?? null;
   } catch {
     return null;
   }
 }
 
-const pathClaim = (setting: Kept): string => `/pods-${setting}`;
+const pathClaim = (setting: ClaimedDirectory): string => `/pods-${setting}`;
 
-function rootsOf(setting: Kept, path: string): readonly string[] {
+function rootsOf(setting: ClaimedDirectory, path: string): readonly string[] {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
   const inode = stats === undefined ? [] : [`/inode-${setting}/${stats.dev}-${stats.ino}`];
   return [`${pathClaim(setting)}${encodeURI(realPathOf(path))}`, ...inode];
@@ -72,9 +72,9 @@ function realPathOf(path: string): string {
   }
 }
 
-function refusal(setting: Kept, path: string, { pid, root, file }: Holder): string {
+function refusal(setting: ClaimedDirectory, path: string, { pid, root, file }: Holder): string {
   const prefix = pathClaim(setting);
   const theirs = root.startsWith(`${prefix}/`) ? decodeURI(root.slice(prefix.length)) : path;
   const where = theirs === path ? "it" : `${theirs}, which is above or below it or the same`;
-  return `${setting} ${path}: process ${pid}, another daemon, keeps ${where} (${file}): give each daemon its own ${KEPT.join(", ")} and cgroupRoot, or end that process first`;
+  return `${setting} ${path}: process ${pid}, another daemon, keeps ${where} (${file}): give each daemon its own ${CLAIMED.join(", ")} and cgroupRoot, or end that process first`;
 }

@@ -99,7 +99,7 @@ function ownDomain(): string[] {
 /** A server that was silent for so long is asked again; Go asks anew at the next attempt of the probe. */
 const AGAIN_MS = 1000;
 type Kind = "resolve4" | "resolve6";
-type Asked = Result<readonly string[], string>;
+type LookupResult = Result<readonly string[], string>;
 
 /**
  * Asks name servers as the kubelet's resolver does, and never keeps a thread busy with it: no name waits for another.
@@ -116,7 +116,7 @@ class NameQuery {
   }
 
   /** IPv4 first. Error: Go's words. `isWanted`: whether it is to go on with the next question. */
-  async ask(host: string, isWanted: () => boolean): Promise<Asked> {
+  async ask(host: string, isWanted: () => boolean): Promise<LookupResult> {
     if (!isDomainName(host)) return err(`lookup ${host}: no such host`);
     let last: string | undefined;
     for (const name of this.#names(host)) {
@@ -142,7 +142,7 @@ class NameQuery {
   }
 
   /** Go 1.26: net, Resolver.tryOneName. Error: what stands behind the name. */
-  async #tryName(name: string, kind: Kind, isWanted: () => boolean): Promise<Asked> {
+  async #tryName(name: string, kind: Kind, isWanted: () => boolean): Promise<LookupResult> {
     let last = ": no such host";
     for (let i = 0; i < this.#conf.attempts; i++) {
       for (const server of this.#conf.servers) {
@@ -189,7 +189,7 @@ const isDomainName = (name: string): boolean =>
   /^([A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.)*[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.?$/.test(name);
 
 type Found = Result<readonly string[], string>;
-export interface NamesPorts {
+interface NamesPorts {
   /** Files of this machine. */
   readonly hosts: string;
   readonly resolvConf: string;

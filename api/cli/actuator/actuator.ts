@@ -88,7 +88,7 @@ export async function actuator(given: ActuatorFlags, { terminal, env }: Cli): Pr
   const isOnce = given.once === true || given.dryRun === true;
   if (given.failOnDrift === true && !isOnce)
     return fault(EXIT.badInput, "--fail-on-drift: only one pass has an exit code: add --once or --dry-run");
-  const text = textTelling(given.output, isOnce, terminal);
+  const text = textReports(given.output, isOnce, terminal);
   const { telling, flush } = tellingOf(given, text, isOnce || given.output === "json");
   // before the settings are read for the first time: whoever changes them then is heard too
   const reloads = isOnce || !isReadAgain(given) ? null : new Reloads(given, env, telling);
@@ -135,7 +135,7 @@ async function untilSignal(options: ActuatorOptions, reloads: Reloads | null): P
 const isReadAgain = ({ settings }: ActuatorFlags): boolean => settings !== undefined && settings !== "-";
 
 /** For people, or as JSON on standard output: a pass, a collection, a removal, an event, a decision; else on standard error. */
-function textTelling(output: "table" | "json", isOnce: boolean, terminal: Terminal): Telling {
+function textReports(output: "table" | "json", isOnce: boolean, terminal: Terminal): ReportCallbacks {
   const isTable = output === "table";
   const json = (value: object): void => terminal.write(`${JSON.stringify(value)}\n`);
   return {
@@ -216,7 +216,7 @@ function shown(value: unknown): string {
 }
 
 /** The callbacks through which a daemon reports while it works. */
-export interface Telling
+export interface ReportCallbacks
   extends Required<
     Pick<
       ActuatorOptions,
@@ -231,21 +231,21 @@ export interface Telling
  */
 export function tellingOf(
   { logFormat, logLevel }: LogFlags,
-  text: Telling,
+  text: ReportCallbacks,
   isAnswer: boolean,
-): { readonly telling: Telling; readonly flush: () => Promise<void> } {
+): { readonly telling: ReportCallbacks; readonly flush: () => Promise<void> } {
   const { onPass, onGcReport, onRemoval } = text;
   const answers = isAnswer ? { onPass, onGcReport, onRemoval } : {};
   if (logFormat === "text") return { telling: { ...leveled(text, logLevel), ...answers }, flush: async () => {} };
   const log = jsonLog(logLevel);
-  const lines = jsonTelling(log);
+  const lines = jsonReports(log);
   if (!isAnswer) return { telling: lines, flush: log.flush };
   const both =
     <T>(...tell: readonly ((told: T) => void)[]) =>
     (told: T): void => {
       for (const one of tell) one(told);
     };
-  const telling: Telling = {
+  const telling: ReportCallbacks = {
     ...lines,
     onPass: both(lines.onPass, onPass),
     onGcReport: both(lines.onGcReport, onGcReport),
@@ -255,7 +255,7 @@ export function tellingOf(
 }
 
 /** A line of JSON each, on the log alone. */
-const jsonTelling = (log: DaemonLog): Telling => ({
+const jsonReports = (log: DaemonLog): ReportCallbacks => ({
   onPass: (report) => log.write(passEntry(report)),
   onProblem: (problem) => log.write(problemEntry(problem)),
   onRecovery: (recovery) => log.write(recoveryEntry(recovery)),
@@ -271,7 +271,7 @@ const jsonTelling = (log: DaemonLog): Telling => ({
  * For people, where it is of the level that they want. A pass and a collection are told at `info`, whatever they did, and
  * so decisions need not be.
  */
-function leveled(telling: Telling, wanted: LogLevel): Telling {
+function leveled(telling: ReportCallbacks, wanted: LogLevel): ReportCallbacks {
   const at =
     <A extends readonly unknown[]>(tell: (...args: A) => void, level: (...args: A) => LogEntry["level"]) =>
     (...args: A): void => {

@@ -1,14 +1,14 @@
 import { ok, type Result } from "../../model/result.ts";
 import type { Log } from "../../observe/log.ts";
 import { type ApiOptions, type RunningApi, startApi } from "../../server.ts";
-import { type ApiFlags, stateHome } from "../api-options.ts";
+import { type ApiFlags, storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, fault, type Outcome, stopSignal } from "../terminal.ts";
 
 const DAY_MS = 24 * 3600 * 1000;
 
 /** Starts the API as flags and variables say. Errors: the history or the address cannot be used, or not without a token. */
-export async function startServing(given: ApiFlags, { env }: Cli, log?: Log): Promise<Result<RunningApi, Fault>> {
+export async function startServing(given: ApiFlags, cli: Cli, log?: Log): Promise<Result<RunningApi, Fault>> {
   const {
     port,
     host,
@@ -20,12 +20,27 @@ export async function startServing(given: ApiFlags, { env }: Cli, log?: Log): Pr
     minBodyRate,
     keepDays,
     keepDecisions,
+    tlsCert,
+    tlsKey,
+    adminTokenSha256,
   } = given;
+  if ((tlsCert === undefined) !== (tlsKey === undefined)) {
+    const [one, other] = tlsCert === undefined ? ["--tls-key", "--tls-cert"] : ["--tls-cert", "--tls-key"];
+    return fault(EXIT.badInput, `${one} is given without ${other}: HTTPS needs the certificate and its private key`);
+  }
+  // what was given is not repeated: it may be the token itself
+  if (adminTokenSha256 !== undefined && !/^[0-9a-f]{64}$/i.test(adminTokenSha256))
+    return fault(
+      EXIT.badInput,
+      "--admin-token-sha256 (NODEWISE_TOKEN_SHA256): expected 64 hex digits, as `nodewise token generate` prints them",
+    );
   const options: ApiOptions = {
-    dataDir: given.dataDir ?? stateHome(env),
+    ...storeSetting(given, cli),
     warm: true,
     ...(port === undefined ? {} : { port }),
     ...(host === undefined ? {} : { host }),
+    ...(tlsCert === undefined || tlsKey === undefined ? {} : { tls: { certFile: tlsCert, keyFile: tlsKey } }),
+    ...(adminTokenSha256 === undefined ? {} : { adminTokenHash: adminTokenSha256.toLowerCase() }),
     ...(allowHost === undefined ? {} : { allowedHosts: allowHost }),
     ...(trustForwardedHost === undefined ? {} : { trustForwardedHost }),
     limits: {

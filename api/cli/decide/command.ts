@@ -2,7 +2,7 @@ import { Argument, type Command, Option } from "commander";
 import { PARTS } from "../../documents/inputs/parts.ts";
 import { GC_OPERATIONS } from "../../model/container-gc.ts";
 import { EXPLAIN, KINDS, type Kind } from "../../model/decision.ts";
-import { type Cli, examples, finish, kubeletOption, outputOption } from "../cli.ts";
+import { type Cli, examples, finish, kubeletOption, outputOption, setOption } from "../cli.ts";
 import type { SnapshotFiles } from "../inputs/snapshot.ts";
 import type { DecideOptions } from "./decide.ts";
 
@@ -19,6 +19,8 @@ const EXAMPLES = [
   "nodewise decide cgroups --node node.json --pods pods.json --config configz.json --cgroup-version 2",
   "kubectl get pods -A -o json | nodewise decide cgroups --snapshot snapshot.json --pods - --explain full",
   "nodewise decide cpus --snapshot snapshot.json --pod pod.yaml",
+  'nodewise decide allocatable --snapshot snapshot.json --set kubeReserved.cpu=500m --set evictionHard["memory.available"]=1Gi',
+  "nodewise decide allocatable --capacity cpu=4,memory=16Gi,pods=110,ephemeral-storage=100Gi --config kubelet.yaml -o karpenter",
   "nodewise decide topology --machine epyc-2s-nps4 --policy restricted --pod pod.yaml",
   "nodewise decide admission --pod pod.yaml --node node.json --pods pods.json",
   "nodewise decide cgroups --pods pods.json --cgroup-version 2 --kubelet 1.35",
@@ -43,6 +45,11 @@ export function addDecide(program: Command, cli: Cli): void {
     .option("--snapshot <file>", "a whole NodeSnapshot; the options below replace parts of it");
   for (const { option, what } of PARTS) command.option(`--${option} <file>`, what);
   command
+    .addOption(setOption())
+    .option(
+      "--patch <file>",
+      "what if: fields to change of the configuration (a JSON merge patch, as JSON or YAML); null takes one away",
+    )
     .option("--policy <policy>", "what if: of the kind's own manager (cpus, memory, topology)")
     .addOption(new Option("--scope <scope>", "what if: topologyManagerScope").choices(["container", "pod"]));
   command
@@ -60,8 +67,11 @@ export function addDecide(program: Command, cli: Cli): void {
         GC_OPERATIONS,
       ),
     )
-    .option("--capacity <size>", "image-gc: of the image file system, in bytes or as a quantity; with --available")
-    .option("--available <size>", "image-gc: what is left of it")
+    .option(
+      "--capacity <amount>",
+      "allocatable: resources of a node that need not exist, such as cpu=4,memory=16Gi,pods=110; image-gc: the size of the image file system, in bytes or as a quantity, with --available",
+    )
+    .option("--available <size>", "image-gc: what is left of the image file system")
     .option("--outcomes <list>", "probes: what attempts are answered, such as ok,ok,fail*3, or @FILE; the last repeats")
     .option("--startup <list>", "probes: the same of startup probes alone")
     .option("--liveness <list>", "probes: of liveness probes alone")
@@ -77,7 +87,7 @@ export function addDecide(program: Command, cli: Cli): void {
     .addOption(new Option("--cgroup-version <version>", "cgroup version of the node").choices(["1", "2"]))
     .addOption(new Option("--cgroup-driver <driver>", "cgroup driver").choices(["cgroupfs", "systemd"]))
     .addOption(kubeletOption("as which kubelet to answer where the node tells no version (default: the newest)"))
-    .addOption(outputOption())
+    .addOption(outputOption(["table", "json", "yaml", "karpenter"]))
     .addOption(
       new Option("--explain <detail>", "why each value is what it is (default: off in tables, else reasons)").choices(
         EXPLAIN,

@@ -37,7 +37,7 @@ const FILE = "kubelet_internal_checkpoint";
  * devices are given back.
  */
 async function give(work: Allocating, { decision, next }: DevicesAnswer): Promise<Result<null, Fault>> {
-  const { asked, place, keeper, waiting } = work;
+  const { asked, place, manager, waiting } = work;
   const { pods, files } = place;
   const { pod } = asked;
   const name = `${pod.namespace}/${pod.name}`;
@@ -53,12 +53,12 @@ async function give(work: Allocating, { decision, next }: DevicesAnswer): Promis
   const noted = pods.put(known);
   if (!noted.ok) return fault(EXIT.failed, noted.error);
   // CPUs and memory of the same decision are nobody's: this command runs no pod
-  const text = (keeper.withResponses(next) as { readonly assignments?: Readonly<Record<string, string>> } | null)
+  const text = (manager.withResponses(next) as { readonly assignments?: Readonly<Record<string, string>> } | null)
     ?.assignments?.[FILE];
   const kept = files.persist({ assignments: text === undefined ? {} : { [FILE]: text } });
   if (!kept.ok) return fault(EXIT.failed, kept.error);
-  keeper.update(pods.uids);
-  const prepared = await keeper.allocate(pod, waiting.signal);
+  manager.update(pods.uids);
+  const prepared = await manager.allocate(pod, waiting.signal);
   if (!prepared.ok) {
     if (prepared.error.keeps === true)
       return fault(
@@ -72,9 +72,9 @@ async function give(work: Allocating, { decision, next }: DevicesAnswer): Promis
 }
 
 /** The calls that plugins want before containers start. They may reset devices, so they are made once. */
-async function makeReady({ asked, place, keeper }: Allocating, known: KnownPod): Promise<Result<null, Fault>> {
+async function makeReady({ asked, place, manager }: Allocating, known: KnownPod): Promise<Result<null, Fault>> {
   for (const container of asked.containers) {
-    const started = await keeper.runContainerOptions(asked.pod, container);
+    const started = await manager.runContainerOptions(asked.pod, container);
     if (started.ok) continue;
     const why = `container ${container.name}: ${started.error.message}`;
     return fault(EXIT.failed, `${printable(why)}: the pod keeps its devices: run the command again, or free them`);
@@ -99,12 +99,12 @@ const LOOK_MS = 500;
 
 /** Waits for what plugins do, until a signal. */
 class Waiting {
-  readonly #keeper: Pick<DeviceManager, "version" | "onChange">;
+  readonly #manager: Pick<DeviceManager, "version" | "onChange">;
   /** A person has enough. */
   readonly signal: AbortSignal;
 
-  constructor(keeper: Pick<DeviceManager, "version" | "onChange">, signal: AbortSignal) {
-    this.#keeper = keeper;
+  constructor(manager: Pick<DeviceManager, "version" | "onChange">, signal: AbortSignal) {
+    this.#manager = manager;
     this.signal = signal;
   }
 
@@ -117,11 +117,11 @@ class Waiting {
 
   /** Until something is different from `version`, or half a second has gone. */
   async change(version: number): Promise<void> {
-    if (this.#keeper.version !== version || this.isStopped) return;
+    if (this.#manager.version !== version || this.isStopped) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const done = (): void => resolve();
     const timer = setTimeout(done, LOOK_MS);
-    const unlisten = this.#keeper.onChange(done);
+    const unlisten = this.#manager.onChange(done);
     this.signal.addEventListener("abort", done, { once: true });
     await promise;
     this.signal.removeEventListener("abort", done);
@@ -134,7 +134,7 @@ class Waiting {
 export interface Allocating {
   readonly asked: AskedPod;
   readonly place: DevicePlace;
-  readonly keeper: DeviceManager;
+  readonly manager: DeviceManager;
   readonly waiting: Waiting;
   readonly machine: () => MachineFacts;
 }
@@ -203,7 +203,7 @@ const tellTo =
 async function allocateWith(
   asked: AskedPod,
   place: DevicePlace,
-  keeper: DeviceManager,
+  manager: DeviceManager,
   stop: AbortSignal,
   given: AllocateFlags,
   terminal: Terminal,
@@ -213,17 +213,17 @@ async function allocateWith(
   if (!configuration.ok) return fault(EXIT.badInput, configuration.error.message);
   const client = clientOf({ config, onProblem: tellTo(terminal) }, "outbox-devices.jsonl");
   if (!client.ok) return fault(EXIT.badInput, client.error);
-  const waiting = new Waiting(keeper, stop);
+  const waiting = new Waiting(manager, stop);
   const machine = () => observeMachine({ kubeletDirectory: config.kubeletDir });
-  const work: Allocating = { asked, place, keeper, waiting, machine };
+  const work: Allocating = { asked, place, manager, waiting, machine };
   const came = await pluginsCome(work, join(config.devicePluginsDirectory, SOCKET_NAME), terminal);
   if (!came.ok) return came;
   const answer = await decideDevices(work, client.value, configuration.value);
   if (!answer.ok) return answer;
   warnOfKubelets(asked, config.devicePluginsDirectory, terminal);
   const done = await give(work, answer.value);
-  keeper.update(pods.uids);
-  for (const problem of keeper.problems()) tellTo(terminal)(problem);
+  manager.update(pods.uids);
+  for (const problem of manager.problems()) tellTo(terminal)(problem);
   if (!done.ok) return done;
   const read = readDeviceCheckpoint(files);
   if (!read.ok) return fault(EXIT.failed, read.error.message);
@@ -248,14 +248,14 @@ function warnOfKubelets({ resources }: AskedPod, pluginsDirectory: string, termi
 
 /** Waits until the plugins of all its resources have said what they have. Errors: one did not in time; a stop. */
 async function pluginsCome(
-  { asked, keeper, waiting }: Allocating,
+  { asked, manager, waiting }: Allocating,
   socketPath: string,
   terminal: Terminal,
 ): Promise<Result<null, Fault>> {
   let told = "";
   for (;;) {
-    const version = keeper.version;
-    const why = keeper.whyPending(asked.pod);
+    const version = manager.version;
+    const why = manager.whyPending(asked.pod);
     if (why === null) return ok(null);
     if (why.isReported) {
       const advice = `is it running, and does it register at ${socketPath}? --wait gives it longer`;
@@ -392,17 +392,17 @@ async function decideDevices(
   client: DecisionClient,
   configuration: unknown,
 ): Promise<Result<DevicesAnswer, Fault>> {
-  const { asked, keeper, waiting } = work;
+  const { asked, manager, waiting } = work;
   const { pod } = asked;
   for (;;) {
-    const version = keeper.version;
+    const version = manager.version;
     const asks = await client.decide("devices", snapshotFor(work, configuration), { pod: pod.object });
     if (!asks.ok) return fault(EXIT.failed, asks.error.message);
     const answer = asks.value as DevicesAnswer;
     const { unanswered } = answer.decision;
-    const goesOn = unanswered.length > 0 && keeper.isChosenByPlugin(pod) && keeper.askPreferred(pod.uid, unanswered);
+    const goesOn = unanswered.length > 0 && manager.isChosenByPlugin(pod) && manager.askPreferred(pod.uid, unanswered);
     if (!goesOn) {
-      keeper.forget(pod.uid);
+      manager.forget(pod.uid);
       await client.commit(answer);
       return ok(answer);
     }
@@ -411,7 +411,7 @@ async function decideDevices(
   }
 }
 
-function snapshotFor({ asked, keeper, place, machine }: Allocating, kubeletConfiguration: unknown) {
+function snapshotFor({ asked, manager, place, machine }: Allocating, kubeletConfiguration: unknown) {
   const { config, files, pods } = place;
   const { uid } = asked.pod;
   const { assignments } = files.read();
@@ -423,7 +423,7 @@ function snapshotFor({ asked, keeper, place, machine }: Allocating, kubeletConfi
     pods: pods.objectsBut(uid),
     nodeName: config.nodeName,
     cgroup: { driver: driverOf(kubeletConfiguration, profile), root: config.cgroupMount },
-    ...keeper.snapshot(uid),
+    ...manager.snapshot(uid),
     ...(assignments === undefined ? {} : { assignments }),
   });
 }

@@ -38,9 +38,9 @@ export type FreeFlags = PlaceFlags;
 /** A container's devices, and what comes with them. */
 export interface ContainerGift extends DeviceOptions {
   readonly container: string;
-  readonly resources: readonly HeldResource[];
+  readonly resources: readonly AllocatedResource[];
 }
-interface HeldResource {
+interface AllocatedResource {
   readonly resource: string;
   /** In natural order. */
   readonly ids: readonly string[];
@@ -68,7 +68,7 @@ export function giftsOf(
   });
 }
 
-export const heldOf = ({ resourceName, deviceIds }: PodDevicesEntry): HeldResource => ({
+export const heldOf = ({ resourceName, deviceIds }: PodDevicesEntry): AllocatedResource => ({
   resource: resourceName,
   ids: [...new Set([...(deviceIds?.values() ?? [])].flatMap((ids) => ids ?? []))].sort(naturalOrder),
   numa: [...(deviceIds?.keys() ?? [])].filter((node) => node >= 0).sort((a, b) => a - b),

@@ -11,7 +11,12 @@ import { readPods } from "../inputs/pods.ts";
 import { EXIT, fault, type Outcome } from "../terminal.ts";
 import { configOf, type GcFlags, isPreview } from "./options.ts";
 
-const KIND: Readonly<Record<"images" | "containers", GcKind>> = { images: "image-gc", containers: "container-gc" };
+/** `goesByPods`: without pods no container counts as one of a pod that is gone. */
+const COLLECTIONS: Readonly<Record<"images" | "containers", { readonly kind: GcKind; readonly goesByPods: boolean }>> =
+  {
+    images: { kind: "image-gc", goesByPods: false },
+    containers: { kind: "container-gc", goesByPods: true },
+  };
 
 /** `nodewise gc`: what would go, or one pass that makes it go. */
 export async function gc(what: "images" | "containers", given: GcFlags, cli: Cli): Promise<Outcome> {
@@ -24,7 +29,9 @@ export async function gc(what: "images" | "containers", given: GcFlags, cli: Cli
   const world = worldOf(config.value, given.pods);
   const pods = await world.readPods();
   if (pods.pods === null) return fault(EXIT.badInput, ...pods.problems.map(({ message }) => message));
-  const job = { kind: KIND[what], given, config: config.value, terminal: cli.terminal };
+  const { kind, goesByPods } = COLLECTIONS[what];
+  const lacksPods = goesByPods && config.value.manifests === undefined && given.pods === undefined;
+  const job = { kind, lacksPods, given, config: config.value, terminal: cli.terminal };
   if (!isPreview(given)) return (await import("./pass.ts")).pass({ ...job, world });
   return (await import("./preview.ts")).preview({ ...job, world: { ...world, readPods: async () => pods } });
 }

@@ -62,6 +62,8 @@ export function configOf(given: GcFlags, env: Cli["env"]): Result<ActuatorConfig
 /** One collection, or its preview. */
 export interface GcJob {
   readonly kind: GcKind;
+  /** No pods are given to a collection that goes by them. */
+  readonly lacksPods: boolean;
   readonly given: GcFlags;
   readonly config: ActuatorConfig;
   readonly world: Omit<Shared, "client">;

@@ -59,7 +59,7 @@ export const settledLine = ({ kind, done, left }: ClosedPass): string =>
   `${kind}: a pass was cut short: ${many(done.length, "end")} told now, ${left.length} still there and not tried again yet`;
 
 /** One pass, with every guard; what goes is told as it goes. A signal ends it after the removal under way. */
-export async function pass({ kind, given, config, world, terminal }: GcJob): Promise<Outcome> {
+export async function pass({ kind, lacksPods, given, config, world, terminal }: GcJob): Promise<Outcome> {
   const onProblem = ({ from, message }: Problem) => terminal.warn(`nodewise: ${from}: ${message}`);
   try {
     ownFolder(config.stateDir);
@@ -85,8 +85,7 @@ export async function pass({ kind, given, config, world, terminal }: GcJob): Pro
   if (!opened.ok) return fault(EXIT.cannotRun, opened.error);
   void stopSignal().then(() => stopping.abort());
   try {
-    if (kind === "container-gc" && config.manifests === undefined && given.pods === undefined)
-      terminal.warn(`nodewise: ${NO_PODS}`);
+    if (lacksPods) terminal.warn(`nodewise: ${NO_PODS}`);
     const report = await opened.value.collector.collect(new Set([kind]), given.operation);
     for (const problem of [...report.problems, ...report.notices]) onProblem(problem);
     const [collection] = report.collections;

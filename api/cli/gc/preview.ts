@@ -15,15 +15,14 @@ import { EXIT, type Fault, fault, type Outcome, printData, type Terminal } from 
 import type { GcFlags, GcJob } from "./options.ts";
 
 /** Lists and decides with what is remembered; removes nothing, remembers nothing. */
-export async function preview({ kind, given, config, world, terminal }: GcJob): Promise<Outcome> {
+export async function preview({ kind, lacksPods, given, config, world, terminal }: GcJob): Promise<Outcome> {
   const ports = gcPorts(world, config);
   if (!ports.ok) return fault(EXIT.badInput, ports.error);
   const seen = await observeNode(ports.value, lookSettings(config), 0);
   ports.value.runtime.close();
   if (!seen.ok) return fault(seen.error.from === "configuration" ? EXIT.badInput : EXIT.failed, seen.error.message);
   for (const { from, message } of seen.value.notices) terminal.warn(`nodewise: ${from}: ${message}`);
-  if (kind === "container-gc" && config.manifests === undefined && given.pods === undefined)
-    terminal.warn(`nodewise: ${NO_PODS}`);
+  if (lacksPods) terminal.warn(`nodewise: ${NO_PODS}`);
   const remembered: Result<Remembered, Fault> = REMEMBERING.has(kind)
     ? rememberedOf({ kind, given, config, terminal }, seen.value)
     : ok({});

@@ -3,6 +3,7 @@ import { REMOVAL_ENDS } from "../../model/container-gc.ts";
 import { KINDS, VERDICTS } from "../../model/decision.ts";
 import { dataDirOption } from "../api-options.ts";
 import { type Cli, examples, finish, limitOption, outputOption, wholeNumber } from "../cli.ts";
+import type { BackupFlags, RestoreFlags } from "./backup.ts";
 import type { HistoryFlags } from "./history.ts";
 import type { PruneFlags } from "./prune.ts";
 import type { RemovalsFlags } from "./removals.ts";
@@ -35,6 +36,7 @@ export function addHistory(program: Command, cli: Cli): void {
   addShow(command, cli);
   addRemovals(command, cli);
   addKeeping(command, cli);
+  addBackup(command, cli);
 }
 
 function addKeeping(history: Command, cli: Cli): void {
@@ -63,6 +65,28 @@ function addKeeping(history: Command, cli: Cli): void {
     .addOption(dataDirOption())
     .action((given: { dataDir?: string }) => finish(cli, async () => (await import("./prune.ts")).compact(given, cli)));
   examples(compact, "nodewise history compact --data-dir /var/lib/nodewise");
+}
+
+function addBackup(history: Command, cli: Cli): void {
+  const backup = history
+    .command("backup")
+    .argument("<file>", "the copy, which must not be there yet")
+    .description("Copy the history into one file and check it. The API may go on reading and writing meanwhile.")
+    .addOption(dataDirOption())
+    .action((file: string, given: BackupFlags) =>
+      finish(cli, async () => (await import("./backup.ts")).backup(file, given, cli)),
+    );
+  examples(backup, "nodewise history backup /backups/nodewise-$(date +%F).db --data-dir /var/lib/nodewise");
+  const restore = history
+    .command("restore")
+    .argument("<file>", "a file that `history backup` made; it stays as it is")
+    .description("Put a copy in the place of the history. Stop the API first.")
+    .addOption(dataDirOption())
+    .option("--replace", "a history that is there is kept beside it, under another name")
+    .action((file: string, given: RestoreFlags) =>
+      finish(cli, async () => (await import("./backup.ts")).restore(file, given, cli)),
+    );
+  examples(restore, "nodewise history restore /backups/nodewise-2026-01-31.db --data-dir /var/lib/nodewise --replace");
 }
 
 function addShow(history: Command, cli: Cli): void {

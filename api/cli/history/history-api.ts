@@ -38,7 +38,7 @@ export function posterOf(url: string, token: string | undefined): Result<Post, F
   return api.ok ? ok((path, body) => askJson(api.value, path, {}, token, body)) : api;
 }
 
-function addressOf(url: string): Result<URL, Fault> {
+export function addressOf(url: string): Result<URL, Fault> {
   const api = URL.parse(url);
   if (api === null || !/^https?:$/.test(api.protocol) || api.username !== "")
     return fault(EXIT.badInput, `--api: \`${url}\` is not an address such as http://127.0.0.1:8787`);

@@ -3,7 +3,7 @@ import { isVerdict, type Kind } from "../../model/decision.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { type Color, printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
-import { stateHome } from "../api-options.ts";
+import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, type Form, isGood, type Outcome, printData, type Terminal } from "../terminal.ts";
 import { type Listed, timesOf, tokenOf } from "./source.ts";
@@ -33,8 +33,9 @@ export async function history(given: HistoryFlags, cli: Cli): Promise<Outcome> {
   };
   if (api === undefined) {
     const { withHistory, decisionsOfStore } = await import("./open-history.ts");
-    const dataDir = given.dataDir ?? stateHome(cli.env);
-    return withHistory(dataDir, false, async (store) => print(await decisionsOfStore(store, filter.value, limit)));
+    return withHistory(storeSetting(given, cli), false, async (store) =>
+      print(await decisionsOfStore(store, filter.value, limit)),
+    );
   }
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;

@@ -1,29 +1,23 @@
-import { existsSync } from "node:fs";
 import type { StoreFailure } from "../../../db/failure.ts";
-import { openNode } from "../../../db/sqlite/open.ts";
+import { type StoreSetting, storeAt } from "../../../db/open/node.ts";
 import type { DecisionFilter, Store } from "../../../db/store.ts";
 import { headOf } from "../../http/decisions.ts";
 import { removalOf, summaryOf } from "../../http/removals.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { historyFile } from "../../server.ts";
 import { EXIT, type Fault, fault, type Outcome } from "../terminal.ts";
 import { firstOf, type Listed, type RemovalSource } from "./source.ts";
 
-export const hasHistory = (dataDir: string): boolean => existsSync(historyFile(dataDir));
+export const hasHistory = (setting: StoreSetting): boolean => storeAt(setting).exists();
 
-/** Works on the history of a data directory and closes it. Errors: it is not there (unless `create`), or cannot be used. */
+/** Works on the history that `setting` names, and closes it. Errors: it is not there (unless `create`), or cannot be used. */
 export async function withHistory(
-  dataDir: string,
+  setting: StoreSetting,
   create: boolean,
   work: (store: Store) => Promise<Outcome>,
 ): Promise<Outcome> {
-  const file = historyFile(dataDir);
-  if (!create && !hasHistory(dataDir))
-    return fault(
-      EXIT.failed,
-      `there is no history at ${file}: name its folder with --data-dir (\`nodewise up\` says where its own is), or start \`nodewise api\``,
-    );
-  const store = openNode({ file });
+  const location = storeAt(setting);
+  if (!create && !location.exists()) return missingHistory(location.label);
+  const store = await location.open();
   if (!store.ok) return fault(EXIT.failed, store.error.message);
   try {
     return await work(store.value);
@@ -31,6 +25,12 @@ export async function withHistory(
     await store.value.close();
   }
 }
+
+export const missingHistory = (file: string): Result<never, Fault> =>
+  fault(
+    EXIT.failed,
+    `there is no history at ${file}: name its folder with --data-dir (\`nodewise up\` says where its own is), or start \`nodewise api\``,
+  );
 
 export const storeFault = <T>(result: Result<T, StoreFailure> & { readonly ok: false }): Result<never, Fault> =>
   fault(EXIT.failed, result.error.message);

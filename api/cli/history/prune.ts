@@ -1,12 +1,11 @@
-import { NODE_GRACE_MS } from "../../../db/prune.ts";
-import { compactFile } from "../../../db/sqlite/open.ts";
+import { storeAt } from "../../../db/open/node.ts";
+import { NODE_GRACE_MS } from "../../../db/store.ts";
 import { ok } from "../../model/result.ts";
-import { mostLeapMs, rowsOf } from "../../retention.ts";
-import { historyFile } from "../../server.ts";
+import { maxLeapMs, rowsOf } from "../../retention.ts";
 import { rfc3339 } from "../../service/timestamp.ts";
 import { humanBytes } from "../../text/size.ts";
 import { printable } from "../../text/style.ts";
-import { stateHome } from "../api-options.ts";
+import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, fault, type Outcome } from "../terminal.ts";
 import { storeFault, withHistory } from "./open-history.ts";
@@ -20,14 +19,15 @@ export interface PruneFlags {
 const DAY_MS = 24 * 3600 * 1000;
 
 /** `nodewise history prune`: what the API does every ten minutes, now, by the rules given alone; `--confirm` is the word that the clock is right. */
-export async function prune({ dataDir, keepDays, keepDecisions, confirm }: PruneFlags, cli: Cli): Promise<Outcome> {
-  return withHistory(dataDir ?? stateHome(cli.env), false, async (store) => {
+export async function prune(given: PruneFlags, cli: Cli): Promise<Outcome> {
+  const { keepDays, keepDecisions, confirm } = given;
+  return withHistory(storeSetting(given, cli), false, async (store) => {
     const nowMs = Date.now();
     const maxAgeMs = keepDays * DAY_MS;
     const rules = {
       maxAgeMs,
       ...(keepDecisions === undefined ? {} : { maxRowsPerNode: keepDecisions }),
-      ...(confirm === true ? {} : { mostLeapMs: mostLeapMs(maxAgeMs) }),
+      ...(confirm === true ? {} : { maxLeapMs: maxLeapMs(maxAgeMs) }),
     };
     const pruned = await store.prune({ nowMs, ...rules });
     if (!pruned.ok) return storeFault(pruned);
@@ -45,15 +45,16 @@ export async function prune({ dataDir, keepDays, keepDecisions, confirm }: Prune
   });
 }
 
-/** `nodewise history compact`: the file anew, without what is free in it. */
-export async function compact({ dataDir }: { readonly dataDir?: string }, cli: Cli): Promise<Outcome> {
-  return withHistory(dataDir ?? stateHome(cli.env), false, async (store) => {
+/** `nodewise history compact`: the store is written anew, without what is free in it. */
+export async function compact(given: { readonly dataDir?: string }, cli: Cli): Promise<Outcome> {
+  const setting = storeSetting(given, cli);
+  return withHistory(setting, false, async (store) => {
     await store.close();
-    const file = historyFile(dataDir ?? stateHome(cli.env));
-    const compacted = compactFile(file);
+    const location = storeAt(setting);
+    const compacted = await location.compact();
     if (!compacted.ok) return fault(EXIT.failed, compacted.error.message);
     const { before, after } = compacted.value;
-    cli.terminal.write(`${file}: ${humanBytes(before)}, now ${humanBytes(after)}\n`);
+    cli.terminal.write(`${location.label}: ${humanBytes(before)}, now ${humanBytes(after)}\n`);
     return ok(EXIT.ok);
   });
 }

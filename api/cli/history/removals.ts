@@ -4,7 +4,7 @@ import { humanBytes } from "../../text/size.ts";
 import { type Color, printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import { durationText } from "../../text/time-text.ts";
-import { stateHome } from "../api-options.ts";
+import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Form, type Outcome, printData, type Terminal } from "../terminal.ts";
 import { type ListedRemoval, type RemovalSource, type Summary, type Times, timesOf, tokenOf } from "./source.ts";
@@ -27,14 +27,14 @@ export interface RemovalsFlags {
 export async function removals(given: RemovalsFlags, cli: Cli): Promise<Outcome> {
   const times = timesOf(given, Date.now());
   if (!times.ok) return times;
-  const { api, dataDir = stateHome(cli.env) } = given;
+  const { api } = given;
   const print = (source: RemovalSource): Promise<Outcome> =>
     given.summary === true
       ? printSummary(source, given, times.value, cli)
       : printRemovals(source, given, times.value, cli);
   if (api === undefined) {
     const { removalsOfStore, withHistory } = await import("./open-history.ts");
-    return withHistory(dataDir, false, (store) => print(removalsOfStore(store)));
+    return withHistory(storeSetting(given, cli), false, (store) => print(removalsOfStore(store)));
   }
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;

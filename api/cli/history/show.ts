@@ -4,7 +4,7 @@ import { passTimeOf } from "../../model/pass-time.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { printable } from "../../text/style.ts";
 import { answerText } from "../../text/tables/index.ts";
-import { stateHome } from "../api-options.ts";
+import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, type Form, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
 import { type Listed, tokenOf } from "./source.ts";
@@ -41,7 +41,7 @@ export async function showDecision(id: string, given: ShowFlags, cli: Cli): Prom
   };
   if (given.api !== undefined) return print(await ofApi(id, given.api, given, cli));
   const { withHistory } = await import("./open-history.ts");
-  return withHistory(given.dataDir ?? stateHome(cli.env), false, async (store) => {
+  return withHistory(storeSetting(given, cli), false, async (store) => {
     const { recordText } = await import("../../http/decisions.ts");
     const { postedSnapshot } = await import("../../service/replay/parsed.ts");
     const row = await store.getDecision(id);

@@ -3,7 +3,7 @@ import { type InputDocument, issueText, type Path } from "../../documents/inputs
 import { decodeAsk, decodeFacts } from "../../model/asks.ts";
 import type { GcOperation } from "../../model/container-gc.ts";
 import { type AskOf, type Facts, KINDS, type Kind } from "../../model/decision.ts";
-import { REMEMBERING, REMOVING_KINDS, specOf, traitsOf } from "../../model/kinds.ts";
+import { asksFor, REMEMBERING, REMOVING_KINDS, specOf, traitsOf } from "../../model/kinds.ts";
 import { isObject } from "../../model/own.ts";
 import { PROBE_TYPES, type ProbeType } from "../../model/probe.ts";
 import { ok, type Result } from "../../model/result.ts";
@@ -60,7 +60,7 @@ function probesFields(
   }
   const [first] = Object.keys(fields);
   if (first === undefined) return ok(undefined);
-  if (kind === "probes") return ok(fields);
+  if (asksFor(kind, first)) return ok(fields);
   return fault(
     EXIT.badInput,
     `${optionAt(`ask.${first}`, options) ?? first}: ${kind} runs no probes: leave it out; probes does`,

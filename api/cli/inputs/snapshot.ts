@@ -1,16 +1,13 @@
 import { formText, hasForm } from "../../documents/document-form.ts";
 import { issueText, type Origin } from "../../documents/inputs/origin.ts";
 import { otherOption, PARTS, type PartOption } from "../../documents/inputs/parts.ts";
-import { value } from "../../model/amount.ts";
-import type { Kind } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { type KubeletConfiguration, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
-import { LIMITS } from "../../model/limits.ts";
-import { parseQuantity } from "../../model/quantity.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type ChosenProfile, chooseProfileFor } from "../../profiles/index.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
+import type { FileSystemSize, ResourceTexts } from "./capacity.ts";
 import { type MadeStatic, readPods } from "./pods.ts";
 import { leftOutOf, readDocument, readPart } from "./read.ts";
 
@@ -25,6 +22,8 @@ export interface SnapshotFiles extends Partial<Readonly<Record<PartOption, strin
   readonly observedAt?: string;
   /** Size of the image file system, in place of the one from the stats. */
   readonly imageFs?: FileSystemSize;
+  /** Resources of the node, in place of its `status.capacity`; of a node that does not exist, where no node is given. */
+  readonly nodeCapacity?: ResourceTexts;
 }
 type Fields = Readonly<Record<string, unknown>>;
 const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
@@ -51,7 +50,7 @@ export interface ReadSnapshot {
 /** Reads the files, puts them together and checks them. Errors name file, line and JSON path. */
 export async function readSnapshot(files: SnapshotFiles): Promise<Result<ReadSnapshot, Fault>> {
   const paths = [files.snapshot, ...PARTS.map(({ option }) => files[option])].filter((path) => path !== undefined);
-  if (paths.length === 0)
+  if (paths.length === 0 && files.nodeCapacity === undefined)
     return fault(EXIT.badInput, "nothing to decide on: give --snapshot FILE, or --node FILE and the other parts");
   if (!readsOnce(paths)) return fault(EXIT.badInput, READ_ONCE);
   const origins: Origin[] = [];
@@ -66,6 +65,7 @@ export async function readSnapshot(files: SnapshotFiles): Promise<Result<ReadSna
   if (given.length > 0) input["cgroup"] = { ...fieldsOf(input["cgroup"]), ...Object.fromEntries(given) };
   if (files.observedAt !== undefined) input["observedAt"] = files.observedAt;
   if (files.imageFs !== undefined) input["stats"] = withImageFs(input["stats"], files.imageFs);
+  if (files.nodeCapacity !== undefined) input["node"] = withCapacity(input["node"], files.nodeCapacity);
   const decoded = decodeSnapshot(input);
   if (decoded.ok) {
     const was = config === undefined ? undefined : base.value[FIELD];
@@ -97,6 +97,11 @@ function droppedFields(was: unknown, is: KubeletConfiguration = {}): readonly st
 function withImageFs(stats: unknown, imageFs: FileSystemSize): Fields {
   const { node, ...rest } = fieldsOf(stats);
   return { ...rest, node: { ...fieldsOf(node), runtime: { ...fieldsOf(fieldsOf(node)["runtime"]), imageFs } } };
+}
+
+function withCapacity(node: unknown, capacity: ResourceTexts): Fields {
+  const { status, ...rest } = fieldsOf(node);
+  return { metadata: {}, ...rest, status: { ...fieldsOf(status), capacity } };
 }
 
 async function readBase(path: string | undefined, origins: Origin[]): Promise<Result<Fields, Fault>> {
@@ -135,43 +140,4 @@ async function readParts(
   input["pods"] = pods.value.pods;
   origins.push(...pods.value.origins);
   return ok({ leftOut: pods.value.leftOut, madeStatic: pods.value.madeStatic });
-}
-
-export interface FileSystemOptions {
-  /** Bytes or a quantity. */
-  readonly capacity?: string;
-  readonly available?: string;
-}
-/** The image file system's size as `df` tells it, in bytes. */
-interface FileSystemSize {
-  readonly capacityBytes: number;
-  readonly availableBytes: number;
-}
-
-/** `--capacity` and `--available`; undefined without them. Errors: one without the other, no size, a kind that reads neither. */
-export function fileSystemSize(
-  kind: Kind,
-  { capacity, available }: FileSystemOptions,
-): Result<FileSystemSize | undefined, Fault> {
-  if (capacity === undefined && available === undefined) return ok(undefined);
-  if (kind !== "image-gc") {
-    return fault(EXIT.badInput, `--capacity and --available: ${kind} reads no image file system; image-gc does`);
-  }
-  if (capacity === undefined || available === undefined) {
-    const [given, other] = capacity === undefined ? ["--available", "--capacity"] : ["--capacity", "--available"];
-    return fault(EXIT.badInput, `${given} says half of it: give ${other} too (df -B1 prints both)`);
-  }
-  const capacityBytes = bytesOf("--capacity", capacity);
-  if (!capacityBytes.ok) return capacityBytes;
-  const availableBytes = bytesOf("--available", available);
-  if (!availableBytes.ok) return availableBytes;
-  return ok({ capacityBytes: capacityBytes.value, availableBytes: availableBytes.value });
-}
-
-function bytesOf(option: string, text: string): Result<number, Fault> {
-  const wanted = "give bytes or a quantity, such as 270553174016 or 252Gi";
-  const parsed = parseQuantity(text);
-  if (!parsed.ok) return fault(EXIT.badInput, `${option} ${text}: ${parsed.error.message}: ${wanted}`);
-  const bytes = Number(value(parsed.value.amount));
-  return bytes >= 0 && bytes <= LIMITS.units ? ok(bytes) : fault(EXIT.badInput, `${option} ${text}: ${wanted}`);
 }

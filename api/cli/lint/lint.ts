@@ -120,8 +120,8 @@ export async function lint(given: LintFlags, cli: Cli): Promise<Outcome> {
   };
   if (dataDir === undefined) return alone();
   const { hasHistory, withHistory } = await import("../history/open-history.ts");
-  if (nodeName === undefined && given.usesEnvironment === true && !hasHistory(dataDir)) return alone();
-  return withHistory(dataDir, false, async (store) =>
+  if (nodeName === undefined && given.usesEnvironment === true && !hasHistory({ dataDir })) return alone();
+  return withHistory({ dataDir }, false, async (store) =>
     print(await askStore(store, given, read.value), read.value, given, cli),
   );
 }

@@ -40,7 +40,7 @@ function factsOf({ name, description, machine }: LibraryMachine) {
 
 /** Width of the other columns. */
 const NUMBERS = 72;
-const LEAST_DESCRIPTION = 24;
+const MIN_DESCRIPTION_WIDTH = 24;
 
 function listTable(machines: readonly LibraryMachine[], { columns, paint }: Terminal): string {
   const right = (title: string, giveUp?: number) =>
@@ -65,7 +65,7 @@ function listTable(machines: readonly LibraryMachine[], { columns, paint }: Term
         `${m.numaNodes}`,
         m.uncoreCaches === 0 ? "" : `${m.uncoreCaches}`,
         humanBytes(m.memoryBytes),
-        clip(m.description, Math.max(LEAST_DESCRIPTION, columns - NUMBERS)),
+        clip(m.description, Math.max(MIN_DESCRIPTION_WIDTH, columns - NUMBERS)),
       ],
     })),
     columns,

@@ -14,7 +14,7 @@ export function noteOf(
   const isRefused = refusal !== null && startedAt === null;
   const notes = [
     ...(isRefused ? [refusalNote(refusal, since(refusal.sinceMs))] : []),
-    ...(state === "waits" && refusal === null ? [NOT_ASKED] : []),
+    ...(state === "pending" && refusal === null ? [NOT_ASKED] : []),
     ...(end === null
       ? []
       : [`${end.cause} ${since(end.sinceMs)} ago${after(end.message)}${byDecision(end.decisionId)}`]),
@@ -136,14 +136,14 @@ const UNKNOWN = "–";
 /** `Running`, `Pending, waits (OutOfcpu)`, `Running, ends (Preempting)`; `–`: nobody has looked. */
 export function phaseText({ phase, state, reason }: PodRow): string {
   if (phase === "Unknown" && reason === "") return UNKNOWN;
-  const doing = state === "waits" || state === "ends" ? `, ${state}` : "";
+  const doing = state === "pending" ? ", waits" : state === "terminating" ? ", ends" : "";
   return `${phase}${doing}${reason === "" ? "" : ` (${reason})`}`;
 }
 export function phaseColor({ phase, state, reason, containers }: PodRow): Color {
   if (phase === "Unknown" && reason === "") return "dim";
   if (phase === "Failed" || phase === "Unknown") return "red";
   if (phase === "Succeeded") return "dim";
-  const isFine = phase === "Running" && state === "lives" && reason === "" && served(containers).every((c) => c.ready);
+  const isFine = phase === "Running" && state === "active" && reason === "" && served(containers).every((c) => c.ready);
   return isFine ? "green" : "yellow";
 }
 

@@ -18,7 +18,7 @@ import { driftTable } from "../actuator/pass-text.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, type Form, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
 import { ageText, endText, noteOf, phaseColor, phaseText, podsText } from "./pods-table.ts";
-import { headText, type PodsFlags, type Seen, statusSource } from "./read-status.ts";
+import { headText, type PodsFlags, type StatusRead, statusSource } from "./read-status.ts";
 import { milliText, pressureText, throttledText } from "./top.ts";
 import { showOften } from "./watch.ts";
 
@@ -220,7 +220,7 @@ const ofNamespace = (status: NodeStatus, namespace: string | undefined): NodeSta
         events: status.events.filter(({ pod }) => pod.namespace === namespace),
       };
 
-function printAll(seen: Seen, { output, events }: PodsFlags, terminal: Cli["terminal"]): Result<null, Fault> {
+function printAll(seen: StatusRead, { output, events }: PodsFlags, terminal: Cli["terminal"]): Result<null, Fault> {
   const { status } = seen;
   if (output !== "table") printData(terminal, status, output);
   else {
@@ -263,7 +263,7 @@ function driftText({ pass }: NodeStatus, terminal: Cli["terminal"]): string {
   return driftTable(drifted, terminal) + more;
 }
 
-function printOne(seen: Seen, wanted: string, output: Form, terminal: Cli["terminal"]): Result<null, Fault> {
+function printOne(seen: StatusRead, wanted: string, output: Form, terminal: Cli["terminal"]): Result<null, Fault> {
   const { status } = seen;
   const exact = ofName(wanted, status);
   // a manifest's pod has the node's name behind its own

@@ -33,13 +33,13 @@ export interface TopFlags extends ShownFlags {
   readonly sort: Sort;
 }
 
-export interface Seen {
+export interface StatusRead {
   readonly status: NodeStatus;
   /** The file that it was read from; null: the daemon answered it now. */
   readonly file: string | null;
 }
 /** Errors: it does not answer, or what came is no status; with what to do next. */
-export type ReadStatus = () => Promise<Result<Seen, Fault>>;
+export type ReadStatus = () => Promise<Result<StatusRead, Fault>>;
 
 const TIMEOUT_MS = 10_000;
 
@@ -55,7 +55,7 @@ export function statusSource(
   return ok(() => ask(url, env));
 }
 
-async function ask(base: URL, env: Cli["env"]): Promise<Result<Seen, Fault>> {
+async function ask(base: URL, env: Cli["env"]): Promise<Result<StatusRead, Fault>> {
   const url = new URL("v1/status", base.href.endsWith("/") ? base : `${base.href}/`);
   try {
     const response = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });
@@ -112,7 +112,7 @@ function detailIn(text: string): string {
   }
 }
 
-async function readFile(stateDir: string): Promise<Result<Seen, Fault>> {
+async function readFile(stateDir: string): Promise<Result<StatusRead, Fault>> {
   const file = statusFile(stateDir);
   const refused = await refusedIn(stateDir);
   try {
@@ -143,7 +143,7 @@ async function textOf(file: string): Promise<string | null> {
 }
 
 /** The node and its daemon in a line, how old that is where it comes from a file, and what is wrong now. */
-export function headText({ status, file }: Seen, { paint }: Terminal): string {
+export function headText({ status, file }: StatusRead, { paint }: Terminal): string {
   const { nodeName, mode, runsPods, runtime, pass, problems, otherKubelet, at } = status;
   const parts = [
     nodeName,

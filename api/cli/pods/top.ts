@@ -122,7 +122,7 @@ export async function top(given: TopFlags, cli: Cli): Promise<Outcome> {
     const { at, nodeName, pods } = seen.status;
     const shown = pods
       .filter(({ namespace }) => given.namespace === undefined || namespace === given.namespace)
-      .filter(({ state, usage }) => usage !== null || state === "lives" || state === "ends")
+      .filter(({ state, usage }) => usage !== null || state === "active" || state === "terminating")
       .sort(ORDERS[given.sort]);
     if (given.output === "table") terminal.write(headText(seen, terminal) + topText(shown, terminal));
     else printData(terminal, { at, nodeName, pods: shown.map(usageOf) }, given.output);

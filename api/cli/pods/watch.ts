@@ -3,9 +3,9 @@ import { ok, type Result } from "../../model/result.ts";
 import { printable } from "../../text/style.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, type Form, type Outcome, stopSignal, type Terminal } from "../terminal.ts";
-import type { ReadStatus, Seen } from "./read-status.ts";
+import type { ReadStatus, StatusRead } from "./read-status.ts";
 
-type Draw = (seen: Seen, terminal: Terminal) => Result<null, Fault>;
+type Draw = (seen: StatusRead, terminal: Terminal) => Result<null, Fault>;
 interface Often {
   /** Seconds; absent: once. */
   readonly watch?: number;
@@ -27,7 +27,7 @@ export async function showOften(read: ReadStatus, { watch, output }: Often, cli:
   const stopping = new AbortController();
   void stopSignal().then(() => stopping.abort());
   for (
-    let now: Result<Seen, Fault> = seen, isFirst = true;
+    let now: Result<StatusRead, Fault> = seen, isFirst = true;
     !stopping.signal.aborted;
     now = await read(), isFirst = false
   ) {

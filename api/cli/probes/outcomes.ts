@@ -16,7 +16,7 @@ type Run = Extract<ProbeHistoryEntry, { readonly kind: "run" }>;
 type Change = Extract<ProbeHistoryEntry, { readonly kind: "result" }>;
 
 type First = Extract<ProbeHistoryEntry, { readonly kind: "first" }>;
-type Told = Run | Change | First;
+type OutcomeEntry = Run | Change | First;
 
 /** A body that breaks off at once is one that hangs for less than the timeout. */
 const WORD: Readonly<Record<Run["outcome"], OutcomeWord | "hang@0ms">> = {
@@ -42,10 +42,10 @@ export function recordedOutcomes(entries: readonly ProbeHistoryEntry[]): Recorde
   );
 }
 
-const isOfAttempts = (entry: ProbeHistoryEntry): entry is Told =>
+const isOfAttempts = (entry: ProbeHistoryEntry): entry is OutcomeEntry =>
   entry.kind === "run" || entry.kind === "first" || (entry.kind === "result" && entry.unasked !== true);
 
-function itemsOf(entries: readonly Told[]): readonly string[] {
+function itemsOf(entries: readonly OutcomeEntry[]): readonly string[] {
   const last = lastWord(entries);
   if (last === null) return [];
   const items: string[] = [last];
@@ -60,7 +60,7 @@ function itemsOf(entries: readonly Told[]): readonly string[] {
 }
 
 /** The outcome that attempts have had since the last run ended; null: nobody knows anything. */
-function lastWord(entries: readonly Told[]): string | null {
+function lastWord(entries: readonly OutcomeEntry[]): string | null {
   const at = entries.findLastIndex(({ kind }) => kind === "run");
   const run = entries[at];
   if (run?.kind === "run" && run.next !== undefined) return WORD[run.next];

@@ -86,7 +86,7 @@ async function ofDaemon(given: ProbePlanFlags, cli: Cli): Promise<Result<readonl
 
 /** Rates by handler, and how crowded it gets at worst. */
 function planText(plan: ProbePlan, { columns, paint }: Terminal): string {
-  const { probes, perSecond, mostAtOnce, execsAtOnce } = plan;
+  const { probes, perSecond, maxAtOnce, execsAtOnce } = plan;
   if (probes === 0) return paint("dim", "nothing is probed\n");
   const rows = HANDLERS.filter((handler) => perSecond[handler] > 0).map((handler) => ({
     cells: [handler, numberText(perSecond[handler])],
@@ -98,7 +98,7 @@ function planText(plan: ProbePlan, { columns, paint }: Terminal): string {
     columns,
     paint,
   );
-  const crowd = `at worst ${mostAtOnce.spread} begin within ${WINDOW_MS} ms when they are spread, ${mostAtOnce.unspread} when nobody spreads them`;
+  const crowd = `at worst ${maxAtOnce.spread} begin within ${WINDOW_MS} ms when they are spread, ${maxAtOnce.unspread} when nobody spreads them`;
   const execs = `execs at the same time: ${numberText(execsAtOnce.expected)} on the average, ${numberText(execsAtOnce.hanging)} if each lasts until its timeout`;
   const lines = [many(probes, "probe"), crowd, ...(perSecond.exec > 0 ? [execs] : [])];
   return `${drawn}\n${lines.map((line) => `${line}\n`).join("")}`;

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { KINDS } from "../../model/decision.ts";
 import { dataDirOption } from "../api-options.ts";
-import { type Cli, examples, finish, kubeletOption, wholeNumber } from "../cli.ts";
+import { type Cli, examples, finish, kubeletOption, setOption, wholeNumber } from "../cli.ts";
 import type { ReplayFlags } from "./replay.ts";
 
 const EXIT_CODES = `
@@ -32,6 +32,7 @@ export function addReplay(program: Command, cli: Cli): void {
       "KubeletConfiguration, or the kubelet's /configz, in the place of the recorded one: what it leaves out has the kubelet's default",
     )
     .option("--patch <file>", "fields to change of the recorded configuration, or of --config; null takes one away")
+    .addOption(setOption())
     .addOption(kubeletOption("as a kubelet of this version decides, such as 1.37 (default: as the one recorded)"))
     .addOption(
       new Option("--limit <n>", "list so many of the changed decisions, and of those that cannot be read")

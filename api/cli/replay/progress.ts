@@ -1,13 +1,8 @@
 import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
 import { type Counts, passedOf } from "../../service/replay/tally.ts";
-import { bar } from "../../text/table.ts";
+import { shareBar } from "../../text/table.ts";
+import { type LineScreen, redrawnLine } from "../terminal.ts";
 
-/** The part of standard error that a line is drawn on again and again. */
-interface Screen {
-  readonly isTTY?: boolean;
-  readonly columns?: number;
-  write(text: string): unknown;
-}
 interface Progress {
   show(page: Pick<ReplayAnswer, "progress" | "reachedAt">, counts: Counts): void;
   /** Takes the line away, before something else is printed. */
@@ -16,25 +11,15 @@ interface Progress {
 
 const WIDTH = 24;
 const NARROW = 60;
-/** Back to the first column, and everything behind it away. */
-const CLEAR = "\r\u001b[K";
 
 /** A line with a bar on a terminal; nothing anywhere else. `now`: milliseconds of whatever clock. */
-export function progressOn(screen: Screen, now: () => number): Progress {
-  if (screen.isTTY !== true) return { show: () => {}, clear: () => {} };
+export function progressOn(screen: LineScreen, now: () => number): Progress {
   const started = now();
-  let isDrawn = false;
+  const { show, clear } = redrawnLine(screen);
   return {
-    show: ({ progress, reachedAt }, counts) => {
-      const seconds = (now() - started) / 1000;
-      const line = progressLine(progress, reachedAt, counts, seconds, screen.columns || 80);
-      screen.write(CLEAR + line);
-      isDrawn = true;
-    },
-    clear: () => {
-      if (isDrawn) screen.write(CLEAR);
-      isDrawn = false;
-    },
+    show: ({ progress, reachedAt }, counts) =>
+      show((columns) => progressLine(progress, reachedAt, counts, (now() - started) / 1000, columns)),
+    clear,
   };
 }
 
@@ -47,13 +32,7 @@ export function progressLine(
   columns: number,
 ): string {
   const width = columns < NARROW ? 0 : WIDTH;
-  const drawn = bar(
-    [
-      { size: progress, draw: (cells) => "█".repeat(cells) },
-      { size: 1 - progress, draw: (cells) => "░".repeat(cells) },
-    ],
-    width,
-  );
+  const drawn = shareBar(progress, width);
   const passed = passedOf(counts);
   const rate = seconds > 0 ? `, ${Math.round(passed / seconds).toLocaleString("en")}/s` : "";
   const counted = `${passed.toLocaleString("en")} decisions, ${(counts.differs + counts.refused).toLocaleString("en")} others${rate}`;

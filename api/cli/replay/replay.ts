@@ -1,22 +1,11 @@
-import { unknownFieldLines } from "../../../actuator/daemon/configuration-file.ts";
-import { formText, isConfiguration } from "../../documents/document-form.ts";
-import { issueText, type Origin } from "../../documents/inputs/origin.ts";
 import type { Kind } from "../../model/decision.ts";
-import { decodeSnapshot } from "../../model/decode.ts";
-import { configurationPath } from "../../model/kubelet-configuration.ts";
-import { mergePatch } from "../../model/merge-patch.ts";
-import { withoutNulls } from "../../model/nulls.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { chooseProfile, profileOf, unknownVersion } from "../../profiles/index.ts";
-import type { Profile } from "../../profiles/profile.ts";
-import { unknownFields } from "../../profiles/unknown-fields.ts";
-import { type Change, changed } from "../../service/replay/parsed.ts";
 import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
 import { Counter, type Counts, lostOf, passedOf } from "../../service/replay/tally.ts";
-import { stateHome } from "../api-options.ts";
+import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { timesOf, tokenOf } from "../history/source.ts";
-import { leftOutOf, readDocument, readPart } from "../inputs/read.ts";
+import { type ChangeFlags, readChange } from "../inputs/change.ts";
 import { EXIT, type Fault, fault, type Outcome, stopSignal, type Terminal, warnAll } from "../terminal.ts";
 import { progressOn } from "./progress.ts";
 import type { ReplayPages, ReplayRequest } from "./replay-api.ts";
@@ -120,86 +109,6 @@ class ReplayReport {
   }
 }
 
-interface ChangeFlags {
-  readonly kubelet?: string;
-  readonly config?: string;
-  readonly patch?: string;
-}
-
-interface GivenChange {
-  readonly change: Change;
-  /** The notices that a person should know, one line each. */
-  readonly notices: readonly string[];
-}
-
-/** `--config` in the place of what was recorded, `--patch` onto that or onto `--config`, as a kubelet of `--kubelet`. Errors: file, line and path. */
-async function readChange(flags: ChangeFlags): Promise<Result<GivenChange, Fault>> {
-  const read = await readConfigurations(flags);
-  const { kubelet: kubeletVersion } = flags;
-  if (kubeletVersion !== undefined && !chooseProfile(kubeletVersion).note.exact)
-    return fault(EXIT.badInput, `--kubelet: ${unknownVersion(kubeletVersion)}`);
-  if (!read.ok || kubeletVersion === undefined) return read;
-  return ok({ ...read.value, change: { ...read.value.change, kubeletVersion } });
-}
-
-async function readConfigurations({ config, patch, kubelet }: ChangeFlags): Promise<Result<GivenChange, Fault>> {
-  const nothing: GivenChange = { change: {}, notices: [] };
-  const profile = profileOf(kubelet);
-  const whole = config === undefined ? ok(nothing) : await readConfiguration(config, profile);
-  if (!whole.ok || patch === undefined) return whole;
-  const read = await readPatch(patch, profile);
-  if (!read.ok || config === undefined) return read;
-  const { kubeletConfiguration } = whole.value.change;
-  const { kubeletConfigurationPatch } = read.value.change;
-  const change = { kubeletConfiguration: mergePatch(kubeletConfiguration, kubeletConfigurationPatch) };
-  return ok({ change, notices: [...whole.value.notices, ...read.value.notices] });
-}
-
-const REPLACED =
-  "--config takes the place of the whole recorded kubeletConfiguration: what it leaves out is the kubelet's default now; --patch changes the fields that it has alone";
-
-async function readConfiguration(path: string, profile: Profile): Promise<Result<GivenChange, Fault>> {
-  const part = await readPart("config", path);
-  if (!part.ok) return part;
-  const { posted, document, base } = part.value;
-  const leftOut = document === null ? [] : leftOutOf(document, base, posted, profile);
-  const origins = document === null ? [] : [{ at: [FIELD], source: document, base }];
-  const checked = check({ kubeletConfiguration: posted }, origins);
-  return checked.ok
-    ? ok({ change: { kubeletConfiguration: unwrapped(posted) }, notices: [REPLACED, ...leftOut] })
-    : checked;
-}
-
-async function readPatch(path: string, { fieldNames }: Profile): Promise<Result<GivenChange, Fault>> {
-  const read = await readDocument(path);
-  if (!read.ok) return read;
-  const source = read.value;
-  if (!isConfiguration(source.value)) {
-    const wanted = "fields of a KubeletConfiguration, such as `kubeReserved: {cpu: 500m}`";
-    return fault(EXIT.badInput, `${source.file}: is ${formText(source.value)}, and --patch takes ${wanted}`);
-  }
-  const change = { kubeletConfigurationPatch: unwrapped(source.value) };
-  const base = configurationPath(source.value);
-  const checked = check(change, [{ at: [FIELD], source, base }]);
-  if (!checked.ok) return checked;
-  // null takes a field away, which may be one that no kubelet knows
-  const given = withoutNulls(change.kubeletConfigurationPatch);
-  return ok({
-    change,
-    notices: source.hasPlaces ? unknownFieldLines(source, base, unknownFields(given, fieldNames)) : [],
-  });
-}
-
-const FIELD = "kubeletConfiguration";
-const unwrapped = (document: unknown): unknown =>
-  configurationPath(document).reduce<unknown>((at, name) => (at as Record<string, unknown>)[name], document);
-
-function check(change: Change, origins: readonly Origin[]): Result<Change, Fault> {
-  const snapshot = decodeSnapshot(changed({}, change));
-  if (snapshot.ok) return ok(change);
-  return fault(EXIT.badInput, ...snapshot.error.map((issue) => issueText(issue, origins)));
-}
-
 export interface ReplayFlags extends ChangeFlags {
   readonly dataDir?: string;
   readonly api?: string;
@@ -223,7 +132,7 @@ export async function replay(given: ReplayFlags, cli: Cli): Promise<Outcome> {
       import("../history/open-history.ts"),
       import("./replay-store.ts"),
     ]);
-    return withHistory(given.dataDir ?? stateHome(cli.env), false, async (store) => {
+    return withHistory(storeSetting(given, cli), false, async (store) => {
       const pages = await pagesOfStore(store, wanted.value);
       return pages.ok ? run(pages.value, given, cli) : pages;
     });

@@ -114,7 +114,7 @@ function endLine({ stop, outcome, message, tookMs }: StopEnd, { paint }: Termina
   return `${paint(outcome === "failed" ? "red" : "yellow", outcome)}  ${of}: ${printable(message)}\n`;
 }
 
-interface Told {
+interface TakeoverContext {
   /** That use the runtime. */
   readonly kubelets: readonly KubeletProcess[];
   readonly isDryRun: boolean;
@@ -123,7 +123,7 @@ interface Told {
 function planData(
   { nodeName, runtimeEndpoint }: Place,
   { stops, stays }: TakeoverPlan,
-  { kubelets, isDryRun, ends, cameBack }: TakenOver & Told,
+  { kubelets, isDryRun, ends, cameBack }: TakenOver & TakeoverContext,
 ): object {
   const endOf = new Map(ends.map(({ stop, outcome, message, tookMs }) => [stop, { outcome, message, tookMs }]));
   return {

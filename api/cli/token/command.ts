@@ -55,6 +55,12 @@ export function addToken(program: Command, cli: Cli): void {
     .addOption(outputOption())
     .action((name: string, given: TokenFlags) => finish(cli, async () => (await load()).create(name, given, cli)));
   group
+    .command("generate")
+    .description(
+      "Print a new administrator's token and its SHA-256, and store neither: the API (or the Worker) is given the hash, its callers the token.",
+    )
+    .action(() => finish(cli, async () => (await load()).generate(cli)));
+  group
     .command("list")
     .description("List all tokens, the revoked ones too; secrets are not stored.")
     .addOption(dataDirOption())

@@ -1,10 +1,11 @@
-import type { TokenRow } from "../../../db/tokens.ts";
+import type { TokenRow } from "../../../db/rows.ts";
+import { newToken, webSha256 } from "../../http/auth/token.ts";
 import { createToken, listTokens, openToEveryone, revokeToken } from "../../http/auth/tokens.ts";
 import { ok } from "../../model/result.ts";
 import type { Scope } from "../../ports.ts";
 import { printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
-import { stateHome } from "../api-options.ts";
+import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { storeFault, withHistory } from "../history/open-history.ts";
 import { EXIT, type Form, fault, type Outcome, printData } from "../terminal.ts";
@@ -16,11 +17,10 @@ export interface TokenFlags {
   readonly node?: string;
 }
 type Where = Pick<TokenFlags, "dataDir">;
-const dirOf = ({ dataDir }: Where, { env }: Cli): string => dataDir ?? stateHome(env);
 
 /** The token alone on standard output, so that a script can take it; what to know about it on standard error. */
 export const create = (name: string, given: TokenFlags, cli: Cli): Promise<Outcome> =>
-  withHistory(dirOf(given, cli), true, async (store) => {
+  withHistory(storeSetting(given, cli), true, async (store) => {
     const { terminal } = cli;
     const request = { name, scopes: [...new Set(given.scope)], node: given.node ?? null, now: Date.now() };
     const created = await createToken(store, request);
@@ -35,8 +35,18 @@ export const create = (name: string, given: TokenFlags, cli: Cli): Promise<Outco
     return ok(EXIT.ok);
   });
 
+/** Two lines as `docker --env-file` and `kubectl create secret --from-env-file` read them. */
+export async function generate({ terminal }: Cli): Promise<Outcome> {
+  const { text } = newToken();
+  terminal.write(`NODEWISE_TOKEN=${text}\nNODEWISE_TOKEN_SHA256=${await webSha256(text)}\n`);
+  terminal.warn(
+    "It may do everything and is shown only now. The API reads NODEWISE_TOKEN_SHA256, its callers NODEWISE_TOKEN.",
+  );
+  return ok(EXIT.ok);
+}
+
 export const list = (given: TokenFlags, cli: Cli): Promise<Outcome> =>
-  withHistory(dirOf(given, cli), false, async (store) => {
+  withHistory(storeSetting(given, cli), false, async (store) => {
     const { terminal } = cli;
     const tokens = await listTokens(store);
     if (!tokens.ok) return storeFault(tokens);
@@ -50,7 +60,7 @@ export const list = (given: TokenFlags, cli: Cli): Promise<Outcome> =>
 
 /** An id counts before a name; of a name there must be one active token. */
 export const revoke = (which: string, given: Where, cli: Cli): Promise<Outcome> =>
-  withHistory(dirOf(given, cli), false, async (store) => {
+  withHistory(storeSetting(given, cli), false, async (store) => {
     const tokens = await listTokens(store);
     if (!tokens.ok) return storeFault(tokens);
     const active = tokens.value.filter(({ revokedAtMs }) => revokedAtMs === null);
@@ -78,7 +88,7 @@ export const revoke = (which: string, given: Where, cli: Cli): Promise<Outcome> 
 export async function open(given: Where & { readonly toEveryone?: boolean }, cli: Cli): Promise<Outcome> {
   if (given.toEveryone !== true)
     return fault(EXIT.badInput, "say --to-everyone: whoever reaches the API on loopback may then ask for everything");
-  return withHistory(dirOf(given, cli), false, async (store) => {
+  return withHistory(storeSetting(given, cli), false, async (store) => {
     const opened = await openToEveryone(store);
     if (!opened.ok) return storeFault(opened);
     const { active, forgotten } = opened.value;

@@ -1,13 +1,16 @@
 import { type Command, Option } from "commander";
 import { withApiOptions } from "../api-options.ts";
 import { type Cli, examples, finish, wholeNumber } from "../cli.ts";
+import { withClusterOptions } from "../cluster-options.ts";
 import type { UpFlags } from "./up.ts";
 
 export function addUp(program: Command, cli: Cli): void {
   const command = withApiOptions(
     program
       .command("up")
-      .description("Start the API and an actuator that only observes this machine, and show what they see."),
+      .description(
+        "Start the API and an actuator that only observes this machine, and show what they see. With --context: a cluster in its place.",
+      ),
     "/up",
   )
     .option("--snapshot <file>", "show another node as well: its snapshot, as `nodewise snapshot` prints one")
@@ -19,6 +22,14 @@ export function addUp(program: Command, cli: Cli): void {
     .option("--config <file>", "its KubeletConfiguration (absent: the kubelet's defaults)")
     .option("--node-name <name>", "its name (default: the host's)")
     .addOption(new Option("--interval-seconds <n>", "from look to look").argParser(wholeNumber(1, 86_400)).default(60))
-    .action((given: UpFlags) => finish(cli, async () => (await import("./up.ts")).up(given, cli)));
-  examples(command, "nodewise up", "nodewise up --port 9000 --manifests ./pods --config kubelet.yaml");
+    .optionsGroup("Of a cluster:");
+  withClusterOptions(command).action((given: UpFlags) =>
+    finish(cli, async () => (await import("./up.ts")).up(given, cli)),
+  );
+  examples(
+    command,
+    "nodewise up",
+    "nodewise up --context prod",
+    "nodewise up --port 9000 --manifests ./pods --config kubelet.yaml",
+  );
 }

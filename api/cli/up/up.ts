@@ -3,6 +3,9 @@ import { join, resolve } from "node:path";
 import { actuatorConfig } from "../../../actuator/core/config.ts";
 import { startActuator } from "../../../actuator/main.ts";
 import type { PassReport } from "../../../actuator/pass/loop.ts";
+import { storeAt } from "../../../db/open/node.ts";
+import { openCluster } from "../../cluster/cluster.ts";
+import { clusterFaultText } from "../../cluster/fault.ts";
 import type { AllocatableDecision } from "../../model/allocatable.ts";
 import type { CgroupsDecision } from "../../model/cgroups.ts";
 import type { Kind } from "../../model/decision.ts";
@@ -11,7 +14,7 @@ import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Log } from "../../observe/log.ts";
 import { NEWEST, profileIn } from "../../profiles/index.ts";
-import { historyFile, type RunningApi } from "../../server.ts";
+import type { RunningApi } from "../../server.ts";
 import { printable } from "../../text/style.ts";
 import { answerText } from "../../text/tables/index.ts";
 import { problemLine, recoveryLine } from "../actuator/actuator.ts";
@@ -19,6 +22,8 @@ import { passLine } from "../actuator/pass-text.ts";
 import { startServing } from "../api/serve.ts";
 import { type ApiFlags, tryoutHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
+import { type ClusterFlags, clusterOptions } from "../cluster-options.ts";
+import { follow, ownClient } from "../collect/collect.ts";
 import { readSnapshot } from "../inputs/snapshot.ts";
 import { EXIT, type Fault, fault, type Outcome, stopSignal, type Terminal, warnAll } from "../terminal.ts";
 
@@ -77,7 +82,7 @@ async function ask<D>(kind: Kind, snapshot: Snapshot, api: RunningApi): Promise<
   return reply.ok ? ok(body) : fault(EXIT.failed, `${kind}: ${body.detail ?? `the API answered ${reply.status}`}`);
 }
 
-export interface UpFlags extends ApiFlags, KnownNodeFiles {
+export interface UpFlags extends ApiFlags, ClusterFlags, KnownNodeFiles {
   readonly manifests?: string;
   readonly config?: string;
   readonly nodeName?: string;
@@ -86,9 +91,30 @@ export interface UpFlags extends ApiFlags, KnownNodeFiles {
 
 /** `nodewise up`: API and observer in one process, until a signal. Nothing is written but the history and the own state. */
 export async function up(given: UpFlags, cli: Cli): Promise<Outcome> {
-  const { terminal, env } = cli;
   const stop = stopSignal();
-  const dataDir = resolve(given.dataDir ?? tryoutHome(env));
+  const dataDir = resolve(given.dataDir ?? tryoutHome(cli.env));
+  return given.context === undefined && given.kubeconfig === undefined
+    ? upMachine(given, dataDir, stop, cli)
+    : upCluster(given, dataDir, stop, cli);
+}
+
+async function upCluster(given: UpFlags, dataDir: string, stop: Promise<unknown>, cli: Cli): Promise<Outcome> {
+  const opened = await openCluster(clusterOptions(given, cli.env));
+  if (!opened.ok) return fault(EXIT.badInput, clusterFaultText(opened.error));
+  const api = await startOwn({ ...given, dataDir }, cli);
+  try {
+    if (!api.ok) return api;
+    cli.terminal.write(`${whereToLook(api.value, dataDir, given.intervalSeconds, cli.terminal)}\n`);
+    const flags = { intervalSeconds: given.intervalSeconds, statusListen: "off", logFormat: "text" } as const;
+    return await follow(opened.value, flags, ownClient(api.value), stop, cli);
+  } finally {
+    opened.value.close();
+    if (api.ok) await api.value.close();
+  }
+}
+
+async function upMachine(given: UpFlags, dataDir: string, stop: Promise<unknown>, cli: Cli): Promise<Outcome> {
+  const { terminal } = cli;
   const config = actuatorConfig({
     mode: "observe",
     stateDir: join(dataDir, "actuator"),
@@ -135,12 +161,12 @@ const MARKER_TEXT =
 /** The API over a history of its own. Errors: there is another's, which is not even opened; those of `startServing`. */
 async function startOwn(given: ApiFlags & { readonly dataDir: string }, cli: Cli): Promise<Result<RunningApi, Fault>> {
   const { dataDir } = given;
-  const [history, marker] = [historyFile(dataDir), join(dataDir, MARKER)];
-  const isThere = existsSync(history);
+  const [history, marker] = [storeAt({ dataDir }), join(dataDir, MARKER)];
+  const isThere = history.exists();
   if (isThere && !existsSync(marker)) return fault(EXIT.badInput, othersText(dataDir));
   const api = await startServing(given, cli, quietLog(cli.terminal));
   // also where it does not start: the history that it made until then is its own at the next start
-  if (isThere || !existsSync(history)) return api;
+  if (isThere || !history.exists()) return api;
   try {
     writeFileSync(marker, MARKER_TEXT);
     return api;
@@ -196,7 +222,7 @@ function whereToLook(api: RunningApi, dataDir: string, intervalSeconds: number, 
       "API",
       `${paint("cyan", `${api.url}/docs`)}${api.requiresToken ? " (with a token)" : ` (open to this machine; \`nodewise token create NAME ${here}\` closes it)`}`,
     ],
-    ["History", `${printable(historyFile(dataDir))} (\`nodewise history ${here}\` lists it)`],
+    ["History", `${printable(storeAt({ dataDir }).label)} (\`nodewise history ${here}\` lists it)`],
     ["Stop", `Ctrl-C; until then it looks again every ${intervalSeconds} s`],
   ] as const;
   return lines.map(([name, text]) => `${paint("bold", name.padEnd(9))}  ${text}`).join("\n");

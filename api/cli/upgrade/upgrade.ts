@@ -6,7 +6,7 @@ import { HistoryCounter } from "../../service/upgrade/history-sections.ts";
 import type { UpgradeReport } from "../../service/upgrade/report.ts";
 import type { UpgradePage } from "../../service/upgrade/upgrade-page.ts";
 import { placed, upgradeReport } from "../../service/upgrade/upgrade-report.ts";
-import { stateHome } from "../api-options.ts";
+import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { timesOf, tokenOf } from "../history/source.ts";
 import { type LintFiles, type LintNode, placesOf, readLintFiles } from "../lint/lint-input.ts";
@@ -103,13 +103,13 @@ async function withSource(
   cli: Cli,
   work: (source: UpgradeSource) => Promise<Outcome>,
 ): Promise<Outcome> {
-  const { api, dataDir } = given;
+  const { api } = given;
   if (api === undefined) {
     const [{ withHistory }, { sourceOfStore }] = await Promise.all([
       import("../history/open-history.ts"),
       import("./upgrade-store.ts"),
     ]);
-    return withHistory(dataDir ?? stateHome(cli.env), false, (store) => work(sourceOfStore(store, request)));
+    return withHistory(storeSetting(given, cli), false, (store) => work(sourceOfStore(store, request)));
   }
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;

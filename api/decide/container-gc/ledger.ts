@@ -6,13 +6,13 @@ import type { Reasons } from "../reasons.ts";
 
 export type Target = Omit<ContainerKept, "why" | "oldEnoughAtMs">;
 /** Why, in the answer and in the reasons. */
-export interface Because<W> {
+interface GcReason<W> {
   readonly why: W;
   readonly code: ReasonCode<"container-gc">;
   readonly numbers?: Numbers | undefined;
 }
-export type Removing = Because<ContainerRemoval["why"]>;
-export type Keeping = Because<ContainerKept["why"]>;
+export type Removing = GcReason<ContainerRemoval["why"]>;
+export type Keeping = GcReason<ContainerKept["why"]>;
 
 /** The removals and what stays, in the order of the pass, with how each removal ended. INVARIANT: each target comes once. */
 export class Ledger implements Pick<ContainerGcDecision, "remove" | "keep"> {

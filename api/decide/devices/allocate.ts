@@ -110,7 +110,7 @@ export function allocateContainer(
     const assigned = devicesToAllocate(request, inventory, m.nodes, m.prefer);
     if (!assigned.ok) {
       const back = m.given.splice(before).map((g) => g.resource);
-      if (back.length > 0) m.state.takeBack(uid, container.name, back);
+      if (back.length > 0) m.state.release(uid, container.name, back);
       return assigned;
     }
     if (assigned.value.kind !== "given") continue;

@@ -16,7 +16,7 @@ import type { WireFault } from "./wire.ts";
 const NONE: ReadonlySet<string> = new Set();
 
 /** An entry of a checkpoint whose plugin's answer is no message: the kubelet logs it and forgets the entry. */
-export interface DroppedEntry {
+interface DroppedEntry {
   readonly podUid: string;
   readonly container: string;
   readonly resource: string;
@@ -36,7 +36,7 @@ export interface DeviceState {
   /** Resource -> how many of its devices are held. */
   allocated(): ReadonlyMap<string, number>;
   give(podUid: string, container: string, resource: string, holding: Holding): void;
-  takeBack(podUid: string, container: string, resources: readonly string[]): void;
+  release(podUid: string, container: string, resources: readonly string[]): void;
   removePods(podUids: readonly string[]): void;
 }
 
@@ -57,7 +57,7 @@ export function deviceState(inventories: Inventories, checkpoint: DeviceCheckpoi
       insert(pods, podUid, container, resource, given);
       addTo(allocated, resource, given.ids);
     },
-    takeBack: (podUid, container, resources) => {
+    release: (podUid, container, resources) => {
       for (const resource of resources) remove(pods, podUid, container, resource);
       allocated = allocatedDevices(pods);
     },

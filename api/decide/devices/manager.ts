@@ -18,7 +18,7 @@ import type { DeviceCheckpoint } from "./checkpoint.ts";
 import { type DeviceState, deviceState } from "./device-state.ts";
 import { hasTopology, type Inventories, type Inventory, isKnown } from "./inventory.ts";
 import { toEntries } from "./pod-devices.ts";
-import type { PreferredAllocation, PreferredQuestion } from "./preferred.ts";
+import type { PreferredAllocation, PreferredAllocationRequest } from "./preferred.ts";
 import { limitsOf, uidOf } from "./wire.ts";
 
 export interface DeviceManagerInput {
@@ -46,7 +46,7 @@ export interface DeviceManager extends HintProvider {
   readonly inventories: Inventories;
   readonly given: readonly GivenDevices[];
   /** The questions to plugins whose answers were not known; the natural order decided. */
-  readonly unanswered: readonly PreferredQuestion[];
+  readonly unanswered: readonly PreferredAllocationRequest[];
   /** The uids of the pods that were purged so far. */
   readonly purged: readonly string[];
   /**
@@ -65,7 +65,7 @@ export function deviceManager(input: DeviceManagerInput): DeviceManager {
   const state = deviceState(inventories, input.checkpoint);
   const reusable = reusableDevices();
   const given: GivenDevices[] = [];
-  const unanswered: PreferredQuestion[] = [];
+  const unanswered: PreferredAllocationRequest[] = [];
   const prefer: PreferredAllocation = (question) => {
     const answer = input.prefer(question);
     if (answer === undefined) unanswered.push(question);

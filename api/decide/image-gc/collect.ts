@@ -2,7 +2,14 @@ import type { GcOperation, NodeEvent } from "../../model/container-gc.ts";
 import type { EpochMs } from "../../model/units.ts";
 import type { Words } from "../../profiles/profile.ts";
 import { goDurationText } from "../go/strconv.ts";
-import { type Ends, isGone, type Left, type Ordered, Removals, type Taken } from "./eviction-order.ts";
+import {
+  isGone,
+  type Ordered,
+  type RemainingImage,
+  type RemovalOutcomes,
+  Removals,
+  type Taken,
+} from "./eviction-order.ts";
 import { type DiskNumbers, type DiskState, diskState, type ImageGcPolicy } from "./input.ts";
 
 /** The kubelet's words about a collection. */
@@ -36,11 +43,11 @@ const spaceError = (wanted: bigint, freed: bigint, messages: readonly string[]):
 
 const CAPACITY_ZERO = "invalid capacity 0 on image filesystem";
 
-export interface CollectInput {
+interface CollectInput {
   readonly operation: GcOperation;
   readonly policy: ImageGcPolicy;
   readonly order: readonly Ordered[];
-  readonly ends: Ends;
+  readonly ends: RemovalOutcomes;
   /** The usage of the image file system; null: the operation does not look at it. */
   readonly disk: DiskNumbers | null;
   readonly now: EpochMs;
@@ -49,7 +56,7 @@ export interface CollectInput {
 }
 export interface Collected {
   readonly taken: readonly Taken[];
-  readonly left: readonly Left[];
+  readonly left: readonly RemainingImage[];
   readonly disk: DiskState | null;
   /** As Go's int64 sums it, of what went for space. */
   readonly freed: bigint;
@@ -135,7 +142,7 @@ function freeSpace(
 ): { readonly freed: bigint; readonly errors: readonly string[] } {
   const errors: string[] = [];
   const goal = typeof wanted === "bigint" ? wanted : MAX_INT64;
-  let closed: Left["why"] | undefined =
+  let closed: RemainingImage["why"] | undefined =
     wanted === null ? "enough-space" : wanted === "not-reached" ? wanted : undefined;
   let freed = 0n;
   for (const candidate of order) {
@@ -155,7 +162,7 @@ function freeSpace(
   }
   return { freed, errors };
 }
-function heldBack({ image }: Ordered, { minAgeMs }: ImageGcPolicy, now: EpochMs): Left["why"] | undefined {
+function heldBack({ image }: Ordered, { minAgeMs }: ImageGcPolicy, now: EpochMs): RemainingImage["why"] | undefined {
   if (image.lastUsedAtMs !== null && image.lastUsedAtMs >= now) return "used-now";
   return now - image.firstDetectedAtMs < minAgeMs ? "too-young" : undefined;
 }

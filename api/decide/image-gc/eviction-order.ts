@@ -9,23 +9,23 @@ export interface Taken extends Ordered {
   readonly end: RemovalState;
   readonly message?: string;
 }
-export interface Left extends Ordered {
+export interface RemainingImage extends Ordered {
   readonly why: Extract<ImageKept["why"], "used-now" | "too-young" | "enough-space" | "not-needed" | "not-reached">;
 }
 
 /** How removals ended, by image key. */
-export type Ends = ReadonlyMap<string, Done>;
-export const endsOf = (done: readonly Done[] | null): Ends =>
+export type RemovalOutcomes = ReadonlyMap<string, Done>;
+export const removalOutcomesOf = (done: readonly Done[] | null): RemovalOutcomes =>
   new Map((done ?? []).map((d) => [imageKey(d.id, d.runtimeHandler), d]));
 
 /** One pass over the order: what is taken, what is left, and what the runtime refused. What no end is told of counts as if it works. */
 export class Removals {
   readonly taken: Taken[] = [];
-  readonly left: Left[] = [];
+  readonly left: RemainingImage[] = [];
   /** A removal was stopped: nothing new is begun after it. */
   stopped = false;
-  readonly #ends: Ends;
-  constructor(ends: Ends) {
+  readonly #ends: RemovalOutcomes;
+  constructor(ends: RemovalOutcomes) {
     this.#ends = ends;
   }
   /** Checks that the image's removal has already ended; no rule changes that. */
@@ -42,7 +42,7 @@ export class Removals {
     if (end === "stopped") this.stopped = true;
     return end === "failed" ? message : undefined;
   }
-  leave({ image, place, tie }: Ordered, why: Left["why"]): void {
+  leave({ image, place, tie }: Ordered, why: RemainingImage["why"]): void {
     this.left.push({ image, place, tie, why });
   }
 }
@@ -52,7 +52,7 @@ const UNTOLD = "unknown error";
 export const isGone = ({ end }: { readonly end: RemovalState }): boolean => end === "planned" || end === "removed";
 
 /** Why an image is in no order of eviction at all. */
-export type Barred = Extract<ImageKept["why"], "in-use" | "image-volume" | "pinned" | "sandbox-image" | "invalid-id">;
+type Barred = Extract<ImageKept["why"], "in-use" | "image-volume" | "pinned" | "sandbox-image" | "invalid-id">;
 export interface Ordered {
   readonly image: DetectedImage;
   /** From 1. */

@@ -14,7 +14,7 @@ export interface Use {
   /** How many containers and volumes. */
   readonly count: number;
 }
-interface Growing {
+interface MutableUse {
   why: Use["why"];
   readonly by: string[];
   count: number;
@@ -22,7 +22,7 @@ interface Growing {
 const NAMED = 5;
 const POD_UID = "io.kubernetes.pod.uid";
 
-export interface UseInput {
+interface UseInput {
   readonly containers: readonly RuntimeContainer[];
   readonly sandboxes: readonly RuntimeSandbox[];
   readonly pods: readonly Pod[];
@@ -39,7 +39,7 @@ export interface UseInput {
  */
 export function imagesInUse(input: UseInput, reasons: Reasons<ReasonCode<"image-gc">>): ReadonlyMap<string, Use> {
   const { containers, names } = input;
-  const uses = new Map<string, Growing>();
+  const uses = new Map<string, MutableUse>();
   const sandboxes = new Map(input.sandboxes.map((s) => [s.id, s]));
   const unlisted = new Map<string, number>();
   for (const c of containers) {
@@ -103,10 +103,10 @@ function withHandler(
 }
 
 /** Counts a user of the image. */
-function noted(uses: Map<string, Growing>, image: ListedImage, why: Use["why"]): Growing {
+function noted(uses: Map<string, MutableUse>, image: ListedImage, why: Use["why"]): MutableUse {
   const known = uses.get(image.key);
   if (known === undefined) {
-    const use: Growing = { why, by: [], count: 1 };
+    const use: MutableUse = { why, by: [], count: 1 };
     uses.set(image.key, use);
     return use;
   }

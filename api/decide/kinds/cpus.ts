@@ -110,7 +110,7 @@ export function explainCpus(answered: ManagerQuery, reasons: ReasonRecorder<Reas
       fromPool: cpuText(fromPool),
       reused: own.size - fromPool.size,
       numaNodes: affinityText(
-        admission?.turns.find((t) => t.container === null || t.container === container.name)?.merged,
+        admission?.merges.find((t) => t.container === null || t.container === container.name)?.merged,
       ),
       reserved: cpuText(node.cpuPolicy.name === "static" ? node.cpuPolicy.reserved : NO_CPUS),
     });

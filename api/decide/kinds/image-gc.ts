@@ -13,7 +13,13 @@ import type { Snapshot } from "../../model/snapshot.ts";
 import { type EpochMs, epochMs } from "../../model/units.ts";
 import { type EffectiveAsked, gateOn } from "../../profiles/effective.ts";
 import { type Collected, collect } from "../image-gc/collect.ts";
-import { type Ends, type EvictionOrder, endsOf, evictionOrder, isGone } from "../image-gc/eviction-order.ts";
+import {
+  type EvictionOrder,
+  evictionOrder,
+  isGone,
+  type RemovalOutcomes,
+  removalOutcomesOf,
+} from "../image-gc/eviction-order.ts";
 import { explainImages, explainPass } from "../image-gc/explain.ts";
 import { ImageNames } from "../image-gc/image-names.ts";
 import { type DetectedImage, detectImages, imagesInUse, type Use } from "../image-gc/images-in-use.ts";
@@ -171,7 +177,7 @@ function nextLedger(
   gone: readonly DetectedImage[],
   now: EpochMs,
 ): Ledger {
-  const here = before.length === 0 ? undefined : whatIsHere(images);
+  const here = before.length === 0 ? undefined : presentImages(images);
   const entries = before.map((entry) => {
     const isBack = entry.away && entry.atMs < now && here !== undefined && isHere(entry, here);
     return isBack ? { ...entry, again: entry.again + 1, againAtMs: now, away: false } : entry;
@@ -188,15 +194,15 @@ function nextLedger(
 }
 const keyOf = (e: Entry): string => imageKey(e.id, e.runtimeHandler);
 
-interface Here {
+interface PresentImages {
   readonly keys: ReadonlySet<string>;
   readonly names: ReadonlySet<string>;
 }
-const whatIsHere = (images: readonly DetectedImage[]): Here => ({
+const presentImages = (images: readonly DetectedImage[]): PresentImages => ({
   keys: new Set(images.map((i) => i.key)),
   names: new Set(images.flatMap((i) => [...i.names, ...i.digests])),
 });
-const isHere = (entry: Entry, { keys, names }: Here): boolean =>
+const isHere = (entry: Entry, { keys, names }: PresentImages): boolean =>
   keys.has(keyOf(entry)) || entry.names.some((n) => names.has(n));
 
 /** `known`: the same image's entry, or that of what came back under its name and another id. */
@@ -265,7 +271,7 @@ export function decideImageGc(asked: EffectiveAsked<ImageGcAsk>): Result<Decided
   const images = detectImages(inventory, uses, before, now);
   const sandboxImages = new Set(names.find(runtime?.sandboxImage ?? "").map((i) => i.key));
   const order = evictionOrder(images, uses, sandboxImages);
-  const ends = endsOf(ask.done);
+  const ends = removalOutcomesOf(ask.done);
   const beganAtMs = input.beganAtMs ?? now;
   const { operation } = ask;
   const { words } = snapshot.kubeletConfiguration.profile;
@@ -292,7 +298,7 @@ export function decideImageGc(asked: EffectiveAsked<ImageGcAsk>): Result<Decided
 }
 
 /** In the order in which they went. */
-function removedImages(images: readonly DetectedImage[], ends: Ends): readonly DetectedImage[] {
+function removedImages(images: readonly DetectedImage[], ends: RemovalOutcomes): readonly DetectedImage[] {
   if (ends.size === 0) return [];
   const byKey = new Map(images.map((i) => [i.key, i]));
   return [...ends].flatMap(([key, { end }]) => (end === "removed" ? (byKey.get(key) ?? []) : []));
@@ -340,7 +346,7 @@ function remembered(
   { now, before, beganAtMs, policy }: ImageGcInput,
   { operation, done }: ImageGcAsk,
   images: readonly DetectedImage[],
-  ends: Ends,
+  ends: RemovalOutcomes,
   { taken, stopped, error }: Collected,
   { removed }: Ledger,
 ): ImageGcFacts {
@@ -355,7 +361,7 @@ function remembered(
   };
 }
 
-function recordsOf(images: readonly DetectedImage[], ends: Ends): ImageGcFacts["records"] {
+function recordsOf(images: readonly DetectedImage[], ends: RemovalOutcomes): ImageGcFacts["records"] {
   const records: ImageGcFacts["records"] = [];
   for (const { key, id, runtimeHandler, firstDetectedAtMs, lastUsedAtMs } of images) {
     if (ends.get(key)?.end === "removed") continue;

@@ -25,7 +25,7 @@ import { goDurationText } from "../go/strconv.ts";
 import { containerPort } from "../probes/http-request.ts";
 import {
   type ContainerSetting,
-  LEAST_GRACE_SECONDS,
+  MIN_GRACE_SECONDS,
   type ProbeSetting,
   reachOf,
   settingsOf,
@@ -100,8 +100,8 @@ class ContainerLint {
     const podSeconds = this.#graceSeconds;
     const field = "terminationGracePeriodSeconds";
     if (own !== null && own > podSeconds) this.#note("grace-over-pod", "hint", probe, field, { own, podSeconds });
-    if (own !== null && own < LEAST_GRACE_SECONDS) {
-      this.#note("grace-below-least", "hint", probe, field, { own, least: LEAST_GRACE_SECONDS });
+    if (own !== null && own < MIN_GRACE_SECONDS) {
+      this.#note("grace-below-least", "hint", probe, field, { own, least: MIN_GRACE_SECONDS });
     }
     if ((own ?? podSeconds) >= LONG_GRACE_SECONDS) {
       const { slowestEndMs } = reachOf(probe.type, probe.timing, podSeconds);

@@ -92,7 +92,7 @@ const isBytes = (name: string): boolean =>
 const MAPS = ["kubeReserved", "systemReserved", "evictionHard", "evictionSoft", "evictionMinimumReclaim"] as const;
 /** Nobody means less than this of memory or of a disk. */
 const FEWEST_BYTES = 64 * 1024;
-const LEAST_LOG_BYTES = 4096;
+const MIN_LOG_BYTES = 4096;
 
 /** Amounts that are read, and are hardly what was meant. */
 export function amountDoubts(input: LintInput): readonly LintFinding[] {
@@ -106,7 +106,7 @@ export function amountDoubts(input: LintInput): readonly LintFinding[] {
       ),
   );
   const log = "containerLogMaxSize";
-  const ofLog = given.has(log) ? doubt(log, given.text(log), LEAST_LOG_BYTES, (v) => ({ [log]: v })) : [];
+  const ofLog = given.has(log) ? doubt(log, given.text(log), MIN_LOG_BYTES, (v) => ({ [log]: v })) : [];
   return [...maps, ...ofLog, ...unlimitedLog(input), ...roundedCpus(input), ...smallThreshold(input)];
 }
 

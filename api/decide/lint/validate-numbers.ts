@@ -84,7 +84,7 @@ function shutdown({ given, defaults, isOn }: LintInput): readonly LintFinding[] 
 }
 
 const GATE = "KubeletCrashLoopBackOffMax";
-const LEAST_MS = 1000;
+const MIN_MS = 1000;
 const MAX_MS = 300_000;
 
 function backOff({ given, isOn }: LintInput): readonly LintFinding[] {
@@ -99,7 +99,7 @@ function backOff({ given, isOn }: LintInput): readonly LintFinding[] {
   }
   const nanos = set.nanos("maxContainerRestartPeriod");
   const ms = Math.trunc(nanos / 1e6);
-  if (ms >= LEAST_MS && ms <= MAX_MS) return [];
+  if (ms >= MIN_MS && ms <= MAX_MS) return [];
   const what = `${name} (got: ${nanos / SECOND} seconds) must be set between 1s and 300s`;
   return [invalid("out-of-range", field, what, `the default is ${MAX_MS / 1000}s`, fix)];
 }

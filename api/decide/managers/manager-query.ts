@@ -15,7 +15,7 @@ import { sharedDevices } from "../devices/inventory.ts";
 import type { StateForm } from "../go/state-data.ts";
 import { memoryStateFile } from "../memory/start.ts";
 import { type ReasonRecorder, Reasons } from "../reasons.ts";
-import type { Admission, Turn } from "../topology/admit.ts";
+import type { Admission, HintMerge } from "../topology/admit.ts";
 import { mergeHints } from "../topology/merge.ts";
 import { placementOf } from "../topology/placement.ts";
 import type { AligningPolicy } from "../topology/policy.ts";
@@ -92,8 +92,8 @@ function askManagers({ snapshot, ask }: EffectiveAsked<PodAsk>, needs: string[])
   const tried = managersOf(node, pod);
   const admission = admit(node, tried, pod);
   if (!admission.ok) return err({ code: "too_large", message: admission.error.message, needs: [] });
-  const { turns, refusal } = admission.value;
-  const placements = turns.map((turn) => placementOf(node.numa, turn));
+  const { merges, refusal } = admission.value;
+  const placements = merges.map((merge) => placementOf(node.numa, merge));
   const after = refusal === null ? tried : before;
   const warnings = warningsOf(node, before, after, podNames([...node.active, pod]));
   const answered = { node, pod, before, after, admission: admission.value, placements, refusal, tried };
@@ -101,7 +101,7 @@ function askManagers({ snapshot, ask }: EffectiveAsked<PodAsk>, needs: string[])
 }
 
 type ManagerKind = "cpus" | "memory" | "topology" | "devices";
-/** The ways a kind turns an answer of the managers into its decision. */
+/** The ways a kind merges an answer of the managers into its decision. */
 interface Forms<K extends ManagerKind> {
   /** Errors: what cannot be answered at all. */
   readonly decided: (
@@ -149,9 +149,9 @@ function explainRefusal(
 ): void {
   if (pod === null || refusal === null || admission === null) return;
   const at = refusal.container ?? pod.metadata.name;
-  const turn = admission.turns.at(-1);
-  if (turn !== undefined && !turn.admitted && node.topology.name !== "none") {
-    const blocking = blockingResources(node.topology, turn).join(",");
+  const last = admission.merges.at(-1);
+  if (last !== undefined && !last.admitted && node.topology.name !== "none") {
+    const blocking = blockingResources(node.topology, last).join(",");
     reasons.add("refused", at, "placement", { reason: refusal.reason, manager: "topology", blocking });
     return;
   }
@@ -198,7 +198,7 @@ function numbersOf(
 }
 
 /** Resources that cannot be placed at all; else those without which the others could be placed together. */
-function blockingResources(policy: AligningPolicy, { hints }: Turn): readonly string[] {
+function blockingResources(policy: AligningPolicy, { hints }: HintMerge): readonly string[] {
   const lists = hints.flatMap((of) => [...of]);
   const impossible = lists.filter(([, list]) => list !== null && list.length === 0).map(([name]) => name);
   if (impossible.length > 0) return impossible;

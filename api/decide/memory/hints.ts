@@ -28,7 +28,7 @@ export function nodeSets(count: number): readonly NumaMask[] {
 }
 
 /** A machine as its NUMA nodes are numbered by masks. */
-export interface Ground {
+export interface NumaMemory {
   readonly numa: NumaNodes;
   readonly sets: readonly NumaMask[];
   readonly machine: MachineMemory;
@@ -37,18 +37,18 @@ export interface Ground {
 export type Reusable = (set: NumaMask, type: string) => number;
 
 const NO_PREFERENCE: ResourceHints = new Map();
-const nodesOf = ({ numa, machine }: Ground): readonly NodeMemory[] =>
+const nodesOf = ({ numa, machine }: NumaMemory): readonly NodeMemory[] =>
   numa.ids.map((id) => machine.get(id) as NodeMemory);
 
 /** A kind of memory that a node has no table of: the kubelet falls over it. */
-export const unknownType = (ground: Ground, asked: Requests): string | undefined =>
+export const unknownType = (ground: NumaMemory, asked: Requests): string | undefined =>
   [...asked.keys()].find((type) => nodesOf(ground).some((node) => !node.memoryMap.has(type)));
 
 /**
  * The sets of nodes that have what is asked for; preferred are those as small as any that could have it on an empty machine.
  * All kinds of memory get the same sets; none at all without one. kubelet 1.36: calculateHints.
  */
-export function memoryHints(ground: Ground, asked: Requests, reusable: Reusable): ResourceHints {
+export function memoryHints(ground: NumaMemory, asked: Requests, reusable: Reusable): ResourceHints {
   const unknown = unknownType(ground, asked);
   if (unknown !== undefined) return new Map([[unknown, []]]);
   const nodes = nodesOf(ground);
@@ -83,7 +83,7 @@ function sums(values: readonly number[]): Float64Array {
 }
 
 /** A node serves blocks of its own or blocks of one group, never both. */
-function groupTest(ground: Ground): (set: NumaMask) => boolean {
+function groupTest(ground: NumaMemory): (set: NumaMask) => boolean {
   const nodes = nodesOf(ground);
   const groups = nodes.map(({ cells }) => (cells.length === 1 ? 0 : maskOf(ground.numa, cells)));
   const grouped = maskWhere(groups, (group) => group !== 0);
@@ -100,7 +100,7 @@ const maskWhere = <T>(list: readonly T[], test: (item: T) => boolean): NumaMask 
  * Checks that blocks on these nodes would break their groups; a single node never does here. kubelet 1.36:
  * isAffinityViolatingNUMAAllocations.
  */
-export function breaksGroups(ground: Ground, set: NumaMask): boolean {
+export function breaksGroups(ground: NumaMemory, set: NumaMask): boolean {
   if (countNodes(set) === 1) return false;
   return idsOf(ground.numa, set).some((id) => {
     const { numberOfAssignments, cells } = ground.machine.get(id) as NodeMemory;
@@ -109,7 +109,7 @@ export function breaksGroups(ground: Ground, set: NumaMask): boolean {
 }
 
 /** Checks that the nodes have the amounts free, without counting what can be reused. kubelet 1.36: isAffinitySatisfyRequest. */
-export const hasFree = ({ numa, machine }: Ground, set: NumaMask, asked: Requests): boolean =>
+export const hasFree = ({ numa, machine }: NumaMemory, set: NumaMask, asked: Requests): boolean =>
   [...asked].every(([type, size]) => {
     const free = idsOf(numa, set).map((id) => machine.get(id)?.memoryMap.get(type)?.free ?? 0);
     return free.reduce((sum, bytes) => sum + bytes, 0) >= size;

@@ -17,10 +17,10 @@ import {
 import {
   bestHint,
   breaksGroups,
-  type Ground,
   hasFree,
   hintsOfBlocks,
   memoryHints,
+  type NumaMemory,
   nodeSets,
   type Reusable,
   unknownType,
@@ -40,7 +40,7 @@ import {
   take,
 } from "./machine-memory.ts";
 
-export interface MemoryManagerInput {
+interface MemoryManagerInput {
   readonly policy: "None" | "Static";
   /** The state that it starts from: the one of `startMemory`, or `state` of another manager. It is not changed. */
   readonly state: MemoryState;
@@ -207,7 +207,7 @@ const minus = (sizes: Requests, less: Requests): Requests =>
 
 /** The Static policy with its working data. kubelet 1.36: memorymanager.staticPolicy. */
 interface StaticPolicy {
-  readonly ground: Ground;
+  readonly ground: NumaMemory;
   /** Its `machineState` is the ground's machine. */
   readonly state: WorkingState;
   readonly reusable: ReusableMemory;
@@ -261,7 +261,7 @@ const fail = (what: string): Result<never, string> => err(`[memorymanager] ${wha
  * Errors, in the kubelet's words: no nodes have it; only with more nodes than was preferred; groups would break.
  */
 function placeMemory(
-  ground: Ground,
+  ground: NumaMemory,
   asked: Requests,
   affinity: TopologyHint,
   reusable: Reusable,

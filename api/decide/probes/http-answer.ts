@@ -1,5 +1,5 @@
 import { err, ok, type Result } from "../../model/result.ts";
-import { HttpFields, quotedStart, type Told } from "./http-fields.ts";
+import { type BodyHeaders, HttpFields, quotedStart } from "./http-fields.ts";
 
 /** The head of an answer, and how its body ends. */
 export interface HttpHead {
@@ -25,7 +25,7 @@ function statusOf(line: string): Result<number, string> {
 export function headOf(
   first: string,
   status: number,
-  { locations, lengths, encodings }: Told,
+  { locations, lengths, encodings }: BodyHeaders,
 ): Result<HttpHead, string> {
   const isOld = first.startsWith("HTTP/0.") || first.startsWith("HTTP/1.0");
   const chunked = isOld ? ok(false) : isChunked(encodings);

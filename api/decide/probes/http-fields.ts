@@ -10,7 +10,7 @@ const MAX_INITIAL_BYTES = 80;
 const MAX_QUOTED_BYTES = 4096;
 
 /** The headers that say where an answer leads, and how it ends; values without spaces around them. */
-export interface Told {
+export interface BodyHeaders {
   readonly locations: string[];
   readonly lengths: string[];
   readonly encodings: string[];
@@ -18,7 +18,7 @@ export interface Told {
 
 /** Headers line by line, all of them checked, in a time that grows with their bytes. Go 1.26: textproto.Reader.ReadMIMEHeader. */
 export class HttpFields {
-  readonly told: Told = { locations: [], lengths: [], encodings: [] };
+  readonly told: BodyHeaders = { locations: [], lengths: [], encodings: [] };
   /** The header that the next line may go on with; undefined: none yet. */
   #field: string | undefined;
   /** It has a byte that none may have, perhaps behind what is kept. */
@@ -69,7 +69,7 @@ export class HttpFields {
     if (values.length < MAX_VALUES || (values.length === MAX_VALUES && value !== values[0])) values.push(value);
   }
 }
-const WHERE: ReadonlyMap<string, keyof Told> = new Map([
+const WHERE: ReadonlyMap<string, keyof BodyHeaders> = new Map([
   ["location", "locations"],
   ["content-length", "lengths"],
   ["transfer-encoding", "encodings"],

@@ -44,7 +44,7 @@ export interface ProbePlan {
   /** Attempts a second by handler. */
   readonly perSecond: Readonly<Record<HandlerKind, number>>;
   /** Most attempts that begin in one window of 100 ms, on a grid of such windows. */
-  readonly mostAtOnce: {
+  readonly maxAtOnce: {
     readonly spread: number;
     /** Where nobody spreads them, as after a start of all pods at once: every probe. */
     readonly unspread: number;
@@ -72,12 +72,12 @@ export function probePlan(probes: readonly PlannedProbe[]): ProbePlan {
   return {
     probes: probes.length,
     perSecond,
-    mostAtOnce: { spread: mostAtOnce(probes), unspread: probes.length },
+    maxAtOnce: { spread: maxAtOnce(probes), unspread: probes.length },
     execsAtOnce: { expected, hanging },
   };
 }
 
-function mostAtOnce(probes: readonly PlannedProbe[]): number {
+function maxAtOnce(probes: readonly PlannedProbe[]): number {
   const rings = ringsOf(probes);
   const periods = [...rings.keys()];
   const meetsMs = periods.reduce((all, period) => (all > LONGEST_MEETING_MS ? all : leastMultiple(all, period)), 1);

@@ -4,7 +4,7 @@ import type { ProbeHandlerName, ProbeReach, ProbeTiming } from "../../model/prob
 import { handlersOf, PROBE_FIELD } from "../../model/probes-issues.ts";
 
 /** kubelet 1.36: minimumGracePeriodInSeconds. */
-export const LEAST_GRACE_SECONDS = 2;
+export const MIN_GRACE_SECONDS = 2;
 
 /** How soon and how late a probe can notice; `graceSeconds` is the pod's. */
 export function reachOf(type: ProbeType, timing: ProbeTiming, graceSeconds: number): ProbeReach {
@@ -12,7 +12,7 @@ export function reachOf(type: ProbeType, timing: ProbeTiming, graceSeconds: numb
   // an attempt that lasts longer than a period is followed by the next at once
   const beat = Math.max(periodSeconds, timeoutSeconds);
   const slowestFailure = periodSeconds + (failureThreshold - 1) * beat + timeoutSeconds;
-  const grace = Math.max(LEAST_GRACE_SECONDS, timing.terminationGracePeriodSeconds ?? graceSeconds);
+  const grace = Math.max(MIN_GRACE_SECONDS, timing.terminationGracePeriodSeconds ?? graceSeconds);
   return {
     soonestFailureMs: (initialDelaySeconds + (failureThreshold - 1) * periodSeconds) * 1000,
     slowestFailureMs: slowestFailure * 1000,

@@ -1,6 +1,6 @@
 import type { ProbeType } from "../../model/probe.ts";
 import type { ContainerRun, ProbeNodeEvent, Span } from "../../model/probes-decision.ts";
-import { LEAST_GRACE_SECONDS } from "./settings.ts";
+import { MIN_GRACE_SECONDS } from "./settings.ts";
 import {
   type ContainerTrace,
   Lane,
@@ -232,7 +232,7 @@ export class SimPod {
     container.isStopping = true;
     if (container.run !== undefined) container.run.endedBy = by;
     const own = spec.probes.find(({ type }) => type === by)?.timing.terminationGracePeriodSeconds;
-    const graceMs = Math.max(LEAST_GRACE_SECONDS, own ?? this.#input.graceSeconds) * 1000;
+    const graceMs = Math.max(MIN_GRACE_SECONDS, own ?? this.#input.graceSeconds) * 1000;
     const { stopMs, exitCode } = this.#input;
     const untilMs = this.clock.nowMs + Math.min(stopMs, graceMs);
     this.#busyUntilMs = Math.max(this.#busyUntilMs, untilMs);

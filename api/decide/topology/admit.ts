@@ -11,24 +11,24 @@ export interface NamedProvider {
   readonly name: string;
   readonly provider: HintProvider;
 }
-/** One merge: of a container, or with pod scope of the whole pod (`container` null). */
-export interface Turn {
+/** The hints of a container, or with pod scope of the whole pod (`container` null), and what they merge to. */
+export interface HintMerge {
   readonly container: string | null;
   /** The providers' hints, in the providers' order. */
   readonly hints: readonly ResourceHints[];
   readonly merged: TopologyHint;
   readonly admitted: boolean;
 }
-/** A container's turn at the managers, with the names of those that gave it all it asked them for; null: the pod's turn. */
-export interface Allocated {
+/** A container, or null for the whole pod, with the names of the managers that gave it all it asked them for. */
+interface Allocated {
   readonly container: string | null;
   readonly by: readonly string[];
 }
 export interface Admission {
   /** Up to the first refusal; none with policy `none`. */
-  readonly turns: readonly Turn[];
+  readonly merges: readonly HintMerge[];
   /**
-   * In the order of the turns; its last container's list is short when a manager refused. After a refusal the kubelet takes
+   * In the order of the merges; its last container's list is short when a manager refused. After a refusal the kubelet takes
    * none of it back at once: the managers keep it, state files included, until one of them next looks for pods that are not
    * active any more; this one is among them as soon as its status says Failed. Then all of it goes, and what the providers
    * were made from is what is left.
@@ -52,7 +52,7 @@ export function admitPod(
     providers,
     pod,
     podLevel: podLevel && isPodLevelResourcesSet(pod),
-    turns: [],
+    merges: [],
     allocated: [],
   };
   if (policy.name === "none") return ok(allocateAll(query, ANY_NODE));
@@ -65,13 +65,13 @@ interface ProviderQuery {
   readonly pod: Pod;
   /** It is to be treated as a pod with pod-level resources. */
   readonly podLevel: boolean;
-  readonly turns: Turn[];
+  readonly merges: HintMerge[];
   readonly allocated: Allocated[];
 }
 
 function admitEach(policy: AligningPolicy, query: ProviderQuery): Result<Admission, MergeRefusal> {
   for (const container of containersOf(query.pod)) {
-    const merged = turn(policy, query, container);
+    const merged = calculateAffinity(policy, query, container);
     if (!merged.ok) return merged;
     if (!merged.value.admitted) {
       return ok(refused(query, container.name, query.podLevel ? AFFINITY_OF_CONTAINER : AFFINITY));
@@ -83,21 +83,25 @@ function admitEach(policy: AligningPolicy, query: ProviderQuery): Result<Admissi
 }
 
 function admitWhole(policy: AligningPolicy, query: ProviderQuery): Result<Admission, MergeRefusal> {
-  const merged = turn(policy, query, null);
+  const merged = calculateAffinity(policy, query, null);
   if (!merged.ok) return merged;
   const { admitted, hint } = merged.value;
   if (query.podLevel) return ok(admitted ? allocatePod(query, hint) : refused(query, null, AFFINITY_OF_POD));
   return ok(admitted ? allocateAll(query, hint) : refused(query, null, AFFINITY));
 }
 
-function turn(policy: AligningPolicy, query: ProviderQuery, container: Container | null): Result<Merged, MergeRefusal> {
+function calculateAffinity(
+  policy: AligningPolicy,
+  query: ProviderQuery,
+  container: Container | null,
+): Result<Merged, MergeRefusal> {
   const hints = query.providers.map(({ provider }) =>
     container === null ? provider.podHints(query.pod) : provider.containerHints(query.pod, container),
   );
   const merged = mergeHints(policy, hints);
   if (merged.ok) {
     const { hint, admitted } = merged.value;
-    query.turns.push({ container: container?.name ?? null, hints, merged: hint, admitted });
+    query.merges.push({ container: container?.name ?? null, hints, merged: hint, admitted });
   }
   return merged;
 }
@@ -134,9 +138,9 @@ function askEach(
   return undefined;
 }
 
-const admitted = ({ turns, allocated }: ProviderQuery): Admission => ({ turns, allocated, refusal: null });
-const refused = ({ turns, allocated }: ProviderQuery, container: string | null, text: RefusalText): Admission => ({
-  turns,
+const admitted = ({ merges, allocated }: ProviderQuery): Admission => ({ merges, allocated, refusal: null });
+const refused = ({ merges, allocated }: ProviderQuery, container: string | null, text: RefusalText): Admission => ({
+  merges,
   allocated,
   refusal: { ...text, container },
 });

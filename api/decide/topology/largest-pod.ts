@@ -11,7 +11,7 @@ import type { TopologyPolicy } from "./policy.ts";
 
 type Cpu = NonNullable<Machine["cpus"]>[number];
 
-export interface FreeCapacity {
+interface FreeCapacity {
   readonly cpus: readonly Cpu[];
   /** CPUs that may be given away exclusively, by number. */
   readonly free: ReadonlySet<number>;
@@ -194,7 +194,7 @@ function largestThat({ least, most }: Range, holds: (n: number) => boolean): num
   return yes;
 }
 
-interface Both {
+interface LargestPair {
   readonly first: number;
   readonly second: number;
 }
@@ -203,7 +203,7 @@ function largestBoth(
   firsts: readonly Range[],
   seconds: readonly Range[],
   holds: (first: number, second: number) => boolean,
-): Both | undefined {
+): LargestPair | undefined {
   for (const range of [...firsts].reverse()) {
     const tops = seconds.map(({ least }) =>
       holds(range.least, least) ? largestThat(range, (n) => holds(n, least)) : 0,

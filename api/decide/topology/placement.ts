@@ -1,5 +1,5 @@
 import type { Hint, Placement } from "../../model/managers.ts";
-import type { Turn } from "./admit.ts";
+import type { HintMerge } from "./admit.ts";
 import { idsOf, type NumaNodes, type TopologyHint } from "./hint.ts";
 
 /** Hints that are told of one resource: all the sets of eight nodes. */
@@ -11,7 +11,7 @@ const told = (list: readonly TopologyHint[]): readonly TopologyHint[] =>
     : [...list.filter((h) => h.preferred), ...list.filter((h) => !h.preferred)].slice(0, MAX_LISTED);
 
 /** A turn as a decision shows it: masks become lists of node ids. */
-export function placementOf(numa: NumaNodes, { container, hints, merged, admitted }: Turn): Placement {
+export function placementOf(numa: NumaNodes, { container, hints, merged, admitted }: HintMerge): Placement {
   const show = (hint: TopologyHint): Hint => ({
     numaNodes: hint.nodes === null ? null : idsOf(numa, hint.nodes),
     preferred: hint.preferred,

@@ -117,13 +117,18 @@ export const INSTEAD: Partial<Record<DocumentForm, string>> = {
   "crictl inspecti": "give what `crictl images -o json` prints",
   "crictl info":
     "leave it out, no decision reads it; `crictl ps -a -o json`, `crictl pods -o json` and `crictl images -o json` tell what runs and what is there",
+  "v1.Event": "no decision reads it; `nodewise why` does",
+  "cpu.stat": "no decision reads it; `nodewise why` does",
+  decision: "no decision reads it; `nodewise why` does",
 };
 
 /** `: give it with --stats`, where an option takes such a document; what to give instead, where none does. */
 export function otherOption(value: unknown): string {
   const form = formOf(value);
   if (form === "snapshot") return ": give it with --snapshot";
-  const { kind } = (value ?? {}) as { kind?: unknown };
+  const { kind, items } = (value ?? {}) as { kind?: unknown; items?: unknown };
+  const [first] = Array.isArray(items) ? items : [];
+  if (kind === "EventList" || (form === "list" && formOf(first) === "v1.Event")) return `: ${INSTEAD["v1.Event"]}`;
   if (form === "v1.Pod" || (form === "list" && kind !== "NodeList")) return ": give it with --pods";
   if (form === "list") return ": give it with --node";
   if (form === undefined) return "";

@@ -18,7 +18,7 @@ export interface Credentials {
   readonly isPage: boolean;
 }
 
-interface World {
+interface AuthContext {
   readonly store: Store;
   readonly auth: AuthSettings;
   readonly sha256: (text: string) => string | Promise<string>;
@@ -26,7 +26,7 @@ interface World {
 
 /** Names the caller. Errors: no token where one is required, a wrong one, or a host that is not ours. */
 export async function identify(
-  { store, auth, sha256 }: World,
+  { store, auth, sha256 }: AuthContext,
   credentials: Credentials,
 ): Promise<Result<Caller, Problem>> {
   const { authorization, hosts, basic, isPage } = credentials;

@@ -1,6 +1,6 @@
 import type { StoreFailure } from "../../../db/failure.ts";
+import type { TokenRow } from "../../../db/rows.ts";
 import type { Store } from "../../../db/store.ts";
-import type { TokenRow } from "../../../db/tokens.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Scope } from "../../ports.ts";
 import { newToken, webSha256 } from "./token.ts";

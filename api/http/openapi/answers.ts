@@ -7,7 +7,10 @@ import { EXPLAIN, KINDS, VERDICTS } from "../../model/decision.ts";
 import { placeReasonsForm, podRef, reasonForm } from "../../model/forms.ts";
 import { IMAGE_REMOVE_WHY } from "../../model/image-gc.ts";
 import { KIND_SPECS, REMOVING_KINDS } from "../../model/kinds.ts";
+import { comparison, OUTCOME_KINDS } from "../../model/outcome.ts";
+import { storyForm, storyListForm } from "../../model/why.ts";
 import { upgradeReport } from "../../service/upgrade/report.ts";
+import { NOT_RECORDED } from "../decide.ts";
 import { PROBLEMS } from "../problem.ts";
 import { componentName } from "./ask-schemas.ts";
 
@@ -65,7 +68,13 @@ const identity = { id, kind, node: z.string(), policyVersion: z.string(), snapsh
 export const decisionAnswer = z.strictObject({
   ...identity,
   profile,
-  recorded: z.boolean().describe("false: the history could not be written; the answer is the same"),
+  recorded: z.boolean().describe("false: the answer is the same, and nothing of it is in the history"),
+  notRecorded: z
+    .enum(NOT_RECORDED)
+    .optional()
+    .describe(
+      "why it is not recorded: the request did not want it, this server records nothing, or the history could not be written; absent: it is recorded",
+    ),
   verdict: z.enum(VERDICTS).describe("the decision in a word"),
   assumed: z
     .array(z.strictObject({ path: z.string(), value: z.string() }))
@@ -257,6 +266,58 @@ export const upgradeAnswer = z.strictObject({
     .describe("a page, oldest first; null: neither since, until nor pageToken is given"),
 });
 
+const outcomeAnswered = z
+  .looseObject({ kind: z.enum(OUTCOME_KINDS), at: z.string(), seenIn: z.array(z.string()) })
+  .describe("as it was posted, all sightings of it together and without the pod's object");
+export const outcomesRecorded = z.strictObject({
+  outcomes: z
+    .array(
+      z.strictObject({
+        id,
+        node: z.string(),
+        recordedAt: time,
+        outcome: outcomeAnswered,
+        comparison,
+        state: z.enum(["new", "changed", "same"]).describe("beside what was recorded before"),
+      }),
+    )
+    .describe("those that were posted, then others whose comparison they changed"),
+});
+export const agreementAnswer = z.strictObject({
+  kinds: z
+    .array(
+      z.strictObject({
+        kind: z.string(),
+        agrees: integer,
+        differs: integer,
+        notComparable: integer,
+        share: z.number().nullable().describe("that agrees, of those that could be compared; null: none could"),
+      }),
+    )
+    .describe("all of the time, whatever the verdict that is asked for"),
+  outcomes: z
+    .array(
+      z.strictObject({
+        id,
+        node: z.string(),
+        kind: z.string(),
+        verdict: z.string(),
+        at: time,
+        recordedAt: time,
+        pod: podRef.nullable(),
+        outcome: outcomeAnswered.nullable().describe("null: another version wrote it"),
+        comparison: comparison.nullable(),
+      }),
+    )
+    .describe("newest first"),
+  nextPageToken: z.string().nullable(),
+});
+
+export const whyAnswer = z.strictObject({
+  story: storyForm.nullable().describe("null: no pod was named"),
+  list: storyListForm.nullable().describe("null: a pod was named"),
+});
+
 const imageNames = z.array(z.string()).describe("of an image: its tags; without any, its digests; the first 32");
 
 export const removal = z.strictObject({
@@ -350,6 +411,9 @@ const ENVELOPES = {
   StoredSnapshot: storedSnapshot,
   SnapshotStored: snapshotStored,
   ResultsStored: resultsStored,
+  Comparison: comparison,
+  OutcomesRecorded: outcomesRecorded,
+  AgreementAnswer: agreementAnswer,
   ReplayAnswer: replayAnswer,
   ReplayCounts: replayCounts,
   UnreadableDecision: unreadableDecision,
@@ -359,6 +423,9 @@ const ENVELOPES = {
   LintAnswer: lintAnswer,
   UpgradeReport: upgradeReport,
   UpgradeAnswer: upgradeAnswer,
+  Story: storyForm,
+  StoryList: storyListForm,
+  WhyAnswer: whyAnswer,
   BatchLine: batchLine,
   Health: health,
   Ready: ready,

@@ -8,6 +8,7 @@ import { REMEMBERING, specOf } from "../../model/kinds.ts";
 import { kubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { devices, machine } from "../../model/machine.ts";
+import { outcomesPosted } from "../../model/outcome.ts";
 import { node } from "../../model/placement.ts";
 import { container, containerStatus, pod } from "../../model/pod.ts";
 import { podProbe } from "../../model/probe.ts";
@@ -213,6 +214,7 @@ export function inputSchemas(): readonly SchemaToMake[] {
     ...[...REMEMBERING].map((kind): SchemaToMake => [factsName(kind), () => factsSchema(kind)]),
     ...toMake(ASK_SCHEMAS),
     ...toMake(REQUEST_SCHEMAS),
+    ["OutcomesPosted", () => inputSchema(outcomesPosted)],
     ["ResultsReport", () => jsonSchema(resultsReport, "input", NAMES)],
   ];
 }

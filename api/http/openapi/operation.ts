@@ -101,7 +101,33 @@ export const BATCH = ["allocatable", "cgroups"].map((kind) => JSON.stringify({ k
 export const REPLAY = { kubeletConfigurationPatch: { kubeReserved: { cpu: "500m", memory: "1Gi" } } } as const;
 export const REPLAY_HISTORY = { since: "2026-01-01T00:00:00Z", ...REPLAY } as const;
 export const UPGRADE = { to: "1.37", from: "1.36", kubeletConfiguration: { memoryThrottlingFactor: 0.8 } } as const;
+export const WHY = {
+  pod: "shop/web",
+  documents: [
+    {
+      kind: "Event",
+      involvedObject: { kind: "Pod", namespace: "shop", name: "web" },
+      type: "Warning",
+      reason: "OutOfcpu",
+      message: "Node didn't have enough resource: cpu, requested: 500, used: 1800, capacity: 1800",
+      lastTimestamp: "2026-01-31T12:00:00Z",
+    },
+  ],
+} as const;
 export const LINT = { kubeletConfiguration: { evictionHard: { "memory.available": "500Mi" }, maxPods: 250 } } as const;
+export const OUTCOMES = {
+  outcomes: [
+    {
+      kind: "admission",
+      at: "2026-01-31T12:00:05Z",
+      seenIn: ["pod-status"],
+      pod: { namespace: "default", name: "batch", uid: "2f6b8c1d-8a17-4a53-9a55-0d7f4e1c2b3a" },
+      admitted: false,
+      reason: "OutOfcpu",
+      message: "Node didn't have enough resource: cpu, requested: 8000, used: 250, capacity: 4000",
+    },
+  ],
+} as const;
 export const results = (decisionId: string) => ({
   decisionId,
   seq: 1,

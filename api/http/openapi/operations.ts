@@ -5,6 +5,7 @@ import { KINDS, VERDICTS } from "../../model/decision.ts";
 import { ref } from "../../model/json-schema.ts";
 import { REMOVING_KINDS } from "../../model/kinds.ts";
 import { LIMITS } from "../../model/limits.ts";
+import { AGREEMENT_VERDICTS, MAX_OUTCOMES_POSTED, OUTCOME_KINDS } from "../../model/outcome.ts";
 import { MAX_TOUCHED } from "../../service/lint-touched.ts";
 import {
   BATCH,
@@ -16,6 +17,7 @@ import {
   LINT,
   node,
   type Operation,
+  OUTCOMES,
   path,
   query,
   REFUSALS,
@@ -24,6 +26,7 @@ import {
   results,
   SNAPSHOT,
   UPGRADE,
+  WHY,
 } from "./operation.ts";
 import { ID, TIME } from "./request-schemas.ts";
 
@@ -63,6 +66,33 @@ const REMOVAL_OPERATIONS: Readonly<Record<string, Operation>> = {
   },
 };
 
+const AGREEMENT_OPERATIONS: Readonly<Record<string, Operation>> = {
+  "POST /v1/nodes/:node/outcomes": {
+    tag: "history",
+    summary: "Report what the node's kubelet did, and compare it with what would have been decided",
+    description: `Each is compared on the last snapshot that was observed before it and stored before it was reported, under the profile of the node's kubelet. Of a pod's outcome post the v1.Pod as \`object\`: a snapshot seldom has a pod that has only just come. The same outcome, seen in a status and in an event, is one; the same twice changes nothing. Outcomes that were recorded within two minutes of these are compared again. At most ${MAX_OUTCOMES_POSTED} at a time.`,
+    parameters: [node],
+    body: json(ref("OutcomesPosted"), OUTCOMES),
+    answers: { 200: "OutcomesRecorded", 201: "OutcomesRecorded" },
+    problems: [...BODY, "too_large"],
+  },
+  "GET /v1/agreement": {
+    tag: "history",
+    summary: "How often the decisions here agree with what kubelets did, and the outcomes, newest first",
+    parameters: [
+      query("since", "Of then or later", TIME),
+      query("until", "Of earlier", TIME),
+      query("kind", "Only of this kind", { type: "string", enum: OUTCOME_KINDS }),
+      query("node", "Only of this node"),
+      query("verdict", "Only with this verdict; the counts are of all", { type: "string", enum: AGREEMENT_VERDICTS }),
+      query("limit", "At most so many", { type: "integer", minimum: 1, maximum: MAX_PAGE, default: 50 }),
+      query("pageToken", "The nextPageToken of the page before"),
+    ],
+    answers: { 200: "AgreementAnswer" },
+    problems: ["invalid_query"],
+  },
+};
+
 const REPLAY_OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/replay": {
     tag: "history",
@@ -99,14 +129,37 @@ const UPGRADE_OPERATIONS: Readonly<Record<string, Operation>> = {
   },
 };
 
+const WHY_OPERATIONS: Readonly<Record<string, Operation>> = {
+  "POST /v1/why": {
+    tag: "decide",
+    summary: "Why a pod is as it is: what is so, the decision behind it, what would change it, who is next",
+    description:
+      "Documents of any kind and order, told apart by their content: pods, nodes, events and lists of them, /configz, /stats/summary, the text of a cpu.stat, what crictl prints, NodeSnapshots, decisions. Without documents (or with `node`) the history is asked. Without `pod` the answer lists the pods that have a story, the worst first. Nothing is recorded.",
+    body: json(ref("WhyRequest"), WHY),
+    answers: { 200: "WhyAnswer" },
+    problems: [...BODY, "no_such_pod", "unknown_node"],
+  },
+  "GET /v1/nodes/:node/pods/:namespace/:name/why": {
+    tag: "history",
+    summary: "Why a pod is as it is, by what the history holds of it",
+    parameters: [node, path("namespace", "The pod's namespace"), path("name", "The pod's name")],
+    answers: { 200: "WhyAnswer" },
+    problems: ["unknown_node", "no_such_pod", "invalid_input", "invalid_query"],
+  },
+};
+
 /** `METHOD path` of every route, as http/index.ts has it. */
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/decisions/:decision": {
     tag: "decide",
     summary: "Decide on a snapshot",
     description:
-      "The answer is a pure function of the request. It is recorded, and its id is the hash of what was asked.",
-    parameters: [path("decision", "The kind of decision", { type: "string", enum: KINDS }), idempotencyKey],
+      "The answer is a pure function of the request and, for kinds that remember, of what the history remembers of the node. It is recorded, and its id is the hash of what was asked. With `record=false` it is the same and nothing is written: no decision, no snapshot, no facts, no removals and no idempotency key, so that a question about what is not so never becomes the node's latest decision.",
+    parameters: [
+      path("decision", "The kind of decision", { type: "string", enum: KINDS }),
+      query("record", "False: answer, and record nothing", { type: "boolean", default: true }),
+      idempotencyKey,
+    ],
     body: json(ref("DecisionRequest"), DECISION),
     answers: { 200: "DecisionAnswer" },
     problems: [...BODY, ...REFUSALS, "unknown_kind", "unknown_snapshot", "idempotency_conflict", "bad_request"],
@@ -131,11 +184,12 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...REPLAY_OPERATIONS,
   ...LINT_OPERATIONS,
   ...UPGRADE_OPERATIONS,
+  ...WHY_OPERATIONS,
   "POST /v1/batch": {
     tag: "decide",
     summary: "Many decisions: a request a line in, an answer a line out",
     description:
-      "Each line is the body of a decision with its `kind`. The answers keep the order of the lines and name their number; what is wrong with a line is answered on a line, with as much of the problem as differs from line to line. Blank lines are passed over. The limit of a body holds for each line. After 1,000 such lines the batch ends with a line of the problem `too_many_bad_lines`, and nothing from that line on is decided. Read the answers while sending: with more than 1 MiB of them unread no further line is read, and a connection on which nothing moves for a minute is cut.",
+      'Each line is the body of a decision with its `kind`; with `"record": false` it is answered and not recorded. The answers keep the order of the lines and name their number; what is wrong with a line is answered on a line, with as much of the problem as differs from line to line. Blank lines are passed over. The limit of a body holds for each line. After 1,000 such lines the batch ends with a line of the problem `too_many_bad_lines`, and nothing from that line on is decided. Read the answers while sending: with more than 1 MiB of them unread no further line is read, and a connection on which nothing moves for a minute is cut.',
     body: {
       type: "application/x-ndjson",
       schema: ref("BatchRequest"),
@@ -185,6 +239,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     problems: ["unknown_node", "invalid_query"],
   },
   ...REMOVAL_OPERATIONS,
+  ...AGREEMENT_OPERATIONS,
   "PUT /v1/nodes/:node/snapshot": {
     tag: "history",
     summary: "Store a snapshot, to decide on it by its id",

@@ -5,6 +5,7 @@ import { KNOWN_VERSION_PATTERN, PROFILES } from "../../profiles/index.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
 import { LONGEST_ARG, MAX_ARGS } from "../lint.ts";
 import { DEFAULT_REPLAYED } from "../replay.ts";
+import { MAX_DOCUMENTS } from "../why.ts";
 import { ASKED } from "./ask-schemas.ts";
 import { withNulls } from "./with-nulls.ts";
 
@@ -33,19 +34,13 @@ const explain: JsonSchema = {
     "reasons: of every value, and of what was left unset; full: the same for kinds that weigh no alternatives",
 };
 
-/** The forms of a decision's request: its snapshot comes with it, or the history holds it. */
-const decisions = (asks: readonly JsonSchema[], kind: Readonly<Record<string, JsonSchema>>): readonly JsonSchema[] => {
-  const ask: JsonSchema = { anyOf: [NULL, ...asks] };
-  const named = Object.keys(kind);
+/** The forms of a decision's request: its snapshot comes with it, or the history holds it. `line`: the members of a batch's line beside them. */
+const decisions = (asks: readonly JsonSchema[], line: Readonly<Record<string, JsonSchema>>): readonly JsonSchema[] => {
+  const members = { ...line, ask: { anyOf: [NULL, ...asks] }, explain, kubeletVersion: asWhich };
+  const required = Object.keys(line).filter((name) => name === "kind");
   return [
-    strictObject({ ...kind, ask, explain, kubeletVersion: asWhich, snapshot: ref("NodeSnapshot"), snapshotId: NULL }, [
-      ...named,
-      "snapshot",
-    ]),
-    strictObject({ ...kind, ask, explain, kubeletVersion: asWhich, snapshot: NULL, snapshotId }, [
-      ...named,
-      "snapshotId",
-    ]),
+    strictObject({ ...members, snapshot: ref("NodeSnapshot"), snapshotId: NULL }, [...required, "snapshot"]),
+    strictObject({ ...members, snapshot: NULL, snapshotId }, [...required, "snapshotId"]),
   ];
 };
 const DECISION = {
@@ -55,9 +50,12 @@ const DECISION = {
     {},
   ),
 };
+const record: JsonSchema = {
+  anyOf: [{ type: "boolean", default: true, description: "false: it is answered, and nothing is recorded" }, NULL],
+};
 const BATCH = {
   description: "one line: the request of a decision, with its kind",
-  anyOf: ASKED.flatMap(({ kinds, asks }) => decisions(asks, { kind: { type: "string", enum: kinds } })),
+  anyOf: ASKED.flatMap(({ kinds, asks }) => decisions(asks, { kind: { type: "string", enum: kinds }, record })),
 };
 
 /** A KubeletConfiguration, alone or as /configz wraps it. */
@@ -202,6 +200,22 @@ const UPGRADE = {
   ],
 };
 
+const name: JsonSchema = { type: "string", minLength: 1 };
+const WHY = withNulls(
+  strictObject({
+    pod: { ...name, description: "NAME, NAMESPACE/NAME or uid; absent: all pods that have a story" },
+    namespace: { ...name, description: "of the pod; absent: any" },
+    node: { ...name, description: "of the history of this node, beside the documents" },
+    documents: {
+      type: "array",
+      maxItems: MAX_DOCUMENTS,
+      items: {},
+      description:
+        'each as it is, or with where it is from: {"origin": "app/cpu.stat", "value": "nr_periods 10 nr_throttled 2"}; absent: what the history holds',
+    },
+  }),
+);
+
 /** The bodies of requests, by name. */
 export const REQUEST_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   DecisionRequest: DECISION,
@@ -210,6 +224,7 @@ export const REQUEST_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   HistoryReplayRequest: HISTORY_REPLAY,
   LintRequest: LINT,
   UpgradeRequest: UPGRADE,
+  WhyRequest: WHY,
   SnapshotOfNode: {
     description: "of the node that the path names",
     allOf: [ref("NodeSnapshot"), holding({ node: holding({ metadata: holding({ name: TEXT }) }) })],

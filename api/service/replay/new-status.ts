@@ -7,6 +7,10 @@ import { type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
 
 const LISTS = ["capacity", "allocatable"] as const;
 
+/** The node as its kubelet measures and reports it once it has started anew with the configuration and the version of `after`. */
+export const asReported = (before: EffectiveSnapshot, after: EffectiveSnapshot): EffectiveSnapshot =>
+  withNewStatus(before, withNewStats(before, after));
+
 /**
  * The node as its kubelet reports it once it has started anew with the configuration and the version of `after`: pods come in by
  * `status.allocatable`. Such a kubelet writes every amount of its own again, in both lists (kubelet 1.36: nodestatus.MachineInfo),

@@ -78,7 +78,7 @@ export interface ReplayAnswer extends Tally {
   readonly nextPageToken: string | null;
 }
 
-interface World {
+interface ReplayContext {
   readonly store: Pick<Store, "streamDecisions" | "listDecisions">;
   readonly replay: Replayer<Compared>;
   readonly nowMs: number;
@@ -89,7 +89,7 @@ interface World {
 
 /** A page of a replay, and the token with which it goes on. Errors: those of the history, and a token of another replay. */
 export async function replayAnswer(
-  { store, replay, nowMs, sha256, signal }: World,
+  { store, replay, nowMs, sha256, signal }: ReplayContext,
   { filter, change, limit, pageToken }: HistoryRequest,
 ): Promise<Result<ReplayAnswer, StoreFailure>> {
   const print = await printOf(filter, change, sha256);

@@ -14,7 +14,7 @@ import type { Profile } from "../../profiles/profile.ts";
 import { readAsk } from "../decision-request.ts";
 import { type Difference, differences, MAX_DIFFERENCES } from "../difference.ts";
 import { inputProblem, type Problem } from "../problem.ts";
-import { withNewStats, withNewStatus } from "./new-status.ts";
+import { asReported, withNewStats, withNewStatus } from "./new-status.ts";
 import {
   type Change,
   changed,
@@ -30,8 +30,8 @@ import { type Parts, partsReader } from "./snapshot-parts.ts";
 /** A snapshot to decide on, with the change made. */
 interface Input {
   readonly snapshot: EffectiveSnapshot;
-  /** Those with the same key are the same in all that a steady kind reads. Null: nobody knows. */
-  readonly steady: string | null;
+  /** Those with the same key are the same in all that a cacheKey kind reads. Null: nobody knows. */
+  readonly cacheKey: string | null;
 }
 /** Problem: the new configuration is refused for it. Null: it is no longer stored. */
 type FoundInput = Result<Input, Problem> | null;
@@ -79,7 +79,7 @@ async function wholeInput(
   if (!recorded.ok) return recorded;
   const snapshot = decoded(recorded.value, change, profile);
   return ok({
-    input: snapshot.ok ? ok({ snapshot: snapshot.value, steady: null }) : snapshot,
+    input: snapshot.ok ? ok({ snapshot: snapshot.value, cacheKey: null }) : snapshot,
     length: stored.value.body.length,
   });
 }
@@ -96,9 +96,6 @@ function decoded(
   const before = decodeSnapshot(recorded);
   return ok(before.ok ? asReported(effectiveSnapshot(before.value, profile), after) : after);
 }
-
-const asReported = (before: EffectiveSnapshot, after: EffectiveSnapshot): EffectiveSnapshot =>
-  withNewStatus(before, withNewStats(before, after));
 
 const MAX_CONFIGURATIONS = 256;
 const CONFIGURATIONS_LENGTH = 2 * 1024 * 1024;
@@ -131,20 +128,20 @@ function quickInputs(store: Pick<Store, "getSnapshot" | "getSnapshotPieces">, ch
 function composer(change: Change): (parts: Parts, recorded: Profile) => Input | null {
   const configured = configurations(change);
   const nodes = new Lru<string, Pick<EffectiveSnapshot, "node">>(MAX_NODES);
-  return ({ decoded, kubeletConfiguration, steady: parts }, recorded) => {
+  return ({ decoded, kubeletConfiguration, cacheKey: parts }, recorded) => {
     const both = configured(kubeletConfiguration, recorded);
     if (both === null) return null;
     const before = { ...decoded, ...both.before };
     const key = `${recorded.version} ${parts} ${JSON.stringify(cacheableInput("allocatable", before)?.stats)}`;
-    const steady = key.length > LONGEST_KEY ? null : key;
-    if (isNothing(change)) return { snapshot: before, steady };
+    const cacheKey = key.length > LONGEST_KEY ? null : key;
+    if (isNothing(change)) return { snapshot: before, cacheKey };
     const after = { ...decoded, ...both.after };
-    const known = steady === null ? undefined : nodes.get(steady);
+    const known = cacheKey === null ? undefined : nodes.get(cacheKey);
     const measured = withNewStats(before, after);
-    if (known !== undefined) return { snapshot: { ...measured, ...known }, steady };
+    if (known !== undefined) return { snapshot: { ...measured, ...known }, cacheKey };
     const snapshot = withNewStatus(before, measured);
-    if (steady !== null) nodes.set(steady, snapshot.node === undefined ? {} : { node: snapshot.node }, 1);
-    return { snapshot, steady };
+    if (cacheKey !== null) nodes.set(cacheKey, snapshot.node === undefined ? {} : { node: snapshot.node }, 1);
+    return { snapshot, cacheKey };
   };
 }
 
@@ -175,11 +172,11 @@ function configurations(change: Change): (posted: unknown, recorded: Profile) =>
 }
 
 /** How a recorded decision compares with what it would be now. */
-export type Compared = Again | Lost;
+export type Compared = DecidedAgain | Lost;
 /** The same with all of the new answer. */
-export type Replayed = (Again & { readonly answer: Answer }) | (Lost & { readonly answer: null });
+export type Replayed = (DecidedAgain & { readonly answer: Answer }) | (Lost & { readonly answer: null });
 
-interface Again {
+interface DecidedAgain {
   readonly state: "same" | "differs";
   /** The new answer's verdict. */
   readonly verdict: Verdict;
@@ -228,11 +225,11 @@ export function historyReplayer(
   length = KEPT_LENGTH,
 ): Replayer<Compared> {
   const last = new Lru<string, { readonly body: string; readonly again: Compared }>(Number.POSITIVE_INFINITY, length);
-  return replayerOf<Compared>(quickInputs(store, change, length), (row, { snapshot, steady }) => {
+  return replayerOf<Compared>(quickInputs(store, change, length), (row, { snapshot, cacheKey }) => {
     const { kind, ask, body } = row;
     // in full an answer may hold more than the reasons
     const explain = row.explain === "full" ? "full" : "off";
-    const question = steady === null || !isCacheable(kind) ? null : `${kind} ${explain} ${ask} ${steady}`;
+    const question = cacheKey === null || !isCacheable(kind) ? null : `${kind} ${explain} ${ask} ${cacheKey}`;
     const known = question === null ? undefined : last.get(question);
     if (known?.body === body) return ok(known.again);
     const again = replayed(row, snapshot, explain);

@@ -1,5 +1,5 @@
 import type { StoreFailure } from "../../../db/failure.ts";
-import type { Pieces } from "../../../db/parts.ts";
+import type { Pieces } from "../../../db/rows.ts";
 import { ALWAYS_NEW } from "../../decide/input.ts";
 import { Lru } from "../../model/cache.ts";
 import { decodeStored } from "../../model/decode.ts";
@@ -15,7 +15,7 @@ interface Part {
 }
 /** All members of one, and what tells it apart by those that are the same while the node is as it was. */
 export interface Parts extends Part {
-  readonly steady: string;
+  readonly cacheKey: string;
 }
 /** Null: they cannot be read one by one, so that the whole must be. */
 export type PartsReader = (pieces: Pieces) => Promise<Result<Parts | null, StoreFailure>>;
@@ -47,8 +47,8 @@ export function partsReader(length: number): PartsReader {
       decoded = { ...decoded, ...part.decoded };
       kubeletConfiguration ??= part.kubeletConfiguration;
     }
-    const steady = Object.entries(members).filter(([name]) => !NEW.has(name));
-    return ok({ decoded, kubeletConfiguration, steady: JSON.stringify([shared.map(({ id }) => id), steady]) });
+    const cacheKey = Object.entries(members).filter(([name]) => !NEW.has(name));
+    return ok({ decoded, kubeletConfiguration, cacheKey: JSON.stringify([shared.map(({ id }) => id), cacheKey]) });
   };
 }
 

@@ -76,9 +76,9 @@ function short(difference: Difference): ShortDifference {
 }
 
 /** The outcome of a decision; `unreadable`: it, or what it was decided on, is damaged. */
-export type Fate = Compared["state"] | "unreadable";
+export type ReplayOutcome = Compared["state"] | "unreadable";
 /** How many decisions were made again, and what became of all. `replayed` is `same`, `differs` and `refused` together. */
-export type Counts = { readonly replayed: number } & { readonly [State in Fate]: number };
+export type Counts = { readonly replayed: number } & { readonly [State in ReplayOutcome]: number };
 
 /** Those of which nothing can be said. */
 export const lostOf = ({ gone, unreadable }: Counts): number => gone + unreadable;
@@ -129,7 +129,7 @@ export class Counter {
   /** One decision. */
   count(
     { kind, node, verdict }: Pick<DecisionHead, "kind" | "node" | "verdict">,
-    again: { readonly state: Fate; readonly verdict: string | null },
+    again: { readonly state: ReplayOutcome; readonly verdict: string | null },
   ): void {
     const isLost = again.state === "gone" || again.state === "unreadable";
     const one = { ...nothing(), replayed: isLost ? 0 : 1, [again.state]: 1 };

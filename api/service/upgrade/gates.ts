@@ -34,13 +34,13 @@ export function gateChanges(configuration: Members, from: Profile, to: Profile):
 /** Values first, then what the configuration names. */
 const rank = ({ changes, named }: GateChange): number => (changes === "value" ? 0 : named === null ? 2 : 1);
 
-interface Between {
+interface GateContext {
   readonly named: Named;
   readonly from: Profile;
   readonly to: Profile;
 }
 
-function changeOf(name: string, { named, from, to }: Between): readonly Omit<GateChange, "keep" | "notKept">[] {
+function changeOf(name: string, { named, from, to }: GateContext): readonly Omit<GateChange, "keep" | "notKept">[] {
   const [before, after] = [from.gates.get(name), to.gates.get(name)];
   const isWayBack = directionOf(from, to) === "downgrade";
   const [was, is] = [isOnIn(from, named, name), isOnIn(to, named, name)];

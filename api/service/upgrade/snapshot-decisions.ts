@@ -7,8 +7,8 @@ import type { Snapshot } from "../../model/snapshot.ts";
 import { type EffectiveSnapshot, effectiveSnapshot } from "../../profiles/effective.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { readAsk } from "../decision-request.ts";
-import { differences } from "../difference.ts";
-import { withNewStats, withNewStatus } from "../replay/new-status.ts";
+import { decisionDifferences } from "../difference.ts";
+import { asReported } from "../replay/new-status.ts";
 import { shortDifferences } from "../replay/tally.ts";
 import type { ChangedAnswer, SnapshotDecisions } from "./report.ts";
 
@@ -25,7 +25,7 @@ type Answer = Result<Decided<DecisionOf[Kind]>, Refusal>;
  */
 export function snapshotDecisions(snapshot: Snapshot, from: Profile, to: Profile): SnapshotDecisions {
   const before = effectiveSnapshot(snapshot, from);
-  const after = withNewStatus(before, withNewStats(before, effectiveSnapshot(snapshot, to)));
+  const after = asReported(before, effectiveSnapshot(snapshot, to));
   const all = KINDS.map((kind) => ofKind(kind, before, after));
   return {
     kinds: all.map(({ kind, asked, changed, undecided }) => ({ kind, asked, changed: changed.length, undecided })),
@@ -72,7 +72,7 @@ function compare(
     const refused = { from: was.value.verdict, to: null, differences: [], differenceCount: 0, reasons: [] };
     return [{ kind, pod, ...refused, problem: is.error.message }];
   }
-  const found = differences(plain(was.value.decision), plain(is.value.decision));
+  const found = decisionDifferences(was.value, is.value);
   if (found.length === 0) return [];
   return [
     {
@@ -87,9 +87,6 @@ function compare(
     },
   ];
 }
-
-/** As it is answered: without what is undefined. */
-const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
 const MAX_PLACES = 5;
 const MAX_REASONS = 3;

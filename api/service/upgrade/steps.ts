@@ -4,10 +4,10 @@ import type { Profile } from "../../profiles/profile.ts";
 import { listed, many } from "../../text/sentences/words.ts";
 import type { GateChange, ReportedNote, StartFinding, Step, UpgradeReport } from "./report.ts";
 
-type Told = Pick<UpgradeReport, "starts" | "gates" | "notes" | "staticPods" | "decisions" | "direction">;
+type ReportParts = Pick<UpgradeReport, "starts" | "gates" | "notes" | "staticPods" | "decisions" | "direction">;
 
 /** What to do before the other kubelet starts: first what keeps it from starting, last what only watches it. */
-export function stepsOf(told: Told, configuration: unknown, to: Profile): readonly Step[] {
+export function stepsOf(told: ReportParts, configuration: unknown, to: Profile): readonly Step[] {
   const { starts, gates, notes, staticPods, decisions } = told;
   const topics = (...wanted: readonly ReportedNote["topic"][]) =>
     notes.filter(({ topic }) => wanted.includes(topic)).flatMap(ofNote);
@@ -53,7 +53,7 @@ function ofGates(gates: readonly GateChange[], configuration: unknown, to: Profi
 const isStarted = (configuration: unknown, to: Profile): boolean =>
   lintConfiguration(configuration, undefined, to).every(({ severity }) => severity !== "refuses-start");
 
-function ofDecisions(decisions: Told["decisions"]): readonly Step[] {
+function ofDecisions(decisions: ReportParts["decisions"]): readonly Step[] {
   const changed = (decisions?.kinds ?? []).filter(({ changed }) => changed > 0);
   if (changed.length === 0) return [];
   const why = changed.map(({ kind, changed }) => `${changed} of ${kind}`);

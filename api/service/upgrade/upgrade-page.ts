@@ -32,7 +32,7 @@ export interface UpgradePage extends ReplayAnswer {
 export const MAX_EXAMPLES = 3;
 
 type History = Pick<Store, "streamDecisions" | "listDecisions" | "getSnapshot" | "getSnapshotPieces" | "getDecision">;
-interface World {
+interface UpgradeContext {
   readonly store: History;
   readonly nowMs: number;
   readonly sha256: (text: string) => string | Promise<string>;
@@ -40,7 +40,7 @@ interface World {
 }
 /** Answers pages of one history. Errors: those of the history, and a token of another question. */
 export type UpgradePages = (
-  world: Omit<World, "store">,
+  world: Omit<UpgradeContext, "store">,
   request: Omit<HistoryRequest, "change">,
 ) => Promise<Result<UpgradePage, StoreFailure>>;
 

@@ -122,7 +122,12 @@ function rankingTables(shown: Shown<EvictionDecision>): readonly string[] {
     .map((ranking) => rankingTable(ranking, drives(ranking) ? MAX_DRIVING : MAX_OTHERS, shown));
 }
 
-function rankingTable(ranking: Ranking, most: number, { asked, columns, paint }: Shown<EvictionDecision>): string {
+/** The first pods of a ranking, and the one that was asked about, with what would give them another place. */
+export function rankingTable(
+  ranking: Ranking,
+  most: number,
+  { asked, columns, paint }: Pick<Shown<unknown>, "asked" | "columns" | "paint">,
+): string {
   const { resource, signals, pods, total } = ranking;
   const first = pods.slice(0, most);
   const own = asked === undefined ? undefined : pods.slice(most).find(({ pod }) => isSamePod(pod, asked));

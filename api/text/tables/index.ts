@@ -7,7 +7,7 @@ import { CONTAINER_GC_SENTENCES, IMAGE_GC_SENTENCES } from "../sentences/garbage
 import { PROBE_GUARD_SENTENCES, PROBES_SENTENCES } from "../sentences/probes.ts";
 import { RESOURCES_SENTENCES } from "../sentences/resources.ts";
 import { ADMISSION_SENTENCES, type Sentences } from "../sentences/words.ts";
-import { printable, type Screen, steady } from "../style.ts";
+import { escapeControls, printable, type Screen } from "../style.ts";
 import { admissionTable } from "./admission.ts";
 import { allocatableTable } from "./allocatable.ts";
 import { cgroupsTable } from "./cgroups.ts";
@@ -83,7 +83,7 @@ export interface Answer<K extends Kind> {
 }
 
 /** An answer with the version of the profile that made it. */
-export interface WholeAnswer<K extends Kind> extends Answer<K> {
+interface WholeAnswer<K extends Kind> extends Answer<K> {
   readonly policyVersion: string;
 }
 
@@ -120,5 +120,5 @@ export function decidedText<K extends Kind>(answer: Answer<K>, { paint, columns 
         .map((note) => `  ${note}\n`)
         .join("")}`,
   );
-  return steady(`${body}${rest.join("")}`);
+  return escapeControls(`${body}${rest.join("")}`);
 }

@@ -115,10 +115,12 @@ function reasonItem(reason: Reason): Html | Promise<Html> {
 }
 
 /** The verdict in a sentence, of the kinds whose text begins with a table; null: the text says it itself. */
-function verdictSentence(kind: Kind, decision: unknown): string | null {
-  if (kind === "cgroups") return ofCgroups(decision as CgroupsDecision);
-  return kind === "allocatable" ? ofAllocatable(decision as AllocatableDecision) : null;
-}
+const verdictSentence = (kind: Kind, decision: unknown): string | null =>
+  (VERDICT_SENTENCES[kind] as ((decision: unknown) => string) | undefined)?.(decision) ?? null;
+const VERDICT_SENTENCES: { readonly [K in Kind]?: (decision: DecisionOf[K]) => string } = {
+  cgroups: ofCgroups,
+  allocatable: ofAllocatable,
+};
 
 function ofCgroups({ cgroups, version, driver }: CgroupsDecision): string {
   const pods = new Set(cgroups.flatMap(({ pod }) => (pod === null ? [] : [pod.uid]))).size;

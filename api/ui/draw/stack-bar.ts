@@ -16,14 +16,14 @@ export interface Mark {
 const WIDTH = 1000;
 const HEIGHT = 20;
 /** Least width of a part, so that every part that exists is seen. */
-const LEAST = 4;
+const MIN_WIDTH = 4;
 
 /** Parts of a whole beside each other, as wide as there is room. `words` say what is drawn; nothing is drawn of nothing. */
 export function stackBar(segments: readonly Segment[], words: string, marks: readonly Mark[] = []): Html | "" {
   const sizes = segments.map(({ size }) => Math.max(0, size));
   const total = sizes.reduce((a, b) => a + b, 0);
   if (!(total > 0) || !Number.isFinite(total)) return "";
-  const wanted = sizes.map((size) => (size === 0 ? 0 : Math.max(LEAST, (size / total) * WIDTH)));
+  const wanted = sizes.map((size) => (size === 0 ? 0 : Math.max(MIN_WIDTH, (size / total) * WIDTH)));
   const scale = WIDTH / wanted.reduce((a, b) => a + b, 0);
   let x = 0;
   const rects = segments.flatMap((segment, i) => {

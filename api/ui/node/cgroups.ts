@@ -134,12 +134,12 @@ const driftTag = (open: number, mended: number): Html =>
 const branchesAt = (trees: readonly Branch[], path: string): readonly Branch[] =>
   trees.flatMap((branch) => (branch.plan.path === path ? [branch] : branchesAt(branch.children, path)));
 
-interface Told {
+interface ReportContext {
   readonly reports: Reports | null;
   readonly lists: Lists;
 }
 /** A summary counts what differs below it, so that a closed one hides nothing. */
-function branchOf(branch: Branch, told: Told, isRoot = false): Html {
+function branchOf(branch: Branch, told: ReportContext, isRoot = false): Html {
   const { reports } = told;
   const { plan, children, open, mended } = branch;
   const isPod = plan.level === "pod";
@@ -153,7 +153,7 @@ function branchOf(branch: Branch, told: Told, isRoot = false): Html {
 }
 
 /** Where some are left out, those that differ stand first. */
-function below({ plan, children }: Branch, told: Told): Html {
+function below({ plan, children }: Branch, told: ReportContext): Html {
   const isLong = children.length > LISTS.cgroups.few;
   const inOrder = isLong ? children.toSorted((a, b) => b.open - a.open) : children;
   const { shown, note } = told.lists.cut("cgroups", inOrder, plan.path);

@@ -10,13 +10,13 @@ import { type Act, actsOfAdmission, actsOfPass, actsOfRun } from "./acts.ts";
 
 type Points = ReadonlyMap<EvictionSignal, readonly Point[]>;
 /** The contents of a recorded decision about the signals; a pass also tells of those before it. */
-interface Told {
+interface PassContents {
   readonly points: Points;
   readonly acts: readonly Act[];
   /** Null: it is none, or another version wrote it. */
   readonly pass: EvictionDecision | null;
 }
-const NOTHING: Told = { points: new Map(), acts: [], pass: null };
+const NOTHING: PassContents = { points: new Map(), acts: [], pass: null };
 
 interface Body {
   readonly decision: unknown;
@@ -31,7 +31,7 @@ function bodyOf(text: string): Body | null {
 }
 
 /** Reads an eviction pass; another version may have written it, and then only what is known is taken. */
-function toldByPass(row: DecisionRow | null): Told {
+function contentsOfPass(row: DecisionRow | null): PassContents {
   const body = row === null ? null : bodyOf(row.body);
   if (row === null || body === null) return NOTHING;
   const pass = isEviction(body.decision) ? body.decision : null;
@@ -39,7 +39,7 @@ function toldByPass(row: DecisionRow | null): Told {
 }
 
 /** The pods that an admission, or a preemption that was asked for by itself, ends. */
-function toldByAdmission(head: DecisionHead, row: DecisionRow | null): readonly Act[] {
+function preemptionActs(head: DecisionHead, row: DecisionRow | null): readonly Act[] {
   const decision = row === null ? undefined : (bodyOf(row.body)?.decision as Partial<AdmissionDecision> | undefined);
   const { pod, preempt } = decision ?? {};
   return pod === undefined || !Array.isArray(preempt) ? [] : told(() => actsOfAdmission({ pod, preempt }, head));
@@ -105,8 +105,8 @@ export interface EvictionHistory {
 const NONE: EvictionHistory = { newest: null, points: new Map(), acts: [], decisions: 0 };
 
 type History = Pick<Store, "listDecisions" | "getDecision">;
-type Kept = Omit<Told, "pass">;
-const keptOf = perObject((_store: History) => new Lru<string, Kept>(MAX_KEPT));
+type KeptContents = Omit<PassContents, "pass">;
+const keptOf = perObject((_store: History) => new Lru<string, KeptContents>(MAX_KEPT));
 const MAX_KEPT = 2048;
 
 /**
@@ -128,7 +128,7 @@ export async function evictionHistory(
   const row = unlessDamaged(await store.getDecision(first.id));
   if (!row.ok) return row;
   // pruned meanwhile, damaged, or of another version
-  const { pass, ...told } = toldByPass(row.value);
+  const { pass, ...told } = contentsOfPass(row.value);
   const all = new Map<EvictionSignal, Map<number, number>>();
   let skip = Math.max(1, addTo(all, told.points));
   for (let i = skip, read = 1; i < heads.length && read < MAX_BODIES; i += skip, read++) {
@@ -154,13 +154,13 @@ export async function evictionHistory(
 }
 
 /** Reads a recorded decision. It never changes, so it is read once as long as it is among the last. */
-async function keptOrRead(store: History, head: DecisionHead): Promise<Result<Kept, StoreFailure>> {
+async function keptOrRead(store: History, head: DecisionHead): Promise<Result<KeptContents, StoreFailure>> {
   const known = keptOf(store).get(head.id);
   if (known !== undefined) return ok(known);
   const row = unlessDamaged(await store.getDecision(head.id));
   if (!row.ok) return row;
   const { points, acts } =
-    head.kind === "eviction" ? toldByPass(row.value) : { points: new Map(), acts: toldByAdmission(head, row.value) };
+    head.kind === "eviction" ? contentsOfPass(row.value) : { points: new Map(), acts: preemptionActs(head, row.value) };
   keptOf(store).set(head.id, { points, acts });
   return ok({ points, acts });
 }

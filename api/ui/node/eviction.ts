@@ -189,13 +189,13 @@ const FILE_SYSTEMS: Readonly<Record<FileSystems, string>> = {
   split: "images are on a file system of their own, containers on nodefs",
 };
 
-interface Around {
+interface EvictionContext {
   readonly eviction: EvictionHistory;
   /** Which pass it is. */
   readonly from: Html;
   readonly lists: Lists;
 }
-function drawn(decision: EvictionDecision, { eviction: { points, acts }, from, lists }: Around): Html {
+function drawn(decision: EvictionDecision, { eviction: { points, acts }, from, lists }: EvictionContext): Html {
   if (lists.asked !== null) return html`<p>${from}.</p>${rankings(decision, lists)}`;
   const of = (signal: EvictionSignal): SignalHistory => {
     const own = points.get(signal) ?? [];

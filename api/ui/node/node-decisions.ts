@@ -28,12 +28,15 @@ export type Seen =
   | { readonly state: "damaged"; readonly fault: string }
   | { readonly state: "unreadable"; readonly row: SnapshotRow; readonly issues: readonly InputIssue[] };
 
+/** Kinds whose part of the page prints reasons. */
+const REASONED: ReadonlySet<Kind> = new Set(["eviction"]);
+
 /** A decision of a kind on the snapshot; `remembered` is what the history has of the node for it. */
 export function decideOn<K extends Kind>(
   kind: K,
   snapshot: Snapshot,
   remembered: unknown = null,
-  explain: Explain = kind === "eviction" ? "reasons" : "off",
+  explain: Explain = REASONED.has(kind) ? "reasons" : "off",
 ): Answer<K> {
   const ask = decodeAsk(kind, undefined);
   const facts = decodeFacts(kind, remembered, "facts");

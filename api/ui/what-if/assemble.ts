@@ -17,7 +17,7 @@ import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 import { isId, readAsk } from "../../service/decision-request.ts";
-import { type Difference, differences, MAX_DIFFERENCES } from "../../service/difference.ts";
+import { type Difference, decisionDifferences, MAX_DIFFERENCES } from "../../service/difference.ts";
 import { historyProblem, type Problem, problem } from "../../service/problem.ts";
 import { passOf, recollect, recollected } from "../../service/remembered.ts";
 import { postedSnapshot } from "../../service/replay/parsed.ts";
@@ -35,6 +35,8 @@ const OF_THE_NODE = [
   "image-gc",
   "container-gc",
 ] as const satisfies readonly Kind[];
+/** Decided as if the pod were there already, once it is admitted: its cgroups are made then. */
+const WITH_THE_POD: ReadonlySet<Kind> = new Set(["cgroups"]);
 type PlannedKind = "admission" | (typeof OF_A_POD)[number] | (typeof OF_THE_NODE)[number];
 export type PodAsk = AskOf["admission"];
 
@@ -76,8 +78,7 @@ export async function plansOf({ pod, remembered, before, after }: Question): Pro
     const asked = remembered.get(kind) ?? { ask: askOf(kind, pod), facts: {} };
     const first = sideOf(kind, before, asked);
     await nextTurn();
-    // the pod's own cgroups are there once it is
-    const second = sideOf(kind, kind === "cgroups" ? grown : after, asked);
+    const second = sideOf(kind, WITH_THE_POD.has(kind) ? grown : after, asked);
     await nextTurn();
     if (isAdmitted(second) && typeof pod === "object" && pod !== null) grown = withPod(after, pod);
     plans.push(planOf(kind, first, second));
@@ -126,7 +127,7 @@ function planOf(kind: PlannedKind, before: Side, after: Side): Plan {
   }
   if (before.decided === null || after.decided === null)
     return { ...plan, state: "differs", differences: [], truncated: false };
-  const found = differences(plain(before.decided), plain(after.decided));
+  const found = decisionDifferences(before.decided, after.decided);
   return {
     ...plan,
     state: found.length === 0 ? "same" : "differs",
@@ -134,9 +135,6 @@ function planOf(kind: PlannedKind, before: Side, after: Side): Plan {
     truncated: found.length > MAX_DIFFERENCES,
   };
 }
-
-/** As the API would answer it. */
-const plain = ({ decision }: Decided<DecisionOf[Kind]>): unknown => JSON.parse(JSON.stringify(decision)) as unknown;
 
 /** A snapshot as it would be posted, put together of parts, and where each part came from. */
 export interface Assembled {
@@ -261,7 +259,7 @@ export async function rememberedOf(
     if (!recollection.ok) return recollection;
     const asked = readAsk(kind, null);
     if (!asked.ok) continue;
-    const unset = { snapshot: null, snapshotId: null, kubeletVersion: null };
+    const unset = { snapshot: null, snapshotId: null, kubeletVersion: null, record: false };
     const request = { kind, ...unset, explain: "off" as const, ...asked.value };
     const full = recollected(request, { recollection: recollection.value });
     if (full !== null) known.set(kind, { ask: full.ask, facts: full.facts ?? {} });

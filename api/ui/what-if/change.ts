@@ -325,9 +325,9 @@ const joined = (first: Fields, second: Fields): Fields => ({
   ),
 });
 
-type Tell = (field: TextField, found: readonly string[]) => void;
+type ReportFaults = (field: TextField, found: readonly string[]) => void;
 
-function readWritten({ change }: Given["texts"], tell: Tell): InputDocument | null {
+function readWritten({ change }: Given["texts"], tell: ReportFaults): InputDocument | null {
   if (change.trim() === "") return null;
   const read = documentOf({ name: "the change", text: change });
   if (!read.ok) tell("change", read.error);
@@ -337,14 +337,14 @@ function readWritten({ change }: Given["texts"], tell: Tell): InputDocument | nu
   return null;
 }
 
-function kubeletOf({ kubelet }: Given["texts"], tell: Tell): string | null {
+function kubeletOf({ kubelet }: Given["texts"], tell: ReportFaults): string | null {
   const text = kubelet.trim();
   if (text === "") return null;
   if (!isVersion(text)) tell("kubelet", [VERSION_FORM]);
   return text;
 }
 
-function podOf({ pod }: Given["texts"], tell: Tell): Change["pod"] {
+function podOf({ pod }: Given["texts"], tell: ReportFaults): Change["pod"] {
   const text = pod.trim();
   if (text === "") return null;
   if (/^[a-z0-9][a-z0-9-]*\/[a-z0-9][a-z0-9.-]*$/.test(text)) return { posted: text, source: null };
@@ -364,7 +364,7 @@ const COUNTS = ["maxPods", "imageGCHighThresholdPercent", "imageGCLowThresholdPe
 const POLICIES = ["cpuManagerPolicy", "topologyManagerPolicy"] as const;
 
 /** The contents of the single fields as a merge patch. */
-function handyPatch(texts: Given["texts"], tell: Tell): Fields {
+function handyPatch(texts: Given["texts"], tell: ReportFaults): Fields {
   const patch: Record<string, unknown> = {};
   for (const field of MAPS) {
     const pairs = texts[field]

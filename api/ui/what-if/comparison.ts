@@ -1,5 +1,4 @@
 import type { LintFinding } from "../../decide/lint/finding.ts";
-import { lintConfiguration } from "../../decide/lint/lint.ts";
 import { assumedTime, issueText, type Origin } from "../../documents/inputs/origin.ts";
 import type { Exchange } from "../../http/route.ts";
 import { askedPodRef, decodeAsk } from "../../model/asks.ts";
@@ -16,8 +15,9 @@ import type { Profile } from "../../profiles/profile.ts";
 import { type Difference, differences, MAX_DIFFERENCES } from "../../service/difference.ts";
 import { parseJson } from "../../service/json.ts";
 import type { Problem } from "../../service/problem.ts";
-import { withNewStats, withNewStatus } from "../../service/replay/new-status.ts";
+import { asReported } from "../../service/replay/new-status.ts";
 import { changed } from "../../service/replay/parsed.ts";
+import { newFindings } from "../../service/what-if.ts";
 import { html } from "../html.ts";
 import { all, type Html, prose } from "../page.ts";
 import {
@@ -36,7 +36,7 @@ import { becomes, planCard, samePlan, shown, undecidedPlan, was } from "./plan-c
 import { type Part, recognise } from "./posted-documents.ts";
 
 /** The node as it is, from all that was given of it. */
-export interface Before {
+export interface NodeBefore {
   /** Null: nothing was given, or something of it is wrong. */
   readonly snapshot: Snapshot | null;
   /** The parts without a fault, for the form to show; null: there are none. */
@@ -59,7 +59,7 @@ export interface Before {
 const MAX_KEPT = 1024 * 1024;
 
 /** Puts together a stored snapshot, what the form kept, files, pasted text and choices; the later take the place of the earlier. */
-export function beforeOf({ texts, files, faults: unread }: Given, stored: Fields | null, nowMs: number): Before {
+export function beforeOf({ texts, files, faults: unread }: Given, stored: Fields | null, nowMs: number): NodeBefore {
   const faults: FormFault[] = [...unread];
   const tell = (field: FormFault["field"], found: readonly string[]): void => {
     faults.push(...found.map((text) => ({ field, text })));
@@ -230,9 +230,9 @@ const finding = ({ severity, field, message, advice }: LintFinding): Html | Prom
   html`<div class="note ${TONE[severity]}"><span class="tag ${TONE[severity]}">${severity.replace("-", " ")}</span> <code>${field}</code>: ${message} <span class="soft">${advice}</span></div>`;
 
 /** The input of the comparison. */
-export interface Asked {
+export interface ComparisonInput {
   readonly stored: StoredBase | null;
-  readonly before: Before;
+  readonly before: NodeBefore;
   readonly change: ReadChange;
 }
 /** The page's account of the comparison, or the faults of the change. */
@@ -242,7 +242,7 @@ export interface Compared {
 }
 
 /** Decides every kind on both sides. Errors: those of the history. */
-export async function compared(exchange: Exchange, asked: Asked): Promise<Result<Compared, Problem>> {
+export async function compared(exchange: Exchange, asked: ComparisonInput): Promise<Result<Compared, Problem>> {
   const {
     stored,
     before,
@@ -268,7 +268,7 @@ export async function compared(exchange: Exchange, asked: Asked): Promise<Result
   // after a change of the configuration the kubelet starts anew, and writes the node's status
   const profiles = profilesOf(before.snapshot, change);
   const now = effectiveSnapshot(before.snapshot, profiles.before);
-  const after = withNewStatus(now, withNewStats(now, effectiveSnapshot(decoded.value, profiles.after)));
+  const after = asReported(now, effectiveSnapshot(decoded.value, profiles.after));
   const plans = await plansOf({ before: now, after, pod: pod.value, remembered: remembered.value });
   const configurations = [
     bare(before.configuration),
@@ -279,9 +279,8 @@ export async function compared(exchange: Exchange, asked: Asked): Promise<Result
     plans,
     configurations,
     findings: newFindings(
-      configurations,
-      { snapshot: before.snapshot, profile: profiles.before },
-      { snapshot: after, profile: profiles.after },
+      { configuration: configurations[0], snapshot: before.snapshot, profile: profiles.before },
+      { configuration: configurations[1], snapshot: after, profile: profiles.after },
     ),
     kubelets: [profiles.before.version, profiles.after.version],
     pod: ref === null ? null : `${ref.namespace}/${ref.name}`,
@@ -299,25 +298,14 @@ function podAsk(pod: ReadChange["change"]["pod"]): Result<PodAsk["pod"], readonl
   return { ok: false, error: decoded.error.map((issue) => issueText(issue, origins)) };
 }
 
-interface Linted {
-  readonly snapshot: Snapshot;
-  readonly profile: Profile;
-}
 function profilesOf(snapshot: Snapshot, { kubelet }: Change): { readonly before: Profile; readonly after: Profile } {
   const before = profileIn(snapshot);
   return { before, after: kubelet === null ? before : profileOf(kubelet) };
 }
 
-/** Lists the findings of lint about the new configuration that it did not have about the old one. */
-function newFindings([old, next]: Comparison["configurations"], before: Linted, after: Linted): Comparison["findings"] {
-  const keyOf = ({ code, field, message }: Comparison["findings"][number]): string =>
-    JSON.stringify([code, field, message]);
-  const known = new Set(lintConfiguration(old, before.snapshot, before.profile).map(keyOf));
-  return lintConfiguration(next, after.snapshot, after.profile).filter((finding) => !known.has(keyOf(finding)));
-}
 const bare = (configuration: unknown): unknown => fieldsOf(configuration)["kubeletconfig"] ?? configuration ?? {};
 
-function notesOn({ change: { change } }: Asked, remembers: boolean): readonly string[] {
+function notesOn({ change: { change } }: ComparisonInput, remembers: boolean): readonly string[] {
   return [
     ...(change.configuration === null
       ? []

@@ -69,7 +69,7 @@ function startErrors(decision: object | undefined): readonly string[] {
   return Array.isArray(list) ? list.filter((text) => typeof text === "string") : [];
 }
 
-function goingsList(found: Goings | null): Piece {
+function goingsList(found: RemovalComparison | null): Piece {
   if (found === null || found.onlyBefore.length + found.onlyAfter.length === 0) return "";
   const { what, onlyBefore, onlyAfter, both } = found;
   const list = (names: readonly string[], name: "del" | "ins"): Html | Promise<Html> =>
@@ -184,7 +184,7 @@ const filesOf = (cgroups: CgroupsDecision["cgroups"]): ReadonlyMap<string, strin
   new Map(cgroups.flatMap(({ path, files }) => files.map((file) => [`${path}\n${file.path}`, file.value])));
 
 /** The items that go on either side: pods that are evicted, images and containers that are removed. */
-interface Goings {
+interface RemovalComparison {
   /** `pods evicted`, `images removed`. */
   readonly what: string;
   readonly onlyBefore: readonly string[];
@@ -193,7 +193,7 @@ interface Goings {
 }
 
 /** Null for kinds that take nothing away. */
-function goings(before: Side, after: Side): Goings | null {
+function goings(before: Side, after: Side): RemovalComparison | null {
   const first = goneOf(before);
   const second = goneOf(after);
   const what = first?.what ?? second?.what;

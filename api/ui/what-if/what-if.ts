@@ -11,7 +11,7 @@ import { asTyped, html, MAX_OFFERED, raw } from "../html.ts";
 import { all, type Html, page, prose } from "../page.ts";
 import { type StoredBase, storedBase } from "./assemble.ts";
 import { EXAMPLES, linkedTexts, linkOf, type ReadChange, readChange } from "./change.ts";
-import { type Before, beforeOf, compared } from "./comparison.ts";
+import { beforeOf, compared, type NodeBefore } from "./comparison.ts";
 import {
   emptyGiven,
   type FieldName,
@@ -220,23 +220,23 @@ function knownOf(
 ${given.length === 0 ? "" : html`<details class="small"><summary>Recognised</summary><ul>${all(given)}</ul></details>`}`;
 }
 
-type Told = readonly [what: string, text: string];
-const counted = (what: string, list: readonly unknown[] | undefined): readonly Told[] =>
+type CountedPart = readonly [what: string, text: string];
+const counted = (what: string, list: readonly unknown[] | undefined): readonly CountedPart[] =>
   list === undefined ? [] : [[what, String(list.length)]];
 
 /** A whole cluster's list may be given, and decisions count those of the node. */
-function podsTold(snapshot: Snapshot): readonly Told[] {
+function podCounts(snapshot: Snapshot): readonly CountedPart[] {
   if (snapshot.pods === undefined) return [];
   const here = podsOfNode(snapshot).length;
   const others = snapshot.pods.length - here;
   return [["pods", others === 0 ? `${here}` : `${here} of this node; ${others} of others do not count`]];
 }
 
-function partsOf(snapshot: Snapshot): readonly Told[] {
+function partsOf(snapshot: Snapshot): readonly CountedPart[] {
   const { kubeletConfiguration, stats, machine, runtime, devices, assignments, cgroup, node } = snapshot;
   return [
     ...(node === undefined ? [] : [["node", ""] as const]),
-    ...podsTold(snapshot),
+    ...podCounts(snapshot),
     ...(kubeletConfiguration === undefined ? [] : [["configuration", ""] as const]),
     ...(stats === undefined ? [] : [["stats", ""] as const]),
     ...(machine === undefined ? [] : [["CPUs", String(machine.cpus?.length ?? "?")] as const]),
@@ -323,7 +323,7 @@ ${whatIfForm(view)}
 function textsAfter(
   { texts }: Given,
   found: StoredBase | null,
-  { kept, isWhole }: Before,
+  { kept, isWhole }: NodeBefore,
   change: ReadChange,
 ): Given["texts"] {
   const snapshot = found === null || found.id === texts.snapshot ? texts.snapshot : "";

@@ -5,7 +5,7 @@ import { nodeSnapshot } from "../../../actuator/pods/admission/node-snapshotter.
 import { LIMITS } from "../../../api/model/limits.ts";
 import { v1_36 } from "../../../api/profiles/v1_36.ts";
 import { limited } from "../../kit/runnable-pods.ts";
-import { decided, nodeWith } from "../pods/devices/keeper-kit.ts";
+import { decided, nodeWith } from "../pods/devices/manager-kit.ts";
 import { ground } from "./ground.ts";
 import { healthy, type NodePlugin, register, until } from "./node-plugin.ts";
 
@@ -26,7 +26,7 @@ test.each([64, LIMITS.deviceResources])(
   { timeout: 120_000 },
   async (most) => {
     const node = await nodeWith();
-    const { host } = node.keeper;
+    const { host } = node.manager;
     await registerAll(host.socketPath, node.plugin({ resource: name(0), devices: healthy("a") }), most);
     await until(host.devices, (d) => d.length === most);
     const amounts = { cpu: "8", memory: "8Gi", "ephemeral-storage": "8Gi", pods: "110" };
@@ -43,8 +43,8 @@ test.each([64, LIMITS.deviceResources])(
         allocatable: amounts,
         conditions: [],
         sequence: 1,
-        devices: node.keeper.snapshot(asking.uid),
-        amounts: node.keeper.amounts(),
+        devices: node.manager.snapshot(asking.uid),
+        amounts: node.manager.amounts(),
       });
       return decideLocally("admission", snapshot, { ask: { pod: asking.object } });
     };

@@ -107,7 +107,7 @@ const isLate = (c: KubeletCase): boolean =>
       !c.previous?.initContainerStatuses?.some((s) => s.name === name && s.started && s.state.running !== undefined),
   );
 
-/** One that is gone from the runtime and cannot be started: the kubelet takes its last end, with 0, for a failure. */
+/** A container that is gone from the runtime and cannot be started: the kubelet takes its last end, with 0, for a failure. */
 const isForgotten = (c: KubeletCase): boolean =>
   Object.keys(c.errors).some((name) => latestOf(c.seen, name) === undefined);
 

@@ -22,7 +22,7 @@ test.each([
   ["with no status", undefined],
 ])("of a pod %s only its manifest is known", (_, status) => {
   const row = rowOf(object(status));
-  expect(row).toMatchObject({ state: "lives", phase: "Unknown", qos: "Burstable", seenAt: null, startedAt: null });
+  expect(row).toMatchObject({ state: "active", phase: "Unknown", qos: "Burstable", seenAt: null, startedAt: null });
   expect(row?.containers).toMatchObject([{ name: "app", state: "unknown", image: "i", ready: false, lastState: null }]);
 });
 

@@ -102,7 +102,7 @@ test("the plan tells the rate, the crowds and the execs of what is there", async
   expect(w.manager.plan()).toEqual({
     probes: 2,
     perSecond: { exec: 0.5, http: 1, tcp: 0, grpc: 0 },
-    mostAtOnce: { spread: 1, unspread: 2 },
+    maxAtOnce: { spread: 1, unspread: 2 },
     execsAtOnce: { expected: 1, hanging: 1 },
   });
   await w.clock.advance(500);

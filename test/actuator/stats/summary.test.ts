@@ -11,7 +11,7 @@ import {
   podStatsOf,
   podsCgroupStats,
   podUsageOf,
-  type Seen,
+  type StatsObservation,
   UsageHistory,
 } from "../../../actuator/stats/summary.ts";
 import { answer, Mi, START } from "../../decide/eviction/asking.ts";
@@ -48,7 +48,7 @@ async function lookAround(
   ms = 0,
   history = new UsageHistory(),
   layers: ReadonlyMap<string, Layer> = new Map(),
-): Promise<Seen> {
+): Promise<StatsObservation> {
   const usages = readUsages(hierarchy, cgroupStatsTargets(PODS, pods));
   const disk = new DiskUsage({ now: () => new Date(DISK_AT) });
   await disk.count(diskStatsTargets(pods));
@@ -130,12 +130,12 @@ describe.each([1, 2] as const)("stats of pods, cgroup v%i", (version) => {
     tree.plant(PODS, filesOf(version, { ...FACTS, memory: 1000 * Mi, inactiveFile: 50 * Mi, limit: 1024 * Mi }));
     plantPod(tree, version, a, { memory: 500 * Mi });
     plantPod(tree, version, b, { memory: 600 * Mi, inactiveFile: 200 * Mi });
-    const stats = (seen: Seen) =>
+    const stats = (seen: StatsObservation) =>
       json({
         node: { systemContainers: [podsCgroupStats(PODS, seen)] },
         pods: [podStatsOf(a, seen), podStatsOf(b, seen)],
       });
-    const decide = (ms: number, seen: Seen, facts?: unknown) =>
+    const decide = (ms: number, seen: StatsObservation, facts?: unknown) =>
       answer(
         {
           observedAt: at(ms).toISOString(),

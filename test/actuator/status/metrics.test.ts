@@ -107,7 +107,7 @@ test("gauges follow the status, and forget pods that are gone", async () => {
 test("series are bounded: pods that live first, and at most so many values of a label", async () => {
   const metrics = daemonMetrics();
   for (let i = 0; i < 500; i++) metrics.counters.refused(`OutOfexample.com/gpu-${i}`);
-  const ended = Array.from({ length: 400 }, (_, i) => podRow(`old-${i}`, { state: "ended", phase: "Failed" }));
+  const ended = Array.from({ length: 400 }, (_, i) => podRow(`old-${i}`, { state: "terminated", phase: "Failed" }));
   const told = await lines(metrics, nodeStatus({ pods: [...ended, WEB] }));
   expect(told.filter((line) => line.startsWith("nodewise_pod_refusals_total"))).toHaveLength(65);
   expect(told).toContain('nodewise_pod_refusals_total{reason="other"} 436');

@@ -15,7 +15,7 @@ export const made = (agoMs: number): string => unixNanos(NOW - agoMs);
 /** An exited container `c` of `pod`, in the sandbox `sb-POD`. */
 export const gcContainer = (id: string, pod: string, agoMs: number, more: Json = {}): Json =>
   runtimeContainer(id, { podSandboxId: `sb-${pod}`, createdAt: made(agoMs), labels: podLabels(pod), ...more });
-/** One that is not ready. */
+/** A sandbox that is not ready. */
 export const sandbox = (id: string, pod: string, agoMs: number, more: Json = {}): Json =>
   runtimeSandbox(id, pod, { createdAt: made(agoMs), ...more });
 export const READY = { state: "SANDBOX_READY" };

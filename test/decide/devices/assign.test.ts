@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type AnsweredQuestion, recordedAnswers } from "../../../api/decide/devices/preferred.ts";
+import { type AnsweredRequest, recordedAnswers } from "../../../api/decide/devices/preferred.ts";
 import type { Container } from "../../../api/model/pod.ts";
 import { epochMs } from "../../../api/model/units.ts";
 import { admit, devicePod, GPU, held, managerOf, NIC, NOW, plain, resource, type Scene } from "./asking.ts";
@@ -90,7 +90,7 @@ describe("which devices a container gets", () => {
 
 describe("a plugin's preference", () => {
   const options = { getPreferredAllocationAvailable: true };
-  const scene = (answer: Partial<AnsweredQuestion>, over: Partial<AnsweredQuestion> = {}): Scene => ({
+  const scene = (answer: Partial<AnsweredRequest>, over: Partial<AnsweredRequest> = {}): Scene => ({
     resources: [resource(GPU, { a: [0], b: [0], c: [0], d: [1], e: null }, options)],
     prefer: recordedAnswers([
       {

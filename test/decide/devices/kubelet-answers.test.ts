@@ -53,7 +53,7 @@ const CASES = gunzipSync(readFileSync(FILE))
   .split("\n")
   .map((line) => JSON.parse(line) as Case);
 
-/** Those that it must include, then the available ones from the back of the alphabet; of odd sizes one too few. */
+/** A plugin's answer: the devices that must be included, then the available ones from the back of the alphabet; of odd sizes one too few. */
 const plugin: PreferredAllocation = ({ available, mustInclude, size }) => {
   const rest = available
     .filter((id) => !mustInclude.includes(id))

@@ -1,58 +1,11 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { runtimeContainer } from "../../kit/runtime.ts";
-import type { Json } from "../../kit/snapshots.ts";
 import { type Answer, answer, kept, next } from "./asking.ts";
+import { idOf, realSnapshots, run } from "./real-run.ts";
 
-interface RealRun {
-  readonly kubeletConfiguration: Json;
-  readonly kubeletStart: string;
-  readonly at: string;
-  readonly capacityBytes: number;
-  readonly availableBytes: number;
-  readonly images: readonly { readonly id: string; readonly repoTags: readonly string[] }[];
-  readonly containers: readonly { readonly container: string; readonly pod: string; readonly imageRef: string }[];
-  readonly log: {
-    readonly usage: number;
-    readonly amountToFree: number;
-    readonly removed: readonly { readonly id: string; readonly size: number }[];
-  };
-  readonly left: readonly string[];
-}
-const run = JSON.parse(
-  readFileSync(join(import.meta.dirname, "../../data/real-image-gc/partial.json"), "utf8"),
-) as RealRun;
-const idOf = (name: string): string => run.images.find((i) => i.repoTags[0] === `localhost/${name}:1`)?.id as string;
-
-const using = (pods: readonly { pod: string; container: string; imageRef: string }[]) =>
-  pods.map(({ pod, container, imageRef }) =>
-    runtimeContainer(pod, {
-      metadata: { name: container },
-      imageRef,
-      state: "CONTAINER_RUNNING",
-      labels: { "io.kubernetes.pod.namespace": "default", "io.kubernetes.pod.name": pod },
-    }),
-  );
-const at = (observedAt: string, images: readonly unknown[], containers: readonly unknown[]): Json => ({
-  observedAt,
-  pods: [],
-  kubelet: { startedAt: run.kubeletStart },
-  kubeletConfiguration: run.kubeletConfiguration,
-  stats: {
-    node: { runtime: { imageFs: { capacityBytes: run.capacityBytes, availableBytes: run.availableBytes } } },
-  },
-  runtime: { images, containers },
-});
-const userOf = (name: string) => ({ pod: name, container: "c", imageRef: idOf(name) });
-
-/** The kubelet's passes as the capture describes them: at its start, with gc-d gone, and the one that it logged. */
+const [atStart, later, last] = realSnapshots();
 function passes(): Answer {
-  const atStart = run.images.filter((i) => i.id !== idOf("gc-f"));
-  const first = answer(at(run.kubeletStart, atStart, using([...run.containers, userOf("gc-d"), userOf("gc-g")])));
-  const later = new Date(Date.parse(run.kubeletStart) + 60_000).toISOString();
-  const second = answer(at(later, atStart, using([...run.containers, userOf("gc-g")])), first.next);
-  return answer(at(run.at, run.images, using(run.containers)), second.next);
+  const first = answer(atStart);
+  return answer(last, answer(later, first.next).next);
 }
 
 describe("a collection of a real kubelet", () => {
@@ -87,7 +40,7 @@ describe("a collection of a real kubelet", () => {
     expect(e).toMatchObject({ usedBy: ["default/imge c (running)"], names: ["localhost/gc-e:1"], place: null });
   });
   test("all unused that is old enough would go for eviction, what was imported just now would not", () => {
-    const asked = answer(at(run.at, run.images, using(run.containers)), next(real), { operation: "delete-unused" });
+    const asked = answer(last, next(real), { operation: "delete-unused" });
     expect(kept(asked)[idOf("gc-f")]).toBe("too-young");
     expect(asked.decision.remove.map((r) => r.id)).toContain(idOf("gc-g"));
   });

@@ -14,7 +14,7 @@ interface Answer {
   readonly load?: string;
   /** By ValidateKubeletConfiguration. */
   readonly errors?: readonly string[];
-  /** What is otherwise than without any field; null: not there. */
+  /** The fields that differ from a configuration without any field; null: the field is not there. */
   readonly changed?: Readonly<Record<string, unknown>>;
 }
 const FOLDER = "/kubelet.conf.d";
@@ -31,7 +31,7 @@ const read = ({ dropIns }: Given) =>
 /** An empty list or object is not written down. */
 const orNothing = (value: unknown): unknown =>
   value === undefined || ["[]", "{}"].includes(JSON.stringify(value)) ? null : value;
-/** What counts no more once it is merged, and what is only told to be absolute. */
+/** The fields that do not count any more once files are merged, and those that must be absolute. */
 const ELSEWHERE = ["mergeDefaultEvictionSettings", "podLogsDir"];
 const lint = (given: Given) => lintWithDropIns(given.config, read(given), undefined, PROFILE);
 const refusals = (answer: Answer) => lint(answer).filter(({ severity }) => severity === "refuses-start");

@@ -5,7 +5,7 @@ import type { CpusDecision, MemoryDecision } from "../../../api/model/managers.t
 import { container, sidecar } from "../../kit/containers.ts";
 import { decoded, type Json, many } from "../../kit/snapshots.ts";
 
-/** What a container of 2 CPUs and 1 GiB was given: 3 and 2. */
+/** A container of 2 CPUs and 1 GiB holds 3 CPUs and 2 GiB. */
 const asked = { cpu: "2", memory: "1Gi" };
 const given = { cpu: "3", memory: "2Gi" };
 const podOf = (status: Json): Json => ({

@@ -43,9 +43,9 @@ test("a node's plan", () => {
     perSecond: { exec: expect.closeTo(10), http: 500, tcp: 0.25, grpc: 0.2 },
     execsAtOnce: { expected: expect.closeTo(5), hanging: expect.closeTo(50) },
   });
-  expect(plan.mostAtOnce.unspread).toBe(602);
-  expect(plan.mostAtOnce.spread).toBeGreaterThanOrEqual(51);
-  expect(plan.mostAtOnce.spread).toBeLessThanOrEqual(58);
+  expect(plan.maxAtOnce.unspread).toBe(602);
+  expect(plan.maxAtOnce.spread).toBeGreaterThanOrEqual(51);
+  expect(plan.maxAtOnce.spread).toBeLessThanOrEqual(58);
 });
 
 test("the crowd of several periods is counted where they meet", () => {
@@ -60,14 +60,14 @@ test("the crowd of several periods is counted where they meet", () => {
     const first = Math.floor(phaseOf(number, periodSeconds * 1_000) / 100);
     for (let i = first; i < 600; i += periodSeconds * 10) counts[i] = (counts[i] ?? 0) + 1;
   }
-  expect(probePlan(probes).mostAtOnce.spread).toBe(Math.max(...counts));
+  expect(probePlan(probes).maxAtOnce.spread).toBe(Math.max(...counts));
   expect(Math.max(...counts)).toBeGreaterThan(Math.max(...counts.slice(0, 10)));
 });
 
 test("periods that never meet and very long ones are bounded, not counted out", () => {
   const odd = [3_571, 3_557, 2_147_483_647].map((periodSeconds) => probe({ periodSeconds }));
-  expect(probePlan(odd).mostAtOnce.spread).toBe(3);
-  expect(probePlan([])).toMatchObject({ probes: 0, mostAtOnce: { spread: 0, unspread: 0 } });
+  expect(probePlan(odd).maxAtOnce.spread).toBe(3);
+  expect(probePlan([])).toMatchObject({ probes: 0, maxAtOnce: { spread: 0, unspread: 0 } });
 });
 
 test("an exec that hangs longer than its period does not overlap itself", () => {

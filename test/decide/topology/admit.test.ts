@@ -47,9 +47,9 @@ describe("container scope", () => {
     const cpus = [4, 4];
     const gpus = [1, 2];
     const pod = podAsking({ init: { cpu: 1 } }, { a: { cpu: 3, gpu: 1 }, b: { cpu: 4 } });
-    const { turns, allocated, refusal } = admit(policy("single-numa-node"), machine(cpus, gpus), pod);
+    const { merges, allocated, refusal } = admit(policy("single-numa-node"), machine(cpus, gpus), pod);
     expect(refusal).toBeNull();
-    expect(turns.map(({ container, merged }) => [container, merged])).toEqual([
+    expect(merges.map(({ container, merged }) => [container, merged])).toEqual([
       ["init", { nodes: 1, preferred: true }],
       ["a", { nodes: 1, preferred: true }],
       ["b", { nodes: 2, preferred: true }],
@@ -61,9 +61,9 @@ describe("container scope", () => {
   test("refuses at the container that cannot be aligned; those before it keep theirs", () => {
     const cpus = [4, 4];
     const pod = podAsking({}, { a: { cpu: 3 }, b: { cpu: 3 }, c: { cpu: 2 } });
-    const { turns, allocated, refusal } = admit(policy("restricted"), machine(cpus, [2, 2]), pod);
+    const { merges, allocated, refusal } = admit(policy("restricted"), machine(cpus, [2, 2]), pod);
     expect(refusal).toEqual({ ...LOCALITY, container: "c" });
-    expect(turns.map(({ container, admitted }) => [container, admitted])).toEqual([
+    expect(merges.map(({ container, admitted }) => [container, admitted])).toEqual([
       ["a", true],
       ["b", true],
       ["c", false],
@@ -75,9 +75,9 @@ describe("container scope", () => {
   test("under best-effort lets the same pod in, spread over both nodes", () => {
     const cpus = [4, 4];
     const pod = podAsking({}, { a: { cpu: 3 }, b: { cpu: 3 }, c: { cpu: 2 } });
-    const { turns, refusal } = admit(policy("best-effort"), machine(cpus, [2, 2]), pod);
+    const { merges, refusal } = admit(policy("best-effort"), machine(cpus, [2, 2]), pod);
     expect(refusal).toBeNull();
-    expect(turns[2]).toMatchObject({ merged: { nodes: 3, preferred: false }, admitted: true });
+    expect(merges[2]).toMatchObject({ merged: { nodes: 3, preferred: false }, admitted: true });
     expect(cpus).toEqual([0, 0]);
   });
 });
@@ -86,9 +86,9 @@ describe("pod scope", () => {
   test("merges once for the pod and gives each container by it", () => {
     const cpus = [2, 4];
     const pod = podAsking({ init: { cpu: 2 } }, { a: { cpu: 1 }, b: { cpu: 2 } });
-    const { turns, allocated, refusal } = admit(policy("restricted", "pod"), machine(cpus, [2, 2]), pod);
+    const { merges, allocated, refusal } = admit(policy("restricted", "pod"), machine(cpus, [2, 2]), pod);
     expect(refusal).toBeNull();
-    expect(turns).toMatchObject([{ container: null, merged: { nodes: 2, preferred: true }, admitted: true }]);
+    expect(merges).toMatchObject([{ container: null, merged: { nodes: 2, preferred: true }, admitted: true }]);
     expect(allocated).toHaveLength(3);
     expect(cpus).toEqual([1, 0]); // this provider does not reuse what the init container had
   });
@@ -132,12 +132,12 @@ describe("a manager that refuses", () => {
 describe("policy none", () => {
   test("asks for no hint, and gives anywhere", () => {
     const cpus = [3, 3];
-    const { turns, refusal } = admit(
+    const { merges, refusal } = admit(
       { name: "none" },
       machine(cpus, [2, 2]),
       podAsking({ i: { cpu: 1 } }, { a: { cpu: 4 } }),
     );
-    expect(turns).toEqual([]);
+    expect(merges).toEqual([]);
     expect(refusal).toBeNull();
     expect(cpus).toEqual([0, 1]);
   });
@@ -213,8 +213,8 @@ describe("a turn as a decision shows it", () => {
   test("names nodes by the machine's ids", () => {
     const numa = numaNodes([4, 0]);
     const pod = podAsking({}, { a: { cpu: 2, gpu: 3 } });
-    const { turns } = admit({ ...policy("best-effort"), numa }, machine([1, 4], [1, 1]), pod);
-    expect(turns.map((turn) => placementOf(numa, turn))).toEqual([
+    const { merges } = admit({ ...policy("best-effort"), numa }, machine([1, 4], [1, 1]), pod);
+    expect(merges.map((merge) => placementOf(numa, merge))).toEqual([
       {
         container: "a",
         hints: {

@@ -1,18 +1,40 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
 
 const CGROUPS = "/sys/fs/cgroup";
 
+/**
+ * A temporary directory of this process's own, `nodewise-KIND-PID-XXXXXX`. Those of the kind that a killed process left behind are
+ * removed first, with the processes that were started with a path in them, their mounts, and the cgroups of their name.
+ */
+export function ownDirectory(kind: string): string {
+  const prefix = `nodewise-${kind}-`;
+  for (const name of readdirSync(tmpdir())) {
+    const owner = name.startsWith(prefix) ? /^(\d+)-\w+$/.exec(name.slice(prefix.length))?.[1] : undefined;
+    if (owner !== undefined && !existsSync(`/proc/${owner}`)) removeLeftover(join(tmpdir(), name));
+  }
+  return mkdtempSync(join(tmpdir(), `${prefix}${process.pid}-`));
+}
+function removeLeftover(dir: string): void {
+  const isInside = (argument: string): boolean => argument.includes(`${dir}/`);
+  for (const pid of processes().filter((pid) => argumentsOf(pid).some(isInside))) killTree(pid);
+  unmountBelow(dir);
+  removeCgroups(basename(dir));
+  rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+}
+
 /** Kills the shims that were started for this socket, and with each the processes of its container. */
 export function killShims(socketPath: string): void {
-  const processes = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  const children = new Map<string, string[]>();
-  for (const pid of processes) children.set(parentOf(pid), [...(children.get(parentOf(pid)) ?? []), pid]);
+  for (const shim of processes().filter((pid) => isShimOf(pid, socketPath))) killTree(shim);
+}
+const processes = (): string[] => readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+/** A process with its descendants, the youngest generation first. */
+function killTree(root: string): void {
+  const children = Map.groupBy(processes(), parentOf);
   const withDescendants = (pid: string): string[] => [pid, ...(children.get(pid) ?? []).flatMap(withDescendants)];
-  for (const shim of processes.filter((pid) => isShimOf(pid, socketPath))) {
-    for (const pid of withDescendants(shim).toReversed()) kill(Number(pid));
-  }
+  for (const pid of withDescendants(root).toReversed()) kill(Number(pid));
 }
 const procFile = (pid: string, file: string): string => {
   try {
@@ -22,8 +44,9 @@ const procFile = (pid: string, file: string): string => {
   }
 };
 const parentOf = (pid: string): string => /^PPid:\s*(\d+)$/m.exec(procFile(pid, "status"))?.[1] ?? "";
+const argumentsOf = (pid: string): string[] => procFile(pid, "cmdline").split("\0");
 function isShimOf(pid: string, socketPath: string): boolean {
-  const [program = "", ...args] = procFile(pid, "cmdline").split("\0");
+  const [program = "", ...args] = argumentsOf(pid);
   return program.includes("containerd-shim") && args.includes(socketPath);
 }
 function kill(pid: number): void {

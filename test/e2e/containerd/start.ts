@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync } from "node:fs";
+import { mkdirSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Connection, openConnection } from "../../../actuator/containerd/connection.ts";
@@ -10,7 +10,7 @@ import type { Runtime } from "../../../actuator/containerd/port.ts";
 import { runtimeOver } from "../../../actuator/containerd/runtime.ts";
 import { cdiOf, cniOf, type Daemon, type DaemonFiles, PAUSE_IMAGE, startDaemon } from "./daemon.ts";
 import { type ImageArchive, type ImageArchiveSpec, imageArchive } from "./image-archive.ts";
-import { killShims, removeCgroups, unmountBelow } from "./leftovers.ts";
+import { killShims, ownDirectory, removeCgroups, unmountBelow } from "./leftovers.ts";
 import {
   type ContainerSpec,
   exited,
@@ -24,8 +24,8 @@ import {
 import { findPrograms, type Programs } from "./programs.ts";
 
 const CALL_MS = 90_000;
-/** Begins the name of each one's directory. */
-const OWN = "nodewise-ctd-";
+/** Begins the name of each one's directory, and of its cgroup. */
+const OWN = "ctd";
 /** Where shims, runc and networks keep what is theirs, whatever containerd's state directory is. */
 const SHARED_STATE = ["containerd/s", "containerd/runc/k8s.io", "containerd/runc", "containerd", "netns"].map((dir) =>
   join("/run", dir),
@@ -84,9 +84,9 @@ export const whyNoContainerd = (): string | undefined => {
 export async function startContainerd(options: StartOptions = {}): Promise<Containerd> {
   const programs = findPrograms();
   if ("missing" in programs) throw new Error(programs.missing);
-  const dir = mkdtempSync(join(tmpdir(), OWN));
+  const dir = ownDirectory(OWN);
   const files = filesIn(dir, options.root ?? join(dir, "root"));
-  const cgroupParent = `/nodewise-ctd-${dir.slice(-6)}`;
+  const cgroupParent = `/${basename(dir)}`;
   const connection = open(files.socket);
   const ground: PodGround = { connection, cgroupParent, podLogs: join(dir, "pods"), containerLogs: join(dir, "links") };
   for (const path of [ground.podLogs, ground.containerLogs]) mkdirSync(path);
@@ -111,7 +111,7 @@ export async function startContainerd(options: StartOptions = {}): Promise<Conta
     removeCgroups(cgroupParent);
     for (const path of [files.root, dir]) rmSync(path, { recursive: true, force: true, maxRetries: 5 });
     // another one may be about to put a socket there: the last removes them
-    if (!readdirSync(tmpdir()).some((name) => name.startsWith(OWN))) SHARED_STATE.forEach(removeIfEmpty);
+    if (!readdirSync(tmpdir()).some((name) => name.startsWith(`nodewise-${OWN}-`))) SHARED_STATE.forEach(removeIfEmpty);
   };
   const addContainer: Containerd["addContainer"] = async (pod, spec) => {
     const id = await runContainer(ground, pod, spec.exits ? { command: ["/bin/busybox", "true"], ...spec } : spec);

@@ -1,27 +1,9 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import {
-  accessSync,
-  closeSync,
-  constants,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { homedir, tmpdir } from "node:os";
-import { join } from "node:path";
-import { removeCgroups, unmountBelow } from "../containerd/leftovers.ts";
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { ownDirectory, removeCgroups, unmountBelow } from "../containerd/leftovers.ts";
+import { kubernetes, noGoPrograms, pathOf } from "../go-programs.ts";
+import { LoggedProcess } from "../logged-process.ts";
 import { freePort } from "../pods/port.ts";
-import { until } from "../pods/until.ts";
-
-/** Where `.ci/kubelet` puts it. */
-const cache =
-  process.env["NODEWISE_CACHE"] ?? join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "nodewise");
-export const KUBELET = join(cache, "kubelet-1.36.3/kubelet");
 
 const CGROUPS = "/sys/fs/cgroup";
 /**
@@ -35,29 +17,26 @@ cat /proc/sys/$name >$copy && mount --bind $copy /proc/sys/$name || exit 1
 done
 exec "$@"`;
 
-/** Why no real kubelet can be started here, said once; undefined: one can. CI may go without: building one takes long. */
-export function noKubelet(what: string): string | undefined {
-  try {
-    accessSync(KUBELET, constants.X_OK);
-    return undefined;
-  } catch {
-    console.warn(`skipped ${what} end to end: there is no ${KUBELET}: build it once with .ci/kubelet`);
-    return "no kubelet";
-  }
-}
+/** Why no real kubelet can be started here, said once; undefined: one can. */
+export const noKubelet = (what: string): string | undefined => noGoPrograms(what, kubernetes("kubelet"));
 
 export interface KubeletOptions {
   readonly runtimeEndpoint: string;
+  /** Of the kubelet; absent: the one that most tests have. */
+  readonly version?: string;
+  readonly nodeName?: string;
   /** Fields of the KubeletConfiguration. */
   readonly configuration?: object;
+  /** Arguments beside those. */
+  readonly args?: readonly string[];
 }
 
-/** A real kubelet without an API server, on a cgroup, a directory and ports of its own; it runs what lies in `manifests`. */
+/** A real kubelet on a cgroup, a directory and ports of its own; it runs what lies in `manifests`, without an API server unless its `args` name one. */
 export class Kubelet {
-  readonly dir = mkdtempSync(join(tmpdir(), "nodewise-kubelet-"));
+  readonly dir = ownDirectory("kubelet");
   readonly manifests = join(this.dir, "manifests");
-  readonly cgroupRoot = `/nodewise-kubelet-${process.pid}-${this.dir.slice(-6)}`;
-  #child: ChildProcess | undefined;
+  readonly cgroupRoot = `/${basename(this.dir)}`;
+  #process: LoggedProcess | undefined;
 
   private constructor() {}
 
@@ -73,7 +52,8 @@ export class Kubelet {
     return kubelet;
   }
 
-  async #open({ runtimeEndpoint, configuration }: KubeletOptions): Promise<void> {
+  async #open(options: KubeletOptions): Promise<void> {
+    const { runtimeEndpoint, version, nodeName = "beside", configuration, args = [] } = options;
     for (const name of ["manifests", "root", "logs"]) mkdirSync(join(this.dir, name));
     // in every hierarchy, those without a controller too
     for (const hierarchy of readdirSync(CGROUPS))
@@ -102,29 +82,18 @@ export class Kubelet {
       ...configuration,
     };
     writeFileSync(join(this.dir, "config.json"), JSON.stringify(config));
-    const log = openSync(join(this.dir, "kubelet.log"), "a");
-    const apart = ["--mount", "sh", "-c", APART, "sh"];
     const own = [`--config=${join(this.dir, "config.json")}`, `--root-dir=${join(this.dir, "root")}`];
-    const more = [`--cert-dir=${join(this.dir, "pki")}`, "--hostname-override=beside", "-v=2"];
-    this.#child = spawn("unshare", [...apart, KUBELET, ...own, ...more], { stdio: ["ignore", log, log] });
-    closeSync(log);
-    const answers = (): Promise<true | undefined> =>
-      fetch(`http://127.0.0.1:${healthzPort}/healthz`).then(
-        ({ ok }) => ok || undefined,
-        () => undefined,
-      );
-    const look = async (): Promise<true | undefined> => {
-      if (this.#child?.exitCode !== null) throw new Error(`the kubelet has ended:\n${this.log().slice(-3000)}`);
-      return answers();
-    };
-    await until("the kubelet's answer", look, () => this.log().slice(-3000));
+    const more = [`--cert-dir=${join(this.dir, "pki")}`, `--hostname-override=${nodeName}`, "-v=2", ...args];
+    const command = ["--mount", "sh", "-c", APART, "sh", pathOf(kubernetes("kubelet", version)), ...own, ...more];
+    this.#process = new LoggedProcess("unshare", command, join(this.dir, "kubelet.log"));
+    await this.#process.ready("the kubelet", async () => (await fetch(`http://127.0.0.1:${healthzPort}/healthz`)).ok);
   }
 
   get pid(): number {
-    return this.#child?.pid ?? 0;
+    return this.#process?.pid ?? 0;
   }
   log(): string {
-    return readFileSync(join(this.dir, "kubelet.log"), "utf8");
+    return this.#process?.log() ?? "";
   }
   put(file: string, pod: object): void {
     writeFileSync(join(this.manifests, `${file}.json`), JSON.stringify(pod));
@@ -132,11 +101,7 @@ export class Kubelet {
 
   /** The kubelet alone: what it runs goes on. */
   async end(): Promise<void> {
-    const child = this.#child;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, "exit");
-    child.kill("SIGKILL");
-    await ended;
+    await this.#process?.end("SIGKILL");
   }
   /** With every trace; what it runs must have ended. */
   async stop(): Promise<void> {

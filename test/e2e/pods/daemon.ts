@@ -112,7 +112,7 @@ export class DaemonProcess extends DaemonChild {
 export const isNamed = ({ name }: { readonly name: string }, wanted: string): boolean =>
   name === wanted || name === `${wanted}-${NODE_NAME}`;
 export const isUp = ({ state, containers }: PodRow): boolean =>
-  state === "lives" &&
+  state === "active" &&
   containers.every((one) =>
     one.kind === "init" ? one.state === "terminated" && one.exitCode === 0 : one.state === "running" && one.ready,
   );

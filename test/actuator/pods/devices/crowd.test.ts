@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
-import { entriesIn, entry, GPU, hold, joined, letIn, type Node, nodeWith, RUNNING } from "./keeper-kit.ts";
+import { entriesIn, entry, GPU, hold, joined, letIn, type Node, nodeWith, RUNNING } from "./manager-kit.ts";
 
 const ONE = { app: { [GPU]: 1 } };
-const messages = ({ keeper }: Node) => keeper.problems().map(({ message }) => message);
+const messages = ({ manager }: Node) => manager.problems().map(({ message }) => message);
 /** One variable after the other, each of as much as a program starts with. */
 const answering = (bytes: number) => () => {
   const names = Array.from({ length: Math.ceil(bytes / 100_000) }, (_, i) => `BIG${i}`);
@@ -27,10 +27,10 @@ describe("what one plugin takes", () => {
     );
     expect(told[0]).toContain("`hog.io/h1`");
     expect(told[0]).toContain("1000 devices whose ids (and NUMA nodes) take more than 80 bytes each");
-    node.keeper.update(new Set());
+    node.manager.update(new Set());
     letIn(node, limited("p", ONE));
-    node.keeper.update(new Set(["p"]));
-    expect(await node.keeper.allocate(limited("p", ONE), RUNNING)).toMatchObject({ ok: true });
+    node.manager.update(new Set(["p"]));
+    expect(await node.manager.allocate(limited("p", ONE), RUNNING)).toMatchObject({ ok: true });
     expect(messages(node).filter((message) => message.includes("state files"))).toEqual([]);
   });
 
@@ -45,7 +45,7 @@ describe("what one plugin takes", () => {
     for (const name of names) {
       const pod = limited(name, { app: { "big.io/b": 1 } });
       letIn(node, pod, living);
-      const prepared = await node.keeper.allocate(pod, RUNNING);
+      const prepared = await node.manager.allocate(pod, RUNNING);
       if (prepared.ok) living.push(pod);
       else refused.push(prepared.error);
     }
@@ -55,7 +55,7 @@ describe("what one plugin takes", () => {
     expect(refused[0]?.keeps).toBeUndefined();
     const pod = limited("p", ONE);
     letIn(node, pod, living);
-    expect(await node.keeper.allocate(pod, RUNNING)).toMatchObject({ ok: true });
+    expect(await node.manager.allocate(pod, RUNNING)).toMatchObject({ ok: true });
     expect(entriesIn(node).map(({ podUid }) => podUid)).toEqual([...living.map(({ uid }) => uid), "p"]);
   });
 
@@ -64,7 +64,7 @@ describe("what one plugin takes", () => {
     const answers = { Allocate: answering(300_000) };
     await joined(node, { resource: GPU, devices: healthy("a"), answers });
     letIn(node, limited("p", ONE));
-    const prepared = await node.keeper.allocate(limited("p", ONE), RUNNING);
+    const prepared = await node.manager.allocate(limited("p", ONE), RUNNING);
     expect(!prepared.ok && prepared.error.message).toMatch(
       /has \d+ bytes, more than 262144 \(device plugin of example.com\/gpu at /,
     );
@@ -80,11 +80,11 @@ describe("what one plugin takes", () => {
     const pod = limited("p", { app: { [GPU]: 20_000 } });
     letIn(node, pod);
     expect(entriesIn(node)).toEqual([]);
-    const prepared = await node.keeper.allocate(pod, RUNNING);
+    const prepared = await node.manager.allocate(pod, RUNNING);
     expect(!prepared.ok && prepared.error.message).toContain(`ids and answers of ${GPU} would take`);
     const less = limited("less", { app: { [GPU]: 4_096 } });
     letIn(node, less);
-    expect(await node.keeper.allocate(less, RUNNING)).toMatchObject({ ok: true });
+    expect(await node.manager.allocate(less, RUNNING)).toMatchObject({ ok: true });
   });
 });
 
@@ -98,21 +98,21 @@ test("a checkpoint that cannot be written is a fault that stands, and holds up w
   const pod = limited("p", ONE);
   expect(() => letIn(node, pod)).toThrow("EISDIR");
   for (let i = 0; i < 5; i++) {
-    node.keeper.update(new Set());
+    node.manager.update(new Set());
     expect(messages(node).filter((message) => message.includes("EISDIR"))).toHaveLength(1);
   }
-  expect(node.keeper.whyPending(pod)).toMatchObject({ reason: "DeviceCheckpointNotWritten", isReported: false });
+  expect(node.manager.whyPending(pod)).toMatchObject({ reason: "DeviceCheckpointNotWritten", isReported: false });
   // the devices of a gone pod are taken back with this one, and cannot be written either
   const plain = limited("plain", { app: {} });
-  expect(node.keeper.whyPending(plain)).toBeNull();
+  expect(node.manager.whyPending(plain)).toBeNull();
   letIn(node, plain);
-  const { version } = node.keeper;
+  const { version } = node.manager;
   for (const path of [inTheWay, probe]) rmdirSync(path);
-  node.keeper.update(new Set());
+  node.manager.update(new Set());
   expect(messages(node).filter((message) => message.includes("EISDIR"))).toEqual([]);
-  expect(node.keeper.whyPending(pod)).toBeNull();
+  expect(node.manager.whyPending(pod)).toBeNull();
   await until(
-    () => node.keeper.version,
+    () => node.manager.version,
     (now) => now > version,
     20_000,
   );

@@ -10,7 +10,7 @@ import {
   withResponsesOf,
 } from "../../../../actuator/pods/devices/checkpoint-entries.ts";
 import type { DeviceCheckpoint, PodDevicesEntry } from "../../../../api/decide/devices/checkpoint.ts";
-import { entry, GPU, NIC } from "./keeper-kit.ts";
+import { entry, GPU, NIC } from "./manager-kit.ts";
 
 const of = (...entries: readonly PodDevicesEntry[]): DeviceCheckpoint => ({ entries, registered: null });
 const responses = ({ entries }: DeviceCheckpoint) => entries?.map(({ allocResp }) => allocResp) ?? null;

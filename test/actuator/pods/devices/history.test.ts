@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { DeviceHistory, readDeviceHistory } from "../../../../actuator/pods/devices/history.ts";
 import { systemClock } from "../../../../actuator/pods/ports.ts";
 import { scratch } from "../scratch.ts";
-import { GPU } from "./keeper-kit.ts";
+import { GPU } from "./manager-kit.ts";
 
 const MIB = 1024 * 1024;
 function opened(stateDir = scratch()) {

@@ -18,24 +18,25 @@ import {
   NIC,
   nodeWith,
   RUNNING,
-} from "./keeper-kit.ts";
+} from "./manager-kit.ts";
 
 const ONE = { app: { [GPU]: 1 } };
-const messages = ({ keeper }: Awaited<ReturnType<typeof nodeWith>>) => keeper.problems().map(({ message }) => message);
+const messages = ({ manager }: Awaited<ReturnType<typeof nodeWith>>) =>
+  manager.problems().map(({ message }) => message);
 
 describe("look", () => {
   test("keeps the resources that are known, written where there are others only", async () => {
     const node = await nodeWith({ graceMs: 300 });
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b") });
-    node.keeper.update(new Set());
+    node.manager.update(new Set());
     expect(checkpointIn(node.files).registered).toEqual(new Map([[GPU, ["a", "b"]]]));
     gpu.list(healthy("a"));
-    await until(node.keeper.host.devices, (devices) => devices.length === 1);
+    await until(node.manager.host.devices, (devices) => devices.length === 1);
     const before = node.files.read();
-    node.keeper.update(new Set());
+    node.manager.update(new Set());
     expect(node.files.read()).toBe(before);
     const nic = await joined(node, { resource: NIC, devices: healthy("n") });
-    node.keeper.update(new Set());
+    node.manager.update(new Set());
     expect(checkpointIn(node.files).registered).toEqual(
       new Map([
         [GPU, ["a"]],
@@ -44,17 +45,17 @@ describe("look", () => {
     );
     await nic.vanish();
     await until(
-      () => node.keeper.host.states()[1]?.state,
+      () => node.manager.host.states()[1]?.state,
       (state) => state === "removed",
     );
-    node.keeper.update(new Set());
+    node.manager.update(new Set());
     expect([...(checkpointIn(node.files).registered?.keys() ?? [])]).toEqual([GPU]);
     // that of the last daemon stays until a kubelet would forget it
     await node.restart();
-    node.keeper.update(new Set());
+    node.manager.update(new Set());
     expect([...(checkpointIn(node.files).registered?.keys() ?? [])]).toEqual([GPU]);
     node.clock.aheadMs = 300_001;
-    node.keeper.update(new Set());
+    node.manager.update(new Set());
     expect(checkpointIn(node.files).registered).toEqual(new Map());
   });
 
@@ -65,7 +66,7 @@ describe("look", () => {
     await joined(node, { resource: GPU, devices: healthy("a") });
     letIn(node, limited("p", ONE));
     const before = node.files.read();
-    node.keeper.update(new Set(["p"]));
+    node.manager.update(new Set(["p"]));
     expect(node.files.read()).toBe(before);
   });
 
@@ -74,7 +75,7 @@ describe("look", () => {
     hold(node.files, entry("gone", ["a", "b"], ANSWER), entry("here", ["c"], ANSWER));
     await node.restart();
     await joined(node, { resource: GPU, devices: healthy("a", "b", "c") });
-    for (let i = 0; i < 2; i++) node.keeper.update(new Set(["here"]));
+    for (let i = 0; i < 2; i++) node.manager.update(new Set(["here"]));
     expect(messages(node)).toEqual([
       `2 devices of ${GPU} are held by container app of pod gone, which is not on the node: they are taken back with the next decision`,
     ]);
@@ -82,7 +83,7 @@ describe("look", () => {
     expect(leaks()).toMatchObject([{ resource: GPU, podUid: "gone", container: "app", count: 2, devices: ["a", "b"] }]);
     // one that leaves later is none
     letIn(node, limited("p", ONE), []);
-    node.keeper.update(new Set());
+    node.manager.update(new Set());
     expect(messages(node)).toEqual([]);
     expect(leaks()).toHaveLength(1);
     expect(
@@ -95,8 +96,8 @@ describe("look", () => {
   test("tells devices that two pods hold", async () => {
     const node = await nodeWith();
     hold(node.files, entry("p", ["a", "b"], ANSWER), entry("q", ["b"], ANSWER));
-    node.keeper.update(new Set(["p", "q"]));
-    expect(node.keeper.problems()).toEqual([
+    node.manager.update(new Set(["p", "q"]));
+    expect(node.manager.problems()).toEqual([
       { from: "state-files", message: `device \`b\` of ${GPU} is held by pods p and q at once` },
     ]);
   });
@@ -109,7 +110,7 @@ describe("look", () => {
     writeFileSync(file, broken);
     await node.restart();
     await joined(node, { resource: GPU, devices: healthy("a") });
-    node.keeper.update(new Set(["p"]));
+    node.manager.update(new Set(["p"]));
     expect(messages(node)).toEqual([
       `${file}: checkpoint is corrupted; no device counts as held, until one is given out again`,
     ]);
@@ -125,15 +126,15 @@ describe("look", () => {
     const node = await nodeWith({ graceMs: 300 });
     const ids = Array.from({ length: 30 }, (_, i) => `gpu-${i}`);
     const gpu = await joined(node, { resource: GPU, devices: healthy(...ids) });
-    const look = () => node.keeper.update(new Set(["p"]));
+    const look = () => node.manager.update(new Set(["p"]));
     look();
     const pod = limited("p", ONE);
-    node.keeper.whyPending(pod);
+    node.manager.whyPending(pod);
     letIn(node, pod);
     look();
-    await node.keeper.allocate(pod, RUNNING);
+    await node.manager.allocate(pod, RUNNING);
     look();
-    const state = () => node.keeper.host.states()[0];
+    const state = () => node.manager.host.states()[0];
     gpu.list([...ids.slice(1).map((ID) => ({ ID, health: "Unhealthy" })), ...healthy("new")]);
     await until(state, (s) => (s?.flips ?? 0) === 29);
     look();
@@ -176,25 +177,25 @@ describe("look", () => {
     const flip = async (flips: number) => {
       gpu.list([{ ID: "a", health: flips % 2 === 0 ? "Healthy" : "Unhealthy" }]);
       await until(
-        () => node.keeper.host.states()[0]?.flips,
+        () => node.manager.host.states()[0]?.flips,
         (n) => n === flips,
       );
-      node.keeper.update(new Set());
+      node.manager.update(new Set());
     };
     const counts = () => historyOf(node).flatMap(({ kind, count }) => (kind === "flips" ? [count] : []));
-    node.keeper.update(new Set());
+    node.manager.update(new Set());
     for (const flips of [1, 2, 3]) await flip(flips);
     expect(counts()).toEqual([1]);
     node.clock.aheadMs = 30_000;
-    node.keeper.update(new Set());
-    node.keeper.update(new Set());
+    node.manager.update(new Set());
+    node.manager.update(new Set());
     expect(counts()).toEqual([1, 2]);
     await gpu.vanish();
     await until(
-      () => node.keeper.host.states()[0]?.state,
+      () => node.manager.host.states()[0]?.state,
       (state) => state === "stopped",
     );
-    node.keeper.update(new Set());
+    node.manager.update(new Set());
     expect(historyOf(node).map(({ kind }) => kind)).toEqual(["registered", "flips", "flips", "ended"]);
   });
 
@@ -204,7 +205,7 @@ describe("look", () => {
     const socket = join(node.dir, "kubelet.sock");
     for (let i = 0; i < 3; i++)
       await register(socket, { version: "v1", endpoint, resourceName: GPU }).catch(() => undefined);
-    node.keeper.update(new Set());
+    node.manager.update(new Set());
     const words = 'requested API version "v1" is not supported by kubelet. Supported version is ["v1beta1"]';
     expect(messages(node)).toEqual([`Register of \`${GPU}\` at ${endpoint}: REFUSED: ${words}`]);
     expect(historyOf(node)).toMatchObject([{ kind: "refused", resource: GPU, endpoint, message: words }]);

@@ -22,12 +22,12 @@ import {
   type Node,
   nodeWith,
   RUNNING,
-} from "./keeper-kit.ts";
+} from "./manager-kit.ts";
 
 const ONE = { app: { [GPU]: 1 } };
 const TWO = { app: { [GPU]: 2 } };
 const fileOf = ({ stateDir }: Node) => join(stateDir, "managers/device-plugins/kubelet_internal_checkpoint");
-const messages = ({ keeper }: Node) => keeper.problems().map(({ message }) => message);
+const messages = ({ manager }: Node) => manager.problems().map(({ message }) => message);
 
 /** A pod whose container `app` the runtime has. */
 const runs = (pod: RunnablePod, annotations = {}, state: RuntimeContainer["state"] = "running") => {
@@ -80,10 +80,10 @@ describe("a checkpoint that is lost", () => {
     expect(texts.sort()).toEqual(["{broken 2", "{broken 3", "{broken 4"]);
     persistDeviceCheckpoint(node.files, { entries: [entry("q", ["b"])], registered: null });
     node.clock.aheadMs = 6 * 24 * 60 * 60_000;
-    node.keeper.update(new Set());
+    node.manager.update(new Set());
     expect(kept()).toEqual([true, true, true, false]);
     node.clock.aheadMs = 8 * 24 * 60 * 60_000;
-    node.keeper.update(new Set());
+    node.manager.update(new Set());
     expect(kept()).toEqual([false, false, false, false]);
   });
 
@@ -94,16 +94,16 @@ describe("a checkpoint that is lost", () => {
     const run = limited("run", TWO);
     const late = limited("late", ONE);
     const before = decided(node, late, [run]).next;
-    node.keeper.recover([runs(run)]);
+    node.manager.recover([runs(run)]);
     const words = `devices of ${GPU} are not given away while pods run whose devices are not known: default/run (once their containers are restarted, or the pods removed, it is known)`;
-    expect(node.keeper.whyPending(late)).toEqual({ reason: "DevicesNotKnown", message: words, isReported: false });
-    expect(node.keeper.whyPending(limited("other", { app: { [NIC]: 1 } }))).toBeNull();
+    expect(node.manager.whyPending(late)).toEqual({ reason: "DevicesNotKnown", message: words, isReported: false });
+    expect(node.manager.whyPending(limited("other", { app: { [NIC]: 1 } }))).toBeNull();
     expect(messages(node)).toEqual([words]);
     // a decision that was made meanwhile is not kept either
-    node.files.persist(node.keeper.withResponses(before));
+    node.files.persist(node.manager.withResponses(before));
     expect(entriesIn(node)).toEqual([]);
-    node.keeper.recover([runs(run, {}, "exited")]);
-    expect(node.keeper.whyPending(late)).toBeNull();
+    node.manager.recover([runs(run, {}, "exited")]);
+    expect(node.manager.whyPending(late)).toBeNull();
     expect(messages(node)).toEqual([]);
     letIn(node, late, [run]);
     expect(entriesIn(node)).toEqual([entry("late", ["a"])]);
@@ -114,17 +114,18 @@ describe("a checkpoint that is lost", () => {
     await joined(node, { resource: GPU, devices: healthy("a", "b", "c") });
     const run = limited("run", TWO);
     letIn(node, run);
-    expect(await node.keeper.allocate(run, RUNNING)).toMatchObject({ ok: true });
-    const options = await node.keeper.runContainerOptions(run, { name: "app" } as RunnablePod["spec"]["containers"][0] &
-      object);
+    expect(await node.manager.allocate(run, RUNNING)).toMatchObject({ ok: true });
+    const options = await node.manager.runContainerOptions(run, {
+      name: "app",
+    } as RunnablePod["spec"]["containers"][0] & object);
     const marks = options.ok ? (options.value?.annotations ?? []) : [];
     const annotations = Object.fromEntries(marks.map(({ name, value }) => [name, value]));
     expect(Object.keys(annotations)).toEqual([DEVICES_ANNOTATION]);
-    node.keeper.close();
+    node.manager.close();
     rmSync(fileOf(node));
     await node.restart();
     await joined(node, { resource: GPU, devices: healthy("a", "b", "c") });
-    node.keeper.recover([runs(run, annotations)]);
+    node.manager.recover([runs(run, annotations)]);
     expect(messages(node)).toEqual([]);
     expect(node.problems.at(-1)).toBe("devices are booked again from the containers that run: default/run");
     expect(historyOf(node).filter(({ reason }) => reason === "BookedAgain")).toMatchObject([
@@ -145,7 +146,7 @@ describe("a checkpoint that is lost", () => {
     hold(node.files, entry("run", ["c", "d"], ANSWER), entry("next", ["a"], ANSWER), entry("twin", ["d"], ANSWER));
     const mark = (...ids: string[]) => ({ [DEVICES_ANNOTATION]: JSON.stringify({ [GPU]: { "-1": ids } }) });
     const living = [runs(run, mark("a", "b")), { uid: "next", pod: next, runtimePod: null }, runs(twin, mark("d"))];
-    node.keeper.recover(living);
+    node.manager.recover(living);
     // a pod that is about to start is decided anew; one that runs as it is booked stays
     const after = [entry("twin", ["d"], ANSWER), entry("run", ["a", "b"])];
     expect(entriesIn(node)).toEqual(after);
@@ -153,7 +154,7 @@ describe("a checkpoint that is lost", () => {
     expect(node.problems.join("\n")).toContain(words);
     expect(historyOf(node).filter(({ reason }) => reason === "BookedAgain")).toHaveLength(1);
     const told = node.problems.length;
-    node.keeper.recover(living);
+    node.manager.recover(living);
     expect(entriesIn(node)).toEqual(after);
     expect(node.problems).toHaveLength(told);
     const late = limited("late", TWO);
@@ -177,7 +178,7 @@ describe("a checkpoint that is lost", () => {
     const node = await nodeWith();
     const run = limited("run", ONE);
     for (const mark of ["{", "null", "[]", `{"${GPU}":{"x":["a"]}}`, `{"${GPU}":["a"]}`, `{"${GPU}":{"0":[1]}}`]) {
-      node.keeper.recover([runs(run, { [DEVICES_ANNOTATION]: mark })]);
+      node.manager.recover([runs(run, { [DEVICES_ANNOTATION]: mark })]);
       expect(entriesIn(node)).toEqual([]);
       expect(messages(node)).toHaveLength(1);
     }
@@ -188,18 +189,18 @@ test("held devices that vanish from the list are told of, with who holds them", 
   const node = await nodeWith();
   const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b") });
   hold(node.files, entry("p", ["a", "b"], ANSWER));
-  node.keeper.whyPending(limited("p", TWO));
-  expect(node.keeper.vanished()).toEqual([]);
+  node.manager.whyPending(limited("p", TWO));
+  expect(node.manager.vanished()).toEqual([]);
   gpu.list(healthy("b"));
-  await until(node.keeper.host.devices, (devices) => devices.length === 1);
+  await until(node.manager.host.devices, (devices) => devices.length === 1);
   const words = `device a of ${GPU}, held by container app, is not in the list of the device plugin any more`;
-  expect(node.keeper.vanished()).toEqual([{ podUid: "p", container: "app", message: words }]);
+  expect(node.manager.vanished()).toEqual([{ podUid: "p", container: "app", message: words }]);
   expect(messages(node)).toEqual([`pod default/p: ${words}`]);
   // one that is away lists nothing
   await gpu.vanish();
   await until(
-    () => node.keeper.host.states()[0]?.state,
+    () => node.manager.host.states()[0]?.state,
     (state) => state === "stopped",
   );
-  expect(node.keeper.vanished()).toEqual([]);
+  expect(node.manager.vanished()).toEqual([]);
 });

@@ -14,7 +14,7 @@ import {
   letIn,
   nodeWith,
   RUNNING,
-} from "./keeper-kit.ts";
+} from "./manager-kit.ts";
 
 const ONE = { app: { [GPU]: 1 } };
 describe("merged", () => {
@@ -27,10 +27,10 @@ describe("merged", () => {
     const [first, second] = [limited("first", ONE), limited("second", ONE)];
     letIn(node, first);
     const { next } = decided(node, second, [first]);
-    expect(await node.keeper.allocate(first, RUNNING)).toMatchObject({ ok: true });
+    expect(await node.manager.allocate(first, RUNNING)).toMatchObject({ ok: true });
     const response = entriesIn(node)[0]?.allocResp;
     expect(response).not.toBeNull();
-    expect(node.files.persist(node.keeper.withResponses(next)).ok).toBe(true);
+    expect(node.files.persist(node.manager.withResponses(next)).ok).toBe(true);
     expect(entriesIn(node)).toEqual([entry("first", ["a"], response ?? null), entry("second", ["b"])]);
   });
 
@@ -41,8 +41,8 @@ describe("merged", () => {
     const [first, second] = [limited("first", ONE), limited("second", ONE)];
     letIn(node, first);
     const { next } = decided(node, second, [first]);
-    expect(await node.keeper.allocate(first, RUNNING)).toMatchObject({ ok: false });
-    node.files.persist(node.keeper.withResponses(next));
+    expect(await node.manager.allocate(first, RUNNING)).toMatchObject({ ok: false });
+    node.files.persist(node.manager.withResponses(next));
     expect(entriesIn(node)).toEqual([entry("second", ["b"])]);
     letIn(node, first, [second]);
     expect(entriesIn(node).map(({ podUid }) => podUid)).toEqual(["second", "first"]);
@@ -57,14 +57,14 @@ describe("merged", () => {
       { assignments: {} },
       { assignments: { kubelet_internal_checkpoint: "x" } },
     ])
-      expect(node.keeper.withResponses(next)).toBe(next);
+      expect(node.manager.withResponses(next)).toBe(next);
     const text = writeCheckpoint({ entries: [entry("p", ["a"])], registered: null });
     const next = { assignments: { kubelet_internal_checkpoint: text, cpu_manager_state: "{}" }, more: 1 };
-    expect(node.keeper.withResponses(next)).toBe(next);
+    expect(node.manager.withResponses(next)).toBe(next);
     hold(node.files, entry("p", ["a"], ANSWER));
-    expect(node.keeper.withResponses(next)).toMatchObject({ assignments: { cpu_manager_state: "{}" }, more: 1 });
+    expect(node.manager.withResponses(next)).toMatchObject({ assignments: { cpu_manager_state: "{}" }, more: 1 });
     // nobody gets anything by it: there is nothing to write
-    expect(textOf(node.keeper.withResponses(next))).toBeUndefined();
+    expect(textOf(node.manager.withResponses(next))).toBeUndefined();
     expect(checkpointIn(node.files).entries).toHaveLength(1);
   });
 });

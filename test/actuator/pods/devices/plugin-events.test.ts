@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { afterEvent, NO_PLUGINS, type PluginEvent, type Plugins } from "../../../../actuator/deviceplugin/plugins.ts";
 import { pluginEvents } from "../../../../actuator/pods/devices/device-event-recorder.ts";
 import { epochMs } from "../../../../api/model/units.ts";
-import { GPU } from "./keeper-kit.ts";
+import { GPU } from "./manager-kit.ts";
 
 const at = epochMs(1_790_000_000_000);
 const options = { preStartRequired: false, getPreferredAllocationAvailable: false };

@@ -5,7 +5,19 @@ import { persistDeviceCheckpoint } from "../../../../actuator/pods/devices/manag
 import { readAllocateResponse } from "../../../../api/decide/devices/allocate-response.ts";
 import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
-import { ANSWER, entriesIn, entry, GPU, historyOf, hold, joined, letIn, NIC, nodeWith, RUNNING } from "./keeper-kit.ts";
+import {
+  ANSWER,
+  entriesIn,
+  entry,
+  GPU,
+  historyOf,
+  hold,
+  joined,
+  letIn,
+  NIC,
+  nodeWith,
+  RUNNING,
+} from "./manager-kit.ts";
 
 const asked = ({ requests }: { requests: { method: string; request: Record<string, unknown> }[] }) =>
   requests
@@ -31,7 +43,7 @@ describe("prepare", () => {
     const pod = limited("p", { app: { [GPU]: 2, [NIC]: 1, cpu: 1 }, idle: { cpu: 1 } }, { init: { [GPU]: 1 } });
     letIn(node, pod);
     expect(entriesIn(node).map(({ allocResp }) => allocResp)).toEqual([null, null, null]);
-    expect(await node.keeper.allocate(pod, RUNNING)).toEqual({ ok: true, value: null });
+    expect(await node.manager.allocate(pod, RUNNING)).toEqual({ ok: true, value: null });
     // the init container's device is used again
     expect(asked(gpu)).toEqual([["a"], ["a", "b"]]);
     expect(asked(nic)).toEqual([["n"]]);
@@ -41,7 +53,7 @@ describe("prepare", () => {
       ["app", GPU, { GOT: "a,b" }],
       ["app", NIC, { GOT: "n" }],
     ]);
-    expect(await node.keeper.allocate(pod, RUNNING)).toEqual({ ok: true, value: null });
+    expect(await node.manager.allocate(pod, RUNNING)).toEqual({ ok: true, value: null });
     expect(asked(gpu)).toHaveLength(2);
   });
 
@@ -54,11 +66,11 @@ describe("prepare", () => {
     letIn(node, stuck);
     for (const [i, pod] of pods.entries()) letIn(node, pod, [stuck, ...pods.slice(0, i)]);
     const order: string[] = [];
-    const hanging = node.keeper.allocate(stuck, RUNNING).then((end) => {
+    const hanging = node.manager.allocate(stuck, RUNNING).then((end) => {
       order.push("stuck");
       return end;
     });
-    const ends = await Promise.all(pods.map((pod) => node.keeper.allocate(pod, RUNNING)));
+    const ends = await Promise.all(pods.map((pod) => node.manager.allocate(pod, RUNNING)));
     expect(ends.every(({ ok }) => ok)).toBe(true);
     expect(order).toEqual([]);
     expect(asked(gpu).flat().toSorted()).toEqual(["a", "b", "c"]);
@@ -85,7 +97,7 @@ describe("prepare", () => {
     const pod = limited("p", { app: { [GPU]: 1, [NIC]: 1 } });
     letIn(node, pod, [limited("other", ONE)]);
     expect(entriesIn(node)).toHaveLength(3);
-    const end = await node.keeper.allocate(pod, RUNNING);
+    const end = await node.manager.allocate(pod, RUNNING);
     expect(end).toEqual({
       ok: false,
       error: {
@@ -108,7 +120,7 @@ describe("prepare", () => {
     const gpu = await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: climbs } });
     const pod = limited("p", ONE);
     letIn(node, pod);
-    const end = await node.keeper.allocate(pod, RUNNING);
+    const end = await node.manager.allocate(pod, RUNNING);
     expect(end).toMatchObject({ error: { message: expect.stringContaining(`climbs out`) } });
     expect(end).toMatchObject({
       error: {
@@ -124,16 +136,16 @@ describe("prepare", () => {
     const pod = limited("p", ONE);
     letIn(node, pod);
     const cut = new AbortController();
-    const first = node.keeper.allocate(pod, cut.signal);
+    const first = node.manager.allocate(pod, cut.signal);
     await until(
       () => asked(gpu).length,
       (n) => n === 1,
     );
     cut.abort();
     expect(await first).toMatchObject({ ok: false, error: { keeps: true } });
-    expect(await node.keeper.allocate(pod, cut.signal)).toMatchObject({ ok: false, error: { keeps: true } });
+    expect(await node.manager.allocate(pod, cut.signal)).toMatchObject({ ok: false, error: { keeps: true } });
     expect(entriesIn(node)).toEqual([entry("p", ["a"])]);
-    const second = await node.keeper.allocate(pod, RUNNING);
+    const second = await node.manager.allocate(pod, RUNNING);
     expect(second).toMatchObject({ error: { message: expect.stringContaining("DeadlineExceeded") } });
     expect(asked(gpu)).toEqual([["a"]]);
   });
@@ -148,8 +160,8 @@ describe("prepare", () => {
     const gpu = await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: cuts } });
     const pod = limited("p", ONE);
     letIn(node, pod);
-    expect(await node.keeper.allocate(pod, cut.signal)).toMatchObject({ ok: false, error: { keeps: true } });
-    expect(await node.keeper.allocate(pod, RUNNING)).toEqual({ ok: true, value: null });
+    expect(await node.manager.allocate(pod, cut.signal)).toMatchObject({ ok: false, error: { keeps: true } });
+    expect(await node.manager.allocate(pod, RUNNING)).toEqual({ ok: true, value: null });
     expect(asked(gpu)).toEqual([["a"]]);
     expect(envsOf(entriesIn(node)[0]?.allocResp)).toEqual({ GOT: "a" });
   });
@@ -162,15 +174,15 @@ describe("prepare", () => {
     const tries = async (times: number) => {
       for (let i = 0; i < times; i++) {
         letIn(node, pod);
-        node.keeper.update(new Set(["p"]));
-        await node.keeper.allocate(pod, RUNNING);
-        node.keeper.update(new Set(["p"]));
+        node.manager.update(new Set(["p"]));
+        await node.manager.allocate(pod, RUNNING);
+        node.manager.update(new Set(["p"]));
       }
     };
     await tries(9);
     answers["Allocate"] = telling;
     await tries(1);
-    node.keeper.host.close();
+    node.manager.host.close();
     const told = historyOf(node).filter(({ kind }) => kind !== "registered");
     expect(told.map(({ kind, count }) => [kind, count])).toEqual([
       ["refused", undefined],
@@ -186,25 +198,25 @@ describe("prepare", () => {
     const gpu = await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: () => "hang" } });
     const pod = limited("p", ONE);
     letIn(node, pod);
-    const end = node.keeper.allocate(pod, RUNNING);
+    const end = node.manager.allocate(pod, RUNNING);
     await until(
       () => asked(gpu).length,
       (n) => n === 1,
     );
-    expect(node.keeper.slowCalls()).toEqual(new Map());
+    expect(node.manager.slowCalls()).toEqual(new Map());
     node.clock.aheadMs = 2_000;
-    expect([...node.keeper.slowCalls()]).toEqual([
+    expect([...node.manager.slowCalls()]).toEqual([
       ["p", { reason: "AllocatingDevices", message: `waits for the device plugin of ${GPU} to answer Allocate` }],
     ]);
     await end;
-    expect(node.keeper.slowCalls()).toEqual(new Map());
+    expect(node.manager.slowCalls()).toEqual(new Map());
   });
 
   test("of a container that holds nothing has its devices decided anew, and those of the others stay", async () => {
     const node = await nodeWith();
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b") });
     hold(node.files, entry("p", ["a"]));
-    const end = await node.keeper.allocate(limited("p", { app: { [GPU]: 1 }, side: { [GPU]: 1 } }), RUNNING);
+    const end = await node.manager.allocate(limited("p", { app: { [GPU]: 1 }, side: { [GPU]: 1 } }), RUNNING);
     expect(end).toEqual({
       ok: false,
       error: {
@@ -215,9 +227,9 @@ describe("prepare", () => {
     });
     expect(asked(gpu)).toEqual([["a"]]);
     expect(entriesIn(node)).toMatchObject([{ podUid: "p", containerName: "app" }]);
-    expect([...node.keeper.toReallocate()]).toEqual([["p", new Set(["side"])]]);
-    node.keeper.reallocated("p", null);
-    expect(node.keeper.toReallocate().size).toBe(0);
+    expect([...node.manager.toReallocate()]).toEqual([["p", new Set(["side"])]]);
+    node.manager.reallocated("p", null);
+    expect(node.manager.toReallocate().size).toBe(0);
   });
 
   test("of a pod whose devices were taken back while its plugin was asked does not bring them back", async () => {
@@ -229,14 +241,14 @@ describe("prepare", () => {
     await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: takesBack } });
     const pod = limited("p", ONE);
     letIn(node, pod);
-    expect(await node.keeper.allocate(pod, RUNNING)).toMatchObject({ error: { reason: "UnexpectedAdmissionError" } });
+    expect(await node.manager.allocate(pod, RUNNING)).toMatchObject({ error: { reason: "UnexpectedAdmissionError" } });
     expect(entriesIn(node)).toEqual([]);
   });
 
   test("of a pod without devices asks nobody and touches no file", async () => {
     const node = await nodeWith();
     const before = node.files.read();
-    expect(await node.keeper.allocate(limited("p", { app: { cpu: 1 } }), RUNNING)).toEqual({ ok: true, value: null });
+    expect(await node.manager.allocate(limited("p", { app: { cpu: 1 } }), RUNNING)).toEqual({ ok: true, value: null });
     expect(node.files.read()).toBe(before);
   });
 
@@ -247,11 +259,11 @@ describe("prepare", () => {
     letIn(node, pod);
     const inTheWay = join(node.stateDir, "managers/device-plugins/kubelet_internal_checkpoint.new");
     mkdirSync(inTheWay);
-    expect(await node.keeper.allocate(pod, RUNNING)).toMatchObject({
+    expect(await node.manager.allocate(pod, RUNNING)).toMatchObject({
       error: { keeps: true, message: expect.stringContaining("EISDIR") },
     });
     expect(entriesIn(node)).toEqual([entry("p", ["a"])]);
     rmdirSync(inTheWay);
-    expect(await node.keeper.allocate(pod, RUNNING)).toEqual({ ok: true, value: null });
+    expect(await node.manager.allocate(pod, RUNNING)).toEqual({ ok: true, value: null });
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { PreferredAllocationRequests } from "../../../../actuator/pods/devices/device-manager-parts.ts";
 import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
-import { decided, entriesIn, entry, GPU, joined, NIC, nodeWith } from "./keeper-kit.ts";
+import { decided, entriesIn, entry, GPU, joined, NIC, nodeWith } from "./manager-kit.ts";
 
 const ONE = { app: { [GPU]: 1 } };
 describe("plugins that choose", () => {
@@ -17,37 +17,37 @@ describe("plugins that choose", () => {
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b", "c"), options, answers });
     await joined(node, { resource: NIC, devices: healthy("n") });
     const pod = limited("p", ONE);
-    expect(node.keeper.isChosenByPlugin(pod)).toBe(true);
-    expect(node.keeper.isChosenByPlugin(limited("q", { app: { [NIC]: 1 } }))).toBe(false);
+    expect(node.manager.isChosenByPlugin(pod)).toBe(true);
+    expect(node.manager.isChosenByPlugin(limited("q", { app: { [NIC]: 1 } }))).toBe(false);
     await until(
-      () => node.keeper.version,
+      () => node.manager.version,
       (version) => version > 1,
     );
     const { unanswered } = decided(node, pod);
     expect(unanswered).toHaveLength(1);
-    const { version } = node.keeper;
-    expect(node.keeper.askPreferred("p", unanswered)).toBe(true);
-    expect(node.keeper.askPreferred("p", unanswered)).toBe(true);
+    const { version } = node.manager;
+    expect(node.manager.askPreferred("p", unanswered)).toBe(true);
+    expect(node.manager.askPreferred("p", unanswered)).toBe(true);
     // the version grows for lists of the plugins as well: they come when they like
     const next = await until(
       () => {
         const now = decided(node, pod);
-        if (now.unanswered.length > 0) node.keeper.askPreferred("p", now.unanswered);
+        if (now.unanswered.length > 0) node.manager.askPreferred("p", now.unanswered);
         return now;
       },
       (now) => now.unanswered.length === 0,
     );
     // it is told at most four times a second
     await until(
-      () => node.keeper.version,
+      () => node.manager.version,
       (now) => now > version,
     );
     expect(questions(gpu)).toBe(1);
-    expect(node.keeper.snapshot("other").devicePlugins[0]?.preferred).toBeUndefined();
-    node.files.persist(node.keeper.withResponses(next.next));
+    expect(node.manager.snapshot("other").devicePlugins[0]?.preferred).toBeUndefined();
+    node.files.persist(node.manager.withResponses(next.next));
     expect(entriesIn(node)).toEqual([entry("p", ["c"])]);
-    node.keeper.forget("p");
-    expect(node.keeper.snapshot("p").devicePlugins[0]?.preferred).toBeUndefined();
+    node.manager.forget("p");
+    expect(node.manager.snapshot("p").devicePlugins[0]?.preferred).toBeUndefined();
   });
 
   test("that fail are told as Go tells it, and asked again when the pod is tried again", async () => {
@@ -55,7 +55,7 @@ describe("plugins that choose", () => {
     const answers = { GetPreferredAllocation: () => new Error("no idea") };
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b"), options, answers });
     const pod = limited("p", ONE);
-    expect(node.keeper.askPreferred("p", decided(node, pod).unanswered)).toBe(true);
+    expect(node.manager.askPreferred("p", decided(node, pod).unanswered)).toBe(true);
     await until(
       () => questions(gpu),
       (n) => n === 1,
@@ -63,7 +63,7 @@ describe("plugins that choose", () => {
     const refusal = await until(
       () => {
         const { refusal, unanswered } = decided(node, pod);
-        if (unanswered.length > 0) node.keeper.askPreferred("p", unanswered);
+        if (unanswered.length > 0) node.manager.askPreferred("p", unanswered);
         return refusal;
       },
       (r) => r !== null,
@@ -74,14 +74,14 @@ describe("plugins that choose", () => {
     gpu.script.answers = { GetPreferredAllocation: () => choice("b") };
     const again = decided(node, pod);
     expect(again).toMatchObject({ refusal: null, unanswered: [{ resource: GPU }] });
-    expect(node.keeper.askPreferred("p", again.unanswered)).toBe(true);
+    expect(node.manager.askPreferred("p", again.unanswered)).toBe(true);
   });
 
   test("are asked the same only once at a time, and whoever waits is told when all have answered", async () => {
     const node = await nodeWith();
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b"), options });
     let told = 0;
-    const asked = new PreferredAllocationRequests(node.keeper.host, () => told++);
+    const asked = new PreferredAllocationRequests(node.manager.host, () => told++);
     const question = (size: number) => ({ resource: GPU, available: ["a", "b"], mustInclude: [], size });
     expect(asked.ask("p", [question(1), question(1), question(2)])).toBe(true);
     await until(
@@ -98,13 +98,13 @@ describe("plugins that choose", () => {
     await joined(node, { resource: GPU, devices: healthy("a", "b"), options });
     const question = (size: number) => ({ resource: GPU, available: ["a", "b"], mustInclude: [], size });
     for (const size of [1, 2, 3]) {
-      expect(node.keeper.askPreferred("p", [question(size)])).toBe(true);
+      expect(node.manager.askPreferred("p", [question(size)])).toBe(true);
       await until(
-        () => node.keeper.askPreferred("p", []),
+        () => node.manager.askPreferred("p", []),
         (isOpen) => !isOpen,
       );
     }
-    expect(node.keeper.askPreferred("p", [question(4)])).toBe(false);
-    expect(node.keeper.askPreferred("q", [question(4)])).toBe(true);
+    expect(node.manager.askPreferred("p", [question(4)])).toBe(false);
+    expect(node.manager.askPreferred("q", [question(4)])).toBe(true);
   });
 });

@@ -16,11 +16,12 @@ import {
   nodeWith,
   RUNNING,
   ready,
-} from "./keeper-kit.ts";
+} from "./manager-kit.ts";
 
 const ONE = { app: { [GPU]: 1 } };
 const OTHER_BOOT = "6f1c2f0e-0000-4000-8000-000000000002";
-const messages = ({ keeper }: Awaited<ReturnType<typeof nodeWith>>) => keeper.problems().map(({ message }) => message);
+const messages = ({ manager }: Awaited<ReturnType<typeof nodeWith>>) =>
+  manager.problems().map(({ message }) => message);
 
 describe("a restart of the daemon", () => {
   test("keeps devices and answers: nobody is asked again", async () => {
@@ -28,12 +29,12 @@ describe("a restart of the daemon", () => {
     const gpu = await joined(node, { resource: GPU, devices: healthy("a") });
     const pod = limited("p", ONE);
     letIn(node, pod);
-    expect(await node.keeper.allocate(pod, RUNNING)).toMatchObject({ ok: true });
+    expect(await node.manager.allocate(pod, RUNNING)).toMatchObject({ ok: true });
     const before = entriesIn(node);
     await node.restart();
-    node.keeper.update(new Set(["p"]));
+    node.manager.update(new Set(["p"]));
     expect(entriesIn(node)).toEqual(before);
-    expect(await node.keeper.allocate(pod, RUNNING)).toEqual({ ok: true, value: null });
+    expect(await node.manager.allocate(pod, RUNNING)).toEqual({ ok: true, value: null });
     expect(gpu.requests.filter(({ method }) => method === "Allocate")).toHaveLength(1);
     expect(historyOf(node).map(({ kind }) => kind)).toEqual(["allocated"]);
   });
@@ -44,14 +45,14 @@ describe("a restart of the daemon", () => {
     const pod = limited("p", ONE);
     letIn(node, pod);
     await node.restart();
-    expect(await node.keeper.allocate(pod, RUNNING)).toMatchObject({
+    expect(await node.manager.allocate(pod, RUNNING)).toMatchObject({
       error: { reason: "WaitingForDevicePlugin", keeps: true },
     });
     await gpu.vanish();
     await gpu.start();
     await ready(node, GPU);
-    expect(await node.keeper.allocate(pod, RUNNING)).toEqual({ ok: true, value: null });
-    expect(await node.keeper.runContainerOptions(pod, runnableContainer("app"))).toMatchObject({ ok: true });
+    expect(await node.manager.allocate(pod, RUNNING)).toEqual({ ok: true, value: null });
+    expect(await node.manager.runContainerOptions(pod, runnableContainer("app"))).toMatchObject({ ok: true });
   });
 });
 
@@ -63,7 +64,7 @@ describe("a reboot of the machine", () => {
     await node.restart({ bootId: OTHER_BOOT });
     return node;
   }
-  const prepare = (node: Awaited<ReturnType<typeof nodeWith>>) => node.keeper.allocate(limited("p", ONE), RUNNING);
+  const prepare = (node: Awaited<ReturnType<typeof nodeWith>>) => node.manager.allocate(limited("p", ONE), RUNNING);
 
   test("keeps who holds what, and asks plugins again before anything starts", async () => {
     const node = await rebooted();
@@ -130,8 +131,8 @@ describe("a reboot of the machine", () => {
     await joined(node, { resource: GPU, devices: healthy("a") });
     const pod = limited("p", ONE);
     for (const end of [
-      await node.keeper.runContainerOptions(pod, runnableContainer("app")),
-      await node.keeper.allocate(pod, RUNNING),
+      await node.manager.runContainerOptions(pod, runnableContainer("app")),
+      await node.manager.allocate(pod, RUNNING),
     ])
       expect(end).toMatchObject({ ok: false, error: { keeps: true, message: expect.stringContaining("EISDIR") } });
     expect(messages(node)).toEqual([expect.stringContaining("EISDIR")]);

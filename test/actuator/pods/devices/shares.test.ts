@@ -7,7 +7,7 @@ import {
 } from "../../../../actuator/pods/devices/device-assignments.ts";
 import { entryText, type PodDevicesEntry, writeCheckpoint } from "../../../../api/decide/devices/checkpoint.ts";
 import { LIMITS } from "../../../../api/model/limits.ts";
-import { entry } from "./keeper-kit.ts";
+import { entry } from "./manager-kit.ts";
 
 const answer = (bytes: number): string => "A".repeat(Math.floor(bytes / 4) * 4);
 /** The entry of pod `uid`, with an answer of so many bytes. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { persistDeviceCheckpoint } from "../../../../actuator/pods/devices/manager-files.ts";
 import { limited, runnableContainer } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
-import { ANSWER, entry, GPU, hold, joined, letIn, NIC, nodeWith, RUNNING } from "./keeper-kit.ts";
+import { ANSWER, entry, GPU, hold, joined, letIn, NIC, nodeWith, RUNNING } from "./manager-kit.ts";
 
 const ONE = { app: { [GPU]: 1 } };
 const APP = runnableContainer("app");
@@ -32,8 +32,8 @@ describe("a container that is about to be made", () => {
     await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: answer("GPU") } });
     const pod = limited("p", { app: { [NIC]: 1, [GPU]: 1 }, idle: { cpu: 1 } });
     letIn(node, pod);
-    expect(await node.keeper.allocate(pod, RUNNING)).toMatchObject({ ok: true });
-    const started = await node.keeper.runContainerOptions(pod, APP);
+    expect(await node.manager.allocate(pod, RUNNING)).toMatchObject({ ok: true });
+    const started = await node.manager.runContainerOptions(pod, APP);
     expect(started).toMatchObject({
       ok: true,
       value: {
@@ -46,11 +46,11 @@ describe("a container that is about to be made", () => {
         cdiDevices: ["vendor.com/GPU=0", "vendor.com/NIC=0"],
       },
     });
-    await node.keeper.runContainerOptions(pod, APP);
+    await node.manager.runContainerOptions(pod, APP);
     expect(node.problems).toEqual([
       `container app of pod default/p: env \`SHARED\` is that of ${GPU}, and not that of ${NIC}`,
     ]);
-    expect(await node.keeper.runContainerOptions(pod, runnableContainer("idle"))).toEqual({ ok: true, value: null });
+    expect(await node.manager.runContainerOptions(pod, runnableContainer("idle"))).toEqual({ ok: true, value: null });
   });
 
   test("has its plugin called first, where that wants it, with the devices that it holds", async () => {
@@ -59,7 +59,7 @@ describe("a container that is about to be made", () => {
     const nic = await joined(node, { resource: NIC, devices: healthy("n") });
     hold(node.files, entry("p", ["a", "b"], ANSWER), entry("p", ["n"], "", "app", NIC));
     const pod = limited("p", { app: { [GPU]: 2, [NIC]: 1 } });
-    expect(await node.keeper.runContainerOptions(pod, APP)).toMatchObject({
+    expect(await node.manager.runContainerOptions(pod, APP)).toMatchObject({
       ok: true,
       value: { envs: [{ name: "A", value: "1" }] },
     });
@@ -74,19 +74,19 @@ describe("a container that is about to be made", () => {
     const gpu = await joined(node, { resource: GPU, devices: healthy("a"), options, answers });
     hold(node.files, entry("p", ["a"], ANSWER));
     const pod = limited("p", ONE);
-    expect(await node.keeper.runContainerOptions(pod, APP)).toEqual(
+    expect(await node.manager.runContainerOptions(pod, APP)).toEqual(
       says("device plugin PreStartContainer rpc failed with err: rpc error: code = Unknown desc = reset failed"),
     );
     gpu.script.answers = { PreStartContainer: () => "hang" };
-    expect(await node.keeper.runContainerOptions(pod, APP)).toMatchObject({
+    expect(await node.manager.runContainerOptions(pod, APP)).toMatchObject({
       error: { message: expect.stringContaining("failed with err: rpc error: code = DeadlineExceeded desc = ") },
     });
     await gpu.vanish();
     await until(
-      () => node.keeper.host.states()[0]?.state,
+      () => node.manager.host.states()[0]?.state,
       (state) => state === "stopped",
     );
-    expect(await node.keeper.runContainerOptions(pod, APP)).toEqual(
+    expect(await node.manager.runContainerOptions(pod, APP)).toEqual(
       says(`device plugin PreStartContainer rpc failed with err: endpoint ${gpu.socketPath} has been stopped`),
     );
   });
@@ -95,13 +95,13 @@ describe("a container that is about to be made", () => {
     const node = await nodeWith({ graceMs: 1_000 });
     const gpu = await joined(node, { resource: GPU, devices: healthy("a") });
     hold(node.files, entry("p", ["a"], ANSWER));
-    const state = () => node.keeper.host.states()[0]?.state;
+    const state = () => node.manager.host.states()[0]?.state;
     await gpu.vanish();
     await until(state, (s) => s === "stopped");
     const pod = limited("p", ONE);
-    expect(await node.keeper.runContainerOptions(pod, APP)).toMatchObject({ ok: true });
+    expect(await node.manager.runContainerOptions(pod, APP)).toMatchObject({ ok: true });
     await until(state, (s) => s === "removed");
-    expect(await node.keeper.runContainerOptions(pod, APP)).toEqual(
+    expect(await node.manager.runContainerOptions(pod, APP)).toEqual(
       says(`endpoint not found in cache for a registered resource: ${GPU}`),
     );
   });
@@ -110,11 +110,11 @@ describe("a container that is about to be made", () => {
     const node = await nodeWith();
     await joined(node, { resource: GPU, devices: healthy("a"), options: { preStartRequired: true } });
     const pod = limited("p", ONE);
-    expect(await node.keeper.runContainerOptions(pod, APP)).toEqual(
+    expect(await node.manager.runContainerOptions(pod, APP)).toEqual(
       says(`no devices found allocated in local cache for pod p, container app, resource ${GPU}`),
     );
     hold(node.files, entry("p", ["a"]));
-    expect(await node.keeper.runContainerOptions(pod, APP)).toMatchObject({
+    expect(await node.manager.runContainerOptions(pod, APP)).toMatchObject({
       error: { message: expect.stringContaining("has not been asked") },
     });
   });
@@ -126,14 +126,14 @@ describe("a container that is about to be made", () => {
     await node.restart();
     const pod = limited("p", ONE);
     const waits = { ...WAITS, message: WAITS.message.replace("300", "60") };
-    expect(await node.keeper.runContainerOptions(pod, APP)).toEqual({ ok: false, error: waits });
+    expect(await node.manager.runContainerOptions(pod, APP)).toEqual({ ok: false, error: waits });
     node.clock.aheadMs = 60_001;
-    expect(await node.keeper.runContainerOptions(pod, APP)).toMatchObject({
+    expect(await node.manager.runContainerOptions(pod, APP)).toMatchObject({
       ok: true,
       value: { envs: [{ name: "A" }] },
     });
     node.clock.aheadMs = 300_001;
-    expect(await node.keeper.runContainerOptions(pod, APP)).toEqual(
+    expect(await node.manager.runContainerOptions(pod, APP)).toEqual(
       says(`endpoint not found in cache for a registered resource: ${GPU}`),
     );
   });

@@ -7,7 +7,7 @@ import { readCheckpoint } from "../../../../api/decide/devices/checkpoint-read.t
 import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy } from "../../deviceplugin/node-plugin.ts";
 import { type Amounts, PodsWorld, appPod as worldPod } from "../node/pods-world.ts";
-import { decided, entriesIn, entry, GPU, hold, joined, nodeWith } from "./keeper-kit.ts";
+import { decided, entriesIn, entry, GPU, hold, joined, nodeWith } from "./manager-kit.ts";
 
 /** TOKEN=hunter2 */
 const SECRET = Buffer.from("\n\x10\n\x05TOKEN\x12\x07hunter2", "latin1").toString("base64");
@@ -38,13 +38,13 @@ test("what plugins answered comes back with what was decided", async () => {
   const [p, q] = [limited("p", ONE), limited("q", ONE)];
   const { next } = decided(node, q, [p]);
   expect(JSON.stringify(next)).not.toContain(SECRET);
-  for (const devices of [node.keeper, undefined]) {
+  for (const devices of [node.manager, undefined]) {
     expect(persistNext({ files: node.files, ...(devices && { devices }) }, next)).toMatchObject({ ok: true });
     expect(entriesIn(node)).toEqual([entry("p", ["a"], SECRET), entry("q", ["b"])]);
   }
   // one that holds others by now, or nothing, is to be asked about again
   node.files.persist({ assignments: { kubelet_internal_checkpoint: EMPTY } });
-  persistNext({ files: node.files, devices: node.keeper }, next);
+  persistNext({ files: node.files, devices: node.manager }, next);
   expect(entriesIn(node)).toEqual([entry("p", ["a"]), entry("q", ["b"])]);
 });
 

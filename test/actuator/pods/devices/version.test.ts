@@ -3,25 +3,25 @@ import { ChangeNotifier } from "../../../../actuator/pods/devices/device-manager
 import { systemClock } from "../../../../actuator/pods/ports.ts";
 import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
-import { GPU, joined, nodeWith } from "./keeper-kit.ts";
+import { GPU, joined, nodeWith } from "./manager-kit.ts";
 
 describe("version", () => {
   test("grows with changes, four times a second at most, and whoever listens is told as often", async () => {
     const node = await nodeWith();
     const gpu = await joined(node, { resource: GPU, devices: healthy("a") });
     const started = performance.now();
-    const before = node.keeper.version;
+    const before = node.manager.version;
     let told = 0;
-    const stop = node.keeper.onChange(() => told++);
+    const stop = node.manager.onChange(() => told++);
     const flip = (i: number) => gpu.list([{ ID: "a", health: i % 2 === 0 ? "Unhealthy" : "Healthy" }]);
-    const flips = () => node.keeper.host.states()[0]?.flips ?? 0;
+    const flips = () => node.manager.host.states()[0]?.flips ?? 0;
     // each is seen by the host, which is more often than anybody is woken
     let flipped = 0;
     do {
       flip(flipped++);
       await until(flips, (n) => n === flipped);
-    } while (flipped < 12 || node.keeper.version === before);
-    const version = node.keeper.version;
+    } while (flipped < 12 || node.manager.version === before);
+    const version = node.manager.version;
     const seconds = (performance.now() - started) / 1000;
     expect(version - before).toBeGreaterThan(0);
     expect(version - before).toBeLessThanOrEqual(Math.ceil(seconds * 4) + 1);
@@ -30,7 +30,7 @@ describe("version", () => {
     stop();
     flip(flipped);
     await until(
-      () => node.keeper.version,
+      () => node.manager.version,
       (now) => now > version,
     );
     expect(told).toBe(version - before);
@@ -39,24 +39,24 @@ describe("version", () => {
   test("flips are worth a turn only while a pod waits; plugins that come or go always are", async () => {
     const node = await nodeWith();
     const gpu = await joined(node, { resource: GPU, devices: healthy("a") });
-    expect(node.keeper.needsSync()).toBe(true);
-    expect(node.keeper.needsSync()).toBe(false);
+    expect(node.manager.needsSync()).toBe(true);
+    expect(node.manager.needsSync()).toBe(false);
     gpu.list([{ ID: "a", health: "Unhealthy" }]);
     await until(
-      () => node.keeper.host.states()[0]?.flips,
+      () => node.manager.host.states()[0]?.flips,
       (n) => n === 1,
     );
-    expect(node.keeper.needsSync()).toBe(false);
-    node.keeper.whyPending(limited("p", { app: { [GPU]: 1 } }));
-    expect(node.keeper.needsSync()).toBe(true);
-    node.keeper.update(new Set());
-    expect(node.keeper.needsSync()).toBe(false);
+    expect(node.manager.needsSync()).toBe(false);
+    node.manager.whyPending(limited("p", { app: { [GPU]: 1 } }));
+    expect(node.manager.needsSync()).toBe(true);
+    node.manager.update(new Set());
+    expect(node.manager.needsSync()).toBe(false);
     await gpu.vanish();
     await until(
-      () => node.keeper.host.states()[0]?.state,
+      () => node.manager.host.states()[0]?.state,
       (state) => state === "stopped",
     );
-    expect(node.keeper.needsSync()).toBe(true);
+    expect(node.manager.needsSync()).toBe(true);
   });
 
   test("of many changes at once grows once or twice", async () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { persistDeviceCheckpoint } from "../../../../actuator/pods/devices/manager-files.ts";
 import { limited } from "../../../kit/runnable-pods.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
-import { ANSWER, decided, entry, GPU, hold, joined, NIC, nodeWith, ready } from "./keeper-kit.ts";
+import { ANSWER, decided, entry, GPU, hold, joined, NIC, nodeWith, ready } from "./manager-kit.ts";
 
 const ONE = { app: { [GPU]: 1 } };
 const waitsFor = (what: string) => ({
@@ -15,32 +15,32 @@ describe("whyWaits", () => {
   test("a pod waits until the plugins of all that it wants have registered and listed", async () => {
     const node = await nodeWith();
     const pod = limited("p", { app: { [NIC]: 1 } }, { init: { [GPU]: 1, "example.com/none": 0 } });
-    expect(node.keeper.whyPending(limited("plain", { app: { cpu: 1 } }))).toBeNull();
-    expect(node.keeper.whyPending(pod)).toMatchObject(waitsFor(`the device plugins of ${GPU}, ${NIC} have`));
+    expect(node.manager.whyPending(limited("plain", { app: { cpu: 1 } }))).toBeNull();
+    expect(node.manager.whyPending(pod)).toMatchObject(waitsFor(`the device plugins of ${GPU}, ${NIC} have`));
     await joined(node, { resource: NIC, devices: healthy("n") });
-    expect(node.keeper.whyPending(pod)).toMatchObject(waitsFor(`the device plugin of ${GPU} has`));
+    expect(node.manager.whyPending(pod)).toMatchObject(waitsFor(`the device plugin of ${GPU} has`));
     const gpu = node.plugin({ resource: GPU, silent: true });
     await gpu.start();
     await until(
-      () => node.keeper.host.states().length,
+      () => node.manager.host.states().length,
       (n) => n === 2,
     );
     await until(
       () => gpu.streams.size,
       (n) => n === 1,
     );
-    expect(node.keeper.whyPending(pod)).toMatchObject(waitsFor(`the device plugin of ${GPU} has`));
+    expect(node.manager.whyPending(pod)).toMatchObject(waitsFor(`the device plugin of ${GPU} has`));
     gpu.list(healthy("a"));
     await ready(node, GPU);
-    expect(node.keeper.whyPending(pod)).toBeNull();
+    expect(node.manager.whyPending(pod)).toBeNull();
   });
 
   test("after the wait a resource that nobody knows is told as a refusal", async () => {
     const node = await nodeWith();
     node.clock.aheadMs = 299_000;
-    expect(node.keeper.whyPending(limited("p", ONE))).toMatchObject({ isReported: false });
+    expect(node.manager.whyPending(limited("p", ONE))).toMatchObject({ isReported: false });
     node.clock.aheadMs = 300_001;
-    expect(node.keeper.whyPending(limited("p", ONE))).toEqual({
+    expect(node.manager.whyPending(limited("p", ONE))).toEqual({
       reason: "DevicePluginNotRegistered",
       message: `no device plugin has registered ${GPU}: start the plugin, or take the resource out of the pod's limits`,
       isReported: true,
@@ -52,18 +52,18 @@ describe("whyWaits", () => {
     persistDeviceCheckpoint(node.files, { entries: null, registered: new Map([[GPU, ["a"]]]) });
     await node.restart();
     const pod = limited("p", ONE);
-    expect(node.keeper.whyPending(pod)).toMatchObject({ isReported: false });
+    expect(node.manager.whyPending(pod)).toMatchObject({ isReported: false });
     node.clock.aheadMs = 1_001;
-    expect(node.keeper.whyPending(pod)).toBeNull();
+    expect(node.manager.whyPending(pod)).toBeNull();
     expect(decided(node, pod).refusal?.message).toBe(
       `Allocate failed due to no healthy devices present; cannot allocate unhealthy devices ${GPU}, which is unexpected`,
     );
     // a kubelet forgets it then; somebody who holds some makes it known all the same
     node.clock.aheadMs = 300_001;
-    expect(node.keeper.whyPending(pod)).toMatchObject({ reason: "DevicePluginNotRegistered", isReported: true });
+    expect(node.manager.whyPending(pod)).toMatchObject({ reason: "DevicePluginNotRegistered", isReported: true });
     const other = limited("other", ONE);
     hold(node.files, entry("other", ["a"], ANSWER));
-    expect(node.keeper.whyPending(pod)).toBeNull();
+    expect(node.manager.whyPending(pod)).toBeNull();
     expect(decided(node, pod, [other]).refusal?.message).toBe(
       `Allocate failed due to cannot allocate unregistered device ${GPU}, which is unexpected`,
     );
@@ -76,10 +76,10 @@ describe("whyWaits", () => {
     node.clock.aheadMs = 1_001;
     await gpu.vanish();
     await until(
-      () => node.keeper.host.states()[0]?.state,
+      () => node.manager.host.states()[0]?.state,
       (state) => state === "removed",
     );
-    expect(node.keeper.whyPending(pod)).toMatchObject({ isReported: true });
+    expect(node.manager.whyPending(pod)).toMatchObject({ isReported: true });
     node.clock.aheadMs = 400_000;
     expect(decided(node, pod).refusal).toBeNull();
   });
@@ -91,14 +91,14 @@ describe("a snapshot", () => {
     persistDeviceCheckpoint(node.files, { entries: null, registered: new Map([[NIC, ["n"]]]) });
     await node.restart();
     await joined(node, { resource: GPU, devices: [...healthy("a"), { ID: "b", health: "Unhealthy" }] });
-    const { devices, devicePlugins, kubelet } = node.keeper.snapshot();
+    const { devices, devicePlugins, kubelet } = node.manager.snapshot();
     expect(devices.map(({ id, health }) => [id, health])).toEqual([
       ["a", "Healthy"],
       ["b", "Unhealthy"],
     ]);
     expect(devicePlugins).toMatchObject([{ resource: GPU, registered: true }]);
     expect(Math.abs(Date.now() - Date.parse(kubelet.startedAt))).toBeLessThan(60_000);
-    expect([...node.keeper.amounts()]).toEqual([
+    expect([...node.manager.amounts()]).toEqual([
       [GPU, { capacity: 2, allocatable: 1 }],
       [NIC, { capacity: 0, allocatable: 0 }],
     ]);

@@ -137,9 +137,9 @@ test("of a pod that a drain stopped the last status says so, until the next daem
   await drain(world);
   const row = () =>
     podRow({ known: world.pod("web"), status: world.status("web"), cgroups: [], cpusets: new Map(), usage: null });
-  expect(row()).toMatchObject({ state: "waits", phase: "Pending", reason: "Drained", refusal: { tries: 0 } });
+  expect(row()).toMatchObject({ state: "pending", phase: "Pending", reason: "Drained", refusal: { tries: 0 } });
   expect(row().message).toMatch(/^drained /);
   world.restart();
   await world.run(10);
-  expect(row()).toMatchObject({ state: "lives", phase: "Running", reason: "", refusal: null });
+  expect(row()).toMatchObject({ state: "active", phase: "Running", reason: "", refusal: null });
 });

@@ -24,9 +24,9 @@ test("a daemon that has not heard its runtime yet says that it does not know, an
   world.restart();
   await world.run(3);
   const rows = rowsOf(world);
-  expect(rows.get("web")).toMatchObject({ state: "lives", phase: "Unknown", reason: "NotSeen", qos: "BestEffort" });
+  expect(rows.get("web")).toMatchObject({ state: "active", phase: "Unknown", reason: "NotSeen", qos: "BestEffort" });
   expect(rows.get("web")?.message).toMatch(/^not seen since the daemon started/);
-  expect(rows.get("job")).toMatchObject({ state: "ended", phase: "Failed", reason: "" });
+  expect(rows.get("job")).toMatchObject({ state: "terminated", phase: "Failed", reason: "" });
   expect(world.last?.problems.map(({ from }) => from)).toContain("runtime");
   world.runtime.on = () => undefined;
   await world.run(3);

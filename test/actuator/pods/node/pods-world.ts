@@ -19,7 +19,7 @@ import type {
   DecisionPorts,
   ManagerSettings,
   NodePorts,
-  ObserverPorts,
+  PodEventPorts,
   PodPorts,
   RuntimePorts,
 } from "../../../../actuator/pods/manager-ports.ts";
@@ -61,7 +61,7 @@ export interface WorldOptions {
   /** Usage that a node that evicts measures. */
   readonly stats?: () => Promise<Readonly<Record<string, unknown>>>;
   readonly reclaim?: EvictionPorts["reclaim"];
-  readonly counters?: ObserverPorts["counters"];
+  readonly counters?: PodEventPorts["counters"];
   readonly listening?: NodePorts["listening"];
   readonly otherKubelet?: RuntimePorts["otherKubelet"];
   readonly machine?: (machine: MachineFacts) => MachineFacts;

@@ -16,5 +16,5 @@ export const SIM_SETTINGS: ManagerSettings = {
   evictionMs: 10_000,
   retryMs: 30_000,
   backOff: USUAL_BACK_OFF,
-  mostAtOnce: 8,
+  maxAtOnce: 8,
 };

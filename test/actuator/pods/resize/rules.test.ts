@@ -3,13 +3,8 @@ import { decodedPod } from "../../../../actuator/lifecycle/decoded-pod.ts";
 import type { RunnablePod } from "../../../../actuator/lifecycle/pod.ts";
 import { resourcesIn, sameResources, split, withResources } from "../../../../actuator/pods/resize/forms.ts";
 import { resizeText } from "../../../../actuator/pods/resize/resize-events.ts";
-import {
-  nodeOf,
-  type ResizeNode,
-  restartsFor,
-  sortedResizes,
-  whyInfeasible,
-} from "../../../../actuator/pods/resize/resizer.ts";
+import { nodeOf, restartsFor, sortedResizes } from "../../../../actuator/pods/resize/resizer.ts";
+import { type ResizeNode, whyInfeasible } from "../../../../api/decide/admission/resize.ts";
 import type { Pod } from "../../../../api/model/pod.ts";
 import { v1_36 } from "../../../../api/profiles/v1_36.ts";
 import { podOf } from "../../../kit/pods.ts";

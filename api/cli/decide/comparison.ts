@@ -1,0 +1,222 @@
+import { decideKind } from "../../decide/kinds/index.ts";
+import type { LintFinding } from "../../decide/lint/finding.ts";
+import { optionFor } from "../../documents/inputs/parts.ts";
+import type { Decided, DecisionOf, Explain, Kind, Refusal } from "../../model/decision.ts";
+import type { Fields } from "../../model/own.ts";
+import { ok, type Result } from "../../model/result.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import type { Profile } from "../../profiles/profile.ts";
+import { type Difference, decisionDifferences, differences, MAX_DIFFERENCES } from "../../service/difference.ts";
+import { changed } from "../../service/replay/parsed.ts";
+import { membersOf } from "../../service/upgrade/configuration.ts";
+import { newReasons } from "../../service/upgrade/snapshot-decisions.ts";
+import { newFindings, sidesOf } from "../../service/what-if.ts";
+import { many } from "../../text/sentences/words.ts";
+import { type Color, printable } from "../../text/style.ts";
+import { type Row, table } from "../../text/table.ts";
+import { reasonText } from "../../text/tables/index.ts";
+import { outcome, sentenceList } from "../../text/tables/shown.ts";
+import type { Question } from "../inputs/question.ts";
+import { EXIT, type Fault, fault, isGood, type Terminal } from "../terminal.ts";
+
+type Answer = Result<Decided<DecisionOf[Kind]>, Refusal>;
+
+/** What is asked twice. */
+export interface Compared extends Pick<Question, "ask" | "facts"> {
+  readonly snapshot: Snapshot;
+  /** The configuration as it was given, with fields that no decision reads. */
+  readonly configuration: unknown;
+  /** The change of it, a merge patch. */
+  readonly patch: Fields;
+  readonly explain: Explain;
+  readonly profile: Profile;
+}
+/** Both answers, and where they differ. */
+interface Comparison {
+  readonly patch: Fields;
+  /** The fields that the patch changes. */
+  readonly changes: readonly Difference[];
+  readonly before: Answer;
+  readonly after: Answer;
+  /** None where one of them is refused. */
+  readonly differences: readonly Difference[];
+  /** What lint says of the new configuration and not of the old one. */
+  readonly findings: readonly LintFinding[];
+}
+
+/** Decides as it is, and with the configuration changed. Errors: what the new configuration has wrong. */
+export function comparison(
+  kind: Kind,
+  { snapshot, configuration, patch, ask, facts, explain, profile }: Compared,
+): Result<Comparison, Fault> {
+  const change = { kubeletConfigurationPatch: patch };
+  const sides = sidesOf(snapshot, change, profile);
+  if (!sides.ok)
+    return fault(EXIT.badInput, ...sides.error.map(({ path, message }) => `with the change: ${path}: ${message}`));
+  const [before, after] = [sides.value.before, sides.value.after].map((side) =>
+    decideKind(kind, { snapshot: side, facts, ask, explain }, profile),
+  ) as [Answer, Answer];
+  // what was assumed or chosen by another option counts as given
+  const was = {
+    ...membersOf(configuration),
+    ...(JSON.parse(JSON.stringify(snapshot.kubeletConfiguration ?? {})) as Fields),
+  };
+  const is = changed({ kubeletConfiguration: was }, change).kubeletConfiguration;
+  return ok({
+    patch,
+    changes: differences(was, is),
+    before,
+    after,
+    differences: before.ok && after.ok ? decisionDifferences(before.value, after.value) : [],
+    findings: newFindings(
+      { configuration: was, snapshot, profile },
+      { configuration: is, snapshot: sides.value.after, profile },
+    ),
+  });
+}
+
+const isSame = ({ before, after, differences: all }: Comparison): boolean =>
+  before.ok && after.ok ? all.length === 0 : !before.ok && !after.ok && before.error.message === after.error.message;
+
+/** As data: both answers whole, and their difference. */
+export function comparisonData(compared: Comparison): object {
+  const { patch, before, after, differences: all, findings } = compared;
+  const side = (answer: Answer): object => (answer.ok ? answer.value : { refusal: answer.error });
+  return {
+    change: patch,
+    same: isSame(compared),
+    verdict: { from: verdictOf(before), to: verdictOf(after) },
+    differences: all.slice(0, MAX_DIFFERENCES).map(fromTo),
+    truncated: all.length > MAX_DIFFERENCES,
+    findings,
+    before: side(before),
+    after: side(after),
+  };
+}
+/** Null: it is refused. */
+const verdictOf = (answer: Answer): string | null => (answer.ok ? answer.value.verdict : null);
+const fromTo = ({ path, recorded, replayed }: Difference): object => ({
+  path,
+  ...(recorded === undefined ? {} : { from: recorded }),
+  ...(replayed === undefined ? {} : { to: replayed }),
+});
+
+/** Whose answers they are. */
+interface Head {
+  readonly kind: Kind;
+  readonly node: string;
+  readonly policyVersion: string;
+  readonly assumed: string | undefined;
+  readonly explain: Explain;
+}
+
+/** The most places that are listed. */
+const MAX_ROWS = 40;
+
+/** For a person: what was changed, the verdicts, and each place where the answers differ. */
+export function comparisonText(
+  { kind, node, policyVersion, assumed, explain }: Head,
+  compared: Comparison,
+  { paint, columns }: Terminal,
+): string {
+  const { changes, before, after, differences: all, findings } = compared;
+  const title = `${paint("bold", printable(node))} · ${kind} · ${policyVersion}\n`;
+  const assumption = assumed === undefined ? "" : paint("dim", `assumed: ${printable(assumed)}\n`);
+  const changed = changes.map(
+    ({ path, recorded, replayed }) => `${path}: ${valueText(recorded)} -> ${valueText(replayed)}`,
+  );
+  const none = "nothing: the configuration has these values already";
+  const change = outcome(paint, "cyan", "WHAT IF", printable(changed.join(", ") || none));
+  const verdicts: Row = { cells: ["verdict", verdictCell(before), verdictCell(after)] };
+  const rows = all.slice(0, MAX_ROWS).map(rowOf);
+  const isOther = verdictOf(before) !== verdictOf(after);
+  const drawn =
+    isOther || rows.length > 0
+      ? table(
+          [
+            { title: "FIELD", shrinkTo: 20, cut: "start" },
+            { title: "NOW", shrinkTo: 16 },
+            { title: "THEN", shrinkTo: 16 },
+          ],
+          [...(isOther ? [verdicts] : []), ...rows],
+          columns,
+          paint,
+        )
+      : "";
+  const more =
+    all.length > MAX_ROWS
+      ? paint("dim", `and ${many(all.length - MAX_ROWS, "more place")}: -o json has them all\n`)
+      : "";
+  const end = isSame(compared)
+    ? outcome(paint, "green", "SAME", `${verdictOf(after) ?? "refused"}: nothing would be decided otherwise`)
+    : outcome(paint, "yellow", "DIFFERS", differsText(compared));
+  return [
+    title,
+    assumption,
+    change,
+    end,
+    drawn === "" ? "" : `\n${drawn}`,
+    more,
+    whyText(compared, explain, paint),
+    findingsText(findings, paint),
+    needsText(after, paint),
+  ].join("");
+}
+
+function differsText({ before, after, differences: all }: Comparison): string {
+  const [from, to] = [verdictOf(before) ?? "refused", verdictOf(after) ?? "refused"];
+  const count = all.length > MAX_DIFFERENCES ? `more than ${MAX_DIFFERENCES} places` : many(all.length, "place");
+  const where = all.length === 0 ? "" : `, and ${count} of the answer`;
+  return from === to ? `${to} as now, and in ${count} of the answer otherwise` : `${from} -> ${to}${where}`;
+}
+
+function verdictCell(answer: Answer): { readonly text: string; readonly color: Color } {
+  if (!answer.ok) return { text: `refused (${answer.error.code})`, color: "red" };
+  return { text: answer.value.verdict, color: isGood(answer.value.verdict) ? "green" : "yellow" };
+}
+
+const rowOf = ({ path, recorded, replayed }: Difference): Row => ({
+  cells: [printable(path), valueText(recorded), valueText(replayed)],
+});
+/** Characters of a value in a table. */
+const LONG = 120;
+function valueText(value: unknown): string {
+  if (value === undefined) return "(none)";
+  const text = typeof value === "string" && value !== "" ? value : JSON.stringify(value);
+  return printable(text.length > LONG ? `${text.slice(0, LONG)}… (${text.length} characters)` : text);
+}
+
+/** The reasons that are new, where reasons are asked for. */
+function whyText({ before, after }: Comparison, explain: Explain, paint: Terminal["paint"]): string {
+  if (explain === "off" || !after.ok) return "";
+  const reasons = newReasons(before.ok ? before.value.reasons : [], after.value.reasons);
+  const lines = reasons.flatMap(({ at, because }) =>
+    because.map((reason) => printable(`${at}: ${reasonText(reason, explain === "full")}`)),
+  );
+  return lines.length === 0 ? "" : `\n${sentenceList(paint, "WHY", lines)}`;
+}
+
+const TONE: Readonly<Record<LintFinding["severity"], Color>> = {
+  "refuses-start": "red",
+  error: "red",
+  warning: "yellow",
+  note: "cyan",
+};
+const findingsText = (findings: readonly LintFinding[], paint: Terminal["paint"]): string =>
+  findings.length === 0
+    ? ""
+    : `\n${sentenceList(
+        paint,
+        "WHAT `nodewise lint` SAYS OF THE CHANGE",
+        findings.map(
+          ({ severity, field, message, advice }) =>
+            `${paint(TONE[severity], severity)} ${printable(`${field}: ${message}; ${advice}`)}`,
+        ),
+      )}`;
+
+const needsText = (after: Answer, paint: Terminal["paint"]): string =>
+  !after.ok
+    ? ""
+    : after.value.needs
+        .map((path) => paint("yellow", `not known: ${printable(path)} (give ${optionFor(path)})\n`))
+        .join("");

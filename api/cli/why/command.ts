@@ -1,0 +1,46 @@
+import type { Command } from "commander";
+import { dataDirOption } from "../api-options.ts";
+import { type Cli, examples, finish, outputOption } from "../cli.ts";
+import type { WhyFlags } from "./why.ts";
+
+const EXIT_CODES = `
+Exit codes:
+  0  nothing is wrong
+  1  something is so that somebody may want to change
+  2  bad usage or bad input: no such pod, or documents that contradict each other
+  4  the API or the history failed`;
+
+export function addWhy(program: Command, cli: Cli): void {
+  const command = program
+    .command("why")
+    .summary("why a pod is as it is: evicted, refused, waiting, throttled, restarted ...")
+    .description(
+      "Why a pod is as it is, in one story: what is so and since when, the decision behind it with its numbers, what would change it, and who is next. Documents are told apart by their content, also on standard input: pods, nodes, events and lists of them, /configz, /stats/summary, cpu.stat, what crictl prints, NodeSnapshots and decisions. Without a pod it lists all pods that have a story, the worst first.",
+    )
+    .argument("[pod]", "NAME, NAMESPACE/NAME or uid")
+    .option("-n, --namespace <namespace>", "the pod's namespace (default: any)")
+    .option(
+      "-f, --filename <file...>",
+      "documents, JSON or YAML, `-` for standard input (default, where something is piped in)",
+    )
+    .addOption(dataDirOption())
+    .option("--api <url>", "ask this API's history instead")
+    .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
+    .option("--node <name>", "of the history, this node only")
+    .addOption(outputOption())
+    .action((pod: string | undefined, given: WhyFlags) =>
+      finish(cli, async () => {
+        const isAsked = command.getOptionValueSource("dataDir") === "cli" || given.api !== undefined;
+        return (await import("./why.ts")).why(pod ?? null, given, isAsked, cli);
+      }),
+    );
+  examples(
+    command,
+    "kubectl get pods,nodes,events -A -o json | nodewise why web-0 -n shop",
+    "nodewise why shop/web-0 -f pods.json events.json node.json summary.json configz.json",
+    "kubectl exec web-0 -- cat /sys/fs/cgroup/cpu.stat | nodewise why web-0 -f pod.json -",
+    "kubectl get pods,nodes,events -A -o json | nodewise why",
+    "nodewise why shop/web-0 --api http://127.0.0.1:8787 -o json",
+  );
+  command.addHelpText("after", EXIT_CODES);
+}

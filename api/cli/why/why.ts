@@ -1,0 +1,97 @@
+import { fstatSync } from "node:fs";
+import { ok, type Result } from "../../model/result.ts";
+import { CALM_FINDINGS } from "../../model/why.ts";
+import type { WhyDocument } from "../../service/why/evidence.ts";
+import { type WhyAnswer, type WhyAsked, type WhyFailure, whyOf, whyOfHistory } from "../../service/why/history.ts";
+import { storyListText, storyText } from "../../text/why.ts";
+import { storeSetting } from "../api-options.ts";
+import type { Cli } from "../cli.ts";
+import { tokenOf } from "../history/source.ts";
+import { readDocuments } from "../inputs/read.ts";
+import { READ_ONCE, readsOnce } from "../inputs/snapshot.ts";
+import { EXIT, type Fault, type Form, fault, type Outcome, printData } from "../terminal.ts";
+
+export interface WhyFlags {
+  readonly namespace?: string;
+  readonly filename?: readonly string[];
+  readonly dataDir?: string;
+  readonly api?: string;
+  readonly tokenFile?: string;
+  readonly node?: string;
+  readonly output: Form;
+}
+
+/** `isHistoryAsked`: --data-dir or --api is on the command line; without them, files and standard input come first. */
+export async function why(pod: string | null, given: WhyFlags, isHistoryAsked: boolean, cli: Cli): Promise<Outcome> {
+  const { namespace = null, node = null } = given;
+  const asked: WhyAsked = { pod, namespace, node };
+  const paths = given.filename ?? (!isHistoryAsked && isPiped() ? ["-"] : []);
+  const documents = await documentsIn(paths);
+  if (!documents.ok) return documents;
+  if (paths.length > 0 && node !== null && !isHistoryAsked) {
+    return fault(EXIT.badInput, "--node is of the history: give --data-dir or --api too, or leave it out");
+  }
+  if (paths.length > 0 && !isHistoryAsked) return print(whyOf(documents.value, asked), given, cli);
+  if (given.api !== undefined) return ofApi(given.api, asked, documents.value, given, cli);
+  const { withHistory } = await import("../history/open-history.ts");
+  return withHistory(storeSetting(given, cli), false, async (store) =>
+    print(await whyOfHistory(store, asked, documents.value), given, cli),
+  );
+}
+
+/** Whether something is piped into the command; a terminal and /dev/null bring nothing. */
+function isPiped(): boolean {
+  const stat = fstatSync(process.stdin.fd, { throwIfNoEntry: false });
+  return stat !== undefined && (stat.isFIFO() || stat.isFile() || stat.isSocket());
+}
+
+/** Every document of every file, with the file's name. */
+async function documentsIn(paths: readonly string[]): Promise<Result<readonly WhyDocument[], Fault>> {
+  if (!readsOnce(paths)) return fault(EXIT.badInput, READ_ONCE);
+  const all: WhyDocument[] = [];
+  for (const path of paths) {
+    const read = await readDocuments(path);
+    if (!read.ok) return read;
+    const isAlone = read.value.length === 1;
+    all.push(
+      ...read.value.map(({ value, file, document }) => ({
+        value,
+        origin: isAlone ? file : `${file}: document ${document}`,
+      })),
+    );
+  }
+  return ok(all);
+}
+
+async function ofApi(
+  url: string,
+  asked: WhyAsked,
+  documents: readonly WhyDocument[],
+  given: WhyFlags,
+  cli: Cli,
+): Promise<Outcome> {
+  const token = await tokenOf(given, cli);
+  if (!token.ok) return token;
+  // without the history's drivers, as a client needs none
+  const { posterOf } = await import("../history/history-api.ts");
+  const post = posterOf(url, token.value);
+  if (!post.ok) return post;
+  const answer = await post.value<WhyAnswer>("v1/why", { ...asked, ...(documents.length === 0 ? {} : { documents }) });
+  return answer.ok ? print(answer, given, cli) : answer;
+}
+
+function print(answer: Result<WhyAnswer, WhyFailure>, { output }: WhyFlags, { terminal }: Cli): Outcome {
+  if (!answer.ok) {
+    const { error } = answer;
+    return error.code === "history"
+      ? fault(EXIT.failed, error.failure.message)
+      : fault(EXIT.badInput, error.why.message);
+  }
+  const { story, list } = answer.value;
+  if (output !== "table") printData(terminal, story ?? list, output);
+  else if (story !== null) terminal.write(storyText(story, terminal));
+  else if (list !== null) terminal.write(storyListText(list, terminal));
+  const isCalm =
+    story === null ? list?.stories.length === 0 : story.findings.every(({ code }) => CALM_FINDINGS.has(code));
+  return ok(isCalm ? EXIT.ok : EXIT.negative);
+}

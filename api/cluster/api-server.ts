@@ -1,0 +1,238 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Fields, fieldsOf, isObject } from "../model/own.ts";
+import { withoutManagers, withoutPodSecrets } from "../model/redact.ts";
+import { err, ok, type Result } from "../model/result.ts";
+import type { Access } from "./access.ts";
+import { type AccessRule, type ClusterFault, clusterFault } from "./fault.ts";
+import { ask, askLines, type HttpAnswer, type HttpAsk, placeOf } from "./http.ts";
+
+/** A resource of the core group that is read, and where a list of it is. */
+export interface ApiResource {
+  readonly resource: "nodes" | "pods" | "events";
+  /** Of one namespace; absent: of the whole cluster. */
+  readonly namespace?: string;
+}
+type Query = Readonly<Record<string, string>>;
+
+/** A list of any number of pages as one. */
+export interface ApiList {
+  /** From which a watch goes on. */
+  readonly resourceVersion: string;
+  readonly items: readonly Fields[];
+}
+
+const TIMEOUT_MS = 30_000;
+/** Of one page; 500 pods of the largest size that etcd takes would not fit, and usual ones take 5 MB. */
+const MAX_PAGE_BYTES = 128 * 1024 * 1024;
+/** Objects of one page, as kubectl asks for them. */
+export const PAGE = 500;
+/** A server ends a watch after this time, so that watches move to other servers of a cluster. */
+const WATCH_SECONDS = 300;
+/** An API server that asks for patience gets this much of it. */
+const MAX_WAIT_SECONDS = 10;
+const AUTHORITY =
+  "correct the certificate-authority of the cluster in the kubeconfig (`kubectl config view` shows which it is)";
+
+/** Reads from an API server, each object without its secrets. Credentials that have run out are renewed once. */
+export class ApiServer {
+  readonly #access: Access;
+
+  constructor(access: Access) {
+    this.#access = access;
+  }
+
+  /** One object. Errors: not-found, forbidden, and those of the connection. */
+  async get(of: ApiResource, name: string): Promise<Result<Fields, ClusterFault>> {
+    const read = await this.read(`${pathOf(of)}/${encodeURIComponent(name)}`, {}, ruleOf(of, "get"));
+    return read.ok ? objectIn(read.value, of) : read;
+  }
+
+  /** All pages of a list. A list that the server forgets while it is read is read again, in one piece. */
+  async list(of: ApiResource, query: Query = {}, signal?: AbortSignal): Promise<Result<ApiList, ClusterFault>> {
+    const items: Fields[] = [];
+    const add = (page: readonly Fields[]): void => void items.push(...page);
+    const read = await this.pages(of, { ...query, limit: `${PAGE}` }, add, signal);
+    if (read.ok) return ok({ resourceVersion: read.value, items });
+    if (read.error.code !== "gone") return read;
+    items.length = 0;
+    const whole = await this.pages(of, query, add, signal);
+    return whole.ok ? ok({ resourceVersion: whole.value, items }) : whole;
+  }
+
+  /**
+   * The pages of a list one by one, each with at most `limit` objects; returns the resourceVersion from which a watch goes on.
+   * Errors: gone (the server has forgotten the list between two pages), forbidden, and those of the connection.
+   */
+  async pages(
+    of: ApiResource,
+    query: Query,
+    onPage: (items: readonly Fields[]) => void,
+    signal?: AbortSignal,
+  ): Promise<Result<string, ClusterFault>> {
+    let next: string | undefined;
+    while (true) {
+      const asked = next === undefined ? query : { ...query, continue: next };
+      const read = await this.read(pathOf(of), asked, ruleOf(of, "list"), signal);
+      if (!read.ok) return read;
+      const page = pageIn(read.value, of, this.#access.server);
+      if (!page.ok) return page;
+      onPage(page.value.items);
+      next = page.value.continue;
+      if (next === undefined) return ok(page.value.resourceVersion);
+    }
+  }
+
+  /**
+   * Watches until the server ends it, which it does after some minutes. `onEvent`: ADDED, MODIFIED or DELETED with the object,
+   * or BOOKMARK with no more than its resourceVersion. Errors: gone (list again), timed-out (nothing was heard for
+   * `quietMs`), stopped, forbidden, and those of the connection.
+   */
+  async watch(
+    of: ApiResource,
+    resourceVersion: string,
+    { signal, quietMs }: { readonly signal: AbortSignal; readonly quietMs: number },
+    onEvent: (type: string, object: Fields) => void,
+  ): Promise<Result<void, ClusterFault>> {
+    let fault: ClusterFault | undefined;
+    const onLine = (line: string): void => {
+      const { type, object } = fieldsOf(parsed(line));
+      if (typeof type !== "string" || !isObject(object)) return;
+      if (type === "ERROR") fault ??= statusFault(Number(object["code"]), object, this.#url(pathOf(of), {}));
+      else onEvent(type, type === "BOOKMARK" ? object : cleaned(object, of));
+    };
+    const query = { watch: "true", allowWatchBookmarks: "true", resourceVersion, timeoutSeconds: `${WATCH_SECONDS}` };
+    const url = this.#url(pathOf(of), query);
+    const watched = await this.#authorized((asked) => askLines(asked, onLine), url, quietMs, signal);
+    if (!watched.ok) return watched;
+    if (watched.value !== null) return answerFault(watched.value, url, ruleOf(of, "watch"));
+    return fault === undefined ? ok(undefined) : err(fault);
+  }
+
+  /** The JSON at a path. `rule`: the right that it takes. */
+  async read(
+    path: string,
+    query: Query,
+    rule: AccessRule,
+    signal?: AbortSignal,
+    limits: Pick<HttpAsk, "timeoutMs" | "maxBytes"> = { timeoutMs: TIMEOUT_MS, maxBytes: MAX_PAGE_BYTES },
+  ): Promise<Result<unknown, ClusterFault>> {
+    const url = this.#url(path, query);
+    const answer = await this.#authorized((asked) => patiently(asked), url, limits.timeoutMs, signal, limits.maxBytes);
+    if (!answer.ok) return answer;
+    return answer.value.status === 200 ? jsonIn(answer.value, url) : answerFault(answer.value, url, rule);
+  }
+
+  #url(path: string, query: Query): URL {
+    const url = new URL(this.#access.server + path);
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+    return url;
+  }
+
+  /** Asks once more with new credentials where the first were refused. */
+  async #authorized<A extends HttpAnswer | null>(
+    send: (asked: HttpAsk) => Promise<Result<A, ClusterFault>>,
+    url: URL,
+    timeoutMs: number,
+    signal: AbortSignal | undefined,
+    maxBytes = MAX_PAGE_BYTES,
+  ): Promise<Result<A, ClusterFault>> {
+    for (let isFirst = true; ; isFirst = false) {
+      const credentials = await this.#access.credentials();
+      if (!credentials.ok) return credentials;
+      const { headers, agent } = credentials.value;
+      const answer = await send({ url, headers, agent, timeoutMs, maxBytes, signal, authority: AUTHORITY });
+      if (!answer.ok || answer.value?.status !== 401 || !isFirst) return answer;
+      const renewed = await this.#access.renew();
+      if (!renewed.ok) return renewed;
+    }
+  }
+}
+
+/** An API server that has too much to do says so, and is asked once more. */
+async function patiently(asked: HttpAsk): Promise<Result<HttpAnswer, ClusterFault>> {
+  const first = await ask(asked);
+  if (!first.ok || (first.value.status !== 429 && first.value.status !== 503)) return first;
+  await sleep(1000 * Math.min(MAX_WAIT_SECONDS, first.value.retryAfterSeconds ?? 1));
+  return ask(asked);
+}
+
+const pathOf = ({ resource, namespace }: ApiResource): string =>
+  namespace === undefined ? `/api/v1/${resource}` : `/api/v1/namespaces/${encodeURIComponent(namespace)}/${resource}`;
+const ruleOf = ({ resource }: ApiResource, verb: string): AccessRule => ({ resource, verbs: [verb] });
+
+const KINDS = { nodes: "Node", pods: "Pod", events: "Event" } as const;
+/** As kubectl prints it: items of a list say themselves what they are. */
+function cleaned(object: Fields, { resource }: ApiResource): Fields {
+  const whole = { apiVersion: "v1", kind: KINDS[resource], ...object };
+  return resource === "pods" ? withoutPodSecrets(whole) : withoutManagers(whole);
+}
+
+interface Page extends ApiList {
+  readonly continue: string | undefined;
+}
+function pageIn(value: unknown, of: ApiResource, server: string): Result<Page, ClusterFault> {
+  const { items, metadata } = fieldsOf(value);
+  const { resourceVersion, continue: next } = fieldsOf(metadata);
+  const isEmpty = items === null || items === undefined;
+  if (!isObject(value) || !(isEmpty || Array.isArray(items))) return noList(of, server);
+  const objects = ((items ?? []) as readonly unknown[]).filter(isObject).map((item) => cleaned(item, of));
+  return ok({
+    resourceVersion: typeof resourceVersion === "string" ? resourceVersion : "",
+    items: objects,
+    continue: typeof next === "string" && next !== "" ? next : undefined,
+  });
+}
+const noList = ({ resource }: ApiResource, server: string) =>
+  clusterFault("unexpected-answer", `${server} answers with no list of ${resource}`, "is it the API server?");
+
+const objectIn = (value: unknown, of: ApiResource): Result<Fields, ClusterFault> =>
+  isObject(value)
+    ? ok(cleaned(value, of))
+    : clusterFault(
+        "unexpected-answer",
+        `the API server answers with no ${KINDS[of.resource]}`,
+        "is it the API server?",
+      );
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+export function jsonIn({ text }: HttpAnswer, url: URL): Result<unknown, ClusterFault> {
+  const value = parsed(text);
+  if (value !== undefined) return ok(value);
+  return clusterFault("not-json", `${placeOf(url)} answers with what is no JSON`, "look at what answers there");
+}
+
+/** What an answer other than 200 says. `rule`: the right that the request takes. */
+export function answerFault({ status, text }: HttpAnswer, url: URL, rule: AccessRule): Result<never, ClusterFault> {
+  const said = parsed(text);
+  const fault = statusFault(status, isObject(said) ? said : { message: text }, url);
+  if (fault.code !== "forbidden") return err(fault);
+  const user = userIn(fault.message);
+  return err({ ...fault, rule, ...(user === undefined ? {} : { user }) });
+}
+
+const MAX_WORDS = 300;
+function statusFault(status: number, said: Fields, url: URL): ClusterFault {
+  const words = String(said["message"] ?? "")
+    .trim()
+    .slice(0, MAX_WORDS);
+  const message = `${placeOf(url)} answers ${status}${words === "" ? "" : `: ${words}`}`;
+  if (status === 401) {
+    const next = "the credentials are not taken: log in again, as for kubectl (`kubectl get nodes` shows the same)";
+    return { code: "unauthorized", message, next };
+  }
+  if (status === 403) return { code: "forbidden", message, next: "ask for the right, or read with another context" };
+  if (status === 404) return { code: "not-found", message, next: "check the name" };
+  if (status === 410) return { code: "gone", message, next: "list again" };
+  return { code: "unexpected-answer", message, next: status >= 500 || status === 429 ? "try again later" : "" };
+}
+
+/** `User "x" cannot list …` of an API server, `Forbidden (user=x, …)` of a kubelet. */
+const userIn = (text: string): string | undefined =>
+  /User "([^"]+)"/.exec(text)?.[1] ?? /\(user=([^,)]+)/.exec(text)?.[1];

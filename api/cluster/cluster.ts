@@ -1,0 +1,37 @@
+import { ok, type Result } from "../model/result.ts";
+import { Access } from "./access.ts";
+import { ApiServer } from "./api-server.ts";
+import type { ClusterFault } from "./fault.ts";
+import type { KubeconfigOptions } from "./kubeconfig.ts";
+import { type KubeletOptions, Kubelets } from "./kubelets.ts";
+
+export interface ClusterOptions extends KubeconfigOptions, KubeletOptions {}
+
+/** A cluster that can be read: `readNode`, `readPod`, `readNodes` and `followCluster` take it. */
+export interface Cluster {
+  /** The context of the kubeconfig. */
+  readonly context: string;
+  /** The context's namespace. */
+  readonly namespace: string;
+  /** The address of the API server. */
+  readonly server: string;
+  readonly api: ApiServer;
+  readonly kubelets: Kubelets;
+  /** Ends connections that are kept open. */
+  close(): void;
+}
+
+/** Reads the kubeconfig; nothing is asked of the cluster yet. Errors: no-kubeconfig, bad-kubeconfig, unknown-context. */
+export async function openCluster(options: ClusterOptions): Promise<Result<Cluster, ClusterFault>> {
+  const opened = await Access.open(options);
+  if (!opened.ok) return opened;
+  const access = opened.value;
+  const api = new ApiServer(access);
+  const kubelets = new Kubelets(access, api, options);
+  const close = (): void => {
+    access.close();
+    kubelets.close();
+  };
+  const { context, namespace, server } = access;
+  return ok({ context, namespace, server, api, kubelets, close });
+}

@@ -1,0 +1,377 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Fields, fieldsOf } from "../model/own.ts";
+import type { Result } from "../model/result.ts";
+import { type ApiResource, PAGE } from "./api-server.ts";
+import type { Cluster } from "./cluster.ts";
+import type { ClusterFault } from "./fault.ts";
+import { type NodeDocuments, readDocuments } from "./read.ts";
+import { Turns } from "./turns.ts";
+
+export type FollowedResource = ApiResource["resource"];
+
+/** A change of one object, with the object as it is now; of a deleted one, as it was last. */
+export interface ClusterChange {
+  readonly resource: FollowedResource;
+  readonly change: "added" | "modified" | "deleted";
+  readonly object: Fields;
+  /** A modified node or pod as it was until then; a pod that no node had, as an added one, is not known before. */
+  readonly before?: Fields;
+  /** Of an event about a pod that is bound to a node: the pod as it is now, if it is there. */
+  readonly involvedPod?: () => Fields | undefined;
+}
+export interface Follower {
+  /** Every object that is there in the beginning, as added, and then each change, in the order of each resource. */
+  onChange(change: ClusterChange): void;
+  /** A resource has been listed for the first time: what is there was told. */
+  onListed?(resource: FollowedResource): void;
+  /** The documents of one node, once an interval; the next of this node waits until this settles. */
+  onSnapshot(documents: NodeDocuments): void | Promise<void>;
+  /** A list or a watch fails and is tried again; null: it works again. */
+  onFault(resource: FollowedResource, fault: ClusterFault | null): void;
+}
+export interface FollowOptions {
+  readonly signal: AbortSignal;
+  /** Each node is read once in this time; nodes are spread over it. */
+  readonly intervalMs: number;
+  /** So many nodes are read at a time. */
+  readonly nodesAtATime?: number;
+  /** A node whose pods changed is read anew soon, and not only at its next interval. Default: no. */
+  readonly readChangedNodes?: boolean;
+  /** A watch that says nothing for so long is begun anew; a server sends a bookmark each minute. */
+  readonly quietMs?: number;
+}
+
+const NODES_AT_A_TIME = 16;
+const QUIET_MS = 90_000;
+/** A node whose pods changed is read so long after the first change, and so long after its last reading at the earliest. */
+const CHANGED_MS = 500;
+const CHANGED_GAP_MS = 2000;
+/** A list or watch that failed is tried again after the first of these, twice as long each time, at most the last. */
+const RETRY_MS = [500, 30_000] as const;
+
+/**
+ * Follows nodes, pods and events of the whole cluster until the signal ends it, and reads each node once an interval: the
+ * first time at once. Never rejects: what fails is told to `onFault` and in each document's `missing`.
+ */
+export async function followCluster(cluster: Cluster, options: FollowOptions, follower: Follower): Promise<void> {
+  const visits = new Visits(cluster, options, follower);
+  const told: Follower = {
+    ...boundTo(follower),
+    onListed: (resource) => {
+      if (resource === "pods") visits.start(true);
+      follower.onListed?.(resource);
+    },
+    onFault: (resource, fault) => {
+      // nodes are read without the watch's pods then
+      if (resource === "pods") visits.start(false);
+      follower.onFault(resource, fault);
+    },
+  };
+  const watched = (resource: FollowedResource, keep: Keep): Promise<void> =>
+    new Watched(cluster, resource, options, told, keep).run();
+  await Promise.all([watched("nodes", visits.nodes), watched("pods", visits.pods), watched("events", visits.events)]);
+  visits.stop();
+}
+
+const boundTo = (follower: Follower): Pick<Follower, "onChange" | "onSnapshot"> => ({
+  onChange: (change) => follower.onChange(change),
+  onSnapshot: (documents) => follower.onSnapshot(documents),
+});
+
+/** What stays of a resource's objects beside the versions, and what is told of them with a change. */
+interface Keep {
+  set(key: string, object: Fields): Pick<ClusterChange, "before" | "involvedPod">;
+  delete(key: string): Fields | undefined;
+}
+
+/** One resource, listed and then watched for as long as that works. */
+class Watched {
+  readonly #cluster: Cluster;
+  readonly #of: ApiResource;
+  readonly #options: FollowOptions;
+  readonly #follower: Follower;
+  readonly #keep: Keep;
+  /** Key -> `UID VERSION` of all objects that are there. */
+  readonly #versions = new Map<string, string>();
+  #isListed = false;
+  #failures = 0;
+
+  constructor(cluster: Cluster, resource: FollowedResource, options: FollowOptions, follower: Follower, keep: Keep) {
+    this.#cluster = cluster;
+    this.#of = { resource };
+    this.#options = options;
+    this.#follower = follower;
+    this.#keep = keep;
+  }
+
+  async run(): Promise<void> {
+    const { signal } = this.#options;
+    let isPaged = true;
+    while (!signal.aborted) {
+      const listed = await this.#list(isPaged);
+      isPaged = listed.ok || listed.error.code !== "gone";
+      if (listed.ok) await this.#watch(listed.value);
+      else await this.#failed(listed.error);
+    }
+  }
+
+  async #list(isPaged: boolean): Promise<Result<string, ClusterFault>> {
+    const seen = new Set<string>();
+    const query: Record<string, string> = isPaged ? { limit: `${PAGE}` } : {};
+    const onPage = (items: readonly Fields[]): void => {
+      for (const object of items) {
+        seen.add(keyOf(object));
+        this.#set(object);
+      }
+    };
+    const listed = await this.#cluster.api.pages(this.#of, query, onPage, this.#options.signal);
+    if (!listed.ok) return listed;
+    for (const key of this.#versions.keys()) if (!seen.has(key)) this.#delete(key, undefined);
+    this.#works();
+    if (!this.#isListed) this.#follower.onListed?.(this.#of.resource);
+    this.#isListed = true;
+    return listed;
+  }
+
+  /** Returns when the list must be read again. */
+  async #watch(from: string): Promise<void> {
+    const { signal, quietMs = QUIET_MS } = this.#options;
+    let version = from;
+    const onEvent = (type: string, object: Fields): void => {
+      version = versionOf(object) || version;
+      this.#works();
+      if (type === "DELETED") this.#delete(keyOf(object), object);
+      else if (type !== "BOOKMARK") this.#set(object);
+    };
+    while (!signal.aborted) {
+      const began = performance.now();
+      const watched = await this.#cluster.api.watch(this.#of, version, { signal, quietMs }, onEvent);
+      if (!watched.ok) {
+        const { code } = watched.error;
+        if (code === "gone" || code === "stopped") return;
+        if (code !== "timed-out") await this.#failed(watched.error);
+      } else {
+        this.#works();
+        // a server that ends each watch at once is not asked without a pause
+        await pause(RETRY_MS[0] - (performance.now() - began), signal);
+      }
+    }
+  }
+
+  #set(object: Fields): void {
+    const [key, uid] = [keyOf(object), uidOf(object)];
+    const version = `${uid} ${versionOf(object)}`;
+    const before = this.#versions.get(key);
+    if (before === version) return;
+    const isOther = before !== undefined && !before.startsWith(`${uid} `);
+    // it went while nobody watched, and another one has its name now
+    if (isOther) this.#delete(key, undefined);
+    const change = before === undefined || isOther ? "added" : "modified";
+    this.#versions.set(key, version);
+    const beside = this.#keep.set(key, object);
+    this.#follower.onChange({ resource: this.#of.resource, change, object, ...beside });
+  }
+
+  /** `last`: as the server told it; undefined: it went while nobody watched. */
+  #delete(key: string, last: Fields | undefined): void {
+    if (!this.#versions.delete(key)) return;
+    const kept = this.#keep.delete(key);
+    const object = last ?? kept ?? bareObject(key);
+    this.#follower.onChange({ resource: this.#of.resource, change: "deleted", object });
+  }
+
+  #works(): void {
+    if (this.#failures > 0) this.#follower.onFault(this.#of.resource, null);
+    this.#failures = 0;
+  }
+
+  async #failed(fault: ClusterFault): Promise<void> {
+    if (fault.code === "stopped") return;
+    this.#follower.onFault(this.#of.resource, fault);
+    const [first, most] = RETRY_MS;
+    await pause(Math.min(most, first * 2 ** this.#failures++), this.#options.signal);
+  }
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (ms > 0) await sleep(ms, undefined, { signal }).catch(() => {});
+}
+
+const versionOf = (object: Fields): string => {
+  const { resourceVersion } = fieldsOf(object["metadata"]);
+  return typeof resourceVersion === "string" ? resourceVersion : "";
+};
+const uidOf = (object: Fields): string => String(fieldsOf(object["metadata"])["uid"]);
+const keyOf = (object: Fields): string => {
+  const { namespace, name } = fieldsOf(object["metadata"]);
+  return namespace === undefined ? String(name) : `${String(namespace)}/${String(name)}`;
+};
+function bareObject(key: string): Fields {
+  const [name, namespace] = key.split("/").reverse();
+  return { metadata: namespace === undefined ? { name } : { namespace, name } };
+}
+
+interface Visit {
+  timer: NodeJS.Timeout | undefined;
+  /** When the timer goes off, and when the last reading ended, by `performance.now()`. */
+  dueMs: number;
+  readMs: number;
+  isReading: boolean;
+  /** Its pods changed since this reading began. */
+  isChanged: boolean;
+  isGone: boolean;
+}
+
+const UNREAD = {
+  dueMs: 0,
+  readMs: Number.NEGATIVE_INFINITY,
+  isReading: false,
+  isChanged: false,
+  isGone: false,
+} as const;
+
+/** Reads each node once an interval. Objects are kept as text, which takes a fifth of their memory. */
+class Visits {
+  readonly #cluster: Cluster;
+  readonly #options: FollowOptions;
+  readonly #follower: Follower;
+  readonly #turns: Turns;
+  readonly #nodes = new Map<string, string>();
+  readonly #visits = new Map<string, Visit>();
+  /** Key of a pod -> the node that it is bound to. */
+  readonly #nodeOfPod = new Map<string, string>();
+  /** Node -> key of a pod -> the pod. */
+  readonly #podsOfNode = new Map<string, Map<string, string>>();
+  #isStarted = false;
+  #hasPods = false;
+  #isStopped = false;
+
+  constructor(cluster: Cluster, options: FollowOptions, follower: Follower) {
+    this.#cluster = cluster;
+    this.#options = options;
+    this.#follower = follower;
+    this.#turns = new Turns(options.nodesAtATime ?? NODES_AT_A_TIME);
+  }
+
+  readonly nodes: Keep = {
+    set: (name, node) => {
+      const before = this.#nodes.get(name);
+      this.#nodes.set(name, JSON.stringify(node));
+      if (!this.#visits.has(name)) {
+        const visit: Visit = { ...UNREAD, timer: undefined };
+        this.#visits.set(name, visit);
+        if (this.#isStarted) this.#schedule(name, visit, 0);
+      }
+      return beforeIn(before);
+    },
+    delete: (name) => {
+      const visit = this.#visits.get(name);
+      if (visit !== undefined) {
+        visit.isGone = true;
+        clearTimeout(visit.timer);
+      }
+      this.#visits.delete(name);
+      this.#cluster.kubelets.forget(name);
+      return taken(this.#nodes, name);
+    },
+  };
+  readonly pods: Keep = {
+    set: (key, pod) => {
+      const { nodeName } = fieldsOf(pod["spec"]);
+      if (typeof nodeName !== "string" || nodeName === "") return {};
+      this.#nodeOfPod.set(key, nodeName);
+      const pods = this.#podsOfNode.get(nodeName) ?? new Map<string, string>();
+      const before = pods.get(key);
+      this.#podsOfNode.set(nodeName, pods.set(key, JSON.stringify(pod)));
+      this.#changed(nodeName);
+      return beforeIn(before);
+    },
+    delete: (key) => {
+      const node = this.#nodeOfPod.get(key);
+      this.#nodeOfPod.delete(key);
+      const pods = node === undefined ? undefined : this.#podsOfNode.get(node);
+      const pod = pods === undefined ? undefined : taken(pods, key);
+      if (node !== undefined && pods?.size === 0) this.#podsOfNode.delete(node);
+      if (node !== undefined) this.#changed(node);
+      return pod;
+    },
+  };
+  readonly events: Keep = {
+    set: (_key, event) => {
+      const { kind, namespace, name } = fieldsOf(event["involvedObject"]);
+      if (kind !== "Pod") return {};
+      const key = `${String(namespace)}/${String(name)}`;
+      return { involvedPod: () => beforeIn(this.#podsOfNode.get(this.#nodeOfPod.get(key) ?? "")?.get(key)).before };
+    },
+    delete: () => undefined,
+  };
+
+  /** Nodes are read from now on. `hasPods`: all pods are known; until then each node's are asked for. */
+  start(hasPods: boolean): void {
+    this.#hasPods ||= hasPods;
+    if (this.#isStarted) return;
+    this.#isStarted = true;
+    for (const [name, visit] of this.#visits) this.#schedule(name, visit, 0);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    for (const { timer } of this.#visits.values()) clearTimeout(timer);
+  }
+
+  /** Each burst of changes costs one reading, however long it lasts at most one in `CHANGED_GAP_MS`. */
+  #changed(name: string): void {
+    const visit = this.#visits.get(name);
+    if (this.#options.readChangedNodes !== true || visit === undefined || !this.#isStarted) return;
+    const now = performance.now();
+    const wait = Math.max(CHANGED_MS, visit.readMs + CHANGED_GAP_MS - now);
+    if (visit.isReading) visit.isChanged = true;
+    else if (now + wait < visit.dueMs) this.#schedule(name, visit, wait);
+  }
+
+  #schedule(name: string, visit: Visit, waitMs: number): void {
+    clearTimeout(visit.timer);
+    visit.dueMs = performance.now() + waitMs;
+    visit.timer = setTimeout(() => void this.#run(name, visit), waitMs);
+  }
+
+  /** The next visit is at a moment of the interval that the name gives, so that nodes are spread over it. */
+  async #run(name: string, visit: Visit): Promise<void> {
+    visit.isReading = true;
+    await this.#turns.run(() => this.#visit(name, visit));
+    visit.isReading = false;
+    if (visit.isGone || this.#isStopped) return;
+    visit.readMs = performance.now();
+    const { intervalMs } = this.#options;
+    const offset = hashOf(name) % intervalMs;
+    const wait = intervalMs - ((((Date.now() - offset) % intervalMs) + intervalMs) % intervalMs);
+    this.#schedule(name, visit, visit.isChanged ? Math.min(wait, CHANGED_GAP_MS) : wait);
+  }
+
+  async #visit(name: string, visit: Visit): Promise<void> {
+    const node = this.#nodes.get(name);
+    if (node === undefined || visit.isGone || this.#isStopped) return;
+    visit.isChanged = false;
+    const texts = this.#podsOfNode.get(name)?.values() ?? [];
+    const pods = this.#hasPods ? { pods: Array.from(texts, (pod) => JSON.parse(pod) as Fields) } : {};
+    const { signal } = this.#options;
+    const documents = await readDocuments(this.#cluster, JSON.parse(node) as Fields, { ...pods, signal });
+    if (!visit.isGone && !signal.aborted) await this.#follower.onSnapshot(documents);
+  }
+}
+
+const beforeIn = (text: string | undefined): { readonly before?: Fields } =>
+  text === undefined ? {} : { before: JSON.parse(text) as Fields };
+
+function taken(texts: Map<string, string>, key: string): Fields | undefined {
+  const text = texts.get(key);
+  texts.delete(key);
+  return text === undefined ? undefined : (JSON.parse(text) as Fields);
+}
+
+/** FNV-1a of 32 bits. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return hash >>> 0;
+}

@@ -1,0 +1,4 @@
+/** The part of the Kubernetes client that is used. It is large, and loaded only by what reads a cluster: a module of its own in dist/. */
+export { KubeConfig } from "@kubernetes/client-node/dist/config.js";
+export { ExecAuth } from "@kubernetes/client-node/dist/exec_auth.js";
+export { customFetch, discovery, refreshTokenGrant } from "openid-client";

@@ -1,0 +1,238 @@
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { delimiter, dirname, isAbsolute, join } from "node:path";
+import { parseDocuments } from "../documents/parse.ts";
+import { problemText } from "../documents/problem.ts";
+import { nearNames } from "../model/near-name.ts";
+import { type Fields, fieldsOf, isObject } from "../model/own.ts";
+import { ok, type Result } from "../model/result.ts";
+import { type ClusterFault, clusterFault } from "./fault.ts";
+import { IdToken } from "./id-token.ts";
+import type { KubeConfig } from "./kube-client.ts";
+
+export interface KubeconfigOptions {
+  /** The only file, as `kubectl --kubeconfig` takes it; absent: KUBECONFIG, ~/.kube/config, or this pod's service account. */
+  readonly kubeconfig?: string | undefined;
+  /** Absent: the file's current-context. */
+  readonly context?: string | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** A context of a kubeconfig with all that its requests need. */
+export interface Kubeconfig {
+  readonly context: string;
+  /** The namespace of the context. */
+  readonly namespace: string;
+  readonly config: KubeConfig;
+  /** The user's exec plugin; undefined: it has none. */
+  readonly exec: Fields | undefined;
+  /** That of the user's identity provider; undefined: it has none. */
+  readonly idToken: IdToken | undefined;
+  /** Names that the user acts as, by header; empty: the user acts as itself. */
+  readonly impersonation: Readonly<Record<string, string | readonly string[]>>;
+}
+
+const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
+const IN_CLUSTER = "(in cluster)";
+
+/**
+ * The context of a kubeconfig, found and merged as kubectl does it: of several files the first that names a thing decides, and
+ * files of KUBECONFIG that are not there are passed over. client-go: ClientConfigLoadingRules.
+ * Errors: no-kubeconfig, bad-kubeconfig, unknown-context.
+ */
+export async function loadKubeconfig(options: KubeconfigOptions): Promise<Result<Kubeconfig, ClusterFault>> {
+  const { kubeconfig, env } = options;
+  const files = kubeconfigFiles(options);
+  const found = kubeconfig === undefined ? files.filter((file) => existsSync(file)) : files;
+  const { KubeConfig: Config } = await import("./kube-client.ts");
+  const config = new Config();
+  if (found.length === 0) {
+    const isInCluster = env["KUBERNETES_SERVICE_HOST"] !== undefined && existsSync(join(SERVICE_ACCOUNT, "token"));
+    if (!isInCluster) return noKubeconfig(files);
+    config.loadFromCluster();
+    const { namespace = "default" } = config.getContexts()[0] ?? {};
+    return ok({ context: IN_CLUSTER, namespace, config, exec: undefined, idToken: undefined, impersonation: {} });
+  }
+  const merged = mergedFiles(found);
+  if (!merged.ok) return merged;
+  return contextOf(config, merged.value, options.context, found);
+}
+
+function kubeconfigFiles({ kubeconfig, env }: KubeconfigOptions): readonly string[] {
+  if (kubeconfig !== undefined) return [kubeconfig];
+  const listed = (env["KUBECONFIG"] ?? "").split(delimiter).filter((file) => file !== "");
+  return listed.length > 0 ? [...new Set(listed)] : [join(env["HOME"] ?? homedir(), ".kube/config")];
+}
+
+const noKubeconfig = (files: readonly string[]) =>
+  clusterFault(
+    "no-kubeconfig",
+    `there is no kubeconfig (${files.join(", ")}), and this process runs in no pod of a cluster`,
+    "give --kubeconfig FILE, or set KUBECONFIG",
+  );
+
+interface Merged {
+  readonly clusters: Fields[];
+  readonly users: Fields[];
+  readonly contexts: Fields[];
+  currentContext: string | undefined;
+}
+const LISTS = ["clusters", "users", "contexts"] as const;
+
+function mergedFiles(files: readonly string[]): Result<Merged, ClusterFault> {
+  const merged: Merged = { clusters: [], users: [], contexts: [], currentContext: undefined };
+  for (const file of files) {
+    const read = readFile(file);
+    if (!read.ok) return read;
+    for (const list of LISTS) {
+      const items = Array.isArray(read.value[list]) ? (read.value[list] as readonly unknown[]) : [];
+      for (const item of items.filter(isObject)) {
+        if (merged[list].some(({ name }) => name === item["name"])) continue;
+        merged[list].push(withAbsolutePaths(item, dirname(file)));
+      }
+    }
+    const current = read.value["current-context"];
+    if (typeof current === "string" && current !== "") merged.currentContext ??= current;
+  }
+  return ok(merged);
+}
+
+function readFile(file: string): Result<Fields, ClusterFault> {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const why = code === "ENOENT" ? "no such file" : `cannot be read (${code})`;
+    return clusterFault(code === "ENOENT" ? "no-kubeconfig" : "bad-kubeconfig", `${file}: ${why}`, "check the path");
+  }
+  const { documents, problems } = parseDocuments(text, file);
+  const [problem] = problems;
+  if (problem !== undefined) return clusterFault("bad-kubeconfig", problemText(problem), "correct the file");
+  const value = documents[0]?.value ?? {};
+  if (isObject(value) && (value["kind"] ?? "Config") === "Config") return ok(value);
+  return clusterFault("bad-kubeconfig", `${file}: is no kubeconfig (kind: Config)`, "give --kubeconfig FILE");
+}
+
+const PATHS: ReadonlySet<string> = new Set([
+  ...["certificate-authority", "client-certificate", "client-key", "tokenFile", "idp-certificate-authority"],
+]);
+const NESTED: ReadonlySet<string> = new Set(["exec", "auth-provider", "config"]);
+/** Paths in a kubeconfig begin at its folder, and so does an exec plugin's command that has a slash. */
+function withAbsolutePaths(item: Fields, folder: string): Fields {
+  const absolute = (name: string, value: unknown): unknown => {
+    if (typeof value !== "string" || value === "" || isAbsolute(value)) return value;
+    return PATHS.has(name) || (name === "command" && value.includes("/")) ? join(folder, value) : value;
+  };
+  const inner = (value: unknown): unknown => {
+    if (!isObject(value)) return value;
+    const entries = Object.entries(value).map(([name, one]) => [
+      name,
+      NESTED.has(name) ? inner(one) : absolute(name, one),
+    ]);
+    return Object.fromEntries(entries) as Fields;
+  };
+  return Object.fromEntries(Object.entries(item).map(([name, value]) => [name, inner(value)]));
+}
+
+function contextOf(
+  config: KubeConfig,
+  { clusters, users, contexts, currentContext }: Merged,
+  asked: string | undefined,
+  files: readonly string[],
+): Result<Kubeconfig, ClusterFault> {
+  const name = asked ?? currentContext;
+  const named = (list: readonly Fields[], of: unknown): Fields | undefined => list.find((one) => one["name"] === of);
+  const context = fieldsOf(named(contexts, name)?.["context"]);
+  const place = files.join(", ");
+  if (name === undefined || named(contexts, name) === undefined) {
+    return unknownContext(
+      name,
+      contexts.map((one) => String(one["name"])),
+      place,
+    );
+  }
+  const cluster = named(clusters, context["cluster"]);
+  const user = named(users, context["user"]);
+  const missing = cluster === undefined ? "cluster" : user === undefined && context["user"] ? "user" : undefined;
+  if (missing !== undefined) {
+    const message = `${place}: context ${name} names the ${missing} ${String(context[missing])}, which is not there`;
+    return clusterFault("bad-kubeconfig", message, "correct the file, or take another context with --context");
+  }
+  const { exec, tokenFile, "auth-provider": provider, ...rest } = fieldsOf(user?.["user"]);
+  const { name: providerName, config: oidc } = fieldsOf(provider);
+  if (providerName !== undefined && providerName !== "oidc") {
+    const message = `${place}: context ${name}: kubectl has had no auth-provider ${String(providerName)} since 1.26`;
+    return clusterFault(
+      "bad-kubeconfig",
+      message,
+      "let the cloud's tool write the kubeconfig anew, with an exec plugin",
+    );
+  }
+  const ownUser = typeof tokenFile === "string" ? { ...rest, "auth-provider": byFile(tokenFile) } : rest;
+  try {
+    config.loadFromString(
+      JSON.stringify({
+        clusters: [{ name: "cluster", cluster: withoutShadowed(fieldsOf(cluster?.["cluster"])) }],
+        users: [{ name: "user", user: withoutShadowed(ownUser) }],
+        contexts: [{ name, context: { ...context, cluster: "cluster", user: "user" } }],
+        "current-context": name,
+      }),
+    );
+  } catch (error) {
+    return clusterFault("bad-kubeconfig", `${place}: context ${name}: ${(error as Error).message}`, "correct the file");
+  }
+  const namespace = typeof context["namespace"] === "string" ? context["namespace"] : "default";
+  const plugin = isObject(exec) ? withExecInfo(exec) : undefined;
+  return ok({
+    context: name,
+    namespace: namespace || "default",
+    config,
+    exec: plugin,
+    idToken: isObject(oidc) ? new IdToken(oidc) : undefined,
+    impersonation: actsAs(rest),
+  });
+}
+
+function unknownContext(name: string | undefined, known: readonly string[], place: string) {
+  const list = known.length === 0 ? "it has none" : `its contexts are ${known.join(", ")}`;
+  if (name === undefined)
+    return clusterFault("unknown-context", `${place} sets no current-context`, `give --context NAME; ${list}`);
+  const [near] = nearNames(name, known, 1);
+  const next = near === undefined ? list : `is ${near} meant? ${list}`;
+  return clusterFault("unknown-context", `${place} has no context ${name}`, next);
+}
+
+/** Of a certificate that stands in the file and as a path the one in the file counts, as for kubectl. */
+const withoutShadowed = (fields: Fields): Fields =>
+  Object.fromEntries(Object.entries(fields).filter(([name]) => !fields[`${name}-data`]));
+
+const byFile = (tokenFile: string): Fields => ({ name: "tokenFile", config: { tokenFile } });
+
+function actsAs(user: Fields): Kubeconfig["impersonation"] {
+  const { as, "as-uid": uid, "as-groups": groups } = user;
+  return {
+    ...(typeof as === "string" && as !== "" ? { "Impersonate-User": as } : {}),
+    ...(typeof uid === "string" && uid !== "" ? { "Impersonate-Uid": uid } : {}),
+    ...(Array.isArray(groups) && groups.length > 0 ? { "Impersonate-Group": groups.map(String) } : {}),
+  };
+}
+
+/** What kubectl tells each plugin of the request for credentials; some refuse to work without. client-go: exec.Authenticator. */
+function withExecInfo(exec: Fields): Fields {
+  const { apiVersion, env } = exec;
+  const value = JSON.stringify({ kind: "ExecCredential", apiVersion, spec: { interactive: false } });
+  return { ...exec, env: [...(Array.isArray(env) ? env : []), { name: "KUBERNETES_EXEC_INFO", value }] };
+}
+
+/** A plugin that asks a person, or hangs, must not hang the caller. */
+export const PLUGIN_TIMEOUT_MS = 60_000;
+
+/** Starts a plugin as client-node asks for it, with a limit of time. */
+export const spawnPlugin: typeof spawn = ((command: string, args: readonly string[], options: object) =>
+  spawn(command, args ?? [], {
+    ...options,
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: PLUGIN_TIMEOUT_MS,
+  })) as typeof spawn;

@@ -1,0 +1,186 @@
+import * as https from "node:https";
+import { LIMITS } from "../model/limits.ts";
+import { type Fields, fieldsOf, isObject } from "../model/own.ts";
+import { withoutPodSecrets, withoutSecretSettings } from "../model/redact.ts";
+import { ok, type Result } from "../model/result.ts";
+import type { Access, Credentials } from "./access.ts";
+import { type ApiServer, answerFault, jsonIn } from "./api-server.ts";
+import { type AccessRule, type ClusterFault, clusterFault } from "./fault.ts";
+import { ask, type HttpAnswer } from "./http.ts";
+import { Turns } from "./turns.ts";
+
+export interface KubeletOptions {
+  /** Over the API server, which takes the right nodes/proxy, in the place of the kubelet's own address. */
+  readonly proxy?: boolean | undefined;
+  /** Take any certificate of a kubelet. Whoever answers at its address then gets the caller's token. */
+  readonly insecureTls?: boolean | undefined;
+  /** For one answer. */
+  readonly timeoutMs?: number | undefined;
+  /** So many requests to kubelets are under way at a time. */
+  readonly atATime?: number | undefined;
+}
+
+/** What a kubelet is asked for, and the right that each takes of a kubelet with fine-grained authorization (1.33 and newer). */
+const PATHS = {
+  configz: { path: "/configz", resource: "nodes/configz" },
+  stats: { path: "/stats/summary", resource: "nodes/stats" },
+  pods: { path: "/pods", resource: "nodes/pods" },
+} as const;
+export type KubeletPart = keyof typeof PATHS;
+
+const TIMEOUT_MS = 10_000;
+const AT_A_TIME = 16;
+/** A snapshot that is larger than this is decided on by nobody. */
+const MAX_BYTES = LIMITS.bodyBytes;
+/** A kubelet that failed n times in a row is asked again after 2^n times the first of these, at most the last. */
+const BACK_OFF_MS = [5_000, 300_000] as const;
+
+interface Failing {
+  readonly times: number;
+  readonly untilMs: number;
+  readonly fault: ClusterFault;
+}
+
+/** Asks kubelets, a bounded number of them at a time; one that fails is left alone for a while, which grows. */
+export class Kubelets {
+  readonly #access: Access;
+  readonly #api: ApiServer;
+  readonly #options: KubeletOptions;
+  readonly #turns: Turns;
+  readonly #failing = new Map<string, Failing>();
+  #agent: { readonly key: string; readonly agent: https.Agent } | undefined;
+
+  constructor(access: Access, api: ApiServer, options: KubeletOptions) {
+    this.#access = access;
+    this.#api = api;
+    this.#options = options;
+    this.#turns = new Turns(options.atATime ?? AT_A_TIME);
+  }
+
+  /**
+   * One document of the node's kubelet, as it answers it, without secrets. Errors: those of the connection, untrusted,
+   * unauthorized, forbidden (with the rule), too-large, not-json.
+   */
+  async read(node: Fields, part: KubeletPart, signal?: AbortSignal): Promise<Result<unknown, ClusterFault>> {
+    const name = String(fieldsOf(node["metadata"])["name"]);
+    const failing = this.#failing.get(name);
+    if (failing !== undefined && performance.now() < failing.untilMs) return { ok: false, error: failing.fault };
+    const read = await this.#turns.run(() =>
+      this.#options.proxy === true ? this.#overProxy(name, part, signal) : this.#directly(node, name, part, signal),
+    );
+    this.#remember(name, read);
+    return read.ok ? ok(cleaned(read.value, part)) : read;
+  }
+
+  forget(name: string): void {
+    this.#failing.delete(name);
+  }
+  close(): void {
+    this.#agent?.agent.destroy();
+  }
+
+  /** A right that is missing now is missing in five seconds too, but costs the kubelet nothing. */
+  #remember(name: string, read: Result<unknown, ClusterFault>): void {
+    if (read.ok || !HARMFUL.has(read.error.code)) {
+      this.#failing.delete(name);
+      return;
+    }
+    const before = this.#failing.get(name);
+    const nowMs = performance.now();
+    // another request of the same visit failed already
+    if (before !== undefined && nowMs < before.untilMs) return;
+    const times = (before?.times ?? -1) + 1;
+    const [first, most] = BACK_OFF_MS;
+    this.#failing.set(name, { times, untilMs: nowMs + Math.min(most, first * 2 ** times), fault: read.error });
+  }
+
+  #overProxy(name: string, part: KubeletPart, signal: AbortSignal | undefined) {
+    const path = `/api/v1/nodes/${encodeURIComponent(name)}/proxy${PATHS[part].path}`;
+    const limits = { timeoutMs: this.#options.timeoutMs ?? TIMEOUT_MS, maxBytes: MAX_BYTES };
+    return this.#api.read(path, {}, { resource: "nodes/proxy", verbs: ["get"] }, signal, limits);
+  }
+
+  async #directly(
+    node: Fields,
+    name: string,
+    part: KubeletPart,
+    signal: AbortSignal | undefined,
+  ): Promise<Result<unknown, ClusterFault>> {
+    if (this.#access.impersonates)
+      return clusterFault("forbidden", `the kubelet of ${name} knows no impersonation`, ASK_PROXY);
+    const address = addressOf(node);
+    if (address === undefined)
+      return clusterFault("unreachable", `node ${name} tells no address of its kubelet`, ASK_PROXY);
+    const url = new URL(`https://${address}${PATHS[part].path}`);
+    const first = await this.#send(url, signal);
+    if (!first.ok || first.value.status !== 401) return this.#answered(first, url, part);
+    const renewed = await this.#access.renew();
+    return renewed.ok ? this.#answered(await this.#send(url, signal), url, part) : renewed;
+  }
+
+  async #send(url: URL, signal: AbortSignal | undefined): Promise<Result<HttpAnswer, ClusterFault>> {
+    const credentials = await this.#access.credentials();
+    if (!credentials.ok) return credentials;
+    const { headers } = credentials.value;
+    const agent = this.#agentFor(credentials.value);
+    const timeoutMs = this.#options.timeoutMs ?? TIMEOUT_MS;
+    return ask({ url, headers, agent, timeoutMs, maxBytes: MAX_BYTES, signal, authority: KUBELET_AUTHORITY });
+  }
+
+  #answered(answer: Result<HttpAnswer, ClusterFault>, url: URL, part: KubeletPart): Result<unknown, ClusterFault> {
+    if (!answer.ok) return answer;
+    if (answer.value.status === 200) return jsonIn(answer.value, url);
+    return answerFault(answer.value, url, ruleOf(part, answer.value));
+  }
+
+  #agentFor({ tls, tlsKey }: Credentials): https.Agent {
+    if (this.#agent?.key === tlsKey) return this.#agent.agent;
+    const rejectUnauthorized = this.#options.insecureTls !== true;
+    const agent = new https.Agent({ ...tls, rejectUnauthorized, keepAlive: true, maxFreeSockets: 1, timeout: 30_000 });
+    this.#agent = { key: tlsKey, agent };
+    return agent;
+  }
+}
+
+const HARMFUL: ReadonlySet<string> = new Set([
+  "unreachable",
+  "timed-out",
+  "too-large",
+  "not-json",
+  "unexpected-answer",
+]);
+
+const ASK_PROXY =
+  "ask over the API server with --proxy, which takes the right nodes/proxy: it is as strong as exec in every container of the node";
+const KUBELET_AUTHORITY = `let the cluster sign the certificates of its kubelets (serverTLSBootstrap: true in the KubeletConfiguration, and approve their requests), or take any certificate with --kubelet-insecure-tls: whoever answers at that address then gets your credentials; or ${ASK_PROXY}`;
+
+/** A kubelet older than 1.33 knows only nodes/proxy for most of its paths, and says so. kubelet 1.36: kubeletRequestAttributes. */
+function ruleOf(part: KubeletPart, { text }: HttpAnswer): AccessRule {
+  const { resource } = PATHS[part];
+  const named = /subresources?(?:\(s\))?=\[?([^\])]*)/.exec(text)?.[1] ?? "";
+  const isOld = named.includes("proxy") && !named.includes(resource.replace("nodes/", ""));
+  return { resource: isOld ? "nodes/proxy" : resource, verbs: ["get"] };
+}
+
+/** The kubelet's own address: kubelet serving certificates name the addresses of the node's status. */
+const ADDRESS_TYPES = ["InternalIP", "InternalDNS", "ExternalIP", "Hostname"];
+const KUBELET_PORT = 10250;
+function addressOf(node: Fields): string | undefined {
+  const { addresses, daemonEndpoints } = fieldsOf(node["status"]);
+  const list = (Array.isArray(addresses) ? (addresses as readonly unknown[]) : []).filter(isObject);
+  const { Port } = fieldsOf(fieldsOf(daemonEndpoints)["kubeletEndpoint"]);
+  const port = typeof Port === "number" && Port > 0 ? Port : KUBELET_PORT;
+  const found = ADDRESS_TYPES.map((type) => list.find((one) => one["type"] === type)?.["address"]).find(
+    (address) => typeof address === "string" && /^[\w.:-]+$/.test(address),
+  ) as string | undefined;
+  if (found === undefined) return undefined;
+  return `${found.includes(":") ? `[${found}]` : found}:${port}`;
+}
+
+function cleaned(value: unknown, part: KubeletPart): unknown {
+  if (part === "configz") return withoutSecretSettings(value);
+  if (part !== "pods" || !isObject(value)) return value;
+  const { items } = value;
+  const pods = Array.isArray(items) ? (items as readonly unknown[]) : [];
+  return { ...value, items: pods.map((pod) => (isObject(pod) ? withoutPodSecrets(pod) : pod)) };
+}

@@ -1,0 +1,215 @@
+import { nearNames } from "../model/near-name.ts";
+import { type Fields, fieldsOf } from "../model/own.ts";
+import { err, map, ok, type Result } from "../model/result.ts";
+import type { Cluster } from "./cluster.ts";
+import { type AccessRule, type ClusterFault, type ClusterFaultCode, clusterFault } from "./fault.ts";
+import type { KubeletPart } from "./kubelets.ts";
+
+export type ClusterPart = "node" | "pods" | "configz" | "stats" | "events";
+
+/** A part of a node or pod that could not be read: decisions that need it say so in `needs`. */
+export interface MissingPart {
+  readonly part: ClusterPart;
+  readonly code: ClusterFaultCode;
+  readonly why: string;
+  /** What brings it. */
+  readonly how: string;
+  /** `forbidden`: the right that is missing (`rbacYaml` makes the YAML of it), and who lacks it where that is known. */
+  readonly rule?: AccessRule;
+  readonly user?: string;
+}
+
+/** A node's documents, as kubectl and the kubelet print them, without secrets. */
+export interface NodeDocuments {
+  readonly name: string;
+  /** By this machine's clock, when the last of them was read; RFC 3339. */
+  readonly observedAt: string;
+  /** v1.Node */
+  readonly node: Fields;
+  /** v1.List of the pods that are bound to the node; absent, as all of these: it is in `missing`. */
+  readonly pods?: unknown;
+  /** The kubelet's /configz. */
+  readonly configz?: unknown;
+  /** The kubelet's /stats/summary. */
+  readonly stats?: unknown;
+  /** v1.List of the events about the node itself. */
+  readonly events?: unknown;
+  readonly missing: readonly MissingPart[];
+}
+/** A pod's documents, and those of its node. */
+export interface PodDocuments {
+  /** v1.Pod; null: it is gone, and its events are still there. */
+  readonly pod: Fields | null;
+  /** v1.List of the events about the pod. */
+  readonly events?: unknown;
+  /** Null: it is bound to no node, and no event names one. */
+  readonly node: NodeDocuments | null;
+  readonly missing: readonly MissingPart[];
+}
+
+/** The parts of a NodeSnapshot that a live cluster tells. State files are not served: a node's own daemon reads them. */
+export function snapshotOf({ observedAt, node, pods, configz, stats }: NodeDocuments): Fields {
+  const parts = { observedAt, node, kubeletConfiguration: configz, pods, stats };
+  return Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== undefined));
+}
+
+/** Errors: not-found (with near names), and whatever keeps the node itself from being read. Other parts go to `missing`. */
+export async function readNode(
+  cluster: Cluster,
+  name: string,
+  signal?: AbortSignal,
+): Promise<Result<NodeDocuments, ClusterFault>> {
+  const node = await cluster.api.get({ resource: "nodes" }, name);
+  if (!node.ok) return node.error.code === "not-found" ? noSuchNode(cluster, name, node.error) : node;
+  return ok(await readDocuments(cluster, node.value, { signal }));
+}
+
+interface DocumentOptions {
+  /** The pods of the node, where they are known already; the events of the node are not read then. */
+  readonly pods?: readonly Fields[];
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The documents of a node whose object is known. Parts that cannot be read go to `missing`. */
+export async function readDocuments(
+  cluster: Cluster,
+  node: Fields,
+  { pods: known, signal }: DocumentOptions = {},
+): Promise<NodeDocuments> {
+  const name = nameOf(node);
+  const kubelet = (of: KubeletPart): Reading => cluster.kubelets.read(node, of, signal);
+  const listed = (of: "pods" | "events", fieldSelector: string): Reading =>
+    cluster.api.list({ resource: of }, { fieldSelector }, signal).then((read) => map(read, ({ items }) => list(items)));
+  const readings: readonly (readonly [ReadPart, Reading])[] = [
+    ["pods", known === undefined ? podsOf(name, listed, kubelet) : Promise.resolve(ok(list(known)))],
+    ["configz", kubelet("configz")],
+    ["stats", kubelet("stats")],
+    ...(known === undefined ? [["events", listed("events", about("Node", name))] as const] : []),
+  ];
+  const parts: Partial<Record<ReadPart, unknown>> = {};
+  const missing: MissingPart[] = [];
+  for (const [part, reading] of readings) {
+    const read = await reading;
+    if (read.ok) parts[part] = read.value;
+    else missing.push(missingPart(part, read.error));
+  }
+  return { name, observedAt: new Date().toISOString(), node, ...parts, missing };
+}
+type ReadPart = Exclude<ClusterPart, "node">;
+type Reading = Promise<Result<unknown, ClusterFault>>;
+
+/** The kubelet has the same pods, and asks for another right. */
+async function podsOf(
+  name: string,
+  listed: (of: "pods", selector: string) => Reading,
+  kubelet: (of: "pods") => Reading,
+): Reading {
+  const fromApi = await listed("pods", `spec.nodeName=${name}`);
+  if (fromApi.ok || fromApi.error.code !== "forbidden") return fromApi;
+  const own = await kubelet("pods");
+  return own.ok ? own : fromApi;
+}
+
+/**
+ * A pod with its events, its node and what the node's kubelet tells. A pod that is gone is told by its events, which the API
+ * server keeps for an hour. Errors: not-found (with near names), and whatever keeps the pod itself from being read.
+ */
+export async function readPod(
+  cluster: Cluster,
+  namespace: string,
+  name: string,
+  signal?: AbortSignal,
+): Promise<Result<PodDocuments, ClusterFault>> {
+  const { api } = cluster;
+  const [pod, events] = await Promise.all([
+    api.get({ resource: "pods", namespace }, name),
+    api.list({ resource: "events", namespace }, { fieldSelector: about("Pod", name) }, signal),
+  ]);
+  if (!pod.ok && pod.error.code !== "not-found") return pod;
+  const told = events.ok ? events.value.items : [];
+  if (!pod.ok && told.length === 0) return noSuchPod(cluster, namespace, name, pod.error);
+  const missing = events.ok ? [] : [missingPart("events", events.error)];
+  const found = pod.ok ? pod.value : null;
+  const node = await nodeOf(cluster, nodeNameOf(found, told), signal);
+  return ok({
+    pod: found,
+    ...(events.ok ? { events: list(told) } : {}),
+    node: node.ok ? node.value : null,
+    missing: node.ok ? missing : [...missing, missingPart("node", node.error)],
+  });
+}
+
+async function nodeOf(
+  cluster: Cluster,
+  name: string | undefined,
+  signal?: AbortSignal,
+): Promise<Result<NodeDocuments | null, ClusterFault>> {
+  return name === undefined ? ok(null) : readNode(cluster, name, signal);
+}
+
+/** The node that a pod is bound to; of a pod that is gone, the one whose kubelet spoke last of it. */
+function nodeNameOf(pod: Fields | null, events: readonly Fields[]): string | undefined {
+  const { nodeName } = fieldsOf(pod?.["spec"]);
+  if (typeof nodeName === "string" && nodeName !== "") return nodeName;
+  if (pod !== null) return undefined;
+  const hosts = events.map((event) => fieldsOf(event["source"])).filter(({ component }) => component === "kubelet");
+  const host = hosts.at(-1)?.["host"];
+  return typeof host === "string" && host !== "" ? host : undefined;
+}
+
+/** The names of all nodes, sorted. */
+export async function readNodeNames(cluster: Cluster): Promise<Result<readonly string[], ClusterFault>> {
+  const nodes = await cluster.api.list({ resource: "nodes" });
+  return nodes.ok ? ok(namesIn(nodes.value.items)) : nodes;
+}
+const namesIn = (items: readonly Fields[]): readonly string[] => items.map(nameOf).sort();
+const nameOf = (object: Fields): string => String(fieldsOf(object["metadata"])["name"]);
+
+async function noSuchNode(cluster: Cluster, name: string, fault: ClusterFault): Promise<Result<never, ClusterFault>> {
+  const names = await readNodeNames(cluster);
+  if (!names.ok) return err(fault);
+  return clusterFault(
+    "not-found",
+    `context ${cluster.context} has no node ${name}`,
+    nearText(name, names.value, "nodes"),
+  );
+}
+
+async function noSuchPod(
+  cluster: Cluster,
+  namespace: string,
+  name: string,
+  fault: ClusterFault,
+): Promise<Result<never, ClusterFault>> {
+  const pods = await cluster.api.list({ resource: "pods", namespace });
+  if (!pods.ok) return err(fault);
+  const message = `namespace ${namespace} has no pod ${name}, and no event is left that speaks of it`;
+  return clusterFault("not-found", message, nearText(name, namesIn(pods.value.items), "pods"));
+}
+
+const NAMED = 5;
+function nearText(name: string, names: readonly string[], what: string): string {
+  const near = nearNames(name, names);
+  if (near.length > 0) return `is ${near.join(" or ")} meant?`;
+  if (names.length === 0) return `it has no ${what}`;
+  const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : "";
+  return `its ${what} are ${names.slice(0, NAMED).join(", ")}${more}`;
+}
+
+const about = (kind: string, name: string): string => `involvedObject.kind=${kind},involvedObject.name=${name}`;
+
+/** As kubectl prints several objects. */
+const list = (items: readonly unknown[]): Fields => ({
+  apiVersion: "v1",
+  items,
+  kind: "List",
+  metadata: { resourceVersion: "" },
+});
+export const missingPart = (part: ClusterPart, { code, message, next, rule, user }: ClusterFault): MissingPart => ({
+  part,
+  code,
+  why: message,
+  how: next,
+  ...(rule === undefined ? {} : { rule }),
+  ...(user === undefined ? {} : { user }),
+});

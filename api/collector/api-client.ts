@@ -1,0 +1,67 @@
+import { err, ok, type Result } from "../model/result.ts";
+
+/** Why the API did not take something. */
+export interface ApiFault {
+  /** `away`: no answer, or one that says to try again; `refused`: the same would be refused again. */
+  readonly code: "away" | "refused";
+  /** One line, in the API's own words where it answered. */
+  readonly message: string;
+}
+
+/** An API to which snapshots and outcomes are sent. */
+export interface ApiClient {
+  /** `body`: JSON text, or lines of it (`application/x-ndjson`). Answers the text of a 2xx. */
+  send(method: "PUT" | "POST", path: string, body: string, type?: string): Promise<Result<string, ApiFault>>;
+}
+
+const TIMEOUT_MS = 30_000;
+const JSON_TYPE = "application/json";
+/** Overload, restarts and a history that cannot be written pass. */
+const PASSES: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]);
+
+interface ApiClientOptions {
+  /** With a scheme and without a slash at its end. */
+  readonly url: string;
+  /** Read for each request, so that it may be replaced at any time; undefined: none is sent. Errors: in one line. */
+  readonly token: () => Promise<Result<string | undefined, string>>;
+  /** Default: the network. An API in this process answers by itself. */
+  readonly fetch?: (request: Request) => Promise<Response>;
+}
+
+export function apiClient({ url, token, fetch: ask = fetch }: ApiClientOptions): ApiClient {
+  return {
+    send: async (method, path, body, type = JSON_TYPE) => {
+      const secret = await token();
+      if (!secret.ok) return err({ code: "away", message: secret.error });
+      const headers = new Headers({ "content-type": type });
+      if (secret.value !== undefined) headers.set("authorization", `Bearer ${secret.value}`);
+      const signal = AbortSignal.timeout(TIMEOUT_MS);
+      try {
+        const response = await ask(new Request(`${url}/${path}`, { method, headers, body, signal }));
+        const text = await response.text();
+        return response.ok ? ok(text) : err(faultOf(url, response.status, text));
+      } catch (error) {
+        const { cause, message } = error as { cause?: { code?: string; message?: string }; message: string };
+        return err({ code: "away", message: `${url} does not answer (${cause?.code ?? cause?.message ?? message})` });
+      }
+    },
+  };
+}
+
+function faultOf(url: string, status: number, text: string): ApiFault {
+  const code = PASSES.has(status) || status === 401 || status === 403 ? "away" : "refused";
+  const { code: problem, detail, advice } = objectIn(text);
+  if (typeof problem !== "string")
+    return { code, message: `${url} answered ${status} and no JSON: is this a nodewise API?` };
+  return { code, message: `${url} answered ${status} ${problem}: ${String(detail)}; ${String(advice)}` };
+}
+
+/** A JSON object's members; none for any other text. */
+export function objectIn(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}

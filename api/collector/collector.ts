@@ -1,0 +1,184 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Cluster } from "../cluster/cluster.ts";
+import type { ClusterFault } from "../cluster/fault.ts";
+import { type ClusterChange, type FollowedResource, followCluster } from "../cluster/follow.ts";
+import { type NodeDocuments, snapshotOf } from "../cluster/read.ts";
+import type { Kind } from "../model/decision.ts";
+import { type ApiClient, type ApiFault, objectIn } from "./api-client.ts";
+import { Outcomes, type SeenOutcome } from "./outcomes.ts";
+
+/** What the collector tells of its work, each line when it begins and when it ends. */
+export interface CollectorLog {
+  /** `fault` null: it is over. */
+  onFault(about: FaultPlace, fault: string | null): void;
+}
+/** `api`: the API that gets everything; a node: one that is read or taken in part or not at all. */
+export type FaultPlace = FollowedResource | "api" | { readonly node: string };
+
+export interface CollectorOptions {
+  readonly signal: AbortSignal;
+  /** Each node is read, and its snapshot sent, once in this time, and soon after its pods changed. */
+  readonly intervalMs: number;
+}
+
+/** Counts since the start. */
+export interface CollectorCounts {
+  readonly nodes: number;
+  /** Of them: those of which something could not be read, or whose snapshot the API did not take. */
+  readonly faultyNodes: number;
+  readonly snapshots: number;
+  readonly decisions: number;
+  readonly outcomes: number;
+  /** Outcomes that were given up, since too many waited for an API that was away. */
+  readonly lostOutcomes: number;
+  /** Outcomes that wait to be sent. */
+  readonly waitingOutcomes: number;
+}
+
+/** Asked of each snapshot: all that its parts are enough for. */
+const KINDS: readonly { readonly kind: Kind; readonly needs: readonly (keyof NodeDocuments)[] }[] = [
+  { kind: "allocatable", needs: ["configz"] },
+  { kind: "eviction", needs: ["configz", "stats", "pods"] },
+];
+/** Two sightings of an outcome, its event and the pod's status, are one where they come within this time. */
+const GATHER_MS = 2000;
+const MAX_WAITING = 10_000;
+/** One request takes at most so many; the API's own limit is 500. */
+const MAX_POSTED = 200;
+
+/** The fleet's history: follows a cluster, and sends snapshots of its nodes and what its kubelets did to an API. */
+export class Collector {
+  readonly #api: ApiClient;
+  readonly #log: CollectorLog;
+  readonly #found = new Outcomes();
+  /** Node -> outcomes that wait. */
+  #waiting = new Map<string, SeenOutcome[]>();
+  #waitingCount = 0;
+  readonly #faults = new Map<string, string>();
+  readonly #nodes = new Set<string>();
+  #counts = { snapshots: 0, decisions: 0, outcomes: 0, lostOutcomes: 0 };
+
+  constructor(api: ApiClient, log: CollectorLog) {
+    this.#api = api;
+    this.#log = log;
+  }
+
+  get counts(): CollectorCounts {
+    const faultyNodes = Array.from(this.#nodes).filter((name) => this.#faults.has(placeKey({ node: name }))).length;
+    return { ...this.#counts, nodes: this.#nodes.size, faultyNodes, waitingOutcomes: this.#waitingCount };
+  }
+  /** True: everything that is followed was listed and the API takes what it gets. */
+  get isReady(): boolean {
+    return this.#found.isListed && !["nodes", "pods", "events", "api"].some((place) => this.#faults.has(place));
+  }
+
+  /** Follows until the signal ends it. Never rejects: faults are told to the log, and tried again. */
+  async run(cluster: Cluster, { signal, intervalMs }: CollectorOptions): Promise<void> {
+    const sending = this.#sendOutcomes(signal);
+    await followCluster(cluster, { signal, intervalMs, readChangedNodes: true }, this);
+    await sending;
+    await this.#flush();
+  }
+
+  onChange(change: ClusterChange): void {
+    const { resource, object } = change;
+    if (resource === "nodes") this.#node(change);
+    for (const found of this.#found.in(change)) this.#wait({ ...found, seenMs: Date.now() });
+    if (resource === "nodes" && change.change === "deleted") this.#tell({ node: nameOf(object) }, null);
+  }
+  onListed(resource: FollowedResource): void {
+    this.#found.listed(resource);
+  }
+  onFault(resource: FollowedResource, fault: ClusterFault | null): void {
+    this.#tell(resource, fault === null ? null : `${fault.message}: ${fault.next}`);
+  }
+
+  async onSnapshot(documents: NodeDocuments): Promise<void> {
+    const { name, missing } = documents;
+    const path = `v1/nodes/${encodeURIComponent(name)}/snapshot`;
+    const stored = await this.#send("PUT", path, JSON.stringify(snapshotOf(documents)), name);
+    if (stored === null) return;
+    this.#counts.snapshots++;
+    const unread = missing.map(({ part, why, how }) => `${part}: ${why}: ${how}`).join("; ");
+    this.#tell({ node: name }, unread === "" ? null : unread);
+    const { id } = objectIn(stored);
+    const kinds = KINDS.filter(({ needs }) => needs.every((part) => documents[part] !== undefined));
+    const lines = kinds.map(({ kind }) => JSON.stringify({ kind, snapshotId: id, explain: "off" }));
+    if (lines.length === 0) return;
+    const answered = await this.#send("POST", "v1/batch", lines.join("\n"), name, "application/x-ndjson");
+    for (const line of answered?.split("\n") ?? []) if ("decision" in objectIn(line)) this.#counts.decisions++;
+  }
+
+  /** The answer; null: it was not taken, which is told of the API or of the node. */
+  async #send(method: "PUT" | "POST", path: string, body: string, node: string, type?: string): Promise<string | null> {
+    const sent = await this.#api.send(method, path, body, type);
+    this.#tell("api", !sent.ok && sent.error.code === "away" ? sent.error.message : null);
+    if (sent.ok) return sent.value;
+    if (sent.error.code === "refused") this.#tell({ node }, sent.error.message);
+    return null;
+  }
+
+  #node({ change, object }: ClusterChange): void {
+    if (change === "deleted") this.#nodes.delete(nameOf(object));
+    else this.#nodes.add(nameOf(object));
+  }
+
+  #wait(seen: SeenOutcome): void {
+    if (this.#waitingCount >= MAX_WAITING) {
+      this.#counts.lostOutcomes++;
+      return;
+    }
+    const waiting = this.#waiting.get(seen.node);
+    if (waiting === undefined) this.#waiting.set(seen.node, [seen]);
+    else waiting.push(seen);
+    this.#waitingCount++;
+  }
+
+  async #sendOutcomes(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await sleep(GATHER_MS, undefined, { signal }).catch(() => {});
+      if (!signal.aborted) await this.#flush();
+    }
+  }
+
+  /** Sends all that waits. Outcomes of an API that is away wait on; posting one twice changes nothing. */
+  async #flush(): Promise<void> {
+    const all = this.#waiting;
+    this.#waiting = new Map();
+    this.#waitingCount = 0;
+    let away: ApiFault | null = null;
+    for (const [node, outcomes] of all) {
+      for (let from = 0; from < outcomes.length; from += MAX_POSTED) {
+        const part = outcomes.slice(from, from + MAX_POSTED);
+        away ??= await this.#post(node, part);
+        if (away !== null) for (const seen of part) this.#wait(seen);
+      }
+    }
+    if (all.size > 0) this.#tell("api", away?.message ?? null);
+  }
+
+  async #post(node: string, seen: readonly SeenOutcome[]): Promise<ApiFault | null> {
+    const path = `v1/nodes/${encodeURIComponent(node)}/outcomes`;
+    const outcomes = seen.map((one) => this.#found.withLeft(one));
+    const sent = await this.#api.send("POST", path, JSON.stringify({ outcomes }));
+    if (sent.ok) this.#counts.outcomes += outcomes.length;
+    else if (sent.error.code === "away") return sent.error;
+    else {
+      this.#counts.lostOutcomes += outcomes.length;
+      this.#tell({ node }, sent.error.message);
+    }
+    return null;
+  }
+
+  #tell(place: FaultPlace, fault: string | null): void {
+    const key = placeKey(place);
+    if ((this.#faults.get(key) ?? null) === fault) return;
+    if (fault === null) this.#faults.delete(key);
+    else this.#faults.set(key, fault);
+    this.#log.onFault(place, fault);
+  }
+}
+
+const placeKey = (place: FaultPlace): string => (typeof place === "string" ? place : `node ${place.node}`);
+const nameOf = (object: ClusterChange["object"]): string =>
+  String((object["metadata"] as Readonly<Record<string, unknown>> | undefined)?.["name"]);

@@ -1,0 +1,143 @@
+import type { ClusterChange, FollowedResource } from "../cluster/follow.ts";
+import type { Outcome } from "../model/outcome.ts";
+import { type Fields, fieldsOf } from "../model/own.ts";
+import {
+  eventOutcomes,
+  nodeOutcomes,
+  podOutcomes,
+  probeFailures,
+  type Unhealthy,
+} from "../service/agreement/outcomes.ts";
+
+/** An outcome, and the node on which it was. */
+export interface NodeOutcome {
+  readonly node: string;
+  readonly outcome: Outcome;
+}
+/** States of `Unhealthy` events that are kept of a pod: a container is ended after far fewer failures. */
+const MAX_UNHEALTHY = 200;
+
+/** An outcome as it was first seen, by this machine's clock. */
+export interface SeenOutcome extends NodeOutcome {
+  readonly seenMs: number;
+}
+const LATE_MS = 1000;
+/** Enough to know one that left before an outcome, and not after. */
+const MAX_LEFT = 16;
+interface LeftPod {
+  readonly uid: string;
+  readonly atMs: number;
+}
+/** A refused pod never was one of the node's. */
+const isEnd = (outcome: Outcome): boolean =>
+  outcome.kind === "admission" ? !outcome.admitted : outcome.kind === "eviction" || outcome.kind === "preemption";
+const isTerminal = (pod: Fields): boolean => /^(?:Succeeded|Failed)$/.test(text(fieldsOf(pod["status"])["phase"]));
+
+/** Finds what kubelets did in the changes of a cluster. What was there when it began is not among them: nobody watched it. */
+export class Outcomes {
+  /** uid of a pod -> its `Unhealthy` events since they are followed, newest last. */
+  readonly #unhealthy = new Map<string, Unhealthy[]>();
+  /** Node -> the pods that ended or went last, newest first, each once; only of which no outcome tells. */
+  readonly #left = new Map<string, readonly LeftPod[]>();
+  /** uids of pods that were refused, evicted or preempted, and are still there. */
+  readonly #ended = new Set<string>();
+  readonly #listed = new Set<FollowedResource>();
+  #podsListedMs = 0;
+
+  /** All that was there in the beginning has been told. */
+  get isListed(): boolean {
+    return this.#listed.size === 3;
+  }
+  listed(resource: FollowedResource): void {
+    this.#listed.add(resource);
+    if (resource === "pods") this.#podsListedMs = Date.now();
+  }
+
+  /**
+   * The outcome with the time at which another pod of the node last ended or was removed, other than by an outcome, or at which pods
+   * were listed first. A kubelet knows it before the API server does, so `LATE_MS` after the sighting count as well.
+   */
+  withLeft({ node, outcome, seenMs }: SeenOutcome): Outcome {
+    const own = "pod" in outcome ? outcome.pod.uid : undefined;
+    const left = this.#left.get(node) ?? [];
+    const last = left.find(({ uid, atMs }) => uid !== own && atMs <= seenMs + LATE_MS);
+    return { ...outcome, podLeftAt: new Date(last?.atMs ?? this.#podsListedMs).toISOString() };
+  }
+
+  in(change: ClusterChange): readonly NodeOutcome[] {
+    const found = this.#found(change);
+    for (const { outcome } of found) if ("pod" in outcome && isEnd(outcome)) this.#ended.add(outcome.pod.uid);
+    if (change.resource === "pods") this.#leaves(change);
+    if (change.resource === "nodes" && change.change === "deleted") this.#left.delete(nameOf(change.object));
+    return found;
+  }
+
+  #leaves({ change, object, before }: ClusterChange): void {
+    const uid = uidOf(object);
+    const isGone =
+      change === "deleted" ? !isTerminal(object) : isTerminal(object) && before !== undefined && !isTerminal(before);
+    const node = text(fieldsOf(object["spec"])["nodeName"]);
+    if (isGone && node !== "" && !this.#ended.has(uid)) {
+      const others = (this.#left.get(node) ?? []).filter((one) => one.uid !== uid);
+      this.#left.set(node, [{ uid, atMs: Date.now() }, ...others.slice(0, MAX_LEFT - 1)]);
+    }
+    if (change !== "deleted") return;
+    this.#unhealthy.delete(uid);
+    this.#ended.delete(uid);
+  }
+
+  #found({ resource, change, object, before, involvedPod }: ClusterChange): readonly NodeOutcome[] {
+    if (resource === "events") this.#keep(change, object);
+    if (change === "deleted" || !this.#listed.has(resource)) return [];
+    if (resource === "nodes") {
+      const node = nameOf(object);
+      return before === undefined ? [] : nodeOutcomes(before, object).map((outcome) => ({ node, outcome }));
+    }
+    if (resource === "events") return this.#ofEvent(object, involvedPod?.());
+    const node = text(fieldsOf(object["spec"])["nodeName"]);
+    return node === "" ? [] : podOutcomes(before ?? null, object).map((outcome) => ({ node, outcome }));
+  }
+
+  #keep(change: ClusterChange["change"], event: Fields): void {
+    if (event["reason"] !== "Unhealthy") return;
+    const uid = text(fieldsOf(event["involvedObject"])["uid"]);
+    // an event goes an hour after it last happened: its pod is long well again, or gone
+    if (change === "deleted") return void this.#unhealthy.delete(uid);
+    const { message, count, firstTimestamp, lastTimestamp } = event;
+    const [firstMs, lastMs] = [Date.parse(text(firstTimestamp)), Date.parse(text(lastTimestamp))];
+    if (Number.isNaN(firstMs) || Number.isNaN(lastMs)) return;
+    const seen = this.#unhealthy.get(uid) ?? [];
+    seen.push({ message: text(message), count: Number(count ?? 1), firstMs, lastMs });
+    if (seen.length > MAX_UNHEALTHY) seen.shift();
+    this.#unhealthy.set(uid, seen);
+  }
+
+  #ofEvent(event: Fields, pod: Fields | undefined): readonly NodeOutcome[] {
+    const involved = fieldsOf(event["involvedObject"]);
+    // another pod may have its name by now
+    const known = pod !== undefined && uidOf(pod) === involved["uid"] ? pod : undefined;
+    const node = text(fieldsOf(known?.["spec"])["nodeName"]) || text(fieldsOf(event["source"])["host"]);
+    if (node === "") return [];
+    const seen = this.#unhealthy.get(text(involved["uid"])) ?? [];
+    const around = known === undefined ? {} : { pod: known, failures: failuresBefore(known, event, seen) };
+    return eventOutcomes(event, around).map((outcome) => ({ node, outcome }));
+  }
+}
+
+const nameOf = (object: Fields): string => text(fieldsOf(object["metadata"])["name"]);
+const uidOf = (object: Fields): string => text(fieldsOf(object["metadata"])["uid"]);
+
+/** How often the probe failed for which a container is ended, since that container started. */
+function failuresBefore(pod: Fields, event: Fields, seen: readonly Unhealthy[]): number | null {
+  const [, container, probe] =
+    /^(?:Init container|Container) (\S+) failed (liveness|startup) probe/.exec(text(event["message"])) ?? [];
+  if (event["reason"] !== "Killing" || container === undefined) return null;
+  const { containerStatuses = [], initContainerStatuses = [] } = fieldsOf(pod["status"]);
+  const statuses = [containerStatuses, initContainerStatuses].flatMap((list) => (Array.isArray(list) ? list : []));
+  const status = statuses.find((one) => fieldsOf(one)["name"] === container);
+  const { running } = fieldsOf(fieldsOf(status)["state"]);
+  const startedMs = Date.parse(text(fieldsOf(running)["startedAt"]));
+  return Number.isNaN(startedMs) ? null : probeFailures(seen, probe as "liveness" | "startup", startedMs);
+}
+
+const text = (value: unknown): string => (typeof value === "string" ? value : "");

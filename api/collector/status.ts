@@ -1,0 +1,37 @@
+import { Hono } from "hono";
+import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import type { Collector, CollectorCounts } from "./collector.ts";
+
+const FIGURES: Readonly<Record<keyof CollectorCounts, readonly [name: string, help: string]>> = {
+  nodes: ["nodewise_collector_nodes", "Nodes of the cluster."],
+  faultyNodes: ["nodewise_collector_faulty_nodes", "Nodes that cannot be read, or not whole, or that the API refuses."],
+  snapshots: ["nodewise_collector_snapshots_total", "Snapshots that the API took."],
+  decisions: ["nodewise_collector_decisions_total", "Decisions that the API made of them."],
+  outcomes: ["nodewise_collector_outcomes_total", "Outcomes that the API took: what kubelets really did."],
+  waitingOutcomes: ["nodewise_collector_waiting_outcomes", "Outcomes that wait for the API."],
+  lostOutcomes: [
+    "nodewise_collector_lost_outcomes_total",
+    "Outcomes that were given up: too many waited, or the API refused them.",
+  ],
+};
+
+/** `/healthz`, `/readyz` (everything is followed, and the API takes what it gets) and `/metrics` of a collector. */
+export function statusApp(collector: Pick<Collector, "counts" | "isReady">): Hono {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  for (const [figure, [name, help]] of Object.entries(FIGURES)) {
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(collector.counts[figure as keyof CollectorCounts]);
+      },
+    });
+  }
+  const app = new Hono();
+  app.get("/healthz", (c) => c.text("ok\n"));
+  app.get("/readyz", (c) => (collector.isReady ? c.text("ok\n") : c.text("not ready\n", 503)));
+  app.get("/metrics", async (c) => c.text(await registry.metrics(), 200, { "content-type": registry.contentType }));
+  return app;
+}

@@ -1,0 +1,167 @@
+import type { StoreFailure } from "../../db/failure.ts";
+import type { OutcomeFilter, OutcomeQuery, OutcomeRow, OutcomeTally } from "../../db/rows.ts";
+import type { Store } from "../../db/store.ts";
+import type { InputIssue } from "../model/input-issue.ts";
+import {
+  AGREEMENT_VERDICTS,
+  type AgreementVerdict,
+  type Comparison,
+  decodeOutcomes,
+  isAgreementVerdict,
+  isOutcomeKind,
+  OUTCOME_KINDS,
+  type Outcome,
+} from "../model/outcome.ts";
+import { err, ok, type Result } from "../model/result.ts";
+import type { Reply } from "../ports.ts";
+import { agreementOf, recordOutcomes } from "../service/agreement/record.ts";
+import { historyProblem, inputProblem, type Problem } from "../service/problem.ts";
+import { rfc3339 } from "../service/timestamp.ts";
+import { requireNode } from "./auth/authorize.ts";
+import { postedValue } from "./body.ts";
+import { DEFAULT_PAGE, rangeIssues, rangeOf } from "./nodes.ts";
+import { type Exchange, json, param, queryOf, queryProblem } from "./route.ts";
+
+/** POST /v1/nodes/{node}/outcomes: what a kubelet did, compared with what would have been decided. The same twice is recorded once. */
+export async function postOutcomes(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const { ports, caller } = exchange;
+  const node = param(exchange, "node");
+  const allowed = requireNode(caller, node);
+  if (!allowed.ok) return allowed;
+  const input = await postedValue(exchange);
+  if (!input.ok) return input;
+  const posted = decodeOutcomes(input.value);
+  if (!posted.ok) return err(inputProblem(posted.error));
+  const recorder = { store: ports.store, nowMs: ports.now(), sha256: ports.sha256 };
+  const recorded = await recordOutcomes(recorder, node, posted.value);
+  if (!recorded.ok) {
+    if (recorded.error.code === "history_unavailable") ports.metrics.historyFailed(recorded.error.code);
+    return recorded;
+  }
+  const changed = recorded.value.filter(({ state }) => state !== "same");
+  for (const { outcome, comparison } of changed) ports.metrics.compared(outcome.kind, comparison.verdict);
+  const fresh = changed.filter(({ state }) => state === "new").length;
+  if (fresh > 0) ports.metrics.recorded("outcomes", fresh);
+  const outcomes = recorded.value.map(({ state, ...agreement }) => ({ ...answerOf(agreement), state }));
+  return json({ outcomes }, fresh > 0 ? 201 : 200);
+}
+
+export const AGREEMENT_FILTERS = ["since", "until", "kind", "node", "verdict", "limit", "pageToken"] as const;
+type Given = Readonly<Partial<Record<(typeof AGREEMENT_FILTERS)[number], string>>>;
+
+/** GET /v1/agreement: how outcomes compare, counted by kind, and a page of them, newest first. A node's token sees its own. */
+export async function getAgreement(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const given = queryOf(exchange, AGREEMENT_FILTERS);
+  if (!given.ok) return given;
+  const filter = agreementFilter(exchange, given.value);
+  if (!filter.ok) return filter;
+  const { limit = String(DEFAULT_PAGE), pageToken } = given.value;
+  const asked = { ...filter.value, limit: Number(limit), ...(pageToken === undefined ? {} : { pageToken }) };
+  const page = await agreementPage(exchange.ports.store, asked);
+  return page.ok ? json(page.value) : historyProblem(page.error);
+}
+
+/** How outcomes compare: counts of all that the filter takes but for the verdict, and a page of them, newest first. */
+export interface AgreementPage {
+  readonly kinds: readonly KindAgreement[];
+  readonly outcomes: readonly ListedOutcome[];
+  readonly nextPageToken: string | null;
+}
+export async function agreementPage(
+  store: Pick<Store, "tallyOutcomes" | "listOutcomes">,
+  query: OutcomeQuery,
+): Promise<Result<AgreementPage, StoreFailure>> {
+  const { verdict: _, limit: __, pageToken: ___, ...all } = query;
+  const tally = await store.tallyOutcomes(all, WHOLE_MS);
+  if (!tally.ok) return tally;
+  const page = await store.listOutcomes(query);
+  if (!page.ok) return page;
+  const { items, nextPageToken } = page.value;
+  return ok({ kinds: countsOf(tally.value), outcomes: items.map(listedOutcome), nextPageToken });
+}
+/** All of time is one piece. */
+const WHOLE_MS = Number.MAX_SAFE_INTEGER;
+
+/** The outcomes that a query asks for. Errors: every fault of it, and another node than the caller's. */
+export function agreementFilter(
+  { caller }: Pick<Exchange, "caller">,
+  { kind, verdict, node, ...range }: Given,
+): Result<OutcomeFilter, Problem> {
+  const issues: InputIssue[] = [];
+  const mustBe = (path: string, words: readonly string[]): number =>
+    issues.push({ path, message: `must be one of ${words.join(", ")}` });
+  if (kind !== undefined && !isOutcomeKind(kind)) mustBe("kind", OUTCOME_KINDS);
+  if (verdict !== undefined && !isAgreementVerdict(verdict)) mustBe("verdict", AGREEMENT_VERDICTS);
+  issues.push(...rangeIssues(range));
+  if (issues.length > 0) return queryProblem(issues);
+  const own = node ?? caller.node;
+  if (own !== null) {
+    const allowed = requireNode(caller, own);
+    if (!allowed.ok) return allowed;
+  }
+  return ok({
+    ...(own === null ? {} : { node: own }),
+    ...(kind === undefined ? {} : { kind }),
+    ...(verdict === undefined ? {} : { verdict }),
+    ...rangeOf(range),
+  });
+}
+
+/** How the outcomes of a kind came out. */
+export interface KindAgreement {
+  readonly kind: string;
+  readonly agrees: number;
+  readonly differs: number;
+  readonly notComparable: number;
+  /** Of those that could be compared, 0 to 1; null: none could. */
+  readonly share: number | null;
+}
+const FIELD = { agrees: "agrees", differs: "differs", "not-comparable": "notComparable" } as const;
+
+/** Every kind of which there is an outcome, in the order of `OUTCOME_KINDS`. */
+export function countsOf(tally: readonly OutcomeTally[]): readonly KindAgreement[] {
+  const kinds = [...new Set([...OUTCOME_KINDS, ...tally.map(({ kind }) => kind)])];
+  return kinds.flatMap((kind) => {
+    const counts = { agrees: 0, differs: 0, notComparable: 0 };
+    for (const row of tally) {
+      if (row.kind === kind && isAgreementVerdict(row.verdict)) counts[FIELD[row.verdict]] += row.count;
+    }
+    const { agrees, differs, notComparable } = counts;
+    if (agrees + differs + notComparable === 0) return [];
+    return [{ kind, ...counts, share: agrees + differs === 0 ? null : agrees / (agrees + differs) }];
+  });
+}
+
+interface Answered {
+  readonly id: string;
+  readonly node: string;
+  readonly recordedAtMs: number;
+  readonly outcome: Outcome;
+  readonly comparison: Comparison;
+}
+/** The pod's object is left out: what was decided on it is among the fields of both sides. */
+function answerOf({ id, node, recordedAtMs, outcome, comparison }: Answered) {
+  const { object: _, ...shown } = { object: undefined, ...outcome };
+  return { id, node, recordedAt: rfc3339(recordedAtMs), outcome: shown, comparison };
+}
+
+/** A recorded outcome as lists have it; what another version wrote in a form that is not known here, by its head alone. */
+export function listedOutcome(row: OutcomeRow): ListedOutcome {
+  const { id, node, kind, verdict, pod } = row;
+  const agreement = agreementOf(row);
+  const head = { id, node, kind, verdict, at: rfc3339(row.atMs), recordedAt: rfc3339(row.recordedAtMs), pod };
+  if (agreement === null) return { ...head, outcome: null, comparison: null };
+  const { outcome, comparison } = answerOf(agreement);
+  return { ...head, outcome, comparison };
+}
+export interface ListedOutcome {
+  readonly id: string;
+  readonly node: string;
+  readonly kind: string;
+  readonly verdict: AgreementVerdict | string;
+  readonly at: string;
+  readonly recordedAt: string;
+  readonly pod: OutcomeRow["pod"];
+  readonly outcome: ReturnType<typeof answerOf>["outcome"] | null;
+  readonly comparison: Comparison | null;
+}

@@ -1,0 +1,248 @@
+import * as z from "zod";
+import { issuesOf } from "./decode.ts";
+import { PRESSURE_CONDITIONS } from "./eviction.ts";
+import { count, optional, text, timestamp } from "./fields.ts";
+import type { Form } from "./forms.ts";
+import { type InputIssue, joinPath } from "./input-issue.ts";
+import { LIMITS } from "./limits.ts";
+import { withoutNulls } from "./nulls.ts";
+import { pod, podUid } from "./pod.ts";
+import { withDefaultRequests } from "./pod-defaults.ts";
+import { err, ok, type Result } from "./result.ts";
+
+/** The sorts of things that a kubelet does and that can be held against a decision. */
+export const OUTCOME_KINDS = [
+  "admission",
+  "preemption",
+  "eviction",
+  "conditions",
+  "resize",
+  "probes",
+  "image-gc",
+] as const;
+export type OutcomeKind = (typeof OUTCOME_KINDS)[number];
+export const isOutcomeKind = (s: string): s is OutcomeKind => (OUTCOME_KINDS as readonly string[]).includes(s);
+
+/** Where an outcome was seen. */
+export const SEEN_IN = ["pod-status", "event", "node-status", "image-list", "log"] as const;
+
+export const AGREEMENT_VERDICTS = ["agrees", "differs", "not-comparable"] as const;
+export type AgreementVerdict = (typeof AGREEMENT_VERDICTS)[number];
+export const isAgreementVerdict = (s: string): s is AgreementVerdict =>
+  (AGREEMENT_VERDICTS as readonly string[]).includes(s);
+
+/** Why an outcome cannot be compared, each with what would make it comparable the next time. */
+export const NOT_COMPARABLE = {
+  no_snapshot: "there is no snapshot of the node from before the outcome: post one before it",
+  snapshot_too_old:
+    "the last snapshot before the outcome is too old: post snapshots more often, and one when pods change",
+  snapshot_not_readable: "the snapshot cannot be read any more",
+  already_in_snapshot: "the last snapshot shows the outcome already: its time and that of the outcome do not fit",
+  version_not_known: "which kubelet the node runs is not told, or that version is not known here",
+  configuration_not_known: "the snapshot has no kubeletConfiguration: add the kubelet's /configz",
+  input_not_known: "an input that the kubelet had is not in the snapshot",
+  pod_not_known: "neither the outcome nor the snapshot has the pod: post the v1.Pod as the outcome's `object`",
+  state_files: "the resource managers have a say, and their state files or the machine are not in the snapshot",
+  observation_times:
+    "what the kubelet remembered of its earlier eviction passes is not known: ask for an eviction decision on each snapshot",
+  image_ages: "since when the kubelet knew the images is not known: ask for an image-gc decision on each snapshot",
+  signal_moved:
+    "the snapshot is from before the signal or the usage crossed its limit, so it does not have what the kubelet saw",
+  pods_left:
+    "a pod of the node ended or was removed after the last snapshot, so the kubelet did not have the pods of the snapshot",
+  order_not_known: "other pods came or went in the same second, and the answer depends on which was first",
+  order_is_chance: "the kubelet's own order is chance here: those that it could have chosen are equal",
+  preemptor_not_known: "for which pod room was made is not known: post the admission of the critical pod too",
+  probe_results:
+    "so many failures of the probe as it takes were not seen: kubelets tell of few of them when they are many",
+  cause_not_known: "nothing in the snapshot makes a kubelet do this: somebody else may have done it",
+  not_decided_here: "no decision covers this",
+} as const;
+export type NotComparable = keyof typeof NOT_COMPARABLE;
+const NOT_COMPARABLE_CODES = Object.keys(NOT_COMPARABLE) as [NotComparable, ...NotComparable[]];
+
+export const MAX_OUTCOMES_POSTED = 500;
+/** An eviction's message names each container that used more than it asked for. */
+const LONGEST_MESSAGE = 16_384;
+const MAX_IMAGES = 4096;
+
+const message = z.string().max(LONGEST_MESSAGE);
+const common = {
+  at: timestamp.describe("when the kubelet did it, by its own clock"),
+  after: optional(timestamp.describe("it had not happened yet then; absent: `at` is exact to the second")),
+  podLeftAt: optional(
+    timestamp.describe(
+      "when a pod of the node last ended or was removed, as the watch saw; absent: not known, or none did",
+    ),
+  ),
+  seenIn: z.array(z.enum(SEEN_IN)).min(1).max(SEEN_IN.length),
+};
+const name = z.string().min(1).max(LIMITS.textLength);
+const ofPod = {
+  ...common,
+  pod: z.strictObject({ namespace: name, name, uid: name }),
+  object: optional(pod.describe("the v1.Pod; only what decisions read is kept of it")),
+};
+const words = message.describe("the kubelet's words as its event has them, without `Pod was rejected: `");
+const imageName = z.strictObject({
+  id: optional(text),
+  names: z.array(text).max(LIMITS.imageNames),
+  sizeBytes: optional(count),
+});
+
+/** One thing that a kubelet did, as a watch saw it. */
+export const outcome = z.discriminatedUnion("kind", [
+  z.strictObject({
+    kind: z.literal("admission"),
+    ...ofPod,
+    admitted: z.boolean(),
+    reason: text.describe("of a refusal; empty: admitted"),
+    message: words,
+  }),
+  z.strictObject({ kind: z.literal("preemption"), ...ofPod, message: words }),
+  z.strictObject({ kind: z.literal("eviction"), ...ofPod, message: words }),
+  z.strictObject({
+    kind: z.literal("conditions"),
+    ...common,
+    condition: z.enum(PRESSURE_CONDITIONS),
+    status: z.enum(["True", "False"]).describe("what it turned to"),
+    message: words,
+  }),
+  z.strictObject({
+    kind: z.literal("resize"),
+    ...ofPod,
+    reason: z.enum(["Deferred", "Infeasible"]),
+    generation: optional(count.describe("of the pod's spec that it is about")),
+    message: words,
+  }),
+  z.strictObject({
+    kind: z.literal("probes"),
+    ...ofPod,
+    container: name,
+    probe: z.enum(["liveness", "startup"]),
+    failures: optional(count.describe("failed attempts of this probe since the container's start; absent: not known")),
+    startedAt: optional(timestamp.describe("when the container that was ended had started")),
+    message: words,
+  }),
+  z.strictObject({
+    kind: z.literal("image-gc"),
+    ...common,
+    images: z.array(imageName).min(1).max(MAX_IMAGES).describe("all that went between two lists of the runtime"),
+  }),
+]);
+export type Outcome = Readonly<z.output<typeof outcome>>;
+export type OutcomeOf<K extends OutcomeKind> = Extract<Outcome, { readonly kind: K }>;
+export type PodOutcome = Extract<Outcome, { readonly pod: unknown }>;
+
+export const outcomesPosted = z.strictObject({ outcomes: z.array(outcome).max(MAX_OUTCOMES_POSTED) });
+
+/** Checks posted outcomes and parses them once. Errors: every issue with its path. */
+export function decodeOutcomes(input: unknown): Result<readonly Outcome[], readonly InputIssue[]> {
+  const first = outcomesPosted.safeParse(input);
+  const parsed = first.success ? first : outcomesPosted.safeParse(withoutNulls(input));
+  if (!parsed.success) return err(issuesOf(parsed.error, input, ""));
+  const issues = parsed.data.outcomes.flatMap((one, i) => issuesIn(one, `outcomes[${i}]`));
+  return issues.length > 0 ? err(issues.slice(0, LIMITS.issues)) : ok(parsed.data.outcomes.map(whole));
+}
+
+function issuesIn(one: Outcome, at: string): readonly InputIssue[] {
+  const issues: InputIssue[] = [];
+  const issue = (field: string, message: string): number =>
+    issues.push({ path: joinPath(at, field.split(".")), message });
+  if (one.after !== undefined && Date.parse(one.after) > Date.parse(one.at)) issue("after", "is later than `at`");
+  if (one.kind === "admission" && one.admitted !== (one.reason === ""))
+    issue("reason", "must be empty for a pod that was admitted, and the kubelet's for one that was refused");
+  if ("object" in one && one.object !== undefined && podUid(one.object) !== one.pod.uid)
+    issue("object.metadata.uid", `must be \`${one.pod.uid}\` as in pod`);
+  return issues;
+}
+const whole = (one: Outcome): Outcome =>
+  "object" in one && one.object !== undefined ? { ...one, object: withDefaultRequests(one.object) } : one;
+
+/**
+ * What makes two sightings the same outcome: a pod is refused for a reason, evicted or preempted once in its life, whenever and
+ * wherever that is seen. A condition, a probe's kill and images go by their time as well.
+ */
+export function outcomeKey(one: Outcome): readonly unknown[] {
+  switch (one.kind) {
+    case "admission":
+      return [one.kind, one.pod.uid, one.reason];
+    case "preemption":
+    case "eviction":
+      return [one.kind, one.pod.uid];
+    case "conditions":
+      return [one.kind, one.condition, one.status, Date.parse(one.at)];
+    case "resize":
+      return [one.kind, one.pod.uid, one.reason, one.generation ?? Date.parse(one.at)];
+    case "probes":
+      return [one.kind, one.pod.uid, one.container, Date.parse(one.at)];
+    case "image-gc":
+      return [one.kind, Date.parse(one.at), one.images.map((image) => image.id ?? image.names[0] ?? "").sort()];
+  }
+}
+
+/**
+ * Two sightings of one outcome as one. INVARIANT: the order and the number of the sightings do not matter. The earliest time
+ * counts, since a status is written after what it tells; of two texts or objects the longer one.
+ */
+export function mergedOutcome<O extends Outcome>(a: O, b: O): O {
+  const merged: Record<string, unknown> = {};
+  for (const field of FIELDS.get(a.kind) as readonly (keyof O & string)[]) {
+    const value = mergedField(field, a[field], b[field]);
+    if (value !== undefined) merged[field] = value;
+  }
+  return merged as O;
+}
+/** In the order in which they are stored. */
+const FIELDS: ReadonlyMap<OutcomeKind, readonly string[]> = new Map(
+  outcome.options.map(({ shape }) => [shape.kind.value, Object.keys(shape)]),
+);
+function mergedField(field: string, a: unknown, b: unknown): unknown {
+  if (a === undefined || b === undefined) return a ?? b;
+  if (field === "seenIn") return [...new Set([...(a as string[]), ...(b as string[])])].sort();
+  if (field === "at" || field === "after" || field === "podLeftAt") {
+    const [first, second] = [Date.parse(a as string), Date.parse(b as string)];
+    return first === second ? larger(a, b) : first < second ? a : b;
+  }
+  return larger(a, b);
+}
+/** By the length of its JSON, then by its letters. */
+function larger(a: unknown, b: unknown): unknown {
+  const [first, second] = [JSON.stringify(a), JSON.stringify(b)];
+  if (first.length !== second.length) return first.length > second.length ? a : b;
+  return first >= second ? a : b;
+}
+
+const sideValue = z.union([z.string(), z.number(), z.boolean(), z.null(), z.array(z.string())]);
+const side = () => z.record(z.string(), sideValue);
+export type SideValue = Form<typeof sideValue>;
+/** The decided fields of one side, in the order in which they are compared. */
+export type Side = Readonly<Record<string, SideValue>>;
+
+/** What the comparison of an outcome with the decision came to. */
+export const comparison = z.lazy(() =>
+  z.strictObject({
+    verdict: z.enum(AGREEMENT_VERDICTS),
+    snapshotId: z.string().nullable().describe("of the last snapshot before the outcome; null: there was none"),
+    snapshotAgeMs: z.number().nullable().describe("how long before the outcome it was observed"),
+    policyVersion: z.string().nullable().describe("of the decision; null: none was made"),
+    kubelet: side().describe("what the kubelet decided, field by field"),
+    nodewise: side().nullable().describe("what would have been decided here; null: nothing was decided"),
+    measured: z
+      .array(z.strictObject({ field: z.string(), kubelet: sideValue, nodewise: sideValue }))
+      .describe("amounts that either side measured at its own time; they are told and not compared"),
+    difference: z
+      .strictObject({ field: z.string(), kubelet: sideValue, nodewise: sideValue })
+      .nullable()
+      .describe("the first field that differs; null: none does, or nothing was compared"),
+    why: z
+      .strictObject({
+        code: z.enum(NOT_COMPARABLE_CODES),
+        message: z.string(),
+        missing: z.array(z.string()).describe("paths of what was not known"),
+      })
+      .nullable()
+      .describe("why it is not comparable; null: it is"),
+  }),
+);
+export type Comparison = Form<typeof comparison>;

@@ -1,0 +1,402 @@
+import * as z from "zod";
+import { cgroupValues } from "./cgroups.ts";
+import { VERDICTS } from "./decision.ts";
+import { evictionDecision } from "./eviction.ts";
+import { answerText, type Form, integer, numbers, podRef } from "./forms.ts";
+import { imageGcDecision } from "./image-gc.ts";
+import { admissionDecision } from "./preemption.ts";
+import { PROBE_TYPES } from "./probe.ts";
+import { probesDecision } from "./probes-decision.ts";
+
+/** What can be so of a pod, the worst first: the first finding of a story is the one that it begins with. */
+export const FINDING_CODES = [
+  "evicted",
+  "preempted",
+  "disrupted",
+  "refused",
+  "node-shutdown",
+  "node-lost",
+  "deadline-exceeded",
+  "oom-killed",
+  "image-gone",
+  "image-pull",
+  "config-error",
+  "restarted-by-probe",
+  "crash-loop",
+  "failed",
+  "init-waiting",
+  "startup-failing",
+  "not-started",
+  "unscheduled",
+  "terminating",
+  "resize-infeasible",
+  "resize-deferred",
+  "resize-in-progress",
+  "not-ready",
+  "throttled",
+  "under-pressure",
+  "restarted",
+  "completed",
+  "healthy",
+  "unknown",
+] as const;
+export type FindingCode = (typeof FINDING_CODES)[number];
+/** Those that nobody has to act on. */
+export const CALM_FINDINGS: ReadonlySet<FindingCode> = new Set(["completed", "healthy", "restarted", "terminating"]);
+
+const time = z.string().describe("RFC 3339");
+const when = time.nullable();
+const textOrNull = answerText.nullable();
+const numberOrNull = z.number().nullable();
+
+/** Why the kubelet evicted: what the node was low on, or which local storage limit the pod went over. */
+export const EVICTION_CAUSES = [
+  "node-resource",
+  "emptyDir",
+  "pod-ephemeral-storage",
+  "container-ephemeral-storage",
+  "unknown",
+] as const;
+
+const restarts = {
+  restarts: integer,
+  exitCode: integer.nullable(),
+  endedBy: textOrNull.describe("the runtime's reason"),
+};
+const storage = z.strictObject({ name: answerText, usage: answerText, request: answerText });
+const probe = {
+  type: z.enum(PROBE_TYPES).nullable(),
+  failures: integer.describe("as the events count them"),
+  restarts: integer,
+};
+const image = { image: answerText, pullPolicy: textOrNull };
+const resize = {
+  resources: z
+    .array(z.strictObject({ container: answerText, resource: answerText, from: answerText, to: answerText }))
+    .describe("in force, and asked for; from is empty where nothing is in force"),
+};
+
+/** The numbers of each finding. Amounts in texts are quantities, as the kubelet or the pod's spec has them. */
+const NUMBERS = {
+  evicted: () => ({
+    cause: z.enum(EVICTION_CAUSES),
+    resource: textOrNull,
+    threshold: textOrNull,
+    available: textOrNull,
+    limit: textOrNull.describe("of the local storage limit that was passed"),
+    containers: z.array(storage).describe("those that used more than they requested"),
+  }),
+  preempted: () => ({ by: podRef.nullable().describe("the critical pod that it had to make room for") }),
+  disrupted: () => ({ by: answerText.describe("the reason of the condition DisruptionTarget, or of the event") }),
+  refused: () => ({
+    again: z.boolean().describe("it had run before: a restarted kubelet did not let it in again"),
+    resource: textOrNull,
+    requested: numberOrNull,
+    used: numberOrNull,
+    capacity: numberOrNull,
+  }),
+  "node-shutdown": () => ({}),
+  "node-lost": () => ({ node: answerText, ready: answerText.describe("the status of the node's condition Ready") }),
+  "deadline-exceeded": () => ({ activeDeadlineSeconds: integer.nullable() }),
+  "oom-killed": () => ({
+    ...restarts,
+    limitBytes: integer
+      .nullable()
+      .describe("null: the container has no limit, so the pod's or the node's memory ran out"),
+    usageBytes: integer.nullable().describe("of the container that runs now"),
+    workingSetBytes: integer.nullable(),
+    nodeOom: z.boolean().describe("the node as a whole ran out of memory around that time (event SystemOOM)"),
+  }),
+  "image-gone": () => ({
+    ...image,
+    removedAt: when,
+    why: textOrNull.describe("why it was removed: space, too-old, unused"),
+    sizeBytes: integer.nullable(),
+  }),
+  "image-pull": () => ({ ...image, onNode: z.boolean().nullable().describe("null: the node's images are not known") }),
+  "config-error": () => ({}),
+  "restarted-by-probe": () => probe,
+  "crash-loop": () => ({ ...restarts, backOffSeconds: integer.nullable() }),
+  failed: () => restarts,
+  "init-waiting": () => ({
+    index: integer.describe("counted from 1"),
+    of: integer,
+    waiting: z.array(answerText).describe("the containers that have not started because of it"),
+  }),
+  "startup-failing": () => probe,
+  "not-started": () => ({
+    pending: answerText.describe("what the last word of it is about: kubelet, sandbox, volume, container"),
+  }),
+  unscheduled: () => ({
+    gates: z.array(answerText).describe("of scheduling; with any the scheduler does not look at it"),
+  }),
+  terminating: () => ({
+    graceSeconds: integer.nullable(),
+    finalizers: z.array(answerText),
+    overdueSeconds: integer
+      .nullable()
+      .describe("since when it should be gone; null: it need not be yet, or is not known"),
+  }),
+  "resize-infeasible": () => resize,
+  "resize-deferred": () => resize,
+  "resize-in-progress": () => resize,
+  "not-ready": () => ({ ...probe, gates: z.array(answerText).describe("readiness gates that are not met") }),
+  throttled: () => ({
+    limitMilli: integer.nullable().describe("thousandths of a CPU"),
+    quotaMicros: integer.nullable().describe("microseconds of CPU time in each period"),
+    periodMicros: integer.nullable(),
+    usageMilli: numberOrNull.describe("/stats/summary: thousandths of a CPU, over its last seconds"),
+    pressureAvg10: numberOrNull.describe("/stats/summary: percent of 10 s in which some task waited for a CPU"),
+    periods: integer.nullable().describe("cpu.stat: nr_periods, in which it wanted to run"),
+    throttledPeriods: integer.nullable().describe("cpu.stat: nr_throttled"),
+    throttledMicros: integer.nullable().describe("cpu.stat: how long it waited in all, over all CPUs"),
+    averageMilli: numberOrNull.describe("cpu.stat: what it used of those periods"),
+    enoughMilli: integer
+      .nullable()
+      .describe("a limit at which the average throttled period would have had all that it waited for; peaks need more"),
+  }),
+  "under-pressure": () => ({ conditions: z.array(answerText) }),
+  restarted: () => restarts,
+  completed: () => ({}),
+  healthy: () => ({ ready: integer, containers: integer }),
+  unknown: () => ({}),
+} satisfies Readonly<Record<FindingCode, () => Readonly<Record<string, z.ZodType>>>>;
+
+/** Where the kubelet, the scheduler or the runtime said something. */
+export const WORD_SOURCES = ["status", "condition", "container", "event", "decision"] as const;
+const word = () =>
+  z
+    .strictObject({
+      from: z.enum(WORD_SOURCES),
+      reason: answerText,
+      message: answerText,
+      at: when,
+      count: integer.describe("how often it was said"),
+    })
+    .describe("what the kubelet or another component said, word for word");
+export type Word = Form<typeof word>;
+
+export const admissionExcerptForm = () =>
+  admissionDecision.unwrap().pick({
+    pod: true,
+    onNode: true,
+    admit: true,
+    reason: true,
+    message: true,
+    preempt: true,
+    wouldRefuse: true,
+    resources: true,
+    counterfactuals: true,
+  });
+
+/** The parts of a decision that a story tells. */
+const EXCERPTS = {
+  admission: admissionExcerptForm,
+  eviction: () =>
+    z.strictObject({
+      ...evictionDecision.unwrap().pick({ thresholds: true, evicted: true, forecast: true }).shape,
+      ranking: evictionDecision
+        .unwrap()
+        .shape.rankings.element.nullable()
+        .describe("for the resource that this is about: the first pods, and the pod of the story"),
+    }),
+  cgroups: () => z.strictObject({ container: textOrNull.describe("null: of the pod"), values: cgroupValues }),
+  probes: () => {
+    const { containers, findings } = probesDecision.unwrap().shape;
+    const container = containers.element;
+    return z.strictObject({
+      container: answerText,
+      firstRestartAtMs: container.shape.firstRestartAtMs.describe(
+        "milliseconds after the start, where every attempt fails",
+      ),
+      probes: z.array(container.shape.probes.element.omit({ attempts: true, results: true, onHold: true })),
+      findings,
+    });
+  },
+  "image-gc": () => {
+    const { policy, fileSystem, remove, keep } = imageGcDecision.unwrap().shape;
+    return z.strictObject({
+      policy,
+      fileSystem,
+      image: z.union([remove.element, keep.element]).nullable().describe("null: the node does not have it"),
+      removes: integer.describe("images that would go now"),
+    });
+  },
+};
+type DecisionName = keyof typeof EXCERPTS;
+const decisionHead = () => ({
+  node: textOrNull,
+  policyVersion: answerText,
+  verdict: z.enum(VERDICTS),
+  basis: z
+    .enum(["documents", "snapshot", "recorded"])
+    .describe(
+      "snapshot: a NodeSnapshot of that time; documents: the given ones, as it was at `at` as far as they tell",
+    ),
+  at: when.describe("of which time it speaks"),
+  agrees: z.boolean().nullable().describe("with what really happened; null: there is nothing to compare with"),
+  differs: textOrNull.describe("the first thing that differs; also a number, where the decision agrees otherwise"),
+  assumed: z.array(answerText).describe("what was taken to be so because no document tells it"),
+});
+type Head = Form<typeof headForm>;
+const headForm = () => z.strictObject(decisionHead());
+/** A decision behind a finding: its kind, its end, and the part of it that is about the pod. */
+export type StoryDecision = {
+  readonly [K in DecisionName]: Head & { readonly kind: K; readonly excerpt: Form<(typeof EXCERPTS)[K]> };
+}[DecisionName];
+export type ExcerptOf<K extends DecisionName> = Extract<StoryDecision, { readonly kind: K }>["excerpt"];
+
+export const CHANGE_CODES = [
+  "fewer_pods_would_do",
+  "smaller_pods_would_do",
+  "lower_request_admits",
+  "lower_request_spares_all",
+  "no_request_helps",
+  "fits_now",
+  "rank_of_pod",
+  "request_covers_usage",
+  "storage_limit",
+  "memory_limit",
+  "cpu_limit",
+  "no_cpu_limit",
+  "critical_only_by_critical",
+  "probe_timeout",
+  "probe_threshold",
+  "startup_probe",
+  "probe_setting",
+  "image_pull_policy",
+  "image_gc_threshold",
+  "resize_at_most",
+  "pressure_ends",
+] as const;
+const change = () => z.strictObject({ code: z.enum(CHANGE_CODES), numbers });
+/** A change that would change what is so: a stable code and its numbers. */
+export type Change = Form<typeof change>;
+
+const next = () =>
+  z
+    .strictObject({
+      pod: podRef,
+      fate: z.enum(["evicted", "preempted"]),
+      place: integer.describe("1: the first to go"),
+      resource: textOrNull,
+      usage: numberOrNull,
+      request: numberOrNull,
+    })
+    .describe("who goes next for the same reason");
+export type Next = Form<typeof next>;
+
+/** The documents that may be missing. */
+export const PIECES = [
+  "pod",
+  "pods",
+  "node",
+  "events",
+  "kubeletConfiguration",
+  "stats",
+  "cpu.stat",
+  "memory.peak",
+  "images",
+  "containers",
+  "state files",
+  "machine",
+  "history",
+] as const;
+export type Piece = (typeof PIECES)[number];
+const missing = () =>
+  z.strictObject({
+    piece: z.enum(PIECES),
+    why: answerText.describe("what it would tell"),
+    command: answerText.describe("what brings it"),
+  });
+export type Missing = Form<typeof missing>;
+
+const FINDING = () => ({
+  since: when,
+  container: textOrNull,
+  words: z.array(word()),
+  whatWouldChange: z.array(change()),
+  next: z.array(next()),
+  missing: z.array(missing()),
+});
+const findingHead = () => z.strictObject(FINDING());
+/** One thing that is so, since when, what was said about it, the decisions behind it, what would change it, and who is next. */
+export type Finding = {
+  readonly [C in FindingCode]: Form<typeof findingHead> & {
+    readonly code: C;
+    readonly numbers: Readonly<{
+      [N in keyof ReturnType<(typeof NUMBERS)[C]>]: NumberOf<ReturnType<(typeof NUMBERS)[C]>[N]>;
+    }>;
+    readonly decisions: readonly StoryDecision[];
+  };
+}[FindingCode];
+type NumberOf<S> = S extends z.ZodType ? Form<S> : never;
+export type FindingOf<C extends FindingCode> = Extract<Finding, { readonly code: C }>;
+
+const unused = () =>
+  z.strictObject({
+    origin: answerText.describe("which document, such as pods.json: items[3]"),
+    what: answerText,
+    why: answerText,
+  });
+export type Unused = Form<typeof unused>;
+
+const storyPod = () =>
+  z.strictObject({
+    ...podRef.shape,
+    node: textOrNull,
+    phase: textOrNull,
+    qosClass: textOrNull,
+    priority: integer.nullable(),
+    owner: textOrNull.describe("its controller, such as ReplicaSet/web-7d9f"),
+    createdAt: when,
+    restarts: integer,
+  });
+export type StoryPod = Form<typeof storyPod>;
+const storyHead = () =>
+  z.strictObject({
+    pod: storyPod(),
+    asOf: when.describe("the latest time in the documents"),
+    missing: z.array(missing()).describe("of all findings"),
+    notes: z.array(answerText).describe("what of the documents was taken how"),
+    unused: z.array(unused()),
+  });
+/** All that the documents tell about a pod; the worst finding first, never none. */
+export type Story = Form<typeof storyHead> & { readonly findings: readonly Finding[] };
+
+const listed = () =>
+  z.strictObject({
+    pod: storyPod(),
+    code: z.enum(FINDING_CODES),
+    since: when,
+    container: textOrNull,
+    reason: answerText,
+    message: answerText,
+    more: integer.describe("further findings about the pod"),
+  });
+export type ListedStory = Form<typeof listed>;
+const storyList = () =>
+  z.strictObject({
+    stories: z.array(listed()).describe("the pods that have one, the worst first"),
+    pods: integer.describe("that were looked at"),
+    calm: integer.describe("of them, those of which nothing is to be told"),
+    asOf: when,
+    unused: z.array(unused()),
+  });
+export type StoryList = Form<typeof storyList>;
+
+/** The forms of the answers, for the API's document and for checks of real answers. */
+export const storyForm = z.lazy(() => {
+  const head = decisionHead();
+  const excerpts = Object.entries(EXCERPTS).map(([kind, excerpt]) =>
+    z.strictObject({ kind: z.literal(kind), ...head, excerpt: excerpt() }),
+  );
+  const decision = z.discriminatedUnion("kind", excerpts as [(typeof excerpts)[0], ...typeof excerpts]);
+  const common = { ...FINDING(), decisions: z.array(decision) };
+  const findings = FINDING_CODES.map((code) =>
+    z.strictObject({ code: z.literal(code), ...common, numbers: z.strictObject(NUMBERS[code]()) }),
+  );
+  const finding = z.discriminatedUnion("code", findings as [(typeof findings)[0], ...typeof findings]);
+  return z.strictObject({ ...storyHead().shape, findings: z.array(finding).min(1) });
+});
+export const storyListForm = z.lazy(storyList);

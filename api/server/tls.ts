@@ -1,0 +1,95 @@
+import { X509Certificate } from "node:crypto";
+import { readFileSync, statSync } from "node:fs";
+import type { Server } from "node:https";
+import { createSecureContext } from "node:tls";
+import { err, ok, type Result } from "../model/result.ts";
+import type { Log } from "../observe/log.ts";
+
+/** The server's certificate (with the chain that clients need behind it) and its private key, PEM files. */
+export interface TlsFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+export interface KeyPair {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  /** When the certificate ends, Unix time in ms. */
+  readonly validToMs: number;
+}
+
+const RENEWAL_MS = 60_000;
+/** A certificate that ends sooner is warned about: cert-manager and ACME clients renew at a third of 90 days. */
+const SOON_MS = 7 * 24 * 3600 * 1000;
+
+/** Reads both files. Errors, in one line: a file that cannot be read or holds no PEM, a key that is not the certificate's, a certificate that has ended. */
+export function readKeyPair({ certFile, keyFile }: TlsFiles, nowMs: number): Result<KeyPair, string> {
+  const cert = read(certFile);
+  if (!cert.ok) return cert;
+  const key = read(keyFile);
+  if (!key.ok) return key;
+  let certificate: X509Certificate;
+  try {
+    certificate = new X509Certificate(cert.value);
+  } catch {
+    return err(`${certFile}: is no certificate in PEM form (-----BEGIN CERTIFICATE-----)`);
+  }
+  try {
+    createSecureContext({ cert: cert.value, key: key.value });
+  } catch (error) {
+    const { code = "", message } = error as NodeJS.ErrnoException;
+    return err(
+      code === "ERR_OSSL_X509_KEY_VALUES_MISMATCH"
+        ? `${keyFile}: is not the private key of the certificate in ${certFile}`
+        : `${keyFile}: is no private key in PEM form without a passphrase (${code || message})`,
+    );
+  }
+  const validToMs = certificate.validToDate.getTime();
+  if (validToMs <= nowMs) return err(`${certFile}: the certificate ended at ${certificate.validToDate.toISOString()}`);
+  return ok({ cert: cert.value, key: key.value, validToMs });
+}
+
+function read(file: string): Result<Buffer, string> {
+  try {
+    return ok(readFileSync(file));
+  } catch (error) {
+    return err(`${file}: cannot be read: ${(error as NodeJS.ErrnoException).code}`);
+  }
+}
+
+/**
+ * Takes a renewed certificate into use, for new connections, within a minute after its files have changed; a faulty pair is
+ * logged, and the old one stays. Answers the function that ends this.
+ */
+export function keepRenewed(server: Server, files: TlsFiles, log: Log, everyMs: number = RENEWAL_MS): () => void {
+  const stamp = (): string => [files.certFile, files.keyFile].map(changedAt).join(" ");
+  let last = stamp();
+  let lastWarnedMs = 0;
+  const look = (): void => {
+    const now = Date.now();
+    const next = stamp();
+    const pair = readKeyPair(files, now);
+    if (pair.ok && next !== last) {
+      server.setSecureContext({ cert: pair.value.cert, key: pair.value.key });
+      log.info({ file: files.certFile, until: new Date(pair.value.validToMs).toISOString() }, "certificate renewed");
+    }
+    if (next === last && now - lastWarnedMs < SOON_MS / 7) return;
+    last = next;
+    if (!pair.ok) log.error({ fault: pair.error }, "certificate not usable");
+    else if (pair.value.validToMs - now < SOON_MS)
+      log.warn({ file: files.certFile, until: new Date(pair.value.validToMs).toISOString() }, "certificate ends soon");
+    else return;
+    lastWarnedMs = now;
+  };
+  const timer = setInterval(look, everyMs);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+function changedAt(file: string): string {
+  try {
+    const { mtimeMs, ino } = statSync(file);
+    return `${ino}:${mtimeMs}`;
+  } catch {
+    return "gone";
+  }
+}

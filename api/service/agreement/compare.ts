@@ -1,0 +1,159 @@
+import {
+  type Comparison,
+  NOT_COMPARABLE,
+  type NotComparable,
+  type Outcome,
+  type OutcomeKind,
+  type Side,
+  type SideValue,
+} from "../../model/outcome.ts";
+import { unreachable } from "../../model/result.ts";
+import type { EffectiveSnapshot } from "../../profiles/effective.ts";
+import { chooseProfileFor } from "../../profiles/index.ts";
+import { type Basis, type Compared, notComparable } from "./compared.ts";
+import { compareImageGc, compareProbes } from "./containers-and-images.ts";
+import { statesBefore, timeOf } from "./node-state.ts";
+import { compareAdmission, comparePreemption, compareResize, preemptedTogether } from "./pods.ts";
+import { compareConditions, compareEviction } from "./pressure.ts";
+
+/**
+ * How old the last snapshot before an outcome may be, in milliseconds. A pass of the eviction manager looks at usage, which
+ * changes by the second; who is on the node changes with every pod. Images change when one is pulled.
+ */
+export const MAX_AGE_MS: Readonly<Record<OutcomeKind, number>> = {
+  admission: 60_000,
+  preemption: 60_000,
+  resize: 60_000,
+  eviction: 20_000,
+  conditions: 20_000,
+  probes: Number.POSITIVE_INFINITY,
+  "image-gc": 300_000,
+};
+
+/** Kinds whose answer depends on the other pods of the node. */
+const ASKS_PODS: ReadonlySet<OutcomeKind> = new Set<OutcomeKind>(["admission", "preemption", "resize", "eviction"]);
+
+/** When an outcome had not happened yet: only a snapshot of then, or of before, can tell what it was decided on. */
+export const notYetMs = (outcome: Outcome): number => Date.parse(outcome.after ?? outcome.at);
+
+/**
+ * What Nodewise would have decided on the last snapshot before an outcome, against what the kubelet did. `basis`: null, where
+ * there is no such snapshot; its code, where it cannot be read. Whether they can be compared hangs on what is known, and never
+ * on whether they are the same.
+ */
+export function compareOutcome(outcome: Outcome, basis: Basis | NotComparable): Comparison {
+  if (typeof basis === "string") return comparisonOf(null, null, null, notComparable(basis, sideOf(outcome)));
+  const { profile, note } = chooseProfileFor(basis.snapshot);
+  const ageMs = notYetMs(outcome) - basis.observedAtMs;
+  const own = note.exact ? whyNotAtAll(outcome, basis, ageMs) : "version_not_known";
+  const compared = own === null ? comparedInEach(outcome, basis) : notComparable(own, sideOf(outcome));
+  const isDecided = compared.nodewise !== null;
+  return comparisonOf(basis.snapshotId, ageMs, isDecided ? profile.policyVersion : null, compared);
+}
+
+function whyNotAtAll(
+  { kind, podLeftAt }: Outcome,
+  { snapshot, observedAtMs }: Basis,
+  ageMs: number,
+): NotComparable | null {
+  if (ageMs > MAX_AGE_MS[kind]) return "snapshot_too_old";
+  if (podLeftAt !== undefined && Date.parse(podLeftAt) >= observedAtMs && ASKS_PODS.has(kind)) return "pods_left";
+  const isGiven = Object.keys(snapshot.kubeletConfiguration.given).length > 0;
+  return isGiven || kind === "probes" ? null : "configuration_not_known";
+}
+
+/** Where the order within a second is not known, the answer must be the same in every order. */
+function comparedInEach(outcome: Outcome, basis: Basis): Compared {
+  const all = statesFor(outcome, basis).map((state) => comparedOn(outcome, state, basis));
+  const [first] = all as [Compared];
+  const isOne = all.every((one) => JSON.stringify(one) === JSON.stringify(first));
+  return isOne ? first : notComparable("order_not_known", first.kubelet, { nodewise: first.nodewise });
+}
+
+/** Before a preemption none of those that went together was gone. */
+function statesFor(outcome: Outcome, basis: Basis): readonly EffectiveSnapshot[] {
+  const { snapshot, observedAtMs, others } = basis;
+  const together = outcome.kind === "preemption" ? preemptedTogether(outcome, basis) : [outcome];
+  const from = Math.min(...together.map(timeOf));
+  return statesBefore(
+    snapshot,
+    observedAtMs,
+    others.filter((one) => !together.some((other) => other === one)),
+    from,
+  );
+}
+
+function comparedOn(outcome: Outcome, state: EffectiveSnapshot, basis: Basis): Compared {
+  switch (outcome.kind) {
+    case "admission":
+      return compareAdmission(outcome, state, basis);
+    case "preemption":
+      return comparePreemption(outcome, state, basis);
+    case "eviction":
+      return compareEviction(outcome, state, basis);
+    case "conditions":
+      return compareConditions(outcome, state, basis);
+    case "resize":
+      return compareResize(outcome, state, basis);
+    case "probes":
+      return compareProbes(outcome, state, basis);
+    case "image-gc":
+      return compareImageGc(outcome, state, basis);
+    default:
+      return unreachable(outcome);
+  }
+}
+
+/** What the kubelet did, where it is not compared. */
+function sideOf(outcome: Outcome): Side {
+  switch (outcome.kind) {
+    case "admission": {
+      const { admitted, reason, message } = outcome;
+      return admitted ? { admitted } : { admitted, reason, message };
+    }
+    case "conditions":
+      return { [outcome.condition]: outcome.status };
+    case "image-gc":
+      return { removed: outcome.images.map(({ id, names }) => names[0] ?? id ?? "").sort() };
+    case "resize":
+      return { reason: outcome.reason, message: outcome.message };
+    case "probes":
+      return { container: outcome.container, probe: outcome.probe, message: outcome.message };
+    default:
+      return { pod: `${outcome.pod.namespace}/${outcome.pod.name}`, message: outcome.message };
+  }
+}
+
+function comparisonOf(
+  snapshotId: string | null,
+  snapshotAgeMs: number | null,
+  policyVersion: string | null,
+  { kubelet, nodewise, measured, why }: Compared,
+): Comparison {
+  const difference = why === null && nodewise !== null ? firstDifference(kubelet, nodewise) : null;
+  return {
+    verdict: why !== null ? "not-comparable" : difference === null ? "agrees" : "differs",
+    snapshotId,
+    snapshotAgeMs,
+    policyVersion,
+    kubelet,
+    nodewise,
+    measured,
+    difference,
+    why: why && {
+      code: why.code,
+      message: why.detail === undefined ? NOT_COMPARABLE[why.code] : `${NOT_COMPARABLE[why.code]} (${why.detail})`,
+      missing: why.missing,
+    },
+  };
+}
+
+/** In the order of the kubelet's fields, then of those that it does not have. */
+function firstDifference(kubelet: Side, nodewise: Side): Comparison["difference"] {
+  const fieldOf = (side: Side, field: string): SideValue => side[field] ?? null;
+  for (const field of Object.keys({ ...kubelet, ...nodewise })) {
+    const [theirs, ours] = [fieldOf(kubelet, field), fieldOf(nodewise, field)];
+    if (JSON.stringify(theirs) !== JSON.stringify(ours)) return { field, kubelet: theirs, nodewise: ours };
+  }
+  return null;
+}

@@ -1,0 +1,57 @@
+import type { Refusal } from "../../model/decision.ts";
+import type { Comparison, NotComparable, Outcome, Side } from "../../model/outcome.ts";
+import type { EffectiveSnapshot } from "../../profiles/effective.ts";
+
+/** What a comparison goes by, beside the node just before the outcome. */
+export interface Basis {
+  readonly snapshotId: string;
+  /** As it is stored, under the profile of its own kubelet. */
+  readonly snapshot: EffectiveSnapshot;
+  /** Epoch ms. */
+  readonly observedAtMs: number;
+  /** All other outcomes of the node that are known, in any order. */
+  readonly others: readonly Outcome[];
+  /** What was remembered of the node for these kinds when the snapshot was observed; absent: nothing. */
+  readonly facts: { readonly eviction?: unknown; readonly "image-gc"?: unknown };
+}
+
+export type Measured = Comparison["measured"];
+export interface Why {
+  readonly code: NotComparable;
+  readonly missing: readonly string[];
+  /** Of this time, beside the code's own words. */
+  readonly detail?: string;
+}
+/** Both sides field by field, or why they cannot be compared. */
+export interface Compared {
+  readonly kubelet: Side;
+  /** Null: nothing was decided. */
+  readonly nodewise: Side | null;
+  readonly measured: Measured;
+  readonly why: Why | null;
+}
+
+export const sides = (kubelet: Side, nodewise: Side, measured: Measured = []): Compared => ({
+  kubelet,
+  nodewise,
+  measured,
+  why: null,
+});
+/** `known`: what there is of both sides all the same. */
+export const notComparable = (
+  code: NotComparable,
+  kubelet: Side,
+  known: Partial<Pick<Compared, "nodewise" | "measured">> & Partial<Omit<Why, "code">> = {},
+): Compared => {
+  const { nodewise = null, measured = [], missing = [], detail } = known;
+  return { kubelet, nodewise, measured, why: { code, missing, ...(detail !== undefined && { detail }) } };
+};
+/** The decision was refused. */
+export const undecided = ({ code, message, needs }: Refusal, kubelet: Side): Compared =>
+  notComparable(code === "needs_input" ? "input_not_known" : "not_decided_here", kubelet, {
+    missing: needs,
+    detail: message,
+  });
+
+/** Compares one kind. `state`: the node just before the outcome. */
+export type Comparer<O extends Outcome> = (outcome: O, state: EffectiveSnapshot, basis: Basis) => Compared;

@@ -1,0 +1,84 @@
+import { PRESSURE_CONDITIONS } from "../../model/eviction.ts";
+import type { Outcome, OutcomeOf } from "../../model/outcome.ts";
+import { type Pod, podUid } from "../../model/pod.ts";
+import type { EffectiveSnapshot } from "../../profiles/effective.ts";
+
+/** Time stamps of objects are whole seconds, cut off. */
+const SECOND_MS = 1000;
+export const timeOf = ({ at }: Pick<Outcome, "at">): number => Date.parse(at);
+
+/** Pods, and conditions, as they were when something happened: by the last snapshot and by what happened since then. */
+interface At {
+  /** Epoch ms of the snapshot. */
+  readonly sinceMs: number;
+  readonly atMs: number;
+  /** Whether what has the very same time has happened already; nobody can tell. */
+  readonly isSameSecondBefore: boolean;
+}
+
+/**
+ * The node just before an outcome. `others`: all other outcomes that are known of it, in any order. Two states where something
+ * happened in the same second: without it and with it.
+ */
+export function statesBefore(
+  snapshot: EffectiveSnapshot,
+  sinceMs: number,
+  others: readonly Outcome[],
+  atMs: number,
+): readonly EffectiveSnapshot[] {
+  const state = (isSameSecondBefore: boolean) => stateAt(snapshot, others, { sinceMs, atMs, isSameSecondBefore });
+  const isUncertain = others.some((one) => timeOf(one) === atMs && changesNode(one));
+  return isUncertain ? [state(false), state(true)] : [state(false)];
+}
+const changesNode = ({ kind }: Outcome): boolean =>
+  kind === "admission" || kind === "eviction" || kind === "preemption" || kind === "conditions";
+
+function stateAt(snapshot: EffectiveSnapshot, others: readonly Outcome[], at: At): EffectiveSnapshot {
+  const pods = new Map((snapshot.pods ?? []).map((pod) => [podUid(pod) ?? "", pod]));
+  const turned = new Map<string, OutcomeOf<"conditions">["status"]>();
+  for (const one of others.toSorted((a, b) => timeOf(a) - timeOf(b))) {
+    const hasHappened = timeOf(one) < at.atMs || (timeOf(one) === at.atMs && at.isSameSecondBefore);
+    const isSince = timeOf(one) >= Math.floor(at.sinceMs / SECOND_MS) * SECOND_MS;
+    if (one.kind === "admission") applyAdmission(pods, one, hasHappened, isSince);
+    else if (one.kind === "eviction" || one.kind === "preemption") {
+      if (hasHappened && isSince) pods.delete(one.pod.uid);
+    } else if (one.kind === "conditions" && hasHappened && isSince) turned.set(one.condition, one.status);
+  }
+  return { ...snapshot, pods: [...pods.values()], ...withConditions(snapshot, turned) };
+}
+
+/** A pod that is not let in yet, or never was, holds nothing, though the API server has bound it to the node. */
+function applyAdmission(
+  pods: Map<string, Pod>,
+  { pod: { uid }, object, admitted }: OutcomeOf<"admission">,
+  hasHappened: boolean,
+  isSince: boolean,
+): void {
+  const known = pods.get(uid);
+  const ran = known !== undefined && hasContainers(known);
+  if (!admitted && (hasHappened || !ran)) pods.delete(uid);
+  else if (admitted && !hasHappened && !ran) pods.delete(uid);
+  else if (admitted && hasHappened && isSince && known === undefined && object !== undefined)
+    pods.set(uid, withoutStatus(object));
+}
+export const hasContainers = ({ status }: Pod): boolean =>
+  [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])].some(
+    ({ state }) => state?.running !== undefined || state?.terminated !== undefined,
+  );
+/** As it was when it came in. */
+export function withoutStatus({ status: _, ...pod }: Pod): Pod {
+  return pod;
+}
+
+function withConditions(
+  { node }: EffectiveSnapshot,
+  turned: ReadonlyMap<string, "True" | "False">,
+): Pick<EffectiveSnapshot, "node"> | null {
+  if (turned.size === 0 || node?.status?.conditions === undefined) return null;
+  const kept = node.status.conditions.filter(({ type }) => !turned.has(type));
+  const now = PRESSURE_CONDITIONS.flatMap((type) => {
+    const status = turned.get(type);
+    return status === undefined ? [] : [{ type, status }];
+  });
+  return { node: { ...node, status: { ...node.status, conditions: [...kept, ...now] } } };
+}

@@ -1,0 +1,378 @@
+import * as z from "zod";
+import { PRESSURE_CONDITIONS } from "../../model/eviction.ts";
+import { isTimestamp } from "../../model/fields.ts";
+import type { PodRef } from "../../model/forms.ts";
+import { withoutNulls } from "../../model/nulls.ts";
+import { mergedOutcome, type Outcome, type OutcomeOf, outcomeKey } from "../../model/outcome.ts";
+import { MIRROR_ANNOTATION, type Pod, pod as podForm } from "../../model/pod.ts";
+import { withDefaultRequests } from "../../model/pod-defaults.ts";
+
+/**
+ * Finds what a kubelet did in what a watch sees: pods and nodes before and after a change, events, lists of images. What is
+ * found has of a pod only what decisions read: no environment variable, no command. Nothing is found in an object that has not
+ * the form of its kind.
+ */
+
+const time = z.string().refine(isTimestamp);
+const maybe = <S extends z.ZodType>(schema: S) => schema.nullish().catch(null);
+const words = z.string().catch("");
+
+const condition = z.object({
+  type: z.string(),
+  status: words,
+  reason: words,
+  message: words,
+  lastTransitionTime: maybe(time),
+  observedGeneration: maybe(z.number()),
+});
+const containerStatus = z.object({
+  name: z.string(),
+  state: maybe(z.object({ running: maybe(z.object({ startedAt: maybe(time) })) })),
+});
+const watchedPod = z.object({
+  metadata: z.object({
+    name: z.string(),
+    namespace: z.string().catch("default"),
+    uid: z.string(),
+    annotations: maybe(z.record(z.string(), z.string())),
+  }),
+  status: z.object({
+    phase: words,
+    reason: words,
+    message: words,
+    startTime: maybe(time),
+    conditions: maybe(z.array(condition)),
+    containerStatuses: maybe(z.array(containerStatus)),
+    initContainerStatuses: maybe(z.array(containerStatus)),
+  }),
+});
+type WatchedPod = z.output<typeof watchedPod>;
+
+/** The reasons with which a kubelet refuses a pod, beside `OutOf...`. kubelet 1.34 to 1.37: lifecycle handlers and predicates. */
+const REFUSALS: ReadonlySet<string> = new Set([
+  "AppArmor",
+  "InvalidNodeInfo",
+  "NodeAffinity",
+  "NodeName",
+  "NodePorts",
+  "NodeShutdown",
+  "PodFeatureUnsupported",
+  "PodLevelResourcesNotSupported",
+  "PodOSNotSupported",
+  "PodOSSelectorNodeLabelDoesNotMatch",
+  "SupplementalGroupsPolicyNotSupported",
+  "SysctlForbidden",
+  "TaintToleration",
+  "TopologyAffinityError",
+  "UnexpectedAdmissionError",
+  "UnexpectedPredicateFailureType",
+  "VolumeAttachmentLimitExceeded",
+]);
+const REJECTED = "Pod was rejected: ";
+/** An admission under pressure has the reason of an eviction. kubelet 1.36: nodeConditionMessageFmt. */
+const UNDER_PRESSURE = "The node had condition: ";
+const EVICTED =
+  /^(?:The node was low on resource: |Container \S+ exceeded its local ephemeral storage limit |Pod ephemeral local storage usage |Usage of EmptyDir volume )/;
+const PREEMPTED = "Pod was preempted by Kubelet to accommodate a critical pod.";
+/** kubelet 1.36: preemption's `message`. */
+const PREEMPTING = "Preempted in order to admit critical pod";
+const KILLED = /^(?:Init container|Container) (\S+) failed (liveness|startup) probe(?:, will be restarted)?$/;
+
+const objectOf = (raw: unknown): { readonly object: Pod } | undefined => {
+  const parsed = podForm.safeParse(withoutNulls(raw));
+  return parsed.success ? { object: withDefaultRequests(parsed.data) } : undefined;
+};
+const refOf = ({ metadata: { namespace, name, uid, annotations } }: WatchedPod): PodRef => ({
+  namespace,
+  name,
+  uid: annotations?.[MIRROR_ANNOTATION] ?? uid,
+});
+const latestOf = (times: readonly (string | null | undefined)[]): string | undefined =>
+  times
+    .filter((one) => typeof one === "string")
+    .sort((a, b) => Date.parse(a) - Date.parse(b))
+    .at(-1);
+
+/**
+ * What a kubelet did to a pod between two states of it. `before`: null for a pod that the watch saw come into being, not for
+ * one that was there when the watch began.
+ */
+export function podOutcomes(before: unknown, after: unknown): readonly Outcome[] {
+  const now = watchedPod.safeParse(after);
+  if (!now.success) return [];
+  const then = watchedPod.safeParse(before);
+  const was = then.success && then.data.metadata.uid === now.data.metadata.uid ? then.data : null;
+  const shared = { pod: refOf(now.data), ...objectOf(after), seenIn: ["pod-status" as const] };
+  return [
+    ...admissionsIn(was, now.data).map((one) => ({ ...shared, ...one })),
+    ...endsIn(was, now.data).map((one) => ({ ...shared, ...one })),
+    ...resizesIn(was, now.data).map((one) => ({ ...shared, ...one })),
+  ];
+}
+/** An outcome without what all those of one sighting share. */
+type Found<K extends Outcome["kind"]> = K extends unknown ? Omit<OutcomeOf<K>, "pod" | "object" | "seenIn"> : never;
+
+/** A refused pod is given no condition unless it ran before. kubelet 1.36: rejectPod. */
+function admissionsIn(was: WatchedPod | null, { status }: WatchedPod): readonly Found<"admission">[] {
+  const { startTime, reason, message } = status;
+  const isRefused = status.phase === "Failed" && message.startsWith(REJECTED);
+  if (isRefused) {
+    if (was?.status.phase === "Failed") return [];
+    const ran = (status.conditions ?? []).length > 0;
+    const at = ran ? latestOf((status.conditions ?? []).map((c) => c.lastTransitionTime)) : startTime;
+    if (at === undefined || at === null || reason === "") return [];
+    return [{ kind: "admission", at, admitted: false, reason, message: message.slice(REJECTED.length) }];
+  }
+  if (startTime === null || startTime === undefined || (was?.status.startTime ?? null) !== null) return [];
+  return [{ kind: "admission", at: startTime, admitted: true, reason: "", message: "" }];
+}
+
+/** A pod whose containers end with 0 succeeds without a reason; the condition tells all the same. */
+function endsIn(was: WatchedPod | null, now: WatchedPod): readonly Found<"eviction" | "preemption">[] {
+  const [before, told] = [was === null ? null : endOf(was), endOf(now)];
+  if (told === null || before?.kind === told.kind || told.at === undefined) return [];
+  return [{ kind: told.kind, at: told.at, message: told.message }];
+}
+interface End {
+  readonly kind: "eviction" | "preemption";
+  readonly at: string | undefined;
+  readonly message: string;
+}
+function endOf({ status }: WatchedPod): End | null {
+  const conditions = status.conditions ?? [];
+  const target = conditions.find(({ type, status: is }) => type === "DisruptionTarget" && is === "True");
+  const at = latestOf(target === undefined ? conditions.map((c) => c.lastTransitionTime) : [target.lastTransitionTime]);
+  if (target?.message === PREEMPTED || status.reason === "Preempting")
+    return { kind: "preemption", at, message: PREEMPTING };
+  const message = [status.message, target?.message ?? ""].find((text) => EVICTED.test(text));
+  return message === undefined ? null : { kind: "eviction", at, message };
+}
+
+function resizesIn(was: WatchedPod | null, now: WatchedPod): readonly Found<"resize">[] {
+  const pending = pendingIn(now);
+  const before = was === null ? undefined : pendingIn(was);
+  if (pending === undefined) return [];
+  const { reason, message, lastTransitionTime: at, observedGeneration: generation } = pending;
+  if (before?.reason === reason && before.observedGeneration === generation) return [];
+  if ((reason !== "Deferred" && reason !== "Infeasible") || typeof at !== "string") return [];
+  return [{ kind: "resize", at, reason, message, ...(typeof generation === "number" && { generation }) }];
+}
+const pendingIn = ({ status }: WatchedPod) =>
+  status.conditions?.find(({ type, status: is }) => type === "PodResizePending" && is === "True");
+
+const eventForm = z.object({
+  reason: z.string(),
+  message: maybe(z.string()),
+  note: maybe(z.string()),
+  involvedObject: maybe(z.unknown()),
+  regarding: maybe(z.unknown()),
+  firstTimestamp: maybe(time),
+  lastTimestamp: maybe(time),
+  deprecatedFirstTimestamp: maybe(time),
+  deprecatedLastTimestamp: maybe(time),
+  eventTime: maybe(time),
+  source: maybe(z.object({ component: maybe(z.string()) })),
+  reportingComponent: maybe(z.string()),
+  reportingController: maybe(z.string()),
+});
+const involvedPod = z.object({
+  kind: z.literal("Pod"),
+  namespace: z.string().catch("default"),
+  name: z.string(),
+  uid: z.string(),
+});
+
+/** What is known of the pod of an event when it comes. */
+export interface AroundEvent {
+  /** The pod as it was, a v1.Pod. */
+  readonly pod?: unknown;
+  /** See `probeFailures`; null: not known. */
+  readonly failures?: number | null;
+}
+
+/** What a kubelet did by an event, v1.Event or events.k8s.io/v1. Events of other components are none of a kubelet's. */
+export function eventOutcomes(event: unknown, { pod, failures }: AroundEvent = {}): readonly Outcome[] {
+  const parsed = eventForm.safeParse(event);
+  if (!parsed.success) return [];
+  const { reason, source, reportingComponent, reportingController, ...rest } = parsed.data;
+  const by = source?.component || reportingComponent || reportingController || "kubelet";
+  const about = involvedPod.safeParse(rest.involvedObject ?? rest.regarding);
+  if (by !== "kubelet" || !about.success) return [];
+  const message = rest.message ?? rest.note ?? "";
+  const first = rest.firstTimestamp ?? rest.deprecatedFirstTimestamp ?? rest.eventTime;
+  const last = rest.lastTimestamp ?? rest.deprecatedLastTimestamp ?? rest.eventTime ?? first;
+  if (typeof first !== "string" || typeof last !== "string") return [];
+  const { namespace, name, uid } = about.data;
+  const shared = { pod: { namespace, name, uid }, ...objectOf(pod), seenIn: ["event" as const] };
+  const told = toldBy(reason, message, first) ?? killOf(reason, message, last, pod, failures ?? null);
+  return told === null ? [] : [{ ...shared, ...told }];
+}
+
+function toldBy(
+  reason: string,
+  message: string,
+  at: string,
+): Found<"admission" | "eviction" | "preemption" | "resize"> | null {
+  if (reason === "Preempting") return { kind: "preemption", at, message };
+  if (reason === "Evicted" && !message.startsWith(UNDER_PRESSURE)) return { kind: "eviction", at, message };
+  if (reason === "Evicted" || REFUSALS.has(reason) || reason.startsWith("OutOf"))
+    return { kind: "admission", at, admitted: false, reason, message };
+  if (reason !== "ResizeDeferred" && reason !== "ResizeInfeasible") return null;
+  return {
+    kind: "resize",
+    at,
+    reason: reason === "ResizeDeferred" ? "Deferred" : "Infeasible",
+    ...resizeText(message),
+  };
+}
+
+/** `Pod resize OutOfcpu: {"containers":[...],"generation":2,"error":"Node didn't have ..."}`. kubelet 1.36: PodResizePendingMsg. */
+function resizeText(message: string): { readonly message: string; readonly generation?: number } {
+  try {
+    const { error, generation } = JSON.parse(message.slice(message.indexOf("{"))) as Record<string, unknown>;
+    return {
+      message: typeof error === "string" ? error : "",
+      ...(typeof generation === "number" && { generation }),
+    };
+  } catch {
+    return { message };
+  }
+}
+
+/** The same message again is the same event with a new time and a higher count. */
+function killOf(
+  reason: string,
+  message: string,
+  at: string,
+  pod: unknown,
+  failures: number | null,
+): Found<"probes"> | null {
+  const [, container, probe] = (reason === "Killing" && KILLED.exec(message)) || [];
+  if (container === undefined) return null;
+  const known = watchedPod.safeParse(pod);
+  const all = known.success
+    ? [...(known.data.status.containerStatuses ?? []), ...(known.data.status.initContainerStatuses ?? [])]
+    : [];
+  const startedAt = all.find((one) => one.name === container)?.state?.running?.startedAt;
+  const isEarlier = typeof startedAt === "string" && Date.parse(startedAt) <= Date.parse(at);
+  return {
+    kind: "probes",
+    at,
+    container,
+    probe: probe as "liveness" | "startup",
+    message,
+    ...(failures !== null && { failures }),
+    ...(isEarlier && { startedAt }),
+  };
+}
+
+/** One state of an `Unhealthy` event, as the watch saw it. */
+export interface Unhealthy {
+  readonly message: string;
+  readonly count: number;
+  readonly firstMs: number;
+  readonly lastMs: number;
+}
+const PROBE_WORD = { liveness: "Liveness", startup: "Startup" } as const;
+
+/**
+ * How often a probe failed from `sinceMs` on, by the states of its `Unhealthy` events in any order. Null: an event began before
+ * that and none of its earlier states was seen, so that nobody knows how many were later.
+ */
+export function probeFailures(
+  seen: readonly Unhealthy[],
+  probe: keyof typeof PROBE_WORD,
+  sinceMs: number,
+): number | null {
+  const own = seen.filter(({ message }) => message.startsWith(`${PROBE_WORD[probe]} probe `));
+  let failures = 0;
+  for (const states of Map.groupBy(own, ({ message, firstMs }) => `${firstMs} ${message}`).values()) {
+    const most = Math.max(...states.map(({ count }) => count));
+    const earlier = states.filter(({ lastMs }) => lastMs < sinceMs).map(({ count }) => count);
+    if (earlier.length > 0) failures += most - Math.max(...earlier);
+    else if ((states[0] as Unhealthy).firstMs < sinceMs) return null;
+    else failures += most;
+  }
+  return failures;
+}
+
+const watchedNode = z.object({
+  status: z.object({
+    conditions: z.array(z.object({ ...condition.shape, lastHeartbeatTime: maybe(time) })),
+    images: maybe(z.array(z.object({ names: maybe(z.array(z.string())), sizeBytes: maybe(z.number()) }))),
+  }),
+});
+type WatchedNode = z.output<typeof watchedNode>["status"];
+
+/** The pressure conditions of a node that turned, and the images that went. */
+export function nodeOutcomes(before: unknown, after: unknown): readonly OutcomeOf<"conditions" | "image-gc">[] {
+  const [then, now] = [watchedNode.safeParse(before), watchedNode.safeParse(after)];
+  if (!then.success || !now.success) return [];
+  return [...turnedIn(then.data.status, now.data.status), ...imagesGoneIn(then.data.status, now.data.status)];
+}
+
+function turnedIn(then: WatchedNode, now: WatchedNode): readonly OutcomeOf<"conditions">[] {
+  return PRESSURE_CONDITIONS.flatMap((type): readonly OutcomeOf<"conditions">[] => {
+    const was = then.conditions.find((c) => c.type === type);
+    const is = now.conditions.find((c) => c.type === type);
+    if (was === undefined || is === undefined || was.status === is.status) return [];
+    const { status, message, lastTransitionTime: at } = is;
+    if (typeof at !== "string" || (status !== "True" && status !== "False")) return [];
+    return [{ kind: "conditions", at, seenIn: ["node-status"], condition: type, status, message }];
+  });
+}
+
+/** A node's status has only the largest images. kubelet 1.36: nodeStatusMaxImages. */
+const MOST_IMAGES_TOLD = 50;
+
+/** Without the runtime's ids; nothing can be told of a list that may not be whole. */
+function imagesGoneIn(then: WatchedNode, now: WatchedNode): readonly OutcomeOf<"image-gc">[] {
+  const [was, is] = [then.images ?? [], now.images ?? []];
+  const [after, at] = [then, now].map(({ conditions }) => latestOf(conditions.map((c) => c.lastHeartbeatTime)));
+  if (is.length === 0 || is.length >= MOST_IMAGES_TOLD || was.length >= MOST_IMAGES_TOLD) return [];
+  const left = new Set(is.flatMap(({ names }) => names ?? []));
+  const images = was
+    .filter(({ names }) => (names ?? []).length > 0 && !(names ?? []).some((name) => left.has(name)))
+    .map(({ names, sizeBytes }) => ({ names: names ?? [], ...(typeof sizeBytes === "number" && { sizeBytes }) }));
+  if (images.length === 0 || after === undefined || at === undefined) return [];
+  return [{ kind: "image-gc", at, after, seenIn: ["node-status"], images }];
+}
+
+/** The runtime's images at one time. */
+export interface ImagesAt {
+  readonly at: string;
+  /** As crictl lists them. */
+  readonly images: readonly {
+    readonly id: string;
+    readonly repoTags?: readonly string[] | null;
+    readonly repoDigests?: readonly string[] | null;
+    readonly size?: string | number | null;
+  }[];
+}
+/** The images that went between two lists; both must be whole. */
+export function imageOutcomes(before: ImagesAt, after: ImagesAt): readonly OutcomeOf<"image-gc">[] {
+  const left = new Set(after.images.map(({ id }) => id));
+  const images = before.images
+    .filter(({ id }) => !left.has(id))
+    .map(({ id, repoTags, repoDigests, size }) => ({
+      id,
+      names: [...((repoTags ?? []).length > 0 ? (repoTags ?? []) : (repoDigests ?? []))],
+      ...(Number.isSafeInteger(Number(size ?? Number.NaN)) && { sizeBytes: Number(size) }),
+    }))
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+  if (images.length === 0) return [];
+  return [{ kind: "image-gc", at: after.at, after: before.at, seenIn: ["image-list"], images }];
+}
+
+/** Each outcome once, in the order of their times and keys: the same whatever the order in which they were seen. */
+export function mergedOutcomes(found: readonly Outcome[]): readonly Outcome[] {
+  const merged = new Map<string, Outcome>();
+  for (const one of found) {
+    const key = JSON.stringify(outcomeKey(one));
+    const known = merged.get(key);
+    merged.set(key, known === undefined ? one : mergedOutcome(known, one));
+  }
+  return [...merged]
+    .sort(([k, a], [l, b]) => Date.parse(a.at) - Date.parse(b.at) || (k < l ? -1 : 1))
+    .map(([, one]) => one);
+}

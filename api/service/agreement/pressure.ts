@@ -1,0 +1,196 @@
+import { SIGNALS } from "../../decide/eviction/threshold.ts";
+import { decideKind } from "../../decide/kinds/index.ts";
+import type { DecidedOf, Refusal } from "../../model/decision.ts";
+import { decodeEvictionFacts, type EvictionDecision, type ThresholdState } from "../../model/eviction.ts";
+import type { OutcomeOf, Side } from "../../model/outcome.ts";
+import { isTerminal, podUid } from "../../model/pod.ts";
+import { ok, type Result } from "../../model/result.ts";
+import type { EffectiveSnapshot } from "../../profiles/effective.ts";
+import {
+  type Basis,
+  type Compared,
+  type Comparer,
+  type Measured,
+  notComparable,
+  sides,
+  undecided,
+} from "./compared.ts";
+import { timeOf } from "./node-state.ts";
+import { nameOf } from "./pods.ts";
+import { type EvictionWords, evictionWords, unitsOf } from "./words.ts";
+
+/** Of older facts nobody knows what the kubelet saw since. */
+const FRESH_FACTS_MS = 60_000;
+/** A kubelet looks every ten seconds, and once more before it writes the node's status. */
+const LONGEST_PASS_MS = 20_000;
+const SECOND_MS = 1000;
+
+interface Looked {
+  readonly decision: EvictionDecision;
+  /** False: the kubelet's memory of its earlier passes is not known. */
+  readonly remembers: boolean;
+}
+/**
+ * One pass over the state, with what was remembered when its snapshot was observed. `atMs`: of a pass that took place later; then
+ * its stats count as new, since the kubelet acted on newer ones than it had seen before.
+ */
+function look(state: EffectiveSnapshot, { facts, observedAtMs }: Basis, atMs = observedAtMs): Result<Looked, Refusal> {
+  const decoded = decodeEvictionFacts(facts.eviction);
+  const known = decoded.ok ? decoded.value : undefined;
+  const age = known === undefined ? Number.POSITIVE_INFINITY : observedAtMs - known.atMs;
+  const remembers = age > 0 && age <= FRESH_FACTS_MS;
+  const asked = {
+    snapshot: { ...state, observedAt: new Date(atMs).toISOString() },
+    facts: remembers ? { eviction: { ...known, lastObservations: [] } } : {},
+    ask: { pod: null, statsAfterReclaim: null, images: null },
+    explain: "full",
+  } as const;
+  const answer = decideKind("eviction", asked) as Result<DecidedOf<"eviction">, Refusal>;
+  return answer.ok ? ok({ decision: answer.value.decision, remembers }) : answer;
+}
+const isOpen = ({ state }: ThresholdState): boolean => state === "below" || state === "unreclaimed";
+
+/** Who goes, for which threshold of which resource. What either side measured at its own moment is told beside it. */
+export const compareEviction: Comparer<OutcomeOf<"eviction">> = (outcome, state, basis) => {
+  const { pod, message } = outcome;
+  const words = evictionWords(message);
+  const kubelet: Side =
+    words === null
+      ? { pod: nameOf(pod), message }
+      : { resource: words.resource, threshold: words.threshold, pod: nameOf(pod) };
+  const seen = (basis.snapshot.pods ?? []).find((one) => podUid(one) === pod.uid);
+  if (seen === undefined) return notComparable("pod_not_known", kubelet, { missing: ["pods"] });
+  if (isTerminal(seen)) return notComparable("already_in_snapshot", kubelet);
+  const looked = look(state, basis, timeOf(outcome));
+  if (!looked.ok) return undecided(looked.error, kubelet);
+  return words === null
+    ? compareLimit(outcome, kubelet, looked.value.decision)
+    : compareThreshold(outcome, kubelet, words, looked.value);
+};
+
+/** A pod that used more than its own limit: its words name the limit and no measured amount. */
+function compareLimit({ pod }: OutcomeOf<"eviction">, kubelet: Side, { evicted }: EvictionDecision): Compared {
+  const own = evicted.find((one) => one.cause !== "threshold" && one.pod.uid === pod.uid);
+  if (own === undefined) return notComparable("signal_moved", kubelet);
+  return sides(kubelet, { pod: nameOf(own.pod), message: own.message });
+}
+
+function compareThreshold(
+  outcome: OutcomeOf<"eviction">,
+  kubelet: Side,
+  words: EvictionWords,
+  { decision, remembers }: Looked,
+): Compared {
+  const ofResource = decision.thresholds.filter(({ signal }) => SIGNALS[signal].resource === words.resource);
+  const meant = ofResource.filter(({ quantity }) => words.threshold === null || quantity === words.threshold);
+  const measured = availableOf(words, meant[0] ?? ofResource[0]);
+  // one that was not observed may be another only where its value is a share of what was not observed either
+  const isUnknown = ({ quantity, value }: ThresholdState): boolean =>
+    quantity === null && (value.endsWith("%") || !ofResource.some((t) => t.quantity !== null && t.value === value));
+  if (ofResource.some(isUnknown) && meant.length === 0)
+    return notComparable("input_not_known", kubelet, { measured, missing: ["stats"] });
+  if (meant.length === 0) {
+    const thresholds = [
+      ...new Set(ofResource.flatMap(({ quantity }) => (quantity === null ? [] : [String(quantity)]))),
+    ].sort();
+    return sides(kubelet, { resource: words.resource, threshold: thresholds });
+  }
+  const stale = meant.find((t) => t.statsAtMs !== null && timeOf(outcome) - t.statsAtMs > LONGEST_PASS_MS);
+  if (stale !== undefined) return notComparable("snapshot_too_old", kubelet, { measured, missing: ["stats"] });
+  const open = meant.filter(isOpen);
+  if (open.length === 0) return notComparable(remembers ? "signal_moved" : whyNotOpen(meant), kubelet, { measured });
+  if (open.every(({ graceMs }) => graceMs > 0) && !remembers)
+    return notComparable("observation_times", kubelet, { measured });
+  return compareVictims(outcome, kubelet, words, decision, measured);
+}
+/** One with a minimum reclaim may be held below a goal that only the kubelet's memory tells. */
+const whyNotOpen = (meant: readonly ThresholdState[]) =>
+  meant.some(({ minReclaim }) => minReclaim !== undefined) ? "observation_times" : "signal_moved";
+
+const availableOf = ({ available }: EvictionWords, own: ThresholdState | undefined): Measured => [
+  { field: "available", kubelet: available, nodewise: own?.available ?? null },
+];
+
+function compareVictims(
+  { pod }: OutcomeOf<"eviction">,
+  kubelet: Side,
+  words: EvictionWords,
+  decision: EvictionDecision,
+  available: Measured,
+): Compared {
+  const { reclaim, thresholds, rankings } = decision;
+  const own = decision.evicted.find(({ cause }) => cause === "threshold");
+  const told = own === undefined ? null : evictionWords(own.message);
+  const driving = thresholds.find(
+    ({ signal, value }) => signal === reclaim?.threshold.signal && value === reclaim.threshold.value,
+  );
+  const nodewise: Side = {
+    resource: reclaim?.resource ?? null,
+    threshold: words.threshold === null ? null : (driving?.quantity ?? null),
+    pod: own === undefined ? null : nameOf(own.pod),
+  };
+  const measured = [...available, ...usages(words, told)];
+  const others = reclaim?.orElse.map(({ signal }) => SIGNALS[signal].resource) ?? [];
+  if (reclaim !== null && reclaim.resource !== words.resource && others.some((one) => one === words.resource))
+    return notComparable("order_is_chance", kubelet, { nodewise, measured });
+  const ranked = rankings.find(({ signals }) => signals.some((one) => one === reclaim?.threshold.signal))?.pods ?? [];
+  const places = [pod.uid, own?.pod.uid].map((uid) => ranked.findIndex((one) => one.pod.uid === uid));
+  const [from, to] = [Math.min(...places), Math.max(...places)];
+  const areEqual = from >= 0 && from < to && ranked.slice(from, to + 1).every(({ tie }) => tie);
+  if (areEqual) return notComparable("order_is_chance", kubelet, { nodewise, measured });
+  const [theirs, ours] = requests(words, told);
+  return sides({ ...kubelet, ...theirs }, { ...nodewise, ...ours }, measured);
+}
+
+/** The requests of what both name; which containers are over theirs hangs on what was measured. */
+function requests(words: EvictionWords, told: EvictionWords | null): readonly [Side, Side] {
+  const ofBoth = words.offenders.flatMap((one) => {
+    const own = told?.offenders.find(({ name }) => name === one.name);
+    return own === undefined ? [] : [[`request of ${one.name}`, one.request, own.request] as const];
+  });
+  return [
+    Object.fromEntries(ofBoth.map(([field, theirs]) => [field, theirs])),
+    Object.fromEntries(ofBoth.map(([field, , ours]) => [field, ours])),
+  ];
+}
+const usages = (words: EvictionWords, told: EvictionWords | null): Measured =>
+  words.offenders.map(({ name, usage }) => ({
+    field: `usage of ${name}`,
+    kubelet: unitsOf(usage),
+    nodewise: unitsOf(told?.offenders.find((one) => one.name === name)?.usage),
+  }));
+
+/** A condition that became True with its signal below the threshold, or False when its transition period was over. */
+export const compareConditions: Comparer<OutcomeOf<"conditions">> = (outcome, state, basis) => {
+  const { condition, status } = outcome;
+  const kubelet: Side = { [condition]: status };
+  const seen = basis.snapshot.node?.status?.conditions?.find(({ type }) => type === condition);
+  if (seen?.status === status) return notComparable("already_in_snapshot", kubelet);
+  const looked = look(state, basis);
+  if (!looked.ok) return undecided(looked.error, kubelet);
+  const { decision, remembers } = looked.value;
+  const own = decision.thresholds.filter(({ signal }) => SIGNALS[signal].condition === condition);
+  const held = decision.conditions.find(({ type }) => type === condition);
+  const nodewise: Side = { [condition]: held === undefined ? "False" : "True" };
+  if (status === "False") {
+    if (!remembers) return notComparable("observation_times", kubelet, { nodewise });
+    if (held?.observed === true) return notComparable("signal_moved", kubelet, { nodewise });
+    return held === undefined ? sides(kubelet, nodewise) : compareEnd(outcome, held.untilMs);
+  }
+  if (own.length === 0) return sides({ ...kubelet, thresholds: "some" }, { ...nodewise, thresholds: "none" });
+  const measured = own.map((t) => ({ field: `${t.signal}<${t.value}`, kubelet: null, nodewise: t.available }));
+  if (own.every(({ state: is }) => is === "unobserved"))
+    return notComparable("input_not_known", kubelet, { missing: ["stats"] });
+  if (!own.some(isOpen)) return notComparable("signal_moved", kubelet, { nodewise, measured });
+  return sides(kubelet, nodewise, measured);
+};
+
+/** The transition period ends at a time, and the kubelet notices at its next pass. */
+function compareEnd({ at, condition }: OutcomeOf<"conditions">, untilMs: number): Compared {
+  const late = Date.parse(at) + SECOND_MS - untilMs;
+  const endsAt = new Date(untilMs).toISOString();
+  const isInTime = late >= 0 && late <= LONGEST_PASS_MS + SECOND_MS;
+  const both = { [condition]: "False" };
+  if (isInTime) return sides(both, both, [{ field: "endsAt", kubelet: at, nodewise: endsAt }]);
+  return sides({ ...both, endsAt: at }, { ...both, endsAt });
+}

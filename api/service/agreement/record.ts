@@ -1,0 +1,346 @@
+import type { OutcomeRow } from "../../../db/rows.ts";
+import type { Store } from "../../../db/store.ts";
+import { Lru } from "../../model/cache.ts";
+import { decodeSnapshot } from "../../model/decode.ts";
+import {
+  type Comparison,
+  decodeOutcomes,
+  mergedOutcome,
+  type NotComparable,
+  type Outcome,
+  outcomeKey,
+} from "../../model/outcome.ts";
+import { type Fields, fieldsOf, isObject } from "../../model/own.ts";
+import { ok, type Result } from "../../model/result.ts";
+import { effectiveSnapshot } from "../../profiles/effective.ts";
+import { idOf, type Sha256 } from "../canonical.ts";
+import { historyProblem, type Problem, problem } from "../problem.ts";
+import { beforeKey } from "../remembered.ts";
+import { postedSnapshot } from "../replay/parsed.ts";
+import { nextTurn, TURN_MS } from "../turns.ts";
+import { compareOutcome, notYetMs } from "./compare.ts";
+import type { Basis } from "./compared.ts";
+import { timeOf } from "./node-state.ts";
+import { LONGEST_PREEMPTION_MS } from "./pods.ts";
+
+type OutcomeStore = Pick<Store, "listOutcomes" | "putOutcomes" | "snapshotBefore" | "getSnapshot" | "readFacts">;
+export interface Recorder {
+  readonly store: OutcomeStore;
+  readonly nowMs: number;
+  readonly sha256: Sha256;
+}
+
+/** An outcome with what its comparison came to, as it is answered and kept. */
+export interface Agreement {
+  readonly id: string;
+  readonly node: string;
+  readonly recordedAtMs: number;
+  readonly outcome: Outcome;
+  readonly comparison: Comparison;
+}
+/** `state`: how it stands to what was recorded before. */
+export interface RecordedAgreement extends Agreement {
+  readonly state: "new" | "changed" | "same";
+}
+
+/** An outcome as it is kept. */
+interface Kept extends Agreement {
+  readonly remembered: Remembering;
+}
+/**
+ * What the history remembered of the node when the outcome was recorded first, the newest first, by kind: it goes on, and a
+ * comparison that is made again must not. Of images it may be thousands of records: theirs is made once.
+ */
+type Remembering = Readonly<Record<string, readonly Fields[]>>;
+type ReadSnapshot = Omit<Basis, "others" | "facts">;
+
+/** Outcomes so far apart in time have no part in each other's comparison. */
+const NEAR_MS = LONGEST_PREEMPTION_MS;
+/** Outcomes of a node that are compared together. */
+export const MAX_NEAR = 2_000;
+const PAGE = 500;
+
+/** What others did on the node changes what these are compared on. */
+const hangsOnOthers = ({ kind }: Outcome): boolean =>
+  kind === "admission" || kind === "preemption" || kind === "eviction" || kind === "resize";
+
+/**
+ * Compares outcomes of a node with what would have been decided on the last snapshot before each, and records both; those near
+ * them that were recorded before are compared again. INVARIANT: in whichever order and however often outcomes come, the same is
+ * recorded of them. A snapshot that is stored after an outcome was recorded is not used for it. Errors: those of the history, and
+ * more outcomes at a time than can be compared.
+ */
+export async function recordOutcomes(
+  recorder: Recorder,
+  node: string,
+  posted: readonly Outcome[],
+): Promise<Result<readonly RecordedAgreement[], Problem>> {
+  return inOrder(recorder.store, node, () => compareAndRecord(recorder, node, posted));
+}
+
+/** What comes in for one node at a time, one after the other: each builds on what the one before has recorded. */
+const underWay = new WeakMap<object, Map<string, Promise<unknown>>>();
+async function inOrder<T>(store: object, node: string, work: () => Promise<T>): Promise<T> {
+  const ofStore = underWay.get(store) ?? new Map<string, Promise<unknown>>();
+  underWay.set(store, ofStore);
+  const before = ofStore.get(node) ?? Promise.resolve();
+  const mine = before.then(work, work);
+  ofStore.set(node, mine);
+  try {
+    return await mine;
+  } finally {
+    if (ofStore.get(node) === mine) ofStore.delete(node);
+  }
+}
+
+async function compareAndRecord(
+  { store, nowMs, sha256 }: Recorder,
+  node: string,
+  posted: readonly Outcome[],
+): Promise<Result<readonly RecordedAgreement[], Problem>> {
+  if (posted.length === 0) return ok([]);
+  const ids = await Promise.all(posted.map((one) => idOf(sha256, JSON.stringify(["outcome", node, outcomeKey(one)]))));
+  const near = await knownNear(store, node, posted);
+  if (!near.ok) return near;
+  const known = near.value;
+  const merged = new Map<string, Outcome>([...known].map(([id, { outcome }]) => [id, outcome]));
+  const changed = new Set<string>();
+  for (const [i, one] of posted.entries()) {
+    const id = ids[i] as string;
+    const before = merged.get(id);
+    const after = before === undefined ? one : mergedOutcome(before, one);
+    if (before !== undefined && JSON.stringify(before) === JSON.stringify(after)) continue;
+    merged.set(id, after);
+    changed.add(id);
+  }
+  const compared = await comparedAgain({ store, nowMs, node, known, merged, changed });
+  if (!compared.ok) return compared;
+  const rows = [...compared.value.values()].filter(({ id }) => isOther(known.get(id), compared.value.get(id)));
+  const put = await store.putOutcomes(rows.map(rowOf));
+  if (!put.ok) return historyProblem(put.error);
+  const written = new Set(rows.map(({ id }) => id));
+  const asked = [...new Set(ids)];
+  const touched = [...asked, ...[...written].filter((id) => !asked.includes(id))];
+  return ok(
+    touched.flatMap((id) => {
+      const agreement = compared.value.get(id) ?? known.get(id);
+      if (agreement === undefined) return [];
+      const state = known.has(id) ? (written.has(id) ? "changed" : "same") : "new";
+      const { remembered: _, ...rest } = agreement;
+      return [{ ...rest, state } as const];
+    }),
+  );
+}
+const isOther = (a: Kept | undefined, b: Kept | undefined): boolean => JSON.stringify(a) !== JSON.stringify(b);
+
+/** The outcomes of the node that are recorded, from somewhat before the first of these to somewhat after the last. */
+async function knownNear(
+  store: OutcomeStore,
+  node: string,
+  posted: readonly Outcome[],
+): Promise<Result<ReadonlyMap<string, Kept>, Problem>> {
+  const known = new Map<string, Kept>();
+  for (const { fromMs, toMs } of spans(posted.map(timeOf))) {
+    let pageToken: string | null | undefined;
+    while (pageToken !== null) {
+      const page = await store.listOutcomes({
+        node,
+        sinceMs: fromMs - NEAR_MS,
+        untilMs: toMs + NEAR_MS + 1,
+        limit: PAGE,
+        ...(pageToken === undefined ? {} : { pageToken }),
+      });
+      if (!page.ok) return historyProblem(page.error);
+      for (const row of page.value.items) {
+        const kept = keptOf(row);
+        // another version wrote it, in a form that is not known here
+        if (kept !== null) known.set(row.id, kept);
+      }
+      if (known.size > MAX_NEAR)
+        return problem(
+          "too_large",
+          `more than ${MAX_NEAR} outcomes of \`${node.slice(0, 253)}\` are recorded within minutes of these: nothing of these was`,
+        );
+      pageToken = page.value.nextPageToken;
+    }
+  }
+  return ok(known);
+}
+
+/** Times that are near each other, together. */
+function spans(times: readonly number[]): readonly { readonly fromMs: number; readonly toMs: number }[] {
+  const found: { fromMs: number; toMs: number }[] = [];
+  for (const time of times.toSorted((a, b) => a - b)) {
+    const last = found.at(-1);
+    if (last !== undefined && time - last.toMs <= 2 * NEAR_MS) last.toMs = time;
+    else found.push({ fromMs: time, toMs: time });
+  }
+  return found;
+}
+
+interface Work {
+  readonly store: OutcomeStore;
+  readonly nowMs: number;
+  readonly node: string;
+  readonly known: ReadonlyMap<string, Kept>;
+  readonly merged: ReadonlyMap<string, Outcome>;
+  readonly changed: ReadonlySet<string>;
+}
+
+/** Those that changed, and those whose comparison hangs on one that did. */
+async function comparedAgain(work: Work): Promise<Result<ReadonlyMap<string, Kept>, Problem>> {
+  const { merged, changed, known, node, nowMs } = work;
+  const all = [...merged].sort(([k, a], [l, b]) => timeOf(a) - timeOf(b) || (k < l ? -1 : 1));
+  const changedTimes = [...changed].map((id) => timeOf(merged.get(id) as Outcome));
+  const bases = new Bases(work);
+  const compared = new Map<string, Kept>();
+  let began = performance.now();
+  for (const [id, outcome] of all) {
+    const at = timeOf(outcome);
+    const isNear = hangsOnOthers(outcome) && changedTimes.some((time) => Math.abs(time - at) <= NEAR_MS);
+    if (!changed.has(id) && !isNear) continue;
+    const others = all.filter(([other, one]) => other !== id && Math.abs(timeOf(one) - at) <= NEAR_MS);
+    const own = known.get(id);
+    const recordedAtMs = own?.recordedAtMs ?? nowMs;
+    if (own !== undefined && outcome.kind === "image-gc") {
+      compared.set(id, { ...own, outcome });
+      continue;
+    }
+    const found = await bases.of(id, outcome);
+    if (!found.ok) return found;
+    const { on, remembered } = found.value;
+    const basis = typeof on === "string" ? on : { ...on, others: others.map(([, one]) => one) };
+    compared.set(id, {
+      id,
+      node,
+      recordedAtMs,
+      outcome,
+      comparison: compareOutcome(outcome, basis),
+      remembered: outcome.kind === "image-gc" ? {} : remembered,
+    });
+    if (performance.now() - began > TURN_MS) {
+      await nextTurn();
+      began = performance.now();
+    }
+  }
+  return ok(compared);
+}
+
+interface Found {
+  readonly on: Omit<Basis, "others"> | NotComparable;
+  readonly remembered: Remembering;
+}
+/** Snapshots are read oldest first, and outcomes near each other have the same. */
+const MAX_READ = 8;
+
+/** Finds what outcomes are compared on: the last snapshot before each, of those that were there when it was first recorded. */
+class Bases {
+  readonly #work: Work;
+  readonly #read = new Lru<string, { readonly basis: ReadSnapshot | null }>(MAX_READ);
+  #remembered: Promise<Result<Remembering, Problem>> | undefined;
+  constructor(work: Work) {
+    this.#work = work;
+  }
+
+  async of(id: string, outcome: Outcome): Promise<Result<Found, Problem>> {
+    const { known, store, node, nowMs } = this.#work;
+    const before = known.get(id);
+    const found = await store.snapshotBefore(node, notYetMs(outcome), before?.recordedAtMs ?? nowMs);
+    if (!found.ok) return historyProblem(found.error);
+    const remembering = before === undefined ? await this.#remembering(outcome) : ok(before.remembered);
+    if (!remembering.ok) return remembering;
+    const remembered = remembering.value;
+    if (found.value === null) return ok({ on: "no_snapshot", remembered });
+    const { id: snapshotId, body } = found.value;
+    const { basis } = this.#read.get(snapshotId) ?? { basis: basisIn(snapshotId, body) };
+    this.#read.set(snapshotId, { basis });
+    if (basis === null) return ok({ on: "snapshot_not_readable", remembered });
+    return ok({ on: { ...basis, facts: factsBefore(remembered, basis.observedAtMs) }, remembered });
+  }
+
+  async #remembering({ kind }: Outcome): Promise<Result<Remembering, Problem>> {
+    const of = kind === "image-gc" ? "image-gc" : kind === "eviction" || kind === "conditions" ? "eviction" : null;
+    if (of === null) return ok({});
+    this.#remembered ??= this.#readFacts();
+    const all = await this.#remembered;
+    return all.ok ? ok({ [of]: all.value[of] ?? [] }) : all;
+  }
+  async #readFacts(): Promise<Result<Remembering, Problem>> {
+    const { store, node } = this.#work;
+    const kinds = ["eviction", "image-gc"] as const;
+    const facts = await store.readFacts(node, [...kinds, ...kinds.map(beforeKey)]);
+    if (!facts.ok) return historyProblem(facts.error);
+    return ok(
+      Object.fromEntries(
+        kinds.map((kind) => {
+          const { next } = fieldsOf(facts.value[kind]);
+          return [kind, [next, facts.value[beforeKey(kind)]].filter(isObject).map(withoutSamples)];
+        }),
+      ),
+    );
+  }
+}
+
+/** Forecasts are made of them, and comparisons are not. */
+const withoutSamples = (facts: Fields): Fields => ("samples" in facts ? { ...facts, samples: [] } : facts);
+
+/** The newest of each kind that is of before the snapshot: what was remembered since is of later passes. */
+const factsBefore = (remembered: Remembering, observedAtMs: number): Basis["facts"] =>
+  Object.fromEntries(
+    Object.entries(remembered).flatMap(([kind, all]) => {
+      const own = all.find(({ atMs }) => typeof atMs === "number" && atMs < observedAtMs);
+      return own === undefined ? [] : [[kind, own]];
+    }),
+  );
+
+function basisIn(snapshotId: string, body: string): ReadSnapshot | null {
+  const posted = postedSnapshot({ id: snapshotId, body });
+  const decoded = posted.ok ? decodeSnapshot(posted.value) : null;
+  if (decoded?.ok !== true || decoded.value.observedAt === undefined) return null;
+  const observedAtMs = Date.parse(decoded.value.observedAt);
+  return { snapshotId, snapshot: effectiveSnapshot(decoded.value), observedAtMs };
+}
+
+function rowOf({ id, node, recordedAtMs, outcome, comparison, remembered }: Kept): OutcomeRow {
+  return {
+    id,
+    node,
+    kind: outcome.kind,
+    verdict: comparison.verdict,
+    atMs: timeOf(outcome),
+    recordedAtMs,
+    snapshotId: comparison.snapshotId,
+    pod: "pod" in outcome ? outcome.pod : null,
+    body: JSON.stringify({ outcome, comparison, remembered }),
+  };
+}
+
+/** Null: it is in no form that this version writes. */
+function keptOf({ id, node, recordedAtMs, body }: OutcomeRow): Kept | null {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body);
+  } catch {
+    return null;
+  }
+  const { outcome, comparison, remembered } = fieldsOf(parsed);
+  const decoded = decodeOutcomes({ outcomes: [outcome] });
+  const [own] = decoded.ok ? decoded.value : [];
+  if (own === undefined || !isObject(comparison)) return null;
+  return {
+    id,
+    node,
+    recordedAtMs,
+    outcome: own,
+    comparison: comparison as unknown as Comparison,
+    remembered: fieldsOf(remembered) as Remembering,
+  };
+}
+
+/** A row as it is answered; null: see `keptOf`. */
+export function agreementOf(row: OutcomeRow): Agreement | null {
+  const kept = keptOf(row);
+  if (kept === null) return null;
+  const { remembered: _, ...agreement } = kept;
+  return agreement;
+}

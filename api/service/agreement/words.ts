@@ -1,0 +1,53 @@
+import { value } from "../../model/amount.ts";
+import { parseQuantity } from "../../model/quantity.ts";
+
+/** The kubelet's words taken apart, so that what it decided can be compared apart from what it measured. */
+
+/** The amounts of a message, `requested: 500, used: 1800`, by the word before each; the first of each word. */
+export function amountsIn(message: string): Readonly<Record<string, number>> {
+  const found: Record<string, number> = {};
+  for (const [, word = "", amount] of message.matchAll(/([A-Za-z]+)\s*[:=]\s*(\d{1,15})(?![\w.])/g)) {
+    const name = word.toLowerCase();
+    if (!(name in found)) found[name] = Number(amount);
+  }
+  return found;
+}
+
+/** A container, or the whole pod, that used more than it had requested. */
+export interface Offender {
+  readonly name: string;
+  readonly usage: string;
+  readonly request: string;
+}
+export interface EvictionWords {
+  /** `memory`, `ephemeral-storage`, `inodes` or `pids`. */
+  readonly resource: string;
+  /** Whole units; null: not told, or no quantity. */
+  readonly threshold: number | null;
+  readonly available: number | null;
+  readonly offenders: readonly Offender[];
+}
+
+const LOW = /^The node was low on resource: (\S+)\. (?:Threshold quantity: (\S+), available: (\S+)\. )?/;
+const OFFENDER = /(?:Container|Pod) (\S+) was using (\S+), request is (\S+), has larger consumption of \S+\. /g;
+
+/** An eviction for a threshold; null: for a limit of the pod itself. kubelet 1.36: evictionMessage. */
+export function evictionWords(message: string): EvictionWords | null {
+  const [, resource, threshold, available] = LOW.exec(message) ?? [];
+  if (resource === undefined) return null;
+  return {
+    resource,
+    threshold: unitsOf(threshold),
+    available: unitsOf(available),
+    offenders: [...message.matchAll(OFFENDER)].map(([, name = "", usage = "", request = ""]) => ({
+      name,
+      usage,
+      request,
+    })),
+  };
+}
+/** Whole units of a quantity's text. */
+export function unitsOf(text: string | undefined): number | null {
+  const parsed = text === undefined ? undefined : parseQuantity(text);
+  return parsed?.ok === true ? value(parsed.value.amount) : null;
+}

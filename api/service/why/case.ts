@@ -1,0 +1,178 @@
+import type {
+  ObservedCondition,
+  ObservedContainer,
+  ObservedContainerStatus,
+  ObservedEvent,
+  ObservedSummary,
+} from "../../model/observed.ts";
+import { isObject } from "../../model/own.ts";
+import type {
+  Change,
+  Finding,
+  FindingCode,
+  FindingOf,
+  Missing,
+  Next,
+  Piece,
+  StoryDecision,
+  Word,
+} from "../../model/why.ts";
+import { type Evidence, observed, observedSummary } from "./evidence.ts";
+import { type Subject, timeOf } from "./find-pod.ts";
+
+/** A pod, and all that is known beside it. */
+export interface Case {
+  readonly evidence: Evidence;
+  readonly subject: Subject;
+  /** The latest time in the documents, epoch ms; 0: they tell none. */
+  readonly asOfMs: number;
+  /** False: only what is so is wanted, and no decision is asked for it. */
+  readonly decides: boolean;
+}
+
+interface Parts<C extends FindingCode> {
+  readonly since: string | null;
+  readonly numbers: FindingOf<C>["numbers"];
+  readonly container?: string | null;
+  readonly words?: readonly Word[];
+  readonly decisions?: readonly StoryDecision[];
+  readonly whatWouldChange?: readonly Change[];
+  readonly next?: readonly Next[];
+  readonly missing?: readonly Missing[];
+}
+
+export function finding<C extends FindingCode>(code: C, parts: Parts<C>): Finding {
+  const {
+    since,
+    numbers,
+    container = null,
+    words = [],
+    decisions = [],
+    whatWouldChange = [],
+    next = [],
+    missing = [],
+  } = parts;
+  const made = { code, since, container, words, numbers, decisions, whatWouldChange, next, missing };
+  // the compiler does not follow that code and numbers belong together
+  return made as unknown as Finding;
+}
+
+/** A message that is longer is cut off: what a container left as its last words may be anything. */
+const LONGEST = 4096;
+export const cut = (text: string): string => (text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text);
+
+export const wordOfEvent = ({ reason, message, last, count }: ObservedEvent): Word => ({
+  from: "event",
+  reason,
+  message: cut(message),
+  at: last ?? null,
+  count,
+});
+export const wordOfCondition = ({ reason = "", message = "", lastTransitionTime }: ObservedCondition): Word => ({
+  from: "condition",
+  reason,
+  message: cut(message),
+  at: lastTransitionTime ?? null,
+  count: 1,
+});
+export const wordOf = (from: Word["from"], reason = "", message = "", at: string | null = null): Word => ({
+  from,
+  reason,
+  message: cut(message),
+  at,
+  count: 1,
+});
+
+/** The pod's own events of these reasons, the first to happen first. */
+export const eventsOf = ({ subject }: Case, ...reasons: readonly string[]): readonly ObservedEvent[] =>
+  subject.events.filter(({ reason }) => reasons.includes(reason));
+export const conditionOf = ({ subject }: Case, type: string): ObservedCondition | undefined =>
+  subject.pod?.status?.conditions?.find((one) => one.type === type);
+
+/** The container that an event is about: `spec.containers{app}`. */
+export const containerOf = ({ about }: ObservedEvent): string | null =>
+  /\{(.+)\}$/.exec(about.fieldPath ?? "")?.[1] ?? null;
+
+/** A container of the pod's spec with its status, init containers first. */
+export interface ContainerNow {
+  readonly name: string;
+  readonly isInit: boolean;
+  readonly spec: ObservedContainer | null;
+  readonly status: ObservedContainerStatus | null;
+}
+export function containersNow({ subject: { pod } }: Case): readonly ContainerNow[] {
+  const { spec, status } = pod ?? {};
+  const joined = (
+    isInit: boolean,
+    specs: readonly ObservedContainer[] = [],
+    statuses: readonly ObservedContainerStatus[] = [],
+  ): readonly ContainerNow[] =>
+    specs.map((one) => ({
+      name: one.name,
+      isInit,
+      spec: one,
+      status: statuses.find(({ name }) => name === one.name) ?? null,
+    }));
+  return [
+    ...joined(true, spec?.initContainers, status?.initContainerStatuses),
+    ...joined(false, spec?.containers, status?.containerStatuses),
+  ];
+}
+
+/** The earliest of some times; null: there is none. */
+export const earliest = (...times: readonly (string | null | undefined)[]): string | null =>
+  times.filter((one): one is string => timeOf(one) > 0).toSorted((a, b) => timeOf(a) - timeOf(b))[0] ?? null;
+export const latest = (...times: readonly (string | null | undefined)[]): string | null =>
+  times.filter((one): one is string => timeOf(one) > 0).toSorted((a, b) => timeOf(b) - timeOf(a))[0] ?? null;
+
+/** The node's /stats/summary; null: no document is one, or it is of another node. */
+export function summaryOf({ evidence: { parts }, subject: { node } }: Case): ObservedSummary | null {
+  const stats = parts.get(node ?? "")?.["stats"] ?? parts.get("")?.["stats"];
+  return isObject(stats) ? observedSummary(stats) : null;
+}
+/** What it tells of the pod. */
+export const statsOf = (of: Case): NonNullable<ObservedSummary["pods"]>[number] | null =>
+  summaryOf(of)?.pods?.find(({ podRef: { namespace = "", name = "", uid = "" } }) =>
+    isSubject(of, { namespace, name, uid }),
+  ) ?? null;
+
+/** Text that a shell takes as one word. */
+const quoted = (text: string): string => (/^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
+/** How a missing document is brought. `of`: the container of which a file is read, or the file itself. */
+export function missing({ subject }: Case, piece: Piece, why: string, of = ""): Missing {
+  const { namespace, name } = subject.ref;
+  const pod = `-n ${quoted(namespace)} ${quoted(name)}`;
+  const node = subject.node === null ? "NODE" : quoted(subject.node);
+  const inside = `kubectl exec ${pod} -c ${quoted(of)} -- cat /sys/fs/cgroup`;
+  const commands: Readonly<Record<Piece, string>> = {
+    pod: `kubectl get pod ${pod} -o json`,
+    pods: `kubectl get pods -A --field-selector spec.nodeName=${node} -o json`,
+    node: `kubectl get node ${node} -o json`,
+    events: `kubectl get events -n ${quoted(namespace)} --field-selector involvedObject.name=${quoted(name)} -o json`,
+    kubeletConfiguration: `kubectl get --raw /api/v1/nodes/${node}/proxy/configz`,
+    stats: `kubectl get --raw /api/v1/nodes/${node}/proxy/stats/summary`,
+    "cpu.stat": `${inside}/cpu.stat`,
+    "memory.peak": `${inside}/memory.peak`,
+    images: "crictl images -o json",
+    containers: "crictl ps -a -o json",
+    "state files": `cat /var/lib/kubelet/${of}`,
+    machine: "nodewise snapshot",
+    history: "nodewise why --data-dir DIR (or --api URL)",
+  };
+  return { piece, why, command: commands[piece] };
+}
+
+/** An uninteresting text of the runtime or of a status is no word. */
+export const isWord = ({ reason, message }: Word): boolean => reason !== "" || message !== "";
+
+/** Checks that a pod is the story's own. */
+export const isSubject = (
+  { subject: { ref } }: Case,
+  other: { readonly namespace: string; readonly name: string; readonly uid: string },
+): boolean =>
+  ref.uid !== "" && other.uid !== ""
+    ? ref.uid === other.uid
+    : ref.namespace === other.namespace && ref.name === other.name;
+
+export { observed, timeOf };

@@ -1,0 +1,141 @@
+import type { TerminatedState } from "../../model/observed.ts";
+import type { Change, Finding, Missing, StoryDecision } from "../../model/why.ts";
+import {
+  type Case,
+  type ContainerNow,
+  containerOf,
+  containersNow,
+  eventsOf,
+  finding,
+  isWord,
+  missing,
+  statsOf,
+  timeOf,
+  wordOf,
+  wordOfEvent,
+} from "./case.ts";
+import { cgroupOf } from "./cgroup.ts";
+
+const OOM = "OOMKilled";
+const CRASH_LOOP = "CrashLoopBackOff";
+
+const restartsOf = ({ status }: ContainerNow, ended: TerminatedState | undefined) => ({
+  restarts: status?.restartCount ?? 0,
+  exitCode: ended?.exitCode ?? null,
+  endedBy: ended?.reason ?? null,
+});
+const endWord = (ended: TerminatedState) => wordOf("container", ended.reason, ended.message, ended.finishedAt ?? null);
+
+/** What containers ended of: too much memory, themselves, again and again. */
+export function endsOfContainers(of: Case): readonly Finding[] {
+  const all = containersNow(of);
+  const found = all.flatMap((one) => {
+    const { waiting, terminated } = one.status?.state ?? {};
+    const before = one.status?.lastState?.terminated;
+    const last = terminated ?? before;
+    const oom = last?.reason === OOM ? [oomKilled(of, one, last)] : [];
+    if (waiting?.reason === CRASH_LOOP) return [...oom, crashLoop(one, last)];
+    if (oom.length > 0) return oom;
+    if (terminated !== undefined && terminated.exitCode !== 0) return [endedAs("failed", one, terminated)];
+    return before !== undefined && terminated === undefined && waiting === undefined
+      ? [endedAs("restarted", one, before)]
+      : [];
+  });
+  return found.length > 0 || of.subject.pod !== null ? found : fromEvents(of);
+}
+
+const endedAs = (code: "failed" | "restarted", one: ContainerNow, ended: TerminatedState): Finding =>
+  finding(code, {
+    since: ended.finishedAt ?? null,
+    container: one.name,
+    words: [endWord(ended)],
+    numbers: restartsOf(one, ended),
+  });
+
+function crashLoop(one: ContainerNow, ended: TerminatedState | undefined): Finding {
+  const { reason, message = "" } = one.status?.state?.waiting ?? {};
+  const seconds = /back-off (?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?/.exec(message);
+  const [hours, minutes, rest] = (seconds ?? []).slice(1).map((part) => Number(part ?? 0));
+  const backOffSeconds = seconds === null ? null : (hours ?? 0) * 3600 + (minutes ?? 0) * 60 + (rest ?? 0);
+  const words = [wordOf("container", reason, message), ...(ended === undefined ? [] : [endWord(ended)])];
+  return finding("crash-loop", {
+    since: ended?.finishedAt ?? null,
+    container: one.name,
+    words,
+    numbers: { ...restartsOf(one, ended), backOffSeconds },
+  });
+}
+
+/** Around the time of the kill, the node's own event of it. */
+const NEAR_MS = 60_000;
+
+function oomKilled(of: Case, one: ContainerNow, ended: TerminatedState): Finding {
+  const since = ended.finishedAt ?? null;
+  const nodeOom = of.evidence.events.some(
+    ({ about, reason, last }) =>
+      about.kind === "Node" &&
+      about.name === of.subject.node &&
+      reason === "SystemOOM" &&
+      Math.abs(timeOf(last) - timeOf(since)) < NEAR_MS,
+  );
+  const { usageBytes, workingSetBytes } = memoryOf(of, one.name);
+  const { limitBytes, decisions, missing: lacks } = of.decides ? memoryLimitOf(of, one.name) : NO_LIMIT;
+  const raise: readonly Change[] =
+    limitBytes === null ? [] : [{ code: "memory_limit", numbers: { container: one.name, limitBytes } }];
+  return finding("oom-killed", {
+    since,
+    container: one.name,
+    words: [endWord(ended)],
+    numbers: { ...restartsOf(one, ended), limitBytes, usageBytes, workingSetBytes, nodeOom },
+    decisions,
+    whatWouldChange: raise,
+    missing: [
+      ...lacks,
+      ...(of.decides && one.status?.state?.running !== undefined
+        ? [missing(of, "memory.peak", "the most that it has used since it started, where it is of cgroup v2", one.name)]
+        : []),
+    ],
+  });
+}
+
+interface MemoryLimit {
+  readonly limitBytes: number | null;
+  readonly decisions: readonly StoryDecision[];
+  readonly missing: readonly Missing[];
+}
+const NO_LIMIT: MemoryLimit = { limitBytes: null, decisions: [], missing: [] };
+
+/** The limit of the container's cgroup, else that of the pod's. */
+function memoryLimitOf(of: Case, container: string): MemoryLimit {
+  for (const level of [container, null]) {
+    const decision = cgroupOf(of, level);
+    if ("missing" in decision) return { ...NO_LIMIT, missing: decision.missing };
+    const { memory } = decision.excerpt.values;
+    if (memory !== undefined && memory > 0) return { limitBytes: memory, decisions: [decision], missing: [] };
+  }
+  return NO_LIMIT;
+}
+
+function memoryOf(of: Case, container: string) {
+  const { usageBytes, workingSetBytes } = statsOf(of)?.containers?.find(({ name }) => name === container)?.memory ?? {};
+  return { usageBytes: usageBytes ?? null, workingSetBytes: workingSetBytes ?? null };
+}
+
+/** Without the pod itself its events tell of a container that is started again and again. */
+function fromEvents(of: Case): readonly Finding[] {
+  const held = eventsOf(of, "BackOff").filter(({ message }) => message.startsWith("Back-off restarting"));
+  const last = held.at(-1);
+  if (last === undefined) return [];
+  const numbers = { restarts: Math.max(0, started(of) - 1), exitCode: null, endedBy: null, backOffSeconds: null };
+  const words = held.map(wordOfEvent).filter(isWord);
+  return [
+    finding("crash-loop", {
+      since: last.first ?? null,
+      container: containerOf(last),
+      words,
+      numbers,
+      missing: [missing(of, "pod", "how the container ended")],
+    }),
+  ];
+}
+const started = (of: Case): number => eventsOf(of, "Started").reduce((sum, { count }) => sum + count, 0);

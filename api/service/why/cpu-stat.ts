@@ -1,0 +1,38 @@
+/** A cgroup's cpu.stat, as far as it tells of throttling. Linux: cpu_cfs_stat_show (v1), cpu_stat_show (v2). */
+export interface CpuStat {
+  /** Periods in which something of the cgroup wanted to run. */
+  readonly periods: number;
+  readonly throttledPeriods: number;
+  /** Microseconds, summed over the CPUs on which something waited; null: the text does not tell. */
+  readonly throttledMicros: number | null;
+  /** Microseconds of CPU time; null: cgroup v1, which has that in another file. */
+  readonly usageMicros: number | null;
+}
+
+/** Reads the text of the file, its lines joined or not. Null: it tells nothing of throttling. */
+export function cpuStatIn(text: string): CpuStat | null {
+  const values = new Map(Array.from(text.matchAll(/([a-z_.]+)\s+(\d+)/g), ([, name, value]) => [name, Number(value)]));
+  const [periods, throttledPeriods] = [values.get("nr_periods"), values.get("nr_throttled")];
+  if (periods === undefined || throttledPeriods === undefined) return null;
+  const nanos = values.get("throttled_time");
+  return {
+    periods,
+    throttledPeriods,
+    throttledMicros: values.get("throttled_usec") ?? (nanos === undefined ? null : Math.round(nanos / 1000)),
+    usageMicros: values.get("usage_usec") ?? null,
+  };
+}
+
+/** What happened between two readings; null: the second is not later, as after a restart of the container. */
+export function between(first: CpuStat, second: CpuStat): CpuStat | null {
+  const less = (a: number | null, b: number | null): number | null => (a === null || b === null ? null : b - a);
+  const periods = second.periods - first.periods;
+  const throttledPeriods = second.throttledPeriods - first.throttledPeriods;
+  if (periods <= 0 || throttledPeriods < 0) return null;
+  return {
+    periods,
+    throttledPeriods,
+    throttledMicros: less(first.throttledMicros, second.throttledMicros),
+    usageMicros: less(first.usageMicros, second.usageMicros),
+  };
+}

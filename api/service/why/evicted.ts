@@ -1,0 +1,267 @@
+import type { StarvedResource } from "../../model/eviction.ts";
+import type { ObservedEvent } from "../../model/observed.ts";
+import { fieldsOf } from "../../model/own.ts";
+import type {
+  Change,
+  EVICTION_CAUSES,
+  Finding,
+  FindingOf,
+  Missing,
+  Next,
+  StoryDecision,
+  Word,
+} from "../../model/why.ts";
+import { rfc3339 } from "../timestamp.ts";
+import {
+  type Case,
+  conditionOf,
+  containersNow,
+  finding,
+  isSubject,
+  latest,
+  missing,
+  statsOf,
+  summaryOf,
+  timeOf,
+  wordOf,
+  wordOfCondition,
+  wordOfEvent,
+} from "./case.ts";
+import { type HeldSnapshot, snapshotOf } from "./evidence.ts";
+import { evictionExcerpt, listsSubject, nextOf, rankChanges } from "./excerpts.ts";
+import { ask, nodeThen } from "./node-then.ts";
+
+type Cause = (typeof EVICTION_CAUSES)[number];
+type Numbers = FindingOf<"evicted">["numbers"];
+
+/** The kubelet's words about an eviction, taken apart. kubelet 1.36: evictionMessage, and the formats of local storage. */
+function numbersIn(message: string): Numbers {
+  const resource = /low on resource: ([\w-]+)\./.exec(message)?.[1] ?? null;
+  const [, threshold = null, available = null] =
+    /Threshold quantity: ([^,]+), available: (\S+)\. /.exec(`${message} `) ?? [];
+  const containers = Array.from(
+    message.matchAll(/(?:Container|Pod) (\S+) was using ([^,]+), request is ([^,]+), has larger consumption/g),
+    ([, name = "", usage = "", request = ""]) => ({ name, usage, request }),
+  );
+  const none = { resource, threshold, available, containers };
+  if (resource !== null) return { cause: "node-resource", limit: null, ...none };
+  const limits: readonly (readonly [Cause, RegExp])[] = [
+    ["emptyDir", /^Usage of EmptyDir volume "([^"]*)" exceeds the limit "([^"]*)"/],
+    [
+      "pod-ephemeral-storage",
+      /^Pod ephemeral local storage usage exceeds the total limit of containers()\s+(\S+)\.\s*$/,
+    ],
+    ["container-ephemeral-storage", /^Container (\S+) exceeded its local ephemeral storage limit "([^"]*)"/],
+  ];
+  for (const [cause, form] of limits) {
+    const [, name, limit] = form.exec(message) ?? [];
+    if (limit === undefined) continue;
+    const over = name === undefined || name === "" ? [] : [{ name, usage: "", request: "" }];
+    return { cause, ...none, resource: "ephemeral-storage", limit, containers: over };
+  }
+  return { cause: "unknown", limit: null, ...none };
+}
+
+interface Eviction {
+  readonly message: string;
+  readonly since: string | null;
+  readonly words: readonly Word[];
+  /** The snapshot on which it was decided, where the history tells of it. */
+  readonly stored: HeldSnapshot | null;
+}
+
+const isEviction = ({ reason, message, type }: ObservedEvent): boolean =>
+  reason === "Evicted" && type !== "Normal" && !message.startsWith("The node had condition: ");
+
+/** kubelet 1.36: CriticalPodAdmissionHandler, nodeshutdown. The same condition tells of both. */
+export const PREEMPTED = "Pod was preempted by Kubelet to accommodate a critical pod.";
+export const SHUTDOWN = "Pod was terminated in response to imminent node shutdown.";
+const OTHER_ENDS: readonly string[] = [PREEMPTED, SHUTDOWN];
+
+/** A pod whose containers end with 0 has no reason in its status: its event and its condition tell. */
+function evictionOf(of: Case): Eviction | null {
+  const { status } = of.subject.pod ?? {};
+  const event = of.subject.events.findLast(isEviction);
+  const condition = disruptionOf(of);
+  const byKubelet = condition?.reason === "TerminationByKubelet" && !OTHER_ENDS.includes(condition.message ?? "");
+  const message = status?.message ?? "";
+  const isTold = status?.reason === "Evicted" && !/^(?:Pod was rejected: )?The node had condition: /.test(message);
+  const recorded = recordedEviction(of);
+  if (event === undefined && !byKubelet && !isTold && recorded === null) return null;
+  if (!isTold && !byKubelet && hasRunSince(of, event?.last ?? recorded?.since ?? null)) return null;
+  const words = [
+    ...(isTold ? [wordOf("status", "Evicted", message)] : []),
+    ...(event === undefined ? [] : [wordOfEvent(event)]),
+    ...(byKubelet && condition !== undefined ? [wordOfCondition(condition)] : []),
+    ...(recorded === null ? [] : recorded.words),
+  ];
+  return {
+    message: event?.message ?? (isTold ? message : byKubelet ? (condition?.message ?? "") : (recorded?.message ?? "")),
+    since: event?.last ?? (byKubelet ? condition?.lastTransitionTime : undefined) ?? recorded?.since ?? endOf(of),
+    words,
+    stored: recorded?.stored ?? null,
+  };
+}
+
+export const disruptionOf = (of: Case) => {
+  const condition = conditionOf(of, "DisruptionTarget");
+  return condition?.status === "True" ? condition : undefined;
+};
+
+/** A static pod comes back under the same uid: what happened before it started is over. */
+export function hasRunSince(of: Case, since: string | null): boolean {
+  if (of.subject.pod?.status?.phase !== "Running") return false;
+  return containersNow(of).some(({ status }) => timeOf(status?.state?.running?.startedAt) > timeOf(since));
+}
+
+const endOf = (of: Case): string | null =>
+  latest(...containersNow(of).map(({ status }) => status?.state?.terminated?.finishedAt));
+
+function recordedEviction(of: Case): Eviction | null {
+  for (const record of of.evidence.decisions.toReversed()) {
+    const evicted = record.kind === "eviction" ? record.decision["evicted"] : undefined;
+    const own = (Array.isArray(evicted) ? evicted.map(fieldsOf) : []).find(({ pod }) => listsSubject(of, [pod]));
+    if (own === undefined) continue;
+    const message = String(own["message"] ?? "");
+    const stored = snapshotOf(of.evidence, record);
+    const since = stored?.atMs == null ? record.decidedAt : rfc3339(stored.atMs);
+    return { message, since, words: [wordOf("decision", "Evicted", message, since)], stored };
+  }
+  return null;
+}
+
+/** A pod that the kubelet evicted: in its words and numbers, and the ranking of then where the stats of then are there. */
+export function evicted(of: Case): Finding | null {
+  const eviction = evictionOf(of);
+  if (eviction === null) return null;
+  const numbers = numbersIn(eviction.message);
+  const asked = of.decides
+    ? askRanking(of, eviction, numbers)
+    : { decisions: [], whatWouldChange: [], next: [], missing: [] };
+  return finding("evicted", { since: eviction.since, words: eviction.words, numbers, ...asked });
+}
+
+interface Ranked {
+  readonly decisions: readonly StoryDecision[];
+  readonly whatWouldChange: readonly Change[];
+  readonly next: readonly Next[];
+  readonly missing: readonly Missing[];
+}
+
+function askRanking(of: Case, { since, stored }: Eviction, numbers: Numbers): Ranked {
+  const { cause, resource, limit, containers } = numbers;
+  const ofLimit: readonly Change[] =
+    limit === null
+      ? []
+      : [{ code: "storage_limit", numbers: { cause, limit, ...(containers[0] && { name: containers[0].name }) } }];
+  const ofRequest = containers
+    .filter(({ usage }) => usage !== "")
+    .map(({ name, usage, request }) => ({
+      code: "request_covers_usage" as const,
+      numbers: { name, usage, request, resource: resource ?? "" },
+    }));
+  const without: Ranked = {
+    decisions: [],
+    whatWouldChange: [...ofRequest, ...ofLimit],
+    next: [],
+    missing: eventsMissing(of),
+  };
+  const compares = cause === "node-resource" ? "rank" : "limit";
+  const ranked = rankingAt(of, { atMs: timeOf(since), resource, compares, stored });
+  if ("missing" in ranked) return { ...without, missing: [...without.missing, ...ranked.missing] };
+  const { decision, isOfThen, next, changes } = ranked;
+  return {
+    decisions: isOfThen ? [decision] : [],
+    whatWouldChange: [...without.whatWouldChange, ...(isOfThen ? changes : [])],
+    next,
+    missing: isOfThen
+      ? without.missing
+      : [...without.missing, missing(of, "history", "the stats of then, and with them the ranking")],
+  };
+}
+
+const eventsMissing = (of: Case): readonly Missing[] =>
+  of.subject.events.length > 0 ? [] : [missing(of, "events", "when it was, with the kubelet's numbers")];
+
+interface Ranking {
+  readonly decision: Extract<StoryDecision, { readonly kind: "eviction" }>;
+  /** The stats are from before the end of the pod: it stands in the ranking. */
+  readonly isOfThen: boolean;
+  readonly next: readonly Next[];
+  readonly changes: readonly Change[];
+}
+
+interface RankingAsked {
+  /** Epoch ms; null: as it is now. */
+  readonly atMs: number | null;
+  readonly resource: string | null;
+  /** With an eviction by rank, or for a limit of the pod's own; null: nothing was evicted. */
+  readonly compares: "rank" | "limit" | null;
+  readonly stored: HeldSnapshot | null;
+}
+/** The eviction order as it is now, of a pod that nobody evicted. */
+export const rankingNow = (of: Case, resource: string | null): ReturnType<typeof rankingAt> =>
+  rankingAt(of, { atMs: null, resource, compares: null, stored: null });
+
+/** Asks for the eviction order by the latest stats before a time (of a snapshot, or by themselves), else by what stats there are. */
+function rankingAt(
+  of: Case,
+  { atMs, resource, compares, stored: snapshot }: RankingAsked,
+): Ranking | { readonly missing: readonly Missing[] } {
+  const { evidence, subject } = of;
+  const { node } = subject;
+  if (node === null) return { missing: [missing(of, "pod", "on which node it was")] };
+  const stats = statsAt(of);
+  const stored = nodeThen(evidence, { node, atMs, with: subject.ref, stored: snapshot });
+  const isStored = stored.ok && stored.value.basis === "snapshot";
+  if (stats === null && !isStored) return { missing: [missing(of, "stats", "who takes up how much, and who is next")] };
+  const isOfThen = isStored || stats?.tellsOfSubject === true;
+  const statsMs = stats?.atMs ?? null;
+  const then = isStored
+    ? stored
+    : nodeThen(evidence, { node, atMs: statsMs, ...(isOfThen ? { with: subject.ref } : { without: subject.ref }) });
+  if (!then.ok) return { missing: [missing(of, "stats", `it cannot be decided on: ${then.error}`)] };
+  const { observedAt = statsMs === null ? undefined : rfc3339(statsMs), ...rest } = then.value.snapshot;
+  const timed = observedAt === undefined ? then.value : { ...then.value, snapshot: { ...rest, observedAt } };
+  const name = `${subject.ref.namespace}/${subject.ref.name}`;
+  const asked = ask("eviction", timed, isOfThen ? { pod: name } : undefined);
+  const answered = asked.ok ? asked : ask("eviction", timed, undefined);
+  if (!answered.ok) return { missing: [missing(of, "stats", answered.error.message)] };
+  const { decided, head } = answered.value;
+  const excerpt = evictionExcerpt(of, decided.decision, resource);
+  const lacks = [...then.value.lacks].flatMap((piece) =>
+    piece === "pods" || piece === "kubeletConfiguration" ? [piece] : [],
+  );
+  const isCompared = compares !== null && isOfThen && !lacks.includes("pods");
+  const first = excerpt.ranking?.pods.find(({ critical }) => !critical)?.pod;
+  const chosen = compares === "limit" ? excerpt.evicted.find(({ pod }) => isSubject(of, pod))?.pod : first;
+  const agrees = isCompared ? chosen !== undefined && isSubject(of, chosen) : null;
+  const other = first === undefined ? "nobody" : `${first.namespace}/${first.name}`;
+  const differs =
+    agrees === false
+      ? compares === "limit"
+        ? "its limits were not passed by these stats"
+        : `${other} would have gone first`
+      : null;
+  return {
+    decision: { kind: "eviction", ...head, agrees, differs, excerpt },
+    isOfThen,
+    next: nextOf(of, excerpt.ranking),
+    changes: rankChanges(excerpt.ranking),
+  };
+}
+
+/** When the node's stats were taken, and whether the pod is among them. */
+function statsAt(of: Case): { readonly atMs: number; readonly tellsOfSubject: boolean } | null {
+  const summary = summaryOf(of);
+  if (summary === null) return null;
+  const atMs = timeOf(summary.node?.memory?.time) || timeOf(summary.node?.cpu?.time);
+  return { atMs, tellsOfSubject: statsOf(of) !== null };
+}
+
+/** The resource that a condition of the node is about. */
+export const RESOURCE_OF: Readonly<Record<string, StarvedResource>> = {
+  MemoryPressure: "memory",
+  DiskPressure: "ephemeral-storage",
+  PIDPressure: "pids",
+};

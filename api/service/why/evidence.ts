@@ -1,0 +1,287 @@
+import { type DocumentForm, formOf, formText } from "../../documents/document-form.ts";
+import { INSTEAD, optionOfForm, PARTS } from "../../documents/inputs/parts.ts";
+import { perObject } from "../../model/cache.ts";
+import { isKind, type Kind } from "../../model/decision.ts";
+import type { PodRef } from "../../model/forms.ts";
+import { type InputIssue, joinPath } from "../../model/input-issue.ts";
+import { LONGEST } from "../../model/near-name.ts";
+import {
+  type ObservedEvent,
+  type ObservedNode,
+  type ObservedPod,
+  type ObservedSummary,
+  readEvent,
+  readNode,
+  readPod,
+  readSummary,
+} from "../../model/observed.ts";
+import { type Fields, fieldsOf, isObject } from "../../model/own.ts";
+import { MIRROR_ANNOTATION } from "../../model/pod.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import { pageField } from "../../model/snapshot.ts";
+import type { Unused } from "../../model/why.ts";
+import { type CpuStat, cpuStatIn } from "./cpu-stat.ts";
+
+/** A document that somebody has: JSON already, unchecked, and where it is from, such as `pods.json` or `documents[2]`. */
+export interface WhyDocument {
+  readonly origin: string;
+  readonly value: unknown;
+}
+
+/** A part of a document. `place`: where it stands, such as `pods.json: items[3]`. */
+interface Held {
+  readonly value: Fields;
+  readonly place: string;
+}
+export interface HeldPod extends Held {
+  readonly ref: PodRef;
+  /** Empty: it is bound to none. */
+  readonly node: string;
+  /** RFC 3339; empty: it does not tell. */
+  readonly createdAt: string;
+  /** The NodeSnapshot that it is from, which keeps of a status only what decisions read; null: it is a document of its own. */
+  readonly snapshot: HeldSnapshot | null;
+}
+export interface HeldCpuStat {
+  readonly origin: string;
+  readonly stat: CpuStat;
+}
+export interface HeldSnapshot extends Held {
+  readonly node: string;
+  /** Epoch ms; null: it tells no time. */
+  readonly atMs: number | null;
+}
+/** A decision as the history has it, or as somebody saved an answer. */
+export interface RecordedDecision {
+  readonly kind: Kind;
+  readonly node: string | null;
+  readonly id: string | null;
+  readonly decidedAt: string | null;
+  readonly policyVersion: string;
+  readonly verdict: string;
+  readonly pod: PodRef | null;
+  readonly decision: Fields;
+  /** The id of the snapshot that it was made on. */
+  readonly snapshotId: string | null;
+}
+
+/** What the origin of a stored snapshot's document is. */
+export const snapshotOrigin = (id: string): string => `snapshot ${id}`;
+/** The snapshot that a recorded decision was made on; null: it is not among the documents. */
+export const snapshotOf = ({ snapshots }: Evidence, { snapshotId }: RecordedDecision): HeldSnapshot | null =>
+  snapshots.find(({ place }) => snapshotId !== null && place === snapshotOrigin(snapshotId)) ?? null;
+
+/** Everything that documents tell, by what it is of. */
+export interface Evidence {
+  readonly pods: readonly HeldPod[];
+  readonly nodes: ReadonlyMap<string, Held>;
+  readonly events: readonly ObservedEvent[];
+  /** Parts of a snapshot by the node that they name; "": those that name none. */
+  readonly parts: ReadonlyMap<string, Readonly<Record<string, unknown>>>;
+  readonly cpuStats: readonly HeldCpuStat[];
+  readonly snapshots: readonly HeldSnapshot[];
+  readonly decisions: readonly RecordedDecision[];
+  readonly unused: readonly Unused[];
+}
+
+/** Two documents say of one thing what cannot be true of both. */
+export interface Contradiction {
+  readonly code: "contradicting_documents";
+  readonly message: string;
+}
+
+/** The pod as it is told; null: it has not the form of one. */
+export const observed = perObject((pod: HeldPod): Result<ObservedPod, readonly InputIssue[]> => readPod(pod.value));
+export const observedNode = perObject(
+  (node: Held): Result<ObservedNode, readonly InputIssue[]> => readNode(node.value),
+);
+/** The stats of a part as far as people are told of them. */
+export const observedSummary = perObject((stats: object): ObservedSummary | null => {
+  const read = readSummary(stats);
+  return read.ok ? read.value : null;
+});
+
+/** A name of an object, or what else is as short; empty: it is none. */
+const textOf = (value: unknown): string => (typeof value === "string" && value.length <= LONGEST ? value : "");
+/** How a pod is named by itself. A mirror pod stands for the static pod whose uid the node knows. */
+export function refOf(pod: Fields): PodRef {
+  const { name, namespace, uid, annotations } = fieldsOf(pod["metadata"]);
+  const mirrored = textOf(fieldsOf(annotations)[MIRROR_ANNOTATION]);
+  return { namespace: textOf(namespace) || "default", name: textOf(name), uid: mirrored || textOf(uid) };
+}
+
+/** Tells documents apart by their content. Errors: two of them that cannot be of one cluster. */
+export function evidenceOf(documents: readonly WhyDocument[]): Result<Evidence, Contradiction> {
+  const reading = new Reading();
+  for (const { value, origin } of documents) reading.take(value, origin);
+  return reading.end();
+}
+
+type Take = (reading: Reading, value: Fields, place: string) => void;
+/** The forms that are no part of a snapshot. */
+const TAKES = {
+  list: (reading, value, place) => reading.list(value, place),
+  "v1.Pod": (reading, value, place) => reading.pod(value, place, null),
+  "v1.Node": (reading, value, place) => reading.node(value, place),
+  "v1.Event": (reading, value, place) => reading.event(value, place),
+  decision: (reading, value) => reading.decision(value),
+  snapshot: (reading, value, place) => reading.snapshot(value, place),
+} satisfies Partial<Record<DocumentForm, Take>>;
+
+class Reading {
+  readonly #pods: HeldPod[] = [];
+  readonly #nodes = new Map<string, Held>();
+  readonly #events: ObservedEvent[] = [];
+  readonly #parts = new Map<string, Record<string, unknown>>();
+  readonly #cpuStats: HeldCpuStat[] = [];
+  readonly #snapshots: HeldSnapshot[] = [];
+  readonly #decisions: RecordedDecision[] = [];
+  readonly #unused: Unused[] = [];
+  #contradiction: string | null = null;
+
+  end(): Result<Evidence, Contradiction> {
+    if (this.#contradiction !== null) return err({ code: "contradicting_documents", message: this.#contradiction });
+    return ok({
+      pods: this.#pods,
+      nodes: this.#nodes,
+      events: this.#events,
+      parts: this.#parts,
+      cpuStats: this.#cpuStats,
+      snapshots: this.#snapshots,
+      decisions: this.#decisions,
+      unused: this.#unused,
+    });
+  }
+
+  take(value: unknown, place: string): void {
+    const form = formOf(value);
+    if (form === undefined && Array.isArray(value)) {
+      // what `jq -s` joins
+      for (const [i, item] of value.entries()) this.take(item, `${place}[${i}]`);
+    } else if (form === undefined) this.#leave(value, place, NOTHING);
+    else if (form === "cpu.stat") this.#cpuStat(String(value), place);
+    else if (isObject(value) && form in TAKES) TAKES[form as keyof typeof TAKES](this, value, place);
+    else this.#part(form, value, place);
+  }
+
+  #leave(value: unknown, origin: string, why: string): void {
+    this.#unused.push({ origin, what: formText(value), why });
+  }
+
+  /** The items of a PodList and the like need not state what their list says of them. */
+  list(list: Fields, place: string): void {
+    const { kind, items } = list;
+    const page = pageField(list);
+    if (page !== null)
+      this.#leave(
+        list,
+        place,
+        `it is one page of several (metadata.${page} is set): what the others hold is not known`,
+      );
+    const itemKind = typeof kind === "string" && kind !== "List" ? kind.replace(/List$/, "") : undefined;
+    for (const [i, item] of (Array.isArray(items) ? items : []).entries()) {
+      const named = itemKind === undefined || !isObject(item) ? item : { kind: itemKind, ...item };
+      this.take(named, joinedPlace(place, ["items", i]));
+    }
+  }
+
+  pod(value: Fields, place: string, snapshot: HeldSnapshot | null): void {
+    const ref = refOf(value);
+    if (ref.name === "") this.#leave(value, place, "it has no name");
+    else {
+      const node = textOf(fieldsOf(value["spec"])["nodeName"]);
+      const createdAt = textOf(fieldsOf(value["metadata"])["creationTimestamp"]);
+      this.#pods.push({ ref, node, createdAt, value, place, snapshot });
+    }
+  }
+
+  node(value: Fields, place: string): void {
+    const name = textOf(fieldsOf(value["metadata"])["name"]);
+    const known = this.#nodes.get(name);
+    const [uid, other] = [value, known?.value].map((node) => textOf(fieldsOf(node?.["metadata"])["uid"]));
+    if (known !== undefined && uid !== "" && other !== "" && uid !== other) {
+      this.#contradiction ??= `${place} and ${known.place} are both a node ${name}, with the uids ${uid} and ${other}: they are of two clusters, or of a node that was made anew; give the documents of one`;
+    }
+    if (name === "") this.#leave(value, place, "it has no name");
+    // of one node twice the last counts, but for one from a snapshot, which tells less
+    else if (known === undefined || other === "" || uid !== "") this.#nodes.set(name, { value, place });
+  }
+
+  event(value: Fields, place: string): void {
+    const read = readEvent(value);
+    if (read.ok) this.#events.push(read.value);
+    else this.#leave(value, place, issueText(read.error));
+  }
+
+  decision(value: Fields): void {
+    const { kind, node, id, decidedAt, policyVersion, verdict, pod, decision, snapshotId } = value;
+    if (typeof kind !== "string" || !isKind(kind)) return;
+    const ref = fieldsOf(pod);
+    this.#decisions.push({
+      kind,
+      node: textOf(node) || null,
+      id: textOf(id) || null,
+      decidedAt: textOf(decidedAt) || null,
+      policyVersion: textOf(policyVersion),
+      verdict: textOf(verdict),
+      pod: isObject(pod)
+        ? { namespace: textOf(ref["namespace"]), name: textOf(ref["name"]), uid: textOf(ref["uid"]) }
+        : null,
+      decision: fieldsOf(decision),
+      snapshotId: textOf(snapshotId) || null,
+    });
+  }
+
+  #cpuStat(text: string, origin: string): void {
+    const stat = cpuStatIn(text);
+    if (stat === null) this.#leave(text, origin, "nr_periods or nr_throttled is missing");
+    else this.#cpuStats.push({ origin, stat });
+  }
+
+  snapshot(value: Fields, place: string): void {
+    const { node, pods, ...rest } = value;
+    const items = isObject(pods) ? pods["items"] : pods;
+    const list = Array.isArray(items) ? items : [];
+    const named = textOf(fieldsOf(fieldsOf(node)["metadata"])["name"]);
+    const name = named || textOf(fieldsOf(fieldsOf(list[0])["spec"])["nodeName"]);
+    const at = Date.parse(textOf(rest["observedAt"]));
+    const snapshot = { node: name, atMs: Number.isNaN(at) ? null : at, value, place };
+    this.#snapshots.push(snapshot);
+    if (isObject(node) && named !== "") this.node(node, joinedPlace(place, ["node"]));
+    for (const [i, pod] of list.entries()) {
+      if (isObject(pod))
+        this.pod(
+          { ...pod, spec: { nodeName: name, ...fieldsOf(pod["spec"]) } },
+          joinedPlace(place, ["pods", i]),
+          snapshot,
+        );
+    }
+    Object.assign(this.#partsOf(name), rest);
+  }
+
+  #partsOf(node: string): Record<string, unknown> {
+    const parts = this.#parts.get(node) ?? {};
+    this.#parts.set(node, parts);
+    return parts;
+  }
+
+  /** A document of a node that is no object of Kubernetes: stats tell whose they are, the others do not. */
+  #part(form: DocumentForm, value: unknown, place: string): void {
+    const part = PARTS.find(({ option }) => option === optionOfForm(form));
+    if (part === undefined) {
+      this.#leave(value, place, INSTEAD[form] ?? NOTHING);
+      return;
+    }
+    const node = form === "/stats/summary" ? textOf(fieldsOf(fieldsOf(value)["node"])["nodeName"]) : "";
+    const parts = this.#partsOf(node);
+    const [first, second] = part.path as readonly [string, string?];
+    const before = second === undefined ? parts[first] : fieldsOf(parts[first])[second];
+    if (before !== undefined) this.#leave(value, place, "another one came before it, and that counts");
+    else parts[first] = second === undefined ? value : { ...fieldsOf(parts[first]), [second]: value };
+  }
+}
+const NOTHING = "nothing of it tells about a pod";
+const joinedPlace = (place: string, path: readonly (string | number)[]): string => `${place}: ${joinPath("", path)}`;
+
+export const issueText = (issues: readonly InputIssue[]): string =>
+  issues.map(({ path, message }) => `${path}: ${message}`).join("; ");

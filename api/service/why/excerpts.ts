@@ -1,0 +1,125 @@
+import { type DecisionOf, isVerdict } from "../../model/decision.ts";
+import type { Ranking } from "../../model/eviction.ts";
+import { type Fields, fieldsOf } from "../../model/own.ts";
+import { admissionExcerptForm, type Change, type ExcerptOf, type Next, type StoryDecision } from "../../model/why.ts";
+import { type Case, isSubject } from "./case.ts";
+import type { RecordedDecision } from "./evidence.ts";
+
+/** The parts of a decision about a pod. */
+export const admissionExcerpt = ({
+  pod,
+  onNode,
+  admit,
+  reason,
+  message,
+  preempt,
+  wouldRefuse,
+  resources,
+  counterfactuals,
+}: DecisionOf["admission"]): ExcerptOf<"admission"> => ({
+  pod,
+  onNode,
+  admit,
+  reason,
+  message,
+  preempt,
+  wouldRefuse,
+  resources,
+  counterfactuals,
+});
+
+/** Pods of a ranking that are told beside the story's own. */
+const FIRST = 5;
+
+/** `resource`: what the story is about; null: whatever is reclaimed. */
+export function evictionExcerpt(
+  of: Case,
+  decision: DecisionOf["eviction"],
+  resource: string | null,
+): ExcerptOf<"eviction"> {
+  const { thresholds, evicted, forecast, rankings, reclaim } = decision;
+  const about = resource ?? reclaim?.resource ?? "memory";
+  const ranking = rankings.find((one) => one.resource === about) ?? null;
+  const signals: readonly string[] = ranking?.signals ?? [];
+  const open = thresholds.filter(({ state }) => state === "below" || state === "unreclaimed");
+  return {
+    thresholds: open.length > 0 ? open : thresholds.filter(({ signal }) => signals.includes(signal)),
+    evicted,
+    forecast: forecast.filter(({ threshold }) => signals.includes(threshold.signal)),
+    ranking: ranking && {
+      ...ranking,
+      pods: ranking.pods.filter(({ pod }, i) => i < FIRST || isSubject(of, pod)),
+      counterfactuals: ranking.counterfactuals.filter(({ pod }) => isSubject(of, pod)),
+    },
+  };
+}
+
+/** Who would go next, of those that are not the story's own pod. */
+export function nextOf(of: Case, ranking: Ranking | null): readonly Next[] {
+  if (ranking === null) return [];
+  return ranking.pods
+    .filter(({ pod, critical }) => !critical && !isSubject(of, pod))
+    .slice(0, NEXT)
+    .map(({ pod, usage, request }, i) => ({
+      pod,
+      fate: "evicted",
+      place: i + 1,
+      resource: ranking.resource,
+      usage,
+      request,
+    }));
+}
+const NEXT = 3;
+
+/** The least changes of the pod that give it another place, as changes of a story: of each value the one that saves it, else the smallest. */
+export function rankChanges(ranking: Ranking | null): readonly Change[] {
+  const groups = Map.groupBy(ranking?.counterfactuals ?? [], ({ change }) => change);
+  return [...groups.values()].flatMap((group) => {
+    const [first] = group;
+    const best = group.find(({ pod, victim }) => victim !== null && victim.uid !== pod.uid) ?? first;
+    if (best === undefined) return [];
+    const { change, from, to, place, victim, pod } = best;
+    const then = victim === null ? {} : { victim: `${victim.namespace}/${victim.name}` };
+    const saves = victim === null || victim.uid !== pod.uid;
+    return [
+      {
+        code: "rank_of_pod",
+        numbers: { change, from, to, place, saves, resource: ranking?.resource ?? "", ...then },
+      } as const,
+    ];
+  });
+}
+
+/** An admission as it was recorded; null: another version wrote it in another form. */
+export function recordedAdmission({
+  decision,
+  node,
+  policyVersion,
+  verdict,
+  decidedAt,
+}: RecordedDecision): StoryDecision | null {
+  const names = Object.keys(admissionExcerptForm().shape);
+  const picked: Fields = Object.fromEntries(names.map((name) => [name, decision[name]]));
+  const read = admissionExcerptForm().safeParse(picked);
+  if (!read.success || !isVerdict(verdict)) return null;
+  const head = {
+    node,
+    policyVersion,
+    verdict,
+    basis: "recorded",
+    at: decidedAt,
+    agrees: true,
+    differs: null,
+    assumed: [],
+  } as const;
+  return { kind: "admission", ...head, excerpt: read.data };
+}
+
+/** Whether a recorded list of pods has the story's own. */
+export const listsSubject = (of: Case, list: unknown): boolean =>
+  Array.isArray(list) &&
+  list
+    .map(fieldsOf)
+    .some(({ namespace, name, uid }) =>
+      isSubject(of, { namespace: String(namespace), name: String(name), uid: String(uid ?? "") }),
+    );

@@ -1,0 +1,172 @@
+import { perObject } from "../../model/cache.ts";
+import type { PodRef } from "../../model/forms.ts";
+import { nearNames } from "../../model/near-name.ts";
+import type { ObservedEvent, ObservedPod } from "../../model/observed.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import { type Evidence, type HeldPod, issueText, observed } from "./evidence.ts";
+
+/** The pod that a story is about, with what is known of it. */
+export interface Subject {
+  readonly ref: PodRef;
+  /** Null: no document is the pod itself. */
+  readonly held: HeldPod | null;
+  readonly pod: ObservedPod | null;
+  /** Null: it is bound to none, or nobody tells. */
+  readonly node: string | null;
+  /** Of this very pod, the first to happen first. */
+  readonly events: readonly ObservedEvent[];
+  /** Events of another pod of its name, which came before or after it. */
+  readonly othersEvents: number;
+  /** Uids of other pods of its name. */
+  readonly namesakes: readonly string[];
+}
+
+/** Why no pod is found. */
+export interface NoSubject {
+  readonly code: "no_pods" | "no_such_pod" | "ambiguous_pod" | "invalid_document";
+  readonly message: string;
+  /** Names that may have been meant. */
+  readonly near: readonly string[];
+}
+const none = (code: NoSubject["code"], message: string, near: readonly string[] = []): Result<never, NoSubject> =>
+  err({ code, message, near });
+
+const nameOf = ({ namespace, name }: PodRef): string => `${namespace}/${name}`;
+const isEmpty = ({ name, uid }: PodRef): boolean => name === "" && uid === "";
+
+/** A pod as any document names it; of one that is given twice the fuller and later. */
+interface Candidate {
+  readonly ref: PodRef;
+  readonly held: HeldPod | null;
+}
+
+/** All pods that the documents speak of: pods themselves, and whom events, stats and decisions name. */
+export function podsIn({ pods, events, decisions }: Evidence): readonly Candidate[] {
+  const byUid = new Map<string, Candidate>();
+  const keyOf = (ref: PodRef): string => ref.uid || nameOf(ref);
+  for (const held of pods) {
+    const known = byUid.get(keyOf(held.ref))?.held;
+    if (known === undefined || known === null || known.snapshot !== null || held.snapshot === null) {
+      byUid.set(keyOf(held.ref), { ref: held.ref, held });
+    }
+  }
+  const names = new Set([...byUid.values()].map(({ ref }) => nameOf(ref)));
+  const named = [...events.map(aboutOf), ...decisions.map(({ pod }) => pod)];
+  for (const ref of named) {
+    if (ref === null || isEmpty(ref) || byUid.has(keyOf(ref)) || names.has(nameOf(ref))) continue;
+    byUid.set(keyOf(ref), { ref, held: null });
+  }
+  return [...byUid.values()];
+}
+
+function aboutOf({ about }: ObservedEvent): PodRef | null {
+  const { kind, namespace = "default", name, uid = "" } = about;
+  return kind === "Pod" && name !== undefined ? { namespace, name, uid } : null;
+}
+
+/** What a person gives to name a pod: NAME, NAMESPACE/NAME or a uid, and a namespace beside it. */
+export interface PodName {
+  readonly pod: string;
+  readonly namespace: string | null;
+}
+
+/** Finds the pod that is meant. Errors: none is, several are, or it has not the form of a pod. */
+export function findPod(evidence: Evidence, { pod: given, namespace }: PodName): Result<Subject, NoSubject> {
+  const all = podsIn(evidence);
+  if (all.length === 0) {
+    return none("no_pods", "no document tells of a pod: give `kubectl get pods,nodes,events -A -o json`");
+  }
+  const [space, name] = given.includes("/") ? (given.split("/", 2) as [string, string]) : [namespace, given];
+  const found = all.filter(
+    ({ ref }) => ref.uid === given || (ref.name === name && (space === null || ref.namespace === space)),
+  );
+  const spaces = [...new Set(found.map(({ ref }) => ref.namespace))].sort();
+  if (spaces.length > 1) {
+    const names = spaces.map((one) => `${one}/${name}`);
+    return none(
+      "ambiguous_pod",
+      `there is a pod ${name} in ${spaces.length} namespaces: ${names.join(", ")}; name one`,
+      names,
+    );
+  }
+  const newest = found.reduce<Candidate | undefined>((a, b) => (a === undefined || isNewer(b, a) ? b : a), undefined);
+  if (newest === undefined)
+    return missing(
+      all.map(({ ref }) => ref),
+      given,
+      space,
+    );
+  return subjectOf(evidence, newest, found);
+}
+
+/** A pod of which a document is there counts before one of which others speak; else the one made last. */
+function isNewer(one: Candidate, than: Candidate): boolean {
+  if (one.held === null || than.held === null) return one.held !== null;
+  return one.held.createdAt > than.held.createdAt;
+}
+
+function missing(refs: readonly PodRef[], given: string, space: string | null): Result<never, NoSubject> {
+  const bare = given.slice(given.indexOf("/") + 1);
+  const elsewhere = refs.filter(({ name }) => name === bare).map(nameOf);
+  const near = elsewhere.length > 0 ? elsewhere : nearest(refs, bare, space);
+  const where = space === null ? "" : ` in namespace ${space}`;
+  const meant = near.length === 0 ? "" : `; there ${near.length === 1 ? "is" : "are"} ${near.join(", ")}`;
+  const count = refs.length === 1 ? "1 pod" : `${refs.length} pods`;
+  return none(
+    "no_such_pod",
+    `no pod \`${bare.slice(0, 253)}\`${where} among the ${count} that the documents tell of${meant}`,
+    near,
+  );
+}
+
+/** A Deployment's name leads to its pods as well. */
+function nearest(refs: readonly PodRef[], given: string, space: string | null): readonly string[] {
+  const here = refs.filter(({ namespace }) => space === null || namespace === space);
+  const begins = here.filter(({ name }) => name.startsWith(`${given}-`)).slice(0, 3);
+  const names = new Set(
+    nearNames(
+      given,
+      here.map(({ name }) => name),
+    ),
+  );
+  return [...new Set([...begins, ...here.filter(({ name }) => names.has(name))].map(nameOf))].slice(0, 3);
+}
+
+const eventsByPod = perObject(({ events }: Evidence) =>
+  Map.groupBy(events, (event) => {
+    const about = aboutOf(event);
+    return about === null ? "" : nameOf(about);
+  }),
+);
+
+/** The pod with its own events: those of another pod of its name are told apart by their uid. */
+export function subjectOf(
+  evidence: Evidence,
+  { ref, held }: Candidate,
+  namesakes: readonly Candidate[] = [],
+): Result<Subject, NoSubject> {
+  const read = held === null ? ok(null) : observed(held);
+  if (!read.ok) {
+    return none("invalid_document", `${held?.place}: is no v1.Pod as Kubernetes writes it: ${issueText(read.error)}`);
+  }
+  const uids = new Set([ref.uid, read.value?.metadata.uid ?? ""].filter((uid) => uid !== ""));
+  const named = eventsByPod(evidence).get(nameOf(ref)) ?? [];
+  const own = named.filter(({ about }) => uids.size === 0 || (about.uid ?? "") === "" || uids.has(about.uid ?? ""));
+  const told = own.find(({ component, host }) => component === "kubelet" && (host ?? "") !== "")?.host;
+  const decided = evidence.decisions.find(({ pod }) => pod !== null && nameOf(pod) === nameOf(ref))?.node;
+  return ok({
+    ref,
+    held,
+    pod: read.value,
+    node: (held === null ? (told ?? decided) : held.node) || null,
+    events: own.toSorted((a, b) => timeOf(a.first) - timeOf(b.first) || timeOf(a.last) - timeOf(b.last)),
+    othersEvents: named.length - own.length,
+    namesakes: namesakes.map((one) => one.ref.uid).filter((uid) => uid !== "" && uid !== ref.uid),
+  });
+}
+
+/** Epoch ms of an RFC 3339 text; 0: there is none. */
+export function timeOf(text: string | null | undefined): number {
+  const at = Date.parse(text ?? "");
+  return Number.isNaN(at) ? 0 : at;
+}

@@ -1,0 +1,264 @@
+import { decideKind } from "../../decide/kinds/index.ts";
+import { decodeAsk } from "../../model/asks.ts";
+import type { Decided, DecisionOf, Kind } from "../../model/decision.ts";
+import { decodeSnapshot } from "../../model/decode.ts";
+import { PRESSURE_CONDITIONS } from "../../model/eviction.ts";
+import type { PodRef } from "../../model/forms.ts";
+import { type Fields, fieldsOf } from "../../model/own.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import type { StoryDecision } from "../../model/why.ts";
+import { type ChosenProfile, chooseProfileFor } from "../../profiles/index.ts";
+import { rfc3339 } from "../timestamp.ts";
+import { type Evidence, type HeldPod, type HeldSnapshot, issueText, observed, observedNode } from "./evidence.ts";
+import { podsIn, timeOf } from "./find-pod.ts";
+
+/** A node as it was at some time, as far as documents tell. */
+export interface NodeThen {
+  readonly node: string;
+  readonly snapshot: Snapshot;
+  readonly chosen: ChosenProfile;
+  readonly basis: StoryDecision["basis"];
+  /** Epoch ms; null: as the documents are. */
+  readonly atMs: number | null;
+  readonly assumed: readonly string[];
+  /** Members of a snapshot that no document brought. */
+  readonly lacks: ReadonlySet<string>;
+}
+
+/** How a node is asked for. */
+export interface Then {
+  readonly node: string;
+  /** Epoch ms; null: as the documents are. */
+  readonly atMs: number | null;
+  /** The snapshot that tells of it; absent: one that is recent enough then, else the documents. */
+  readonly stored?: HeldSnapshot | null;
+  /** A pod that counts as running (`with`), or that is not there yet (`without`), whatever its status says. */
+  readonly with?: PodRef;
+  readonly without?: PodRef;
+}
+
+/** A snapshot of the node that is older than this by the time that is asked for tells of another node than was there. */
+const OLDEST_MS = 10 * 60_000;
+
+/** Puts a node together. Errors: why its documents are no snapshot, in words. */
+export function nodeThen(evidence: Evidence, then: Then): Result<NodeThen, string> {
+  const { node, atMs } = then;
+  const stored = then.stored ?? lastBefore(evidence, node, atMs);
+  const isRecent = stored !== null && (stored === then.stored || Number(atMs) - Number(stored.atMs) <= OLDEST_MS);
+  const { input, assumed, pods } = isRecent
+    ? { input: stored.value, assumed: [], pods: [] }
+    : assembled(evidence, then);
+  const own = isRecent
+    ? { ...input, pods: withAsked(podsOf(stored.value), then) }
+    : { ...input, pods: withAsked(pods, then) };
+  const decoded = decodeSnapshot(own);
+  if (!decoded.ok) return err(issueText(decoded.error.slice(0, 3)));
+  const snapshot = decoded.value;
+  return ok({
+    node,
+    snapshot,
+    chosen: chooseProfileFor(snapshot),
+    basis: isRecent ? "snapshot" : "documents",
+    atMs: isRecent ? stored.atMs : atMs,
+    assumed,
+    lacks: new Set(lacking(evidence, snapshot, then)),
+  });
+}
+
+function lastBefore({ snapshots }: Evidence, node: string, atMs: number | null): HeldSnapshot | null {
+  const before = snapshots.filter((one) => one.node === node && one.atMs !== null && atMs !== null && one.atMs <= atMs);
+  return before.reduce<HeldSnapshot | null>((a, b) => (a === null || Number(b.atMs) > Number(a.atMs) ? b : a), null);
+}
+
+const podsOf = (snapshot: Fields): readonly Fields[] => {
+  const { pods } = snapshot;
+  const list = Array.isArray(pods) ? pods : fieldsOf(pods)["items"];
+  return Array.isArray(list) ? list.map(fieldsOf) : [];
+};
+
+/** One pod alone is what `kubectl get pod NAME` prints: it says nothing of the others. */
+function lacking(evidence: Evidence, snapshot: Snapshot, { node, with: asked, without }: Then): readonly string[] {
+  const others = evidence.pods.filter((held) => held.node === node && held.ref.uid !== (asked ?? without)?.uid);
+  return [
+    ...(snapshot.node === undefined ? ["node"] : []),
+    ...(others.length === 0 && !evidence.snapshots.some((one) => one.node === node) ? ["pods"] : []),
+    ...(snapshot.kubeletConfiguration === undefined ? ["kubeletConfiguration"] : []),
+    ...(snapshot.stats === undefined ? ["stats"] : []),
+  ];
+}
+
+/** The pods with the one that is asked about as running, or without it. */
+function withAsked(pods: readonly Fields[], { with: running, without }: Then): readonly Fields[] {
+  const isOf = (pod: Fields, ref: PodRef | undefined): boolean => {
+    const { name, namespace = "default", uid } = fieldsOf(pod["metadata"]);
+    return (
+      ref !== undefined &&
+      name === ref.name &&
+      namespace === ref.namespace &&
+      (ref.uid === "" || uid === undefined || uid === ref.uid)
+    );
+  };
+  return pods.filter((pod) => !isOf(pod, without)).map((pod) => (isOf(pod, running) ? asRunning(pod) : pod));
+}
+
+interface Assembled {
+  readonly input: Readonly<Record<string, unknown>>;
+  readonly pods: readonly Fields[];
+  readonly assumed: readonly string[];
+}
+
+/** The node's documents as one snapshot, set back to the time that is asked for as far as they tell what changed since. */
+function assembled(evidence: Evidence, { node, atMs }: Then): Assembled {
+  const own = evidence.parts.get(node) ?? {};
+  const loose = node === "" ? {} : (evidence.parts.get("") ?? {});
+  const merged: Record<string, unknown> = { ...own, ...loose };
+  for (const name of ["runtime", "assignments"]) {
+    if (own[name] !== undefined && loose[name] !== undefined)
+      merged[name] = { ...fieldsOf(own[name]), ...fieldsOf(loose[name]) };
+  }
+  const assumed: string[] = [];
+  const held = evidence.nodes.get(node);
+  const set = held === undefined ? undefined : conditionsThen(held.value, atMs, assumed);
+  return {
+    input: { ...merged, ...(set === undefined ? {} : { node: set }) },
+    pods: podsThen(evidence, node, atMs, assumed),
+    assumed,
+  };
+}
+
+/** A condition that has changed since was what it is not now; of more than one change nobody tells. */
+function conditionsThen(node: Fields, atMs: number | null, assumed: string[]): Fields {
+  const status = fieldsOf(node["status"]);
+  const { conditions } = status;
+  if (atMs === null || !Array.isArray(conditions)) return node;
+  const then = conditions.map((condition: unknown) => {
+    const { type, status: is, lastTransitionTime } = fieldsOf(condition);
+    const changedMs = timeOf(String(lastTransitionTime ?? ""));
+    const known = PRESSURE_CONDITIONS.find((one) => one === type);
+    if (known === undefined || changedMs <= atMs || (is !== "True" && is !== "False")) return condition;
+    const was = is === "True" ? "False" : "True";
+    assumed.push(`${known} ${was}, as it was before ${rfc3339(changedMs)}`);
+    return { ...fieldsOf(condition), status: was };
+  });
+  return { ...node, status: { ...status, conditions: then } };
+}
+
+/** Seconds are all that a pod's times have: one that started in the very second may have been there. */
+function podsThen(evidence: Evidence, node: string, atMs: number | null, assumed: string[]): readonly Fields[] {
+  const here = podsIn(evidence)
+    .flatMap(({ held }) => (held !== null && held.node === node ? [held] : []))
+    .toSorted(inOrder);
+  const full = here.filter(({ snapshot }) => snapshot === null);
+  const newest = evidence.snapshots.findLast((one) => one.node === node);
+  const counted = full.length > 0 ? full : here.filter(({ snapshot }) => snapshot === newest);
+  if (atMs === null) return counted.map(({ value }) => value);
+  const then = counted.map((held) => podThen(held, atMs));
+  const [later, ended] = [then.filter((one) => one === "later"), then.filter((one) => one === "ended since")].map(
+    ({ length }) => length,
+  );
+  if (Number(later) > 0) assumed.push(`${later} that came later left out`);
+  if (Number(ended) > 0) assumed.push(`${ended} that ended since counted as running`);
+  return counted.flatMap(({ value }, i) => {
+    if (then[i] === "later") return [];
+    return [then[i] === "ended since" ? asRunning(value) : value];
+  });
+}
+
+/** The documents' own order is chance, as that of the kubelet's list is; this one is always the same. */
+function inOrder(a: HeldPod, b: HeldPod): number {
+  const [x, y] = [a, b].map(({ createdAt, ref }) => `${createdAt} ${ref.namespace}/${ref.name} ${ref.uid}`);
+  return (x as string) < (y as string) ? -1 : 1;
+}
+
+/** As the kubelet had it before it ended. */
+function asRunning(pod: Fields): Fields {
+  const { qosClass } = fieldsOf(pod["status"]);
+  return { ...pod, status: { phase: "Running", ...(qosClass === undefined ? {} : { qosClass }) } };
+}
+
+function podThen(held: HeldPod, atMs: number): "as it is" | "later" | "ended since" {
+  const read = observed(held);
+  if (!read.ok) return "as it is";
+  const { metadata, status } = read.value;
+  const began = timeOf(status?.startTime) || timeOf(metadata.creationTimestamp);
+  if (began > atMs) return "later";
+  if (status?.phase !== "Succeeded" && status?.phase !== "Failed") return "as it is";
+  const states = [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])];
+  // one that was never let in held nothing
+  const endedMs = Math.max(0, ...states.map(({ state }) => timeOf(state?.terminated?.finishedAt)));
+  return endedMs > atMs ? "ended since" : "as it is";
+}
+
+/** The node without its pods, for what its version and configuration alone decide. */
+export function nodeAlone(evidence: Evidence, node: string | null): NodeThen {
+  const { input } = assembled(evidence, { node: node ?? "", atMs: null });
+  const decoded = decodeSnapshot({ node: input["node"], kubeletConfiguration: input["kubeletConfiguration"] });
+  const snapshot = decoded.ok ? decoded.value : {};
+  const lacks = new Set([
+    "pods",
+    "stats",
+    ...(snapshot.kubeletConfiguration === undefined ? ["kubeletConfiguration"] : []),
+  ]);
+  return {
+    node: node ?? "",
+    snapshot,
+    chosen: chooseProfileFor(snapshot),
+    basis: "documents",
+    atMs: null,
+    assumed: [],
+    lacks,
+  };
+}
+
+/** Whom a kind of decision is asked about, as `ask` of the API. */
+export type Asking = Readonly<Record<string, unknown>> | undefined;
+export interface Answered<K extends Kind> {
+  readonly decided: Decided<DecisionOf[K]>;
+  /** All of a story's decision but its kind, its excerpt and whether it agrees. */
+  readonly head: Pick<StoryDecision, "node" | "policyVersion" | "verdict" | "basis" | "at" | "assumed">;
+}
+
+/** Asks one kind about a node. Errors: why there is no answer, in words, with the inputs that would have made one. */
+export function ask<K extends Kind>(
+  kind: K,
+  then: NodeThen,
+  asking: Asking,
+): Result<Answered<K>, { readonly message: string; readonly needs: readonly string[] }> {
+  const decoded = decodeAsk(kind, asking ?? null);
+  if (!decoded.ok) return err({ message: issueText(decoded.error), needs: [] });
+  const { profile, note } = then.chosen;
+  const decided = decideKind(kind, { snapshot: then.snapshot, facts: {}, ask: decoded.value, explain: "off" }, profile);
+  if (!decided.ok) return err(decided.error);
+  const defaults =
+    then.lacks.has("kubeletConfiguration") && kind !== "probes" ? ["the kubelet's default configuration"] : [];
+  return ok({
+    decided: decided.value as Decided<DecisionOf[K]>,
+    head: {
+      node: then.node === "" ? null : then.node,
+      policyVersion: profile.policyVersion,
+      verdict: decided.value.verdict,
+      basis: then.basis,
+      at: then.atMs === null ? null : rfc3339(then.atMs),
+      assumed: [...then.assumed, ...defaults, ...(note.why === null ? [] : [note.why])],
+    },
+  });
+}
+
+/** Whether the node itself is well, as its condition Ready says; null: it is, or nobody tells. */
+export function readyOf(
+  evidence: Evidence,
+  node: string | null,
+): {
+  readonly status: string;
+  readonly since: string | null;
+  readonly reason: string;
+  readonly message: string;
+} | null {
+  const held = node === null ? undefined : evidence.nodes.get(node);
+  const read = held === undefined ? undefined : observedNode(held);
+  const ready = read?.ok === true ? read.value.status?.conditions?.find(({ type }) => type === "Ready") : undefined;
+  if (ready === undefined || ready.status === "True") return null;
+  const { status = "Unknown", reason = "", message = "", lastTransitionTime } = ready;
+  return { status, reason, message, since: lastTransitionTime ?? null };
+}

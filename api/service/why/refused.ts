@@ -1,0 +1,224 @@
+import { type Fields, fieldsOf } from "../../model/own.ts";
+import type { Change, Finding, Missing, StoryDecision, Word } from "../../model/why.ts";
+import {
+  type Case,
+  conditionOf,
+  containersNow,
+  finding,
+  isSubject,
+  missing,
+  timeOf,
+  wordOf,
+  wordOfEvent,
+} from "./case.ts";
+import { admissionExcerpt, recordedAdmission } from "./excerpts.ts";
+import { ask, type NodeThen, nodeThen } from "./node-then.ts";
+
+/** How the kubelet begins the message of a pod's status; the event has the same without it. kubelet 1.36: rejectPod. */
+const PREFIX = "Pod was rejected: ";
+/** The reasons of the kubelet's admission handlers, beside `OutOf` and a resource. */
+const REASONS: ReadonlySet<string> = new Set([
+  "UnexpectedAdmissionError",
+  "NodeAffinity",
+  "NodePorts",
+  "NodeName",
+  "NodeUnschedulable",
+  "PodOSNotSupported",
+  "PodOSSelectorNodeLabelDoesNotMatch",
+  "TaintToleration",
+  "SysctlForbidden",
+  "TopologyAffinityError",
+  "AppArmor",
+  "PodLevelResourcesNotSupported",
+  "PodFeatureUnsupported",
+  "NodeShutdown",
+  "InvalidNodeInfo",
+  "UnexpectedPredicateFailureType",
+]);
+const isOfPressure = (message: string): boolean => message.startsWith("The node had condition: ");
+const isReason = (reason: string, message: string): boolean =>
+  REASONS.has(reason) || /^OutOf[a-z]/.test(reason) || (reason === "Evicted" && isOfPressure(message));
+
+interface Refusal {
+  readonly reason: string;
+  /** As the event has it. */
+  readonly message: string;
+  readonly since: string | null;
+  readonly words: readonly Word[];
+  /** It had run: a restarted kubelet looks at its pods once more. */
+  readonly again: boolean;
+  /** As the history has it, where no object of Kubernetes tells. */
+  readonly recorded: StoryDecision | null;
+}
+
+function refusalOf(of: Case): Refusal | null {
+  const { pod } = of.subject;
+  const { phase, reason = "", message = "", startTime } = pod?.status ?? {};
+  const event = of.subject.events.findLast((one) => one.type !== "Normal" && isReason(one.reason, one.message));
+  const told = message.startsWith(PREFIX) ? message.slice(PREFIX.length) : message;
+  const isTold = phase === "Failed" && (message.startsWith(PREFIX) || isReason(reason, told));
+  // a pod that came in after all has another story; one that ran, and whose containers ended with 0, has Succeeded
+  const isIn = phase === "Running" || (phase === "Pending" && of.subject.held?.snapshot === null);
+  if (!isTold && (event === undefined || isIn)) return isIn ? null : recordedRefusal(of);
+  const again = containersNow(of).some(({ status }) => status?.state?.terminated?.startedAt !== undefined);
+  const since = event?.last ?? (again ? conditionOf(of, "Ready")?.lastTransitionTime : startTime) ?? null;
+  const said = event === undefined ? [] : [wordOfEvent(event)];
+  const common = { since, again, recorded: null };
+  if (!isTold) return { reason: event?.reason ?? "", message: event?.message ?? "", words: said, ...common };
+  return { reason, message: told, words: [wordOf("status", reason, message, since), ...said], ...common };
+}
+
+/** The last decision of the history about it, where that is a refusal. */
+function recordedRefusal(of: Case): Refusal | null {
+  const last = of.evidence.decisions.findLast(
+    ({ kind, pod }) => kind === "admission" && pod !== null && isSubject(of, pod),
+  );
+  if (last?.verdict !== "refused") return null;
+  const [reason, message] = [last.decision["reason"], last.decision["message"]].map(String) as [string, string];
+  const since = last.decidedAt;
+  const words = [wordOf("decision", reason, message, since)];
+  return { reason, message, since, words, again: last.decision["onNode"] === true, recorded: recordedAdmission(last) };
+}
+
+/** A pod that the kubelet did not let in: the answer of its admission handlers, asked again for the time of the refusal. */
+export function refused(of: Case): Finding | null {
+  const refusal = refusalOf(of);
+  if (refusal === null) return null;
+  const { resource = null, numbers } = shortageIn(refusal.message);
+  const asked = of.decides ? (answerOf(refusal.recorded) ?? askAgain(of, refusal)) : NOTHING;
+  return finding("refused", {
+    since: refusal.since,
+    words: refusal.words,
+    numbers: { again: refusal.again, resource, ...numbers },
+    ...asked,
+  });
+}
+
+/** `Node didn't have enough resource: cpu, requested: 500, used: 1800, capacity: 1800`. kubelet 1.36: InsufficientResourceError. */
+function shortageIn(message: string) {
+  const [, resource, requested, used, capacity] =
+    /resource: ([\w./-]+), requested: (\d+), used: (\d+), capacity: (\d+)/.exec(message) ?? [];
+  const amount = (text: string | undefined): number | null => (text === undefined ? null : Number(text));
+  return {
+    ...(resource === undefined ? {} : { resource }),
+    numbers: { requested: amount(requested), used: amount(used), capacity: amount(capacity) },
+  };
+}
+
+interface AskedAgain {
+  readonly decisions: readonly StoryDecision[];
+  readonly whatWouldChange: readonly Change[];
+  readonly missing: readonly Missing[];
+}
+const NOTHING: AskedAgain = { decisions: [], whatWouldChange: [], missing: [] };
+
+function answerOf(recorded: StoryDecision | null): AskedAgain | null {
+  if (recorded?.kind !== "admission") return null;
+  return { ...NOTHING, decisions: [recorded], whatWouldChange: recorded.excerpt.counterfactuals };
+}
+
+function askAgain(of: Case, { reason, message, since, again }: Refusal): AskedAgain {
+  const { subject, evidence } = of;
+  const lacks: Missing[] = [];
+  if (subject.events.length === 0) lacks.push(missing(of, "events", "when it was, and what else happened"));
+  if (subject.held === null) lacks.push(missing(of, "pod", "what it asked for"));
+  if (subject.held === null || subject.node === null) return { ...NOTHING, missing: lacks };
+  const atMs = since === null ? null : timeOf(since);
+  const at = again ? { with: subject.ref } : { without: subject.ref };
+  const then = nodeThen(evidence, { node: subject.node, atMs, ...at });
+  if (!then.ok)
+    return { ...NOTHING, missing: [...lacks, missing(of, "node", `it cannot be decided on: ${then.error}`)] };
+  if (then.value.lacks.has("node")) lacks.push(missing(of, "node", "what the node can give"));
+  if (then.value.lacks.has("pods")) lacks.push(missing(of, "pods", "what others held then"));
+  if (then.value.lacks.has("node")) return { ...NOTHING, missing: lacks };
+  const asked = admissionOf(of, then.value, again);
+  if (!asked.ok) return { ...NOTHING, missing: [...lacks, missing(of, "node", asked.error)] };
+  const { decision } = asked.value;
+  const differs = differenceOf({ reason, message }, decision);
+  const isUnknown = differs !== null && !isAgreement(reason, decision);
+  if (isUnknown && MANAGED.has(reason)) lacks.push(...stateFilesOf(of, message));
+  else if (isUnknown && decision.admit) lacks.push(missing(of, "history", "which pods were there then"));
+  const isOpen = isUnknown && (then.value.lacks.has("pods") || MANAGED.has(reason));
+  const excerpt = admissionExcerpt(decision);
+  return {
+    decisions: [
+      {
+        kind: "admission",
+        ...asked.value.head,
+        agrees: isOpen ? null : isAgreement(reason, decision),
+        differs,
+        excerpt,
+      },
+    ],
+    whatWouldChange: [
+      ...pressureEnds(message, subject.pod?.status?.qosClass ?? ""),
+      ...decision.counterfactuals,
+      ...(MANAGED.has(reason) ? [] : nowOf(of, then.value, again)),
+    ],
+    missing: lacks,
+  };
+}
+
+/** kubelet 1.36: eviction managerImpl.Admit. */
+function pressureEnds(message: string, qosClass: string): readonly Change[] {
+  const conditions = /^The node had condition: \[([^\]]*)\]/.exec(message)?.[1];
+  return conditions === undefined ? [] : [{ code: "pressure_ends", numbers: { conditions, qosClass } }];
+}
+
+/** Refusals of the managers of CPUs, memory and devices, whose state no object of Kubernetes tells. */
+const MANAGED: ReadonlySet<string> = new Set(["UnexpectedAdmissionError", "TopologyAffinityError"]);
+
+/** The manager that refused is told by its words: of CPUs, of memory, of devices. */
+function stateFilesOf(of: Case, message: string): readonly Missing[] {
+  const why = "what others held (a file on the node)";
+  const files: readonly (readonly [RegExp, string])[] = [
+    [/\bcpus?\b/, "cpu_manager_state"],
+    [/\bmemory\b/, "memory_manager_state"],
+    [/\bdevices?\b/, "device-plugins/kubelet_internal_checkpoint"],
+  ];
+  const named = files.filter(([form]) => form.test(message));
+  return (named.length > 0 ? named : files).map(([, file]) => missing(of, "state files", why, file));
+}
+
+const isAgreement = (reason: string, decision: { readonly admit: boolean; readonly reason: string }): boolean =>
+  !decision.admit && decision.reason === reason;
+
+type Said = { readonly reason: string; readonly message: string };
+
+/** The first thing in which a decision is other than what a kubelet said; null: it is the same word for word. */
+export function differenceOf(real: Said, decision: Said & { readonly admit: boolean }): string | null {
+  if (decision.admit) return "it would have come in";
+  if (decision.reason !== real.reason)
+    return `reason ${decision.reason} in place of ${real.reason}: ${decision.message}`;
+  if (decision.message.trim() === real.message.trim()) return null;
+  const [was, is] = [real.message, decision.message].map((text) => text.split(", "));
+  const at = is?.findIndex((part, i) => part !== was?.[i]) ?? -1;
+  return `${is?.[at] ?? decision.message} in place of ${was?.[at] ?? real.message}`;
+}
+
+/** Asks the admission handlers about the story's pod as one that comes now, or that a restarted kubelet looks at again. */
+export function admissionOf(of: Case, then: NodeThen, again: boolean) {
+  const { held, ref } = of.subject;
+  const asking = again ? `${ref.namespace}/${ref.name}` : asNew(held?.value ?? {});
+  const asked = ask("admission", then, { pod: asking });
+  if (!asked.ok) return { ok: false, error: asked.error.message } as const;
+  const { decided, head } = asked.value;
+  return { ok: true, value: { decision: decided.decision, head } } as const;
+}
+
+/** A pod as it was before the kubelet had looked at it. */
+export const asNew = (pod: Fields): Fields => ({
+  ...pod,
+  status: { phase: "Pending", qosClass: fieldsOf(pod["status"])["qosClass"] },
+});
+
+/** Whether it would come in as the documents are now, where that is later. */
+function nowOf(of: Case, then: NodeThen, again: boolean): readonly Change[] {
+  const { subject, evidence } = of;
+  if (again || then.lacks.has("pods")) return [];
+  const now = nodeThen(evidence, { node: then.node, atMs: null, without: subject.ref });
+  if (!now.ok) return [];
+  const asked = admissionOf(of, now.value, false);
+  if (!asked.ok || !asked.value.decision.admit) return [];
+  return [{ code: "fits_now", numbers: { node: then.node } }];
+}

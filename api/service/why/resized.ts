@@ -1,0 +1,92 @@
+import type { Change, Finding, FindingOf, Missing, StoryDecision } from "../../model/why.ts";
+import {
+  type Case,
+  conditionOf,
+  containersNow,
+  eventsOf,
+  finding,
+  isWord,
+  missing,
+  wordOfCondition,
+  wordOfEvent,
+} from "./case.ts";
+import { admissionExcerpt } from "./excerpts.ts";
+import { nodeThen } from "./node-then.ts";
+import { admissionOf, differenceOf } from "./refused.ts";
+
+/** A change of a running pod's resources that waits, cannot be, or is being carried out. */
+export function resizeOf(of: Case): readonly Finding[] {
+  const { phase } = of.subject.pod?.status ?? {};
+  if (phase === "Succeeded" || phase === "Failed") return [];
+  const pending = conditionOf(of, "PodResizePending");
+  const progress = conditionOf(of, "PodResizeInProgress");
+  const numbers = { resources: changesOf(of) };
+  const found: Finding[] = [];
+  if (pending?.status === "True") {
+    const isInfeasible = pending.reason === "Infeasible";
+    const events = eventsOf(of, isInfeasible ? "ResizeInfeasible" : "ResizeDeferred").slice(-1);
+    const words = [wordOfCondition(pending), ...events.map(wordOfEvent)];
+    const asked = of.decides ? askAgain(of, pending.message ?? "") : NOTHING;
+    const since = pending.lastTransitionTime ?? null;
+    found.push(finding(isInfeasible ? "resize-infeasible" : "resize-deferred", { since, words, numbers, ...asked }));
+  }
+  if (progress?.status === "True") {
+    const events = eventsOf(of, "ResizeError", "ResizeStarted").slice(-1);
+    const words = [wordOfCondition(progress), ...events.map(wordOfEvent)].filter(isWord);
+    found.push(finding("resize-in-progress", { since: progress.lastTransitionTime ?? null, words, numbers }));
+  }
+  return found;
+}
+
+type Resources = FindingOf<"resize-deferred">["numbers"]["resources"];
+
+/** CPU and memory that are asked for, where something else is in force. */
+function changesOf(of: Case): Resources {
+  return containersNow(of).flatMap(({ name, spec, status }) =>
+    (["requests", "limits"] as const).flatMap((list) =>
+      ["cpu", "memory"].flatMap((resource) => {
+        const to = spec?.resources?.[list]?.[resource];
+        const from = status?.resources?.[list]?.[resource];
+        if (to === undefined || String(to) === String(from)) return [];
+        return [{ container: name, resource: `${list}.${resource}`, from: String(from ?? ""), to: String(to) }];
+      }),
+    ),
+  );
+}
+
+interface Asked {
+  readonly decisions: readonly StoryDecision[];
+  readonly whatWouldChange: readonly Change[];
+  readonly missing: readonly Missing[];
+}
+const NOTHING: Asked = { decisions: [], whatWouldChange: [], missing: [] };
+
+/** A resize is let in as a pod of that size would be, were it not there yet. kubelet 1.36: canResizePod. */
+function askAgain(of: Case, message: string): Asked {
+  const { subject, evidence } = of;
+  if (subject.node === null) return NOTHING;
+  const then = nodeThen(evidence, { node: subject.node, atMs: null, without: subject.ref });
+  if (!then.ok) return { ...NOTHING, missing: [missing(of, "node", then.error)] };
+  const lacks = [...then.value.lacks].flatMap((piece) =>
+    piece === "node"
+      ? [missing(of, "node", "what it can give")]
+      : piece === "pods"
+        ? [missing(of, "pods", "what others hold")]
+        : [],
+  );
+  if (then.value.lacks.has("node")) return { ...NOTHING, missing: lacks };
+  const asked = admissionOf(of, then.value, false);
+  if (!asked.ok) return { ...NOTHING, missing: [...lacks, missing(of, "node", asked.error)] };
+  const { decision, head } = asked.value;
+  const resource = /enough (?:resource|capacity): ([\w./-]+),/.exec(message)?.[1];
+  const agrees = resource === undefined || then.value.lacks.has("pods") ? null : decision.reason === `OutOf${resource}`;
+  const differs = agrees === false ? differenceOf({ reason: `OutOf${resource}`, message }, decision) : null;
+  const whatWouldChange = decision.counterfactuals.flatMap(({ code, numbers }): readonly Change[] =>
+    code === "lower_request_admits" ? [{ code: "resize_at_most", numbers }] : [],
+  );
+  return {
+    decisions: [{ kind: "admission", ...head, agrees, differs, excerpt: admissionExcerpt(decision) }],
+    whatWouldChange,
+    missing: lacks,
+  };
+}

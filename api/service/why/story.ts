@@ -1,0 +1,320 @@
+import { PRESSURE_CONDITIONS } from "../../model/eviction.ts";
+import type { ObservedPod } from "../../model/observed.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import {
+  CALM_FINDINGS,
+  FINDING_CODES,
+  type Finding,
+  type FindingCode,
+  type ListedStory,
+  type Missing,
+  type Story,
+  type StoryList,
+  type StoryPod,
+  type Unused,
+} from "../../model/why.ts";
+import { rfc3339 } from "../timestamp.ts";
+import {
+  type Case,
+  conditionOf,
+  containersNow,
+  cut,
+  finding,
+  missing,
+  summaryOf,
+  timeOf,
+  wordOf,
+  wordOfCondition,
+  wordOfEvent,
+} from "./case.ts";
+import { endsOfContainers } from "./containers.ts";
+import { ended, preempted } from "./disrupted.ts";
+import { evicted, RESOURCE_OF, rankingNow } from "./evicted.ts";
+import {
+  type Contradiction,
+  type Evidence,
+  evidenceOf,
+  observed,
+  observedNode,
+  observedSummary,
+  type WhyDocument,
+} from "./evidence.ts";
+import { findPod, type NoSubject, type PodName, podsIn, type Subject, subjectOf } from "./find-pod.ts";
+import { probingOf } from "./probing.ts";
+import { refused } from "./refused.ts";
+import { resizeOf } from "./resized.ts";
+import { startOf } from "./starting.ts";
+import { throttledOf } from "./throttled.ts";
+
+export type NoStory = NoSubject | (Contradiction & { readonly near?: readonly string[] });
+
+/**
+ * The story of a pod from documents of any kind and order: what is so, since when, the decisions behind it, what would change it, and
+ * who is next. Errors: no such pod, several of the name, documents that contradict each other.
+ */
+export function storyOf(documents: readonly WhyDocument[], name: PodName): Result<Story, NoStory> {
+  const evidence = evidenceOf(documents);
+  if (!evidence.ok) return evidence;
+  const subject = findPod(evidence.value, name);
+  if (!subject.ok) return subject;
+  const contradiction = contradictionIn(evidence.value, subject.value);
+  if (contradiction !== null) return err({ code: "contradicting_documents", message: contradiction });
+  const of: Case = { evidence: evidence.value, subject: subject.value, asOfMs: asOfMs(evidence.value), decides: true };
+  const findings = findingsOf(of);
+  return ok({
+    pod: podOf(subject.value),
+    asOf: of.asOfMs === 0 ? null : rfc3339(of.asOfMs),
+    findings,
+    missing: unique([...findings.flatMap((one) => one.missing), ...podMissing(of)]),
+    notes: notesOf(of),
+    unused: [...evidence.value.unused, ...othersOf(of)],
+  });
+}
+
+/** The pods that have a story, the worst first. Errors: documents that contradict each other, or tell of no pod. */
+export function storiesIn(documents: readonly WhyDocument[], namespace: string | null): Result<StoryList, NoStory> {
+  const evidence = evidenceOf(documents);
+  if (!evidence.ok) return evidence;
+  const all = podsIn(evidence.value).filter(({ ref }) => namespace === null || ref.namespace === namespace);
+  if (all.length === 0) {
+    const where = namespace === null ? "" : ` of namespace ${namespace}`;
+    const message = `no document tells of a pod${where}: give \`kubectl get pods,nodes,events -A -o json\``;
+    return err({ code: "no_pods", message, near: [] });
+  }
+  const asOf = asOfMs(evidence.value);
+  const unreadable: Unused[] = [];
+  const told = all.flatMap((candidate): readonly ListedStory[] => {
+    const subject = subjectOf(evidence.value, candidate);
+    if (subject.ok)
+      return [listedOf({ evidence: evidence.value, subject: subject.value, asOfMs: asOf, decides: false })];
+    unreadable.push({ origin: candidate.held?.place ?? "", what: "a v1.Pod", why: subject.error.message });
+    return [];
+  });
+  const stories = told.filter(({ code }) => !CALM_FINDINGS.has(code)).toSorted(byUrgency);
+  return ok({
+    stories,
+    pods: all.length,
+    calm: told.length - stories.length,
+    asOf: asOf === 0 ? null : rfc3339(asOf),
+    unused: [...evidence.value.unused, ...unreadable],
+  });
+}
+
+function byUrgency(a: ListedStory, b: ListedStory): number {
+  const worse = rank(a.code) - rank(b.code) || timeOf(b.since) - timeOf(a.since);
+  const [x, y] = [a, b].map(({ pod }) => `${pod.namespace}/${pod.name}`);
+  return worse || ((x as string) < (y as string) ? -1 : 1);
+}
+
+function listedOf(of: Case): ListedStory {
+  const findings = findingsOf(of);
+  const [first] = findings as readonly [Finding];
+  const { code, since, container, words } = first;
+  const [word] = words;
+  const more = findings.slice(1).filter((one) => !CALM_FINDINGS.has(one.code)).length;
+  const { reason = "", message = "" } = word ?? {};
+  return { pod: podOf(of.subject), code, since, container, reason, message, more };
+}
+
+const rank = (code: FindingCode): number => FINDING_CODES.indexOf(code);
+
+/** Everything that is so, the worst first; what only follows from something worse is left out. */
+function findingsOf(of: Case): readonly Finding[] {
+  const fates = [evicted(of), preempted(of), refused(of)].filter((one) => one !== null);
+  const isRefused = fates.some(({ code }) => code === "refused");
+  const others = isRefused
+    ? []
+    : [...endsOfContainers(of), ...startOf(of), ...probingOf(of), ...resizeOf(of), ...throttledOf(of)];
+  const all = [...fates, ...ended(of), ...others, ...(isRefused ? [] : pressureOf(of))];
+  const sorted = withoutConsequences(all).toSorted(
+    (a, b) => rank(a.code) - rank(b.code) || timeOf(b.since) - timeOf(a.since),
+  );
+  const isSettled = sorted.some(({ code }) => code !== "restarted");
+  return isSettled ? sorted : [...sorted, ...calmOf(of)].toSorted((a, b) => rank(a.code) - rank(b.code));
+}
+
+/** The ends of containers whose pod was ended, or which a probe ended, are no stories of their own. */
+function withoutConsequences(all: readonly Finding[]): readonly Finding[] {
+  const codes = new Set(all.map(({ code }) => code));
+  const isEnded = (["evicted", "preempted", "disrupted", "node-shutdown", "deadline-exceeded"] as const).some((code) =>
+    codes.has(code),
+  );
+  const probed = new Set(all.flatMap(({ code, container }) => (code === "restarted-by-probe" ? [container] : [])));
+  return all.filter(({ code, container }) => {
+    if (code === "failed" || code === "restarted") return !isEnded && !probed.has(container);
+    return code !== "not-ready" || !codes.has("node-lost");
+  });
+}
+
+function pressureOf(of: Case): readonly Finding[] {
+  const { node, pod } = of.subject;
+  const phase = pod?.status?.phase;
+  const held = node === null ? undefined : of.evidence.nodes.get(node);
+  const read = held === undefined ? undefined : observedNode(held);
+  if (pod === null || phase === "Succeeded" || phase === "Failed" || read?.ok !== true) return [];
+  const conditions = (read.value.status?.conditions ?? []).filter(
+    ({ type, status }) => (PRESSURE_CONDITIONS as readonly string[]).includes(type) && status === "True",
+  );
+  const [first] = conditions;
+  if (first === undefined) return [];
+  const ranked = of.decides ? rankingNow(of, RESOURCE_OF[first.type] ?? null) : { missing: [] };
+  const told =
+    "missing" in ranked
+      ? { missing: ranked.missing }
+      : { decisions: [ranked.decision], next: ranked.next, whatWouldChange: ranked.changes };
+  return [
+    finding("under-pressure", {
+      since: first.lastTransitionTime ?? null,
+      words: conditions.map(wordOfCondition),
+      numbers: { conditions: conditions.map(({ type }) => type) },
+      ...told,
+    }),
+  ];
+}
+
+/** What is so of a pod of which nothing bad is told. */
+function calmOf(of: Case): readonly Finding[] {
+  const { pod, events } = of.subject;
+  const phase = pod?.status?.phase;
+  const warned = events
+    .filter(({ type }) => type === "Warning")
+    .slice(-3)
+    .map(wordOfEvent);
+  const containers = containersNow(of).filter(({ isInit }) => !isInit);
+  if (phase === "Succeeded") {
+    const end = containers.flatMap(({ status }) => status?.state?.terminated ?? []).at(-1);
+    const words = [wordOf("container", end?.reason, end?.message, end?.finishedAt ?? null)];
+    return [finding("completed", { since: end?.finishedAt ?? null, words, numbers: {} })];
+  }
+  const ready = containers.filter(({ status }) => status?.ready === true).length;
+  if (
+    phase === "Running" &&
+    (ready === containers.length || pod?.status?.containerStatuses?.[0]?.ready === undefined)
+  ) {
+    const ranked = of.decides && summaryOf(of) !== null ? rankingNow(of, "memory") : { missing: [] };
+    return [
+      finding("healthy", {
+        since: conditionOf(of, "Ready")?.lastTransitionTime ?? pod?.status?.startTime ?? null,
+        words: warned,
+        numbers: { ready, containers: containers.length },
+        ...("missing" in ranked ? {} : { decisions: [ranked.decision] }),
+      }),
+    ];
+  }
+  const { reason, message } = pod?.status ?? {};
+  const words = [wordOf("status", reason, message), ...warned].filter(
+    (word) => word.reason !== "" || word.message !== "",
+  );
+  const lacks: readonly Missing[] = [
+    ...(pod === null ? [missing(of, "pod", "its status")] : []),
+    ...(events.length === 0 ? [missing(of, "events", "what happened to it")] : []),
+  ];
+  return [finding("unknown", { since: null, words, numbers: {}, missing: lacks })];
+}
+
+/** The pod's node of one cluster and the pod of another: their addresses tell. */
+function contradictionIn({ nodes, pods }: Evidence, { node, held, ref }: Subject): string | null {
+  const twin = pods.find(
+    (one) =>
+      one.ref.uid !== "" &&
+      one.ref.uid === ref.uid &&
+      one.node !== "" &&
+      held !== null &&
+      held.node !== "" &&
+      one.node !== held.node,
+  );
+  if (twin !== undefined)
+    return `${twin.place} has the pod on node ${twin.node}, and ${held?.place} on ${held?.node}: a pod never moves; give the documents of one cluster`;
+  const hostIP = (held?.value["status"] as { readonly hostIP?: unknown } | undefined)?.hostIP;
+  const there = node === null ? undefined : nodes.get(node);
+  const { addresses } = (there?.value["status"] ?? {}) as {
+    readonly addresses?: readonly { readonly type?: string; readonly address?: string }[];
+  };
+  const internal = Array.isArray(addresses)
+    ? addresses.filter(({ type }) => type === "InternalIP").map(({ address }) => address)
+    : [];
+  if (typeof hostIP !== "string" || hostIP === "" || internal.length === 0 || internal.includes(hostIP)) return null;
+  return `${held?.place} ran on ${hostIP}, and ${there?.place}, a node ${node}, has the address ${internal.join(", ")}: it is the node of another cluster; give the documents of one`;
+}
+
+function podOf({ ref, pod, node }: Subject): StoryPod {
+  const { metadata, spec, status } = pod ?? ({} as Partial<ObservedPod>);
+  const owner = metadata?.ownerReferences?.find(({ controller }) => controller === true);
+  const statuses = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])];
+  return {
+    ...ref,
+    node,
+    phase: status?.phase ?? null,
+    qosClass: status?.qosClass ?? null,
+    priority: spec?.priority ?? null,
+    owner: owner === undefined ? null : `${owner.kind}/${owner.name}`,
+    createdAt: metadata?.creationTimestamp ?? null,
+    restarts: statuses.reduce((sum, { restartCount = 0 }) => sum + restartCount, 0),
+  };
+}
+
+/** How documents were taken where they could be taken otherwise. */
+function notesOf({ subject, evidence }: Case): readonly string[] {
+  const { othersEvents, namesakes, held } = subject;
+  const there = evidence.pods.filter(
+    ({ ref, snapshot }) => snapshot === null && ref.uid !== "" && ref.uid === subject.ref.uid,
+  );
+  return [
+    ...(othersEvents > 0 ? [`${othersEvents} events of another pod of this name left out (other uid)`] : []),
+    ...(namesakes.length > 0
+      ? [`there are documents of ${namesakes.length + 1} pods of this name: this is of the one made last`]
+      : []),
+    ...(there.length > 1 ? [`the pod is there ${there.length} times: ${held?.place} counts`] : []),
+    ...(held?.snapshot != null
+      ? ["the pod is from a NodeSnapshot, which keeps only what decisions read: no messages, no times"]
+      : []),
+  ].map(cut);
+}
+
+/** Documents of other nodes than the pod's that nothing was made of. */
+function othersOf({ evidence, subject: { node } }: Case): readonly Unused[] {
+  if (node === null) return [];
+  const parts = [...evidence.parts].filter(([name, { stats }]) => name !== "" && name !== node && stats !== undefined);
+  const nodes = evidence.nodes.has(node) ? [] : [...evidence.nodes].slice(0, MAX_OTHERS);
+  return [
+    ...parts
+      .slice(0, MAX_OTHERS)
+      .map(([name]) => ({ origin: name, what: "stats of another node", why: `the pod is on ${node}` })),
+    ...nodes.map(([name, { place }]) => ({ origin: place, what: `node ${name}`, why: `the pod is on ${node}` })),
+  ];
+}
+const MAX_OTHERS = 5;
+
+const podMissing = (of: Case): readonly Missing[] =>
+  of.subject.held === null ? [missing(of, "pod", "its status, and what it asks for")] : [];
+
+const unique = (all: readonly Missing[]): readonly Missing[] =>
+  all.filter(({ command }, i) => all.findIndex((other) => other.command === command) === i);
+
+/** Epoch ms; 0: no document has a time. */
+function asOfMs({ events, pods, nodes, parts, snapshots }: Evidence): number {
+  let last = 0;
+  const meet = (...times: readonly (string | undefined)[]): void => {
+    for (const time of times) last = Math.max(last, timeOf(time));
+  };
+  for (const { last: at } of events) meet(at);
+  for (const { atMs } of snapshots) last = Math.max(last, atMs ?? 0);
+  for (const { stats } of parts.values()) {
+    const summary = typeof stats === "object" && stats !== null ? observedSummary(stats) : null;
+    meet(summary?.node?.memory?.time, summary?.node?.cpu?.time);
+  }
+  for (const node of nodes.values()) {
+    const read = observedNode(node);
+    if (read.ok)
+      meet(...(read.value.status?.conditions ?? []).flatMap((c) => [c.lastHeartbeatTime, c.lastTransitionTime]));
+  }
+  for (const held of pods) {
+    const read = observed(held);
+    if (!read.ok) continue;
+    const { status } = read.value;
+    meet(status?.startTime, ...(status?.conditions ?? []).map((c) => c.lastTransitionTime));
+    for (const { state } of status?.containerStatuses ?? [])
+      meet(state?.running?.startedAt, state?.terminated?.finishedAt);
+  }
+  return last;
+}

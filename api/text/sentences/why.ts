@@ -1,0 +1,234 @@
+import type { Counterfactual } from "../../model/preemption.ts";
+import type { ProbeFindingCode } from "../../model/probes-decision.ts";
+import type { Change, Finding, FindingCode, FindingOf } from "../../model/why.ts";
+import { amountText, exactAmountText, humanBytes } from "../size.ts";
+import { durationText, timeText } from "../time-text.ts";
+import { counterfactualSentences } from "./counterfactual.ts";
+import { PROBE_FINDING } from "./probes.ts";
+import { listed, many, ordinal } from "./words.ts";
+
+type Headline<C extends FindingCode> = (finding: FindingOf<C>) => string;
+
+const inContainer = (container: string | null): string => (container === null ? "" : `container ${container} `);
+const restartsText = (restarts: number): string => (restarts === 0 ? "" : `, ${many(restarts, "restart")}`);
+const exitText = (exitCode: number | null): string => {
+  if (exitCode === null) return "";
+  const signal = SIGNALS[exitCode];
+  return signal === undefined ? ` with ${exitCode}` : ` with ${exitCode} (${signal})`;
+};
+/** The exit codes of processes that a signal ends. */
+const SIGNALS: Readonly<Record<number, string>> = {
+  134: "SIGABRT",
+  137: "SIGKILL: the kernel for want of memory, or the kubelet after the grace period",
+  139: "SIGSEGV",
+  143: "SIGTERM",
+};
+const milli = (cpu: number): string => amountText("cpu", Math.round(cpu));
+const percent = (part: number, whole: number): string => `${Math.round((part / whole) * 100)} %`;
+
+const resourcesText = ({ resources }: FindingOf<"resize-deferred">["numbers"]): string =>
+  resources.length === 0
+    ? ""
+    : `: ${listed(resources.map(({ container, resource, from, to }) => `${container} ${resource} ${from === "" ? "none" : from} -> ${to}`))}`;
+
+/** Where a kubelet ends a pod for its own use of local storage. */
+const LIMIT: Readonly<Record<string, string>> = {
+  emptyDir: "an emptyDir held more than its sizeLimit",
+  "pod-ephemeral-storage": "it took more local storage than its containers' limits together",
+  "container-ephemeral-storage": "a container took more local storage than its limit",
+};
+
+/** What is so, in a line, for each finding. */
+const HEADLINES: { readonly [C in FindingCode]: Headline<C> } = {
+  evicted: ({ numbers: { cause, resource, limit } }) => {
+    if (cause === "node-resource") return `the node was short of ${resource}`;
+    const passed = LIMIT[cause];
+    return passed === undefined ? "the kubelet ended it to get resources back" : `${passed} of ${limit}`;
+  },
+  preempted: ({ numbers: { by } }) =>
+    by === null
+      ? "the kubelet ended it for a critical pod"
+      : `the kubelet ended it for the critical pod ${by.namespace}/${by.name}`,
+  disrupted: ({ numbers: { by } }) => DISRUPTED[by] ?? by,
+  refused: ({ numbers: { again, resource, requested, used, capacity } }) => {
+    const then = again ? "a restarted kubelet did not let it in again" : "the kubelet did not let it in";
+    if (resource === null || requested === null || used === null || capacity === null) return then;
+    const amount = (units: number): string => exactAmountText(resource, units);
+    return `${then}: ${amount(requested)} ${resource} did not fit beside ${amount(used)} used of ${amount(capacity)}`;
+  },
+  "node-shutdown": () => "the node was shut down",
+  "node-lost": ({ numbers: { node, ready } }) =>
+    `node ${node} is not ready${ready === "Unknown" ? ": its kubelet is not heard of" : ""}`,
+  "deadline-exceeded": ({ numbers: { activeDeadlineSeconds } }) =>
+    activeDeadlineSeconds === null
+      ? "it ran for longer than it may"
+      : `it ran for longer than its activeDeadlineSeconds of ${activeDeadlineSeconds}`,
+  "oom-killed": ({ container, numbers: { limitBytes, restarts, nodeOom } }) => {
+    const why =
+      limitBytes === null
+        ? "memory ran out, and it has no limit of its own"
+        : `it reached its memory limit of ${humanBytes(limitBytes)}`;
+    return `${inContainer(container)}was killed: ${nodeOom ? "the node as a whole ran out of memory" : why}${restartsText(restarts)}`;
+  },
+  "image-gone": ({ container, numbers: { image, why, removedAt } }) => {
+    const when = removedAt === null ? "" : ` at ${removedAt}`;
+    const gone =
+      why === null ? "is not on the node" : `was removed from the node by image garbage collection${when} (${why})`;
+    return `${inContainer(container)}waits: image ${image} ${gone}, and may not be pulled`;
+  },
+  "image-pull": ({ container, numbers: { image, onNode } }) =>
+    `${inContainer(container)}waits for image ${image}${onNode === true ? ", which is on the node" : ""}`,
+  "config-error": ({ container }) => `${inContainer(container)}cannot be made or started`,
+  "restarted-by-probe": ({ container, numbers: { type, failures, restarts } }) =>
+    `${inContainer(container)}was ended ${many(restarts, "time")} by its ${type} probe, which failed ${many(failures, "time")}`,
+  "crash-loop": ({ container, numbers: { restarts, exitCode, backOffSeconds } }) => {
+    const wait =
+      backOffSeconds === null ? "" : `; the kubelet waits ${durationText(backOffSeconds * 1000)} before the next start`;
+    return `${inContainer(container)}ends again and again${exitText(exitCode)}${restartsText(restarts)}${wait}`;
+  },
+  failed: ({ container, numbers: { exitCode, restarts } }) =>
+    `${inContainer(container)}ended${exitText(exitCode)}${restartsText(restarts)}`,
+  "init-waiting": ({ container, numbers: { index, of, waiting } }) =>
+    `init container ${container}, the ${ordinal(index)} of ${of}, has not ended well; ${listed(waiting)} ${waiting.length === 1 ? "waits" : "wait"} for it`,
+  "startup-failing": ({ container, numbers: { failures } }) =>
+    `${inContainer(container)}has not started: its startup probe failed ${many(failures, "time")}`,
+  "not-started": ({ numbers: { pending } }) => PENDING[pending] ?? `it waits for its ${pending}`,
+  unscheduled: ({ numbers: { gates } }) =>
+    gates.length === 0
+      ? "the scheduler has found no node for it"
+      : `the scheduler leaves it alone until ${listed(gates)} ${gates.length === 1 ? "is" : "are"} removed (schedulingGates)`,
+  terminating: ({ numbers: { graceSeconds, finalizers, overdueSeconds } }) => {
+    const grace = graceSeconds === null ? "" : ` within ${durationText(graceSeconds * 1000)}`;
+    const late = overdueSeconds === null ? "" : `; it is ${durationText(overdueSeconds * 1000)} late`;
+    const held = finalizers.length === 0 ? "" : `, held by ${listed(finalizers)}`;
+    return `it is to end${grace}${late}${held}`;
+  },
+  "resize-infeasible": ({ numbers }) => `the node can never give what is asked for${resourcesText(numbers)}`,
+  "resize-deferred": ({ numbers }) => `the node cannot give what is asked for now${resourcesText(numbers)}`,
+  "resize-in-progress": ({ numbers }) => `a resize is being carried out${resourcesText(numbers)}`,
+  "not-ready": ({ container, numbers: { failures, gates } }) => {
+    if (gates.length > 0)
+      return `its containers are ready, and ${listed(gates)} ${gates.length === 1 ? "is" : "are"} not True (readinessGates)`;
+    return `${inContainer(container)}is not ready${failures === 0 ? "" : `: its readiness probe failed ${many(failures, "time")}`}`;
+  },
+  throttled: (finding) => throttledText(finding),
+  "under-pressure": ({ numbers: { conditions } }) => `its node has ${listed(conditions)}`,
+  restarted: ({ container, numbers: { exitCode, restarts } }) =>
+    `${inContainer(container)}runs again after it ended${exitText(exitCode)}${restartsText(restarts)}`,
+  completed: () => "its containers ended with 0",
+  healthy: ({ numbers: { ready, containers } }) =>
+    ready === containers
+      ? `${many(containers, "container")} of ${containers} ready`
+      : `${many(containers, "container")}`,
+  unknown: () => "no document tells what is so",
+};
+
+function throttledText({ container, numbers }: FindingOf<"throttled">): string {
+  const { periods, throttledPeriods, throttledMicros, limitMilli, usageMilli, averageMilli } = numbers;
+  const limit = limitMilli === null ? "its CPU limit" : `its limit of ${milli(limitMilli)} CPU`;
+  const use = usageMilli === null ? "" : `; it uses ${milli(usageMilli)}`;
+  if (periods === null || throttledPeriods === null || periods === 0) {
+    return `${inContainer(container)}uses ${usageMilli === null ? "nearly all" : milli(usageMilli)} of ${limit}: it is most likely stopped now and then`;
+  }
+  const average = averageMilli === null ? use : `; it used ${milli(averageMilli)} of them on average`;
+  const waited = throttledMicros === null ? "" : `, for ${durationText(throttledMicros / 1000)} in all`;
+  return `${inContainer(container)}was stopped at ${limit} in ${throttledPeriods} of ${periods} periods (${percent(throttledPeriods, periods)})${waited}${average}`;
+}
+
+/** The reasons of the condition DisruptionTarget. kubernetes 1.36: v1.PodReason..., and those of the controllers. */
+const DISRUPTED: Readonly<Record<string, string>> = {
+  PreemptionByScheduler: "the scheduler ended it to make room for a pod of higher priority",
+  EvictionByEvictionAPI: "somebody asked for its eviction, as a drain of the node does",
+  DeletionByTaintManager: "its node has a taint of NoExecute that it does not tolerate",
+  DeletionByPodGC: "its node is gone",
+  DeletionByDeviceTaintManager: "a device that it uses has a taint that it does not tolerate",
+};
+const PENDING: Readonly<Record<string, string>> = {
+  kubelet: "it has a node, and the kubelet there has not begun with it",
+  sandbox: "its sandbox (its network) cannot be made",
+  volume: "its volumes are not there yet",
+  image: "it waits for an image",
+  container: "its containers are being made",
+};
+
+/** What is so, in a line. */
+export const headline = (finding: Finding): string =>
+  (HEADLINES[finding.code] as (finding: Finding) => string)(finding);
+
+const COUNTERFACTUALS: ReadonlySet<string> = new Set([
+  "fewer_pods_would_do",
+  "smaller_pods_would_do",
+  "lower_request_admits",
+  "lower_request_spares_all",
+  "no_request_helps",
+]);
+const isCounterfactual = (change: Change): change is Change & Counterfactual => COUNTERFACTUALS.has(change.code);
+
+/** What would change it, a sentence each. */
+export function changeSentences(changes: readonly Change[]): readonly string[] {
+  const nodes = Map.groupBy(changes.filter(isCounterfactual), ({ numbers }) => numbers["node"]);
+  const requests = [...nodes].flatMap(([node, all]) =>
+    counterfactualSentences(all).map((text) => (node === undefined ? text : `on ${node} ${text}`)),
+  );
+  const others = changes.flatMap(({ code, numbers }) => (code in CHANGES ? CHANGES[code as OtherCode](numbers) : []));
+  return [...requests, ...others];
+}
+
+type Numbers = Change["numbers"];
+type OtherCode = Exclude<Change["code"], Counterfactual["code"]>;
+const CHANGES: { readonly [C in OtherCode]: (n: Numbers) => string } = {
+  fits_now: (n) => `on what ${n["node"]} has now it would come in: make the pod anew, as its controller does`,
+  rank_of_pod: (n) => {
+    const resource = String(n["resource"]);
+    const amount = (key: string): string => exactAmountText(resource, Number(n[key]));
+    const how: Readonly<Record<string, string>> = {
+      request: `with a request of ${amount("to")} for ${resource}`,
+      usage: `if it took up ${amount("to")} instead of ${amount("from")}`,
+      priority: `with a priority of ${n["to"]}`,
+    };
+    const then = n["saves"] === true ? `${n["victim"] ?? "nobody"} would go first` : "it would still go first";
+    return `${how[String(n["change"])]} it would rank ${ordinal(Number(n["place"]))}: ${then}`;
+  },
+  request_covers_usage: (n) =>
+    `container ${n["name"]} used ${n["usage"]} of ${n["resource"]} and requested ${n["request"]}: pods that stay within their requests go last`,
+  storage_limit: (n) =>
+    `a limit above ${n["limit"]}${n["name"] === undefined ? "" : ` for ${n["name"]}`}, or less that is written`,
+  memory_limit: (n) =>
+    `a memory limit above ${humanBytes(Number(n["limitBytes"]))} for container ${n["container"]}, or less use: how much it wanted, a kill does not tell`,
+  cpu_limit: (n) =>
+    n["enoughMilli"] === undefined
+      ? `a limit above ${milli(Number(n["limitMilli"]))} CPU for container ${n["container"]}; cpu.stat tells how much`
+      : `with a limit of ${milli(Number(n["enoughMilli"]))} CPU for container ${n["container"]} the average period in which it was stopped would have had what it waited for; peaks need more`,
+  no_cpu_limit: (n) =>
+    `without a CPU limit container ${n["container"]} is never stopped; its request still keeps its share`,
+  critical_only_by_critical: () =>
+    "a critical pod is ended only for one of higher priority: any other may have to make room",
+  probe_timeout: (n) =>
+    `answers came too late: a timeoutSeconds above ${n["timeoutSeconds"]} for the ${n["type"]} probe of ${n["container"]}`,
+  probe_threshold: (n) =>
+    `${many(n["failureThreshold"], "failure")} ${n["failureThreshold"] === 1 ? "ends" : "end"} ${n["container"]} (${durationText(Number(n["withinMs"]))} after its start at the soonest): a higher failureThreshold or periodSeconds gives it longer`,
+  startup_probe: (n) => `a startup probe for container ${n["container"]}: liveness would wait for it`,
+  probe_setting: (n) => `${n["path"]}: ${PROBE_FINDING[n["code"] as ProbeFindingCode](n)}`,
+  image_pull_policy: (n) =>
+    `imagePullPolicy IfNotPresent would pull ${n["image"]}; with Never it must be there already`,
+  image_gc_threshold: (n) =>
+    n["why"] === "too-old"
+      ? "a longer imageMaximumGCAge keeps images that are not used"
+      : "more space, or a higher imageGCHighThresholdPercent, keeps images that are not used",
+  resize_at_most: (n) =>
+    `at most ${exactAmountText(String(n["resource"]), Number(n["atMost"]))} ${n["resource"]} for the whole pod would be let in now`,
+  pressure_ends: (n) => {
+    const best = n["qosClass"] === "BestEffort" && n["conditions"] === "MemoryPressure";
+    const other = best ? ", or with a request for memory, as only pods of BestEffort are kept out" : "";
+    return `once the node is without ${n["conditions"]} it would come in${other}`;
+  },
+};
+
+/** `2026-…Z, 5m12s before the end of what is known`. */
+export function sinceText(since: string | null, asOf: string | null): string {
+  if (since === null) return "";
+  const age = asOf === null ? 0 : Date.parse(asOf) - Date.parse(since);
+  return age >= 1000
+    ? `since ${timeText(Date.parse(since))} (${durationText(age)} before the last that is known)`
+    : `since ${timeText(Date.parse(since))}`;
+}

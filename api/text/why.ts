@@ -1,0 +1,270 @@
+import {
+  CALM_FINDINGS,
+  type Finding,
+  type FindingCode,
+  type Missing,
+  type Next,
+  type Story,
+  type StoryDecision,
+  type StoryList,
+  type Word,
+} from "../model/why.ts";
+import { PROBE_FINDING } from "./sentences/probes.ts";
+import { changeSentences, headline, sinceText } from "./sentences/why.ts";
+import { many } from "./sentences/words.ts";
+import { amountText, humanBytes } from "./size.ts";
+import { type Color, type Paint, printable, type Screen, visible } from "./style.ts";
+import { table } from "./table.ts";
+import { rankingTable, signalText, thresholdText } from "./tables/eviction.ts";
+import { resourcesTable, victimsTable } from "./tables/preemption.ts";
+import { outcome, podName, sentenceList } from "./tables/shown.ts";
+import { durationText, timeText } from "./time-text.ts";
+
+const WAITING: ReadonlySet<FindingCode> = new Set([
+  "image-pull",
+  "init-waiting",
+  "not-started",
+  "unscheduled",
+  "resize-deferred",
+  "resize-in-progress",
+  "not-ready",
+  "throttled",
+  "under-pressure",
+  "terminating",
+  "unknown",
+]);
+const colorOf = (code: FindingCode): Color => {
+  if (CALM_FINDINGS.has(code) && code !== "terminating") return "green";
+  return WAITING.has(code) ? "yellow" : "red";
+};
+const tagOf = (code: FindingCode): string => code.replaceAll("-", " ").toUpperCase();
+
+/** The story of a pod for a person: what is so, what was said, the decisions behind it, what would change it, who is next. */
+export function storyText(story: Story, screen: Screen): string {
+  const { paint } = screen;
+  const parts = story.findings.map((finding, i) => findingText(finding, story, i === 0, screen));
+  const notes = story.notes.map((note) => paint("dim", `${printable(note)}\n`)).join("");
+  const unused = story.unused.map(({ origin, what, why }) =>
+    paint("dim", `not used: ${printable(`${origin} (${what}): ${why}`)}\n`),
+  );
+  const rest = [missingText(story.missing, paint), `${notes}${unused.join("")}`].filter((part) => part !== "");
+  return `${headText(story, paint)}${[...parts, ...rest].join("\n")}`;
+}
+
+function headText({ pod, asOf }: Story, paint: Paint): string {
+  const { namespace, name, node, qosClass, phase, priority, owner } = pod;
+  const facts = [
+    node === null ? "on no node" : node,
+    ...(qosClass === null ? [] : [qosClass]),
+    ...(priority === null || priority === 0 ? [] : [`priority ${priority}`]),
+    ...(phase === null ? [] : [phase]),
+    ...(owner === null ? [] : [`of ${owner}`]),
+  ];
+  const at = asOf === null ? "" : paint("dim", ` · as of ${timeText(Date.parse(asOf))}`);
+  return `${paint("bold", printable(`${namespace}/${name}`))} · ${printable(facts.join(" · "))}${at}\n`;
+}
+
+function findingText(finding: Finding, { asOf }: Story, isFirst: boolean, screen: Screen): string {
+  const { paint } = screen;
+  const since = sinceText(finding.since, asOf);
+  const what = printable(headline(finding));
+  const lead = outcome(paint, colorOf(finding.code), tagOf(finding.code), what);
+  const head = `${lead}${since === "" ? "" : paint("dim", `${since}\n`)}`;
+  const said = finding.words
+    .filter(isNew)
+    .map((word) => wordText(word, paint))
+    .join("");
+  const decided = finding.decisions.map((decision) => decisionText(decision, finding, screen));
+  const changes = sentenceList(paint, "WHAT WOULD CHANGE IT", changeSentences(finding.whatWouldChange).map(printable));
+  const parts = [`${head}${said}`, ...decided, changes, nextText(finding.next, screen)];
+  return parts.filter((part) => part !== "").join(isFirst ? "\n" : "");
+}
+
+/** The status, the event and the condition mostly say the same. */
+const isNew = ({ message }: Word, i: number, all: readonly Word[]): boolean =>
+  all.findIndex((other) => bare(other.message) === bare(message)) === i || bare(message) === "";
+const bare = (message: string): string => message.replace(/^Pod was rejected: /, "").trim();
+
+const SAID: Readonly<Record<Word["from"], string>> = {
+  status: "status",
+  condition: "condition",
+  container: "container",
+  event: "event",
+  decision: "recorded",
+};
+/** The words themselves stay as they are, each of their lines. */
+function wordText({ from, reason, message, at, count }: Word, paint: Paint): string {
+  const times = count > 1 ? `, ${count} times` : "";
+  const when = at === null ? "" : ` ${timeText(Date.parse(at))}`;
+  const lines = visible(message).trimEnd().split("\n");
+  const text = `${printable(reason)}${reason !== "" && message.trim() !== "" ? ": " : ""}${lines.join("\n  ")}`;
+  return `  ${paint("dim", `${SAID[from]}${when}${times}  `)}${text}\n`;
+}
+
+const BASIS: Readonly<Record<StoryDecision["basis"], string>> = {
+  documents: "on these documents",
+  snapshot: "on the snapshot",
+  recorded: "recorded",
+};
+function decisionText(decision: StoryDecision, finding: Finding, screen: Screen): string {
+  const { paint } = screen;
+  const { kind, policyVersion, verdict, agrees, differs, basis, at, node, assumed } = decision;
+  const when = at === null ? "" : ` as of ${timeText(Date.parse(at))}`;
+  const agreement =
+    agrees === null
+      ? ""
+      : agrees
+        ? paint("green", " · agrees with the kubelet")
+        : paint("yellow", ` · differs: ${printable(differs ?? "")}`);
+  const but = agrees !== false && differs !== null ? paint("dim", ` (${printable(differs)})`) : "";
+  const where = finding.code === "unscheduled" && node !== null ? ` on ${printable(node)}` : "";
+  const title = `${paint("bold", `DECISION ${kind}`)}${where}: ${verdict}, ${BASIS[basis]}${when} · ${policyVersion}${agreement}${but}\n`;
+  const taken = assumed.length === 0 ? "" : paint("dim", `  taken: ${printable(assumed.join("; "))}\n`);
+  return `${title}${excerptText(decision, screen)}${taken}`;
+}
+
+function excerptText(decision: StoryDecision, screen: Screen): string {
+  const shown = { ...screen, notesAt: () => [] };
+  switch (decision.kind) {
+    case "admission": {
+      const { admit, reason, message, resources, preempt, wouldRefuse } = decision.excerpt;
+      const said = admit ? "  it would come in\n" : `  ${printable(reason)}: ${printable(message)}\n`;
+      const others = wouldRefuse
+        .filter((one) => !one.shown)
+        .map((one) => `  also ${printable(`${one.reason}: ${one.message}`)}\n`);
+      return `${said}${others.join("")}${resourcesTable(resources, shown)}${victimsTable(preempt, shown)}`;
+    }
+    case "eviction":
+      return evictionText(decision.excerpt, screen);
+    case "cgroups":
+      return cgroupText(decision.excerpt);
+    case "probes":
+      return probesText(decision.excerpt);
+    case "image-gc":
+      return imageText(decision.excerpt);
+  }
+}
+
+type Excerpt<K extends StoryDecision["kind"]> = Extract<StoryDecision, { readonly kind: K }>["excerpt"];
+
+const RANKED = 6;
+function evictionText({ thresholds, ranking, forecast }: Excerpt<"eviction">, screen: Screen): string {
+  const lines = thresholds.map((one) => {
+    const { signal, available, quantity, state } = one;
+    if (available === null || quantity === null) return `  ${thresholdText(one)}: ${state}\n`;
+    const distance = available - quantity;
+    const how =
+      distance < 0 ? `${signalText(signal, -distance)} missing` : `${signalText(signal, distance)} left until it`;
+    return `  ${printable(thresholdText(one))}: ${signalText(signal, available)} available, ${how}\n`;
+  });
+  const soon = forecast
+    .filter(({ belowInMs }) => belowInMs !== null && belowInMs > 0)
+    .map(
+      ({ threshold, belowInMs }) =>
+        `  ${printable(thresholdText(threshold))} is met in ${durationText(belowInMs ?? 0)} at this rate\n`,
+    );
+  const drawn =
+    ranking === null ? "" : rankingTable({ ...ranking, counterfactuals: [] }, RANKED, { ...screen, asked: undefined });
+  return `${lines.join("")}${soon.join("")}${drawn}`;
+}
+
+function cgroupText({ container, values }: Excerpt<"cgroups">): string {
+  const { cpuQuota, cpuPeriod, memory, memoryHigh, oomScoreAdj } = values;
+  const parts = [
+    ...(cpuQuota === undefined || cpuPeriod === undefined
+      ? []
+      : [cpuQuota === -1 ? "no CPU quota" : `${cpuQuota} us of CPU in each ${cpuPeriod} us`]),
+    ...(memory === undefined || memory < 0 ? [] : [`memory limit ${humanBytes(memory)}`]),
+    ...(memoryHigh === undefined || memoryHigh < 0 ? [] : [`throttled from ${humanBytes(memoryHigh)} on`]),
+    ...(oomScoreAdj === undefined ? [] : [`oom_score_adj ${oomScoreAdj}`]),
+  ];
+  return `  ${container === null ? "the pod" : `container ${printable(container)}`}: ${parts.join(", ")}\n`;
+}
+
+function probesText({ firstRestartAtMs, probes, findings }: Excerpt<"probes">): string {
+  const settings = probes.map(
+    ({ type, handler, periodSeconds, timeoutSeconds, failureThreshold, initialDelaySeconds }) =>
+      `  ${type} ${handler}: every ${periodSeconds} s, ${timeoutSeconds} s each, ${many(failureThreshold, "failure")}${initialDelaySeconds > 0 ? `, from ${initialDelaySeconds} s on` : ""}\n`,
+  );
+  const first =
+    firstRestartAtMs === null
+      ? ""
+      : `  where every attempt fails, the first restart comes after ${durationText(firstRestartAtMs)}\n`;
+  const hints = findings
+    .filter(({ level }) => level === "hint")
+    .map(({ code, path, numbers }) => `  ${printable(`${path}: ${PROBE_FINDING[code](numbers)}`)}\n`);
+  return `${settings.join("")}${first}${hints.join("")}`;
+}
+
+function imageText({ policy, fileSystem, image, removes }: Excerpt<"image-gc">): string {
+  const use =
+    fileSystem === null
+      ? ""
+      : `  the image file system is at ${fileSystem.usagePercent} %, images go above ${policy.highThresholdPercent} %\n`;
+  const fate =
+    image === null
+      ? "  the image is not on the node\n"
+      : `  the image ${"oldEnoughAtMs" in image ? "stays" : "would go"}: ${image.why}\n`;
+  const others = removes === 0 ? "" : `  ${many(removes, "image")} would go now\n`;
+  return `${use}${fate}${others}`;
+}
+
+function nextText(next: readonly Next[], { columns, paint }: Screen): string {
+  if (next.length === 0) return "";
+  const amount = (one: Next, units: number | null): string =>
+    units === null ? "" : amountText(one.resource ?? "", units);
+  return table(
+    [
+      { title: "", align: "right" },
+      { title: "WHO IS NEXT", shrinkTo: 12 },
+      { title: "USAGE", align: "right" },
+      { title: "REQUEST", align: "right" },
+    ],
+    next.map((one) => ({
+      cells: [`${one.place}`, podName(one.pod), amount(one, one.usage), amount(one, one.request)],
+    })),
+    columns,
+    paint,
+  );
+}
+
+function missingText(missing: readonly Missing[], paint: Paint): string {
+  if (missing.length === 0) return "";
+  const lines = missing.map(
+    ({ piece, why, command }) =>
+      `- ${paint("yellow", printable(piece))}: ${printable(why)}\n  ${paint("dim", printable(command))}\n`,
+  );
+  return `${paint("bold", "NOT KNOWN")}\n${lines.join("")}`;
+}
+
+/** The pods that have a story, a line each. */
+export function storyListText({ stories, pods, calm, unused }: StoryList, { columns, paint }: Screen): string {
+  const left = unused
+    .map(({ origin, what, why }) => paint("dim", `not used: ${printable(`${origin} (${what}): ${why}`)}\n`))
+    .join("");
+  if (stories.length === 0) return `${paint("green", "nothing is wrong")} with ${many(pods, "pod")}\n${left}`;
+  const rows = stories.map(({ pod, code, since, container, reason, message, more }) => ({
+    cells: [
+      { text: tagOf(code), color: colorOf(code) },
+      podName(pod),
+      printable(pod.node ?? ""),
+      since === null ? "" : timeText(Date.parse(since)),
+      more === 0 ? "" : `+${more}`,
+      printable(
+        `${container === null ? "" : `${container}: `}${[reason, message.trim()].filter((part) => part !== "").join(": ")}`,
+      ),
+    ],
+  }));
+  // what was said is as long as it likes, and only in a narrow terminal worth more than the rest
+  const giveUp = (place: number) => (columns < NARROW ? { giveUp: place } : {});
+  const titles = [
+    { title: "STORY" },
+    { title: "POD", ...(columns < NARROW ? { shrinkTo: 16 } : {}) },
+    { title: "NODE", ...giveUp(2) },
+    { title: "SINCE", ...giveUp(1) },
+    { title: "", ...giveUp(3) },
+    { title: "WHAT WAS SAID", shrinkTo: 12 },
+  ];
+  return `${table(titles, rows, columns, paint)}${paint("dim", `${stories.length} of ${many(pods, "pod")}; nothing is wrong with ${calm}\n`)}${left}`;
+}
+const NARROW = 100;

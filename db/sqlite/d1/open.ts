@@ -1,0 +1,26 @@
+import type { D1Database } from "@cloudflare/workers-types";
+import { drizzle } from "drizzle-orm/d1";
+import { WEB_PACKING } from "../../body.ts";
+import type { Store } from "../../store.ts";
+import type { Outcome, Statement } from "../driver.ts";
+import { createStore } from "../history.ts";
+import * as schema from "../schema.ts";
+
+async function digest(text: string): Promise<string> {
+  const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** The history in a D1 database, to which `wrangler d1 migrations apply` has applied migrations/. Does no I/O by itself. */
+export function openD1(d1: D1Database): Store {
+  const atomic = async (statements: readonly Statement[]): Promise<readonly Outcome[]> => {
+    if (statements.length === 0) return [];
+    const results = await d1.batch<Record<string, unknown>>(
+      statements.map(({ sql, params }) => d1.prepare(sql).bind(...params)),
+    );
+    return results.map(({ meta, results: rows }) => ({ changes: meta.changes, rows }));
+  };
+  const db = drizzle(d1, { schema });
+  // an invocation has a thousand statements, so each does more
+  return createStore({ db, packing: WEB_PACKING, digest, atomic, sliceRows: 1000, close: async () => {} });
+}

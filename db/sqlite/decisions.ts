@@ -1,0 +1,135 @@
+import { and, desc, eq, gte, lt, type SQL, sql } from "drizzle-orm";
+import { ok, type Result } from "../../api/model/result.ts";
+import { decodeBody, type Packing } from "../body.ts";
+import { failure, type StoreFailure } from "../failure.ts";
+import type { DecisionHead, DecisionRow } from "../rows.ts";
+import { decodePageToken, encodePageToken, type Place } from "../rows.ts";
+import { type DecisionFilter, MAX_PAGE, type Store } from "../store.ts";
+import { type Driver, once } from "./driver.ts";
+import { attempt } from "./failure.ts";
+import { bodyReader, grouped, textsIn, withSlices } from "./parts.ts";
+import { decisions, idempotency, texts } from "./schema.ts";
+
+/** Everything but the ask and the body, which may be long. */
+const HEAD = {
+  seq: decisions.seq,
+  id: decisions.id,
+  kind: decisions.kind,
+  node: decisions.node,
+  snapshotId: decisions.snapshotId,
+  policyVersion: decisions.policyVersion,
+  verdict: decisions.verdict,
+  explain: decisions.explain,
+  decidedAtMs: decisions.decidedAtMs,
+  podNamespace: decisions.podNamespace,
+  podName: decisions.podName,
+  podUid: decisions.podUid,
+} as const;
+type HeadColumns = Pick<typeof decisions.$inferSelect, keyof typeof HEAD>;
+
+export function headOf(row: HeadColumns): DecisionHead {
+  const { id, kind, node, snapshotId, policyVersion, verdict, explain, decidedAtMs, podNamespace, podName, podUid } =
+    row;
+  const pod =
+    podUid === null || podName === null ? null : { namespace: podNamespace ?? "", name: podName, uid: podUid };
+  return { id, kind, node, snapshotId, policyVersion, verdict, explain, decidedAtMs, pod };
+}
+
+type Found = ReturnType<typeof grouped<typeof decisions.$inferSelect>>[number];
+
+/** Row and its texts -> decision, its body readable again. */
+export function decisionReader(packing: Packing): (found: Found) => Promise<Result<DecisionRow, StoreFailure>> {
+  const wholeBody = bodyReader(packing);
+  return async ({ row, texts: shared }) => {
+    const what = `decision \`${row.id}\``;
+    const body = await wholeBody(what, row, shared);
+    if (!body.ok) return body;
+    const ask = await readAsk(`ask of ${what}`, row, shared, packing);
+    return ask.ok ? ok({ ...headOf(row), ask: ask.value, body: body.value }) : ask;
+  };
+}
+
+async function readAsk(
+  what: string,
+  { ask, parts }: Found["row"],
+  shared: Found["texts"],
+  packing: Packing,
+): Promise<Result<string | null, StoreFailure>> {
+  if (ask === null || typeof ask === "string") return ok(ask);
+  const stored = { encoding: "gzip", bytes: ask.byteLength, body: ask } as const;
+  const whole = withSlices(what, stored, parts, shared, "ask");
+  return whole.ok ? decodeBody(what, whole.value, packing) : whole;
+}
+
+/** As a set of rows, because SQLite would rather walk the whole time index than combine two pod indexes with OR. */
+function ofPod(pod: string): SQL {
+  const [namespace, name] = pod.split("/", 2);
+  return name === undefined
+    ? sql`${decisions.seq} IN (SELECT seq FROM decisions WHERE pod_uid = ${pod} UNION SELECT seq FROM decisions WHERE pod_name = ${pod})`
+    : sql`${decisions.seq} IN (SELECT seq FROM decisions WHERE pod_name = ${name} AND pod_namespace = ${namespace})`;
+}
+
+/** A filter as one condition; undefined when it lets everything through. */
+export function conditionOf(filter: DecisionFilter): SQL | undefined {
+  return and(
+    filter.node === undefined ? undefined : eq(decisions.node, filter.node),
+    filter.kind === undefined ? undefined : eq(decisions.kind, filter.kind),
+    filter.verdict === undefined ? undefined : eq(decisions.verdict, filter.verdict),
+    filter.sinceMs === undefined ? undefined : gte(decisions.decidedAtMs, filter.sinceMs),
+    filter.untilMs === undefined ? undefined : lt(decisions.decidedAtMs, filter.untilMs),
+    filter.pod === undefined ? undefined : ofPod(filter.pod),
+  );
+}
+
+const before = (place: Place): SQL => sql`(${decisions.decidedAtMs}, ${decisions.seq}) < (${place.atMs}, ${place.seq})`;
+
+export function decisionsOf({ db, packing }: Driver): Pick<Store, "getDecision" | "listDecisions" | "findIdempotency"> {
+  const decodeDecision = decisionReader(packing);
+  const byId = once(() =>
+    db
+      .select({ row: decisions, text: texts })
+      .from(decisions)
+      .leftJoin(texts, textsIn(decisions.parts))
+      .where(eq(decisions.id, sql.placeholder("id")))
+      .prepare(),
+  );
+  const byKey = once(() =>
+    db
+      .select()
+      .from(idempotency)
+      .where(and(eq(idempotency.key, sql.placeholder("key")), eq(idempotency.scope, sql.placeholder("scope"))))
+      .prepare(),
+  );
+  return {
+    getDecision: (id) =>
+      attempt(async () => {
+        const [found] = grouped(await byId().all({ id }));
+        return found === undefined ? ok(null) : decodeDecision(found);
+      }),
+    listDecisions: (query) =>
+      attempt(async () => {
+        const { limit, pageToken, ...filter } = query;
+        const place = pageToken === undefined ? undefined : decodePageToken(pageToken);
+        if (place === null) {
+          return failure("bad_page_token", "the page token is not one that a list gave out; start again without it");
+        }
+        const size = Math.min(Math.max(Math.trunc(limit), 1), MAX_PAGE);
+        const rows = await db
+          .select(HEAD)
+          .from(decisions)
+          .where(and(conditionOf(filter), place && before(place)))
+          .orderBy(desc(decisions.decidedAtMs), desc(decisions.seq))
+          .limit(size + 1);
+        const items = rows.slice(0, size);
+        const last = rows.length > size ? items.at(-1) : undefined;
+        const nextPageToken = last === undefined ? null : encodePageToken({ atMs: last.decidedAtMs, seq: last.seq });
+        return ok({ items: items.map(headOf), nextPageToken });
+      }),
+    findIdempotency: (key, scope) =>
+      attempt(async () => {
+        const [row] = await byKey().all({ key, scope });
+        if (row === undefined) return ok(null);
+        return ok({ key, scope, requestHash: row.requestHash, decisionId: row.decisionId });
+      }),
+  };
+}

@@ -1,0 +1,314 @@
+import { hash } from "node:crypto";
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gunzipSync, gzipSync } from "node:zlib";
+import Sqlite from "better-sqlite3";
+import { drizzle } from "drizzle-orm/better-sqlite3";
+import { type Disk, makeFolder } from "../../../api/model/make-folder.ts";
+import { ok, type Result } from "../../../api/model/result.ts";
+import type { Packing } from "../../body.ts";
+import { failure, type StoreFailure } from "../../failure.ts";
+import type { Store, Vacuumed } from "../../store.ts";
+import type { Database, Driver, Outcome, Statement } from "../driver.ts";
+import { failureOf } from "../failure.ts";
+import { createStore } from "../history.ts";
+import * as schema from "../schema.ts";
+
+/** Pages that one transaction moves to where others were removed: a few milliseconds. */
+const SLICE_PAGES = 128;
+/** This share of a file may be free: later writes take it. Below `FEW_PAGES` it is not worth a look. */
+const FREE_SHARE = 0.1;
+const FEW_PAGES = 256;
+/** Smaller files are made to give back what is free when they are opened; a larger one would hold up the start. */
+const SMALL_BYTES = 32 * 1024 * 1024;
+const INCREMENTAL = 2;
+
+export const number = (client: Sqlite.Database, pragma: string): number =>
+  Number(client.pragma(pragma, { simple: true }));
+const canShrink = (client: Sqlite.Database): boolean => number(client, "auto_vacuum") === INCREMENTAL;
+
+/**
+ * Gives back what is free in the file, beyond what is likely to be taken again, in slices between which others work. Ends early
+ * where another process writes.
+ */
+export async function vacuum(client: Sqlite.Database): Promise<Vacuumed> {
+  const pageBytes = number(client, "page_size");
+  const free = (): number => number(client, "freelist_count");
+  const surplus = (): number => free() - Math.max(FEW_PAGES, number(client, "page_count") * FREE_SHARE);
+  if (!canShrink(client)) return { freedBytes: 0, stuckBytes: Math.max(0, surplus()) * pageBytes };
+  let freed = 0;
+  try {
+    while (surplus() > 0) {
+      const before = free();
+      client.pragma(`incremental_vacuum(${SLICE_PAGES})`);
+      const moved = before - free();
+      if (moved <= 0) break;
+      freed += moved;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  } catch (error) {
+    if (failureOf(error)?.code !== "unavailable") throw error;
+  }
+  return { freedBytes: freed * pageBytes, stuckBytes: 0 };
+}
+
+/** Makes a small file of an earlier version one that gives back what is free, unless somebody else is at work in it. */
+function convertSmall(client: Sqlite.Database): void {
+  if (canShrink(client) || number(client, "page_count") * number(client, "page_size") > SMALL_BYTES) return;
+  client.pragma("busy_timeout = 0");
+  try {
+    rewrite(client);
+  } catch (error) {
+    if (failureOf(error)?.code !== "unavailable") throw error;
+  }
+}
+
+/** Writes the whole file anew. Others can read meanwhile, but not write; a crash leaves it as it was. */
+function rewrite(client: Sqlite.Database): void {
+  client.pragma(`auto_vacuum = ${INCREMENTAL}`);
+  client.exec("VACUUM");
+}
+
+/** A file of migrations/: its name (`0000_history.sql`) and its text. */
+interface Migration {
+  readonly name: string;
+  readonly sql: string;
+}
+
+/** The table that `wrangler d1 migrations apply` keeps, so that either tool can continue the other's work. */
+const CREATE_TABLE = `CREATE TABLE IF NOT EXISTS d1_migrations(
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  name       TEXT UNIQUE,
+  applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL
+)`;
+
+const appliedNames = (client: Sqlite.Database): readonly string[] =>
+  client
+    .prepare<[], { name: string }>("SELECT name FROM d1_migrations ORDER BY id")
+    .all()
+    .map(({ name }) => name);
+
+/**
+ * Applies what is missing, in the order given, each file in a transaction of its own. Safe beside another process that does the
+ * same. `not_migrated`: the database knows a migration that this version does not, or a file failed (and left nothing behind).
+ */
+export function migrate(client: Sqlite.Database, migrations: readonly Migration[]): Result<null, StoreFailure> {
+  const own = new Set(migrations.map(({ name }) => name));
+  const insert = "INSERT INTO d1_migrations (name) VALUES (?)";
+  client.exec(CREATE_TABLE);
+  const applied = new Set(appliedNames(client));
+  const newer = [...applied].find((name) => !own.has(name));
+  if (newer !== undefined) {
+    return failure(
+      "not_migrated",
+      `database \`${client.name}\` is of a newer version: it has migration \`${newer}\`, this one ends at ` +
+        `\`${migrations.at(-1)?.name}\`; upgrade nodewise, or use another data directory`,
+    );
+  }
+  const apply = client.transaction(({ name, sql }: Migration) => {
+    if (appliedNames(client).includes(name)) return;
+    client.exec(sql);
+    client.prepare(insert).run(name);
+  }).immediate;
+  // whoever has nothing to write waits for nobody's lock
+  for (const migration of migrations.filter(({ name }) => !applied.has(name))) {
+    try {
+      apply(migration);
+    } catch (error) {
+      if (!(error instanceof Error) || (failureOf(error)?.code ?? "not_migrated") !== "not_migrated") throw error;
+      return failure(
+        "not_migrated",
+        `database \`${client.name}\`: migration \`${migration.name}\` failed: ${error.message}; use another data directory, or restore a backup`,
+      );
+    }
+  }
+  return ok(null);
+}
+
+/** One transaction takes at most this many writers, so that it does not hold the event loop for long. */
+const MAX_JOBS = 512;
+
+interface Job {
+  readonly statements: readonly Statement[];
+  readonly resolve: (outcomes: readonly Outcome[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+function runner(client: Sqlite.Database): (statement: Statement) => Outcome {
+  const prepared = new Map<string, Sqlite.Statement<unknown[], Record<string, unknown>>>();
+  return ({ sql, params }) => {
+    let statement = prepared.get(sql);
+    if (statement === undefined) {
+      statement = client.prepare(sql);
+      prepared.set(sql, statement);
+    }
+    if (!statement.reader) return { changes: statement.run(...params).changes, rows: [] };
+    const rows = statement.all(...params);
+    return { changes: rows.length, rows };
+  };
+}
+
+/**
+ * All writes that arrive in one turn of the event loop share a transaction, and so one fsync; a promise resolves after the commit.
+ * INVARIANT: writes of one `atomic` are all there or none, and one that fails by itself does not take its neighbours with it.
+ */
+export function groupCommit(client: Sqlite.Database): Pick<Driver, "atomic" | "close"> {
+  const run = runner(client);
+  const commit = client.transaction((jobs: readonly Job[]) => jobs.map((job) => job.statements.map(run))).immediate;
+  let waiting: Job[] = [];
+
+  const settle = (jobs: readonly Job[]): void => {
+    let outcomes: Outcome[][];
+    try {
+      outcomes = commit(jobs);
+    } catch (error) {
+      if (jobs.length > 1 && failureOf(error)?.code !== "unavailable") {
+        for (const job of jobs) settle([job]);
+        return;
+      }
+      for (const job of jobs) job.reject(error);
+      return;
+    }
+    jobs.forEach((job, i) => {
+      job.resolve(outcomes[i] ?? []);
+    });
+  };
+  const flush = (): void => {
+    const jobs = waiting.slice(0, MAX_JOBS);
+    if (jobs.length === 0) return;
+    waiting = waiting.slice(MAX_JOBS);
+    if (waiting.length > 0) setImmediate(flush);
+    settle(jobs);
+  };
+
+  return {
+    atomic: (statements) =>
+      new Promise((resolve, reject) => {
+        waiting.push({ statements, resolve, reject });
+        if (waiting.length === 1) setImmediate(flush);
+      }),
+    close: async () => {
+      // One turn for the writes whose rows are still being put together.
+      await new Promise((resolve) => setImmediate(resolve));
+      while (waiting.length > 0) flush();
+      client.close();
+    },
+  };
+}
+
+export interface NodeOptions {
+  /** The database file, or `:memory:`. A missing file is made (0600), and so is its folder (0700). */
+  readonly file: string;
+  readonly migrationsDir?: string;
+}
+
+const MIGRATIONS_DIR = fileURLToPath(new URL("../../../migrations", import.meta.url));
+/** SQLite waits for another process's lock without giving the event loop back, so not for long. */
+const BUSY_TIMEOUT_MS = 500;
+/** Another process may be making the same tables, on a slow disk. */
+const OPEN_TIMEOUT_MS = 10_000;
+
+/** An answer shrinks to a tenth in less time than its pages take to the disk. */
+const PACKING: Packing = { above: 2048, gzip: (plain) => gzipSync(plain, { level: 1 }), gunzip: gunzipSync };
+
+const digest = (text: string): string => hash("sha256", text, "hex");
+
+/** Every .sql file of the folder, in the order of their numbers. */
+export function readMigrations(folder: string): readonly Migration[] {
+  const names = readdirSync(folder).filter((name) => name.endsWith(".sql"));
+  return names.sort().map((name) => ({ name, sql: readFileSync(join(folder, name), "utf8") }));
+}
+
+function configure(client: Sqlite.Database): void {
+  // only before anything is in it
+  if (client.pragma("page_count", { simple: true }) === 0) client.pragma("auto_vacuum = INCREMENTAL");
+  client.pragma("journal_mode = WAL");
+  client.pragma("synchronous = FULL");
+  client.pragma("foreign_keys = ON");
+  // Fewer, larger checkpoints: 32 MiB of log, of which at most 64 MiB stay on disk after a burst.
+  client.pragma("wal_autocheckpoint = 8000");
+  client.pragma(`journal_size_limit = ${64 * 1024 * 1024}`);
+  client.pragma("cache_size = -32000");
+}
+
+export const DISK: Disk = { exists: existsSync, parentOf: dirname, make: (path) => mkdirSync(path, { mode: 0o700 }) };
+
+/**
+ * INVARIANT: a file that is there is never opened but by SQLite. By POSIX's rules closing any descriptor of a file drops every lock
+ * that the process holds on it; then another program that closes the database takes the log away beneath a connection of this one.
+ */
+function createFile(file: string): void {
+  if (file === ":memory:" || existsSync(file)) return;
+  makeFolder(dirname(resolve(file)), DISK);
+  try {
+    closeSync(openSync(file, "wx", 0o600));
+  } catch (error) {
+    // another process was quicker
+    if (existsSync(file)) return;
+    // a link to a file that is not there yet
+    if (error instanceof Error && "code" in error && error.code === "EEXIST") closeSync(openSync(file, "a", 0o600));
+    else throw error;
+  }
+}
+
+function explain(file: string, error: unknown): Result<never, StoreFailure> {
+  const known = failureOf(error);
+  if (known !== null) return failure(known.code, `cannot open database \`${file}\`: ${known.message}`);
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (!/^E[A-Z]+$/.test(code)) throw error;
+  return failure(
+    "unavailable",
+    `cannot open database \`${file}\`: ${code}; name a file in a folder that this user may write`,
+  );
+}
+
+/** Opens (and where needed makes and migrates) the history of a Node process. Several processes may share one file. */
+export function openNode({ file, migrationsDir = MIGRATIONS_DIR }: NodeOptions): Result<Store, StoreFailure> {
+  const migrations = readMigrations(migrationsDir);
+  let client: Sqlite.Database | undefined;
+  try {
+    createFile(file);
+    client = new Sqlite(file, { timeout: OPEN_TIMEOUT_MS });
+    configure(client);
+    const migrated = migrate(client, migrations);
+    if (migrated.ok) {
+      convertSmall(client);
+      client.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
+      const opened = client;
+      const db = drizzle({ client, schema }) as unknown as Database;
+      return ok(createStore({ db, packing: PACKING, digest, ...groupCommit(client), vacuum: () => vacuum(opened) }));
+    }
+    client.close();
+    return migrated;
+  } catch (error) {
+    client?.close();
+    return explain(file, error);
+  }
+}
+
+/** The sizes of a file before and after `compactFile`, in bytes. */
+export interface Compacted {
+  readonly before: number;
+  readonly after: number;
+}
+
+/**
+ * Writes the database file anew without what is free in it, and so that it gives that back from now on. Nobody else can write
+ * meanwhile, and the disk needs room for it twice; a crash leaves the file as it was.
+ */
+export function compactFile(file: string): Result<Compacted, StoreFailure> {
+  let client: Sqlite.Database | undefined;
+  try {
+    const before = statSync(file).size;
+    client = new Sqlite(file, { timeout: OPEN_TIMEOUT_MS, fileMustExist: true });
+    configure(client);
+    rewrite(client);
+    client.pragma("wal_checkpoint(TRUNCATE)");
+    return ok({ before, after: statSync(file).size });
+  } catch (error) {
+    return explain(file, error);
+  } finally {
+    client?.close();
+  }
+}

@@ -1,0 +1,122 @@
+import { and, asc, desc, eq, gte, lt, lte, type SQL, sql } from "drizzle-orm";
+import { ok, type Result } from "../../api/model/result.ts";
+import { decodeBody, encodeBody, type Packing } from "../body.ts";
+import { failure, type StoreFailure } from "../failure.ts";
+import { decodePageToken, encodePageToken, type OutcomeFilter, type OutcomeRow, type Place } from "../rows.ts";
+import { MAX_PAGE, type Store } from "../store.ts";
+import type { Driver, Statement } from "./driver.ts";
+import { attempt } from "./failure.ts";
+import { outcomes, snapshots } from "./schema.ts";
+
+/** When it was first recorded stays. The same again writes nothing. */
+const UPSERT = `INSERT INTO outcomes (id, node, kind, verdict, at_ms, recorded_at_ms, snapshot_id, pod_namespace, pod_name, pod_uid, bytes, encoding, body)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET verdict = excluded.verdict, at_ms = excluded.at_ms,
+  snapshot_id = excluded.snapshot_id, bytes = excluded.bytes, encoding = excluded.encoding, body = excluded.body
+WHERE (outcomes.verdict, outcomes.at_ms, outcomes.snapshot_id, outcomes.body)
+  IS NOT (excluded.verdict, excluded.at_ms, excluded.snapshot_id, excluded.body)`;
+
+async function upsert(row: OutcomeRow, packing: Packing): Promise<Result<Statement, StoreFailure>> {
+  const { id, node, kind, verdict, atMs, recordedAtMs, snapshotId, pod } = row;
+  const encoded = await encodeBody(`outcome \`${id}\``, row.body, packing);
+  if (!encoded.ok) return encoded;
+  const { bytes, encoding, body } = encoded.value;
+  const named = [pod?.namespace ?? null, pod?.name ?? null, pod?.uid ?? null];
+  const params = [id, node, kind, verdict, atMs, recordedAtMs, snapshotId, ...named, bytes, encoding, body];
+  return ok({ sql: UPSERT, params });
+}
+
+async function decode(
+  { seq: _, podNamespace, podName, podUid, bytes, encoding, body, ...row }: typeof outcomes.$inferSelect,
+  packing: Packing,
+): Promise<Result<OutcomeRow, StoreFailure>> {
+  const text = await decodeBody(`outcome \`${row.id}\``, { bytes, encoding, body }, packing);
+  if (!text.ok) return text;
+  const pod = podName === null ? null : { namespace: podNamespace ?? "", name: podName, uid: podUid ?? "" };
+  return ok({ ...row, pod, body: text.value });
+}
+
+const conditionOf = ({ node, kind, verdict, sinceMs, untilMs }: OutcomeFilter): SQL | undefined =>
+  and(
+    node === undefined ? undefined : eq(outcomes.node, node),
+    kind === undefined ? undefined : eq(outcomes.kind, kind),
+    verdict === undefined ? undefined : eq(outcomes.verdict, verdict),
+    sinceMs === undefined ? undefined : gte(outcomes.atMs, sinceMs),
+    untilMs === undefined ? undefined : lt(outcomes.atMs, untilMs),
+  );
+const before = (place: Place): SQL => sql`(${outcomes.atMs}, ${outcomes.seq}) < (${place.atMs}, ${place.seq})`;
+
+/** `getSnapshot`: of the same store. */
+export function outcomesOf(
+  { db, atomic, packing }: Driver,
+  { getSnapshot }: Pick<Store, "getSnapshot">,
+): Pick<Store, "putOutcomes" | "listOutcomes" | "tallyOutcomes" | "snapshotBefore"> {
+  return {
+    putOutcomes: (rows) =>
+      attempt(async () => {
+        const statements: Statement[] = [];
+        for (const row of rows) {
+          const statement = await upsert(row, packing);
+          if (!statement.ok) return statement;
+          statements.push(statement.value);
+        }
+        if (statements.length > 0) await atomic(statements);
+        return ok(null);
+      }),
+    listOutcomes: ({ limit, pageToken, ...filter }) =>
+      attempt(async () => {
+        const place = pageToken === undefined ? undefined : decodePageToken(pageToken);
+        if (place === null) {
+          return failure("bad_page_token", "the page token is not one that a list gave out; start again without it");
+        }
+        const size = Math.min(Math.max(Math.trunc(limit), 1), MAX_PAGE);
+        const rows = await db
+          .select()
+          .from(outcomes)
+          .where(and(conditionOf(filter), place && before(place)))
+          .orderBy(desc(outcomes.atMs), desc(outcomes.seq))
+          .limit(size + 1);
+        const items: OutcomeRow[] = [];
+        for (const row of rows.slice(0, size)) {
+          const item = await decode(row, packing);
+          if (!item.ok) return item;
+          items.push(item.value);
+        }
+        const last = rows.length > size ? rows[size - 1] : undefined;
+        return ok({
+          items,
+          nextPageToken: last === undefined ? null : encodePageToken({ atMs: last.atMs, seq: last.seq }),
+        });
+      }),
+    tallyOutcomes: (filter, bucketMs) =>
+      attempt(async () => {
+        // a bound number is a float to SQLite
+        const bucket = sql<number>`${outcomes.atMs} - ${outcomes.atMs} % CAST(${bucketMs} AS INTEGER)`;
+        const { kind, verdict } = outcomes;
+        const rows = await db
+          .select({ fromMs: bucket, kind, verdict, count: sql<number>`count(*)` })
+          .from(outcomes)
+          .where(conditionOf(filter))
+          .groupBy(bucket, kind, verdict)
+          .orderBy(asc(bucket), asc(kind), asc(verdict));
+        return ok(rows);
+      }),
+    snapshotBefore: async (node, atMs, storedByMs) => {
+      const found = await attempt(async () =>
+        ok(
+          await db
+            .select({ id: snapshots.id })
+            .from(snapshots)
+            .where(
+              and(eq(snapshots.node, node), lte(snapshots.observedAtMs, atMs), lte(snapshots.storedAtMs, storedByMs)),
+            )
+            .orderBy(desc(snapshots.observedAtMs), desc(snapshots.seq))
+            .limit(1),
+        ),
+      );
+      if (!found.ok) return found;
+      const [row] = found.value;
+      return row === undefined ? ok(null) : getSnapshot(row.id);
+    },
+  };
+}

@@ -1,0 +1,143 @@
+import { type AnyColumn, type SQL, sql } from "drizzle-orm";
+import { ok, type Result } from "../../api/model/result.ts";
+import { decodeBody, type Packing, type StoredBody } from "../body.ts";
+import { corruptRow, type StoreFailure } from "../failure.ts";
+import type { Pieces, SharedText } from "../rows.ts";
+import { texts } from "./schema.ts";
+import { type SliceOf, sliceOf } from "./texts.ts";
+
+type Text = typeof texts.$inferSelect;
+interface Whole extends StoredBody {
+  readonly parts: string | null;
+}
+
+/** The texts of a row, to be joined to it: a row is so read together with them, whatever `prune` does meanwhile. */
+export const textsIn = (parts: AnyColumn): SQL =>
+  sql`${texts.id} IN (SELECT CASE type WHEN 'array' THEN json_extract(value, '$[1]') END
+    FROM json_each(CASE WHEN json_valid(${parts}) THEN ${parts} ELSE '[]' END))`;
+
+const DAMAGED = "the places of its texts are damaged; restore the database from a backup";
+/** Where which texts belong. Null: nobody wrote that. */
+function placesIn(parts: string | null): readonly (readonly [at: number, id: string])[] | null {
+  try {
+    const places = JSON.parse(parts ?? "[]") as unknown;
+    const isPlace = (one: unknown): boolean =>
+      Array.isArray(one) && Number.isInteger(one[0]) && typeof one[1] === "string";
+    return Array.isArray(places) && places.every(isPlace) ? (places as [number, string][]) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The joined rows of a query, one entry a row of its own, in their order. */
+export function grouped<R extends { readonly seq: number }>(
+  joined: readonly { readonly row: R; readonly text: Text | null }[],
+): readonly { readonly row: R; readonly texts: readonly Text[] }[] {
+  const rows = new Map<number, { row: R; texts: Text[] }>();
+  for (const { row, text } of joined) {
+    const entry = rows.get(row.seq) ?? { row, texts: [] };
+    rows.set(row.seq, entry);
+    if (text !== null) entry.texts.push(text);
+  }
+  return [...rows.values()];
+}
+
+/** A row's own text with the slices of it that are stored beside it. `corrupt`: one is missing, or the places are damaged. */
+export function withSlices<B extends StoredBody>(
+  what: string,
+  stored: B,
+  parts: string | null,
+  shared: readonly Text[],
+  of: SliceOf,
+): Result<B, StoreFailure> {
+  if (parts === null || typeof stored.body === "string" || !parts.includes("/")) return ok(stored);
+  const places = placesIn(parts);
+  if (places === null) return corruptRow(`${what}: ${DAMAGED}`);
+  const slices: Uint8Array[] = [stored.body];
+  for (const [, id] of places) {
+    if (sliceOf(id) !== of) continue;
+    const body = shared.find((one) => one.id === id)?.body;
+    if (!(body instanceof Uint8Array)) return missing(what, id);
+    slices.push(body);
+  }
+  return ok(slices.length === 1 ? stored : { ...stored, body: concat(slices) });
+}
+
+const missing = (what: string, id: string): Result<never, StoreFailure> =>
+  corruptRow(`${what}: its text \`${id}\` is missing; restore the database from a backup`);
+
+function concat(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.byteLength, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.byteLength;
+  }
+  return whole;
+}
+
+/** Characters of texts that are kept unpacked. */
+const KEPT_LENGTH = 2 * 1024 * 1024;
+
+/** Takes bodies apart again. `what` names the row in the failure. */
+type PiecesReader = (what: string, row: Whole, shared: readonly Text[]) => Promise<Result<Pieces, StoreFailure>>;
+
+/** Reads bodies one after the other. The last texts stay unpacked: a text never changes, and the rows that share it come together. */
+export function piecesReader(packing: Packing): PiecesReader {
+  const known = new Map<string, string>();
+  let length = 0;
+  const read = async (what: string, text: Text): Promise<Result<string, StoreFailure>> => {
+    const found = known.get(text.id);
+    if (found !== undefined) return ok(found);
+    const decoded = await decodeBody(what, text, packing);
+    if (!decoded.ok || known.has(text.id)) return decoded;
+    known.set(text.id, decoded.value);
+    length += decoded.value.length;
+    for (const [id, oldest] of known) {
+      if (length <= KEPT_LENGTH) break;
+      known.delete(id);
+      length -= oldest.length;
+    }
+    return decoded;
+  };
+  return async (what, row, shared) => {
+    const places = placesIn(row.parts);
+    if (places === null) return corruptRow(`${what}: ${DAMAGED}`);
+    const whole = withSlices(what, row, row.parts, shared, "body");
+    if (!whole.ok) return whole;
+    const rest = await decodeBody(what, whole.value, packing);
+    if (!rest.ok) return rest;
+    const found: SharedText[] = [];
+    for (const [at, id] of places) {
+      if (sliceOf(id) !== null) continue;
+      const text = shared.find((one) => one.id === id);
+      if (text === undefined) return missing(what, id);
+      found.push({ at, id, read: () => read(what, text) });
+    }
+    return ok({ rest: rest.value, shared: found });
+  };
+}
+
+/** The inverse of `cut`: the body with its texts put back. `what` names the row in the failure. */
+type BodyReader = (what: string, row: Whole, shared: readonly Text[]) => Promise<Result<string, StoreFailure>>;
+
+export function bodyReader(packing: Packing): BodyReader {
+  const piecesOf = piecesReader(packing);
+  return async (what, row, shared) => {
+    const pieces = await piecesOf(what, row, shared);
+    return pieces.ok ? joined(pieces.value) : pieces;
+  };
+}
+
+/** The body again. */
+export async function joined({ rest, shared }: Pieces): Promise<Result<string, StoreFailure>> {
+  let body = "";
+  let from = 0;
+  for (const { at, read } of shared) {
+    const text = await read();
+    if (!text.ok) return text;
+    body += rest.slice(from, at) + text.value;
+    from = at;
+  }
+  return ok(body + rest.slice(from));
+}

@@ -1,0 +1,267 @@
+import { type SQL, sql } from "drizzle-orm";
+import { REMOVING_KINDS } from "../../api/model/kinds.ts";
+import { ok } from "../../api/model/result.ts";
+import { type ClockLeap, NODE_GRACE_MS, type Pruned, type Retention, SNAPSHOT_GRACE_MS, type Store } from "../store.ts";
+import type { Driver, Statement } from "./driver.ts";
+import { attempt } from "./failure.ts";
+import { USE_MS } from "./texts.ts";
+
+/** Rows that one transaction removes or looks at, unless the driver says it, and bytes of their bodies. */
+const SLICE_ROWS = 200;
+const SLICE_BYTES = 4_000_000;
+/** Nodes that go in one transaction, with all that is remembered of them. */
+const MAX_NODES = 100;
+/** Statements that a call runs at most for each of its `maxSlices`, over all kinds of rows, and those that it runs beside them. */
+export const STATEMENTS_A_SLICE = 21;
+export const STATEMENTS_BESIDE = 3;
+/** Rows that are counted for a message; beyond, it says so many. */
+const MAX_COUNTED = 100_000;
+
+interface Sized {
+  readonly seq: number;
+  readonly size: number;
+}
+/** One transaction's work: how many rows are gone, and whether these were the last. */
+type Slice = () => Promise<{ readonly removed: number; readonly isLast: boolean }>;
+
+/** Those at the beginning that together are small enough for one transaction; a larger one goes alone. */
+function firstOf(rows: readonly Sized[]): readonly number[] {
+  let bytes = 0;
+  const seqs: number[] = [];
+  for (const { seq, size } of rows) {
+    bytes += size;
+    if (seqs.length > 0 && bytes > SLICE_BYTES) break;
+    seqs.push(seq);
+  }
+  return seqs;
+}
+
+/** Results and idempotency keys go with their decision (ON DELETE CASCADE); RETURNING counts the rows alone. */
+type Table = "decisions" | "outcomes" | "removals";
+const drop = (table: Table): string =>
+  `DELETE FROM ${table} WHERE seq IN (SELECT value FROM json_each(?)) RETURNING seq`;
+const dropAll =
+  ({ atomic, sliceRows = SLICE_ROWS }: Driver, table: Table, find: () => Promise<readonly Sized[]>): Slice =>
+  async () => {
+    const found = await find();
+    const seqs = firstOf(found);
+    if (seqs.length === 0) return { removed: 0, isLast: true };
+    const [dropped] = await atomic([{ sql: drop(table), params: [JSON.stringify(seqs)] }]);
+    return { removed: dropped?.rows.length ?? 0, isLast: seqs.length === found.length && found.length < sliceRows };
+  };
+/** The statement's last parameter is how many. */
+const dropSlice =
+  ({ atomic, sliceRows = SLICE_ROWS }: Driver, { sql, params }: Statement): Slice =>
+  async () => {
+    const removed = (await atomic([{ sql, params: [...params, sliceRows] }]))[0]?.rows.length ?? 0;
+    return { removed, isLast: removed < sliceRows };
+  };
+
+const oldDecisions = ({ db, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) =>
+  db.all<Sized>(sql`SELECT seq, octet_length(body) AS size FROM decisions WHERE decided_at_ms < ${beforeMs}
+    ORDER BY decided_at_ms, seq LIMIT ${sliceRows}`);
+/** By the time of what the kubelet did. */
+const oldOutcomes = ({ db, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) =>
+  db.all<Sized>(sql`SELECT seq, octet_length(body) AS size FROM outcomes WHERE at_ms < ${beforeMs}
+    ORDER BY at_ms, seq LIMIT ${sliceRows}`);
+/** By their own age and number: what was collected last month is asked for when its decisions are long gone. */
+const oldRemovals = ({ db, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) =>
+  db.all<Sized>(
+    sql`SELECT seq, 0 AS size FROM removals WHERE at_ms < ${beforeMs} ORDER BY at_ms, seq LIMIT ${sliceRows}`,
+  );
+
+/**
+ * The oldest rows of every node that has more than `keep`, for all nodes at once: first the oldest of each, then each one's
+ * next, until its surplus is counted down.
+ */
+const surplusOf = (
+  { db, sliceRows = SLICE_ROWS }: Driver,
+  what: string,
+  keep: number,
+  rows: SQL,
+  at: SQL,
+  of: SQL,
+  size: SQL,
+) =>
+  db.all<Sized>(sql`WITH RECURSIVE surplus(node, remaining, at_ms, seq) AS (
+    SELECT counted.node, counted.rows - ${keep}, first.${at}, first.seq
+    FROM row_counts AS counted CROSS JOIN ${rows} AS first
+    WHERE counted.what = ${what} AND counted.rows > ${keep}
+      AND first.seq = (SELECT seq FROM ${rows} WHERE node = counted.node ${of} ORDER BY ${at}, seq LIMIT 1)
+    UNION ALL
+    SELECT surplus.node, surplus.remaining - 1, next.${at}, next.seq
+    FROM surplus CROSS JOIN ${rows} AS next
+    WHERE surplus.remaining > 1 AND next.seq = (SELECT seq FROM ${rows}
+      WHERE node = surplus.node ${of} AND (${at}, seq) > (surplus.at_ms, surplus.seq) ORDER BY ${at}, seq LIMIT 1)
+    LIMIT ${sliceRows}
+  ) SELECT row.seq, ${size} AS size FROM surplus CROSS JOIN ${rows} AS row ON row.seq = surplus.seq`);
+const surplusDecisions = (driver: Driver, keep: number) =>
+  surplusOf(driver, "decisions", keep, sql`decisions`, sql`decided_at_ms`, sql``, sql`octet_length(row.body)`);
+const surplusOutcomes = (driver: Driver, keep: number) =>
+  surplusOf(driver, "outcomes", keep, sql`outcomes`, sql`at_ms`, sql``, sql`octet_length(row.body)`);
+/** Each kind for itself: a pod that restarts without end must not push out what is known of images. */
+const surplusRemovals = (driver: Driver, kind: string, keep: number) =>
+  surplusOf(driver, kind, keep, sql`removals`, sql`at_ms`, sql`AND kind = ${kind}`, sql`0`);
+
+/** Whole hours: one that has begun to be too old stays until all of it is. */
+const DROP_OLD_HOURS = `DELETE FROM hours WHERE (hour_ms, node) IN
+(SELECT hour_ms, node FROM hours WHERE hour_ms < ? - 3600000 ORDER BY hour_ms, node LIMIT ?) RETURNING hour_ms`;
+
+/** Nodes without decisions that nobody heard of: a trigger takes what is remembered of them along. */
+const DROP_NODES = `DELETE FROM nodes WHERE name IN (SELECT row_counts.node FROM row_counts INDEXED BY row_counts_none CROSS JOIN nodes AS known
+  ON known.name = row_counts.node WHERE what = 'decisions' AND rows = 0 AND known.last_seen_ms < ? LIMIT ?) RETURNING name`;
+
+const UNUSED = `NOT EXISTS (SELECT 1 FROM decisions WHERE snapshot_id = snapshots.id)
+AND NOT EXISTS (SELECT 1 FROM outcomes WHERE snapshot_id = snapshots.id)
+AND NOT EXISTS (SELECT 1 FROM nodes WHERE name = snapshots.node AND last_snapshot_id = snapshots.id)`;
+const SOME_UNCHECKED = `SELECT seq FROM unchecked_snapshots WHERE seq > ? ORDER BY seq LIMIT ?`;
+const USELESS_SNAPSHOTS = `SELECT seq, octet_length(body) AS size FROM snapshots WHERE seq IN (${SOME_UNCHECKED}) AND stored_at_ms < ?
+AND ${UNUSED}`;
+const DROP_SNAPSHOTS = `DELETE FROM snapshots WHERE seq IN (SELECT value FROM json_each(?)) AND ${UNUSED} RETURNING seq`;
+/** One that is in use is looked at again when its decision or outcome goes, or its node has a newer one. */
+const DROP_CHECKED = `DELETE FROM unchecked_snapshots WHERE seq IN (${SOME_UNCHECKED})
+AND (NOT EXISTS (SELECT 1 FROM snapshots WHERE seq = unchecked_snapshots.seq)
+  OR EXISTS (SELECT 1 FROM snapshots AS used CROSS JOIN decisions ON snapshot_id = used.id WHERE used.seq = unchecked_snapshots.seq)
+  OR EXISTS (SELECT 1 FROM snapshots AS used CROSS JOIN outcomes ON outcomes.snapshot_id = used.id WHERE used.seq = unchecked_snapshots.seq)
+  OR EXISTS (SELECT 1 FROM snapshots AS used CROSS JOIN nodes ON name = used.node AND last_snapshot_id = used.id WHERE used.seq = unchecked_snapshots.seq))`;
+
+/** Looks at the snapshots that may be useless. Those that are, and too young to go, are looked at again in the next call. */
+function snapshotSlices({ atomic, sliceRows = SLICE_ROWS }: Driver, olderThanMs: number): Slice {
+  let after = -1;
+  return async () => {
+    const [looked, useless] = await atomic([
+      { sql: SOME_UNCHECKED, params: [after, sliceRows] },
+      { sql: USELESS_SNAPSHOTS, params: [after, sliceRows, olderThanMs] },
+    ]);
+    const end = looked?.rows.at(-1)?.["seq"];
+    if (typeof end !== "number") return { removed: 0, isLast: true };
+    const found = (useless?.rows ?? []) as unknown as readonly Sized[];
+    const seqs = firstOf(found);
+    const [dropped] = await atomic([
+      { sql: DROP_SNAPSHOTS, params: [JSON.stringify(seqs)] },
+      { sql: DROP_CHECKED, params: [after, sliceRows] },
+    ]);
+    // the rest of these is for the next slice
+    const isWhole = seqs.length === found.length;
+    if (isWhole) after = end;
+    return { removed: dropped?.rows.length ?? 0, isLast: isWhole && looked?.rows.length !== sliceRows };
+  };
+}
+
+/**
+ * Every decision and almost every snapshot older than the oldest decision is gone, and with them all that referred to a text
+ * not used since then; the snapshots that are left (a node's latest, or one that was decided on later) are looked at.
+ */
+const MARGIN_MS = 4 * USE_MS;
+const OLDEST = `min(?, coalesce((SELECT min(decided_at_ms) FROM decisions), ${Number.MAX_SAFE_INTEGER}))`;
+const DROP_TEXTS = `DELETE FROM texts WHERE id IN (SELECT id FROM texts WHERE used_at_ms < ${OLDEST} - ${MARGIN_MS}
+  AND id NOT IN (SELECT coalesce(CASE json_each.type WHEN 'array' THEN json_extract(json_each.value, '$[1]') END, '')
+    FROM snapshots, json_each(CASE WHEN json_valid(snapshots.parts) THEN snapshots.parts ELSE '[]' END)
+    WHERE stored_at_ms < ${OLDEST})
+  ORDER BY used_at_ms LIMIT ?) RETURNING id`;
+
+const recordSweep = (at: string): string =>
+  `INSERT INTO sweeps (id, at_ms) VALUES (1, ${at}) ON CONFLICT (id) DO UPDATE SET at_ms = excluded.at_ms`;
+const RECORD_SWEEP = recordSweep("?");
+/** For whoever has no program at the database: the word that its clock is right. */
+export const CONFIRM_SWEEP = recordSweep("unixepoch() * 1000");
+/** Else the next sweep would compare with what the wrong clock has written since. */
+const RECORD_TRUSTED_TIME = "INSERT INTO sweeps (id, at_ms) VALUES (1, ?) ON CONFLICT (id) DO NOTHING";
+
+/**
+ * A clock that is wrong, once, would make everything too old: where it has leapt since the last sweep, or since the newest
+ * decision before the first, nothing goes by age, and that time stays the one to compare with. Null: it has not, or there is nothing
+ * that would go.
+ */
+async function heldBack(
+  { db, atomic }: Driver,
+  nowMs: number,
+  maxAgeMs: number,
+  maxLeapMs: number,
+): Promise<ClockLeap | null> {
+  const [last] = await db.all<{ atMs: number | null }>(
+    sql`SELECT coalesce((SELECT at_ms FROM sweeps WHERE id = 1), (SELECT max(decided_at_ms) FROM decisions)) AS "atMs"`,
+  );
+  const sinceMs = last?.atMs ?? nowMs;
+  if (nowMs - sinceMs <= maxLeapMs) return null;
+  const [count] = await db.all<{ decisions: number; of: number }>(sql`SELECT (SELECT count(*) FROM
+      (SELECT 1 FROM decisions WHERE decided_at_ms < ${nowMs - maxAgeMs} LIMIT ${MAX_COUNTED})) AS decisions,
+    (SELECT coalesce(sum(rows), 0) FROM row_counts WHERE what = 'decisions') AS of`);
+  if (count === undefined || count.decisions === 0) return null;
+  await atomic([{ sql: RECORD_TRUSTED_TIME, params: [sinceMs] }]);
+  return { sinceMs, ...count };
+}
+
+/** Slice after slice until the last, or as many as one call may. */
+class Drains {
+  readonly #maxSlices: number;
+  isDone = true;
+  constructor(maxSlices: number) {
+    this.#maxSlices = maxSlices;
+  }
+  async drain(slice: Slice): Promise<number> {
+    let removed = 0;
+    for (let slices = 0; slices < this.#maxSlices; slices++) {
+      const done = await slice();
+      removed += done.removed;
+      if (done.isLast) return removed;
+    }
+    this.isDone = false;
+    return removed;
+  }
+}
+
+/** Deletes the rows that are older than the rules allow. */
+async function pruneByAge(driver: Driver, drains: Drains, nowMs: number, maxAgeMs: number) {
+  const beforeMs = nowMs - maxAgeMs;
+  await driver.atomic([{ sql: RECORD_SWEEP, params: [nowMs] }]);
+  const decisions = await drains.drain(dropAll(driver, "decisions", () => oldDecisions(driver, beforeMs)));
+  const outcomes = await drains.drain(dropAll(driver, "outcomes", () => oldOutcomes(driver, beforeMs)));
+  const removals = await drains.drain(dropAll(driver, "removals", () => oldRemovals(driver, beforeMs)));
+  await drains.drain(dropSlice(driver, { sql: DROP_OLD_HOURS, params: [beforeMs] }));
+  const nodes: string[] = [];
+  const goneMs = nowMs - Math.max(maxAgeMs, NODE_GRACE_MS);
+  await drains.drain(async () => {
+    const [dropped] = await driver.atomic([{ sql: DROP_NODES, params: [goneMs, MAX_NODES] }]);
+    const names = (dropped?.rows ?? []).map(({ name }) => String(name));
+    nodes.push(...names);
+    return { removed: names.length, isLast: names.length < MAX_NODES };
+  });
+  return { decisions, outcomes, removals, nodes };
+}
+
+/** Deletes the rows beyond the number that each node may have. */
+async function pruneByNumber(driver: Driver, drains: Drains, { maxRowsPerNode, maxRemovalsPerNode }: Retention) {
+  let [decisions, outcomes, removals] = [0, 0, 0];
+  if (maxRowsPerNode !== undefined) {
+    decisions = await drains.drain(dropAll(driver, "decisions", () => surplusDecisions(driver, maxRowsPerNode)));
+    outcomes = await drains.drain(dropAll(driver, "outcomes", () => surplusOutcomes(driver, maxRowsPerNode)));
+  }
+  if (maxRemovalsPerNode !== undefined)
+    for (const kind of REMOVING_KINDS)
+      removals += await drains.drain(
+        dropAll(driver, "removals", () => surplusRemovals(driver, kind, maxRemovalsPerNode)),
+      );
+  return { decisions, outcomes, removals };
+}
+
+export function pruneOf(driver: Driver): Pick<Store, "prune"> {
+  const sweep = async (retention: Retention): Promise<Pruned> => {
+    const { nowMs, maxAgeMs, maxLeapMs = Number.POSITIVE_INFINITY, maxSlices = Number.POSITIVE_INFINITY } = retention;
+    const drains = new Drains(maxSlices);
+    const held = maxAgeMs === undefined ? null : await heldBack(driver, nowMs, maxAgeMs, maxLeapMs);
+    const aged =
+      maxAgeMs === undefined || held !== null
+        ? { decisions: 0, outcomes: 0, removals: 0, nodes: [] }
+        : await pruneByAge(driver, drains, nowMs, maxAgeMs);
+    const surplus = await pruneByNumber(driver, drains, retention);
+    const snapshots = await drains.drain(snapshotSlices(driver, nowMs - SNAPSHOT_GRACE_MS));
+    await drains.drain(dropSlice(driver, { sql: DROP_TEXTS, params: [nowMs, nowMs] }));
+    const file = (await driver.vacuum?.()) ?? { freedBytes: 0, stuckBytes: 0 };
+    const decisions = aged.decisions + surplus.decisions;
+    const outcomes = aged.outcomes + surplus.outcomes;
+    const removals = aged.removals + surplus.removals;
+    return { decisions, outcomes, removals, snapshots, nodes: aged.nodes, isDone: drains.isDone, held, ...file };
+  };
+  return { prune: (retention) => attempt(async () => ok(await sweep(retention))) };
+}

@@ -1,0 +1,74 @@
+import { and, desc, eq, gte, lt, type SQL, sql } from "drizzle-orm";
+import { ok, type Result } from "../../api/model/result.ts";
+import { failure, type StoreFailure } from "../failure.ts";
+import type { RemovalFilter, RemovalRow } from "../rows.ts";
+import { decodePageToken, encodePageToken, type Place } from "../rows.ts";
+import { MAX_PAGE, type Store } from "../store.ts";
+import type { Driver } from "./driver.ts";
+import { attempt } from "./failure.ts";
+import { removals } from "./schema.ts";
+
+/** JSON of an image's names. `corrupt`: it is none. */
+export function namesOf(id: string, text: string): Result<readonly string[], StoreFailure> {
+  try {
+    return ok(JSON.parse(text));
+  } catch {
+    return failure("corrupt", `removal of \`${id}\`: its names are not JSON; restore the database from a backup`);
+  }
+}
+
+function decode(row: typeof removals.$inferSelect): Result<RemovalRow, StoreFailure> {
+  const { seq: _, node: _node, objectId: id, podNamespace, podName, podUid, containerName, ...rest } = row;
+  const names = namesOf(id, rest.names);
+  if (!names.ok) return names;
+  const pod = podName === null ? null : { namespace: podNamespace ?? "", name: podName, uid: podUid ?? "" };
+  return ok({ ...rest, id, names: names.value, pod, container: containerName });
+}
+
+/** Not LIKE, whose pattern D1 keeps shorter than a digest. */
+const contains = (text: SQL, part: string): SQL => sql`instr(lower(${text}), lower(${part})) > 0`;
+const naming = (part: string): SQL => sql`(${contains(sql`${removals.objectId}`, part)}
+  OR EXISTS (SELECT 1 FROM json_each(${removals.names}) WHERE ${contains(sql`value`, part)})
+  OR ${contains(sql`${removals.podNamespace} || '/' || ${removals.podName}`, part)}
+  OR ${contains(sql`${removals.containerName}`, part)})`;
+
+const conditionOf = ({ node, kind, target, end, search, sinceMs, untilMs }: RemovalFilter): SQL | undefined =>
+  and(
+    eq(removals.node, node),
+    kind === undefined ? undefined : eq(removals.kind, kind),
+    target === undefined ? undefined : eq(removals.target, target),
+    end === undefined ? undefined : eq(removals.end, end),
+    sinceMs === undefined ? undefined : gte(removals.atMs, sinceMs),
+    untilMs === undefined ? undefined : lt(removals.atMs, untilMs),
+    search === undefined ? undefined : naming(search),
+  );
+
+const before = (place: Place): SQL => sql`(${removals.atMs}, ${removals.seq}) < (${place.atMs}, ${place.seq})`;
+
+export function removalsOf({ db }: Driver): Pick<Store, "listRemovals"> {
+  return {
+    listRemovals: ({ limit, pageToken, ...filter }) =>
+      attempt(async () => {
+        const place = pageToken === undefined ? undefined : decodePageToken(pageToken);
+        if (place === null) {
+          return failure("bad_page_token", "the page token is not one that a list gave out; start again without it");
+        }
+        const size = Math.min(Math.max(Math.trunc(limit), 1), MAX_PAGE);
+        const rows = await db
+          .select()
+          .from(removals)
+          .where(and(conditionOf(filter), place && before(place)))
+          .orderBy(desc(removals.atMs), desc(removals.seq))
+          .limit(size + 1);
+        const items: RemovalRow[] = [];
+        for (const row of rows.slice(0, size)) {
+          const item = decode(row);
+          if (!item.ok) return item;
+          items.push(item.value);
+        }
+        const last = rows.length > size ? rows[size - 1] : undefined;
+        const nextPageToken = last === undefined ? null : encodePageToken({ atMs: last.atMs, seq: last.seq });
+        return ok({ items, nextPageToken });
+      }),
+  };
+}

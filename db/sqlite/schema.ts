@@ -1,0 +1,289 @@
+import { sql } from "drizzle-orm";
+import { customType, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import type { GcOperation } from "../../api/model/container-gc.ts";
+import type { Explain } from "../../api/model/decision.ts";
+import type { RemovingKind } from "../../api/model/kinds.ts";
+import { ENCODINGS } from "../body.ts";
+import type { RemovalEnd, RemovalTarget } from "../rows.ts";
+
+/** JSON as text, or its gzip, which SQLite keeps in a column of any type. D1 hands blobs out as arrays of numbers. */
+const packable = (dataType: "blob" | "text") =>
+  customType<{ data: string | Uint8Array; driverData: string | Uint8Array | number[] }>({
+    dataType: () => dataType,
+    toDriver: (value) => value,
+    fromDriver: (value) => (Array.isArray(value) ? Uint8Array.from(value) : value),
+  });
+const body = packable("blob");
+const longText = packable("text");
+
+export const nodes = sqliteTable("nodes", {
+  name: text("name").primaryKey(),
+  firstSeenMs: integer("first_seen_ms").notNull(),
+  lastSeenMs: integer("last_seen_ms").notNull(),
+  bootId: text("boot_id"),
+  lastSnapshotId: text("last_snapshot_id"),
+  lastSequence: integer("last_sequence"),
+});
+
+/** Long texts that rows share, under the hash of their content. */
+export const texts = sqliteTable(
+  "texts",
+  {
+    id: text("id").primaryKey(),
+    usedAtMs: integer("used_at_ms").notNull(),
+    bytes: integer("bytes").notNull(),
+    encoding: text("encoding", { enum: ENCODINGS }).notNull(),
+    body: body("body").notNull(),
+  },
+  (t) => [index("texts_by_use").on(t.usedAtMs, t.id)],
+);
+
+export const snapshots = sqliteTable(
+  "snapshots",
+  {
+    seq: integer("seq").primaryKey(),
+    id: text("id").notNull(),
+    node: text("node").notNull(),
+    observedAtMs: integer("observed_at_ms"),
+    sequence: integer("sequence"),
+    bootId: text("boot_id"),
+    storedAtMs: integer("stored_at_ms").notNull(),
+    bytes: integer("bytes").notNull(),
+    encoding: text("encoding", { enum: ENCODINGS }).notNull(),
+    body: body("body").notNull(),
+    /** JSON: where in the body which texts belong. Null: the body is whole. */
+    parts: text("parts"),
+  },
+  (t) => [
+    uniqueIndex("snapshots_id").on(t.id),
+    index("snapshots_by_time").on(t.storedAtMs, t.seq, t.id),
+    index("snapshots_by_node").on(t.node, t.observedAtMs, t.seq, t.id),
+  ],
+);
+
+export const decisions = sqliteTable(
+  "decisions",
+  {
+    seq: integer("seq").primaryKey(),
+    id: text("id").notNull(),
+    kind: text("kind").notNull(),
+    node: text("node").notNull(),
+    snapshotId: text("snapshot_id"),
+    policyVersion: text("policy_version").notNull(),
+    verdict: text("verdict").notNull(),
+    explain: text("explain").$type<Explain>().notNull(),
+    decidedAtMs: integer("decided_at_ms").notNull(),
+    podNamespace: text("pod_namespace"),
+    podName: text("pod_name"),
+    podUid: text("pod_uid"),
+    bytes: integer("bytes").notNull(),
+    encoding: text("encoding", { enum: ENCODINGS }).notNull(),
+    ask: longText("ask"),
+    body: body("body").notNull(),
+    /** As in snapshots. */
+    parts: text("parts"),
+  },
+  (t) => [
+    uniqueIndex("decisions_id").on(t.id),
+    index("decisions_by_time").on(t.decidedAtMs, t.seq, t.kind, t.verdict),
+    index("decisions_by_node").on(t.node, t.decidedAtMs, t.seq, t.kind, t.verdict),
+    index("decisions_by_snapshot").on(t.snapshotId).where(sql`snapshot_id IS NOT NULL`),
+    index("decisions_by_pod_uid").on(t.podUid).where(sql`pod_uid IS NOT NULL`),
+    index("decisions_by_pod_name").on(t.podName, t.podNamespace).where(sql`pod_name IS NOT NULL`),
+  ],
+);
+
+export const results = sqliteTable(
+  "results",
+  {
+    id: text("id").primaryKey(),
+    decisionId: text("decision_id")
+      .notNull()
+      .references(() => decisions.id, { onDelete: "cascade" }),
+    node: text("node").notNull(),
+    seq: integer("seq").notNull(),
+    okCount: integer("ok_count").notNull(),
+    failedCount: integer("failed_count").notNull(),
+    atMs: integer("at_ms").notNull(),
+    bytes: integer("bytes").notNull(),
+    encoding: text("encoding", { enum: ENCODINGS }).notNull(),
+    body: body("body").notNull(),
+  },
+  (t) => [index("results_by_decision").on(t.decisionId, t.seq, t.id)],
+);
+
+/** The removals by collections on a node. A removal outlives the decision that it came from, so nothing refers to that. */
+export const removals = sqliteTable(
+  "removals",
+  {
+    seq: integer("seq").primaryKey(),
+    node: text("node").notNull(),
+    kind: text("kind").$type<RemovingKind>().notNull(),
+    target: text("target").$type<RemovalTarget>().notNull(),
+    objectId: text("object_id").notNull(),
+    /** Empty: none, so that the key can tell. */
+    runtimeHandler: text("runtime_handler").notNull(),
+    /** JSON. */
+    names: text("names").notNull(),
+    sizeBytes: integer("size_bytes"),
+    why: text("why").notNull(),
+    operation: text("operation").$type<GcOperation>().notNull(),
+    end: text("end").$type<RemovalEnd>().notNull(),
+    message: text("message"),
+    atMs: integer("at_ms").notNull(),
+    decisionId: text("decision_id").notNull(),
+    againAtMs: integer("again_at_ms"),
+    podNamespace: text("pod_namespace"),
+    podName: text("pod_name"),
+    podUid: text("pod_uid"),
+    containerName: text("container_name"),
+  },
+  (t) => [
+    uniqueIndex("removals_key").on(t.node, t.objectId, t.target, t.runtimeHandler, t.atMs),
+    index("removals_by_node").on(t.node, t.atMs, t.seq, t.kind, t.target, t.end),
+    index("removals_by_time").on(t.atMs, t.seq),
+  ],
+);
+
+/** What kubelets did, and what comparing it with a decision came to. An outcome keeps the snapshot that it was compared on. */
+export const outcomes = sqliteTable(
+  "outcomes",
+  {
+    seq: integer("seq").primaryKey(),
+    id: text("id").notNull(),
+    node: text("node").notNull(),
+    kind: text("kind").notNull(),
+    verdict: text("verdict").notNull(),
+    atMs: integer("at_ms").notNull(),
+    recordedAtMs: integer("recorded_at_ms").notNull(),
+    snapshotId: text("snapshot_id"),
+    podNamespace: text("pod_namespace"),
+    podName: text("pod_name"),
+    podUid: text("pod_uid"),
+    bytes: integer("bytes").notNull(),
+    encoding: text("encoding", { enum: ENCODINGS }).notNull(),
+    body: body("body").notNull(),
+  },
+  (t) => [
+    uniqueIndex("outcomes_id").on(t.id),
+    index("outcomes_by_time").on(t.atMs, t.seq, t.kind, t.verdict),
+    index("outcomes_by_node").on(t.node, t.atMs, t.seq, t.kind, t.verdict),
+    index("outcomes_by_snapshot").on(t.snapshotId).where(sql`snapshot_id IS NOT NULL`),
+  ],
+);
+
+/** The newest decision of each node and kind. A trigger on `decisions` keeps it; the decision itself may be pruned meanwhile. */
+export const latest = sqliteTable(
+  "latest",
+  {
+    node: text("node").notNull(),
+    kind: text("kind").notNull(),
+    decisionId: text("decision_id").notNull(),
+    verdict: text("verdict").notNull(),
+    decidedAtMs: integer("decided_at_ms").notNull(),
+    policyVersion: text("policy_version").notNull().default(""),
+  },
+  (t) => [primaryKey({ columns: [t.node, t.kind] })],
+);
+
+/** How often what was decided in each hour. Kept by the same trigger. The hour comes first: the fleet is read more than a node. */
+export const hours = sqliteTable(
+  "hours",
+  {
+    hourMs: integer("hour_ms").notNull(),
+    node: text("node").notNull(),
+    decisions: integer("decisions").notNull(),
+    refused: integer("refused").notNull(),
+    /** Eviction passes that found a condition, and among them those that chose a pod. */
+    pressured: integer("pressured").notNull(),
+    evicted: integer("evicted").notNull(),
+    /** Passes of a garbage collection that had something to remove. */
+    removed: integer("removed").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.hourMs, t.node] })],
+);
+
+export const facts = sqliteTable(
+  "facts",
+  {
+    node: text("node").notNull(),
+    key: text("key").notNull(),
+    /** JSON; `null` is a fact that was forgotten, kept so that an older write cannot bring it back. */
+    value: text("value").notNull(),
+    updatedAtMs: integer("updated_at_ms").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.node, t.key] })],
+);
+
+/** The parts of a fact's value that do not fit into its own row, in pieces of its text. */
+export const factParts = sqliteTable(
+  "fact_parts",
+  {
+    node: text("node").notNull(),
+    key: text("key").notNull(),
+    /** From 1; the fact's own row has the first piece. */
+    part: integer("part").notNull(),
+    value: text("value").notNull(),
+    updatedAtMs: integer("updated_at_ms").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.node, t.key, t.part] })],
+);
+
+/** How many rows each node has, of `decisions`, of `outcomes` and of removals by their kind. Triggers keep it. */
+export const rowCounts = sqliteTable(
+  "row_counts",
+  {
+    what: text("what").$type<"decisions" | "outcomes" | RemovingKind>().notNull(),
+    node: text("node").notNull(),
+    rows: integer("rows").notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.what, t.node] }),
+    index("row_counts_none").on(t.node).where(sql`what = 'decisions' AND rows = 0`),
+  ],
+);
+
+/** Snapshots that may be useless: new ones, and those that a decision or a node no longer refers to. Triggers add to it. */
+export const uncheckedSnapshots = sqliteTable("unchecked_snapshots", { seq: integer("seq").primaryKey() });
+
+/** One row: when history was last removed by age, or the time that a clock was found too far ahead of before it ever was. */
+export const sweeps = sqliteTable("sweeps", {
+  id: integer("id").primaryKey(),
+  atMs: integer("at_ms").notNull(),
+});
+
+export const tokens = sqliteTable(
+  "tokens",
+  {
+    id: text("id").primaryKey(),
+    name: text("name").notNull(),
+    hash: text("hash").notNull(),
+    scopes: text("scopes", { mode: "json" }).$type<readonly string[]>().notNull(),
+    node: text("node"),
+    createdAtMs: integer("created_at_ms").notNull(),
+    revokedAtMs: integer("revoked_at_ms"),
+  },
+  (t) => [uniqueIndex("tokens_hash").on(t.hash)],
+);
+
+export const idempotency = sqliteTable(
+  "idempotency",
+  {
+    key: text("key").notNull(),
+    scope: text("scope").notNull(),
+    requestHash: text("request_hash").notNull(),
+    decisionId: text("decision_id")
+      .notNull()
+      .references(() => decisions.id, { onDelete: "cascade" }),
+    atMs: integer("at_ms").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.key, t.scope] }), index("idempotency_by_decision").on(t.decisionId)],
+);
+
+/** One row, rewritten by `ready`: the proof that the database takes writes. */
+export const health = sqliteTable("health", {
+  id: integer("id").primaryKey(),
+  checkedAtMs: integer("checked_at_ms").notNull(),
+  /** As large as the last write that failed. */
+  filler: body("filler"),
+});

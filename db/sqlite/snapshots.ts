@@ -1,0 +1,154 @@
+import { asc, desc, eq, gt, lt, sql } from "drizzle-orm";
+import { ok, type Result } from "../../api/model/result.ts";
+import { encodeSliced } from "../body.ts";
+import type { StoreFailure } from "../failure.ts";
+import type { SnapshotInPieces, SnapshotRow } from "../rows.ts";
+import type { Store } from "../store.ts";
+import { type Driver, once, type Statement } from "./driver.ts";
+import { attempt } from "./failure.ts";
+import { grouped, joined, piecesReader, textsIn } from "./parts.ts";
+import { nodes, snapshots, texts } from "./schema.ts";
+import { type Cut, insertWithTexts, placeSlices, type Texts } from "./texts.ts";
+
+/** A late or repeated snapshot of the same boot does not replace a newer one; across boots the clock of the store decides. */
+const IS_NEWER = `excluded.last_snapshot_id IS NOT NULL AND excluded.last_seen_ms >= last_seen_ms
+  AND (excluded.boot_id IS NOT boot_id OR last_sequence IS NULL OR excluded.last_sequence IS NULL OR excluded.last_sequence >= last_sequence)`;
+
+const SEEN = `INSERT INTO nodes (name, first_seen_ms, last_seen_ms, boot_id, last_snapshot_id, last_sequence) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (name) DO UPDATE SET
+  first_seen_ms = min(first_seen_ms, excluded.first_seen_ms),
+  last_seen_ms = max(last_seen_ms, excluded.last_seen_ms),
+  boot_id = CASE WHEN ${IS_NEWER} THEN excluded.boot_id ELSE boot_id END,
+  last_snapshot_id = CASE WHEN ${IS_NEWER} THEN excluded.last_snapshot_id ELSE last_snapshot_id END,
+  last_sequence = CASE WHEN ${IS_NEWER} THEN excluded.last_sequence ELSE last_sequence END`;
+
+/** The node was heard of at `atMs`, with a snapshot or without one. */
+export function nodeSeen(node: string, atMs: number, snapshot: SnapshotRow | undefined): Statement {
+  const latest = snapshot === undefined ? [null, null, null] : [snapshot.bootId, snapshot.id, snapshot.sequence];
+  return { sql: SEEN, params: [node, atMs, atMs, ...latest] };
+}
+
+export function nodesOf({ db }: Driver): Pick<Store, "listNodes" | "getNode"> {
+  const byName = once(() =>
+    db
+      .select()
+      .from(nodes)
+      .where(eq(nodes.name, sql.placeholder("name")))
+      .prepare(),
+  );
+  return {
+    listNodes: (range) =>
+      attempt(async () => {
+        const all = db.select().from(nodes).$dynamic();
+        if (range === undefined) return ok(await all.orderBy(asc(nodes.name)));
+        if ("before" in range) all.where(lt(nodes.name, range.before)).orderBy(desc(nodes.name));
+        else all.where(range.after === undefined ? undefined : gt(nodes.name, range.after)).orderBy(asc(nodes.name));
+        return ok(await all.limit(range.limit));
+      }),
+    getNode: (name) => attempt(async () => ok((await byName().all({ name }))[0] ?? null)),
+  };
+}
+
+const insert = insertWithTexts(snapshots);
+
+/** A row's texts and the statement that stores it unless it is there, which come in this order. */
+export interface Placed {
+  readonly cut: Cut;
+  readonly statement: Statement;
+}
+
+/** The statement that stores a snapshot unless it is there. Costs a compression when the new part of the body is large. */
+export async function placeSnapshot(
+  row: SnapshotRow,
+  { packing }: Driver,
+  shared: Texts,
+): Promise<Result<Placed, StoreFailure>> {
+  const what = `snapshot \`${row.id}\``;
+  const cut = await shared.cut(`snapshot of ${row.node}`, what, row.body, row.repeats, row.storedAtMs);
+  if (!cut.ok) return cut;
+  const { rest, parts, ids } = cut.value;
+  const body = await encodeSliced(what, rest, packing);
+  if (!body.ok) return body;
+  const bytes = body.value.bytes + cut.value.bytes;
+  const placed = placeSlices("snapshot", row.id, parts, { body: body.value.slices }, row.storedAtMs);
+  const statement = insert({ ...row, ...body.value, bytes, parts: placed.parts }, ids);
+  return ok({ cut: { ...cut.value, statements: [...cut.value.statements, ...placed.statements] }, statement });
+}
+
+/** Checks that a snapshot is stored: cheaper than compressing it again. */
+export function snapshotLookup({ db }: Driver): (id: string) => Promise<boolean> {
+  const byId = once(() =>
+    db
+      .select({ seq: snapshots.seq })
+      .from(snapshots)
+      .where(eq(snapshots.id, sql.placeholder("id")))
+      .prepare(),
+  );
+  return async (id) => (await byId().all({ id })).length > 0;
+}
+
+type Joined = Parameters<typeof grouped<typeof snapshots.$inferSelect>>[0];
+
+export function snapshotsOf(
+  driver: Driver,
+  shared: Texts,
+): Pick<Store, "putSnapshot" | "getSnapshot" | "snapshotBytes" | "getSnapshotPieces" | "latestSnapshot"> {
+  const { db, atomic, packing } = driver;
+  const piecesOf = piecesReader(packing);
+  const byId = once(() =>
+    db
+      .select({ row: snapshots, text: texts })
+      .from(snapshots)
+      .leftJoin(texts, textsIn(snapshots.parts))
+      .where(eq(snapshots.id, sql.placeholder("id")))
+      .prepare(),
+  );
+  const bytesOf = once(() =>
+    db
+      .select({ bytes: snapshots.bytes })
+      .from(snapshots)
+      .where(eq(snapshots.id, sql.placeholder("id")))
+      .prepare(),
+  );
+  const latest = once(() =>
+    db
+      .select({ row: snapshots, text: texts })
+      .from(nodes)
+      .innerJoin(snapshots, eq(snapshots.id, nodes.lastSnapshotId))
+      .leftJoin(texts, textsIn(snapshots.parts))
+      .where(eq(nodes.name, sql.placeholder("node")))
+      .prepare(),
+  );
+  const put = async (row: SnapshotRow, isAgain: boolean): Promise<Result<{ fresh: boolean }, StoreFailure>> => {
+    const placed = await placeSnapshot(row, driver, shared);
+    if (!placed.ok) return placed;
+    const { cut, statement } = placed.value;
+    const outcomes = await atomic([...cut.statements, statement, nodeSeen(row.node, row.storedAtMs, row)]);
+    const fresh = outcomes[cut.statements.length]?.changes !== 0;
+    if (!fresh && !isAgain && !(await shared.areStored(cut.ids))) return put(row, true);
+    cut.committed();
+    return ok({ fresh });
+  };
+  const pieces = async (rows: Joined): Promise<Result<SnapshotInPieces | null, StoreFailure>> => {
+    const [found] = grouped(rows);
+    if (found === undefined) return ok(null);
+    const { seq: _, bytes, encoding, body, parts, ...rest } = found.row;
+    const read = await piecesOf(`snapshot \`${rest.id}\``, { bytes, encoding, body, parts }, found.texts);
+    return read.ok ? ok({ ...rest, pieces: read.value }) : read;
+  };
+  const whole = async (rows: Joined): Promise<Result<SnapshotRow | null, StoreFailure>> => {
+    const found = await pieces(rows);
+    if (!found.ok) return found;
+    if (found.value === null) return ok(null);
+    const { pieces: parts, ...row } = found.value;
+    const body = await joined(parts);
+    return body.ok ? ok({ ...row, body: body.value }) : body;
+  };
+  return {
+    putSnapshot: (row) => attempt(() => put(row, false)),
+    getSnapshot: (id) => attempt(async () => whole(await byId().all({ id }))),
+    snapshotBytes: (id) => attempt(async () => ok((await bytesOf().all({ id }))[0]?.bytes ?? null)),
+    getSnapshotPieces: (id) => attempt(async () => pieces(await byId().all({ id }))),
+    latestSnapshot: (node) => attempt(async () => whole(await latest().all({ node }))),
+  };
+}

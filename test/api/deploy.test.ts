@@ -1,0 +1,132 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { parse, parseAllDocuments } from "yaml";
+import { scratch } from "../actuator/manifests/scratch.ts";
+import { run } from "../cli/run.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const DEPLOY = join(ROOT, "api/deploy");
+const textOf = (file: string): string => readFileSync(join(DEPLOY, file), "utf8");
+// biome-ignore lint/suspicious/noExplicitAny: objects of Kubernetes, read by what the test wants of them
+type Any = any;
+const objectsIn = (text: string): readonly Any[] => parseAllDocuments(text).map((document) => document.toJS());
+
+/** Every flag of a command line is one that the command has. */
+async function expectCommand(args: readonly string[]): Promise<void> {
+  const [command = "", ...flags] = args;
+  const { code, stdout } = await run([command, "--help"]);
+  expect(code).toBe(0);
+  const known = new Set(stdout.match(/--[a-z0-9-]+/g));
+  const named = flags.filter((flag) => flag.startsWith("--")).map((flag) => flag.split("=")[0]);
+  expect(named.filter((flag) => !known.has(flag ?? ""))).toEqual([]);
+}
+
+const KUBECTL = spawnSync("kubectl", ["version", "--client"]).status === 0;
+const built = (folder: string): readonly Any[] => {
+  const { status, stdout, stderr } = spawnSync("kubectl", ["kustomize", folder], { encoding: "utf8" });
+  expect([status, stderr]).toEqual([0, ""]);
+  return objectsIn(stdout);
+};
+const plain = ["namespace.yaml", "api.yaml", "collector.yaml"].flatMap((file) =>
+  objectsIn(textOf(`kubernetes/${file}`)),
+);
+const named = (objects: readonly Any[], kind: string, name: string): Any =>
+  objects.find((one) => one.kind === kind && one.metadata.name === name);
+
+describe.each(["nodewise-api", "nodewise-collector"])("the Deployment %s", (name) => {
+  const deployment = named(plain, "Deployment", name);
+  const { template, selector } = deployment.spec;
+  const [container] = template.spec.containers;
+
+  test("starts a command with options that it has", () => expectCommand(container.args));
+  test("is allowed in a namespace for restricted pods, and mounts each of its volumes", () => {
+    expect(template.metadata.labels).toEqual(selector.matchLabels);
+    expect(template.spec.securityContext).toMatchObject({
+      runAsNonRoot: true,
+      seccompProfile: { type: "RuntimeDefault" },
+    });
+    expect(container.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ["ALL"] },
+    });
+    const volumes = template.spec.volumes.map((volume: Any) => volume.name);
+    expect(container.volumeMounts.map((mount: Any) => mount.name)).toEqual(volumes);
+    expect(named(plain, "ServiceAccount", template.spec.serviceAccountName)).toBeDefined();
+  });
+});
+
+test("the API has no right in the cluster, and the collector only those of a reader", () => {
+  expect(named(plain, "ServiceAccount", "nodewise-api").automountServiceAccountToken).toBe(false);
+  expect(plain.filter(({ kind }) => kind === "ClusterRole").map(({ rules }) => rules)).toEqual([
+    [
+      { apiGroups: [""], resources: ["nodes", "pods", "events"], verbs: ["get", "list", "watch"] },
+      { apiGroups: [""], resources: ["nodes/configz", "nodes/stats", "nodes/pods"], verbs: ["get"] },
+    ],
+  ]);
+  const kustomization = parse(textOf("kubernetes/kustomization.yaml"));
+  const binding = named(plain, "ClusterRoleBinding", "nodewise-collector");
+  expect(binding.subjects).toEqual([
+    { kind: "ServiceAccount", name: "nodewise-collector", namespace: kustomization.namespace },
+  ]);
+});
+
+test.skipIf(!KUBECTL)(
+  `kubectl builds it, plain and with TLS${KUBECTL ? "" : " (skipped: there is no kubectl)"}`,
+  async () => {
+    const folder = join(DEPLOY, "kubernetes");
+    const objects = built(folder);
+    expect(objects).toHaveLength(plain.length);
+    expect(
+      objects.every(
+        ({ kind, metadata }) => metadata.namespace === "nodewise-api" || /^(?:Cluster|Namespace)/.test(kind),
+      ),
+    ).toBe(true);
+    const secured = scratch(
+      Object.fromEntries(
+        ["kustomization.yaml", "namespace.yaml", "api.yaml", "collector.yaml", "tls/kustomization.yaml"].map((file) => [
+          file,
+          textOf(`kubernetes/${file}`).replace(/^# (components:|- tls)/gm, "$1"),
+        ]),
+      ),
+    );
+    const withTls = built(secured);
+    for (const name of ["nodewise-api", "nodewise-collector"]) {
+      const { containers, volumes } = named(withTls, "Deployment", name).spec.template.spec;
+      await expectCommand(containers[0].args);
+      const mounts = new Map(containers[0].volumeMounts.map((mount: Any) => [mount.name, mount.mountPath]));
+      expect([...mounts.keys()]).toEqual(volumes.map((volume: Any) => volume.name));
+      if (name === "nodewise-collector") {
+        expect(containers[0].args).toContain("--api=https://nodewise-api.nodewise-api.svc:8787");
+        expect(containers[0].args).not.toContain("--api=http://nodewise-api:8787");
+        expect(containers[0].env).toEqual([{ name: "NODE_EXTRA_CA_CERTS", value: `${mounts.get("ca")}/ca.crt` }]);
+        continue;
+      }
+      for (const probe of ["startupProbe", "readinessProbe", "livenessProbe"])
+        expect(containers[0][probe].httpGet.scheme).toBe("HTTPS");
+      expect(containers[0].args).toContain(`--tls-cert=${mounts.get("tls")}/tls.crt`);
+    }
+  },
+);
+
+test("the compose file starts commands with options that they have, and opens its port to this machine alone", async () => {
+  const { services } = parse(textOf("compose.yaml"));
+  for (const { command } of Object.values(services) as Any[]) await expectCommand(command);
+  expect(services.api.ports).toEqual(["127.0.0.1:8787:8787"]);
+});
+
+describe.each(["nodewise-api.service", "nodewise-collector.service"])("the unit %s", (file) => {
+  const unit = textOf(file);
+  test("starts a command with options that it has", () =>
+    expectCommand((/^ExecStart=\S+ (.*)$/m.exec(unit)?.[1] ?? "").split(" ")));
+  const found = spawnSync("systemd-analyze", ["--version"]).status === 0;
+  test.skipIf(!found)(`is one that systemd takes${found ? "" : " (skipped: there is no systemd-analyze)"}`, () => {
+    const path = join(scratch({}), file);
+    // a program that is there: systemd asks for one
+    writeFileSync(path, unit.replace("/opt/nodewise/bin/nodewise", join(ROOT, "api/cli/nodewise.js")));
+    const verified = spawnSync("systemd-analyze", ["verify", "--man=no", path], { encoding: "utf8" });
+    expect([verified.status, verified.stderr.split("\n").filter((line) => line.includes(file))]).toEqual([0, []]);
+  });
+});

@@ -1,0 +1,281 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { EXIT } from "../../api/cli/terminal.ts";
+import { manifest, realNode, run } from "./run.ts";
+
+const SNAPSHOT = ["--snapshot", realNode("snapshot.json")];
+const ALLOCATABLE = ["decide", "allocatable", ...SNAPSHOT];
+
+let scratch: string;
+const file = (name: string, text: string): string => {
+  writeFileSync(join(scratch, name), text);
+  return join(scratch, name);
+};
+beforeAll(() => {
+  scratch = mkdtempSync(join(tmpdir(), "nodewise-set-"));
+});
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+describe.concurrent("nodewise decide with single fields changed", () => {
+  test("shows what was changed, and each place where the answer is another one", async () => {
+    const ran = await run([...ALLOCATABLE, "--set", "kubeReserved.cpu=500m"]);
+    expect(ran).toMatchObject({ code: EXIT.ok, stderr: "" });
+    expect(ran.stdout.split("\n").slice(0, 8)).toEqual([
+      "n1 · allocatable · kubelet-1.36+7",
+      "WHAT IF  kubeReserved.cpu: 100m -> 500m",
+      "DIFFERS  decided as now, and in 4 places of the answer otherwise",
+      "",
+      "FIELD                      NOW    THEN",
+      "allocatable.cpu            1800m  1400m",
+      "reserved.kubeReserved.cpu  100m   500m",
+      "kubepods.limits.cpu        1800m  1400m",
+    ]);
+  });
+
+  test("a verdict that changes stands first, with what lint says of it; the exit code is that of the new answer", async () => {
+    const ran = await run([...ALLOCATABLE, "--set", "kubeReserved.cpu=5"]);
+    expect(ran).toMatchObject({ code: EXIT.negative, stderr: "" });
+    const lines = ran.stdout.split("\n");
+    expect(lines[2]).toBe("DIFFERS  decided -> kubelet-refuses, and 5 places of the answer");
+    expect(lines[5]).toMatch(/^verdict +decided +kubelet-refuses$/);
+    expect(ran.stdout).toContain("\nWHAT `nodewise lint` SAYS OF THE CHANGE\n- refuses-start ");
+  });
+
+  test("several fields, those of a patch and those of --set, in any spelling; the last one counts", async () => {
+    const patch = file("patch.yaml", "kubeReserved: {cpu: 300m, memory: 1Gi}\nsystemReserved: {cpu: null}\n");
+    const sets = [
+      "kubeReserved.cpu=500m",
+      'evictionHard["memory.available"]=1Gi',
+      "evictionHard[nodefs.available]=20%",
+    ];
+    const ran = await run([...ALLOCATABLE, "--patch", patch, ...sets.flatMap((set) => ["--set", set]), "-o", "json"]);
+    expect(ran).toMatchObject({ code: EXIT.ok, stderr: "" });
+    const answer = JSON.parse(ran.stdout);
+    expect(answer.change).toEqual({
+      kubeReserved: { cpu: "500m", memory: "1Gi" },
+      systemReserved: { cpu: null },
+      evictionHard: { "memory.available": "1Gi", "nodefs.available": "20%" },
+    });
+    expect(answer).toMatchObject({ kind: "allocatable", node: "n1", same: false, truncated: false });
+    expect(answer.verdict).toEqual({ from: "decided", to: "decided" });
+    expect(answer.differences).toContainEqual({ path: "reserved.systemReserved.cpu", from: "100m" });
+    expect(answer.differences).toContainEqual({ path: "reserved.evictionHard.memory", from: "500Mi", to: "1Gi" });
+    const today = await run([...ALLOCATABLE, "-o", "json"]);
+    expect(answer.before.decision).toEqual(JSON.parse(today.stdout).decision);
+    const whole = JSON.parse(
+      (
+        await run([
+          "decide",
+          "allocatable",
+          ...SNAPSHOT,
+          "--config",
+          realNode("configz.json"),
+          "--patch",
+          patch,
+          ...sets.flatMap((set) => ["--set", set]),
+          "-o",
+          "json",
+        ])
+      ).stdout,
+    );
+    expect(whole.after.decision).toEqual(answer.after.decision);
+  });
+
+  test("a patch comes from standard input too, and is the one of `nodewise replay`", async () => {
+    const ran = await run([...ALLOCATABLE, "--patch", "-", "-o", "yaml"], { input: "maxPods: 7\n" });
+    expect(ran).toMatchObject({ code: EXIT.ok, stderr: "" });
+    expect(ran.stdout).toContain("path: allocatable.pods");
+    const twice = await run(["decide", "allocatable", "--snapshot", "-", "--patch", "-"]);
+    expect(twice.stderr).toMatch(/^nodewise: standard input can be read once/);
+  });
+
+  test("admission is decided on the allocatable that the kubelet then reports", async () => {
+    const asked = ["decide", "admission", ...SNAPSHOT, "--pod", manifest("trader.yaml"), "-o", "json"];
+    const less = JSON.parse((await run([...asked, "--set", "kubeReserved.cpu=1"])).stdout);
+    const cpuOf = ({ decision }: { decision: { resources: readonly { resource: string; capacity: number }[] } }) =>
+      decision.resources.find(({ resource }) => resource === "cpu")?.capacity;
+    expect([cpuOf(less.before), cpuOf(less.after)]).toEqual([1800, 900]);
+  });
+
+  test("what changes nothing is said to change nothing", async () => {
+    const ran = await run([...ALLOCATABLE, "--set", "kubeReserved.cpu=100m"]);
+    expect(ran).toMatchObject({ code: EXIT.ok, stderr: "" });
+    expect(ran.stdout).toContain("WHAT IF  nothing: the configuration has these values already\nSAME  decided: ");
+    const unread = await run([...ALLOCATABLE, "--set", "eventRecordQPS=5"]);
+    expect(unread.stdout).toContain("WHAT IF  eventRecordQPS: (none) -> 5\nSAME  decided: ");
+    expect(unread.stderr).toBe(
+      "nodewise: eventRecordQPS is read by no decision, and changes nothing here; `nodewise lint` looks at all fields\n",
+    );
+  });
+
+  test("without a configuration the kubelet's defaults are what is changed; of an assumed one as well", async () => {
+    const bare = await run([
+      "decide",
+      "allocatable",
+      "--node",
+      realNode("node.json"),
+      "--set",
+      "evictionHard.memory.available=1Gi",
+    ]);
+    expect(bare.stdout).toContain("assumed: the kubelet's default configuration");
+    // naming one signal drops the defaults of the others, as in a kubelet's file
+    expect(bare.stdout).toMatch(/reserved\.evictionHard\["ephemeral-storage"\] +\S+ +\(none\)\n/);
+    expect(bare.stdout).toContain("warning evictionHard: evictionHard names memory.available");
+    const assumed = await run([
+      "decide",
+      "topology",
+      "--machine",
+      "xeon-2s",
+      "--policy",
+      "single-numa-node",
+      "--pod",
+      manifest("trader.yaml"),
+      "--set",
+      "topologyManagerPolicy=none",
+    ]);
+    expect(assumed.stdout).toContain("WHAT IF  topologyManagerPolicy: single-numa-node -> none\n");
+  });
+
+  test("a decision that is refused then ends with 1, and the table tells from what", async () => {
+    const ran = await run([...ALLOCATABLE, "--set", "kubeReserved.gpu=1"]);
+    expect(ran.code).toBe(EXIT.negative);
+    expect(ran.stdout).toContain("DIFFERS  decided -> refused\n");
+    expect(ran.stderr).toBe(
+      'nodewise: allocatable refused (invalid_configuration): kubeletConfiguration.kubeReserved: cannot reserve "gpu" resource\n',
+    );
+    const data = JSON.parse((await run([...ALLOCATABLE, "--set", "kubeReserved.gpu=1", "-o", "json"])).stdout);
+    expect(data).toMatchObject({
+      verdict: { from: "decided", to: null },
+      after: { refusal: { code: "invalid_configuration" } },
+    });
+  });
+
+  test("reasons that are new are told where reasons are asked for", async () => {
+    const ran = await run([...ALLOCATABLE, "--set", "kubeReserved.cpu=500m", "--explain", "reasons"]);
+    expect(ran.stdout).toMatch(/\nWHY\n- cpu: allocatable: /);
+  });
+
+  test("a narrow terminal keeps to its width", async () => {
+    const ran = await run([...ALLOCATABLE, "--set", "kubeReserved.cpu=500m"], { env: { COLUMNS: "50" } });
+    const table = ran.stdout.split("\n\n")[1]?.split("\n") ?? [];
+    expect(table.length).toBeGreaterThan(4);
+    expect(Math.max(...table.map((line) => line.length))).toBeLessThanOrEqual(50);
+  });
+
+  test.each([
+    [
+      ["--set", "kubeReserve.cpu=1"],
+      "--set kubeReserve.cpu=1: the kubelet knows no field kubeReserve; did you mean kubeReserved?",
+    ],
+    [["--set", "maxPods=-5"], "--set maxPods=-5: maxPods: too small: expected number to be >=0"],
+    [["--set", "kubeReserved.cpu=lots"], "--set kubeReserved.cpu=lots: kubeReserved.cpu: "],
+    [
+      ["--set", "kubeReserved=null", "--set", "kubeReserved.cpu=1"],
+      "--set kubeReserved.cpu=1: what comes before it takes kubeReserved away, or puts no object there",
+    ],
+    [
+      ["--patch", manifest("trader.yaml")],
+      `${manifest("trader.yaml")}: is an object of kind \`Pod\`, and --patch takes fields of a KubeletConfiguration`,
+    ],
+  ])("%j is refused before anything is decided", async (args, message) => {
+    const ran = await run([...ALLOCATABLE, ...args]);
+    expect(ran).toMatchObject({ code: EXIT.badInput, stdout: "" });
+    expect(ran.stderr).toContain(`nodewise: ${message}`);
+  });
+});
+
+describe.concurrent("nodewise decide allocatable --capacity", () => {
+  const GIVEN = "cpu=4,memory=16Gi,pods=110,ephemeral-storage=100Gi,hugepages-2Mi=1Gi,example.com/gpu=2";
+
+  test("decides on a node that does not exist", async () => {
+    const ran = await run(["decide", "allocatable", "--capacity", GIVEN, "-o", "json"]);
+    expect(ran).toMatchObject({ code: EXIT.ok, stderr: "" });
+    const { node, decision } = JSON.parse(ran.stdout);
+    expect(node).toBeNull();
+    expect(decision.capacity).toEqual({
+      cpu: "4",
+      "ephemeral-storage": "100Gi",
+      "example.com/gpu": "2",
+      "hugepages-2Mi": "1Gi",
+      memory: "16Gi",
+      pods: "110",
+    });
+    expect(decision.allocatable).toMatchObject({ cpu: "4", memory: "15260Mi", pods: "110" });
+  });
+
+  test("takes the place of the capacity of a node that is given", async () => {
+    const ran = await run([...ALLOCATABLE, "--capacity", "cpu=8,memory=64Gi", "-o", "json"]);
+    expect(JSON.parse(ran.stdout).decision.capacity).toMatchObject({ cpu: "8", memory: "64Gi" });
+  });
+
+  test("-o karpenter has the capacity, the overhead in its three parts, and what is left of one less the others", async () => {
+    const config = file("kubelet.yaml", "kubeReserved: {cpu: 100m, memory: 1Gi}\nsystemReserved: {memory: 512Mi}\n");
+    const ran = await run([
+      "decide",
+      "allocatable",
+      "--capacity",
+      GIVEN,
+      "--config",
+      config,
+      "--set",
+      "evictionHard.memory.available=1Gi",
+      "-o",
+      "karpenter",
+    ]);
+    expect(ran).toMatchObject({ code: EXIT.ok, stderr: "" });
+    const { capacity, overhead, allocatable, ...others } = JSON.parse(ran.stdout);
+    expect(others).toEqual({});
+    expect(overhead).toEqual({
+      kubeReserved: { cpu: "100m", memory: "1Gi" },
+      systemReserved: { memory: "512Mi" },
+      evictionThreshold: { memory: "1Gi" },
+    });
+    expect(capacity.memory).toBe("16Gi");
+    // Karpenter: the capacity less all of the overhead, and the huge pages off the memory
+    expect(allocatable).toMatchObject({ cpu: "3900m", memory: `${16 * 1024 - 1024 - 512 - 1024 - 1024}Mi` });
+    expect(allocatable["example.com/gpu"]).toBe("2");
+    const other = await run(["decide", "cgroups", ...SNAPSHOT, "-o", "karpenter"]);
+    expect(other).toMatchObject({ code: EXIT.badInput, stdout: "" });
+  });
+
+  test.each([
+    [
+      "allocatable",
+      ["--capacity", "cpu=4,memroy=16Gi"],
+      "--capacity: a node has no resource `memroy`; did you mean memory?",
+    ],
+    [
+      "allocatable",
+      ["--capacity", "cpu=4,accelerators=1"],
+      "--capacity: a node has no resource `accelerators`; there are cpu, memory, ephemeral-storage, pods, hugepages-SIZE and DOMAIN/NAME",
+    ],
+    ["allocatable", ["--capacity", "cpu=4,cpu=5"], "--capacity: `cpu` is given twice"],
+    ["allocatable", ["--capacity", "memory=16Gb"], "--capacity: memory: `16Gb` "],
+    [
+      "allocatable",
+      ["--capacity", "16Gi"],
+      "--capacity 16Gi: expected NAME=QUANTITY,... of the node's resources, such as cpu=4,memory=16Gi,pods=110, found `16Gi`",
+    ],
+    [
+      "allocatable",
+      ["--capacity", "cpu=4", "--available", "1Gi"],
+      "--available: allocatable reads no image file system; image-gc does",
+    ],
+    [
+      "image-gc",
+      ["--capacity", "cpu=4", "--available", "1Gi"],
+      "--capacity cpu=4: image-gc takes the size of the image file system; NAME=QUANTITY,... of the node's resources is what allocatable takes",
+    ],
+    [
+      "cgroups",
+      ["--capacity", "cpu=4"],
+      "--capacity and --available: cgroups reads no capacity of a node; allocatable does",
+    ],
+  ])("%s %j is refused", async (kind, args, message) => {
+    const ran = await run(["decide", kind, ...args]);
+    expect(ran).toMatchObject({ code: EXIT.badInput, stdout: "" });
+    expect(ran.stderr).toContain(`nodewise: ${message}`);
+  });
+});

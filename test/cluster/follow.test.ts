@@ -1,0 +1,251 @@
+import { expect, onTestFinished, test, vi } from "vitest";
+import type { ClusterFault } from "../../api/cluster/fault.ts";
+import {
+  type ClusterChange,
+  type FollowedResource,
+  type FollowOptions,
+  followCluster,
+} from "../../api/cluster/follow.ts";
+import type { NodeDocuments } from "../../api/cluster/read.ts";
+import { fieldsOf } from "../../api/model/own.ts";
+import { type ApiObject, nodeAt, type TestCluster, testCluster } from "../kit/cluster.ts";
+import { opened } from "./opened.ts";
+
+interface Followed extends TestCluster {
+  readonly changes: string[];
+  readonly snapshots: NodeDocuments[];
+  readonly faults: (readonly [FollowedResource, ClusterFault | null])[];
+  /** The changes since the last time. */
+  news(): readonly string[];
+  stop(): Promise<void>;
+}
+
+const text = ({ resource, change, object }: ClusterChange): string => {
+  const { namespace, name } = fieldsOf(object["metadata"]);
+  return `${resource} ${change} ${namespace === undefined ? "" : `${String(namespace)}/`}${String(name)}`;
+};
+
+async function followed(cluster: TestCluster, options: Partial<FollowOptions> = {}): Promise<Followed> {
+  const controller = new AbortController();
+  const [changes, snapshots, faults]: [string[], NodeDocuments[], Followed["faults"]] = [[], [], []];
+  const following = followCluster(
+    await opened(cluster.kubeconfig()),
+    { signal: controller.signal, intervalMs: 60_000, ...options },
+    {
+      onChange: (change) => void changes.push(text(change)),
+      onSnapshot: (documents) => void snapshots.push(documents),
+      onFault: (resource, fault) => void faults.push([resource, fault]),
+    },
+  );
+  const stop = (): Promise<void> => {
+    controller.abort();
+    return following;
+  };
+  onTestFinished(stop);
+  let from = 0;
+  const news = (): readonly string[] => {
+    const some = changes.slice(from);
+    from = changes.length;
+    return some;
+  };
+  return { ...cluster, changes, snapshots, faults, news, stop };
+}
+/** A machine that tests much at a time is slow. */
+const PATIENCE_MS = 30_000;
+const podsIn = (documents: NodeDocuments | undefined): unknown => fieldsOf(documents?.pods)["items"];
+const watching = (api: TestCluster["api"], watches = 3): Promise<void> =>
+  vi.waitFor(() => expect(api.watches).toBe(watches), PATIENCE_MS);
+const pod = (name: string, nodeName = "n1", more: object = {}): ApiObject => ({
+  metadata: { name, namespace: "shop", ...more },
+  spec: { nodeName, containers: [{ name: "c", env: [{ name: "A", value: "s3cr3t" }] }] },
+});
+
+test("everything that is there is told first, and then each change, once", async () => {
+  const { api, news, snapshots, faults, stop } = await followed(await testCluster());
+  await watching(api);
+  const first = news();
+  expect(first).toHaveLength(12);
+  expect(first).toEqual(expect.arrayContaining(["nodes added n1", "pods added default/guar-int"]));
+  await vi.waitFor(() => expect(snapshots).toHaveLength(1), PATIENCE_MS);
+  expect(snapshots[0]).toMatchObject({ name: "n1", missing: [], stats: { node: { nodeName: "n1" } } });
+  expect(podsIn(snapshots[0])).toHaveLength(11);
+
+  api.put("pods", pod("web"));
+  api.put("pods", pod("web"));
+  api.put("events", { metadata: { name: "e", namespace: "shop" }, reason: "Evicted" });
+  api.delete("pods", "shop/web");
+  api.put("nodes", nodeAt("n2", 1));
+  await vi.waitFor(() => expect(snapshots).toHaveLength(2), PATIENCE_MS);
+  const told = [
+    "events added shop/e",
+    "nodes added n2",
+    "pods added shop/web",
+    "pods deleted shop/web",
+    "pods modified shop/web",
+  ];
+  expect([...news()].sort()).toEqual(told);
+  expect(snapshots[1]).toMatchObject({ name: "n2", pods: { items: [] }, missing: [{ code: "unreachable" }, {}] });
+  await stop();
+  expect(faults).toEqual([]);
+});
+
+test.each([true, false])("a watch that the server ends (%s: as it should) goes on where it was", async (isClean) => {
+  const { api, news, faults } = await followed(await testCluster());
+  await watching(api);
+  news();
+  api.endWatches(isClean);
+  api.put("pods", pod("web"));
+  await watching(api);
+  await vi.waitFor(() => expect(news()).toEqual(["pods added shop/web"]), PATIENCE_MS);
+  expect(api.requests.filter((request) => request.startsWith("/api/v1/pods?limit"))).toHaveLength(1);
+  if (isClean) expect(faults).toEqual([]);
+});
+
+test("a bookmark carries a watch past versions that are forgotten", async () => {
+  const { api, changes } = await followed(await testCluster());
+  await watching(api);
+  for (let i = 0; i < 5; i++) api.put("nodes", nodeAt("n1", 1));
+  api.bookmark();
+  await vi.waitFor(() => expect(changes.length).toBeGreaterThan(16), PATIENCE_MS);
+  api.compact();
+  api.endWatches(true);
+  await watching(api);
+  expect(api.requests.filter((request) => request.includes("limit="))).toHaveLength(3);
+});
+
+test("where versions are forgotten it is listed again, and what went meanwhile is told", async () => {
+  const cluster = await testCluster();
+  cluster.api.put("pods", pod("old"));
+  cluster.api.put("pods", pod("again", "n1", { uid: "1" }));
+  const { api, news } = await followed(cluster);
+  await watching(api);
+  news();
+  let isAway = true;
+  api.interruptions.push((_request, response) => {
+    if (isAway) response.destroy();
+    return isAway;
+  });
+  api.endWatches(false);
+  api.delete("pods", "shop/old");
+  api.delete("pods", "shop/again");
+  api.put("pods", pod("again", "n2", { uid: "2" }));
+  api.put("pods", pod("new"));
+  api.compact();
+  isAway = false;
+  await watching(api);
+  expect([...news()].sort()).toEqual([
+    "pods added shop/again",
+    "pods added shop/new",
+    "pods deleted shop/again",
+    "pods deleted shop/old",
+  ]);
+});
+
+test("an API server that is away is told once, asked again, and told when it is back", async () => {
+  const cluster = await testCluster();
+  let isAway = true;
+  cluster.api.interruptions.push((_request, response) => {
+    if (isAway) response.destroy();
+    return isAway;
+  });
+  const { api, faults, changes } = await followed(cluster);
+  await vi.waitFor(() =>
+    expect(faults.map(([resource]) => resource)).toEqual(expect.arrayContaining(["nodes", "pods", "events"])),
+  );
+  expect(changes).toEqual([]);
+  isAway = false;
+  await watching(api);
+  const ended = faults.filter(([, fault]) => fault === null).map(([resource]) => resource);
+  expect(ended.sort()).toEqual(["events", "nodes", "pods"]);
+});
+
+test("a watch that says nothing any more is begun anew", async () => {
+  const cluster = await testCluster();
+  const { api, news, faults } = await followed(cluster, { quietMs: 300 });
+  await watching(api);
+  news();
+  const before = api.requests.length;
+  await vi.waitFor(() => expect(api.requests.length).toBeGreaterThan(before + 3), PATIENCE_MS);
+  api.put("pods", pod("web"));
+  await vi.waitFor(() => expect(news()).toEqual(["pods added shop/web"]), PATIENCE_MS);
+  expect(faults).toEqual([]);
+});
+
+test("a right that is missing is told with its rule, and each node's own pods are asked for then", async () => {
+  const cluster = await testCluster();
+  const may = ["list nodes", "watch nodes", "get nodes/configz", "get nodes/stats", "get nodes/pods"];
+  cluster.users["reader-token"] = { name: "reader", may };
+  const { faults, snapshots } = await followed(cluster);
+  await vi.waitFor(() => expect(snapshots).toHaveLength(1), PATIENCE_MS);
+  expect(faults[0]?.[1]).toMatchObject({ code: "forbidden", rule: { verbs: ["list"] } });
+  expect(podsIn(snapshots[0])).toHaveLength(11);
+});
+
+test("a token that runs out while it is watched is renewed", async () => {
+  const cluster = await testCluster();
+  const { api, news, users, faults } = await followed(cluster);
+  await watching(api);
+  news();
+  // the file is the first that the test's cluster wrote
+  const { writeFileSync } = await import("node:fs");
+  const { kubeconfigText } = await import("../kit/cluster.ts");
+  writeFileSync(`${cluster.folder}/kubeconfig-1`, kubeconfigText(api.port, { token: "next" }, {}));
+  delete users["reader-token"];
+  users["next"] = { name: "reader", may: ["*"] };
+  api.endWatches(true);
+  api.put("pods", pod("web"));
+  await vi.waitFor(() => expect(news()).toEqual(["pods added shop/web"]), PATIENCE_MS);
+  expect(faults).toEqual([]);
+});
+
+test("each node is read once an interval, a bounded number at a time, and one dead kubelet holds nobody up", async () => {
+  const cluster = await testCluster();
+  const { api, kubelet } = cluster;
+  const names = Array.from({ length: 20 }, (_, i) => `m${i}`);
+  for (const name of names) api.put("nodes", nodeAt(name, kubelet.port));
+  let [running, most] = [0, 0];
+  kubelet.interruptions.push((_request, response) => {
+    most = Math.max(most, ++running);
+    setTimeout(() => {
+      running--;
+      response.end("{}");
+    }, 20);
+    return true;
+  });
+  const { TestKubelet, testAuthority } = await import("../kit/cluster.ts");
+  const dead = await new TestKubelet(cluster.users, testAuthority().issue("dead")).listen();
+  dead.interruptions.push(() => true);
+  onTestFinished(() => dead.close());
+  api.put("nodes", nodeAt("dead", dead.port));
+  const { snapshots, stop } = await followed(cluster, { intervalMs: 1000, nodesAtATime: 4 });
+  const times = (name: string): number => snapshots.filter((one) => one.name === name).length;
+  await vi.waitFor(() => expect(names.map(times).every((n) => n >= 3)).toBe(true), PATIENCE_MS);
+  // two requests a node
+  expect(most).toBeLessThanOrEqual(8);
+  expect(Math.max(...names.map(times))).toBeLessThanOrEqual(Math.min(...names.map(times)) + 2);
+  await vi.waitFor(() => expect(times("dead")).toBeGreaterThan(0), PATIENCE_MS);
+  // it failed once, and is left alone since
+  expect(dead.requests.length).toBeLessThanOrEqual(4);
+  await stop();
+  expect(snapshots.filter(({ name }) => name === "dead")[0]?.missing).toMatchObject([
+    { code: "timed-out" },
+    { code: "timed-out" },
+  ]);
+});
+
+test("nothing secret is told", async () => {
+  const cluster = await testCluster();
+  cluster.api.put("pods", pod("web"));
+  const told: unknown[] = [];
+  const controller = new AbortController();
+  const following = followCluster(
+    await opened(cluster.kubeconfig()),
+    { signal: controller.signal, intervalMs: 1000 },
+    { onChange: (one) => void told.push(one), onSnapshot: (one) => void told.push(one), onFault: () => {} },
+  );
+  await vi.waitFor(() => expect(JSON.stringify(told)).toContain("kubeletconfig"), PATIENCE_MS);
+  controller.abort();
+  await following;
+  expect(JSON.stringify(told)).toContain('"web"');
+  expect(JSON.stringify(told)).not.toContain("s3cr3t");
+});

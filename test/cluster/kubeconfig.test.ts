@@ -1,0 +1,329 @@
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, delimiter, join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { stringify } from "yaml";
+import { openCluster } from "../../api/cluster/cluster.ts";
+import { readNodeNames } from "../../api/cluster/read.ts";
+import { kubeconfigText, READER, testAuthority, testCluster } from "../kit/cluster.ts";
+import { faultOf, okOf, opened } from "./opened.ts";
+
+describe("a kubeconfig is found as kubectl finds it", () => {
+  test("by the option, by KUBECONFIG, in the home directory", async () => {
+    const { kubeconfig, folder } = await testCluster();
+    const file = kubeconfig();
+    mkdirSync(join(folder, ".kube"));
+    writeFileSync(join(folder, ".kube/config"), readFileSync(file));
+    const environments = [{ KUBECONFIG: file }, { HOME: folder }, { KUBECONFIG: `/nowhere${delimiter}${file}` }];
+    for (const env of environments) {
+      const cluster = okOf(await openCluster({ env }));
+      expect(cluster).toMatchObject({ context: "test", namespace: "default" });
+      expect(okOf(await readNodeNames(cluster))).toEqual(["n1"]);
+      cluster.close();
+    }
+  });
+
+  test("of several files the first that names a thing decides, and paths begin at their own file", async () => {
+    const { kubeconfig, folder, api } = await testCluster();
+    mkdirSync(join(folder, "ca"));
+    writeFileSync(join(folder, "ca/ca.crt"), testAuthority().cert);
+    const clusters = [
+      { name: "c", cluster: { server: `https://127.0.0.1:${api.port}`, "certificate-authority": "ca.crt" } },
+    ];
+    writeFileSync(join(folder, "ca/first"), stringify({ kind: "Config", clusters, "current-context": "test" }));
+    const second = kubeconfig(
+      { token: "reader-token" },
+      { cluster: { server: "https://127.0.0.1:1" }, context: { namespace: "shop" } },
+    );
+    const cluster = okOf(
+      await openCluster({ env: { KUBECONFIG: [join(folder, "ca/first"), second].join(delimiter) } }),
+    );
+    expect(cluster).toMatchObject({ namespace: "shop", server: `https://127.0.0.1:${api.port}` });
+    expect(okOf(await readNodeNames(cluster))).toEqual(["n1"]);
+    cluster.close();
+  });
+
+  test("without one, the places are named where it was looked for", async () => {
+    expect(faultOf(await openCluster({ env: { HOME: "/nowhere" } }))).toEqual({
+      code: "no-kubeconfig",
+      message: "there is no kubeconfig (/nowhere/.kube/config), and this process runs in no pod of a cluster",
+      next: "give --kubeconfig FILE, or set KUBECONFIG",
+    });
+    const fault = faultOf(await openCluster({ kubeconfig: "/nowhere/config", env: {} }));
+    expect(fault).toMatchObject({ code: "no-kubeconfig", message: "/nowhere/config: no such file" });
+  });
+});
+
+describe("a kubeconfig that is wrong", () => {
+  test.each([
+    ["no YAML", "token: 's3cr3t\nuser: [", /kubeconfig:\d+:\d+: /],
+    ["another document", "kind: Pod\nmetadata: {name: s3cr3t}\n", /is no kubeconfig/],
+    ["a list", "- s3cr3t\n", /is no kubeconfig/],
+    ["empty", "", /sets no current-context/],
+    ["no current-context", "kind: Config\ncontexts: [{name: a, context: {cluster: c}}]\n", /sets no current-context/],
+    [
+      "no cluster",
+      "contexts: [{name: a, context: {cluster: c}}]\ncurrent-context: a\n",
+      /context a names the cluster c, which is not there/,
+    ],
+    [
+      "no server",
+      "contexts: [{name: a, context: {cluster: c}}]\nclusters: [{name: c, cluster: {}}]\ncurrent-context: a\n",
+      /context a: clusters\[0\].cluster.server is missing/,
+    ],
+    [
+      "no user",
+      "contexts: [{name: a, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: 'https://x'}}]\ncurrent-context: a\n",
+      /context a names the user u, which is not there/,
+    ],
+  ])("with %s is told, without what stands in it", async (_, text, message) => {
+    const { folder } = await testCluster();
+    const file = join(folder, "kubeconfig");
+    writeFileSync(file, text);
+    const fault = faultOf(await openCluster({ kubeconfig: file, env: {} }));
+    expect(fault.message).toMatch(message);
+    expect(JSON.stringify(fault)).not.toContain("s3cr3t");
+  });
+
+  test("a context that is not there is told with near names", async () => {
+    const { kubeconfig } = await testCluster();
+    const file = kubeconfig();
+    const fault = faultOf(await openCluster({ kubeconfig: file, context: "tset", env: {} }));
+    expect(fault).toEqual({
+      code: "unknown-context",
+      message: `${file} has no context tset`,
+      next: "is test meant? its contexts are test",
+    });
+  });
+
+  test("a cloud's provider that kubectl has no more is told", async () => {
+    const { kubeconfig } = await testCluster();
+    const file = kubeconfig({ "auth-provider": { name: "gcp", config: { "cmd-path": "/bin/sh" } } });
+    expect(faultOf(await openCluster({ kubeconfig: file, env: {} }))).toMatchObject({ code: "bad-kubeconfig" });
+  });
+
+  test("a certificate's file that is not there is told when it is needed", async () => {
+    const { kubeconfig } = await testCluster();
+    const file = kubeconfig({ "client-certificate": "missing.crt", "client-key": "missing.key" });
+    const fault = faultOf(await readNodeNames(await opened(file)));
+    expect(fault).toMatchObject({
+      code: "bad-kubeconfig",
+      message: expect.stringContaining("missing.crt: cannot be read"),
+    });
+  });
+});
+
+describe("who asks", () => {
+  const names = async (file: string): Promise<unknown> => readNodeNames(await opened(file));
+  const ok = { ok: true, value: ["n1"] };
+
+  test("by a token, a token's file that is beside the kubeconfig, and basic words", async () => {
+    const { kubeconfig, folder, api } = await testCluster();
+    writeFileSync(join(folder, "token"), "reader-token\n");
+    expect(await names(kubeconfig({ token: "reader-token" }))).toEqual(ok);
+    expect(await names(kubeconfig({ tokenFile: "token" }))).toEqual(ok);
+    const said: (string | undefined)[] = [];
+    api.interruptions.push(({ headers }) => {
+      said.push(headers.authorization);
+      return false;
+    });
+    await names(kubeconfig({ username: "jane", password: "words" }));
+    expect(said[0]).toBe(`Basic ${Buffer.from("jane:words").toString("base64")}`);
+  });
+
+  test("by a client certificate, at the kubelet too", async () => {
+    const { kubeconfig, folder } = await testCluster();
+    const { cert, key } = testAuthority().issue(READER.name);
+    writeFileSync(join(folder, "client.crt"), cert);
+    const file = kubeconfig({
+      "client-certificate": "client.crt",
+      "client-key-data": Buffer.from(key).toString("base64"),
+    });
+    const cluster = await opened(file);
+    expect(await readNodeNames(cluster)).toEqual(ok);
+    const node = okOf(await cluster.api.get({ resource: "nodes" }, "n1"));
+    expect(await cluster.kubelets.read(node, "configz")).toMatchObject({ ok: true });
+  });
+
+  const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const idToken = (inSeconds: number, more: object = {}): string =>
+    `${part({ alg: "RS256" })}.${part({ exp: Math.floor(Date.now() / 1000) + inSeconds, ...more })}.x`;
+
+  test("by an identity provider's token that has run out, with a new one of the provider, which is asked once", async () => {
+    const { kubeconfig, users } = await testCluster();
+    const { createServer } = await import("node:https");
+    const asked: string[] = [];
+    const provider = createServer(testAuthority().issue("issuer"), (request, response) => {
+      asked.push(String(request.url));
+      const issuer = `https://127.0.0.1:${(provider.address() as { port: number }).port}`;
+      const claims = { iss: issuer, aud: "c", sub: "jane", iat: Math.floor(Date.now() / 1000) };
+      const token = idToken(3600, claims);
+      users[token] = READER;
+      const words = { access_token: "a", token_type: "bearer", expires_in: 3600, id_token: token, refresh_token: "r2" };
+      const isToken = request.url === "/token";
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify(isToken ? words : { issuer, token_endpoint: `${issuer}/token` }));
+    });
+    await new Promise<void>((done) => provider.listen(0, "127.0.0.1", done));
+    const config = {
+      "id-token": idToken(-10),
+      "refresh-token": "r1",
+      "client-id": "c",
+      "idp-issuer-url": `https://127.0.0.1:${(provider.address() as { port: number }).port}`,
+      "idp-certificate-authority-data": Buffer.from(testAuthority().cert).toString("base64"),
+    };
+    const cluster = await opened(kubeconfig({ "auth-provider": { name: "oidc", config } }));
+    expect(await readNodeNames(cluster)).toEqual(ok);
+    expect(await readNodeNames(cluster)).toEqual(ok);
+    expect(asked.filter((path) => path === "/token")).toHaveLength(1);
+    provider.closeAllConnections();
+    provider.close();
+  });
+
+  test("by an identity provider's token that is still good", async () => {
+    const { kubeconfig, users } = await testCluster();
+    const token = idToken(3600);
+    users[token] = READER;
+    const provider = { name: "oidc", config: { "id-token": token, "client-id": "c", "idp-issuer-url": "https://i" } };
+    expect(await names(kubeconfig({ "auth-provider": provider }))).toEqual(ok);
+  });
+
+  test("as another, of the API server alone: kubelets know no impersonation", async () => {
+    const { kubeconfig, api, kubelet } = await testCluster();
+    const seen: unknown[] = [];
+    api.interruptions.push(({ headers }) => {
+      seen.push([headers["impersonate-user"], headers["impersonate-group"], headers["impersonate-uid"]]);
+      return false;
+    });
+    const user = { token: "reader-token", as: "jane", "as-groups": ["ops", "dev"], "as-uid": "7" };
+    const cluster = await opened(kubeconfig(user));
+    const node = okOf(await cluster.api.get({ resource: "nodes" }, "n1"));
+    expect(seen).toEqual([["jane", "ops, dev", "7"]]);
+    expect(await cluster.kubelets.read(node, "configz")).toMatchObject({ error: { code: "forbidden" } });
+    expect(kubelet.requests).toEqual([]);
+  });
+
+  test("nobody, over a connection that is not encrypted", async () => {
+    const { kubeconfig } = await testCluster();
+    const { createServer } = await import("node:http");
+    const said: (string | undefined)[] = [];
+    const server = createServer(({ headers }, response) => {
+      said.push(headers.authorization);
+      response.end('{"kind":"NodeList","items":null,"metadata":{"resourceVersion":"1"}}');
+    });
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+    const { port } = server.address() as { port: number };
+    const cluster = { server: `http://127.0.0.1:${port}`, "certificate-authority-data": undefined };
+    expect(await names(kubeconfig(undefined, { cluster }))).toEqual({ ok: true, value: [] });
+    expect(said).toEqual([undefined]);
+    server.closeAllConnections();
+    server.close();
+  });
+
+  test("with a token that has run out is refused with what to do", async () => {
+    const { kubeconfig } = await testCluster();
+    const fault = faultOf(await readNodeNames(await opened(kubeconfig({ token: "old" }))));
+    expect(fault).toMatchObject({ code: "unauthorized", next: expect.stringContaining("log in again") });
+  });
+
+  test("with a token that has run out goes on with the one that the file has by now", async () => {
+    const { kubeconfig, api, users, kubelet } = await testCluster();
+    const file = kubeconfig();
+    const cluster = await opened(file);
+    const node = okOf(await cluster.api.get({ resource: "nodes" }, "n1"));
+    delete users["reader-token"];
+    users["next-token"] = READER;
+    writeFileSync(file, kubeconfigText(api.port, { token: "next-token" }, {}));
+    expect(await readNodeNames(cluster)).toEqual(ok);
+    delete users["next-token"];
+    users["third-token"] = READER;
+    writeFileSync(file, kubeconfigText(api.port, { token: "third-token" }, {}));
+    expect(await cluster.kubelets.read(node, "stats")).toMatchObject({ ok: true });
+    expect(kubelet.requests).toEqual(["/stats/summary", "/stats/summary"]);
+  });
+});
+
+describe("an exec plugin", () => {
+  const plugin = (folder: string, script: string): string => {
+    const file = join(folder, "plugin");
+    writeFileSync(file, `#!/bin/sh\n${script}\n`);
+    chmodSync(file, 0o755);
+    return file;
+  };
+  const credential = (status: object): string =>
+    JSON.stringify({ apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status });
+  const exec = (command: string, more: object = {}) => ({
+    exec: {
+      apiVersion: "client.authentication.k8s.io/v1",
+      command,
+      args: ["get-token"],
+      interactiveMode: "Never",
+      ...more,
+    },
+  });
+
+  test("gives a token, from beside the kubeconfig, and is told what kubectl tells it", async () => {
+    const { kubeconfig, folder } = await testCluster();
+    const script = `echo "$1 $PROFILE $KUBERNETES_EXEC_INFO" >> ${folder}/calls; echo '${credential({ token: "reader-token" })}'`;
+    const file = plugin(folder, script);
+    const cluster = await opened(kubeconfig(exec(`./${basename(file)}`, { env: [{ name: "PROFILE", value: "p" }] })));
+    expect(okOf(await readNodeNames(cluster))).toEqual(["n1"]);
+    expect(okOf(await readNodeNames(cluster))).toEqual(["n1"]);
+    const info =
+      '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{"interactive":false}}';
+    // a token that tells no end is kept
+    expect(readFileSync(join(folder, "calls"), "utf8")).toBe(`get-token p ${info}\n`);
+  });
+
+  test("gives a client certificate", async () => {
+    const { kubeconfig, folder } = await testCluster();
+    const { cert, key } = testAuthority().issue(READER.name);
+    writeFileSync(join(folder, "out"), credential({ clientCertificateData: cert, clientKeyData: key }));
+    const cluster = await opened(kubeconfig(exec(plugin(folder, `cat ${folder}/out`))));
+    expect(okOf(await readNodeNames(cluster))).toEqual(["n1"]);
+  });
+
+  test("is asked again once its token has run out, or is refused", async () => {
+    const { kubeconfig, folder, users } = await testCluster();
+    const command = plugin(folder, `echo x >> ${folder}/calls; cat ${folder}/out`);
+    const calls = (): number => readFileSync(join(folder, "calls"), "utf8").length / 2;
+    const answer = (token: string, expirationTimestamp?: string): void =>
+      writeFileSync(join(folder, "out"), credential({ token, expirationTimestamp }));
+    answer("reader-token", new Date(Date.now() - 1000).toISOString());
+    const cluster = await opened(kubeconfig(exec(command)));
+    okOf(await readNodeNames(cluster));
+    answer("reader-token");
+    okOf(await readNodeNames(cluster));
+    okOf(await readNodeNames(cluster));
+    expect(calls()).toBe(2);
+    delete users["reader-token"];
+    users["next-token"] = READER;
+    answer("next-token");
+    expect(okOf(await readNodeNames(cluster))).toEqual(["n1"]);
+    expect(calls()).toBe(3);
+  });
+
+  test.each([
+    [
+      "that fails",
+      "echo 'not logged in: run sso login' >&2; exit 1",
+      /gave no credentials: not logged in: run sso login/,
+    ],
+    ["that says nothing", "exit 3", /gave no credentials: it ended without a word/],
+    ["that prints no JSON", "echo hello", /gave no credentials: .*JSON/],
+    ["that prints something else", "echo '{}'", /gave no credentials/],
+  ])("%s is told with its words", async (_, script, message) => {
+    const { kubeconfig, folder } = await testCluster();
+    const fault = faultOf(await readNodeNames(await opened(kubeconfig(exec(plugin(folder, script))))));
+    expect(fault).toMatchObject({ code: "no-credentials", message: expect.stringMatching(message) });
+  });
+
+  test("that is not installed is told with its hint", async () => {
+    const { kubeconfig } = await testCluster();
+    const file = kubeconfig(exec("no-such-plugin", { installHint: "Install it from the cloud's site\n" }));
+    expect(faultOf(await readNodeNames(await opened(file)))).toEqual({
+      code: "no-credentials",
+      message: "context test: the plugin no-such-plugin is not on this machine",
+      next: "Install it from the cloud's site",
+    });
+  });
+});

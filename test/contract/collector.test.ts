@@ -1,0 +1,126 @@
+import { expect, onTestFinished, test, vi } from "vitest";
+import { apiClient } from "../../api/collector/api-client.ts";
+import { Collector, type FaultPlace } from "../../api/collector/collector.ts";
+import { statusApp } from "../../api/collector/status.ts";
+import { ok } from "../../api/model/result.ts";
+import { serving } from "../api/serving.ts";
+import { opened } from "../cluster/opened.ts";
+import { type ApiObject, nodeAt, type TestCluster, testCluster } from "../kit/cluster.ts";
+
+/** A machine that tests much at a time is slow. */
+const PATIENCE_MS = 30_000;
+const until = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: PATIENCE_MS, interval: 50 });
+
+const pod = (name: string, status: object = {}): ApiObject => ({
+  metadata: { name, namespace: "shop", uid: `uid-${name}` },
+  spec: { nodeName: "n1", containers: [{ name: "c", image: "busybox", env: [{ name: "A", value: "s3cr3t" }] }] },
+  status,
+});
+
+interface Collecting {
+  readonly collector: Collector;
+  readonly faults: (readonly [string, string | null])[];
+  stop(): Promise<void>;
+}
+async function collecting(cluster: TestCluster, url: string, fetchThere = fetch): Promise<Collecting> {
+  const ending = new AbortController();
+  const faults: [string, string | null][] = [];
+  const place = (at: FaultPlace) => (typeof at === "string" ? at : at.node);
+  const client = apiClient({ url, fetch: fetchThere, token: async () => ok(undefined) });
+  const collector = new Collector(client, { onFault: (at, fault) => void faults.push([place(at), fault]) });
+  const running = collector.run(await opened(cluster.kubeconfig()), { signal: ending.signal, intervalMs: 60_000 });
+  const stop = async (): Promise<void> => {
+    ending.abort();
+    await running;
+  };
+  onTestFinished(stop);
+  return { collector, faults, stop };
+}
+const readyOf = async (collector: Collector): Promise<number> => (await statusApp(collector).request("/readyz")).status;
+
+test("a cluster's nodes are in the history with their decisions, and without secrets", async () => {
+  const cluster = await testCluster();
+  const { api, store } = await serving();
+  const { collector, faults } = await collecting(cluster, api.url);
+  await until(() => expect(collector.counts).toMatchObject({ nodes: 1, snapshots: 1, decisions: 2 }));
+  await until(async () => expect(await readyOf(collector)).toBe(200));
+  expect(faults).toEqual([]);
+  const kinds = async () =>
+    ((await (await fetch(`${api.url}/v1/nodes/n1/decisions`)).json()) as { decisions: { kind: string }[] }).decisions;
+  expect((await kinds()).map(({ kind }) => kind).sort()).toEqual(["allocatable", "eviction"]);
+
+  cluster.api.put("pods", pod("web"));
+  // long before the next interval, since its pods changed
+  await until(() => expect(collector.counts.snapshots).toBe(2));
+  await until(async () => {
+    const latest = await store.getNode("n1");
+    const id = latest.ok ? latest.value?.lastSnapshotId : undefined;
+    const text = await (await fetch(`${api.url}/v1/snapshots/${id}`)).text();
+    expect(text).toContain('"name":"web"');
+    expect(text).not.toContain("s3cr3t");
+  });
+  const metrics = await (await statusApp(collector).request("/metrics")).text();
+  expect(metrics).toMatch(/^nodewise_collector_nodes 1$/m);
+});
+
+test("a pod that is refused is in the history as an outcome, once, however often it is seen", async () => {
+  const cluster = await testCluster();
+  const { api } = await serving();
+  const { collector } = await collecting(cluster, api.url);
+  await until(() => expect(collector.counts.snapshots).toBe(1));
+  const now = new Date(Date.now() + 1000).toISOString();
+  const message = "Node didn't have enough resource: cpu, requested: 6500, used: 1800, capacity: 1800";
+  cluster.api.put("pods", pod("big"));
+  cluster.api.put(
+    "pods",
+    pod("big", { phase: "Failed", reason: "OutOfcpu", message: `Pod was rejected: ${message}`, startTime: now }),
+  );
+  cluster.api.put("events", {
+    metadata: { name: "big.1", namespace: "shop" },
+    involvedObject: { kind: "Pod", namespace: "shop", name: "big", uid: "uid-big" },
+    ...{ reason: "OutOfcpu", message, type: "Warning", source: { component: "kubelet", host: "n1" } },
+    ...{ firstTimestamp: now, lastTimestamp: now, count: 1 },
+  });
+  await until(() => expect(collector.counts.outcomes).toBeGreaterThan(0));
+  const { outcomes } = (await (await fetch(`${api.url}/v1/agreement`)).json()) as {
+    outcomes: { kind: string; pod: object }[];
+  };
+  expect(outcomes.filter(({ kind }) => kind === "admission")).toMatchObject([{ pod: { name: "big" } }]);
+});
+
+test("while the API is away it is told once, outcomes wait, and everything goes on when it is back", async () => {
+  const cluster = await testCluster();
+  const { api } = await serving();
+  let isAway = true;
+  const gate: typeof fetch = (...args) => (isAway ? Promise.reject(new TypeError("away")) : fetch(...args));
+  const { collector, faults } = await collecting(cluster, api.url, gate);
+  await until(() => expect(faults).toEqual([["api", `${api.url} does not answer (away)`]]));
+  expect(await readyOf(collector)).toBe(503);
+  await until(() => expect(collector.isReady).toBe(false));
+  const startTime = new Date().toISOString();
+  cluster.api.put("pods", pod("web"));
+  cluster.api.put("pods", pod("web", { phase: "Running", startTime }));
+  await until(() => expect(collector.counts.waitingOutcomes).toBe(1));
+  isAway = false;
+  await until(() => expect(collector.counts).toMatchObject({ waitingOutcomes: 0, outcomes: 1, lostOutcomes: 0 }));
+  await until(() =>
+    expect(faults).toEqual([
+      ["api", `${api.url} does not answer (away)`],
+      ["api", null],
+    ]),
+  );
+});
+
+test("a node that cannot be read whole is told with what to do, and the others go on", async () => {
+  const cluster = await testCluster();
+  const { api } = await serving();
+  const { collector, faults } = await collecting(cluster, api.url);
+  await until(() => expect(collector.counts.snapshots).toBe(1));
+  cluster.api.put("nodes", nodeAt("n2", 1));
+  await until(() => expect(collector.counts).toMatchObject({ nodes: 2, faultyNodes: 1 }));
+  expect(faults.at(-1)?.[0]).toBe("n2");
+  expect(faults.at(-1)?.[1]).toMatch(/^configz: /);
+  cluster.api.delete("nodes", "n2");
+  await until(() => expect(faults.at(-1)).toEqual(["n2", null]));
+  expect(collector.counts).toMatchObject({ nodes: 1, faultyNodes: 0 });
+});

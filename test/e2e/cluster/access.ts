@@ -1,0 +1,42 @@
+import type { Credentials } from "./api-client.ts";
+import type { ControlPlane } from "./control-plane.ts";
+
+export interface Rule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+}
+const core = (resources: readonly string[], ...verbs: readonly string[]): Rule => ({
+  apiGroups: [""],
+  resources,
+  verbs,
+});
+
+/** What reading a cluster takes, and no more: the parts of a kubelet's API each by its own name. */
+export const READER: readonly Rule[] = [
+  core(["nodes", "pods", "events"], "get", "list", "watch"),
+  core(["nodes/configz", "nodes/stats", "nodes/pods", "nodes/metrics"], "get"),
+];
+/** Sees the API server's objects, and nothing of kubelets. */
+export const WITHOUT_KUBELETS: readonly Rule[] = READER.slice(0, 1);
+
+/** A service account with these rights in the whole cluster, by a token of one hour. */
+export async function serviceAccount(plane: ControlPlane, name: string, rules: readonly Rule[]): Promise<Credentials> {
+  const rbac = "/apis/rbac.authorization.k8s.io/v1";
+  const metadata = { name };
+  const accounts = "/api/v1/namespaces/default/serviceaccounts";
+  await plane.admin.must("POST", accounts, { metadata });
+  await plane.admin.must("POST", `${rbac}/clusterroles`, { metadata, rules });
+  await plane.admin.must("POST", `${rbac}/clusterrolebindings`, {
+    metadata,
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name },
+    subjects: [{ kind: "ServiceAccount", name, namespace: "default" }],
+  });
+  const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 3600 } };
+  const { status } = await plane.admin.must<{ readonly status: { readonly token: string } }>(
+    "POST",
+    `${accounts}/${name}/token`,
+    request,
+  );
+  return { token: status.token };
+}

@@ -1,0 +1,54 @@
+import { Agent, type RequestOptions, request } from "node:https";
+import { text } from "node:stream/consumers";
+
+/** With what a client shows who it is. */
+export type Credentials = { readonly cert: Buffer; readonly key: Buffer } | { readonly token: string };
+
+export interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
+export type Verb = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** Speaks to an API server or to a kubelet; what a test sees through it does not depend on the client under test. */
+export class ApiClient {
+  readonly url: string;
+  readonly #options: RequestOptions;
+  readonly #token: string | undefined;
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 32 });
+
+  constructor(url: string, ca: Buffer, credentials: Credentials) {
+    this.url = url;
+    this.#token = "token" in credentials ? credentials.token : undefined;
+    this.#options = { ca, agent: this.#agent, ...("cert" in credentials ? credentials : {}) };
+  }
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  async ask(verb: Verb, path: string, body?: object, contentType = "application/json"): Promise<Answer> {
+    const sent = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
+    const headers = {
+      accept: "application/json",
+      ...(this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }),
+      // else Node sends none with a DELETE, and the body would begin the next request
+      ...(sent === undefined ? {} : { "content-type": contentType, "content-length": sent.length }),
+    };
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    const asked = request(new URL(path, this.url), { ...this.#options, method: verb, headers }, (response) => {
+      text(response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject);
+    });
+    asked.on("error", reject).end(sent);
+    return promise;
+  }
+
+  /** The object that is answered; throws what the server says when it refuses. */
+  async must<T = unknown>(verb: Verb, path: string, body?: object, contentType?: string): Promise<T> {
+    const answer = await this.ask(verb, path, body, contentType);
+    if (answer.status >= 300) throw new Error(`${verb} ${path}: ${answer.status} ${answer.body.slice(0, 1000)}`);
+    return JSON.parse(answer.body) as T;
+  }
+  get<T = unknown>(path: string): Promise<T> {
+    return this.must<T>("GET", path);
+  }
+}

@@ -1,0 +1,180 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { noPrograms } from "../../actuator/probes/certificate.ts";
+import { ownDirectory } from "../containerd/leftovers.ts";
+import { type GoProgram, kubernetes, noGoPrograms, pathOf } from "../go-programs.ts";
+import { LoggedProcess } from "../logged-process.ts";
+import { freePort } from "../pods/port.ts";
+import { holds, until } from "../pods/until.ts";
+import { releaseAddress, takeAddress } from "./address.ts";
+import { ApiClient, type Credentials } from "./api-client.ts";
+import {
+  CertificateAuthority,
+  type CertificateFiles,
+  type CertificateSpec,
+  serviceAccountKey,
+} from "./certificates.ts";
+
+/** Why no cluster can be made here, said once; undefined: one can, with `programs` beside it. */
+export function noCluster(what: string, ...programs: readonly GoProgram[]): string | undefined {
+  const missing = noGoPrograms(what, kubernetes("kube-apiserver"), ...programs);
+  if (missing !== undefined || process.getuid?.() === 0) return missing ?? noPrograms(what, "etcd", "openssl", "ip");
+  console.warn(`skipped ${what} end to end: only root can give the loopback interface an address`);
+  return "not root";
+}
+
+const CONTEXT = "test";
+/** etcd takes 128 in one transaction, and 1.5 MiB. */
+const PUTS_AT_A_TIME = 100;
+const base64 = (bytes: Buffer): string => bytes.toString("base64");
+
+/** etcd and a kube-apiserver with RBAC, on an address of their own that only this machine reaches. Nothing schedules, nothing controls. */
+export class ControlPlane {
+  readonly dir = ownDirectory("cluster");
+  readonly address = takeAddress();
+  readonly #undo: (() => unknown)[] = [() => releaseAddress(this.address)];
+  readonly #authority: CertificateAuthority;
+  #etcd = "";
+  #port = 0;
+  #admin: ApiClient | undefined;
+
+  private constructor() {
+    mkdirSync(join(this.dir, "pki"));
+    this.#authority = new CertificateAuthority(join(this.dir, "pki"));
+  }
+
+  /** Resolves when the API server is ready. */
+  static async start(version?: string): Promise<ControlPlane> {
+    const plane = new ControlPlane();
+    try {
+      await plane.#open(version);
+    } catch (error) {
+      await plane.stop();
+      throw error;
+    }
+    return plane;
+  }
+
+  async #open(version: string | undefined): Promise<void> {
+    this.#etcd = await this.#startEtcd();
+    this.#port = await freePort();
+    this.#admin = this.client(this.credentialsOf("admin", "/O=system:masters/CN=admin"));
+    const args = this.#apiServerArgs();
+    const server = this.#start(pathOf(kubernetes("kube-apiserver", version)), args, "kube-apiserver");
+    const isReady = async (): Promise<boolean> => (await this.admin.ask("GET", "/readyz")).status === 200;
+    await server.ready("the API server", isReady);
+    await until("the default namespace", async () =>
+      holds((await this.admin.ask("GET", "/api/v1/namespaces/default")).status === 200),
+    );
+  }
+
+  async #startEtcd(): Promise<string> {
+    const [client, peer] = [await freePort(), await freePort()].map((port) => `http://127.0.0.1:${port}`);
+    const listen = ["--listen-client-urls", client, "--advertise-client-urls", client, "--listen-peer-urls", peer];
+    const cluster = ["--name", "one", "--initial-advertise-peer-urls", peer, "--initial-cluster", `one=${peer}`];
+    const etcd = this.#start("etcd", ["--data-dir", join(this.dir, "etcd"), ...listen, ...cluster] as string[], "etcd");
+    await etcd.ready("etcd", async () => (await fetch(`${client}/health`)).ok);
+    return client as string;
+  }
+
+  #apiServerArgs(): readonly string[] {
+    const names = [`IP:${this.address}`, "IP:10.96.0.1", "DNS:kubernetes.default.svc"];
+    const serving = this.certificate("kube-apiserver", { subject: "/CN=kube-apiserver", names });
+    const toKubelets = this.certificate("to-kubelets", {
+      subject: "/O=system:masters/CN=kube-apiserver-kubelet-client",
+    });
+    const accountKey = serviceAccountKey(join(this.dir, "pki/service-account.key"));
+    return [
+      `--etcd-servers=${this.#etcd}`,
+      `--bind-address=${this.address}`,
+      `--secure-port=${this.#port}`,
+      `--tls-cert-file=${serving.cert}`,
+      `--tls-private-key-file=${serving.key}`,
+      `--client-ca-file=${this.caFile}`,
+      `--kubelet-certificate-authority=${this.caFile}`,
+      `--kubelet-client-certificate=${toKubelets.cert}`,
+      `--kubelet-client-key=${toKubelets.key}`,
+      "--kubelet-preferred-address-types=InternalIP",
+      "--service-account-issuer=https://kubernetes.default.svc",
+      `--service-account-key-file=${accountKey}`,
+      `--service-account-signing-key-file=${accountKey}`,
+      "--service-cluster-ip-range=10.96.0.0/24",
+      "--authorization-mode=Node,RBAC",
+      "--enable-admission-plugins=NodeRestriction",
+      // no controller makes the account of a namespace, nor the certificate that its pods would mount
+      "--disable-admission-plugins=ServiceAccount",
+      // the only one there is, and nobody reaches it by the service's address
+      "--endpoint-reconciler-type=none",
+    ];
+  }
+  #start(program: string, args: readonly string[], name: string): LoggedProcess {
+    const started = new LoggedProcess(program, args, join(this.dir, `${name}.log`));
+    this.#undo.push(() => started.end());
+    return started;
+  }
+
+  /** Ends everything and removes every trace. */
+  async stop(): Promise<void> {
+    this.#admin?.close();
+    for (const step of this.#undo.toReversed()) await step();
+    rmSync(this.dir, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  /** Puts objects into etcd as an API server does, each by its key below /registry/. */
+  async store(objects: readonly (readonly [key: string, object: object])[]): Promise<void> {
+    for (let at = 0; at < objects.length; at += PUTS_AT_A_TIME) {
+      const success = objects.slice(at, at + PUTS_AT_A_TIME).map(([key, object]) => ({
+        requestPut: {
+          key: base64(Buffer.from(`/registry/${key}`)),
+          value: base64(Buffer.from(JSON.stringify(object))),
+        },
+      }));
+      const put = await fetch(`${this.#etcd}/v3/kv/txn`, { method: "POST", body: JSON.stringify({ success }) });
+      if (!put.ok) throw new Error(`etcd: ${put.status} ${await put.text()}`);
+    }
+  }
+
+  get url(): string {
+    return `https://${this.address}:${this.#port}`;
+  }
+  get caFile(): string {
+    return this.#authority.files.cert;
+  }
+  /** May do everything. */
+  get admin(): ApiClient {
+    if (this.#admin === undefined) throw new Error("the API server has not been started");
+    return this.#admin;
+  }
+  certificate(name: string, spec: CertificateSpec): CertificateFiles {
+    return this.#authority.sign(name, spec);
+  }
+  /** Those of a client that the API server takes for the certificate's subject. */
+  credentialsOf(name: string, subject: string): Credentials {
+    const { cert, key } = this.certificate(name, { subject });
+    return { cert: readFileSync(cert), key: readFileSync(key) };
+  }
+  client(credentials: Credentials, url = this.url): ApiClient {
+    return new ApiClient(url, this.#authority.pem, credentials);
+  }
+
+  /** A file as kubectl takes it, with one context, `test`; `url`: of another server than this one. */
+  kubeconfig(name: string, credentials: Credentials, url = this.url): string {
+    const user =
+      "token" in credentials
+        ? { token: credentials.token }
+        : { "client-certificate-data": base64(credentials.cert), "client-key-data": base64(credentials.key) };
+    const config = {
+      apiVersion: "v1",
+      kind: "Config",
+      "current-context": CONTEXT,
+      clusters: [
+        { name: CONTEXT, cluster: { server: url, "certificate-authority-data": base64(this.#authority.pem) } },
+      ],
+      users: [{ name, user }],
+      contexts: [{ name: CONTEXT, context: { cluster: CONTEXT, user: name } }],
+    };
+    const file = join(this.dir, `${name}.kubeconfig`);
+    writeFileSync(file, JSON.stringify(config), { mode: 0o600 });
+    return file;
+  }
+}

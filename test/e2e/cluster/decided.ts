@@ -1,0 +1,33 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { run } from "../../cli/run.ts";
+import type { NodeParts } from "./node.ts";
+import type { SeenPod } from "./scenes.ts";
+
+/** What `nodewise decide KIND` answers, as JSON, to a node as it was, given in files as a person has them of kubectl. */
+export async function decided<T>(
+  kind: string,
+  parts: NodeParts,
+  pod?: SeenPod,
+  ...more: readonly string[]
+): Promise<T> {
+  const dir = mkdtempSync(join(tmpdir(), "nodewise-decided-"));
+  try {
+    const file = (name: string, content: object): string => {
+      writeFileSync(join(dir, name), JSON.stringify(content));
+      return join(dir, name);
+    };
+    // as it came, when nothing had happened to it yet
+    const asked = pod === undefined ? [] : ["--pod", file("pod.json", { metadata: pod.metadata, spec: pod.spec })];
+    const args = [
+      ...["--node", file("node.json", parts.node), "--pods", file("pods.json", parts.pods)],
+      ...["--config", file("configz.json", parts.configz), "--stats", file("stats.json", parts.stats)],
+    ];
+    const ran = await run(["decide", kind, ...args, ...asked, ...more, "-o", "json"]);
+    if (ran.stdout === "") throw new Error(`nodewise decide ${kind}: ${ran.stderr}`);
+    return (JSON.parse(ran.stdout) as { readonly decision: T }).decision;
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}

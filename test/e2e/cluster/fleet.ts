@@ -1,0 +1,165 @@
+import { randomUUID } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { KWOK, pathOf } from "../go-programs.ts";
+import { LoggedProcess } from "../logged-process.ts";
+import { until } from "../pods/until.ts";
+import type { ControlPlane } from "./control-plane.ts";
+
+const PODS = "/api/v1/namespaces/default/pods";
+
+export interface FleetOptions {
+  readonly nodes: number;
+  /** On all nodes together, spread evenly. */
+  readonly pods: number;
+  /** Where every node says that its kubelet listens, at the API server's address. */
+  readonly kubeletPort: number;
+}
+
+/** Nodes and pods that KWOK keeps alive: it lets pods run and renews the status and the lease of each node. Nothing really runs. */
+export class Fleet {
+  readonly #plane: ControlPlane;
+  readonly #kwok: LoggedProcess;
+
+  private constructor(plane: ControlPlane) {
+    this.#plane = plane;
+    const credentials = plane.credentialsOf("kwok", "/O=system:masters/CN=kwok");
+    const config = join(plane.dir, "kwok.json");
+    writeFileSync(config, STAGES.map((stage) => JSON.stringify(stage)).join("\n---\n"));
+    const places = [`--config=${config}`, `--kubeconfig=${plane.kubeconfig("kwok", credentials)}`];
+    const args = ["--manage-all-nodes", "--node-lease-duration-seconds=200", `--node-ip=${plane.address}`];
+    this.#kwok = new LoggedProcess(pathOf(KWOK), [...places, ...args], join(plane.dir, "kwok.log"));
+  }
+
+  /**
+   * Resolves when all are there, the nodes Ready and the pods Running. One of each goes the whole way; the others are stored as it
+   * is then, under names of their own: 10,000 pods by requests would take minutes.
+   */
+  static async start(plane: ControlPlane, { nodes, pods, kubeletPort }: FleetOptions): Promise<Fleet> {
+    const fleet = new Fleet(plane);
+    try {
+      await plane.admin.must("POST", "/api/v1/nodes", nodeObject(nodeName(0), plane.address, kubeletPort));
+      const [node, pod] = [
+        await plane.admin.get<Stored>(`/api/v1/nodes/${nodeName(0)}`),
+        await fleet.addPod("app-0", nodeName(0)),
+      ];
+      const others = Array.from({ length: nodes - 1 }, (_, i) => nodeName(i + 1));
+      await plane.store(others.map((name) => [`minions/${name}`, renamed(node, name)]));
+      const morePods = Array.from({ length: pods - 1 }, (_, i) => i + 1).map((i) => {
+        const { spec, ...rest } = renamed(pod, `app-${i}`);
+        return [`pods/default/app-${i}`, { ...rest, spec: { ...spec, nodeName: nodeName(i % nodes) } }] as const;
+      });
+      await plane.store(morePods);
+    } catch (error) {
+      await fleet.stop();
+      throw error;
+    }
+    return fleet;
+  }
+
+  /** Resolves when it runs. */
+  async addPod(name: string, node: string): Promise<Stored> {
+    await this.#plane.admin.must("POST", PODS, podObject(name, node));
+    const look = async (): Promise<Stored | undefined> => {
+      const pod = await this.#plane.admin.get<Stored>(`${PODS}/${name}`);
+      return pod.status.phase === "Running" ? pod : undefined;
+    };
+    return until(`pod ${name} to run`, look, () => this.#kwok.log().slice(-2000));
+  }
+
+  async stop(): Promise<void> {
+    await this.#kwok.end();
+  }
+}
+
+interface Stored {
+  readonly metadata: object;
+  readonly spec: object;
+  readonly status: { readonly phase?: string };
+}
+const renamed = (object: Stored, name: string): Stored => ({
+  ...object,
+  metadata: { ...object.metadata, name, uid: randomUUID(), resourceVersion: undefined },
+});
+
+export const nodeName = (i: number): string => `node-${String(i).padStart(4, "0")}`;
+const RESOURCES = { cpu: "16", memory: "64Gi", "ephemeral-storage": "200Gi", pods: "110" };
+const nodeObject = (name: string, address: string, port: number): object => ({
+  metadata: { name, labels: { "kubernetes.io/os": "linux", "topology.kubernetes.io/zone": "zone-1" } },
+  status: {
+    capacity: RESOURCES,
+    allocatable: RESOURCES,
+    conditions: [
+      { type: "Ready", status: "True", reason: "KubeletReady", lastTransitionTime: new Date().toISOString() },
+    ],
+    addresses: [{ type: "InternalIP", address }],
+    daemonEndpoints: { kubeletEndpoint: { Port: port } },
+    nodeInfo: { kubeletVersion: "v1.36.3", operatingSystem: "linux", architecture: "amd64" },
+  },
+});
+
+/** As large as those of a deployment usually are. */
+const podObject = (name: string, nodeName: string): object => ({
+  metadata: {
+    name,
+    labels: { app: "shop", "app.kubernetes.io/part-of": "shop", "pod-template-hash": "7c9f8d6b5" },
+    annotations: { "prometheus.io/scrape": "true", "checksum/config": "0".repeat(64) },
+  },
+  spec: {
+    nodeName,
+    containers: ["app", "proxy"].map((container) => ({
+      name: container,
+      image: `registry.example/${container}:1.0`,
+      env: Array.from({ length: 12 }, (_, n) => ({ name: `SETTING_${n}`, value: `${n} of ${name}` })),
+      resources: { requests: { cpu: "100m", memory: "128Mi" }, limits: { memory: "256Mi" } },
+    })),
+  },
+});
+
+const READY = '.status.conditions.[] | select( .type == "Ready" ) | .status';
+/** What KWOK does to an object for which all conditions hold. */
+const stageOf = (kind: string, name: string, [key, operator, ...values]: readonly string[], more: object): object => ({
+  apiVersion: "kwok.x-k8s.io/v1alpha1",
+  kind: "Stage",
+  metadata: { name },
+  spec: {
+    resourceRef: { apiGroup: "v1", kind },
+    selector: { matchExpressions: [{ key, operator, ...(values.length > 0 ? { values } : {}) }] },
+    ...more,
+  },
+});
+const STAGES: readonly object[] = [
+  stageOf("Pod", "pod-runs", [".status.phase", "In", "Pending"], {
+    next: {
+      statusTemplate: `{{ $now := Now }}
+phase: Running
+startTime: {{ $now | Quote }}
+conditions:
+- {type: Ready, status: "True", lastTransitionTime: {{ $now | Quote }}}
+- {type: ContainersReady, status: "True", lastTransitionTime: {{ $now | Quote }}}
+containerStatuses:
+{{ range .spec.containers }}
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  ready: true
+  restartCount: 0
+  state: {running: {startedAt: {{ $now | Quote }}}}
+{{ end }}`,
+    },
+  }),
+  stageOf("Pod", "pod-goes", [".metadata.deletionTimestamp", "Exists"], { next: { delete: true } }),
+  // more often than a kubelet, which tells a status that has not changed every five minutes
+  stageOf("Node", "node-tells", [READY, "In", "True"], {
+    delay: { durationMilliseconds: 10_000, jitterDurationMilliseconds: 20_000 },
+    next: {
+      statusTemplate: `{{ $now := Now }}
+conditions:
+- type: Ready
+  status: "True"
+  reason: KubeletReady
+  lastHeartbeatTime: {{ $now | Quote }}
+  lastTransitionTime: {{ .metadata.creationTimestamp | Quote }}`,
+    },
+    immediateNextStage: true,
+  }),
+];

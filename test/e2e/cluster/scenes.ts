@@ -1,0 +1,183 @@
+import { podOf, SERVES, type TestContainer, type TestPod } from "../pods/manifest.ts";
+import { holds, until } from "../pods/until.ts";
+import type { ApiClient } from "./api-client.ts";
+import { type ClusterNode, FOR_PODS, NODE_NAME, type NodeParts } from "./node.ts";
+
+export interface SeenPod {
+  readonly metadata: { readonly name: string; readonly namespace: string; readonly uid: string };
+  readonly spec: object;
+  readonly status: {
+    readonly phase?: string;
+    readonly reason?: string;
+    readonly message?: string;
+    readonly conditions?: readonly SeenCondition[];
+    readonly containerStatuses?: readonly SeenContainer[];
+  };
+}
+export interface SeenCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+export interface SeenContainer {
+  readonly name: string;
+  readonly restartCount: number;
+  readonly state?: object;
+  readonly lastState?: { readonly terminated?: { readonly exitCode: number; readonly reason: string } };
+}
+export interface SeenEvent {
+  readonly reason: string;
+  readonly message: string;
+  readonly type: string;
+  readonly count: number;
+  readonly involvedObject: { readonly kind: string; readonly name: string; readonly uid?: string };
+}
+/** What a kubelet did to a pod, and the node as it was right before. The pods stay until `Stage.clear`. */
+export interface Scene {
+  /** As the API server tells it afterwards. */
+  readonly pod: SeenPod;
+  /** Of that pod. */
+  readonly events: readonly SeenEvent[];
+  readonly before: NodeParts;
+  /** All that were made for it. */
+  readonly pods: readonly SeenPod[];
+}
+
+/** Pods of one namespace on a node that no scheduler fills. */
+export class Stage {
+  readonly api: ApiClient;
+  readonly node: ClusterNode;
+
+  constructor(api: ApiClient, node: ClusterNode) {
+    this.api = api;
+    this.node = node;
+  }
+
+  /** A pod that is bound to the node from the start. */
+  create(name: string, { namespace = "default", ...spec }: TestPod): Promise<SeenPod> {
+    const bound = { nodeName: NODE_NAME, terminationGracePeriodSeconds: 1, metadata: { namespace }, ...spec };
+    return this.api.must("POST", `/api/v1/namespaces/${namespace}/pods`, podOf(name, bound));
+  }
+  read(pod: SeenPod): Promise<SeenPod> {
+    return this.api.get(pathOf(pod));
+  }
+  /** The pod once `is` holds of it. */
+  async once(what: string, pod: SeenPod, is: (pod: SeenPod) => boolean): Promise<SeenPod> {
+    let last: SeenPod = pod;
+    const look = async (): Promise<SeenPod | undefined> => {
+      last = await this.read(pod);
+      return is(last) ? last : undefined;
+    };
+    return until(`${pod.metadata.name} to be ${what}`, look, () => JSON.stringify(last.status, null, 1));
+  }
+  async running(...pods: readonly SeenPod[]): Promise<void> {
+    const isReady = ({ status }: SeenPod): boolean =>
+      status.conditions?.some(({ type, status }) => type === "Ready" && status === "True") ?? false;
+    await Promise.all(pods.map((pod) => this.once("ready", pod, isReady)));
+  }
+  async eventsOf({ metadata: { namespace, uid } }: SeenPod): Promise<readonly SeenEvent[]> {
+    const selector = `fieldSelector=involvedObject.uid%3D${uid}`;
+    return (await this.api.get<EventList>(`/api/v1/namespaces/${namespace}/events?${selector}`)).items;
+  }
+  /** Those of a pod, once there is one of this reason. */
+  events(pod: SeenPod, reason: string): Promise<readonly SeenEvent[]> {
+    return until(`the event ${reason}`, async () => {
+      const events = await this.eventsOf(pod);
+      return events.some((event) => event.reason === reason) ? events : undefined;
+    });
+  }
+  /** Takes pods away, and waits until the node has none of them. */
+  async clear(...pods: readonly SeenPod[]): Promise<void> {
+    // one that the kubelet has just changed is refused, and asked for again
+    const isGone = async (pod: SeenPod): Promise<true | undefined> =>
+      holds((await this.api.ask("DELETE", pathOf(pod), { gracePeriodSeconds: 1 })).status === 404);
+    await Promise.all(pods.map((pod) => until(`${pod.metadata.name} to be gone`, () => isGone(pod))));
+  }
+}
+interface EventList {
+  readonly items: readonly SeenEvent[];
+}
+const pathOf = ({ metadata: { namespace, name } }: SeenPod): string => `/api/v1/namespaces/${namespace}/pods/${name}`;
+
+const MIB = 2 ** 20;
+const cpu = (milliCpu: number): TestContainer => ({ requests: { cpu: `${milliCpu}m`, memory: "8Mi" } });
+
+/** Asks for more than the node ever has. */
+export async function outOfCpu(stage: Stage): Promise<Scene> {
+  const before = await stage.node.parts();
+  const made = await stage.create("too-large", { containers: [cpu(100_000)] });
+  const pod = await stage.once("refused", made, ({ status }) => status.phase === "Failed");
+  return { pod, events: await stage.events(pod, "OutOfcpu"), before, pods: [made] };
+}
+
+/** A critical pod comes to a full node: of two that would make room the smaller goes. */
+export async function preemption(stage: Stage): Promise<Scene> {
+  const large = await stage.create("large", { containers: [cpu(FOR_PODS.milliCpu - 700)] });
+  const small = await stage.create("small", { containers: [cpu(400)] });
+  await stage.running(large, small);
+  const before = await stage.node.parts();
+  const critical = await stage.create("critical", {
+    namespace: "kube-system",
+    priorityClassName: "system-node-critical",
+    containers: [cpu(500)],
+  });
+  await stage.running(critical);
+  const pod = await stage.read(small);
+  return { pod, events: await stage.events(pod, "Preempting"), before, pods: [large, small, critical] };
+}
+
+/** Holds so much for a pipe that nobody reads, and ends only when it is killed. */
+const holding = (bytes: number): string => `trap '' TERM; dd if=/dev/zero bs=${bytes} count=1 | sleep 1000`;
+
+/** Of two pods one takes what the kubelet wants to keep free of all that pods may have. */
+export async function memoryEviction(stage: Stage): Promise<Scene> {
+  const modest = await stage.create("modest", { containers: [{ requests: { memory: "32Mi" } }] });
+  await stage.running(modest);
+  const bytes = FOR_PODS.memoryBytes - FOR_PODS.evictionBytes + 30 * MIB;
+  const hog = await stage.create("hog", { containers: [{ script: holding(bytes) }] });
+  const before = await lastBefore(stage, async () => (await stage.eventsOf(hog)).some(isEvicted));
+  const pod = await stage.once("evicted", hog, ({ status }) => status.phase === "Failed");
+  return { pod, events: await stage.events(pod, "Evicted"), before, pods: [modest, hog] };
+}
+const isEvicted = ({ reason }: SeenEvent): boolean => reason === "Evicted";
+/** The last that was to be seen of the node when it had not happened yet. */
+async function lastBefore(stage: Stage, hasHappened: () => Promise<boolean>): Promise<NodeParts> {
+  let last = await stage.node.parts();
+  await until("what the kubelet does", async () => {
+    const parts = await stage.node.parts();
+    if (await hasHappened()) return true;
+    last = parts;
+    return undefined;
+  });
+  return last;
+}
+
+/** Its liveness probe fails from the start. */
+export async function livenessRestart(stage: Stage): Promise<Scene> {
+  const before = await stage.node.parts();
+  const livenessProbe = {
+    exec: { command: ["sh", "-c", "echo not alive; exit 1"] },
+    periodSeconds: 1,
+    failureThreshold: 2,
+  };
+  const made = await stage.create("not-alive", { containers: [{ script: SERVES, livenessProbe }] });
+  const restarts = ({ status }: SeenPod): number => status.containerStatuses?.[0]?.restartCount ?? 0;
+  const pod = await stage.once("restarted", made, (pod) => restarts(pod) > 0);
+  return { pod, events: await stage.events(pod, "Killing"), before, pods: [made] };
+}
+
+/** A running pod with a CPU of its own is to have less than one, which the CPU manager's static policy does not do. */
+export async function infeasibleResize(stage: Stage): Promise<Scene> {
+  const one = { cpu: "1", memory: "16Mi" };
+  const made = await stage.create("resized", { containers: [{ requests: one, limits: one }] });
+  await stage.running(made);
+  const before = await stage.node.parts();
+  const half = { cpu: "500m" };
+  const patch = { spec: { containers: [{ name: "app", resources: { requests: half, limits: half } }] } };
+  await stage.api.must("PATCH", `${pathOf(made)}/resize`, patch, "application/strategic-merge-patch+json");
+  const isPending = ({ status }: SeenPod): boolean =>
+    status.conditions?.some(({ type }) => type === "PodResizePending") ?? false;
+  const pod = await stage.once("told that its resize waits", made, isPending);
+  return { pod, events: await stage.events(pod, "ResizeInfeasible"), before, pods: [made] };
+}

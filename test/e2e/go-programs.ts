@@ -1,0 +1,38 @@
+import { accessSync, constants } from "node:fs";
+import { join } from "node:path";
+import { CACHE } from "../kit/cache.ts";
+
+/** A program that `.ci/go-programs MODULE@vVERSION NAME` builds. */
+export interface GoProgram {
+  readonly module: string;
+  readonly version: string;
+  readonly name: string;
+}
+export const kubernetes = (name: string, version = "1.36.3"): GoProgram => ({
+  module: "k8s.io/kubernetes",
+  version,
+  name,
+});
+export const KWOK: GoProgram = { module: "sigs.k8s.io/kwok", version: "0.8.0", name: "kwok" };
+
+/** Where `.ci/go-programs` puts it. */
+export const pathOf = ({ module, version, name }: GoProgram): string =>
+  join(CACHE, `${module.slice(module.lastIndexOf("/") + 1)}-${version}`, name);
+
+/** Why `what` cannot be tested here, said once; undefined: all programs are there. CI may go without: building them takes long. */
+export function noGoPrograms(what: string, ...programs: readonly GoProgram[]): string | undefined {
+  const missing = programs.filter((program) => !isThere(pathOf(program)));
+  if (missing.length === 0) return undefined;
+  const commands = missing.map(({ module, version, name }) => `.ci/go-programs ${module}@v${version} ${name}`);
+  console.warn(`skipped ${what} end to end: build once with ${commands.join(" and ")}`);
+  return `no ${missing.map(({ name, version }) => `${name} ${version}`).join(" and ")}`;
+}
+
+function isThere(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,49 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { until } from "./pods/until.ts";
+
+const TAIL = 3000;
+const STOP_MS = 10_000;
+
+/** A program that a test starts beside it, with its output in a file. */
+export class LoggedProcess {
+  readonly #child: ChildProcess;
+  readonly #logFile: string;
+
+  constructor(program: string, args: readonly string[], logFile: string) {
+    const log = openSync(logFile, "a");
+    this.#child = spawn(program, args, { stdio: ["ignore", log, log] });
+    closeSync(log);
+    this.#child.on("error", () => undefined);
+    this.#logFile = logFile;
+  }
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+  get hasEnded(): boolean {
+    return this.#child.pid === undefined || this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+  log(): string {
+    return readFileSync(this.#logFile, "utf8");
+  }
+
+  /** Waits until `isReady`; throws with the end of the log when the program ends before. */
+  async ready(what: string, isReady: () => Promise<boolean>): Promise<void> {
+    const tail = (): string => this.log().slice(-TAIL);
+    const look = async (): Promise<true | undefined> => {
+      if (this.hasEnded) throw new Error(`${what} has ended:\n${tail()}`);
+      return (await isReady().catch(() => false)) || undefined;
+    };
+    await until(`the answer of ${what}`, look, tail);
+  }
+
+  async end(signal: "SIGTERM" | "SIGKILL" = "SIGTERM"): Promise<void> {
+    if (this.hasEnded) return;
+    const ended = once(this.#child, "exit");
+    this.#child.kill(signal);
+    const timer = setTimeout(() => this.#child.kill("SIGKILL"), STOP_MS);
+    await ended;
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,374 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer, type Server } from "node:https";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { onTestFinished } from "vitest";
+import { stringify } from "yaml";
+import { type Authority, authority, type KeyPair } from "./certificates.ts";
+
+type Fields = Record<string, unknown>;
+interface Meta {
+  name: string;
+  namespace?: string;
+  uid?: string;
+  resourceVersion?: string;
+}
+export interface ApiObject extends Fields {
+  readonly kind?: string;
+  readonly metadata: Meta & Fields;
+}
+export type Resource = "nodes" | "pods" | "events";
+const KINDS = { nodes: "Node", pods: "Pod", events: "Event" } as const;
+
+/** A caller by token, and what it may: `list pods`, `get nodes/configz`; `*`: everything. */
+export type Users = Record<string, { readonly name: string; readonly may: readonly string[] }>;
+
+/** Answers a request in the place of the server; false: the server answers. */
+export type Interruption = (request: IncomingMessage, response: ServerResponse, url: URL) => boolean;
+
+const real = (file: string): string => readFileSync(resolve(import.meta.dirname, "../data/real-node", file), "utf8");
+
+let clusterAuthority: Authority | undefined;
+/** The authority of all test clusters; keys take a while to make, so each pair is made once. */
+export function testAuthority(): Authority {
+  if (clusterAuthority !== undefined) return clusterAuthority;
+  const made = authority("test-cluster");
+  const pairs = new Map<string, KeyPair>();
+  const issue = (name: string): KeyPair => {
+    const pair = pairs.get(name) ?? made.issue(name);
+    pairs.set(name, pair);
+    return pair;
+  };
+  clusterAuthority = { ...made, issue };
+  return clusterAuthority;
+}
+
+/** Undefined: nobody answers. */
+type Answered = ServerResponse | undefined;
+
+abstract class TestServer {
+  readonly users: Users;
+  readonly requests: string[] = [];
+  /** Each request is offered to these first. */
+  readonly interruptions: Interruption[] = [];
+  readonly server: Server;
+  port = 0;
+
+  constructor(users: Users, pair: KeyPair) {
+    this.users = users;
+    this.server = createServer({ ...pair, ca: testAuthority().cert, requestCert: true, rejectUnauthorized: false });
+    this.server.on("request", (request, response) => this.#take(request, response));
+  }
+
+  async listen(): Promise<this> {
+    await new Promise<void>((done) => this.server.listen(0, "127.0.0.1", done));
+    this.port = (this.server.address() as AddressInfo).port;
+    return this;
+  }
+  async close(): Promise<void> {
+    this.server.closeAllConnections();
+    await new Promise((done) => this.server.close(done));
+  }
+
+  #take(request: IncomingMessage, response: ServerResponse): void {
+    const url = new URL(request.url ?? "/", `https://127.0.0.1:${this.port}`);
+    this.requests.push(url.pathname + url.search);
+    if (this.interruptions.some((one) => one(request, response, url))) return;
+    this.answer(request, response, url);
+  }
+
+  protected abstract answer(request: IncomingMessage, response: ServerResponse, url: URL): Answered;
+
+  /** Undefined: nobody that it knows. */
+  protected userOf(request: IncomingMessage): { readonly name: string; readonly may: readonly string[] } | undefined {
+    const token = /^Bearer (.*)$/.exec(request.headers.authorization ?? "")?.[1];
+    if (token !== undefined) return this.users[token];
+    const { subject } = (
+      request.socket as unknown as { getPeerCertificate(): { subject?: { CN: string } } }
+    ).getPeerCertificate();
+    return subject === undefined ? undefined : Object.values(this.users).find(({ name }) => name === subject.CN);
+  }
+}
+
+const may = (user: { readonly may: readonly string[] }, what: string): boolean =>
+  user.may.includes("*") || user.may.includes(what);
+
+export const json = (response: ServerResponse, status: number, body: unknown): ServerResponse =>
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+const failure = (code: number, reason: string, message: string): Fields => ({
+  kind: "Status",
+  apiVersion: "v1",
+  metadata: {},
+  status: "Failure",
+  message,
+  reason,
+  code,
+});
+
+interface Logged {
+  readonly version: number;
+  readonly resource: Resource;
+  readonly type: string;
+  readonly object: ApiObject;
+}
+interface Watcher {
+  readonly resource: Resource;
+  readonly matches: (object: ApiObject) => boolean;
+  readonly response: ServerResponse;
+}
+
+/** The protocol of a kube-apiserver for nodes, pods and events: get, list by page, watch from a version, RBAC. */
+export class TestApiServer extends TestServer {
+  readonly #objects: Record<Resource, Map<string, ApiObject>> = {
+    nodes: new Map(),
+    pods: new Map(),
+    events: new Map(),
+  };
+  readonly #log: Logged[] = [];
+  readonly #watchers = new Set<Watcher>();
+  /** Versions up to this one are forgotten. */
+  #compacted = 0;
+  #version = 100;
+  /** Kubelets by node, for the proxy. */
+  readonly kubelets = new Map<string, TestKubelet>();
+
+  put(resource: Resource, object: ApiObject): void {
+    const key = keyOf(object.metadata);
+    const before = this.#objects[resource].get(key);
+    const metadata = { uid: `uid-${key}`, ...object.metadata, resourceVersion: `${++this.#version}` };
+    const stored = { ...object, metadata };
+    this.#objects[resource].set(key, stored);
+    this.#tell(resource, before === undefined ? "ADDED" : "MODIFIED", stored);
+  }
+  delete(resource: Resource, key: string): void {
+    const object = this.#objects[resource].get(key);
+    if (object === undefined) throw new Error(`no ${resource} ${key}`);
+    this.#objects[resource].delete(key);
+    this.#version++;
+    this.#tell(resource, "DELETED", {
+      ...object,
+      metadata: { ...object.metadata, resourceVersion: `${this.#version}` },
+    });
+  }
+  /** Watches from older versions are answered with 410 from now on, and pages of older lists too. */
+  compact(): void {
+    this.#compacted = this.#version;
+  }
+  bookmark(): void {
+    for (const { resource, response } of this.#watchers) {
+      const object = { kind: KINDS[resource], apiVersion: "v1", metadata: { resourceVersion: `${this.#version}` } };
+      response.write(`${JSON.stringify({ type: "BOOKMARK", object })}\n`);
+    }
+  }
+  /** `isClean`: as a server that ends a watch; else the connection is cut in the middle of a line. */
+  endWatches(isClean: boolean): void {
+    for (const { response } of this.#watchers) {
+      if (isClean) response.end();
+      else response.write('{"type":"MODIFIED","obj', () => response.destroy());
+    }
+    this.#watchers.clear();
+  }
+  get watches(): number {
+    return this.#watchers.size;
+  }
+
+  #tell(resource: Resource, type: string, object: ApiObject): void {
+    this.#log.push({ version: this.#version, resource, type, object });
+    for (const watcher of this.#watchers) {
+      if (watcher.resource === resource && watcher.matches(object)) watcher.response.write(eventLine(type, object));
+    }
+  }
+
+  protected override answer(request: IncomingMessage, response: ServerResponse, url: URL): Answered {
+    const user = this.userOf(request);
+    if (user === undefined) return json(response, 401, failure(401, "Unauthorized", "Unauthorized"));
+    const [, proxied, path] = /^\/api\/v1\/nodes\/([^/]+)\/proxy(\/.*)$/.exec(url.pathname) ?? [];
+    if (proxied !== undefined && path !== undefined) {
+      if (!may(user, "get nodes/proxy")) return forbidden(response, user.name, "get", "nodes/proxy", proxied);
+      return this.kubelets.get(proxied)?.respond(response, path);
+    }
+    const match = /^\/api\/v1(?:\/namespaces\/([^/]+))?\/(nodes|pods|events)(?:\/([^/]+))?$/.exec(url.pathname);
+    if (match === null)
+      return json(response, 404, failure(404, "NotFound", "the server could not find the requested resource"));
+    const [, namespace, resource, name] = match as unknown as [
+      string,
+      string | undefined,
+      Resource,
+      string | undefined,
+    ];
+    const verb = name !== undefined ? "get" : url.searchParams.has("watch") ? "watch" : "list";
+    if (!may(user, `${verb} ${resource}`)) return forbidden(response, user.name, verb, resource, name);
+    if (name !== undefined)
+      return this.#get(response, resource, namespace === undefined ? name : `${namespace}/${name}`);
+    const matches = selector(url.searchParams.get("fieldSelector"), namespace);
+    if (verb === "watch") return this.#watch(response, resource, matches, url);
+    return this.#list(response, resource, matches, url);
+  }
+
+  #get(response: ServerResponse, resource: Resource, key: string): Answered {
+    const object = this.#objects[resource].get(key);
+    if (object !== undefined) return json(response, 200, { kind: KINDS[resource], apiVersion: "v1", ...object });
+    return json(response, 404, failure(404, "NotFound", `${resource} "${key.split("/").at(-1)}" not found`));
+  }
+
+  #list(response: ServerResponse, resource: Resource, matches: Watcher["matches"], url: URL): Answered {
+    const all = [...this.#objects[resource].values()].filter(matches);
+    const limit = Number(url.searchParams.get("limit") ?? "0") || all.length;
+    const [version = this.#version, from = 0] = (url.searchParams.get("continue") ?? "")
+      .split(":")
+      .filter(Boolean)
+      .map(Number);
+    if (version < this.#compacted) {
+      return json(response, 410, failure(410, "Expired", "The provided continue parameter is too old"));
+    }
+    const items = all.slice(from, from + limit).map(({ kind: _, apiVersion: __, ...object }) => object);
+    const next =
+      from + limit < all.length
+        ? { continue: `${version}:${from + limit}`, remainingItemCount: all.length - from - limit }
+        : {};
+    return json(response, 200, {
+      kind: `${KINDS[resource]}List`,
+      apiVersion: "v1",
+      metadata: { resourceVersion: `${version}`, ...next },
+      items,
+    });
+  }
+
+  #watch(response: ServerResponse, resource: Resource, matches: Watcher["matches"], url: URL): Answered {
+    const from = Number(url.searchParams.get("resourceVersion"));
+    response.writeHead(200, { "content-type": "application/json" });
+    response.flushHeaders();
+    if (from < this.#compacted) {
+      const gone = failure(410, "Expired", `too old resource version: ${from} (${this.#compacted})`);
+      return response.end(`${JSON.stringify({ type: "ERROR", object: gone })}\n`);
+    }
+    for (const { version, resource: of, type, object } of this.#log) {
+      if (version > from && of === resource && matches(object)) response.write(eventLine(type, object));
+    }
+    const watcher = { resource, matches, response };
+    this.#watchers.add(watcher);
+    return response.on("close", () => this.#watchers.delete(watcher));
+  }
+}
+
+const keyOf = ({ namespace, name }: Meta): string => (namespace === undefined ? name : `${namespace}/${name}`);
+const eventLine = (type: string, object: ApiObject): string => `${JSON.stringify({ type, object })}\n`;
+
+function selector(fields: string | null, namespace: string | undefined): Watcher["matches"] {
+  const wanted = (fields ?? "")
+    .split(",")
+    .filter(Boolean)
+    .map((one) => one.split("=") as [string, string]);
+  const at = (object: unknown, path: string): unknown =>
+    path.split(".").reduce<unknown>((value, step) => (value as Fields | undefined)?.[step], object);
+  return (object) =>
+    (namespace === undefined || object.metadata.namespace === namespace) &&
+    wanted.every(([path, value]) => at(object, path) === value);
+}
+
+function forbidden(response: ServerResponse, user: string, verb: string, resource: string, name?: string): Answered {
+  const what = name === undefined ? resource : `${resource} "${name}"`;
+  const message = `${what} is forbidden: User "${user}" cannot ${verb} resource "${resource}" in API group "" at the cluster scope`;
+  return json(response, 403, failure(403, "Forbidden", message));
+}
+
+const SUBRESOURCES: Readonly<Record<string, string>> = {
+  "/configz": "configz",
+  "/stats/summary": "stats",
+  "/pods": "pods",
+};
+
+/** The read-only part of a kubelet's server, with fine-grained authorization. */
+export class TestKubelet extends TestServer {
+  readonly bodies: Record<string, string> = {
+    "/configz": real("configz.json"),
+    "/stats/summary": real("stats-summary.json"),
+    "/pods": real("pods.json"),
+  };
+
+  protected override answer(request: IncomingMessage, response: ServerResponse, url: URL): Answered {
+    const user = this.userOf(request);
+    const sub = SUBRESOURCES[url.pathname];
+    if (user === undefined) return response.writeHead(401).end("Unauthorized");
+    if (sub === undefined) return response.writeHead(404).end("404 page not found\n");
+    if (!may(user, `get nodes/${sub}`) && !may(user, "get nodes/proxy")) {
+      const subs = sub === "stats" ? "stats" : `${sub} proxy`;
+      return void response
+        .writeHead(403)
+        .end(`Forbidden (user=${user.name}, verb=get, resource=nodes, subresource(s)=[${subs}])`);
+    }
+    return this.respond(response, url.pathname);
+  }
+
+  respond(response: ServerResponse, path: string): Answered {
+    return response.writeHead(200, { "content-type": "application/json" }).end(this.bodies[path]);
+  }
+}
+
+export interface TestCluster {
+  readonly api: TestApiServer;
+  readonly kubelet: TestKubelet;
+  readonly users: Users;
+  /** Writes a kubeconfig with one context, `test`, and answers its path. */
+  kubeconfig(user?: Fields, more?: { readonly cluster?: Fields; readonly context?: Fields }): string;
+  readonly folder: string;
+}
+
+export const READER = { name: "reader", may: ["*"] } as const;
+
+/** A cluster with the captured node n1 and its pods, and a user with the token `reader-token` that may read everything. */
+export async function testCluster({
+  kubeletPair = testAuthority().issue("n1"),
+}: {
+  kubeletPair?: KeyPair;
+} = {}): Promise<TestCluster> {
+  const users: Users = { "reader-token": READER };
+  const api = await new TestApiServer(users, testAuthority().issue("kube-apiserver")).listen();
+  const kubelet = await new TestKubelet(users, kubeletPair).listen();
+  const folder = mkdtempSync(join(tmpdir(), "nodewise-cluster-"));
+  onTestFinished(async () => {
+    await Promise.all([api.close(), kubelet.close()]);
+    rmSync(folder, { recursive: true });
+  });
+  api.put("nodes", nodeAt("n1", kubelet.port));
+  api.kubelets.set("n1", kubelet);
+  for (const pod of (JSON.parse(real("pods.json")) as { items: ApiObject[] }).items) api.put("pods", pod);
+  let files = 0;
+  const kubeconfig: TestCluster["kubeconfig"] = (user = { token: "reader-token" }, more = {}) => {
+    const file = join(folder, `kubeconfig-${++files}`);
+    writeFileSync(file, kubeconfigText(api.port, user, more));
+    return file;
+  };
+  return { api, kubelet, users, folder, kubeconfig };
+}
+
+export function kubeconfigText(
+  port: number,
+  user: Fields,
+  { cluster = {}, context = {} }: { cluster?: Fields; context?: Fields },
+): string {
+  const ca = Buffer.from(testAuthority().cert).toString("base64");
+  return stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [
+      { name: "c", cluster: { server: `https://127.0.0.1:${port}`, "certificate-authority-data": ca, ...cluster } },
+    ],
+    users: [{ name: "u", user }],
+    contexts: [{ name: "test", context: { cluster: "c", user: "u", ...context } }],
+    "current-context": "test",
+  });
+}
+
+/** The captured node under a name, with its kubelet on loopback. */
+export function nodeAt(name: string, port: number): ApiObject {
+  const node = JSON.parse(real("node.json")) as ApiObject & { status: Fields };
+  const addresses = [
+    { type: "InternalIP", address: "127.0.0.1" },
+    { type: "Hostname", address: name },
+  ];
+  const daemonEndpoints = { kubeletEndpoint: { Port: port } };
+  return { ...node, metadata: { ...node.metadata, name }, status: { ...node.status, addresses, daemonEndpoints } };
+}
