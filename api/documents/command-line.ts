@@ -91,6 +91,9 @@ const QUOTED = /\\(.)|"((?:\\[\s\S]|[^"\\])*)"|'([^']*)'/gs;
 /** `at`: the line in which `text` begins. */
 const wordsOf = (text: string, at: number): readonly Word[] =>
   [...text.matchAll(WORD)].map(({ 0: word, index }) => ({
-    text: word.replace(QUOTED, (_, escaped, double, single) => escaped ?? double?.replace(/\\([\s\S])/g, "$1") ?? single),
+    text: word.replace(
+      QUOTED,
+      (_, escaped, double, single) => escaped ?? double?.replace(/\\([\s\S])/g, "$1") ?? single,
+    ),
     line: at + (text.slice(0, index).match(/\n/g)?.length ?? 0),
   }));

@@ -89,7 +89,7 @@ export function versions(of: Of): void {
 const WORDS = ["fake", "devel", "v2.0", "1.37 ", "37"];
 
 /** A word that is no version, in a node's own kubeletVersion. */
-export function wordsForVersions(of: Of): void {
+function wordsForVersions(of: Of): void {
   test.each(WORDS)("%j is refused with its place", async (word) => {
     const snapshot = limitedOn(fresh("node"), word);
     const message = "must be a version of the kubelet, such as 1.37 or v1.37.2, or left out";
@@ -153,6 +153,7 @@ const hex = (): string => crypto.randomUUID().replaceAll("-", "");
 
 /** Questions that come again, to the same kubelet or another. */
 export function versionsAgain(of: Of): void {
+  wordsForVersions(of);
   test("a decision replays as the kubelet that it was made for, or as another that is asked for", async () => {
     const node = fresh("node");
     const { id } = await decide(of, { snapshot: limitedOn(node), kubeletVersion: "1.35" });

@@ -20,10 +20,10 @@ import { badRemovals, decidedRemovals, removals } from "./api-removals.ts";
 import type { ApiSubject } from "./api-subject.ts";
 import { cutOffBodies, pagesAndEncodings, surface } from "./api-surface.ts";
 import { unrecorded } from "./api-unrecorded.ts";
-import { versions, versionsAgain, wordsForVersions } from "./api-versions.ts";
-import { badLints, lints, lintsOfFlags } from "./lint.ts";
+import { versions, versionsAgain } from "./api-versions.ts";
+import { badLints, lints } from "./lint.ts";
 import { badHistoryReplays, historyReplays, replaysOfANodesToken } from "./replay-history.ts";
-import { badUpgrades, upgrades, upgradesOfFlags } from "./upgrade.ts";
+import { badUpgrades, upgrades } from "./upgrade.ts";
 import { badWhys, whys } from "./why.ts";
 
 /** The behaviour of the API on every platform. `open` gives one with an empty history, which the tests share. */
@@ -82,16 +82,13 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
     describe("kubelet versions", () => {
       versions(of);
       versionsAgain(of);
-      wordsForVersions(of);
     });
     describe("lint of a configuration", () => {
       lints(of);
-      lintsOfFlags(of);
       badLints(of);
     });
     describe("upgrades of the kubelet", () => {
       upgrades(of);
-      upgradesOfFlags(of);
       badUpgrades(of);
     });
     describe("why a pod is as it is", () => {

@@ -29,6 +29,7 @@ async function decided(api: ApiSubject, node: string): Promise<void> {
 }
 
 export function lints(of: Of): void {
+  lintsOfFlags(of);
   test("a configuration without findings, and one that keeps the kubelet from starting", async () => {
     expect(await lint(of(), { kubeletConfiguration: {} })).toEqual([]);
     const found = await lint(of(), { kubeletConfiguration: { maxPods: -1, cpuManagerPolicyy: "static" } });
@@ -88,7 +89,7 @@ export function lints(of: Of): void {
   });
 }
 
-export function lintsOfFlags(of: Of): void {
+function lintsOfFlags(of: Of): void {
   const kubeletArgs = ["--max-pods=50", "--pod-infra-container-image=x", "--v=2"];
 
   test("the kubelet's command line is looked over by version, alone and before a configuration", async () => {

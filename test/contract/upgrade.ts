@@ -46,6 +46,7 @@ async function decided(api: ApiSubject, node: string, count = 3): Promise<void> 
 }
 
 export function upgrades(of: Of): void {
+  upgradesOfFlags(of);
   test("a configuration that the other kubelet does not start with, in its words, with the patch and as the first step", async () => {
     const kubeletConfiguration = { featureGates: { NodeDeclaredFeatures: false, SidecarContainers: true } };
     const { report, history } = await upgrade(of(), { to: "1.37", from: "1.36", kubeletConfiguration });
@@ -114,7 +115,7 @@ export function upgrades(of: Of): void {
 }
 
 /** Flags, gates, and the way back. */
-export function upgradesOfFlags(of: Of): void {
+function upgradesOfFlags(of: Of): void {
   test("flags that the other kubelet has lost, and gates that they set; why a gate cannot be kept", async () => {
     const kubeletArgs = ["--containerd=/run/x", "--feature-gates=MemoryQoS=false"];
     const { report } = await upgrade(of(), { to: "1.37", from: "1.36", kubeletArgs });
