@@ -1,5 +1,5 @@
 import type { DecisionFilter } from "../../../db/store.ts";
-import { ok, type Result } from "../../model/result.ts";
+import { err, ok, type Result } from "../../model/result.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 import { firstOf, type Listed, type RemovalSource, type Summary } from "./source.ts";
 
@@ -98,7 +98,8 @@ async function askJson<T>(
     if (typeof code !== "string")
       return fault(EXIT.failed, `${url.href} answered ${response.status} and no JSON: is this a nodewise API?`);
     const exit = response.status === 400 ? EXIT.badInput : EXIT.failed;
-    return fault(exit, `${api.origin} answered ${response.status} ${code}: ${String(detail)}; ${String(advice)}`);
+    const line = `${api.origin} answered ${response.status} ${code}: ${String(detail)}; ${String(advice)}`;
+    return err({ exit, lines: [line], problem: { code, detail: String(detail) } });
   } catch (error) {
     const { cause, message } = error as { cause?: { code?: string; message?: string }; message: string };
     const why = cause?.code ?? cause?.message ?? message;

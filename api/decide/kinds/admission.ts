@@ -37,11 +37,11 @@ function podFeatureRefusals({ config }: Admitting, asked: Pod): readonly Refused
 
 /** Which pods need a feature of their node, by its name. */
 const REQUIRED_BY: Readonly<Record<string, (pod: Pod) => boolean>> = {
-  RestartAllContainersOnContainerExits: ({ spec }) =>
-    [...spec.containers, ...(spec.initContainers ?? [])].some((c) =>
-      c.restartPolicyRules?.some(({ action }) => action === "RestartAllContainers"),
-    ),
+  RestartAllContainersOnContainerExits: (pod) =>
+    containersOf(pod).some((c) => c.restartPolicyRules?.some(({ action }) => action === "RestartAllContainers")),
   UserNamespacesHostNetworkSupport: ({ spec }) => spec.hostNetwork === true && spec.hostUsers === false,
+  VolumeBindMountOptions: (pod) =>
+    [...containersOf(pod), ...(pod.spec.ephemeralContainers ?? [])].some((c) => c.volumeMounts !== undefined),
 };
 
 /** kubelet 1.36: declaredFeaturesAdmitHandler, discoverNodeDeclaredFeatures. */

@@ -6,7 +6,7 @@ import type { Exchange } from "../../http/route.ts";
 import type { AllocatableDecision } from "../../model/allocatable.ts";
 import type { CgroupsDecision } from "../../model/cgroups.ts";
 import type { Decided, DecisionOf, Explain, Kind } from "../../model/decision.ts";
-import { decodeSnapshot } from "../../model/decode.ts";
+import { decodeStored } from "../../model/decode.ts";
 import type { PlaceReasons, Reason } from "../../model/forms.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
 import { ok, type Result } from "../../model/result.ts";
@@ -200,7 +200,7 @@ function readRecord(row: DecisionRow, snapshotText: string | null): Result<Recor
   if (!ask.ok) return ask;
   const posted = parsed(`snapshot \`${row.snapshotId}\``, snapshotText ?? "null");
   if (!posted.ok) return posted;
-  const decoded = snapshotText === null ? null : decodeSnapshot(posted.value);
+  const decoded = snapshotText === null ? null : decodeStored(posted.value);
   return ok({ answer: recorded.value as unknown as Answer, snapshot: decoded?.ok === true ? decoded.value : null });
 }
 
