@@ -4,7 +4,7 @@ import { CALM_FINDINGS } from "../../model/why.ts";
 import type { WhyDocument } from "../../service/why/evidence.ts";
 import { type WhyAnswer, type WhyAsked, type WhyFailure, whyOf, whyOfHistory } from "../../service/why/history.ts";
 import { storyListText, storyText } from "../../text/why.ts";
-import { stateHome } from "../api-options.ts";
+import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { tokenOf } from "../history/source.ts";
 import { readDocuments } from "../inputs/read.ts";
@@ -34,7 +34,7 @@ export async function why(pod: string | null, given: WhyFlags, isHistoryAsked: b
   if (paths.length > 0 && !isHistoryAsked) return print(whyOf(documents.value, asked), given, cli);
   if (given.api !== undefined) return ofApi(given.api, asked, documents.value, given, cli);
   const { withHistory } = await import("../history/open-history.ts");
-  return withHistory(given.dataDir ?? stateHome(cli.env), false, async (store) =>
+  return withHistory(storeSetting(given, cli), false, async (store) =>
     print(await whyOfHistory(store, asked, documents.value), given, cli),
   );
 }

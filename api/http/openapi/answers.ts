@@ -311,6 +311,8 @@ export const agreementAnswer = z.strictObject({
     )
     .describe("newest first"),
   nextPageToken: z.string().nullable(),
+});
+
 export const whyAnswer = z.strictObject({
   story: storyForm.nullable().describe("null: no pod was named"),
   list: storyListForm.nullable().describe("null: a pod was named"),
