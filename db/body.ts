@@ -49,7 +49,7 @@ export const WEB_PACKING: Packing = {
 };
 
 /** The part of a body that a row holds, and the parts that do not fit, which are to be stored beside it and belong behind. */
-export interface SlicedBody extends StoredBody {
+interface SlicedBody extends StoredBody {
   readonly slices: readonly Uint8Array[];
 }
 

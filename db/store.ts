@@ -37,7 +37,7 @@ export interface ResultRow {
 }
 
 /** A part of the nodes, at most `limit` of them. */
-export type NodeRange =
+type NodeRange =
   /** Those behind a name, or the first of all. */
   | { readonly limit: number; readonly after?: string }
   /** Those in front of a name, the nearest first. */
@@ -49,7 +49,7 @@ export interface IdempotencyKey {
   readonly scope: string;
   readonly requestHash: string;
 }
-export interface IdempotencyRow extends IdempotencyKey {
+interface IdempotencyRow extends IdempotencyKey {
   readonly decisionId: string;
 }
 
@@ -90,7 +90,7 @@ export interface DecisionQuery extends DecisionFilter {
 }
 export const MAX_PAGE = 500;
 
-export interface DecisionPage {
+interface DecisionPage {
   /** Newest first. */
   readonly items: readonly DecisionHead[];
   readonly nextPageToken: string | null;

@@ -6,7 +6,7 @@ import { describeStep, type Step, type WritePlan } from "../plan/step.ts";
 import type { Journal } from "./journal.ts";
 import { type Context, doStep, putBack, type StepResult, type StepStatus } from "./steps.ts";
 
-export interface ApplyRequest {
+interface ApplyRequest {
   readonly plan: WritePlan;
   readonly hierarchy: Hierarchy;
   readonly journal: Journal;

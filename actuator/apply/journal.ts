@@ -184,7 +184,7 @@ interface BeginPlan {
   readonly pageSize: number;
   readonly steps: readonly Step[];
 }
-export interface BeginRecord extends BeginPlan {
+interface BeginRecord extends BeginPlan {
   readonly type: "begin";
 }
 interface EndRecord {

@@ -35,7 +35,7 @@ function isUnified(fs: CgroupFs, { v2 }: CgroupMounts): boolean {
   return names.includes("cpu") && names.includes("memory");
 }
 
-export interface HierarchyOptions {
+interface HierarchyOptions {
   /** Default `/sys/fs/cgroup`. */
   readonly mountRoot?: string;
   /** A cgroup of our own: `/nodewise`; for reading also `/`. */

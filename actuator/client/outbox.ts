@@ -67,7 +67,8 @@ function parseLine(text: string): Line | null {
 const keyOf = (asked: string): string => createHash("sha256").update(asked).digest("hex").slice(0, 32);
 
 export type { Pending };
-export interface OutboxBounds {
+
+interface OutboxBounds {
   readonly entries: number;
   readonly bytes: number;
 }

@@ -104,14 +104,14 @@ function frameOf(bytes: Buffer): SpdyFrame {
 }
 
 /** The local streams of a command; null: it has none. */
-export interface ExecStreams {
+interface ExecStreams {
   readonly stdin: NodeJS.ReadableStream | null;
   readonly stdout: NodeJS.WritableStream;
   readonly stderr: NodeJS.WritableStream | null;
   /** The terminal whose size the command's terminal gets. */
   readonly terminal: (NodeJS.EventEmitter & { readonly columns?: number; readonly rows?: number }) | null;
 }
-export interface ExecEnded {
+interface ExecEnded {
   /** Null: it could not be started, as `message` says. */
   readonly exitCode: number | null;
   readonly message: string;

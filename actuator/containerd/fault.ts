@@ -28,7 +28,7 @@ export async function nullIfGone<T>(asked: Promise<Result<T, RuntimeFault>>): Pr
   return !answer.ok && answer.error.code === "NOT_FOUND" ? { ok: true, value: null } : answer;
 }
 
-export interface FailedCall {
+interface FailedCall {
   readonly call: string;
   readonly socketPath: string;
   readonly timeoutMs: number;

@@ -4,7 +4,7 @@ import type { Missing } from "../machine/files.ts";
 import type { RuntimeLists } from "./port.ts";
 
 /** stats/v1alpha1 FsStats: sizes as the kernel has them; `used` is what the runtime counts as its own, else the kernel's. */
-export interface FileSystemStats extends FileSystem {
+interface FileSystemStats extends FileSystem {
   /** RFC 3339 */
   readonly time: string;
 }
@@ -14,7 +14,7 @@ export interface MountPoint {
   readonly inodesUsed?: number;
 }
 /** Where the runtime keeps images and containers' layers: the first of each of its lists, as the kubelet takes them. */
-export interface MountPoints {
+interface MountPoints {
   readonly image: MountPoint | undefined;
   /** Absent: where the images are. */
   readonly container: MountPoint | undefined;

@@ -21,7 +21,7 @@ export interface Image {
   readonly spec: ImageSpec | null;
   readonly pinned: boolean;
 }
-export interface SandboxMetadata {
+interface SandboxMetadata {
   readonly name: string;
   readonly uid: string;
   readonly namespace: string;
@@ -74,7 +74,7 @@ export interface FileSystemUsage {
   readonly usedBytes: { readonly value: Digits } | null;
   readonly inodesUsed: { readonly value: Digits } | null;
 }
-export interface ContainerStats {
+interface ContainerStats {
   readonly attributes: { readonly id: string } | null;
   readonly writableLayer: FileSystemUsage | null;
 }
@@ -98,7 +98,7 @@ interface OfContainer {
   readonly containerId: string;
 }
 
-export interface CriCalls {
+interface CriCalls {
   Version: Call<
     Nothing,
     { readonly runtimeName: string; readonly runtimeVersion: string; readonly runtimeApiVersion: string }
@@ -251,7 +251,7 @@ export interface ContainerConfig {
   readonly CDIDevices?: readonly { readonly name: string }[];
 }
 /** A device node of the machine. */
-export interface DeviceConfig {
+interface DeviceConfig {
   readonly containerPath: string;
   readonly hostPath: string;
   /** Permissions in the devices cgroup: some of `r`, `w` and `m`. */
@@ -264,7 +264,7 @@ export type MountConfig = {
   readonly readonly?: boolean;
   readonly propagation?: MountPropagation;
 } & ({ readonly hostPath: string } | { readonly image: ImageConfig });
-export type ImageConfig = Readonly<Pick<ImageSpec, "image"> & Partial<ImageSpec>> & {
+type ImageConfig = Readonly<Pick<ImageSpec, "image"> & Partial<ImageSpec>> & {
   /** As the pod names it, where `image` is the id. */
   readonly userSpecifiedImage?: string;
 };

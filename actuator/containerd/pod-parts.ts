@@ -15,7 +15,7 @@ export const timeMs = (nanoseconds: string): number | null =>
 
 export const READY = "SANDBOX_READY";
 
-export type PodName = Pick<RuntimePod, "namespace" | "name" | "uid">;
+type PodName = Pick<RuntimePod, "namespace" | "name" | "uid">;
 export interface PodSandbox {
   readonly pod: PodName;
   readonly sandbox: RuntimeSandbox;

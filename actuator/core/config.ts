@@ -290,7 +290,7 @@ export function actuatorConfig(settings: Readonly<Record<string, unknown>>): Res
 }
 
 /** Settings that are well by themselves and do not go together. */
-export function faultsTogether(settings: Readonly<Record<string, unknown>>): readonly SettingFault[] {
+function faultsTogether(settings: Readonly<Record<string, unknown>>): readonly SettingFault[] {
   const { manifests, podsUrl, cgroupRoot, mode, pods, containers, devicePlugins, standaloneKubelet } = settings;
   const faults: SettingFault[] = [];
   if (cgroupRoot === "/" && mode === "enforce") {

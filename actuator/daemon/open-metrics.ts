@@ -5,7 +5,7 @@ import { type Counters, noCounters } from "../status/counters.ts";
 import type { NodeStatus } from "../status/node-status.ts";
 import type { HistoryQuery, StatusServer } from "../status/server.ts";
 
-export interface OpenMetrics {
+interface OpenMetrics {
   readonly counters: Counters;
   /** Answers what `status` tells, with what was counted. That the address cannot be listened on is a problem, and no error. */
   serve(status: () => NodeStatus, onProblem: (message: string) => void): Promise<Pick<StatusServer, "close">>;

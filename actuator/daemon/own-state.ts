@@ -7,11 +7,11 @@ import { claimsDirectory, type Lock, takeLock } from "../core/lock.ts";
 import type { Problem } from "../core/ports.ts";
 import { ownFolder, unwritable } from "../core/record-file.ts";
 
-export interface StateOptions {
+interface StateOptions {
   readonly config: Pick<ActuatorConfig, "stateDir" | "cgroupRoot" | "mode">;
   readonly onRecovery: (recovery: Recovery) => void;
 }
-export interface OwnState {
+interface OwnState {
   readonly journal: Journal;
   /** Null in mode observe, which writes nothing. */
   readonly lock: Lock | null;

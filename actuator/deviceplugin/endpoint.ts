@@ -286,7 +286,7 @@ export interface Endpoint {
   /** Calls that are under way hear their end. */
   close(): void;
 }
-export interface EndpointOptions {
+interface EndpointOptions {
   readonly resource: string;
   readonly socketPath: string;
   readonly timeouts: PluginTimeouts;

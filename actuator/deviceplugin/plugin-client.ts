@@ -65,7 +65,7 @@ const CHANNEL = {
 export const clientOf = (socketPath: string): Client =>
   new Client(`unix://${socketPath}`, credentials.createInsecure(), CHANNEL);
 
-export interface Calling {
+interface Calling {
   readonly of: PluginCall;
   readonly timeoutMs: number;
   /** Ends the call at once. */

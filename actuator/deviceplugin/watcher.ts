@@ -78,7 +78,7 @@ function validationFault({ name, supportedVersions }: PluginInfo): string | unde
 }
 const MAX_VERSIONS = 16;
 
-export interface WatcherOptions {
+interface WatcherOptions {
   readonly dir: string;
   readonly rescanMs?: number;
   /** The value is the plugin's generation, by which it leaves. */

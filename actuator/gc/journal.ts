@@ -20,7 +20,7 @@ export interface Entry {
 export const keyOf = ({ id, runtimeHandler }: { readonly id: string; readonly runtimeHandler?: string | undefined }) =>
   `${id},${runtimeHandler ?? ""}`;
 
-export interface UnfinishedPass {
+interface UnfinishedPass {
   readonly kind: GcKind;
   readonly operation: GcOperation;
   readonly snapshot: unknown;

@@ -36,7 +36,7 @@ export interface NodeObservation {
 /** A runtime that lists nothing: a snapshot without lists, and its answer as the kubelet prints it. */
 export type Unlisted = Pick<NodeObservation, "at" | "moment" | "snapshot"> & { readonly error: string };
 /** The reason why a look failed. */
-export interface ObserveFault extends Problem {
+interface ObserveFault extends Problem {
   readonly unlisted?: Unlisted;
 }
 

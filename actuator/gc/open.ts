@@ -22,7 +22,7 @@ export interface CollectionEvents {
   /** A pass that an earlier process left, before anything else is collected. */
   readonly onSettled?: (settled: ClosedPass) => void;
 }
-export interface CollectorOptions extends CollectionEvents {
+interface CollectorOptions extends CollectionEvents {
   readonly config: ActuatorConfig;
 }
 export interface OpenCollector {

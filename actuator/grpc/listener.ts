@@ -186,7 +186,7 @@ export interface Listener {
   /** Ends the connections too. The file goes at once, unless another process has put its own there. */
   close(): Promise<void>;
 }
-export interface BoundListener extends Listener {
+interface BoundListener extends Listener {
   /** True: its socket is still the one at its path. */
   stands(): boolean;
 }
@@ -195,11 +195,7 @@ export interface BoundListener extends Listener {
  * Listens on a unix socket, its owner's only, in a directory that is made if it is not there. What a process that is gone
  * left is replaced. The error is a sentence: somebody answers there, it is no socket, or what the system says.
  */
-export async function listenOn({
-  path,
-  mostConnections,
-  onConnection,
-}: Listening): Promise<Result<BoundListener, string>> {
+async function listenOn({ path, mostConnections, onConnection }: Listening): Promise<Result<BoundListener, string>> {
   const open = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     open.add(socket.on("error", () => undefined).on("close", () => open.delete(socket)));

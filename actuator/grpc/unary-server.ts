@@ -31,7 +31,7 @@ export interface Refusal {
 /** A method's answer to a message's bytes; its promise is never rejected (`unaryMethod`). */
 export type UnaryHandler = (message: Buffer) => Promise<Result<Buffer, Refusal>>;
 
-export interface UnaryServerOptions {
+interface UnaryServerOptions {
   /** By path, `/v1beta1.Registration/Register`. */
   readonly handlers: Readonly<Record<string, UnaryHandler>>;
   /** Limit of a request's message. */

@@ -54,7 +54,7 @@ export interface EnvPair {
  * `$(NAME)` by its value, `$$` by one dollar; what is no reference stays as it is.
  * kubernetes 1.36: third_party/forked/golang/expansion, Expand.
  */
-export function expand(text: string, look: (name: string) => string): string {
+function expand(text: string, look: (name: string) => string): string {
   let out = "";
   for (let i = 0; i < text.length; i++) {
     const next = text[i + 1];

@@ -12,7 +12,7 @@ import { emptyRuntimePod, initFailed, latestOf, shouldStart } from "./instances.
 import type { PodContainer, RunnablePod } from "./pod.ts";
 import type { PodRecord } from "./record.ts";
 
-export interface ActionOptions {
+interface ActionOptions {
   readonly nowMs: number;
   readonly backOff: PodRecord["backOff"];
   readonly limits: BackOffLimits;
@@ -24,8 +24,6 @@ export interface ActionOptions {
   readonly stoppedForResize?: ReadonlySet<string>;
   /** Absent: nothing is probed. */
   readonly resultOf?: ProbeResults;
-  /** Container's name -> restart count for its next start where the runtime knows no instance: from its old log files. */
-  readonly attempts?: Readonly<Record<string, number>>;
 }
 /** A wanted start, before back-offs are considered. */
 interface ComputedActions {
@@ -122,7 +120,7 @@ function dueOf(computed: ComputedActions, runtimePod: RuntimePod, options: Actio
   };
   const startOf = ({ name }: PodContainer): StartContainer => {
     const latest = latestOf(runtimePod, name);
-    return { name, attempt: latest === undefined ? (options.attempts?.[name] ?? 0) : latest.attempt + 1 };
+    return { name, attempt: latest === undefined ? 0 : latest.attempt + 1 };
   };
   const initToStart: StartContainer[] = [];
   for (const container of computed.init) {
@@ -151,18 +149,6 @@ function leftoverContainers(pod: RunnablePod, runtimePod: RuntimePod, isNewSandb
 }
 
 const isDead = (c: RuntimeContainer): boolean => c.state === "exited" || c.state === "unknown";
-
-/**
- * Ids of sandboxes that nothing is in and that are neither ready nor the newest one. `removed`: containers that are gone
- * by now. kubelet 1.36: evictSandboxes.
- */
-export function leftoverSandboxes(runtimePod: RuntimePod, removed: readonly string[] = []): readonly string[] {
-  const used = new Set(runtimePod.containers.filter((c) => !removed.includes(c.id)).map((c) => c.sandboxId));
-  return runtimePod.sandboxes
-    .slice(1)
-    .filter((s) => !s.isReady && !used.has(s.id))
-    .map((s) => s.id);
-}
 
 interface InitActions {
   /** The pod's own containers may start. */

@@ -88,7 +88,7 @@ export type PodAction =
 export type Durability = "required" | "eventual" | "bestEffort" | "memory";
 
 /** Why an event changes nothing. */
-export type Ignored =
+type Ignored =
   | "NoRecord"
   | "AlreadyKnown"
   | "NotPending"

@@ -19,7 +19,7 @@ export interface KubeletProcess {
   readonly uses: "this" | "another" | "unknown";
 }
 /** A port, or a socket in the state directory, that a kubelet listens on; `holder`: null where no process can be seen to have it. */
-export interface KubeletListener {
+interface KubeletListener {
   readonly what: string;
   readonly holder: { readonly pid: number; readonly name: string } | null;
 }
@@ -28,7 +28,7 @@ export interface KubeletTraces {
   /** Only those for which no process above accounts, and not this process's own. */
   readonly listeners: readonly KubeletListener[];
 }
-export interface KubeletQuestion {
+interface KubeletQuestion {
   /** Where the machine's /proc is. */
   readonly root?: string;
   readonly runtimeEndpoint: string;

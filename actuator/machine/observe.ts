@@ -283,7 +283,7 @@ function readTaskCount(files: MachineFiles): number | undefined {
   return tasks === undefined ? files.note(LOADAVG, "expected `running/all` as its fourth field") : Number(tasks);
 }
 
-export interface ObserveOptions {
+interface ObserveOptions {
   /** Where the machine's /proc, /sys, /etc and /var are: `/`, a host mounted into a container, or a captured tree. */
   readonly root?: string;
   /** The directory whose file system is nodefs. */

@@ -2,7 +2,7 @@ import { KERNEL_CFS_PERIOD } from "../../api/model/units.ts";
 
 /** Kinds of files, by how their texts compare: larger, smaller, or merely different. */
 const FILE_KINDS = ["share", "quota", "period", "cpu_max", "amount", "cpuset", "text"] as const;
-export type FileKind = (typeof FILE_KINDS)[number];
+type FileKind = (typeof FILE_KINDS)[number];
 
 /** A file that the actuator may set, and nothing else: the list is also what the door to the files lets through. */
 export interface FileRule {

@@ -43,7 +43,7 @@ export function guardMkdir(step: MkdirStep, exists: boolean): Verdict {
   return ok("go");
 }
 
-export interface WriteNow {
+interface WriteNow {
   /** Null: no such cgroup. */
   readonly identity: string | null;
   /** Null: no such file. */

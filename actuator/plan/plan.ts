@@ -235,7 +235,7 @@ export interface PlanOptions {
   readonly leave?: ReadonlySet<string>;
 }
 
-export interface PlanRefusal {
+interface PlanRefusal {
   readonly code: "version_mismatch";
   readonly message: string;
 }

@@ -65,7 +65,7 @@ export interface Target {
   readonly wanted: ReadonlyMap<string, string>;
 }
 
-export interface Targets {
+interface Targets {
   /** Parents first, with every ancestor up to `/`. */
   readonly targets: ReadonlyMap<string, Target>;
   readonly skipped: readonly Skip[];

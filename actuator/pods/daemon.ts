@@ -52,7 +52,7 @@ export async function drained(manager: PodManager, sync: () => Promise<void>, cl
   }
 }
 
-export interface PodsDaemonOptions {
+interface PodsDaemonOptions {
   readonly config: ActuatorConfig;
   readonly onPass: (report: PassReport) => void;
   readonly onProblem: (problem: Problem) => void;

@@ -53,7 +53,7 @@ export interface PodsShared
   readonly hierarchy: Hierarchy;
   readonly journal: Journal;
 }
-export interface PodsEvents extends PodEventPorts {
+interface PodsEvents extends PodEventPorts {
   readonly reclaim?: (functions: readonly NodeReclaimFunction[]) => Promise<void>;
   readonly counters: Counters;
 }

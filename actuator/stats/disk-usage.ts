@@ -209,7 +209,7 @@ export interface DiskUsageOptions {
   readonly monotonicMs?: () => number;
   readonly now?: () => Date;
 }
-export interface DiskUsageProgress {
+interface DiskUsageProgress {
   readonly entries: number;
   /** Places that the next call is to go on with. */
   readonly unfinished: number;

@@ -254,7 +254,7 @@ export function podUsageOf(
   };
 }
 
-export interface SummaryParts {
+interface SummaryParts {
   readonly images?: ImageFileSystems | undefined;
   /** The gate HugepageAwareEviction is on: memory that is set aside for huge pages is not available. */
   readonly sparesHugePages: boolean;

@@ -33,7 +33,7 @@ export interface CgroupUsage {
   readonly pressure: Pressure | null;
 }
 /** By the cgroup's own quota only, since it was made. */
-export interface Throttling {
+interface Throttling {
   readonly periods: number;
   readonly throttledPeriods: number;
   readonly throttledNanos: number;

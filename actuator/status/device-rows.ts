@@ -5,7 +5,7 @@ import { HEALTHY } from "../deviceplugin/names.ts";
 import type { PluginState } from "../deviceplugin/plugins.ts";
 import type { DeviceHolder, DeviceRow } from "./node-status.ts";
 
-export interface DeviceRowParts {
+interface DeviceRowParts {
   readonly states: readonly PluginState[];
   /** The allocations; undefined: nobody holds anything. */
   readonly checkpoint: DeviceCheckpoint | undefined;

@@ -150,7 +150,7 @@ function setKnown(
   if (value !== null) gauge.set(labels, value / divisor);
 }
 
-export interface Rendered {
+interface Rendered {
   readonly type: string;
   readonly text: string;
 }

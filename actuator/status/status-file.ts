@@ -24,7 +24,7 @@ const EVERY_MS = 5000;
 const AT_LEAST_EVERY_MS = 60_000;
 const OWNER_ONLY = 0o600;
 
-export interface StatusFileOptions {
+interface StatusFileOptions {
   readonly stateDir: string;
   /** Told once until it can be written again. */
   readonly onProblem: (message: string) => void;

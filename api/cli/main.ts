@@ -1,4 +1,5 @@
 import { addActuator } from "./actuator/command.ts";
+import { addAgreement } from "./agreement/command.ts";
 import { addApi } from "./api/command.ts";
 import { addCollect } from "./collect/command.ts";
 import { addExec, addLogs } from "./containers/command.ts";
@@ -23,7 +24,7 @@ import { addWhy } from "./why/command.ts";
 const COMMANDS = [
   ...[addUp, addWhy, addDecide, addSnapshot, addMachines, addKinds, addApi, addCollect],
   ...[addActuator, addPods, addTop, addLogs, addExec, addProbes, addDevices, addGc, addTakeover],
-  ...[addToken, addHistory, addReplay, addLint, addUpgrade],
+  ...[addToken, addHistory, addAgreement, addReplay, addLint, addUpgrade],
 ];
 
 /** The whole command line. */

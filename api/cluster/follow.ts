@@ -44,8 +44,8 @@ export interface FollowOptions {
 const NODES_AT_A_TIME = 16;
 const QUIET_MS = 90_000;
 /** A node whose pods changed is read so long after the first change, and so long after its last reading at the earliest. */
-const CHANGED_MS = 1000;
-const CHANGED_GAP_MS = 5000;
+const CHANGED_MS = 500;
+const CHANGED_GAP_MS = 2000;
 /** A list or watch that failed is tried again after the first of these, twice as long each time, at most the last. */
 const RETRY_MS = [500, 30_000] as const;
 

@@ -4,9 +4,8 @@ import type { ClusterFault } from "../cluster/fault.ts";
 import { type ClusterChange, type FollowedResource, followCluster } from "../cluster/follow.ts";
 import { type NodeDocuments, snapshotOf } from "../cluster/read.ts";
 import type { Kind } from "../model/decision.ts";
-import type { Outcome } from "../model/outcome.ts";
 import { type ApiClient, type ApiFault, objectIn } from "./api-client.ts";
-import { Outcomes } from "./outcomes.ts";
+import { Outcomes, type SeenOutcome } from "./outcomes.ts";
 
 /** What the collector tells of its work, each line when it begins and when it ends. */
 export interface CollectorLog {
@@ -53,7 +52,7 @@ export class Collector {
   readonly #log: CollectorLog;
   readonly #found = new Outcomes();
   /** Node -> outcomes that wait. */
-  #waiting = new Map<string, Outcome[]>();
+  #waiting = new Map<string, SeenOutcome[]>();
   #waitingCount = 0;
   readonly #faults = new Map<string, string>();
   readonly #nodes = new Set<string>();
@@ -84,7 +83,7 @@ export class Collector {
   onChange(change: ClusterChange): void {
     const { resource, object } = change;
     if (resource === "nodes") this.#node(change);
-    for (const { node, outcome } of this.#found.in(change)) this.#wait(node, outcome);
+    for (const found of this.#found.in(change)) this.#wait({ ...found, seenMs: Date.now() });
     if (resource === "nodes" && change.change === "deleted") this.#tell({ node: nameOf(object) }, null);
   }
   onListed(resource: FollowedResource): void {
@@ -124,14 +123,14 @@ export class Collector {
     else this.#nodes.add(nameOf(object));
   }
 
-  #wait(node: string, outcome: Outcome): void {
+  #wait(seen: SeenOutcome): void {
     if (this.#waitingCount >= MAX_WAITING) {
       this.#counts.lostOutcomes++;
       return;
     }
-    const waiting = this.#waiting.get(node);
-    if (waiting === undefined) this.#waiting.set(node, [outcome]);
-    else waiting.push(outcome);
+    const waiting = this.#waiting.get(seen.node);
+    if (waiting === undefined) this.#waiting.set(seen.node, [seen]);
+    else waiting.push(seen);
     this.#waitingCount++;
   }
 
@@ -152,14 +151,15 @@ export class Collector {
       for (let from = 0; from < outcomes.length; from += MAX_POSTED) {
         const part = outcomes.slice(from, from + MAX_POSTED);
         away ??= await this.#post(node, part);
-        if (away !== null) for (const outcome of part) this.#wait(node, outcome);
+        if (away !== null) for (const seen of part) this.#wait(seen);
       }
     }
     if (all.size > 0) this.#tell("api", away?.message ?? null);
   }
 
-  async #post(node: string, outcomes: readonly Outcome[]): Promise<ApiFault | null> {
+  async #post(node: string, seen: readonly SeenOutcome[]): Promise<ApiFault | null> {
     const path = `v1/nodes/${encodeURIComponent(node)}/outcomes`;
+    const outcomes = seen.map((one) => this.#found.withLeft(one));
     const sent = await this.#api.send("POST", path, JSON.stringify({ outcomes }));
     if (sent.ok) this.#counts.outcomes += outcomes.length;
     else if (sent.error.code === "away") return sent.error;

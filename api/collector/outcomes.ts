@@ -17,11 +17,32 @@ export interface NodeOutcome {
 /** States of `Unhealthy` events that are kept of a pod: a container is ended after far fewer failures. */
 const MAX_UNHEALTHY = 200;
 
+/** An outcome as it was first seen, by this machine's clock. */
+export interface SeenOutcome extends NodeOutcome {
+  readonly seenMs: number;
+}
+const LATE_MS = 1000;
+/** Enough to know one that left before an outcome, and not after. */
+const MAX_LEFT = 16;
+interface LeftPod {
+  readonly uid: string;
+  readonly atMs: number;
+}
+/** A refused pod never was one of the node's. */
+const isEnd = (outcome: Outcome): boolean =>
+  outcome.kind === "admission" ? !outcome.admitted : outcome.kind === "eviction" || outcome.kind === "preemption";
+const isTerminal = (pod: Fields): boolean => /^(?:Succeeded|Failed)$/.test(text(fieldsOf(pod["status"])["phase"]));
+
 /** Finds what kubelets did in the changes of a cluster. What was there when it began is not among them: nobody watched it. */
 export class Outcomes {
   /** uid of a pod -> its `Unhealthy` events since they are followed, newest last. */
   readonly #unhealthy = new Map<string, Unhealthy[]>();
+  /** Node -> the pods that ended or went last, newest first, each once; only of which no outcome tells. */
+  readonly #left = new Map<string, readonly LeftPod[]>();
+  /** uids of pods that were refused, evicted or preempted, and are still there. */
+  readonly #ended = new Set<string>();
   readonly #listed = new Set<FollowedResource>();
+  #podsListedMs = 0;
 
   /** All that was there in the beginning has been told. */
   get isListed(): boolean {
@@ -29,14 +50,47 @@ export class Outcomes {
   }
   listed(resource: FollowedResource): void {
     this.#listed.add(resource);
+    if (resource === "pods") this.#podsListedMs = Date.now();
   }
 
-  in({ resource, change, object, before, involvedPod }: ClusterChange): readonly NodeOutcome[] {
-    if (resource === "pods" && change === "deleted") this.#unhealthy.delete(uidOf(object));
+  /**
+   * The outcome with the time at which another pod of the node last ended or was removed, other than by an outcome, or at which pods
+   * were listed first. A kubelet knows it before the API server does, so `LATE_MS` after the sighting count as well.
+   */
+  withLeft({ node, outcome, seenMs }: SeenOutcome): Outcome {
+    const own = "pod" in outcome ? outcome.pod.uid : undefined;
+    const left = this.#left.get(node) ?? [];
+    const last = left.find(({ uid, atMs }) => uid !== own && atMs <= seenMs + LATE_MS);
+    return { ...outcome, podLeftAt: new Date(last?.atMs ?? this.#podsListedMs).toISOString() };
+  }
+
+  in(change: ClusterChange): readonly NodeOutcome[] {
+    const found = this.#found(change);
+    for (const { outcome } of found) if ("pod" in outcome && isEnd(outcome)) this.#ended.add(outcome.pod.uid);
+    if (change.resource === "pods") this.#leaves(change);
+    if (change.resource === "nodes" && change.change === "deleted") this.#left.delete(nameOf(change.object));
+    return found;
+  }
+
+  #leaves({ change, object, before }: ClusterChange): void {
+    const uid = uidOf(object);
+    const isGone =
+      change === "deleted" ? !isTerminal(object) : isTerminal(object) && before !== undefined && !isTerminal(before);
+    const node = text(fieldsOf(object["spec"])["nodeName"]);
+    if (isGone && node !== "" && !this.#ended.has(uid)) {
+      const others = (this.#left.get(node) ?? []).filter((one) => one.uid !== uid);
+      this.#left.set(node, [{ uid, atMs: Date.now() }, ...others.slice(0, MAX_LEFT - 1)]);
+    }
+    if (change !== "deleted") return;
+    this.#unhealthy.delete(uid);
+    this.#ended.delete(uid);
+  }
+
+  #found({ resource, change, object, before, involvedPod }: ClusterChange): readonly NodeOutcome[] {
     if (resource === "events") this.#keep(change, object);
     if (change === "deleted" || !this.#listed.has(resource)) return [];
     if (resource === "nodes") {
-      const node = text(fieldsOf(object["metadata"])["name"]);
+      const node = nameOf(object);
       return before === undefined ? [] : nodeOutcomes(before, object).map((outcome) => ({ node, outcome }));
     }
     if (resource === "events") return this.#ofEvent(object, involvedPod?.());
@@ -70,6 +124,7 @@ export class Outcomes {
   }
 }
 
+const nameOf = (object: Fields): string => text(fieldsOf(object["metadata"])["name"]);
 const uidOf = (object: Fields): string => text(fieldsOf(object["metadata"])["uid"]);
 
 /** How often the probe failed for which a container is ended, since that container started. */

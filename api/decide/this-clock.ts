@@ -1,7 +1,7 @@
 import { isBeforeStep, type PassTime } from "../model/pass-time.ts";
 
 /** The remembered facts, and by how many ms their times were moved onto the clock as it is now. */
-export interface OnThisClock<F> {
+interface OnThisClock<F> {
   readonly facts: F | undefined;
   readonly shiftedMs: number;
 }

@@ -5,7 +5,7 @@ import type { Profile } from "../profiles/profile.ts";
 import { parseDocuments } from "./parse.ts";
 
 /** One field of a KubeletConfiguration with the value that it is set to. */
-export interface FieldSet {
+interface FieldSet {
   /** `evictionHard["memory.available"]` */
   readonly path: string;
   /** A merge patch of RFC 7396, in which null takes the field away. */

@@ -279,7 +279,7 @@ function childOf(node: Node | null, step: string | number): Node | undefined {
   return isNode(child) ? child : undefined;
 }
 
-export interface Parsed {
+interface Parsed {
   readonly documents: readonly SourceDocument[];
   readonly problems: readonly ReadProblem[];
 }

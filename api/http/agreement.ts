@@ -1,4 +1,6 @@
-import type { OutcomeFilter, OutcomeRow, OutcomeTally } from "../../db/rows.ts";
+import type { StoreFailure } from "../../db/failure.ts";
+import type { OutcomeFilter, OutcomeQuery, OutcomeRow, OutcomeTally } from "../../db/rows.ts";
+import type { Store } from "../../db/store.ts";
 import type { InputIssue } from "../model/input-issue.ts";
 import {
   AGREEMENT_VERDICTS,
@@ -53,22 +55,32 @@ export async function getAgreement(exchange: Exchange): Promise<Result<Reply, Pr
   if (!given.ok) return given;
   const filter = agreementFilter(exchange, given.value);
   if (!filter.ok) return filter;
-  const { store } = exchange.ports;
   const { limit = String(DEFAULT_PAGE), pageToken } = given.value;
-  const { verdict: _, ...all } = filter.value;
+  const asked = { ...filter.value, limit: Number(limit), ...(pageToken === undefined ? {} : { pageToken }) };
+  const page = await agreementPage(exchange.ports.store, asked);
+  return page.ok ? json(page.value) : historyProblem(page.error);
+}
+
+/** How outcomes compare: counts of all that the filter takes but for the verdict, and a page of them, newest first. */
+export interface AgreementPage {
+  readonly kinds: readonly KindAgreement[];
+  readonly outcomes: readonly ListedOutcome[];
+  readonly nextPageToken: string | null;
+}
+export async function agreementPage(
+  store: Pick<Store, "tallyOutcomes" | "listOutcomes">,
+  query: OutcomeQuery,
+): Promise<Result<AgreementPage, StoreFailure>> {
+  const { verdict: _, limit: __, pageToken: ___, ...all } = query;
   const tally = await store.tallyOutcomes(all, WHOLE_MS);
-  if (!tally.ok) return historyProblem(tally.error);
-  const page = await store.listOutcomes({
-    ...filter.value,
-    limit: Number(limit),
-    ...(pageToken === undefined ? {} : { pageToken }),
-  });
-  if (!page.ok) return historyProblem(page.error);
+  if (!tally.ok) return tally;
+  const page = await store.listOutcomes(query);
+  if (!page.ok) return page;
   const { items, nextPageToken } = page.value;
-  return json({ kinds: countsOf(tally.value), outcomes: items.map(listedOutcome), nextPageToken });
+  return ok({ kinds: countsOf(tally.value), outcomes: items.map(listedOutcome), nextPageToken });
 }
 /** All of time is one piece. */
-const WHOLE_MS = 2 ** 53 - 1;
+const WHOLE_MS = Number.MAX_SAFE_INTEGER;
 
 /** The outcomes that a query asks for. Errors: every fault of it, and another node than the caller's. */
 export function agreementFilter(

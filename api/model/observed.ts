@@ -1,6 +1,7 @@
 import * as z from "zod";
-import type { InputIssue } from "./input-issue.ts";
-import { joinPath } from "./input-issue.ts";
+import { isTimestamp } from "./fields.ts";
+import { type InputIssue, joinPath } from "./input-issue.ts";
+import { LIMITS } from "./limits.ts";
 import { withoutNulls } from "./nulls.ts";
 import { err, ok, type Result } from "./result.ts";
 
@@ -10,34 +11,39 @@ import { err, ok, type Result } from "./result.ts";
  * is an issue with its place. Texts of environment variables, commands and arguments are not read.
  */
 
-const text = z
+const name = z.string().max(LIMITS.textLength);
+const text = name.optional();
+/** What somebody says may be long. */
+const words = z
   .string()
   .max(1024 * 1024)
   .optional();
-const time = z.string().max(64).optional();
-const whole = z.number().optional();
+/** One that is none counts as absent. */
+const time = z.string().refine(isTimestamp).optional().catch(undefined);
+const whole = z.int().optional();
+const number = z.number().optional();
 const list = <S extends z.ZodType>(item: S) => z.array(item).max(4096).optional();
-const quantities = z.record(z.string(), z.union([z.string(), z.number()])).optional();
+const quantities = z.record(name, z.union([name, z.number()])).optional();
 const requirements = z.object({ requests: quantities, limits: quantities }).optional();
 
 const terminated = z.object({
   exitCode: whole,
   signal: whole,
   reason: text,
-  message: text,
+  message: words,
   startedAt: time,
   finishedAt: time,
 });
 export type TerminatedState = z.output<typeof terminated>;
 const state = z
   .object({
-    waiting: z.object({ reason: text, message: text }).optional(),
+    waiting: z.object({ reason: text, message: words }).optional(),
     running: z.object({ startedAt: time }).optional(),
     terminated: terminated.optional(),
   })
   .optional();
 const containerStatus = z.object({
-  name: z.string(),
+  name,
   containerID: text,
   image: text,
   imageID: text,
@@ -50,14 +56,14 @@ const containerStatus = z.object({
 });
 export type ObservedContainerStatus = z.output<typeof containerStatus>;
 
-const condition = z.object({ type: z.string(), status: text, reason: text, message: text, lastTransitionTime: time });
+const condition = z.object({ type: name, status: text, reason: text, message: words, lastTransitionTime: time });
 export type ObservedCondition = z.output<typeof condition>;
 
 const probe = z
   .object({ timeoutSeconds: whole, periodSeconds: whole, failureThreshold: whole, initialDelaySeconds: whole })
   .optional();
 const container = z.object({
-  name: z.string(),
+  name,
   image: text,
   imagePullPolicy: text,
   restartPolicy: text,
@@ -69,14 +75,14 @@ const container = z.object({
 export type ObservedContainer = z.output<typeof container>;
 
 const metadata = z.object({
-  name: z.string(),
+  name,
   namespace: text,
   uid: text,
   creationTimestamp: time,
   deletionTimestamp: time,
   deletionGracePeriodSeconds: whole,
-  annotations: z.record(z.string(), z.string()).optional(),
-  finalizers: list(z.string()),
+  annotations: z.record(name, z.string()).optional(),
+  finalizers: list(name),
   ownerReferences: list(z.object({ kind: text, name: text, controller: z.boolean().optional() })),
 });
 
@@ -91,8 +97,8 @@ const pod = z.object({
       activeDeadlineSeconds: whole,
       containers: list(container),
       initContainers: list(container),
-      readinessGates: list(z.object({ conditionType: z.string() })),
-      schedulingGates: list(z.object({ name: z.string() })),
+      readinessGates: list(z.object({ conditionType: name })),
+      schedulingGates: list(z.object({ name })),
       resources: requirements,
     })
     .optional(),
@@ -100,7 +106,7 @@ const pod = z.object({
     .object({
       phase: text,
       reason: text,
-      message: text,
+      message: words,
       startTime: time,
       qosClass: text,
       conditions: list(condition),
@@ -112,7 +118,7 @@ const pod = z.object({
 export type ObservedPod = z.output<typeof pod>;
 
 const node = z.object({
-  metadata: z.object({ name: z.string(), uid: text }),
+  metadata: z.object({ name, uid: text }),
   spec: z.object({ unschedulable: z.boolean().optional() }).optional(),
   status: z
     .object({
@@ -131,8 +137,8 @@ const event = z
     involvedObject: about.optional(),
     regarding: about.optional(),
     reason: text,
-    message: text,
-    note: text,
+    message: words,
+    note: words,
     type: text,
     count: whole,
     deprecatedCount: whole,
@@ -142,9 +148,7 @@ const event = z
     deprecatedLastTimestamp: time,
     eventTime: time,
     series: z.object({ count: whole, lastObservedTime: time }).optional(),
-    metadata: z
-      .object({ creationTimestamp: time, annotations: z.record(z.string(), z.string()).optional() })
-      .optional(),
+    metadata: z.object({ creationTimestamp: time, annotations: z.record(name, z.string()).optional() }).optional(),
     source: z.object({ component: text, host: text }).optional(),
     deprecatedSource: z.object({ component: text, host: text }).optional(),
     reportingComponent: text,
@@ -170,7 +174,7 @@ const event = z
 /** An event, whichever API it came from. `first` and `last` are RFC 3339. */
 export type ObservedEvent = z.output<typeof event>;
 
-const pressure = z.object({ avg10: whole, avg60: whole, avg300: whole }).optional();
+const pressure = z.object({ avg10: number, avg60: number, avg300: number }).optional();
 /** What the kubelet's /stats/summary tells of the use of a pod's containers, beyond what decisions read. */
 const summary = z.object({
   node: z
@@ -185,7 +189,7 @@ const summary = z.object({
       podRef: z.object({ name: text, namespace: text, uid: text }),
       containers: list(
         z.object({
-          name: z.string(),
+          name,
           cpu: z
             .object({ time, usageNanoCores: whole, psi: z.object({ some: pressure, full: pressure }).optional() })
             .optional(),

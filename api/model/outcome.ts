@@ -48,6 +48,8 @@ export const NOT_COMPARABLE = {
   image_ages: "since when the kubelet knew the images is not known: ask for an image-gc decision on each snapshot",
   signal_moved:
     "the snapshot is from before the signal or the usage crossed its limit, so it does not have what the kubelet saw",
+  pods_left:
+    "a pod of the node ended or was removed after the last snapshot, so the kubelet did not have the pods of the snapshot",
   order_not_known: "other pods came or went in the same second, and the answer depends on which was first",
   order_is_chance: "the kubelet's own order is chance here: those that it could have chosen are equal",
   preemptor_not_known: "for which pod room was made is not known: post the admission of the critical pod too",
@@ -68,6 +70,11 @@ const message = z.string().max(LONGEST_MESSAGE);
 const common = {
   at: timestamp.describe("when the kubelet did it, by its own clock"),
   after: optional(timestamp.describe("it had not happened yet then; absent: `at` is exact to the second")),
+  podLeftAt: optional(
+    timestamp.describe(
+      "when a pod of the node last ended or was removed, as the watch saw; absent: not known, or none did",
+    ),
+  ),
   seenIn: z.array(z.enum(SEEN_IN)).min(1).max(SEEN_IN.length),
 };
 const name = z.string().min(1).max(LIMITS.textLength);
@@ -193,7 +200,7 @@ const FIELDS: ReadonlyMap<OutcomeKind, readonly string[]> = new Map(
 function mergedField(field: string, a: unknown, b: unknown): unknown {
   if (a === undefined || b === undefined) return a ?? b;
   if (field === "seenIn") return [...new Set([...(a as string[]), ...(b as string[])])].sort();
-  if (field === "at" || field === "after") {
+  if (field === "at" || field === "after" || field === "podLeftAt") {
     const [first, second] = [Date.parse(a as string), Date.parse(b as string)];
     return first === second ? larger(a, b) : first < second ? a : b;
   }

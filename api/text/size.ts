@@ -49,3 +49,6 @@ const units = (amount: Amount): number => (typeof amount === "number" ? amount /
 /** Checks that a resource is counted in bytes. */
 export const isBytes = (resource: string): boolean =>
   resource === "memory" || resource.endsWith("storage") || resource.startsWith("hugepages-");
+
+/** A share of 0 to 1: `99.9 %`. Not rounded up, since 100 % says that nothing is left. */
+export const shareText = (share: number): string => `${(Math.floor(share * 1000) / 10).toFixed(1)} %`;

@@ -26,6 +26,7 @@ export const STYLES = [
   "replay.css",
   "lint.css",
   "upgrade.css",
+  "agreement.css",
 ] as const;
 export type StyleName = (typeof STYLES)[number];
 /** `style.css`, put together once. */

@@ -2,6 +2,7 @@ import { ROUTES } from "../http/index.ts";
 import { getLive } from "../http/live.ts";
 import { openApi } from "../http/openapi/contract.ts";
 import type { Route } from "../http/route.ts";
+import { getAgreementPage } from "./agreement/agreement-page.ts";
 import { getAsset } from "./assets.ts";
 import { getDecisionPage } from "./decision/decision.ts";
 import { getDocs } from "./docs.ts";
@@ -33,6 +34,7 @@ export const PAGES: readonly Route[] = [
   { method: "POST", path: "/lint", scope: "read", page: true, offThread: true, handle: postLintPage },
   { method: "GET", path: "/upgrade", scope: "read", page: true, offThread: true, handle: getUpgradePage },
   { method: "POST", path: "/upgrade", scope: "read", page: true, offThread: true, handle: postUpgradePage },
+  { method: "GET", path: "/agreement", scope: "read", page: true, offThread: true, handle: getAgreementPage },
   { method: "GET", path: "/docs", scope: null, page: true, handle: () => getDocs(openApi(ROUTES)) },
   { method: "GET", path: "/live", scope: "read", page: true, handle: getLive },
   { method: "GET", path: "/assets/:name", scope: null, handle: getAsset },

@@ -17,6 +17,7 @@ const PLACES = [
   ["/replay", "Replay"],
   ["/lint", "Lint"],
   ["/upgrade", "Upgrade"],
+  ["/agreement", "Agreement"],
   ["/docs", "API"],
 ] as const;
 export type Place = (typeof PLACES)[number][0];

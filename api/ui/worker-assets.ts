@@ -10,6 +10,7 @@ import replay from "./client/replay.js";
 import sizes from "./client/sizes.js";
 import upgrade from "./client/upgrade.js";
 import whatIf from "./client/what-if.js";
+import agreementStyle from "./style/agreement.css";
 import askStyle from "./style/ask.css";
 import barsStyle from "./style/bars.css";
 import boxesStyle from "./style/boxes.css";
@@ -55,6 +56,7 @@ const WORKER_STYLES: { readonly [Part in StyleName]: string } = {
   "replay.css": replayStyle,
   "lint.css": lintStyle,
   "upgrade.css": upgradeStyle,
+  "agreement.css": agreementStyle,
 };
 
 /** The pages' assets as part of the bundle: wrangler.toml says that these modules are text. */

@@ -80,7 +80,7 @@ function concat(parts: readonly Uint8Array[]): Uint8Array {
 const KEPT_LENGTH = 2 * 1024 * 1024;
 
 /** Takes bodies apart again. `what` names the row in the failure. */
-export type PiecesReader = (what: string, row: Whole, shared: readonly Text[]) => Promise<Result<Pieces, StoreFailure>>;
+type PiecesReader = (what: string, row: Whole, shared: readonly Text[]) => Promise<Result<Pieces, StoreFailure>>;
 
 /** Reads bodies one after the other. The last texts stay unpacked: a text never changes, and the rows that share it come together. */
 export function piecesReader(packing: Packing): PiecesReader {
@@ -119,7 +119,7 @@ export function piecesReader(packing: Packing): PiecesReader {
 }
 
 /** The inverse of `cut`: the body with its texts put back. `what` names the row in the failure. */
-export type BodyReader = (what: string, row: Whole, shared: readonly Text[]) => Promise<Result<string, StoreFailure>>;
+type BodyReader = (what: string, row: Whole, shared: readonly Text[]) => Promise<Result<string, StoreFailure>>;
 
 export function bodyReader(packing: Packing): BodyReader {
   const piecesOf = piecesReader(packing);

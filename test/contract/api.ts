@@ -24,6 +24,7 @@ import { versions, versionsAgain } from "./api-versions.ts";
 import { badLints, lints } from "./lint.ts";
 import { badHistoryReplays, historyReplays, replaysOfANodesToken } from "./replay-history.ts";
 import { badUpgrades, upgrades } from "./upgrade.ts";
+import { badWhys, whys } from "./why.ts";
 
 /** The behaviour of the API on every platform. `open` gives one with an empty history, which the tests share. */
 export function apiContract(name: string, open: () => Promise<ApiSubject>): void {
@@ -89,6 +90,10 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
     describe("upgrades of the kubelet", () => {
       upgrades(of);
       badUpgrades(of);
+    });
+    describe("why a pod is as it is", () => {
+      whys(of);
+      badWhys(of);
     });
     describe("replays of the history", () => {
       historyReplays(of);

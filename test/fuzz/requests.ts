@@ -1,5 +1,5 @@
 import { gzipSync, zstdCompressSync } from "node:zlib";
-import { LINT, REPLAY, REPLAY_HISTORY, results, SNAPSHOT, UPGRADE } from "../../api/http/openapi/operation.ts";
+import { LINT, REPLAY, REPLAY_HISTORY, results, SNAPSHOT, UPGRADE, WHY } from "../../api/http/openapi/operation.ts";
 import { KINDS, type Kind } from "../../api/model/decision.ts";
 import { realSnapshot } from "../decide/real-node.ts";
 import { changed, drawn, type Path, places } from "../properties/changes.ts";
@@ -74,6 +74,7 @@ function base(d: Draws, { decisions, snapshots, nodes }: Known): Base {
     get(`/v1/nodes/${node}/decisions`, { ...RANGE, kind, verdict: "decided", pod: "default/web" }),
     get(`/v1/nodes/${node}/removals`, { ...RANGE, kind: "image-gc", q: "a" }),
     get(`/v1/nodes/${node}/removals/summary`, { since: RANGE.since }),
+    get(`/v1/nodes/${node}/pods/default/web/why`),
     get(`/v1/snapshots/${snapshotId}`),
     get(d.pick(["/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "/assets/style.css"])),
     get("/", { q: "n", sort: "name", order: "asc" }),
@@ -101,6 +102,11 @@ function base(d: Draws, { decisions, snapshots, nodes }: Known): Base {
     { method: "POST", path: "/v1/replay", body: { ...REPLAY_HISTORY, node, kind, limit: 5 } },
     { method: "POST", path: "/v1/lint", body: { ...LINT, snapshot } },
     { method: "POST", path: "/v1/upgrade", body: { ...UPGRADE, snapshot, since: RANGE.since, limit: 5 } },
+    {
+      method: "POST",
+      path: "/v1/why",
+      body: d.chance(2) ? WHY : { pod: "web", documents: [snapshot, ...WHY.documents] },
+    },
     { method: "PUT", path: `/v1/nodes/n1/snapshot`, body: snapshot },
     { ...form({ node, change: "maxPods: 5" }), path: "/lint" },
     { ...form({ node, to: "1.36", from: "1.37", change: "maxPods: 5" }), path: "/upgrade" },

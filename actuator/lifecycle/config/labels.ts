@@ -17,9 +17,6 @@ import type { LifecycleHandler, PodContainer, RunnablePod, TextMap } from "../po
 const HOSTNAME_LENGTH = 63;
 const FQDN_LENGTH = 64;
 
-/** The name of a pod's directory below the one of all logs. kubelet 1.36: BuildPodLogsDirectory. */
-export const logDirectoryName = (pod: Pick<RunnablePod, "namespace" | "name" | "uid">): string =>
-  `${pod.namespace}_${pod.name}_${pod.uid}`;
 /** Below the pod's log directory. kubelet 1.36: buildContainerLogsPath. */
 export const logPathOf = (container: Pick<PodContainer, "name">, attempt: number): string =>
   `${container.name}/${attempt}.log`;

@@ -12,7 +12,7 @@ const ANNOTATIONS_BYTES = 256 * 1024;
 /** It names directories and cgroups. */
 const UID = /^[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
 
-export type Identity = Pick<RunnablePod, "namespace" | "name" | "uid" | "labels" | "annotations" | "isStatic">;
+type Identity = Pick<RunnablePod, "namespace" | "name" | "uid" | "labels" | "annotations" | "isStatic">;
 
 /** No API server has filled it in: each pod of a manifest has its hash. kubelet 1.36: config.applyDefaults. */
 export const isOfManifest = (annotations: TextMap): boolean => annotations[CONFIG_HASH] !== undefined;

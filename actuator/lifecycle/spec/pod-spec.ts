@@ -179,7 +179,7 @@ const MAX_SECONDS = 2_147_483_647;
 const DEFAULT_GRACE = 30;
 
 /** kubernetes 1.36: ValidatePodSpec, with what SetDefaults_Pod and SetDefaults_PodSpec fill in. */
-export function podSpecOf(spec: At, annotations: TextMap): PodSpec {
+function podSpecOf(spec: At, annotations: TextMap): PodSpec {
   checkFields(spec, RULES.PodSpec);
   const volumes = volumesOf(spec.field("volumes"));
   const grace = graceOf(spec.field("terminationGracePeriodSeconds"));

@@ -103,7 +103,7 @@ export interface StartError {
   readonly reason: string;
   readonly message: string;
 }
-export interface ContainersInput {
+interface ContainersInput {
   readonly pod: RunnablePod;
   readonly runtimePod: RuntimePod;
   readonly errors: Readonly<Record<string, StartError>>;

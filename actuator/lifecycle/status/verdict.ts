@@ -23,7 +23,7 @@ export const isTerminal = ({ state }: PodRecord, runtimePod: RuntimePod): boolea
   state === "terminated" || (state === "terminating" && !mayRun(runtimePod));
 
 /** With the phase that the conditions are made of: an order is put over a status that is made already. */
-export interface MadeVerdict extends Verdict {
+interface MadeVerdict extends Verdict {
   readonly conditionsPhase: Phase;
 }
 

@@ -17,7 +17,7 @@ export interface Observed {
   /** Pods of this daemon's own whose sandbox or container somebody else stopped in the last minutes, one for each time. */
   readonly stopped: readonly string[];
 }
-export interface OtherKubeletSign {
+interface OtherKubeletSign {
   readonly kind: "process" | "sandboxes" | "stops" | "listener";
   readonly text: string;
 }
@@ -74,7 +74,7 @@ function namedOf(pods: readonly string[]): string {
   return `${names.slice(0, MAX_NAMED).join(", ")}${more}`;
 }
 
-export interface OtherKubeletPorts {
+interface OtherKubeletPorts {
   readonly kubelets: (isWhole: boolean) => KubeletTraces;
   readonly records: Pick<ReadonlyPodRecords, "get">;
   readonly clock: PodClock;

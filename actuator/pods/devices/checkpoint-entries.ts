@@ -181,7 +181,7 @@ export function withoutResponses(checkpoint: DeviceCheckpoint): DeviceCheckpoint
 }
 
 /** As decisions are told of it: who holds what, and nothing of what plugins answered, which may be secret. */
-export const withEmptyResponses = perObject((checkpoint: DeviceCheckpoint): DeviceCheckpoint => {
+const withEmptyResponses = perObject((checkpoint: DeviceCheckpoint): DeviceCheckpoint => {
   if ((checkpoint.entries ?? []).every(({ allocResp }) => allocResp === null || allocResp === "")) return checkpoint;
   const entries = (checkpoint.entries ?? []).map((e) => (e.allocResp === null ? e : { ...e, allocResp: "" }));
   return withEntries(checkpoint, entries);
@@ -241,7 +241,7 @@ export function withoutPending(now: DeviceCheckpoint, told: DeviceCheckpoint): D
   );
 }
 
-export interface AllocationChanges {
+interface AllocationChanges {
   readonly allocated: readonly PodDevicesEntry[];
   readonly givenBack: readonly PodDevicesEntry[];
 }

@@ -93,7 +93,7 @@ function bootIn(file: string): string | undefined {
   }
 }
 
-export interface CheckpointMaintenancePorts {
+interface CheckpointMaintenancePorts {
   readonly assignments: DeviceAssignments;
   readonly files: ManagerFiles;
   readonly clock: Pick<PodClock, "nowMs" | "monotonicMs">;

@@ -10,7 +10,7 @@ import type { DeviceAssignments } from "./device-assignments.ts";
 import { type DeviceEvent, type DeviceHistory, MAX_NAMED } from "./history.ts";
 import type { DeviceFault } from "./port.ts";
 
-export interface DeviceEventRecorderPorts {
+interface DeviceEventRecorderPorts {
   readonly host: Pick<DevicePluginHost, "states">;
   readonly assignments: DeviceAssignments;
   readonly history: DeviceHistory;

@@ -6,7 +6,7 @@ import { decodedPod } from "../../lifecycle/decoded-pod.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 
 /** Container -> extended resource -> how many of its devices; containers that want none are left out. */
-export type DeviceRequirements = ReadonlyMap<string, ReadonlyMap<string, number>>;
+type DeviceRequirements = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 /** Devices that a pod's containers request of plugins, init containers first, in the pod's order. */
 export const deviceRequirements = ({ object }: Pick<RunnablePod, "object">): DeviceRequirements =>

@@ -41,7 +41,7 @@ function readEntry(line: string): DeviceHistoryEntry | null {
   }
 }
 
-export interface DeviceHistoryOptions {
+interface DeviceHistoryOptions {
   readonly stateDir: string;
   readonly clock: Pick<PodClock, "nowMs">;
   /** Told once, until it can be written again. */

@@ -5,7 +5,7 @@ import type { PluginState } from "../../deviceplugin/plugins.ts";
 import type { PodClock } from "../ports.ts";
 import type { DeviceAssignments } from "./device-assignments.ts";
 
-export interface PluginSnapshotPorts {
+interface PluginSnapshotPorts {
   readonly host: Pick<DevicePluginHost, "states">;
   readonly assignments: DeviceAssignments;
   readonly clock: PodClock;

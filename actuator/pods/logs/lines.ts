@@ -5,7 +5,7 @@ export interface LogFilter {
   /** Only what was written from then on, nanoseconds since 1970. */
   readonly sinceNanos?: bigint;
 }
-export type LogStream = "stdout" | "stderr";
+type LogStream = "stdout" | "stderr";
 export interface LinesOptions extends Pick<LogFilter, "sinceNanos"> {
   readonly write: (stream: LogStream, bytes: Buffer) => Promise<void>;
   /** Each line with the time at which it was written. */

@@ -8,7 +8,7 @@ export interface RotatedLog {
   readonly isCompressed: boolean;
 }
 /** Files beside a container's log under its name. */
-export interface RotatedLogs {
+interface RotatedLogs {
   /** From the oldest to the newest, each once. */
   readonly inUse: readonly RotatedLog[];
   /** Names of what a rotation that was cut short left: temporary files, and logs that have been compressed. */

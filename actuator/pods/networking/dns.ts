@@ -91,11 +91,11 @@ export interface NodeDns {
   readonly host: ResolvConf | null;
   readonly nodeIps: readonly string[];
 }
-export interface DnsEvent {
+interface DnsEvent {
   readonly reason: "MissingClusterDNS" | "DNSConfigForming";
   readonly message: string;
 }
-export interface PodDns {
+interface PodDns {
   readonly conf: ResolvConf;
   /** Warnings. */
   readonly events: readonly DnsEvent[];

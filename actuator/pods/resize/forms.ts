@@ -37,7 +37,7 @@ export function withResources(object: Fields, resources: ResourcesByName): Field
   };
 }
 
-export interface Split {
+interface Split {
   /** The part that takes effect at once: everything but the resources, which stay as they are allocated. */
   readonly atOnce: Fields;
   /** It asks for other resources. */

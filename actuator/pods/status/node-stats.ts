@@ -25,7 +25,7 @@ import type { CgroupView } from "../cgroups/cgroup-view.ts";
 import type { KnownPod } from "../records/pod-set.ts";
 import { emptyDirAt, etcHostsAt, type PodRoots, placesOf } from "../volumes/places.ts";
 
-export interface StatsPorts {
+interface StatsPorts {
   readonly connection: Connection;
   readonly hierarchy: Hierarchy;
   readonly observeMachine: () => MachineFacts;

@@ -71,7 +71,7 @@ const isObserved = (status: unknown): boolean => Object.keys(fieldsOf(status)).s
 
 const timeOf = (value: unknown): string | null => (Number.isNaN(Date.parse(textOf(value))) ? null : textOf(value));
 
-export interface NodeViewParts {
+interface NodeViewParts {
   readonly nowMs: number;
   readonly nodeName: string;
   readonly set: PodSet;
@@ -161,7 +161,7 @@ function faultsByFile({ applied }: PassReport): ReadonlyMap<string, string> {
 }
 
 /** By uid and container. */
-export function cpusetsOf(pass: PassReport | null): ReadonlyMap<string, ReadonlyMap<string, string>> {
+function cpusetsOf(pass: PassReport | null): ReadonlyMap<string, ReadonlyMap<string, string>> {
   const pods = new Map<string, Map<string, string>>();
   for (const { pod, container, values } of pass?.cgroups?.cgroups ?? []) {
     if (pod === null || container === null || values.cpusetCpus === undefined) continue;

@@ -7,7 +7,7 @@ import type { PodUsage } from "../../stats/usage.ts";
 import type { CgroupRow, ContainerEnd, ContainerRow, PodResources, PodRow } from "../../status/node-status.ts";
 import type { KnownPod } from "../records/pod-set.ts";
 
-export interface RowParts {
+interface RowParts {
   readonly known: KnownPod;
   /** Null: not known. */
   readonly status: PodStatus | null;

@@ -51,7 +51,7 @@ async function ask(request: HttpRequest, signal: AbortSignal): Promise<Result<nu
   }
 }
 
-export interface HookRequest {
+interface HookRequest {
   readonly handler: LifecycleHandler;
   readonly pod: RunnablePod;
   readonly container: { readonly id: string; readonly name: string };

@@ -18,7 +18,7 @@ export interface LinkedLog {
 }
 
 /** Log directories of pods (`<podLogsDirectory>/NAMESPACE_NAME_UID`), each with the containers whose links stay. */
-export type StayingLinks = ReadonlyMap<string, readonly Pick<LinkedLog, "container" | "id">[]>;
+type StayingLinks = ReadonlyMap<string, readonly Pick<LinkedLog, "container" | "id">[]>;
 
 /** The links of one directory. What cannot be done is told once while it is so, and no more. */
 export interface LogLinks {

@@ -9,7 +9,7 @@ import { type SyncContext, waitFor } from "./worker-ports.ts";
 /** The calls of a runtime that the end of a pod needs. */
 export type StopRuntime = Pick<OwnedRuntime, "stopContainer" | "stopSandbox" | "exec">;
 /** The context of a stop; `pod` null: nothing but its containers is left of the pod, and no hook is run. */
-export type StopContext = Omit<SyncContext, "pod" | "places" | "runtime"> & {
+type StopContext = Omit<SyncContext, "pod" | "places" | "runtime"> & {
   readonly pod: RunnablePod | null;
   readonly runtime: StopRuntime;
   readonly podIps: readonly string[];

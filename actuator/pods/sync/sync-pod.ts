@@ -22,12 +22,12 @@ import { makePodDirectory, makeVolumes } from "../volumes/volumes.ts";
 import { allocateDevices, containerDevices, startingContainers } from "./container-devices.ts";
 import { runHook } from "./hooks.ts";
 import type { ContainerFault, Images } from "./images.ts";
-import { type LogLinks, makeDirectory, makeLogDirectory } from "./log-link.ts";
+import { type LogLinks, makeDirectory, makeLogDirectory, restartsByLogs } from "./log-link.ts";
 import { ownPartOf } from "./owned-runtime.ts";
 import { stopContainer, stopPod } from "./stop-container.ts";
 import type { SyncContext, SyncPodRequest, SyncPodResult, WorkerPorts } from "./worker-ports.ts";
 
-export interface SyncPodContext extends SyncContext {
+interface SyncPodContext extends SyncContext {
   readonly ports: WorkerPorts;
   /** The pod's objects in the runtime that are this daemon's own. */
   readonly runtimePod: RuntimePod;
@@ -286,7 +286,7 @@ interface StartContext extends SyncContext {
 }
 export interface StartContainerRequest {
   readonly container: PodContainer;
-  /** Its restart count. */
+  /** Its restart count; 0 where the runtime knows no former instance, and then the logs that it left say how many there were. */
   readonly attempt: number;
   /** Asked right before it is made, since pulling its image may take long; null: not decided. */
   readonly values: () => CgroupValues | null;
@@ -320,7 +320,8 @@ export async function startContainer(context: StartContext, asked: StartContaine
   const devices = await containerDevices(context.devices, pod, asked.container);
   if (!devices.ok) return failed(devices.error.reason, devices.error.message);
   if (signal.aborted) return "cut";
-  const config = await configOf(context, { ...asked, values, devices: devices.value }, image.value);
+  const attempt = asked.attempt === 0 ? restartsByLogs(context.places, name) : asked.attempt;
+  const config = await configOf(context, { ...asked, attempt, values, devices: devices.value }, image.value);
   if (!config.ok) return failed("CreateContainerConfigError", config.error);
   if (signal.aborted) return "cut";
   const created = await runtime.createContainer(sandboxId, config.value, sandboxConfig);

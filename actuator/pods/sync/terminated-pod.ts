@@ -10,7 +10,7 @@ import { placesOf } from "../volumes/places.ts";
 import { type OwnedRuntime, ownPartOf } from "./owned-runtime.ts";
 import type { WorkerPorts } from "./worker-ports.ts";
 
-export interface CleanUpPodRequest {
+interface CleanUpPodRequest {
   readonly pod: PodIdentity;
   readonly runtimePod: RuntimePod | null;
   readonly runtime: OwnedRuntime;

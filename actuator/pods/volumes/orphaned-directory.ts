@@ -8,7 +8,7 @@ import { type LeftOver, removePodDirectory } from "./clean-up.ts";
 import type { Mounter } from "./mounter.ts";
 import { isOfPod, isUnfinished, MARK, makeMarked, markIn } from "./pod-mark.ts";
 
-export interface OrphanedDirectoryRequest {
+interface OrphanedDirectoryRequest {
   readonly podsDirectory: string;
   readonly podLogsDirectory: string;
   /** Label OWNER. */

@@ -6,7 +6,7 @@ import { codeOf, goErrorText } from "../../core/error-text.ts";
 import { replaceText } from "../../core/record-file.ts";
 
 /** By it a daemon knows the directory of a pod that it made. */
-export interface PodMark {
+interface PodMark {
   readonly uid: string;
   /** Its maker's name: as label OWNER. */
   readonly owner: string;

@@ -141,7 +141,7 @@ function made(make: () => unknown): Result<null, string> {
   return ok(null);
 }
 
-export interface VolumeFault {
+interface VolumeFault {
   readonly volume: string;
   readonly message: string;
 }

@@ -189,7 +189,7 @@ const isDomainName = (name: string): boolean =>
   /^([A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.)*[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.?$/.test(name);
 
 type Found = Result<readonly string[], string>;
-export interface NamesPorts {
+interface NamesPorts {
   /** Files of this machine. */
   readonly hosts: string;
   readonly resolvConf: string;

@@ -64,7 +64,7 @@ export class ProbeEventRecorder {
   }
 }
 
-export interface ProbeHistoryOptions {
+interface ProbeHistoryOptions {
   readonly stateDir: string;
   readonly clock: Pick<ProbeClock, "after">;
   /** Told once, until it can be written again. */

@@ -98,7 +98,7 @@ export interface Guarded {
   /** When it begins to hold: the containers that were killed in the window before, for they were too few. */
   readonly killedBefore: readonly string[];
 }
-export interface LivenessStormGuardPorts {
+interface LivenessStormGuardPorts {
   readonly settings: GuardSettings;
   readonly time: Pick<ProbeTime, "now">;
   readonly after: ProbeClock["after"];

@@ -146,7 +146,7 @@ const ignored = (): void => {};
 const NEXT_AFTER_MS = 300;
 const LAST_PORT = 65_535;
 
-export interface DialFault {
+interface DialFault {
   /** Go's. */
   readonly words: string;
   /** The connection was open, and broke before anybody looked. */

@@ -60,7 +60,7 @@ export function tierMemoryQos(
 }
 
 /** Reserves a request where the policy does, also the overhead of a BestEffort pod; true when it did. kubelet 1.36: ResourceConfigForPod with Memory QoS. */
-export function reserveRequest(
+function reserveRequest(
   values: Values,
   podQos: QosClass,
   request: number,

@@ -11,7 +11,7 @@ import { BEST_EFFORT_SHARES, milliCpuToQuota, milliCpuToShares, NO_QUOTA } from 
 import { isPodLevelResourcesSet, podLimits } from "../resources/pod-resources.ts";
 import { computeQosClass, isCriticalPod, type QosClass } from "../resources/qos.ts";
 
-export interface PodCgroupOptions {
+interface PodCgroupOptions {
   /** Requests of the pod: `podRequests`. */
   readonly requests: Amounts;
   readonly qos: QosClass;

@@ -26,13 +26,13 @@ export function tierRequests(pods: readonly Pick<NodePod, "qos" | "asked">[]): T
   return { burstableMilliCpu, memory };
 }
 
-export interface TierOptions {
+interface TierOptions {
   /** The percentage of qosReserved; undefined when the gate is off or memory is not named. */
   readonly reservedMemoryPercent: number | undefined;
   /** Allocatable memory without the hard-eviction part, in bytes. */
   readonly allocatableMemory: number;
 }
-export interface TierValues {
+interface TierValues {
   readonly burstable: Writable<CgroupValues>;
   readonly besteffort: Writable<CgroupValues>;
 }

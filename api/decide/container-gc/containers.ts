@@ -4,7 +4,7 @@ import { goneBecause, type PodState, uidOf } from "./pod-fates.ts";
 import { type ContainerTarget, containerTarget } from "./targets.ts";
 import { byAge, isAfter, isTied, oldEnoughAt, sortedByAge } from "./unix-nanos.ts";
 
-export interface ContainerPass {
+interface ContainerPass {
   readonly containers: readonly RuntimeContainer[];
   readonly fateOf: (uid: string) => PodState;
   readonly allSourcesReady: boolean;

@@ -6,7 +6,7 @@ import type { Reasons } from "../reasons.ts";
 
 export type Target = Omit<ContainerKept, "why" | "oldEnoughAtMs">;
 /** Why, in the answer and in the reasons. */
-export interface GcReason<W> {
+interface GcReason<W> {
   readonly why: W;
   readonly code: ReasonCode<"container-gc">;
   readonly numbers?: Numbers | undefined;

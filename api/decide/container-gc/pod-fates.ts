@@ -9,7 +9,7 @@ const UID_LABEL = "io.kubernetes.pod.uid";
 export const uidOf = (c: RuntimeContainer): string => c.labels?.[UID_LABEL] ?? "";
 
 /** `unsynced`: not posted, and not every source of pods has been heard, so that nothing can be said. */
-export type PodFate = "exists" | "terminated" | "removed" | "unsynced";
+type PodFate = "exists" | "terminated" | "removed" | "unsynced";
 export interface PodState {
   readonly fate: PodFate;
   /** Code of the reason. */

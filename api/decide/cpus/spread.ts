@@ -1,7 +1,7 @@
 import { err, ok, type Result } from "../../model/result.ts";
 
 /** The input of a search for a distribution over NUMA nodes. Nodes are indexes. */
-export interface SpreadAsk {
+interface SpreadAsk {
   /** Nodes with free CPUs, in the kubelet's order. */
   readonly nodes: readonly number[];
   /** Free CPUs of each node, by index. */

@@ -5,7 +5,7 @@ import { naturalOrder } from "./natural-order.ts";
 import type { PreferredAllocation } from "./preferred.ts";
 
 /** A container's wish for one resource, with all that bears on it. */
-export interface DeviceRequest {
+interface DeviceRequest {
   readonly podUid: string;
   readonly container: string;
   readonly resource: string;
@@ -30,9 +30,7 @@ export interface Taken {
   readonly ids: readonly string[];
 }
 /** `running` and `held`: nothing is to be given. */
-export type Assigned =
-  | { readonly kind: "running" | "held" }
-  | { readonly kind: "given"; readonly taken: readonly Taken[] };
+type Assigned = { readonly kind: "running" | "held" } | { readonly kind: "given"; readonly taken: readonly Taken[] };
 
 const fail = (message: string): Result<never, AllocateError> => err({ message });
 

@@ -16,7 +16,7 @@ import type { WireFault } from "./wire.ts";
 const NONE: ReadonlySet<string> = new Set();
 
 /** An entry of a checkpoint whose plugin's answer is no message: the kubelet logs it and forgets the entry. */
-export interface DroppedEntry {
+interface DroppedEntry {
   readonly podUid: string;
   readonly container: string;
   readonly resource: string;

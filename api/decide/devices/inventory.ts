@@ -49,7 +49,7 @@ export type Inventories = ReadonlyMap<string, Inventory>;
 export const STOP_GRACE_MS = 5 * 60 * 1000;
 const isHealthy = (device: Device): boolean => (device.health ?? "Healthy") === "Healthy";
 
-export interface InventoryInput {
+interface InventoryInput {
   readonly resources: readonly DeviceResource[];
   /** The resources that the checkpoint has as registered: those of the kubelet's last life. */
   readonly checkpointed: Iterable<string>;

@@ -11,7 +11,7 @@ export interface PreferredAllocationRequest {
   readonly size: number;
 }
 /** Ids, best first; the error of the call; undefined where the plugin has not been asked. */
-export type PreferredAnswer = Result<readonly string[], string> | undefined;
+type PreferredAnswer = Result<readonly string[], string> | undefined;
 export type PreferredAllocation = (question: PreferredAllocationRequest) => PreferredAnswer;
 
 /** A question with the plugin's answer to it: its ids or its error. */

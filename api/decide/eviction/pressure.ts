@@ -20,7 +20,7 @@ interface PressureInput {
   readonly transitionMs: number;
 }
 /** A threshold that is below, or was and has not reached its minimum reclaim. */
-export interface OpenThreshold {
+interface OpenThreshold {
   readonly threshold: Threshold;
   readonly state: "below" | "unreclaimed";
   readonly firstObservedAt: EpochMs;

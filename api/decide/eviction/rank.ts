@@ -25,7 +25,7 @@ export interface Candidate extends RankKey {
   /** That is taken off its usage: with inodes the kubelet takes off the bytes of the ephemeral-storage request. */
   readonly deducted: Amount;
 }
-export interface RankMeasure {
+interface RankMeasure {
   readonly resource: StarvedResource;
   readonly usage: (pod: Pod, stats: PodStats) => number;
   readonly request: (pod: Pod) => Amount;

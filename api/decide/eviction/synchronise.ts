@@ -179,7 +179,7 @@ export interface PassInput {
   readonly now: EpochMs;
 }
 /** Without what the node-level functions would take, which no threshold tells. */
-export type ReclaimGoal = Omit<Reclaim, "takes">;
+type ReclaimGoal = Omit<Reclaim, "takes">;
 export interface Pass {
   readonly layout: FileSystems;
   readonly watched: WatchedThresholds;

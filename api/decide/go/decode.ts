@@ -23,7 +23,7 @@ interface GoStruct {
 /** string, bigint, list, Map or record, by the type; null is Go's nil. */
 export type GoValue = string | bigint | null | GoValue[] | Map<string, GoValue> | { [field: string]: GoValue };
 
-export interface GoDecoded {
+interface GoDecoded {
   readonly value: GoValue;
   /** Go's words for the first value of another kind; decoding goes on after it, and leaves that value as it was. */
   readonly error: string | undefined;

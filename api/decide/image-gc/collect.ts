@@ -43,7 +43,7 @@ const spaceError = (wanted: bigint, freed: bigint, messages: readonly string[]):
 
 const CAPACITY_ZERO = "invalid capacity 0 on image filesystem";
 
-export interface CollectInput {
+interface CollectInput {
   readonly operation: GcOperation;
   readonly policy: ImageGcPolicy;
   readonly order: readonly Ordered[];

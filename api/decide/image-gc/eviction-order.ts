@@ -52,7 +52,7 @@ const UNTOLD = "unknown error";
 export const isGone = ({ end }: { readonly end: RemovalState }): boolean => end === "planned" || end === "removed";
 
 /** Why an image is in no order of eviction at all. */
-export type Barred = Extract<ImageKept["why"], "in-use" | "image-volume" | "pinned" | "sandbox-image" | "invalid-id">;
+type Barred = Extract<ImageKept["why"], "in-use" | "image-volume" | "pinned" | "sandbox-image" | "invalid-id">;
 export interface Ordered {
   readonly image: DetectedImage;
   /** From 1. */

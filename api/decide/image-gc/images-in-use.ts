@@ -22,7 +22,7 @@ interface MutableUse {
 const NAMED = 5;
 const POD_UID = "io.kubernetes.pod.uid";
 
-export interface UseInput {
+interface UseInput {
   readonly containers: readonly RuntimeContainer[];
   readonly sandboxes: readonly RuntimeSandbox[];
   readonly pods: readonly Pod[];

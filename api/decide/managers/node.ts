@@ -72,7 +72,7 @@ export interface ManagedNode extends Started {
   readonly checkpoint: DeviceCheckpoint | undefined;
 }
 /** The node, or why its kubelet does not start. */
-export type NodeStart = Result<ManagedNode, readonly string[]>;
+type NodeStart = Result<ManagedNode, readonly string[]>;
 
 /** Reads a node's managers from a snapshot; `needs` gets what would have told more. */
 export function managedNode(snapshot: EffectiveSnapshot, needs: string[]): Result<NodeStart, Refusal> {

@@ -3,7 +3,7 @@ import { type StateForm, withData } from "../go/state-data.ts";
 import type { MemoryState } from "./machine-memory.ts";
 
 /** Bytes of a file: more than a number holds exactly may stand in one. */
-export type Amount64 = number | bigint;
+type Amount64 = number | bigint;
 export interface FileBlock {
   readonly numaAffinity: readonly Amount64[] | null;
   readonly type: string;

@@ -154,8 +154,8 @@ export interface NumaNodeMemory {
 }
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
-export type OpenTable = Writable<Table>;
-export type OpenNode = Writable<Omit<NodeMemory, "memoryMap">> & { memoryMap: Map<string, OpenTable> };
+type OpenTable = Writable<Table>;
+type OpenNode = Writable<Omit<NodeMemory, "memoryMap">> & { memoryMap: Map<string, OpenTable> };
 /** A working copy. */
 export type OpenMachine = Map<number, OpenNode>;
 

@@ -40,7 +40,7 @@ import {
   take,
 } from "./machine-memory.ts";
 
-export interface MemoryManagerInput {
+interface MemoryManagerInput {
   readonly policy: "None" | "Static";
   /** The state that it starts from: the one of `startMemory`, or `state` of another manager. It is not changed. */
   readonly state: MemoryState;

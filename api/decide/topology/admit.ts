@@ -20,7 +20,7 @@ export interface HintMerge {
   readonly admitted: boolean;
 }
 /** A container, or null for the whole pod, with the names of the managers that gave it all it asked them for. */
-export interface Allocated {
+interface Allocated {
   readonly container: string | null;
   readonly by: readonly string[];
 }

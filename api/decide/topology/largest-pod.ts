@@ -11,7 +11,7 @@ import type { TopologyPolicy } from "./policy.ts";
 
 type Cpu = NonNullable<Machine["cpus"]>[number];
 
-export interface FreeCapacity {
+interface FreeCapacity {
   readonly cpus: readonly Cpu[];
   /** CPUs that may be given away exclusively, by number. */
   readonly free: ReadonlySet<number>;

@@ -30,6 +30,9 @@ export const MAX_AGE_MS: Readonly<Record<OutcomeKind, number>> = {
   "image-gc": 300_000,
 };
 
+/** Kinds whose answer depends on the other pods of the node. */
+const ASKS_PODS: ReadonlySet<OutcomeKind> = new Set<OutcomeKind>(["admission", "preemption", "resize", "eviction"]);
+
 /** When an outcome had not happened yet: only a snapshot of then, or of before, can tell what it was decided on. */
 export const notYetMs = (outcome: Outcome): number => Date.parse(outcome.after ?? outcome.at);
 
@@ -48,8 +51,13 @@ export function compareOutcome(outcome: Outcome, basis: Basis | NotComparable): 
   return comparisonOf(basis.snapshotId, ageMs, isDecided ? profile.policyVersion : null, compared);
 }
 
-function whyNotAtAll({ kind }: Outcome, { snapshot }: Basis, ageMs: number): NotComparable | null {
+function whyNotAtAll(
+  { kind, podLeftAt }: Outcome,
+  { snapshot, observedAtMs }: Basis,
+  ageMs: number,
+): NotComparable | null {
   if (ageMs > MAX_AGE_MS[kind]) return "snapshot_too_old";
+  if (podLeftAt !== undefined && Date.parse(podLeftAt) >= observedAtMs && ASKS_PODS.has(kind)) return "pods_left";
   const isGiven = Object.keys(snapshot.kubeletConfiguration.given).length > 0;
   return isGiven || kind === "probes" ? null : "configuration_not_known";
 }

@@ -296,21 +296,46 @@ export function probeFailures(
   return failures;
 }
 
-const watchedNode = z.object({ status: z.object({ conditions: z.array(condition) }) });
+const watchedNode = z.object({
+  status: z.object({
+    conditions: z.array(z.object({ ...condition.shape, lastHeartbeatTime: maybe(time) })),
+    images: maybe(z.array(z.object({ names: maybe(z.array(z.string())), sizeBytes: maybe(z.number()) }))),
+  }),
+});
+type WatchedNode = z.output<typeof watchedNode>["status"];
 
-/** The pressure conditions of a node that turned. */
-export function nodeOutcomes(before: unknown, after: unknown): readonly OutcomeOf<"conditions">[] {
+/** The pressure conditions of a node that turned, and the images that went. */
+export function nodeOutcomes(before: unknown, after: unknown): readonly OutcomeOf<"conditions" | "image-gc">[] {
   const [then, now] = [watchedNode.safeParse(before), watchedNode.safeParse(after)];
   if (!then.success || !now.success) return [];
+  return [...turnedIn(then.data.status, now.data.status), ...imagesGoneIn(then.data.status, now.data.status)];
+}
+
+function turnedIn(then: WatchedNode, now: WatchedNode): readonly OutcomeOf<"conditions">[] {
   return PRESSURE_CONDITIONS.flatMap((type): readonly OutcomeOf<"conditions">[] => {
-    const was = then.data.status.conditions.find((c) => c.type === type);
-    const is = now.data.status.conditions.find((c) => c.type === type);
-    if (was === undefined || is === undefined || was.status === is.status || typeof is.lastTransitionTime !== "string")
-      return [];
-    if (is.status !== "True" && is.status !== "False") return [];
+    const was = then.conditions.find((c) => c.type === type);
+    const is = now.conditions.find((c) => c.type === type);
+    if (was === undefined || is === undefined || was.status === is.status) return [];
     const { status, message, lastTransitionTime: at } = is;
+    if (typeof at !== "string" || (status !== "True" && status !== "False")) return [];
     return [{ kind: "conditions", at, seenIn: ["node-status"], condition: type, status, message }];
   });
+}
+
+/** A node's status has only the largest images. kubelet 1.36: nodeStatusMaxImages. */
+const MOST_IMAGES_TOLD = 50;
+
+/** Without the runtime's ids; nothing can be told of a list that may not be whole. */
+function imagesGoneIn(then: WatchedNode, now: WatchedNode): readonly OutcomeOf<"image-gc">[] {
+  const [was, is] = [then.images ?? [], now.images ?? []];
+  const [after, at] = [then, now].map(({ conditions }) => latestOf(conditions.map((c) => c.lastHeartbeatTime)));
+  if (is.length === 0 || is.length >= MOST_IMAGES_TOLD || was.length >= MOST_IMAGES_TOLD) return [];
+  const left = new Set(is.flatMap(({ names }) => names ?? []));
+  const images = was
+    .filter(({ names }) => (names ?? []).length > 0 && !(names ?? []).some((name) => left.has(name)))
+    .map(({ names, sizeBytes }) => ({ names: names ?? [], ...(typeof sizeBytes === "number" && { sizeBytes }) }));
+  if (images.length === 0 || after === undefined || at === undefined) return [];
+  return [{ kind: "image-gc", at, after, seenIn: ["node-status"], images }];
 }
 
 /** The runtime's images at one time. */

@@ -7,6 +7,7 @@ import type { DecidedOf, Refusal } from "../../model/decision.ts";
 import type { PodRef } from "../../model/forms.ts";
 import type { Outcome, OutcomeOf, PodOutcome, Side } from "../../model/outcome.ts";
 import { containersOf, isTerminal, type Pod, podUid } from "../../model/pod.ts";
+import type { AdmissionDecision } from "../../model/preemption.ts";
 import type { Result } from "../../model/result.ts";
 import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 import { type Basis, type Compared, type Comparer, notComparable, sides, undecided } from "./compared.ts";
@@ -40,34 +41,56 @@ const without = (state: EffectiveSnapshot, pod: Pod): EffectiveSnapshot => ({
   pods: (state.pods ?? []).filter((one) => one !== pod),
 });
 
-/** What of an answer's `needs` matters for this pod, and whether it is of the resource managers. */
+/** What of an answer's `needs` matters for this pod: of the resource managers, and all else. */
 function missingFor(needs: readonly string[], pod: Pod, state: EffectiveSnapshot) {
   const isOfManagers = (path: string): boolean => /^(?:assignments|machine|devices|devicePlugins)\b/.test(path);
-  const files = managersAreAsked(pod, state) ? needs.filter(isOfManagers) : [];
-  return { files, others: needs.filter((path) => !isOfManagers(path)) };
+  const files = asksManagers(pod, state) ? needs.filter(isOfManagers) : [];
+  return { files: [...files, ...missingDevices(pod, state)], others: needs.filter((path) => !isOfManagers(path)) };
 }
-/** Exclusive CPUs and memory are for Guaranteed pods alone, and an extended resource of no plugin is nobody's business here. */
-function managersAreAsked(pod: Pod, { kubeletConfiguration: config, node }: EffectiveSnapshot): boolean {
+/** Exclusive CPUs and memory are for Guaranteed pods alone. */
+function asksManagers(pod: Pod, state: EffectiveSnapshot): boolean {
+  const { cpuManagerPolicy, memoryManagerPolicy, topologyManagerPolicy } = state.kubeletConfiguration;
+  const hasPolicy =
+    cpuManagerPolicy === "static" || memoryManagerPolicy === "Static" || topologyManagerPolicy !== "none";
+  return asksDevices(pod, state) || (hasPolicy && qosClass(pod) === "Guaranteed");
+}
+/** An extended resource that the node does not have is no device manager's. */
+function asksDevices(pod: Pod, { node }: EffectiveSnapshot): boolean {
   const allocatable = node?.status?.allocatable ?? {};
-  const isDevice = (name: string): boolean => name.includes("/") && allocatable[name] !== undefined;
-  const asks = containersOf(pod).flatMap(({ resources }) =>
+  const names = containersOf(pod).flatMap(({ resources }) =>
     Object.keys({ ...resources?.limits, ...resources?.requests }),
   );
-  if (asks.some(isDevice)) return true;
-  const hasPolicy =
-    config.cpuManagerPolicy === "static" ||
-    config.memoryManagerPolicy === "Static" ||
-    config.topologyManagerPolicy !== "none";
-  return hasPolicy && qosClass(pod) === "Guaranteed";
+  return names.some((name) => name.includes("/") && allocatable[name] !== undefined);
+}
+/** A decision without devices is that of a node without plugins, and does not say so. */
+function missingDevices(pod: Pod, state: EffectiveSnapshot): readonly string[] {
+  if (!asksDevices(pod, state)) return [];
+  const checkpoint = state.assignments?.kubelet_internal_checkpoint;
+  return [
+    ...(state.devices === undefined ? ["devices"] : []),
+    ...(checkpoint === undefined ? ["assignments.kubelet_internal_checkpoint"] : []),
+  ];
 }
 
-const refusalSide = (admitted: boolean, reason: string, message: string): Side =>
-  admitted ? { admitted } : { admitted, reason, ...amountsIn(message), message };
+/** The amounts that a refusal names come first: where one of them differs, all that follows may. */
+const refusalOf = (reason: string, message: string, amounts: Side = amountsIn(message)): Side => ({
+  ...amounts,
+  admitted: false,
+  reason,
+  message,
+});
+
+/** What was decided here. Of a resource that the kubelet found short its amounts are told even where it was not found short here. */
+function decidedSide({ admit, reason, message, resources }: AdmissionDecision, theirReason: string): Side {
+  const tested = resources.find(({ resource }) => theirReason === `OutOf${resource}`);
+  const amounts = tested && { requested: tested.requested, used: tested.used, capacity: tested.capacity };
+  return admit ? { ...amounts, admitted: true } : refusalOf(reason, message, amounts);
+}
 
 /** A pod that came in, or that was refused: the kubelet's words to the byte. */
 export const compareAdmission: Comparer<OutcomeOf<"admission">> = (outcome, state, { snapshot }) => {
   const { admitted, reason, message, pod: ref } = outcome;
-  const kubelet = { starts: true, ...refusalSide(admitted, reason, message) };
+  const kubelet: Side = { starts: true, ...(admitted ? { admitted } : refusalOf(reason, message)) };
   const seen = podIn(snapshot, ref.uid);
   if (seen !== undefined && (admitted ? hasContainers(seen) : isTerminal(seen)))
     return notComparable("already_in_snapshot", kubelet);
@@ -80,17 +103,14 @@ export const compareAdmission: Comparer<OutcomeOf<"admission">> = (outcome, stat
   const answer = admissionOf(state, pod);
   if (!answer.ok) return undecided(answer.error, kubelet);
   const { decision, needs } = answer.value;
-  const nodewise = {
-    starts: decision.startErrors.length === 0,
-    ...refusalSide(decision.admit, decision.reason, decision.message),
-  };
+  const nodewise = { starts: decision.startErrors.length === 0, ...decidedSide(decision, reason) };
   return unlessMissing(needs, pod, state, sides(kubelet, nodewise));
 };
 
 function unlessMissing(needs: readonly string[], pod: Pod, state: EffectiveSnapshot, compared: Compared): Compared {
   const { files, others } = missingFor(needs, pod, state);
   const { kubelet, nodewise } = compared;
-  if (files.length > 0) return notComparable("state_files", kubelet, { nodewise, missing: files });
+  if (files.length > 0) return notComparable("state_files", kubelet, { nodewise, missing: [...new Set(files)] });
   return others.length > 0 ? notComparable("input_not_known", kubelet, { nodewise, missing: others }) : compared;
 }
 

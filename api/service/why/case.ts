@@ -139,24 +139,24 @@ export const statsOf = (of: Case): NonNullable<ObservedSummary["pods"]>[number] 
 /** Text that a shell takes as one word. */
 const quoted = (text: string): string => (/^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
-/** How a missing document is brought. `container`: of which a file is read. */
-export function missing({ subject }: Case, piece: Piece, why: string, container = ""): Missing {
+/** How a missing document is brought. `of`: the container of which a file is read, or the file itself. */
+export function missing({ subject }: Case, piece: Piece, why: string, of = ""): Missing {
   const { namespace, name } = subject.ref;
   const pod = `-n ${quoted(namespace)} ${quoted(name)}`;
   const node = subject.node === null ? "NODE" : quoted(subject.node);
-  const inside = `kubectl exec ${pod} -c ${quoted(container)} -- cat /sys/fs/cgroup`;
+  const inside = `kubectl exec ${pod} -c ${quoted(of)} -- cat /sys/fs/cgroup`;
   const commands: Readonly<Record<Piece, string>> = {
     pod: `kubectl get pod ${pod} -o json`,
     pods: `kubectl get pods -A --field-selector spec.nodeName=${node} -o json`,
     node: `kubectl get node ${node} -o json`,
-    events: `kubectl get events -A -o json`,
+    events: `kubectl get events -n ${quoted(namespace)} --field-selector involvedObject.name=${quoted(name)} -o json`,
     kubeletConfiguration: `kubectl get --raw /api/v1/nodes/${node}/proxy/configz`,
     stats: `kubectl get --raw /api/v1/nodes/${node}/proxy/stats/summary`,
     "cpu.stat": `${inside}/cpu.stat`,
     "memory.peak": `${inside}/memory.peak`,
     images: "crictl images -o json",
     containers: "crictl ps -a -o json",
-    "state files": "cat /var/lib/kubelet/cpu_manager_state /var/lib/kubelet/memory_manager_state",
+    "state files": `cat /var/lib/kubelet/${of}`,
     machine: "nodewise snapshot",
     history: "nodewise why --data-dir DIR (or --api URL)",
   };

@@ -1,6 +1,8 @@
+import { CUSTOM_PERIOD, cfsPeriod, milliCpuToQuota, quotaPeriod } from "../../decide/resources/cpu-convert.ts";
 import type { Missing, StoryDecision } from "../../model/why.ts";
+import { effectiveSnapshot, gateOn } from "../../profiles/effective.ts";
 import { type Case, missing } from "./case.ts";
-import { ask, nodeThen } from "./node-then.ts";
+import { ask, nodeAlone, nodeThen } from "./node-then.ts";
 
 type CgroupsDecision = Extract<StoryDecision, { readonly kind: "cgroups" }>;
 
@@ -31,4 +33,18 @@ export function cgroupOf(
   );
   if (plan === undefined) return { missing: [] };
   return { kind: "cgroups", ...head, agrees: null, differs: null, excerpt: { container, values: plan.values } };
+}
+
+/** CPU time in microseconds that a limit allows in each period, by the limit and the node's configuration alone. */
+export function quotaOf(
+  { evidence, subject }: Case,
+  limitMilli: number,
+): { readonly cpuQuota?: number; readonly cpuPeriod?: number } {
+  const { snapshot, chosen } = nodeAlone(evidence, subject.node);
+  const config = effectiveSnapshot(snapshot, chosen.profile).kubeletConfiguration;
+  const period = cfsPeriod(config);
+  if (!period.ok) return {};
+  if (!config.cpuCFSQuota) return { cpuQuota: -1 };
+  const cpuPeriod = quotaPeriod(period.value, gateOn(config, CUSTOM_PERIOD));
+  return { cpuQuota: milliCpuToQuota(limitMilli, cpuPeriod), cpuPeriod };
 }

@@ -1,5 +1,6 @@
 import { SYSTEM_PRIORITY_CLASSES } from "../../model/pod.ts";
 import type { Finding, Missing, StoryDecision } from "../../model/why.ts";
+import { rfc3339 } from "../timestamp.ts";
 import {
   type Case,
   cut,
@@ -173,7 +174,7 @@ function terminating(of: Case): readonly Finding[] {
   // the API server writes the time at which the pod is to be gone
   const overdueMs = of.asOfMs - timeOf(deletionTimestamp);
   const overdueSeconds = of.asOfMs > 0 && overdueMs > 0 ? Math.round(overdueMs / 1000) : null;
-  const since = new Date(timeOf(deletionTimestamp) - (graceSeconds ?? 0) * 1000).toISOString();
+  const since = rfc3339(timeOf(deletionTimestamp) - (graceSeconds ?? 0) * 1000);
   const words = eventsOf(of, "Killing", "FailedKillPod", "FailedPreStopHook").slice(-2).map(wordOfEvent);
   const shown = [...finalizers].map(cut);
   return [finding("terminating", { since, words, numbers: { graceSeconds, finalizers: shown, overdueSeconds } })];

@@ -27,6 +27,7 @@ import {
   wordOfCondition,
   wordOfEvent,
 } from "./case.ts";
+import { type HeldSnapshot, snapshotOf } from "./evidence.ts";
 import { evictionExcerpt, listsSubject, nextOf, rankChanges } from "./excerpts.ts";
 import { ask, nodeThen } from "./node-then.ts";
 
@@ -65,6 +66,8 @@ interface Eviction {
   readonly message: string;
   readonly since: string | null;
   readonly words: readonly Word[];
+  /** The snapshot on which it was decided, where the history tells of it. */
+  readonly stored: HeldSnapshot | null;
 }
 
 const isEviction = ({ reason, message, type }: ObservedEvent): boolean =>
@@ -96,6 +99,7 @@ function evictionOf(of: Case): Eviction | null {
     message: event?.message ?? (isTold ? message : byKubelet ? (condition?.message ?? "") : (recorded?.message ?? "")),
     since: event?.last ?? (byKubelet ? condition?.lastTransitionTime : undefined) ?? recorded?.since ?? endOf(of),
     words,
+    stored: recorded?.stored ?? null,
   };
 }
 
@@ -114,12 +118,14 @@ const endOf = (of: Case): string | null =>
   latest(...containersNow(of).map(({ status }) => status?.state?.terminated?.finishedAt));
 
 function recordedEviction(of: Case): Eviction | null {
-  for (const { kind, decision, decidedAt } of of.evidence.decisions.toReversed()) {
-    const evicted = kind === "eviction" ? decision["evicted"] : undefined;
+  for (const record of of.evidence.decisions.toReversed()) {
+    const evicted = record.kind === "eviction" ? record.decision["evicted"] : undefined;
     const own = (Array.isArray(evicted) ? evicted.map(fieldsOf) : []).find(({ pod }) => listsSubject(of, [pod]));
     if (own === undefined) continue;
     const message = String(own["message"] ?? "");
-    return { message, since: decidedAt, words: [wordOf("decision", "Evicted", message, decidedAt)] };
+    const stored = snapshotOf(of.evidence, record);
+    const since = stored?.atMs == null ? record.decidedAt : rfc3339(stored.atMs);
+    return { message, since, words: [wordOf("decision", "Evicted", message, since)], stored };
   }
   return null;
 }
@@ -142,7 +148,7 @@ interface Ranked {
   readonly missing: readonly Missing[];
 }
 
-function askRanking(of: Case, { since }: Eviction, numbers: Numbers): Ranked {
+function askRanking(of: Case, { since, stored }: Eviction, numbers: Numbers): Ranked {
   const { cause, resource, limit, containers } = numbers;
   const ofLimit: readonly Change[] =
     limit === null
@@ -160,7 +166,8 @@ function askRanking(of: Case, { since }: Eviction, numbers: Numbers): Ranked {
     next: [],
     missing: eventsMissing(of),
   };
-  const ranked = rankingAt(of, timeOf(since), resource, cause === "node-resource" ? "rank" : "limit");
+  const compares = cause === "node-resource" ? "rank" : "limit";
+  const ranked = rankingAt(of, { atMs: timeOf(since), resource, compares, stored });
   if ("missing" in ranked) return { ...without, missing: [...without.missing, ...ranked.missing] };
   const { decision, isOfThen, next, changes } = ranked;
   return {
@@ -184,21 +191,28 @@ interface Ranking {
   readonly changes: readonly Change[];
 }
 
-/**
- * Asks for the eviction order by the latest stats before a time (of a snapshot, or by themselves), else by what stats there are.
- * `compares`: with an eviction by rank, or for a limit of the pod's own; null: nothing was evicted.
- */
-export function rankingAt(
+interface RankingAsked {
+  /** Epoch ms; null: as it is now. */
+  readonly atMs: number | null;
+  readonly resource: string | null;
+  /** With an eviction by rank, or for a limit of the pod's own; null: nothing was evicted. */
+  readonly compares: "rank" | "limit" | null;
+  readonly stored: HeldSnapshot | null;
+}
+/** The eviction order as it is now, of a pod that nobody evicted. */
+export const rankingNow = (of: Case, resource: string | null): ReturnType<typeof rankingAt> =>
+  rankingAt(of, { atMs: null, resource, compares: null, stored: null });
+
+/** Asks for the eviction order by the latest stats before a time (of a snapshot, or by themselves), else by what stats there are. */
+function rankingAt(
   of: Case,
-  atMs: number | null,
-  resource: string | null,
-  compares: "rank" | "limit" | null = null,
+  { atMs, resource, compares, stored: snapshot }: RankingAsked,
 ): Ranking | { readonly missing: readonly Missing[] } {
   const { evidence, subject } = of;
   const { node } = subject;
   if (node === null) return { missing: [missing(of, "pod", "on which node it was")] };
   const stats = statsAt(of);
-  const stored = nodeThen(evidence, { node, atMs, with: subject.ref });
+  const stored = nodeThen(evidence, { node, atMs, with: subject.ref, stored: snapshot });
   const isStored = stored.ok && stored.value.basis === "snapshot";
   if (stats === null && !isStored) return { missing: [missing(of, "stats", "who takes up how much, and who is next")] };
   const isOfThen = isStored || stats?.tellsOfSubject === true;
@@ -207,9 +221,8 @@ export function rankingAt(
     ? stored
     : nodeThen(evidence, { node, atMs: statsMs, ...(isOfThen ? { with: subject.ref } : { without: subject.ref }) });
   if (!then.ok) return { missing: [missing(of, "stats", `it cannot be decided on: ${then.error}`)] };
-  const { snapshot } = then.value;
-  const observedAt = snapshot.observedAt ?? (statsMs === null ? undefined : rfc3339(statsMs));
-  const timed = observedAt === undefined ? then.value : { ...then.value, snapshot: { ...snapshot, observedAt } };
+  const { observedAt = statsMs === null ? undefined : rfc3339(statsMs), ...rest } = then.value.snapshot;
+  const timed = observedAt === undefined ? then.value : { ...then.value, snapshot: { ...rest, observedAt } };
   const name = `${subject.ref.namespace}/${subject.ref.name}`;
   const asked = ask("eviction", timed, isOfThen ? { pod: name } : undefined);
   const answered = asked.ok ? asked : ask("eviction", timed, undefined);

@@ -4,6 +4,7 @@ import { perObject } from "../../model/cache.ts";
 import { isKind, type Kind } from "../../model/decision.ts";
 import type { PodRef } from "../../model/forms.ts";
 import { type InputIssue, joinPath } from "../../model/input-issue.ts";
+import { LONGEST } from "../../model/near-name.ts";
 import {
   type ObservedEvent,
   type ObservedNode,
@@ -60,8 +61,15 @@ export interface RecordedDecision {
   readonly verdict: string;
   readonly pod: PodRef | null;
   readonly decision: Fields;
-  readonly place: string;
+  /** The id of the snapshot that it was made on. */
+  readonly snapshotId: string | null;
 }
+
+/** What the origin of a stored snapshot's document is. */
+export const snapshotOrigin = (id: string): string => `snapshot ${id}`;
+/** The snapshot that a recorded decision was made on; null: it is not among the documents. */
+export const snapshotOf = ({ snapshots }: Evidence, { snapshotId }: RecordedDecision): HeldSnapshot | null =>
+  snapshots.find(({ place }) => snapshotId !== null && place === snapshotOrigin(snapshotId)) ?? null;
 
 /** Everything that documents tell, by what it is of. */
 export interface Evidence {
@@ -93,7 +101,8 @@ export const observedSummary = perObject((stats: object): ObservedSummary | null
   return read.ok ? read.value : null;
 });
 
-const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+/** A name of an object, or what else is as short; empty: it is none. */
+const textOf = (value: unknown): string => (typeof value === "string" && value.length <= LONGEST ? value : "");
 /** How a pod is named by itself. A mirror pod stands for the static pod whose uid the node knows. */
 export function refOf(pod: Fields): PodRef {
   const { name, namespace, uid, annotations } = fieldsOf(pod["metadata"]);
@@ -115,7 +124,7 @@ const TAKES = {
   "v1.Pod": (reading, value, place) => reading.pod(value, place, null),
   "v1.Node": (reading, value, place) => reading.node(value, place),
   "v1.Event": (reading, value, place) => reading.event(value, place),
-  decision: (reading, value, place) => reading.decision(value, place),
+  decision: (reading, value) => reading.decision(value),
   snapshot: (reading, value, place) => reading.snapshot(value, place),
 } satisfies Partial<Record<DocumentForm, Take>>;
 
@@ -204,8 +213,8 @@ class Reading {
     else this.#leave(value, place, issueText(read.error));
   }
 
-  decision(value: Fields, place: string): void {
-    const { kind, node, id, decidedAt, policyVersion, verdict, pod, decision } = value;
+  decision(value: Fields): void {
+    const { kind, node, id, decidedAt, policyVersion, verdict, pod, decision, snapshotId } = value;
     if (typeof kind !== "string" || !isKind(kind)) return;
     const ref = fieldsOf(pod);
     this.#decisions.push({
@@ -219,7 +228,7 @@ class Reading {
         ? { namespace: textOf(ref["namespace"]), name: textOf(ref["name"]), uid: textOf(ref["uid"]) }
         : null,
       decision: fieldsOf(decision),
-      place,
+      snapshotId: textOf(snapshotId) || null,
     });
   }
 

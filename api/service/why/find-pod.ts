@@ -158,7 +158,7 @@ export function subjectOf(
     ref,
     held,
     pod: read.value,
-    node: held?.node || told || decided || null,
+    node: (held === null ? (told ?? decided) : held.node) || null,
     events: own.toSorted((a, b) => timeOf(a.first) - timeOf(b.first) || timeOf(a.last) - timeOf(b.last)),
     othersEvents: named.length - own.length,
     namesakes: namesakes.map((one) => one.ref.uid).filter((uid) => uid !== "" && uid !== ref.uid),

@@ -1,12 +1,13 @@
 import type { StoreFailure } from "../../../db/failure.ts";
 import type { DecisionHead, DecisionRow, RemovalRow } from "../../../db/rows.ts";
 import type { DecisionQuery, Store } from "../../../db/store.ts";
+import { LONGEST } from "../../model/near-name.ts";
 import { fieldsOf } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Story, StoryList } from "../../model/why.ts";
 import { postedSnapshot, recordedAnswer } from "../replay/parsed.ts";
 import { rfc3339 } from "../timestamp.ts";
-import { refOf, type WhyDocument } from "./evidence.ts";
+import { refOf, snapshotOrigin, type WhyDocument } from "./evidence.ts";
 import type { PodName } from "./find-pod.ts";
 import { type NoStory, storiesIn, storyOf } from "./story.ts";
 
@@ -49,7 +50,11 @@ export async function whyOfHistory(
   const { pod, namespace } = asked;
   const held = pod === null ? await ofAll(store, asked.node) : await ofPod(store, { pod, namespace }, asked.node);
   if (!held.ok) return err({ code: "history", failure: held.error });
-  return whyOf([...documents, ...held.value], asked);
+  const told = whyOf([...documents, ...held.value], asked);
+  if (told.ok || told.error.code !== "no_story" || told.error.why.code !== "no_pods") return told;
+  const message =
+    pod === null ? "the history tells of no pod" : `the history tells of no pod \`${pod.slice(0, LONGEST)}\``;
+  return err({ code: "no_story", why: { code: pod === null ? "no_pods" : "no_such_pod", message, near: [] } });
 }
 
 /** Nodes that one answer looks at. */
@@ -137,7 +142,7 @@ async function ofNode(store: WhyStore, node: string, own: readonly DecisionRow[]
     if (!row.ok) return row;
     const posted = row.value === null ? ok(null) : postedSnapshot(row.value);
     if (!posted.ok) return posted;
-    if (posted.value !== null) found.push({ origin: `snapshot ${id}`, value: posted.value });
+    if (posted.value !== null) found.push({ origin: snapshotOrigin(id), value: posted.value });
   }
   const decisions = new Map([...own, ...admissions.value].map((row) => [row.id, row]));
   const inOrder = [...decisions.values()].toSorted((a, b) => a.decidedAtMs - b.decidedAtMs);
@@ -150,7 +155,7 @@ async function latestOf(store: WhyStore, node: string): Answer<readonly WhyDocum
   if (!latest.ok) return latest;
   if (latest.value === null) return ok([]);
   const posted = postedSnapshot(latest.value);
-  return posted.ok ? ok([{ origin: `snapshot ${latest.value.id}`, value: posted.value }]) : posted;
+  return posted.ok ? ok([{ origin: snapshotOrigin(latest.value.id), value: posted.value }]) : posted;
 }
 
 /** The newest decisions whole, the oldest first. One that went meanwhile is passed. */
@@ -171,10 +176,11 @@ function documentOf(row: DecisionRow): WhyDocument {
   const answer = recordedAnswer(row);
   return { origin: `decision ${row.id}`, value: { ...headOf(row), decision: answer.ok ? answer.value.decision : {} } };
 }
-const headOf = ({ id, kind, node, policyVersion, verdict, pod, decidedAtMs }: DecisionHead) => ({
+const headOf = ({ id, kind, node, snapshotId, policyVersion, verdict, pod, decidedAtMs }: DecisionHead) => ({
   id,
   kind,
   node,
+  snapshotId,
   policyVersion,
   verdict,
   pod,

@@ -1,6 +1,7 @@
 import type { ImageKept, ImageRemoval } from "../../model/image-gc.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
 import type { Change, Finding, Missing, StoryDecision, Word } from "../../model/why.ts";
+import { rfc3339 } from "../timestamp.ts";
 import { type Case, type ContainerNow, containerOf, eventsOf, finding, missing, wordOfEvent } from "./case.ts";
 import { ask, nodeThen } from "./node-then.ts";
 
@@ -101,7 +102,7 @@ function askCollection(of: Case, image: string): Collection {
     };
   const then = nodeThen(evidence, { node: subject.node ?? "", atMs: null });
   if (!then.ok) return { onNode, decisions: [], missing: [] };
-  const observedAt = then.value.snapshot.observedAt ?? (of.asOfMs > 0 ? new Date(of.asOfMs).toISOString() : undefined);
+  const observedAt = then.value.snapshot.observedAt ?? (of.asOfMs > 0 ? rfc3339(of.asOfMs) : undefined);
   const timed = {
     ...then.value,
     snapshot: { ...then.value.snapshot, ...(observedAt === undefined ? {} : { observedAt }) },

@@ -10,7 +10,7 @@ import type { Snapshot } from "../../model/snapshot.ts";
 import type { StoryDecision } from "../../model/why.ts";
 import { type ChosenProfile, chooseProfileFor } from "../../profiles/index.ts";
 import { rfc3339 } from "../timestamp.ts";
-import { type Evidence, type HeldPod, issueText, observed, observedNode } from "./evidence.ts";
+import { type Evidence, type HeldPod, type HeldSnapshot, issueText, observed, observedNode } from "./evidence.ts";
 import { podsIn, timeOf } from "./find-pod.ts";
 
 /** A node as it was at some time, as far as documents tell. */
@@ -31,6 +31,8 @@ export interface Then {
   readonly node: string;
   /** Epoch ms; null: as the documents are. */
   readonly atMs: number | null;
+  /** The snapshot that tells of it; absent: one that is recent enough then, else the documents. */
+  readonly stored?: HeldSnapshot | null;
   /** A pod that counts as running (`with`), or that is not there yet (`without`), whatever its status says. */
   readonly with?: PodRef;
   readonly without?: PodRef;
@@ -42,13 +44,8 @@ const OLDEST_MS = 10 * 60_000;
 /** Puts a node together. Errors: why its documents are no snapshot, in words. */
 export function nodeThen(evidence: Evidence, then: Then): Result<NodeThen, string> {
   const { node, atMs } = then;
-  const stored = evidence.snapshots
-    .filter((one) => one.node === node && one.atMs !== null && atMs !== null && one.atMs <= atMs)
-    .reduce<Evidence["snapshots"][number] | null>(
-      (a, b) => (a === null || Number(b.atMs) > Number(a.atMs) ? b : a),
-      null,
-    );
-  const isRecent = stored !== null && Number(atMs) - Number(stored.atMs) <= OLDEST_MS;
+  const stored = then.stored ?? lastBefore(evidence, node, atMs);
+  const isRecent = stored !== null && (stored === then.stored || Number(atMs) - Number(stored.atMs) <= OLDEST_MS);
   const { input, assumed, pods } = isRecent
     ? { input: stored.value, assumed: [], pods: [] }
     : assembled(evidence, then);
@@ -67,6 +64,11 @@ export function nodeThen(evidence: Evidence, then: Then): Result<NodeThen, strin
     assumed,
     lacks: new Set(lacking(evidence, snapshot, then)),
   });
+}
+
+function lastBefore({ snapshots }: Evidence, node: string, atMs: number | null): HeldSnapshot | null {
+  const before = snapshots.filter((one) => one.node === node && one.atMs !== null && atMs !== null && one.atMs <= atMs);
+  return before.reduce<HeldSnapshot | null>((a, b) => (a === null || Number(b.atMs) > Number(a.atMs) ? b : a), null);
 }
 
 const podsOf = (snapshot: Fields): readonly Fields[] => {
@@ -144,7 +146,9 @@ function conditionsThen(node: Fields, atMs: number | null, assumed: string[]): F
 
 /** Seconds are all that a pod's times have: one that started in the very second may have been there. */
 function podsThen(evidence: Evidence, node: string, atMs: number | null, assumed: string[]): readonly Fields[] {
-  const here = podsIn(evidence).flatMap(({ held }) => (held !== null && held.node === node ? [held] : []));
+  const here = podsIn(evidence)
+    .flatMap(({ held }) => (held !== null && held.node === node ? [held] : []))
+    .toSorted(inOrder);
   const full = here.filter(({ snapshot }) => snapshot === null);
   const newest = evidence.snapshots.findLast((one) => one.node === node);
   const counted = full.length > 0 ? full : here.filter(({ snapshot }) => snapshot === newest);
@@ -159,6 +163,12 @@ function podsThen(evidence: Evidence, node: string, atMs: number | null, assumed
     if (then[i] === "later") return [];
     return [then[i] === "ended since" ? asRunning(value) : value];
   });
+}
+
+/** The documents' own order is chance, as that of the kubelet's list is; this one is always the same. */
+function inOrder(a: HeldPod, b: HeldPod): number {
+  const [x, y] = [a, b].map(({ createdAt, ref }) => `${createdAt} ${ref.namespace}/${ref.name} ${ref.uid}`);
+  return (x as string) < (y as string) ? -1 : 1;
 }
 
 /** As the kubelet had it before it ended. */
@@ -182,9 +192,14 @@ function podThen(held: HeldPod, atMs: number): "as it is" | "later" | "ended sin
 
 /** The node without its pods, for what its version and configuration alone decide. */
 export function nodeAlone(evidence: Evidence, node: string | null): NodeThen {
-  const decoded = decodeSnapshot({ node: evidence.nodes.get(node ?? "")?.value });
+  const { input } = assembled(evidence, { node: node ?? "", atMs: null });
+  const decoded = decodeSnapshot({ node: input["node"], kubeletConfiguration: input["kubeletConfiguration"] });
   const snapshot = decoded.ok ? decoded.value : {};
-  const lacks = new Set(["pods", "stats", "kubeletConfiguration"]);
+  const lacks = new Set([
+    "pods",
+    "stats",
+    ...(snapshot.kubeletConfiguration === undefined ? ["kubeletConfiguration"] : []),
+  ]);
   return {
     node: node ?? "",
     snapshot,

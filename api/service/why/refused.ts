@@ -136,7 +136,7 @@ function askAgain(of: Case, { reason, message, since, again }: Refusal): AskedAg
   const { decision } = asked.value;
   const differs = differenceOf({ reason, message }, decision);
   const isUnknown = differs !== null && !isAgreement(reason, decision);
-  if (isUnknown && MANAGED.has(reason)) lacks.push(missing(of, "state files", "which CPUs and memory others held"));
+  if (isUnknown && MANAGED.has(reason)) lacks.push(...stateFilesOf(of, message));
   else if (isUnknown && decision.admit) lacks.push(missing(of, "history", "which pods were there then"));
   const isOpen = isUnknown && (then.value.lacks.has("pods") || MANAGED.has(reason));
   const excerpt = admissionExcerpt(decision);
@@ -167,6 +167,18 @@ function pressureEnds(message: string, qosClass: string): readonly Change[] {
 
 /** Refusals of the managers of CPUs, memory and devices, whose state no object of Kubernetes tells. */
 const MANAGED: ReadonlySet<string> = new Set(["UnexpectedAdmissionError", "TopologyAffinityError"]);
+
+/** The manager that refused is told by its words: of CPUs, of memory, of devices. */
+function stateFilesOf(of: Case, message: string): readonly Missing[] {
+  const why = "what others held (a file on the node)";
+  const files: readonly (readonly [RegExp, string])[] = [
+    [/\bcpus?\b/, "cpu_manager_state"],
+    [/\bmemory\b/, "memory_manager_state"],
+    [/\bdevices?\b/, "device-plugins/kubelet_internal_checkpoint"],
+  ];
+  const named = files.filter(([form]) => form.test(message));
+  return (named.length > 0 ? named : files).map(([, file]) => missing(of, "state files", why, file));
+}
 
 const isAgreement = (reason: string, decision: { readonly admit: boolean; readonly reason: string }): boolean =>
   !decision.admit && decision.reason === reason;

@@ -127,7 +127,8 @@ function unscheduledOf(of: Case): Finding | null {
   const { pod, node, held } = of.subject;
   const events = eventsOf(of, "FailedScheduling");
   const condition = conditionOf(of, "PodScheduled");
-  if (node !== null || (pod === null && events.length === 0)) return null;
+  const isBegun = (pod?.status?.phase ?? "Pending") !== "Pending";
+  if (node !== null || isBegun || (pod === null && events.length === 0)) return null;
   const words = [
     ...events.slice(-1).map(wordOfEvent),
     ...(condition?.status === "False" ? [wordOfCondition(condition)] : []),

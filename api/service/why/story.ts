@@ -29,7 +29,7 @@ import {
 } from "./case.ts";
 import { endsOfContainers } from "./containers.ts";
 import { ended, preempted } from "./disrupted.ts";
-import { evicted, RESOURCE_OF, rankingAt } from "./evicted.ts";
+import { evicted, RESOURCE_OF, rankingNow } from "./evicted.ts";
 import {
   type Contradiction,
   type Evidence,
@@ -65,7 +65,7 @@ export function storyOf(documents: readonly WhyDocument[], name: PodName): Resul
     pod: podOf(subject.value),
     asOf: of.asOfMs === 0 ? null : rfc3339(of.asOfMs),
     findings,
-    missing: unique(findings.flatMap((one) => one.missing)),
+    missing: unique([...findings.flatMap((one) => one.missing), ...podMissing(of)]),
     notes: notesOf(of),
     unused: [...evidence.value.unused, ...othersOf(of)],
   });
@@ -157,7 +157,7 @@ function pressureOf(of: Case): readonly Finding[] {
   );
   const [first] = conditions;
   if (first === undefined) return [];
-  const ranked = of.decides ? rankingAt(of, null, RESOURCE_OF[first.type] ?? null) : { missing: [] };
+  const ranked = of.decides ? rankingNow(of, RESOURCE_OF[first.type] ?? null) : { missing: [] };
   const told =
     "missing" in ranked
       ? { missing: ranked.missing }
@@ -191,7 +191,7 @@ function calmOf(of: Case): readonly Finding[] {
     phase === "Running" &&
     (ready === containers.length || pod?.status?.containerStatuses?.[0]?.ready === undefined)
   ) {
-    const ranked = of.decides && summaryOf(of) !== null ? rankingAt(of, null, "memory") : { missing: [] };
+    const ranked = of.decides && summaryOf(of) !== null ? rankingNow(of, "memory") : { missing: [] };
     return [
       finding("healthy", {
         since: conditionOf(of, "Ready")?.lastTransitionTime ?? pod?.status?.startTime ?? null,
@@ -284,6 +284,9 @@ function othersOf({ evidence, subject: { node } }: Case): readonly Unused[] {
   ];
 }
 const MAX_OTHERS = 5;
+
+const podMissing = (of: Case): readonly Missing[] =>
+  of.subject.held === null ? [missing(of, "pod", "its status, and what it asks for")] : [];
 
 const unique = (all: readonly Missing[]): readonly Missing[] =>
   all.filter(({ command }, i) => all.findIndex((other) => other.command === command) === i);

@@ -3,7 +3,7 @@ import { own } from "../../model/own.ts";
 import { parseQuantity } from "../../model/quantity.ts";
 import type { Change, Finding, FindingOf } from "../../model/why.ts";
 import { type Case, type ContainerNow, containersNow, finding, missing, statsOf } from "./case.ts";
-import { cgroupOf } from "./cgroup.ts";
+import { cgroupOf, quotaOf } from "./cgroup.ts";
 import { between, type CpuStat } from "./cpu-stat.ts";
 import { observedNode } from "./evidence.ts";
 
@@ -60,7 +60,7 @@ function throttledContainer(of: Case, one: ContainerNow, stat: CpuStat | null): 
   const isThrottled = stat === null ? isNear : stat.throttledPeriods > LEAST_SHARE * stat.periods;
   if (!isThrottled) return [];
   const cgroup = of.decides ? cgroupOf(of, one.name) : { missing: [] };
-  const { cpuQuota, cpuPeriod } = "missing" in cgroup ? {} : cgroup.excerpt.values;
+  const { cpuQuota, cpuPeriod } = "missing" in cgroup ? quotaOf(of, limitMilli ?? 0) : cgroup.excerpt.values;
   // a container with exclusive CPUs has no quota, whatever its limit
   if (cpuQuota === -1) return [];
   const counted = countedIn(stat, limitMilli, cpuPeriod ?? null, nodeMilliOf(of));

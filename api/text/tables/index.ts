@@ -83,7 +83,7 @@ export interface Answer<K extends Kind> {
 }
 
 /** An answer with the version of the profile that made it. */
-export interface WholeAnswer<K extends Kind> extends Answer<K> {
+interface WholeAnswer<K extends Kind> extends Answer<K> {
   readonly policyVersion: string;
 }
 

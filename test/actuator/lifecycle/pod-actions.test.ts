@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { CONTAINER_HASH, type RuntimePod } from "../../../actuator/containerd/port.ts";
 import { USUAL_BACK_OFF } from "../../../actuator/lifecycle/back-off.ts";
-import { leftoverSandboxes, podActions } from "../../../actuator/lifecycle/pod-actions.ts";
+import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
 import { hashOf, seenContainer, seenPod, seenSandbox } from "../../kit/seen-pods.ts";
 import { runnableOf, type SmallPod, smallPod } from "./small-pods.ts";
 
@@ -62,15 +62,6 @@ describe("the sandbox", () => {
       toStart: [],
     });
   });
-  test("nothing goes from an old one that still holds a container", () => {
-    const old = (id: string) => seenSandbox(id, { isReady: false });
-    const seen = {
-      ...seenPod(seenContainer("a", { sandboxId: "s1" })),
-      sandboxes: [old("s3"), seenSandbox("s2"), old("s1"), old("s0")],
-    };
-    expect(leftoverSandboxes(seen)).toEqual(["s0"]);
-    expect(leftoverSandboxes(seen, ["a-0"])).toEqual(["s1", "s0"]);
-  });
 });
 
 describe("containers", () => {
@@ -104,12 +95,6 @@ describe("containers", () => {
       toKill: [],
       toStart: [],
     });
-  });
-  test("count on from old logs where the runtime forgot them", () => {
-    expect(actionsOf(smallPod(["a", "b"]), seenPod(), { attempts: { a: 7 } }).toStart).toEqual([
-      { name: "a", attempt: 7 },
-      { name: "b", attempt: 0 },
-    ]);
   });
   test("of a pod that is being deleted are not started", () => {
     const object = smallPod(["a", "b"]);

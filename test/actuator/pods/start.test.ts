@@ -1,4 +1,4 @@
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { PodContainer, PodSpec, RunnablePod } from "../../../actuator/lifecycle/pod.ts";
@@ -60,6 +60,17 @@ test.each([
   const { start, told } = await sandboxed(runnable(), undefined, profile);
   expect(await start(runnableContainer("app"))).toBe("started");
   expect(told.filter((one) => /^(?:Created|Started)/.test(one))).toEqual(words);
+});
+
+test("a container that the runtime has forgotten counts on from the logs that it left", async () => {
+  const { places, runtime, start } = await sandboxed();
+  mkdirSync(join(places.logDirectory, "app"), { recursive: true });
+  writeFileSync(join(places.logDirectory, "app/4.log"), "a line\n");
+  expect(await start(runnableContainer("app"))).toBe("started");
+  expect(runtime.containers.get("container-2")?.config).toMatchObject({
+    metadata: { name: "app", attempt: 5 },
+    logPath: "app/5.log",
+  });
 });
 
 test("a container is made of its image, its values as decided, its restart count and the pod's address", async () => {

@@ -8,7 +8,7 @@ import { noPods } from "../pods/skip.ts";
 import { READER, serviceAccount, WITHOUT_KUBELETS } from "./access.ts";
 import { ControlPlane, noCluster } from "./control-plane.ts";
 import { decided } from "./decided.ts";
-import { ClusterNode } from "./node.ts";
+import { ClusterNode, NODE_NAME } from "./node.ts";
 import {
   infeasibleResize,
   livenessRestart,
@@ -20,6 +20,7 @@ import {
   type SeenPod,
   Stage,
 } from "./scenes.ts";
+import { Shadow } from "./shadow.ts";
 
 const LONG_MS = 300_000;
 const WHAT = "a real cluster";
@@ -32,12 +33,16 @@ describe.skipIf(why !== undefined)("a node of a real cluster", { timeout: LONG_M
   let plane: ControlPlane;
   let node: ClusterNode;
   let stage: Stage;
+  let shadow: Shadow;
   beforeAll(async () => {
     plane = await ControlPlane.start();
     node = await ClusterNode.start(plane);
     stage = new Stage(plane.admin, node);
+    const reader = await serviceAccount(plane, "collector", READER);
+    shadow = await Shadow.start(plane.kubeconfig("collector", reader));
   }, LONG_MS);
   afterAll(async () => {
+    await shadow?.stop();
     await node?.stop();
     await plane?.stop();
   }, LONG_MS);
@@ -45,6 +50,8 @@ describe.skipIf(why !== undefined)("a node of a real cluster", { timeout: LONG_M
   const play = async (act: (stage: Stage) => Promise<Scene>): Promise<Scene> => {
     const scene = await act(stage);
     await stage.clear(...scene.pods);
+    // what comes next is compared with a node on which these are gone
+    await shadow.looked(NODE_NAME);
     return scene;
   };
 
@@ -102,8 +109,13 @@ describe.skipIf(why !== undefined)("a node of a real cluster", { timeout: LONG_M
   });
 
   test("under memory pressure the kubelet evicts the pod that Nodewise names, for the same numbers", async () => {
-    const scene = await play(memoryEviction);
-    const { evicted, conditions } = await decided<EvictionDecision>("eviction", scene.before);
+    // a kubelet that is quicker than a look at its node is not seen under pressure
+    const seen = async (tries: number): Promise<readonly [Scene, EvictionDecision]> => {
+      const scene = await play(memoryEviction);
+      const decision = await decided<EvictionDecision>("eviction", scene.before);
+      return decision.evicted.length > 0 || tries === 1 ? [scene, decision] : seen(tries - 1);
+    };
+    const [scene, { evicted, conditions }] = await seen(3);
     const [first] = evicted;
     expect(evicted.map(({ pod }) => pod.uid)).toEqual([scene.pod.metadata.uid]);
     expect(conditions).toMatchObject([{ type: "MemoryPressure" }]);
@@ -114,6 +126,30 @@ describe.skipIf(why !== undefined)("a node of a real cluster", { timeout: LONG_M
     for (const [i, kibibytes] of numbersOf(message).entries()) {
       expect(Math.abs(kibibytes - (numbersOf(first?.message ?? "")[i] ?? 0))).toBeLessThan(4096);
     }
+  });
+
+  test("the collector saw each of these, and Nodewise decides as the kubelet did", async () => {
+    expect(shadow.faults).toEqual([]);
+    const outcomes = await shadow.outcomes();
+    const told = outcomes.map(({ kind, pod, verdict, comparison }) => [
+      kind,
+      pod?.name ?? null,
+      verdict,
+      comparison?.difference ?? comparison?.why?.code ?? null,
+    ]);
+    expect(told.filter(([, , verdict]) => verdict === "differs")).toEqual([]);
+    const agreed = new Set(outcomes.filter(({ verdict }) => verdict === "agrees").map(({ kind }) => kind));
+    expect([...agreed].sort(), JSON.stringify(told)).toEqual(
+      expect.arrayContaining(["admission", "preemption", "probes"]),
+    );
+    expect([...new Set(outcomes.map(({ kind }) => kind))].sort()).toEqual([
+      "admission",
+      "conditions",
+      "eviction",
+      "preemption",
+      "probes",
+      "resize",
+    ]);
   });
 });
 

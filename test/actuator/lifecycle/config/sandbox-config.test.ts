@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { hostNameOf, kernelHostName, logDirectoryName } from "../../../../actuator/lifecycle/config/labels.ts";
+import { hostNameOf, kernelHostName } from "../../../../actuator/lifecycle/config/labels.ts";
 import { type SandboxConfigRequest, sandboxConfigOf } from "../../../../actuator/lifecycle/config/sandbox-config.ts";
 import { type Fields, podObject, readPod, withContainer } from "../spec/sample.ts";
 
@@ -124,8 +124,5 @@ describe("names", () => {
       ok: false,
       error: `failed to construct FQDN from pod hostname and cluster domain, FQDN h.s.default.svc.${"x".repeat(50)} is too long (64 characters is the max, 66 characters requested)`,
     });
-  });
-  test("of the log directory", () => {
-    expect(logDirectoryName(readPod(podObject()))).toBe("default_web_3f2b");
   });
 });

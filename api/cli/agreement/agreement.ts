@@ -1,0 +1,173 @@
+import type { OutcomeFilter } from "../../../db/rows.ts";
+import type { AgreementPage, KindAgreement, ListedOutcome } from "../../http/agreement.ts";
+import type { AgreementVerdict, Comparison, OutcomeKind, Side, SideValue } from "../../model/outcome.ts";
+import { ok, type Result } from "../../model/result.ts";
+import { shareText } from "../../text/size.ts";
+import { type Color, clip, type Paint, printable, wrap } from "../../text/style.ts";
+import { table } from "../../text/table.ts";
+import { durationText } from "../../text/time-text.ts";
+import { storeSetting } from "../api-options.ts";
+import type { Cli } from "../cli.ts";
+import { firstOf, timesOf, tokenOf } from "../history/source.ts";
+import { EXIT, type Fault, type Form, type Outcome, printData, type Terminal } from "../terminal.ts";
+
+export interface AgreementFlags {
+  readonly dataDir?: string;
+  readonly api?: string;
+  readonly tokenFile?: string;
+  readonly node?: string;
+  readonly kind?: OutcomeKind;
+  readonly verdict: AgreementVerdict;
+  readonly since: string;
+  readonly until?: string;
+  readonly limit: number;
+  readonly output: Form;
+}
+
+type Ask = (query: { readonly limit: number; readonly pageToken?: string }) => Promise<Result<AgreementPage, Fault>>;
+
+/** `nodewise agreement`: how often decisions agree with what kubelets did, of a data directory or of a running API. */
+export async function agreement(given: AgreementFlags, cli: Cli): Promise<Outcome> {
+  const times = timesOf(given, Date.now());
+  if (!times.ok) return times;
+  const { node, kind, verdict, api } = given;
+  const filter: OutcomeFilter = {
+    ...(node === undefined ? {} : { node }),
+    ...(kind === undefined ? {} : { kind }),
+    verdict,
+    ...times.value,
+  };
+  if (api === undefined) {
+    const { storeFault, withHistory } = await import("../history/open-history.ts");
+    const { agreementPage } = await import("../../http/agreement.ts");
+    return withHistory(storeSetting(given, cli), false, (store) =>
+      print(given, cli, async (query) => {
+        const page = await agreementPage(store, { ...filter, ...query });
+        return page.ok ? page : storeFault(page);
+      }),
+    );
+  }
+  const token = await tokenOf(given, cli);
+  if (!token.ok) return token;
+  const { apiOf, timeText } = await import("../history/history-api.ts");
+  const get = apiOf(api, token.value);
+  if (!get.ok) return get;
+  const { sinceMs, untilMs } = times.value;
+  const asked = { node, kind, verdict, since: timeText(sinceMs), until: timeText(untilMs) };
+  return print(given, cli, ({ limit, pageToken }) =>
+    get.value<AgreementPage>("v1/agreement", { ...asked, limit: String(limit), pageToken }),
+  );
+}
+
+async function print({ limit, output, verdict }: AgreementFlags, { terminal }: Cli, ask: Ask): Promise<Outcome> {
+  let kinds: readonly KindAgreement[] = [];
+  const listed = await firstOf(limit, async (query) => {
+    const page = await ask(query);
+    if (!page.ok) return page;
+    kinds = page.value.kinds;
+    return ok({ items: page.value.outcomes, nextPageToken: page.value.nextPageToken });
+  });
+  if (!listed.ok) return listed;
+  const exit = kinds.some(({ differs }) => differs > 0) ? EXIT.negative : EXIT.ok;
+  if (output !== "table") printData(terminal, { kinds, outcomes: listed.value }, output);
+  else if (kinds.length === 0) terminal.warn("no outcomes of kubelets are recorded for this");
+  else {
+    terminal.write(kindsTable(kinds, terminal));
+    const of = kinds.reduce((sum, kind) => sum + kind[verdict === "not-comparable" ? "notComparable" : verdict], 0);
+    for (const one of listed.value) terminal.write(`\n${outcomeText(one, terminal)}`);
+    if (of > listed.value.length) terminal.warn(`${of - listed.value.length} more; --limit shows them`);
+  }
+  return ok(exit);
+}
+
+const BAR = 20;
+/** Whole cells; what is there at all has one. */
+const cells = (count: number, of: number): number => (count === 0 ? 0 : Math.max(1, Math.round((count / of) * BAR)));
+
+function kindsTable(kinds: readonly KindAgreement[], { columns: width, paint }: Terminal): string {
+  const columns = [
+    { title: "KIND" },
+    { title: "AGREES", align: "right" },
+    { title: "DIFFERS", align: "right" },
+    { title: "NOT COMPARABLE", align: "right" },
+    { title: "SHARE", align: "right" },
+    { title: "", giveUp: 1 },
+  ] as const;
+  const rows = kinds.map(({ kind, agrees, differs, notComparable, share }) => {
+    const all = agrees + differs + notComparable;
+    const bad = cells(differs, all);
+    const open = Math.min(cells(notComparable, all), BAR - bad);
+    const bar = `${paint("green", "█".repeat(BAR - bad - open))}${paint("red", "×".repeat(bad))}${paint("dim", "·".repeat(open))}`;
+    return {
+      cells: [
+        printable(kind),
+        String(agrees),
+        differs === 0 ? "0" : { text: String(differs), color: "red" as const },
+        String(notComparable),
+        share === null ? "" : shareText(share),
+        bar,
+      ],
+    };
+  });
+  return `${table(columns, rows, width, paint)}█ agrees   × differs   · not comparable; the share is of those that could be compared\n`;
+}
+
+const COLORS: Readonly<Record<AgreementVerdict, Color>> = { agrees: "green", differs: "red", "not-comparable": "dim" };
+
+/** One outcome: when and what, the first field that differs or why it is not comparable, and both sides. */
+export function outcomeText(
+  { at, node, kind, verdict, pod, comparison }: ListedOutcome,
+  { columns, paint }: Terminal,
+): string {
+  const who = pod === null ? [] : [`${pod.namespace}/${pod.name}`];
+  const word = paint(COLORS[verdict as AgreementVerdict] ?? "dim", printable(verdict));
+  const head = `${[at, node, kind, ...who].map(printable).join("  ")}  ${word}\n`;
+  if (comparison === null) return `${head}  (another version recorded it)\n`;
+  const width = Math.max(40, columns) - 2;
+  return `${head}${linesOf(comparison, width, paint)
+    .map((line) => `  ${line}\n`)
+    .join("")}`;
+}
+
+function linesOf(comparison: Comparison, width: number, paint: Paint): readonly string[] {
+  const { kubelet, nodewise, measured, difference, why, snapshotId, snapshotAgeMs, policyVersion } = comparison;
+  const lines: string[] = [];
+  if (difference !== null) {
+    const { field } = difference;
+    lines.push(
+      `${printable(field)}: kubelet ${valueText(difference.kubelet)}, nodewise ${valueText(difference.nodewise)}`,
+    );
+  }
+  if (why !== null) {
+    const missing = why.missing.length === 0 ? "" : `: ${why.missing.join(", ")}`;
+    lines.push(...wrap(printable(`${why.code}${missing}; ${why.message}`), width));
+  }
+  const sideLine = (name: string, side: Side): string =>
+    clip(
+      `${name}  ${Object.entries(side)
+        .map(([field, value]) => `${printable(field)} ${valueText(value)}`)
+        .join(", ")}`,
+      width,
+    );
+  lines.push(sideLine("kubelet ", kubelet));
+  if (nodewise !== null) lines.push(sideLine("nodewise", nodewise));
+  for (const { field, kubelet: theirs, nodewise: ours } of measured) {
+    const told = `measured  ${printable(field)}: kubelet ${valueText(theirs)}, nodewise ${valueText(ours)}`;
+    lines.push(paint("dim", clip(told, width)));
+  }
+  if (snapshotId !== null) {
+    const age = snapshotAgeMs === null ? "" : `, ${durationText(snapshotAgeMs)} before`;
+    lines.push(
+      paint(
+        "dim",
+        `snapshot ${printable(snapshotId)}${age}${policyVersion === null ? "" : `, ${printable(policyVersion)}`}`,
+      ),
+    );
+  }
+  return lines;
+}
+
+function valueText(value: SideValue): string {
+  if (value === null || value === "") return "–";
+  return printable(Array.isArray(value) ? value.join(" ") : String(value));
+}

@@ -1,0 +1,41 @@
+import { type Command, Option } from "commander";
+import { AGREEMENT_VERDICTS, OUTCOME_KINDS } from "../../model/outcome.ts";
+import { dataDirOption } from "../api-options.ts";
+import { type Cli, examples, finish, limitOption, outputOption } from "../cli.ts";
+import type { AgreementFlags } from "./agreement.ts";
+
+const EXIT_CODES = `
+Exit codes:
+  0  nothing differs, or nothing could be compared
+  1  something differs
+  2  bad usage or bad input
+  4  the API or the history failed`;
+
+export function addAgreement(program: Command, cli: Cli): void {
+  const command = program
+    .command("agreement")
+    .summary("how often decisions agree with what kubelets really did")
+    .description(
+      "What kubelets really did (admissions, evictions, preemptions, conditions, resizes, restarts by probes, images that went), compared with what would have been decided on the last snapshot before it: counted by kind, and each that differs with both sides. `nodewise collect` reports what kubelets do.",
+    )
+    .addOption(new Option("--since <time>", "RFC 3339, or a duration back from now such as 24h").default("7d"))
+    .option("--until <time>", "likewise")
+    .option("--node <name>", "of this node only")
+    .addOption(new Option("--kind <kind>", "of this kind only").choices(OUTCOME_KINDS))
+    .addOption(
+      new Option("--verdict <verdict>", "list those with this verdict").choices(AGREEMENT_VERDICTS).default("differs"),
+    )
+    .addOption(limitOption())
+    .addOption(dataDirOption())
+    .option("--api <url>", "ask this API instead")
+    .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
+    .addOption(outputOption())
+    .action((given: AgreementFlags) => finish(cli, async () => (await import("./agreement.ts")).agreement(given, cli)));
+  examples(
+    command,
+    "nodewise agreement --since 30d",
+    "nodewise agreement --kind eviction --verdict not-comparable --limit 5",
+    "nodewise agreement --node n1 --api https://nodewise.example:8787 --token-file token",
+  );
+  command.addHelpText("after", EXIT_CODES);
+}

@@ -1,0 +1,157 @@
+import type { OutcomeFilter } from "../../../db/rows.ts";
+import { agreementFilter, countsOf, type ListedOutcome, listedOutcome } from "../../http/agreement.ts";
+import { type Exchange, queryOf, queryProblem } from "../../http/route.ts";
+import {
+  AGREEMENT_VERDICTS,
+  type AgreementVerdict,
+  type Comparison,
+  isAgreementVerdict,
+  OUTCOME_KINDS,
+  type SideValue,
+} from "../../model/outcome.ts";
+import type { Result } from "../../model/result.ts";
+import type { Reply } from "../../ports.ts";
+import { historyProblem, type Problem } from "../../service/problem.ts";
+import { durationText } from "../../text/time-text.ts";
+import { html, nodeName, raw, utcText } from "../html.ts";
+import { all, type Html, page } from "../page.ts";
+import { kindPicture, type Pieces, TONE, WORD } from "./shares.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** Days that are looked back, and the pieces in which they are drawn. */
+const SPANS = { "1": HOUR_MS, "7": 6 * HOUR_MS, "30": DAY_MS } as const;
+type Days = keyof typeof SPANS;
+const DAYS_WORD: { readonly [D in Days]: string } = { "1": "last day", "7": "last 7 days", "30": "last 30 days" };
+const PAGE_ROWS = 20;
+
+interface Question {
+  readonly days: Days;
+  readonly kind: string;
+  readonly node: string;
+  readonly verdict: AgreementVerdict;
+}
+
+/** GET /agreement: how decisions compare with what kubelets did, over time, and those that differ with both sides. */
+export async function getAgreementPage(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const given = queryOf(exchange, ["days", "kind", "node", "verdict", "pageToken"]);
+  if (!given.ok) return given;
+  const { days = "7", kind = "", node = "", verdict = "differs", pageToken } = given.value;
+  if (!isDays(days))
+    return queryProblem([{ path: "days", message: `must be one of ${Object.keys(SPANS).join(", ")}` }]);
+  const filter = agreementFilter(exchange, {
+    verdict,
+    ...(kind === "" ? {} : { kind }),
+    ...(node.trim() === "" ? {} : { node: node.trim() }),
+  });
+  if (!filter.ok) return filter;
+  const { store, now } = exchange.ports;
+  const untilMs = now();
+  const pieces = { sinceMs: untilMs - Number(days) * DAY_MS, untilMs, pieceMs: SPANS[days] };
+  const asked: OutcomeFilter = { ...filter.value, sinceMs: pieces.sinceMs };
+  const { verdict: _, ...everything } = asked;
+  const tally = await store.tallyOutcomes(everything, pieces.pieceMs);
+  if (!tally.ok) return historyProblem(tally.error);
+  const listed = await store.listOutcomes({
+    ...asked,
+    limit: PAGE_ROWS,
+    ...(pageToken === undefined ? {} : { pageToken }),
+  });
+  if (!listed.ok) return historyProblem(listed.error);
+  const question: Question = { days, kind, node, verdict: verdict as AgreementVerdict };
+  const kinds = countsOf(tally.value);
+  const pictures = kinds.map((one) => kindPicture(one, tally.value, pieces, linkOf({ ...question, kind: one.kind })));
+  const { items, nextPageToken } = listed.value;
+  return page(
+    "Agreement",
+    html`<p class="soft">What kubelets really did, compared with what would have been decided on the last snapshot before it. <code>nodewise collect</code> reports what kubelets do.</p>
+${filters(question)}
+${kinds.length === 0 ? html`<p>No outcome of a kubelet was reported in this time.</p>` : html`<section class="card bars" aria-label="By kind">${all(pictures)}${legend(pieces)}</section>`}
+<h2 id="list">${WORD[question.verdict].slice(0, 1).toUpperCase()}${WORD[question.verdict].slice(1)}</h2>
+${items.length === 0 ? html`<p class="soft">None.</p>` : all(items.map((row) => outcomeCard(listedOutcome(row))))}
+${nextPageToken === null ? "" : html`<p><a rel="next" href="${linkOf(question, nextPageToken)}">Older</a></p>`}`,
+    { place: "/agreement", live: "" },
+  );
+}
+const isDays = (text: string): text is Days => Object.hasOwn(SPANS, text);
+
+const linkOf = ({ days, kind, node, verdict }: Question, pageToken?: string): string => {
+  const query = new URLSearchParams();
+  if (days !== "7") query.set("days", days);
+  if (kind !== "") query.set("kind", kind);
+  if (node !== "") query.set("node", node);
+  if (verdict !== "differs") query.set("verdict", verdict);
+  if (pageToken !== undefined) query.set("pageToken", pageToken);
+  return query.size === 0 ? "/agreement" : `/agreement?${query}`;
+};
+
+function filters({ days, kind, node, verdict }: Question): Html | Promise<Html> {
+  const options = (values: readonly (readonly [string, string])[], now: string): Promise<Html> =>
+    all(
+      values.map(
+        ([value, word]) => html`<option value="${value}"${value === now ? raw(" selected") : ""}>${word}</option>`,
+      ),
+    );
+  return html`<form class="row" action="/agreement" method="get" role="search">
+<label>Over the<select name="days">${options(Object.entries(DAYS_WORD), days)}</select></label>
+<label>Kind<select name="kind">${options([["", "all kinds"], ...OUTCOME_KINDS.map((one) => [one, one] as const)], kind)}</select></label>
+<label>Node<input name="node" value="${node}" maxlength="253" placeholder="all nodes"></label>
+<label>List those that<select name="verdict">${options(
+    AGREEMENT_VERDICTS.map((one) => [one, WORD[one]] as const),
+    verdict,
+  )}</select></label>
+<button>Show</button> <a href="/agreement">reset</a></form>`;
+}
+
+const legend = ({ sinceMs, untilMs }: Pieces): Html =>
+  html`<ul class="legend">${AGREEMENT_VERDICTS.map((verdict) => html`<li class="${TONE[verdict]}">${WORD[verdict]}</li>`)}<li class="plain soft">${utcText(sinceMs)} to ${utcText(untilMs)}</li></ul>`;
+
+const CARD_TONE: { readonly [V in AgreementVerdict]: string } = {
+  agrees: "good",
+  differs: "bad",
+  "not-comparable": "",
+};
+
+/** One outcome with both sides, and the links to what it was compared on. */
+function outcomeCard({ at, node, kind, verdict, pod, comparison }: ListedOutcome): Html | Promise<Html> {
+  const tone = isAgreementVerdict(verdict) ? CARD_TONE[verdict] : "";
+  const who = pod === null ? "" : html` <code>${pod.namespace}/${pod.name}</code>`;
+  return html`<article class="card finding ${tone}"><h3><span class="tag ${tone}">${verdict}</span> ${kind}${who} <span class="soft small"><time datetime="${at}">${utcText(Date.parse(at))}</time> on ${nodeName(node)}</span></h3>
+${comparison === null ? html`<p class="soft">Another version recorded it.</p>` : comparisonPart(comparison)}</article>`;
+}
+
+function comparisonPart(comparison: Comparison): Html | Promise<Html> {
+  const { difference, why, snapshotId, snapshotAgeMs, policyVersion } = comparison;
+  const differs =
+    difference === null
+      ? ""
+      : html`<p><strong>${difference.field}</strong>: the kubelet ${valueText(difference.kubelet)}, Nodewise ${valueText(difference.nodewise)}</p>`;
+  const reason =
+    why === null
+      ? ""
+      : html`<p><code>${why.code}</code> ${why.message}${why.missing.length === 0 ? "" : html`: <code>${why.missing.join(", ")}</code>`}</p>`;
+  const links =
+    snapshotId === null
+      ? ""
+      : html`<p class="soft small">on the <a href="/v1/snapshots/${snapshotId}">snapshot</a>${snapshotAgeMs === null ? "" : ` of ${durationText(snapshotAgeMs)} before`}${policyVersion === null ? "" : html`, by <code>${policyVersion}</code>`} · <a href="/what-if?snapshot=${snapshotId}">what if</a></p>`;
+  return html`${differs}${reason}${sidesTable(comparison)}${links}`;
+}
+
+function sidesTable({ kubelet, nodewise, measured, difference }: Comparison): Html | Promise<Html> {
+  const fields = Object.keys({ ...kubelet, ...nodewise });
+  const ours = (field: string): string => (nodewise === null ? "" : valueText(nodewise[field] ?? null));
+  const rows = fields.map(
+    (field) =>
+      html`<tr${field === difference?.field ? raw(' class="changed"') : ""}><td>${field}</td><td>${valueText(kubelet[field] ?? null)}</td><td>${ours(field)}</td></tr>`,
+  );
+  const beside = measured.map(
+    (one) =>
+      html`<tr class="soft"><td>${one.field} <span class="small">(measured)</span></td><td>${valueText(one.kubelet)}</td><td>${valueText(one.nodewise)}</td></tr>`,
+  );
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Both sides"><table class="sides"><thead><tr><th>Field</th><th>Kubelet</th><th>Nodewise</th></tr></thead><tbody>${all([...rows, ...beside])}</tbody></table></div>`;
+}
+
+function valueText(value: SideValue): string {
+  if (value === null || value === "") return "–";
+  return Array.isArray(value) ? value.join(" ") || "–" : String(value);
+}

@@ -1,0 +1,297 @@
+import { describe, expect, test } from "vitest";
+import { type Comparison, decodeOutcomes } from "../../api/model/outcome.ts";
+import { container } from "../kit/containers.ts";
+import { node } from "../kit/nodes.ts";
+import { guaranteed, pod, podOf, requesting } from "../kit/pods.ts";
+import { runtimeImage } from "../kit/runtime.ts";
+import type { Json } from "../kit/snapshots.ts";
+import { comparedOn } from "./compared.ts";
+
+const T = Date.parse("2026-01-31T12:00:00Z");
+const at = (seconds: number): string => new Date(T + seconds * 1000).toISOString();
+const RUNNING = { phase: "Running", containerStatuses: [{ name: "c", state: { running: {} } }] };
+const MiB = 2 ** 20;
+
+const snapshot = (more: Json = {}, status: Json = {}, configuration: Json = {}): Json => ({
+  observedAt: at(0),
+  node: node({
+    allocatable: { cpu: "4", memory: "8Gi", pods: "10" },
+    conditions: [{ type: "MemoryPressure", status: "False" }],
+    ...status,
+  }),
+  kubeletConfiguration: { maxPods: 10, ...configuration },
+  cgroup: { version: 2 },
+  pods: [],
+  ...more,
+});
+const refOf = (object: Json): Json => {
+  const { name, uid } = object["metadata"] as Json;
+  return { namespace: "default", name, uid };
+};
+const of = (kind: string, object: Json, more: Json = {}): Json => ({
+  kind,
+  at: at(5),
+  seenIn: ["event"],
+  pod: refOf(object),
+  object,
+  message: "",
+  ...more,
+});
+function compared(on: Json, outcomes: readonly Json[], facts = {}): readonly Comparison[] {
+  const decoded = decodeOutcomes({ outcomes });
+  if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
+  return comparedOn(on, decoded.value, facts);
+}
+const told = (on: Json, outcome: Json, facts = {}) => {
+  const [one] = compared(on, [outcome], facts);
+  return [one?.verdict, one?.why?.code ?? one?.difference ?? null];
+};
+const AGREES = ["agrees", null];
+const notComparable = (code: string) => ["not-comparable", code];
+
+describe("admissions", () => {
+  const refused = (reason: string, message: string): Json => ({ admitted: false, reason, message });
+  const admitted = { admitted: true, reason: "" };
+  test("a resource that only the kubelet found short is told with the amounts of both", () => {
+    const message = "Node didn't have enough resource: cpu, requested: 2000, used: 3000, capacity: 4000";
+    const on = snapshot({ pods: [{ ...requesting("web", { cpu: "1" }), status: RUNNING }] });
+    const [one] = compared(on, [of("admission", requesting("a", { cpu: "2" }), refused("OutOfcpu", message))]);
+    expect(one).toMatchObject({
+      verdict: "differs",
+      difference: { field: "used", kubelet: 3000, nodewise: 1000 },
+      kubelet: { requested: 2000, used: 3000, capacity: 4000, admitted: false },
+      nodewise: { requested: 2000, used: 1000, capacity: 4000, admitted: true },
+    });
+  });
+  test("a pod for the managers needs their state files, another does not", () => {
+    const on = snapshot({}, {}, { cpuManagerPolicy: "static", kubeReserved: { cpu: "1" } });
+    expect(told(on, of("admission", requesting("a", { cpu: "1" }), admitted))).toEqual(AGREES);
+    expect(told(on, of("admission", guaranteed("g", "1", "1Gi"), admitted))).toEqual(notComparable("state_files"));
+  });
+  test("a pod of a device that the node has is for the managers, one of an unknown resource is nobody's", () => {
+    const asking = requesting("a", { "example.com/gpu": "1" });
+    expect(told(snapshot(), of("admission", asking, admitted))).toEqual(AGREES);
+    const on = snapshot({}, { allocatable: { cpu: "4", memory: "8Gi", pods: "10", "example.com/gpu": "2" } });
+    expect(told(on, of("admission", asking, admitted))).toEqual(notComparable("state_files"));
+  });
+  test("a shutdown is told to the kubelet and not to the API", () => {
+    const shutdown = refused("NodeShutdown", "Pod was rejected as the node is shutting down.");
+    expect(told(snapshot(), of("admission", pod("a"), shutdown))).toEqual(notComparable("input_not_known"));
+    expect(told(snapshot({ kubelet: { shuttingDown: true } }), of("admission", pod("a"), shutdown))).toEqual(AGREES);
+  });
+  test("a snapshot that shows the outcome already is not of before it", () => {
+    const on = snapshot({
+      pods: [
+        { ...pod("a"), status: RUNNING },
+        { ...pod("b"), status: { phase: "Failed" } },
+      ],
+    });
+    expect(told(on, of("admission", pod("a"), admitted))).toEqual(notComparable("already_in_snapshot"));
+    expect(told(on, of("admission", pod("b"), refused("OutOfcpu", "x")))).toEqual(notComparable("already_in_snapshot"));
+    const evicted = { message: "The node was low on resource: memory. " };
+    expect(told(on, of("eviction", pod("b"), evicted))).toEqual(notComparable("already_in_snapshot"));
+  });
+  test("pressure that came since the snapshot refuses, and a kubelet that would not start is a difference", () => {
+    const pressure = {
+      kind: "conditions",
+      at: at(2),
+      seenIn: ["node-status"],
+      condition: "MemoryPressure",
+      status: "True",
+      message: "",
+    };
+    const refusal = of("admission", pod("a"), refused("Evicted", "The node had condition: [MemoryPressure]. "));
+    expect(compared(snapshot(), [refusal, pressure])[0]).toMatchObject({ verdict: "agrees" });
+    expect(compared(snapshot(), [refusal])[0]).toMatchObject({ verdict: "differs", difference: { field: "admitted" } });
+    const machine = { cpus: [{ cpu: 0, core: 0, socket: 0, numa: 0 }] };
+    const on = snapshot({ machine }, {}, { cpuManagerPolicy: "static" });
+    expect(told(on, of("admission", pod("a"), admitted))).toEqual([
+      "differs",
+      { field: "starts", kubelet: true, nodewise: false },
+    ]);
+  });
+});
+
+describe("resizes", () => {
+  const now = guaranteed("a", "1", "1Gi");
+  const on = (configuration: Json = {}, more: Json = {}): Json =>
+    snapshot(
+      {
+        pods: [
+          { ...now, status: RUNNING },
+          { ...requesting("other", { cpu: "2" }), status: RUNNING },
+        ],
+        ...more,
+      },
+      {},
+      configuration,
+    );
+  const resize = (cpu: string, reason: string, message: string): Json =>
+    of("resize", guaranteed("a", cpu, "1Gi"), { reason, message });
+  test("one that can never be, in the kubelet's words", () => {
+    const message = 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"';
+    expect(told(on({ cpuManagerPolicy: "static" }), resize("2", "Infeasible", message))).toEqual(AGREES);
+    expect(told(on(), resize("2", "Infeasible", message))).toEqual([
+      "differs",
+      { field: "reason", kubelet: "Infeasible", nodewise: "" },
+    ]);
+  });
+  test("one that waits for room, with its amounts", () => {
+    const message = (used: number) =>
+      `Node didn't have enough resource: cpu, requested: 3000, used: ${used}, capacity: 4000`;
+    expect(told(on(), resize("3", "Deferred", message(2000)))).toEqual(AGREES);
+    expect(told(on(), resize("3", "Deferred", message(2500)))).toEqual([
+      "differs",
+      { field: "used", kubelet: 2500, nodewise: 2000 },
+    ]);
+  });
+  test("what was allocated to the pod is not what it asks for", () => {
+    const resources = { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "1", memory: "1Gi" } };
+    const entries = { a: { ContainerResources: { c: resources } } };
+    const assignments = { allocated_pods_state: { entries } };
+    const message = "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000";
+    expect(told(on({}, { assignments }), resize("3", "Deferred", message))).toEqual(AGREES);
+  });
+  test("what is not known: the pod as it was, swap, and what older kubelets looked at", () => {
+    const deferred = resize("3", "Deferred", "x");
+    expect(told(snapshot(), deferred)).toEqual(notComparable("pod_not_known"));
+    expect(told(on(), { ...deferred, object: null })).toEqual(notComparable("pod_not_known"));
+    expect(told(on({ memorySwap: { swapBehavior: "LimitedSwap" } }), deferred)).toEqual(
+      notComparable("input_not_known"),
+    );
+    const capacity = resize(
+      "8",
+      "Infeasible",
+      "Node didn't have enough capacity: cpu, requested: 8000, capacity: 4000",
+    );
+    expect(told(on(), capacity)).toEqual(notComparable("not_decided_here"));
+  });
+});
+
+describe("containers that a probe ended", () => {
+  const probed = (probe: Json | undefined): Json =>
+    podOf([container("c", undefined, undefined, probe && { livenessProbe: { tcpSocket: { port: 1 }, ...probe } })]);
+  const kill = (object: Json, more: Json = {}): Json =>
+    of("probes", object, {
+      at: at(60),
+      container: "c",
+      probe: "liveness",
+      message: "Container c failed liveness probe, will be restarted",
+      failures: 3,
+      startedAt: at(0),
+      ...more,
+    });
+  const usual = probed({ periodSeconds: 10, failureThreshold: 3 });
+  test("with the kubelet's words and as many failures as it takes", () => {
+    expect(told(snapshot(), kill(usual))).toEqual(AGREES);
+    expect(told(snapshot(), kill(usual, { failures: 9 }))).toEqual(AGREES);
+    expect(told(snapshot(), kill(usual, { message: "Container c failed liveness probe" }))).toEqual([
+      "differs",
+      {
+        field: "message",
+        kubelet: "Container c failed liveness probe",
+        nodewise: "Container c failed liveness probe, will be restarted",
+      },
+    ]);
+  });
+  test("fewer failures than it takes were not all that there were; sooner than they can be is a difference", () => {
+    for (const failures of [2, null]) {
+      expect(told(snapshot(), kill(usual, { failures }))).toEqual(notComparable("probe_results"));
+    }
+    const slow = probed({ periodSeconds: 20, failureThreshold: 5, initialDelaySeconds: 30 });
+    expect(told(snapshot(), kill(slow, { failures: 5 }))).toMatchObject(["differs", { field: "seconds", kubelet: 60 }]);
+  });
+  test("a container without such a probe is not ended by it", () => {
+    expect(told(snapshot(), kill(probed(undefined)))).toMatchObject(["differs", { field: "probe", nodewise: null }]);
+  });
+});
+
+describe("evictions", () => {
+  const stats = (available: number, usage: Readonly<Record<string, Json>>): Json => ({
+    node: { memory: { time: at(0), availableBytes: available * MiB, workingSetBytes: 4096 * MiB } },
+    pods: Object.entries(usage).map(([name, more]) => ({
+      podRef: { name, namespace: "default", uid: `uid-${name}` },
+      ...more,
+    })),
+  });
+  const running = (name: string, spec: Json = {}): Json => ({ ...pod(name, { spec }), status: RUNNING });
+  const using = (bytes: number): Json => ({ memory: { time: at(0), workingSetBytes: bytes } });
+  const low = { message: "The node was low on resource: memory. Threshold quantity: 1Gi, available: 500Mi. " };
+  const hard = { evictionHard: { "memory.available": "1Gi" } };
+  test("of equal pods the kubelet takes one by chance", () => {
+    const on = snapshot(
+      { pods: [running("a"), running("b")], stats: stats(500, { a: using(9), b: using(9) }) },
+      {},
+      hard,
+    );
+    const both = ["a", "b"].map((name) => told(on, of("eviction", pod(name), low)));
+    expect(both.toSorted()).toEqual([AGREES, notComparable("order_is_chance")]);
+  });
+  test("a soft threshold needs the passes before, stats the time of the outcome", () => {
+    const parts = { pods: [running("a")], stats: stats(500, { a: using(9) }) };
+    const soft = {
+      evictionSoft: { "memory.available": "1Gi" },
+      evictionSoftGracePeriod: { "memory.available": "10s" },
+      evictionHard: {},
+    };
+    expect(told(snapshot(parts, {}, soft), of("eviction", pod("a"), low))).toEqual(notComparable("observation_times"));
+    const old = { ...parts, observedAt: at(19) };
+    expect(told(snapshot(old, {}, hard), of("eviction", pod("a"), { ...low, at: at(25) }))).toEqual(
+      notComparable("snapshot_too_old"),
+    );
+  });
+  test("a pod over a limit of its own goes with the kubelet's words, where its usage was over it already", () => {
+    const limited = { volumes: [{ name: "scratch", emptyDir: { sizeLimit: "10Mi" } }] };
+    const message = 'Usage of EmptyDir volume "scratch" exceeds the limit "10Mi". ';
+    const full = (used: number) => ({ a: { volume: [{ name: "scratch", usedBytes: used * MiB }] } });
+    const on = (used: number) => snapshot({ pods: [running("a", limited)], stats: stats(5000, full(used)) }, {}, hard);
+    expect(told(on(11), of("eviction", pod("a"), { message }))).toEqual(AGREES);
+    expect(told(on(9), of("eviction", pod("a"), { message }))).toEqual(notComparable("signal_moved"));
+    const other = message.replace("10Mi", "20Mi");
+    expect(told(on(11), of("eviction", pod("a"), { message: other }))).toMatchObject(["differs", { field: "message" }]);
+  });
+});
+
+describe("images that went", () => {
+  const images = ["a", "b", "c"].map((id) => runtimeImage(id, { repoTags: [`${id}:1`] }));
+  const disk = (availableMiB: number): Json => ({
+    node: { runtime: { imageFs: { time: at(0), capacityBytes: 1000 * MiB, availableBytes: availableMiB * MiB } } },
+    pods: [],
+  });
+  const on = (availableMiB: number): Json =>
+    snapshot(
+      { stats: disk(availableMiB), runtime: { images, containers: [] } },
+      {},
+      { imageMinimumGCAge: "10s", imageGCHighThresholdPercent: 85, imageGCLowThresholdPercent: 80 },
+    );
+  const records = [
+    ["a", T - 900_000, T - 800_000],
+    ["b", T - 900_000, T - 500_000],
+    ["c", T - 900_000, T - 100_000],
+  ];
+  const facts = { "image-gc": { atMs: T - 60_000, beganAtMs: T - 900_000, failed: false, records, removed: [] } };
+  const went = (...ids: string[]): Json => ({
+    kind: "image-gc",
+    at: at(30),
+    after: at(0),
+    seenIn: ["image-list"],
+    images: ids.map((id) => ({ id, names: [`${id}:1`] })),
+  });
+  test("the same set agrees, whatever each side calls them by; another one differs", () => {
+    expect(told(on(100), went("a"), facts)).toEqual(AGREES);
+    const byName = { ...went("a"), images: [{ names: ["a@sha256:9", "a:1"] }] };
+    expect(told(on(100), byName, facts)).toEqual(AGREES);
+    expect(told(on(100), went("b"), facts)).toEqual([
+      "differs",
+      { field: "removed", kubelet: ["b:1"], nodewise: ["a:1"] },
+    ]);
+    expect(told(on(100), went("a", "b"), facts)).toMatchObject(["differs", { kubelet: ["a:1", "b:1"] }]);
+  });
+  test("without their ages, without a list, and with room enough nothing can be said", () => {
+    expect(told(on(100), went("a"))).toEqual(notComparable("image_ages"));
+    const later = { "image-gc": { ...facts["image-gc"], atMs: T + 1 } };
+    expect(told(on(100), went("a"), later)).toEqual(notComparable("image_ages"));
+    expect(told(snapshot({ stats: disk(100) }), went("a"), facts)).toEqual(notComparable("input_not_known"));
+    expect(told(on(500), went("a"), facts)).toEqual(notComparable("cause_not_known"));
+  });
+});

@@ -1,0 +1,68 @@
+import { expect, test } from "vitest";
+import { storyForm, storyListForm } from "../../api/model/why.ts";
+import { storiesIn, storyOf } from "../../api/service/why/story.ts";
+import { plainPaint } from "../../api/text/style.ts";
+import { storyListText, storyText } from "../../api/text/why.ts";
+import {
+  admissionStories,
+  evictionStories,
+  preemptionStories,
+  probeStories,
+  type RealStory,
+} from "../why/real-documents.ts";
+import { changed, drawn, places } from "./changes.ts";
+import { draws, shuffled } from "./draws.ts";
+
+const REAL: readonly RealStory[] = [
+  ...admissionStories(),
+  ...preemptionStories(),
+  ...probeStories(),
+  ...evictionStories("memory"),
+  ...evictionStories("disk"),
+];
+const named = (values: readonly unknown[]) => values.map((value, i) => ({ origin: `file ${i}`, value }));
+/** Lists taken apart: each object a document of its own. */
+const apart = (values: readonly unknown[]): readonly unknown[] =>
+  values.flatMap((value) => (value as { items?: readonly unknown[] }).items ?? [value]);
+const ROUNDS = 300;
+const screen = { columns: 100, paint: plainPaint };
+// biome-ignore lint/suspicious/noControlCharactersInRegex: what a terminal would act on
+const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/;
+
+test("documents that are changed at random are answered in the form that is described, or refused in a line", () => {
+  const met = { told: 0, refused: 0 };
+  for (let seed = 0; seed < ROUNDS; seed++) {
+    const d = draws(seed);
+    const { pod, documents } = d.pick(REAL);
+    let all: unknown = documents;
+    for (let left = 1 + d.below(4); left > 0; left--) {
+      const at = places(all);
+      if (at.length > 0) all = changed(all, d.pick(at), drawn(d));
+    }
+    const values = Array.isArray(all) ? (all as readonly unknown[]) : [all];
+    const told = storyOf(named(values), { pod, namespace: null });
+    met[told.ok ? "told" : "refused"]++;
+    if (told.ok) {
+      const form = storyForm.safeParse(JSON.parse(JSON.stringify(told.value)));
+      expect(form.error, `seed ${seed}`).toBeUndefined();
+      expect(storyText(told.value, screen), `seed ${seed}`).not.toMatch(STEERING);
+    } else expect(told.error.message, `seed ${seed}`).not.toBe("");
+    const list = storiesIn(named(values), null);
+    if (!list.ok) continue;
+    expect(storyListForm.safeParse(JSON.parse(JSON.stringify(list.value))).error, `seed ${seed}`).toBeUndefined();
+    expect(storyListText(list.value, screen), `seed ${seed}`).not.toMatch(STEERING);
+  }
+  expect(Math.min(met.told, met.refused), `a branch was hardly met: ${JSON.stringify(met)}`).toBeGreaterThan(10);
+});
+
+test("the order of documents, and whether they come in lists, changes nothing", () => {
+  for (const [seed, { pod, documents }] of REAL.entries()) {
+    const of = (values: readonly unknown[]) => {
+      const told = storyOf(named(values), { pod, namespace: null });
+      return told.ok
+        ? { findings: told.value.findings, asOf: told.value.asOf, missing: told.value.missing }
+        : told.error;
+    };
+    expect(of(shuffled(apart(documents), draws(seed))), pod).toEqual(of(documents));
+  }
+});

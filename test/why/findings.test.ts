@@ -1,0 +1,679 @@
+import { describe, expect, it, test } from "vitest";
+import { storyOf } from "../../api/service/why/story.ts";
+import { container } from "../kit/containers.ts";
+import type { Json } from "../kit/snapshots.ts";
+import { codes, noStory, only, pieces, stories, story } from "./ask.ts";
+
+const AT = "2026-01-31T12:00:00Z";
+const LATER = "2026-01-31T12:10:00Z";
+interface Made {
+  readonly containers?: readonly Json[];
+  readonly spec?: Json;
+  readonly status?: Json;
+  readonly metadata?: Json;
+}
+/** `shop/web` on node n1, running and ready since `AT` unless it is told otherwise. */
+function pod({ containers = [container("app")], spec, status, metadata }: Made = {}): Json {
+  const statuses = containers.map(({ name }) => ({
+    name,
+    ready: true,
+    started: true,
+    restartCount: 0,
+    state: { running: { startedAt: AT } },
+  }));
+  return {
+    kind: "Pod",
+    metadata: { name: "web", namespace: "shop", uid: "u-web", creationTimestamp: AT, ...metadata },
+    spec: { nodeName: "n1", containers, ...spec },
+    status: { phase: "Running", startTime: AT, qosClass: "Burstable", containerStatuses: statuses, ...status },
+  };
+}
+const node = (name = "n1", more: Json = {}, metadata: Json = {}): Json => ({
+  kind: "Node",
+  metadata: { name, ...metadata },
+  status: {
+    capacity: { cpu: "4", memory: "8Gi", pods: "110" },
+    allocatable: { cpu: "4", memory: "8Gi", pods: "110" },
+    conditions: [{ type: "Ready", status: "True" }],
+    nodeInfo: { kubeletVersion: "v1.36.3" },
+    ...more,
+  },
+});
+const event = (reason: string, message: string, more: Json = {}): Json => ({
+  kind: "Event",
+  involvedObject: { kind: "Pod", namespace: "shop", name: "web", uid: "u-web", fieldPath: "spec.containers{app}" },
+  type: "Warning",
+  reason,
+  message,
+  count: 1,
+  firstTimestamp: AT,
+  lastTimestamp: AT,
+  source: { component: "kubelet", host: "n1" },
+  ...more,
+});
+const waiting = (reason: string, message = "", more: Json = {}): Json => ({
+  phase: "Pending",
+  containerStatuses: [
+    { name: "app", ready: false, started: false, restartCount: 0, state: { waiting: { reason, message } }, ...more },
+  ],
+});
+
+describe("a container that is killed for memory", () => {
+  const killed = { exitCode: 137, reason: "OOMKilled", startedAt: AT, finishedAt: LATER };
+  const containers = [container("app", { memory: "64Mi" }, { memory: "128Mi" })];
+  const status = {
+    containerStatuses: [
+      {
+        name: "app",
+        ready: true,
+        restartCount: 3,
+        state: { running: { startedAt: LATER } },
+        lastState: { terminated: killed },
+      },
+    ],
+  };
+  const summary = (bytes: number): Json => ({
+    node: { nodeName: "n1", memory: { time: LATER } },
+    pods: [
+      {
+        podRef: { name: "web", namespace: "shop", uid: "u-web" },
+        containers: [{ name: "app", memory: { usageBytes: bytes, workingSetBytes: bytes } }],
+      },
+    ],
+  });
+  it("has its limit from the kubelet's cgroup, and its use of now", () => {
+    const finding = only(story("web", [pod({ containers, status }), node(), summary(99)]), "oom-killed");
+    expect(finding).toMatchObject({ container: "app", since: LATER, words: [{ reason: "OOMKilled" }] });
+    expect(finding.numbers).toEqual({
+      ...{ restarts: 3, exitCode: 137, endedBy: "OOMKilled" },
+      ...{ limitBytes: 134217728, usageBytes: 99, workingSetBytes: 99, nodeOom: false },
+    });
+    expect(finding.decisions).toMatchObject([
+      { kind: "cgroups", excerpt: { container: "app", values: { memory: 134217728 } } },
+    ]);
+    expect(finding.whatWouldChange).toEqual([
+      { code: "memory_limit", numbers: { container: "app", limitBytes: 134217728 } },
+    ]);
+    expect(finding.missing).toMatchObject([
+      { piece: "memory.peak", command: "kubectl exec -n shop web -c app -- cat /sys/fs/cgroup/memory.peak" },
+    ]);
+  });
+  it("without a limit is killed for the pod's, or the node's: the node says which", () => {
+    const oom = event("SystemOOM", "System OOM encountered, victim process: app, pid: 7", {
+      involvedObject: { kind: "Node", name: "n1" },
+      lastTimestamp: LATER,
+    });
+    const free = only(story("web", [pod({ status }), node(), oom]), "oom-killed");
+    expect(free.numbers).toMatchObject({ limitBytes: null, nodeOom: true });
+    expect(free.whatWouldChange).toEqual([]);
+    const spec = { resources: { limits: { memory: "256Mi" } } };
+    const { decisions } = only(story("web", [pod({ status, spec }), node()]), "oom-killed");
+    expect(decisions).toMatchObject([{ excerpt: { values: { memory: 268435456 } } }]);
+  });
+  it("in back-off is told first as killed", () => {
+    const looping = {
+      state: { waiting: { reason: "CrashLoopBackOff", message: "back-off 1m20s restarting failed container=app" } },
+      lastState: { terminated: killed },
+    };
+    const told = story("web", [
+      pod({ containers, status: { containerStatuses: [{ name: "app", ready: false, restartCount: 5, ...looping }] } }),
+    ]);
+    expect(codes(told)).toEqual(["oom-killed", "crash-loop"]);
+    expect(only(told, "crash-loop").numbers.backOffSeconds).toBe(80);
+  });
+});
+
+describe("a pod that waits", () => {
+  it("for a node: what the scheduler says, and what each node's kubelet would", () => {
+    const containers = [container("app", { cpu: "5", memory: "1Gi" })];
+    const conditions = [
+      {
+        type: "PodScheduled",
+        status: "False",
+        reason: "Unschedulable",
+        message: "0/2 nodes are available: 2 Insufficient cpu.",
+        lastTransitionTime: AT,
+      },
+    ];
+    const waits = pod({
+      containers,
+      spec: { nodeName: undefined },
+      status: { phase: "Pending", conditions, containerStatuses: [] },
+    });
+    const larger = node("n2", {
+      capacity: { cpu: "8", memory: "8Gi", pods: "110" },
+      allocatable: { cpu: "8", memory: "8Gi", pods: "110" },
+    });
+    const told = only(
+      story("web", [waits, node(), larger, event("FailedScheduling", "0/2 nodes are available: 2 Insufficient cpu.")]),
+      "unscheduled",
+    );
+    expect(told.words.map(({ from, message }) => [from, message])).toEqual([
+      ["event", "0/2 nodes are available: 2 Insufficient cpu."],
+      ["condition", "0/2 nodes are available: 2 Insufficient cpu."],
+    ]);
+    expect(told.decisions.map(({ node: on, verdict }) => [on, verdict])).toEqual([
+      ["n1", "refused"],
+      ["n2", "decided"],
+    ]);
+    expect(told.whatWouldChange).toMatchObject([
+      { code: "lower_request_admits", numbers: { node: "n1", resource: "cpu", atMost: 4000 } },
+    ]);
+  });
+  it("for a gate of scheduling: no node is asked", () => {
+    const waits = pod({
+      spec: { nodeName: undefined, schedulingGates: [{ name: "example.com/quota" }] },
+      status: { phase: "Pending", containerStatuses: [] },
+    });
+    const { numbers, decisions } = only(story("web", [waits, node()]), "unscheduled");
+    expect([numbers.gates, decisions]).toEqual([["example.com/quota"], []]);
+  });
+  it.each([
+    ["volume", event("FailedMount", 'MountVolume.SetUp failed for volume "data" : secret "db" not found')],
+    ["sandbox", event("FailedCreatePodSandBox", "Failed to create pod sandbox: no free address")],
+    ["kubelet", null],
+  ])("for its %s", (pending, said) => {
+    const waits = pod({
+      status: {
+        phase: "Pending",
+        startTime: undefined,
+        containerStatuses: [],
+        conditions: [{ type: "PodScheduled", status: "True", lastTransitionTime: AT }],
+      },
+    });
+    const told = story("web", [waits, ...(said === null ? [] : [said])]);
+    const finding = only(told, "not-started");
+    expect(finding.numbers).toEqual({ pending });
+    expect(finding.since).toBe(AT);
+    expect(pieces(told)).toEqual(said === null ? ["events"] : []);
+  });
+  it("for a configuration", () => {
+    const told = only(
+      story("web", [pod({ status: waiting("CreateContainerConfigError", 'secret "db" not found') })]),
+      "config-error",
+    );
+    expect(told).toMatchObject({
+      container: "app",
+      words: [{ reason: "CreateContainerConfigError", message: 'secret "db" not found' }],
+    });
+  });
+  it("for an init container: which of them, how it ended, and what waits for it", () => {
+    const ended = { terminated: { exitCode: 0, finishedAt: AT } };
+    const failing = {
+      waiting: { reason: "CrashLoopBackOff", message: "back-off 10s restarting failed container=migrate" },
+    };
+    const status = {
+      ...waiting("PodInitializing"),
+      initContainerStatuses: [
+        { name: "fetch", restartCount: 0, ready: true, state: ended },
+        {
+          name: "migrate",
+          restartCount: 2,
+          ready: false,
+          state: failing,
+          lastState: { terminated: { exitCode: 1, reason: "Error", startedAt: AT, finishedAt: LATER } },
+        },
+      ],
+    };
+    const told = story("web", [pod({ spec: { initContainers: [container("fetch"), container("migrate")] }, status })]);
+    expect(codes(told)).toEqual(["crash-loop", "init-waiting"]);
+    expect(only(told, "init-waiting")).toMatchObject({
+      container: "migrate",
+      numbers: { index: 2, of: 2, waiting: ["app"] },
+    });
+  });
+  it("for a sidecar that has not started, and not for one that has", () => {
+    const spec = { initContainers: [{ ...container("proxy"), restartPolicy: "Always" }] };
+    const proxy = (started: boolean) => ({
+      name: "proxy",
+      restartCount: 0,
+      ready: false,
+      started,
+      state: { running: { startedAt: AT } },
+    });
+    const of = (started: boolean) =>
+      story("web", [pod({ spec, status: { ...waiting("PodInitializing"), initContainerStatuses: [proxy(started)] } })]);
+    expect(codes(of(false))).toEqual(["init-waiting"]);
+    expect(codes(of(true))).toEqual(["not-started"]);
+  });
+});
+
+describe("an image", () => {
+  const said = 'Container image "shop/web:7" is not present with pull policy of Never';
+  const spec = { containers: [{ ...container("app"), image: "shop/web:7", imagePullPolicy: "Never" }] };
+  const waits = pod({ spec, status: waiting("ErrImageNeverPull", said) });
+  const images = (...repoTags: readonly string[]): Json => ({ images: [{ id: "sha256:1", repoTags, size: "1" }] });
+  it("that cannot be pulled is told in the kubelet's words", () => {
+    const pull = pod({ status: waiting("ImagePullBackOff", 'Back-off pulling image "shop/web:7"') });
+    const told = story("web", [pull, event("Failed", 'Failed to pull image "shop/web:7": not found', { count: 4 })]);
+    const { numbers, words } = only(told, "image-pull");
+    expect(numbers).toEqual({ image: "shop/web:7", pullPolicy: null, onNode: null });
+    expect(words.map(({ message, count }) => [message, count])).toEqual([
+      ['Back-off pulling image "shop/web:7"', 1],
+      ['Failed to pull image "shop/web:7": not found', 4],
+    ]);
+    expect(pieces(told)).toEqual(["images"]);
+  });
+  it("that is not on the node and may not be pulled is gone", () => {
+    const told = story("web", [waits, node(), images("docker.io/shop/web:6")]);
+    expect(only(told, "image-gone")).toMatchObject({
+      numbers: { image: "shop/web:7", pullPolicy: "Never", removedAt: null },
+      whatWouldChange: [{ code: "image_pull_policy" }],
+    });
+    expect(pieces(told)).toEqual(["history"]);
+    expect(codes(story("web", [waits, node(), images("docker.io/shop/web:7")]))).toEqual(["image-pull"]);
+  });
+  it("that image garbage collection removed is told with when and why", () => {
+    const remove = [{ names: ["docker.io/shop/web:7"], why: "space", sizeBytes: 9, end: "removed" }];
+    const pass = {
+      kind: "image-gc",
+      node: "n1",
+      decidedAt: AT,
+      verdict: "removes",
+      policyVersion: "kubelet-1.36+7",
+      decision: { remove },
+    };
+    const { numbers, whatWouldChange } = only(story("web", [waits, node(), images(), pass]), "image-gone");
+    expect(numbers).toMatchObject({ removedAt: AT, why: "space", sizeBytes: 9 });
+    expect(whatWouldChange.map(({ code }) => code)).toEqual(["image_pull_policy", "image_gc_threshold"]);
+  });
+  it("with the node's file system is told what a collection would do with it", () => {
+    const full = { time: LATER, capacityBytes: 1000, availableBytes: 50 };
+    const stats = { node: { nodeName: "n1", memory: { time: LATER }, fs: full, runtime: { imageFs: full } }, pods: [] };
+    const pull = pod({ spec, status: waiting("ImagePullBackOff", "no space left on device") });
+    const { decisions } = only(
+      story("web", [
+        pull,
+        node(),
+        images("docker.io/shop/web:7"),
+        { containers: [] },
+        { items: [{ id: "s", metadata: { name: "x", uid: "x" }, state: "SANDBOX_READY", createdAt: "1" }] },
+        stats,
+      ]),
+      "image-pull",
+    );
+    expect(decisions).toMatchObject([
+      { kind: "image-gc", excerpt: { fileSystem: { usagePercent: 95 }, image: { names: ["docker.io/shop/web:7"] } } },
+    ]);
+  });
+});
+
+describe("a container at its CPU limit", () => {
+  const containers = [container("app", { cpu: "100m" }, { cpu: "500m" })];
+  const ofCpu = (nanos: number, psi?: number): Json => ({
+    node: { nodeName: "n1", cpu: { time: LATER, usageNanoCores: 1 } },
+    pods: [
+      {
+        podRef: { name: "web", namespace: "shop", uid: "u-web" },
+        containers: [
+          {
+            name: "app",
+            cpu: { usageNanoCores: nanos, ...(psi === undefined ? {} : { psi: { some: { avg10: psi } } }) },
+          },
+        ],
+      },
+    ],
+  });
+  const v2 =
+    "usage_usec 32000000\nuser_usec 1\nsystem_usec 1\nnr_periods 1000\nnr_throttled 400\nthrottled_usec 12000000\n";
+  it("by cgroup v2's cpu.stat: periods, share, average, and a limit that would have been enough on average", () => {
+    const told = story("web", [pod({ containers }), node(), v2]);
+    const { numbers, decisions, whatWouldChange } = only(told, "throttled");
+    expect(numbers).toEqual({
+      ...{ limitMilli: 500, quotaMicros: 50_000, periodMicros: 100_000, usageMilli: null, pressureAvg10: null },
+      // 32 s of CPU time in 1000 periods of 0.1 s; 12 s waited in 400 of them are 30 ms each
+      ...{ periods: 1000, throttledPeriods: 400, throttledMicros: 12_000_000, averageMilli: 320, enoughMilli: 800 },
+    });
+    expect(decisions).toMatchObject([
+      { kind: "cgroups", excerpt: { values: { cpuQuota: 50_000, cpuPeriod: 100_000 } } },
+    ]);
+    expect(whatWouldChange.map(({ code }) => code)).toEqual(["cpu_limit", "no_cpu_limit"]);
+    expect(told.missing).toEqual([]);
+  });
+  it("by cgroup v1's, in nanoseconds, and by the node's own period", () => {
+    const v1 = "nr_periods 1000 nr_throttled 400 throttled_time 12000000000";
+    const configz = { kubeletconfig: { cpuCFSQuotaPeriod: "20ms", featureGates: { CustomCPUCFSQuotaPeriod: true } } };
+    const { numbers } = only(story("web", [pod({ containers }), node(), configz, v1]), "throttled");
+    expect(numbers).toMatchObject({
+      quotaMicros: 10_000,
+      periodMicros: 20_000,
+      throttledMicros: 12_000_000,
+      averageMilli: null,
+      enoughMilli: 2000,
+    });
+  });
+  it("without its node has the quota of its limit, over the usual period", () => {
+    const told = story("web", [pod({ containers }), v2]);
+    const { numbers, decisions } = only(told, "throttled");
+    expect(numbers).toMatchObject({ quotaMicros: 50_000, periodMicros: 100_000, averageMilli: 320, enoughMilli: 800 });
+    expect([decisions, pieces(told)]).toEqual([[], ["node"]]);
+    const off = { kubeletconfig: { cpuCFSQuota: false } };
+    expect(codes(story("web", [pod({ containers }), off, v2]))).toEqual(["healthy"]);
+  });
+  it("never asks for more than the node has", () => {
+    const long = "nr_periods 100 nr_throttled 100 throttled_usec 900000000";
+    expect(only(story("web", [pod({ containers }), node(), long]), "throttled").numbers.enoughMilli).toBe(4000);
+  });
+  it("between two readings counts what happened then", () => {
+    const first = "nr_periods 1000\nnr_throttled 400\nthrottled_usec 12000000\n";
+    const second = "nr_periods 1100\nnr_throttled 450\nthrottled_usec 13000000\n";
+    const { numbers } = only(story("web", [pod({ containers }), node(), first, second]), "throttled");
+    expect(numbers).toMatchObject({ periods: 100, throttledPeriods: 50, throttledMicros: 1_000_000 });
+  });
+  it("by its use alone is most likely throttled, and cpu.stat is asked for", () => {
+    const told = story("web", [pod({ containers }), node(), ofCpu(480_000_000, 12.5)]);
+    expect(only(told, "throttled").numbers).toMatchObject({
+      usageMilli: 480,
+      pressureAvg10: 12.5,
+      periods: null,
+      enoughMilli: null,
+    });
+    expect(told.missing).toMatchObject([
+      { piece: "cpu.stat", command: "kubectl exec -n shop web -c app -- cat /sys/fs/cgroup/cpu.stat" },
+    ]);
+    expect(codes(story("web", [pod({ containers }), node(), ofCpu(200_000_000)]))).toEqual(["healthy"]);
+    expect(
+      codes(story("web", [pod({ containers }), node(), "nr_periods 1000 nr_throttled 3 throttled_usec 5"])),
+    ).toEqual(["healthy"]);
+  });
+  it("is told apart from others by the container's name or id in the file's path", () => {
+    const two = [...containers, container("log", {}, { cpu: "1" })];
+    const id = "a".repeat(64);
+    const statuses = two.map(({ name }) => ({
+      name,
+      ready: true,
+      containerID: name === "log" ? `containerd://${id}` : "",
+      state: { running: { startedAt: AT } },
+    }));
+    const documents = [pod({ containers: two, status: { containerStatuses: statuses } }), node()];
+    const of = (path: string) =>
+      storyOfFiles([...documents.map((value, i) => ({ origin: `f${i}`, value })), { origin: path, value: v2 }]);
+    expect(of("stats/app/cpu.stat")).toEqual(["app"]);
+    expect(of(`/sys/fs/cgroup/kubepods/burstable/podu/${id}/cpu.stat`)).toEqual(["log"]);
+    expect(of("cpu.stat")).toEqual([]);
+  });
+});
+
+const storyOfFiles = (files: readonly { origin: string; value: unknown }[]): readonly (string | null)[] => {
+  const told = storyOf(files, { pod: "web", namespace: null });
+  return told.ok
+    ? told.value.findings.flatMap(({ code, container: of }) => (code === "throttled" ? [of] : []))
+    : ["error"];
+};
+
+describe("a resize", () => {
+  const containers = [container("app", { cpu: "6" }, { cpu: "6" })];
+  const of = (reason: string, message: string) =>
+    pod({
+      containers,
+      status: {
+        conditions: [{ type: "PodResizePending", status: "True", reason, message, lastTransitionTime: LATER }],
+        containerStatuses: [
+          {
+            name: "app",
+            ready: true,
+            state: { running: { startedAt: AT } },
+            resources: { requests: { cpu: "1" }, limits: { cpu: "1" } },
+          },
+        ],
+      },
+    });
+  const other = {
+    ...pod({ containers: [container("c", { cpu: "3" })] }),
+    metadata: { name: "db", namespace: "shop", uid: "u-db" },
+  };
+  it("that the node can never carry", () => {
+    const message = "Node didn't have enough capacity: cpu, requested: 6000, capacity: 4000";
+    const { numbers, words, decisions, whatWouldChange, since } = only(
+      story("web", [of("Infeasible", message), other, node()]),
+      "resize-infeasible",
+    );
+    expect(since).toBe(LATER);
+    expect(words).toMatchObject([{ from: "condition", reason: "Infeasible", message }]);
+    expect(numbers.resources).toEqual([
+      { container: "app", resource: "requests.cpu", from: "1", to: "6" },
+      { container: "app", resource: "limits.cpu", from: "1", to: "6" },
+    ]);
+    expect(decisions).toMatchObject([{ kind: "admission", agrees: true }]);
+    expect(whatWouldChange).toMatchObject([{ code: "resize_at_most", numbers: { resource: "cpu", atMost: 1000 } }]);
+  });
+  it("that waits for others to go, and one that is being carried out", () => {
+    const message = "Node didn't have enough resource: cpu, requested: 6000, used: 3000, capacity: 4000";
+    expect(only(story("web", [of("Deferred", message), other, node()]), "resize-deferred").decisions).toMatchObject([
+      { agrees: true, differs: null },
+    ]);
+    const conditions = [
+      {
+        type: "PodResizeInProgress",
+        status: "True",
+        reason: "Error",
+        message: "failed to write cpu.max",
+        lastTransitionTime: AT,
+      },
+    ];
+    expect(only(story("web", [pod({ status: { conditions } })]), "resize-in-progress").words).toMatchObject([
+      { reason: "Error" },
+    ]);
+  });
+});
+
+describe("a pod that others end", () => {
+  const disrupted = (reason: string, message: string) =>
+    pod({
+      status: {
+        phase: "Failed",
+        conditions: [{ type: "DisruptionTarget", status: "True", reason, message, lastTransitionTime: AT }],
+      },
+    });
+  test.each([
+    ["disrupted", disrupted("EvictionByEvictionAPI", "Eviction API: evicting")],
+    [
+      "disrupted",
+      disrupted("PreemptionByScheduler", "default-scheduler: preempting to accommodate a higher priority pod"),
+    ],
+    ["node-shutdown", disrupted("TerminationByKubelet", "Pod was terminated in response to imminent node shutdown.")],
+    [
+      "deadline-exceeded",
+      pod({
+        spec: { activeDeadlineSeconds: 30 },
+        status: {
+          phase: "Failed",
+          reason: "DeadlineExceeded",
+          message: "Pod was active on the node longer than the specified deadline",
+        },
+      }),
+    ],
+  ] as const)("%s", (code, document) => {
+    expect(codes(story("web", [document]))).toEqual([code]);
+  });
+  it("is late to end, and what holds it", () => {
+    const metadata = { deletionTimestamp: AT, deletionGracePeriodSeconds: 30, finalizers: ["example.com/drain"] };
+    const told = only(
+      story("web", [
+        pod({ metadata }),
+        event("Killing", "Stopping container app", { type: "Normal", lastTimestamp: LATER }),
+      ]),
+      "terminating",
+    );
+    expect(told.numbers).toEqual({ graceSeconds: 30, finalizers: ["example.com/drain"], overdueSeconds: 600 });
+    expect(told.since).toBe("2026-01-31T11:59:30.000Z");
+  });
+  it("is lost with its node", () => {
+    const conditions = [
+      {
+        type: "Ready",
+        status: "Unknown",
+        reason: "NodeStatusUnknown",
+        message: "Kubelet stopped posting node status.",
+        lastTransitionTime: LATER,
+      },
+    ];
+    const told = story("web", [pod(), node("n1", { conditions })]);
+    expect(codes(told)).toEqual(["node-lost"]);
+    expect(only(told, "node-lost")).toMatchObject({ since: LATER, numbers: { node: "n1", ready: "Unknown" } });
+  });
+  it("whose local storage limit was passed: the limit, and what the stats say", () => {
+    const said = 'Usage of EmptyDir volume "cache" exceeds the limit "100Mi". ';
+    const status = { phase: "Failed", reason: "Evicted", message: said, containerStatuses: [] };
+    const { numbers, whatWouldChange } = only(story("web", [pod({ status }), event("Evicted", said)]), "evicted");
+    expect(numbers).toMatchObject({ cause: "emptyDir", limit: "100Mi", containers: [{ name: "cache" }] });
+    expect(whatWouldChange).toMatchObject([{ code: "storage_limit", numbers: { limit: "100Mi" } }]);
+    for (const [cause, words] of [
+      ["pod-ephemeral-storage", "Pod ephemeral local storage usage exceeds the total limit of containers 2Gi. "],
+      ["container-ephemeral-storage", 'Container app exceeded its local ephemeral storage limit "1Gi". '],
+    ]) {
+      expect(only(story("web", [event("Evicted", String(words))]), "evicted").numbers.cause).toBe(cause);
+    }
+  });
+});
+
+describe("from events alone", () => {
+  it.each([
+    ["refused", event("OutOfcpu", "Node didn't have enough resource: cpu, requested: 500, used: 1800, capacity: 1800")],
+    ["evicted", event("Evicted", "The node was low on resource: memory. ")],
+    ["preempted", event("Preempting", "Preempted in order to admit critical pod")],
+    ["image-pull", event("Failed", 'Failed to pull image "shop/web:7": not found')],
+    [
+      "restarted-by-probe",
+      event("Killing", "Container app failed liveness probe, will be restarted", { type: "Normal" }),
+    ],
+    ["crash-loop", event("BackOff", "Back-off restarting failed container app in pod web_shop(u-web)")],
+    [
+      "unscheduled",
+      event("FailedScheduling", "0/1 nodes are available", { source: { component: "default-scheduler" } }),
+    ],
+    ["unknown", event("ProbeWarning", "Readiness probe warning: ")],
+  ])("a story is possible, and the pod itself is asked for: %s", (code, said) => {
+    const told = story("web", [said]);
+    expect(codes(told)[0]).toBe(code);
+    expect(told.pod).toMatchObject({ name: "web", namespace: "shop", phase: null });
+    expect(told.missing.map(({ command }) => command)).toContain("kubectl get pod -n shop web -o json");
+  });
+  it("those of events.k8s.io are read as well", () => {
+    const { involvedObject, message, ...rest } = event(
+      "OutOfcpu",
+      "Node didn't have enough resource: cpu, requested: 1, used: 2, capacity: 2",
+    );
+    const other = {
+      ...rest,
+      apiVersion: "events.k8s.io/v1",
+      regarding: involvedObject,
+      note: message,
+      deprecatedLastTimestamp: LATER,
+      lastTimestamp: undefined,
+    };
+    expect(only(story("web", [other]), "refused")).toMatchObject({
+      since: LATER,
+      numbers: { resource: "cpu", requested: 1 },
+    });
+  });
+});
+
+describe("which pod is meant", () => {
+  const named = (name: string, namespace: string, uid: string, more: Json = {}) =>
+    pod({ metadata: { name, namespace, uid, ...more } });
+  it("is told by NAME, NAMESPACE/NAME, -n and NAME, or a uid", () => {
+    const documents = [named("web", "shop", "u1"), named("db", "shop", "u2"), named("web", "test", "u3")];
+    for (const [given, namespace, uid] of [
+      ["db", null, "u2"],
+      ["test/web", null, "u3"],
+      ["web", "shop", "u1"],
+      ["u3", null, "u3"],
+    ] as const) {
+      expect(story(given, documents, namespace).pod.uid).toBe(uid);
+    }
+    expect(noStory("web", documents)).toMatchObject({
+      code: "ambiguous_pod",
+      message: "there is a pod web in 2 namespaces: shop/web, test/web; name one",
+      near: ["shop/web", "test/web"],
+    });
+  });
+  it("is suggested where none is: a near name, a Deployment's, or the namespace in which it is", () => {
+    const documents = [named("web-7d9f-x2x", "shop", "u1"), named("api", "shop", "u2")];
+    expect(noStory("web", documents)).toMatchObject({ code: "no_such_pod", near: ["shop/web-7d9f-x2x"] });
+    expect(noStory("apl", documents)).toMatchObject({ near: ["shop/api"] });
+    expect(noStory("api", documents, "test")).toMatchObject({ near: ["shop/api"] });
+    expect(noStory("other", documents).message).toBe("no pod `other` among the 2 pods that the documents tell of");
+  });
+  it("of two of one name is the one made last, and the events of the other are left out", () => {
+    const documents = [
+      named("web", "shop", "u1", { creationTimestamp: AT }),
+      named("web", "shop", "u-web", { creationTimestamp: LATER }),
+    ];
+    const old = event("OutOfcpu", "", { involvedObject: { kind: "Pod", namespace: "shop", name: "web", uid: "u1" } });
+    const told = story("web", [...documents, old]);
+    expect([told.pod.uid, codes(told)]).toEqual(["u-web", ["healthy"]]);
+    expect(told.notes).toEqual([
+      "1 events of another pod of this name left out (other uid)",
+      "there are documents of 2 pods of this name: this is of the one made last",
+    ]);
+  });
+});
+
+describe("documents that do not go together", () => {
+  it("are refused where they are of two clusters", () => {
+    const other = noStory("web", [pod(), node("n1", {}, { uid: "a" }), node("n1", {}, { uid: "b" })]);
+    expect(other).toMatchObject({
+      code: "contradicting_documents",
+      message: expect.stringContaining("both a node n1, with the uids b and a"),
+    });
+    const elsewhere = node("n1", { addresses: [{ type: "InternalIP", address: "10.1.1.1" }] });
+    const host = noStory("web", [pod({ status: { hostIP: "10.2.2.2" } }), elsewhere]);
+    expect(host.message).toContain("ran on 10.2.2.2, and file 1, a node n1, has the address 10.1.1.1");
+    expect(noStory("web", [pod(), pod({ spec: { nodeName: "n2" } })]).message).toContain("a pod never moves");
+  });
+  it("are named where they are of another node, or nothing that tells of a pod", () => {
+    const summary = { node: { nodeName: "n2", memory: { time: AT } }, pods: [] };
+    const told = story("web", [pod(), node("n2"), summary, { kind: "Secret", data: { a: "b" } }, "text"]);
+    expect(told.unused).toEqual([
+      { origin: "file 3", what: "an object of kind `Secret`", why: "nothing of it tells about a pod" },
+      { origin: "file 4", what: "text", why: "nothing of it tells about a pod" },
+      { origin: "n2", what: "stats of another node", why: "the pod is on n1" },
+      { origin: "file 1", what: "node n2", why: "the pod is on n1" },
+    ]);
+  });
+  it("hold no pod, or the pod is none", () => {
+    expect(noStory("web", [node()])).toMatchObject({ code: "no_pods" });
+    expect(noStory("web", [])).toMatchObject({ code: "no_pods" });
+    expect(noStory("web", [{ ...pod(), status: { phase: 1 } }])).toMatchObject({
+      code: "invalid_document",
+      message: expect.stringContaining("file 0: is no v1.Pod as Kubernetes writes it: status.phase: "),
+    });
+  });
+  it("are one page of several", () => {
+    const told = story("web", [{ kind: "List", metadata: { continue: "abc" }, items: [pod()] }]);
+    expect(told.unused).toMatchObject([
+      { why: "it is one page of several (metadata.continue is set): what the others hold is not known" },
+    ]);
+  });
+});
+
+describe("all pods at once", () => {
+  const sick = pod({ metadata: { name: "sick", uid: "s" }, status: waiting("ImagePullBackOff", "Back-off") });
+  const refused = pod({
+    metadata: { name: "out", uid: "o" },
+    status: {
+      phase: "Failed",
+      reason: "OutOfcpu",
+      message: "Pod was rejected: Node didn't have enough resource: cpu, requested: 1, used: 2, capacity: 2",
+    },
+  });
+  it("are listed, the worst first, without those of which nothing is to be told", () => {
+    const {
+      stories: told,
+      pods,
+      calm,
+    } = stories([{ kind: "PodList", items: [pod(), sick, refused].map(({ kind: _, ...rest }) => rest) }]);
+    expect(told.map(({ pod: { name }, code, reason }) => [name, code, reason])).toEqual([
+      ["out", "refused", "OutOfcpu"],
+      ["sick", "image-pull", "ImagePullBackOff"],
+    ]);
+    expect([pods, calm]).toEqual([3, 1]);
+    expect(stories([pod(), sick], "shop").stories).toHaveLength(1);
+  });
+  it("one that is no pod is named, and the others are listed", () => {
+    const { stories: told, unused } = stories([sick, { ...pod(), status: { phase: 1 } }]);
+    expect(told).toHaveLength(1);
+    expect(unused).toMatchObject([{ origin: "file 1", why: expect.stringContaining("status.phase") }]);
+  });
+});
