@@ -1,3 +1,4 @@
+import { getReservesAdvice } from "./advice.ts";
 import { getAgreement, postOutcomes } from "./agreement.ts";
 import { postBatch } from "./batch.ts";
 import { getDecision, postDecision } from "./decisions.ts";
@@ -37,6 +38,7 @@ export const ROUTES: readonly Route[] = [
   { method: "POST", path: "/v1/nodes/:node/outcomes", scope: "decide", handle: postOutcomes },
   { method: "GET", path: "/v1/agreement", scope: "read", offThread: true, handle: getAgreement },
   { method: "GET", path: "/v1/nodes/:node/pods/:namespace/:name/why", scope: "read", offThread: true, handle: getWhy },
+  { method: "GET", path: "/v1/nodes/:node/advice/reserves", scope: "read", offThread: true, handle: getReservesAdvice },
   { method: "PUT", path: "/v1/nodes/:node/snapshot", scope: "decide", handle: putSnapshot },
   { method: "GET", path: "/v1/snapshots/:id", scope: "read", offThread: true, handle: getSnapshot },
   { method: "GET", path: "/healthz", scope: null, handle: getHealth },

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect } from "vitest";
 import { ROUTES } from "../../api/http/index.ts";
 import { openApi } from "../../api/http/openapi/contract.ts";
 import { OPERATIONS } from "../../api/http/openapi/operations.ts";
+import { advice } from "./advice.ts";
 import { asks, badAsks } from "./api-asks.ts";
 import { nodeTokens, otherNodesIds, tokens } from "./api-auth.ts";
 import { badInput, badRequests } from "./api-bad-input.ts";
@@ -87,6 +88,7 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
       lints(of);
       badLints(of);
     });
+    describe("advice on reservations", () => advice(of));
     describe("upgrades of the kubelet", () => {
       upgrades(of);
       badUpgrades(of);

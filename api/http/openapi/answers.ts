@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { REMOVAL_TARGETS } from "../../../db/rows.ts";
 import { LINT_SEVERITIES } from "../../decide/lint/finding.ts";
+import { reservesAdvice } from "../../model/advice.ts";
 import { cgroupValues } from "../../model/cgroups.ts";
 import { CONTAINER_GC_WHY, GC_OPERATIONS, REMOVAL_ENDS } from "../../model/container-gc.ts";
 import { EXPLAIN, KINDS, VERDICTS } from "../../model/decision.ts";
@@ -426,6 +427,7 @@ const ENVELOPES = {
   Story: storyForm,
   StoryList: storyListForm,
   WhyAnswer: whyAnswer,
+  ReservesAdvice: reservesAdvice,
   BatchLine: batchLine,
   Health: health,
   Ready: ready,

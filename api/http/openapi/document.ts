@@ -89,6 +89,7 @@ const LINKS: Readonly<Record<string, Readonly<Record<string, Link>>>> = {
   "GET /v1/nodes/:node": {
     decisions: below("decisions", "name", "its decisions"),
     removals: below("removals", "name", "what was removed of it"),
+    reserves: below("advice/reserves", "name", "what to reserve on it"),
     summary: below("removals/summary", "name", "what that brought, and cost"),
     snapshot: snapshot("lastSnapshotId"),
   },

@@ -6,6 +6,8 @@ import { ref } from "../../model/json-schema.ts";
 import { REMOVING_KINDS } from "../../model/kinds.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { AGREEMENT_VERDICTS, MAX_OUTCOMES_POSTED, OUTCOME_KINDS } from "../../model/outcome.ts";
+import { DEFAULT_LIMIT, MAX_LIMIT, MAX_MARGIN_PERCENT } from "../../service/advise/advise-node.ts";
+import { DEFAULT_MARGIN_PERCENT, DEFAULT_PERCENTILE } from "../../service/advise/reserves.ts";
 import { MAX_TOUCHED } from "../../service/lint-touched.ts";
 import {
   BATCH,
@@ -148,6 +150,40 @@ const WHY_OPERATIONS: Readonly<Record<string, Operation>> = {
   },
 };
 
+const ADVICE_OPERATIONS: Readonly<Record<string, Operation>> = {
+  "GET /v1/nodes/:node/advice/reserves": {
+    tag: "history",
+    summary: "What to reserve for a node's own daemons: kubeReserved and systemReserved, from what was measured",
+    description:
+      "Measured are the system containers of the /stats/summary in the node's recorded snapshots: the kubelet and the runtime for kubeReserved, and for systemReserved what is neither theirs nor of a pod. `patch` may be posted as `kubeletConfigurationPatch`. `notes` tells what was not measured.",
+    parameters: [
+      node,
+      query("since", "Measured then or later; without it, in the last 7 days", TIME),
+      query("until", "Measured earlier", TIME),
+      query("percentile", "The measurement that so many percent do not exceed", {
+        type: "number",
+        exclusiveMinimum: 0,
+        maximum: 100,
+        default: DEFAULT_PERCENTILE,
+      }),
+      query("margin", "Percent that are added to it", {
+        type: "integer",
+        minimum: 0,
+        maximum: MAX_MARGIN_PERCENT,
+        default: DEFAULT_MARGIN_PERCENT,
+      }),
+      query("limit", "Measurements that are read, evenly over the time; on Workers no more than the default", {
+        type: "integer",
+        minimum: 1,
+        maximum: MAX_LIMIT,
+        default: DEFAULT_LIMIT,
+      }),
+    ],
+    answers: { 200: "ReservesAdvice" },
+    problems: ["unknown_node", "unknown_snapshot", "invalid_query"],
+  },
+};
+
 /** `METHOD path` of every route, as http/index.ts has it. */
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/decisions/:decision": {
@@ -240,6 +276,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   ...REMOVAL_OPERATIONS,
   ...AGREEMENT_OPERATIONS,
+  ...ADVICE_OPERATIONS,
   "PUT /v1/nodes/:node/snapshot": {
     tag: "history",
     summary: "Store a snapshot, to decide on it by its id",
