@@ -15,9 +15,9 @@ import {
   serviceAccountKey,
 } from "./certificates.ts";
 
-/** Why no cluster can be made here, said once; undefined: one can, with `programs` beside it. */
-export function noCluster(what: string, ...programs: readonly GoProgram[]): string | undefined {
-  const missing = noGoPrograms(what, kubernetes("kube-apiserver"), ...programs);
+/** Why no cluster of this version can be made here, said once; undefined: one can, with `programs` beside it. */
+export function noCluster(what: string, version: string, ...programs: readonly GoProgram[]): string | undefined {
+  const missing = noGoPrograms(what, kubernetes("kube-apiserver", version), ...programs);
   if (missing !== undefined || process.getuid?.() === 0) return missing ?? noPrograms(what, "etcd", "openssl", "ip");
   console.warn(`skipped ${what} end to end: only root can give the loopback interface an address`);
   return "not root";
@@ -46,7 +46,7 @@ export class ControlPlane {
   }
 
   /** Resolves when the API server is ready. */
-  static async start(version?: string): Promise<ControlPlane> {
+  static async start(version: string): Promise<ControlPlane> {
     const plane = new ControlPlane();
     try {
       await plane.#open(version);
@@ -57,7 +57,7 @@ export class ControlPlane {
     return plane;
   }
 
-  async #open(version: string | undefined): Promise<void> {
+  async #open(version: string): Promise<void> {
     this.#etcd = await this.#startEtcd();
     this.#port = await freePort();
     this.#admin = this.client(this.credentialsOf("admin", "/O=system:masters/CN=admin"));

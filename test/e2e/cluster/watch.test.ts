@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { NODE } from "../../cli/run.ts";
-import { KWOK } from "../go-programs.ts";
+import { KUBERNETES, KWOK } from "../go-programs.ts";
 import { WAITS } from "../pods/until.ts";
 import { READER, serviceAccount } from "./access.ts";
 import { ControlPlane, noCluster } from "./control-plane.ts";
@@ -17,7 +17,7 @@ const [NODES, PODS] = [1000, 10_000];
 const [DEAD, HANGING] = [20, 5];
 const AT_A_TIME = 16;
 const INTERVAL_MS = 20_000;
-const why = noCluster("a thousand nodes", KWOK);
+const why = noCluster("a thousand nodes", KUBERNETES, KWOK);
 
 /** The reader in a process of its own. */
 class Reader {
@@ -52,7 +52,7 @@ describe.skipIf(why !== undefined)("a thousand nodes of a real API server", { ti
   let fleet: Fleet;
   let reader: Reader;
   beforeAll(async () => {
-    plane = await ControlPlane.start();
+    plane = await ControlPlane.start(KUBERNETES);
     kubelets = await KubeletServers.start(plane);
     const kubeletPort = (i: number): number =>
       i < DEAD ? 1 : i < DEAD + HANGING ? kubelets.hangingPort : kubelets.port;
