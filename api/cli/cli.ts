@@ -56,6 +56,8 @@ export const wholeNumber =
 /** The things that every command gets from the process. */
 export interface Cli {
   readonly terminal: Terminal;
+  /** `kubectl nodewise …` runs it, as a plugin. */
+  readonly isPlugin: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 

@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import { Command, CommanderError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
 import { PROFILES } from "../profiles/index.ts";
@@ -15,11 +16,15 @@ Exit codes:
 
 Run \`nodewise COMMAND --help\` for the options and examples of a command.`;
 
+/** Under this name on PATH kubectl finds it as the command `kubectl nodewise`. */
+const PLUGIN = "kubectl-nodewise";
+
 type AddCommand = (program: Command, cli: Cli) => void;
 
 /** Runs one command line, without the program's own name, by the commands given. Sets the exit code; never rejects. */
 export async function runCommandLine(argv: readonly string[], commands: readonly AddCommand[]): Promise<void> {
-  const cli: Cli = { terminal: processTerminal(process.env), env: process.env };
+  const isPlugin = basename(process.argv[1] ?? "") === PLUGIN;
+  const cli: Cli = { terminal: processTerminal(process.env), isPlugin, env: process.env };
   try {
     await programOf(cli, commands).parseAsync(argv, { from: "user" });
   } catch (error) {
@@ -31,7 +36,7 @@ export async function runCommandLine(argv: readonly string[], commands: readonly
 const usageExit = (error: CommanderError): number => (error.exitCode === 0 ? EXIT.ok : EXIT.badInput);
 
 function programOf(cli: Cli, commands: readonly AddCommand[]): Command {
-  const program = new Command("nodewise")
+  const program = new Command(cli.isPlugin ? "kubectl nodewise" : "nodewise")
     .description(
       "What the kubelet would decide on a node, as explained answers: from files, as an API, on this machine.",
     )

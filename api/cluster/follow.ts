@@ -355,7 +355,11 @@ class Visits {
     const texts = this.#podsOfNode.get(name)?.values() ?? [];
     const pods = this.#hasPods ? { pods: Array.from(texts, (pod) => JSON.parse(pod) as Fields) } : {};
     const { signal } = this.#options;
-    const documents = await readDocuments(this.#cluster, JSON.parse(node) as Fields, { ...pods, signal });
+    const documents = await readDocuments(this.#cluster, JSON.parse(node) as Fields, {
+      ...pods,
+      events: false,
+      signal,
+    });
     if (!visit.isGone && !signal.aborted) await this.#follower.onSnapshot(documents);
   }
 }

@@ -34,7 +34,8 @@ export interface Kubeconfig {
 }
 
 const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
-const IN_CLUSTER = "(in cluster)";
+/** Names the service account of the pod that this process runs in, where no kubeconfig is there. */
+const IN_CLUSTER = "in-cluster";
 
 /**
  * The context of a kubeconfig, found and merged as kubectl does it: of several files the first that names a thing decides, and
@@ -50,6 +51,8 @@ export async function loadKubeconfig(options: KubeconfigOptions): Promise<Result
   if (found.length === 0) {
     const isInCluster = env["KUBERNETES_SERVICE_HOST"] !== undefined && existsSync(join(SERVICE_ACCOUNT, "token"));
     if (!isInCluster) return noKubeconfig(files);
+    const { context = IN_CLUSTER } = options;
+    if (context !== IN_CLUSTER) return unknownContext(context, [IN_CLUSTER], "a pod without a kubeconfig");
     config.loadFromCluster();
     const { namespace = "default" } = config.getContexts()[0] ?? {};
     return ok({ context: IN_CLUSTER, namespace, config, exec: undefined, idToken: undefined, impersonation: {} });

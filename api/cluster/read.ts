@@ -57,16 +57,18 @@ export function snapshotOf({ observedAt, node, pods, configz, stats }: NodeDocum
 export async function readNode(
   cluster: Cluster,
   name: string,
-  signal?: AbortSignal,
+  options: DocumentOptions = {},
 ): Promise<Result<NodeDocuments, ClusterFault>> {
   const node = await cluster.api.get({ resource: "nodes" }, name);
   if (!node.ok) return node.error.code === "not-found" ? noSuchNode(cluster, name, node.error) : node;
-  return ok(await readDocuments(cluster, node.value, { signal }));
+  return ok(await readDocuments(cluster, node.value, options));
 }
 
 interface DocumentOptions {
-  /** The pods of the node, where they are known already; the events of the node are not read then. */
+  /** The pods of the node, where they are known already. */
   readonly pods?: readonly Fields[];
+  /** False: the events of the node are not read. */
+  readonly events?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -74,7 +76,7 @@ interface DocumentOptions {
 export async function readDocuments(
   cluster: Cluster,
   node: Fields,
-  { pods: known, signal }: DocumentOptions = {},
+  { pods: known, events = true, signal }: DocumentOptions = {},
 ): Promise<NodeDocuments> {
   const name = nameOf(node);
   const kubelet = (of: KubeletPart): Reading => cluster.kubelets.read(node, of, signal);
@@ -84,7 +86,7 @@ export async function readDocuments(
     ["pods", known === undefined ? podsOf(name, listed, kubelet) : Promise.resolve(ok(list(known)))],
     ["configz", kubelet("configz")],
     ["stats", kubelet("stats")],
-    ...(known === undefined ? [["events", listed("events", about("Node", name))] as const] : []),
+    ...(events ? [["events", listed("events", about("Node", name))] as const] : []),
   ];
   const parts: Partial<Record<ReadPart, unknown>> = {};
   const missing: MissingPart[] = [];
@@ -144,7 +146,17 @@ async function nodeOf(
   name: string | undefined,
   signal?: AbortSignal,
 ): Promise<Result<NodeDocuments | null, ClusterFault>> {
-  return name === undefined ? ok(null) : readNode(cluster, name, signal);
+  return name === undefined ? ok(null) : readNode(cluster, name, { signal });
+}
+
+/** A pod alone. Errors: not-found (with near names), and whatever keeps it from being read. */
+export async function readPodObject(
+  cluster: Cluster,
+  namespace: string,
+  name: string,
+): Promise<Result<Fields, ClusterFault>> {
+  const pod = await cluster.api.get({ resource: "pods", namespace }, name);
+  return pod.ok || pod.error.code !== "not-found" ? pod : noSuchPod(cluster, namespace, name, pod.error);
 }
 
 /** The node that a pod is bound to; of a pod that is gone, the one whose kubelet spoke last of it. */
@@ -183,7 +195,7 @@ async function noSuchPod(
 ): Promise<Result<never, ClusterFault>> {
   const pods = await cluster.api.list({ resource: "pods", namespace });
   if (!pods.ok) return err(fault);
-  const message = `namespace ${namespace} has no pod ${name}, and no event is left that speaks of it`;
+  const message = `namespace ${namespace} has no pod ${name}`;
   return clusterFault("not-found", message, nearText(name, namesIn(pods.value.items), "pods"));
 }
 

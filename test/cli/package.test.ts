@@ -1,10 +1,11 @@
 import { existsSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { capturedSnapshot } from "../contract/captured.ts";
 import { CACHE } from "../kit/cache.ts";
+import { testCluster } from "../kit/cluster.ts";
 import { install, pack } from "./packed.ts";
 import { ended, manifest, NODE, printed, type RunOptions, realNode, run, start } from "./run.ts";
 
@@ -59,7 +60,7 @@ describe("the packed package", () => {
 
   test("names the licences of the packages that it holds", () => {
     const licences = textIn("dist/third-party-licenses.txt");
-    for (const name of ["hono", "zod", "@grpc/grpc-js", "drizzle-orm", "pino"])
+    for (const name of ["hono", "zod", "@grpc/grpc-js", "@kubernetes/client-node", "drizzle-orm", "pino"])
       expect(licences).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+ \\([\\w.-]+\\)$`, "m"));
   });
 
@@ -111,6 +112,20 @@ describe.each(NODES)("the installed package on $name", ({ node, isMissing }) => 
     const checkout = await run(args, { cwd: scratch });
     expect(installed).toEqual(checkout);
     expect(installed.stdout.length).toBeGreaterThan(100);
+  });
+
+  only("reads a live cluster as the checkout does, by an exec plugin, and as kubectl's plugin", async () => {
+    const cluster = await testCluster();
+    const status = { token: "reader-token" };
+    const credential = { apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status };
+    const exec = { apiVersion: credential.apiVersion, command: "echo", args: [JSON.stringify(credential)] };
+    const env = { KUBECONFIG: cluster.kubeconfig({ exec }) };
+    const args = ["decide", "allocatable", "--context", "test"];
+    const installed = await ask(args, { env });
+    expect(installed).toEqual(await run(args, { env }));
+    expect(installed).toMatchObject({ code: 0, stdout: expect.stringMatching(/^n1 · allocatable/) });
+    const launcher = join(dirname(command), "kubectl-nodewise");
+    expect(await run(["decide", "allocatable"], { env, node, launcher })).toEqual(installed);
   });
 
   only(

@@ -165,6 +165,32 @@ describe.concurrent("decide says what it did not take from the files", () => {
       stderr: expect.stringContaining("11 pods belong to n1, the node is worker-1"),
     });
   });
+  test("a /configz that another kubelet printed is refused with the field that tells it", async () => {
+    const older = real("node.json");
+    older.status.nodeInfo.kubeletVersion = "v1.35.1";
+    const node = file("older.json", older);
+    const ran = await run(["decide", "allocatable", "--node", node, "--config", realNode("configz.json")]);
+    expect(ran).toMatchObject({ code: 2, stdout: "" });
+    expect(ran.stderr).toMatch(
+      /configz\.json:1:\d+: kubeletConfiguration\.memoryReservationPolicy: a kubelet 1\.35, which node n1 has, does not know the field, so this is another kubelet's \/configz: give that of n1\n$/,
+    );
+  });
+  test("a snapshot of this machine takes no pods of another node alone, and counts those of a cluster", async () => {
+    const printed = (pods: string) => run(["snapshot", "--node-name", "w1", "--pods", pods]);
+    expect(await printed(realNode("pods.json"))).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringMatching(
+        /^nodewise: 11 pods belong to n1, the node is w1: .*; or say with --node-name whose they are\n$/,
+      ),
+    });
+    const ofCluster = await printed(podsOn("of-cluster.json", "w1", "n2"));
+    expect(ofCluster.code).toBe(0);
+    expect(ofCluster.stderr).toContain("pods: 10 pods of other nodes left out (n1 9, n2 1), 1 of this node counted");
+    expect(
+      await run(["lint", "--node", worker(), "--pods", realNode("pods.json"), "--config", realNode("configz.json")]),
+    ).toMatchObject({ code: 2, stderr: expect.stringContaining("11 pods belong to n1, the node is worker-1") });
+  });
   test("of a whole cluster's list the node's are picked, the others counted", async () => {
     const pods = podsOn("cluster.json", "n2", "n2", "n3");
     const args = ["decide", "eviction", "--node", realNode("node.json"), "--pods", pods, ...PARTS];

@@ -1,11 +1,24 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import { type AddressInfo, connect } from "node:net";
 import { basename, delimiter, join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { stringify } from "yaml";
 import { openCluster } from "../../api/cluster/cluster.ts";
 import { readNodeNames } from "../../api/cluster/read.ts";
 import { kubeconfigText, READER, testAuthority, testCluster } from "../kit/cluster.ts";
 import { faultOf, okOf, opened } from "./opened.ts";
+
+/** Where the server listens, until the test ends. */
+async function portOf(server: Server): Promise<number> {
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
 
 describe("a kubeconfig is found as kubectl finds it", () => {
   test("by the option, by KUBECONFIG, in the home directory", async () => {
@@ -150,11 +163,10 @@ describe("who asks", () => {
 
   test("by an identity provider's token that has run out, with a new one of the provider, which is asked once", async () => {
     const { kubeconfig, users } = await testCluster();
-    const { createServer } = await import("node:https");
     const asked: string[] = [];
-    const provider = createServer(testAuthority().issue("issuer"), (request, response) => {
+    const provider = createTlsServer(testAuthority().issue("issuer"), (request, response) => {
       asked.push(String(request.url));
-      const issuer = `https://127.0.0.1:${(provider.address() as { port: number }).port}`;
+      const issuer = `https://127.0.0.1:${port}`;
       const claims = { iss: issuer, aud: "c", sub: "jane", iat: Math.floor(Date.now() / 1000) };
       const token = idToken(3600, claims);
       users[token] = READER;
@@ -163,20 +175,18 @@ describe("who asks", () => {
       response.setHeader("content-type", "application/json");
       response.end(JSON.stringify(isToken ? words : { issuer, token_endpoint: `${issuer}/token` }));
     });
-    await new Promise<void>((done) => provider.listen(0, "127.0.0.1", done));
+    const port = await portOf(provider);
     const config = {
       "id-token": idToken(-10),
       "refresh-token": "r1",
       "client-id": "c",
-      "idp-issuer-url": `https://127.0.0.1:${(provider.address() as { port: number }).port}`,
+      "idp-issuer-url": `https://127.0.0.1:${port}`,
       "idp-certificate-authority-data": Buffer.from(testAuthority().cert).toString("base64"),
     };
     const cluster = await opened(kubeconfig({ "auth-provider": { name: "oidc", config } }));
     expect(await readNodeNames(cluster)).toEqual(ok);
     expect(await readNodeNames(cluster)).toEqual(ok);
     expect(asked.filter((path) => path === "/token")).toHaveLength(1);
-    provider.closeAllConnections();
-    provider.close();
   });
 
   test("by an identity provider's token that is still good", async () => {
@@ -202,21 +212,32 @@ describe("who asks", () => {
     expect(kubelet.requests).toEqual([]);
   });
 
+  test("through the proxy that the cluster names", async () => {
+    const { kubeconfig } = await testCluster();
+    const proxied: string[] = [];
+    const proxy = createServer();
+    proxy.on("connect", (request, client) => {
+      proxied.push(String(request.url));
+      const [host, port] = String(request.url).split(":");
+      const server = connect(Number(port), host, () => client.write("HTTP/1.1 200 OK\r\n\r\n"));
+      server.pipe(client).pipe(server);
+      for (const socket of [client, server]) socket.on("error", () => {});
+    });
+    const file = kubeconfig(undefined, { cluster: { "proxy-url": `http://127.0.0.1:${await portOf(proxy)}` } });
+    expect(await names(file)).toEqual(ok);
+    expect(proxied).toHaveLength(1);
+  });
+
   test("nobody, over a connection that is not encrypted", async () => {
     const { kubeconfig } = await testCluster();
-    const { createServer } = await import("node:http");
     const said: (string | undefined)[] = [];
     const server = createServer(({ headers }, response) => {
       said.push(headers.authorization);
       response.end('{"kind":"NodeList","items":null,"metadata":{"resourceVersion":"1"}}');
     });
-    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-    const { port } = server.address() as { port: number };
-    const cluster = { server: `http://127.0.0.1:${port}`, "certificate-authority-data": undefined };
+    const cluster = { server: `http://127.0.0.1:${await portOf(server)}`, "certificate-authority-data": undefined };
     expect(await names(kubeconfig(undefined, { cluster }))).toEqual({ ok: true, value: [] });
     expect(said).toEqual([undefined]);
-    server.closeAllConnections();
-    server.close();
   });
 
   test("with a token that has run out is refused with what to do", async () => {

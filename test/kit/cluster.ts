@@ -137,7 +137,7 @@ export class TestApiServer extends TestServer {
   put(resource: Resource, object: ApiObject): void {
     const key = keyOf(object.metadata);
     const before = this.#objects[resource].get(key);
-    const metadata = { uid: `uid-${key}`, ...object.metadata, resourceVersion: `${++this.#version}` };
+    const metadata = { uid: `uid-${key.replace("/", "-")}`, ...object.metadata, resourceVersion: `${++this.#version}` };
     const stored = { ...object, metadata };
     this.#objects[resource].set(key, stored);
     this.#tell(resource, before === undefined ? "ADDED" : "MODIFIED", stored);
@@ -311,6 +311,8 @@ export interface TestCluster {
   readonly api: TestApiServer;
   readonly kubelet: TestKubelet;
   readonly users: Users;
+  /** Another node like n1, with a kubelet of its own. */
+  addNode(name: string): Promise<void>;
   /** Writes a kubeconfig with one context, `test`, and answers its path. */
   kubeconfig(user?: Fields, more?: { readonly cluster?: Fields; readonly context?: Fields }): string;
   readonly folder: string;
@@ -341,7 +343,14 @@ export async function testCluster({
     writeFileSync(file, kubeconfigText(api.port, user, more));
     return file;
   };
-  return { api, kubelet, users, folder, kubeconfig };
+  const addNode = async (name: string): Promise<void> => {
+    const own = await new TestKubelet(users, testAuthority().issue(name)).listen();
+    onTestFinished(() => own.close());
+    own.bodies["/stats/summary"] = real("stats-summary.json").replace('"nodeName":"n1"', `"nodeName":"${name}"`);
+    api.put("nodes", nodeAt(name, own.port));
+    api.kubelets.set(name, own);
+  };
+  return { api, kubelet, users, folder, addNode, kubeconfig };
 }
 
 export function kubeconfigText(

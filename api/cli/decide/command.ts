@@ -3,10 +3,18 @@ import { PARTS } from "../../documents/inputs/parts.ts";
 import { GC_OPERATIONS } from "../../model/container-gc.ts";
 import { EXPLAIN, KINDS, type Kind } from "../../model/decision.ts";
 import { type Cli, examples, finish, kubeletOption, outputOption, setOption } from "../cli.ts";
+import {
+  asksCluster,
+  type ClusterFlags,
+  isPodOfCluster,
+  namespaceOption,
+  withClusterOptions,
+} from "../cluster-options.ts";
 import type { SnapshotFiles } from "../inputs/snapshot.ts";
+import { EXIT, fault, type Outcome } from "../terminal.ts";
 import type { DecideOptions } from "./decide.ts";
 
-type Given = Readonly<Record<string, string | undefined>> & DecideOptions;
+type Given = Readonly<Record<string, string | undefined>> & DecideOptions & ClusterFlags;
 
 const EXIT_CODES = `
 Exit codes:
@@ -33,6 +41,8 @@ const EXAMPLES = [
   "nodewise probes outcomes --pod shop/web-0 | nodewise decide probes --pod web.yaml --outcomes @- --strict",
   "nodewise decide probes --pod pod.yaml --startup fail*20,ok --readiness 'ok*5,timeout*3,ok' --seconds 300 --strict",
   "nodewise probes history -o json | jq '[.entries[] | select(.ask)][0].ask' | nodewise decide probe-guard --ask - --explain reasons",
+  "nodewise decide eviction --context prod --node worker-1",
+  "nodewise decide admission --context prod -n shop --pod web-0 --node worker-2",
   "nodewise decide cgroups --snapshot snapshot.json -o json | jq '.decision.cgroups[].files'",
 ];
 
@@ -44,6 +54,7 @@ export function addDecide(program: Command, cli: Cli): void {
     .addArgument(new Argument("<kind>", "what to decide").choices(KINDS))
     .option("--snapshot <file>", "a whole NodeSnapshot; the options below replace parts of it");
   for (const { option, what } of PARTS) command.option(`--${option} <file>`, what);
+  namespaceOption(withClusterOptions(command));
   command
     .addOption(setOption())
     .option(
@@ -55,7 +66,7 @@ export function addDecide(program: Command, cli: Cli): void {
   command
     .option(
       "--pod <file>",
-      "the pod that asks to come in: a file with one Pod, or NAMESPACE/NAME of one of the snapshot",
+      "the pod that asks to come in: a file with one Pod, NAMESPACE/NAME of one of the snapshot, or one of the cluster, whose node is taken then",
     )
     .option("--ask <file>", "the whole ask as the API takes it, in the place of --pod")
     .option(
@@ -93,11 +104,31 @@ export function addDecide(program: Command, cli: Cli): void {
         EXPLAIN,
       ),
     )
-    .action((kind: Kind, given: Given) =>
-      finish(cli, async () => (await import("./decide.ts")).decide(kind, filesOf(given), given, cli.terminal)),
-    );
+    .action((kind: Kind, given: Given) => finish(cli, () => decideOn(kind, given, cli)));
   examples(command, ...EXAMPLES);
   command.addHelpText("after", EXIT_CODES);
+}
+
+/** Reads the node, and the pod that is asked about, of a live cluster where one is asked for. */
+async function decideOn(kind: Kind, given: Given, cli: Cli): Promise<Outcome> {
+  const { decide } = await import("./decide.ts");
+  const { node, ...files } = filesOf(given);
+  const { pod, snapshot } = given;
+  const ofCluster = pod !== undefined && isPodOfCluster(pod) ? pod : undefined;
+  const namesPod = ofCluster !== undefined && snapshot === undefined && files.pods === undefined;
+  const named = { namesObject: node !== undefined || namesPod, hasFiles: Object.keys(files).length > 0 };
+  if (!asksCluster(given, cli, named)) {
+    return decide(kind, node === undefined ? files : { ...files, node }, given, cli.terminal);
+  }
+  if (snapshot !== undefined) return fault(EXIT.badInput, "--snapshot is a whole node: give it without a cluster");
+  const { readClusterNode } = await import("../inputs/cluster-node.ts");
+  const read = await readClusterNode(given, { node, pod: ofCluster }, cli);
+  if (!read.ok) return read;
+  const { snapshot: live, pod: bound, podObject } = read.value;
+  const { pod: _, ...rest } = given;
+  const asked =
+    ofCluster === undefined ? given : { ...rest, ...(bound && { pod: bound }), ...(podObject && { podObject }) };
+  return decide(kind, { ...files, live }, asked, cli.terminal);
 }
 
 function filesOf(given: Given): SnapshotFiles {

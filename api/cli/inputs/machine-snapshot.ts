@@ -5,11 +5,13 @@ import { nodeNameOf } from "../../../actuator/machine/node.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
 import { readManifests } from "../../../actuator/manifests/read-manifests.ts";
 import { driverOf, snapshotOf } from "../../../actuator/pass/snapshot.ts";
+import { podsOfAnother, podsOfOthers } from "../../decide/pods/whose-pods.ts";
 import { issueText, type Origin } from "../../documents/inputs/origin.ts";
 import { problemText } from "../../documents/problem.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { NEWEST } from "../../profiles/index.ts";
+import { reasonText } from "../../text/tables/index.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 import { readPods } from "./pods.ts";
 import { leftOutOf, readPart } from "./read.ts";
@@ -60,12 +62,17 @@ export async function readMachine(options: MachineSnapshotOptions): Promise<Resu
   });
   const decoded = decodeSnapshot(snapshot);
   if (!decoded.ok) return fault(EXIT.badInput, ...decoded.error.map((issue) => issueText(issue, origins)));
+  const ofAnother = podsOfAnother(decoded.value);
+  if (ofAnother !== undefined)
+    return fault(EXIT.badInput, `${ofAnother.message}; or say with --node-name whose they are`);
+  const ofOthers = podsOfOthers(decoded.value);
   const unread = [...machine.missing, ...missing, ...unreadOfRuntime].map(
     ({ path, why }) => `not known of this machine: ${path}: ${why}`,
   );
   const notGiven = [
     ...(pods.value === undefined ? [NO_PODS] : []),
     ...(options.config === undefined ? [NO_CONFIGURATION] : []),
+    ...(ofOthers === undefined ? [] : [reasonText(ofOthers, false)]),
   ];
   const { leftOut } = configuration.value;
   return ok({ snapshot, missing: [...notGiven, ...leftOut, ...unread, ...(pods.value?.problems ?? [])] });

@@ -4,7 +4,7 @@ import { decodeAsk, decodeFacts } from "../../model/asks.ts";
 import type { GcOperation } from "../../model/container-gc.ts";
 import { type AskOf, type Facts, KINDS, type Kind } from "../../model/decision.ts";
 import { asksFor, REMEMBERING, REMOVING_KINDS, specOf, traitsOf } from "../../model/kinds.ts";
-import { isObject } from "../../model/own.ts";
+import { type Fields, isObject } from "../../model/own.ts";
 import { PROBE_TYPES, type ProbeType } from "../../model/probe.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { listed } from "../../text/sentences/words.ts";
@@ -90,7 +90,7 @@ function optionAt(path: string, options: ProbesOptions): string | undefined {
  */
 async function readAsk(
   kind: Kind,
-  pod: string | undefined,
+  pod: string | Fields | undefined,
   probes: ProbesOptions,
   onLeftOut: (lines: readonly string[]) => void,
 ): Promise<Result<AskOf[Kind], Fault>> {
@@ -103,6 +103,8 @@ async function readAsk(
     const others = KINDS.filter(takesPod).join(", ");
     return fault(EXIT.badInput, `--pod: ${kind} asks about no single pod: leave it out; ${others} take it`);
   }
+  if (typeof pod === "object" && specOf(kind).ask.pod !== "name") return refused(ask(pod), named);
+  if (typeof pod === "object") return fault(EXIT.badInput, `--pod: ${kind} takes a pod that is bound to the node`);
   if (isPodName(pod)) {
     return refused(ask(pod), (path, message) => `${optionAt(path, probes) ?? `--pod ${pod}`}: ${message}`);
   }
@@ -195,6 +197,8 @@ const isScript = (value: unknown): value is Script =>
 export interface QuestionFiles extends ProbesOptions {
   /** A file with the pod that asks, or NAMESPACE/NAME of one of the snapshot. */
   readonly pod?: string;
+  /** The pod that asks, in the place of its file: a v1.Pod of a live cluster. */
+  readonly podObject?: Fields;
   /** A file with the whole ask, as the API takes it. */
   readonly ask?: string;
   /** A file with the `next` of an earlier answer, or the whole answer. */
@@ -242,7 +246,7 @@ export async function readQuestion(
 async function withoutFacts(kind: Kind, files: QuestionFiles): Promise<Result<Question, Fault>> {
   const { pod, operation } = files;
   const leftOut: string[] = [];
-  const ask = await readAsk(kind, pod, files, (lines) => leftOut.push(...lines));
+  const ask = await readAsk(kind, pod ?? files.podObject, files, (lines) => leftOut.push(...lines));
   if (!ask.ok) return ask;
   // the option is given to no kind without one
   const asked = operation === undefined ? ask.value : ({ ...ask.value, operation } as AskOf[Kind]);

@@ -11,6 +11,7 @@ import { faultOf } from "../../model/json-fault.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { unknownFields } from "../../profiles/unknown-fields.ts";
+import { isNodeName } from "../cluster-options.ts";
 import { libraryMachine } from "../machines/machine-library.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 
@@ -30,6 +31,8 @@ export async function readPart(option: Option, path: string): Promise<Result<Rea
   if (STATE_FILES.includes(option)) return readState(option, path);
   const known = option === "machine" ? libraryMachine(path) : undefined;
   if (known !== undefined) return ok({ posted: known.machine, document: null, base: [] });
+  if (option === "node" && isNodeName(path) && !existsSync(path))
+    return fault(EXIT.badInput, `--node ${path}: no such file: check the path; ${OF_CLUSTER}`);
   if (option === "machine" && isUnknownName(path)) return fault(EXIT.badInput, `--machine ${path}: ${NO_MACHINE}`);
   const source = await readDocument(path);
   if (!source.ok) return source;
@@ -76,6 +79,7 @@ async function readState(option: Option, path: string): Promise<Result<ReadPart,
 
 /** The library's names come first: a file of such a name is given as `./NAME`. */
 const isUnknownName = (given: string): boolean => /^[\w-]+$/.test(given) && given !== "-" && !existsSync(given);
+const OF_CLUSTER = "for a node of that name in a live cluster give --context NAME too";
 const NO_MACHINE = "is neither a file nor a machine of the library (`nodewise machines` lists them)";
 
 /** `kubectl get nodes -o json` prints a list, also of one node. */

@@ -2,10 +2,16 @@ import { formText, hasForm } from "../../documents/document-form.ts";
 import { issueText, type Origin } from "../../documents/inputs/origin.ts";
 import { otherOption, PARTS, type PartOption } from "../../documents/inputs/parts.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
-import { type KubeletConfiguration, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
+import { type InputIssue, joinPath } from "../../model/input-issue.ts";
+import {
+  configurationPath,
+  type KubeletConfiguration,
+  kubeletConfiguration,
+} from "../../model/kubelet-configuration.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type ChosenProfile, chooseProfileFor } from "../../profiles/index.ts";
+import { unknownFields } from "../../profiles/unknown-fields.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 import type { FileSystemSize, ResourceTexts } from "./capacity.ts";
 import { type MadeStatic, readPods } from "./pods.ts";
@@ -14,6 +20,8 @@ import { leftOutOf, readDocument, readPart } from "./read.ts";
 /** Files by option. What is given beside `snapshot` takes the place of that part of it. */
 export interface SnapshotFiles extends Partial<Readonly<Record<PartOption, string>>> {
   readonly snapshot?: string;
+  /** A node of a live cluster as a posted NodeSnapshot, in the place of that file. */
+  readonly live?: Fields;
   readonly cgroupVersion?: 1 | 2;
   readonly cgroupDriver?: "cgroupfs" | "systemd";
   /** The kubelet to answer as where the node tells no version. */
@@ -50,11 +58,14 @@ export interface ReadSnapshot {
 /** Reads the files, puts them together and checks them. Errors name file, line and JSON path. */
 export async function readSnapshot(files: SnapshotFiles): Promise<Result<ReadSnapshot, Fault>> {
   const paths = [files.snapshot, ...PARTS.map(({ option }) => files[option])].filter((path) => path !== undefined);
-  if (paths.length === 0 && files.nodeCapacity === undefined)
-    return fault(EXIT.badInput, "nothing to decide on: give --snapshot FILE, or --node FILE and the other parts");
+  if (paths.length === 0 && files.live === undefined && files.nodeCapacity === undefined)
+    return fault(
+      EXIT.badInput,
+      "nothing to decide on: give --snapshot FILE, --node FILE and the other parts, or --context NAME and --node NAME of a live cluster",
+    );
   if (!readsOnce(paths)) return fault(EXIT.badInput, READ_ONCE);
   const origins: Origin[] = [];
-  const base = await readBase(files.snapshot, origins);
+  const base = files.live === undefined ? await readBase(files.snapshot, origins) : ok(files.live);
   if (!base.ok) return base;
   const input: Record<string, unknown> = { ...base.value };
   const { config } = files;
@@ -72,6 +83,8 @@ export async function readSnapshot(files: SnapshotFiles): Promise<Result<ReadSna
     const dropped = droppedFields(was, decoded.value.kubeletConfiguration);
     const { madeStatic } = read.value;
     const chosen = chooseProfileFor(decoded.value, files.kubelet);
+    const ofOther = othersConfiguration(input[FIELD], decoded.value, chosen);
+    if (ofOther !== undefined) return fault(EXIT.badInput, issueText(ofOther, origins));
     const ofConfiguration = configurationIn(origins).flatMap(({ source, base: at }) =>
       leftOutOf(source, at, input[FIELD], chosen.profile),
     );
@@ -79,6 +92,25 @@ export async function readSnapshot(files: SnapshotFiles): Promise<Result<ReadSna
     return ok({ snapshot: decoded.value, chosen, dropped, madeStatic, leftOut: lines, configuration: input[FIELD] });
   }
   return fault(EXIT.badInput, ...decoded.error.map((issue) => issueText(issue, origins)));
+}
+
+/**
+ * A /configz that another kubelet printed than the node's: it has a field that the node's version does not know. Undefined: it
+ * may be the node's own.
+ */
+function othersConfiguration(
+  configuration: unknown,
+  { node }: Snapshot,
+  { profile: { version, fieldNames }, note }: ChosenProfile,
+): InputIssue | undefined {
+  const wrapper = configurationPath(configuration);
+  if (wrapper.length === 0 || !note.exact || node?.status?.nodeInfo?.kubeletVersion === undefined) return undefined;
+  const own = wrapper.reduce<unknown>((at, step) => fieldsOf(at)[step], configuration);
+  const [unknown] = unknownFields(own, fieldNames);
+  if (unknown === undefined) return undefined;
+  const { name } = node.metadata;
+  const message = `a kubelet ${version}, which node ${name} has, does not know the field, so this is another kubelet's /configz: give that of ${name}`;
+  return { path: joinPath(FIELD, unknown.path), message };
 }
 
 /** Where the configuration stands: in a file of its own, or in the snapshot's. */

@@ -1,5 +1,7 @@
 import { type Command, Option } from "commander";
 import { type Cli, examples, finish, kubeletOption, outputOption } from "../cli.ts";
+import { asksCluster, withClusterOptions, withoutEnv } from "../cluster-options.ts";
+import type { Outcome } from "../terminal.ts";
 import type { LintFlags } from "./lint.ts";
 import { LINT_PARTS } from "./lint-input.ts";
 
@@ -32,7 +34,7 @@ export function addLint(program: Command, cli: Cli): void {
     )
     .option("--snapshot <file>", "a whole NodeSnapshot of the node; the options below replace parts of it");
   for (const { option, what } of LINT_PARTS) command.option(`--${option} <file>`, what);
-  command
+  withClusterOptions(command)
     .addOption(kubeletOption("for which kubelet, where the node tells no version (default: the newest)"))
     .option("--node-name <name>", "a node of the history: its latest snapshot, and its decisions")
     .addOption(new Option("--data-dir <dir>", "where that history is (default: none is read)").env("NODEWISE_DATA_DIR"))
@@ -40,7 +42,7 @@ export function addLint(program: Command, cli: Cli): void {
     .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
     .addOption(outputOption())
     .option("--json", "the same as -o json")
-    .action((given: LintFlags) => finish(cli, async () => (await import("./lint.ts")).lint(given, cli)));
+    .action((given: LintFlags) => finish(cli, () => lintOf(given, cli)));
   examples(
     command,
     "nodewise lint --config kubelet.yaml",
@@ -49,7 +51,16 @@ export function addLint(program: Command, cli: Cli): void {
     "nodewise lint --config kubelet.yaml --node node.json --machine epyc-2s-nps4",
     "nodewise lint --config kubelet.yaml --node-name n1 --data-dir /var/lib/nodewise",
     "nodewise lint --node-name n1 --api https://nodewise.example:8787 --token-file token",
+    "nodewise lint --context prod",
+    "nodewise lint --context prod --node worker-1 --config kubelet.yaml",
     "nodewise lint --config kubelet.yaml --json | jq '.findings[] | select(.fix != null) | .fix'",
   );
   command.addHelpText("after", TOUCHED + EXIT_CODES);
+}
+
+async function lintOf(given: LintFlags, cli: Cli): Promise<Outcome> {
+  const { node, output: _, ...others } = withoutEnv(given, cli);
+  const named = { namesObject: node !== undefined, hasFiles: Object.keys(others).length > 0 };
+  if (!asksCluster(given, cli, named)) return (await import("./lint.ts")).lint(given, cli);
+  return (await import("./lint-cluster.ts")).lintCluster(given, cli);
 }

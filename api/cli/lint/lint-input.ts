@@ -1,6 +1,8 @@
 import type { DropIn } from "../../decide/lint/drop-ins.ts";
+import { podsOfAnother } from "../../decide/pods/whose-pods.ts";
 import { type InputDocument, type Path, stepsOf } from "../../documents/inputs/origin.ts";
 import { PARTS } from "../../documents/inputs/parts.ts";
+import type { Fields } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { readPart } from "../inputs/read.ts";
@@ -41,8 +43,11 @@ export interface LintNode {
   readonly configuration: unknown;
 }
 
-/** Reads the configuration, and what is given of a node. Errors: those of the files. */
-export async function readLintFiles(files: LintFiles): Promise<Result<LintNode, Fault>> {
+/**
+ * Reads the configuration, and what is given of a node. `live`: a node of a live cluster, in the place of --snapshot. Errors:
+ * those of the files, and pods of another node.
+ */
+export async function readLintFiles(files: LintFiles, live?: Fields): Promise<Result<LintNode, Fault>> {
   const { config, configDir, cpuManagerState, memoryManagerState, ...rest } = pathsIn(files);
   if (!readsOnce(Object.values(files))) return fault(EXIT.badInput, READ_ONCE);
   if (config === undefined && configDir !== undefined) {
@@ -52,12 +57,15 @@ export async function readLintFiles(files: LintFiles): Promise<Result<LintNode, 
   if (!file.ok) return file;
   const parts = {
     ...rest,
+    ...(live === undefined ? {} : { live }),
     ...(cpuManagerState === undefined ? {} : { "cpu-manager-state": cpuManagerState }),
     ...(memoryManagerState === undefined ? {} : { "memory-manager-state": memoryManagerState }),
   };
   if (Object.keys(parts).length === 0) return ok({ file: file.value, snapshot: undefined, configuration: undefined });
   const snapshot = await readSnapshot(parts);
   if (!snapshot.ok) return snapshot;
+  const ofAnother = podsOfAnother(snapshot.value.snapshot);
+  if (ofAnother !== undefined) return fault(EXIT.badInput, ofAnother.message);
   return ok({ file: file.value, snapshot: snapshot.value.snapshot, configuration: snapshot.value.configuration });
 }
 

@@ -13,6 +13,7 @@ import { many } from "../../text/sentences/words.ts";
 import { type Color, printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import type { Cli } from "../cli.ts";
+import type { ClusterFlags } from "../cluster-options.ts";
 import { posterOf } from "../history/history-api.ts";
 import { tokenOf } from "../history/source.ts";
 import {
@@ -42,7 +43,7 @@ const COLUMNS = [
 ] as const;
 
 /** A row for each finding, its message, what to do and the patch that mends it below; then how many there are. */
-function findingsText(
+export function findingsText(
   findings: readonly TouchedFinding[],
   placeOf: (field: string) => string | null,
   { columns, paint }: Terminal,
@@ -82,7 +83,7 @@ function countsText(findings: readonly TouchedFinding[]): string {
   return counts.filter((count) => count !== "").join(", ") + looked;
 }
 
-export interface LintFlags extends LintFiles {
+export interface LintFlags extends LintFiles, ClusterFlags {
   readonly kubelet?: string;
   readonly nodeName?: string;
   readonly dataDir?: string;
@@ -126,12 +127,12 @@ interface LintAsked {
   readonly dropIns: readonly DropIn[] | null;
   readonly snapshot: Snapshot | undefined;
 }
-const localInput = ({ file, snapshot, configuration }: LintNode): LintAsked => ({
+export const localInput = ({ file, snapshot, configuration }: LintNode): LintAsked => ({
   configuration: file === null ? configuration : file.configuration,
   dropIns: file?.dropIns ?? null,
   snapshot,
 });
-function findingsIn(
+export function findingsIn(
   { configuration, dropIns, snapshot }: LintAsked,
   kubelet: string | undefined,
 ): readonly LintFinding[] {
@@ -189,7 +190,7 @@ async function latestOf(store: Store, name: string, { file }: LintNode): Promise
   return ok({ configuration, dropIns: file?.dropIns ?? null, snapshot: snapshot?.value });
 }
 
-function print(findings: Findings, { file }: LintNode, given: LintFlags, { terminal }: Cli): Outcome {
+export function print(findings: Findings, { file }: LintNode, given: LintFlags, { terminal }: Cli): Outcome {
   if (!findings.ok) return findings;
   const output = given.json === true ? "json" : given.output;
   if (output === "table") terminal.write(findingsText(findings.value, file?.placeOf ?? (() => null), terminal));
@@ -197,7 +198,7 @@ function print(findings: Findings, { file }: LintNode, given: LintFlags, { termi
   return ok(exitOf(findings.value));
 }
 
-function exitOf(findings: readonly LintFinding[]): ExitCode {
+export function exitOf(findings: readonly LintFinding[]): ExitCode {
   const severities = new Set(findings.map(({ severity }) => severity));
   if (severities.has("refuses-start")) return EXIT.refusesStart;
   return severities.has("error") || severities.has("warning") ? EXIT.negative : EXIT.ok;

@@ -1,15 +1,18 @@
 import { type Command, Option } from "commander";
 import { ok } from "../../model/result.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
+import { asksCluster, type ClusterFlags, withClusterOptions } from "../cluster-options.ts";
 import type { MachineSnapshotOptions } from "../inputs/machine-snapshot.ts";
-import { EXIT, type Outcome, printData } from "../terminal.ts";
+import { EXIT, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
 
-type Given = MachineSnapshotOptions & { readonly output: "json" | "yaml" };
+type Given = MachineSnapshotOptions & ClusterFlags & { readonly output: "json" | "yaml"; readonly node?: string };
 
 export function addSnapshot(program: Command, cli: Cli): void {
   const command = program
     .command("snapshot")
-    .description("Print the NodeSnapshot of this machine: what every decision starts from. Reads only.")
+    .description(
+      "Print the NodeSnapshot of this machine, or of a node of a live cluster: what every decision starts from. Reads only.",
+    )
     .addOption(
       new Option("--pods <file>", "its pods: a PodList, one Pod, or manifests (absent: not known)").conflicts(
         "manifests",
@@ -29,22 +32,50 @@ export function addSnapshot(program: Command, cli: Cli): void {
         "systemd",
       ]),
     )
+    .option("--node <name>", "with a cluster: the node (default: its only one)");
+  withClusterOptions(command)
     .addOption(outputOption(["json", "yaml"]))
     .action((given: Given) => finish(cli, () => print(given, cli)));
   examples(
     command,
     "nodewise snapshot > snapshot.json",
     "nodewise snapshot -o yaml --manifests /etc/kubernetes/manifests --config /var/lib/kubelet/config.yaml",
+    "nodewise snapshot --context prod --node worker-1 > snapshot.json",
     "nodewise snapshot --runtime-endpoint unix:///run/containerd/containerd.sock > snapshot.json",
     "kubectl get pods -A -o json | nodewise snapshot --pods - | nodewise decide cgroups --snapshot -",
   );
 }
 
-async function print(given: Given, { terminal }: Cli): Promise<Outcome> {
+async function print(given: Given, cli: Cli): Promise<Outcome> {
+  const { terminal } = cli;
+  const { node, output, context: _, kubeconfig: __, proxy: ___, kubeletInsecureTls: ____, ...ofMachine } = given;
+  const [option] = Object.keys(ofMachine);
+  const named = { namesObject: node !== undefined, hasFiles: option !== undefined };
+  if (!asksCluster(given, cli, named)) {
+    if (node !== undefined)
+      return fault(EXIT.badInput, "--node is of a live cluster: give --context NAME too, or --node-name");
+    return printMachine(ofMachine, output, terminal);
+  }
+  if (option !== undefined) {
+    return fault(EXIT.badInput, `--${dashed(option)} is of this machine: leave it out, or the cluster`);
+  }
+  const { readClusterNode } = await import("../inputs/cluster-node.ts");
+  const read = await readClusterNode(given, { node }, cli);
+  if (!read.ok) return read;
+  printData(terminal, read.value.snapshot, output);
+  return ok(EXIT.ok);
+}
+const dashed = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+
+async function printMachine(
+  given: MachineSnapshotOptions,
+  output: Given["output"],
+  terminal: Terminal,
+): Promise<Outcome> {
   const { readMachine } = await import("../inputs/machine-snapshot.ts");
   const machine = await readMachine(given);
   if (!machine.ok) return machine;
   for (const line of machine.value.missing) terminal.warn(`nodewise: ${line}`);
-  printData(terminal, machine.value.snapshot, given.output);
+  printData(terminal, machine.value.snapshot, output);
   return ok(EXIT.ok);
 }

@@ -3,6 +3,7 @@ import { KINDS } from "../../model/decision.ts";
 import { isVersion, VERSION_FORM } from "../../profiles/index.ts";
 import { dataDirOption } from "../api-options.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
+import { withClusterOptions } from "../cluster-options.ts";
 import { LINT_PARTS } from "../lint/lint-input.ts";
 import type { UpgradeFlags } from "./upgrade.ts";
 
@@ -28,8 +29,8 @@ export function addUpgrade(program: Command, cli: Cli): void {
     .option("--snapshot <file>", "a whole NodeSnapshot of the node; the options below replace parts of it");
   // `--node` names nodes of the history here, as in `nodewise replay`
   for (const { option, what } of LINT_PARTS) if (option !== "node") command.option(`--${option} <file>`, what);
-  command
-    .option("--node <name...>", "nodes of the history (default: all, where no file is given)")
+  withClusterOptions(command)
+    .option("--node <name...>", "nodes of the history, or of the cluster (default: all, where no file is given)")
     .option(
       "--since <time>",
       "compare the decisions that are recorded since then: RFC 3339, or a duration back from now such as 24h or 7d",
@@ -49,6 +50,7 @@ export function addUpgrade(program: Command, cli: Cli): void {
     "nodewise upgrade --to 1.37 --snapshot snapshot.json",
     "nodewise upgrade --to 1.37 --since 7d --node n1 n2 --data-dir /var/lib/nodewise",
     "nodewise upgrade --to 1.37 --since 7d --api https://nodewise.example:8787 --token-file token",
+    "nodewise upgrade --to 1.37 --context prod",
     "nodewise upgrade --to 1.37 --snapshot snapshot.json -o markdown > change-request.md",
   );
   command.addHelpText("after", EXIT_CODES);

@@ -8,6 +8,7 @@ import type { UpgradePage } from "../../service/upgrade/upgrade-page.ts";
 import { upgradeReport } from "../../service/upgrade/upgrade-report.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
+import { asksCluster, type ClusterFlags, withoutEnv } from "../cluster-options.ts";
 import { timesOf, tokenOf } from "../history/source.ts";
 import { type LintFiles, type LintNode, readLintFiles } from "../lint/lint-input.ts";
 import { progressOn } from "../replay/progress.ts";
@@ -15,10 +16,10 @@ import { EXIT, type Fault, fault, type Outcome, stopSignal } from "../terminal.t
 import { type Found, printUpgrade, type UpgradeForm } from "./upgrade-output.ts";
 import { MAX_NODES, type UpgradeRequest, type UpgradeSource } from "./upgrade-source.ts";
 
-export interface UpgradeFlags extends Omit<LintFiles, "node"> {
+export interface UpgradeFlags extends Omit<LintFiles, "node">, ClusterFlags {
   readonly to: string;
   readonly from?: string;
-  /** Names of nodes of the history. */
+  /** Names of nodes of the history, or of the cluster. */
   readonly node?: readonly string[];
   readonly since?: string;
   readonly until?: string;
@@ -37,6 +38,9 @@ export async function upgrade(given: UpgradeFlags, cli: Cli): Promise<Outcome> {
   const { node: nodeName, ...files } = given;
   const read = await readLintFiles(files);
   if (!read.ok) return read;
+  const { to: _, output: __, node: ___, ...others } = withoutEnv(given, cli);
+  const named = { namesObject: false, hasFiles: Object.keys(others).length > 0 };
+  if (asksCluster(given, cli, named)) return upgradeCluster(read.value, request.value, given, cli);
   const { since, until, pageToken, dataDir, api } = given;
   if (nodeName !== undefined && read.value.snapshot !== undefined) {
     return fault(EXIT.badInput, "--node takes the node's latest snapshot: give it without files of a node");
@@ -48,7 +52,7 @@ export async function upgrade(given: UpgradeFlags, cli: Cli): Promise<Outcome> {
     if (dataDir === undefined && api === undefined) {
       return fault(
         EXIT.badInput,
-        "nothing to look at: give --config FILE, --snapshot FILE or --node NAME, or --since 7d",
+        "nothing to look at: give --config FILE, --snapshot FILE or --node NAME, --since 7d, or --context NAME of a live cluster",
       );
     }
   }
@@ -93,6 +97,28 @@ function filesAlone(read: LintNode, { to, from }: UpgradeRequest, given: Upgrade
   const found: Found = { to, reports: [report.value], unreported: [], history: null };
   return ok(printUpgrade(found, formOf(given), cli.terminal));
 }
+
+async function upgradeCluster(
+  read: LintNode,
+  request: UpgradeRequest,
+  given: UpgradeFlags,
+  cli: Cli,
+): Promise<Outcome> {
+  const typed = withoutEnv(given, cli);
+  const ofHistory = HISTORY_FLAGS.find((flag) => typed[flag] !== undefined);
+  if (ofHistory !== undefined || read.snapshot !== undefined) {
+    return fault(EXIT.badInput, "files of a node, and options of a history, are given without a cluster");
+  }
+  const [{ withCluster }, { reportsOfCluster }] = await Promise.all([
+    import("../inputs/cluster-node.ts"),
+    import("./upgrade-cluster.ts"),
+  ]);
+  const asked = { ...request, configuration: read.file?.configuration };
+  const found = await withCluster(given, cli, (cluster) => reportsOfCluster(cluster, given.node, asked, given, cli));
+  if (!found.ok) return found;
+  return ok(printUpgrade({ to: request.to, ...found.value, history: null }, formOf(given), cli.terminal));
+}
+const HISTORY_FLAGS = ["since", "until", "pageToken", "kind", "dataDir", "api"] as const;
 
 const formOf = ({ json, output }: UpgradeFlags): UpgradeForm => (json === true ? "json" : output);
 

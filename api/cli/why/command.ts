@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { dataDirOption } from "../api-options.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
+import { withClusterOptions } from "../cluster-options.ts";
 import type { WhyFlags } from "./why.ts";
 
 const EXIT_CODES = `
@@ -18,12 +19,14 @@ export function addWhy(program: Command, cli: Cli): void {
       "Why a pod is as it is, in one story: what is so and since when, the decision behind it with its numbers, what would change it, and who is next. Documents are told apart by their content, also on standard input: pods, nodes, events and lists of them, /configz, /stats/summary, cpu.stat, what crictl prints, NodeSnapshots and decisions. Without a pod it lists all pods that have a story, the worst first.",
     )
     .argument("[pod]", "NAME, NAMESPACE/NAME or uid")
-    .option("-n, --namespace <namespace>", "the pod's namespace (default: any)")
+    .option("-n, --namespace <namespace>", "the pod's namespace (default: any; with a cluster that of the context)")
+    .option("-A, --all-namespaces", "with a cluster and without a pod: all pods, not those of one namespace")
     .option(
       "-f, --filename <file...>",
       "documents, JSON or YAML, `-` for standard input (default, where something is piped in)",
     )
-    .addOption(dataDirOption())
+    .addOption(dataDirOption());
+  withClusterOptions(command)
     .option("--api <url>", "ask this API's history instead")
     .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
     .option("--node <name>", "of the history, this node only")
@@ -36,6 +39,8 @@ export function addWhy(program: Command, cli: Cli): void {
     );
   examples(
     command,
+    "nodewise why web-0 -n shop --context prod",
+    "nodewise why -A --context prod",
     "kubectl get pods,nodes,events -A -o json | nodewise why web-0 -n shop",
     "nodewise why shop/web-0 -f pods.json events.json node.json summary.json configz.json",
     "kubectl exec web-0 -- cat /sys/fs/cgroup/cpu.stat | nodewise why web-0 -f pod.json -",

@@ -6,12 +6,14 @@ import { type WhyAnswer, type WhyAsked, type WhyFailure, whyOf, whyOfHistory } f
 import { storyListText, storyText } from "../../text/why.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
+import { asksCluster } from "../cluster-options.ts";
 import { tokenOf } from "../history/source.ts";
 import { readDocuments } from "../inputs/read.ts";
 import { READ_ONCE, readsOnce } from "../inputs/snapshot.ts";
 import { EXIT, type Fault, type Form, fault, type Outcome, printData } from "../terminal.ts";
+import type { ClusterWhyFlags } from "./why-cluster.ts";
 
-export interface WhyFlags {
+export interface WhyFlags extends ClusterWhyFlags {
   readonly namespace?: string;
   readonly filename?: readonly string[];
   readonly dataDir?: string;
@@ -24,6 +26,10 @@ export interface WhyFlags {
 /** `isHistoryAsked`: --data-dir or --api is on the command line; without them, files and standard input come first. */
 export async function why(pod: string | null, given: WhyFlags, isHistoryAsked: boolean, cli: Cli): Promise<Outcome> {
   const { namespace = null, node = null } = given;
+  const hasFiles = given.filename !== undefined || isHistoryAsked || node !== null;
+  if (asksCluster(given, cli, { namesObject: false, hasFiles })) return whyInCluster(pod, hasFiles, given, cli);
+  if (given.allNamespaces === true)
+    return fault(EXIT.badInput, "--all-namespaces is of a live cluster: files hold what they hold");
   const asked: WhyAsked = { pod, namespace, node };
   const paths = given.filename ?? (!isHistoryAsked && isPiped() ? ["-"] : []);
   const documents = await documentsIn(paths);
@@ -37,6 +43,14 @@ export async function why(pod: string | null, given: WhyFlags, isHistoryAsked: b
   return withHistory(storeSetting(given, cli), false, async (store) =>
     print(await whyOfHistory(store, asked, documents.value), given, cli),
   );
+}
+
+async function whyInCluster(pod: string | null, hasFiles: boolean, given: WhyFlags, cli: Cli): Promise<Outcome> {
+  if (hasFiles) return fault(EXIT.badInput, "files and options of a history are given without a cluster");
+  const { clusterEvidence } = await import("./why-cluster.ts");
+  const read = await clusterEvidence(pod, given, cli);
+  if (!read.ok) return read;
+  return print(whyOf(read.value.documents, { pod: read.value.pod, namespace: null, node: null }), given, cli);
 }
 
 /** Whether something is piped into the command; a terminal and /dev/null bring nothing. */

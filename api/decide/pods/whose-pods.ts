@@ -30,8 +30,11 @@ const selector = (name: string): string => `kubectl get pods -A --field-selector
  * Refused are pods of one other node alone, on which every answer would be that of an empty node, and pods of several nodes
  * where no node says whose are meant. A list of several nodes with none of this node is what a cluster with an empty node has.
  */
-export function othersPods(kind: Kind, snapshot: Snapshot): Refusal | undefined {
-  if (!looksAtPods(kind)) return undefined;
+export const othersPods = (kind: Kind, snapshot: Snapshot): Refusal | undefined =>
+  looksAtPods(kind) ? podsOfAnother(snapshot) : undefined;
+
+/** The same of a snapshot that nobody asks about yet. */
+export function podsOfAnother(snapshot: Snapshot): Refusal | undefined {
   const name = snapshot.node?.metadata.name;
   const nodes = podsByNode(snapshot);
   const [first] = nodes;
@@ -49,8 +52,11 @@ export function othersPods(kind: Kind, snapshot: Snapshot): Refusal | undefined 
 }
 
 /** Says of which nodes the pods are that a decision of this kind leaves out; undefined where it leaves out none. */
-export function podsLeftOut(kind: Kind, snapshot: Snapshot): Reason | undefined {
-  if (!looksAtPods(kind)) return undefined;
+export const podsLeftOut = (kind: Kind, snapshot: Snapshot): Reason | undefined =>
+  looksAtPods(kind) ? podsOfOthers(snapshot) : undefined;
+
+/** The same of a snapshot that nobody asks about yet. */
+export function podsOfOthers(snapshot: Snapshot): Reason | undefined {
   const name = snapshot.node?.metadata.name;
   if (name === undefined) return undefined;
   const others = podsByNode(snapshot).filter(([node]) => node !== name);

@@ -1,0 +1,191 @@
+import { type Cluster, openCluster } from "../../cluster/cluster.ts";
+import { type ClusterFault, type ClusterFaultCode, clusterFault, clusterFaultText } from "../../cluster/fault.ts";
+import { rbacYaml } from "../../cluster/rbac.ts";
+import { type NodeDocuments, readNode, readNodeNames, readPodObject, snapshotOf } from "../../cluster/read.ts";
+import { Turns } from "../../cluster/turns.ts";
+import { type Fields, fieldsOf } from "../../model/own.ts";
+import { ok, type Result } from "../../model/result.ts";
+import { listed } from "../../text/sentences/words.ts";
+import type { Cli } from "../cli.ts";
+import { type ClusterFlags, clusterOptions, isNodeName } from "../cluster-options.ts";
+import { EXIT, type Fault, fault, type Terminal } from "../terminal.ts";
+
+/** A node of a live cluster as the posted form of a NodeSnapshot, and the pod that is asked about. */
+export interface ClusterNode {
+  readonly name: string;
+  readonly snapshot: Fields;
+  /** Of a pod that is bound to the node: its `NAMESPACE/NAME` in the snapshot. */
+  readonly pod?: string;
+  /** Of a pod that is bound to no node, or to another one: the v1.Pod. */
+  readonly podObject?: Fields;
+}
+
+/** Opens the cluster of the flags for one piece of work. Errors: those of the kubeconfig, and the work's. */
+export async function withCluster<T>(
+  flags: ClusterFlags,
+  { env, terminal }: Cli,
+  work: (cluster: Cluster) => Promise<Result<T, Fault>>,
+): Promise<Result<T, Fault>> {
+  const opened = await openCluster(clusterOptions(flags, env));
+  if (!opened.ok) return clusterRefusal(opened.error, terminal);
+  try {
+    return await work(opened.value);
+  } finally {
+    opened.value.close();
+  }
+}
+
+/** Faults that another command line mends; the others are the cluster's. */
+const USAGE: ReadonlySet<ClusterFaultCode> = new Set([
+  ...(["no-kubeconfig", "bad-kubeconfig", "unknown-context", "not-found"] as const),
+]);
+
+/** How a command ends that cannot read the cluster; the rules of rights that are missing are printed as YAML. */
+export function clusterRefusal(
+  error: ClusterFault | readonly ClusterFault[],
+  terminal: Terminal,
+): Result<never, Fault> {
+  const errors = [error].flat();
+  warnRights(errors, terminal);
+  const isUsage = errors.every(({ code }) => USAGE.has(code));
+  return fault(isUsage ? EXIT.badInput : EXIT.failed, ...errors.map(clusterFaultText));
+}
+
+/** What could not be read of nodes: a line for each reason, and the YAML of all rights that are missing. */
+export function warnMissing(nodes: readonly Pick<NodeDocuments, "name" | "missing">[], terminal: Terminal): void {
+  const all = nodes.flatMap(({ name, missing }) => missing.map((part) => ({ name, ...part })));
+  // one line for all nodes and all parts that are missing for the same reason
+  const byPart = Map.groupBy(all, ({ code, how, part }) => JSON.stringify([code, how, part]));
+  const byReason = Map.groupBy(byPart.values(), ([first, ...more]) =>
+    JSON.stringify([first?.code, first?.how, [first, ...more].map((one) => one?.name)]),
+  );
+  for (const [first, ...more] of byReason.values()) {
+    const { why = "", how = "" } = first?.[0] ?? {};
+    const parts = [first, ...more].flatMap((same) => same?.[0]?.part ?? []);
+    const names = (first ?? []).map(({ name }) => name);
+    terminal.warn(`nodewise: ${namesText(names)}: without ${listed(parts)}: ${how === "" ? why : `${why}: ${how}`}`);
+  }
+  warnRights(all, terminal);
+}
+/** `n1, n2, n3 and 7 more` */
+export const namesText = (names: readonly string[]): string =>
+  names.length > FEW + 1 ? `${names.slice(0, FEW).join(", ")} and ${names.length - FEW} more` : listed(names);
+const FEW = 3;
+
+function warnRights(missing: readonly Pick<ClusterFault, "rule" | "user">[], terminal: Terminal): void {
+  const rules = missing.flatMap(({ rule }) => rule ?? []);
+  if (rules.length === 0) return;
+  terminal.warn("nodewise: an administrator gives the missing right with `kubectl apply -f -` and:");
+  const user = missing.find(({ user }) => user !== undefined)?.user;
+  for (const line of rbacYaml(rules, user).trimEnd().split("\n")) terminal.warn(line);
+}
+
+/**
+ * Reads the node that is named, or that of the pod, or the only one of the cluster; tells what could not be read of it.
+ * Errors: those of the cluster; a node that is a file.
+ */
+export const readClusterNode = (
+  flags: ClusterFlags,
+  { node, pod }: { readonly node?: string | undefined; readonly pod?: string | undefined },
+  cli: Cli,
+): Promise<Result<ClusterNode, Fault>> =>
+  withCluster(flags, cli, async (cluster) => {
+    const { terminal } = cli;
+    if (node !== undefined && !isNodeName(node)) return noNodeName(node, flags);
+    const asked = pod === undefined ? ok(undefined) : await podOf(cluster, pod, flags);
+    if (!asked.ok) return clusterRefusal(asked.error, terminal);
+    const bound = asked.value === undefined ? undefined : fieldsOf(asked.value["spec"])["nodeName"];
+    const name = node === undefined ? await nodeName(cluster, pod, bound) : ok(node);
+    if (!name.ok) return clusterRefusal(name.error, terminal);
+    const read = await readNode(cluster, name.value, { events: false });
+    if (!read.ok) return clusterRefusal(read.error, terminal);
+    warnMissing([read.value], terminal);
+    return ok(nodeWith(read.value, asked.value));
+  });
+
+function noNodeName(node: string, { context, kubeconfig }: ClusterFlags): Result<never, Fault> {
+  const why =
+    context !== undefined ? "with --context" : kubeconfig !== undefined ? "with --kubeconfig" : "as kubectl's plugin";
+  return fault(
+    EXIT.badInput,
+    `--node ${node}: ${why} it is the name of a node, and this is none: give a file without a cluster`,
+  );
+}
+
+async function podOf(
+  cluster: Cluster,
+  pod: string,
+  { namespace }: ClusterFlags,
+): Promise<Result<Fields, ClusterFault>> {
+  const [name = "", own = namespace ?? cluster.namespace] = pod.split("/").reverse();
+  return readPodObject(cluster, own, name);
+}
+
+async function nodeName(
+  cluster: Cluster,
+  pod: string | undefined,
+  bound: unknown,
+): Promise<Result<string, ClusterFault>> {
+  if (typeof bound === "string" && bound !== "") return ok(bound);
+  const names = await readNodeNames(cluster);
+  if (!names.ok) return names;
+  const [first, second] = names.value;
+  if (first !== undefined && second === undefined) return ok(first);
+  const next = first === undefined ? "it has none" : `they are ${namesText(names.value)}`;
+  const message =
+    pod === undefined
+      ? `--node NAME says which of the nodes of context ${cluster.context}`
+      : `pod ${pod} is bound to no node: --node NAME says on which of the nodes of context ${cluster.context}`;
+  return clusterFault("not-found", message, next);
+}
+
+function nodeWith(documents: NodeDocuments, pod: Fields | undefined): ClusterNode {
+  const { name } = documents;
+  const snapshot = snapshotOf(documents);
+  if (pod === undefined) return { name, snapshot };
+  const { name: podName, namespace } = fieldsOf(pod["metadata"]);
+  const { nodeName: bound, ...spec } = fieldsOf(pod["spec"]);
+  if (bound === name) return { name, snapshot, pod: `${String(namespace)}/${String(podName)}` };
+  // asked as one that comes anew
+  const { status: _, ...rest } = pod;
+  return { name, snapshot, podObject: { ...rest, spec } };
+}
+
+/** So many nodes are read at a time. */
+const AT_A_TIME = 8;
+/** Back to the first column of a terminal's line, and everything behind it away. */
+const CLEAR = "\r\u001b[K";
+
+/**
+ * Reads the nodes that are named, or all of the cluster, and does the work on each as it comes. The answers are in the order of
+ * the names. Tells what could not be read; a node that could not be read at all is answered by the fault.
+ */
+export async function eachClusterNode<T>(
+  cluster: Cluster,
+  given: readonly string[] | undefined,
+  flags: ClusterFlags,
+  { terminal }: Cli,
+  work: (name: string, read: Result<Fields, ClusterFault>) => Promise<T>,
+): Promise<Result<readonly T[], Fault>> {
+  const file = given?.find((name) => !isNodeName(name));
+  if (file !== undefined) return noNodeName(file, flags);
+  const names = given === undefined ? await readNodeNames(cluster) : ok(given);
+  if (!names.ok) return clusterRefusal(names.error, terminal);
+  const turns = new Turns(AT_A_TIME);
+  const read: NodeDocuments[] = [];
+  let done = 0;
+  const one = async (name: string): Promise<T> => {
+    const documents = await readNode(cluster, name, { events: false });
+    if (documents.ok) read.push(documents.value);
+    done++;
+    if (process.stderr.isTTY) process.stderr.write(`${CLEAR}${done} of ${names.value.length} nodes are read`);
+    return work(name, documents.ok ? ok(snapshotOf(documents.value)) : documents);
+  };
+  const answers = await Promise.all(names.value.map((name) => turns.run(() => one(name))));
+  if (process.stderr.isTTY) process.stderr.write(CLEAR);
+  warnMissing(
+    read.sort((a, b) => (a.name < b.name ? -1 : 1)),
+    terminal,
+  );
+  return ok(answers);
+}

@@ -1,0 +1,74 @@
+import { type ClusterFault, clusterFaultText } from "../../cluster/fault.ts";
+import type { LintFinding } from "../../decide/lint/finding.ts";
+import type { Fields } from "../../model/own.ts";
+import { ok, type Result } from "../../model/result.ts";
+import { many } from "../../text/sentences/words.ts";
+import type { Cli } from "../cli.ts";
+import { withoutEnv } from "../cluster-options.ts";
+import { eachClusterNode, namesText, readClusterNode, withCluster } from "../inputs/cluster-node.ts";
+import { EXIT, type Fault, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
+import { exitOf, findingsIn, findingsText, type LintFlags, localInput, print } from "./lint.ts";
+import { type LintNode, readLintFiles } from "./lint-input.ts";
+
+/** The findings of one node, or why there are none. */
+interface Linted {
+  readonly node: string;
+  readonly findings: readonly LintFinding[];
+  readonly why: string | null;
+}
+
+/** Lints the kubelet of the node that is named, or those of all nodes of a live cluster. */
+export async function lintCluster(given: LintFlags, cli: Cli): Promise<Outcome> {
+  const { node, snapshot, nodeName, dataDir, api, ...rest } = withoutEnv(given, cli);
+  if (nodeName !== undefined || dataDir !== undefined || api !== undefined) {
+    return fault(EXIT.badInput, "--node-name, --data-dir and --api are of a history: give them without a cluster");
+  }
+  if (snapshot !== undefined) return fault(EXIT.badInput, "--snapshot is a whole node: give it without a cluster");
+  if (node === undefined) return lintAll(given, rest, cli);
+  const read = await readClusterNode(given, { node }, cli);
+  if (!read.ok) return read;
+  const files = await configured(rest, read.value.snapshot, node);
+  if (!files.ok) return files;
+  const found = findingsIn(localInput(files.value), given.kubelet).map((finding) => ({ ...finding, touched: null }));
+  return print(ok(found), files.value, given, cli);
+}
+
+/** Errors: those of the files; neither a file nor the kubelet tells a configuration. */
+async function configured(files: LintFlags, live: Fields, node: string): Promise<Result<LintNode, Fault>> {
+  const read = await readLintFiles(files, live);
+  if (!read.ok || read.value.file !== null || read.value.configuration !== undefined) return read;
+  return fault(EXIT.badInput, `the configuration of ${node} is not known: give --config FILE, or the right to read it`);
+}
+
+async function lintAll(given: LintFlags, files: LintFlags, cli: Cli): Promise<Outcome> {
+  const one = async (node: string, live: Result<Fields, ClusterFault>): Promise<Linted> => {
+    const read = live.ok ? await configured(files, live.value, node) : live;
+    if (read.ok) return { node, findings: findingsIn(localInput(read.value), given.kubelet), why: null };
+    const why = "lines" in read.error ? read.error.lines.join("; ") : clusterFaultText(read.error);
+    return { node, findings: [], why };
+  };
+  const linted = await withCluster(given, cli, (cluster) => eachClusterNode(cluster, undefined, given, cli, one));
+  if (!linted.ok) return linted;
+  const output = given.json === true ? "json" : given.output;
+  if (output === "table") cli.terminal.write(nodesText(linted.value, cli.terminal));
+  else printData(cli.terminal, { nodes: linted.value }, output);
+  return ok(exitOfAll(linted.value));
+}
+
+/** Nodes with the same findings are told together. */
+function nodesText(linted: readonly Linted[], terminal: Terminal): string {
+  const groups = Map.groupBy(linted, ({ findings, why }) => JSON.stringify([findings, why]));
+  const texts = Array.from(groups.values(), (same) => {
+    const [{ findings, why }] = same as [Linted];
+    const heading = `${namesText(same.map(({ node }) => node))} (${many(same.length, "node")})`;
+    const notes = findings.map((finding) => ({ ...finding, touched: null }));
+    const text = why === null ? findingsText(notes, () => null, terminal) : `${terminal.paint("yellow", why)}\n`;
+    return `${terminal.paint("bold", heading)}\n${text}`;
+  });
+  return texts.length === 0 ? "the cluster has no nodes\n" : texts.join("\n");
+}
+
+function exitOfAll(linted: readonly Linted[]): number {
+  const exit = exitOf(linted.flatMap(({ findings }) => findings));
+  return exit === EXIT.ok && linted.some(({ why }) => why !== null) ? EXIT.failed : exit;
+}

@@ -1,0 +1,39 @@
+import type { Cluster } from "../../cluster/cluster.ts";
+import { type ClusterFault, clusterFaultText } from "../../cluster/fault.ts";
+import type { Fields } from "../../model/own.ts";
+import { ok, type Result } from "../../model/result.ts";
+import { subjectOf, versionBefore } from "../../service/upgrade/asked.ts";
+import type { UpgradeReport } from "../../service/upgrade/report.ts";
+import { upgradeReport } from "../../service/upgrade/upgrade-report.ts";
+import type { Cli } from "../cli.ts";
+import type { ClusterFlags } from "../cluster-options.ts";
+import { eachClusterNode } from "../inputs/cluster-node.ts";
+import type { Fault } from "../terminal.ts";
+import type { Found } from "./upgrade-output.ts";
+import type { UpgradeRequest } from "./upgrade-source.ts";
+
+/** What an upgrade does to the nodes that are named, or to all of a live cluster. `configuration`: in the place of each one's own. */
+export async function reportsOfCluster(
+  cluster: Cluster,
+  names: readonly string[] | undefined,
+  { to, from, configuration }: Pick<UpgradeRequest, "to" | "from"> & { readonly configuration: unknown },
+  flags: ClusterFlags,
+  cli: Cli,
+): Promise<Result<Pick<Found, "reports" | "unreported">, Fault>> {
+  const reportOf = (live: Fields): UpgradeReport | string => {
+    const subject = subjectOf(live, configuration);
+    if (!subject.ok) return subject.error.map(({ path, message }) => `${path}: ${message}`).join("; ");
+    const before = versionBefore(from, subject.value.snapshot);
+    return before.ok ? upgradeReport({ ...subject.value, to, from: before.value }) : `--from ${before.error.message}`;
+  };
+  const one = async (node: string, live: Result<Fields, ClusterFault>) => ({
+    node,
+    report: live.ok ? reportOf(live.value) : clusterFaultText(live.error),
+  });
+  const all = await eachClusterNode(cluster, names, flags, cli, one);
+  if (!all.ok) return all;
+  return ok({
+    reports: all.value.flatMap(({ node, report }) => (typeof report === "string" ? [] : [{ ...report, node }])),
+    unreported: all.value.flatMap(({ node, report }) => (typeof report === "string" ? [{ node, why: report }] : [])),
+  });
+}

@@ -1,0 +1,76 @@
+import type { Cluster } from "../../cluster/cluster.ts";
+import { type NodeDocuments, readPod } from "../../cluster/read.ts";
+import { ok, type Result } from "../../model/result.ts";
+import type { WhyDocument } from "../../service/why/evidence.ts";
+import type { Cli } from "../cli.ts";
+import { type ClusterFlags, isPodOfCluster } from "../cluster-options.ts";
+import { clusterRefusal, warnMissing, withCluster } from "../inputs/cluster-node.ts";
+import { EXIT, type Fault, fault } from "../terminal.ts";
+
+export interface ClusterWhyFlags extends ClusterFlags {
+  readonly allNamespaces?: boolean;
+}
+export interface ClusterEvidence {
+  readonly documents: readonly WhyDocument[];
+  /** `NAMESPACE/NAME`; null: every pod is asked about. */
+  readonly pod: string | null;
+}
+
+/**
+ * Everything that a live cluster tells of a pod: itself, its node with the other pods, their configuration and usage, and the
+ * events. Without a pod: all pods of the namespace, or of all, with the nodes and events. Errors: those of the cluster.
+ */
+export const clusterEvidence = (
+  pod: string | null,
+  flags: ClusterWhyFlags,
+  cli: Cli,
+): Promise<Result<ClusterEvidence, Fault>> =>
+  withCluster(flags, cli, async (cluster) => {
+    if (pod === null) return evidenceOfAll(cluster, flags, cli);
+    if (!isPodOfCluster(pod))
+      return fault(EXIT.badInput, `${pod}: give NAME or NAMESPACE/NAME of a pod of the cluster`);
+    const [name = "", namespace = flags.namespace ?? cluster.namespace] = pod.split("/").reverse();
+    const read = await readPod(cluster, namespace, name);
+    if (!read.ok) return clusterRefusal(read.error, cli.terminal);
+    const { pod: object, events, node, missing } = read.value;
+    warnMissing([{ name: `${namespace}/${name}`, missing }, ...(node === null ? [] : [node])], cli.terminal);
+    const own = [
+      [`pod ${namespace}/${name}`, object ?? undefined],
+      ["its events", events],
+    ] as const;
+    return ok({ documents: present([...own, ...partsOf(node)]), pod: `${namespace}/${name}` });
+  });
+
+const partsOf = (node: NodeDocuments | null): readonly (readonly [string, unknown])[] =>
+  node === null
+    ? []
+    : [
+        [`node ${node.name}`, node.node],
+        [`pods of ${node.name}`, node.pods],
+        [`/configz of ${node.name}`, node.configz],
+        [`/stats/summary of ${node.name}`, node.stats],
+        [`events of ${node.name}`, node.events],
+      ];
+const present = (parts: readonly (readonly [origin: string, value: unknown])[]): readonly WhyDocument[] =>
+  parts.flatMap(([origin, value]) => (value === undefined ? [] : [{ origin, value }]));
+
+async function evidenceOfAll(
+  { api, namespace: own }: Cluster,
+  { namespace = own, allNamespaces }: ClusterWhyFlags,
+  { terminal }: Cli,
+): Promise<Result<ClusterEvidence, Fault>> {
+  const within = allNamespaces === true ? {} : { namespace };
+  const [pods, nodes, events] = await Promise.all([
+    api.list({ resource: "pods", ...within }),
+    api.list({ resource: "nodes" }),
+    api.list({ resource: "events", ...within }),
+  ]);
+  const refused = [pods, nodes, events].flatMap((one) => (one.ok ? [] : [one.error]));
+  if (!pods.ok || !nodes.ok || !events.ok) return clusterRefusal(refused, terminal);
+  const list = (items: readonly unknown[]): object => ({ apiVersion: "v1", kind: "List", items });
+  const documents = Object.entries({ pods, nodes, events }).map(([origin, { value }]) => ({
+    origin,
+    value: list(value.items),
+  }));
+  return ok({ documents, pod: null });
+}

@@ -1,0 +1,288 @@
+import { spawn } from "node:child_process";
+import { existsSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { expectAsShown } from "../docs/shown.ts";
+import { authority } from "../kit/certificates.ts";
+import { nodeAt, type TestCluster, testAuthority, testCluster } from "../kit/cluster.ts";
+import { ended, LAUNCHER, NODE, type Ran, realNode, run } from "./run.ts";
+
+const pending = {
+  metadata: { name: "pending", namespace: "shop" },
+  spec: { containers: [{ name: "c", resources: { requests: { cpu: "3" } } }] },
+  status: { phase: "Pending" },
+};
+
+/** The answers of several command lines on one cluster. */
+const nodewise = (cluster: TestCluster, ...args: readonly string[]): Promise<Ran> =>
+  run([...args, "--kubeconfig", cluster.kubeconfig()]);
+/** As kubectl starts it, with the kubeconfig of the environment. */
+function plugin(cluster: TestCluster, ...args: readonly string[]): Promise<Ran> {
+  const launcher = join(cluster.folder, "kubectl-nodewise");
+  if (!existsSync(launcher)) symlinkSync(LAUNCHER, launcher);
+  return run(args, { launcher, env: { KUBECONFIG: cluster.kubeconfig() } });
+}
+
+describe("decide on a live node", () => {
+  test("answers as it does from the node's files", async () => {
+    const cluster = await testCluster();
+    const files = [
+      "--node",
+      "node.json",
+      "--pods",
+      "pods.json",
+      "--config",
+      "configz.json",
+      "--stats",
+      "stats-summary.json",
+    ];
+    const fromFiles = await run([
+      "decide",
+      "eviction",
+      ...files.map((f) => (f.startsWith("--") ? f : realNode(f))),
+      "-o",
+      "json",
+    ]);
+    const live = await nodewise(
+      cluster,
+      "decide",
+      "eviction",
+      "--node",
+      "n1",
+      "-o",
+      "json",
+      "--observed-at",
+      "2026-11-21T06:24:50Z",
+    );
+    expect(live).toMatchObject({ code: 0, stderr: "" });
+    const [a, b] = [JSON.parse(live.stdout), JSON.parse(fromFiles.stdout)];
+    expect(a.decision.rankings).toEqual(b.decision.rankings);
+    expect(a.decision.thresholds).toEqual(b.decision.thresholds);
+  });
+
+  test("takes parts of files in the place of its own, and the only node where none is named", async () => {
+    const cluster = await testCluster();
+    const config = join(cluster.folder, "kubelet.yaml");
+    writeFileSync(config, "kubeReserved: { cpu: 500m }\n");
+    const { code, stdout, stderr } = await nodewise(cluster, "decide", "allocatable", "--config", config);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^n1 · allocatable/);
+    expect(stdout).toMatch(/cpu +2 +500m/);
+    expect(stderr).toContain("--config takes the place of the snapshot's whole kubeletConfiguration");
+  });
+
+  test("asks for the node where there are more, and for one that there is", async () => {
+    const cluster = await testCluster();
+    await cluster.addNode("n2");
+    expect(await nodewise(cluster, "decide", "allocatable")).toMatchObject({
+      code: 2,
+      stderr: "nodewise: --node NAME says which of the nodes of context test: they are n1 and n2\n",
+    });
+    expect(await nodewise(cluster, "decide", "allocatable", "--node", "n3")).toMatchObject({
+      code: 2,
+      stderr: "nodewise: context test has no node n3: is n1 or n2 meant?\n",
+    });
+  });
+
+  test("takes a pod of the cluster: one that runs with its node, one that waits on the node that is named", async () => {
+    const cluster = await testCluster();
+    cluster.api.put("pods", pending);
+    const bound = await nodewise(cluster, "decide", "admission", "--pod", "guar-int");
+    expect(bound.stdout).toContain("ADMITTED  default/guar-int (on the node already)");
+    const waits = await nodewise(cluster, "decide", "admission", "-n", "shop", "--pod", "pending", "--node", "n1");
+    expect(waits).toMatchObject({ code: 1, stdout: expect.stringContaining("REFUSED  shop/pending: OutOfcpu") });
+    expect(await nodewise(cluster, "decide", "admission", "--pod", "shop/pendin")).toMatchObject({
+      code: 2,
+      stderr: "nodewise: namespace shop has no pod pendin: is pending meant?\n",
+    });
+    await cluster.addNode("n2");
+    expect(await nodewise(cluster, "decide", "admission", "--pod", "shop/pending")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("pod shop/pending is bound to no node: --node NAME says on which"),
+    });
+  });
+
+  test("explains a mix-up of files and nodes", async () => {
+    const cluster = await testCluster();
+    expect(await nodewise(cluster, "decide", "allocatable", "--node", "node.json")).toMatchObject({
+      code: 2,
+      stderr:
+        "nodewise: --node node.json: with --kubeconfig it is the name of a node, and this is none: give a file without a cluster\n",
+    });
+    expect(await run(["decide", "allocatable", "--node", "n1"])).toMatchObject({
+      code: 2,
+      stderr:
+        "nodewise: --node n1: no such file: check the path; for a node of that name in a live cluster give --context NAME too\n",
+    });
+    expect(await nodewise(cluster, "decide", "allocatable", "--snapshot", realNode("snapshot.json"))).toMatchObject({
+      code: 2,
+    });
+  });
+
+  test("tells rights that are missing with the YAML that gives them, and decides with the rest", async () => {
+    const cluster = await testCluster();
+    const may = ["get nodes", "list nodes", "list pods"];
+    cluster.users["reader-token"] = { name: "system:serviceaccount:ops:nodewise", may };
+    const { code, stdout, stderr } = await nodewise(cluster, "decide", "allocatable");
+    expect(code).toBe(0);
+    expect(stdout).toContain("assumed: the kubelet's default configuration");
+    expect(stderr).toMatch(/^nodewise: n1: without configz and stats: .*403: Forbidden/);
+    expect(stderr).toContain('\nrules:\n- {apiGroups: [""], resources: [nodes/configz, nodes/stats], verbs: [get]}\n');
+    expect(stderr).toContain("\n- {kind: ServiceAccount, namespace: ops, name: nodewise}\n");
+  });
+
+  test("ends with 4 where the cluster does not answer, and with 2 where the kubeconfig is wrong", async () => {
+    const cluster = await testCluster();
+    cluster.users["reader-token"] = { name: "jane", may: [] };
+    const refused = await nodewise(cluster, "decide", "allocatable", "--node", "n1");
+    expect(refused).toMatchObject({ code: 4, stdout: "" });
+    expect(refused.stderr).toMatch(
+      /resources: \[nodes\], verbs: \[get\][\s\S]*nodewise: .*User "jane" cannot get resource "nodes"/,
+    );
+    expect(await nodewise(cluster, "decide", "allocatable", "--context", "prod")).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/has no context prod: its contexts are test\n$/),
+    });
+    await cluster.api.close();
+    expect(await nodewise(cluster, "decide", "allocatable")).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining("the connection is refused"),
+    });
+  });
+
+  test("asks kubelets whose certificates are their own only when told to", async () => {
+    const cluster = await testCluster({ kubeletPair: authority("n1-ca").issue("n1") });
+    const { stderr } = await nodewise(cluster, "decide", "allocatable");
+    expect(stderr).toMatch(/^nodewise: n1: without configz and stats: .*--kubelet-insecure-tls.*--proxy/);
+    expect(await nodewise(cluster, "decide", "allocatable", "--kubelet-insecure-tls")).toMatchObject({
+      code: 0,
+      stderr: "",
+    });
+    expect(await nodewise(cluster, "decide", "allocatable", "--proxy")).toMatchObject({ code: 0, stderr: "" });
+  });
+});
+
+test("snapshot prints a live node, which decides as the node does", async () => {
+  const cluster = await testCluster();
+  const printed = await nodewise(cluster, "snapshot", "--node", "n1");
+  expect(printed).toMatchObject({ code: 0, stderr: "" });
+  expect(printed.stdout).not.toMatch(/"command"|"args"|last-applied/);
+  const decided = await run(["decide", "allocatable", "--snapshot", "-"], { input: printed.stdout });
+  expect(decided).toEqual(await nodewise(cluster, "decide", "allocatable"));
+  expect(await nodewise(cluster, "snapshot", "--node-name", "n1")).toMatchObject({
+    code: 2,
+    stderr: "nodewise: --node-name is of this machine: leave it out, or the cluster\n",
+  });
+  expect(await run(["snapshot", "--node", "n1"])).toMatchObject({ code: 2 });
+});
+
+test("lint looks over one node, or over all and tells the same once", async () => {
+  const cluster = await testCluster();
+  await cluster.addNode("n2");
+  cluster.api.put("nodes", nodeAt("n3", 1));
+  const one = await nodewise(cluster, "lint", "--node", "n2", "--json");
+  expect(one.code).toBe(1);
+  const { findings } = JSON.parse(one.stdout);
+  const all = await nodewise(cluster, "lint", "-o", "json");
+  expect(all.code).toBe(1);
+  const { nodes } = JSON.parse(all.stdout);
+  expect(nodes.map(({ node }: { node: string }) => node)).toEqual(["n1", "n2", "n3"]);
+  expect(nodes[1].findings.map(({ code }: { code: string }) => code)).toEqual(
+    findings.map(({ code }: { code: string }) => code),
+  );
+  expect(nodes[2]).toMatchObject({
+    findings: [],
+    why: expect.stringContaining("the configuration of n3 is not known"),
+  });
+  const { stdout } = await nodewise(cluster, "lint");
+  expect(stdout).toContain("n1 and n2 (2 nodes)\n");
+  expect(stdout.match(/eviction-defaults-dropped/g)).toHaveLength(1);
+  expect(await nodewise(cluster, "lint", "--node-name", "n1")).toMatchObject({ code: 2 });
+});
+
+test("upgrade reports on all nodes of a cluster, or on those that are named", async () => {
+  const cluster = await testCluster();
+  await cluster.addNode("n2");
+  const reported = async (...args: readonly string[]) => {
+    const ran = await nodewise(cluster, "upgrade", "--to", "1.37", "-o", "json", ...args);
+    const { reports, unreported } = JSON.parse(ran.stdout) as {
+      reports: { node: string }[];
+      unreported: { node: string }[];
+    };
+    return [ran.code, reports.map(({ node }) => node), unreported.map(({ node }) => node)];
+  };
+  expect(await reported()).toEqual([1, ["n1", "n2"], []]);
+  expect(await reported("--node", "n2", "n9")).toEqual([1, ["n2"], ["n9"]]);
+  expect(await nodewise(cluster, "upgrade", "--to", "1.37", "--since", "7d")).toMatchObject({ code: 2 });
+});
+
+const isRoot = process.getuid?.() === 0;
+test.skipIf(!isRoot)("in a pod of the cluster the pod's service account asks", async () => {
+  const cluster = await testCluster();
+  const account = "/run/secrets/kubernetes.io/serviceaccount";
+  writeFileSync(join(cluster.folder, "ca.crt"), testAuthority().cert);
+  writeFileSync(join(cluster.folder, "token"), "reader-token\n");
+  writeFileSync(join(cluster.folder, "namespace"), "shop");
+  cluster.api.put("pods", pending);
+  const { PATH = "" } = process.env;
+  const env = {
+    PATH,
+    HOME: "/nowhere",
+    KUBERNETES_SERVICE_HOST: "127.0.0.1",
+    KUBERNETES_SERVICE_PORT: `${cluster.api.port}`,
+  };
+  const inPod = (context: string): Promise<Ran> => {
+    const asked = `${NODE} ${LAUNCHER} decide admission --context ${context} --pod pending --node n1`;
+    // its own /run, which nobody else sees
+    const script = `mount -t tmpfs none /run && mkdir -p ${account} && cp ${cluster.folder}/* ${account} && exec ${asked}`;
+    return ended(spawn("unshare", ["--mount", "sh", "-c", script], { env, stdio: ["ignore", "pipe", "pipe"] }));
+  };
+  const refused = expect.stringContaining("REFUSED  shop/pending: OutOfcpu");
+  expect(await inPod("in-cluster")).toMatchObject({ code: 1, stdout: refused });
+  expect(await inPod("prod")).toMatchObject({ code: 2, stderr: expect.stringContaining("contexts are in-cluster") });
+});
+
+const GUIDE = "docs/guide/cluster.md";
+test("the guide shows what is printed", async () => {
+  const cluster = await testCluster();
+  cluster.api.put("pods", pending);
+  const refused = await plugin(cluster, "decide", "admission", "-n", "shop", "--pod", "pending", "--node", "n1");
+  expectAsShown(GUIDE, "kubectl nodewise decide admission -n shop --pod pending --node n1", refused.stdout);
+  const may = ["get nodes", "list pods", "get nodes/configz"];
+  cluster.users["reader-token"] = { name: "jane", may };
+  const lacks = await nodewise(cluster, "decide", "eviction", "--context", "test", "--node", "n1");
+  expectAsShown(GUIDE, "nodewise decide eviction --context test --node n1", lacks.stderr);
+});
+
+describe("as kubectl's plugin", () => {
+  test("it reads the kubeconfig's current context where a node or a pod is named, or no file", async () => {
+    const cluster = await testCluster();
+    cluster.api.put("pods", pending);
+    expect(await plugin(cluster, "decide", "allocatable")).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^n1 · /),
+    });
+    expect(await plugin(cluster, "decide", "allocatable", "--node", "n1")).toMatchObject({ code: 0 });
+    const args = ["decide", "admission", "--pod", "pending", "-n", "shop"];
+    expect(await plugin(cluster, ...args)).toMatchObject({ code: 1, stdout: expect.stringContaining("OutOfcpu") });
+    expect((await plugin(cluster, "lint")).stdout).toContain("n1 (1 node)");
+    expect((await plugin(cluster, "upgrade", "--to", "1.37")).stdout).toMatch(/^n1: kubelet 1.36 -> 1.37/);
+    expect(JSON.parse((await plugin(cluster, "snapshot")).stdout)).toHaveProperty("kubeletConfiguration");
+  });
+  test("it reads files alone where they are given", async () => {
+    const cluster = await testCluster();
+    const before = cluster.api.requests.length;
+    expect((await plugin(cluster, "lint", "--config", realNode("configz.json"))).stdout).toContain("configz.json:1");
+    expect(await plugin(cluster, "decide", "allocatable", "--snapshot", realNode("snapshot.json"))).toMatchObject({
+      code: 0,
+    });
+    expect(cluster.api.requests).toHaveLength(before);
+    expect(await plugin(cluster, "decide", "allocatable", "--node", "node.json")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("as kubectl's plugin it is the name of a node"),
+    });
+  });
+  test("it is named as it was called", async () => {
+    expect((await plugin(await testCluster(), "decide", "--help")).stdout).toMatch(/^Usage: kubectl nodewise decide /);
+  });
+});
