@@ -1,6 +1,6 @@
 import type { Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
-import { adviceNumbers, adviseNode, DEFAULT_LIMIT, DEFAULT_SPAN_MS } from "../service/advise/advise-node.ts";
+import { adviceNumbers, adviseNode, USUAL_LIMIT, USUAL_SPAN_MS } from "../service/advise/advise-node.ts";
 import { historyProblem, type Problem, problem } from "../service/problem.ts";
 import { findNode, rangeIssues, rangeOf } from "./nodes.ts";
 import { type Exchange, json, queryOf, queryProblem } from "./route.ts";
@@ -11,7 +11,7 @@ export async function getReservesAdvice(exchange: Exchange): Promise<Result<Repl
   if (!query.ok) return query;
   const { since, until } = query.value;
   const times = { ...(since === undefined ? {} : { since }), ...(until === undefined ? {} : { until }) };
-  const numbers = adviceNumbers(query.value, DEFAULT_LIMIT);
+  const numbers = adviceNumbers(query.value, USUAL_LIMIT);
   const issues = [...rangeIssues(times), ...(numbers.ok ? [] : numbers.error)];
   if (issues.length > 0 || !numbers.ok) return queryProblem(issues);
   const node = await findNode(exchange);
@@ -19,7 +19,7 @@ export async function getReservesAdvice(exchange: Exchange): Promise<Result<Repl
   const { ports } = exchange;
   const range = rangeOf(times);
   const untilMs = range.untilMs ?? ports.now() + 1;
-  const span = { sinceMs: range.sinceMs ?? untilMs - DEFAULT_SPAN_MS, untilMs };
+  const span = { sinceMs: range.sinceMs ?? untilMs - USUAL_SPAN_MS, untilMs };
   const advice = await adviseNode(ports.store, node.value.name, { ...numbers.value, span });
   if (!advice.ok) return historyProblem(advice.error);
   if (typeof advice.value === "string")
