@@ -1,6 +1,6 @@
 import type { Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
-import { adviceNumbers, adviseNode, DEFAULT_LIMIT, DEFAULT_SPAN_MS } from "../service/advise/advise-node.ts";
+import { adviceNumbers, adviseNode, USUAL_LIMIT, USUAL_SPAN_MS } from "../service/advise/advise-node.ts";
 import { historyProblem, type Problem, problem } from "../service/problem.ts";
 import { rangeIn } from "./decision-list.ts";
 import { findNode } from "./nodes.ts";
@@ -14,13 +14,13 @@ export async function getReservesAdvice(exchange: Exchange): Promise<Result<Repl
   const { limit: _, ...bounds } = query.value;
   const nowMs = ports.now();
   const { issues: rangeIssues, times } = rangeIn(bounds, nowMs);
-  const numbers = adviceNumbers(query.value, DEFAULT_LIMIT);
+  const numbers = adviceNumbers(query.value, USUAL_LIMIT);
   const issues = [...rangeIssues, ...(numbers.ok ? [] : numbers.error)];
   if (issues.length > 0 || !numbers.ok) return queryProblem(issues);
   const node = await findNode(exchange);
   if (!node.ok) return node;
   const untilMs = times.untilMs ?? nowMs + 1;
-  const span = { sinceMs: times.sinceMs ?? untilMs - DEFAULT_SPAN_MS, untilMs };
+  const span = { sinceMs: times.sinceMs ?? untilMs - USUAL_SPAN_MS, untilMs };
   const advice = await adviseNode(ports.store, node.value.name, { ...numbers.value, span });
   if (!advice.ok) return historyProblem(advice.error);
   if (typeof advice.value === "string")

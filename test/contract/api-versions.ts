@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import {
   decisionAnswer,
-  decisionList,
   historyReplay,
   lintAnswer,
   replayAnswer,
   upgradeAnswer,
 } from "../../api/http/openapi/answers.ts";
+import { decisionList } from "../../api/http/openapi/list-answers.ts";
 import { NEWEST, PROFILES } from "../../api/profiles/index.ts";
 import { container } from "../kit/containers.ts";
 import { podOf } from "../kit/pods.ts";

@@ -114,7 +114,7 @@ async function upgradeCluster(
     import("../inputs/cluster-node.ts"),
     import("./upgrade-cluster.ts"),
   ]);
-  const asked = { ...request, configuration: read.file?.configuration };
+  const asked = { ...request, configuration: read.file?.configuration, args: argsOf(read) };
   const found = await withCluster(given, cli, (cluster) => reportsOfCluster(cluster, given.node, asked, given, cli));
   if (!found.ok) return found;
   return ok(printUpgrade({ to: request.to, ...found.value, history: null }, formOf(given), cli.terminal));

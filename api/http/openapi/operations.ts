@@ -6,8 +6,8 @@ import { ref } from "../../model/json-schema.ts";
 import { REMOVING_KINDS } from "../../model/kinds.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { AGREEMENT_VERDICTS, MAX_OUTCOMES_POSTED, OUTCOME_KINDS } from "../../model/outcome.ts";
-import { DEFAULT_LIMIT, MAX_LIMIT, MAX_MARGIN_PERCENT } from "../../service/advise/advise-node.ts";
-import { DEFAULT_MARGIN_PERCENT, DEFAULT_PERCENTILE } from "../../service/advise/reserves.ts";
+import { MAX_LIMIT, MAX_MARGIN_PERCENT, USUAL_LIMIT } from "../../service/advise/advise-node.ts";
+import { USUAL_MARGIN_PERCENT, USUAL_PERCENTILE } from "../../service/advise/reserves.ts";
 import { FLEET_SORTS, SHOWS } from "../../service/fleet.ts";
 import { MAX_TOUCHED } from "../../service/lint-touched.ts";
 import { DEFAULT_PAGE } from "../decision-list.ts";
@@ -260,19 +260,19 @@ const ADVICE_OPERATIONS: Readonly<Record<string, Operation>> = {
         type: "number",
         exclusiveMinimum: 0,
         maximum: 100,
-        default: DEFAULT_PERCENTILE,
+        default: USUAL_PERCENTILE,
       }),
       query("margin", "Percent that are added to it", {
         type: "integer",
         minimum: 0,
         maximum: MAX_MARGIN_PERCENT,
-        default: DEFAULT_MARGIN_PERCENT,
+        default: USUAL_MARGIN_PERCENT,
       }),
       query("limit", "Measurements that are read, evenly over the time; on Workers no more than the default", {
         type: "integer",
         minimum: 1,
         maximum: MAX_LIMIT,
-        default: DEFAULT_LIMIT,
+        default: USUAL_LIMIT,
       }),
     ],
     answers: { 200: "ReservesAdvice" },
