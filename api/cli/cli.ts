@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { DEFAULT_STATUS_LISTEN } from "../../actuator/core/listen.ts";
 import { LOG_LEVELS, type LogLevel } from "../../actuator/status/log.ts";
-import { isVersion, VERSION_FORM } from "../profiles/index.ts";
+import { isVersion, VERSION_FORM } from "../model/fields.ts";
 import { EXIT, type Outcome, type Terminal, warnAll } from "./terminal.ts";
 
 export const DEFAULT_STATUS_URL = `http://${DEFAULT_STATUS_LISTEN}`;

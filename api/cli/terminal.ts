@@ -42,6 +42,8 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 export interface Fault {
   readonly exit: number;
   readonly lines: readonly string[];
+  /** The problem that an API answered. */
+  readonly problem?: { readonly code: string; readonly detail: string };
 }
 /** How a command ends: one of those, or the exit code of what it ran. */
 export type Outcome = Result<number, Fault>;

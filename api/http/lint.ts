@@ -1,5 +1,6 @@
 import type { SnapshotRow } from "../../db/rows.ts";
-import { lintConfiguration } from "../decide/lint/lint.ts";
+import { readFlags } from "../decide/lint/flags.ts";
+import { lintStart } from "../decide/lint/start.ts";
 import { decodeSnapshot } from "../model/decode.ts";
 import { isObject } from "../model/own.ts";
 import { err, ok, type Result } from "../model/result.ts";
@@ -18,6 +19,7 @@ import { type Exchange, json, snapshotSeen } from "./route.ts";
 type Members = Readonly<Record<string, unknown>>;
 const FIELDS: ReadonlySet<string> = new Set([
   "kubeletConfiguration",
+  "kubeletArgs",
   "kubeletVersion",
   "snapshot",
   "snapshotId",
@@ -34,18 +36,22 @@ export async function postLint(exchange: Exchange): Promise<Result<Reply, Proble
   for (const name in body) if (!FIELDS.has(name)) return unknownField(name, FIELDS);
   const version = versionIn(body);
   if (!version.ok) return version;
+  const args = argsIn(body);
+  if (!args.ok) return args;
   const about = await aboutNode(exchange, body);
   if (!about.ok) return about;
   const { node, posted } = about.value;
-  const configuration = body["kubeletConfiguration"] ?? posted?.["kubeletConfiguration"];
-  if (!isGiven(configuration)) {
-    return invalid("kubeletConfiguration", "is needed, or a snapshot that holds one");
+  const configuration = body["kubeletConfiguration"] ?? posted?.["kubeletConfiguration"] ?? undefined;
+  if (configuration === undefined && args.value === null) {
+    return invalid("kubeletConfiguration", "is needed, or a snapshot that holds one, or kubeletArgs");
   }
-  if (!isObject(configuration)) return invalid("kubeletConfiguration", 'expected an object such as {"maxPods": 110}');
+  if (configuration !== undefined && !isObject(configuration))
+    return invalid("kubeletConfiguration", 'expected an object such as {"maxPods": 110}');
   const snapshot = posted === null ? ok(undefined) : snapshotIn(posted, isGiven(body["snapshot"]) ? "snapshot" : "");
   if (!snapshot.ok) return snapshot;
   const { profile, note } = chooseProfileFor(snapshot.value, version.value);
-  const findings = lintConfiguration(configuration, snapshot.value, profile);
+  const flags = args.value === null ? null : readFlags(args.value, profile);
+  const findings = lintStart({ configuration, dropIns: null, flags }, snapshot.value, profile);
   const touched = await touchedFindings(
     exchange.ports.store,
     findings,
@@ -54,6 +60,20 @@ export async function postLint(exchange: Exchange): Promise<Result<Reply, Proble
     exchange.signal,
   );
   return touched.ok ? json({ profile: note, findings: touched.value }) : historyProblem(touched.error);
+}
+
+/** The most arguments of a kubelet's command line, and characters of one. */
+export const MAX_ARGS = 512;
+export const LONGEST_ARG = 8192;
+
+/** The kubelet's command line in a request's body; null: there is none. */
+export function argsIn({ kubeletArgs }: Members): Result<readonly string[] | null, Problem> {
+  if (!isGiven(kubeletArgs)) return ok(null);
+  if (!Array.isArray(kubeletArgs)) return invalid("kubeletArgs", 'expected a list such as ["--max-pods=110", "--v=2"]');
+  if (kubeletArgs.length > MAX_ARGS) return invalid("kubeletArgs", `has more than ${MAX_ARGS} arguments`);
+  const wrong = kubeletArgs.findIndex((arg) => typeof arg !== "string" || arg.length > LONGEST_ARG);
+  if (wrong >= 0) return invalid(`kubeletArgs[${wrong}]`, `expected a text of at most ${LONGEST_ARG} characters`);
+  return ok(kubeletArgs as readonly string[]);
 }
 
 function aboutStored(row: SnapshotRow): Result<LintSubject, Problem> {

@@ -36,12 +36,18 @@ export async function postWhy(exchange: Exchange): Promise<Result<Reply, Problem
 
 /** GET /v1/nodes/{node}/pods/{namespace}/{name}/why: the story that the history has of a pod. */
 export async function getWhy(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const answer = await getWhyAnswer(exchange);
+  return answer.ok ? json(answer.value) : answer;
+}
+
+/** The same, for a page too. */
+export async function getWhyAnswer(exchange: Exchange): Promise<Result<WhyAnswer, Problem>> {
   const query = queryOf(exchange, []);
   if (!query.ok) return query;
   const node = await findNode(exchange);
   if (!node.ok) return node;
   const pod = `${param(exchange, "namespace")}/${param(exchange, "name")}`;
-  return answered(await whyOfHistory(exchange.ports.store, { pod, namespace: null, node: node.value.name }));
+  return told(await whyOfHistory(exchange.ports.store, { pod, namespace: null, node: node.value.name }));
 }
 
 function askedIn(body: Members): Result<WhyAsked, Problem> {
@@ -71,7 +77,12 @@ function documentsIn(posted: unknown): Result<readonly WhyDocument[] | null, Pro
 }
 
 function answered(answer: Result<WhyAnswer, WhyFailure>): Result<Reply, Problem> {
-  if (answer.ok) return json(answer.value);
+  const known = told(answer);
+  return known.ok ? json(known.value) : known;
+}
+
+function told(answer: Result<WhyAnswer, WhyFailure>): Result<WhyAnswer, Problem> {
+  if (answer.ok) return answer;
   if (answer.error.code === "history") return historyProblem(answer.error.failure);
   const { code, message, near = [] } = answer.error.why;
   if (code === "no_such_pod")

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { milliValue, value } from "./amount.ts";
 import { parseCpuSet } from "./cpu-set.ts";
-import { pathPart, type ResourceList } from "./fields.ts";
+import { isVersion, pathPart, type ResourceList } from "./fields.ts";
 import { type InputIssue, joinPath } from "./input-issue.ts";
 import { LIMITS } from "./limits.ts";
 import { deviceIssues, type Machine } from "./machine.ts";
@@ -142,6 +142,22 @@ export function decodeSnapshot(input: unknown, at = ""): Result<Snapshot, readon
   ];
   return issues.length > 0 ? err(issues.slice(0, LIMITS.issues)) : ok(snapshot);
 }
+
+/**
+ * A snapshot of the history in the form that is taken now. Earlier versions took any text for a kubelet's version, and answered as the
+ * newest kubelet where it was none, as where a node tells none.
+ */
+export function inFormOfNow(stored: Members): Members {
+  const node = membersOf(stored["node"]);
+  const status = membersOf(node["status"]);
+  const nodeInfo = membersOf(status["nodeInfo"]);
+  const version = nodeInfo["kubeletVersion"];
+  if (typeof version !== "string" || version === "" || isVersion(version)) return stored;
+  return { ...stored, node: { ...node, status: { ...status, nodeInfo: { ...nodeInfo, kubeletVersion: "" } } } };
+}
+/** `decodeSnapshot` of one of the history. */
+export const decodeStored = (stored: unknown): ReturnType<typeof decodeSnapshot> =>
+  decodeSnapshot(isObject(stored) ? inFormOfNow(stored as Members) : stored);
 
 const membersOf = (value: unknown): Members => (typeof value === "object" && value !== null ? (value as Members) : {});
 

@@ -39,6 +39,13 @@ export const cgroupPath = z
     new RegExp(`^(?:${CGROUP_PART})?(?:/(?:${CGROUP_PART})?)*$`),
     "must be a cgroup path such as /system or /system.slice, without `.` and `..`",
   );
+/** The form of a kubelet's version that somebody names. */
+export const VERSION_FORM = "must be a version of the kubelet, such as 1.37 or v1.37.2";
+export const VERSION_PATTERN = "^v?1\\.\\d{1,3}(?:\\.\\d{1,3}(?:[-+.][\\w.+-]{0,64})?)?$";
+const VERSION = new RegExp(VERSION_PATTERN);
+export const isVersion = (text: string): boolean => VERSION.test(text);
+/** The version that a node tells; empty: it tells none. */
+export const toldVersion = z.string().regex(new RegExp(`^$|${VERSION_PATTERN}`), `${VERSION_FORM}, or left out`);
 export const wholeNumber = (min: number, max: number) => z.number().int().min(min).max(max);
 export const count = wholeNumber(0, Number.MAX_SAFE_INTEGER);
 const RFC3339 =

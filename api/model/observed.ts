@@ -78,6 +78,7 @@ const metadata = z.object({
   name,
   namespace: text,
   uid: text,
+  resourceVersion: text,
   creationTimestamp: time,
   deletionTimestamp: time,
   deletionGracePeriodSeconds: whole,
@@ -109,6 +110,7 @@ const pod = z.object({
       message: words,
       startTime: time,
       qosClass: text,
+      hostIP: text,
       conditions: list(condition),
       containerStatuses: list(containerStatus),
       initContainerStatuses: list(containerStatus),
@@ -118,13 +120,12 @@ const pod = z.object({
 export type ObservedPod = z.output<typeof pod>;
 
 const node = z.object({
-  metadata: z.object({ name, uid: text }),
-  spec: z.object({ unschedulable: z.boolean().optional() }).optional(),
+  metadata: z.object({ name }),
   status: z
     .object({
       conditions: list(condition.extend({ lastHeartbeatTime: time })),
+      addresses: list(z.object({ type: text, address: text })),
       capacity: quantities,
-      nodeInfo: z.object({ kubeletVersion: text, systemUUID: text, bootID: text }).optional(),
     })
     .optional(),
 });

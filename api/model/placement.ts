@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { count, nodeName, nodeResourceList, optional, text, textMap, wholeNumber } from "./fields.ts";
+import { count, nodeName, nodeResourceList, optional, text, textMap, toldVersion, wholeNumber } from "./fields.ts";
 import { LIMITS } from "./limits.ts";
 
 /** Where a pod may run, and under which rules of its own: the parts of v1.Pod that admission reads. */
@@ -58,6 +58,19 @@ export const containerPorts = z
   )
   .max(1024);
 
+const mount = z.object({ bindMountOptions: optional(z.array(text).max(TERMS)) });
+/** Mounts with options of their own; the others are left out, and so never stored. Undefined: there are none. */
+export const volumeMounts = z
+  .array(mount)
+  .max(1024)
+  .transform((all) => nonEmpty(all.filter(({ bindMountOptions = [] }) => bindMountOptions.length > 0)));
+/** Those that were added to a running pod, likewise. */
+export const ephemeralContainers = z
+  .array(z.object({ volumeMounts: optional(volumeMounts) }))
+  .max(LIMITS.containersPerPod)
+  .transform((all) => nonEmpty(all.filter((one) => one.volumeMounts !== undefined)));
+const nonEmpty = <T>(list: readonly T[]): readonly T[] | undefined => (list.length === 0 ? undefined : list);
+
 /** On static pods of older manifests: the AppArmor profile of a container. */
 export const APP_ARMOR_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/";
 export const OS_LABEL = "kubernetes.io/os";
@@ -81,7 +94,7 @@ export const node = z.object({
       nodeInfo: optional(
         z.object({
           bootID: optional(text),
-          kubeletVersion: optional(text),
+          kubeletVersion: optional(toldVersion),
           kernelVersion: optional(text),
           /** Bytes. */
           swap: optional(z.object({ capacity: optional(count) })),

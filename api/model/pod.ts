@@ -18,10 +18,12 @@ import {
   affinity,
   containerPorts,
   containerSecurityContext,
+  ephemeralContainers,
   nodeSelector,
   OS_LABEL,
   podSecurityContext,
   tolerations,
+  volumeMounts,
 } from "./placement.ts";
 import { podProbe } from "./probe.ts";
 
@@ -44,6 +46,7 @@ export const container = z.object({
   restartPolicyRules: optional(z.array(z.object({ action: text })).max(64)),
   ports: optional(containerPorts),
   securityContext: optional(containerSecurityContext),
+  volumeMounts: optional(volumeMounts),
   startupProbe: optional(podProbe),
   livenessProbe: optional(podProbe),
   readinessProbe: optional(podProbe),
@@ -108,6 +111,7 @@ export const pod = z.object({
   spec: z.object({
     containers: containers.min(1, "a pod has at least one container"),
     initContainers: optional(containers),
+    ephemeralContainers: optional(ephemeralContainers),
     overhead: optional(resourceList),
     runtimeClassName: optional(text),
     resources: optional(resourceRequirements),

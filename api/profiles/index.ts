@@ -1,3 +1,4 @@
+import { VERSION_PATTERN } from "../model/fields.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Profile } from "./profile.ts";
 import { v1_34 } from "./v1_34.ts";
@@ -43,16 +44,11 @@ const chosen = (profile: Profile, why: string | null): ChosenProfile => ({
 });
 export const profileOf = (version: string | undefined): Profile => chooseProfile(version).profile;
 
-/** The form of a version that somebody names. */
-export const VERSION_FORM = "must be a version of the kubelet, such as 1.37 or v1.37.2";
-export const VERSION_PATTERN = "^v?1\\.\\d{1,3}(?:\\.\\d{1,3}(?:[-+.][\\w.+-]{0,64})?)?$";
-const VERSION = new RegExp(VERSION_PATTERN);
-/** The same of those that have a profile of their own. */
+/** The form of versions that have a profile of their own. */
 export const KNOWN_VERSION_PATTERN = VERSION_PATTERN.replace(
   "1\\.\\d{1,3}",
   `(?:${PROFILES.map(({ version }) => version.replace(".", "\\.")).join("|")})`,
 );
-export const isVersion = (text: string): boolean => VERSION.test(text);
 
 /** What is said of a version that somebody names and that has no profile. */
 export const unknownVersion = (text: string): string =>

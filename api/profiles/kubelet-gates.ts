@@ -35,7 +35,8 @@ export const KUBELET_GATES: ReadonlySet<string> = new Set(
   SELinuxChangePolicy SELinuxMount SELinuxMountReadWriteOncePod SidecarContainers SizeMemoryBackedVolumes
   StrictIPCIDRValidation SupplementalGroupsPolicy SystemdWatchdog TaintTolerationComparisonOperators
   TopologyManagerPolicyAlphaOptions TopologyManagerPolicyBetaOptions TopologyManagerPolicyOptions
-  UserNamespacesSupport WindowsCPUAndMemoryAffinity WindowsGracefulNodeShutdown WindowsHostNetwork
+  UserNamespacesHostNetworkSupport UserNamespacesSupport VolumeBindMountOptions WindowsCPUAndMemoryAffinity
+  WindowsGracefulNodeShutdown WindowsHostNetwork
 `
     .trim()
     .split(/\s+/),

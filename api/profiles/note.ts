@@ -35,12 +35,12 @@ export interface VersionNote {
   readonly concerns?: (node: NotedNode) => boolean;
 }
 
-/** The note of flags that a version no longer has. */
+/** The note of flags that a version no longer has; `flags`: their names, without dashes before them. */
 export const removedFlags = (name: string, flags: readonly string[]): VersionNote => ({
   topic: "flag",
   name,
   begins: {
-    what: `the kubelet does not start where it is given one that it no longer knows: ${flags.join(", ")}`,
+    what: `the kubelet does not start where it is given one that it no longer knows: ${flags.map((flag) => `--${flag}`).join(", ")}`,
     before: "take them out of the kubelet's command line: its unit file, and what kubeadm wrote to kubeadm-flags.env",
   },
 });

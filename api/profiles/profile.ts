@@ -81,6 +81,17 @@ const EMPTY = {
   topologyManagerPolicyOptions: {},
 } as const satisfies KubeletConfiguration;
 
+/** A flag of the kubelet's command line. */
+export interface FlagSpec {
+  /** The field of a KubeletConfiguration that it sets, whatever a file says; null: there is none. */
+  readonly field: string | null;
+  /** The Go type of that field, else of its own value. */
+  readonly type: string;
+  /** The end of what the kubelet prints where it is given; null: it is not deprecated. */
+  readonly deprecated: string | null;
+}
+export type CommandLine = ReadonlyMap<string, FlagSpec>;
+
 /** The values of a kubelet's flags that are not given; no KubeletConfiguration has fields for these. */
 export interface FlagDefaults {
   readonly minimumContainerTTLMs: number;
@@ -220,6 +231,8 @@ export interface ProfileData {
   /** Defaults that hold only while a gate is on, by the gate. Those of gates that are on by default are in `defaults` too. */
   readonly gatedDefaults: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly flags: FlagDefaults;
+  /** By the name of the flag, without dashes before it. */
+  readonly commandLine: CommandLine;
   readonly behaviour: Behaviour;
   readonly words: Words;
   /** What it began to do otherwise than the version before, for who changes versions. */
@@ -304,6 +317,34 @@ export const fieldsOf = (table: string, before?: ReadonlyMap<string, string>): R
     ...(before ?? []),
     ...linesOf(table).flatMap(([type, paths]) => paths.map((path) => [path, type] as const)),
   ]);
+
+const OF_FILE =
+  "This parameter should be set via the config file specified by the Kubelet's --config flag. See https://kubernetes.io/docs/tasks/administer-cluster/kubelet-config-file/ for more information.";
+
+/**
+ * Reads lines `field: FLAG...` or `field deprecated: FLAG...` of flags that set a field, `FLAG=FIELD` where it is not named alike,
+ * and lines `GO TYPE: FLAG...` of the others. `deprecated`: what is said of those, by the flag.
+ */
+export function flagsOf(
+  table: string,
+  fields: ReadonlyMap<string, string>,
+  deprecated: ReadonlyMap<string, string>,
+): CommandLine {
+  const alike = new Map([...fields.keys()].map((field) => [field.toLowerCase(), field]));
+  const flags = linesOf(table).flatMap(([head, entries]) =>
+    entries.map((entry): [string, FlagSpec] => {
+      const [name = "", named = alike.get(name.replaceAll("-", "")) ?? ""] = entry.split("=");
+      if (!head.startsWith("field"))
+        return [name, { field: null, type: head, deprecated: deprecated.get(name) ?? null }];
+      const type = fields.get(named);
+      if (type === undefined) throw new Error(`the flag ${name} sets no field`);
+      return [name, { field: named, type, deprecated: head === "field" ? null : OF_FILE }];
+    }),
+  );
+  return new Map(flags);
+}
+export const withoutFlags = (flags: CommandLine, names: readonly string[]): CommandLine =>
+  new Map([...flags].filter(([name]) => !names.includes(name)));
 
 /** Milliseconds of a duration in a profile, such as `5m0s`. Throws on a text that is none. */
 export function millisIn(duration: string): number {

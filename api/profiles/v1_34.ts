@@ -1,4 +1,4 @@
-import { fieldsOf, gatesOf, profileOfData } from "./profile.ts";
+import { fieldsOf, flagsOf, gatesOf, profileOfData } from "./profile.ts";
 
 /** By stage, default and lock. kubelet 1.34.4: DefaultFeatureGate. */
 const GATES = `
@@ -131,13 +131,90 @@ const FIELDS = `
   v1beta1.ResourceChangeDetectionStrategy: configMapAndSecretChangeDetectionStrategy
 `;
 
+/** kubelet 1.34.4: KubeletFlags.AddFlags, AddKubeletConfigFlags and AddGlobalFlags of cmd/kubelet/app/options. */
+const FLAGS = `
+  field deprecated: address allowed-unsafe-sysctls anonymous-auth=authentication.anonymous.enabled
+    authentication-token-webhook=authentication.webhook.enabled
+    authentication-token-webhook-cache-ttl=authentication.webhook.cacheTTL authorization-mode=authorization.mode
+    authorization-webhook-cache-authorized-ttl=authorization.webhook.cacheAuthorizedTTL
+    authorization-webhook-cache-unauthorized-ttl=authorization.webhook.cacheUnauthorizedTTL cgroup-driver
+    cgroup-root cgroups-per-qos client-ca-file=authentication.x509.clientCAFile cluster-dns cluster-domain
+    container-log-max-files container-log-max-size container-runtime-endpoint
+    contention-profiling=enableContentionProfiling cpu-cfs-quota cpu-cfs-quota-period cpu-manager-policy
+    cpu-manager-policy-options cpu-manager-reconcile-period enable-controller-attach-detach
+    enable-debugging-handlers enable-server enforce-node-allocatable event-burst event-qps=eventRecordQPS
+    eviction-hard eviction-max-pod-grace-period eviction-minimum-reclaim eviction-pressure-transition-period
+    eviction-soft eviction-soft-grace-period fail-swap-on feature-gates file-check-frequency hairpin-mode
+    healthz-bind-address healthz-port http-check-frequency image-gc-high-threshold=imageGCHighThresholdPercent
+    image-gc-low-threshold=imageGCLowThresholdPercent image-service-endpoint kernel-memcg-notification
+    kube-api-burst kube-api-content-type=contentType kube-api-qps kube-reserved kube-reserved-cgroup
+    kubelet-cgroups local-storage-capacity-isolation
+    log-json-info-buffer-size=logging.options.json.infoBufferSize
+    log-json-split-stream=logging.options.json.splitStream
+    log-text-info-buffer-size=logging.options.text.infoBufferSize
+    log-text-split-stream=logging.options.text.splitStream logging-format=logging.format
+    make-iptables-util-chains manifest-url=staticPodURL manifest-url-header=staticPodURLHeader max-open-files
+    max-pods memory-manager-policy minimum-image-ttl-duration=imageMinimumGCAge node-status-max-images
+    node-status-update-frequency oom-score-adj pod-cidr pod-manifest-path=staticPodPath
+    pod-max-pids=podPidsLimit pods-per-core port protect-kernel-defaults qos-reserved read-only-port
+    register-node register-with-taints registry-burst registry-qps=registryPullQPS
+    reserved-cpus=reservedSystemCPUs reserved-memory resolv-conf rotate-certificates
+    rotate-server-certificates=serverTLSBootstrap runonce runtime-request-timeout serialize-image-pulls
+    streaming-connection-idle-timeout sync-frequency system-cgroups system-reserved system-reserved-cgroup
+    tls-cert-file tls-cipher-suites tls-min-version tls-private-key-file topology-manager-policy
+    topology-manager-policy-options topology-manager-scope volume-plugin-dir volume-stats-agg-period
+  field: fail-cgroupv1 log-flush-frequency=logging.flushFrequency provider-id v=logging.verbosity
+    vmodule=logging.vmodule
+  string: bootstrap-kubeconfig cert-dir cloud-provider config config-dir experimental-mounter-path hostname-override
+    image-credential-provider-bin-dir image-credential-provider-config kubeconfig lock-file node-ip
+    pod-infra-container-image root-dir runtime-cgroups
+  bool: exit-on-lock-contention experimental-allocatable-ignore-eviction help seccomp-default
+  int32: maximum-dead-containers maximum-dead-containers-per-container
+  v1.Duration: minimum-container-ttl-duration
+  labels: node-labels
+  version: version
+  flag.string: boot-id-file container-hints containerd containerd-namespace event-storage-age-limit
+    event-storage-event-limit machine-id-file storage-driver-db storage-driver-host storage-driver-password
+    storage-driver-table storage-driver-user
+  flag.bool: enable-load-reader log-cadvisor-usage storage-driver-secure
+  flag.int: application-metrics-count-limit
+  flag.duration: global-housekeeping-interval housekeeping-interval storage-driver-buffer-duration
+`;
+
+/** Flags of cAdvisor that a kubelet has by mistake. kubelet 1.34.4: addCadvisorFlags. */
+export const CADVISOR_FLAGS: readonly string[] = [
+  ...["application-metrics-count-limit", "boot-id-file", "container-hints", "containerd", "containerd-namespace"],
+  ...["enable-load-reader", "event-storage-age-limit", "event-storage-event-limit", "global-housekeeping-interval"],
+  ...["log-cadvisor-usage", "machine-id-file", "storage-driver-buffer-duration", "storage-driver-db"],
+  ...["storage-driver-host", "storage-driver-password", "storage-driver-secure", "storage-driver-table"],
+  "storage-driver-user",
+];
+const OF_CADVISOR =
+  "This is a cadvisor flag that was mistakenly registered with the Kubelet. Due to legacy concerns, it will follow the standard CLI deprecation timeline before being removed.";
+const EVICTS_INSTEAD = "Use --eviction-hard or --eviction-soft instead. Will be removed in a future version.";
+
+const DEPRECATED: ReadonlyMap<string, string> = new Map([
+  ...CADVISOR_FLAGS.map((name) => [name, OF_CADVISOR] as const),
+  ["experimental-allocatable-ignore-eviction", "will be removed in 1.25 or later."],
+  ["experimental-mounter-path", "will be removed in 1.25 or later. in favor of using CSI."],
+  ["maximum-dead-containers", EVICTS_INSTEAD],
+  ["maximum-dead-containers-per-container", EVICTS_INSTEAD],
+  ["minimum-container-ttl-duration", EVICTS_INSTEAD],
+  [
+    "pod-infra-container-image",
+    "will be removed in 1.35. Image garbage collector will get sandbox image information from CRI.",
+  ],
+]);
+
+const fields = fieldsOf(FIELDS);
+
 export const v1_34 = profileOfData({
   version: "1.34",
   previousVersion: "1.33",
   release: "1.34.4",
   policyVersion: "kubelet-1.34+1",
   gates: gatesOf(GATES),
-  fields: fieldsOf(FIELDS),
+  fields,
   // kubelet 1.34.4: SetDefaults_KubeletConfiguration
   defaults: {
     address: "0.0.0.0",
@@ -233,6 +310,7 @@ export const v1_34 = profileOfData({
     KubeletEnsureSecretPulledImages: { imagePullCredentialsVerificationPolicy: "NeverVerifyPreloadedImages" },
   },
   // kubelet 1.34.4: NewKubeletFlags
+  commandLine: flagsOf(FLAGS, fields, DEPRECATED),
   flags: { minimumContainerTTLMs: 0, maximumDeadContainersPerContainer: 1, maximumDeadContainers: -1 },
   behaviour: {
     // kubelet 1.34.4: cpumanager alphaOptions, betaOptions, stableOptions

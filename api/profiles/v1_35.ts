@@ -1,5 +1,5 @@
 import { removedFlags, type VersionNote } from "./note.ts";
-import { gatesOf, profileOfData } from "./profile.ts";
+import { gatesOf, profileOfData, withoutFlags } from "./profile.ts";
 import { v1_34 } from "./v1_34.ts";
 
 /** Those that 1.34 has otherwise. kubelet 1.35.4: DefaultFeatureGate. */
@@ -50,9 +50,11 @@ const GATES = `
     StrictCostEnforcementForWebhooks UserNamespacesPodSecurityStandards
 `;
 
+const GONE = ["pod-infra-container-image"];
+
 /** From the sources of 1.34.4 and 1.35.4. */
 const NOTES: readonly VersionNote[] = [
-  removedFlags("the flag of the sandbox image", ["--pod-infra-container-image"]),
+  removedFlags("the flag of the sandbox image", GONE),
   {
     topic: "behaviour",
     name: "failCgroupV1",
@@ -159,6 +161,7 @@ export const v1_35 = profileOfData({
   release: "1.35.4",
   policyVersion: "kubelet-1.35+1",
   gates: gatesOf(GATES, v1_34.gates),
+  commandLine: withoutFlags(v1_34.commandLine, GONE),
   defaults: {
     ...v1_34.defaults,
     // with the gate KubeletCrashLoopBackOffMax

@@ -1,7 +1,8 @@
 import { isZero } from "../model/amount.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { removedFlags, type VersionNote } from "./note.ts";
-import { fieldsOf, gatesOf, profileOfData } from "./profile.ts";
+import { fieldsOf, gatesOf, profileOfData, withoutFlags } from "./profile.ts";
+import { CADVISOR_FLAGS } from "./v1_34.ts";
 import { v1_36 } from "./v1_36.ts";
 
 /** Those that 1.36 has otherwise. kubelet 1.37.2: DefaultFeatureGate. */
@@ -58,20 +59,7 @@ const FIELDS = `
 
 /** From the sources of 1.36.3 and 1.37.2. */
 const NOTES: readonly VersionNote[] = [
-  removedFlags("flags of cAdvisor", [
-    "--application_metrics_count_limit",
-    "--boot_id_file",
-    "--container_hints",
-    "--containerd",
-    "--containerd-namespace",
-    "--enable_load_reader",
-    "--event_storage_age_limit",
-    "--event_storage_event_limit",
-    "--global_housekeeping_interval",
-    "--log_cadvisor_usage",
-    "--machine_id_file",
-    "--storage_driver_*",
-  ]),
+  removedFlags("flags of cAdvisor", CADVISOR_FLAGS),
   {
     topic: "file",
     name: "/var/lib/kubelet/cpu_manager_state",
@@ -185,6 +173,7 @@ export const v1_37 = profileOfData({
   policyVersion: "kubelet-1.37+1",
   gates: gatesOf(GATES, v1_36.gates),
   fields: fieldsOf(FIELDS, v1_36.fields),
+  commandLine: withoutFlags(v1_36.commandLine, CADVISOR_FLAGS),
   defaults: defaults as typeof v1_36.defaults,
   behaviour: {
     ...v1_36.behaviour,
@@ -204,6 +193,8 @@ export const v1_37 = profileOfData({
     roundsReservedCpu: true,
     stateFiles: "data",
     probePortsByName: true,
+    // k8s.io/component-helpers v0.37.2: AllFeatures of nodedeclaredfeatures/features
+    declaredFeatures: new Map([...v1_36.behaviour.declaredFeatures, ["VolumeBindMountOptions", "runtime"]]),
     sidecarStorageLimits: true,
     // what was the default until now
     throttlingFactorWithoutGate: 0.9,

@@ -1,8 +1,9 @@
 import { decodeAsk, decodeFacts } from "../model/asks.ts";
 import { type AskOf, EXPLAIN, type Explain, type Facts, isKind, KINDS, type Kind } from "../model/decision.ts";
+import { isVersion, VERSION_FORM } from "../model/fields.ts";
 import { REMEMBERING } from "../model/kinds.ts";
 import { err, ok, type Result } from "../model/result.ts";
-import { chooseProfile, isVersion, unknownVersion, VERSION_FORM } from "../profiles/index.ts";
+import { chooseProfile, unknownVersion } from "../profiles/index.ts";
 import { inputProblem, invalid, type Problem, problem } from "./problem.ts";
 
 /** The body of `POST /v1/decisions/{kind}`, its snapshot not decoded yet. */

@@ -3,7 +3,7 @@ import type { DecisionRow } from "../../db/rows.ts";
 import type { DecisionFilter, Store } from "../../db/store.ts";
 import { fileSystemsOf } from "../decide/eviction/usage.ts";
 import { ALWAYS_NEW } from "../decide/input.ts";
-import type { LintFinding } from "../decide/lint/finding.ts";
+import { isOfCommandLine, type LintFinding } from "../decide/lint/finding.ts";
 import { lintConfiguration } from "../decide/lint/lint.ts";
 import { type Path, stepsOf } from "../documents/inputs/origin.ts";
 import { Lru } from "../model/cache.ts";
@@ -269,7 +269,7 @@ export async function touchedFindings(
 
 /** Findings with the same touch the same. Null: of no field. */
 const keyOf = ({ fix, code, field }: LintFinding): string | null =>
-  field === "$" ? null : JSON.stringify([code, field, fix]);
+  field === "$" || isOfCommandLine({ field }) ? null : JSON.stringify([code, field, fix]);
 
 interface Counted {
   readonly trial: Trial;

@@ -1,5 +1,6 @@
+import { readCommandLine } from "../documents/command-line.ts";
 import { formText, isConfiguration } from "../documents/document-form.ts";
-import type { InputDocument } from "../documents/inputs/origin.ts";
+import { type InputDocument, stepsOf } from "../documents/inputs/origin.ts";
 import { configurationPath } from "../model/kubelet-configuration.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Profile } from "../profiles/profile.ts";
@@ -40,6 +41,35 @@ export function readConfigurationText(given: GivenText): Result<ConfigurationTex
   return ok({ value, source, base });
 }
 
+/** Finds the line of a configuration's field in the text that it was read from, from 1: that of its name. Null: it is not there. */
+export function lineIn({ source, base, value }: ConfigurationText, text: string): (field: string) => number | null {
+  const lines = text.split("\n");
+  return (field) => {
+    const steps = stepsOf(field);
+    if (!source.hasPlaces || !isThere(value, steps)) return null;
+    const { line } = source.place([...base, ...steps]);
+    return nameAbove(lines, line, String(steps.at(-1)));
+  };
+}
+/** A map stands below its name. */
+function nameAbove(lines: readonly string[], line: number, name: string): number {
+  const above = [line, line - 1, line - 2].find((at) => lines[at - 1]?.includes(name));
+  return above ?? line;
+}
+function isThere(value: unknown, steps: readonly (string | number)[]): boolean {
+  const [first] = steps;
+  return first !== undefined && typeof value === "object" && value !== null && Object.hasOwn(value, first);
+}
+
+/** The kubelet's command line in what somebody pasted; null: nothing was. Errors: there is no flag in it. */
+export function readArgsText(text: string): Result<readonly string[] | null, string> {
+  if (text.trim() === "") return ok(null);
+  if (text.length > MAX_CHARACTERS)
+    return err(`has more than ${MAX_CHARACTERS.toLocaleString("en")} characters: give the command line alone`);
+  const { args } = readCommandLine(text);
+  return args.length === 0 ? err("there is no flag in it, such as --max-pods=110") : ok(args.map((word) => word.text));
+}
+
 /** Lists the misspelt fields, each with its place; they change nothing. */
 export const misspelt = ({ value, source, base }: ConfigurationText, { fieldNames }: Profile): readonly string[] =>
   unknownFields(value, fieldNames).map(({ path, near }) => {
@@ -67,5 +97,12 @@ ${asTyped(text)}</textarea>
 ${faultsOf(faults, name)}
 <label class="file" for="${name}-file">or a file in its place; drop it here<input id="${name}-file" type="file" name="${FILE_FIELD}" accept=".yaml,.yml,.json,application/json,text/plain" data-limit="${limit}"${described(faults, FILE_FIELD)}></label>
 ${faultsOf(faults, FILE_FIELD)}</div>`;
+
+/** A text area for the kubelet's command line. */
+export const argsField = (text: string, faults: readonly FormFault[]): Html => html`
+<label for="args">The kubelet’s command line, whose flags count before that: <code>ps -o args</code>, <code>systemctl cat kubelet</code> or <code>kubeadm-flags.env</code></label>
+<textarea id="args" name="args" rows="2" spellcheck="false" autocomplete="off" placeholder="not known"${described(faults, "args")}>
+${asTyped(text)}</textarea>
+${faultsOf(faults, "args")}`;
 
 const rowsOf = (text: string): number => Math.max(9, Math.min(24, text.split("\n").length + 1));

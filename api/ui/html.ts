@@ -1,4 +1,5 @@
 import { raw, html as template } from "hono/html";
+import type { PodRef } from "../model/forms.ts";
 import { rfc3339 } from "../service/timestamp.ts";
 import { visible } from "../text/style.ts";
 
@@ -36,6 +37,12 @@ export const ago = (ms: number): Html =>
 /** A node's name as the link to its page: on one line, cut where it is overlong, and whole where one points at it. */
 export const nodeName = (name: string): Html =>
   html`<a class="node-name" href="/nodes/${encodeURIComponent(name)}" title="${name}">${name}</a>`;
+
+/** A pod's name as the link to its story on a node; one that is gone from the snapshot has only its uid. */
+export const podLink = (node: string, { namespace, name, uid }: PodRef): Html =>
+  name === ""
+    ? html`(gone) ${uid}`
+    : html`<a href="/nodes/${encodeURIComponent(node)}/pods/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}">${namespace}/${name}</a>`;
 
 /** Nodes of a fleet that a form offers; any other may be written into its field. */
 export const MAX_OFFERED = 500;

@@ -1,6 +1,7 @@
 import type { DecisionHead } from "../../db/rows.ts";
 import { isVerdict, type Verdict } from "../model/decision.ts";
-import { html, moment, nodeName } from "./html.ts";
+import { profileOfPolicy } from "../profiles/index.ts";
+import { html, moment, nodeName, podLink } from "./html.ts";
 import { all, type Html } from "./page.ts";
 
 /** Decisions, a line each; on the page of one node its name is left out. */
@@ -10,16 +11,16 @@ export function decisionsTable(
 ): Html | Promise<Html> {
   if (decisions.length === 0) return html`<p class="soft">None yet.</p>`;
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Decisions"><table>
-<thead><tr><th>When</th>${ofOneNode ? "" : html`<th>Node</th>`}<th>Kind</th><th>Verdict</th><th>Pod</th><th>Decision</th></tr></thead>
+<thead><tr><th>When</th>${ofOneNode ? "" : html`<th>Node</th>`}<th>Kind</th><th>Verdict</th><th>Pod</th><th>As kubelet</th><th>Decision</th></tr></thead>
 <tbody>${all(decisions.map((head) => decisionRow(head, ofOneNode)))}</tbody></table></div>`;
 }
 
 const decisionRow = (
-  { id, node, kind, verdict, pod, decidedAtMs }: DecisionHead,
+  { id, node, kind, verdict, reason, pod, decidedAtMs, policyVersion }: DecisionHead,
   ofOneNode: boolean,
 ): Html | Promise<Html> => html`<tr>
 <td>${moment(decidedAtMs)}</td>${ofOneNode ? "" : html`<td>${nodeName(node)}</td>`}
-<td>${kind}</td><td>${verdictTag(verdict)}</td><td>${pod === null ? "" : `${pod.namespace}/${pod.name}`}</td>
+<td>${kind}</td><td>${verdictTag(verdict, reason)}</td><td>${pod === null ? "" : podLink(node, pod)}</td><td>${profileOfPolicy(policyVersion).version}</td>
 <td><a href="/decisions/${id}"><code>${id.slice(0, 12)}</code></a></td></tr>`;
 
 const TONE: { readonly [V in Verdict]: "good" | "warn" | "bad" | "" } = {
@@ -36,6 +37,6 @@ const TONE: { readonly [V in Verdict]: "good" | "warn" | "bad" | "" } = {
   restarts: "warn",
 };
 
-/** How a decision ended, as a word in its colour. */
-export const verdictTag = (verdict: string): Html | Promise<Html> =>
-  html`<span class="tag ${isVerdict(verdict) ? TONE[verdict] : ""}">${verdict}</span>`;
+/** How a decision ended, as a word in its colour, and why. */
+export const verdictTag = (verdict: string, reason: string | null = null): Html | Promise<Html> =>
+  html`<span class="tag ${isVerdict(verdict) ? TONE[verdict] : ""}">${verdict}</span>${reason === null ? "" : html` <span class="small">${reason}</span>`}`;

@@ -137,6 +137,51 @@ describe("lint of a file and drop-ins", () => {
   });
 });
 
+describe("lint of the kubelet's command line", () => {
+  const ENV =
+    'KUBELET_KUBEADM_ARGS="--max-pods=50 \\\n  --pod-infra-container-image=x --feature-gates=Nonsense=true"\n';
+
+  test("a flag that is gone, one that counts before the file, and a gate that one sets, each with its line", async () => {
+    const config = written("counted.yaml", "maxPods: 110\n");
+    const args = ["--config", config, "--kubelet-args", written("kubeadm-flags.env", ENV), "--kubelet", "1.36"];
+    const { code, stdout, stderr } = await run(["lint", ...args]);
+    expect([code, stderr]).toEqual([5, ""]);
+    expect(stdout).toMatch(/^refuses-start +--pod-infra-container-image +\S*kubeadm-flags\.env:2 +removed-flag$/m);
+    expect(stdout).toContain("  kubelet: failed to parse kubelet flag: unknown flag: --pod-infra-container-image\n");
+    expect(stdout).toMatch(/^refuses-start +featureGates\["Nonsense"\] +\S*\.env:2 +unknown-feature-gate$/m);
+    expect(stdout).toMatch(/^warning +--max-pods +\S*kubeadm-flags\.env:1 +flag-before-file$/m);
+    const found = await run(["lint", ...args, "--json"]);
+    const places = (JSON.parse(found.stdout) as { findings: { where?: string }[] }).findings.map(({ where }) => where);
+    expect(places).toEqual(
+      [2, 2, 1, 2].map((line) => expect.stringMatching(new RegExp(`kubeadm-flags\\.env:${line}$`))),
+    );
+  });
+
+  test("alone, of standard input, and what is not in it is told", async () => {
+    const input = "ExecStart=/usr/bin/kubelet --fail-swap-on=false $KUBELET_EXTRA_ARGS\n";
+    const { code, stdout, stderr } = await run(["lint", "--kubelet-args", "-"], { input });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^note +--fail-swap-on +standard input:1 +deprecated-flag$/m);
+    expect(stderr).toContain("no text of $KUBELET_EXTRA_ARGS is in it");
+    const none = await run(["lint", "--kubelet-args", "-"], { input: "maxPods: 5\n" });
+    expect([none.code, none.stdout]).toEqual([2, ""]);
+    expect(none.stderr).toContain("has no flag in it: give the kubelet's command line (ps -o args= -C kubelet)");
+  });
+});
+
+test("a folder of the environment in which there is no history is none", async () => {
+  const options = { input: "maxPods: 100\n", env: { NODEWISE_DATA_DIR: join(scratch, "nothing-here") } };
+  expect(await run(["lint", "--config", "-"], options)).toMatchObject({
+    code: 0,
+    stdout: "nothing found\n",
+    stderr: "",
+  });
+  const named = await run(["lint", "--config", "-", "--node-name", "n1"], options);
+  expect([named.code, named.stderr]).toEqual([4, expect.stringContaining("there is no history at")]);
+  const given = await run(["lint", "--config", "-", "--data-dir", join(scratch, "nothing-here")], { input: "{}" });
+  expect(given.code).toBe(4);
+});
+
 test("the help tells what --node-name does: without --data-dir or --api there is no history", async () => {
   const { stdout } = await run(["lint", "--help"]);
   const option = /--data-dir <dir>[\s\S]*?(?=\n\s+--api)/.exec(stdout)?.[0] ?? "";

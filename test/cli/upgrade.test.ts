@@ -104,6 +104,30 @@ describe("nodewise upgrade of files", () => {
     expect(await told("--to", "1.37", "--since", "soon")).toContain("--since: `soon` is neither a time");
   });
 
+  test("findings with their lines, of the file and of the command line, and why a gate cannot be kept", async () => {
+    const config = written("placed.yaml", "maxPods: 100\nfeatureGates:\n  SidecarContainers: true\n");
+    const args = ["--from", "1.36", "--config", config, "--kubelet-args", written("args", "kubelet --containerd=/x\n")];
+    const { code, stdout } = await upgrade("--to", "1.37", ...args);
+    expect(code).toBe(5);
+    expect(stdout).toMatch(/^refuses-start +featureGates\["Sidecar\S+ +\S*placed\.yaml:3 +new +unknown-feature-gate$/m);
+    expect(stdout).toMatch(/^refuses-start +--containerd +\S*args:1 +new +removed-flag$/m);
+    expect(stdout).toMatch(
+      /^SidecarContainers +on, locked +unknown +true \(\S*placed\.yaml:3\) +removed\n {2}no patch is needed/m,
+    );
+    const { reports } = parsed((await upgrade("--to", "1.37", ...args, "--json")).stdout) as Record<string, object[]>;
+    const placed = { field: "--containerd", where: expect.stringMatching(/args:1$/) };
+    expect(reports?.[0]).toMatchObject({ starts: [placed, { where: expect.stringMatching(/placed\.yaml:3$/) }] });
+    const markdown = async (to: string) => (await upgrade("--to", to, ...args, "-o", "markdown")).stdout;
+    expect(await markdown("1.37")).toMatch(
+      /^\| refuses-start \| --containerd \| \S*args:1 \| new \| removed-flag \|$/m,
+    );
+    const back = await markdown("1.35");
+    expect(back).toMatch(
+      /^- \*\*PLEGOnDemandRelist on unknown\*\*\n {3}- cannot be kept: kubelet 1\.35 does not know it$/m,
+    );
+    expect(back).toMatch(/^- \*\*1\.36 metric kubelet/m);
+  });
+
   test("as Markdown for a change request, and as JSON", async () => {
     const args = ["--to", "1.37", "--snapshot", realNode("snapshot.json")];
     const { code, stdout } = await upgrade(...args, "-o", "markdown");
@@ -150,6 +174,29 @@ describe("nodewise upgrade of a history", () => {
       reports: [{ node: "n1" }, { node: "n3" }],
       history: { counts: { replayed: 2, differs: 1 }, recordedUnder: { "1.36": 1, "1.37": 1 }, nextPageToken: null },
     });
+  });
+
+  test("a node that tells no version is named, and does not stop the others; here and over the API", async () => {
+    const snapshot = { ...snapshotOf("n4", ""), sequence: 2 };
+    const headers = { "content-type": "application/json" };
+    const stored = await fetch(`${api.url}/v1/nodes/n4/snapshot`, {
+      method: "PUT",
+      headers,
+      body: JSON.stringify(snapshot),
+    });
+    expect(stored.status).toBeLessThan(300);
+    for (const source of [
+      ["--data-dir", dataDir],
+      ["--api", api.url],
+    ]) {
+      const { stdout, stderr } = await upgrade("--to", "1.37", ...source, "-o", "json");
+      expect(stderr).toBe("");
+      const why = "--from is needed: no snapshot tells which kubelet the node has";
+      expect(parsed(stdout)).toMatchObject({
+        reports: [{ node: "n1" }, { node: "n2" }, { node: "n3" }],
+        unreported: [{ node: "n4", why }],
+      });
+    }
   });
 
   test("a configuration in the place of a node's own, and nodes that are not there", async () => {

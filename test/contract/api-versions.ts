@@ -1,9 +1,17 @@
 import { expect, test } from "vitest";
-import { decisionAnswer, historyReplay, lintAnswer, replayAnswer } from "../../api/http/openapi/answers.ts";
+import {
+  decisionAnswer,
+  historyReplay,
+  lintAnswer,
+  replayAnswer,
+  upgradeAnswer,
+} from "../../api/http/openapi/answers.ts";
+import { decisionList } from "../../api/http/openapi/list-answers.ts";
 import { NEWEST, PROFILES } from "../../api/profiles/index.ts";
 import { container } from "../kit/containers.ts";
 import { podOf } from "../kit/pods.ts";
-import { answer, exampleSnapshot, fresh, type Of, post, problemOf } from "./api-subject.ts";
+import { answer, exampleSnapshot, fresh, get, type Of, post, problemOf, send } from "./api-subject.ts";
+import { value } from "./store-rows.ts";
 
 /** A sidecar has limits, and the init container behind it has none: 1.37 takes the pod as unlimited, those before as limited. */
 const POD = podOf([container("app", { cpu: "100m" }, { cpu: "200m", memory: "64Mi" })], {
@@ -54,7 +62,6 @@ export function versions(of: Of): void {
 
   test.each([
     ["v1.99.0", NEWEST.version, `kubelet 1.99 is not known here: ${NEWEST.version} is the nearest that is`],
-    ["devel", NEWEST.version, '"devel" is no kubelet version: the newest that is known here answers'],
     ["v1.33.13-eks-1", "1.34", "kubelet 1.33 is not known here: 1.34 is the nearest that is"],
   ])("a kubelet %s that is not known is answered as %s, and told", async (kubeletVersion, version, why) => {
     const answered = await decide(of, { snapshot: limitedOn(fresh("node"), kubeletVersion) });
@@ -79,8 +86,74 @@ export function versions(of: Of): void {
   });
 }
 
+const WORDS = ["fake", "devel", "v2.0", "1.37 ", "37"];
+
+/** A word that is no version, in a node's own kubeletVersion. */
+function wordsForVersions(of: Of): void {
+  test.each(WORDS)("%j is refused with its place", async (word) => {
+    const snapshot = limitedOn(fresh("node"), word);
+    const message = "must be a version of the kubelet, such as 1.37 or v1.37.2, or left out";
+    for (const [path, more] of [
+      ["/v1/decisions/cgroups", {}],
+      ["/v1/lint", { kubeletConfiguration: {} }],
+      ["/v1/upgrade", { to: "1.37", from: "1.36" }],
+    ] as const) {
+      const { issues } = await problemOf(await post(of(), path, { snapshot, ...more }), "invalid_input");
+      expect(issues).toEqual([{ path: "snapshot.node.status.nodeInfo.kubeletVersion", message }]);
+    }
+    const put = await send(of(), "PUT", `/v1/nodes/${fresh("node")}/snapshot`, snapshot);
+    const { issues } = await problemOf(put, "invalid_input");
+    expect(issues).toEqual([{ path: "node.status.nodeInfo.kubeletVersion", message }]);
+  });
+
+  test.each(["", "1.36", "v1.36.3", "v1.36.3-gke.100", "v1.35.4+k3s1", "v1.36.0-alpha.1"])(
+    "%j is a version, or none",
+    async (version) => {
+      await decide(of, { snapshot: limitedOn(fresh("node"), version) });
+    },
+  );
+
+  test("rows that were recorded with such a word are listed, shown and decided again", async () => {
+    const { store } = of();
+    const asked = await decide(of, { snapshot: limitedOn(fresh("node")) });
+    const node = fresh("node");
+    const [decision, stored] = [
+      value(await store.getDecision(asked.id)),
+      value(await store.getSnapshot(asked.snapshotId ?? "")),
+    ];
+    const body = JSON.stringify(limitedOn(node, "fake"));
+    const [id, snapshotId] = [hex(), hex()];
+    const rows = {
+      decision: { ...decision, id, node, snapshotId },
+      snapshot: { ...stored, id: snapshotId, node, body },
+    };
+    value(await store.record(rows as Parameters<typeof store.record>[0]));
+
+    const list = await answer(await get(of(), `/v1/nodes/${node}/decisions`), decisionList);
+    expect(list.decisions.map((row) => row.id)).toEqual([id]);
+    const again = await answer(await post(of(), `/v1/decisions/${id}/replay`, {}), replayAnswer);
+    expect(again).toMatchObject({ same: true, replayed: { policyVersion: NEWEST.policyVersion } });
+    const history = await answer(await post(of(), "/v1/replay", { node }), historyReplay);
+    expect(history.counts).toMatchObject({ replayed: 1, same: 1 });
+    const { profile } = await decide(of, { snapshotId });
+    expect(profile).toMatchObject({ version: NEWEST.version, exact: false });
+    await answer(await post(of(), "/v1/lint", { node, kubeletConfiguration: {} }), lintAnswer);
+    const { needs } = await problemOf(await post(of(), "/v1/upgrade", { node, to: "1.37" }), "needs_input");
+    expect(needs).toEqual(["from"]);
+    await answer(await post(of(), "/v1/upgrade", { node, to: "1.37", from: "1.36" }), upgradeAnswer);
+    for (const path of [`/v1/snapshots/${snapshotId}`, `/nodes/${node}`, `/decisions/${id}`, `/lint?node=${node}`]) {
+      expect([path, (await get(of(), path)).status]).toEqual([path, 200]);
+    }
+    for (const path of [`/what-if?node=${node}`, `/upgrade?node=${node}&to=1.37&from=1.36`, `/replay?node=${node}`]) {
+      expect([path, (await get(of(), path)).status]).toEqual([path, 200]);
+    }
+  });
+}
+const hex = (): string => crypto.randomUUID().replaceAll("-", "");
+
 /** Questions that come again, to the same kubelet or another. */
 export function versionsAgain(of: Of): void {
+  wordsForVersions(of);
   test("a decision replays as the kubelet that it was made for, or as another that is asked for", async () => {
     const node = fresh("node");
     const { id } = await decide(of, { snapshot: limitedOn(node), kubeletVersion: "1.35" });

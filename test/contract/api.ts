@@ -8,6 +8,7 @@ import { nodeTokens, otherNodesIds, tokens } from "./api-auth.ts";
 import { badInput, badRequests } from "./api-bad-input.ts";
 import { batches, batchProblems } from "./api-batch.ts";
 import { decisions, snapshotsAndKeys, told } from "./api-decisions.ts";
+import { fleetAnswers } from "./api-fleet.ts";
 import { containerPasses, imagePasses, imagesRemoved, imagesToldAnew, reclaimPasses } from "./api-gc.ts";
 import { collectionsUnlisted } from "./api-gc-failed.ts";
 import { runtimeKept } from "./api-gc-history.ts";
@@ -64,7 +65,10 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
     describe("bad input", () => badInput(of));
     describe("bad requests", () => badRequests(of));
     describe("history", () => history(of));
-    describe("fleets", () => fleets(of));
+    describe("fleets", () => {
+      fleets(of);
+      fleetAnswers(of);
+    });
     describe("removals", () => {
       removals(of);
       badRemovals(of);

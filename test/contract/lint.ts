@@ -29,6 +29,7 @@ async function decided(api: ApiSubject, node: string): Promise<void> {
 }
 
 export function lints(of: Of): void {
+  lintsOfFlags(of);
   test("a configuration without findings, and one that keeps the kubelet from starting", async () => {
     expect(await lint(of(), { kubeletConfiguration: {} })).toEqual([]);
     const found = await lint(of(), { kubeletConfiguration: { maxPods: -1, cpuManagerPolicyy: "static" } });
@@ -88,6 +89,38 @@ export function lints(of: Of): void {
   });
 }
 
+function lintsOfFlags(of: Of): void {
+  const kubeletArgs = ["--max-pods=50", "--pod-infra-container-image=x", "--v=2"];
+
+  test("the kubelet's command line is looked over by version, alone and before a configuration", async () => {
+    const gone = {
+      code: "removed-flag",
+      severity: "refuses-start",
+      field: "--pod-infra-container-image",
+      touched: null,
+    };
+    const alone = await lint(of(), { kubeletArgs, kubeletVersion: "1.35" });
+    expect(alone).toMatchObject([
+      { ...gone, kubelet: true, message: "failed to parse kubelet flag: unknown flag: --pod-infra-container-image" },
+      { code: "deprecated-flag", field: "--max-pods", fix: { maxPods: 50 } },
+    ]);
+    const older = await lint(of(), { kubeletArgs, kubeletVersion: "1.34" });
+    expect(older.map(({ severity }) => severity)).toEqual(["note", "note"]);
+    const before = await lint(of(), { kubeletArgs, kubeletVersion: "1.34", kubeletConfiguration: { maxPods: 110 } });
+    expect(codes(before)).toEqual(["flag-before-file", "deprecated-flag"]);
+  });
+
+  test("beside the configuration that a node recorded", async () => {
+    const node = fresh("lint");
+    await decided(of(), node);
+    const found = await lint(of(), { node, kubeletArgs: ["--kube-reserved=cpu=1"] });
+    const message =
+      '--kube-reserved sets kubeReserved: {"cpu":"1"}, and kubeReserved: {"cpu":"102m"} of the file does not count';
+    expect(found.find(({ code }) => code === "flag-before-file")).toMatchObject({ message, touched: null });
+    expect(found.find(({ code }) => code === "eviction-defaults-dropped")?.touched).toEqual({ decisions: 3, of: 3 });
+  });
+}
+
 export function badLints(of: Of): void {
   test.each<[object, string]>([
     [[], "$"],
@@ -98,6 +131,10 @@ export function badLints(of: Of): void {
     [{ kubeletConfiguration: {}, node: 1 }, "node"],
     [{ kubeletConfiguration: {}, snapshotId: "x" }, "snapshotId"],
     [{ kubeletConfiguration: {}, snapshot: { pods: 1 } }, "snapshot.pods"],
+    [{ kubeletArgs: "--max-pods=5" }, "kubeletArgs"],
+    [{ kubeletArgs: ["--max-pods", 5] }, "kubeletArgs[1]"],
+    [{ kubeletArgs: new Array(513).fill("-v") }, "kubeletArgs"],
+    [{ kubeletArgs: ["x".repeat(8193)] }, "kubeletArgs[0]"],
   ])("%j is refused at %s", async (body, path) => {
     const { issues } = await problemOf(await post(of(), "/v1/lint", body), "invalid_input");
     expect(issues?.[0]?.path).toBe(path);

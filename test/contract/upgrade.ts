@@ -46,6 +46,7 @@ async function decided(api: ApiSubject, node: string, count = 3): Promise<void> 
 }
 
 export function upgrades(of: Of): void {
+  upgradesOfFlags(of);
   test("a configuration that the other kubelet does not start with, in its words, with the patch and as the first step", async () => {
     const kubeletConfiguration = { featureGates: { NodeDeclaredFeatures: false, SidecarContainers: true } };
     const { report, history } = await upgrade(of(), { to: "1.37", from: "1.36", kubeletConfiguration });
@@ -111,6 +112,29 @@ export function upgrades(of: Of): void {
     const whole = await ask({ ...told, memoryThrottlingFactor: 0.9 }, 1);
     expect(await ask({ ...told, memoryThrottlingFactor: 0.8 }, 2)).toBeGreaterThan(whole);
   });
+}
+
+/** Flags, gates, and the way back. */
+function upgradesOfFlags(of: Of): void {
+  test("flags that the other kubelet has lost, and gates that they set; why a gate cannot be kept", async () => {
+    const kubeletArgs = ["--containerd=/run/x", "--feature-gates=MemoryQoS=false"];
+    const { report } = await upgrade(of(), { to: "1.37", from: "1.36", kubeletArgs });
+    expect(report).toMatchObject({ outcome: "refuses-start", configured: false });
+    expect(report?.starts[0]).toMatchObject({
+      field: "--containerd",
+      kubelet: true,
+      isNew: true,
+      code: "removed-flag",
+    });
+    expect(report?.steps[0]?.what).toMatch(/^--containerd: take it out/);
+    expect(report?.notes.filter(({ topic }) => topic === "flag")).toEqual([]);
+    expect(report?.gates.filter(({ name }) => name === "MemoryQoS")).toEqual([]);
+    const back = await upgrade(of(), { to: "1.36", from: "1.37", kubeletConfiguration: {} });
+    const gate = (name: string) => back.report?.gates.find((one) => one.name === name);
+    expect(gate("HugepageAwareEviction")).toMatchObject({ keep: null, notKept: "kubelet 1.36 does not know it" });
+    expect(gate("MemoryQoS")).toMatchObject({ keep: { featureGates: { MemoryQoS: true } }, notKept: null });
+    for (const { keep, notKept } of back.report?.gates ?? []) expect([keep === null, notKept === null]).toContain(true);
+  });
 
   test("a way back is answered: what the older kubelet does not know, and what it makes of the files", async () => {
     const kubeletConfiguration = { tlsCurvePreferences: [29], eventRecordQPS: 0 };
@@ -140,6 +164,7 @@ export function badUpgrades(of: Of): void {
     [{ to: "1.37", since: "yesterday" }, "since", /./],
     [{ to: "1.37", since: SINCE, limit: 0 }, "limit", /from 1 to 1000/],
     [{ to: "1.37", pageToken: "x" }, "pageToken", /./],
+    [{ to: "1.37", from: "1.36", kubeletArgs: {} }, "kubeletArgs", /expected a list/],
   ])("%j is refused at %s", async (body, path, message) => {
     const { issues } = await problemOf(await post(of(), "/v1/upgrade", body), "invalid_input");
     expect(issues?.[0]?.path).toBe(path);

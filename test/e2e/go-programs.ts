@@ -8,7 +8,9 @@ export interface GoProgram {
   readonly version: string;
   readonly name: string;
 }
-export const kubernetes = (name: string, version = "1.36.3"): GoProgram => ({
+/** The version of those that most tests run beside. */
+export const KUBERNETES = "1.36.3";
+export const kubernetes = (name: string, version = KUBERNETES): GoProgram => ({
   module: "k8s.io/kubernetes",
   version,
   name,

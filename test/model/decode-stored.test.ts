@@ -36,7 +36,19 @@ const FULL: Json = {
       },
       spec: {
         containers: [
-          { name: "c", resources: { limits: { memory: "1Gi", cpu: "500m" }, requests: { memory: "512Mi" } } },
+          {
+            name: "c",
+            resources: { limits: { memory: "1Gi", cpu: "500m" }, requests: { memory: "512Mi" } },
+            volumeMounts: [
+              { name: "v", mountPath: "/v" },
+              { name: "w", mountPath: "/w", bindMountOptions: ["nodev", "noexec"] },
+            ],
+          },
+          { name: "d", volumeMounts: [{ name: "v", mountPath: "/v" }] },
+        ],
+        ephemeralContainers: [
+          { name: "e" },
+          { name: "f", volumeMounts: [{ name: "w", bindMountOptions: ["nosuid"] }] },
         ],
       },
       status: {
@@ -77,6 +89,13 @@ describe("the stored form", () => {
     expect(
       stored({ node: { metadata: { name: "n" }, status: { capacity: { cpu: "1000m", memory: "1024Ki" } } } }),
     ).toContain('{"cpu":"1000m","memory":"1024Ki"}');
+  });
+  test("of mounts only the options of their own are stored", () => {
+    const { containers, ephemeralContainers } =
+      (fromJson(stored(FULL)) as { pods: { spec: Json }[] }).pods[0]?.spec ?? {};
+    expect(containers).toMatchObject([{ volumeMounts: [{ bindMountOptions: ["nodev", "noexec"] }] }, { name: "d" }]);
+    expect(ephemeralContainers).toEqual([{ volumeMounts: [{ bindMountOptions: ["nosuid"] }] }]);
+    expect(stored(FULL).match(/volumeMounts/g)).toHaveLength(2);
   });
   test("the input is left as it was", () => {
     const input = structuredClone(FULL);

@@ -18,7 +18,7 @@ const readinessProbe = { httpGet: { path: "/", port: 80 } };
 const POD = podOf([container("c", { cpu: "500" }, undefined, { readinessProbe })]);
 const hostile = () => {
   const snapshot = captured();
-  snapshot.node.status.nodeInfo["kubeletVersion"] = BAD;
+  snapshot.node.status.nodeInfo["kernelVersion"] = BAD;
   return {
     ...snapshot,
     kubeletConfiguration: { ...snapshot.kubeletConfiguration, cpuManagerPolicyOptions: { [BAD]: BAD } },

@@ -45,6 +45,24 @@ async function asked(app: App, body: object): Promise<readonly TouchedFinding[]>
 /** The articles of the page, one a finding, in their order. */
 const cardsOf = (html: string): readonly string[] => html.match(/<article [\s\S]*?<\/article>/g) ?? [];
 
+describe("the kubelet's command line", () => {
+  test("counts before the configuration, and may stand alone", async () => {
+    const { app } = await withNode();
+    const page = await postForm(app, "/lint", {
+      change: "maxPods: -1\n",
+      args: "kubelet --max-pods=-5 --containerd=/x",
+    });
+    expect(page.words).toContain("the kubelet says failed to parse kubelet flag: unknown flag: --containerd");
+    expect(page.words).toContain("the kubelet says invalid configuration: maxPods (--max-pods) -5 must not be");
+    expect(page.words).toContain("--max-pods sets maxPods: -5, and maxPods: -1 of the file does not count");
+    const alone = await postForm(app, "/lint", { args: "ExecStart=/usr/bin/kubelet --containerd=/x", kubelet: "1.36" });
+    expect(alone.words).toContain("kubelet 1.37 no longer starts with it");
+    expect(alone.html).toContain("--containerd=/x</textarea>");
+    const none = await postForm(app, "/lint", { change: "maxPods: 5", args: "kubelet" });
+    expect([none.status, none.words]).toEqual([400, expect.stringContaining("there is no flag in it")]);
+  });
+});
+
 describe("what is wrong with a configuration", () => {
   test("is all that POST /v1/lint finds, the worst first, the kubelet's words marked, with advice, patch and counts", async () => {
     const { app } = await withNode();

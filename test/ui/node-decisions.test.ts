@@ -28,6 +28,7 @@ test("all decisions are reached by the links to older ones, with the filters kep
     expect(status).toBe(200);
     expect(html).toContain("<option selected>eviction</option>");
     seen.push(...idsIn(html));
+    expect(html).toMatch(/<th>As kubelet<\/th>[\s\S]*<td>1\.36<\/td>/);
     path = /rel="next" href="([^"]*)"/.exec(html)?.[1]?.replaceAll("&amp;", "&");
     if (path !== undefined) expect(path).toContain("kind=eviction&limit=20&pageToken=");
   }

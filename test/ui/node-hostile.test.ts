@@ -11,7 +11,7 @@ test("names full of markup stay text in every part", async () => {
   const snapshot = captured();
   const [first] = snapshot.pods;
   if (first === undefined) throw new Error("no pod");
-  snapshot.node.status.nodeInfo["kubeletVersion"] = EVIL;
+  snapshot.node.status.nodeInfo["kernelVersion"] = EVIL;
   const asked = {
     ...snapshot,
     kubeletConfiguration: { ...snapshot.kubeletConfiguration, cpuManagerPolicyOptions: { [EVIL]: EVIL } },

@@ -44,6 +44,22 @@ describe("the upgrade page", () => {
     expect(same.words).toContain("nothing is otherwise");
   });
 
+  test("findings have their lines, and flags are looked over", async () => {
+    const { app } = await withNode();
+    const change = `maxPods: 100\n${GONE}`;
+    const args = "kubelet --containerd=/x";
+    const page = await postForm(app, "/upgrade", { to: "1.37", from: "1.36", change, args });
+    expect(page.words).toContain('featureGates["SidecarContainers"] line 3, new');
+    expect(page.words).toContain("--containerd new removed-flag");
+    expect(page.words).toContain("the kubelet says failed to parse kubelet flag: unknown flag: --containerd");
+    expect(page.words).toContain("true (line 3) removed no patch is needed to keep it");
+    expect(page.html).toContain(`${args}</textarea>`);
+    const alone = await postForm(app, "/upgrade", { to: "1.37", from: "1.36", args });
+    expect(alone.words).toContain("it would not start with this configuration");
+    const none = await postForm(app, "/upgrade", { to: "1.37", from: "1.36", args: "kubelet" });
+    expect([none.status, none.words]).toEqual([400, expect.stringContaining("there is no flag in it")]);
+  });
+
   test.each<[object, number, string]>([
     [{ node: "n1" }, 400, "must be a version of the kubelet"],
     [{ to: "1.99", node: "n1" }, 400, "kubelet 1.99 is not known here"],

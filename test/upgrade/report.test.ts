@@ -10,12 +10,19 @@ import { realSnapshot } from "../decide/real-node.ts";
 const VERSIONS = PROFILES.map(({ version }) => version);
 
 /** A configuration alone, or `posted` with it in the place of its own. */
-function report(from: string, to: string, configuration?: unknown, posted?: object): UpgradeReport {
+function report(
+  from: string,
+  to: string,
+  configuration?: unknown,
+  posted?: object,
+  args: readonly string[] | null = null,
+): UpgradeReport {
   const versions = { from: chooseProfile(from), to: chooseProfile(to) };
   const subject = posted === undefined ? undefined : subjectOf(posted as Record<string, unknown>, configuration);
   if (subject?.ok === false) throw new Error(JSON.stringify(subject.error));
   const made = upgradeReport({
     ...(subject?.value ?? { ...configured(configuration, undefined), snapshot: undefined }),
+    args,
     ...versions,
   });
   // every report has the form that the API's document tells

@@ -604,7 +604,7 @@ describe("which pod is meant", () => {
     const told = story("web", [...documents, old]);
     expect([told.pod.uid, codes(told)]).toEqual(["u-web", ["healthy"]]);
     expect(told.notes).toEqual([
-      "1 events of another pod of this name left out (other uid)",
+      "events of another pod of this name are left out: 1 (other uid)",
       "there are documents of 2 pods of this name: this is of the one made last",
     ]);
   });
@@ -618,8 +618,9 @@ describe("documents that do not go together", () => {
       message: expect.stringContaining("both a node n1, with the uids b and a"),
     });
     const elsewhere = node("n1", { addresses: [{ type: "InternalIP", address: "10.1.1.1" }] });
-    const host = noStory("web", [pod({ status: { hostIP: "10.2.2.2" } }), elsewhere]);
-    expect(host.message).toContain("ran on 10.2.2.2, and file 1, a node n1, has the address 10.1.1.1");
+    expect(story("web", [pod({ status: { hostIP: "10.2.2.2" } }), elsewhere]).notes).toEqual([
+      "the pod ran on 10.2.2.2, and node n1 has the address 10.1.1.1: is it the node of another cluster?",
+    ]);
     expect(noStory("web", [pod(), pod({ spec: { nodeName: "n2" } })]).message).toContain("a pod never moves");
   });
   it("are named where they are of another node, or nothing that tells of a pod", () => {

@@ -7,6 +7,8 @@ import { ok, type Result } from "../../model/result.ts";
 import { EXIT, type Fault, fault, type Outcome } from "../terminal.ts";
 import { firstOf, type Listed, type RemovalSource } from "./source.ts";
 
+export const hasHistory = (setting: StoreSetting): boolean => storeAt(setting).exists();
+
 /** Works on the history that `setting` names, and closes it. Errors: it is not there (unless `create`), or cannot be used. */
 export async function withHistory(
   setting: StoreSetting,

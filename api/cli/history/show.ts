@@ -1,5 +1,5 @@
 import { type Decided, type DecisionOf, type Explain, isKind, type Kind, type Verdict } from "../../model/decision.ts";
-import { decodeSnapshot } from "../../model/decode.ts";
+import { decodeStored } from "../../model/decode.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { printable } from "../../text/style.ts";
@@ -98,7 +98,7 @@ function drawnOrStored(
 
 function shownText({ record, snapshot }: Found, explain: Explain, { terminal }: Cli): string {
   const { node, verdict, pod, decision, reasons, needs, results, decidedAt, policyVersion, id } = record;
-  const decoded = snapshot === null ? null : decodeSnapshot(snapshot);
+  const decoded = snapshot === null ? null : decodeStored(snapshot);
   const known = decoded?.ok === true ? decoded.value : undefined;
   const draw = (ofKind: Kind): string =>
     answerText(

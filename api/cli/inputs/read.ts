@@ -103,7 +103,8 @@ interface InputText {
 }
 const refuse = (problem: ReadProblem) => fault(EXIT.badInput, problemText(problem));
 
-async function readInput(path: string): Promise<Result<InputText, Fault>> {
+/** The text of a file, or of standard input for `-`. */
+export async function readInput(path: string): Promise<Result<InputText, Fault>> {
   const file = path === "-" ? "standard input" : path;
   const text = await readText(path === "-" ? process.stdin : path, file, MAX_BYTES);
   return text.ok ? ok({ text: text.value, file }) : refuse(text.error);

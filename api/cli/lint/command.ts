@@ -20,18 +20,26 @@ Exit codes:
   4  a file, the API or the history failed
   5  the kubelet does not start with this configuration`;
 
+/** The kubelet's command line. */
+export const argsOption = (): Option =>
+  new Option(
+    "--kubelet-args <file>",
+    "what has the kubelet's command line in it, `-` for standard input: `ps -o args`, `systemctl cat kubelet`, kubeadm-flags.env; its flags count before --config",
+  );
+
 export function addLint(program: Command, cli: Cli): void {
   const command = program
     .command("lint")
     .summary("what is wrong with a KubeletConfiguration")
     .description(
-      "Look over a KubeletConfiguration (JSON or YAML, `-` for standard input): what keeps the kubelet from starting, in its own words; defaults that go because a field was set; settings that fight, or do nothing. With files of a node, or a node of the history, its sizes, machine and state files are looked at too; with a history, each finding is told with how many recorded decisions it touched.",
+      "Look over a KubeletConfiguration (JSON or YAML, `-` for standard input): what keeps the kubelet from starting, in its own words, its flags included; defaults that go because a field was set; settings that fight, or do nothing. With files of a node, or a node of the history, its sizes, machine and state files are looked at too; with a history, each finding is told with how many recorded decisions it touched.",
     )
     .option("--config <file>", "KubeletConfiguration, or the kubelet's /configz; absent: that of the snapshot")
     .option(
       "--config-dir <dir>",
       "the kubelet's folder of drop-ins (*.conf), which are merged over --config as the kubelet merges them",
     )
+    .addOption(argsOption())
     .option("--snapshot <file>", "a whole NodeSnapshot of the node; the options below replace parts of it");
   for (const { option, what } of LINT_PARTS) command.option(`--${option} <file>`, what);
   withClusterOptions(command)
@@ -42,12 +50,15 @@ export function addLint(program: Command, cli: Cli): void {
     .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
     .addOption(outputOption())
     .option("--json", "the same as -o json")
-    .action((given: LintFlags) => finish(cli, () => lintOf(given, cli)));
+    .action((given: LintFlags, of: Command) =>
+      finish(cli, () => lintOf(given, of.getOptionValueSource("dataDir") === "env", cli)),
+    );
   examples(
     command,
     "nodewise lint --config kubelet.yaml",
     "nodewise lint --config kubelet.yaml --kubelet 1.35",
     "nodewise lint --config /var/lib/kubelet/config.yaml --config-dir /etc/kubernetes/kubelet.conf.d",
+    "systemctl cat kubelet | nodewise lint --config /var/lib/kubelet/config.yaml --kubelet-args -",
     "nodewise lint --config kubelet.yaml --node node.json --machine epyc-2s-nps4",
     "nodewise lint --config kubelet.yaml --node-name n1 --data-dir /var/lib/nodewise",
     "nodewise lint --node-name n1 --api https://nodewise.example:8787 --token-file token",
@@ -58,9 +69,9 @@ export function addLint(program: Command, cli: Cli): void {
   command.addHelpText("after", TOUCHED + EXIT_CODES);
 }
 
-async function lintOf(given: LintFlags, cli: Cli): Promise<Outcome> {
+async function lintOf(given: LintFlags, usesEnvironment: boolean, cli: Cli): Promise<Outcome> {
   const { node, output: _, ...others } = withoutEnv(given, cli);
   const named = { namesObject: node !== undefined, hasFiles: Object.keys(others).length > 0 };
-  if (!asksCluster(given, cli, named)) return (await import("./lint.ts")).lint(given, cli);
+  if (!asksCluster(given, cli, named)) return (await import("./lint.ts")).lint({ ...given, usesEnvironment }, cli);
   return (await import("./lint-cluster.ts")).lintCluster(given, cli);
 }

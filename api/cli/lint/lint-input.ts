@@ -1,11 +1,16 @@
 import type { DropIn } from "../../decide/lint/drop-ins.ts";
+import { isOfCommandLine } from "../../decide/lint/finding.ts";
+import { readFlags } from "../../decide/lint/flags.ts";
+import { flagOf } from "../../decide/lint/start.ts";
 import { podsOfAnother } from "../../decide/pods/whose-pods.ts";
+import { readCommandLine } from "../../documents/command-line.ts";
 import { type InputDocument, type Path, stepsOf } from "../../documents/inputs/origin.ts";
 import { PARTS } from "../../documents/inputs/parts.ts";
 import type { Fields } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { readPart } from "../inputs/read.ts";
+import { NEWEST } from "../../profiles/index.ts";
+import { readInput, readPart } from "../inputs/read.ts";
 import { READ_ONCE, readSnapshot, readsOnce } from "../inputs/snapshot.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 import { readDropIns } from "./drop-ins.ts";
@@ -26,6 +31,16 @@ export interface LintFiles {
   readonly cpuManagerState?: string;
   readonly memoryManagerState?: string;
   readonly devices?: string;
+  /** What has the kubelet's command line in it. */
+  readonly kubeletArgs?: string;
+}
+/** The kubelet's command line. */
+export interface LintArgs {
+  readonly args: readonly string[];
+  /** `10-kubeadm.conf:4` of an argument, by its index. */
+  readonly placeOf: (index: number) => string;
+  /** For a person: what is not in the text. */
+  readonly warnings: readonly string[];
 }
 export interface LintFile {
   /** Not checked: what is wrong with it is what is asked. */
@@ -37,6 +52,8 @@ export interface LintFile {
 }
 export interface LintNode {
   readonly file: LintFile | null;
+  /** Null: it was not given. */
+  readonly commandLine: LintArgs | null;
   /** Undefined: no file of a node was given. */
   readonly snapshot: Snapshot | undefined;
   /** That of the snapshot, as it is written. */
@@ -48,31 +65,61 @@ export interface LintNode {
  * those of the files, and pods of another node.
  */
 export async function readLintFiles(files: LintFiles, live?: Fields): Promise<Result<LintNode, Fault>> {
-  const { config, configDir, cpuManagerState, memoryManagerState, ...rest } = pathsIn(files);
+  const { config, configDir, kubeletArgs, cpuManagerState, memoryManagerState, ...rest } = pathsIn(files);
   if (!readsOnce(Object.values(files))) return fault(EXIT.badInput, READ_ONCE);
   if (config === undefined && configDir !== undefined) {
     return fault(EXIT.badInput, "--config-dir is merged over a configuration: give that with --config FILE");
   }
   const file = config === undefined ? ok(null) : await readConfiguration(config, configDir);
   if (!file.ok) return file;
+  const commandLine = kubeletArgs === undefined ? ok(null) : await readArgs(kubeletArgs);
+  if (!commandLine.ok) return commandLine;
+  const read = { file: file.value, commandLine: commandLine.value };
   const parts = {
     ...rest,
     ...(live === undefined ? {} : { live }),
     ...(cpuManagerState === undefined ? {} : { "cpu-manager-state": cpuManagerState }),
     ...(memoryManagerState === undefined ? {} : { "memory-manager-state": memoryManagerState }),
   };
-  if (Object.keys(parts).length === 0) return ok({ file: file.value, snapshot: undefined, configuration: undefined });
+  if (Object.keys(parts).length === 0) return ok({ ...read, snapshot: undefined, configuration: undefined });
   const snapshot = await readSnapshot(parts);
   if (!snapshot.ok) return snapshot;
   const ofAnother = podsOfAnother(snapshot.value.snapshot);
   if (ofAnother !== undefined) return fault(EXIT.badInput, ofAnother.message);
-  return ok({ file: file.value, snapshot: snapshot.value.snapshot, configuration: snapshot.value.configuration });
+  return ok({ ...read, snapshot: snapshot.value.snapshot, configuration: snapshot.value.configuration });
+}
+
+/** `FILE:LINE` of a finding's field: of the flag that it names, or that sets it, else of the file's own. */
+export function placesOf({ file, commandLine }: LintNode): (field: string) => string | null {
+  const flags = commandLine === null ? null : readFlags(commandLine.args, NEWEST);
+  return (field) => {
+    const flag = flags === null ? null : isOfCommandLine({ field }) ? field : flagOf(field, flags);
+    const index = flag === null ? undefined : flags?.places.get(flag);
+    if (index !== undefined) return commandLine?.placeOf(index) ?? null;
+    return file?.placeOf(field) ?? null;
+  };
+}
+
+const NO_FLAGS =
+  "has no flag in it: give the kubelet's command line (ps -o args= -C kubelet), its unit with the drop-ins (systemctl cat kubelet), or a file of variables such as kubeadm-flags.env";
+
+async function readArgs(path: string): Promise<Result<LintArgs, Fault>> {
+  const input = await readInput(path);
+  if (!input.ok) return input;
+  const { text, file } = input.value;
+  const { args, unset } = readCommandLine(text);
+  if (args.length === 0) return fault(EXIT.badInput, `--kubelet-args ${file}: ${NO_FLAGS}`);
+  const warnings = unset.map(
+    (name) => `--kubelet-args ${file}: no text of $${name} is in it, so that its flags are not looked at`,
+  );
+  return ok({ args: args.map((word) => word.text), placeOf: (index) => `${file}:${args[index]?.line}`, warnings });
 }
 
 /** Picks the options that name such a file. */
-function pathsIn({ config, configDir, snapshot, node, pods, stats, machine, ...rest }: LintFiles): LintFiles {
-  const { cpuManagerState, memoryManagerState, devices } = rest;
-  const all = { config, configDir, snapshot, node, pods, stats, machine, cpuManagerState, memoryManagerState, devices };
+function pathsIn({ config, configDir, kubeletArgs, snapshot, node, pods, stats, ...rest }: LintFiles): LintFiles {
+  const { machine, cpuManagerState, memoryManagerState, devices } = rest;
+  const parts = { snapshot, node, pods, stats, machine, cpuManagerState, memoryManagerState, devices };
+  const all = { config, configDir, kubeletArgs, ...parts };
   return Object.fromEntries(Object.entries(all).filter(([, path]) => path !== undefined));
 }
 

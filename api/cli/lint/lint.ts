@@ -1,7 +1,7 @@
 import type { Store } from "../../../db/store.ts";
-import { type DropIn, lintWithDropIns } from "../../decide/lint/drop-ins.ts";
 import { LINT_SEVERITIES, type LintFinding, type LintSeverity } from "../../decide/lint/finding.ts";
-import { lintConfiguration } from "../../decide/lint/lint.ts";
+import { readFlags } from "../../decide/lint/flags.ts";
+import { type KubeletStart, lintStart } from "../../decide/lint/start.ts";
 import { nearNodes } from "../../http/nodes.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { ok, type Result } from "../../model/result.ts";
@@ -25,8 +25,9 @@ import {
   type Outcome,
   printData,
   type Terminal,
+  warnAll,
 } from "../terminal.ts";
-import { type LintFiles, type LintNode, readLintFiles } from "./lint-input.ts";
+import { type LintFiles, type LintNode, placesOf, readLintFiles } from "./lint-input.ts";
 
 const COLORS: Readonly<Record<LintSeverity, Color>> = {
   "refuses-start": "red",
@@ -87,6 +88,8 @@ export interface LintFlags extends LintFiles, ClusterFlags {
   readonly kubelet?: string;
   readonly nodeName?: string;
   readonly dataDir?: string;
+  /** The environment names `dataDir`: where it holds no history, none is read. */
+  readonly usesEnvironment?: boolean;
   readonly api?: string;
   readonly tokenFile?: string;
   readonly output: Form;
@@ -103,43 +106,45 @@ export async function lint(given: LintFlags, cli: Cli): Promise<Outcome> {
   if (nodeName !== undefined && api === undefined && dataDir === undefined) {
     return fault(EXIT.badInput, "--node-name is of a history: name it with --data-dir or --api");
   }
-  if (read.value.file === null && read.value.snapshot === undefined && nodeName === undefined) {
-    return fault(EXIT.badInput, "nothing to look over: give --config FILE");
+  const { file, commandLine, snapshot } = read.value;
+  if (file === null && commandLine === null && snapshot === undefined && nodeName === undefined) {
+    return fault(EXIT.badInput, "nothing to look over: give --config FILE, or --kubelet-args FILE");
   }
+  warnAll(cli.terminal, commandLine?.warnings ?? []);
   if (api !== undefined && given.configDir !== undefined) {
     return fault(EXIT.badInput, "--config-dir is read and merged here: give it without --api");
   }
   if (api !== undefined) return print(await askApi(api, given, read.value, cli), read.value, given, cli);
-  if (dataDir === undefined) {
+  const alone = (): Outcome => {
     const found = findingsIn(localInput(read.value), given.kubelet).map((finding) => ({ ...finding, touched: null }));
     return print(ok(found), read.value, given, cli);
-  }
-  const { withHistory } = await import("../history/open-history.ts");
+  };
+  if (dataDir === undefined) return alone();
+  const { hasHistory, withHistory } = await import("../history/open-history.ts");
+  if (nodeName === undefined && given.usesEnvironment === true && !hasHistory({ dataDir })) return alone();
   return withHistory({ dataDir }, false, async (store) =>
     print(await askStore(store, given, read.value), read.value, given, cli),
   );
 }
 
 type Findings = Result<readonly TouchedFinding[], Fault>;
-interface LintAsked {
-  readonly configuration: unknown;
-  /** Null: none. */
-  readonly dropIns: readonly DropIn[] | null;
+interface LintAsked extends Pick<KubeletStart, "configuration" | "dropIns"> {
+  /** Null: they are not known. */
+  readonly args: readonly string[] | null;
   readonly snapshot: Snapshot | undefined;
 }
-export const localInput = ({ file, snapshot, configuration }: LintNode): LintAsked => ({
+export const localInput = ({ file, commandLine, snapshot, configuration }: LintNode): LintAsked => ({
   configuration: file === null ? configuration : file.configuration,
   dropIns: file?.dropIns ?? null,
+  args: commandLine?.args ?? null,
   snapshot,
 });
 export function findingsIn(
-  { configuration, dropIns, snapshot }: LintAsked,
+  { args, snapshot, ...start }: LintAsked,
   kubelet: string | undefined,
 ): readonly LintFinding[] {
   const { profile } = chooseProfileFor(snapshot, kubelet);
-  return dropIns === null
-    ? lintConfiguration(configuration, snapshot, profile)
-    : lintWithDropIns(configuration, dropIns, snapshot, profile);
+  return lintStart({ ...start, flags: args === null ? null : readFlags(args, profile) }, snapshot, profile);
 }
 
 async function askApi(url: string, given: LintFlags, node: LintNode, cli: Cli): Promise<Findings> {
@@ -147,8 +152,9 @@ async function askApi(url: string, given: LintFlags, node: LintNode, cli: Cli): 
   if (!token.ok) return token;
   const post = posterOf(url, token.value);
   if (!post.ok) return post;
-  const { configuration: kubeletConfiguration, snapshot } = localInput(node);
-  const body = { kubeletConfiguration, snapshot, node: given.nodeName, kubeletVersion: given.kubelet };
+  const { configuration: kubeletConfiguration, args, snapshot } = localInput(node);
+  const asked = { kubeletConfiguration, snapshot, node: given.nodeName, kubeletVersion: given.kubelet };
+  const body = { ...asked, ...(args === null ? {} : { kubeletArgs: args }) };
   const answer = await post.value<{ readonly findings: readonly TouchedFinding[] }>("v1/lint", body);
   return answer.ok ? ok(answer.value.findings) : answer;
 }
@@ -167,7 +173,7 @@ async function askStore(store: Store, { nodeName, kubelet }: LintFlags, node: Li
   return touched.ok ? touched : fault(EXIT.failed, touched.error.message);
 }
 
-async function latestOf(store: Store, name: string, { file }: LintNode): Promise<Result<LintAsked, Fault>> {
+async function latestOf(store: Store, name: string, node: LintNode): Promise<Result<LintAsked, Fault>> {
   const found = await store.getNode(name);
   if (!found.ok) return fault(EXIT.failed, found.error.message);
   if (found.value === null) {
@@ -183,18 +189,25 @@ async function latestOf(store: Store, name: string, { file }: LintNode): Promise
   const { kubeletConfiguration, ...rest } = body ?? {};
   const snapshot = body === null ? undefined : decodeSnapshot(rest);
   if (snapshot?.ok === false) return fault(EXIT.failed, `the latest snapshot of ${name} cannot be read`);
-  const configuration = file === null ? kubeletConfiguration : file.configuration;
-  if (configuration === undefined) {
+  const asked = localInput({ ...node, configuration: kubeletConfiguration, snapshot: snapshot?.value });
+  if (asked.configuration === undefined && asked.args === null) {
     return fault(EXIT.badInput, `the latest snapshot of ${name} holds no configuration: give --config FILE`);
   }
-  return ok({ configuration, dropIns: file?.dropIns ?? null, snapshot: snapshot?.value });
+  return ok(asked);
 }
 
-export function print(findings: Findings, { file }: LintNode, given: LintFlags, { terminal }: Cli): Outcome {
+export function print(findings: Findings, node: LintNode, given: LintFlags, { terminal }: Cli): Outcome {
   if (!findings.ok) return findings;
   const output = given.json === true ? "json" : given.output;
-  if (output === "table") terminal.write(findingsText(findings.value, file?.placeOf ?? (() => null), terminal));
-  else printData(terminal, { findings: findings.value }, output);
+  const placeOf = placesOf(node);
+  if (output === "table") terminal.write(findingsText(findings.value, placeOf, terminal));
+  else {
+    const placed = findings.value.map((finding) => {
+      const where = placeOf(finding.field);
+      return where === null ? finding : { ...finding, where };
+    });
+    printData(terminal, { findings: placed }, output);
+  }
   return ok(exitOf(findings.value));
 }
 

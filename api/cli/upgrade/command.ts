@@ -1,9 +1,10 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { KINDS } from "../../model/decision.ts";
-import { isVersion, VERSION_FORM } from "../../profiles/index.ts";
+import { isVersion, VERSION_FORM } from "../../model/fields.ts";
 import { dataDirOption } from "../api-options.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
 import { withClusterOptions } from "../cluster-options.ts";
+import { argsOption } from "../lint/command.ts";
 import { LINT_PARTS } from "../lint/lint-input.ts";
 import type { UpgradeFlags } from "./upgrade.ts";
 
@@ -26,6 +27,7 @@ export function addUpgrade(program: Command, cli: Cli): void {
     .requiredOption("--to <version>", "the other kubelet", version)
     .option("--from <version>", "the kubelet of now (default: that of the node)", version)
     .option("--config <file>", "KubeletConfiguration, or the kubelet's /configz; absent: that of the snapshot")
+    .addOption(argsOption())
     .option("--snapshot <file>", "a whole NodeSnapshot of the node; the options below replace parts of it");
   // `--node` names nodes of the history here, as in `nodewise replay`
   for (const { option, what } of LINT_PARTS) if (option !== "node") command.option(`--${option} <file>`, what);

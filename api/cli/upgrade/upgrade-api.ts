@@ -28,10 +28,11 @@ export function sourceOfApi(
       });
       return all.ok ? ok(all.value.map(({ name }) => name)) : all;
     },
-    reportOf: async (node, kubeletConfiguration) => {
-      const answer = await ask({ node, kubeletConfiguration });
-      if (!answer.ok) return answer;
-      return ok(answer.value.report ?? "no snapshot of it is stored");
+    reportOf: async (node, kubeletConfiguration, args) => {
+      const answer = await ask({ node, kubeletConfiguration, ...(args === null ? {} : { kubeletArgs: args }) });
+      if (answer.ok) return ok(answer.value.report ?? "no snapshot of it is stored");
+      const { problem } = answer.error;
+      return problem?.code === "needs_input" ? ok(problem.detail.replace("from:", "--from")) : answer;
     },
     page: async (node, pageToken) => {
       const { sinceMs, untilMs, kind } = filter;

@@ -15,8 +15,15 @@ export interface UpgradeRequest {
 export interface UpgradeSource {
   /** The names of its nodes, at most `MAX_NODES`. */
   nodes(): Promise<Result<readonly string[], Fault>>;
-  /** `configuration`: in the place of the node's own. A text: why nothing can be said of this node. */
-  reportOf(node: string, configuration: unknown): Promise<Result<UpgradeReport | string, Fault>>;
+  /**
+   * `configuration`: in the place of the node's own; `args`: its kubelet's command line, null where that is not known. A text: why
+   * nothing can be said of this node.
+   */
+  reportOf(
+    node: string,
+    configuration: unknown,
+    args: readonly string[] | null,
+  ): Promise<Result<UpgradeReport | string, Fault>>;
   /** A page of a node's history, or of all nodes'. */
   page(node: string | undefined, pageToken: string | undefined): Promise<Result<UpgradePage, Fault>>;
 }

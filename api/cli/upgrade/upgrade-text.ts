@@ -41,15 +41,19 @@ export function sectionMarkdown({ title, columns, rows, more }: Section): string
     const noted = rows.filter(({ notes }) => notes.length > 0);
     if (noted.length > 0) {
       parts.push(
-        noted
-          .map(({ cells, notes }) => [`- **${escaped(cells.slice(0, 2).join(" "))}**`, ...listed(notes)].join("\n"))
-          .join("\n"),
+        noted.map(({ cells, notes }) => [`- **${escaped(namesIn(cells))}**`, ...listed(notes)].join("\n")).join("\n"),
       );
     }
   }
   if (more !== undefined) parts.push(escaped(more));
   return `${parts.join("\n\n")}\n`;
 }
+
+const namesIn = (cells: readonly string[]): string =>
+  cells
+    .slice(0, 3)
+    .filter((cell) => cell !== "")
+    .join(" ");
 
 const listed = (notes: readonly SectionNote[]): readonly string[] =>
   notes.map(({ as, text }) => {

@@ -5,14 +5,14 @@ import { configured, namedVersion, versionBefore } from "../../service/upgrade/a
 import { HistoryCounter } from "../../service/upgrade/history-sections.ts";
 import type { UpgradeReport } from "../../service/upgrade/report.ts";
 import type { UpgradePage } from "../../service/upgrade/upgrade-page.ts";
-import { upgradeReport } from "../../service/upgrade/upgrade-report.ts";
+import { placed, upgradeReport } from "../../service/upgrade/upgrade-report.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { asksCluster, type ClusterFlags, withoutEnv } from "../cluster-options.ts";
 import { timesOf, tokenOf } from "../history/source.ts";
-import { type LintFiles, type LintNode, readLintFiles } from "../lint/lint-input.ts";
+import { type LintFiles, type LintNode, placesOf, readLintFiles } from "../lint/lint-input.ts";
 import { progressOn } from "../replay/progress.ts";
-import { EXIT, type Fault, fault, type Outcome, stopSignal } from "../terminal.ts";
+import { EXIT, type Fault, fault, type Outcome, stopSignal, warnAll } from "../terminal.ts";
 import { type Found, printUpgrade, type UpgradeForm } from "./upgrade-output.ts";
 import { MAX_NODES, type UpgradeRequest, type UpgradeSource } from "./upgrade-source.ts";
 
@@ -46,7 +46,9 @@ export async function upgrade(given: UpgradeFlags, cli: Cli): Promise<Outcome> {
     return fault(EXIT.badInput, "--node takes the node's latest snapshot: give it without files of a node");
   }
   const asksHistory = [since, until, pageToken].some((one) => one !== undefined);
-  const hasFile = read.value.file !== null || read.value.snapshot !== undefined;
+  const { file, commandLine, snapshot } = read.value;
+  const hasFile = file !== null || commandLine !== null || snapshot !== undefined;
+  warnAll(cli.terminal, commandLine?.warnings ?? []);
   if (!asksHistory && nodeName === undefined) {
     if (hasFile) return filesAlone(read.value, request.value, given, cli);
     if (dataDir === undefined && api === undefined) {
@@ -80,16 +82,15 @@ function requestOf(given: UpgradeFlags, nowMs: number): Result<UpgradeRequest, F
 }
 
 /** The report of what files tell, without a history. */
-function reportOfFiles(
-  { file, snapshot, configuration }: LintNode,
-  to: ChosenProfile,
-  from: ChosenProfile | null,
-): Result<UpgradeReport, Fault> {
+function reportOfFiles(read: LintNode, to: ChosenProfile, from: ChosenProfile | null): Result<UpgradeReport, Fault> {
+  const { file, snapshot, configuration } = read;
   const before = versionBefore(from, snapshot);
   if (!before.ok) return fault(EXIT.badInput, `--from ${before.error.message}`);
   const own = configured(file?.configuration, configuration);
-  return ok(upgradeReport({ ...own, snapshot, to, from: before.value }));
+  const report = upgradeReport({ ...own, args: argsOf(read), snapshot, to, from: before.value });
+  return ok(placed(report, placesOf(read)));
 }
+const argsOf = ({ commandLine }: LintNode): readonly string[] | null => commandLine?.args ?? null;
 
 function filesAlone(read: LintNode, { to, from }: UpgradeRequest, given: UpgradeFlags, cli: Cli): Outcome {
   const report = reportOfFiles(read, to, from);
@@ -113,7 +114,7 @@ async function upgradeCluster(
     import("../inputs/cluster-node.ts"),
     import("./upgrade-cluster.ts"),
   ]);
-  const asked = { ...request, configuration: read.file?.configuration };
+  const asked = { ...request, configuration: read.file?.configuration, args: argsOf(read) };
   const found = await withCluster(given, cli, (cluster) => reportsOfCluster(cluster, given.node, asked, given, cli));
   if (!found.ok) return found;
   return ok(printUpgrade({ to: request.to, ...found.value, history: null }, formOf(given), cli.terminal));
@@ -180,12 +181,13 @@ async function reportsOf(
   { given, request: { to, from }, read }: Asked,
 ): Promise<Result<Pick<Found, "reports" | "unreported">, Fault>> {
   const { node: nodeName } = given;
-  if (nodeName === undefined && (read.file !== null || read.snapshot !== undefined)) {
+  if (nodeName === undefined && (read.file !== null || read.commandLine !== null || read.snapshot !== undefined)) {
     const report = reportOfFiles(read, to, from);
     return report.ok ? ok({ reports: [report.value], unreported: [] }) : report;
   }
   const names = nodeName === undefined ? await source.nodes() : ok(nodeName);
   if (!names.ok) return names;
+  const placeOf = placesOf(read);
   const reports: UpgradeReport[] = [];
   const unreported: { readonly node: string; readonly why: string }[] = [];
   if (nodeName === undefined && names.value.length === MAX_NODES) {
@@ -193,10 +195,10 @@ async function reportsOf(
     unreported.push({ node: "further nodes", why });
   }
   for (const node of names.value) {
-    const report = await source.reportOf(node, read.file?.configuration);
+    const report = await source.reportOf(node, read.file?.configuration, argsOf(read));
     if (!report.ok) return report;
     if (typeof report.value === "string") unreported.push({ node, why: report.value });
-    else reports.push({ ...report.value, node });
+    else reports.push({ ...placed(report.value, placeOf), node });
   }
   return ok({ reports, unreported });
 }

@@ -38,10 +38,25 @@ export const clusterEvidence = (
       [`pod ${namespace}/${name}`, object ?? undefined],
       ["its events", events],
     ] as const;
-    return ok({ documents: present([...own, ...partsOf(node)]), pod: `${namespace}/${name}` });
+    const isWaiting = object !== null && node === null && missing.every(({ part }) => part !== "node");
+    const rest = isWaiting ? await partsOfNodes(cluster) : partsOf(node);
+    return ok({ documents: present([...own, ...rest]), pod: `${namespace}/${name}` });
   });
 
-const partsOf = (node: NodeDocuments | null): readonly (readonly [string, unknown])[] =>
+/** On more, what the scheduler says must do: its pods would be too many to read for one answer. */
+const MAX_NODES = 200;
+
+/** The nodes on which a pod could run that is bound to none, with their pods. What cannot be read of them is not told. */
+async function partsOfNodes({ api }: Cluster): Promise<readonly Part[]> {
+  const nodes = await api.list({ resource: "nodes" });
+  if (!nodes.ok || nodes.value.items.length > MAX_NODES) return [];
+  const pods = await api.list({ resource: "pods" });
+  return [["nodes", list(nodes.value.items)], ...(pods.ok ? [["pods", list(pods.value.items)] as const] : [])];
+}
+const list = (items: readonly unknown[]): object => ({ apiVersion: "v1", kind: "List", items });
+type Part = readonly [origin: string, value: unknown];
+
+const partsOf = (node: NodeDocuments | null): readonly Part[] =>
   node === null
     ? []
     : [
@@ -51,7 +66,7 @@ const partsOf = (node: NodeDocuments | null): readonly (readonly [string, unknow
         [`/stats/summary of ${node.name}`, node.stats],
         [`events of ${node.name}`, node.events],
       ];
-const present = (parts: readonly (readonly [origin: string, value: unknown])[]): readonly WhyDocument[] =>
+const present = (parts: readonly Part[]): readonly WhyDocument[] =>
   parts.flatMap(([origin, value]) => (value === undefined ? [] : [{ origin, value }]));
 
 async function evidenceOfAll(
@@ -67,7 +82,6 @@ async function evidenceOfAll(
   ]);
   const refused = [pods, nodes, events].flatMap((one) => (one.ok ? [] : [one.error]));
   if (!pods.ok || !nodes.ok || !events.ok) return clusterRefusal(refused, terminal);
-  const list = (items: readonly unknown[]): object => ({ apiVersion: "v1", kind: "List", items });
   const documents = Object.entries({ pods, nodes, events }).map(([origin, { value }]) => ({
     origin,
     value: list(value.items),

@@ -1,8 +1,9 @@
 import { fstatSync } from "node:fs";
 import { ok, type Result } from "../../model/result.ts";
-import { CALM_FINDINGS } from "../../model/why.ts";
+import { CALM_FINDINGS, type Story } from "../../model/why.ts";
 import type { WhyDocument } from "../../service/why/evidence.ts";
 import { type WhyAnswer, type WhyAsked, type WhyFailure, whyOf, whyOfHistory } from "../../service/why/history.ts";
+import { shellWord } from "../../text/shell-word.ts";
 import { storyListText, storyText } from "../../text/why.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
@@ -23,20 +24,30 @@ export interface WhyFlags extends ClusterWhyFlags {
   readonly output: Form;
 }
 
-/** `isHistoryAsked`: --data-dir or --api is on the command line; without them, files and standard input come first. */
+/**
+ * From a live cluster, where one is asked for; from files or standard input; else from a history. `isHistoryAsked`: --data-dir or
+ * --api is on the command line.
+ */
 export async function why(pod: string | null, given: WhyFlags, isHistoryAsked: boolean, cli: Cli): Promise<Outcome> {
-  const { namespace = null, node = null } = given;
-  const hasFiles = given.filename !== undefined || isHistoryAsked || node !== null;
-  if (asksCluster(given, cli, { namesObject: false, hasFiles })) return whyInCluster(pod, hasFiles, given, cli);
-  if (given.allNamespaces === true)
+  const { namespace = null, node = null, filename } = given;
+  const isOfHistory = isHistoryAsked || node !== null;
+  const named = { namesObject: false, hasFiles: filename !== undefined || isOfHistory };
+  const isLive = asksCluster(given, cli, named);
+  if (isLive && isOfHistory)
+    return fault(
+      EXIT.badInput,
+      "a live cluster has no history: leave --context and --kubeconfig out, or --data-dir, --api and --node",
+    );
+  if (!isLive && given.allNamespaces === true)
     return fault(EXIT.badInput, "--all-namespaces is of a live cluster: files hold what they hold");
-  const asked: WhyAsked = { pod, namespace, node };
-  const paths = given.filename ?? (!isHistoryAsked && isPiped() ? ["-"] : []);
-  const documents = await documentsIn(paths);
-  if (!documents.ok) return documents;
-  if (paths.length > 0 && node !== null && !isHistoryAsked) {
+  const paths = filename ?? (!isLive && !isHistoryAsked && isPiped() ? ["-"] : []);
+  if (!isLive && paths.length > 0 && node !== null && !isHistoryAsked) {
     return fault(EXIT.badInput, "--node is of the history: give --data-dir or --api too, or leave it out");
   }
+  const documents = await documentsIn(paths);
+  if (!documents.ok) return documents;
+  if (isLive) return whyInCluster(pod, documents.value, given, cli);
+  const asked: WhyAsked = { pod, namespace, node };
   if (paths.length > 0 && !isHistoryAsked) return print(whyOf(documents.value, asked), given, cli);
   if (given.api !== undefined) return ofApi(given.api, asked, documents.value, given, cli);
   const { withHistory } = await import("../history/open-history.ts");
@@ -45,12 +56,18 @@ export async function why(pod: string | null, given: WhyFlags, isHistoryAsked: b
   );
 }
 
-async function whyInCluster(pod: string | null, hasFiles: boolean, given: WhyFlags, cli: Cli): Promise<Outcome> {
-  if (hasFiles) return fault(EXIT.badInput, "files and options of a history are given without a cluster");
+/** `files`: documents that a cluster does not serve, such as a cpu.stat. */
+async function whyInCluster(
+  pod: string | null,
+  files: readonly WhyDocument[],
+  given: WhyFlags,
+  cli: Cli,
+): Promise<Outcome> {
   const { clusterEvidence } = await import("./why-cluster.ts");
   const read = await clusterEvidence(pod, given, cli);
   if (!read.ok) return read;
-  return print(whyOf(read.value.documents, { pod: read.value.pod, namespace: null, node: null }), given, cli);
+  const asked = { pod: read.value.pod, namespace: null, node: null };
+  return print(whyOf([...read.value.documents, ...files], asked), given, cli);
 }
 
 /** Whether something is piped into the command; a terminal and /dev/null bring nothing. */
@@ -94,14 +111,27 @@ async function ofApi(
   return answer.ok ? print(answer, given, cli) : answer;
 }
 
-function print(answer: Result<WhyAnswer, WhyFailure>, { output }: WhyFlags, { terminal }: Cli): Outcome {
+/** kubectl's commands for the cluster that was read. */
+function inContext({ story, list }: WhyAnswer, context: string | undefined): WhyAnswer {
+  if (story === null || context === undefined) return { story, list };
+  const named = <T extends { readonly missing: Story["missing"] }>(one: T): T => ({
+    ...one,
+    missing: one.missing.map((piece) => ({
+      ...piece,
+      command: piece.command.replace(/^kubectl /, `kubectl --context ${shellWord(context)} `),
+    })),
+  });
+  return { story: { ...named(story), findings: story.findings.map(named) }, list };
+}
+
+function print(answer: Result<WhyAnswer, WhyFailure>, { output, context }: WhyFlags, { terminal }: Cli): Outcome {
   if (!answer.ok) {
     const { error } = answer;
     return error.code === "history"
       ? fault(EXIT.failed, error.failure.message)
       : fault(EXIT.badInput, error.why.message);
   }
-  const { story, list } = answer.value;
+  const { story, list } = inContext(answer.value, context);
   if (output !== "table") printData(terminal, story ?? list, output);
   else if (story !== null) terminal.write(storyText(story, terminal));
   else if (list !== null) terminal.write(storyListText(list, terminal));

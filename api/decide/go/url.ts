@@ -109,7 +109,7 @@ const IPV4 = /^(\d{1,3})(\.\d{1,3}){3}$/;
 const isIPv4 = (text: string): boolean =>
   IPV4.test(text) && text.split(".").every((n) => String(Number(n)) === n && Number(n) < 256);
 /** Go: netip.ParseAddr, without a zone. */
-function isIPv6(text: string): boolean {
+export function isIPv6(text: string): boolean {
   const halves = text.split("::");
   if (halves.length > 2) return false;
   const groups = halves.flatMap((half) => (half === "" ? [] : half.split(":")));

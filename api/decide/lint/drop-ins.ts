@@ -21,7 +21,8 @@ export interface DropIn {
 
 /**
  * What is wrong with a KubeletConfiguration and the drop-ins that are merged over it, in the order in which they are given: of the
- * file itself what stops it from being loaded, of each drop-in the same, and of what comes out of them everything.
+ * file itself what stops it from being loaded, of each drop-in the same, and of what comes out of them everything. `over`: what
+ * counts before all of them.
  * kubelet 1.37: loadConfigFile, mergeKubeletConfigurations of cmd/kubelet/app.
  */
 export function lintWithDropIns(
@@ -29,6 +30,7 @@ export function lintWithDropIns(
   dropIns: readonly DropIn[],
   snapshot?: Snapshot,
   profile: Profile = profileIn(snapshot),
+  over: (merged: Members) => Members = (merged) => merged,
 ): readonly LintFinding[] {
   const ofFile = lintConfiguration(configuration, snapshot, profile).filter(({ code }) => OF_LOADING.has(code));
   const base =
@@ -40,7 +42,7 @@ export function lintWithDropIns(
     ...ofFile,
     ...heads.filter((finding) => finding !== null),
     ...readDropIns.flatMap((dropIn) => leftOut(dropIn, profile)),
-    ...lintConfiguration(merged, snapshot, profile, relativePaths).map(afterMerge),
+    ...lintConfiguration(over(merged), snapshot, profile, relativePaths).map(afterMerge),
   ]);
 }
 
@@ -146,7 +148,7 @@ function filled(given: Members, defaults: Members, path: string, profile: Profil
 }
 
 /** Go's zero, where a field holds no pointer, and an empty list are not written down. */
-function isLeftOut(value: unknown, type: string): boolean {
+export function isLeftOut(value: unknown, type: string): boolean {
   if (value === null || value === undefined) return true;
   if (type.startsWith("*")) return false;
   if (Array.isArray(value)) return value.length === 0;

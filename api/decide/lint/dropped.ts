@@ -7,7 +7,10 @@ import type { LintInput } from "./input.ts";
 
 type Gates = Readonly<Record<string, boolean>>;
 // it is a panic: the defaults cannot be set without the gates
-const PREFIX = "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: ";
+export const GATES_OF_FILE =
+  "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: ";
+/** Those of the command line are set before a file is loaded. */
+export const GATES_OF_FLAGS = "failed to set feature gates from initial flags-based config: ";
 const field = (gate: string): string => entryField("featureGates", gate);
 const without = (gate: string): unknown => ({ featureGates: { [gate]: null } });
 
@@ -38,7 +41,7 @@ function faultOf(
 ): readonly LintFinding[] {
   const value = named[name] === true;
   if (spec === undefined) {
-    const fault = settingFault(field(name), `${PREFIX}unrecognized feature gate: ${name}`);
+    const fault = settingFault(field(name), `${GATES_OF_FILE}unrecognized feature gate: ${name}`);
     const near = nearOf(name);
     const advice =
       near === null ? "take it out: this version has no such gate, or has it no longer" : `was \`${near}\` meant?`;
@@ -50,7 +53,7 @@ function faultOf(
   if (!spec.locked || spec.isOn === value) return [];
   const why = `cannot set feature gate ${name} to ${value}, feature is locked to ${spec.isOn}`;
   const advice = "take it out: in this version it cannot be changed any more";
-  return [refusal("locked-feature-gate", settingFault(field(name), PREFIX + why), advice, without(name))];
+  return [refusal("locked-feature-gate", settingFault(field(name), GATES_OF_FILE + why), advice, without(name))];
 }
 
 function unmet(profile: Profile, named: Gates): readonly LintFinding[] {
@@ -60,7 +63,7 @@ function unmet(profile: Profile, named: Gates): readonly LintFinding[] {
     if (off.length === 0) return [];
     const why = `${name} is enabled, but depends on features that are disabled: [${off.join(" ")}]`;
     const at = [name, ...off].find((gate) => named[gate] !== undefined) ?? name;
-    const fault = settingFault(field(at), PREFIX + why);
+    const fault = settingFault(field(at), GATES_OF_FILE + why);
     const advice = `switch ${name} off as well, or ${off.join(" and ")} on`;
     const fix = Object.fromEntries([name, ...wanting(name, profile, isOn)].map((gate) => [gate, false]));
     return [refusal("feature-gate-dependency", fault, advice, { featureGates: fix })];

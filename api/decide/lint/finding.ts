@@ -59,7 +59,7 @@ export interface LintFinding {
   /** Stable, in kebab-case. */
   readonly code: string;
   readonly severity: LintSeverity;
-  /** JSON path in the KubeletConfiguration: `evictionHard["memory.available"]`. */
+  /** JSON path in the KubeletConfiguration: `evictionHard["memory.available"]`; or a flag: `--max-pods`. */
   readonly field: string;
   /** The kubelet's own words where it has some, else ours. */
   readonly message: string;
@@ -89,6 +89,9 @@ export const error = own("error");
 export const warning = own("warning");
 /** Good to know. */
 export const note = own("note");
+
+/** Whether a finding is about the command line, and so about no field of the configuration. */
+export const isOfCommandLine = ({ field }: Pick<LintFinding, "field">): boolean => field.startsWith("-");
 
 const rank = ({ severity }: LintFinding): number => LINT_SEVERITIES.indexOf(severity);
 const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

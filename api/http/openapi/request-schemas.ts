@@ -1,8 +1,9 @@
 import { EXPLAIN, KINDS } from "../../model/decision.ts";
-import { timestampMeta } from "../../model/fields.ts";
+import { timestampMeta, VERSION_PATTERN } from "../../model/fields.ts";
 import { type JsonSchema, NULL, ref, strictObject } from "../../model/json-schema.ts";
-import { KNOWN_VERSION_PATTERN, PROFILES, VERSION_PATTERN } from "../../profiles/index.ts";
+import { KNOWN_VERSION_PATTERN, PROFILES } from "../../profiles/index.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
+import { LONGEST_ARG, MAX_ARGS } from "../lint.ts";
 import { DEFAULT_REPLAYED } from "../replay.ts";
 import { MAX_DOCUMENTS } from "../why.ts";
 import { ASKED } from "./ask-schemas.ts";
@@ -10,6 +11,13 @@ import { withNulls } from "./with-nulls.ts";
 
 export const ID: JsonSchema = { type: "string", pattern: "^[0-9a-f]{32}$" };
 export const TIME: JsonSchema = { type: "string", ...timestampMeta };
+/** A time, or a duration back from now. */
+export const TIME_OR_AGO: JsonSchema = {
+  anyOf: [
+    TIME,
+    { type: "string", pattern: "^(?:[0-9]{1,4}d)?(?:[0-9]{1,5}(?:ms|s|m|h)){1,8}$", examples: ["12h", "7d12h"] },
+  ],
+};
 const TEXT: JsonSchema = { type: "string" };
 const snapshotId: JsonSchema = { ...ID, description: "one that the history holds" };
 /** An object with these members at least. */
@@ -131,11 +139,18 @@ const linted: JsonSchema = {
   description:
     "as a file or /configz has it, whole and unchecked: what is wrong with it is the answer. Absent: that of the snapshot, of which only the fields that decisions read are stored",
 };
+const kubeletArgs: JsonSchema = {
+  type: "array",
+  maxItems: MAX_ARGS,
+  items: { type: "string", maxLength: LONGEST_ARG },
+  description: "the kubelet's command line, without the program's name: its flags count before the configuration",
+};
 const lint = (required: string, members: Readonly<Record<string, JsonSchema>>): JsonSchema =>
   withNulls(
     strictObject(
       {
         kubeletConfiguration: linted,
+        kubeletArgs,
         kubeletVersion: asWhich,
         snapshot: NULL,
         snapshotId: NULL,
@@ -149,6 +164,7 @@ const LINT = {
   description: "a configuration, or what holds one; at most one of snapshot, snapshotId and node",
   anyOf: [
     lint("kubeletConfiguration", { snapshot }),
+    lint("kubeletArgs", { snapshot }),
     lint("snapshot", { snapshot: { allOf: [snapshot, holding({ kubeletConfiguration: { type: "object" } })] } }),
     lint("snapshotId", { snapshotId }),
     lint("node", { node }),
@@ -167,6 +183,7 @@ const upgrade = (required: readonly string[], members: Readonly<Record<string, J
           description: "the kubelet of now; absent: that of the node in the snapshot",
         },
         kubeletConfiguration: linted,
+        kubeletArgs,
         ...historyPage,
         snapshot: NULL,
         snapshotId: NULL,
@@ -182,6 +199,7 @@ const UPGRADE = {
     "a configuration, what holds one, or since when the history is asked; at most one of snapshot, snapshotId and node",
   anyOf: [
     upgrade(["kubeletConfiguration", "from"], {}),
+    upgrade(["kubeletArgs", "from"], {}),
     upgrade(["snapshot"], { snapshot }),
     upgrade(["snapshotId"], { snapshotId }),
     upgrade(["node"], { node }),

@@ -8,7 +8,7 @@ import { ok, type Result } from "../../model/result.ts";
 import { profileIn } from "../../profiles/index.ts";
 import { postedSnapshot } from "../replay/parsed.ts";
 import { type MeasuredStore, measuredHistory, type Span } from "./history.ts";
-import { adviseReserves, DEFAULT_MARGIN_PERCENT, DEFAULT_PERCENTILE } from "./reserves.ts";
+import { adviseReserves, USUAL_MARGIN_PERCENT, USUAL_PERCENTILE } from "./reserves.ts";
 
 /** What is asked of a node of the history. */
 export interface AdviceRequest {
@@ -25,9 +25,9 @@ export interface AdviceTexts {
   readonly limit?: string | undefined;
 }
 
-export const DEFAULT_SPAN_MS = 7 * DAY_MS;
+export const USUAL_SPAN_MS = 7 * DAY_MS;
 /** Of a week one of every half an hour; each is three statements of the history, of which some platforms allow 1,000. */
-export const DEFAULT_LIMIT = 300;
+export const USUAL_LIMIT = 300;
 /** Of a week one of every five minutes. */
 export const MAX_LIMIT = 2016;
 export const MAX_MARGIN_PERCENT = 1000;
@@ -38,7 +38,7 @@ export function adviceNumbers(
   defaultLimit: number,
 ): Result<Omit<AdviceRequest, "span">, readonly InputIssue[]> {
   const issues: InputIssue[] = [];
-  const percent = /^\d{1,3}(?:\.\d{1,3})?$/.test(percentile ?? "1") ? Number(percentile ?? DEFAULT_PERCENTILE) : 0;
+  const percent = /^\d{1,3}(?:\.\d{1,3})?$/.test(percentile ?? "1") ? Number(percentile ?? USUAL_PERCENTILE) : 0;
   if (percent <= 0 || percent > 100)
     issues.push({ path: "percentile", message: "must be a number above 0 and at most 100, such as 99" });
   const whole = (path: string, text: string | undefined, usual: number, least: number, most: number): number => {
@@ -47,7 +47,7 @@ export function adviceNumbers(
     issues.push({ path, message: `must be a whole number from ${least} to ${most}` });
     return usual;
   };
-  const marginPercent = whole("margin", margin, DEFAULT_MARGIN_PERCENT, 0, MAX_MARGIN_PERCENT);
+  const marginPercent = whole("margin", margin, USUAL_MARGIN_PERCENT, 0, MAX_MARGIN_PERCENT);
   const read = whole("limit", limit, defaultLimit, 1, MAX_LIMIT);
   if (issues.length > 0) return { ok: false, error: issues };
   return ok({ percentile: percent, marginPercent, limit: read });

@@ -27,8 +27,8 @@ export interface ReservesQuestion {
   /** What is added for what was not measured: a whole number of hundredths. */
   readonly marginPercent: number;
 }
-export const DEFAULT_PERCENTILE = 99;
-export const DEFAULT_MARGIN_PERCENT = 10;
+export const USUAL_PERCENTILE = 99;
+export const USUAL_MARGIN_PERCENT = 10;
 
 /** One reservation of one resource, and what was measured of it. */
 interface Series {

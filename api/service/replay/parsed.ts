@@ -1,6 +1,7 @@
 import { corruptRow, type StoreFailure } from "../../../db/failure.ts";
 import type { DecisionHead, DecisionRow, SnapshotRow } from "../../../db/rows.ts";
 import { isKind, type Kind } from "../../model/decision.ts";
+import { inFormOfNow } from "../../model/decode.ts";
 import { mergePatch } from "../../model/merge-patch.ts";
 import { isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
@@ -28,8 +29,10 @@ const broken = (what: string, is: string): Result<never, StoreFailure> =>
   corruptRow(`${what}: what is stored of it is ${is}; restore the database from a backup`);
 
 /** A stored snapshot's own text as what was posted. Errors: it cannot be read, and is named. */
-export const postedSnapshot = ({ id, body }: Pick<SnapshotRow, "id" | "body">): ReturnType<typeof parsedObject> =>
-  parsedObject(`snapshot \`${id}\``, body);
+export function postedSnapshot({ id, body }: Pick<SnapshotRow, "id" | "body">): ReturnType<typeof parsedObject> {
+  const found = parsedObject(`snapshot \`${id}\``, body);
+  return found.ok ? ok(inFormOfNow(found.value)) : found;
+}
 
 /** Characters of a name that is damaged. */
 const MAX_NAMED = 64;

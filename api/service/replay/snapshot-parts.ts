@@ -2,7 +2,7 @@ import type { StoreFailure } from "../../../db/failure.ts";
 import type { Pieces } from "../../../db/rows.ts";
 import { ALWAYS_NEW } from "../../decide/input.ts";
 import { Lru } from "../../model/cache.ts";
-import { decodeSnapshot } from "../../model/decode.ts";
+import { decodeStored } from "../../model/decode.ts";
 import { isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
@@ -62,6 +62,6 @@ function membersIn(text: string): Readonly<Record<string, unknown>> | null {
 }
 
 function partOf({ kubeletConfiguration, ...members }: Readonly<Record<string, unknown>>): Part | null {
-  const decoded = decodeSnapshot(members);
+  const decoded = decodeStored(members);
   return decoded.ok ? { decoded: decoded.value, kubeletConfiguration } : null;
 }

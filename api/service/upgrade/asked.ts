@@ -1,17 +1,10 @@
 import { decodeSnapshot } from "../../model/decode.ts";
+import { isVersion, VERSION_FORM } from "../../model/fields.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
 import { isObject } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import {
-  type ChosenProfile,
-  chooseProfile,
-  chooseProfileFor,
-  isVersion,
-  PROFILES,
-  unknownVersion,
-  VERSION_FORM,
-} from "../../profiles/index.ts";
+import { type ChosenProfile, chooseProfile, chooseProfileFor, PROFILES, unknownVersion } from "../../profiles/index.ts";
 import { isWrapped } from "./configuration.ts";
 
 const KNOWN = PROFILES.map(({ version }) => version).join(", ");
@@ -34,12 +27,8 @@ export function versionBefore(
   if (own === "") return err({ path: "from", message: "is needed: no snapshot tells which kubelet the node has" });
   const chosen = chooseProfileFor(snapshot);
   if (chosen.note.exact) return ok(chosen);
-  const told = JSON.stringify(own.slice(0, 64));
-  const which = isVersion(own) ? "which is not known here" : "which is no version";
-  return err({
-    path: "from",
-    message: `is needed: the node tells kubelet ${told}, ${which}; the versions are ${KNOWN}`,
-  });
+  const why = `the node tells kubelet ${own}, which is not known here; the versions are ${KNOWN}`;
+  return err({ path: "from", message: `is needed: ${why}` });
 }
 
 /** A node that is asked about, and the configuration with which its kubelet starts. */

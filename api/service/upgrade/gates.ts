@@ -22,20 +22,25 @@ export function namedGates({ featureGates }: Members): Named {
 export function gateChanges(configuration: Members, from: Profile, to: Profile): readonly GateChange[] {
   const named = namedGates(configuration);
   const names = [...KUBELET_GATES, ...Object.keys(named)];
-  const all = [...new Set(names)].flatMap((name) => changeOf(name, { named, configuration, from, to }));
-  return all.sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1));
+  const all = [...new Set(names)].flatMap((name) => changeOf(name, { named, from, to }));
+  const flips = all.filter(({ changes }) => changes === "value");
+  const before = new Map(flips.map(({ name, from: state }) => [name, state?.isOn === true]));
+  const told = all.map((change): GateChange => {
+    const kept = change.changes === "value" ? keeping(change.name, before, configuration, to) : STAYS;
+    return { ...change, ...kept };
+  });
+  return told.sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1));
 }
 /** Values first, then what the configuration names. */
 const rank = ({ changes, named }: GateChange): number => (changes === "value" ? 0 : named === null ? 2 : 1);
 
 interface GateContext {
   readonly named: Named;
-  readonly configuration: Members;
   readonly from: Profile;
   readonly to: Profile;
 }
 
-function changeOf(name: string, { named, configuration, from, to }: GateContext): readonly GateChange[] {
+function changeOf(name: string, { named, from, to }: GateContext): readonly Omit<GateChange, "keep" | "notKept">[] {
   const [before, after] = [from.gates.get(name), to.gates.get(name)];
   const isWayBack = directionOf(from, to) === "downgrade";
   const [was, is] = [isOnIn(from, named, name), isOnIn(to, named, name)];
@@ -49,7 +54,6 @@ function changeOf(name: string, { named, configuration, from, to }: GateContext)
       changes: isValue ? "value" : "settability",
       named: named[name] ?? null,
       why: whyOf(before, after, isWayBack),
-      keep: isValue ? patchToKeep({ name, isOn: was }, configuration, to) : null,
     },
   ];
 }
@@ -96,11 +100,35 @@ function whyOf(before: GateSpec | undefined, after: GateSpec | undefined, isWayB
 }
 const onOff = (isOn: boolean): string => (isOn ? "on" : "off");
 
-/** The patch that keeps a gate as it was, where a kubelet takes it: others may want the gate. */
-function patchToKeep({ name, isOn }: { name: string; isOn: boolean }, configuration: Members, to: Profile): unknown {
-  if (settabilityOf(to.gates.get(name)) !== "free") return null;
-  const patch = { featureGates: { [name]: isOn } };
-  const refusals = (given: unknown): number =>
-    lintConfiguration(given, undefined, to).filter(({ severity }) => severity === "refuses-start").length;
-  return refusals(mergePatch(configuration, patch)) > refusals(configuration) ? null : patch;
+type Keeping = Pick<GateChange, "keep" | "notKept">;
+const notKept = (why: string): Keeping => ({ keep: null, notKept: why });
+const STAYS = notKept("no patch is needed to keep it: what it guards stays as it is");
+
+/**
+ * The patch that keeps a gate as it was, with the gates that flip and hang on it, or why the kubelet of `to` takes none. `before`: what
+ * was on of the gates that flip.
+ */
+function keeping(name: string, before: ReadonlyMap<string, boolean>, configuration: Members, to: Profile): Keeping {
+  const settability = settabilityOf(to.gates.get(name));
+  if (settability === "unknown") return notKept(`kubelet ${to.version} does not know it`);
+  if (settability === "locked") return notKept(`it is locked in kubelet ${to.version}`);
+  const names = hangingOn(name, before, to);
+  const keep = { featureGates: Object.fromEntries(names.map((one) => [one, before.get(one)])) };
+  const refusals = (given: unknown): readonly string[] =>
+    lintConfiguration(given, undefined, to).flatMap(({ severity, message }) =>
+      severity === "refuses-start" ? [message] : [],
+    );
+  const known = new Set(refusals(configuration));
+  const refusal = refusals(mergePatch(configuration, keep)).find((message) => !known.has(message));
+  return refusal === undefined ? { keep, notKept: null } : notKept(`the kubelet would not start with it: ${refusal}`);
+}
+
+/** The gate and those of `before` without which it cannot be on again, or that cannot be on without it. */
+function hangingOn(name: string, before: ReadonlyMap<string, boolean>, { gates }: Profile): readonly string[] {
+  const wants = (a: string, b: string): boolean => gates.get(a)?.wants.includes(b) === true;
+  const found = new Set([name]);
+  for (const one of found) {
+    for (const other of before.keys()) if (before.get(name) ? wants(one, other) : wants(other, one)) found.add(other);
+  }
+  return [...found].sort();
 }

@@ -15,10 +15,14 @@ const asWhich = z
   .strictObject({ version: text, exact: z.boolean(), why: text.nullable() })
   .describe("as which kubelet it was answered; exact: it is the one that was named, else `why` tells");
 
+const where = text
+  .optional()
+  .describe("FILE:LINE on the command line, the line on a page; absent: it came without a text that has lines");
 const startFinding = z.strictObject({
   code: text,
   severity: z.enum(LINT_SEVERITIES).describe("refuses-start: the kubelet of `to` does not start with it"),
   field: text,
+  where,
   message: text,
   kubelet: z.boolean().describe("the message is the kubelet's own, byte for byte"),
   advice: text,
@@ -41,8 +45,10 @@ const gateChange = z.strictObject({
   to: gateState,
   changes: z.enum(GATE_CHANGES).describe("value: it is on and was off, or the other way round"),
   named: z.boolean().nullable().describe("as the configuration sets it; null: it does not"),
+  where,
   why: text,
-  keep: z.unknown().describe("a merge patch with which it stays as it is; null: it cannot"),
+  keep: z.unknown().describe("a merge patch with which it stays as it is; null: there is none, see `notKept`"),
+  notKept: text.nullable().describe("why there is no such patch; null: there is one"),
 });
 
 const defaultChange = z.strictObject({

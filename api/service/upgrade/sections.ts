@@ -72,11 +72,17 @@ const toneOf = ({ severity }: StartFinding): Color =>
 const starts = ({ starts: all }: UpgradeReport): Section => ({
   id: "starts",
   title: "Findings in the configuration",
-  columns: [{ title: "SEVERITY" }, { title: "FIELD" }, { title: "NEW" }, { title: "CODE", giveUp: 1 }],
+  columns: [
+    { title: "SEVERITY" },
+    { title: "FIELD" },
+    { title: "WHERE", giveUp: 2, cut: "start" },
+    { title: "NEW" },
+    { title: "CODE", giveUp: 1 },
+  ],
   rows: all.map((finding) => {
-    const { severity, field, isNew, code, kubelet, message, advice, fix } = finding;
+    const { severity, field, where = "", isNew, code, kubelet, message, advice, fix } = finding;
     const notes = [note(kubelet ? "kubelet" : "text", message), note("do", advice), ...patchNote(fix)];
-    return { cells: [severity, field, isNew ? "new" : "as before", code], tone: toneOf(finding), notes };
+    return { cells: [severity, field, where, isNew ? "new" : "as before", code], tone: toneOf(finding), notes };
   }),
 });
 
@@ -90,7 +96,7 @@ function gates({ gates: all }: UpgradeReport): Section {
     rows: told.map((gate) => ({
       cells: [gate.name, stateText(gate.from), stateText(gate.to), setText(gate), gate.why],
       ...(gate.changes === "value" ? { tone: "yellow" } : {}),
-      notes: [],
+      notes: keepNotes(gate),
     })),
   };
   if (others.length === 0) return section;
@@ -99,7 +105,11 @@ function gates({ gates: all }: UpgradeReport): Section {
 }
 const stateText = (state: GateChange["from"]): string =>
   state === null ? "unknown" : `${state.isOn ? "on" : "off"}${state.locked ? ", locked" : ""}`;
-const setText = ({ named }: GateChange): string => (named === null ? "" : String(named));
+const setText = ({ named, where }: GateChange): string =>
+  named === null ? "" : `${named}${where === undefined ? "" : ` (${where})`}`;
+/** Why no patch keeps it as it is. The patches that do are one, in the steps. */
+const keepNotes = ({ changes, notKept }: GateChange): readonly SectionNote[] =>
+  notKept === null ? [] : [note("text", changes === "value" ? `cannot be kept: ${notKept}` : notKept)];
 
 const defaults = ({ defaults: all }: UpgradeReport): Section => ({
   id: "defaults",

@@ -1,5 +1,6 @@
 import type { LintFinding } from "../../decide/lint/finding.ts";
-import { lintConfiguration } from "../../decide/lint/lint.ts";
+import { readFlags } from "../../decide/lint/flags.ts";
+import { lintStart, withFlags } from "../../decide/lint/start.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { MIRROR_ANNOTATION, type Pod } from "../../model/pod.ts";
 
@@ -18,17 +19,20 @@ import { stepsOf } from "./steps.ts";
 export interface UpgradeInput extends Subject {
   readonly from: ChosenProfile;
   readonly to: ChosenProfile;
+  /** The kubelet's command line, without its name; null: it is not known. */
+  readonly args: readonly string[] | null;
 }
 
 /** What another kubelet does to a node: what keeps it from starting, what it does otherwise, and what to do before. */
-export function upgradeReport({ from: was, to: is, ...subject }: UpgradeInput): UpgradeReport {
+export function upgradeReport({ from: was, to: is, args, ...subject }: UpgradeInput): UpgradeReport {
   const { configuration: given, snapshot, isTold } = subject;
   const [from, to] = [was.profile, is.profile];
   const members = membersOf(given);
-  const { configuration, assumed } = isTold
+  const { configuration: ofFile, assumed } = isTold
     ? ownConfiguration(members, from, to)
     : { configuration: members, assumed: [] };
-  const starts = startFindings(configuration, snapshot, from, to);
+  const starts = startFindings({ configuration: ofFile, args, snapshot }, from, to);
+  const configuration = args === null ? ofFile : withFlags(ofFile, readFlags(args, to));
   const told = {
     direction: directionOf(from, to),
     starts,
@@ -36,7 +40,8 @@ export function upgradeReport({ from: was, to: is, ...subject }: UpgradeInput): 
     defaults: defaultChanges(configuration, from, to),
     staticPods: from.behaviour.staticPodUid === to.behaviour.staticPodUid ? [] : renamedPods(snapshot?.pods ?? []),
     decisions: decisionsOf(configuration, snapshot, from, to),
-    notes: reportedNotes(configuration, snapshot, from, to),
+    // flags that are known have findings
+    notes: reportedNotes(configuration, snapshot, from, to).filter(({ topic }) => args === null || topic !== "flag"),
   };
   return {
     node: snapshot?.node?.metadata.name ?? null,
@@ -47,6 +52,19 @@ export function upgradeReport({ from: was, to: is, ...subject }: UpgradeInput): 
     assumed,
     ...told,
     steps: stepsOf(told, configuration, to),
+  };
+}
+
+/** The report with the place of each field that the configuration's own text has. `placeOf`: null where it is not known. */
+export function placed(report: UpgradeReport, placeOf: (field: string) => string | null): UpgradeReport {
+  const at = (field: string): Pick<StartFinding, "where"> => {
+    const where = placeOf(field);
+    return where === null ? {} : { where };
+  };
+  return {
+    ...report,
+    starts: report.starts.map((finding) => ({ ...finding, ...at(finding.field) })),
+    gates: report.gates.map((gate) => (gate.named === null ? gate : { ...gate, ...at(`featureGates.${gate.name}`) })),
   };
 }
 
@@ -66,14 +84,17 @@ function outcomeOf(
 
 /** All that keeps the kubelet of `to` from starting, and what else only that one's lint finds. */
 function startFindings(
-  configuration: unknown,
-  snapshot: Snapshot | undefined,
+  { configuration, args, snapshot }: Pick<UpgradeInput, "configuration" | "args" | "snapshot">,
   from: Profile,
   to: Profile,
 ): readonly StartFinding[] {
+  const found = (profile: Profile): readonly LintFinding[] => {
+    const flags = args === null ? null : readFlags(args, profile);
+    return lintStart({ configuration, dropIns: null, flags }, snapshot, profile);
+  };
   const key = ({ code, field, severity }: LintFinding): string => JSON.stringify([code, field, severity]);
-  const known = new Set(lintConfiguration(configuration, snapshot, from).map(key));
-  return lintConfiguration(configuration, snapshot, to).flatMap((finding) => {
+  const known = new Set(found(from).map(key));
+  return found(to).flatMap((finding) => {
     const isNew = !known.has(key(finding));
     return isNew || finding.severity === "refuses-start" ? [{ ...finding, isNew }] : [];
   });

@@ -17,6 +17,7 @@ import type {
   StoryDecision,
   Word,
 } from "../../model/why.ts";
+import { shellWord } from "../../text/shell-word.ts";
 import { type Evidence, observed, observedSummary } from "./evidence.ts";
 import { type Subject, timeOf } from "./find-pod.ts";
 
@@ -136,20 +137,17 @@ export const statsOf = (of: Case): NonNullable<ObservedSummary["pods"]>[number] 
     isSubject(of, { namespace, name, uid }),
   ) ?? null;
 
-/** Text that a shell takes as one word. */
-const quoted = (text: string): string => (/^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
-
 /** How a missing document is brought. `of`: the container of which a file is read, or the file itself. */
 export function missing({ subject }: Case, piece: Piece, why: string, of = ""): Missing {
   const { namespace, name } = subject.ref;
-  const pod = `-n ${quoted(namespace)} ${quoted(name)}`;
-  const node = subject.node === null ? "NODE" : quoted(subject.node);
-  const inside = `kubectl exec ${pod} -c ${quoted(of)} -- cat /sys/fs/cgroup`;
+  const pod = `-n ${shellWord(namespace)} ${shellWord(name)}`;
+  const node = subject.node === null ? "NODE" : shellWord(subject.node);
+  const inside = `kubectl exec ${pod} -c ${shellWord(of)} -- cat /sys/fs/cgroup`;
   const commands: Readonly<Record<Piece, string>> = {
     pod: `kubectl get pod ${pod} -o json`,
     pods: `kubectl get pods -A --field-selector spec.nodeName=${node} -o json`,
     node: `kubectl get node ${node} -o json`,
-    events: `kubectl get events -n ${quoted(namespace)} --field-selector involvedObject.name=${quoted(name)} -o json`,
+    events: `kubectl get events -n ${shellWord(namespace)} --field-selector involvedObject.name=${shellWord(name)} -o json`,
     kubeletConfiguration: `kubectl get --raw /api/v1/nodes/${node}/proxy/configz`,
     stats: `kubectl get --raw /api/v1/nodes/${node}/proxy/stats/summary`,
     "cpu.stat": `${inside}/cpu.stat`,

@@ -104,11 +104,15 @@ async function ofPod(
   const names = decided.size > 0 ? ok([...decided]) : await nodesOf(store, node);
   if (!names.ok) return names;
   const found: WhyDocument[] = [];
+  const others: WhyDocument[] = [];
   for (const at of names.value) {
     const latest = await latestOf(store, at);
     if (!latest.ok) return latest;
     const isHere = decided.has(at) || latest.value.some(({ value }) => holds(value, pod));
-    if (!isHere) continue;
+    if (!isHere) {
+      if (others.length < MAX_OTHERS) others.push(...latest.value);
+      continue;
+    }
     const rest = await ofNode(
       store,
       at,
@@ -117,8 +121,10 @@ async function ofPod(
     if (!rest.ok) return rest;
     found.push(...rest.value, ...latest.value);
   }
-  return ok(found);
+  // where no node has it, the pods of some tell near names
+  return ok(found.length > 0 ? found : others);
 }
+const MAX_OTHERS = 20;
 
 const holds = (snapshot: unknown, pod: string): boolean => {
   const { pods } = fieldsOf(snapshot);

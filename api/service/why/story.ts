@@ -18,7 +18,6 @@ import {
   type Case,
   conditionOf,
   containersNow,
-  cut,
   finding,
   missing,
   summaryOf,
@@ -30,21 +29,14 @@ import {
 import { endsOfContainers } from "./containers.ts";
 import { ended, preempted } from "./disrupted.ts";
 import { evicted, RESOURCE_OF, rankingNow } from "./evicted.ts";
-import {
-  type Contradiction,
-  type Evidence,
-  evidenceOf,
-  observed,
-  observedNode,
-  observedSummary,
-  type WhyDocument,
-} from "./evidence.ts";
+import { type Contradiction, evidenceOf, observedNode, type WhyDocument } from "./evidence.ts";
 import { findPod, type NoSubject, type PodName, podsIn, type Subject, subjectOf } from "./find-pod.ts";
 import { probingOf } from "./probing.ts";
 import { refused } from "./refused.ts";
 import { resizeOf } from "./resized.ts";
 import { startOf } from "./starting.ts";
 import { throttledOf } from "./throttled.ts";
+import { asOfMs, contradictionIn, notesOf, othersOf } from "./together.ts";
 
 export type NoStory = NoSubject | (Contradiction & { readonly near?: readonly string[] });
 
@@ -212,31 +204,6 @@ function calmOf(of: Case): readonly Finding[] {
   return [finding("unknown", { since: null, words, numbers: {}, missing: lacks })];
 }
 
-/** The pod's node of one cluster and the pod of another: their addresses tell. */
-function contradictionIn({ nodes, pods }: Evidence, { node, held, ref }: Subject): string | null {
-  const twin = pods.find(
-    (one) =>
-      one.ref.uid !== "" &&
-      one.ref.uid === ref.uid &&
-      one.node !== "" &&
-      held !== null &&
-      held.node !== "" &&
-      one.node !== held.node,
-  );
-  if (twin !== undefined)
-    return `${twin.place} has the pod on node ${twin.node}, and ${held?.place} on ${held?.node}: a pod never moves; give the documents of one cluster`;
-  const hostIP = (held?.value["status"] as { readonly hostIP?: unknown } | undefined)?.hostIP;
-  const there = node === null ? undefined : nodes.get(node);
-  const { addresses } = (there?.value["status"] ?? {}) as {
-    readonly addresses?: readonly { readonly type?: string; readonly address?: string }[];
-  };
-  const internal = Array.isArray(addresses)
-    ? addresses.filter(({ type }) => type === "InternalIP").map(({ address }) => address)
-    : [];
-  if (typeof hostIP !== "string" || hostIP === "" || internal.length === 0 || internal.includes(hostIP)) return null;
-  return `${held?.place} ran on ${hostIP}, and ${there?.place}, a node ${node}, has the address ${internal.join(", ")}: it is the node of another cluster; give the documents of one`;
-}
-
 function podOf({ ref, pod, node }: Subject): StoryPod {
   const { metadata, spec, status } = pod ?? ({} as Partial<ObservedPod>);
   const owner = metadata?.ownerReferences?.find(({ controller }) => controller === true);
@@ -253,68 +220,8 @@ function podOf({ ref, pod, node }: Subject): StoryPod {
   };
 }
 
-/** How documents were taken where they could be taken otherwise. */
-function notesOf({ subject, evidence }: Case): readonly string[] {
-  const { othersEvents, namesakes, held } = subject;
-  const there = evidence.pods.filter(
-    ({ ref, snapshot }) => snapshot === null && ref.uid !== "" && ref.uid === subject.ref.uid,
-  );
-  return [
-    ...(othersEvents > 0 ? [`${othersEvents} events of another pod of this name left out (other uid)`] : []),
-    ...(namesakes.length > 0
-      ? [`there are documents of ${namesakes.length + 1} pods of this name: this is of the one made last`]
-      : []),
-    ...(there.length > 1 ? [`the pod is there ${there.length} times: ${held?.place} counts`] : []),
-    ...(held?.snapshot != null
-      ? ["the pod is from a NodeSnapshot, which keeps only what decisions read: no messages, no times"]
-      : []),
-  ].map(cut);
-}
-
-/** Documents of other nodes than the pod's that nothing was made of. */
-function othersOf({ evidence, subject: { node } }: Case): readonly Unused[] {
-  if (node === null) return [];
-  const parts = [...evidence.parts].filter(([name, { stats }]) => name !== "" && name !== node && stats !== undefined);
-  const nodes = evidence.nodes.has(node) ? [] : [...evidence.nodes].slice(0, MAX_OTHERS);
-  return [
-    ...parts
-      .slice(0, MAX_OTHERS)
-      .map(([name]) => ({ origin: name, what: "stats of another node", why: `the pod is on ${node}` })),
-    ...nodes.map(([name, { place }]) => ({ origin: place, what: `node ${name}`, why: `the pod is on ${node}` })),
-  ];
-}
-const MAX_OTHERS = 5;
-
 const podMissing = (of: Case): readonly Missing[] =>
   of.subject.held === null ? [missing(of, "pod", "its status, and what it asks for")] : [];
 
 const unique = (all: readonly Missing[]): readonly Missing[] =>
   all.filter(({ command }, i) => all.findIndex((other) => other.command === command) === i);
-
-/** Epoch ms; 0: no document has a time. */
-function asOfMs({ events, pods, nodes, parts, snapshots }: Evidence): number {
-  let last = 0;
-  const meet = (...times: readonly (string | undefined)[]): void => {
-    for (const time of times) last = Math.max(last, timeOf(time));
-  };
-  for (const { last: at } of events) meet(at);
-  for (const { atMs } of snapshots) last = Math.max(last, atMs ?? 0);
-  for (const { stats } of parts.values()) {
-    const summary = typeof stats === "object" && stats !== null ? observedSummary(stats) : null;
-    meet(summary?.node?.memory?.time, summary?.node?.cpu?.time);
-  }
-  for (const node of nodes.values()) {
-    const read = observedNode(node);
-    if (read.ok)
-      meet(...(read.value.status?.conditions ?? []).flatMap((c) => [c.lastHeartbeatTime, c.lastTransitionTime]));
-  }
-  for (const held of pods) {
-    const read = observed(held);
-    if (!read.ok) continue;
-    const { status } = read.value;
-    meet(status?.startTime, ...(status?.conditions ?? []).map((c) => c.lastTransitionTime));
-    for (const { state } of status?.containerStatuses ?? [])
-      meet(state?.running?.startedAt, state?.terminated?.finishedAt);
-  }
-  return last;
-}

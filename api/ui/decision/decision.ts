@@ -6,7 +6,7 @@ import type { Exchange } from "../../http/route.ts";
 import type { AllocatableDecision } from "../../model/allocatable.ts";
 import type { CgroupsDecision } from "../../model/cgroups.ts";
 import type { Decided, DecisionOf, Explain, Kind } from "../../model/decision.ts";
-import { decodeSnapshot } from "../../model/decode.ts";
+import { decodeStored } from "../../model/decode.ts";
 import type { PlaceReasons, Reason } from "../../model/forms.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
 import { ok, type Result } from "../../model/result.ts";
@@ -17,7 +17,7 @@ import { knownKind, parsed, parsedObject, recordedAnswer } from "../../service/r
 import { humanBytes, isBytes, magnitude } from "../../text/size.ts";
 import { colorPaint } from "../../text/style.ts";
 import { decidedText, reasonText } from "../../text/tables/index.ts";
-import { ago, html, moment, utcText } from "../html.ts";
+import { ago, html, moment, podLink, utcText } from "../html.ts";
 import { plural } from "../node/view.ts";
 import { all, type Html, page, prose } from "../page.ts";
 import { notDrawn, recordPart, terminalText, tryDrawing, undrawnIn } from "../record-part.ts";
@@ -170,7 +170,7 @@ export async function getDecisionPage(exchange: Exchange): Promise<Result<Reply,
   };
   return page(
     `${row.kind} of ${row.node}`,
-    html`<p>${verdictTag(row.verdict)} ${row.pod === null ? "" : html`<strong>${row.pod.namespace}/${row.pod.name}</strong> `}<span class="soft">decided</span> ${ago(row.decidedAtMs)}</p>
+    html`<p>${verdictTag(row.verdict, row.reason)} ${row.pod === null ? "" : html`<strong>${podLink(row.node, row.pod)}</strong> `}<span class="soft">decided</span> ${ago(row.decidedAtMs)}</p>
 ${shown.head}
 ${needsNote(answer.needs)}
 <h2 id="why">Why</h2>
@@ -200,7 +200,7 @@ function readRecord(row: DecisionRow, snapshotText: string | null): Result<Recor
   if (!ask.ok) return ask;
   const posted = parsed(`snapshot \`${row.snapshotId}\``, snapshotText ?? "null");
   if (!posted.ok) return posted;
-  const decoded = snapshotText === null ? null : decodeSnapshot(posted.value);
+  const decoded = snapshotText === null ? null : decodeStored(posted.value);
   return ok({ answer: recorded.value as unknown as Answer, snapshot: decoded?.ok === true ? decoded.value : null });
 }
 

@@ -1,9 +1,9 @@
 import { LINT_SEVERITIES, type LintFinding, type LintSeverity } from "../../decide/lint/finding.ts";
-import { lintConfiguration } from "../../decide/lint/lint.ts";
-import { stepsOf } from "../../documents/inputs/origin.ts";
+import { readFlags } from "../../decide/lint/flags.ts";
+import { flagOf, lintStart } from "../../decide/lint/start.ts";
 import { nodeNamed } from "../../http/nodes.ts";
 import { type Exchange, queryOf } from "../../http/route.ts";
-import { decodeSnapshot } from "../../model/decode.ts";
+import { decodeStored } from "../../model/decode.ts";
 import { isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
@@ -12,7 +12,7 @@ import { chooseProfileFor, type ProfileNote } from "../../profiles/index.ts";
 import { type Touched, type TouchedFinding, touchedFindings } from "../../service/lint-touched.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { many } from "../../text/sentences/words.ts";
-import { type ConfigurationText, configurationField, readConfigurationText } from "../configuration-text.ts";
+import { argsField, configurationField, lineIn, readArgsText, readConfigurationText } from "../configuration-text.ts";
 import { described, type FormFault, faultsOf, kubeletOptions, postedForm } from "../form-fields.ts";
 import { html, MAX_OFFERED } from "../html.ts";
 import { type Html, page, prose } from "../page.ts";
@@ -24,6 +24,8 @@ interface LintTexts {
   readonly node: string;
   /** Empty: the node's own, or the newest. */
   readonly kubelet: string;
+  /** The kubelet's command line. */
+  readonly args: string;
 }
 interface LintFormShown {
   readonly texts: LintTexts;
@@ -43,6 +45,7 @@ const lintLink = (node: string): string => `/lint?node=${encodeURIComponent(node
 const lintForm = ({ texts, faults, nodes, near, limit }: LintFormShown): Html => html`
 <form id="lint" class="card ask" method="post" action="/lint#findings" enctype="multipart/form-data" aria-label="What to look over">
 ${configurationField({ name: "change", label: "A KubeletConfiguration: YAML or JSON, or the kubelet’s /configz", text: texts.change, placeholder: PLACEHOLDER, faults, limit })}
+${argsField(texts.args, faults)}
 <div class="row"><div><label for="node">For the node (its sizes, machine, state files and recorded decisions)</label><input id="node" name="node" value="${texts.node}" maxlength="253" placeholder="of no node" list="nodes" autocomplete="off" size="34"${described(faults, "node")}>
 <datalist id="nodes">${nodes.slice(0, MAX_OFFERED).map((name) => html`<option value="${name}">`)}</datalist>${faultsOf(faults, "node")}${nearLinks(near)}</div>
 <div><label for="kubelet">Kubelet</label><select id="kubelet" name="kubelet">${kubeletOptions(texts.kubelet, "the node’s, or the newest")}</select></div></div>
@@ -203,15 +206,16 @@ export async function getLintPage(exchange: Exchange): Promise<Result<Reply, Pro
   if (!given.ok) return given;
   const { node: asked = "", change = "", kubelet = "" } = given.value;
   const node = asked || (exchange.caller.node ?? "");
-  if (node === "") return show(exchange, { texts: { node, change, kubelet } });
+  const texts = { node, change, kubelet, args: "" };
+  if (node === "") return show(exchange, { texts });
   const about = await aboutNode(exchange, node);
-  if (!about.ok) return withNodeFault(exchange, { node, change, kubelet }, about.error);
-  if (change !== "") return show(exchange, { texts: { node, change, kubelet } });
+  if (!about.ok) return withNodeFault(exchange, texts, about.error);
+  if (change !== "") return show(exchange, { texts });
   const { configuration, lacks } = about.value;
   if (configuration === null) {
     const why = lacks ?? `the newest snapshot of node \`${node}\` holds no configuration`;
     return show(exchange, {
-      texts: { node, change, kubelet },
+      texts,
       note: html`<p class="note warn">${prose(`${why}: paste it`)}</p>`,
     });
   }
@@ -219,7 +223,7 @@ export async function getLintPage(exchange: Exchange): Promise<Result<Reply, Pro
   const note = html`<p class="note good">As node <a href="/nodes/${encodeURIComponent(node)}">${node}</a> recorded it: the fields that a decision reads. For all of them paste what <code>kubectl get --raw /api/v1/nodes/${node}/proxy/configz</code> prints.</p>`;
   const source = { name: "the configuration", text };
   return looked(exchange, {
-    texts: { node, change: text, kubelet },
+    texts: { ...texts, change: text },
     about: about.value,
     source,
     note,
@@ -231,14 +235,15 @@ export async function getLintPage(exchange: Exchange): Promise<Result<Reply, Pro
 export async function postLintPage(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const query = queryOf(exchange, []);
   if (!query.ok) return query;
-  const form = await postedForm(exchange, ["change", "node", "kubelet"]);
+  const form = await postedForm(exchange, ["change", "node", "kubelet", "args"]);
   if (!form.ok) return form;
   const { texts: posted, file, fileFault } = form.value;
-  const texts = { change: file?.text ?? posted.change, node: posted.node.trim(), kubelet: posted.kubelet.trim() };
+  const { args } = posted;
+  const texts = { change: file?.text ?? posted.change, node: posted.node.trim(), kubelet: posted.kubelet.trim(), args };
   if (fileFault !== null) return show(exchange, { texts, faults: [{ field: "file", text: fileFault }], status: 400 });
   const about = texts.node === "" ? ok(null) : await aboutNode(exchange, texts.node);
   if (!about.ok) return withNodeFault(exchange, texts, about.error);
-  if (texts.change.trim() === "") {
+  if (texts.change.trim() === "" && args.trim() === "") {
     const text = "paste a configuration, or choose a file: there is nothing to look over";
     return show(exchange, { texts, faults: [{ field: "change", text }], status: 400 });
   }
@@ -272,41 +277,29 @@ async function looked(
   exchange: Exchange,
   { texts, about, source, note, budgetMs }: Looked,
 ): Promise<Result<Reply, Problem>> {
-  const read = readConfigurationText(source);
-  if (!read.ok) {
-    const faults = read.error.map((text) => ({ field: "change", text }));
+  const read = source.text.trim() === "" ? ok(null) : readConfigurationText(source);
+  const args = readArgsText(texts.args);
+  if (!read.ok || !args.ok) {
+    const faults = [
+      ...(read.ok ? [] : read.error.map((text) => ({ field: "change", text }))),
+      ...(args.ok ? [] : [{ field: "args", text: args.error }]),
+    ];
     return show(exchange, { texts, faults, note, status: 400 });
   }
   const { store } = exchange.ports;
   const node = texts.node || exchange.caller.node;
   const { profile, note: kubelet } = chooseProfileFor(about?.snapshot, texts.kubelet);
-  const found = lintConfiguration(read.value.source.value, about?.snapshot, profile);
+  const flags = args.value === null ? null : readFlags(args.value, profile);
+  const configuration = read.value === null ? (about?.configuration ?? undefined) : read.value.source.value;
+  const start = { configuration, dropIns: null, flags };
+  const found = lintStart(start, about?.snapshot, profile);
   const touched = await touchedFindings(store, found, node === null ? {} : { node }, budgetMs, exchange.signal);
   if (!touched.ok) return historyProblem(touched.error);
   const findings = numbered(touched.value);
-  const placeOf = placesIn(read.value, source.text);
+  const lineOf = read.value === null ? () => null : lineIn(read.value, source.text);
+  const placeOf = (field: string) => (flags !== null && flagOf(field, flags) !== null ? null : lineOf(field));
   const answer = html`${findingsList(findings, placeOf, texts.node, kubelet)}${listing(source.text, findings, placeOf)}`;
   return show(exchange, { texts, note, answer });
-}
-
-/** Finds the place of a configuration's field in the text: the line of its name. An absent field has no place. */
-function placesIn({ source, base, value }: ConfigurationText, text: string): PlaceOf {
-  const lines = text.split("\n");
-  return (field) => {
-    const steps = stepsOf(field);
-    if (!source.hasPlaces || !isThere(value, steps)) return null;
-    const { line } = source.place([...base, ...steps]);
-    return nameAbove(lines, line, String(steps.at(-1)));
-  };
-}
-/** A map stands below its name. */
-function nameAbove(lines: readonly string[], line: number, name: string): number {
-  const above = [line, line - 1, line - 2].find((at) => lines[at - 1]?.includes(name));
-  return above ?? line;
-}
-function isThere(value: unknown, steps: readonly (string | number)[]): boolean {
-  const [first] = steps;
-  return first !== undefined && typeof value === "object" && value !== null && Object.hasOwn(value, first);
 }
 
 interface Shown {
@@ -359,7 +352,7 @@ export async function aboutNode(exchange: Exchange, name: string): Promise<Resul
     return ok({ ...nothing, lacks: `of node \`${name}\` ${why}` });
   }
   const { kubeletConfiguration = null, ...rest } = bodyOf(latest.value.body);
-  const decoded = decodeSnapshot(rest);
+  const decoded = decodeStored(rest);
   if (!decoded.ok)
     return ok({ ...nothing, lacks: `the newest snapshot of node \`${name}\` cannot be read by this version` });
   return ok({ snapshot: decoded.value, configuration: kubeletConfiguration, lacks: null });

@@ -3,7 +3,7 @@ import { decideKind } from "../../decide/kinds/index.ts";
 import { decodeAsk, decodeFacts } from "../../model/asks.ts";
 import { Lru, perObject } from "../../model/cache.ts";
 import type { Decided, DecisionOf, Explain, Kind, Refusal } from "../../model/decision.ts";
-import { decodeSnapshot } from "../../model/decode.ts";
+import { decodeStored } from "../../model/decode.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
 import type { Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
@@ -46,7 +46,7 @@ export function decideOn<K extends Kind>(
 }
 
 function know(text: string): Result<Known, readonly InputIssue[]> {
-  const decoded = decodeSnapshot(parsed(text));
+  const decoded = decodeStored(parsed(text));
   if (!decoded.ok) return decoded;
   const snapshot = decoded.value;
   const effective = effectiveSnapshot(snapshot);

@@ -12,6 +12,7 @@ import { historyReplayer, type Replayed, replayer } from "../../service/replay/r
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
 import { type ChangedDecision, lostOf, passedOf, type ShortDifference } from "../../service/replay/tally.ts";
 import { rfc3339 } from "../../service/timestamp.ts";
+import { shellWord } from "../../text/shell-word.ts";
 import { colorPaint } from "../../text/style.ts";
 import { decidedText } from "../../text/tables/index.ts";
 import { type FormFault, type PostedForm, postedForm } from "../form-fields.ts";
@@ -387,7 +388,7 @@ ${more > 0 ? html`<p class="soft">and ${number(more)} more: in a terminal <code>
 
 /** The same in a terminal, and as a link. */
 function elsewhere({ texts, last, origin }: AnswerShown): Html {
-  const option = (name: string, text: string): string => (text === "" ? "" : ` --${name} ${quoted(text)}`);
+  const option = (name: string, text: string): string => (text === "" ? "" : ` --${name} ${shellWord(text)}`);
   const file = texts.change.trim() === "" ? "" : option(texts.as === "whole" ? "config" : "patch", "kubelet.yaml");
   const scope = `${option("since", texts.since)}${option("until", texts.until)}${option("node", texts.node)}${option("kind", texts.kind)}`;
   const command = `nodewise replay --api ${origin}${scope}${file}${option("page-token", last.nextPageToken ?? "")}`;
@@ -399,4 +400,3 @@ ${link === null ? "" : html`<p><a href="${link}">A link to this question</a></p>
 }
 /** The link asks about the history, whichever decision the form was opened with. */
 const linkOf = ({ decision: _, ...texts }: ReplayTexts): string | null => questionLink(texts);
-const quoted = (text: string): string => (/^[\w.:/-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);

@@ -74,9 +74,13 @@ const stepList = (rows: readonly SectionRow[]): Html =>
   html`<ol class="steps">${rows.map(({ cells, notes }) => html`<li>${prose(cells.join(" "))}${notes.map((one) => noteLine(one, cells[0] ?? ""))}</li>`)}</ol>`;
 
 /** As the lint page shows it. */
-function finding({ cells: [severity = "", field = "", isNew = "", code = ""], tone, notes }: SectionRow): Html {
+function finding({
+  cells: [severity = "", field = "", where = "", isNew = "", code = ""],
+  tone,
+  notes,
+}: SectionRow): Html {
   const word = toneOf(tone);
-  return html`<article class="card finding ${word}"><h4><span class="tag ${word}">${severity}</span> <code>${field}</code> <span class="soft small">${isNew}</span> <code class="soft small code">${code}</code></h4>
+  return html`<article class="card finding ${word}"><h4><span class="tag ${word}">${severity}</span> <code>${field}</code> <span class="soft small">${where === "" ? "" : `${where}, `}${isNew}</span> <code class="soft small code">${code}</code></h4>
 ${notes.map((one) => noteLine(one, field))}</article>`;
 }
 const toneOf = (tone: Color | undefined): string => (tone === undefined ? "" : (TONE[tone] ?? ""));

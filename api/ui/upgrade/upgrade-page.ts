@@ -4,11 +4,11 @@ import type { Reply } from "../../ports.ts";
 import type { ChosenProfile } from "../../profiles/index.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
-import { configured, namedVersion, type Subject, versionBefore } from "../../service/upgrade/asked.ts";
+import { configured, namedVersion, versionBefore } from "../../service/upgrade/asked.ts";
 import { HistoryCounter } from "../../service/upgrade/history-sections.ts";
 import { upgradePages } from "../../service/upgrade/upgrade-page.ts";
-import { upgradeReport } from "../../service/upgrade/upgrade-report.ts";
-import { configurationField, readConfigurationText } from "../configuration-text.ts";
+import { placed, type UpgradeInput, upgradeReport } from "../../service/upgrade/upgrade-report.ts";
+import { argsField, configurationField, lineIn, readArgsText, readConfigurationText } from "../configuration-text.ts";
 import { described, type FormFault, faultsOf, kubeletOptions, postedForm } from "../form-fields.ts";
 import { html, MAX_OFFERED } from "../html.ts";
 import { type AboutNode, aboutNode } from "../lint/lint-page.ts";
@@ -21,8 +21,10 @@ interface UpgradeTexts {
   readonly from: string;
   readonly node: string;
   readonly change: string;
+  /** The kubelet's command line. */
+  readonly args: string;
 }
-const NAMES = ["to", "from", "node", "change"] as const;
+const NAMES = ["to", "from", "node", "change", "args"] as const;
 
 const PLACEHOLDER = "empty: as the node recorded it\n\nkubeReserved:\n  cpu: 500m\nfeatureGates:\n  MemoryQoS: true";
 
@@ -39,6 +41,7 @@ const upgradeForm = ({ texts, faults, nodes, limit }: FormShown): Html => html`
 <div><label for="node">Of the node (its newest snapshot, and its decisions of seven days)</label><input id="node" name="node" value="${texts.node}" maxlength="253" placeholder="of no node" list="nodes" autocomplete="off" size="34"${described(faults, "node")}>
 <datalist id="nodes">${nodes.slice(0, MAX_OFFERED).map((name) => html`<option value="${name}">`)}</datalist>${faultsOf(faults, "node")}</div></div>
 ${configurationField({ name: "change", label: "A KubeletConfiguration in the place of the node’s: YAML or JSON, or the kubelet’s /configz", text: texts.change, placeholder: PLACEHOLDER, faults, limit })}
+${argsField(texts.args, faults)}
 <p class="actions"><button class="main">What would be otherwise</button> <a href="/upgrade">reset</a></p>
 </form>`;
 
@@ -47,8 +50,10 @@ export async function getUpgradePage(exchange: Exchange): Promise<Result<Reply, 
   const given = queryOf(exchange, ["to", "from", "node"]);
   if (!given.ok) return given;
   const { to = "", from = "", node = "" } = given.value;
-  const texts = { to, from, node: node || (exchange.caller.node ?? ""), change: "" };
-  return to === "" || texts.node === "" ? show(exchange, { texts }) : answered(exchange, texts, null);
+  const texts = { to, from, node: node || (exchange.caller.node ?? ""), change: "", args: "" };
+  return to === "" || texts.node === ""
+    ? show(exchange, { texts })
+    : answered(exchange, texts, { fileName: null, budgetMs: 0 });
 }
 
 /** POST /upgrade: what the kubelet of the form does to the node, or to the configuration, of the form. */
@@ -58,10 +63,10 @@ export async function postUpgradePage(exchange: Exchange): Promise<Result<Reply,
   const form = await postedForm(exchange, NAMES);
   if (!form.ok) return form;
   const { texts: posted, file, fileFault } = form.value;
-  const { to, from, node, change } = posted;
-  const texts = { to: to.trim(), from: from.trim(), node: node.trim(), change: file?.text ?? change };
+  const { to, from, node, change, args } = posted;
+  const texts = { to: to.trim(), from: from.trim(), node: node.trim(), change: file?.text ?? change, args };
   if (fileFault !== null) return show(exchange, { texts, faults: [{ field: "file", text: fileFault }], status: 400 });
-  return answered(exchange, texts, file?.name ?? null);
+  return answered(exchange, texts, { fileName: file?.name ?? null, budgetMs: HISTORY_MS });
 }
 
 interface Versions {
@@ -79,7 +84,7 @@ function versionsIn({ to, from }: UpgradeTexts): Result<Versions, FormFault> {
 async function answered(
   exchange: Exchange,
   texts: UpgradeTexts,
-  fileName: string | null,
+  { fileName, budgetMs }: { readonly fileName: string | null; readonly budgetMs: number },
 ): Promise<Result<Reply, Problem>> {
   const refuse = (field: string, text: string, status = 400) =>
     show(exchange, { texts, faults: [{ field, text }], status });
@@ -91,42 +96,79 @@ async function answered(
       ? refuse("node", about.error.detail, 404)
       : { ok: false, error: about.error };
   }
-  const subject = subjectIn(texts, fileName, about.value);
-  if (!subject.ok) return refuse("change", subject.error);
-  const before = versionBefore(versions.value.from, subject.value.snapshot);
+  const args = readArgsText(texts.args);
+  if (!args.ok) return refuse("args", args.error);
+  const asked = subjectIn(texts, fileName, about.value, args.value);
+  if (!asked.ok) return refuse("change", asked.error);
+  const { subject, lineOf } = asked.value;
+  const before = versionBefore(versions.value.from, subject.snapshot);
   if (!before.ok) return refuse("from", before.error.message);
   const { to } = versions.value;
-  const report = { ...upgradeReport({ ...subject.value, to, from: before.value }), node: texts.node || null };
-  const history = texts.node === "" ? ok("") : await historyOf(exchange, texts.node, to);
+  const made = upgradeReport({ ...subject, to, from: before.value });
+  const report = { ...placed(made, (field) => lineText(lineOf(field))), node: texts.node || null };
+  const history = texts.node === "" ? ok("") : await historyOf(exchange, texts.node, to, budgetMs);
   if (!history.ok) return history;
   return show(exchange, { texts, answer: html`${reportParts(report)}${history.value}` });
 }
 
-/** What the form is about. Errors: neither a configuration nor a snapshot, and what is no configuration. */
-function subjectIn(texts: UpgradeTexts, fileName: string | null, about: AboutNode | null): Result<Subject, string> {
+const lineText = (line: number | null): string | null => (line === null ? null : `line ${line}`);
+
+interface Asked {
+  readonly subject: Omit<UpgradeInput, "from" | "to">;
+  /** The line of a field in the text of the form; null: it is not there. */
+  readonly lineOf: (field: string) => number | null;
+}
+
+/** What the form is about. Errors: neither a configuration nor a command line nor a snapshot, and what is no configuration. */
+function subjectIn(
+  texts: UpgradeTexts,
+  fileName: string | null,
+  about: AboutNode | null,
+  args: UpgradeInput["args"],
+): Result<Asked, string> {
   const isGiven = texts.change.trim() !== "";
-  if (!isGiven && about === null) return { ok: false, error: "paste a configuration, or name a node" };
-  if (!isGiven && about?.lacks !== null) return { ok: false, error: `${about?.lacks}: paste a configuration` };
+  const fails = (error: string) => ({ ok: false, error }) as const;
+  if (!isGiven && about === null && args === null) return fails("paste a configuration, or name a node");
+  const lacks = about?.lacks ?? null;
+  if (!isGiven && lacks !== null) return fails(`${lacks}: paste a configuration`);
   const snapshot = about?.snapshot;
-  if (!isGiven) return ok({ ...configured(undefined, about?.configuration ?? undefined), snapshot });
+  if (!isGiven) {
+    const own = configured(undefined, about?.configuration ?? undefined);
+    return ok({ subject: { ...own, args, snapshot }, lineOf: () => null });
+  }
   const read = readConfigurationText({ name: fileName ?? "the configuration", text: texts.change });
-  return read.ok
-    ? ok({ ...configured(read.value.source.value, undefined), snapshot })
-    : { ok: false, error: read.error.join("; ") };
+  if (!read.ok) return fails(read.error.join("; "));
+  const own = configured(read.value.source.value, undefined);
+  return ok({ subject: { ...own, args, snapshot }, lineOf: lineIn(read.value, texts.change) });
 }
 
 const SEVEN_DAYS_MS = 7 * 24 * 60 * 60 * 1000;
 
-/** The first page of a node's recorded decisions: a page is answered in a second, and the command line has the rest. */
-async function historyOf({ ports, signal }: Exchange, node: string, to: ChosenProfile): Promise<Result<Html, Problem>> {
+/** So long a press of the button goes through a node's recorded decisions; a link shows the first page of them. */
+const HISTORY_MS = 10_000;
+
+/** No page more is begun after `budgetMs`. */
+async function historyOf(
+  { ports, signal }: Exchange,
+  node: string,
+  to: ChosenProfile,
+  budgetMs: number,
+): Promise<Result<Html, Problem>> {
   const nowMs = ports.now();
   const filter = { node, sinceMs: nowMs - SEVEN_DAYS_MS };
   const world = { nowMs, sha256: ports.sha256, signal };
-  const found = await upgradePages(ports.store, to.profile)(world, { filter, limit: MAX_REPLAYED });
-  if (!found.ok) return historyProblem(found.error);
+  const pages = upgradePages(ports.store, to.profile);
   const counter = new HistoryCounter();
-  counter.add(found.value);
-  return ok(historyParts(counter.sum(), to.note.version, found.value.nextPageToken === null));
+  const endMs = performance.now() + budgetMs;
+  let pageToken: string | null = null;
+  do {
+    const request = { filter, limit: MAX_REPLAYED, ...(pageToken === null ? {} : { pageToken }) };
+    const found = await pages(world, request);
+    if (!found.ok) return historyProblem(found.error);
+    counter.add(found.value);
+    pageToken = found.value.nextPageToken;
+  } while (pageToken !== null && performance.now() < endMs && !signal.aborted);
+  return ok(historyParts(counter.sum(), to.note.version, pageToken === null));
 }
 
 interface Shown {

@@ -1,9 +1,10 @@
 import type { InputDocument } from "../../documents/inputs/origin.ts";
 import { decisionSeen, type Exchange, queryOf, queryProblem, unknownDecision } from "../../http/route.ts";
+import { isVersion, VERSION_FORM } from "../../model/fields.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { isVersion, profileOf, VERSION_FORM } from "../../profiles/index.ts";
+import { profileOf } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { unknownFields } from "../../profiles/unknown-fields.ts";
 import { isId } from "../../service/decision-request.ts";

@@ -83,6 +83,35 @@ describe("features", () => {
     expect([shown(on("1.35", {}), pod), shown(on("1.34", {}), pod)]).toEqual([": ", ": "]);
     expect(shown(on("1.35", { NodeDeclaredFeatures: true }), pod)).toBe(lacks(RESTART));
   });
+  it("of mounts with options of their own are those of 1.37 alone, for containers of any sort", () => {
+    const FEATURE = "VolumeBindMountOptions";
+    const on = (version: string, featureGates: object, declaredFeatures?: string[]): Json =>
+      readyNode(
+        { kubeletConfiguration: { featureGates } },
+        { nodeInfo: { kubeletVersion: `v${version}.0` }, ...(declaredFeatures && { declaredFeatures }) },
+      );
+    const mount = { name: "data", mountPath: "/data" };
+    const options = { ...mount, bindMountOptions: ["noexec"] };
+    const podOf = (...volumeMounts: object[]) => boundPod("p", {}, { containers: [{ name: "c", volumeMounts }] });
+    const pod = podOf(mount, options);
+    const lacks = `PodFeatureUnsupported: Pod requires node features that are not available: ${FEATURE}`;
+    expect(shown(on("1.37", {}), pod)).toBe(lacks);
+    expect(shown(on("1.37", { [FEATURE]: true }, []), pod)).toBe(lacks);
+    expect(shown(on("1.37", { [FEATURE]: true }, [FEATURE]), pod)).toBe(": ");
+    expect(admitted(on("1.37", { [FEATURE]: true }), pod)).toMatchObject({
+      decision: { admit: true },
+      needs: ["node.status.declaredFeatures"],
+    });
+    expect(shown(on("1.36", {}), pod)).toBe(": ");
+    expect(shown(on("1.37", {}), podOf(mount, { ...mount, bindMountOptions: [] }))).toBe(": ");
+    for (const list of ["initContainers", "ephemeralContainers"]) {
+      const more = { [list]: [{ name: "d", volumeMounts: [options] }] };
+      expect([list, shown(on("1.37", {}), boundPod("p", {}, { containers: [{ name: "c" }], ...more }))]).toEqual([
+        list,
+        lacks,
+      ]);
+    }
+  });
   it("of supplementary groups are told by the node", () => {
     const pod = boundPod("p", {}, { securityContext: { supplementalGroupsPolicy: "Strict" } });
     expect(shown(readyNode({}, { features: { supplementalGroupsPolicy: false } }), pod)).toBe(

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, test as everyTest, expect } from "vitest";
 import type { AllocatableDecision } from "../../../api/model/allocatable.ts";
 import type { EvictionDecision } from "../../../api/model/eviction.ts";
 import type { AdmissionDecision, PreemptionDecision } from "../../../api/model/preemption.ts";
@@ -24,19 +24,24 @@ import { Shadow } from "./shadow.ts";
 
 const LONG_MS = 300_000;
 const WHAT = "a real cluster";
-const why = noPods(WHAT) ?? noCluster(WHAT, kubernetes("kubelet"));
+const VERSIONS = ["1.36.3", "1.37.2"].map((version) => ({
+  version,
+  why: noPods(WHAT) ?? noCluster(`${WHAT} of ${version}`, version, kubernetes("kubelet", version)),
+}));
 
 const told = ({ events }: Pick<Scene, "events">, reason: string): SeenEvent =>
   events.find((event) => event.reason === reason) as SeenEvent;
 
-describe.skipIf(why !== undefined)("a node of a real cluster", { timeout: LONG_MS }, () => {
+describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_MS }, ({ version, why }) => {
+  const test = everyTest.skipIf(why !== undefined);
   let plane: ControlPlane;
   let node: ClusterNode;
   let stage: Stage;
   let shadow: Shadow;
   beforeAll(async () => {
-    plane = await ControlPlane.start();
-    node = await ClusterNode.start(plane);
+    if (why !== undefined) return;
+    plane = await ControlPlane.start(version);
+    node = await ClusterNode.start(plane, version);
     stage = new Stage(plane.admin, node);
     const reader = await serviceAccount(plane, "collector", READER);
     shadow = await Shadow.start(plane.kubeconfig("collector", reader));

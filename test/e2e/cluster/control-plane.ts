@@ -15,9 +15,9 @@ import {
   serviceAccountKey,
 } from "./certificates.ts";
 
-/** Why no cluster can be made here, said once; undefined: one can, with `programs` beside it. */
-export function noCluster(what: string, ...programs: readonly GoProgram[]): string | undefined {
-  const missing = noGoPrograms(what, kubernetes("kube-apiserver"), ...programs);
+/** Why no cluster of this version can be made here, said once; undefined: one can, with `programs` beside it. */
+export function noCluster(what: string, version: string, ...programs: readonly GoProgram[]): string | undefined {
+  const missing = noGoPrograms(what, kubernetes("kube-apiserver", version), ...programs);
   if (missing !== undefined || process.getuid?.() === 0) return missing ?? noPrograms(what, "etcd", "openssl", "ip");
   console.warn(`skipped ${what} end to end: only root can give the loopback interface an address`);
   return "not root";
@@ -25,7 +25,7 @@ export function noCluster(what: string, ...programs: readonly GoProgram[]): stri
 
 const CONTEXT = "test";
 /** etcd takes 128 in one transaction, and 1.5 MiB. */
-const PUTS_AT_A_TIME = 100;
+const AT_A_TIME = 100;
 const base64 = (bytes: Buffer): string => bytes.toString("base64");
 
 /** etcd and a kube-apiserver with RBAC, on an address of their own that only this machine reaches. Nothing schedules, nothing controls. */
@@ -35,6 +35,8 @@ export class ControlPlane {
   readonly #undo: (() => unknown)[] = [() => releaseAddress(this.address)];
   readonly #authority: CertificateAuthority;
   #etcd = "";
+  #command: readonly string[] = [];
+  #server: LoggedProcess | undefined;
   #port = 0;
   #admin: ApiClient | undefined;
 
@@ -44,7 +46,7 @@ export class ControlPlane {
   }
 
   /** Resolves when the API server is ready. */
-  static async start(version?: string): Promise<ControlPlane> {
+  static async start(version: string): Promise<ControlPlane> {
     const plane = new ControlPlane();
     try {
       await plane.#open(version);
@@ -55,17 +57,26 @@ export class ControlPlane {
     return plane;
   }
 
-  async #open(version: string | undefined): Promise<void> {
+  async #open(version: string): Promise<void> {
     this.#etcd = await this.#startEtcd();
     this.#port = await freePort();
     this.#admin = this.client(this.credentialsOf("admin", "/O=system:masters/CN=admin"));
-    const args = this.#apiServerArgs();
-    const server = this.#start(pathOf(kubernetes("kube-apiserver", version)), args, "kube-apiserver");
+    this.#command = [pathOf(kubernetes("kube-apiserver", version)), ...this.#apiServerArgs()];
+    await this.startServer();
+    const hasNamespace = async () => holds((await this.admin.ask("GET", "/api/v1/namespaces/default")).status === 200);
+    await until("the default namespace", hasNamespace);
+  }
+
+  /** Resolves when the API server is ready. */
+  async startServer(): Promise<void> {
+    const [program = "", ...args] = this.#command;
+    this.#server = this.#start(program, args, "kube-apiserver");
     const isReady = async (): Promise<boolean> => (await this.admin.ask("GET", "/readyz")).status === 200;
-    await server.ready("the API server", isReady);
-    await until("the default namespace", async () =>
-      holds((await this.admin.ask("GET", "/api/v1/namespaces/default")).status === 200),
-    );
+    await this.#server.ready("the API server", isReady);
+  }
+  /** The API server alone, at once. */
+  async killServer(): Promise<void> {
+    await this.#server?.end("SIGKILL");
   }
 
   async #startEtcd(): Promise<string> {
@@ -120,17 +131,17 @@ export class ControlPlane {
     rmSync(this.dir, { recursive: true, force: true, maxRetries: 5 });
   }
 
-  /** Puts objects into etcd as an API server does, each by its key below /registry/. */
-  async store(objects: readonly (readonly [key: string, object: object])[]): Promise<void> {
-    for (let at = 0; at < objects.length; at += PUTS_AT_A_TIME) {
-      const success = objects.slice(at, at + PUTS_AT_A_TIME).map(([key, object]) => ({
-        requestPut: {
-          key: base64(Buffer.from(`/registry/${key}`)),
-          value: base64(Buffer.from(JSON.stringify(object))),
-        },
-      }));
-      const put = await fetch(`${this.#etcd}/v3/kv/txn`, { method: "POST", body: JSON.stringify({ success }) });
-      if (!put.ok) throw new Error(`etcd: ${put.status} ${await put.text()}`);
+  /** Changes objects in etcd as an API server does, each by its key below /registry/; null: it goes. */
+  async store(objects: readonly (readonly [key: string, object: object | null])[]): Promise<void> {
+    const operationOf = ([at, object]: readonly [string, object | null]): object => {
+      const key = base64(Buffer.from(`/registry/${at}`));
+      if (object === null) return { requestDeleteRange: { key } };
+      return { requestPut: { key, value: base64(Buffer.from(JSON.stringify(object))) } };
+    };
+    for (let at = 0; at < objects.length; at += AT_A_TIME) {
+      const success = objects.slice(at, at + AT_A_TIME).map(operationOf);
+      const done = await fetch(`${this.#etcd}/v3/kv/txn`, { method: "POST", body: JSON.stringify({ success }) });
+      if (!done.ok) throw new Error(`etcd: ${done.status} ${await done.text()}`);
     }
   }
 

@@ -12,8 +12,8 @@ export interface FleetOptions {
   readonly nodes: number;
   /** On all nodes together, spread evenly. */
   readonly pods: number;
-  /** Where every node says that its kubelet listens, at the API server's address. */
-  readonly kubeletPort: number;
+  /** Where a node's kubelet listens, at the API server's address. */
+  readonly kubeletPort: (node: number) => number;
 }
 
 /** Nodes and pods that KWOK keeps alive: it lets pods run and renews the status and the lease of each node. Nothing really runs. */
@@ -38,18 +38,11 @@ export class Fleet {
   static async start(plane: ControlPlane, { nodes, pods, kubeletPort }: FleetOptions): Promise<Fleet> {
     const fleet = new Fleet(plane);
     try {
-      await plane.admin.must("POST", "/api/v1/nodes", nodeObject(nodeName(0), plane.address, kubeletPort));
-      const [node, pod] = [
-        await plane.admin.get<Stored>(`/api/v1/nodes/${nodeName(0)}`),
-        await fleet.addPod("app-0", nodeName(0)),
-      ];
-      const others = Array.from({ length: nodes - 1 }, (_, i) => nodeName(i + 1));
-      await plane.store(others.map((name) => [`minions/${name}`, renamed(node, name)]));
-      const morePods = Array.from({ length: pods - 1 }, (_, i) => i + 1).map((i) => {
-        const { spec, ...rest } = renamed(pod, `app-${i}`);
-        return [`pods/default/app-${i}`, { ...rest, spec: { ...spec, nodeName: nodeName(i % nodes) } }] as const;
-      });
-      await plane.store(morePods);
+      await plane.admin.must("POST", "/api/v1/nodes", nodeObject(nodeName(0), plane.address, kubeletPort(0)));
+      const node = await plane.admin.get<Stored>(`/api/v1/nodes/${nodeName(0)}`);
+      const pod = await fleet.addPod("app-0", nodeName(0));
+      await plane.store(upTo(nodes).map((i) => [`minions/${nodeName(i)}`, nodeLike(node, i, kubeletPort(i))]));
+      await plane.store(upTo(pods).map((i) => fleet.podLike(pod, `app-${i}`, nodeName(i % nodes))));
     } catch (error) {
       await fleet.stop();
       throw error;
@@ -57,6 +50,10 @@ export class Fleet {
     return fleet;
   }
 
+  /** For the store: a pod like another one. */
+  podLike(pod: Stored, name: string, node: string): readonly [string, object] {
+    return [`pods/default/${name}`, { ...renamed(pod, name), spec: { ...pod.spec, nodeName: node } }];
+  }
   /** Resolves when it runs. */
   async addPod(name: string, node: string): Promise<Stored> {
     await this.#plane.admin.must("POST", PODS, podObject(name, node));
@@ -72,7 +69,7 @@ export class Fleet {
   }
 }
 
-interface Stored {
+export interface Stored {
   readonly metadata: object;
   readonly spec: object;
   readonly status: { readonly phase?: string };
@@ -81,6 +78,13 @@ const renamed = (object: Stored, name: string): Stored => ({
   ...object,
   metadata: { ...object.metadata, name, uid: randomUUID(), resourceVersion: undefined },
 });
+
+const nodeLike = (node: Stored, i: number, Port: number): object => ({
+  ...renamed(node, nodeName(i)),
+  status: { ...node.status, daemonEndpoints: { kubeletEndpoint: { Port } } },
+});
+/** From 1 on. */
+const upTo = (count: number): readonly number[] => Array.from({ length: count - 1 }, (_, i) => i + 1);
 
 export const nodeName = (i: number): string => `node-${String(i).padStart(4, "0")}`;
 const RESOURCES = { cpu: "16", memory: "64Gi", "ephemeral-storage": "200Gi", pods: "110" };

@@ -43,7 +43,7 @@ export class ClusterNode {
   }
 
   /** Resolves when the node is Ready. */
-  static async start(plane: ControlPlane, version?: string): Promise<ClusterNode> {
+  static async start(plane: ControlPlane, version: string): Promise<ClusterNode> {
     const node = new ClusterNode(plane);
     try {
       await node.#open(version);
@@ -54,7 +54,7 @@ export class ClusterNode {
     return node;
   }
 
-  async #open(version: string | undefined): Promise<void> {
+  async #open(version: string): Promise<void> {
     const containerd = await startContainerd();
     this.#undo.push(() => this.#end(containerd));
     await containerd.importImage({ name: IMAGE, sizeBytes: 4096, base: "tools" });
@@ -68,7 +68,7 @@ export class ClusterNode {
     });
     this.#kubelet = await Kubelet.start({
       runtimeEndpoint: containerd.endpoint,
-      ...(version === undefined ? {} : { version }),
+      version,
       nodeName: NODE_NAME,
       configuration: {
         ...RESERVED,

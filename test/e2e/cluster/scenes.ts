@@ -48,10 +48,19 @@ export interface Scene {
 export class Stage {
   readonly api: ApiClient;
   readonly node: ClusterNode;
+  readonly #seen: () => Promise<void>;
 
-  constructor(api: ApiClient, node: ClusterNode) {
+  /** `seen`: resolves when whoever else looks at the node has seen it as it is. */
+  constructor(api: ApiClient, node: ClusterNode, seen: () => Promise<void> = async () => {}) {
     this.api = api;
     this.node = node;
+    this.#seen = seen;
+  }
+
+  /** The node as it is, when everybody has seen it so. */
+  async before(): Promise<NodeParts> {
+    await this.#seen();
+    return this.node.parts();
   }
 
   /** A pod that is bound to the node from the start. */
@@ -105,7 +114,7 @@ const cpu = (milliCpu: number): TestContainer => ({ requests: { cpu: `${milliCpu
 
 /** Asks for more than the node ever has. */
 export async function outOfCpu(stage: Stage): Promise<Scene> {
-  const before = await stage.node.parts();
+  const before = await stage.before();
   const made = await stage.create("too-large", { containers: [cpu(100_000)] });
   const pod = await stage.once("refused", made, ({ status }) => status.phase === "Failed");
   return { pod, events: await stage.events(pod, "OutOfcpu"), before, pods: [made] };
@@ -116,7 +125,7 @@ export async function preemption(stage: Stage): Promise<Scene> {
   const large = await stage.create("large", { containers: [cpu(FOR_PODS.milliCpu - 700)] });
   const small = await stage.create("small", { containers: [cpu(400)] });
   await stage.running(large, small);
-  const before = await stage.node.parts();
+  const before = await stage.before();
   const critical = await stage.create("critical", {
     namespace: "kube-system",
     priorityClassName: "system-node-critical",
@@ -155,7 +164,7 @@ async function lastBefore(stage: Stage, hasHappened: () => Promise<boolean>): Pr
 
 /** Its liveness probe fails from the start. */
 export async function livenessRestart(stage: Stage): Promise<Scene> {
-  const before = await stage.node.parts();
+  const before = await stage.before();
   const livenessProbe = {
     exec: { command: ["sh", "-c", "echo not alive; exit 1"] },
     periodSeconds: 1,
@@ -172,7 +181,7 @@ export async function infeasibleResize(stage: Stage): Promise<Scene> {
   const one = { cpu: "1", memory: "16Mi" };
   const made = await stage.create("resized", { containers: [{ requests: one, limits: one }] });
   await stage.running(made);
-  const before = await stage.node.parts();
+  const before = await stage.before();
   const half = { cpu: "500m" };
   const patch = { spec: { containers: [{ name: "app", resources: { requests: half, limits: half } }] } };
   await stage.api.must("PATCH", `${pathOf(made)}/resize`, patch, "application/strategic-merge-patch+json");

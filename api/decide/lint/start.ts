@@ -1,0 +1,170 @@
+import { configurationPath } from "../../model/kubelet-configuration.ts";
+import { fieldsOf, isObject } from "../../model/own.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import { PROFILES } from "../../profiles/index.ts";
+import type { Profile } from "../../profiles/profile.ts";
+import { type DropIn, isLeftOut, lintWithDropIns } from "./drop-ins.ts";
+import { GATES_OF_FILE, GATES_OF_FLAGS } from "./dropped.ts";
+import { entryField, inOrder, type LintFinding, type Members, note, warning } from "./finding.ts";
+import type { GivenFlag, GivenFlags } from "./flags.ts";
+import { lintConfiguration } from "./lint.ts";
+
+/** What a kubelet is started with. */
+export interface KubeletStart {
+  /** Not checked; undefined: none is known, and the flags alone are looked over. */
+  readonly configuration: unknown;
+  /** Of its `--config-dir`, in order; null: there is none. */
+  readonly dropIns: readonly DropIn[] | null;
+  /** Null: its command line is not known. */
+  readonly flags: GivenFlags | null;
+}
+
+/**
+ * What is wrong with all that a kubelet is started with: its file and drop-ins, and the flags, which count before both.
+ * kubelet 1.37: NewKubeletCommand, kubeletConfigFlagPrecedence of cmd/kubelet/app.
+ */
+export function lintStart(
+  { configuration, dropIns, flags }: KubeletStart,
+  snapshot: Snapshot | undefined,
+  profile: Profile,
+): readonly LintFinding[] {
+  if (flags === null) {
+    return dropIns === null
+      ? lintConfiguration(configuration, snapshot, profile)
+      : lintWithDropIns(configuration, dropIns, snapshot, profile);
+  }
+  const file = configuration ?? {};
+  const found =
+    dropIns === null
+      ? [
+          // they stop the file from being loaded, whatever flag sets the field
+          ...lintConfiguration(file, snapshot, profile).filter(({ code }) => code === "wrong-type"),
+          ...lintConfiguration(withFlags(file, flags), snapshot, profile),
+        ]
+      : lintWithDropIns(file, dropIns, snapshot, profile, (merged) => withFlags(merged, flags));
+  const files = [documentOf(file), ...(dropIns ?? []).map(({ document }) => document)];
+  const isRefused = (name: string): boolean =>
+    found.some(({ severity, field }) => severity === "refuses-start" && flagOf(field, flags) === `--${name}`);
+  return inOrder([
+    ...flags.faults,
+    ...[...flags.flags].flatMap(([name, given]) =>
+      flagFindings({ name, ...given, isRefused: isRefused(name) }, files, profile),
+    ),
+    ...found.map((finding) => ofFlag(finding, flags)),
+  ]);
+}
+
+/** Without the wrapper of /configz. */
+const documentOf = (configuration: unknown): unknown =>
+  configurationPath(configuration).reduce<unknown>((at, name) => (at as Members)[name], configuration);
+
+/** A configuration with what the flags set in the place of its own. Gates are set one by one. */
+export function withFlags<C>(configuration: C, { flags }: GivenFlags): C {
+  let all: unknown = configuration;
+  const wrapper = configurationPath(configuration);
+  if (!isObject(documentOf(configuration))) return configuration;
+  for (const { spec, value } of flags.values()) {
+    if (spec.field === null || value === undefined) continue;
+    all = setAt(all, [...wrapper, ...spec.field.split(".")], value);
+    // the defaults were merged into what the file has, when it was loaded
+    if (spec.field === "evictionHard") all = setAt(all, [...wrapper, "mergeDefaultEvictionSettings"], false);
+  }
+  return all as C;
+}
+
+function setAt(at: unknown, [name = "", ...rest]: readonly string[], value: unknown): Members {
+  const members = isObject(at) ? at : {};
+  const known = members[name];
+  if (rest.length > 0) return { ...members, [name]: setAt(known, rest, value) };
+  if (name === GATES && isObject(known)) return { ...members, [name]: { ...known, ...(value as Members) } };
+  if (ADDED_TO.endsWith(`.${name}`) && Array.isArray(known))
+    return { ...members, [name]: [...known, ...(value as unknown[])] };
+  return { ...members, [name]: value };
+}
+const GATES = "featureGates";
+/** The one list to which a flag adds. */
+const ADDED_TO = "logging.vmodule";
+
+function valueAt(document: unknown, field: string): unknown {
+  return field.split(".").reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), document);
+}
+
+/** A flag that counts before a file that says something else, and one that will go. `files`: the last that names a field counts. */
+function flagFindings(
+  { name, spec, value, isRefused }: GivenFlag & { readonly name: string; readonly isRefused: boolean },
+  files: readonly unknown[],
+  profile: Profile,
+): readonly LintFinding[] {
+  const field = `--${name}`;
+  const { field: path, type, deprecated } = spec;
+  const named = path === null ? [] : files.map((file) => valueAt(file, path)).filter((one) => one !== undefined);
+  const inFile = path === GATES && isObject(value) ? pick(named.at(-1), Object.keys(value)) : named.at(-1);
+  const others = path === null || path === ADDED_TO || value === undefined ? null : differing(path, value, inFile);
+  const isUnsayable = isLeftOut(value, type);
+  const fix = path === null || isUnsayable || isRefused ? null : setAt({}, path.split("."), value);
+  if (others !== null) {
+    const message = `${field} sets ${others.flag}, and ${others.file} of the file does not count`;
+    const advice = `write what shall count into the file, and take the flag out${fix === null ? "" : "; the patch writes what counts now"}`;
+    return [warning({ code: "flag-before-file", field, message, advice, fix })];
+  }
+  if (deprecated === null) return [];
+  const later = PROFILES.slice(PROFILES.indexOf(profile)).find(({ commandLine }) => !commandLine.has(name));
+  const message = `Flag ${field} has been deprecated, ${deprecated}`;
+  const told = (advice: string, patch: unknown = null): readonly LintFinding[] => [
+    { ...note({ code: "deprecated-flag", field, message, advice, fix: patch }), kubelet: true },
+  ];
+  if (later !== undefined) return told(`take it out: kubelet ${later.version} no longer starts with it`);
+  if (path === null) return told("take it out");
+  if (inFile !== undefined) return told(`take it out: ${path} of the file says the same`);
+  return value !== undefined && isUnsayable
+    ? told(
+        `take it out if the default of ${path} will do: the file cannot say so, as this value counts as left out there`,
+      )
+    : told(`set ${path} in the file in its place`, fix);
+}
+
+const pick = (members: unknown, names: readonly string[]): Members | undefined => {
+  const found = Object.entries(fieldsOf(members)).filter(([name]) => names.includes(name));
+  return found.length === 0 ? undefined : Object.fromEntries(found);
+};
+
+/** The first place where a flag says something else than the file; null: there is none. */
+function differing(
+  path: string,
+  value: unknown,
+  inFile: unknown,
+): { readonly flag: string; readonly file: string } | null {
+  if (inFile === undefined || sorted(inFile) === sorted(value)) return null;
+  const told = (at: string, one: unknown): string => `${at}: ${cut(JSON.stringify(one))}`;
+  if (path !== GATES || !isObject(inFile)) return { flag: told(path, value), file: told(path, inFile) };
+  const gate = Object.keys(inFile).find((name) => inFile[name] !== (value as Members)[name]);
+  if (gate === undefined) return null;
+  const at = entryField(GATES, gate);
+  return { flag: told(at, (value as Members)[gate]), file: told(at, inFile[gate]) };
+}
+const sorted = (value: unknown): string => JSON.stringify(isObject(value) ? Object.entries(value).sort() : value);
+const MAX_SHOWN = 120;
+const cut = (text: string): string => (text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}...` : text);
+
+/** The flag that sets a field of a configuration, or one that it is below of; null: none does. */
+export function flagOf(field: string, { flags }: GivenFlags): string | null {
+  for (const [name, { spec, value }] of flags) {
+    if (spec.field === null || value === undefined) continue;
+    const isSet =
+      spec.field === GATES
+        ? Object.keys(value as Members).some((gate) => field === entryField(GATES, gate))
+        : field === spec.field || field.startsWith(`${spec.field}.`) || field.startsWith(`${spec.field}[`);
+    if (isSet) return `--${name}`;
+  }
+  return null;
+}
+
+/** No patch of the file mends what a flag sets. */
+function ofFlag(finding: LintFinding, flags: GivenFlags): LintFinding {
+  const flag = flagOf(finding.field, flags);
+  if (flag === null) return finding;
+  const { code } = finding;
+  const isGate = code === "unknown-feature-gate" || code === "locked-feature-gate";
+  const message = isGate ? finding.message.replace(GATES_OF_FILE, GATES_OF_FLAGS) : finding.message;
+  return { ...finding, message, advice: `${finding.advice}; ${flag} sets it`, fix: null };
+}

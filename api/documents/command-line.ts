@@ -1,0 +1,99 @@
+/** A word of a command line, and the line of the text that it stands in, from 1. */
+export interface Word {
+  readonly text: string;
+  readonly line: number;
+}
+export interface CommandLine {
+  /** From the first flag on, without the quotes that a shell takes away. */
+  readonly args: readonly Word[];
+  /** Variables in it that the text does not set: there may be flags in them. */
+  readonly unset: readonly string[];
+}
+
+const ASSIGNMENT = /^\s*(?:export\s+)?([A-Za-z_]\w*)=/;
+/** Variables of an environment; directives of systemd have small letters in them. */
+const VARIABLE = /^[A-Z_][A-Z0-9_]*$/;
+const REFERENCE = /^\$(?:\{(\w+)\}|(\w+))$/;
+
+/**
+ * The arguments of a program in a text that has its command line: as `ps -o args` prints it, /proc/PID/cmdline, a unit of systemd with
+ * its drop-ins (`systemctl cat`), or a file of variables such as kubeadm-flags.env. Where a unit starts the program, its
+ * variables stand where it names them; otherwise all variables count that begin with a flag.
+ */
+export function readCommandLine(text: string): CommandLine {
+  if (text.includes("\0")) {
+    const words = text.split("\0").map((word) => ({ text: word, line: 1 }));
+    return { args: fromFirstFlag(words.filter((word) => word.text !== "")), unset: [] };
+  }
+  const variables = new Map<string, readonly Word[]>();
+  const plain: Word[] = [];
+  let started: readonly Word[] = [];
+  for (const [line, at] of logicalLines(text)) {
+    if (/^\s*(?:[#;[]|$)/.test(line)) continue;
+    const [before = "", name = ""] = ASSIGNMENT.exec(line) ?? [];
+    const words = wordsOf(line.slice(before.length), at);
+    if (name === "") plain.push(...fromFirstFlag(words));
+    else if (VARIABLE.test(name)) variables.set(name, words.flatMap(inner));
+    else if (name === "Environment") for (const word of words) set(variables, word);
+    // an empty one takes back those before it
+    else if (name === "ExecStart") started = words.length === 0 ? [] : [...started, ...words];
+  }
+  if (started.length === 0) {
+    const flags = [...variables.values()].filter(([first]) => isFlag(first));
+    return { args: [...flags.flat(), ...plain], unset: [] };
+  }
+  const nameOf = ({ text: word }: Word): string | undefined => {
+    const [, braced, bare] = REFERENCE.exec(word) ?? [];
+    return braced ?? bare;
+  };
+  const filled = started.flatMap((word) => {
+    const name = nameOf(word);
+    return name === undefined ? [word] : (variables.get(name) ?? []);
+  });
+  const names = started.flatMap((word) => nameOf(word) ?? []);
+  return {
+    args: [...fromFirstFlag(filled), ...plain],
+    unset: [...new Set(names)].filter((name) => !variables.has(name)),
+  };
+}
+
+const isFlag = (word: Word | undefined): boolean => word !== undefined && /^--?\w/.test(word.text);
+const fromFirstFlag = (words: readonly Word[]): readonly Word[] => {
+  const first = words.findIndex(isFlag);
+  return first === -1 ? [] : words.slice(first);
+};
+
+/** The words within a word, which had quotes around them. */
+const inner = (word: Word): readonly Word[] => wordsOf(word.text, word.line);
+
+function set(variables: Map<string, readonly Word[]>, { text, line }: Word): void {
+  const [before = "", name = ""] = ASSIGNMENT.exec(text) ?? [];
+  if (name !== "") variables.set(name, inner({ text: text.slice(before.length), line }));
+}
+
+/** Lines, each with those that a backslash at its end joins to it, and where it begins, from 1. */
+function logicalLines(text: string): readonly (readonly [line: string, at: number])[] {
+  const lines: [string, number][] = [];
+  let isJoined = false;
+  for (const [i, part] of text.split(/\r?\n/).entries()) {
+    const last = lines.at(-1);
+    if (isJoined && last !== undefined) last[0] += `\n${part}`;
+    else lines.push([part, i + 1]);
+    isJoined = part.endsWith("\\");
+  }
+  return lines;
+}
+
+/** Runs of text in quotes, of characters behind a backslash, and of others. */
+const WORD = /(?:\\[^\n]|"(?:\\[\s\S]|[^"\\])*"|'[^']*'|[^\s\\])+/g;
+const QUOTED = /\\(.)|"((?:\\[\s\S]|[^"\\])*)"|'([^']*)'/gs;
+
+/** `at`: the line in which `text` begins. */
+const wordsOf = (text: string, at: number): readonly Word[] =>
+  [...text.matchAll(WORD)].map(({ 0: word, index }) => ({
+    text: word.replace(
+      QUOTED,
+      (_, escaped, double, single) => escaped ?? double?.replace(/\\([\s\S])/g, "$1") ?? single,
+    ),
+    line: at + (text.slice(0, index).match(/\n/g)?.length ?? 0),
+  }));

@@ -1,0 +1,95 @@
+import type { Unused } from "../../model/why.ts";
+import { type Case, cut } from "./case.ts";
+import { type Evidence, type HeldPod, observed, observedNode, observedSummary } from "./evidence.ts";
+import { type Subject, timeOf } from "./find-pod.ts";
+
+/** The pod on two nodes: documents of two clusters, in words; null: nothing of them cannot be true. */
+export function contradictionIn(evidence: Evidence, subject: Subject): string | null {
+  const { held } = subject;
+  const other = samePod(evidence, subject).find(({ node }) => node !== "" && held?.node !== "" && node !== held?.node);
+  if (other === undefined) return null;
+  return `${other.place} has the pod on node ${other.node}, and ${held?.place} on ${held?.node}: a pod never moves; give the documents of one cluster`;
+}
+
+/** Documents of the very pod, those of snapshots aside. */
+const samePod = ({ pods }: Evidence, { ref, held }: Subject): readonly HeldPod[] =>
+  held === null ? [] : pods.filter((one) => one.snapshot === null && one.ref.uid !== "" && one.ref.uid === ref.uid);
+
+/** How documents were taken where they could be taken otherwise, in sentences. */
+export function notesOf({ subject, evidence }: Case): readonly string[] {
+  const { othersEvents, namesakes, held } = subject;
+  const versions = new Set(samePod(evidence, subject).map(versionOf));
+  const address = otherAddress(evidence, subject);
+  return [
+    ...(othersEvents > 0 ? [`events of another pod of this name are left out: ${othersEvents} (other uid)`] : []),
+    ...(namesakes.length > 0
+      ? [`there are documents of ${namesakes.length + 1} pods of this name: this is of the one made last`]
+      : []),
+    ...(versions.size > 1 ? [`the pod is there in ${versions.size} versions: that of ${held?.place} counts`] : []),
+    ...(held?.snapshot != null
+      ? ["the pod is from a NodeSnapshot, which keeps only what decisions read: no messages, no times"]
+      : []),
+    ...(address === null ? [] : [address]),
+  ].map(cut);
+}
+function versionOf(pod: HeldPod): string {
+  const read = observed(pod);
+  return (read.ok ? read.value.metadata.resourceVersion : undefined) ?? "";
+}
+
+/** A node may have got another address since; or it is the node of this name in another cluster. */
+function otherAddress({ nodes }: Evidence, { node, pod }: Subject): string | null {
+  const there = nodes.get(node ?? "");
+  const read = there === undefined ? undefined : observedNode(there);
+  const addresses = read?.ok === true ? (read.value.status?.addresses ?? []) : [];
+  const internal = addresses.flatMap(({ type, address }) =>
+    type === "InternalIP" && address !== undefined ? [address] : [],
+  );
+  const { hostIP = "" } = pod?.status ?? {};
+  if (hostIP === "" || internal.length === 0 || internal.includes(hostIP)) return null;
+  return `the pod ran on ${hostIP}, and node ${node} has the address ${internal.join(", ")}: is it the node of another cluster?`;
+}
+
+const MAX_OTHERS = 5;
+
+/** Documents of other nodes than the pod's that nothing was made of. */
+export function othersOf({ evidence, subject: { node } }: Case): readonly Unused[] {
+  if (node === null) return [];
+  const why = `the pod is on ${node}`;
+  const stats = [...evidence.parts].filter(
+    ([name, parts]) => name !== "" && name !== node && parts["stats"] !== undefined,
+  );
+  const nodes = evidence.nodes.has(node) ? [] : [...evidence.nodes];
+  return [
+    ...stats.slice(0, MAX_OTHERS).map(([origin]) => ({ origin, what: "stats of another node", why })),
+    ...nodes.slice(0, MAX_OTHERS).map(([name, { place }]) => ({ origin: place, what: `node ${name}`, why })),
+  ];
+}
+
+/** The latest time in the documents, epoch ms; 0: none of them has one. */
+export function asOfMs({ events, pods, nodes, parts, snapshots }: Evidence): number {
+  let last = 0;
+  const meet = (...times: readonly (string | undefined)[]): void => {
+    for (const time of times) last = Math.max(last, timeOf(time));
+  };
+  for (const { last: at } of events) meet(at);
+  for (const { atMs } of snapshots) last = Math.max(last, atMs ?? 0);
+  for (const { stats } of parts.values()) {
+    const summary = typeof stats === "object" && stats !== null ? observedSummary(stats) : null;
+    meet(summary?.node?.memory?.time, summary?.node?.cpu?.time);
+  }
+  for (const node of nodes.values()) {
+    const read = observedNode(node);
+    if (read.ok)
+      meet(...(read.value.status?.conditions ?? []).flatMap((c) => [c.lastHeartbeatTime, c.lastTransitionTime]));
+  }
+  for (const held of pods) {
+    const read = observed(held);
+    if (!read.ok) continue;
+    const { status } = read.value;
+    meet(status?.startTime, ...(status?.conditions ?? []).map((c) => c.lastTransitionTime));
+    for (const { state } of status?.containerStatuses ?? [])
+      meet(state?.running?.startedAt, state?.terminated?.finishedAt);
+  }
+  return last;
+}

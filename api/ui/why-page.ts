@@ -1,0 +1,30 @@
+import { type Exchange, param } from "../http/route.ts";
+import { getWhyAnswer } from "../http/why.ts";
+import type { Result } from "../model/result.ts";
+import type { Reply } from "../ports.ts";
+import type { Problem } from "../service/problem.ts";
+import { colorPaint } from "../text/style.ts";
+import { storyText } from "../text/why.ts";
+import { html, nodeName } from "./html.ts";
+import { page } from "./page.ts";
+import { terminalText } from "./record-part.ts";
+
+/** A story's tables are laid out for so many columns. */
+const COLUMNS = 120;
+
+/** GET /nodes/{node}/pods/{namespace}/{name}: why a pod is as it is, by what the history holds. */
+export async function getWhyPage(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const answer = await getWhyAnswer(exchange);
+  if (!answer.ok) return answer;
+  const { story } = answer.value;
+  const node = param(exchange, "node");
+  const pod = `${param(exchange, "namespace")}/${param(exchange, "name")}`;
+  const { origin, pathname } = new URL(exchange.c.req.url);
+  return page(
+    `Why ${pod} is as it is`,
+    html`<p class="soft">By what the history holds of ${nodeName(node)}. Documents of a cluster tell more: <code>kubectl get pods,nodes,events -A -o json | nodewise why ${pod}</code></p>
+${story === null ? "" : terminalText(storyText(story, { columns: COLUMNS, paint: colorPaint }))}
+<p class="small"><a href="/v1${pathname}/why">JSON</a> · <a href="/nodes/${encodeURIComponent(node)}/decisions?pod=${encodeURIComponent(pod)}">the decisions about it</a> · in a terminal: <code>nodewise why ${pod} --api ${origin}</code></p>`,
+    { live: node },
+  );
+}

@@ -1,0 +1,117 @@
+import { existsSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { type TestCluster, testCluster } from "../kit/cluster.ts";
+import { LAUNCHER, type Ran, run } from "./run.ts";
+
+const AT = "2026-11-21T06:30:00Z";
+const refused = {
+  metadata: { name: "web", namespace: "shop", uid: "u-web" },
+  spec: {
+    nodeName: "n1",
+    containers: [{ name: "c", env: [{ name: "KEY", value: "s3cret" }], resources: { requests: { cpu: "500m" } } }],
+  },
+  status: {
+    phase: "Failed",
+    reason: "OutOfcpu",
+    message: "Pod was rejected: Node didn't have enough resource: cpu, requested: 500, used: 1800, capacity: 1800",
+    startTime: AT,
+  },
+};
+const event = {
+  metadata: { name: "web.1", namespace: "shop" },
+  involvedObject: { kind: "Pod", namespace: "shop", name: "web", uid: "u-web" },
+  type: "Warning",
+  reason: "OutOfcpu",
+  message: "Node didn't have enough resource: cpu, requested: 500, used: 1800, capacity: 1800",
+  firstTimestamp: AT,
+  lastTimestamp: AT,
+  source: { component: "kubelet", host: "n1" },
+};
+
+async function shop(): Promise<TestCluster> {
+  const cluster = await testCluster();
+  cluster.api.put("pods", refused);
+  cluster.api.put("events", event);
+  return cluster;
+}
+const why = (cluster: TestCluster, ...args: readonly string[]): Promise<Ran> =>
+  run(["why", ...args, "--kubeconfig", cluster.kubeconfig()]);
+
+describe("why on a live cluster", () => {
+  test("tells a pod's story with one name: its node, the pods there and the events are read", async () => {
+    const cluster = await shop();
+    const { code, stdout, stderr } = await why(cluster, "web", "-n", "shop");
+    expect([code, stderr]).toEqual([1, ""]);
+    expect(stdout).toContain(
+      "REFUSED  the kubelet did not let it in: 500m cpu did not fit beside 1800m used of 1800m\n",
+    );
+    expect(stdout).toContain("as of 2026-11-21T06:30:00Z · kubelet-1.36+7 · agrees with the kubelet\n");
+    expect(stdout).not.toContain("NOT KNOWN");
+    expect((await why(cluster, "shop/web", "-o", "json")).stdout).not.toContain("s3cret");
+    expect(await why(cluster, "shop/wep")).toMatchObject({
+      code: 2,
+      stderr: "nodewise: namespace shop has no pod wep: is web meant?\n",
+    });
+  });
+  test("of a pod that is gone its events tell, and of one that waits each node is asked", async () => {
+    const cluster = await shop();
+    cluster.api.delete("pods", "shop/web");
+    const gone = await why(cluster, "shop/web", "--context", "test");
+    expect(gone.stdout).toContain("default/web".replace("default", "shop"));
+    expect(gone.stdout).toContain("kubectl --context test get pod -n shop web -o json\n");
+    const waits = {
+      ...refused,
+      metadata: { ...refused.metadata, name: "waits", uid: "u2" },
+      spec: { containers: refused.spec.containers },
+      status: { phase: "Pending" },
+    };
+    cluster.api.put("pods", waits);
+    const asked = await why(cluster, "shop/waits");
+    expect(asked.stdout).toContain("UNSCHEDULED  the scheduler has found no node for it\n");
+    expect(asked.stdout).toContain("DECISION admission on n1: refused");
+  });
+  test("takes files beside it for what no cluster serves", async () => {
+    const cluster = await shop();
+    const stat = join(cluster.folder, "cpu.stat");
+    writeFileSync(stat, "usage_usec 32000000\nnr_periods 1000\nnr_throttled 400\nthrottled_usec 12000000\n");
+    const { stdout, stderr } = await why(cluster, "default/burst-lim", "-f", stat);
+    expect(stderr).toBe("");
+    expect(stdout).toContain(
+      "THROTTLED  container c was stopped at its limit of 300m CPU in 400 of 1000 periods (40 %)",
+    );
+    expect(await why(cluster, "default/burst-lim", "--data-dir", ".")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("a live cluster has no history"),
+    });
+  });
+  test("lists the pods of a namespace, or of all", async () => {
+    const cluster = await shop();
+    const own = await why(cluster);
+    expect([own.code, own.stdout]).toEqual([0, "nothing is wrong with 10 pods\n"]);
+    const all = await why(cluster, "-A");
+    expect(all.stdout).toMatch(/^STORY .*\nREFUSED {2}shop\/web {2}n1 /);
+    expect(all.code).toBe(1);
+  });
+  test("tells what it may not read, and makes a story of the rest", async () => {
+    const cluster = await shop();
+    cluster.users["reader-token"] = { name: "jane", may: ["get pods", "list pods", "get nodes"] };
+    const { code, stdout, stderr } = await why(cluster, "shop/web");
+    expect(code).toBe(1);
+    expect(stderr).toContain("resources: [events], verbs: [list]");
+    expect(stdout).toContain("REFUSED");
+    expect(stdout).toContain("- events: when it was, and what else happened\n");
+  });
+  test("is what kubectl's plugin reads, unless files are given", async () => {
+    const cluster = await shop();
+    const launcher = join(cluster.folder, "kubectl-nodewise");
+    if (!existsSync(launcher)) symlinkSync(LAUNCHER, launcher);
+    const env = { KUBECONFIG: cluster.kubeconfig() };
+    expect((await run(["why", "web", "-n", "shop"], { launcher, env })).stdout).toContain("REFUSED");
+    const file = join(cluster.folder, "pod.json");
+    writeFileSync(file, JSON.stringify({ kind: "Pod", ...refused }));
+    const before = cluster.api.requests.length;
+    expect((await run(["why", "web", "-f", file], { launcher, env })).stdout).toContain("REFUSED");
+    expect(cluster.api.requests).toHaveLength(before);
+  });
+});

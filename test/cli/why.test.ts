@@ -1,0 +1,121 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { stringify } from "yaml";
+import { storyForm, storyListForm } from "../../api/model/why.ts";
+import { admissionStories, evictionStories, type RealStory } from "../why/real-documents.ts";
+import { type Ran, realNode, run } from "./run.ts";
+
+let folder = "";
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "nodewise-why-"));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const why = (args: readonly string[], input?: string): Promise<Ran> =>
+  run(["why", ...args], { cwd: folder, ...(input === undefined ? {} : { input }) });
+const file = (name: string, text: string): string => {
+  mkdirSync(join(folder, name, ".."), { recursive: true });
+  writeFileSync(join(folder, name), text);
+  return name;
+};
+const full = admissionStories().find(({ name }) => name === "full-node/cpu") as RealStory;
+const evicted = evictionStories("memory").find(({ name }) => name === "m-bu-over") as RealStory;
+const json = (value: unknown): string => JSON.stringify(value);
+
+describe("a story in a terminal", () => {
+  test("of what kubectl prints, piped in: what is so, the decision, what would change it; exit code 1", async () => {
+    const { code, stdout, stderr } = await why(["x-cpu"], json(full.documents[0]));
+    expect([code, stderr]).toEqual([1, ""]);
+    for (const line of [
+      "default/x-cpu · n1 · Burstable · Failed · as of 2026-11-21T06:26:26Z",
+      "REFUSED  the kubelet did not let it in: 500m cpu did not fit beside 1800m used of 1800m",
+      "  status 2026-11-21T06:26:26Z  OutOfcpu: Pod was rejected: Node didn't have enough resource: cpu, requested: 500, used: 1800, capacity: 1800",
+      "DECISION admission: refused, on these documents as of 2026-11-21T06:26:26Z · kubelet-1.37+1 · agrees with the kubelet",
+      "- with no cpu (500m less) requested it would come in",
+    ]) {
+      expect(stdout).toContain(`${line}\n`);
+    }
+  });
+  test("of several files, one of them YAML with many documents, in any order", async () => {
+    const [list, ...rest] = evicted.documents;
+    const yaml = rest.map((value) => stringify(value)).join("---\n");
+    const { stdout, code } = await why(["m-bu-over", "-f", file("rest.yaml", yaml), file("pods.json", json(list))]);
+    expect(code).toBe(1);
+    expect(stdout).toContain("EVICTED  the node was short of memory\n");
+    expect(stdout).toContain(" · agrees with the kubelet\n");
+    expect(stdout).toMatch(/WHO IS NEXT .*\n1 {2}default\/m-bu-over-low/);
+  });
+  test("as JSON and YAML is the same story, in the form of the API", async () => {
+    const pods = file("list.json", json(full.documents[0]));
+    const asJson = await why(["default/x-cpu", "-f", pods, "-o", "json"]);
+    const story = storyForm.parse(JSON.parse(asJson.stdout));
+    expect(story.findings[0]?.code).toBe("refused");
+    expect((await why(["x-cpu", "-n", "default", "-f", pods, "-o", "yaml"])).stdout).toContain("code: refused");
+  });
+  test("of a healthy pod ends with 0; without a pod all are listed, the worst first", async () => {
+    const files = ["pods.json", "node.json", "stats-summary.json", "configz.json"].map(realNode);
+    const healthy = await why(["guar-int", "-f", ...files]);
+    expect(healthy.code).toBe(0);
+    expect(healthy.stdout).toContain("HEALTHY  1 container of 1 ready\n");
+    const none = await why(["-f", ...files]);
+    expect([none.code, none.stdout]).toEqual([0, "nothing is wrong with 11 pods\n"]);
+    const all = await why([], json(evicted.documents[0]));
+    expect(all.stdout.split("\n")[1]).toMatch(/^EVICTED {2}default\/m-bu-over/);
+    const list = storyListForm.parse(JSON.parse((await why(["-o", "json"], json(evicted.documents))).stdout));
+    expect(list.stories.map(({ code }) => code)).toEqual(["evicted", "evicted", "refused", "refused", "refused"]);
+  });
+  test("of throttling takes the text of a cpu.stat, from a file or piped in", async () => {
+    const stat = "usage_usec 32000000\nnr_periods 1000\nnr_throttled 400\nthrottled_usec 12000000\n";
+    const { stdout } = await why(["burst-lim", "-f", realNode("pods.json"), realNode("node.json"), "-"], stat);
+    expect(stdout).toContain(
+      "container c was stopped at its limit of 300m CPU in 400 of 1000 periods (40 %), for 12s in all; it used 320m of them on average",
+    );
+    expect(stdout).toContain("container c: 30000 us of CPU in each 100000 us, memory limit 128 MiB");
+    expect(stdout).toContain(
+      "with a limit of 600m CPU for container c the average period in which it was stopped would have had what it waited for; peaks need more",
+    );
+  });
+});
+
+describe("bad input", () => {
+  test.each([
+    [
+      "no such pod",
+      ["burst", "-f", realNode("pods.json")],
+      "nodewise: no pod `burst` among the 11 pods that the documents tell of; there are default/burst-lim, default/burst-nolim\n",
+    ],
+    [
+      "no pod at all",
+      ["x", "-f", realNode("node.json")],
+      "nodewise: no document tells of a pod: give `kubectl get pods,nodes,events -A -o json`\n",
+    ],
+    ["no such file", ["x", "-f", "missing.json"], "nodewise: missing.json: no such file"],
+    [
+      "--node without a history",
+      ["x", "-f", realNode("pods.json"), "--node", "n1"],
+      "nodewise: --node is of the history: give --data-dir or --api too, or leave it out\n",
+    ],
+    ["standard input twice", ["x", "-f", "-", "-"], "nodewise: standard input can be read once"],
+    ["no history", ["x", "--data-dir", "nowhere"], "nodewise: there is no history at nowhere/history.db"],
+  ])("%s", async (_, args, message) => {
+    const { code, stderr, stdout } = await why(args);
+    expect([code, stdout]).toEqual([args.includes("--data-dir") ? 4 : 2, ""]);
+    expect(stderr.startsWith(message), stderr).toBe(true);
+  });
+  test.each([
+    ["half a JSON", '{"kind": "Pod", ', /^nodewise: standard input:2?1?:?.*is not JSON/],
+    ["nothing", "", /^nodewise: standard input: holds no object/],
+    [
+      "two clusters",
+      json({ kind: "List", items: ["a", "b"].map((uid) => ({ kind: "Node", metadata: { name: "n1", uid } })) }),
+      /both a node n1, with the uids b and a/,
+    ],
+    ["a table", "NAME READY\nweb 1/1\n", /^nodewise: no document tells of a pod/],
+  ])("%s on standard input", async (_, input, message) => {
+    const { code, stderr } = await why(["web"], input);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(message);
+  });
+});

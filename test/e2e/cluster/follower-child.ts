@@ -1,0 +1,60 @@
+import { resourceUsage } from "node:process";
+import { openCluster } from "../../../api/cluster/cluster.ts";
+import { followCluster } from "../../../api/cluster/follow.ts";
+import { fieldsOf } from "../../../api/model/own.ts";
+
+/** What this process tells, a line each. */
+export type Told =
+  | { readonly at: "listed"; readonly resource: string; readonly objects: number }
+  | { readonly at: "change"; readonly change: string; readonly name: string }
+  | { readonly at: "read"; readonly nodes: number; readonly pods: number; readonly missing: number }
+  | { readonly at: "fault"; readonly resource: string; readonly code: string | null }
+  | { readonly at: "usage"; readonly rssMiB: number; readonly peakMiB: number; readonly cpuSeconds: number };
+
+const tell = (told: Told): boolean => process.stdout.write(`${JSON.stringify(told)}\n`);
+const MIB = 2 ** 20;
+const usage = (): Told => {
+  const { maxRSS, userCPUTime, systemCPUTime } = resourceUsage();
+  const cpuSeconds = (userCPUTime + systemCPUTime) / 1e6;
+  return { at: "usage", rssMiB: process.memoryUsage.rss() / MIB, peakMiB: maxRSS / 1024, cpuSeconds };
+};
+
+/** Follows the cluster of a kubeconfig, each node once in so many milliseconds, until standard input ends. */
+const [kubeconfig = "", intervalMs = ""] = process.argv.slice(2);
+const opened = await openCluster({ kubeconfig, env: {} });
+if (!opened.ok) throw new Error(opened.error.message);
+const controller = new AbortController();
+process.stdin.resume().once("end", () => controller.abort());
+
+const objects = new Map<string, number>();
+const listed = new Set<string>();
+const read = new Map<string, { readonly pods: number; readonly missing: number }>();
+const sum = (of: (one: { readonly pods: number; readonly missing: number }) => number): number =>
+  [...read.values()].reduce((total, one) => total + of(one), 0);
+setInterval(() => {
+  tell({ at: "read", nodes: read.size, pods: sum(({ pods }) => pods), missing: sum(({ missing }) => missing) });
+  tell(usage());
+}, 500).unref();
+
+await followCluster(
+  opened.value,
+  { signal: controller.signal, intervalMs: Number(intervalMs) },
+  {
+    onChange: ({ resource, change, object }) => {
+      objects.set(resource, (objects.get(resource) ?? 0) + (change === "added" ? 1 : change === "deleted" ? -1 : 0));
+      // nodes tell something all the time
+      if (listed.has(resource) && resource === "pods")
+        tell({ at: "change", change, name: String(fieldsOf(object["metadata"])["name"]) });
+    },
+    onListed: (resource) => {
+      listed.add(resource);
+      tell({ at: "listed", resource, objects: objects.get(resource) ?? 0 });
+    },
+    onSnapshot: ({ name, pods, missing }) => {
+      read.set(name, { pods: (fieldsOf(pods)["items"] as readonly unknown[]).length, missing: missing.length });
+    },
+    onFault: (resource, fault) => void tell({ at: "fault", resource, code: fault?.code ?? null }),
+  },
+);
+opened.value.close();
+tell(usage());

@@ -1,0 +1,59 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createServer, type Server } from "node:https";
+import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { realNode } from "../../cli/run.ts";
+import type { ControlPlane } from "./control-plane.ts";
+
+/** As long as a kubelet of a node with some hundred containers takes for its statistics. */
+const ANSWER_MS = 30;
+
+/** Servers at a cluster's address that answer as the kubelets of its nodes, with what a real one answered; one of them never answers. */
+export class KubeletServers {
+  readonly #server: Server;
+  readonly #hanging: TcpServer;
+  #open = 0;
+  /** The most requests that were open at a time. */
+  peak = 0;
+  /** All requests so far. */
+  asked = 0;
+
+  private constructor(plane: ControlPlane) {
+    const { cert, key } = plane.certificate("kubelets", { subject: "/CN=kubelets", names: [`IP:${plane.address}`] });
+    const answers: Readonly<Record<string, Buffer>> = {
+      "/configz": readFileSync(realNode("configz.json")),
+      "/stats/summary": readFileSync(realNode("stats-summary.json")),
+    };
+    this.#server = createServer({ cert: readFileSync(cert), key: readFileSync(key) }, async (request, response) => {
+      this.asked++;
+      this.peak = Math.max(this.peak, ++this.#open);
+      await sleep(ANSWER_MS);
+      // whoever has the answer may ask for the next one before this end hears of it
+      this.#open--;
+      const answer = answers[request.url ?? ""];
+      response.writeHead(answer === undefined ? 404 : 200, { "content-type": "application/json" }).end(answer);
+    });
+    this.#hanging = createTcpServer((socket) => socket.on("error", () => undefined).resume());
+  }
+
+  static async start(plane: ControlPlane): Promise<KubeletServers> {
+    const servers = new KubeletServers(plane);
+    for (const server of [servers.#server, servers.#hanging]) {
+      server.listen(0, plane.address);
+      await once(server, "listening");
+    }
+    return servers;
+  }
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+  get hangingPort(): number {
+    return (this.#hanging.address() as AddressInfo).port;
+  }
+  stop(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    this.#hanging.close();
+  }
+}

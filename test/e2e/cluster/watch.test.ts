@@ -1,0 +1,104 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { NODE } from "../../cli/run.ts";
+import { KUBERNETES, KWOK } from "../go-programs.ts";
+import { WAITS } from "../pods/until.ts";
+import { READER, serviceAccount } from "./access.ts";
+import { ControlPlane, noCluster } from "./control-plane.ts";
+import { Fleet, nodeName } from "./fleet.ts";
+import type { Told } from "./follower-child.ts";
+import { KubeletServers } from "./kubelets.ts";
+
+const LONG_MS = 300_000;
+const [NODES, PODS] = [1000, 10_000];
+/** Of the nodes so many have a kubelet that refuses connections, and one that never answers. */
+const [DEAD, HANGING] = [20, 5];
+const AT_A_TIME = 16;
+const INTERVAL_MS = 20_000;
+const why = noCluster("a thousand nodes", KUBERNETES, KWOK);
+
+/** The reader in a process of its own. */
+class Reader {
+  readonly told: Told[] = [];
+  readonly #child;
+
+  constructor(kubeconfig: string) {
+    const script = `${import.meta.dirname}/follower-child.ts`;
+    this.#child = spawn(NODE, [script, kubeconfig, String(INTERVAL_MS)], { stdio: ["pipe", "pipe", "inherit"] });
+    createInterface(this.#child.stdout).on("line", (line) => this.told.push(JSON.parse(line) as Told));
+  }
+  all<A extends Told["at"]>(at: A): readonly Extract<Told, { readonly at: A }>[] {
+    return this.told.filter((told) => told.at === at) as Extract<Told, { readonly at: A }>[];
+  }
+  last<A extends Told["at"]>(at: A): Extract<Told, { readonly at: A }> | undefined {
+    return this.all(at).at(-1);
+  }
+  changesOf(pod: string): readonly string[] {
+    return this.all("change").flatMap(({ change, name }) => (name === pod ? [change] : []));
+  }
+  async end(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const ended = once(this.#child, "exit");
+    this.#child.stdin.end();
+    await ended;
+  }
+}
+
+describe.skipIf(why !== undefined)("a thousand nodes of a real API server", { timeout: LONG_MS }, () => {
+  let plane: ControlPlane;
+  let kubelets: KubeletServers;
+  let fleet: Fleet;
+  let reader: Reader;
+  beforeAll(async () => {
+    plane = await ControlPlane.start(KUBERNETES);
+    kubelets = await KubeletServers.start(plane);
+    const kubeletPort = (i: number): number =>
+      i < DEAD ? 1 : i < DEAD + HANGING ? kubelets.hangingPort : kubelets.port;
+    fleet = await Fleet.start(plane, { nodes: NODES, pods: PODS, kubeletPort });
+    reader = new Reader(plane.kubeconfig("reader", await serviceAccount(plane, "reader", READER)));
+  }, LONG_MS);
+  afterAll(async () => {
+    await reader?.end();
+    await fleet?.stop();
+    kubelets?.stop();
+    await plane?.stop();
+  }, LONG_MS);
+
+  test("are read whole, few kubelets at a time, and dead ones hold nobody up", async () => {
+    await expect.poll(() => reader.last("read"), WAITS).toMatchObject({ nodes: NODES, pods: PODS });
+    expect(reader.all("listed")).toEqual(
+      expect.arrayContaining([
+        { at: "listed", resource: "nodes", objects: NODES },
+        { at: "listed", resource: "pods", objects: PODS },
+      ]),
+    );
+    expect(reader.last("read")?.missing).toBe(2 * (DEAD + HANGING));
+    expect(kubelets.asked).toBeGreaterThanOrEqual(2 * (NODES - DEAD - HANGING));
+    expect(kubelets.peak).toBeLessThanOrEqual(AT_A_TIME);
+    const { peakMiB = Infinity, cpuSeconds } = reader.last("usage") ?? {};
+    console.log(`the reader took ${peakMiB.toFixed(0)} MiB and ${cpuSeconds?.toFixed(1)} s of CPU to catch up`);
+    expect(peakMiB).toBeLessThan(300);
+  });
+
+  test("changes are told as they come", async () => {
+    await fleet.addPod("fresh", nodeName(7));
+    await expect.poll(() => reader.changesOf("fresh"), WAITS).toEqual(["added", "modified"]);
+    await plane.admin.must("DELETE", "/api/v1/namespaces/default/pods/fresh");
+    await expect.poll(() => reader.changesOf("fresh").at(-1), WAITS).toBe("deleted");
+  });
+
+  test("what changes while the API server is away is told when it is back", async () => {
+    const pod = await fleet.addPod("before", nodeName(8));
+    await expect.poll(() => reader.changesOf("before").length, WAITS).toBe(2);
+    await plane.killServer();
+    await expect.poll(() => reader.last("fault"), WAITS).toMatchObject({ code: expect.any(String) });
+    await plane.store([["pods/default/before", null], fleet.podLike(pod, "after", nodeName(8))]);
+    await plane.startServer();
+    await expect.poll(() => reader.changesOf("after"), WAITS).toEqual(["added"]);
+    await expect.poll(() => reader.changesOf("before").at(-1), WAITS).toBe("deleted");
+    await expect.poll(() => reader.last("fault"), WAITS).toMatchObject({ code: null });
+    expect(reader.last("usage")?.peakMiB).toBeLessThan(300);
+  });
+});
