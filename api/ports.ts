@@ -128,6 +128,8 @@ export interface ApiLimits {
   readonly concurrency: number;
   /** Bytes of all request bodies that are read or worked on at a time; more are answered 503. Absent: 32 of the largest. */
   readonly bodyBytesInFlight?: number;
+  /** Nodes that have series of their own in /metrics, those that stand worst first. Absent: 100. */
+  readonly metricsNodes?: number;
   /** Bytes a second below which a body that is on its way is given up with a 408. Absent: 4096; 0: never. */
   readonly bodyBytesPerSecond?: number;
 }

@@ -190,6 +190,9 @@ export interface SnapshotRow {
   readonly bootId: string | null;
   readonly storedAtMs: number;
   readonly body: string;
+  /** For writing alone, as in `NodeRow`. */
+  readonly labels?: string | null;
+  readonly kubeletVersion?: string | null;
   /** For writing alone: ranges of the body that the node's next rows will repeat, each stored once. Whole members of it, with the comma before them. */
   readonly repeats?: Ranges;
 }
@@ -220,6 +223,10 @@ export interface NodeRow {
   readonly bootId: string | null;
   readonly lastSnapshotId: string | null;
   readonly lastSequence: number | null;
+  /** JSON of the node's labels; null: no snapshot with a node was received, or none since they are kept. */
+  readonly labels: string | null;
+  /** In the kubelet's own words, such as `v1.36.3`; null likewise. */
+  readonly kubeletVersion: string | null;
 }
 
 /** The fields of a decision that a list shows. */
@@ -231,6 +238,8 @@ export interface DecisionHead {
   readonly snapshotId: string | null;
   readonly policyVersion: string;
   readonly verdict: string;
+  /** The kubelet's word for why (`KindSpec.reasonOf`); null: none, or recorded before reasons were. */
+  readonly reason: string | null;
   readonly explain: Explain;
   readonly decidedAtMs: number;
   /** The pod that the ask spoke of, or that the decision chose. */
@@ -269,9 +278,19 @@ export interface LatestRow {
   readonly decidedAtMs: number;
   /** Empty: the decision was gone when that began to be kept. */
   readonly policyVersion: string;
+  readonly reason: string | null;
+  /** As in `Recording`. */
+  readonly summary: string | null;
+}
+export interface RefusalCount {
+  /** Of the decision; where it has none, its verdict. */
+  readonly reason: string;
+  readonly count: number;
 }
 export interface FleetRow extends NodeRow, Counted {
   readonly latest: Readonly<Partial<Record<Kind, LatestRow>>>;
+  /** The most frequent first. Their sum is `refused`. */
+  readonly refusals: readonly RefusalCount[];
   /** The node's report on its newest cgroups decision: the files that were not as decided; null: nothing. */
   readonly report: { readonly okCount: number; readonly failedCount: number; readonly atMs: number } | null;
 }

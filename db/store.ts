@@ -58,6 +58,8 @@ export interface Recording {
   readonly snapshot?: SnapshotRow;
   /** Facts of the decision's node: see `writeFacts`. A repeated decision does not write them again. */
   readonly facts?: Readonly<Record<string, unknown>>;
+  /** JSON: what the fleet tells of the decision while it is its kind's newest (`KindSpec.summaryOf`). */
+  readonly summary?: string;
   /** The decision's account of removals. A repeated decision does not tell it again. */
   readonly removals?: Removals;
   readonly idempotency?: IdempotencyKey;
@@ -78,6 +80,7 @@ export interface DecisionFilter {
   readonly node?: string;
   readonly kind?: Kind;
   readonly verdict?: string;
+  readonly reason?: string;
   /** A uid, a `namespace/name`, or a name. */
   readonly pod?: string;
   readonly sinceMs?: number;
@@ -90,7 +93,7 @@ export interface DecisionQuery extends DecisionFilter {
 }
 export const MAX_PAGE = 500;
 
-interface DecisionPage {
+export interface DecisionPage {
   /** Newest first. */
   readonly items: readonly DecisionHead[];
   readonly nextPageToken: string | null;

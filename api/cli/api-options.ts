@@ -18,6 +18,7 @@ export interface ApiFlags {
   readonly maxConcurrency?: number;
   readonly maxBytesInFlight?: number;
   readonly minBodyRate?: number;
+  readonly metricsNodes?: number;
   readonly keepDays?: number;
   readonly keepDecisions?: number;
 }
@@ -79,6 +80,12 @@ export const withApiOptions = (command: Command, below = ""): Command =>
     )
     .addOption(
       new Option("--max-concurrency <n>", "requests of one caller at a time (default: 512)").argParser(wholeNumber(1)),
+    )
+    .addOption(
+      new Option(
+        "--metrics-nodes <n>",
+        "nodes with metrics of their own, those that stand worst first (default: 100)",
+      ).argParser(wholeNumber(0, 100_000)),
     )
     .addOption(
       new Option(

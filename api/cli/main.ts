@@ -1,4 +1,5 @@
 import { addActuator } from "./actuator/command.ts";
+import { addAdvise } from "./advise/command.ts";
 import { addAgreement } from "./agreement/command.ts";
 import { addApi } from "./api/command.ts";
 import { addCollect } from "./collect/command.ts";
@@ -24,7 +25,7 @@ import { addWhy } from "./why/command.ts";
 const COMMANDS = [
   ...[addUp, addWhy, addDecide, addSnapshot, addMachines, addKinds, addApi, addCollect],
   ...[addActuator, addPods, addTop, addLogs, addExec, addProbes, addDevices, addGc, addTakeover],
-  ...[addToken, addHistory, addAgreement, addReplay, addLint, addUpgrade],
+  ...[addToken, addHistory, addAgreement, addReplay, addLint, addUpgrade, addAdvise],
 ];
 
 /** The whole command line. */

@@ -51,7 +51,7 @@ const RETRY_MS = [500, 30_000] as const;
 
 /**
  * Follows nodes, pods and events of the whole cluster until the signal ends it, and reads each node once an interval: the
- * first time at once. Never rejects: what fails is told to `onFault` and in each document's `missing`.
+ * first time at once. What fails is told to `onFault` and in each document's `missing`; it rejects only where the follower throws.
  */
 export async function followCluster(cluster: Cluster, options: FollowOptions, follower: Follower): Promise<void> {
   const visits = new Visits(cluster, options, follower);

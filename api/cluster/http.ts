@@ -47,13 +47,22 @@ export async function ask(asked: HttpAsk): Promise<Result<HttpAnswer, ClusterFau
 
 /**
  * The lines of an answer as they come, until it ends, breaks off, or says nothing for `timeoutMs`. An answer with another
- * status than 200 is returned whole, without a line. Errors: as `ask`; null: it ended as answers end.
+ * status than 200 is returned whole, without a line. Errors: as `ask`; null: it ended as answers end. Throws what `onLine` throws.
  */
 export async function askLines(
   asked: HttpAsk,
   onLine: (line: string) => void,
 ): Promise<Result<HttpAnswer | null, ClusterFault>> {
   const limit = deadline(asked);
+  let mistake: { readonly error: unknown } | undefined;
+  const told = (line: string): void => {
+    try {
+      onLine(line);
+    } catch (error) {
+      mistake = { error };
+      throw error;
+    }
+  };
   try {
     const response = await begun(asked, limit.signal);
     if (response.statusCode !== 200) {
@@ -71,10 +80,11 @@ export async function askLines(
       const lines = (rest + chunk).split("\n");
       rest = lines.pop() ?? "";
       if (rest.length > asked.maxBytes) return tooLarge(asked);
-      for (const line of lines) if (line !== "") onLine(line);
+      for (const line of lines) if (line !== "") told(line);
     }
     return ok(null);
   } catch (error) {
+    if (mistake !== undefined) throw mistake.error;
     return faultOf(error, asked, limit);
   } finally {
     limit.clear();

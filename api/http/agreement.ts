@@ -19,7 +19,7 @@ import { historyProblem, inputProblem, type Problem } from "../service/problem.t
 import { rfc3339 } from "../service/timestamp.ts";
 import { requireNode } from "./auth/authorize.ts";
 import { postedValue } from "./body.ts";
-import { DEFAULT_PAGE, rangeIssues, rangeOf } from "./nodes.ts";
+import { DEFAULT_PAGE, rangeIn } from "./decision-list.ts";
 import { type Exchange, json, param, queryOf, queryProblem } from "./route.ts";
 
 /** POST /v1/nodes/{node}/outcomes: what a kubelet did, compared with what would have been decided. The same twice is recorded once. */
@@ -92,7 +92,8 @@ export function agreementFilter(
     issues.push({ path, message: `must be one of ${words.join(", ")}` });
   if (kind !== undefined && !isOutcomeKind(kind)) mustBe("kind", OUTCOME_KINDS);
   if (verdict !== undefined && !isAgreementVerdict(verdict)) mustBe("verdict", AGREEMENT_VERDICTS);
-  issues.push(...rangeIssues(range));
+  const { issues: rangeIssues, times } = rangeIn(range, null);
+  issues.push(...rangeIssues);
   if (issues.length > 0) return queryProblem(issues);
   const own = node ?? caller.node;
   if (own !== null) {
@@ -103,7 +104,7 @@ export function agreementFilter(
     ...(own === null ? {} : { node: own }),
     ...(kind === undefined ? {} : { kind }),
     ...(verdict === undefined ? {} : { verdict }),
-    ...rangeOf(range),
+    ...times,
   });
 }
 

@@ -136,6 +136,7 @@ async function record(
     ...(snapshot === null ? {} : { snapshot: snapshotRow(snapshot, now) }),
     ...factsOf(decision),
     ...removalsOf(decision, now),
+    ...(decision.summary === null ? {} : { summary: decision.summary }),
     ...(key === undefined ? {} : { idempotency: await claim(ports, caller, key, decision) }),
   };
   const recorded = await ports.store.record(recording);
@@ -185,7 +186,7 @@ async function claim(
 }
 
 const rowOf = (
-  { id, kind, node, snapshotId, policyVersion, verdict, explain, ask, pod, body }: Decision,
+  { id, kind, node, snapshotId, policyVersion, verdict, reason, explain, ask, pod, body }: Decision,
   now: EpochMs,
 ): DecisionRow => ({
   id,
@@ -194,6 +195,7 @@ const rowOf = (
   snapshotId,
   policyVersion,
   verdict,
+  reason,
   explain,
   decidedAtMs: now,
   pod,
@@ -203,7 +205,7 @@ const rowOf = (
 });
 
 export const snapshotRow = (
-  { id, node, observedAtMs, sequence, bootId, text, repeats }: DecodedSnapshot,
+  { id, node, observedAtMs, sequence, bootId, labels, kubeletVersion, text, repeats }: DecodedSnapshot,
   now: EpochMs,
 ): SnapshotRow => ({
   id,
@@ -213,6 +215,8 @@ export const snapshotRow = (
   bootId,
   storedAtMs: now,
   body: text,
+  labels,
+  kubeletVersion,
   repeats,
 });
 

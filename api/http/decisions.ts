@@ -80,6 +80,7 @@ export const headOf = (row: DecisionHead) => ({
   snapshotId: row.snapshotId,
   decidedAt: rfc3339(row.decidedAtMs),
   verdict: row.verdict,
+  reason: row.reason,
   explain: row.explain,
   pod: row.pod,
 });

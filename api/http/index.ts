@@ -1,9 +1,12 @@
+import { getReservesAdvice } from "./advice.ts";
 import { getAgreement, postOutcomes } from "./agreement.ts";
 import { postBatch } from "./batch.ts";
+import { listDecisions, listDecisionsOfNode } from "./decision-list.ts";
 import { getDecision, postDecision } from "./decisions.ts";
+import { getNode, listNodes } from "./fleet.ts";
 import { getHealth, getMetrics, getReady } from "./health.ts";
 import { postLint } from "./lint.ts";
-import { getNode, getSnapshot, listDecisions, listNodes, putSnapshot } from "./nodes.ts";
+import { getSnapshot, putSnapshot } from "./nodes.ts";
 import { openApi } from "./openapi/contract.ts";
 import { getRemovalSummary, listRemovals } from "./removals.ts";
 import { postReplay, postReplayHistory } from "./replay.ts";
@@ -15,6 +18,7 @@ import { getWhy, postWhy } from "./why.ts";
 /** Every route of the contract; pages are beside it (ui/index.ts). /openapi.json describes the same list, which a test holds it to. */
 export const ROUTES: readonly Route[] = [
   { method: "POST", path: "/v1/decisions/:decision", scope: "decide", handle: postDecision },
+  { method: "GET", path: "/v1/decisions", scope: "read", offThread: true, handle: listDecisions },
   { method: "GET", path: "/v1/decisions/:decision", scope: "read", offThread: true, handle: getDecision },
   { method: "POST", path: "/v1/decisions/:decision/replay", scope: "read", offThread: true, handle: postReplay },
   { method: "POST", path: "/v1/replay", scope: "read", offThread: true, handle: postReplayHistory },
@@ -23,9 +27,9 @@ export const ROUTES: readonly Route[] = [
   { method: "POST", path: "/v1/why", scope: "read", offThread: true, handle: postWhy },
   { method: "POST", path: "/v1/batch", scope: "decide", handle: postBatch },
   { method: "POST", path: "/v1/results", scope: "decide", handle: postResults },
-  { method: "GET", path: "/v1/nodes", scope: "read", handle: listNodes },
+  { method: "GET", path: "/v1/nodes", scope: "read", offThread: true, handle: listNodes },
   { method: "GET", path: "/v1/nodes/:node", scope: "read", offThread: true, handle: getNode },
-  { method: "GET", path: "/v1/nodes/:node/decisions", scope: "read", offThread: true, handle: listDecisions },
+  { method: "GET", path: "/v1/nodes/:node/decisions", scope: "read", offThread: true, handle: listDecisionsOfNode },
   { method: "GET", path: "/v1/nodes/:node/removals", scope: "read", offThread: true, handle: listRemovals },
   {
     method: "GET",
@@ -37,6 +41,7 @@ export const ROUTES: readonly Route[] = [
   { method: "POST", path: "/v1/nodes/:node/outcomes", scope: "decide", handle: postOutcomes },
   { method: "GET", path: "/v1/agreement", scope: "read", offThread: true, handle: getAgreement },
   { method: "GET", path: "/v1/nodes/:node/pods/:namespace/:name/why", scope: "read", offThread: true, handle: getWhy },
+  { method: "GET", path: "/v1/nodes/:node/advice/reserves", scope: "read", offThread: true, handle: getReservesAdvice },
   { method: "PUT", path: "/v1/nodes/:node/snapshot", scope: "decide", handle: putSnapshot },
   { method: "GET", path: "/v1/snapshots/:id", scope: "read", offThread: true, handle: getSnapshot },
   { method: "GET", path: "/healthz", scope: null, handle: getHealth },

@@ -1,8 +1,5 @@
 import type { NodeRow } from "../../db/rows.ts";
-import { type DecisionQuery, MAX_PAGE, type Store } from "../../db/store.ts";
-import { isKind, isVerdict, KINDS, VERDICTS } from "../model/decision.ts";
-import { isTimestamp } from "../model/fields.ts";
-import type { InputIssue } from "../model/input-issue.ts";
+import type { Store } from "../../db/store.ts";
 import { nearNames } from "../model/near-name.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
@@ -13,67 +10,7 @@ import { rfc3339 } from "../service/timestamp.ts";
 import { requireNode } from "./auth/authorize.ts";
 import { readJsonBody } from "./body.ts";
 import { snapshotRow, spliced } from "./decide.ts";
-import { headOf } from "./decisions.ts";
-import { type Exchange, json, jsonText, param, queryOf, queryProblem, snapshotSeen } from "./route.ts";
-
-/** GET /v1/nodes: by name; a node's token sees its own. */
-export async function listNodes(exchange: Exchange): Promise<Result<Reply, Problem>> {
-  const query = queryOf(exchange, ["limit", "pageToken"]);
-  if (!query.ok) return query;
-  const { limit = String(MAX_PAGE), pageToken } = query.value;
-  const issues = [...rangeIssues({ limit })];
-  const after = pageToken === undefined ? undefined : nameIn(pageToken);
-  if (after === null) issues.push({ path: "pageToken", message: "is not one that this list gave out" });
-  if (issues.length > 0) return queryProblem(issues);
-  const { store } = exchange.ports;
-  const { node } = exchange.caller;
-  if (node !== null) {
-    const own = await store.getNode(node);
-    return own.ok ? nodeList(own.value === null ? [] : [own.value], 1) : historyProblem(own.error);
-  }
-  // one more than asked for tells whether there are more
-  const rows = await store.listNodes({ limit: Number(limit) + 1, ...(typeof after === "string" ? { after } : {}) });
-  return rows.ok ? nodeList(rows.value, Number(limit)) : historyProblem(rows.error);
-}
-
-function nodeList(rows: readonly NodeRow[], limit: number): Result<Reply, never> {
-  const shown = rows.slice(0, limit);
-  const last = rows.length > limit ? shown.at(-1) : undefined;
-  return json({ nodes: shown.map(nodeOf), nextPageToken: last === undefined ? null : tokenOf(last.name) });
-}
-/** The name that a page ends with, in the letters of a query. */
-const tokenOf = (name: string): string => toBase64(new TextEncoder().encode(name));
-const toBase64 = (bytes: Uint8Array): string =>
-  btoa(String.fromCharCode(...bytes))
-    .replaceAll("=", "")
-    .replaceAll("+", "-")
-    .replaceAll("/", "_");
-/** Null: it is no token. */
-function nameIn(token: string): string | null {
-  if (!/^[\w-]{1,5500}$/.test(token)) return null;
-  try {
-    const bytes = Uint8Array.from(atob(token.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    return null;
-  }
-}
-
-/** GET /v1/nodes/{node}: with its newest decision of each kind. */
-export async function getNode(exchange: Exchange): Promise<Result<Reply, Problem>> {
-  const query = queryOf(exchange, []);
-  if (!query.ok) return query;
-  const found = await findNode(exchange);
-  if (!found.ok) return found;
-  const latest: Record<string, unknown> = {};
-  for (const kind of KINDS) {
-    const page = await exchange.ports.store.listDecisions({ node: found.value.name, kind, limit: 1 });
-    if (!page.ok) return historyProblem(page.error);
-    const [head] = page.value.items;
-    latest[kind] = head === undefined ? null : headOf(head);
-  }
-  return json({ ...nodeOf(found.value), latest });
-}
+import { type Exchange, json, jsonText, param, queryOf, snapshotSeen } from "./route.ts";
 
 /** The node that the path names, when the caller may see it. */
 export const findNode = (exchange: Exchange): Promise<Result<NodeRow, Problem>> =>
@@ -89,7 +26,7 @@ export async function nodeNamed(exchange: Exchange, name: string): Promise<Resul
 }
 
 /** With the names that may have been meant, of those that the caller may see. */
-async function unknownNode({ ports, caller }: Exchange, name: string): Promise<Result<never, Problem>> {
+export async function unknownNode({ ports, caller }: Exchange, name: string): Promise<Result<never, Problem>> {
   const near = caller.node === null ? await nearNodes(ports.store, name) : [];
   const meant = near.length === 0 ? "" : `; there ${near.length === 1 ? "is" : "are"} ${near.join(", ")}`;
   return problem("unknown_node", `there is no node \`${name.slice(0, 253)}\`${meant}`, { near });
@@ -109,72 +46,6 @@ export async function nearNodes(store: Pick<Store, "listNodes">, name: string): 
     name,
     rows.map((row) => row.name),
   );
-}
-
-const nodeOf = (row: NodeRow) => ({
-  name: row.name,
-  firstSeenAt: rfc3339(row.firstSeenMs),
-  lastSeenAt: rfc3339(row.lastSeenMs),
-  bootId: row.bootId,
-  lastSnapshotId: row.lastSnapshotId,
-  lastSequence: row.lastSequence,
-});
-
-export const DECISION_FILTERS = ["kind", "verdict", "pod", "since", "until", "limit", "pageToken"] as const;
-export const DEFAULT_PAGE = 50;
-
-/** GET /v1/nodes/{node}/decisions: newest first. */
-export async function listDecisions(exchange: Exchange): Promise<Result<Reply, Problem>> {
-  const given = queryOf(exchange, DECISION_FILTERS);
-  if (!given.ok) return given;
-  const query = decisionQuery(given.value);
-  if (!query.ok) return query;
-  const node = await findNode(exchange);
-  if (!node.ok) return node;
-  const page = await exchange.ports.store.listDecisions({ ...query.value, node: node.value.name });
-  if (!page.ok) return historyProblem(page.error);
-  return json({ decisions: page.value.items.map(headOf), nextPageToken: page.value.nextPageToken });
-}
-
-type Given = Readonly<Partial<Record<(typeof DECISION_FILTERS)[number], string>>>;
-
-/** Lists what is wrong with the times and the size of a page. */
-export function rangeIssues({ since, until, limit }: Pick<Given, "since" | "until" | "limit">): InputIssue[] {
-  const issues: InputIssue[] = [];
-  const size = limit === undefined || !/^\d{1,4}$/.test(limit) ? 0 : Number(limit);
-  if (limit !== undefined && (size < 1 || size > MAX_PAGE))
-    issues.push({ path: "limit", message: `must be a number from 1 to ${MAX_PAGE}` });
-  for (const [path, text] of [
-    ["since", since],
-    ["until", until],
-  ] as const) {
-    if (text !== undefined && !isTimestamp(text)) {
-      issues.push({ path, message: "must be an RFC 3339 time such as 2026-01-31T12:00:00Z" });
-    }
-  }
-  return issues;
-}
-/** The times of a query without such issues, half-open. */
-export const rangeOf = ({ since, until }: Pick<Given, "since" | "until">) => ({
-  ...(since === undefined ? {} : { sinceMs: Date.parse(since) }),
-  ...(until === undefined ? {} : { untilMs: Date.parse(until) }),
-});
-
-export function decisionQuery({ kind, verdict, pod, pageToken, ...range }: Given): Result<DecisionQuery, Problem> {
-  const issues: InputIssue[] = [];
-  if (kind !== undefined && !isKind(kind)) issues.push({ path: "kind", message: `must be one of ${KINDS.join(", ")}` });
-  if (verdict !== undefined && !isVerdict(verdict))
-    issues.push({ path: "verdict", message: `must be one of ${VERDICTS.join(", ")}` });
-  issues.push(...rangeIssues(range));
-  if (issues.length > 0) return queryProblem(issues);
-  return ok({
-    limit: range.limit === undefined ? DEFAULT_PAGE : Number(range.limit),
-    ...(kind !== undefined && isKind(kind) ? { kind } : {}),
-    ...(verdict === undefined ? {} : { verdict }),
-    ...(pod === undefined ? {} : { pod }),
-    ...rangeOf(range),
-    ...(pageToken === undefined ? {} : { pageToken }),
-  });
 }
 
 /** PUT /v1/nodes/{node}/snapshot */

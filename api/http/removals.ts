@@ -7,7 +7,8 @@ import { ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
 import { rfc3339 } from "../service/timestamp.ts";
-import { DEFAULT_PAGE, findNode, rangeIssues, rangeOf } from "./nodes.ts";
+import { DEFAULT_PAGE, rangeIn } from "./decision-list.ts";
+import { findNode } from "./nodes.ts";
 import { type Exchange, json, queryOf, queryProblem } from "./route.ts";
 
 const REMOVAL_FILTERS = ["kind", "target", "end", "since", "until", "q", "limit", "pageToken"] as const;
@@ -16,7 +17,7 @@ const REMOVAL_FILTERS = ["kind", "target", "end", "since", "until", "q", "limit"
 export async function listRemovals(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const given = queryOf(exchange, REMOVAL_FILTERS);
   if (!given.ok) return given;
-  const query = removalQuery(given.value);
+  const query = removalQuery(given.value, exchange.ports.now());
   if (!query.ok) return query;
   const node = await findNode(exchange);
   if (!node.ok) return node;
@@ -29,18 +30,18 @@ export async function listRemovals(exchange: Exchange): Promise<Result<Reply, Pr
 export async function getRemovalSummary(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const given = queryOf(exchange, ["since", "until"]);
   if (!given.ok) return given;
-  const issues = rangeIssues(given.value);
+  const { issues, times } = rangeIn(given.value, exchange.ports.now());
   if (issues.length > 0) return queryProblem(issues);
   const node = await findNode(exchange);
   if (!node.ok) return node;
-  const summary = await exchange.ports.store.summarizeRemovals(node.value.name, rangeOf(given.value));
+  const summary = await exchange.ports.store.summarizeRemovals(node.value.name, times);
   return summary.ok ? json(summaryOf(summary.value)) : historyProblem(summary.error);
 }
 
 type Given = Readonly<Partial<Record<(typeof REMOVAL_FILTERS)[number], string>>>;
 type Asked = Omit<RemovalQuery, "node">;
 
-function removalQuery({ kind, target, end, q, pageToken, ...range }: Given): Result<Asked, Problem> {
+function removalQuery({ kind, target, end, q, pageToken, ...range }: Given, nowMs: number): Result<Asked, Problem> {
   const issues: InputIssue[] = [];
   const oneOf = <T extends string>(path: string, given: string | undefined, all: readonly T[]): T | undefined => {
     const found = all.find((word) => word === given);
@@ -54,7 +55,8 @@ function removalQuery({ kind, target, end, q, pageToken, ...range }: Given): Res
   };
   if (q !== undefined && (q === "" || q.length > LIMITS.textLength))
     issues.push({ path: "q", message: `must be 1 to ${LIMITS.textLength} characters` });
-  issues.push(...rangeIssues(range));
+  const { issues: rangeIssues, times } = rangeIn(range, nowMs);
+  issues.push(...rangeIssues);
   if (issues.length > 0) return queryProblem(issues);
   return ok({
     limit: range.limit === undefined ? DEFAULT_PAGE : Number(range.limit),
@@ -62,7 +64,7 @@ function removalQuery({ kind, target, end, q, pageToken, ...range }: Given): Res
     ...(words.target === undefined ? {} : { target: words.target }),
     ...(words.end === undefined ? {} : { end: words.end }),
     ...(q === undefined ? {} : { search: q }),
-    ...rangeOf(range),
+    ...times,
     ...(pageToken === undefined ? {} : { pageToken }),
   });
 }

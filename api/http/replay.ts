@@ -15,8 +15,9 @@ import { type HistoryRequest, replayAnswer } from "../service/replay/replay-answ
 import { historyReplayer, replayer } from "../service/replay/replay-one.ts";
 import { MAX_REPLAYED } from "../service/replay/replay-page.ts";
 import { postedValue, readJsonBody } from "./body.ts";
+import { rangeIn } from "./decision-list.ts";
 import { findDecision } from "./decisions.ts";
-import { nodeNamed, rangeIssues, rangeOf } from "./nodes.ts";
+import { nodeNamed } from "./nodes.ts";
 import { type Exchange, json } from "./route.ts";
 
 export const DEFAULT_REPLAYED = 500;
@@ -95,16 +96,16 @@ function filterIn(body: Members): Result<HistoryRequest["filter"], Problem> {
     else if (isGiven(value)) issues.push({ path: name, message: "expected a text" });
   }
   const { node, kind } = texts;
-  issues.push(...rangeIssues(texts));
+  const range = rangeIn(texts, null);
+  issues.push(...range.issues);
   if (kind !== undefined && !isKind(kind)) issues.push({ path: "kind", message: `must be one of ${KINDS.join(", ")}` });
   if (issues.length > 0) return err(inputProblem(issues));
-  const range = rangeOf(texts);
-  const { sinceMs, untilMs } = range;
+  const { sinceMs, untilMs } = range.times;
   if (sinceMs !== undefined && untilMs !== undefined && sinceMs > untilMs) {
     return invalid("since", `is later than until (${texts["until"]})`);
   }
   const filter: DecisionFilter = {
-    ...range,
+    ...range.times,
     ...(node === undefined ? {} : { node }),
     ...(kind !== undefined && isKind(kind) ? { kind } : {}),
   };

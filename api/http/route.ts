@@ -39,6 +39,28 @@ export const jsonText = (body: string | Uint8Array<ArrayBuffer>, status = 200): 
   ok({ status, type: JSON_TYPE, body });
 export const json = (value: unknown, status = 200): Result<Reply, never> => jsonText(JSON.stringify(value), status);
 
+/** Rows of one answer in CSV: more than one page of JSON, since a spreadsheet asks for no next page. */
+export const MAX_CSV_ROWS = 10_000;
+
+/** Whether the answer is to be CSV: `format` says so, or else the Accept header. Errors: another format. */
+export function wantsCsv({ c }: Exchange, format: string | undefined): Result<boolean, Problem> {
+  if (format === undefined) return ok(/\btext\/csv\b/.test(c.req.header("accept") ?? ""));
+  if (format === "csv" || format === "json") return ok(format === "csv");
+  return queryProblem([{ path: "format", message: "must be one of json, csv" }]);
+}
+
+/** A list as a CSV file; where there are more rows, the header `Link` leads to them (RFC 8288). */
+export function csv({ c }: Exchange, body: string, name: string, nextPageToken: string | null): Result<Reply, never> {
+  const next = new URL(c.req.url).searchParams;
+  if (nextPageToken !== null) next.set("pageToken", nextPageToken);
+  const headers = {
+    "content-disposition": `attachment; filename="${name}.csv"`,
+    vary: "accept",
+    ...(nextPageToken === null ? {} : { link: `<?${next.toString()}>; rel="next"` }),
+  };
+  return ok({ status: 200, type: "text/csv; charset=utf-8; header=present", body, headers });
+}
+
 /** A path parameter, decoded. */
 export const param = ({ c }: Exchange, name: string): string => c.req.param(name) ?? "";
 

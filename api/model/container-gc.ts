@@ -57,6 +57,10 @@ export const gcForms = () => ({
   events: z.array(nodeEvent()),
 });
 
+/** What the kubelet warns of first; the first pass that fails it does not tell as an event. */
+export const reasonOfEvents = ({ events }: { readonly events: readonly NodeEvent[] }): string | null =>
+  events.find(({ type }) => type === "Warning")?.reason ?? null;
+
 const operation = optional(z.enum(GC_OPERATIONS));
 export const gcAsk = {
   operation,
@@ -229,6 +233,7 @@ export const containerGc = {
   ask: { decode: decodeContainerGcAsk, schema: { name: "ContainerGcAsk", members: gcAskMembers }, pod: "none" },
   decision: containerGcDecision,
   reasons: CONTAINER_GC_REASONS,
+  reasonOf: reasonOfEvents,
   facts: null,
   traits: { ...PLAIN, needsTime: true, removes: true },
 } as const satisfies KindSpec;

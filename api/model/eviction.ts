@@ -301,6 +301,37 @@ export const evictionDecision = z.lazy(() =>
 );
 export type EvictionDecision = Form<typeof evictionDecision>;
 
+/** One threshold in the summary of an eviction pass; the amounts are in the unit of its signal. */
+const thresholdSummary = z.strictObject({
+  signal: z.enum(EVICTION_SIGNALS),
+  value: z.string(),
+  graceMs: z.number(),
+  distance: z.number(),
+  capacity: z.number().nullable(),
+  belowInMs: z.number().nullable(),
+});
+/** What lists and metrics of all nodes tell of a node's newest eviction pass. */
+export const evictionSummary = z.strictObject({
+  conditions: z.array(z.enum(PRESSURE_CONDITIONS)),
+  thresholds: z.array(thresholdSummary),
+});
+export type EvictionSummary = Readonly<z.output<typeof evictionSummary>>;
+
+function summaryOf({ conditions, thresholds, forecast }: EvictionDecision): EvictionSummary {
+  return {
+    conditions: conditions.map(({ type }) => type),
+    thresholds: forecast.map(({ threshold: { signal, value, graceMs }, distance, belowInMs }) => {
+      const state = thresholds.find((t) => t.signal === signal && t.value === value && t.graceMs === graceMs);
+      return { signal, value, graceMs, distance, capacity: state?.capacity ?? null, belowInMs };
+    }),
+  };
+}
+
+/** The signal whose threshold the pass acts on; of a pod above a limit of its own the limit; else the condition that holds. */
+function reasonOf({ reclaim, evicted, conditions }: EvictionDecision): string | null {
+  return reclaim?.threshold.signal ?? evicted[0]?.cause ?? conditions[0]?.type ?? null;
+}
+
 export const eviction = {
   decides: "what one pass of the eviction manager does, who is next, and when",
   ask: {
@@ -325,6 +356,8 @@ export const eviction = {
   },
   decision: evictionDecision,
   reasons: EVICTION_REASONS,
+  reasonOf,
+  summaryOf,
   facts: { form: evictionFacts, decode: decodeEvictionFacts, forgottenAtBoot: true, readsImages: true },
   traits: { ...PLAIN, pods: "overhead", needsTime: true, defaultsConfiguration: true },
 } as const satisfies KindSpec;

@@ -7,6 +7,7 @@ import {
   gcAskMembers,
   gcForms,
   gcId,
+  reasonOfEvents,
   removalEnd,
 } from "./container-gc.ts";
 import { issuesOf } from "./decode.ts";
@@ -331,6 +332,7 @@ export const imageGc = {
   },
   decision: imageGcDecision,
   reasons: IMAGE_GC_REASONS,
+  reasonOf: reasonOfEvents,
   facts: { form: imageGcFacts, decode: decodeImageGcFacts, forgottenAtBoot: false, knowsLess, readsImages: false },
   traits: { ...PLAIN, needsTime: true, defaultsConfiguration: true, removes: true },
 } as const satisfies KindSpec;

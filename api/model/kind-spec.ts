@@ -70,6 +70,13 @@ export interface KindSpec {
   readonly decision: z.ZodType;
   /** The codes of its reasons. */
   readonly reasons: readonly string[];
+  /**
+   * The one word for why a decision ended as it did, as the kubelet writes it into the pod's status or an event, so that decisions
+   * can be found by it; null: this one has none. Absent: the kind has none.
+   */
+  reasonOf?(decision: never): string | null;
+  /** The part of a decision that stands for its node in lists and metrics of all nodes. Absent: the verdict is enough. */
+  summaryOf?(decision: never): unknown;
   /** Null: it remembers nothing. */
   readonly facts: FactsSpec | null;
   readonly traits: KindTraits;

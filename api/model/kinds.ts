@@ -34,6 +34,19 @@ export const asksFor = (kind: Kind, member: string): boolean =>
   Object.hasOwn(KIND_SPECS[kind].ask.schema?.members ?? {}, member);
 export const traitsOf = (kind: Kind): KindSpec["traits"] => KIND_SPECS[kind].traits;
 
+/** A decision's reason and, as JSON, its summary: see `KindSpec`. Null: it has none. */
+export function notesOf(
+  kind: Kind,
+  decision: unknown,
+): { readonly reason: string | null; readonly summary: string | null } {
+  const spec = specOf(kind);
+  const summary = spec.summaryOf?.(decision as never);
+  return {
+    reason: spec.reasonOf?.(decision as never) ?? null,
+    summary: summary === undefined ? null : JSON.stringify(summary),
+  };
+}
+
 /** Kinds whose answer also depends on what is remembered of the node: their `next`, under the kind's name. */
 export const REMEMBERING: ReadonlySet<Kind> = new Set(KIND_NAMES.filter((kind) => specOf(kind).facts !== null));
 

@@ -52,6 +52,8 @@ const managed = () => ({
 });
 export type Managed = Pick<CpusDecision, "startErrors" | "warnings" | "refusal">;
 
+const reasonOfRefusal = ({ refusal }: Managed): string | null => refusal?.reason ?? null;
+
 /** The reason codes of every manager. */
 const MANAGER_REASONS = ["kubelet_does_not_start", "refused", ...REASONS_OF_PODS] as const;
 export type ManagerReason = (typeof MANAGER_REASONS)[number];
@@ -304,6 +306,7 @@ export const cpus = {
   ask: podAsk,
   decision: cpusDecision,
   reasons: CPUS_REASONS,
+  reasonOf: reasonOfRefusal,
   facts: null,
   traits: { ...MANAGER, policy: { field: "cpuManagerPolicy", values: ["none", "static"] } },
 } as const satisfies KindSpec;
@@ -313,6 +316,7 @@ export const memory = {
   ask: podAsk,
   decision: memoryDecision,
   reasons: MEMORY_REASONS,
+  reasonOf: reasonOfRefusal,
   facts: null,
   traits: { ...MANAGER, policy: { field: "memoryManagerPolicy", values: ["None", "Static"] } },
 } as const satisfies KindSpec;
@@ -322,6 +326,7 @@ export const topology = {
   ask: podAsk,
   decision: topologyDecision,
   reasons: TOPOLOGY_REASONS,
+  reasonOf: reasonOfRefusal,
   facts: null,
   traits: {
     ...MANAGER,
@@ -335,6 +340,7 @@ export const devices = {
   ask: podAsk,
   decision: devicesDecision,
   reasons: DEVICES_REASONS,
+  reasonOf: reasonOfRefusal,
   facts: null,
   traits: MANAGER,
 } as const satisfies KindSpec;

@@ -191,6 +191,9 @@ const counterfactuals = () =>
 /** A change that would change the answer: a stable code and its numbers. */
 export type Counterfactual = Form<typeof counterfactuals>[number];
 
+/** The reason of a critical pod for which no room can be made. kubelet 1.36: predicateAdmitHandler.Admit. */
+export const NOT_RECOVERED = "UnexpectedAdmissionError";
+
 const PREEMPTION_REASONS = [
   ...REASONS_OF_PODS,
   "asked_again",
@@ -300,6 +303,7 @@ export const admission = {
   ask: podAsk,
   decision: admissionDecision,
   reasons: ADMISSION_REASONS,
+  reasonOf: ({ reason }: AdmissionDecision) => (reason === "" ? null : reason),
   facts: null,
   traits: { ...PLAIN, pods: "overhead", defaultsConfiguration: true, managers: "asked", assumesNoDevices: "unlisted" },
 } as const satisfies KindSpec;
@@ -313,6 +317,7 @@ export const preemption = {
   },
   decision: preemptionDecision,
   reasons: PREEMPTION_REASONS,
+  reasonOf: ({ admit, remainingReasons: [first = NOT_RECOVERED] }: PreemptionDecision) => (admit ? null : first),
   facts: null,
   traits: { ...PLAIN, pods: "overhead" },
 } as const satisfies KindSpec;

@@ -8,6 +8,8 @@ const memory = z.object({
   usageBytes: optional(count),
   workingSetBytes: optional(count),
 });
+/** Billionths of a core, over the last seconds. */
+const cpu = z.object({ time: optional(timestamp), usageNanoCores: optional(count) });
 const fileSystem = z.object({
   time: optional(timestamp),
   availableBytes: optional(count),
@@ -34,12 +36,15 @@ const podStats = z.object({
 });
 export type PodStats = z.output<typeof podStats>;
 
-/** The fields of the kubelet's /stats/summary (stats/v1alpha1) that a decision reads. */
+/** The fields of the kubelet's /stats/summary (stats/v1alpha1) that a decision reads, or the advice on reservations. */
 export const stats = z.object({
   node: optional(
     z.object({
-      /** The kubelet's `pods` is the cgroup of all pods. */
-      systemContainers: optional(z.array(z.object({ name: text, memory: optional(memory) })).max(16)),
+      /** Those of the kubelet: `pods` is the cgroup of all pods; `kubelet`, `runtime` and `misc` are there where it knows their cgroups. */
+      systemContainers: optional(
+        z.array(z.object({ name: text, cpu: optional(cpu), memory: optional(memory) })).max(16),
+      ),
+      cpu: optional(cpu),
       memory: optional(memory),
       fs: optional(fileSystem),
       runtime: optional(z.object({ imageFs: optional(fileSystem), containerFs: optional(fileSystem) })),

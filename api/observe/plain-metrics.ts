@@ -56,7 +56,8 @@ export interface Metrics {
   render(): Promise<{ readonly type: string; readonly text: string }>;
 }
 
-const quoted = (value: string): string =>
+/** A label's value in Prometheus' text format. */
+export const quoted = (value: string): string =>
   `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`;
 
 /** Sums by their labels. Times become a summary: their sum and their count. */

@@ -5,6 +5,7 @@ import { Lru } from "../model/cache.ts";
 import type { DecisionOf, Kind, Refusal, Verdict } from "../model/decision.ts";
 import { decodeSnapshot, snapshotDecoder } from "../model/decode.ts";
 import type { PodRef } from "../model/forms.ts";
+import { notesOf } from "../model/kinds.ts";
 import { passTimeOf } from "../model/pass-time.ts";
 import type { Pod } from "../model/pod.ts";
 import { err, ok, type Result } from "../model/result.ts";
@@ -88,6 +89,7 @@ interface Answered {
       readonly body: string;
       readonly next: unknown;
       readonly chosen: PodRef | null;
+      readonly notes: ReturnType<typeof notesOf>;
       readonly told: PassRemovals | null;
       readonly looksAtImages: boolean;
     },
@@ -112,6 +114,7 @@ function answerTo(
       body: JSON.stringify({ decision, reasons, needs, next }),
       next,
       chosen: chosenPod(decision),
+      notes: notesOf(kind, decision),
       told: removalsIn(kind, decision),
       looksAtImages: "reclaim" in decision && (decision.reclaim?.takes?.images ?? null) !== null,
     }),
@@ -178,7 +181,7 @@ async function evaluation(
     const { code, message, needs } = outcome.error;
     return { state: "refused", kind, node, problem: { code, detail: message, needs } };
   }
-  const { verdict, body, next, chosen, told, looksAtImages } = outcome.value;
+  const { verdict, body, next, chosen, notes, told, looksAtImages } = outcome.value;
   const { policyVersion } = profile;
   const ask = looksAtImages ? askText : askWithoutImages;
   const id = await idOf(sha256, JSON.stringify([kind, snapshotId, ask, policyVersion, explain, ""]));
@@ -197,6 +200,7 @@ async function evaluation(
     ask,
     pod: askedPodRef(asked) ?? chosen,
     verdict,
+    ...notes,
     assumed: assumedIn(kind, pods, asked),
     leftOut,
     pass,
@@ -220,6 +224,8 @@ async function decodedSnapshot(snapshot: Snapshot, sha256: Sha256): Promise<Deco
     observedAtMs: passTimeOf(snapshot)?.atMs ?? null,
     sequence: sequence ?? null,
     bootId: bootId ?? snapshot.node?.status?.nodeInfo?.bootID ?? null,
+    labels: snapshot.node === undefined ? null : JSON.stringify(snapshot.node.metadata.labels ?? {}),
+    kubeletVersion: snapshot.node?.status?.nodeInfo?.kubeletVersion ?? null,
   };
 }
 

@@ -85,6 +85,9 @@ export interface DecodedSnapshot extends StoredSnapshot, Canonical {
   readonly observedAtMs: number | null;
   readonly sequence: number | null;
   readonly bootId: string | null;
+  /** JSON; null: it has no node. */
+  readonly labels: string | null;
+  readonly kubeletVersion: string | null;
 }
 
 export interface Decision {
@@ -107,6 +110,9 @@ export interface Decision {
   /** False: the request wants nothing of it recorded. */
   readonly record: boolean;
   readonly verdict: string;
+  /** See `notesOf`. */
+  readonly reason: string | null;
+  readonly summary: string | null;
   /** The values that were filled in where nothing was posted; for a snapshot from the history they are no longer known. */
   readonly assumed: readonly Assumed[];
   /** The fields of a posted snapshot's configuration that no decision reads. */

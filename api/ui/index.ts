@@ -5,10 +5,11 @@ import type { Route } from "../http/route.ts";
 import { getAgreementPage } from "./agreement/agreement-page.ts";
 import { getAsset } from "./assets.ts";
 import { getDecisionPage } from "./decision/decision.ts";
+import { getDecisionsPage } from "./decision/decisions-page.ts";
 import { getDocs } from "./docs.ts";
 import { getFleet } from "./fleet/fleet.ts";
 import { getLintPage, postLintPage } from "./lint/lint-page.ts";
-import { getDecisionsPage, getNodePage } from "./node/node-page.ts";
+import { getNodePage } from "./node/node-page.ts";
 import { getReplayPage, postReplayPage } from "./replay/replay-page.ts";
 import { getUpgradePage, postUpgradePage } from "./upgrade/upgrade-page.ts";
 import { getWhatIf, postWhatIf } from "./what-if/what-if.ts";
@@ -17,6 +18,7 @@ import { getWhyPage } from "./why-page.ts";
 /** The pages that people look at, and the files that those load. */
 export const PAGES: readonly Route[] = [
   { method: "GET", path: "/", scope: "read", page: true, offThread: true, handle: getFleet },
+  { method: "GET", path: "/decisions", scope: "read", page: true, offThread: true, handle: getDecisionsPage },
   { method: "GET", path: "/decisions/:decision", scope: "read", page: true, offThread: true, handle: getDecisionPage },
   { method: "GET", path: "/nodes/:node", scope: "read", page: true, offThread: true, handle: getNodePage },
   {

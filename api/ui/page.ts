@@ -13,6 +13,7 @@ const POLICY =
 /** The links in every page's head line. */
 const PLACES = [
   ["/", "Nodes"],
+  ["/decisions", "Decisions"],
   ["/what-if", "What if"],
   ["/replay", "Replay"],
   ["/lint", "Lint"],

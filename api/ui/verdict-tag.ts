@@ -15,11 +15,11 @@ export function decisionsTable(
 }
 
 const decisionRow = (
-  { id, node, kind, verdict, pod, decidedAtMs }: DecisionHead,
+  { id, node, kind, verdict, reason, pod, decidedAtMs }: DecisionHead,
   ofOneNode: boolean,
 ): Html | Promise<Html> => html`<tr>
 <td>${moment(decidedAtMs)}</td>${ofOneNode ? "" : html`<td>${nodeName(node)}</td>`}
-<td>${kind}</td><td>${verdictTag(verdict)}</td><td>${pod === null ? "" : podLink(node, pod)}</td>
+<td>${kind}</td><td>${verdictTag(verdict, reason)}</td><td>${pod === null ? "" : podLink(node, pod)}</td>
 <td><a href="/decisions/${id}"><code>${id.slice(0, 12)}</code></a></td></tr>`;
 
 const TONE: { readonly [V in Verdict]: "good" | "warn" | "bad" | "" } = {
@@ -36,6 +36,6 @@ const TONE: { readonly [V in Verdict]: "good" | "warn" | "bad" | "" } = {
   restarts: "warn",
 };
 
-/** How a decision ended, as a word in its colour. */
-export const verdictTag = (verdict: string): Html | Promise<Html> =>
-  html`<span class="tag ${isVerdict(verdict) ? TONE[verdict] : ""}">${verdict}</span>`;
+/** How a decision ended, as a word in its colour, and why. */
+export const verdictTag = (verdict: string, reason: string | null = null): Html | Promise<Html> =>
+  html`<span class="tag ${isVerdict(verdict) ? TONE[verdict] : ""}">${verdict}</span>${reason === null ? "" : html` <span class="small">${reason}</span>`}`;

@@ -8,7 +8,7 @@ import { type DecisionFilter, MAX_PAGE, type Store } from "../store.ts";
 import { type Driver, once } from "./driver.ts";
 import { attempt } from "./failure.ts";
 import { bodyReader, grouped, textsIn, withSlices } from "./parts.ts";
-import { decisions, idempotency, texts } from "./schema.ts";
+import { decisions, idempotency, texts, unusual } from "./schema.ts";
 
 /** Everything but the ask and the body, which may be long. */
 const HEAD = {
@@ -19,6 +19,7 @@ const HEAD = {
   snapshotId: decisions.snapshotId,
   policyVersion: decisions.policyVersion,
   verdict: decisions.verdict,
+  reason: decisions.reason,
   explain: decisions.explain,
   decidedAtMs: decisions.decidedAtMs,
   podNamespace: decisions.podNamespace,
@@ -28,11 +29,11 @@ const HEAD = {
 type HeadColumns = Pick<typeof decisions.$inferSelect, keyof typeof HEAD>;
 
 export function headOf(row: HeadColumns): DecisionHead {
-  const { id, kind, node, snapshotId, policyVersion, verdict, explain, decidedAtMs, podNamespace, podName, podUid } =
-    row;
+  const { podNamespace, podName, podUid, id, kind, node, snapshotId, policyVersion } = row;
+  const { verdict, reason, explain, decidedAtMs } = row;
   const pod =
     podUid === null || podName === null ? null : { namespace: podNamespace ?? "", name: podName, uid: podUid };
-  return { id, kind, node, snapshotId, policyVersion, verdict, explain, decidedAtMs, pod };
+  return { id, kind, node, snapshotId, policyVersion, verdict, reason, explain, decidedAtMs, pod };
 }
 
 type Found = ReturnType<typeof grouped<typeof decisions.$inferSelect>>[number];
@@ -74,7 +75,10 @@ export function conditionOf(filter: DecisionFilter): SQL | undefined {
   return and(
     filter.node === undefined ? undefined : eq(decisions.node, filter.node),
     filter.kind === undefined ? undefined : eq(decisions.kind, filter.kind),
-    filter.verdict === undefined ? undefined : eq(decisions.verdict, filter.verdict),
+    filter.verdict === undefined
+      ? undefined
+      : and(eq(decisions.verdict, filter.verdict), unusual(filter.verdict) ?? undefined),
+    filter.reason === undefined ? undefined : eq(decisions.reason, filter.reason),
     filter.sinceMs === undefined ? undefined : gte(decisions.decidedAtMs, filter.sinceMs),
     filter.untilMs === undefined ? undefined : lt(decisions.decidedAtMs, filter.untilMs),
     filter.pod === undefined ? undefined : ofPod(filter.pod),

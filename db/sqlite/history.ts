@@ -3,7 +3,16 @@ import { isKind, type Kind } from "../../api/model/decision.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { decodeBody, encodeBody, MAX_ROW_BYTES, type Packing } from "../body.ts";
 import { failure, type StoreFailure } from "../failure.ts";
-import type { Counted, FleetRow, LatestRow, Place, StreamedDecision, StreamFailure, Tally } from "../rows.ts";
+import type {
+  Counted,
+  FleetRow,
+  LatestRow,
+  Place,
+  RefusalCount,
+  StreamedDecision,
+  StreamFailure,
+  Tally,
+} from "../rows.ts";
 import { type ImageCost, type ImageTotals, MAX_COSTS, type TargetCount } from "../rows.ts";
 import type { DecisionFilter, ResultRow, Store } from "../store.ts";
 import { conditionOf, decisionReader, decisionsOf, headOf } from "./decisions.ts";
@@ -15,7 +24,7 @@ import { grouped, textsIn } from "./parts.ts";
 import { pruneOf } from "./prune.ts";
 import { recordOf } from "./record.ts";
 import { namesOf, removalsOf } from "./removals.ts";
-import { decisions, hours, latest, nodes, results, texts } from "./schema.ts";
+import { decisions, hours, latest, nodes, refusals, results, texts } from "./schema.ts";
 import { nodesOf, snapshotsOf } from "./snapshots.ts";
 import { textsOf } from "./texts.ts";
 import { tokensOf } from "./tokens.ts";
@@ -117,7 +126,7 @@ const TALLY = { ...COUNTED, pressured: total(hours.pressured), removed: total(ho
 const NOTHING: Counted = { decisions: 0, refused: 0, evicted: 0 };
 const NONE: Tally = { ...NOTHING, pressured: 0, removed: 0 };
 
-/** Three walks over small tables, none over decisions: rows are joined here, by the node's name. */
+/** Walks over small tables, none over decisions: rows are joined here, by the node's name. */
 function fleetOf({ db }: Driver): Pick<Store, "listFleet" | "listHours" | "tallyOf"> {
   const counted = (sinceMs: number, node: string | undefined) =>
     and(gte(hours.hourMs, hourOf(sinceMs)), node === undefined ? undefined : eq(hours.node, node));
@@ -133,6 +142,18 @@ function fleetOf({ db }: Driver): Pick<Store, "listFleet" | "listHours" | "tally
       .innerJoin(results, eq(results.decisionId, latest.decisionId))
       .where(and(eq(latest.kind, "cgroups"), node === undefined ? undefined : eq(latest.node, node)))
       .orderBy(asc(results.seq));
+
+  const refused = async (sinceMs: number, node: string | undefined): Promise<Map<string, RefusalCount[]>> => {
+    const rows = await db
+      .select({ node: refusals.node, reason: refusals.reason, count: sql<number>`sum(${refusals.count})` })
+      .from(refusals)
+      .where(and(gte(refusals.hourMs, hourOf(sinceMs)), node === undefined ? undefined : eq(refusals.node, node)))
+      .groupBy(refusals.node, refusals.reason);
+    const byNode = new Map<string, RefusalCount[]>();
+    for (const { node: name, ...one } of rows) byNode.set(name, [...(byNode.get(name) ?? []), one]);
+    for (const counts of byNode.values()) counts.sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1));
+    return byNode;
+  };
 
   const fleet = async (sinceMs: number, node: string | undefined): Promise<readonly FleetRow[]> => {
     const rows = await db
@@ -154,11 +175,13 @@ function fleetOf({ db }: Driver): Pick<Store, "listFleet" | "listHours" | "tally
       known[kind] = row;
       latestOf.set(name, known);
     }
+    const refusalsOf = await refused(sinceMs, node);
     const reportOf = new Map((await reports(node)).map(({ node: name, ...report }) => [name, report]));
     return rows.map((row) => ({
       ...row,
       ...(countedOf.get(row.name) ?? NOTHING),
       latest: latestOf.get(row.name) ?? {},
+      refusals: refusalsOf.get(row.name) ?? [],
       report: reportOf.get(row.name) ?? null,
     }));
   };
@@ -239,7 +262,7 @@ function resultsOf({ db, atomic, packing }: Driver): Pick<Store, "addResults" | 
 }
 
 /** The newest file of migrations/ (a test keeps it so). Code that cannot read that folder compares the database with it. */
-export const LATEST_MIGRATION = "0007_outcomes.sql";
+export const LATEST_MIGRATION = "0008_reasons.sql";
 
 const CHECK_WRITE = `INSERT INTO health (id, checked_at_ms, filler) VALUES (1, ?, zeroblob(nullif(?, 0)))
 ON CONFLICT (id) DO UPDATE SET checked_at_ms = excluded.checked_at_ms, filler = excluded.filler

@@ -100,6 +100,8 @@ const insertDecisionUnderKey = insertWithTexts(decisions, KEY_IS_FREE);
 const CLAIM_KEY = `INSERT INTO idempotency (key, scope, request_hash, decision_id, at_ms)
 SELECT ?, ?, ?, id, ? FROM decisions WHERE id = ? ON CONFLICT DO NOTHING`;
 const READ_KEY = "SELECT request_hash, decision_id FROM idempotency WHERE key = ? AND scope = ?";
+/** The trigger on decisions has put the decision there, unless a newer one is. */
+const SUMMARIZE = "UPDATE latest SET summary = ? WHERE node = ? AND kind = ? AND decision_id = ?";
 const SNAPSHOT_EXISTS = "SELECT 1 FROM snapshots WHERE id = ?";
 
 async function placeDecision(
@@ -149,7 +151,7 @@ export function recordOf(driver: Driver, shared: Texts, putSnapshot: Store["putS
   const isStored = snapshotLookup(driver);
 
   const write = async (recording: Recording, isAgain: boolean): Promise<Result<Recorded, StoreFailure>> => {
-    const { decision, snapshot, idempotency: key } = recording;
+    const { decision, snapshot, summary, idempotency: key } = recording;
     const skipped = snapshot !== undefined && isLarge(snapshot.body) && (await isStored(snapshot.id));
     const posted = snapshot === undefined || skipped ? ok(null) : await placeSnapshot(snapshot, driver, shared);
     if (!posted.ok) return posted;
@@ -167,6 +169,8 @@ export function recordOf(driver: Driver, shared: Texts, putSnapshot: Store["putS
       const claim = [key.key, key.scope, key.requestHash, decision.decidedAtMs, decision.id];
       after.push({ sql: CLAIM_KEY, params: claim }, { sql: READ_KEY, params: [key.key, key.scope] });
     }
+    if (summary !== undefined)
+      after.push({ sql: SUMMARIZE, params: [summary, decision.node, decision.kind, decision.id] });
     if (skipped) after.push({ sql: SNAPSHOT_EXISTS, params: [snapshot.id] });
 
     const outcomes = await driver.atomic([...before, decided.value.statement, ...after]);

@@ -23,6 +23,9 @@ export const nodes = sqliteTable("nodes", {
   bootId: text("boot_id"),
   lastSnapshotId: text("last_snapshot_id"),
   lastSequence: integer("last_sequence"),
+  /** JSON, and the kubelet's own words: both of the latest snapshot that has a node. */
+  labels: text("labels"),
+  kubeletVersion: text("kubelet_version"),
 });
 
 /** Long texts that rows share, under the hash of their content. */
@@ -61,6 +64,12 @@ export const snapshots = sqliteTable(
   ],
 );
 
+/** How almost all decisions end. */
+const USUAL_VERDICTS: readonly string[] = ["decided", "calm", "keeps"];
+const UNUSUAL = sql.raw(`verdict NOT IN (${USUAL_VERDICTS.map((verdict) => `'${verdict}'`).join(", ")})`);
+/** The condition of the index of all others; null: the verdict is one of those, of which the newest are found without. */
+export const unusual = (verdict: string) => (USUAL_VERDICTS.includes(verdict) ? null : UNUSUAL);
+
 export const decisions = sqliteTable(
   "decisions",
   {
@@ -82,11 +91,17 @@ export const decisions = sqliteTable(
     body: body("body").notNull(),
     /** As in snapshots. */
     parts: text("parts"),
+    /** The kubelet's word for why: see `KindSpec.reasonOf`. Null: none, or recorded before reasons were. */
+    reason: text("reason"),
   },
   (t) => [
     uniqueIndex("decisions_id").on(t.id),
     index("decisions_by_time").on(t.decidedAtMs, t.seq, t.kind, t.verdict),
     index("decisions_by_node").on(t.node, t.decidedAtMs, t.seq, t.kind, t.verdict),
+    index("decisions_by_reason")
+      .on(t.reason, t.decidedAtMs, t.seq, t.node, t.kind, t.verdict)
+      .where(sql`reason IS NOT NULL`),
+    index("decisions_by_verdict").on(t.verdict, t.decidedAtMs, t.seq, t.node, t.kind).where(UNUSUAL),
     index("decisions_by_snapshot").on(t.snapshotId).where(sql`snapshot_id IS NOT NULL`),
     index("decisions_by_pod_uid").on(t.podUid).where(sql`pod_uid IS NOT NULL`),
     index("decisions_by_pod_name").on(t.podName, t.podNamespace).where(sql`pod_name IS NOT NULL`),
@@ -182,6 +197,9 @@ export const latest = sqliteTable(
     verdict: text("verdict").notNull(),
     decidedAtMs: integer("decided_at_ms").notNull(),
     policyVersion: text("policy_version").notNull().default(""),
+    reason: text("reason"),
+    /** JSON: see `KindSpec.summaryOf`. Null: the kind has none. */
+    summary: text("summary"),
   },
   (t) => [primaryKey({ columns: [t.node, t.kind] })],
 );
@@ -201,6 +219,18 @@ export const hours = sqliteTable(
     removed: integer("removed").notNull(),
   },
   (t) => [primaryKey({ columns: [t.hourMs, t.node] })],
+);
+
+/** The refusals of each hour by their reason; without one, by the verdict. Kept by the same trigger. */
+export const refusals = sqliteTable(
+  "refusals",
+  {
+    hourMs: integer("hour_ms").notNull(),
+    node: text("node").notNull(),
+    reason: text("reason").notNull(),
+    count: integer("count").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.hourMs, t.node, t.reason] })],
 );
 
 export const facts = sqliteTable(

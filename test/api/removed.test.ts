@@ -162,6 +162,8 @@ function answering(decisions: readonly ImageGcDecision[], observedAtMs: number |
       kubeletVersion: null,
       record: true,
       verdict: "removes",
+      reason: null,
+      summary: null,
       assumed: [],
       leftOut: [],
       pass,

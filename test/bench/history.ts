@@ -35,6 +35,7 @@ const decision = (n: number, id: string): DecisionRow => ({
   node: `node-${n % NODES}`,
   snapshotId: hash(n % 500),
   policyVersion: "bench",
+  reason: null,
   verdict: "planned",
   explain: "reasons",
   decidedAtMs: 1_790_000_000_000 + n,

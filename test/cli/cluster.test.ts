@@ -216,6 +216,51 @@ test("upgrade reports on all nodes of a cluster, or on those that are named", as
   expect(await nodewise(cluster, "upgrade", "--to", "1.37", "--since", "7d")).toMatchObject({ code: 2 });
 });
 
+describe("why", () => {
+  const backOff = {
+    metadata: { name: "guar-frac.1", namespace: "default" },
+    involvedObject: { kind: "Pod", namespace: "default", name: "guar-frac" },
+    type: "Warning",
+    reason: "BackOff",
+    message: "Back-off restarting failed container c in pod guar-frac",
+    source: { component: "kubelet", host: "n1" },
+    count: 3,
+    lastTimestamp: "2026-11-21T06:24:30Z",
+  };
+  test("tells the story of a pod with its events, its node and what its kubelet says", async () => {
+    const cluster = await testCluster();
+    cluster.api.put("events", backOff);
+    const { code, stdout, stderr } = await nodewise(cluster, "why", "guar-frac", "-o", "json");
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const { pod, findings } = JSON.parse(stdout);
+    expect(pod).toMatchObject({ namespace: "default", name: "guar-frac", node: "n1" });
+    expect(findings).toMatchObject([
+      { code: "healthy", words: [{ reason: "BackOff", count: 3 }], decisions: [{ kind: "eviction", node: "n1" }] },
+    ]);
+    expect(await nodewise(cluster, "why", "guar-frax")).toMatchObject({
+      code: 2,
+      stderr: "nodewise: namespace default has no pod guar-frax: is guar-frac meant?\n",
+    });
+  });
+  test("lists the pods of the context's namespace, or of all, that have a story", async () => {
+    const cluster = await testCluster();
+    cluster.api.put("pods", pending);
+    const listed = async (...args: readonly string[]) =>
+      JSON.parse((await nodewise(cluster, "why", "-o", "json", ...args)).stdout);
+    expect(await listed()).toMatchObject({ stories: [], pods: 10 });
+    expect(await listed("-n", "shop")).toMatchObject({ stories: [{ code: "unscheduled" }], pods: 1 });
+    expect(await listed("-A")).toMatchObject({ stories: [{ pod: { namespace: "shop", name: "pending" } }], pods: 12 });
+    expect(await nodewise(cluster, "why", "-f", realNode("pods.json"))).toMatchObject({ code: 2 });
+  });
+  test("of a namespace that may not be read names every right that is missing", async () => {
+    const cluster = await testCluster();
+    cluster.users["reader-token"] = { name: "jane", may: ["list pods"] };
+    const { code, stderr } = await nodewise(cluster, "why");
+    expect(code).toBe(4);
+    expect(stderr).toContain('- {apiGroups: [""], resources: [events, nodes], verbs: [list]}');
+  });
+});
+
 const isRoot = process.getuid?.() === 0;
 test.skipIf(!isRoot)("in a pod of the cluster the pod's service account asks", async () => {
   const cluster = await testCluster();
@@ -265,6 +310,8 @@ describe("as kubectl's plugin", () => {
     expect(await plugin(cluster, "decide", "allocatable", "--node", "n1")).toMatchObject({ code: 0 });
     const args = ["decide", "admission", "--pod", "pending", "-n", "shop"];
     expect(await plugin(cluster, ...args)).toMatchObject({ code: 1, stdout: expect.stringContaining("OutOfcpu") });
+    const why = await plugin(cluster, "why", "pending", "-n", "shop");
+    expect(why).toMatchObject({ code: 1, stdout: expect.stringContaining("UNSCHEDULED") });
     expect((await plugin(cluster, "lint")).stdout).toContain("n1 (1 node)");
     expect((await plugin(cluster, "upgrade", "--to", "1.37")).stdout).toMatch(/^n1: kubelet 1.36 -> 1.37/);
     expect(JSON.parse((await plugin(cluster, "snapshot")).stdout)).toHaveProperty("kubeletConfiguration");

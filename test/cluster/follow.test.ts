@@ -233,6 +233,29 @@ test("each node is read once an interval, a bounded number at a time, and one de
   ]);
 });
 
+test("a follower that throws is a mistake of its own, and not taken for a fault of the cluster", async () => {
+  const cluster = await testCluster();
+  const controller = new AbortController();
+  const faults: unknown[] = [];
+  const following = followCluster(
+    await opened(cluster.kubeconfig()),
+    { signal: controller.signal, intervalMs: 60_000 },
+    {
+      onChange: ({ object }) => {
+        if (fieldsOf(object["metadata"])["name"] === "web") throw new Error("a mistake");
+      },
+      onSnapshot: () => {},
+      onFault: (...fault) => void faults.push(fault),
+    },
+  );
+  const ended = expect(following).rejects.toThrow("a mistake");
+  await watching(cluster.api);
+  cluster.api.put("pods", pod("web"));
+  await ended;
+  controller.abort();
+  expect(faults).toEqual([]);
+});
+
 test("nothing secret is told", async () => {
   const cluster = await testCluster();
   cluster.api.put("pods", pod("web"));

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { decisionAnswer, decisionList, fullDecision, replayAnswer } from "../../api/http/openapi/answers.ts";
+import { decisionAnswer, fullDecision, replayAnswer } from "../../api/http/openapi/answers.ts";
+import { decisionList } from "../../api/http/openapi/list-answers.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
 import { answer, exampleSnapshot, fresh, get, type Of, post, problemOf, TWO_NUMA_NODES } from "./api-subject.ts";

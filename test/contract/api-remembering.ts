@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { decisionAnswer, decisionList, fullDecision, replayAnswer } from "../../api/http/openapi/answers.ts";
+import { decisionAnswer, fullDecision, replayAnswer } from "../../api/http/openapi/answers.ts";
+import { decisionList } from "../../api/http/openapi/list-answers.ts";
 import type { EvictionDecision } from "../../api/model/eviction.ts";
 import { pod } from "../kit/pods.ts";
 import { answer, fresh, get, type Of, post, problemOf } from "./api-subject.ts";

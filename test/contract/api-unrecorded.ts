@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { decisionAnswer, decisionList, nodeAnswer } from "../../api/http/openapi/answers.ts";
+import { decisionAnswer } from "../../api/http/openapi/answers.ts";
+import { decisionList, nodeAnswer } from "../../api/http/openapi/list-answers.ts";
 import { REMEMBERING } from "../../api/model/kinds.ts";
 import { batch, line } from "./api-batch.ts";
 import { memorySnapshot } from "./api-remembering.ts";

@@ -2,11 +2,13 @@ import { afterAll, beforeAll, describe, expect } from "vitest";
 import { ROUTES } from "../../api/http/index.ts";
 import { openApi } from "../../api/http/openapi/contract.ts";
 import { OPERATIONS } from "../../api/http/openapi/operations.ts";
+import { advice } from "./advice.ts";
 import { asks, badAsks } from "./api-asks.ts";
 import { nodeTokens, otherNodesIds, tokens } from "./api-auth.ts";
 import { badInput, badRequests } from "./api-bad-input.ts";
 import { batches, batchProblems } from "./api-batch.ts";
 import { decisions, snapshotsAndKeys, told } from "./api-decisions.ts";
+import { fleetAnswers } from "./api-fleet.ts";
 import { containerPasses, imagePasses, imagesRemoved, imagesToldAnew, reclaimPasses } from "./api-gc.ts";
 import { collectionsUnlisted } from "./api-gc-failed.ts";
 import { runtimeKept } from "./api-gc-history.ts";
@@ -25,6 +27,23 @@ import { badLints, lints } from "./lint.ts";
 import { badHistoryReplays, historyReplays, replaysOfANodesToken } from "./replay-history.ts";
 import { badUpgrades, upgrades } from "./upgrade.ts";
 import { badWhys, whys } from "./why.ts";
+
+/** Answers that are made of decisions and recorded nowhere. */
+function questions(of: () => ApiSubject): void {
+  describe("lint of a configuration", () => {
+    lints(of);
+    badLints(of);
+  });
+  describe("advice on reservations", () => advice(of));
+  describe("upgrades of the kubelet", () => {
+    upgrades(of);
+    badUpgrades(of);
+  });
+  describe("why a pod is as it is", () => {
+    whys(of);
+    badWhys(of);
+  });
+}
 
 /** The behaviour of the API on every platform. `open` gives one with an empty history, which the tests share. */
 export function apiContract(name: string, open: () => Promise<ApiSubject>): void {
@@ -63,7 +82,10 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
     describe("bad input", () => badInput(of));
     describe("bad requests", () => badRequests(of));
     describe("history", () => history(of));
-    describe("fleets", () => fleets(of));
+    describe("fleets", () => {
+      fleets(of);
+      fleetAnswers(of);
+    });
     describe("removals", () => {
       removals(of);
       badRemovals(of);
@@ -83,18 +105,7 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
       versions(of);
       versionsAgain(of);
     });
-    describe("lint of a configuration", () => {
-      lints(of);
-      badLints(of);
-    });
-    describe("upgrades of the kubelet", () => {
-      upgrades(of);
-      badUpgrades(of);
-    });
-    describe("why a pod is as it is", () => {
-      whys(of);
-      badWhys(of);
-    });
+    questions(of);
     describe("replays of the history", () => {
       historyReplays(of);
       badHistoryReplays(of);

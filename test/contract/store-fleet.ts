@@ -6,13 +6,16 @@ import { decisionRow, fresh, resultRow, T0, value } from "./store-rows.ts";
 const HOUR_MS = 3_600_000;
 const FROM = Math.floor(T0 / HOUR_MS) * HOUR_MS;
 
-export function fleet(of: () => Store): void {
-  const record = async (...rows: readonly DecisionRow[]): Promise<void> => {
+const recording = (of: () => Store) => ({
+  record: async (...rows: readonly DecisionRow[]): Promise<void> => {
     for (const decision of rows) value(await of().record({ decision }));
-  };
-  const only = async (node: string, sinceMs = FROM): Promise<FleetRow | undefined> =>
-    value(await of().listFleet(sinceMs, node))[0];
+  },
+  only: async (node: string, sinceMs = FROM): Promise<FleetRow | undefined> =>
+    value(await of().listFleet(sinceMs, node))[0],
+});
 
+export function fleet(of: () => Store): void {
+  const { record, only } = recording(of);
   test("each node is told with its newest decision of each kind, also when an older one comes late", async () => {
     const node = fresh("node");
     const newest = decisionRow({
@@ -28,8 +31,14 @@ export function fleet(of: () => Store): void {
     const { latest, lastSeenMs } = (await only(node)) ?? {};
     expect(lastSeenMs).toBe(FROM + 20);
     expect(latest).toEqual({
-      eviction: { decisionId: newest.id, verdict: "evicts", decidedAtMs: FROM + 20, policyVersion: "kubelet-1.37+1" },
-      cgroups: { decisionId: other.id, verdict: "decided", decidedAtMs: FROM + 5, policyVersion: other.policyVersion },
+      eviction: {
+        ...{ decisionId: newest.id, verdict: "evicts", decidedAtMs: FROM + 20, policyVersion: "kubelet-1.37+1" },
+        ...{ reason: null, summary: null },
+      },
+      cgroups: {
+        ...{ decisionId: other.id, verdict: "decided", decidedAtMs: FROM + 5, policyVersion: other.policyVersion },
+        ...{ reason: null, summary: null },
+      },
     });
     const all = value(await of().listFleet(FROM));
     expect(all.find((row) => row.name === node)?.latest).toEqual(latest);
@@ -75,17 +84,80 @@ export function fleet(of: () => Store): void {
     const nothing = { decisions: 0, refused: 0, pressured: 0, evicted: 0, removed: 0 };
     expect(value(await of().tallyOf(node, FROM))).toEqual(nothing);
   });
+}
+
+/** What the fleet tells beside the counts of its hours, and how long. */
+export function fleetNotes(of: () => Store): void {
+  const { record, only } = recording(of);
+  test("a summary stands for its decision as long as that is the newest of its kind", async () => {
+    const node = fresh("node");
+    const pass = (at: number, over: Partial<DecisionRow> = {}) =>
+      decisionRow({
+        node,
+        kind: "eviction",
+        verdict: "evicts",
+        reason: "memory.available",
+        decidedAtMs: FROM + at,
+        ...over,
+      });
+    const newest = async () => {
+      const { decisionId, reason, summary } = (await only(node))?.latest.eviction ?? {};
+      return { decisionId, reason, summary };
+    };
+    const [first, second, late] = [pass(10), pass(20, { verdict: "calm", reason: null }), pass(5)];
+    const key = { key: fresh("key"), scope: "s", requestHash: "h" };
+    value(await of().record({ decision: first, summary: '{"a":1}', idempotency: key }));
+    expect(await newest()).toEqual({ decisionId: first.id, reason: "memory.available", summary: '{"a":1}' });
+    // told again it is the same, and a late one changes nothing
+    value(await of().record({ decision: first, summary: '{"a":1}' }));
+    value(await of().record({ decision: late, summary: '{"late":1}' }));
+    expect(await newest()).toEqual({ decisionId: first.id, reason: "memory.available", summary: '{"a":1}' });
+    value(await of().record({ decision: second }));
+    expect(await newest()).toEqual({ decisionId: second.id, reason: null, summary: null });
+    value(await of().record({ decision: pass(30), summary: '{"b":"ü"}' }));
+    expect((await newest()).summary).toBe('{"b":"ü"}');
+  });
+
+  test("refusals are counted by their reason, by the hour, a repeated decision once", async () => {
+    const node = fresh("node");
+    const refusal = (hours: number, reason: string | null, verdict = "refused") =>
+      decisionRow({ node, kind: "admission", verdict, reason, decidedAtMs: FROM + hours * HOUR_MS });
+    const twice = refusal(0, "OutOfcpu");
+    const old = [twice, twice, refusal(0, "OutOfmemory"), refusal(0, null), refusal(0, null, "kubelet-refuses")];
+    await record(...old, refusal(1, "OutOfcpu"), refusal(1, "OutOfcpu"));
+    // pressure is no refusal
+    await record(refusal(1, "MemoryPressure", "under-pressure"));
+    expect(await only(node)).toMatchObject({
+      refused: 6,
+      refusals: [
+        { reason: "OutOfcpu", count: 3 },
+        { reason: "OutOfmemory", count: 1 },
+        { reason: "kubelet-refuses", count: 1 },
+        { reason: "refused", count: 1 },
+      ],
+    });
+    expect((await only(node, FROM + HOUR_MS))?.refusals).toEqual([{ reason: "OutOfcpu", count: 2 }]);
+    const all = value(await of().listFleet(FROM));
+    expect(all.find((row) => row.name === node)?.refusals).toHaveLength(4);
+    for (const { refused, refusals } of all) expect(refusals.reduce((sum, { count }) => sum + count, 0)).toBe(refused);
+  });
 
   test("hours go with the retention's age, when all of them is too old", async () => {
     const node = fresh("node");
     const day = FROM - 400 * 24 * HOUR_MS;
-    await record(decisionRow({ node, decidedAtMs: day }), decisionRow({ node, decidedAtMs: day + HOUR_MS }));
+    const refused = { node, verdict: "refused", reason: "OutOfcpu" };
+    await record(
+      decisionRow({ ...refused, decidedAtMs: day }),
+      decisionRow({ ...refused, decidedAtMs: day + HOUR_MS }),
+    );
     const prune = (nowMs: number) => of().prune({ nowMs, maxAgeMs: HOUR_MS });
     const left = async () => value(await of().listHours(day, node)).map((row) => row.hourMs);
     value(await prune(day + 2 * HOUR_MS));
     expect(await left()).toEqual([day, day + HOUR_MS]);
+    expect((await only(node, day))?.refusals).toEqual([{ reason: "OutOfcpu", count: 2 }]);
     value(await prune(day + 2 * HOUR_MS + 1));
     expect(await left()).toEqual([day + HOUR_MS]);
+    expect((await only(node, day))?.refusals).toEqual([{ reason: "OutOfcpu", count: 1 }]);
     expect((await only(node))?.latest.cgroups?.decidedAtMs).toBe(day + HOUR_MS);
   });
 }

@@ -80,7 +80,47 @@ export function lists(of: () => Store): void {
     },
   );
 
+  reasons(of);
   streams(of);
+}
+
+function reasons(of: () => Store): void {
+  test("decisions are found by their reason over all nodes, alone and with every other filter", async () => {
+    const reason = fresh("OutOf");
+    const [a, b] = [fresh("node"), fresh("node")];
+    const pod = { namespace: "a", name: fresh("web"), uid: fresh("uid") };
+    const rows = Array.from({ length: 12 }, (_, i) =>
+      decisionRow({
+        node: i % 2 === 0 ? a : b,
+        kind: i % 3 === 0 ? "preemption" : "admission",
+        verdict: i % 4 === 3 ? "decided" : "refused",
+        reason: i % 4 === 3 ? null : reason,
+        decidedAtMs: T0 + Math.floor(i / 2),
+        pod: i === 5 ? pod : null,
+      }),
+    );
+    for (const decision of rows) value(await of().record({ decision }));
+    const ids = async (filter: DecisionFilter): Promise<string[]> => {
+      const streamed = await idsOf(of(), { reason, ...filter });
+      expect((await pages(of(), { reason, ...filter, limit: 2 })).flat().reverse()).toEqual(streamed);
+      return streamed;
+    };
+    const wanted = (keep: (row: DecisionRow, i: number) => boolean): string[] =>
+      rows.filter((row, i) => row.reason === reason && keep(row, i)).map(({ id }) => id);
+    expect(await ids({})).toEqual(wanted(() => true));
+    expect(await ids({ node: a })).toEqual(wanted(({ node }) => node === a));
+    expect(await ids({ kind: "admission" })).toEqual(wanted(({ kind }) => kind === "admission"));
+    expect(await ids({ verdict: "decided" })).toEqual([]);
+    expect(await ids({ sinceMs: T0 + 2, untilMs: T0 + 4 })).toEqual(wanted((_, i) => i >= 4 && i < 8));
+    expect(await ids({ pod: pod.name })).toEqual([rows[5]?.id]);
+    expect(await ids({ node: b, kind: "admission", verdict: "refused", sinceMs: T0 })).toEqual(
+      wanted(({ node, kind }) => node === b && kind === "admission"),
+    );
+    const [head] = value(await of().listDecisions({ reason, limit: 1 })).items;
+    expect(head).toMatchObject({ id: rows[10]?.id, reason });
+    expect(value(await of().getDecision(rows[0]?.id ?? ""))).toEqual(rows[0]);
+    expect(await ids({ reason: `${reason}x` })).toEqual([]);
+  });
 }
 
 function streams(of: () => Store): void {

@@ -60,6 +60,7 @@ export const decisionRow = (over: Partial<DecisionRow> = {}): DecisionRow => ({
   snapshotId: null,
   policyVersion: "kubelet-1.36.3+1",
   verdict: "planned",
+  reason: null,
   explain: "reasons",
   decidedAtMs: T0,
   pod: null,

@@ -23,7 +23,14 @@ export function recording(of: () => Store): void {
     expect(value(await of().getSnapshot(snapshot.id))).toEqual(snapshot);
     expect(value(await of().latestSnapshot(node))).toEqual(snapshot);
     expect(value(await of().readFacts(node))).toEqual({ shared: "0-3" });
-    const seen = { firstSeenMs: T0, lastSeenMs: T0, bootId: "boot-a", lastSnapshotId: snapshot.id, lastSequence: 1 };
+    const latest = {
+      bootId: "boot-a",
+      lastSnapshotId: snapshot.id,
+      lastSequence: 1,
+      labels: null,
+      kubeletVersion: null,
+    };
+    const seen = { firstSeenMs: T0, lastSeenMs: T0, ...latest };
     expect(value(await of().getNode(node))).toEqual({ name: node, ...seen });
     expect(value(await of().listNodes()).map((row) => row.name)).toContain(node);
   });
@@ -125,6 +132,32 @@ export function nodesAndSnapshots(of: () => Store): void {
     expect(value(await of().latestSnapshot(node))).toEqual(b);
     await of().putSnapshot({ ...a, storedAtMs: T0 + 2 });
     expect(value(await of().latestSnapshot(node))).toEqual(a);
+  });
+
+  test("a node has the labels and the version of its latest snapshot, and keeps them where one tells none", async () => {
+    const node = fresh("node");
+    const told = { labels: '{"pool":"web"}', kubeletVersion: "v1.36.3" };
+    const known = async () => {
+      const { labels, kubeletVersion } = value(await of().getNode(node)) ?? {};
+      return { labels, kubeletVersion };
+    };
+    value(await of().putSnapshot(snapshotRow({ node, sequence: 2, ...told })));
+    expect(await known()).toEqual(told);
+    const late = { labels: "{}", kubeletVersion: "v1.35.0" };
+    value(await of().putSnapshot(snapshotRow({ node, sequence: 1, ...late })));
+    expect(await known()).toEqual(told);
+    value(await of().putSnapshot(snapshotRow({ node, sequence: 3 })));
+    value(await of().record({ decision: decisionRow({ node, decidedAtMs: T0 + 1 }) }));
+    expect(await known()).toEqual(told);
+    value(
+      await of().record({
+        decision: decisionRow({ node, decidedAtMs: T0 + 2 }),
+        snapshot: snapshotRow({ node, sequence: 4, ...late }),
+      }),
+    );
+    expect(await known()).toEqual(late);
+    const stored = value(await of().latestSnapshot(node));
+    expect(stored).not.toHaveProperty("labels");
   });
 
   test("a decision without a snapshot moves the node's time and nothing else", async () => {

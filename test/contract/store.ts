@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe } from "vitest";
 import type { Store } from "../../db/store.ts";
 import { damage } from "./store-damage.ts";
-import { fleet } from "./store-fleet.ts";
+import { fleet, fleetNotes } from "./store-fleet.ts";
 import { largeBodies, resultsFactsTokens } from "./store-keeping.ts";
 import { lists } from "./store-lists.ts";
 import { outcomeRetention, outcomes, snapshotsBefore } from "./store-outcomes.ts";
@@ -29,7 +29,10 @@ export function storeContract(name: string, open: () => Promise<StoreSubject>): 
     describe("idempotency keys", () => idempotencyKeys(of));
     describe("nodes and snapshots", () => nodesAndSnapshots(of));
     describe("lists and streams", () => lists(of));
-    describe("the fleet", () => fleet(of));
+    describe("the fleet", () => {
+      fleet(of);
+      fleetNotes(of);
+    });
     describe("results, facts and tokens", () => resultsFactsTokens(of));
     describe("large bodies", () => largeBodies(of));
     describe("shared texts", () => sharedTexts(() => subject));

@@ -161,7 +161,7 @@ test("whoever finds nothing to apply waits for nobody who writes", async () => {
   await store.close();
 });
 
-test.each(["0003", "0004"])(
+test.each(["0003", "0004", "0008"])(
   "a database from before %s has its decisions counted when it is brought up to date",
   async (first) => {
     const folder = testFolder();
@@ -182,12 +182,18 @@ test.each(["0003", "0004"])(
     older.close();
     const store = value(openNode({ file }));
     const [row] = value(await store.listFleet(T0 - 3_600_000, node));
-    expect(row).toMatchObject({ decisions: 3, refused: 1, evicted: 1 });
+    expect(row).toMatchObject({ decisions: 3, refused: 1, evicted: 1, refusals: [{ reason: "refused", count: 1 }] });
+    expect(value(await store.getDecision("c"))).toMatchObject({ verdict: "refused", reason: null });
     expect(value(await store.tallyOf(node, T0 - 3_600_000))).toMatchObject({ decisions: 3, pressured: 1, removed: 0 });
     expect(row?.latest.eviction?.decisionId).toBe("b");
     expect(value(await store.listHours(T0, node)).map((hour) => hour.decisions)).toEqual([2]);
     value(await store.record({ decision: decisionRow({ node, decidedAtMs: T0 + 2 }) }));
     expect(value(await store.listHours(T0, node)).map((hour) => hour.decisions)).toEqual([3]);
+    value(
+      await store.record({ decision: decisionRow({ node, verdict: "refused", reason: "OutOfcpu", decidedAtMs: T0 }) }),
+    );
+    expect(value(await store.listDecisions({ reason: "OutOfcpu", limit: 9 })).items).toHaveLength(1);
+    expect(value(await store.listFleet(T0, node))[0]?.refusals).toEqual([{ reason: "OutOfcpu", count: 1 }]);
     await store.close();
   },
 );

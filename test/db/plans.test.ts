@@ -33,8 +33,12 @@ test("no query walks a whole table, and none sorts but the one for a pod", async
       snapshotId: snapshot.id,
       decidedAtMs: T0 + i,
       pod: { namespace: "a", name: `p${i}`, uid: `u${i}` },
+      reason: i % 5 === 0 ? "OutOfcpu" : null,
+      verdict: i % 5 === 0 ? "refused" : "decided",
     });
-    value(await store.record({ snapshot, decision, facts: { i }, idempotency: { ...key, key: `k${i}` } }));
+    value(
+      await store.record({ snapshot, decision, summary: "{}", facts: { i }, idempotency: { ...key, key: `k${i}` } }),
+    );
   }
   value(await store.putOutcomes([outcomeRow({ node })]));
   const pageToken = value(await store.listDecisions({ limit: 1 })).nextPageToken ?? "";
@@ -46,6 +50,7 @@ test("no query walks a whole table, and none sorts but the one for a pod", async
       store.record({
         snapshot: snapshotRow({ node }),
         decision: decisionRow({ node }),
+        summary: "{}",
         facts: { a: 1 },
         idempotency: key,
       }),
@@ -55,7 +60,11 @@ test("no query walks a whole table, and none sorts but the one for a pod", async
     listNode: () => store.listDecisions({ node, limit: 5, pageToken }),
     listFiltered: () =>
       store.listDecisions({ node, kind: "cgroups", verdict: "x", sinceMs: T0, untilMs: T0 + 9, limit: 5 }),
+    listReason: () => store.listDecisions({ reason: "OutOfcpu", limit: 5, pageToken }),
+    listReasonFiltered: () =>
+      store.listDecisions({ reason: "OutOfcpu", node, kind: "cgroups", verdict: "refused", sinceMs: T0, limit: 5 }),
     stream: () => drain({}),
+    streamReason: () => drain({ reason: "OutOfcpu", untilMs: T0 + 15 }, { atMs: T0 + 3, seq: 4 }),
     streamNode: () => drain({ node, sinceMs: T0 }),
     streamOn: () => drain({ untilMs: T0 + 15 }, { atMs: T0 + 3, seq: 4 }),
     streamNodeOn: () => drain({ node, kind: "cgroups", untilMs: T0 + 15 }, { atMs: T0 + 3, seq: 4 }),
@@ -79,6 +88,37 @@ test("no query walks a whole table, and none sorts but the one for a pod", async
     );
     expect(slow, `${name}: ${plans.join(" | ")}`).toEqual([]);
   }
+});
+
+test("decisions of a reason are found in its own index, whatever else is asked for", async () => {
+  const { plansOf } = listening();
+  const bounds = { sinceMs: T0, untilMs: T0 + 9 };
+  const queries = {
+    "(reason=?)": { reason: "OutOfcpu" },
+    "(reason=? AND decided_at_ms>?)": { reason: "OutOfcpu", sinceMs: T0 },
+    "(reason=? AND decided_at_ms>? AND decided_at_ms<?)": {
+      reason: "OutOfcpu",
+      node: "n",
+      kind: "admission",
+      ...bounds,
+    },
+  } as const;
+  for (const [bound, filter] of Object.entries(queries)) {
+    const plans = await plansOf((store) => store.listDecisions({ ...filter, limit: 5 }));
+    expect(plans).toEqual([`SEARCH decisions USING INDEX decisions_by_reason ${bound}`]);
+  }
+});
+
+test("decisions of an unusual verdict are found in their own index, those of a usual one by their time", async () => {
+  const { plansOf } = listening();
+  const planOf = async (filter: object) =>
+    (await plansOf((store) => store.listDecisions({ ...filter, limit: 5 }))).join();
+  for (const verdict of ["refused", "evicts", "one of another version"])
+    expect(await planOf({ verdict })).toBe("SEARCH decisions USING INDEX decisions_by_verdict (verdict=?)");
+  expect(await planOf({ verdict: "calm", sinceMs: T0 })).toMatch(/USING INDEX decisions_by_time \(decided_at_ms>\?\)/);
+  expect(await planOf({ verdict: "refused", kind: "admission", sinceMs: T0, untilMs: T0 + 9 })).toBe(
+    "SEARCH decisions USING INDEX decisions_by_verdict (verdict=? AND decided_at_ms>? AND decided_at_ms<?)",
+  );
 });
 
 test("a pod's decisions are found through its own indexes", async () => {
@@ -179,4 +219,10 @@ test("hours are pruned, and a fleet counted by the hour, in the order of their k
   expect(pruned.filter((plan) => /SCAN/.test(plan))).toEqual([]);
   const listed = await plansOf((s) => s.listHours(T0));
   expect(listed).toEqual([expect.stringMatching(/^SEARCH hours USING PRIMARY KEY \(hour_ms>/)]);
+  const refused = decisionRow({ node: "n", verdict: "refused", reason: "OutOfcpu" });
+  value(await store.record({ decision: refused }));
+  const plans = await plansOf((s) => s.prune({ nowMs: T0 + 18e8, maxAgeMs: 0 }));
+  expect(plans).toContain("SEARCH refusals USING PRIMARY KEY (hour_ms=? AND node=? AND reason=?)");
+  const fleet = (await plansOf((s) => s.listFleet(T0))).filter((plan) => /refusals/.test(plan));
+  expect(fleet).toEqual([expect.stringMatching(/^SEARCH refusals USING PRIMARY KEY \(hour_ms>/)]);
 });

@@ -54,6 +54,7 @@ function undocumented(
   if (method === "HEAD" || status === 304) return text === "" ? null : `${name}: a body where none may be`;
   if (type === PROBLEM_TYPE) return malformed(problemAnswer, text, `${name} ${status}`);
   const answered = OPERATIONS[name]?.answers[status];
+  if (type === "text/csv") return null;
   const schema = typeof answered === "string" ? answered : answered?.of;
   if (schema === undefined) return null;
   const documents = type === "application/x-ndjson" ? text.split("\n").filter((line) => line !== "") : [text];

@@ -15,6 +15,7 @@ BEYOND_SCHEMAS = {
     r"POST /v1/decisions/\{decision\} ask\b": "what may be asked depends on the kind, which is in the path: a batch has it in the line",
     r"PUT .* node\.metadata\.name: must be .* as in the path": "the name is in the path, too",
     r"pageToken: .*\b(is not one that|belongs to another)": "only what was answered is one",
+    r"labelSelector: ": "a grammar of its own",
     r"since: is later than until": "one member is held against another",
     r"ask\.pod\.spec\.\S+: no such field; `": "a name that is nearly one of a probe's",
     r"ask\.container: the pod has no container": "the same",

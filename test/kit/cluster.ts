@@ -28,7 +28,9 @@ export type Users = Record<string, { readonly name: string; readonly may: readon
 /** Answers a request in the place of the server; false: the server answers. */
 export type Interruption = (request: IncomingMessage, response: ServerResponse, url: URL) => boolean;
 
-const real = (file: string): string => readFileSync(resolve(import.meta.dirname, "../data/real-node", file), "utf8");
+/** What was captured, as if the node were on loopback. */
+const real = (file: string): string =>
+  readFileSync(resolve(import.meta.dirname, "../data/real-node", file), "utf8").replaceAll("10.88.0.1", "127.0.0.1");
 
 let clusterAuthority: Authority | undefined;
 /** The authority of all test clusters; keys take a while to make, so each pair is made once. */

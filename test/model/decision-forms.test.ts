@@ -3,7 +3,8 @@ import { decideKind } from "../../api/decide/kinds/index.ts";
 import { decodeAsk } from "../../api/model/asks.ts";
 import { type Facts, KINDS, type Kind, type ReasonCode } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
-import { KIND_SPECS, REMEMBERING } from "../../api/model/kinds.ts";
+import { EVICTION_SIGNALS, evictionSummary, PRESSURE_CONDITIONS } from "../../api/model/eviction.ts";
+import { KIND_SPECS, notesOf, REMEMBERING } from "../../api/model/kinds.ts";
 import { type Case, recordedCases } from "./decision-cases.ts";
 import { oddCases } from "./odd-cases.ts";
 
@@ -19,10 +20,14 @@ const NOT_MET: { readonly [K in Kind]?: readonly ReasonCode<K>[] } = {
 interface Seen {
   decided: number;
   readonly codes: Set<string>;
+  /** The decisions' own reasons (null: none), by their verdict. */
+  readonly words: Map<string, Set<string | null>>;
   /** The first decision that is not of the kind's form. */
   fault: string | null;
 }
-const seen = new Map<Kind, Seen>(KINDS.map((kind) => [kind, { decided: 0, codes: new Set(), fault: null }]));
+const seen = new Map<Kind, Seen>(
+  KINDS.map((kind) => [kind, { decided: 0, codes: new Set(), words: new Map(), fault: null }]),
+);
 const of = (kind: Kind): Seen => seen.get(kind) as Seen;
 
 let facts: Facts = {};
@@ -39,6 +44,11 @@ function decide({ kind, snapshot, ask, goesOn = false }: Case): void {
   const met = of(kind);
   met.decided++;
   if (!parsed.success) met.fault ??= JSON.stringify(parsed.error.issues);
+  const { reason, summary } = notesOf(kind, decision);
+  const { verdict } = answer.value;
+  met.words.set(verdict, (met.words.get(verdict) ?? new Set()).add(reason));
+  if (kind === "eviction" && !evictionSummary.safeParse(JSON.parse(summary ?? "null")).success)
+    met.fault ??= `summary: ${summary}`;
   for (const { because } of reasons) for (const { code } of because) met.codes.add(code);
 }
 
@@ -60,6 +70,31 @@ describe("whatever the recorded and the odd nodes are answered", () => {
     const isForm = (value: object): boolean => KIND_SPECS.cgroups.decision.safeParse(value).success;
     expect(isForm(decision)).toBe(true);
     expect([isForm({ ...decision, more: 1 }), isForm({ ...decision, driver: undefined })]).toEqual([false, false]);
+  });
+  test("a refused pod has the kubelet's reason, and what went well has none", () => {
+    for (const kind of KINDS) {
+      const { words } = of(kind);
+      for (const good of ["decided", "calm", "keeps"]) expect([...(words.get(good) ?? [null])], kind).toEqual([null]);
+      expect([...(words.get("refused") ?? [])], kind).not.toContain(null);
+    }
+    for (const kind of ["admission", "preemption"] as const)
+      expect([...(of(kind).words.get("refused") ?? [])]).toEqual(
+        expect.arrayContaining(["OutOfcpu", "OutOfmemory", "OutOfpods", "NodeAffinity", "UnexpectedAdmissionError"]),
+      );
+    expect([...(of("cpus").words.get("refused") ?? [])]).toContain("TopologyAffinityError");
+  });
+  test("a pass of the eviction manager has the signal that it acts on, a pod's own limit, or the condition that holds", () => {
+    const { words } = of("eviction");
+    const limits = ["emptyDir", "pod-ephemeral-storage", "container-ephemeral-storage"];
+    const known: Readonly<Record<string, readonly string[]>> = {
+      evicts: [...EVICTION_SIGNALS, ...limits],
+      reclaims: EVICTION_SIGNALS,
+      "under-pressure": [...EVICTION_SIGNALS, ...PRESSURE_CONDITIONS],
+    };
+    for (const [verdict, all] of Object.entries(known)) {
+      expect([...(words.get(verdict) ?? [])].filter((word) => word === null || !all.includes(word))).toEqual([]);
+      expect(words.get(verdict)?.size, verdict).toBeGreaterThan(2);
+    }
   });
   test.each(KINDS)("%s: the reasons have the kind's codes, each of them but those that are named here", (kind) => {
     const known = new Set<string>(KIND_SPECS[kind].reasons);

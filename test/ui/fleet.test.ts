@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { chosen, fleetLink, hoursPicture, SILENT_MS, standingOf } from "../../api/ui/fleet/fleet.ts";
-import type { FleetRow } from "../../db/rows.ts";
+import { type FleetFilter, type FleetOrder, filtered, fleetNode, ordered, SILENT_MS } from "../../api/service/fleet.ts";
+import { fleetLink, hoursPicture } from "../../api/ui/fleet/fleet.ts";
+import type { FleetRow, LatestRow } from "../../db/rows.ts";
 import { appOver } from "../api/serving.ts";
 import { decisionRow, resultRow, value } from "../contract/store-rows.ts";
 
@@ -12,24 +13,46 @@ const row = (name: string, over: Partial<FleetRow> = {}): FleetRow => ({
   bootId: null,
   lastSnapshotId: null,
   lastSequence: null,
+  labels: null,
+  kubeletVersion: null,
   decisions: 0,
   refused: 0,
   evicted: 0,
   latest: {},
+  refusals: [],
   report: null,
   ...over,
 });
-const QUESTION = { q: "", show: "all", kubelet: "", sort: "name", order: "asc", hours: 24, page: 1 } as const;
+const made = (policyVersion: string, decidedAtMs = NOW): LatestRow => ({
+  decisionId: "d",
+  verdict: "decided",
+  decidedAtMs,
+  policyVersion,
+  reason: null,
+  summary: null,
+});
+const BY_NAME: FleetOrder = { sort: "name", order: "asc" };
+const QUESTION = {
+  q: "",
+  labels: "",
+  show: "all",
+  kubelet: "",
+  sort: "name",
+  order: "asc",
+  hours: 24,
+  page: 1,
+} as const;
 
 test("nodes are shown by how they stand, in the order asked for, equal ones by name", () => {
-  const evicts = { decisionId: "e", verdict: "evicts", decidedAtMs: NOW, policyVersion: "kubelet-1.35+1" };
+  const evicts = { ...made("kubelet-1.35+1"), verdict: "evicts" };
   const nodes = [
     row("a", { refused: 2 }),
     row("b", { latest: { eviction: evicts }, evicted: 1 }),
     row("c", { report: { okCount: 2, failedCount: 1, atMs: NOW } }),
     row("d", { lastSeenMs: NOW - SILENT_MS - 1, refused: 2 }),
-  ].map((each) => standingOf(each, NOW));
-  const names = (over: object): string[] => chosen(nodes, { ...QUESTION, ...over }).map((node) => node.name);
+  ].map((each) => fleetNode(each, NOW));
+  const names = (over: FleetFilter & Partial<FleetOrder>): string[] =>
+    ordered(filtered(nodes, over), { ...BY_NAME, ...over }).map((node) => node.name);
   expect(names({})).toEqual(["a", "b", "c", "d"]);
   expect(names({ order: "desc" })).toEqual(["d", "c", "b", "a"]);
   expect(names({ show: "pressure" })).toEqual(["b"]);
@@ -37,27 +60,22 @@ test("nodes are shown by how they stand, in the order asked for, equal ones by n
   expect(names({ show: "silent" })).toEqual(["d"]);
   expect(names({ show: "refused", sort: "refused", order: "desc" })).toEqual(["a", "d"]);
   expect(names({ sort: "evicted", order: "desc" })).toEqual(["b", "a", "c", "d"]);
-  expect(names({ q: "C" })).toEqual(["c"]);
+  expect(names({ name: "C" })).toEqual(["c"]);
 });
 
 test("nodes are shown by the kubelet that their newest decision was made for", () => {
-  const made = (policyVersion: string, decidedAtMs = NOW) => ({
-    decisionId: "d",
-    verdict: "decided",
-    decidedAtMs,
-    policyVersion,
-  });
   const nodes = [
     row("moved", { latest: { cgroups: made("kubelet-1.37+1"), admission: made("kubelet-1.34+1", NOW - 1) } }),
     row("old", { latest: { allocatable: made("kubelet-1.36.3+6") } }),
     row("unknown", { latest: { cpus: made("") } }),
     row("none"),
-  ].map((each) => standingOf(each, NOW));
+  ].map((each) => fleetNode(each, NOW));
   expect(nodes.map(({ kubelet }) => kubelet)).toEqual(["1.37", "1.36", "", ""]);
-  const names = (over: object): string[] => chosen(nodes, { ...QUESTION, ...over }).map((node) => node.name);
+  const names = (over: FleetFilter & Partial<FleetOrder>): string[] =>
+    ordered(filtered(nodes, over), { ...BY_NAME, ...over }).map((node) => node.name);
   expect(names({ kubelet: "1.37" })).toEqual(["moved"]);
   expect(names({ kubelet: "1.34" })).toEqual([]);
-  expect(names({ sort: "kubelet", order: "desc" })).toEqual(["moved", "old", "unknown", "none"]);
+  expect(names({ sort: "kubelet", order: "desc" })).toEqual(["moved", "old", "none", "unknown"]);
   expect(fleetLink({ ...QUESTION, kubelet: "1.37" }, {})).toBe("/?kubelet=1.37");
 });
 
@@ -75,13 +93,16 @@ test("the page tells what the history holds, escaped, and keeps the question in 
   const cgroups = decisionRow({ node: name, decidedAtMs: Date.now() });
   value(await store.record({ decision: cgroups }));
   value(await store.addResults(cgroups.id, [resultRow({ okCount: 2, failedCount: 5 })]));
-  const body = JSON.stringify({ decision: { conditions: [{ type: "MemoryPressure" }] }, reasons: [], needs: [] });
-  const eviction = decisionRow({ node: name, kind: "eviction", verdict: "evicts", decidedAtMs: Date.now(), body });
-  value(await store.record({ decision: eviction }));
+  const eviction = decisionRow({ node: name, kind: "eviction", verdict: "evicts", decidedAtMs: Date.now() });
+  const memory = { signal: "memory.available", value: "1Gi", graceMs: 0, distance: -30, capacity: 1000, belowInMs: 0 };
+  const disk = { ...memory, signal: "nodefs.available", distance: 400, belowInMs: null };
+  const summary = JSON.stringify({ conditions: ["MemoryPressure"], thresholds: [disk, memory] });
+  value(await store.record({ decision: eviction, summary }));
   const text = await (await app.request(`/?q=${encodeURIComponent('n-"><s')}&show=pressure`)).text();
   expect(text).not.toContain("<script>alert");
   expect(text).toContain('value="n-&quot;&gt;&lt;s"');
   expect(text).toContain("evicts: MemoryPressure");
+  expect(text).toMatch(/title="hard threshold 1Gi, met [^"]*">-3.0 % <span class="small">memory.available</);
   expect(text).toContain(`href="/decisions/${cgroups.id}">7</a>`);
   expect(text).toContain('<option value="pressure" selected>');
   expect(text).toContain(">1.36</td>");
@@ -91,7 +112,7 @@ test("the counts of refusals and evictions lead to those decisions", async () =>
   const { app, store } = appOver({});
   const now = Date.now();
   const rows = [
-    decisionRow({ id: "r1", node: "n 1", kind: "admission", verdict: "refused", decidedAtMs: now }),
+    decisionRow({ id: "r1", node: "n 1", kind: "admission", verdict: "refused", reason: "OutOfcpu", decidedAtMs: now }),
     decisionRow({ id: "e1", node: "n 1", kind: "eviction", verdict: "evicts", decidedAtMs: now }),
     decisionRow({ id: "c1", node: "n 1", kind: "eviction", verdict: "calm", decidedAtMs: now }),
     decisionRow({ id: "k1", node: "n2", kind: "allocatable", verdict: "kubelet-refuses", decidedAtMs: now }),
@@ -99,6 +120,7 @@ test("the counts of refusals and evictions lead to those decisions", async () =>
   for (const decision of rows) value(await store.record({ decision }));
   const text = await (await app.request("/?hours=1")).text();
   const table = text.slice(text.indexOf('id="nodes"'), text.indexOf('id="latest"'));
+  expect(table).toContain('title="OutOfcpu 1">OutOfcpu<');
   const links = [...table.matchAll(/<a class="(?:warn|bad)-text" href="([^"]*)">1<\/a>/g)].map((m) => m[1] ?? "");
   expect(links).toHaveLength(3);
   const found: string[][] = [];
@@ -126,6 +148,7 @@ test("a question that means nothing names the parameter", async () => {
   const { app } = appOver({});
   for (const query of [
     "show=x",
+    "labels=a%3D%3D%3Db",
     "kubelet=1.2",
     "sort=y",
     "order=up",

@@ -149,10 +149,10 @@ function linesOf(comparison: Comparison, width: number, paint: Paint): readonly 
         .join(", ")}`,
       width,
     );
-  lines.push(sideLine("kubelet ", kubelet));
-  if (nodewise !== null) lines.push(sideLine("nodewise", nodewise));
+  lines.push(sideLine("kubelet: ", kubelet));
+  if (nodewise !== null) lines.push(sideLine("nodewise:", nodewise));
   for (const { field, kubelet: theirs, nodewise: ours } of measured) {
-    const told = `measured  ${printable(field)}: kubelet ${valueText(theirs)}, nodewise ${valueText(ours)}`;
+    const told = `measured: ${printable(field)}: kubelet ${valueText(theirs)}, nodewise ${valueText(ours)}`;
     lines.push(paint("dim", clip(told, width)));
   }
   if (snapshotId !== null) {

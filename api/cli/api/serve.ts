@@ -18,6 +18,7 @@ export async function startServing(given: ApiFlags, cli: Cli, log?: Log): Promis
     maxConcurrency,
     maxBytesInFlight,
     minBodyRate,
+    metricsNodes,
     keepDays,
     keepDecisions,
     tlsCert,
@@ -48,6 +49,7 @@ export async function startServing(given: ApiFlags, cli: Cli, log?: Log): Promis
       ...(maxConcurrency === undefined ? {} : { concurrency: maxConcurrency }),
       ...(maxBytesInFlight === undefined ? {} : { bodyBytesInFlight: maxBytesInFlight }),
       ...(minBodyRate === undefined ? {} : { bodyBytesPerSecond: minBodyRate }),
+      ...(metricsNodes === undefined ? {} : { metricsNodes }),
     },
     retention: {
       ...(keepDays === undefined ? {} : { maxAgeMs: keepDays * DAY_MS }),

@@ -19,16 +19,19 @@ export function addHistory(program: Command, cli: Cli): void {
     .option("--node <name>", "of this node only")
     .addOption(new Option("--kind <kind>", "of this kind only").choices(KINDS))
     .addOption(new Option("--verdict <verdict>", "with this verdict only").choices(VERDICTS))
+    .option("--reason <reason>", "with the kubelet's word for why only, such as OutOfcpu or memory.available")
     .option("--pod <pod>", "about this pod: uid, namespace/name, or name")
     .option("--since <time>", "RFC 3339, or a duration back from now such as 90m")
     .option("--until <time>", "likewise")
     .addOption(limitOption())
-    .addOption(outputOption())
+    .addOption(outputOption(["table", "json", "yaml", "csv"]))
     .action((given: HistoryFlags) => finish(cli, async () => (await import("./history.ts")).history(given, cli)));
   examples(
     command,
     "nodewise history --since 1h",
+    "nodewise history --reason OutOfcpu --since 12h",
     "nodewise history --node n1 --kind allocatable --verdict kubelet-refuses",
+    "nodewise history --verdict evicts --since 7d --limit 10000 -o csv",
     "NODEWISE_TOKEN=$(cat token) nodewise history --api https://nodewise.example:8787 -o json",
     "nodewise history show 0e1c1a2b3c4d5e6f708192a3b4c5d6e7",
     "nodewise history removals --node n1 --since 720h --summary",

@@ -14,17 +14,10 @@ export async function decisionsOfApi(
 ): Promise<Result<readonly Listed[], Fault>> {
   const api = apiOf(url, token);
   if (!api.ok) return api;
-  const get = api.value;
-  if (filter.node !== undefined) return decisionsOfNode(get, filter.node, filter, limit);
-  const nodes = await get<{ nodes: readonly { name: string }[] }>("v1/nodes", {});
-  if (!nodes.ok) return nodes;
-  const found: Listed[] = [];
-  for (const { name } of nodes.value.nodes) {
-    const decisions = await decisionsOfNode(get, name, filter, limit);
-    if (!decisions.ok) return decisions;
-    found.push(...decisions.value);
-  }
-  return ok(found.sort((a, b) => (a.decidedAt < b.decidedAt ? 1 : -1)).slice(0, limit));
+  const { node, kind, verdict, reason, pod, sinceMs, untilMs } = filter;
+  const query = { kind, verdict, reason, pod, since: timeText(sinceMs), until: timeText(untilMs) };
+  const path = node === undefined ? "v1/decisions" : `${pathOf(node)}/decisions`;
+  return listed(api.value, path, "decisions", query, limit);
 }
 
 /** How a running API is asked. Errors: what is no address of one. */
@@ -50,16 +43,6 @@ export type Get = <T>(path: string, query: Query) => Promise<Result<T, Fault>>;
 export type Post = <T>(path: string, body: object) => Promise<Result<T, Fault>>;
 
 const pathOf = (node: string): string => `v1/nodes/${encodeURIComponent(node)}`;
-
-function decisionsOfNode(
-  get: Get,
-  node: string,
-  { kind, verdict, pod, sinceMs, untilMs }: DecisionFilter,
-  limit: number,
-): Promise<Result<readonly Listed[], Fault>> {
-  const filter = { kind, verdict, pod, since: timeText(sinceMs), until: timeText(untilMs) };
-  return listed(get, `${pathOf(node)}/decisions`, "decisions", filter, limit);
-}
 
 /** Errors: the address is none. */
 export function removalsOfApi(url: string, token: string | undefined): Result<RemovalSource, Fault> {

@@ -1,6 +1,7 @@
 import type { DecisionFilter } from "../../../db/store.ts";
 import { isVerdict, type Kind } from "../../model/decision.ts";
 import { ok, type Result } from "../../model/result.ts";
+import { decisionsCsv } from "../../text/csv.ts";
 import { type Color, printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import { storeSetting } from "../api-options.ts";
@@ -15,11 +16,12 @@ export interface HistoryFlags {
   readonly node?: string;
   readonly kind?: Kind;
   readonly verdict?: string;
+  readonly reason?: string;
   readonly pod?: string;
   readonly since?: string;
   readonly until?: string;
   readonly limit: number;
-  readonly output: Form;
+  readonly output: Form | "csv";
 }
 
 export async function history(given: HistoryFlags, cli: Cli): Promise<Outcome> {
@@ -45,20 +47,22 @@ export async function history(given: HistoryFlags, cli: Cli): Promise<Outcome> {
 }
 
 function filterOf(given: HistoryFlags, nowMs: number): Result<DecisionFilter, Fault> {
-  const { node, kind, verdict, pod } = given;
+  const { node, kind, verdict, reason, pod } = given;
   const times = timesOf(given, nowMs);
   if (!times.ok) return times;
   return ok({
     ...(node === undefined ? {} : { node }),
     ...(kind === undefined ? {} : { kind }),
     ...(verdict === undefined ? {} : { verdict }),
+    ...(reason === undefined ? {} : { reason }),
     ...(pod === undefined ? {} : { pod }),
     ...times.value,
   });
 }
 
-function printDecisions(decisions: readonly Listed[], output: Form, { terminal }: Cli): void {
-  if (output !== "table") printData(terminal, decisions, output);
+function printDecisions(decisions: readonly Listed[], output: Form | "csv", { terminal }: Cli): void {
+  if (output === "csv") terminal.write(decisionsCsv(decisions));
+  else if (output !== "table") printData(terminal, decisions, output);
   else if (decisions.length === 0) terminal.warn("no such decisions");
   else terminal.write(decisionsTable(decisions, terminal));
 }
@@ -69,17 +73,19 @@ function decisionsTable(decisions: readonly Listed[], { columns: width, paint }:
     { title: "NODE", shrinkTo: 10 },
     { title: "KIND" },
     { title: "VERDICT" },
+    { title: "REASON", giveUp: 3 },
     { title: "POD", giveUp: 1 },
     { title: "POLICY", giveUp: 2 },
     { title: "ID" },
   ] as const;
   const color = (verdict: string): Color => (isVerdict(verdict) && isGood(verdict) ? "green" : "yellow");
-  const rows = decisions.map(({ decidedAt, node, kind, verdict, pod, policyVersion, id }) => ({
+  const rows = decisions.map(({ decidedAt, node, kind, verdict, reason, pod, policyVersion, id }) => ({
     cells: [
       decidedAt,
       printable(node),
       printable(kind),
       { text: printable(verdict), color: color(verdict) },
+      printable(reason ?? ""),
       pod === null ? "" : printable(`${pod.namespace}/${pod.name}`),
       printable(policyVersion),
       printable(id),

@@ -11,7 +11,7 @@ import {
   type Pod,
   podNamespace,
 } from "../../model/pod.ts";
-import type { Preemption, Shortage, TestedResource } from "../../model/preemption.ts";
+import { NOT_RECOVERED, type Preemption, type Shortage, type TestedResource } from "../../model/preemption.ts";
 import { isExtendedResource } from "../../model/resource-name.ts";
 import { gateOn } from "../../profiles/effective.ts";
 import { parseWhole } from "../go/strconv.ts";
@@ -304,7 +304,6 @@ export const outOf = ({ resource, requested, used, capacity }: Shortage): Refuse
   reason: `OutOf${resource}`,
   message: `Node didn't have enough resource: ${resource}, requested: ${requested}, used: ${used}, capacity: ${capacity}`,
 });
-export const NOT_RECOVERED = "UnexpectedAdmissionError";
 const notRecovered = (error: string): Refused => ({
   reason: NOT_RECOVERED,
   message: `Unexpected error while attempting to recover from admission failure: ${error}`,

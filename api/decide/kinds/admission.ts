@@ -5,11 +5,16 @@ import type { TopologyDecision } from "../../model/managers.ts";
 import { own } from "../../model/own.ts";
 import { APP_ARMOR_ANNOTATION, type AppArmorProfile } from "../../model/placement.ts";
 import { type Container, containersOf, type Pod, podRef, podUid } from "../../model/pod.ts";
-import type { AdmissionDecision, AdmissionHandler, WouldRefuse } from "../../model/preemption.ts";
+import {
+  type AdmissionDecision,
+  type AdmissionHandler,
+  NOT_RECOVERED,
+  type WouldRefuse,
+} from "../../model/preemption.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { type EffectiveAsked, gateOn } from "../../profiles/effective.ts";
 import { isGateOn } from "../../profiles/profile.ts";
-import { checkPredicates, findFailures, NOT_RECOVERED, type Predicates } from "../admission/predicates.ts";
+import { checkPredicates, findFailures, type Predicates } from "../admission/predicates.ts";
 import { type Admitting, allocatableOf, type Prepared, prepare, type Refused } from "../admission/prepare.ts";
 import { sysctlRefusals, type UnsafeSysctls, unsafeSysctls } from "../admission/sysctls.ts";
 import { refusalUnderPressure } from "../eviction/pressure.ts";

@@ -1,9 +1,10 @@
 import * as z from "zod";
 import { REMOVAL_TARGETS } from "../../../db/rows.ts";
 import { LINT_SEVERITIES } from "../../decide/lint/finding.ts";
+import { reservesAdvice } from "../../model/advice.ts";
 import { cgroupValues } from "../../model/cgroups.ts";
 import { CONTAINER_GC_WHY, GC_OPERATIONS, REMOVAL_ENDS } from "../../model/container-gc.ts";
-import { EXPLAIN, KINDS, VERDICTS } from "../../model/decision.ts";
+import { VERDICTS } from "../../model/decision.ts";
 import { placeReasonsForm, podRef, reasonForm } from "../../model/forms.ts";
 import { IMAGE_REMOVE_WHY } from "../../model/image-gc.ts";
 import { KIND_SPECS, REMOVING_KINDS } from "../../model/kinds.ts";
@@ -13,6 +14,7 @@ import { upgradeReport } from "../../service/upgrade/report.ts";
 import { NOT_RECORDED } from "../decide.ts";
 import { PROBLEMS } from "../problem.ts";
 import { componentName } from "./ask-schemas.ts";
+import { decisionHead, decisionList, id, identity, integer, kind, nodeAnswer, nodeList, time } from "./list-answers.ts";
 
 /** The faults of a configuration, as the API answers them. */
 const lintFinding = z.strictObject({
@@ -46,10 +48,6 @@ export const lintAnswer = z.strictObject({
 });
 
 /** The API's answers, as schemas: for the document, and for tests that check real answers against them. */
-const id = z.string().regex(/^[0-9a-f]{32}$/);
-const time = z.iso.datetime();
-const integer = z.number();
-const kind = z.enum(KINDS);
 
 const specs = Object.entries(KIND_SPECS);
 const reasonCodes = specs.map(([kind, { reasons }]) => [`${componentName(kind)}ReasonCode`, z.enum(reasons)] as const);
@@ -59,11 +57,8 @@ const placeReasons = placeReasonsForm(reason);
 const decisionOf = z.union(specs.map(([, { decision }]) => decision));
 const needed = z.array(z.string()).describe("inputs that would have made the answer fuller");
 const explained = { reasons: z.array(placeReasons), needs: needed };
-/** The kind of a recorded decision; other versions may know other kinds. */
-const recordedKind = z.string().describe("one of the kinds, unless another version wrote it");
 const recordedReason = reasonForm(z.string().describe("one of the kind's codes, unless another version wrote it"));
 const explainedThen = { reasons: z.array(placeReasonsForm(recordedReason)), needs: needed };
-const identity = { id, kind, node: z.string(), policyVersion: z.string(), snapshotId: id.nullable(), decidedAt: time };
 
 export const decisionAnswer = z.strictObject({
   ...identity,
@@ -90,13 +85,6 @@ export const decisionAnswer = z.strictObject({
   ...explained,
   next: z.unknown().describe("the state to send back next time; null when the kind keeps none"),
 });
-export const decisionHead = z.strictObject({
-  ...identity,
-  kind: recordedKind,
-  verdict: z.string(),
-  explain: z.enum(EXPLAIN),
-  pod: podRef.nullable(),
-});
 const storedResult = z.looseObject({
   id,
   seq: integer,
@@ -115,21 +103,6 @@ export const fullDecision = z.strictObject({
   ...explainedThen,
   next: z.unknown(),
   results: z.array(storedResult),
-});
-export const decisionList = z.strictObject({ decisions: z.array(decisionHead), nextPageToken: z.string().nullable() });
-
-const nodeFields = {
-  name: z.string(),
-  firstSeenAt: time,
-  lastSeenAt: time,
-  bootId: z.string().nullable(),
-  lastSnapshotId: id.nullable(),
-  lastSequence: integer.nullable(),
-};
-export const nodeAnswer = z.strictObject({ ...nodeFields, latest: z.record(kind, decisionHead.nullable()) });
-export const nodeList = z.strictObject({
-  nodes: z.array(z.strictObject(nodeFields)),
-  nextPageToken: z.string().nullable(),
 });
 export const storedSnapshot = z.strictObject({
   id,
@@ -426,6 +399,7 @@ const ENVELOPES = {
   Story: storyForm,
   StoryList: storyListForm,
   WhyAnswer: whyAnswer,
+  ReservesAdvice: reservesAdvice,
   BatchLine: batchLine,
   Health: health,
   Ready: ready,

@@ -66,6 +66,14 @@ const LINKS: Readonly<Record<string, Readonly<Record<string, Link>>>> = {
       body: { decisionId: "$response.body#/id" },
     },
   },
+  "GET /v1/decisions": {
+    decision: decision("decisions/0/id"),
+    next: {
+      to: "GET /v1/decisions",
+      description: "the next page, with the same filters",
+      parameters: { pageToken: "$response.body#/nextPageToken" },
+    },
+  },
   "GET /v1/decisions/:decision": { again: again("id"), snapshot: snapshot("snapshotId"), node: node("node") },
   "POST /v1/results": { decision: decision("decisionId") },
   "PUT /v1/nodes/:node/snapshot": {
@@ -89,6 +97,7 @@ const LINKS: Readonly<Record<string, Readonly<Record<string, Link>>>> = {
   "GET /v1/nodes/:node": {
     decisions: below("decisions", "name", "its decisions"),
     removals: below("removals", "name", "what was removed of it"),
+    reserves: below("advice/reserves", "name", "what to reserve on it"),
     summary: below("removals/summary", "name", "what that brought, and cost"),
     snapshot: snapshot("lastSnapshotId"),
   },
@@ -179,7 +188,7 @@ function linksOf(route: Route, routes: Routes): JsonSchema | undefined {
 function operation(
   route: Route,
   routes: Routes,
-  { tag, summary, description, parameters, body, answers, problems, untagged }: Operation,
+  { tag, summary, description, parameters, body, answers, problems, untagged, csv }: Operation,
 ): JsonSchema {
   const responses: Record<string, JsonSchema> = {};
   for (const [status, answer] of Object.entries(answers)) {
@@ -187,7 +196,9 @@ function operation(
       typeof answer === "string"
         ? ["application/json", ref(answer)]
         : [answer.type, answer.of === undefined ? { type: "string" } : ref(answer.of)];
-    responses[status] = { description: summary, content: { [type]: { schema } }, links: linksOf(route, routes) };
+    const asCsv = csv === true && status === "200" ? { "text/csv": { schema: { type: "string" } } } : {};
+    const content = { [type]: { schema }, ...asCsv };
+    responses[status] = { description: summary, content, links: linksOf(route, routes) };
   }
   if (route.method === "GET" && untagged !== true)
     responses[304] = { description: "If-None-Match names the ETag of what would be answered; without a body" };

@@ -24,6 +24,8 @@ export interface Operation {
   };
   /** Status -> what it answers: a schema's name, or the media type of something else. */
   readonly answers: Readonly<Record<number, AnswerName | { readonly type: string; readonly of?: AnswerName }>>;
+  /** True: the answer with 200 may be had as CSV as well. */
+  readonly csv?: true;
   /** A GET whose answers carry no ETag, since each is another. */
   readonly untagged?: boolean;
   /** Beside those that every route of its kind may answer. */

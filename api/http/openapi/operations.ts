@@ -6,7 +6,13 @@ import { ref } from "../../model/json-schema.ts";
 import { REMOVING_KINDS } from "../../model/kinds.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { AGREEMENT_VERDICTS, MAX_OUTCOMES_POSTED, OUTCOME_KINDS } from "../../model/outcome.ts";
+import { DEFAULT_LIMIT, MAX_LIMIT, MAX_MARGIN_PERCENT } from "../../service/advise/advise-node.ts";
+import { DEFAULT_MARGIN_PERCENT, DEFAULT_PERCENTILE } from "../../service/advise/reserves.ts";
+import { FLEET_SORTS, SHOWS } from "../../service/fleet.ts";
 import { MAX_TOUCHED } from "../../service/lint-touched.ts";
+import { DEFAULT_PAGE } from "../decision-list.ts";
+import { MAX_HOURS, ORDERS, PRESSURES } from "../fleet.ts";
+import { MAX_CSV_ROWS } from "../route.ts";
 import {
   BATCH,
   BODY,
@@ -28,10 +34,102 @@ import {
   UPGRADE,
   WHY,
 } from "./operation.ts";
-import { ID, TIME } from "./request-schemas.ts";
+import { ID, TIME, TIME_OR_AGO } from "./request-schemas.ts";
 
-const since = query("since", "Removed then or later", TIME);
-const until = query("until", "Removed earlier", TIME);
+const AGO = "an RFC 3339 time, or a duration back from now such as 12h or 7d";
+const since = query("since", `Removed then or later: ${AGO}`, TIME_OR_AGO);
+const until = query("until", `Removed earlier: ${AGO}`, TIME_OR_AGO);
+const pageToken = query("pageToken", "The nextPageToken of the page before, with the same filters");
+const limit = (usual: number) =>
+  query("limit", `At most so many; in CSV, where nothing is said, ${MAX_CSV_ROWS}`, {
+    type: "integer",
+    minimum: 1,
+    maximum: MAX_PAGE,
+    default: usual,
+  });
+const format = query("format", "csv: a file for spreadsheets, as `Accept: text/csv` asks for", {
+  type: "string",
+  enum: ["json", "csv"],
+});
+const FILE = `As CSV an answer has up to ${MAX_CSV_ROWS} rows, and where there are more, a Link header with rel="next".`;
+
+const DECISION_FILTERS = [
+  query("kind", "Only of this kind", { type: "string", enum: KINDS }),
+  query("verdict", "Only with this verdict", { type: "string", enum: VERDICTS }),
+  query(
+    "reason",
+    "Only with this word of the kubelet for why: a refused pod's reason such as OutOfcpu, the signal of an eviction such as memory.available",
+    { type: "string", minLength: 1, maxLength: LIMITS.textLength },
+  ),
+  query("pod", "Only about this pod: a uid, a name, or namespace/name"),
+  query("since", `Decided then or later: ${AGO}`, TIME_OR_AGO),
+  query("until", `Decided earlier: ${AGO}`, TIME_OR_AGO),
+  limit(DEFAULT_PAGE),
+  pageToken,
+  format,
+];
+
+const FLEET_OPERATIONS: Readonly<Record<string, Operation>> = {
+  "GET /v1/nodes": {
+    tag: "history",
+    summary: "The nodes that the history knows, and how they stand",
+    description: `As of each node's newest decisions and its newest snapshot: nothing is decided for it. Several filters let through what meets all of them. ${FILE}`,
+    parameters: [
+      query("name", "Only with this in the name, in upper or lower case"),
+      query("namePrefix", "Only whose name begins like this"),
+      query("labelSelector", "Only with such labels, as `kubectl get -l` takes it: `pool=web,zone in (a,b),!gpu`"),
+      query("zone", "Only with this label topology.kubernetes.io/zone"),
+      query("kubelet", "Only of this version of the kubelet, such as 1.36 or v1.36.3", {
+        type: "string",
+        pattern: "^v?[0-9]+[.][0-9]+",
+      }),
+      query("kind", "Only with a decision of this kind", { type: "string", enum: KINDS }),
+      query("verdict", "Only whose newest decision of that kind, or of any, has this verdict", {
+        type: "string",
+        enum: VERDICTS,
+      }),
+      query("pressure", "Only with this condition, with any, or with none", { type: "string", enum: PRESSURES }),
+      query("show", "Only under pressure, with refusals, evictions or drift, or silent for 15 minutes", {
+        type: "string",
+        enum: SHOWS,
+      }),
+      query(
+        "sort",
+        "severity: those that stand worst first; headroom: by the share of the capacity that is left to the nearest eviction threshold",
+        {
+          type: "string",
+          enum: FLEET_SORTS,
+          default: "name",
+        },
+      ),
+      query("order", "Absent: names from a to z, the least headroom first, of everything else the most", {
+        type: "string",
+        enum: ORDERS,
+      }),
+      query("hours", "How far back decisions, refusals and evictions are counted", {
+        type: "integer",
+        minimum: 1,
+        maximum: MAX_HOURS,
+        default: 24,
+      }),
+      limit(MAX_PAGE),
+      pageToken,
+      format,
+    ],
+    answers: { 200: "NodeList" },
+    problems: ["invalid_query"],
+    csv: true,
+  },
+  "GET /v1/decisions": {
+    tag: "history",
+    summary: "Decisions about all nodes, newest first",
+    description: `\`/v1/decisions?reason=OutOfcpu&since=12h\` is every pod that was refused for want of CPU last night. Decisions that an earlier version recorded have no reason. ${FILE}`,
+    parameters: [query("node", "Only about this node"), ...DECISION_FILTERS],
+    answers: { 200: "DecisionList" },
+    problems: ["unknown_node", "invalid_query"],
+    csv: true,
+  },
+};
 
 const REMOVAL_OPERATIONS: Readonly<Record<string, Operation>> = {
   "GET /v1/nodes/:node/removals": {
@@ -51,8 +149,8 @@ const REMOVAL_OPERATIONS: Readonly<Record<string, Operation>> = {
         minLength: 1,
         maxLength: LIMITS.textLength,
       }),
-      query("limit", "At most so many", { type: "integer", minimum: 1, maximum: MAX_PAGE, default: 50 }),
-      query("pageToken", "The nextPageToken of the page before"),
+      query("limit", "At most so many", { type: "integer", minimum: 1, maximum: MAX_PAGE, default: DEFAULT_PAGE }),
+      pageToken,
     ],
     answers: { 200: "RemovalList" },
     problems: ["unknown_node", "invalid_query"],
@@ -85,8 +183,8 @@ const AGREEMENT_OPERATIONS: Readonly<Record<string, Operation>> = {
       query("kind", "Only of this kind", { type: "string", enum: OUTCOME_KINDS }),
       query("node", "Only of this node"),
       query("verdict", "Only with this verdict; the counts are of all", { type: "string", enum: AGREEMENT_VERDICTS }),
-      query("limit", "At most so many", { type: "integer", minimum: 1, maximum: MAX_PAGE, default: 50 }),
-      query("pageToken", "The nextPageToken of the page before"),
+      query("limit", "At most so many", { type: "integer", minimum: 1, maximum: MAX_PAGE, default: DEFAULT_PAGE }),
+      pageToken,
     ],
     answers: { 200: "AgreementAnswer" },
     problems: ["invalid_query"],
@@ -148,6 +246,40 @@ const WHY_OPERATIONS: Readonly<Record<string, Operation>> = {
   },
 };
 
+const ADVICE_OPERATIONS: Readonly<Record<string, Operation>> = {
+  "GET /v1/nodes/:node/advice/reserves": {
+    tag: "history",
+    summary: "What to reserve for a node's own daemons: kubeReserved and systemReserved, from what was measured",
+    description:
+      "Measured are the system containers of the /stats/summary in the node's recorded snapshots: the kubelet and the runtime for kubeReserved, and for systemReserved what is neither theirs nor of a pod. `patch` may be posted as `kubeletConfigurationPatch`. `notes` tells what was not measured.",
+    parameters: [
+      node,
+      query("since", "Measured then or later; without it, in the last 7 days", TIME),
+      query("until", "Measured earlier", TIME),
+      query("percentile", "The measurement that so many percent do not exceed", {
+        type: "number",
+        exclusiveMinimum: 0,
+        maximum: 100,
+        default: DEFAULT_PERCENTILE,
+      }),
+      query("margin", "Percent that are added to it", {
+        type: "integer",
+        minimum: 0,
+        maximum: MAX_MARGIN_PERCENT,
+        default: DEFAULT_MARGIN_PERCENT,
+      }),
+      query("limit", "Measurements that are read, evenly over the time; on Workers no more than the default", {
+        type: "integer",
+        minimum: 1,
+        maximum: MAX_LIMIT,
+        default: DEFAULT_LIMIT,
+      }),
+    ],
+    answers: { 200: "ReservesAdvice" },
+    problems: ["unknown_node", "unknown_snapshot", "invalid_query"],
+  },
+};
+
 /** `METHOD path` of every route, as http/index.ts has it. */
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/decisions/:decision": {
@@ -205,16 +337,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answers: { 200: "ResultsStored", 201: "ResultsStored" },
     problems: [...BODY, "unknown_decision"],
   },
-  "GET /v1/nodes": {
-    tag: "history",
-    summary: "The nodes that the history knows, by name",
-    parameters: [
-      query("limit", "At most so many", { type: "integer", minimum: 1, maximum: MAX_PAGE, default: MAX_PAGE }),
-      query("pageToken", "The nextPageToken of the page before"),
-    ],
-    answers: { 200: "NodeList" },
-    problems: ["invalid_query"],
-  },
+  ...FLEET_OPERATIONS,
   "GET /v1/nodes/:node": {
     tag: "history",
     summary: "A node and its newest decision of each kind",
@@ -225,21 +348,15 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   "GET /v1/nodes/:node/decisions": {
     tag: "history",
     summary: "A node's decisions, newest first",
-    parameters: [
-      node,
-      query("kind", "Only of this kind", { type: "string", enum: KINDS }),
-      query("verdict", "Only with this verdict", { type: "string", enum: VERDICTS }),
-      query("pod", "Only about this pod: a uid, a name, or namespace/name"),
-      query("since", "Decided then or later", TIME),
-      query("until", "Decided earlier", TIME),
-      query("limit", "At most so many", { type: "integer", minimum: 1, maximum: MAX_PAGE, default: 50 }),
-      query("pageToken", "The nextPageToken of the page before"),
-    ],
+    description: FILE,
+    parameters: [node, ...DECISION_FILTERS],
     answers: { 200: "DecisionList" },
     problems: ["unknown_node", "invalid_query"],
+    csv: true,
   },
   ...REMOVAL_OPERATIONS,
   ...AGREEMENT_OPERATIONS,
+  ...ADVICE_OPERATIONS,
   "PUT /v1/nodes/:node/snapshot": {
     tag: "history",
     summary: "Store a snapshot, to decide on it by its id",
@@ -272,7 +389,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   "GET /metrics": {
     tag: "operate",
-    summary: "Counters for Prometheus",
+    summary: "Metrics of the process, and gauges of the nodes, for Prometheus",
     answers: { 200: { type: "text/plain" } },
     problems: [],
     untagged: true,

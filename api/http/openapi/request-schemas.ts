@@ -10,6 +10,13 @@ import { withNulls } from "./with-nulls.ts";
 
 export const ID: JsonSchema = { type: "string", pattern: "^[0-9a-f]{32}$" };
 export const TIME: JsonSchema = { type: "string", ...timestampMeta };
+/** A time, or a duration back from now. */
+export const TIME_OR_AGO: JsonSchema = {
+  anyOf: [
+    TIME,
+    { type: "string", pattern: "^(?:[0-9]{1,4}d)?(?:[0-9]{1,5}(?:ms|s|m|h)){1,8}$", examples: ["12h", "7d12h"] },
+  ],
+};
 const TEXT: JsonSchema = { type: "string" };
 const snapshotId: JsonSchema = { ...ID, description: "one that the history holds" };
 /** An object with these members at least. */

@@ -67,12 +67,13 @@ export async function getAgreementPage(exchange: Exchange): Promise<Result<Reply
     html`<p class="soft">What kubelets really did, compared with what would have been decided on the last snapshot before it. <code>nodewise collect</code> reports what kubelets do.</p>
 ${filters(question)}
 ${kinds.length === 0 ? html`<p>No outcome of a kubelet was reported in this time.</p>` : html`<section class="card bars" aria-label="By kind">${all(pictures)}${legend(pieces)}</section>`}
-<h2 id="list">${WORD[question.verdict].slice(0, 1).toUpperCase()}${WORD[question.verdict].slice(1)}</h2>
+<h2 id="list">Outcomes that ${LISTED[question.verdict]}</h2>
 ${items.length === 0 ? html`<p class="soft">None.</p>` : all(items.map((row) => outcomeCard(listedOutcome(row))))}
 ${nextPageToken === null ? "" : html`<p><a rel="next" href="${linkOf(question, nextPageToken)}">Older</a></p>`}`,
     { place: "/agreement", live: "" },
   );
 }
+const LISTED: { readonly [V in AgreementVerdict]: string } = { ...WORD, "not-comparable": "are not comparable" };
 const isDays = (text: string): text is Days => Object.hasOwn(SPANS, text);
 
 const linkOf = ({ days, kind, node, verdict }: Question, pageToken?: string): string => {
@@ -97,7 +98,7 @@ function filters({ days, kind, node, verdict }: Question): Html | Promise<Html> 
 <label>Kind<select name="kind">${options([["", "all kinds"], ...OUTCOME_KINDS.map((one) => [one, one] as const)], kind)}</select></label>
 <label>Node<input name="node" value="${node}" maxlength="253" placeholder="all nodes"></label>
 <label>List those that<select name="verdict">${options(
-    AGREEMENT_VERDICTS.map((one) => [one, WORD[one]] as const),
+    AGREEMENT_VERDICTS.map((one) => [one, LISTED[one]] as const),
     verdict,
   )}</select></label>
 <button>Show</button> <a href="/agreement">reset</a></form>`;

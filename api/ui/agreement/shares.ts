@@ -12,9 +12,10 @@ export const TONE: { readonly [V in AgreementVerdict]: "good" | "bad" | "rest" }
   differs: "bad",
   "not-comparable": "rest",
 };
+/** Of many of them. */
 export const WORD: { readonly [V in AgreementVerdict]: string } = {
-  agrees: "agrees",
-  differs: "differs",
+  agrees: "agree",
+  differs: "differ",
   "not-comparable": "not comparable",
 };
 

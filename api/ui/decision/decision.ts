@@ -170,7 +170,7 @@ export async function getDecisionPage(exchange: Exchange): Promise<Result<Reply,
   };
   return page(
     `${row.kind} of ${row.node}`,
-    html`<p>${verdictTag(row.verdict)} ${row.pod === null ? "" : html`<strong>${podLink(row.node, row.pod)}</strong> `}<span class="soft">decided</span> ${ago(row.decidedAtMs)}</p>
+    html`<p>${verdictTag(row.verdict, row.reason)} ${row.pod === null ? "" : html`<strong>${podLink(row.node, row.pod)}</strong> `}<span class="soft">decided</span> ${ago(row.decidedAtMs)}</p>
 ${shown.head}
 ${needsNote(answer.needs)}
 <h2 id="why">Why</h2>

@@ -1,13 +1,23 @@
-import { unlessDamaged } from "../../../db/failure.ts";
-import type { FleetRow, HourRow, LatestRow } from "../../../db/rows.ts";
+import type { HourRow } from "../../../db/rows.ts";
 import { type Exchange, queryOf, queryProblem } from "../../http/route.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
-import { isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Reply } from "../../ports.ts";
-import { PROFILES, profileOfPolicy } from "../../profiles/index.ts";
+import { PROFILES } from "../../profiles/index.ts";
+import {
+  FLEET_SORTS,
+  type FleetNode,
+  type FleetSort,
+  filtered,
+  fleetOf,
+  ordered,
+  SHOWN,
+  SHOWS,
+  type Shows,
+  usualOrder,
+} from "../../service/fleet.ts";
+import { parseLabelSelector, type Requirement } from "../../service/label-selector.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
-import { recordedAnswer } from "../../service/replay/parsed.ts";
 import { kubeletOptions } from "../form-fields.ts";
 import { ago, html, nodeName, raw, utcText } from "../html.ts";
 import { all, type Html, page } from "../page.ts";
@@ -64,22 +74,20 @@ function nameOf(hourMs: number, at: number, hours: number): Html | Promise<Html>
 
 const HOUR_MS = 3_600_000;
 
-const SHOWS = ["all", "pressure", "refused", "evicted", "drift", "silent"] as const;
-type Shows = (typeof SHOWS)[number];
-const SORTS = ["name", "kubelet", "pressure", "refused", "evicted", "drift", "decisions", "seen"] as const;
-type Sort = (typeof SORTS)[number];
 const HOURS = [1, 6, 24, 168] as const;
 const VERSIONS: readonly string[] = PROFILES.map(({ version }) => version);
-const PARAMETERS = ["q", "show", "kubelet", "sort", "order", "hours", "page"] as const;
+const PARAMETERS = ["q", "labels", "show", "kubelet", "sort", "order", "hours", "page"] as const;
 
 /** The part of the fleet that is to be seen; the link holds all of it. */
 interface FleetQuestion {
   /** Part of the node's name. */
   readonly q: string;
+  /** A label selector; empty: any. */
+  readonly labels: string;
   readonly show: Shows;
   /** Version of the kubelet; empty: any. */
   readonly kubelet: string;
-  readonly sort: Sort;
+  readonly sort: FleetSort;
   readonly order: "asc" | "desc";
   /** Counts go back so far. */
   readonly hours: number;
@@ -89,10 +97,13 @@ interface FleetQuestion {
 
 const MAX_PAGES = 9_999;
 
-function fleetQuestion(exchange: Exchange): Result<FleetQuestion, Problem> {
+type Asked = FleetQuestion & { readonly selector: readonly Requirement[] };
+
+function fleetQuestion(exchange: Exchange): Result<Asked, Problem> {
   const given = queryOf(exchange, PARAMETERS);
   if (!given.ok) return given;
-  const { q = "", show = "all", kubelet = "", sort = "name", order, hours = "24", page = "1" } = given.value;
+  const { q = "", labels = "", show = "all", kubelet = "" } = given.value;
+  const { sort = "name", order, hours = "24", page = "1" } = given.value;
   const issues: InputIssue[] = [];
   const among = <T extends string>(path: string, value: string, words: readonly T[]): T => {
     const found = words.find((word) => word === value);
@@ -103,13 +114,17 @@ function fleetQuestion(exchange: Exchange): Result<FleetQuestion, Problem> {
   const hour = among("hours", hours, HOURS.map(String));
   const place = /^\d{1,4}$/.test(page) ? Number(page) : 0;
   if (place < 1) issues.push({ path: "page", message: `must be a number from 1 to ${MAX_PAGES}` });
-  const by = among("sort", sort, SORTS);
-  const question: FleetQuestion = {
+  const by = among("sort", sort, FLEET_SORTS);
+  const selector = parseLabelSelector(labels);
+  if (!selector.ok) issues.push({ path: "labels", message: selector.error });
+  const question: Asked = {
     q: q.trim().slice(0, 253),
+    labels: labels.trim(),
+    selector: selector.ok ? selector.value : [],
     show: among("show", show, SHOWS),
     kubelet: among("kubelet", kubelet, ["", ...VERSIONS]),
     sort: by,
-    order: among("order", order ?? (by === "name" ? "asc" : "desc"), ["asc", "desc"]),
+    order: among("order", order ?? usualOrder(by), ["asc", "desc"]),
     hours: Number(hour),
     page: place,
   };
@@ -118,13 +133,14 @@ function fleetQuestion(exchange: Exchange): Result<FleetQuestion, Problem> {
 
 /** The link to the same with some of it changed; what is as it would be anyway is left out. */
 export function fleetLink(question: FleetQuestion, change: Partial<FleetQuestion>): string {
-  const { q, show, kubelet, sort, order, hours, page } = { ...question, page: 1, ...change };
+  const { q, labels, show, kubelet, sort, order, hours, page } = { ...question, page: 1, ...change };
   const query = new URLSearchParams();
   if (q !== "") query.set("q", q);
+  if (labels !== "") query.set("labels", labels);
   if (show !== "all") query.set("show", show);
   if (kubelet !== "") query.set("kubelet", kubelet);
   if (sort !== "name") query.set("sort", sort);
-  if (order !== (sort === "name" ? "asc" : "desc")) query.set("order", order);
+  if (order !== usualOrder(sort)) query.set("order", order);
   if (hours !== 24) query.set("hours", String(hours));
   if (page !== 1) query.set("page", String(page));
   const text = query.toString();
@@ -147,7 +163,7 @@ const SHOWS_WORD: { readonly [S in Shows]: string } = {
 };
 
 /** How many of the nodes with that name stand in which way; each leads to them. */
-function figures(nodes: readonly Standing[], question: FleetQuestion): Promise<Html> {
+function figures(nodes: readonly FleetNode[], question: FleetQuestion): Promise<Html> {
   const cards = SHOWS.map((show) => {
     const count = nodes.filter(SHOWN[show]).length;
     const tone =
@@ -159,7 +175,7 @@ function figures(nodes: readonly Standing[], question: FleetQuestion): Promise<H
 }
 
 /** Plain form fields: the answer is a link that can be shared. */
-function filters({ q, show, kubelet, sort, order, hours }: FleetQuestion): Html | Promise<Html> {
+function filters({ q, labels, show, kubelet, sort, order, hours }: FleetQuestion): Html | Promise<Html> {
   const options = (values: readonly (readonly [string, string])[], now: string): Promise<Html> =>
     all(
       values.map(
@@ -168,6 +184,7 @@ function filters({ q, show, kubelet, sort, order, hours }: FleetQuestion): Html 
     );
   return html`<form class="row" action="/" method="get" role="search">
 <label>Name has<input name="q" type="search" value="${q}" maxlength="253"></label>
+<label>Labels<input name="labels" type="search" value="${labels}" placeholder="pool=web,!gpu"></label>
 <label>Show<select name="show">${options(
     SHOWS.map((word) => [word, SHOWS_WORD[word]] as const),
     show,
@@ -181,10 +198,11 @@ function filters({ q, show, kubelet, sort, order, hours }: FleetQuestion): Html 
 <button>Show</button> <a href="/">reset</a></form>`;
 }
 
-const COLUMNS: readonly (readonly [Sort, string, string])[] = [
+const COLUMNS: readonly (readonly [FleetSort, string, string])[] = [
   ["name", "Node", ""],
   ["kubelet", "Kubelet", ""],
   ["pressure", "Pressure", ""],
+  ["headroom", "Headroom", ""],
   ["refused", "Refused", "num"],
   ["evicted", "Evicted", "num"],
   ["drift", "Drift", "num"],
@@ -193,30 +211,25 @@ const COLUMNS: readonly (readonly [Sort, string, string])[] = [
 ];
 
 /** `sinceMs`: what is counted was decided then or later. */
-function nodesTable(
-  nodes: readonly Standing[],
-  conditions: ReadonlyMap<string, readonly string[]>,
-  question: FleetQuestion,
-  sinceMs: number,
-): Html | Promise<Html> {
+function nodesTable(nodes: readonly FleetNode[], question: FleetQuestion, sinceMs: number): Html | Promise<Html> {
   if (nodes.length === 0) return html`<p>No node is like that. <a href="/">All nodes</a></p>`;
   const head = COLUMNS.map(([sort, name, tone]) => {
     const isSorted = sort === question.sort;
     const turned = question.order === "asc" ? "desc" : "asc";
-    const order = isSorted ? turned : sort === "name" ? "asc" : "desc";
+    const order = isSorted ? turned : usualOrder(sort);
     const aria = isSorted ? raw(` aria-sort="${question.order}ending"`) : "";
     const arrow = !isSorted ? "" : question.order === "asc" ? " ▲" : " ▼";
     return html`<th class="${tone}"${aria}><a href="${fleetLink(question, { sort, order })}">${name}${arrow}</a></th>`;
   });
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Nodes"><table>
 <thead><tr>${all(head)}</tr></thead>
-<tbody>${all(nodes.map((node) => nodeRow(node, conditions.get(node.name) ?? [], sinceMs)))}</tbody></table></div>`;
+<tbody>${all(nodes.map((node) => nodeRow(node, sinceMs)))}</tbody></table></div>`;
 }
 
-const nodeRow = (node: Standing, conditions: readonly string[], sinceMs: number): Html | Promise<Html> => html`<tr>
+const nodeRow = (node: FleetNode, sinceMs: number): Html | Promise<Html> => html`<tr>
 <td>${nodeName(node.name)}</td>
 <td title="as which kubelet its newest decision was made">${node.kubelet === "" ? html`<span class="soft">–</span>` : node.kubelet}</td>
-<td>${pressure(node, conditions)}</td>
+<td>${pressure(node)}</td><td>${headroom(node)}</td>
 <td class="num">${counted(node, "refused", sinceMs)}</td><td class="num">${counted(node, "evicted", sinceMs)}</td>
 <td class="num">${drift(node)}</td><td class="num">${node.decisions}</td>
 <td>${ago(node.lastSeenMs)}${node.silent ? html` <span class="tag warn">silent</span>` : ""}</td></tr>`;
@@ -225,15 +238,36 @@ const TONE = { refused: "warn-text", evicted: "bad-text" } as const;
 const REFUSALS: readonly string[] = ["refused", "kubelet-refuses"];
 
 /** A count leads to the decisions that it counts: of the two sorts of refusal to the one that was met last. */
-function counted(node: Standing, of: keyof typeof TONE, sinceMs: number): Html | Promise<Html> {
+function counted(node: FleetNode, of: keyof typeof TONE, sinceMs: number): Html | Promise<Html> {
   if (node[of] === 0) return html`<span class="soft">0</span>`;
   const newest = Object.values(node.latest).find(({ verdict }) => REFUSALS.includes(verdict));
   const verdict = of === "evicted" ? "evicts" : (newest?.verdict ?? "refused");
   const query = new URLSearchParams({ verdict, since: new Date(sinceMs).toISOString() });
-  return html`<a class="${TONE[of]}" href="/nodes/${encodeURIComponent(node.name)}/decisions?${query.toString()}">${node[of]}</a>`;
+  return html`<a class="${TONE[of]}" href="/nodes/${encodeURIComponent(node.name)}/decisions?${query.toString()}">${node[of]}</a>${of === "refused" ? why(node.refusals) : ""}`;
 }
 
-function pressure({ latest, pressure: degree }: Standing, conditions: readonly string[]): Html | Promise<Html> {
+/** The most frequent reason, and how many others there are. */
+function why(refusals: FleetNode["refusals"]): Html | Promise<Html> {
+  const [first, ...others] = refusals;
+  if (first === undefined) return html``;
+  const all = refusals.map(({ reason, count }) => `${reason} ${count}`).join(", ");
+  return html` <span class="small soft" title="${all}">${first.reason}${others.length === 0 ? "" : ` +${others.length}`}</span>`;
+}
+
+/** A threshold nearer than this is worth a colour. */
+const NEAR = 0.05;
+
+/** What is left to the nearest eviction threshold. */
+function headroom({ headroom: [nearest] }: FleetNode): Html | Promise<Html> {
+  if (nearest?.ratio === null || nearest === undefined) return html`<span class="soft">–</span>`;
+  const { signal, threshold, type, ratio, metAtMs } = nearest;
+  const tone = ratio < 0 ? "bad-text" : ratio < NEAR ? "warn-text" : "";
+  const when = metAtMs === null ? "" : `, met ${utcText(metAtMs)} as it falls`;
+  return html`<span class="${tone}" title="${type} threshold ${threshold}${when}">${percentText(ratio)} <span class="small">${signal}</span></span>`;
+}
+const percentText = (ratio: number): string => `${(ratio * 100).toFixed(Math.abs(ratio) < 0.1 ? 1 : 0)} %`;
+
+function pressure({ latest, pressure: degree, conditions }: FleetNode): Html | Promise<Html> {
   const { eviction } = latest;
   if (eviction === undefined) return html`<span class="soft">not known</span>`;
   const word = conditions.length === 0 ? eviction.verdict : `${eviction.verdict}: ${conditions.join(", ")}`;
@@ -241,7 +275,7 @@ function pressure({ latest, pressure: degree }: Standing, conditions: readonly s
   return html`<a href="/decisions/${eviction.decisionId}"><span class="tag ${tone}">${word}</span></a>`;
 }
 
-function drift({ latest, drift: files, report }: Standing): Html | Promise<Html> {
+function drift({ latest, drift: files, report }: FleetNode): Html | Promise<Html> {
   const { cgroups } = latest;
   if (cgroups === undefined) return html`<span class="soft">–</span>`;
   if (files === 0) return html`<span class="soft">0</span>`;
@@ -271,28 +305,28 @@ export async function getFleet(exchange: Exchange): Promise<Result<Reply, Proble
   const sinceMs = Math.floor(now / HOUR_MS - question.value.hours) * HOUR_MS;
   const own = caller.node ?? undefined;
   const [rows, hours, latest] = await Promise.all([
-    ports.store.listFleet(sinceMs, own),
+    fleetOf(ports.store, now, sinceMs, own),
     ports.store.listHours(sinceMs, own),
     ports.store.listDecisions({ limit: LATEST, ...(own === undefined ? {} : { node: own }) }),
   ]);
   if (!rows.ok) return historyProblem(rows.error);
   if (!hours.ok) return historyProblem(hours.error);
   if (!latest.ok) return historyProblem(latest.error);
-  const nodes = rows.value.map((row) => standingOf(row, now));
+  const nodes = rows.value;
   if (nodes.length === 0)
     return page("Nodes", html`<div id="nodes" data-live>${NOTHING}</div>`, { place: "/", live: "" });
-  const found = chosen(nodes, question.value);
+  const { q: name, selector, show, kubelet } = question.value;
+  const named = filtered(nodes, { name, selector });
+  const found = ordered(filtered(named, { show, ...(kubelet === "" ? {} : { kubelet }) }), question.value);
   const shown = found.slice((question.value.page - 1) * ROWS, question.value.page * ROWS);
-  const conditions = await conditionsOf(exchange, shown);
-  if (!conditions.ok) return conditions;
   return page(
     "Nodes",
-    html`<div id="figures" data-live>${figures(named(nodes, question.value.q), question.value)}</div>
+    html`<div id="figures" data-live>${figures(named, question.value)}</div>
 <div id="hours" data-live>${hoursPicture(hours.value, now, question.value.hours)}</div>
 ${filters(question.value)}
-<div id="nodes" data-live>${nodesTable(shown, conditions.value, question.value, sinceMs)}
+<div id="nodes" data-live>${nodesTable(shown, question.value, sinceMs)}
 ${pager(found.length, ROWS, question.value)}</div>
-<h2 id="latest">Newest decisions${found.length === nodes.length ? "" : " of all nodes"}</h2>
+<h2 id="latest"><a href="/decisions">Newest decisions</a>${found.length === nodes.length ? "" : " of all nodes"}</h2>
 <div id="decisions" data-live>${decisionsTable(latest.value.items)}</div>`,
     { place: "/", live: caller.node ?? "" },
   );
@@ -305,99 +339,3 @@ kubectl get pods -A --field-selector spec.nodeName=NODE -o json &gt; pods.json
 nodewise decide cgroups --node node.json --pods pods.json</pre>
 <p>or post a snapshot to <code>/v1/decisions/cgroups</code>: <a href="/docs">the API</a> says how. Or look what would be decided
 without posting anything: <a href="/what-if">what if</a>.</p>`;
-
-/** Which conditions are True, of the nodes that have any. */
-async function conditionsOf(
-  { ports }: Exchange,
-  nodes: readonly Standing[],
-): Promise<Result<ReadonlyMap<string, readonly string[]>, Problem>> {
-  const told = new Map<string, readonly string[]>();
-  const pressed = nodes.filter((node) => node.pressure > 0);
-  const rows = await Promise.all(
-    pressed.map((node) => ports.store.getDecision(node.latest.eviction?.decisionId ?? "")),
-  );
-  for (const [i, row] of rows.map(unlessDamaged).entries()) {
-    if (!row.ok) return historyProblem(row.error);
-    // one that was pruned, or that cannot be read, leaves the node without the names of its conditions
-    const recorded = row.value === null ? null : recordedAnswer(row.value);
-    const conditions = recorded?.ok ? recorded.value.decision["conditions"] : [];
-    const types = Array.isArray(conditions) ? conditions.map((condition: unknown) => typeIn(condition)) : [];
-    told.set(
-      pressed[i]?.name ?? "",
-      types.filter((type) => type !== null),
-    );
-  }
-  return ok(told);
-}
-
-const typeIn = (condition: unknown): string | null =>
-  isObject(condition) && typeof condition["type"] === "string" ? condition["type"] : null;
-
-/** A node as a row of the fleet. */
-interface Standing extends FleetRow {
-  /** As which its newest decision was made, such as `1.37`; empty: not known. */
-  readonly kubelet: string;
-  /** 0: none; 1: some; 2: it reclaims; 3: it evicts. Of the newest eviction pass. */
-  readonly pressure: number;
-  /** Files that were not as decided at the newest pass. */
-  readonly drift: number;
-  readonly silent: boolean;
-}
-
-const PRESSURE: Readonly<Record<string, number>> = { "under-pressure": 1, reclaims: 2, evicts: 3 };
-/** A node that was not heard of for this long may be gone: passes come every few seconds to minutes. */
-export const SILENT_MS = 15 * 60_000;
-
-export const standingOf = (row: FleetRow, nowMs: number): Standing => ({
-  ...row,
-  kubelet: kubeletOf(row),
-  pressure: PRESSURE[row.latest.eviction?.verdict ?? ""] ?? 0,
-  drift: row.report === null ? 0 : row.report.okCount + row.report.failedCount,
-  silent: nowMs - row.lastSeenMs > SILENT_MS,
-});
-
-function kubeletOf({ latest }: FleetRow): string {
-  const newest = Object.values(latest).reduce<LatestRow | null>(
-    (last, one) => (last === null || one.decidedAtMs > last.decidedAtMs ? one : last),
-    null,
-  );
-  return newest === null || newest.policyVersion === "" ? "" : profileOfPolicy(newest.policyVersion).version;
-}
-
-const SHOWN: { readonly [S in Shows]: (node: Standing) => boolean } = {
-  all: () => true,
-  pressure: (node) => node.pressure > 0,
-  refused: (node) => node.refused > 0,
-  evicted: (node) => node.evicted > 0,
-  drift: (node) => node.drift > 0,
-  silent: (node) => node.silent,
-};
-
-const VALUE: { readonly [S in Exclude<Sort, "name">]: (node: Standing) => number } = {
-  kubelet: (node) => VERSIONS.indexOf(node.kubelet),
-  pressure: (node) => node.pressure,
-  refused: (node) => node.refused,
-  evicted: (node) => node.evicted,
-  drift: (node) => node.drift,
-  decisions: (node) => node.decisions,
-  seen: (node) => node.lastSeenMs,
-};
-
-function named(nodes: readonly Standing[], part: string): readonly Standing[] {
-  const wanted = part.toLowerCase();
-  return wanted === "" ? nodes : nodes.filter((node) => node.name.toLowerCase().includes(wanted));
-}
-
-/** Those that were asked for, in the order that was asked for; equal ones by name. */
-export function chosen(
-  nodes: readonly Standing[],
-  { q, show, kubelet, sort, order }: FleetQuestion,
-): readonly Standing[] {
-  const found = named(nodes, q)
-    .filter(SHOWN[show])
-    .filter((node) => kubelet === "" || node.kubelet === kubelet);
-  const sign = order === "asc" ? 1 : -1;
-  if (sort === "name") return sign === 1 ? found : found.toReversed();
-  const value = VALUE[sort];
-  return found.toSorted((a, b) => sign * (value(a) - value(b)));
-}

@@ -1,15 +1,15 @@
 import { podsOfNode } from "../../decide/pods/node-pods.ts";
-import { DECISION_FILTERS, decisionQuery, findNode } from "../../http/nodes.ts";
-import { type Exchange, queryOf } from "../../http/route.ts";
-import { KINDS, VERDICTS } from "../../model/decision.ts";
+import { findNode } from "../../http/nodes.ts";
+import type { Exchange } from "../../http/route.ts";
+import { KINDS } from "../../model/decision.ts";
 import { isActive } from "../../model/pod.ts";
 import type { OutcomeWord, ProbedContainer, ProbeRun, ProbesDecision } from "../../model/probes-decision.ts";
 import type { Result } from "../../model/result.ts";
 import type { Reply } from "../../ports.ts";
-import { historyProblem, type Problem } from "../../service/problem.ts";
+import type { Problem } from "../../service/problem.ts";
 import { durationText } from "../../text/time-text.ts";
 import { lane, type Stretch } from "../draw/lane.ts";
-import { ago, html, moment, raw } from "../html.ts";
+import { ago, html, moment } from "../html.ts";
 import { type Html, page, prose } from "../page.ts";
 import { recordPart, undrawnIn } from "../record-part.ts";
 import { decisionsTable, verdictTag } from "../verdict-tag.ts";
@@ -246,8 +246,8 @@ function verdicts({ fleet }: NodeView): Html {
   });
   if (latest.length === 0) return html`<p class="soft">Nothing was decided about this node yet.</p>`;
   return html`<ul class="verdicts" aria-label="The newest decision of each kind">${latest.map(
-    ({ kind, decisionId, verdict }) =>
-      html`<li><a href="/decisions/${decisionId}">${kind}</a> ${verdictTag(verdict)}</li>`,
+    ({ kind, decisionId, verdict, reason }) =>
+      html`<li><a href="/decisions/${decisionId}">${kind}</a> ${verdictTag(verdict, reason)}</li>`,
   )}</ul>`;
 }
 
@@ -260,72 +260,4 @@ function dayText({ decisions, refused, pressured, evicted, removed }: NodeView["
   ] as const;
   const told = counts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
   return html`<p class="soft small">In the last 24 hours: ${plural(decisions, "decision")}${told.length === 0 ? "" : `, of them ${told.join(", ")}`}.</p>`;
-}
-
-type Filters = Readonly<Partial<Record<(typeof DECISION_FILTERS)[number], string>>>;
-
-/** GET /nodes/{node}/decisions: its decisions, newest first, by the same filters as /v1/nodes/{node}/decisions. */
-export async function getDecisionsPage(exchange: Exchange): Promise<Result<Reply, Problem>> {
-  const given = queryOf(exchange, DECISION_FILTERS);
-  if (!given.ok) return given;
-  const filters = tidy(given.value);
-  const query = decisionQuery(filters);
-  if (!query.ok) return query;
-  const node = await findNode(exchange);
-  if (!node.ok) return node;
-  const { name } = node.value;
-  const found = await exchange.ports.store.listDecisions({ ...query.value, node: name });
-  if (!found.ok) return historyProblem(found.error);
-  const { items, nextPageToken } = found.value;
-  const here = `/nodes/${encodeURIComponent(name)}/decisions`;
-  const isFirst = filters.pageToken === undefined;
-  const list = html`<div id="list"${isFirst ? raw(" data-live") : ""}>${
-    items.length === 0
-      ? html`<p class="soft">No decision of this node is so${isFirst ? "" : ", or they are pruned meanwhile"}.</p>`
-      : decisionsTable(items, { ofOneNode: true })
-  }</div>`;
-  return page(
-    `Decisions of ${name}`,
-    html`<p><a href="/nodes/${encodeURIComponent(name)}">The node</a> · <a href="/v1${here}${queryText(filters)}">JSON</a></p>
-${form(here, filters)}
-<p class="soft small" id="count">${plural(items.length, "decision")}${nextPageToken === null ? "" : ", and older ones"}.</p>
-${list}${links(here, filters, nextPageToken)}`,
-    isFirst ? { live: name } : {},
-  );
-}
-
-/** A form sends what was left empty as well, and times without their zone: those are UTC. */
-function tidy(given: Filters): Filters {
-  const filled = Object.entries(given).filter(([, text]) => text.trim() !== "");
-  const whole = filled.map(([name, text]) => [name, name === "since" || name === "until" ? utc(text) : text.trim()]);
-  return Object.fromEntries(whole) as Filters;
-}
-const utc = (text: string): string => {
-  const match = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(:\d\d(?:\.\d+)?)?$/.exec(text);
-  return match === null ? text : `${match[1]}${match[2] ?? ":00"}Z`;
-};
-
-function queryText(filters: Filters): string {
-  const text = new URLSearchParams(filters as Record<string, string>).toString();
-  return text === "" ? "" : `?${text}`;
-}
-
-function form(here: string, { kind, verdict, pod, since, until, limit }: Filters): Html {
-  const choice = (name: string, words: string, all: readonly string[], chosen: string | undefined): Html =>
-    html`<label>${words}<select name="${name}"><option value="">any</option>${all.map((one) => html`<option${one === chosen ? raw(" selected") : ""}>${one}</option>`)}</select></label>`;
-  const time = (name: string, words: string, text: string | undefined): Html =>
-    html`<label>${words}<input type="text" name="${name}" value="${text ?? ""}" placeholder="2026-01-31T12:00:00Z" size="21"></label>`;
-  return html`<form class="row" method="get" action="${here}" aria-label="Which decisions">
-${choice("kind", "Kind", KINDS, kind)}${choice("verdict", "Verdict", VERDICTS, verdict)}
-<label>Pod<input type="text" name="pod" value="${pod ?? ""}" placeholder="namespace/name" size="24"></label>
-${time("since", "Since (UTC)", since)}${time("until", "Until (UTC)", until)}
-${limit === undefined ? "" : html`<input type="hidden" name="limit" value="${limit}">`}<button class="main">Show</button> <a href="${here}">All</a></form>`;
-}
-
-function links(here: string, filters: Filters, next: string | null): Html {
-  const { pageToken, ...rest } = filters;
-  const first = pageToken === undefined ? "" : html`<a href="${here}${queryText(rest)}">Newest</a>`;
-  const older =
-    next === null ? "" : html`<a rel="next" href="${here}${queryText({ ...rest, pageToken: next })}">Older</a>`;
-  return html`<nav class="pages" aria-label="Pages of the list">${first}${older}</nav>`;
 }

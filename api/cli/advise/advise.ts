@@ -1,0 +1,111 @@
+import type { ReservesAdvice } from "../../model/advice.ts";
+import type { InputIssue } from "../../model/input-issue.ts";
+import { ok, type Result } from "../../model/result.ts";
+import {
+  type AdviceRequest,
+  adviceNumbers,
+  adviseNode,
+  DEFAULT_LIMIT,
+  DEFAULT_SPAN_MS,
+  MAX_LIMIT,
+} from "../../service/advise/advise-node.ts";
+import { adviseReserves } from "../../service/advise/reserves.ts";
+import { storeSetting } from "../api-options.ts";
+import type { Cli } from "../cli.ts";
+import { timesOf, tokenOf } from "../history/source.ts";
+import { EXIT, type Fault, type Form, fault, type Outcome, printData, warnAll } from "../terminal.ts";
+import { adviceText } from "./advice-text.ts";
+import { readMeasured } from "./measured-files.ts";
+
+export interface AdviseFlags {
+  readonly node?: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly percentile?: string;
+  readonly margin?: string;
+  readonly limit?: string;
+  readonly dataDir?: string;
+  readonly api?: string;
+  readonly tokenFile?: string;
+  readonly kubelet?: string;
+  readonly output: Form | "patch";
+}
+
+/** `nodewise advise reserves`: of files, of a data directory, or of a running API. */
+export async function adviseOnReserves(files: readonly string[], given: AdviseFlags, cli: Cli): Promise<Outcome> {
+  const { node, api } = given;
+  const request = requestOf(given, Date.now());
+  if (!request.ok) return request;
+  if (files.length > 0) {
+    const other = (["node", "since", "until", "limit", "api"] as const).find((name) => given[name] !== undefined);
+    if (other !== undefined) return fault(EXIT.badInput, `--${other} is of the history: give it without files`);
+    const measured = await readMeasured(files, given.kubelet);
+    if (!measured.ok) return measured;
+    warnAll(cli.terminal, measured.value.notices);
+    const { percentile, marginPercent } = request.value;
+    return print(adviseReserves({ ...measured.value, percentile, marginPercent }), given, cli);
+  }
+  if (node === undefined)
+    return fault(
+      EXIT.badInput,
+      "give --node NAME of the history, or files of what the kubelet's /stats/summary answered",
+    );
+  if (api !== undefined) {
+    const advice = await adviceOfApi(api, node, given, request.value, cli);
+    return advice.ok ? print(advice.value, given, cli) : advice;
+  }
+  const { withHistory, storeFault } = await import("../history/open-history.ts");
+  const { checkNode } = await import("../replay/replay-store.ts");
+  return withHistory(storeSetting(given, cli), false, async (store) => {
+    const known = await checkNode(store, node);
+    if (!known.ok) return known;
+    const advice = await adviseNode(store, node, request.value);
+    if (!advice.ok) return storeFault(advice);
+    if (typeof advice.value === "string") return fault(EXIT.cannotRun, `--node ${node}: ${advice.value}`);
+    return print(advice.value, given, cli);
+  });
+}
+
+function requestOf(given: AdviseFlags, nowMs: number): Result<AdviceRequest, Fault> {
+  const numbers = adviceNumbers(given, given.api === undefined ? MAX_LIMIT : DEFAULT_LIMIT);
+  if (!numbers.ok) return fault(EXIT.badInput, ...numbers.error.map(issueLine));
+  const times = timesOf(given, nowMs);
+  if (!times.ok) return times;
+  const { untilMs = nowMs + 1, sinceMs = untilMs - DEFAULT_SPAN_MS } = times.value;
+  if (sinceMs > untilMs)
+    return fault(
+      EXIT.badInput,
+      `--since ${given.since}: is later than ${given.until === undefined ? "now" : `--until ${given.until}`}`,
+    );
+  return ok({ ...numbers.value, span: { sinceMs, untilMs } });
+}
+const issueLine = ({ path, message }: InputIssue): string => `--${path}: ${message}`;
+
+async function adviceOfApi(
+  url: string,
+  node: string,
+  given: AdviseFlags,
+  { span, limit }: AdviceRequest,
+  cli: Cli,
+): Promise<Result<ReservesAdvice, Fault>> {
+  const token = await tokenOf(given, cli);
+  if (!token.ok) return token;
+  // without the history's drivers, as a client needs none
+  const { apiOf, timeText } = await import("../history/history-api.ts");
+  const get = apiOf(url, token.value);
+  if (!get.ok) return get;
+  const { percentile, margin } = given;
+  const times = { since: timeText(span.sinceMs), until: timeText(span.untilMs) };
+  const query = { ...times, percentile, margin, limit: String(limit) };
+  return get.value<ReservesAdvice>(`v1/nodes/${encodeURIComponent(node)}/advice/reserves`, query);
+}
+
+function print(advice: ReservesAdvice, { output }: AdviseFlags, { terminal }: Cli): Outcome {
+  const { patch, measurements, findings } = advice;
+  if (output === "table") terminal.write(adviceText(advice, terminal));
+  else if (output === "patch") printData(terminal, patch, "yaml");
+  else printData(terminal, advice, output);
+  if (measurements.count === 0)
+    return fault(EXIT.cannotRun, "nothing was measured: no snapshot has statistics of its node");
+  return ok(findings.some(({ severity }) => severity === "refuses-start") ? EXIT.refusesStart : EXIT.ok);
+}

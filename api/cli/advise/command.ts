@@ -1,0 +1,52 @@
+import type { Command } from "commander";
+import { dataDirOption } from "../api-options.ts";
+import { type Cli, examples, finish, kubeletOption, outputOption } from "../cli.ts";
+import type { AdviseFlags } from "./advise.ts";
+
+const EXIT_CODES = `
+Exit codes:
+  0  advice is given
+  2  bad usage or bad input
+  3  nothing was measured
+  4  a file, the API or the history failed
+  5  the kubelet would not start with what is advised: the findings say why`;
+
+export function addAdvise(program: Command, cli: Cli): void {
+  const advise = program.command("advise").description("Advise on a node's configuration, from what was measured.");
+  const command = advise
+    .command("reserves")
+    .summary("kubeReserved and systemReserved from measured use")
+    .description(
+      "Advise on kubeReserved and systemReserved, from what the system containers of /stats/summary were measured to use: of a node of the history, or from files. Tells what the change would free or cost, and what is not known.",
+    )
+    .argument(
+      "[files...]",
+      "what the kubelet's /stats/summary answered, at several times; NodeSnapshots; a v1.Node, and a KubeletConfiguration or /configz, for what the node has now. Each is told by its content",
+    )
+    .option("--node <name>", "a node of the history")
+    .option("--since <time>", "measured since then: RFC 3339, or a duration back from now such as 24h (default: 7d)")
+    .option("--until <time>", "likewise (default: now)")
+    .option("--percentile <number>", "the measurement that so many percent do not exceed (default: 99)")
+    .option("--margin <percent>", "what is added to it (default: 10)")
+    .option(
+      "--limit <n>",
+      "measurements that are read of the history, evenly over the time (default: 2016, and with --api 300)",
+    )
+    .addOption(dataDirOption())
+    .option("--api <url>", "ask this API instead")
+    .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
+    .addOption(kubeletOption("files: as which kubelet to decide where the node tells no version (default: the newest)"))
+    .addOption(outputOption(["table", "json", "yaml", "patch"]))
+    .action((files: readonly string[], given: AdviseFlags) =>
+      finish(cli, async () => (await import("./advise.ts")).adviseOnReserves(files, given, cli)),
+    );
+  examples(
+    command,
+    "nodewise advise reserves --node n1 --since 7d",
+    "nodewise advise reserves --node n1 --percentile 99.9 --margin 25 -o patch > patch.yaml",
+    "nodewise decide admission --snapshot snapshot.json --pod pod.yaml --patch patch.yaml",
+    "nodewise advise reserves node.json configz.json summary-*.json",
+    "nodewise advise reserves --node n1 --api https://nodewise.example:8787 --token-file token -o json",
+  );
+  command.addHelpText("after", EXIT_CODES);
+}

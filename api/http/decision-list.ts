@@ -1,0 +1,128 @@
+import type { StoreFailure } from "../../db/failure.ts";
+import type { DecisionHead } from "../../db/rows.ts";
+import { type DecisionPage, type DecisionQuery, MAX_PAGE, type Store } from "../../db/store.ts";
+import { isKind, isVerdict, KINDS, VERDICTS } from "../model/decision.ts";
+import { durationBefore } from "../model/duration.ts";
+import { isTimestamp } from "../model/fields.ts";
+import type { InputIssue } from "../model/input-issue.ts";
+import { LIMITS } from "../model/limits.ts";
+import { ok, type Result } from "../model/result.ts";
+import type { Reply } from "../ports.ts";
+import { historyProblem, type Problem } from "../service/problem.ts";
+import { decisionsCsv } from "../text/csv.ts";
+import { headOf } from "./decisions.ts";
+import { findNode, nodeNamed } from "./nodes.ts";
+import { csv, type Exchange, json, MAX_CSV_ROWS, queryOf, queryProblem, wantsCsv } from "./route.ts";
+
+export const FILTERS_OF_NODE = ["kind", "verdict", "reason", "pod", "since", "until", "limit", "pageToken"] as const;
+export const DECISION_FILTERS = ["node", ...FILTERS_OF_NODE] as const;
+export const DEFAULT_PAGE = 50;
+
+/** GET /v1/decisions: of all nodes that the caller may see, newest first. */
+export async function listDecisions(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const given = queryOf(exchange, [...DECISION_FILTERS, "format"]);
+  if (!given.ok) return given;
+  const node = await nodeAsked(exchange, given.value.node);
+  return node.ok ? answer(exchange, given.value, node.value) : node;
+}
+
+/** GET /v1/nodes/{node}/decisions: newest first. */
+export async function listDecisionsOfNode(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const given = queryOf(exchange, [...FILTERS_OF_NODE, "format"]);
+  if (!given.ok) return given;
+  const node = await findNode(exchange);
+  return node.ok ? answer(exchange, given.value, node.value.name) : node;
+}
+
+/** The node that is asked about; null: every node. A node's token asks about its own. Errors: there is none of this name, or it is another's. */
+export async function nodeAsked(exchange: Exchange, name: string | undefined): Promise<Result<string | null, Problem>> {
+  if (name === undefined) return ok(exchange.caller.node);
+  const found = await nodeNamed(exchange, name);
+  return found.ok ? ok(found.value.name) : found;
+}
+
+type Given = Readonly<Partial<Record<(typeof DECISION_FILTERS)[number] | "format", string>>>;
+
+async function answer(exchange: Exchange, given: Given, node: string | null): Promise<Result<Reply, Problem>> {
+  const isCsv = wantsCsv(exchange, given.format);
+  if (!isCsv.ok) return isCsv;
+  const query = decisionQuery(given, exchange.ports.now());
+  if (!query.ok) return query;
+  const asked = node === null ? query.value : { ...query.value, node };
+  const limit = given.limit === undefined && isCsv.value ? MAX_CSV_ROWS : asked.limit;
+  const page = await pageOf(exchange.ports.store, { ...asked, limit });
+  if (!page.ok) return historyProblem(page.error);
+  const { items, nextPageToken } = page.value;
+  if (isCsv.value) return csv(exchange, decisionsCsv(items.map(headOf)), "decisions", nextPageToken);
+  return json({ decisions: items.map(headOf), nextPageToken });
+}
+
+/** A page of more decisions than the history reads at a time. */
+async function pageOf(
+  store: Pick<Store, "listDecisions">,
+  query: DecisionQuery,
+): Promise<Result<DecisionPage, StoreFailure>> {
+  const items: DecisionHead[] = [];
+  let next = query.pageToken ?? null;
+  do {
+    const limit = Math.min(MAX_PAGE, query.limit - items.length);
+    const page = await store.listDecisions({ ...query, limit, ...(next === null ? {} : { pageToken: next }) });
+    if (!page.ok) return page;
+    items.push(...page.value.items);
+    next = page.value.nextPageToken;
+  } while (next !== null && items.length < query.limit);
+  return ok({ items, nextPageToken: next });
+}
+
+type Bounds = Pick<Given, "since" | "until" | "limit">;
+interface Range {
+  readonly issues: readonly InputIssue[];
+  /** Half-open. */
+  readonly times: { readonly sinceMs?: number; readonly untilMs?: number };
+}
+
+/**
+ * Reads the times and checks the size of a page. A time is RFC 3339, or a duration back from `nowMs` (`12h`, `7d`); null: no duration
+ * is taken, since the pages of one list would begin at different times.
+ */
+export function rangeIn({ since, until, limit }: Bounds, nowMs: number | null): Range {
+  const issues: InputIssue[] = [];
+  const size = limit === undefined || !/^\d{1,4}$/.test(limit) ? 0 : Number(limit);
+  if (limit !== undefined && (size < 1 || size > MAX_PAGE))
+    issues.push({ path: "limit", message: `must be a number from 1 to ${MAX_PAGE}` });
+  const timeOf = (path: string, text: string): number => {
+    const before = nowMs === null ? null : durationBefore(text, nowMs);
+    if (before !== null) return before;
+    if (isTimestamp(text)) return Date.parse(text);
+    const or = nowMs === null ? "" : ", or a duration back from now such as 12h or 7d";
+    issues.push({ path, message: `must be an RFC 3339 time such as 2026-01-31T12:00:00Z${or}` });
+    return 0;
+  };
+  const times = {
+    ...(since === undefined ? {} : { sinceMs: timeOf("since", since) }),
+    ...(until === undefined ? {} : { untilMs: timeOf("until", until) }),
+  };
+  return { issues, times };
+}
+
+export function decisionQuery(given: Given, nowMs: number): Result<DecisionQuery, Problem> {
+  const { kind, verdict, reason, pod, pageToken, limit } = given;
+  const { issues: rangeIssues, times } = rangeIn(given, nowMs);
+  const issues: InputIssue[] = [];
+  if (kind !== undefined && !isKind(kind)) issues.push({ path: "kind", message: `must be one of ${KINDS.join(", ")}` });
+  if (verdict !== undefined && !isVerdict(verdict))
+    issues.push({ path: "verdict", message: `must be one of ${VERDICTS.join(", ")}` });
+  if (reason !== undefined && (reason === "" || reason.length > LIMITS.textLength))
+    issues.push({ path: "reason", message: `must be 1 to ${LIMITS.textLength} characters, such as OutOfcpu` });
+  issues.push(...rangeIssues);
+  if (issues.length > 0) return queryProblem(issues);
+  return ok({
+    limit: limit === undefined ? DEFAULT_PAGE : Number(limit),
+    ...(kind !== undefined && isKind(kind) ? { kind } : {}),
+    ...(verdict === undefined ? {} : { verdict }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(pod === undefined ? {} : { pod }),
+    ...times,
+    ...(pageToken === undefined ? {} : { pageToken }),
+  });
+}

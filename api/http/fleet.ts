@@ -1,0 +1,231 @@
+import { MAX_PAGE } from "../../db/store.ts";
+import { KINDS, VERDICTS } from "../model/decision.ts";
+import { PRESSURE_CONDITIONS } from "../model/eviction.ts";
+import type { InputIssue } from "../model/input-issue.ts";
+import { ok, type Result } from "../model/result.ts";
+import type { Reply } from "../ports.ts";
+import {
+  comparePlaces,
+  FLEET_SORTS,
+  type FleetFilter,
+  type FleetNode,
+  type FleetOrder,
+  type FleetPlace,
+  filtered,
+  fleetOf,
+  type Headroom,
+  isPlace,
+  ordered,
+  placeOf,
+  SHOWS,
+  usualOrder,
+} from "../service/fleet.ts";
+import { parseLabelSelector } from "../service/label-selector.ts";
+import { historyProblem, type Problem } from "../service/problem.ts";
+import { rfc3339 } from "../service/timestamp.ts";
+import { csvText } from "../text/csv.ts";
+import { rangeIn } from "./decision-list.ts";
+import { headOf } from "./decisions.ts";
+import { findNode, unknownNode } from "./nodes.ts";
+import { csv, type Exchange, json, MAX_CSV_ROWS, queryOf, queryProblem, wantsCsv } from "./route.ts";
+
+const FILTERS = [
+  "name",
+  "namePrefix",
+  "labelSelector",
+  "zone",
+  "kubelet",
+  "kind",
+  "verdict",
+  "pressure",
+  "show",
+] as const;
+const PARAMETERS = [...FILTERS, "sort", "order", "hours", "limit", "pageToken", "format"] as const;
+type Given = Readonly<Partial<Record<(typeof PARAMETERS)[number], string>>>;
+
+export const PRESSURES = ["any", "none", ...PRESSURE_CONDITIONS] as const;
+export const ORDERS = ["asc", "desc"] as const;
+/** How far back refusals and evictions are counted: as long as history usually is kept. */
+export const MAX_HOURS = 720;
+const DEFAULT_HOURS = 24;
+const HOUR_MS = 3_600_000;
+
+/** GET /v1/nodes: the fleet; a node's token sees its own. */
+export async function listNodes(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const given = queryOf(exchange, PARAMETERS);
+  if (!given.ok) return given;
+  const isCsv = wantsCsv(exchange, given.value.format);
+  if (!isCsv.ok) return isCsv;
+  const query = fleetQuery(given.value, isCsv.value ? MAX_CSV_ROWS : MAX_PAGE);
+  if (!query.ok) return query;
+  const { filter, by, hours, limit, after } = query.value;
+  const { ports, caller } = exchange;
+  const now = ports.now();
+  const sinceMs = Math.floor(now / HOUR_MS - hours) * HOUR_MS;
+  const nodes = await fleetOf(ports.store, now, sinceMs, caller.node ?? undefined);
+  if (!nodes.ok) return historyProblem(nodes.error);
+  const all = ordered(filtered(nodes.value, filter), by);
+  const rest = after === null ? all : all.filter((node) => comparePlaces(placeOf(node, by), after, by) > 0);
+  const shown = rest.slice(0, limit);
+  const last = rest.length > limit ? shown.at(-1) : undefined;
+  const nextPageToken = last === undefined ? null : tokenOf(by, placeOf(last, by));
+  if (isCsv.value) return csv(exchange, nodesCsv(shown), "nodes", nextPageToken);
+  return json({ nodes: shown.map(listedNode), countedSince: rfc3339(sinceMs), nextPageToken });
+}
+
+/** GET /v1/nodes/{node}: with its newest decision of each kind. */
+export async function getNode(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const query = queryOf(exchange, []);
+  if (!query.ok) return query;
+  const found = await findNode(exchange);
+  if (!found.ok) return found;
+  const { store, now } = exchange.ports;
+  const sinceMs = Math.floor(now() / HOUR_MS - DEFAULT_HOURS) * HOUR_MS;
+  const [nodes, ...pages] = await Promise.all([
+    fleetOf(store, now(), sinceMs, found.value.name),
+    ...KINDS.map((kind) => store.listDecisions({ node: found.value.name, kind, limit: 1 })),
+  ]);
+  if (!nodes.ok) return historyProblem(nodes.error);
+  const latest: Record<string, unknown> = {};
+  for (const [i, page] of pages.entries()) {
+    if (!page.ok) return historyProblem(page.error);
+    const [head] = page.value.items;
+    latest[KINDS[i] as string] = head === undefined ? null : headOf(head);
+  }
+  const [node] = nodes.value;
+  if (node === undefined) return unknownNode(exchange, found.value.name);
+  const thresholds = node.headroom.map(headroomOf);
+  return json({ ...listedNode(node), labels: node.labels, thresholds, countedSince: rfc3339(sinceMs), latest });
+}
+
+const headroomOf = ({ metAtMs, ...rest }: Headroom) => ({ ...rest, metAt: metAtMs === null ? null : rfc3339(metAtMs) });
+
+/** A node as lists tell of it. */
+const listedNode = (node: FleetNode) => ({
+  name: node.name,
+  firstSeenAt: rfc3339(node.firstSeenMs),
+  lastSeenAt: rfc3339(node.lastSeenMs),
+  bootId: node.bootId,
+  lastSnapshotId: node.lastSnapshotId,
+  lastSequence: node.lastSequence,
+  zone: node.zone,
+  kubeletVersion: node.kubeletVersion,
+  decidedAs: node.kubelet === "" ? null : node.kubelet,
+  severity: node.severity,
+  silent: node.silent,
+  conditions: node.conditions,
+  headroom: node.headroom[0] === undefined ? null : headroomOf(node.headroom[0]),
+  decisions: node.decisions,
+  refused: node.refused,
+  refusals: node.refusals,
+  evicted: node.evicted,
+  drift: node.drift,
+  lastDecisionAt: node.lastDecisionMs === null ? null : rfc3339(node.lastDecisionMs),
+  latest: Object.fromEntries(
+    Object.entries(node.latest).map(([kind, { decisionId, verdict, reason, decidedAtMs }]) => [
+      kind,
+      { id: decisionId, verdict, reason, decidedAt: rfc3339(decidedAtMs) },
+    ]),
+  ),
+});
+
+const nodesCsv = (nodes: readonly FleetNode[]): string =>
+  csvText(
+    [
+      ...["name", "zone", "kubeletVersion", "decidedAs", "severity", "silent", "conditions"],
+      ...["headroomSignal", "headroomThreshold", "headroomType", "headroomDistance", "headroomRatio", "headroomMetAt"],
+      ...["decisions", "refused", "refusals", "evicted", "drift", "verdicts", "lastDecisionAt", "lastSeenAt"],
+    ],
+    nodes.map(listedNode).map((node) => [
+      ...[node.name, node.zone, node.kubeletVersion, node.decidedAs, node.severity, String(node.silent)],
+      node.conditions.join(" "),
+      ...[node.headroom?.signal ?? null, node.headroom?.threshold ?? null, node.headroom?.type ?? null],
+      ...[node.headroom?.distance ?? null, node.headroom?.ratio ?? null, node.headroom?.metAt ?? null],
+      ...[node.decisions, node.refused, node.refusals.map(({ reason, count }) => `${reason}=${count}`).join(" ")],
+      ...[node.evicted, node.drift],
+      Object.entries(node.latest)
+        .map(([kind, { verdict, reason }]) => `${kind}=${verdict}${reason === null ? "" : `:${reason}`}`)
+        .join(" "),
+      ...[node.lastDecisionAt, node.lastSeenAt],
+    ]),
+  );
+
+interface FleetQuery {
+  readonly filter: FleetFilter;
+  readonly by: FleetOrder;
+  readonly hours: number;
+  readonly limit: number;
+  /** Null: from the beginning. */
+  readonly after: FleetPlace | null;
+}
+
+/** `rows`: how many there are where nothing is said. */
+function fleetQuery(given: Given, rows: number): Result<FleetQuery, Problem> {
+  const { issues: rangeIssues } = rangeIn(given, null);
+  const issues = [...rangeIssues];
+  const filter = filterIn(given, issues);
+  const sort = among(issues, "sort", given.sort, FLEET_SORTS) ?? "name";
+  const by = { sort, order: among(issues, "order", given.order, ORDERS) ?? usualOrder(sort) };
+  const hours = given.hours === undefined ? DEFAULT_HOURS : /^\d{1,3}$/.test(given.hours) ? Number(given.hours) : 0;
+  if (hours < 1 || hours > MAX_HOURS)
+    issues.push({ path: "hours", message: `must be a number from 1 to ${MAX_HOURS}` });
+  const after = given.pageToken === undefined ? null : placeIn(given.pageToken, by);
+  if (after === undefined) {
+    const message = "is not one that this list gave out in this order; start again without it";
+    issues.push({ path: "pageToken", message });
+  }
+  if (issues.length > 0) return queryProblem(issues);
+  const limit = given.limit === undefined ? rows : Number(given.limit);
+  return ok({ filter, by, hours, limit, after: after ?? null });
+}
+
+function among<T extends string>(
+  issues: InputIssue[],
+  path: string,
+  given: string | undefined,
+  words: readonly T[],
+): T | undefined {
+  const found = words.find((word) => word === given);
+  if (given !== undefined && found === undefined) issues.push({ path, message: `must be one of ${words.join(", ")}` });
+  return found;
+}
+
+/** Adds to `issues` what is wrong. */
+function filterIn(given: Given, issues: InputIssue[]): FleetFilter {
+  const selector = parseLabelSelector(given.labelSelector ?? "");
+  if (!selector.ok) issues.push({ path: "labelSelector", message: selector.error });
+  if (given.kubelet !== undefined && !/^v?\d+\.\d+/.test(given.kubelet))
+    issues.push({ path: "kubelet", message: "must be a version such as 1.36 or v1.36.3" });
+  const { name, namePrefix, zone, kubelet } = given;
+  const words = {
+    kind: among(issues, "kind", given.kind, KINDS),
+    verdict: among(issues, "verdict", given.verdict, VERDICTS),
+    condition: among(issues, "pressure", given.pressure, PRESSURES),
+    show: among(issues, "show", given.show, SHOWS),
+  };
+  const texts = { name, namePrefix, zone, kubelet, ...words };
+  const known = Object.fromEntries(Object.entries(texts).filter(([, value]) => value !== undefined));
+  return { ...known, selector: selector.ok ? selector.value : [] };
+}
+
+/** A place with its order, in the letters of a query. */
+const tokenOf = ({ sort, order }: FleetOrder, place: FleetPlace): string =>
+  toBase64(new TextEncoder().encode(JSON.stringify([sort, order, ...place])));
+const toBase64 = (bytes: Uint8Array): string =>
+  btoa(String.fromCharCode(...bytes))
+    .replaceAll("=", "")
+    .replaceAll("+", "-")
+    .replaceAll("/", "_");
+/** Undefined: it is no token, or one of another order. */
+function placeIn(token: string, by: FleetOrder): FleetPlace | undefined {
+  if (!/^[\w-]{1,5700}$/.test(token)) return undefined;
+  try {
+    const bytes = Uint8Array.from(atob(token.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
+    const parts: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    if (!Array.isArray(parts)) return undefined;
+    const [sort, order, ...place] = parts as readonly unknown[];
+    return sort === by.sort && order === by.order && isPlace(place, by) ? place : undefined;
+  } catch {
+    return undefined;
+  }
+}

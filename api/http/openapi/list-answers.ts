@@ -1,0 +1,90 @@
+import * as z from "zod";
+import { EXPLAIN, KINDS } from "../../model/decision.ts";
+import { EVICTION_SIGNALS, PRESSURE_CONDITIONS } from "../../model/eviction.ts";
+import { podRef } from "../../model/forms.ts";
+import { SEVERITIES } from "../../service/fleet.ts";
+
+/** The answers that list decisions and nodes, and what they have in common with all others. */
+export const id = z.string().regex(/^[0-9a-f]{32}$/);
+export const time = z.iso.datetime();
+export const integer = z.number();
+export const kind = z.enum(KINDS);
+
+/** The kind of a recorded decision; other versions may know other kinds. */
+const recordedKind = z.string().describe("one of the kinds, unless another version wrote it");
+export const identity = {
+  id,
+  kind,
+  node: z.string(),
+  policyVersion: z.string(),
+  snapshotId: id.nullable(),
+  decidedAt: time,
+};
+
+export const decisionHead = z.strictObject({
+  ...identity,
+  kind: recordedKind,
+  verdict: z.string(),
+  reason: z
+    .string()
+    .nullable()
+    .describe(
+      "the kubelet's word for why: a refused pod's reason such as OutOfcpu, the signal of an eviction; null: none, or recorded before reasons were",
+    ),
+  explain: z.enum(EXPLAIN),
+  pod: podRef.nullable(),
+});
+export const decisionList = z.strictObject({ decisions: z.array(decisionHead), nextPageToken: z.string().nullable() });
+
+const headroom = z.strictObject({
+  signal: z.enum(EVICTION_SIGNALS),
+  threshold: z.string().describe("as configured, such as 100Mi or 10%"),
+  type: z.enum(["hard", "soft"]),
+  distance: z
+    .number()
+    .describe("available less the threshold, in bytes, inodes or process ids; negative: so much is missing"),
+  ratio: z.number().nullable().describe("the same as a share of the capacity; null: that is not known"),
+  metAt: time.nullable().describe("when it is met by the forecast; null: it is not falling, or not known"),
+});
+const nodeFields = {
+  name: z.string(),
+  firstSeenAt: time,
+  lastSeenAt: time,
+  bootId: z.string().nullable(),
+  lastSnapshotId: id.nullable(),
+  lastSequence: integer.nullable(),
+  zone: z.string().nullable().describe("its label topology.kubernetes.io/zone"),
+  kubeletVersion: z.string().nullable().describe("as its newest snapshot tells it, such as v1.36.3"),
+  decidedAs: z.string().nullable().describe("as which kubelet its newest decision was made, such as 1.36"),
+  severity: z.enum(SEVERITIES).describe("how it stands: the last of these that holds, from the best to the worst"),
+  silent: z.boolean().describe("nothing was heard of it for 15 minutes"),
+  conditions: z.array(z.enum(PRESSURE_CONDITIONS)).describe("those that are True since its newest eviction pass"),
+  headroom: headroom.nullable().describe("to the nearest eviction threshold, as of that pass; null: not known"),
+  decisions: integer.describe("since `countedSince`, as are the next three"),
+  refused: integer,
+  refusals: z
+    .array(z.strictObject({ reason: z.string().describe("without one, the verdict"), count: integer }))
+    .describe("the refused ones by their reason, the most frequent first"),
+  evicted: integer.describe("eviction passes that chose a pod"),
+  drift: integer.describe("files of cgroups that were not as decided at the newest pass"),
+  lastDecisionAt: time.nullable(),
+};
+const countedSince = time.describe("decisions of that hour and later are counted");
+export const nodeAnswer = z.strictObject({
+  ...nodeFields,
+  labels: z.record(z.string(), z.string()).nullable().describe("of its newest snapshot; null: none told them"),
+  thresholds: z.array(headroom).describe("the distance to each eviction threshold, the nearest first"),
+  countedSince,
+  latest: z.record(kind, decisionHead.nullable()),
+});
+const newest = z.strictObject({ id: z.string(), verdict: z.string(), reason: z.string().nullable(), decidedAt: time });
+export const nodeList = z.strictObject({
+  nodes: z.array(
+    z.strictObject({
+      ...nodeFields,
+      latest: z.partialRecord(kind, newest).describe("the newest decision of each kind"),
+    }),
+  ),
+  countedSince,
+  nextPageToken: z.string().nullable(),
+});

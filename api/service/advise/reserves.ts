@@ -1,0 +1,241 @@
+import { decideAllocatable } from "../../decide/kinds/allocatable.ts";
+import type { ReserveAdvice, ReserveField, ReservesAdvice } from "../../model/advice.ts";
+import type { AllocatableDecision, QuantityList } from "../../model/allocatable.ts";
+import { type Amount, exactMilliValue, exactValue, fromNanos, fromUnits, sub, subToZero } from "../../model/amount.ts";
+import { parseQuantity, type Quantity, type QuantityFormat, quantityOf } from "../../model/quantity.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import { type EffectiveConfiguration, type EffectiveSnapshot, effectiveSnapshot } from "../../profiles/effective.ts";
+import type { Profile } from "../../profiles/profile.ts";
+import { changed } from "../replay/parsed.ts";
+import { rfc3339 } from "../timestamp.ts";
+import { newFindings, sidesOf } from "../what-if.ts";
+import type { Measurement, Use } from "./measurement.ts";
+import { notesOn } from "./notes.ts";
+
+/** What is asked, and of what. */
+export interface ReservesQuestion {
+  readonly measurements: readonly Measurement[];
+  /** Snapshots that were looked at and have no stats of their node. */
+  readonly withoutStats: number;
+  /** Measurements are this far apart at least, though there are more: milliseconds; null: all there are were read. */
+  readonly everyMs: number | null;
+  /** The node as it is now, with its configuration. */
+  readonly snapshot: Snapshot;
+  readonly profile: Profile;
+  /** Above 0, at most 100. */
+  readonly percentile: number;
+  /** What is added for what was not measured: a whole number of hundredths. */
+  readonly marginPercent: number;
+}
+export const DEFAULT_PERCENTILE = 99;
+export const DEFAULT_MARGIN_PERCENT = 10;
+
+/** One reservation of one resource, and what was measured of it. */
+interface Series {
+  readonly field: ReserveField;
+  readonly resource: "cpu" | "memory" | "ephemeral-storage" | "pid";
+  /** In the resource's own unit, ascending. */
+  readonly values: readonly number[];
+}
+
+/** Which of the system's containers any measurement has. */
+interface Containers {
+  readonly kubelet: boolean;
+  readonly runtime: boolean;
+}
+
+/**
+ * What to reserve for the node's own daemons. `kubeReserved` is measured at the containers of the kubelet and of the runtime, together at one
+ * time; `systemReserved` is all of the node that is neither of them nor of a pod. Where the kubelet tells of neither container, the whole is known
+ * and not its parts: kubeReserved stays, and systemReserved is what the whole leaves.
+ */
+export function adviseReserves(question: ReservesQuestion): ReservesAdvice {
+  const { measurements, snapshot, profile, percentile, marginPercent } = question;
+  const config = effectiveSnapshot(snapshot, profile).kubeletConfiguration;
+  const containers = {
+    kubelet: measurements.some(({ memory, cpu }) => (memory.kubelet ?? cpu.kubelet) !== null),
+    runtime: measurements.some(({ memory, cpu }) => (memory.runtime ?? cpu.runtime) !== null),
+  };
+  const all = seriesOf(measurements, containers);
+  const known = all.filter(({ values }) => values.length > 0);
+  const reserves = known.map((series) => reserveOf(series, question, config, isKubeKnown(containers)));
+  const patch = patchOf(reserves);
+  const effect = effectOf(question, patch);
+  const times = measurements.flatMap(({ atMs }) => atMs ?? []);
+  const [from, to] = [Math.min(...times), Math.max(...times)];
+  return {
+    node: snapshot.node?.metadata.name ?? null,
+    policyVersion: profile.policyVersion,
+    percentile,
+    marginPercent,
+    measurements: {
+      count: measurements.length,
+      from: times.length === 0 ? null : rfc3339(from),
+      to: times.length === 0 ? null : rfc3339(to),
+    },
+    reserves,
+    patch,
+    ...effect,
+    notes: notesOn({
+      ...question,
+      count: measurements.length,
+      spanMs: times.length === 0 ? null : to - from,
+      hasKubelet: containers.kubelet,
+      hasRuntime: containers.runtime,
+      unmeasured: all.filter(({ values }) => values.length === 0).map(nameOf),
+      measured: known.map(nameOf),
+      imageBytes: Math.max(0, ...measurements.map(({ images }) => images ?? 0)),
+      config,
+      hasCapacity: effect.allocatable.length > 0,
+    }),
+  };
+}
+
+const nameOf = ({ field, resource }: Series): string => `${field}.${resource}`;
+const isKubeKnown = ({ kubelet, runtime }: Containers): boolean => kubelet || runtime;
+
+function seriesOf(measurements: readonly Measurement[], containers: Containers): readonly Series[] {
+  const series = (
+    field: ReserveField,
+    resource: Series["resource"],
+    of: (one: Measurement) => number | null,
+  ): Series => ({
+    field,
+    resource,
+    values: measurements.flatMap((one) => of(one) ?? []).sort((a, b) => a - b),
+  });
+  return [
+    series("kubeReserved", "cpu", ({ cpu }) => kubeUse(cpu, containers)),
+    series("kubeReserved", "memory", ({ memory }) => kubeUse(memory, containers)),
+    series("systemReserved", "cpu", ({ cpu }) => systemUse(cpu, containers)),
+    series("systemReserved", "memory", ({ memory }) => systemUse(memory, containers)),
+    series("systemReserved", "ephemeral-storage", ({ storage }) => storage),
+    series("systemReserved", "pid", ({ pids }) => pids),
+  ];
+}
+
+/** Null: a container that others have is missing, or no measurement has one. */
+function kubeUse({ kubelet, runtime }: Use, has: Containers): number | null {
+  if (!isKubeKnown(has) || (has.kubelet && kubelet === null) || (has.runtime && runtime === null)) return null;
+  return (kubelet ?? 0) + (runtime ?? 0);
+}
+
+/** All but pods and the above; where that cannot be told, what the kubelet's systemCgroups has. */
+function systemUse(use: Use, has: Containers): number | null {
+  const { node, pods, misc } = use;
+  const kube = isKubeKnown(has) ? kubeUse(use, has) : 0;
+  // each container was looked at by itself, a moment apart
+  return node === null || pods === null || kube === null ? misc : Math.max(0, node - pods - kube);
+}
+
+/** The value that `percentile` percent of the sorted values do not exceed (nearest rank). */
+export function percentileOf(sorted: readonly number[], percentile: number): number {
+  // the product of decimals is a little off: 99.9 % of 1,000 is the 999th
+  const rank = Math.ceil((percentile * sorted.length) / 100 - 1e-9);
+  return sorted[Math.min(sorted.length, Math.max(1, rank)) - 1] as number;
+}
+
+const FORMATS: Readonly<Record<Series["resource"], QuantityFormat>> = {
+  cpu: "DecimalSI",
+  memory: "BinarySI",
+  "ephemeral-storage": "BinarySI",
+  pid: "DecimalSI",
+};
+/** As it was measured; CPU to the thousandth. */
+function measured(resource: Series["resource"], raw: number): Quantity {
+  const amount = resource === "cpu" ? upTo(MILLI_NANOS, BigInt(raw)) : fromUnits(raw);
+  return quantityOf(amount, FORMATS[resource]);
+}
+
+const MILLI_NANOS = 1_000_000n;
+const MI = 2n ** 20n;
+/** Billionths, rounded up to whole steps of so many. */
+const upTo = (step: bigint, nanos: bigint): Amount => fromNanos(((nanos + step - 1n) / step) * step);
+
+/** Rounded up to thousandths of a CPU, to Mi, or to a process. */
+function rounded(resource: Series["resource"], amount: Amount): Quantity {
+  const format = FORMATS[resource];
+  if (resource === "cpu") return quantityOf(fromNanos(exactMilliValue(amount) * MILLI_NANOS), format);
+  const whole = exactValue(amount);
+  if (resource === "pid") return quantityOf(fromUnits(Number(whole)), format);
+  return quantityOf(fromUnits(Number(((whole + MI - 1n) / MI) * MI)), format);
+}
+
+function reserveOf(
+  { field, resource, values }: Series,
+  { percentile, marginPercent }: ReservesQuestion,
+  config: EffectiveConfiguration,
+  isKubeMeasured: boolean,
+): ReserveAdvice {
+  const at = percentileOf(values, percentile);
+  const kubeNow = config.kubeReserved[resource];
+  const isCpuFixed = resource === "cpu" && config.reservedSystemCPUs !== "";
+  // storage and processes are never told apart
+  const isWhole =
+    field === "systemReserved" && (!isKubeMeasured || resource === "ephemeral-storage" || resource === "pid");
+  const withMargin = withPercent(measured(resource, at).amount, marginPercent);
+  const left = isWhole && kubeNow !== undefined ? subToZero(withMargin, kubeNow.amount) : withMargin;
+  return {
+    field,
+    resource,
+    measurements: values.length,
+    median: measured(resource, percentileOf(values, 50)).text,
+    atPercentile: measured(resource, at).text,
+    peak: measured(resource, values.at(-1) as number).text,
+    now: config[field][resource]?.text ?? null,
+    recommended: isCpuFixed ? null : rounded(resource, left).text,
+  };
+}
+
+const withPercent = (amount: Amount, percent: number): Amount => {
+  const nanos = typeof amount === "bigint" ? amount : BigInt(amount) * MILLI_NANOS;
+  return upTo(1n, (nanos * BigInt(100 + percent) + 99n) / 100n);
+};
+
+function patchOf(reserves: readonly ReserveAdvice[]): ReservesAdvice["patch"] {
+  const patch: { [field in ReserveField]?: Record<string, string> } = {};
+  for (const { field, resource, recommended } of reserves) {
+    if (recommended !== null) patch[field] = { ...patch[field], [resource]: recommended };
+  }
+  return patch;
+}
+
+/** The node as it is and with the patch. */
+function effectOf(
+  { snapshot, profile }: ReservesQuestion,
+  patch: ReservesAdvice["patch"],
+): Pick<ReservesAdvice, "allocatable" | "findings"> {
+  const change = { kubeletConfigurationPatch: patch };
+  const sides = sidesOf(snapshot, change, profile);
+  if (!sides.ok) throw new Error(`a patch of quantities is refused: ${JSON.stringify(sides.error)}`);
+  const { before, after } = sides.value;
+  const configuration = JSON.parse(JSON.stringify(snapshot.kubeletConfiguration ?? {})) as unknown;
+  const patched = changed({ kubeletConfiguration: configuration }, change).kubeletConfiguration;
+  const findings = newFindings(
+    { configuration, snapshot, profile },
+    { configuration: patched, snapshot: after, profile },
+  ).map(({ severity, field, message, advice }) => ({ severity, field, message, advice }));
+  const [was, is] = [decisionOn(before), decisionOn(after)];
+  if (was === null || is === null) return { allocatable: [], findings };
+  const resources = ["cpu", "memory", "ephemeral-storage"].filter((name) => was.capacity[name] !== undefined);
+  const allocatable = resources.map((resource) => {
+    const [from, to] = [amountIn(was.allocatable, resource), amountIn(is.allocatable, resource)];
+    const more = quantityOf(sub(to.amount, from.amount), from.format).text;
+    return { resource, from: from.text, to: to.text, change: more };
+  });
+  return { allocatable, findings };
+}
+
+/** Null: what the node has is not known. */
+function decisionOn(snapshot: EffectiveSnapshot): AllocatableDecision | null {
+  const decided = decideAllocatable({ snapshot, facts: {}, ask: undefined, explain: "off" });
+  if (!decided.ok) return null;
+  const { decision } = decided.value;
+  return decision.capacity["cpu"] === undefined && decision.capacity["memory"] === undefined ? null : decision;
+}
+
+function amountIn(list: QuantityList, resource: string): Quantity {
+  const parsed = parseQuantity(list[resource] ?? "0");
+  if (!parsed.ok) throw new Error(`allocatable.${resource}: ${parsed.error.message}`);
+  return parsed.value;
+}

@@ -1,0 +1,125 @@
+import type { RefusalCount } from "../../db/rows.ts";
+import { PRESSURE_CONDITIONS } from "../model/eviction.ts";
+import { quoted } from "../observe/plain-metrics.ts";
+import { type FleetNode, type Headroom, ordered, SEVERITIES, SILENT_MS } from "./fleet.ts";
+
+/** Nodes with series of their own, unless told otherwise: each has about 30. */
+export const DEFAULT_METRICS_NODES = 100;
+/** Reasons with a series of their own, for each node and for all together; names of resources are among them, and whoever asks names those. */
+const MAX_REASONS = 10;
+const OTHER_REASONS = "other";
+/** Signals whose amounts are not bytes. */
+const COUNTED_SIGNALS = /inodesFree$|^pid\./;
+
+type Labels = Readonly<Record<string, string>>;
+type Sample = readonly [value: number, labels: Labels];
+
+function gauge(name: string, help: string, samples: readonly Sample[]): string {
+  const lines = samples.map(([value, labels]) => {
+    const texts = Object.entries(labels).map(([label, text]) => `${label}=${quoted(text)}`);
+    return `${name}${texts.length === 0 ? "" : `{${texts.join(",")}}`} ${value}\n`;
+  });
+  return `# HELP ${name} ${help}\n# TYPE ${name} gauge\n${lines.join("")}`;
+}
+
+interface NodeGauge {
+  readonly name: string;
+  readonly help: string;
+  samplesOf(node: FleetNode, nowMs: number): readonly Sample[];
+}
+
+const ofThresholds =
+  (measured: (one: Headroom, node: FleetNode, nowMs: number) => number | null): NodeGauge["samplesOf"] =>
+  (node, nowMs) =>
+    node.headroom.flatMap((one): Sample[] => {
+      const value = measured(one, node, nowMs);
+      return value === null ? [] : [[value, { node: node.name, signal: one.signal, type: one.type }]];
+    });
+
+/** The gauges that each node has for itself. */
+const NODE_GAUGES: readonly NodeGauge[] = [
+  {
+    name: "nodewise_node_last_seen_timestamp_seconds",
+    help: "When something was last heard of a node",
+    samplesOf: ({ name, lastSeenMs }) => [[lastSeenMs / 1000, { node: name }]],
+  },
+  {
+    name: "nodewise_node_pressure",
+    help: "1: the condition is True as of the node's newest eviction pass",
+    samplesOf: ({ name, latest, conditions }) =>
+      latest.eviction === undefined
+        ? []
+        : PRESSURE_CONDITIONS.map((condition) => [Number(conditions.includes(condition)), { node: name, condition }]),
+  },
+  {
+    name: "nodewise_node_threshold_distance_bytes",
+    help: "Available less the eviction threshold, of signals in bytes; negative: so much is missing",
+    samplesOf: ofThresholds(({ signal, distance }) => (COUNTED_SIGNALS.test(signal) ? null : distance)),
+  },
+  {
+    name: "nodewise_node_threshold_distance_ratio",
+    help: "Available less the eviction threshold, as a share of the capacity",
+    samplesOf: ofThresholds(({ ratio }) => ratio),
+  },
+  {
+    name: "nodewise_node_threshold_seconds",
+    help: "Time until an eviction threshold is met, by the forecast of a pass of the last 15 minutes; absent: it is not falling",
+    samplesOf: ofThresholds(secondsUntil),
+  },
+  {
+    name: "nodewise_node_refusals",
+    help: "Refusals by reason in this hour and the one before",
+    samplesOf: ({ name, refusals }) => reasonSamples(refusals, { node: name }),
+  },
+];
+
+/**
+ * The nodes as gauges in Prometheus' text format: made of what the history keeps of each, nothing is decided. INVARIANT: the number
+ * of series is bounded; beyond `limit` nodes those that stand worst have theirs, and a gauge says how many are left out. `nodes` are
+ * counted since the hour before this one.
+ */
+export function fleetMetrics(nodes: readonly FleetNode[], nowMs: number, limit: number): string {
+  const shown = ordered(nodes, { sort: "severity", order: "desc" }).slice(0, limit);
+  const standing = SEVERITIES.map(
+    (severity): Sample => [nodes.filter((node) => node.severity === severity).length, { severity }],
+  );
+  return [
+    gauge("nodewise_nodes", "Nodes of the history by how they stand", standing),
+    gauge("nodewise_nodes_without_series", "Nodes beyond the most that have metrics of their own", [
+      [nodes.length - shown.length, {}],
+    ]),
+    gauge(
+      "nodewise_recent_refusals",
+      "Refusals by reason, of all nodes, in this hour and the one before",
+      reasonSamples(summed(nodes), {}),
+    ),
+    ...NODE_GAUGES.map(({ name, help, samplesOf }) =>
+      gauge(
+        name,
+        help,
+        shown.flatMap((node) => samplesOf(node, nowMs)),
+      ),
+    ),
+  ].join("");
+}
+
+function secondsUntil({ metAtMs }: Headroom, { latest }: FleetNode, nowMs: number): number | null {
+  const isOld = nowMs - (latest.eviction?.decidedAtMs ?? 0) > SILENT_MS;
+  return metAtMs === null || isOld ? null : Math.max(0, metAtMs - nowMs) / 1000;
+}
+
+/** The most frequent first. */
+function summed(nodes: readonly FleetNode[]): readonly RefusalCount[] {
+  const counts = new Map<string, number>();
+  for (const { refusals } of nodes)
+    for (const { reason, count } of refusals) counts.set(reason, (counts.get(reason) ?? 0) + count);
+  return [...counts]
+    .map(([reason, count]) => ({ reason, count }))
+    .sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1));
+}
+
+function reasonSamples(refusals: readonly RefusalCount[], labels: Labels): readonly Sample[] {
+  const own = refusals.slice(0, MAX_REASONS).map(({ reason, count }): Sample => [count, { ...labels, reason }]);
+  const others = refusals.slice(MAX_REASONS).reduce((sum, { count }) => sum + count, 0);
+  return others === 0 ? own : [...own, [others, { ...labels, reason: OTHER_REASONS }]];
+}

@@ -1,0 +1,252 @@
+import type { StoreFailure } from "../../db/failure.ts";
+import type { FleetRow, LatestRow } from "../../db/rows.ts";
+import type { Store } from "../../db/store.ts";
+import type { Kind, Verdict } from "../model/decision.ts";
+import { type EvictionSummary, evictionSummary, type PressureCondition } from "../model/eviction.ts";
+import { isObject } from "../model/own.ts";
+import { ok, type Result } from "../model/result.ts";
+import { PROFILES, profileOfPolicy } from "../profiles/index.ts";
+import { type Labels, type Requirement, selects } from "./label-selector.ts";
+
+/** How a node stands, from the best to the worst; the last that holds counts. */
+export const SEVERITIES = ["ok", "refuses", "silent", "under-pressure", "reclaims", "evicts"] as const;
+export type Severity = (typeof SEVERITIES)[number];
+
+/** What is left until an eviction threshold is met, as of the node's newest eviction pass. */
+export interface Headroom {
+  readonly signal: EvictionSummary["thresholds"][number]["signal"];
+  /** As configured, such as `100Mi`. */
+  readonly threshold: string;
+  readonly type: "hard" | "soft";
+  /** In the signal's unit (bytes, inodes, process ids); negative: so much is missing. */
+  readonly distance: number;
+  /** The same as a share of the capacity; null: the capacity is not known. */
+  readonly ratio: number | null;
+  /** When it is met at the pass's slope; null: it is not falling, or not known. */
+  readonly metAtMs: number | null;
+}
+
+/** A node as the lists, pages and metrics of all nodes tell of it. */
+export interface FleetNode extends Omit<FleetRow, "labels"> {
+  /** As which kubelet its newest decision was made, such as `1.37`; empty: not known. */
+  readonly kubelet: string;
+  /** Null: no snapshot told them. */
+  readonly labels: Labels | null;
+  readonly zone: string | null;
+  /** Conditions that are True since its newest eviction pass. */
+  readonly conditions: readonly PressureCondition[];
+  /** The nearest first. */
+  readonly headroom: readonly Headroom[];
+  /** Degree of pressure of the newest eviction pass. 0: none; 1: some; 2: it reclaims; 3: it evicts. */
+  readonly pressure: number;
+  /** Files that were not as decided at the newest pass. */
+  readonly drift: number;
+  /** Nothing was heard of it for `SILENT_MS`. */
+  readonly silent: boolean;
+  readonly severity: Severity;
+  /** Null: the history has none. */
+  readonly lastDecisionMs: number | null;
+}
+
+const PRESSURE: Readonly<Record<string, number>> = { "under-pressure": 1, reclaims: 2, evicts: 3 };
+/** A node that was not heard of for this long may be gone: passes come every few seconds to minutes. */
+export const SILENT_MS = 15 * 60_000;
+const ZONE_LABEL = "topology.kubernetes.io/zone";
+
+/** The nodes by name, or one, counted since the hour that `sinceMs` is in. Errors: the history's. */
+export async function fleetOf(
+  store: Pick<Store, "listFleet">,
+  nowMs: number,
+  sinceMs: number,
+  node?: string,
+): Promise<Result<readonly FleetNode[], StoreFailure>> {
+  const rows = await store.listFleet(sinceMs, node);
+  return rows.ok ? ok(rows.value.map((row) => fleetNode(row, nowMs))) : rows;
+}
+
+export function fleetNode(row: FleetRow, nowMs: number): FleetNode {
+  const { latest, report } = row;
+  const newest = newestOf(latest);
+  const summary = summaryOf(latest.eviction);
+  const labels = labelsOf(row.labels);
+  const pressure = PRESSURE[latest.eviction?.verdict ?? ""] ?? 0;
+  const silent = nowMs - row.lastSeenMs > SILENT_MS;
+  return {
+    ...row,
+    kubelet: newest === null || newest.policyVersion === "" ? "" : profileOfPolicy(newest.policyVersion).version,
+    labels,
+    zone: labels?.[ZONE_LABEL] ?? null,
+    conditions: summary?.conditions ?? [],
+    headroom: headroomOf(summary, latest.eviction?.decidedAtMs ?? 0),
+    pressure,
+    drift: report === null ? 0 : report.okCount + report.failedCount,
+    silent,
+    severity: severityOf(pressure, silent, row.refused),
+    lastDecisionMs: newest?.decidedAtMs ?? null,
+  };
+}
+
+const newestOf = (latest: FleetRow["latest"]): LatestRow | null =>
+  Object.values(latest).reduce<LatestRow | null>(
+    (last, one) => (last === null || one.decidedAtMs > last.decidedAtMs ? one : last),
+    null,
+  );
+
+function severityOf(pressure: number, silent: boolean, refused: number): Severity {
+  if (pressure > 0) return SEVERITIES[2 + pressure] as Severity;
+  return silent ? "silent" : refused > 0 ? "refuses" : "ok";
+}
+
+function json(text: string | null): unknown {
+  if (text === null) return null;
+  try {
+    return JSON.parse(text);
+  } catch {
+    // one node's damage is no reason to show none of them
+    return null;
+  }
+}
+function labelsOf(text: string | null): Labels | null {
+  const labels = json(text);
+  return isObject(labels) ? (labels as Labels) : null;
+}
+/** Null: no pass, or one of another version, which may know other conditions. */
+function summaryOf(pass: LatestRow | undefined): EvictionSummary | null {
+  const parsed = evictionSummary.safeParse(json(pass?.summary ?? null));
+  return parsed.success ? parsed.data : null;
+}
+
+function headroomOf(summary: EvictionSummary | null, decidedAtMs: number): readonly Headroom[] {
+  const all = (summary?.thresholds ?? []).map(
+    ({ signal, value, graceMs, distance, capacity, belowInMs }): Headroom => ({
+      signal,
+      threshold: value,
+      type: graceMs === 0 ? "hard" : "soft",
+      distance,
+      ratio: capacity === null || capacity <= 0 ? null : distance / capacity,
+      metAtMs: belowInMs === null ? null : decidedAtMs + belowInMs,
+    }),
+  );
+  return all.sort((a, b) => (a.ratio ?? 1) - (b.ratio ?? 1));
+}
+
+export const SHOWS = ["all", "pressure", "refused", "evicted", "drift", "silent"] as const;
+export type Shows = (typeof SHOWS)[number];
+export const SHOWN: { readonly [S in Shows]: (node: FleetNode) => boolean } = {
+  all: () => true,
+  pressure: (node) => node.pressure > 0,
+  refused: (node) => node.refused > 0,
+  evicted: (node) => node.evicted > 0,
+  drift: (node) => node.drift > 0,
+  silent: (node) => node.silent,
+};
+
+/** Which nodes are wanted; a field that is absent lets all through. */
+export interface FleetFilter {
+  /** A part of the name, in upper or lower case. */
+  readonly name?: string;
+  readonly namePrefix?: string;
+  readonly selector?: readonly Requirement[];
+  readonly zone?: string;
+  /** A version such as `1.36` or `v1.36.3`: the node's own, or the one that its newest decision was made as. */
+  readonly kubelet?: string;
+  /** Of the newest decision of `kind`; without one, of any kind. */
+  readonly verdict?: Verdict;
+  readonly kind?: Kind;
+  readonly condition?: PressureCondition | "any" | "none";
+  readonly show?: Shows;
+}
+
+const isOfVersion = (wanted: string, { kubelet, kubeletVersion }: FleetNode): boolean => {
+  const version = wanted.replace(/^v/, "");
+  const own = (kubeletVersion ?? "").replace(/^v/, "");
+  return (
+    kubelet === version || own === version || (own.startsWith(version) && /^[.+-]/.test(own.slice(version.length)))
+  );
+};
+
+function hasVerdict({ latest }: FleetNode, verdict: Verdict | undefined, kind: Kind | undefined): boolean {
+  const of = kind === undefined ? Object.values(latest) : [latest[kind]];
+  return of.some((row) => row !== undefined && (verdict === undefined || row.verdict === verdict));
+}
+
+/** The nodes that a filter lets through, in the order given. */
+export function filtered(nodes: readonly FleetNode[], filter: FleetFilter): readonly FleetNode[] {
+  const { name = "", namePrefix = "", selector = [], zone, kubelet, verdict, kind, condition, show = "all" } = filter;
+  const part = name.toLowerCase();
+  return nodes.filter(
+    (node) =>
+      node.name.toLowerCase().includes(part) &&
+      node.name.startsWith(namePrefix) &&
+      (selector.length === 0 || (node.labels !== null && selects(selector, node.labels))) &&
+      (zone === undefined || node.zone === zone) &&
+      (kubelet === undefined || isOfVersion(kubelet, node)) &&
+      ((verdict === undefined && kind === undefined) || hasVerdict(node, verdict, kind)) &&
+      (condition === undefined || hasCondition(node, condition)) &&
+      SHOWN[show](node),
+  );
+}
+const hasCondition = ({ conditions }: FleetNode, wanted: NonNullable<FleetFilter["condition"]>): boolean =>
+  wanted === "any" ? conditions.length > 0 : wanted === "none" ? conditions.length === 0 : conditions.includes(wanted);
+
+const VERSIONS: readonly string[] = PROFILES.map(({ version }) => version);
+
+/** The numbers that an order compares, one after the other; equal nodes are in the order of their names. Null: not known, and last in any direction. */
+const KEYS = {
+  name: () => [],
+  severity: (node) => [SEVERITIES.indexOf(node.severity), -(node.headroom[0]?.ratio ?? 1), node.refused],
+  headroom: (node) => [node.headroom[0]?.ratio ?? null],
+  lastDecision: (node) => [node.lastDecisionMs],
+  kubelet: (node) => [node.kubelet === "" ? null : VERSIONS.indexOf(node.kubelet)],
+  pressure: (node) => [node.pressure],
+  refused: (node) => [node.refused],
+  evicted: (node) => [node.evicted],
+  drift: (node) => [node.drift],
+  decisions: (node) => [node.decisions],
+  seen: (node) => [node.lastSeenMs],
+} as const satisfies Readonly<Record<string, (node: FleetNode) => readonly (number | null)[]>>;
+export type FleetSort = keyof typeof KEYS;
+export const FLEET_SORTS = Object.keys(KEYS) as readonly FleetSort[];
+
+export interface FleetOrder {
+  readonly sort: FleetSort;
+  readonly order: "asc" | "desc";
+}
+/** Names from a to z, the least headroom first; of everything else the most first. */
+export const usualOrder = (sort: FleetSort): FleetOrder["order"] =>
+  sort === "name" || sort === "headroom" ? "asc" : "desc";
+
+/** A node's place in an order, as a page of a list ends with it. */
+export type FleetPlace = readonly [...keys: readonly (number | null)[], name: string];
+export const placeOf = (node: FleetNode, { sort }: FleetOrder): FleetPlace => [...KEYS[sort](node), node.name];
+
+/** Checks that a value from outside has the form of a place in this order. */
+export function isPlace(value: unknown, { sort }: FleetOrder): value is FleetPlace {
+  if (
+    !Array.isArray(value) ||
+    value.length !== { name: 1, severity: 4, other: 2 }[sort === "name" || sort === "severity" ? sort : "other"]
+  )
+    return false;
+  const [name, ...keys] = value.toReversed();
+  return typeof name === "string" && keys.every((key) => key === null || Number.isFinite(key));
+}
+
+/** A total order: what is not known comes last, and names decide where all else is equal. */
+export function comparePlaces(a: FleetPlace, b: FleetPlace, { sort, order }: FleetOrder): number {
+  const sign = order === "asc" ? 1 : -1;
+  const last = a.length - 1;
+  for (let i = 0; i < last; i++) {
+    const [x, y] = [a[i] as number | null, b[i] as number | null];
+    if (x === y) continue;
+    if (x === null || y === null) return x === null ? 1 : -1;
+    return sign * (x - y);
+  }
+  const [x, y] = [a[last] as string, b[last] as string];
+  return x === y ? 0 : (sort === "name" ? sign : 1) * (x < y ? -1 : 1);
+}
+
+/** The nodes in an order. */
+export function ordered(nodes: readonly FleetNode[], by: FleetOrder): readonly FleetNode[] {
+  const placed = nodes.map((node) => ({ node, place: placeOf(node, by) }));
+  return placed.sort((a, b) => comparePlaces(a.place, b.place, by)).map(({ node }) => node);
+}

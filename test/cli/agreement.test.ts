@@ -1,0 +1,127 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { outcomeText } from "../../api/cli/agreement/agreement.ts";
+import type { ListedOutcome } from "../../api/http/agreement.ts";
+import { plainPaint } from "../../api/text/style.ts";
+import { ended, printed, realNode, run, start } from "./run.ts";
+
+const REPORT = readFileSync(new URL("../data/real-outcomes/report.json", import.meta.url), "utf8");
+const SINCE = ["--since", "2026-11-01"];
+
+describe("nodewise agreement", () => {
+  const scratch = mkdtempSync(join(tmpdir(), "nodewise-agreement-"));
+  const env = { NODEWISE_DATA_DIR: join(scratch, "history") };
+  let child: ReturnType<typeof start>;
+  let url: string;
+  const send = async (method: string, path: string, body: string): Promise<void> => {
+    const response = await fetch(`${url}${path}`, { method, headers: { "content-type": "application/json" }, body });
+    expect(response.status, await response.text()).toBe(201);
+  };
+  beforeAll(async () => {
+    child = start(["api", "--port", "0"], { env });
+    url = (await printed(child, /\n/)).trim();
+    const snapshot = JSON.parse(readFileSync(realNode("snapshot.json"), "utf8"));
+    const whole = { ...snapshot, observedAt: "2026-11-21T06:26:20Z" };
+    // of a node of which one pod was not seen
+    const pods = snapshot.pods.filter((pod: { metadata: { name: string } }) => pod.metadata.name !== "guar-frac");
+    const lacking = { ...snapshot, observedAt: "2026-11-21T06:26:45Z", pods };
+    for (const body of [whole, lacking]) await send("PUT", "/v1/nodes/n1/snapshot", JSON.stringify(body));
+    await send("POST", "/v1/nodes/n1/outcomes", REPORT);
+  });
+  afterAll(async () => {
+    const end = ended(child);
+    child.kill("SIGTERM");
+    await end;
+    rmSync(scratch, { recursive: true });
+  });
+
+  test("the folder and the running API say the same: counts, a share, and what differs with both sides", async () => {
+    const own = await run(["agreement", ...SINCE], { env });
+    const asked = await run(["agreement", ...SINCE, "--api", url]);
+    expect([own.code, own.stderr]).toEqual([1, ""]);
+    expect(asked).toEqual(own);
+    const lines = own.stdout.split("\n");
+    expect(lines.slice(0, 9)).toEqual([
+      "KIND       AGREES  DIFFERS  NOT COMPARABLE   SHARE",
+      "admission      13        5               0  72.2 %  ██████████████××××××",
+      "█ agrees   × differs   · not comparable; the share is of those that could be compared",
+      "",
+      "2026-11-21T06:26:56.000Z  n1  admission  default/x-gate  differs",
+      "  used: kubelet 1800, nodewise 1600",
+      "  kubelet:   starts true, requested 1, used 1800, capacity 1800, admitted false, reason OutOfcpu, message Node didn't have enough resource: cpu, requested: 1, used: 1800, capacity: 1800",
+      "  nodewise:  starts true, requested 1, used 1600, capacity 1800, admitted true",
+      expect.stringMatching(/^ {2}snapshot [0-9a-f]{32}, 11s before, kubelet-1\.36\+\d+$/),
+    ]);
+    expect(lines.filter((line) => line.endsWith("differs"))).toHaveLength(5);
+  });
+
+  test("filters, limits and JSON; without a difference the exit code is 0", async () => {
+    const json = async (...args: string[]) => {
+      const { code, stdout } = await run(["agreement", ...SINCE, ...args, "-o", "json"], { env });
+      return { code, ...JSON.parse(stdout) };
+    };
+    const agreeing = await json("--until", "2026-11-21T06:26:44Z", "--verdict", "agrees", "--limit", "3");
+    expect(agreeing).toMatchObject({ code: 0, kinds: [{ kind: "admission", agrees: 13, differs: 0, share: 1 }] });
+    expect(agreeing.outcomes).toHaveLength(3);
+    expect(await json("--node", "n1", "--kind", "eviction")).toMatchObject({ code: 0, kinds: [], outcomes: [] });
+    const limited = await run(["agreement", ...SINCE, "--limit", "2"], { env });
+    expect(limited.stderr).toBe("3 more; --limit shows them\n");
+    const none = await run(["agreement", "--since", "1s"], { env });
+    expect([none.code, none.stdout, none.stderr]).toEqual([0, "", "no outcomes of kubelets are recorded for this\n"]);
+  });
+
+  test("what is wrong is told", async () => {
+    const fault = async (...args: string[]) => {
+      const { code, stderr } = await run(["agreement", ...args], { env });
+      return [code, stderr];
+    };
+    expect(await fault("--since", "yesterday")).toEqual([2, expect.stringContaining("--since: `yesterday`")]);
+    expect(await fault("--kind", "cpus")).toEqual([2, expect.stringContaining("admission, preemption")]);
+    expect(await fault("--data-dir", join(scratch, "nowhere"))).toEqual([4, expect.stringContaining("no history")]);
+    expect(await fault("--api", "http://127.0.0.1:1")).toEqual([4, expect.stringContaining("does not answer")]);
+  });
+});
+
+describe("one outcome", () => {
+  const listed = (over: Partial<ListedOutcome>): ListedOutcome => ({
+    id: "0",
+    node: "n\u001b[31m1",
+    kind: "eviction",
+    verdict: "not-comparable",
+    at: "2026-01-31T12:00:00.000Z",
+    recordedAt: "2026-01-31T12:00:01.000Z",
+    pod: { namespace: "shop", name: "web", uid: "u" },
+    outcome: null,
+    comparison: {
+      verdict: "not-comparable",
+      snapshotId: null,
+      snapshotAgeMs: null,
+      policyVersion: null,
+      kubelet: { pod: "shop/web", reason: "" },
+      nodewise: null,
+      measured: [{ field: "available", kubelet: 5, nodewise: null }],
+      difference: null,
+      why: { code: "signal_moved", message: "too early", missing: ["stats"] },
+    },
+    ...over,
+  });
+  test("tells why it cannot be compared, and nothing in it steers the terminal", () => {
+    const lines = outcomeText(listed({}), { columns: 80, paint: plainPaint } as never).split("\n");
+    expect(lines).toEqual([
+      "2026-01-31T12:00:00.000Z  n␛[31m1  eviction  shop/web  not-comparable",
+      "  signal_moved: stats; too early",
+      "  kubelet:   pod shop/web, reason –",
+      "  measured: available: kubelet 5, nodewise –",
+      "",
+    ]);
+  });
+  test("of another version is shown by its head", () => {
+    const text = outcomeText(listed({ comparison: null, pod: null, kind: "shutdown" }), {
+      columns: 80,
+      paint: plainPaint,
+    } as never);
+    expect(text).toContain("shutdown  not-comparable\n  (another version recorded it)");
+  });
+});

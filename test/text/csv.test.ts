@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { csvText, decisionsCsv } from "../../api/text/csv.ts";
+
+test("cells are quoted where RFC 4180 wants it, and nothing stays nothing", () => {
+  const text = csvText(
+    ["a", "b"],
+    [
+      ['say "hi"', "x,y"],
+      ["two\nlines", null],
+      [1.5, -2],
+    ],
+  );
+  expect(text).toBe('a,b\r\n"say ""hi""","x,y"\r\n"two\nlines",\r\n1.5,-2\r\n');
+});
+
+test.each(["=1+1", "+1", "-1", "@SUM(A1)", " =1", "\t=1", "\tx", "\rx", "＝1", "\n@x"])(
+  "`%s` is no formula to a spreadsheet",
+  (cell) => {
+    const [, line = ""] = csvText(["a"], [[cell]]).split(/(?<=^a)\r\n/);
+    expect(line.replace(/^"/, "")[0]).toBe("'");
+    expect(line).toContain(cell);
+  },
+);
+
+test("an ordinary text stays as it is", () => {
+  expect(csvText(["a"], [["OutOfcpu"], ["a=b"], ["node-1"], [""]])).toBe("a\r\nOutOfcpu\r\na=b\r\nnode-1\r\n\r\n");
+});
+
+test("a decision is a line, whatever an older API leaves out", () => {
+  const decision = { decidedAt: "t", node: "=n", kind: "admission", verdict: "refused", pod: null, policyVersion: "p" };
+  const pod = { namespace: "prod", name: "web", uid: "u" };
+  const text = decisionsCsv([
+    { ...decision, snapshotId: null, id: "1" },
+    { ...decision, reason: "OutOfcpu", pod, snapshotId: "s", id: "2" },
+  ]);
+  expect(text.split("\r\n").slice(1)).toEqual([
+    "t,'=n,admission,refused,,,,,p,,1",
+    "t,'=n,admission,refused,OutOfcpu,prod,web,u,p,s,2",
+    "",
+  ]);
+});
