@@ -28,6 +28,23 @@ import { badHistoryReplays, historyReplays, replaysOfANodesToken } from "./repla
 import { badUpgrades, upgrades } from "./upgrade.ts";
 import { badWhys, whys } from "./why.ts";
 
+/** Answers that are made of decisions and recorded nowhere. */
+function questions(of: () => ApiSubject): void {
+  describe("lint of a configuration", () => {
+    lints(of);
+    badLints(of);
+  });
+  describe("advice on reservations", () => advice(of));
+  describe("upgrades of the kubelet", () => {
+    upgrades(of);
+    badUpgrades(of);
+  });
+  describe("why a pod is as it is", () => {
+    whys(of);
+    badWhys(of);
+  });
+}
+
 /** The behaviour of the API on every platform. `open` gives one with an empty history, which the tests share. */
 export function apiContract(name: string, open: () => Promise<ApiSubject>): void {
   describe(name, { timeout: 60_000 }, () => {
@@ -88,19 +105,7 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
       versions(of);
       versionsAgain(of);
     });
-    describe("lint of a configuration", () => {
-      lints(of);
-      badLints(of);
-    });
-    describe("advice on reservations", () => advice(of));
-    describe("upgrades of the kubelet", () => {
-      upgrades(of);
-      badUpgrades(of);
-    });
-    describe("why a pod is as it is", () => {
-      whys(of);
-      badWhys(of);
-    });
+    questions(of);
     describe("replays of the history", () => {
       historyReplays(of);
       badHistoryReplays(of);
