@@ -92,13 +92,9 @@ function onResources({ unmeasured, measured, imageBytes, hasKubelet, hasRuntime 
   // of kubeReserved as a whole the containers tell already
   const untold = unmeasured.filter((name) => hasKubelet || hasRuntime || !name.startsWith("kubeReserved."));
   if (untold.length > 0) {
-    const are = untold.length === 1 ? "is" : "are";
-    notes.push(
-      note(
-        "not-measured",
-        `${listed(untold)} ${are} not measured, and ${untold.length === 1 ? "stays" : "stay"} as ${untold.length === 1 ? "it is" : "they are"}`,
-      ),
-    );
+    const words =
+      untold.length === 1 ? "is not measured, and stays as it is" : "are not measured, and stay as they are";
+    notes.push(note("not-measured", `${listed(untold)} ${words}`));
   }
   if (measured.includes("systemReserved.ephemeral-storage") && imageBytes > 0) {
     const message = `images take up to ${humanBytes(imageBytes)} of the same file system, which no reservation holds`;
