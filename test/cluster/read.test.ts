@@ -138,12 +138,12 @@ describe("a right that is missing", () => {
 kind: ClusterRole
 metadata: {name: nodewise-reader}
 rules:
-- {apiGroups: [""], resources: [nodes/configz], verbs: [get]}
-- {apiGroups: [""], resources: [events], verbs: [list]}
+- {apiGroups: [""], resources: [events, nodes, pods], verbs: [get, list, watch]}
+- {apiGroups: [""], resources: [nodes/configz, nodes/pods, nodes/stats], verbs: [get]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
-metadata: {name: nodewise-reader}
+metadata: {name: "nodewise-reader:system:serviceaccount:ops:nodewise"}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: nodewise-reader}
 subjects:
 - {kind: ServiceAccount, namespace: ops, name: nodewise}

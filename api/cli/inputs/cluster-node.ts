@@ -75,7 +75,12 @@ const FEW = 3;
 function warnRights(missing: readonly Pick<ClusterFault, "rule" | "user">[], terminal: Terminal): void {
   const rules = missing.flatMap(({ rule }) => rule ?? []);
   if (rules.length === 0) return;
-  terminal.warn("nodewise: an administrator gives the missing right with `kubectl apply -f -` and:");
+  const byVerbs = Map.groupBy(rules, ({ verbs }) => listed(verbs));
+  const rights = Array.from(byVerbs, ([verbs, same]) => {
+    return `${verbs} ${listed([...new Set(same.map(({ resource }) => resource))].sort())}`;
+  });
+  const what = `the right to ${rights.join(", and to ")} is missing`;
+  terminal.warn(`nodewise: ${what}: an administrator gives it with \`kubectl apply -f -\` and:`);
   const user = missing.find(({ user }) => user !== undefined)?.user;
   for (const line of rbacYaml(rules, user).trimEnd().split("\n")) terminal.warn(line);
 }
