@@ -4,7 +4,8 @@ import { NEWEST, PROFILES } from "../profiles/index.ts";
 import { fleetOf } from "../service/fleet.ts";
 import { DEFAULT_METRICS_NODES, fleetMetrics } from "../service/fleet-metrics.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
-import { type Exchange, JSON_TYPE } from "./route.ts";
+import { handOver } from "./off-thread.ts";
+import { type Exchange, JSON_TYPE, type Route } from "./route.ts";
 
 /** That of decisions about nodes that tell no version, and all that there are. */
 const POLICY = {
@@ -27,13 +28,34 @@ export async function getReady({ ports }: Exchange): Promise<Result<Reply, Probl
 
 const HOUR_MS = 3_600_000;
 
-/** GET /metrics: of the process, and of the nodes that the caller may see. The history's own failures are told in any case. */
-export async function getMetrics({ ports, caller }: Exchange): Promise<Result<Reply, never>> {
-  const now = ports.now();
-  const nodes = await fleetOf(ports.store, now, now - HOUR_MS, caller.node ?? undefined);
-  if (!nodes.ok) ports.metrics.historyFailed(nodes.error.code);
-  const { type, text } = await ports.metrics.render();
-  const { metricsNodes = DEFAULT_METRICS_NODES } = ports.limits;
-  const body = nodes.ok ? `${text}${fleetMetrics(nodes.value, now, metricsNodes)}` : text;
-  return ok({ status: 200, type, body, untagged: true });
+/** GET /metrics/nodes: gauges of the nodes that the caller may see. */
+const NODE_METRICS: Route = {
+  method: "GET",
+  path: "/metrics/nodes",
+  scope: "read",
+  offThread: true,
+  handle: async ({ ports, caller }) => {
+    const now = ports.now();
+    const nodes = await fleetOf(ports.store, now, now - HOUR_MS, caller.node ?? undefined);
+    if (!nodes.ok) return historyProblem(nodes.error);
+    const body = fleetMetrics(nodes.value, now, ports.limits.metricsNodes ?? DEFAULT_METRICS_NODES);
+    return ok({ status: 200, type: METRICS_TYPE, body, untagged: true });
+  },
+};
+const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+
+/** GET /metrics: of the process, and of the nodes. Where the history cannot be read, the process tells of that alone. */
+async function getMetrics(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const { metrics } = exchange.ports;
+  const nodes = await handOver(NODE_METRICS, exchange, new URL(NODE_METRICS.path, exchange.c.req.raw.url).href);
+  if (!nodes.ok) metrics.historyFailed(nodes.error.code);
+  const { type, text } = await metrics.render();
+  // from a thread it comes in bytes
+  const ofNodes = nodes.ok ? await new Response(nodes.value.body).text() : "";
+  return ok({ status: 200, type, body: text + ofNodes, untagged: true });
 }
+
+export const METRICS_ROUTES: readonly Route[] = [
+  { method: "GET", path: "/metrics", scope: "read", handle: getMetrics },
+  NODE_METRICS,
+];

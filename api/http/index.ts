@@ -4,7 +4,7 @@ import { postBatch } from "./batch.ts";
 import { listDecisions, listDecisionsOfNode } from "./decision-list.ts";
 import { getDecision, postDecision } from "./decisions.ts";
 import { getNode, listNodes } from "./fleet.ts";
-import { getHealth, getMetrics, getReady } from "./health.ts";
+import { getHealth, getReady, METRICS_ROUTES } from "./health.ts";
 import { postLint } from "./lint.ts";
 import { getSnapshot, putSnapshot } from "./nodes.ts";
 import { openApi } from "./openapi/contract.ts";
@@ -46,6 +46,6 @@ export const ROUTES: readonly Route[] = [
   { method: "GET", path: "/v1/snapshots/:id", scope: "read", offThread: true, handle: getSnapshot },
   { method: "GET", path: "/healthz", scope: null, handle: getHealth },
   { method: "GET", path: "/readyz", scope: null, handle: getReady },
-  { method: "GET", path: "/metrics", scope: "read", handle: getMetrics },
+  ...METRICS_ROUTES,
   { method: "GET", path: "/openapi.json", scope: null, handle: async () => jsonText((await openApi(ROUTES)).text) },
 ];

@@ -7,10 +7,14 @@ import { bodyRoom } from "./body-budget.ts";
 import { packed } from "./respond.ts";
 import type { Exchange, Route } from "./route.ts";
 
-/** Answers a request in a thread, or here where there is none. */
-export async function handOver(route: Route, exchange: Exchange): Promise<Result<Reply, Problem>> {
+/** Answers a request in a thread, or here where there is none. `url`: of the route, where the request was for another one. */
+export async function handOver(
+  route: Route,
+  exchange: Exchange,
+  url: string = exchange.c.req.raw.url,
+): Promise<Result<Reply, Problem>> {
   const { c, caller, requestId, ports, signal } = exchange;
-  const { method, url, headers } = c.req.raw;
+  const { method, headers } = c.req.raw;
   const body = method === "POST" ? await ports.bodies.bytes(c.req.raw, c.env, boundsOf(exchange)) : NO_BODY;
   const request = { method, url, headers: [...headers], body, caller, requestId };
   const answer = ports.offThread?.route(request, signal) ?? null;

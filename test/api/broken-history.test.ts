@@ -4,7 +4,7 @@ import Database from "better-sqlite3";
 import { expect, test } from "vitest";
 import type * as z from "zod";
 import { fullDecision, historyReplay } from "../../api/http/openapi/answers.ts";
-import { decisionList } from "../../api/http/openapi/list-answers.ts";
+import { decisionList, nodeList } from "../../api/http/openapi/list-answers.ts";
 import { failure } from "../../db/failure.ts";
 import { historyFile } from "../../db/open/node.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
@@ -205,6 +205,18 @@ test("a time that is none leaves the pages the rest", async () => {
   for (const path of ["/", "/nodes/n1", "/nodes/n1/decisions", `/decisions/${server.ids[0]}`])
     await pageOf(server, path);
   await read(server, "/v1/nodes/n1/decisions", decisionList);
+  await read(server, "/v1/nodes?sort=lastDecision", nodeList);
+  expect(await (await fetch(`${server.api.url}/metrics`)).text()).toContain('nodewise_node_pressure{node="n1"');
+});
+
+test("labels and a summary that are damaged leave the lists the rest of their node", async () => {
+  const server = await changedBeneath(
+    () => [`UPDATE nodes SET labels = '{'`],
+    () => [`UPDATE latest SET summary = '{"conditions": [1]}'`],
+  );
+  await pageOf(server, "/");
+  expect((await read(server, "/v1/nodes", nodeList)).nodes).toMatchObject([{ name: "n1", zone: null, headroom: null }]);
+  expect((await read(server, "/v1/nodes?labelSelector=a!=b", nodeList)).nodes).toEqual([]);
 });
 
 test("a newest snapshot that is half there leaves its node's page the rest", async () => {
@@ -240,9 +252,9 @@ test("it is ready again when what could not be read can be, and a row that is da
   expect((await one.request("/readyz")).status).toBe(200);
   const store = value(openNode({ file: ":memory:" }));
   let isDamaged = true;
-  const listNodes: Store["listNodes"] = (range) =>
-    isDamaged ? Promise.resolve(failure("corrupt", "the file is damaged; restore it")) : store.listNodes(range);
-  const { app } = appOver({ store: { ...store, listNodes } });
+  const listFleet: Store["listFleet"] = (sinceMs) =>
+    isDamaged ? Promise.resolve(failure("corrupt", "the file is damaged; restore it")) : store.listFleet(sinceMs);
+  const { app } = appOver({ store: { ...store, listFleet } });
   const status = async (path: string): Promise<number> => (await app.request(path)).status;
   expect([await status("/readyz"), await status("/v1/nodes"), await status("/readyz")]).toEqual([200, 503, 503]);
   isDamaged = false;

@@ -56,7 +56,7 @@ test("with recording switched off nothing is written", async () => {
 });
 
 test("an internal fault answers a 500 whose id the log holds, and shows nothing of its cause", async () => {
-  const broken: Store = { ...realStore(), listNodes: () => Promise.reject(new Error("the secret of the fault")) };
+  const broken: Store = { ...realStore(), listFleet: () => Promise.reject(new Error("the secret of the fault")) };
   const { app, log } = appOver({ store: broken });
   const response = await app.fetch(new Request("http://localhost/v1/nodes"));
   const problem = await problemOf(response.clone(), "internal");
@@ -104,7 +104,15 @@ test("where the history must answer and does not, it is a 503 that says when to 
   const reads = { listNodes: down, listFleet: down, getNode: down, getDecision: down, getSnapshot: down };
   const { app } = appOver({ store: { ...realStore(), ...reads, ready: down, putSnapshot: down } });
   const pages = ["/", "/nodes/n1", "/nodes/n1/decisions", "/decisions/x", "/what-if?node=n1", "/lint?node=n1"];
-  for (const path of ["/v1/nodes", "/v1/decisions/x", "/v1/snapshots/x", "/readyz", ...pages]) {
+  for (const path of [
+    "/v1/nodes",
+    "/v1/decisions?node=n1",
+    "/metrics/nodes",
+    "/v1/decisions/x",
+    "/v1/snapshots/x",
+    "/readyz",
+    ...pages,
+  ]) {
     const response = await app.fetch(new Request(`http://localhost${path}`));
     expect(response.headers.get("retry-after"), path).toBe("5");
     await problemOf(response, "history_unavailable");
@@ -117,6 +125,16 @@ test("where the history must answer and does not, it is a 503 that says when to 
   await problemOf(await app.fetch(stored), "history_unavailable");
 });
 
+test("the metrics of the process are told while those of the nodes cannot be, and tell that", async () => {
+  const listFleet = async () => failure("unavailable", "the history failed: disk I/O error");
+  const { app } = appOver({ store: { ...realStore(), listFleet } });
+  const response = await app.fetch(new Request("http://localhost/metrics"));
+  expect(response.status).toBe(200);
+  const text = await response.text();
+  expect(text).toContain('nodewise_history_failures_total{code="history_unavailable"} 1');
+  expect(text).not.toContain("nodewise_nodes");
+});
+
 test("without knowing whether tokens exist nobody is let in", async () => {
   const { app } = appOver({ store: { ...realStore(), countTokens: async () => failure("unavailable", "gone") } });
   await problemOf(await app.fetch(new Request("http://localhost/v1/nodes")), "history_unavailable");
@@ -126,12 +144,12 @@ test("more requests of one caller than may be under way are put off, and others 
   const store = realStore();
   const open = Promise.withResolvers<void>();
   let underWay = 0;
-  const listNodes: Store["listNodes"] = async () => {
+  const listFleet: Store["listFleet"] = async (sinceMs) => {
     underWay++;
     await open.promise;
-    return store.listNodes();
+    return store.listFleet(sinceMs);
   };
-  const slow: Store = { ...store, listNodes };
+  const slow: Store = { ...store, listFleet };
   const { app } = appOver({ store: slow, limits: { bodyBytes: 1024, concurrency: 2 } });
   const one = value(await createToken(store, { name: "one", scopes: ["read"], node: null, now: 1 })).token;
   const two = value(await createToken(store, { name: "two", scopes: ["read"], node: null, now: 1 })).token;

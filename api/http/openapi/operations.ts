@@ -389,7 +389,17 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   },
   "GET /metrics": {
     tag: "operate",
-    summary: "Metrics of the process, and gauges of the nodes, for Prometheus",
+    summary: "Metrics of the process and of the nodes, for Prometheus",
+    description: "Without those of the nodes while the history cannot be read.",
+    answers: { 200: { type: "text/plain" } },
+    problems: [],
+    untagged: true,
+  },
+  "GET /metrics/nodes": {
+    tag: "operate",
+    summary: "The metrics of the nodes alone",
+    description:
+      "As of each node's newest decisions; beyond a number of nodes (`--metrics-nodes`) those that stand worst.",
     answers: { 200: { type: "text/plain" } },
     problems: [],
     untagged: true,
