@@ -37,7 +37,11 @@ test.each([
   expect(
     faultOf(
       { method: "GET", target: "/v1/nodes" },
-      { status: 200, headers: JSON_HEADERS, text: '{"nodes":[],"nextPageToken":null}' },
+      {
+        status: 200,
+        headers: JSON_HEADERS,
+        text: '{"nodes":[],"nextPageToken":null,"countedSince":"2026-01-31T12:00:00Z"}',
+      },
     ),
   ).toBeNull();
 });
