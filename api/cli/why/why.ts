@@ -1,6 +1,6 @@
 import { fstatSync } from "node:fs";
 import { ok, type Result } from "../../model/result.ts";
-import { CALM_FINDINGS, type Story } from "../../model/why.ts";
+import { isCalm, type Story } from "../../model/why.ts";
 import type { WhyDocument } from "../../service/why/evidence.ts";
 import { type WhyAnswer, type WhyAsked, type WhyFailure, whyOf, whyOfHistory } from "../../service/why/history.ts";
 import { shellWord } from "../../text/shell-word.ts";
@@ -135,7 +135,6 @@ function print(answer: Result<WhyAnswer, WhyFailure>, { output, context }: WhyFl
   if (output !== "table") printData(terminal, story ?? list, output);
   else if (story !== null) terminal.write(storyText(story, terminal));
   else if (list !== null) terminal.write(storyListText(list, terminal));
-  const isCalm =
-    story === null ? list?.stories.length === 0 : story.findings.every(({ code }) => CALM_FINDINGS.has(code));
-  return ok(isCalm ? EXIT.ok : EXIT.negative);
+  const isWell = story === null ? list?.stories.length === 0 : story.findings.every(isCalm);
+  return ok(isWell ? EXIT.ok : EXIT.negative);
 }
