@@ -45,13 +45,19 @@ const redactedFields = perObject((pod: Fields): unknown => {
 
 const SPEC_FIELDS = Object.keys(podSchema.shape.spec.shape);
 const CONTAINER_FIELDS = Object.keys(container.shape);
+const CONTAINER_LISTS = ["containers", "initContainers", "ephemeralContainers"];
+const MOUNT_FIELDS = ["bindMountOptions"];
 
 /** A pod that decisions refuse is told with its fault where it stands, and with no more of it than of another one. */
 function faultyPod({ metadata, spec }: Fields): Fields {
+  const each = (list: unknown, names: readonly string[]): unknown =>
+    Array.isArray(list) ? list.map((one: unknown) => picked(one, names)) : list;
+  const withMounts = (one: unknown): unknown =>
+    isObject(one) && "volumeMounts" in one ? { ...one, volumeMounts: each(one["volumeMounts"], MOUNT_FIELDS) } : one;
   const containers = (list: unknown): unknown =>
-    Array.isArray(list) ? list.map((one: unknown) => picked(one, CONTAINER_FIELDS)) : list;
+    Array.isArray(list) ? list.map((one: unknown) => withMounts(picked(one, CONTAINER_FIELDS))) : list;
   const own = picked(spec, SPEC_FIELDS);
-  const lists = isObject(own) ? ["containers", "initContainers"].filter((name) => name in own) : [];
+  const lists = isObject(own) ? CONTAINER_LISTS.filter((name) => name in own) : [];
   return {
     metadata: picked(metadata, ["name", "namespace", "uid"]),
     spec: isObject(own) ? { ...own, ...Object.fromEntries(lists.map((name) => [name, containers(own[name])])) } : own,

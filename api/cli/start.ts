@@ -27,12 +27,15 @@ const DAEMON: ProcessNeeds = {
 };
 /** A replay keeps some 100 MB, whatever the history has, beside garbage that V8 would let grow with the machine's memory too. */
 const REPLAY: ProcessNeeds = { flags: ["--max-semi-space-size=16", "--max-old-space-size=512"], env: {} };
+/** Objects of a whole cluster pass through a follower, which keeps little of them: V8 would let their garbage grow. */
+export const FOLLOWER_FLAGS = ["--max-semi-space-size=8"];
 
 /** Runs one command line, without the program's own name. Sets the exit code; never rejects because of what was typed. */
 export async function start(argv: readonly string[]): Promise<void> {
   const isDaemon = startsDaemon(argv);
   if (isDaemon) restartWith(DAEMON);
   else if (argv[0] === "replay") restartWith(REPLAY);
+  else if (followsCluster(argv)) restartWith({ flags: FOLLOWER_FLAGS, env: {} });
   // a SIGHUP before the settings file was read for the first time asks for nothing more, and must not end the process;
   // it is caught after the restart, which would forget that it is
   if (isDaemon && readsSettingsFile(argv)) process.on("SIGHUP", () => {});
@@ -43,6 +46,9 @@ export async function start(argv: readonly string[]): Promise<void> {
 /** The actuator that runs on; not its single passes, which end soon. */
 const startsDaemon = (argv: readonly string[]): boolean =>
   argv[0] === "actuator" && !argv.some((arg) => ["--once", "--dry-run", "--help", "-h"].includes(arg));
+
+const followsCluster = ([command, ...args]: readonly string[]): boolean =>
+  command === "collect" || (command === "up" && args.some((arg) => /^--(?:context|kubeconfig)(?:=|$)/.test(arg)));
 
 /** Settings that are a file are read again at SIGHUP. */
 const readsSettingsFile = (argv: readonly string[]): boolean =>

@@ -25,7 +25,7 @@ const TIMEOUT_MS = 30_000;
 /** Of one page; 500 pods of the largest size that etcd takes would not fit, and usual ones take 5 MB. */
 const MAX_PAGE_BYTES = 128 * 1024 * 1024;
 /** Objects of one page, as kubectl asks for them. */
-export const PAGE = 500;
+export const PAGE = 100;
 /** A server ends a watch after this time, so that watches move to other servers of a cluster. */
 const WATCH_SECONDS = 300;
 /** An API server that asks for patience gets this much of it. */

@@ -31,7 +31,7 @@ describe("a node", () => {
     });
     expect(decoded.ok && decoded.value.pods).toHaveLength(11);
     // the pods of this node alone are asked for, and the kubelet is not asked for what the API server told
-    expect(api.requests).toContain("/api/v1/pods?fieldSelector=spec.nodeName%3Dn1&limit=500");
+    expect(api.requests).toContain("/api/v1/pods?fieldSelector=spec.nodeName%3Dn1&limit=100");
     expect(kubelet.requests.sort()).toEqual(["/configz", "/stats/summary"]);
   });
 

@@ -13,7 +13,7 @@ import { type Json, many, stored } from "../kit/snapshots.ts";
 import { type Draws, draws, shuffled } from "./draws.ts";
 
 const SEED = 4711;
-const RUNS = 24;
+const RUNS = 30;
 const T = Date.parse("2026-01-31T12:00:00Z");
 const at = (seconds: number): string => new Date(T + seconds * 1000).toISOString();
 const RUNNING = { phase: "Running", containerStatuses: [{ name: "c", state: { running: {} } }] };

@@ -1,10 +1,14 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { FOLLOWER_FLAGS } from "../../../api/cli/start.ts";
 import { NODE } from "../../cli/run.ts";
 import { KUBERNETES, KWOK } from "../go-programs.ts";
 import { WAITS } from "../pods/until.ts";
+import { bundle } from "../vm/bundle.ts";
 import { READER, serviceAccount } from "./access.ts";
 import { ControlPlane, noCluster } from "./control-plane.ts";
 import { Fleet, nodeName } from "./fleet.ts";
@@ -24,9 +28,10 @@ class Reader {
   readonly told: Told[] = [];
   readonly #child;
 
-  constructor(kubeconfig: string) {
-    const script = `${import.meta.dirname}/follower-child.ts`;
-    this.#child = spawn(NODE, [script, kubeconfig, String(INTERVAL_MS)], { stdio: ["pipe", "pipe", "inherit"] });
+  /** `script`: one file, as the package has it: each module of a checkout takes memory of its own. */
+  constructor(script: string, kubeconfig: string) {
+    const args = [...FOLLOWER_FLAGS, script, kubeconfig, String(INTERVAL_MS)];
+    this.#child = spawn(NODE, args, { stdio: ["pipe", "pipe", "inherit"] });
     createInterface(this.#child.stdout).on("line", (line) => this.told.push(JSON.parse(line) as Told));
   }
   all<A extends Told["at"]>(at: A): readonly Extract<Told, { readonly at: A }>[] {
@@ -57,7 +62,9 @@ describe.skipIf(why !== undefined)("a thousand nodes of a real API server", { ti
     const kubeletPort = (i: number): number =>
       i < DEAD ? 1 : i < DEAD + HANGING ? kubelets.hangingPort : kubelets.port;
     fleet = await Fleet.start(plane, { nodes: NODES, pods: PODS, kubeletPort });
-    reader = new Reader(plane.kubeconfig("reader", await serviceAccount(plane, "reader", READER)));
+    const script = join(plane.dir, "follower.mjs");
+    writeFileSync(script, await bundle("cluster/follower-child.ts"));
+    reader = new Reader(script, plane.kubeconfig("reader", await serviceAccount(plane, "reader", READER)));
   }, LONG_MS);
   afterAll(async () => {
     await reader?.end();
