@@ -44,6 +44,8 @@ export async function why(pod: string | null, given: WhyFlags, isHistoryAsked: b
   if (!isLive && paths.length > 0 && node !== null && !isHistoryAsked) {
     return fault(EXIT.badInput, "--node is of the history: give --data-dir or --api too, or leave it out");
   }
+  if (given.api !== undefined && paths.length > 0 && node === null)
+    return fault(EXIT.badInput, "beside files an API tells of one node: name it with --node, or leave --api out");
   const documents = await documentsIn(paths);
   if (!documents.ok) return documents;
   if (isLive) return whyInCluster(pod, documents.value, given, cli);
