@@ -41,8 +41,6 @@ export const FINDING_CODES = [
   "unknown",
 ] as const;
 export type FindingCode = (typeof FINDING_CODES)[number];
-/** Those that nobody has to act on. */
-export const CALM_FINDINGS: ReadonlySet<FindingCode> = new Set(["completed", "healthy", "restarted", "terminating"]);
 
 const time = z.string().describe("RFC 3339");
 const when = time.nullable();
@@ -332,6 +330,11 @@ export type Finding = {
 }[FindingCode];
 type NumberOf<S> = S extends z.ZodType ? Form<S> : never;
 export type FindingOf<C extends FindingCode> = Extract<Finding, { readonly code: C }>;
+
+const CALM = new Set<FindingCode>(["completed", "healthy", "restarted"]);
+/** Whether nobody has to act on it. A pod that is to end is expected to, until it is late. */
+export const isCalm = (finding: Finding): boolean =>
+  CALM.has(finding.code) || (finding.code === "terminating" && finding.numbers.overdueSeconds === null);
 
 const unused = () =>
   z.strictObject({

@@ -1,6 +1,7 @@
 import { existsSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { expectAsShown } from "../docs/shown.ts";
 import { type TestCluster, testCluster } from "../kit/cluster.ts";
 import { LAUNCHER, type Ran, run } from "./run.ts";
 
@@ -98,7 +99,7 @@ describe("why on a live cluster", () => {
     cluster.users["reader-token"] = { name: "jane", may: ["get pods", "list pods", "get nodes"] };
     const { code, stdout, stderr } = await why(cluster, "shop/web");
     expect(code).toBe(1);
-    expect(stderr).toContain("resources: [events], verbs: [list]");
+    expect(stderr).toContain("the right to list events, and to get nodes/configz and nodes/stats is missing");
     expect(stdout).toContain("REFUSED");
     expect(stdout).toContain("- events: when it was, and what else happened\n");
   });
@@ -107,7 +108,9 @@ describe("why on a live cluster", () => {
     const launcher = join(cluster.folder, "kubectl-nodewise");
     if (!existsSync(launcher)) symlinkSync(LAUNCHER, launcher);
     const env = { KUBECONFIG: cluster.kubeconfig() };
-    expect((await run(["why", "web", "-n", "shop"], { launcher, env })).stdout).toContain("REFUSED");
+    const told = await run(["why", "web", "-n", "shop"], { launcher, env });
+    expectAsShown("docs/guide/why.md", "kubectl nodewise why web -n shop", told.stdout);
+    expect((await run(["why", "-A"], { launcher, env })).stdout).toContain("REFUSED  shop/web");
     const file = join(cluster.folder, "pod.json");
     writeFileSync(file, JSON.stringify({ kind: "Pod", ...refused }));
     const before = cluster.api.requests.length;

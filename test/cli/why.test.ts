@@ -97,6 +97,11 @@ describe("bad input", () => {
       ["x", "-f", realNode("pods.json"), "--node", "n1"],
       "nodewise: --node is of the history: give --data-dir or --api too, or leave it out\n",
     ],
+    [
+      "files beside an API, and no node",
+      ["x", "-f", "pods.json", "--api", "http://127.0.0.1:1"],
+      "nodewise: beside files an API tells of one node: name it with --node",
+    ],
     ["standard input twice", ["x", "-f", "-", "-"], "nodewise: standard input can be read once"],
     ["no history", ["x", "--data-dir", "nowhere"], "nodewise: there is no history at nowhere/history.db"],
   ])("%s", async (_, args, message) => {

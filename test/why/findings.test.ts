@@ -672,6 +672,13 @@ describe("all pods at once", () => {
     expect([pods, calm]).toEqual([3, 1]);
     expect(stories([pod(), sick], "shop").stories).toHaveLength(1);
   });
+  it("one that is to end is no story until it is late", () => {
+    const ending = (deletionTimestamp: string) =>
+      pod({ metadata: { deletionTimestamp, deletionGracePeriodSeconds: 30 } });
+    const seen = [event("Killing", "Stopping container app", { lastTimestamp: LATER })];
+    expect(stories([ending("2026-01-31T12:10:20Z"), ...seen])).toMatchObject({ stories: [], calm: 1 });
+    expect(stories([ending("2026-01-31T12:05:00Z"), ...seen]).stories).toMatchObject([{ code: "terminating" }]);
+  });
   it("one that is no pod is named, and the others are listed", () => {
     const { stories: told, unused } = stories([sick, { ...pod(), status: { phase: 1 } }]);
     expect(told).toHaveLength(1);

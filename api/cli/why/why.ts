@@ -1,6 +1,6 @@
 import { fstatSync } from "node:fs";
 import { ok, type Result } from "../../model/result.ts";
-import { CALM_FINDINGS, type Story } from "../../model/why.ts";
+import { isCalm, type Story } from "../../model/why.ts";
 import type { WhyDocument } from "../../service/why/evidence.ts";
 import { type WhyAnswer, type WhyAsked, type WhyFailure, whyOf, whyOfHistory } from "../../service/why/history.ts";
 import { shellWord } from "../../text/shell-word.ts";
@@ -44,6 +44,8 @@ export async function why(pod: string | null, given: WhyFlags, isHistoryAsked: b
   if (!isLive && paths.length > 0 && node !== null && !isHistoryAsked) {
     return fault(EXIT.badInput, "--node is of the history: give --data-dir or --api too, or leave it out");
   }
+  if (given.api !== undefined && paths.length > 0 && node === null)
+    return fault(EXIT.badInput, "beside files an API tells of one node: name it with --node, or leave --api out");
   const documents = await documentsIn(paths);
   if (!documents.ok) return documents;
   if (isLive) return whyInCluster(pod, documents.value, given, cli);
@@ -135,7 +137,6 @@ function print(answer: Result<WhyAnswer, WhyFailure>, { output, context }: WhyFl
   if (output !== "table") printData(terminal, story ?? list, output);
   else if (story !== null) terminal.write(storyText(story, terminal));
   else if (list !== null) terminal.write(storyListText(list, terminal));
-  const isCalm =
-    story === null ? list?.stories.length === 0 : story.findings.every(({ code }) => CALM_FINDINGS.has(code));
-  return ok(isCalm ? EXIT.ok : EXIT.negative);
+  const isWell = story === null ? list?.stories.length === 0 : story.findings.every(isCalm);
+  return ok(isWell ? EXIT.ok : EXIT.negative);
 }

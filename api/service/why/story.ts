@@ -2,10 +2,10 @@ import { PRESSURE_CONDITIONS } from "../../model/eviction.ts";
 import type { ObservedPod } from "../../model/observed.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import {
-  CALM_FINDINGS,
   FINDING_CODES,
   type Finding,
   type FindingCode,
+  isCalm,
   type ListedStory,
   type Missing,
   type Story,
@@ -77,16 +77,14 @@ export function storiesIn(documents: readonly WhyDocument[], namespace: string |
   const unreadable: Unused[] = [];
   const told = all.flatMap((candidate): readonly ListedStory[] => {
     const subject = subjectOf(evidence.value, candidate);
-    if (subject.ok)
-      return [listedOf({ evidence: evidence.value, subject: subject.value, asOfMs: asOf, decides: false })];
+    if (subject.ok) return listedOf({ evidence: evidence.value, subject: subject.value, asOfMs: asOf, decides: false });
     unreadable.push({ origin: candidate.held?.place ?? "", what: "a v1.Pod", why: subject.error.message });
     return [];
   });
-  const stories = told.filter(({ code }) => !CALM_FINDINGS.has(code)).toSorted(byUrgency);
   return ok({
-    stories,
+    stories: told.toSorted(byUrgency),
     pods: all.length,
-    calm: told.length - stories.length,
+    calm: all.length - unreadable.length - told.length,
     asOf: asOf === 0 ? null : rfc3339(asOf),
     unused: [...evidence.value.unused, ...unreadable],
   });
@@ -98,14 +96,14 @@ function byUrgency(a: ListedStory, b: ListedStory): number {
   return worse || ((x as string) < (y as string) ? -1 : 1);
 }
 
-function listedOf(of: Case): ListedStory {
-  const findings = findingsOf(of);
-  const [first] = findings as readonly [Finding];
+/** The pod's worst finding; none where nobody has to act on any, and where nothing is known. */
+function listedOf(of: Case): readonly ListedStory[] {
+  const bad = findingsOf(of).filter((one) => one.code !== "unknown" && !isCalm(one));
+  const [first] = bad;
+  if (first === undefined) return [];
   const { code, since, container, words } = first;
-  const [word] = words;
-  const more = findings.slice(1).filter((one) => !CALM_FINDINGS.has(one.code)).length;
-  const { reason = "", message = "" } = word ?? {};
-  return { pod: podOf(of.subject), code, since, container, reason, message, more };
+  const { reason = "", message = "" } = words[0] ?? {};
+  return [{ pod: podOf(of.subject), code, since, container, reason, message, more: bad.length - 1 }];
 }
 
 const rank = (code: FindingCode): number => FINDING_CODES.indexOf(code);
