@@ -1,7 +1,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { SYSTEM_PRIORITY_CLASSES } from "../../api/model/pod.ts";
+import disk from "../data/real-eviction/disk.json" with { type: "json" };
+import memory from "../data/real-eviction/memory.json" with { type: "json" };
+import evictions from "../data/real-why/eviction.json" with { type: "json" };
 import type { Json } from "../kit/snapshots.ts";
+
+/** Imported, not read: workerd, in which these stories are told too, has no files. */
+const EVICTION_RUNS = { memory, disk };
 
 /** What a real kubelet 1.36.3 did to a pod, as `kubectl get` prints it: documents of the pod, its node, other pods and events. */
 export interface RealStory {
@@ -230,9 +236,8 @@ export function evictionStories(run: "memory" | "disk", before = true): readonly
     passes,
     admission = [],
     readmission = [],
-  } = data<EvictionRun>(`real-eviction/${run}.json`);
-  const { statuses, events } =
-    data<Readonly<Record<"memory" | "disk", CapturedEviction>>>("real-why/eviction.json")[run];
+  } = EVICTION_RUNS[run] as unknown as EvictionRun;
+  const { statuses, events } = (evictions as unknown as Readonly<Record<"memory" | "disk", CapturedEviction>>)[run];
   const specs = new Map([...admission, ...readmission].map(({ pod }) => [meta(pod).name, pod]));
   for (const pod of pods) specs.set(meta(pod).name, pod);
   const [type, since] =
