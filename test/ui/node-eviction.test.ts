@@ -80,7 +80,7 @@ test("pressure: the conditions, who goes and why, and the ranking that is acted 
   await decide("eviction", { snapshot: passAt(1, 400) });
   const { text } = await show("/nodes/n1");
   const told = text("eviction");
-  expect(told).toContain("evicts decided");
+  expect(told).toContain("evicts memory.available decided");
   expect(told).toContain("MemoryPressure observed now, true until");
   expect(told).toMatch(/default\/besteffort threshold 1 s The node was low on resource: memory/);
   expect(text("plot-memory.available")).toContain("< 500Mi hard below");
