@@ -43,7 +43,7 @@ test("a start with a clock that is forty days ahead removes nothing by age and s
   const held = await run(prune);
   expect([held.code, held.stdout]).toEqual([
     1,
-    "removed: decisions 0, removals 0, snapshots 0, nodes 0; gave back 0 B\n",
+    "removed: decisions 0, outcomes 0, removals 0, snapshots 0, nodes 0; gave back 0 B\n",
   ]);
   expect(held.stderr).toMatch(
     /^nodewise: nothing removed by age: this clock says .*; 1 of 1 decisions would go; set the clock right, or say --confirm if it is\n$/,
@@ -51,7 +51,7 @@ test("a start with a clock that is forty days ahead removes nothing by age and s
   const confirmed = await run([...prune, "--confirm"]);
   expect([confirmed.code, confirmed.stderr]).toEqual([0, ""]);
   expect(confirmed.stdout).toMatch(
-    /^removed: decisions 1, removals 0, snapshots 1, nodes 1; .*\nremoved, not heard of for 30 days: n1\n$/,
+    /^removed: decisions 1, outcomes 0, removals 0, snapshots 1, nodes 1; .*\nremoved, not heard of for 30 days: n1\n$/,
   );
   expect(value(await store.listNodes())).toEqual([]);
 });
