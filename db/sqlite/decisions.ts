@@ -1,12 +1,12 @@
-import { and, desc, eq, gte, lt, type SQL, sql } from "drizzle-orm";
+import { and, eq, gte, lt, type SQL, sql } from "drizzle-orm";
 import { ok, type Result } from "../../api/model/result.ts";
 import { decodeBody, type Packing } from "../body.ts";
-import { failure, type StoreFailure } from "../failure.ts";
+import type { StoreFailure } from "../failure.ts";
 import type { DecisionHead, DecisionRow } from "../rows.ts";
-import { decodePageToken, encodePageToken, type Place } from "../rows.ts";
-import { type DecisionFilter, MAX_PAGE, type Store } from "../store.ts";
+import type { DecisionFilter, Store } from "../store.ts";
 import { type Driver, once } from "./driver.ts";
 import { attempt } from "./failure.ts";
+import { newestFirst, pageOf } from "./page.ts";
 import { bodyReader, grouped, textsIn, withSlices } from "./parts.ts";
 import { decisions, idempotency, texts, unusual } from "./schema.ts";
 
@@ -85,7 +85,7 @@ export function conditionOf(filter: DecisionFilter): SQL | undefined {
   );
 }
 
-const before = (place: Place): SQL => sql`(${decisions.decidedAtMs}, ${decisions.seq}) < (${place.atMs}, ${place.seq})`;
+const ORDER = { atMs: decisions.decidedAtMs, seq: decisions.seq };
 
 export function decisionsOf({ db, packing }: Driver): Pick<Store, "getDecision" | "listDecisions" | "findIdempotency"> {
   const decodeDecision = decisionReader(packing);
@@ -110,24 +110,21 @@ export function decisionsOf({ db, packing }: Driver): Pick<Store, "getDecision" 
         const [found] = grouped(await byId().all({ id }));
         return found === undefined ? ok(null) : decodeDecision(found);
       }),
-    listDecisions: (query) =>
+    listDecisions: ({ limit, pageToken, ...filter }) =>
       attempt(async () => {
-        const { limit, pageToken, ...filter } = query;
-        const place = pageToken === undefined ? undefined : decodePageToken(pageToken);
-        if (place === null) {
-          return failure("bad_page_token", "the page token is not one that a list gave out; start again without it");
-        }
-        const size = Math.min(Math.max(Math.trunc(limit), 1), MAX_PAGE);
-        const rows = await db
-          .select(HEAD)
-          .from(decisions)
-          .where(and(conditionOf(filter), place && before(place)))
-          .orderBy(desc(decisions.decidedAtMs), desc(decisions.seq))
-          .limit(size + 1);
-        const items = rows.slice(0, size);
-        const last = rows.length > size ? items.at(-1) : undefined;
-        const nextPageToken = last === undefined ? null : encodePageToken({ atMs: last.decidedAtMs, seq: last.seq });
-        return ok({ items: items.map(headOf), nextPageToken });
+        const page = await pageOf(
+          { limit, pageToken },
+          ORDER,
+          (before, most) =>
+            db
+              .select(HEAD)
+              .from(decisions)
+              .where(and(conditionOf(filter), before))
+              .orderBy(...newestFirst(ORDER))
+              .limit(most),
+          ({ decidedAtMs, seq }) => ({ atMs: decidedAtMs, seq }),
+        );
+        return page.ok ? ok({ items: page.value.rows.map(headOf), nextPageToken: page.value.nextPageToken }) : page;
       }),
     findIdempotency: (key, scope) =>
       attempt(async () => {

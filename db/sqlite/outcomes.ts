@@ -1,11 +1,12 @@
 import { and, asc, desc, eq, gte, lt, lte, type SQL, sql } from "drizzle-orm";
 import { ok, type Result } from "../../api/model/result.ts";
 import { decodeBody, encodeBody, type Packing } from "../body.ts";
-import { failure, type StoreFailure } from "../failure.ts";
-import { decodePageToken, encodePageToken, type OutcomeFilter, type OutcomeRow, type Place } from "../rows.ts";
-import { MAX_PAGE, type Store } from "../store.ts";
+import type { StoreFailure } from "../failure.ts";
+import type { OutcomeFilter, OutcomeRow } from "../rows.ts";
+import type { Store } from "../store.ts";
 import type { Driver, Statement } from "./driver.ts";
 import { attempt } from "./failure.ts";
+import { newestFirst, pageOf } from "./page.ts";
 import { outcomes, snapshots } from "./schema.ts";
 
 /** When it was first recorded stays. The same again writes nothing. */
@@ -44,7 +45,6 @@ const conditionOf = ({ node, kind, verdict, sinceMs, untilMs }: OutcomeFilter): 
     sinceMs === undefined ? undefined : gte(outcomes.atMs, sinceMs),
     untilMs === undefined ? undefined : lt(outcomes.atMs, untilMs),
   );
-const before = (place: Place): SQL => sql`(${outcomes.atMs}, ${outcomes.seq}) < (${place.atMs}, ${place.seq})`;
 
 /** `getSnapshot`: of the same store. */
 export function outcomesOf(
@@ -65,28 +65,26 @@ export function outcomesOf(
       }),
     listOutcomes: ({ limit, pageToken, ...filter }) =>
       attempt(async () => {
-        const place = pageToken === undefined ? undefined : decodePageToken(pageToken);
-        if (place === null) {
-          return failure("bad_page_token", "the page token is not one that a list gave out; start again without it");
-        }
-        const size = Math.min(Math.max(Math.trunc(limit), 1), MAX_PAGE);
-        const rows = await db
-          .select()
-          .from(outcomes)
-          .where(and(conditionOf(filter), place && before(place)))
-          .orderBy(desc(outcomes.atMs), desc(outcomes.seq))
-          .limit(size + 1);
+        const page = await pageOf(
+          { limit, pageToken },
+          outcomes,
+          (before, most) =>
+            db
+              .select()
+              .from(outcomes)
+              .where(and(conditionOf(filter), before))
+              .orderBy(...newestFirst(outcomes))
+              .limit(most),
+          (row) => row,
+        );
+        if (!page.ok) return page;
         const items: OutcomeRow[] = [];
-        for (const row of rows.slice(0, size)) {
+        for (const row of page.value.rows) {
           const item = await decode(row, packing);
           if (!item.ok) return item;
           items.push(item.value);
         }
-        const last = rows.length > size ? rows[size - 1] : undefined;
-        return ok({
-          items,
-          nextPageToken: last === undefined ? null : encodePageToken({ atMs: last.atMs, seq: last.seq }),
-        });
+        return ok({ items, nextPageToken: page.value.nextPageToken });
       }),
     tallyOutcomes: (filter, bucketMs) =>
       attempt(async () => {

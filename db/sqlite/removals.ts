@@ -1,11 +1,11 @@
-import { and, desc, eq, gte, lt, type SQL, sql } from "drizzle-orm";
+import { and, eq, gte, lt, type SQL, sql } from "drizzle-orm";
 import { ok, type Result } from "../../api/model/result.ts";
 import { failure, type StoreFailure } from "../failure.ts";
 import type { RemovalFilter, RemovalRow } from "../rows.ts";
-import { decodePageToken, encodePageToken, type Place } from "../rows.ts";
-import { MAX_PAGE, type Store } from "../store.ts";
+import type { Store } from "../store.ts";
 import type { Driver } from "./driver.ts";
 import { attempt } from "./failure.ts";
+import { newestFirst, pageOf } from "./page.ts";
 import { removals } from "./schema.ts";
 
 /** JSON of an image's names. `corrupt`: it is none. */
@@ -43,32 +43,30 @@ const conditionOf = ({ node, kind, target, end, search, sinceMs, untilMs }: Remo
     search === undefined ? undefined : naming(search),
   );
 
-const before = (place: Place): SQL => sql`(${removals.atMs}, ${removals.seq}) < (${place.atMs}, ${place.seq})`;
-
 export function removalsOf({ db }: Driver): Pick<Store, "listRemovals"> {
   return {
     listRemovals: ({ limit, pageToken, ...filter }) =>
       attempt(async () => {
-        const place = pageToken === undefined ? undefined : decodePageToken(pageToken);
-        if (place === null) {
-          return failure("bad_page_token", "the page token is not one that a list gave out; start again without it");
-        }
-        const size = Math.min(Math.max(Math.trunc(limit), 1), MAX_PAGE);
-        const rows = await db
-          .select()
-          .from(removals)
-          .where(and(conditionOf(filter), place && before(place)))
-          .orderBy(desc(removals.atMs), desc(removals.seq))
-          .limit(size + 1);
+        const page = await pageOf(
+          { limit, pageToken },
+          removals,
+          (before, most) =>
+            db
+              .select()
+              .from(removals)
+              .where(and(conditionOf(filter), before))
+              .orderBy(...newestFirst(removals))
+              .limit(most),
+          (row) => row,
+        );
+        if (!page.ok) return page;
         const items: RemovalRow[] = [];
-        for (const row of rows.slice(0, size)) {
+        for (const row of page.value.rows) {
           const item = decode(row);
           if (!item.ok) return item;
           items.push(item.value);
         }
-        const last = rows.length > size ? rows[size - 1] : undefined;
-        const nextPageToken = last === undefined ? null : encodePageToken({ atMs: last.atMs, seq: last.seq });
-        return ok({ items, nextPageToken });
+        return ok({ items, nextPageToken: page.value.nextPageToken });
       }),
   };
 }
