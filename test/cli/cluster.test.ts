@@ -250,7 +250,11 @@ describe("why", () => {
     expect(await listed()).toMatchObject({ stories: [], pods: 10 });
     expect(await listed("-n", "shop")).toMatchObject({ stories: [{ code: "unscheduled" }], pods: 1 });
     expect(await listed("-A")).toMatchObject({ stories: [{ pod: { namespace: "shop", name: "pending" } }], pods: 12 });
-    expect(await nodewise(cluster, "why", "-f", realNode("pods.json"))).toMatchObject({ code: 2 });
+    // files are taken beside a cluster (why-cluster.test.ts), a history is not
+    expect(await nodewise(cluster, "why", "--data-dir", "data")).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^nodewise: a live cluster has no history: /),
+    });
   });
   test("of a namespace that may not be read names every right that is missing", async () => {
     const cluster = await testCluster();
