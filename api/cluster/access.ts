@@ -1,5 +1,6 @@
 import * as http from "node:http";
 import * as https from "node:https";
+import { createSecureContext, type SecureContext } from "node:tls";
 import { ok, type Result } from "../model/result.ts";
 import { type ClusterFault, clusterFault } from "./fault.ts";
 import type { Headers, HttpAnswer } from "./http.ts";
@@ -11,10 +12,8 @@ export interface Credentials {
   readonly headers: Headers;
   /** Connections to the API server. */
   readonly agent: http.Agent;
-  /** The same authority and client certificate, for connections to kubelets; `rejectUnauthorized` is not set. */
-  readonly tls: Pick<https.AgentOptions, "ca" | "cert" | "key">;
-  /** Differs whenever `tls` does. */
-  readonly tlsKey: string;
+  /** Authority and client certificate, the same object for as long as they are the same, for connections to kubelets too. */
+  readonly secureContext: SecureContext | undefined;
   /** How often they were renewed. */
   readonly renewals: number;
 }
@@ -28,7 +27,9 @@ export class Access {
   readonly #options: KubeconfigOptions;
   #kubeconfig: Kubeconfig;
   #execAuth: ExecAuth | undefined;
-  #agent: { readonly key: string; readonly agent: http.Agent } | undefined;
+  #connections:
+    | { readonly key: string; readonly secureContext?: SecureContext; readonly agent: http.Agent }
+    | undefined;
   #reading: Promise<Result<Credentials, ClusterFault>> | undefined;
   #renewing: Promise<Result<void, ClusterFault>> | undefined;
   #renewals = 0;
@@ -72,8 +73,11 @@ export class Access {
     const { config, exec, idToken, impersonation } = this.#kubeconfig;
     const isSecure = this.server.startsWith("https:");
     // as kubectl does, nothing secret is sent over a connection that anybody can read
-    if (!isSecure)
-      return ok({ headers: headersOf({}), agent: this.#agentFor("http", {}), tls: {}, tlsKey: "", renewals });
+    if (!isSecure) {
+      if (this.#connections?.key !== "http") this.#connections = { key: "http", agent: new http.Agent(CONNECTIONS) };
+      const { agent } = this.#connections;
+      return ok({ headers: headersOf({}), agent, secureContext: undefined, renewals });
+    }
     const options: https.RequestOptions = { headers: {} };
     try {
       await config.applyToHTTPSOptions(options);
@@ -82,24 +86,24 @@ export class Access {
     } catch (error) {
       return credentialsFault(error, exec, this.#kubeconfig);
     }
-    const { ca, cert, key, servername, rejectUnauthorized } = options;
     const headers: Record<string, string | readonly string[]> = { ...(options.headers as Headers), ...impersonation };
     // client-node keeps the line end of a token's file, which no header can hold
     if (typeof headers["Authorization"] === "string") headers["Authorization"] = headers["Authorization"].trim();
     if (typeof options.auth === "string") {
       headers["Authorization"] = `Basic ${Buffer.from(options.auth).toString("base64")}`;
     }
-    const tls = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
-    const tlsKey = Object.values(tls).map(String).join();
-    const isProxied = config.getCurrentCluster()?.proxyUrl !== undefined;
-    const agent = isProxied
-      ? (options.agent as http.Agent)
-      : this.#agentFor(tlsKey, {
-          ...tls,
-          ...(servername !== undefined && { servername }),
-          ...(rejectUnauthorized !== undefined && { rejectUnauthorized }),
-        });
-    return ok({ headers: headersOf(headers), agent, tls, tlsKey, renewals });
+    try {
+      const { secureContext, agent } = this.#connectionsBy(options);
+      const isProxied = config.getCurrentCluster()?.proxyUrl !== undefined;
+      return ok({
+        headers: headersOf(headers),
+        agent: isProxied ? (options.agent as http.Agent) : agent,
+        secureContext,
+        renewals,
+      });
+    } catch (error) {
+      return certificateFileFault(error, this.#kubeconfig);
+    }
   }
 
   /** Sends with the credentials of now, and once more with new ones where those were refused. */
@@ -136,7 +140,7 @@ export class Access {
   }
 
   close(): void {
-    this.#agent?.agent.destroy();
+    this.#connections?.agent.destroy();
   }
 
   async #applyPlugin(exec: NonNullable<Kubeconfig["exec"]>, options: https.RequestOptions): Promise<void> {
@@ -148,12 +152,20 @@ export class Access {
     await this.#execAuth.applyAuthentication({ name: "user", exec }, options);
   }
 
-  #agentFor(key: string, options: https.AgentOptions): http.Agent {
-    if (this.#agent?.key === key) return this.#agent.agent;
-    const agent = key === "http" ? new http.Agent(CONNECTIONS) : new https.Agent({ ...CONNECTIONS, ...options });
+  /** One secure context for all connections: each would read the authorities again, and hold them. Throws: no PEM. */
+  #connectionsBy({ ca, cert, key, servername, rejectUnauthorized }: https.RequestOptions) {
+    const name = [ca, cert, key, servername, rejectUnauthorized].map(String).join();
+    if (this.#connections?.key === name) return this.#connections;
+    const secureContext = createSecureContext({ ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) });
+    const agent = new https.Agent({
+      ...CONNECTIONS,
+      secureContext,
+      ...(servername !== undefined && { servername }),
+      ...(rejectUnauthorized !== undefined && { rejectUnauthorized }),
+    });
     // requests that are under way keep the old one's connections until they end
-    this.#agent = { key, agent };
-    return agent;
+    this.#connections = { key: name, secureContext, agent };
+    return this.#connections;
   }
 }
 
@@ -189,4 +201,13 @@ function credentialsFault(error: unknown, exec: Kubeconfig["exec"], { context }:
   }
   const next = "log in again, as for kubectl";
   return clusterFault("no-credentials", `context ${context}: no credentials: ${message}`, next);
+}
+
+function certificateFileFault(error: unknown, { context }: Kubeconfig) {
+  const { message } = error as Error;
+  return clusterFault(
+    "bad-kubeconfig",
+    `context ${context}: its certificate-authority, client-certificate or client-key is no PEM of one: ${message}`,
+    "correct the kubeconfig",
+  );
 }

@@ -1,4 +1,5 @@
 import * as https from "node:https";
+import type { SecureContext } from "node:tls";
 import { LIMITS } from "../model/limits.ts";
 import { type Fields, fieldsOf, isObject } from "../model/own.ts";
 import { withoutPodSecrets, withoutSecretSettings } from "../model/redact.ts";
@@ -48,7 +49,7 @@ export class Kubelets {
   readonly #options: KubeletOptions;
   readonly #turns: Turns;
   readonly #failing = new Map<string, Failing>();
-  #agent: { readonly key: string; readonly agent: https.Agent } | undefined;
+  #connections: { readonly secureContext: SecureContext | undefined; readonly agent: https.Agent } | undefined;
 
   constructor(access: Access, api: ApiServer, options: KubeletOptions) {
     this.#access = access;
@@ -76,7 +77,7 @@ export class Kubelets {
     this.#failing.delete(name);
   }
   close(): void {
-    this.#agent?.agent.destroy();
+    this.#connections?.agent.destroy();
   }
 
   /** A right that is missing now is missing in five seconds too, but costs the kubelet nothing. */
@@ -127,12 +128,12 @@ export class Kubelets {
     return answerFault(answer.value, url, ruleOf(part, answer.value));
   }
 
-  #agentFor({ tls, tlsKey }: Credentials): https.Agent {
-    if (this.#agent?.key === tlsKey) return this.#agent.agent;
+  #agentFor({ secureContext }: Credentials): https.Agent {
+    if (this.#connections?.secureContext !== secureContext) this.#connections = undefined;
     const rejectUnauthorized = this.#options.insecureTls !== true;
-    const agent = new https.Agent({ ...tls, rejectUnauthorized, keepAlive: true, maxFreeSockets: 1, timeout: 30_000 });
-    this.#agent = { key: tlsKey, agent };
-    return agent;
+    const options = { secureContext, rejectUnauthorized, keepAlive: true, maxFreeSockets: 1, timeout: 30_000 };
+    this.#connections ??= { secureContext, agent: new https.Agent(options) };
+    return this.#connections.agent;
   }
 }
 

@@ -156,6 +156,8 @@ export function badWhys(of: Of): void {
   test("a pod that is not there, with the names that may be meant", async () => {
     const { near } = await problemOf(await post(of(), "/v1/why", { pod: "wep", documents: [web] }), "no_such_pod");
     expect(near).toEqual(["shop/web"]);
+    const elsewhere = await post(of(), "/v1/why", { namespace: "shops", documents: [web] });
+    expect((await problemOf(elsewhere, "no_such_pod")).near).toEqual(["shop"]);
     await problemOf(await post(of(), "/v1/why", { pod: "web", node: fresh("nobody") }), "unknown_node");
     await problemOf(await get(of(), `/v1/nodes/${fresh("nobody")}/pods/shop/web/why`), "unknown_node");
   });

@@ -11,7 +11,7 @@ import {
 import type { NoStory } from "../../api/service/why/story.ts";
 import { storiesIn, storyOf } from "../../api/service/why/story.ts";
 
-const documentsOf = (values: readonly unknown[]) => values.map((value, i) => ({ origin: `file ${i}`, value }));
+export const documentsOf = (values: readonly unknown[]) => values.map((value, i) => ({ origin: `file ${i}`, value }));
 
 /** The story of a pod, whose form the API's document has; none fails the test. */
 export function story(pod: string, values: readonly unknown[], namespace: string | null = null): Story {

@@ -1,8 +1,8 @@
 import { describe, expect, it, test } from "vitest";
-import { storyOf } from "../../api/service/why/story.ts";
+import { storiesIn, storyOf } from "../../api/service/why/story.ts";
 import { container } from "../kit/containers.ts";
 import type { Json } from "../kit/snapshots.ts";
-import { codes, noStory, only, pieces, stories, story } from "./ask.ts";
+import { codes, documentsOf, noStory, only, pieces, stories, story } from "./ask.ts";
 
 const AT = "2026-01-31T12:00:00Z";
 const LATER = "2026-01-31T12:10:00Z";
@@ -671,6 +671,9 @@ describe("all pods at once", () => {
     ]);
     expect([pods, calm]).toEqual([3, 1]);
     expect(stories([pod(), sick], "shop").stories).toHaveLength(1);
+    expect(storiesIn(documentsOf([pod(), sick]), "shops")).toMatchObject({
+      error: { code: "no_such_pod", message: expect.stringContaining("they tell of pods in shop"), near: ["shop"] },
+    });
   });
   it("one that is to end is no story until it is late", () => {
     const ending = (deletionTimestamp: string) =>

@@ -28,6 +28,11 @@ export interface NoSubject {
   /** Names that may have been meant. */
   readonly near: readonly string[];
 }
+export const NO_PODS: NoSubject = {
+  code: "no_pods",
+  message: "no document tells of a pod: give `kubectl get pods,nodes,events -A -o json`",
+  near: [],
+};
 const none = (code: NoSubject["code"], message: string, near: readonly string[] = []): Result<never, NoSubject> =>
   err({ code, message, near });
 
@@ -73,9 +78,7 @@ export interface PodName {
 /** Finds the pod that is meant. Errors: none is, several are, or it has not the form of a pod. */
 export function findPod(evidence: Evidence, { pod: given, namespace }: PodName): Result<Subject, NoSubject> {
   const all = podsIn(evidence);
-  if (all.length === 0) {
-    return none("no_pods", "no document tells of a pod: give `kubectl get pods,nodes,events -A -o json`");
-  }
+  if (all.length === 0) return err(NO_PODS);
   const [space, name] = given.includes("/") ? (given.split("/", 2) as [string, string]) : [namespace, given];
   const found = all.filter(
     ({ ref }) => ref.uid === given || (ref.name === name && (space === null || ref.namespace === space)),

@@ -30,7 +30,7 @@ import { endsOfContainers } from "./containers.ts";
 import { ended, preempted } from "./disrupted.ts";
 import { evicted, RESOURCE_OF, rankingNow } from "./evicted.ts";
 import { type Contradiction, evidenceOf, observedNode, type WhyDocument } from "./evidence.ts";
-import { findPod, type NoSubject, type PodName, podsIn, type Subject, subjectOf } from "./find-pod.ts";
+import { findPod, NO_PODS, type NoSubject, type PodName, podsIn, type Subject, subjectOf } from "./find-pod.ts";
 import { probingOf } from "./probing.ts";
 import { refused } from "./refused.ts";
 import { resizeOf } from "./resized.ts";
@@ -63,15 +63,17 @@ export function storyOf(documents: readonly WhyDocument[], name: PodName): Resul
   });
 }
 
-/** The pods that have a story, the worst first. Errors: documents that contradict each other, or tell of no pod. */
+/** The pods that have a story, the worst first. Errors: documents that contradict each other, or tell of no pod (of the namespace). */
 export function storiesIn(documents: readonly WhyDocument[], namespace: string | null): Result<StoryList, NoStory> {
   const evidence = evidenceOf(documents);
   if (!evidence.ok) return evidence;
-  const all = podsIn(evidence.value).filter(({ ref }) => namespace === null || ref.namespace === namespace);
+  const everywhere = podsIn(evidence.value);
+  if (everywhere.length === 0) return err(NO_PODS);
+  const all = everywhere.filter(({ ref }) => namespace === null || ref.namespace === namespace);
   if (all.length === 0) {
-    const where = namespace === null ? "" : ` of namespace ${namespace}`;
-    const message = `no document tells of a pod${where}: give \`kubectl get pods,nodes,events -A -o json\``;
-    return err({ code: "no_pods", message, near: [] });
+    const near = [...new Set(everywhere.map(({ ref }) => ref.namespace))].sort().slice(0, 3);
+    const message = `the documents tell of no pod in namespace ${namespace}; they tell of pods in ${near.join(", ")}`;
+    return err({ code: "no_such_pod", message, near });
   }
   const asOf = asOfMs(evidence.value);
   const unreadable: Unused[] = [];

@@ -27,7 +27,7 @@ export class Fleet {
     const config = join(plane.dir, "kwok.json");
     writeFileSync(config, STAGES.map((stage) => JSON.stringify(stage)).join("\n---\n"));
     const places = [`--config=${config}`, `--kubeconfig=${plane.kubeconfig("kwok", credentials)}`];
-    const args = ["--manage-all-nodes", "--node-lease-duration-seconds=200", `--node-ip=${plane.address}`];
+    const args = ["--manage-all-nodes", "--node-lease-duration-seconds=0", `--node-ip=${plane.address}`];
     this.#kwok = new LoggedProcess(pathOf(KWOK), [...places, ...args], join(plane.dir, "kwok.log"));
   }
 
@@ -154,7 +154,7 @@ containerStatuses:
   stageOf("Pod", "pod-goes", [".metadata.deletionTimestamp", "Exists"], { next: { delete: true } }),
   // more often than a kubelet, which tells a status that has not changed every five minutes
   stageOf("Node", "node-tells", [READY, "In", "True"], {
-    delay: { durationMilliseconds: 10_000, jitterDurationMilliseconds: 20_000 },
+    delay: { durationMilliseconds: 40_000, jitterDurationMilliseconds: 80_000 },
     next: {
       statusTemplate: `{{ $now := Now }}
 conditions:
