@@ -56,6 +56,20 @@ export const EVICTION_CAUSES = [
   "unknown",
 ] as const;
 
+/** Why the kubelet calls a resize infeasible: a policy or a feature gate of the node, what the pod is, or the node's size. */
+export const RESIZE_CAUSES = [
+  "capacity",
+  "cpu-manager-policy",
+  "memory-manager-policy",
+  "swap",
+  "memory-volume",
+  "feature-gate",
+  "static-pod",
+  "platform",
+  "not-resizable",
+  "unknown",
+] as const;
+
 const restarts = {
   restarts: integer,
   exitCode: integer.nullable(),
@@ -135,7 +149,7 @@ const NUMBERS = {
       .nullable()
       .describe("since when it should be gone; null: it need not be yet, or is not known"),
   }),
-  "resize-infeasible": () => resize,
+  "resize-infeasible": () => ({ ...resize, cause: z.enum(RESIZE_CAUSES) }),
   "resize-deferred": () => resize,
   "resize-in-progress": () => resize,
   "not-ready": () => ({ ...probe, gates: z.array(answerText).describe("readiness gates that are not met") }),
@@ -265,6 +279,9 @@ export const CHANGE_CODES = [
   "image_pull_policy",
   "image_gc_threshold",
   "resize_at_most",
+  "resize_setting",
+  "resize_restart_policy",
+  "resize_anew",
   "pressure_ends",
 ] as const;
 const change = () => z.strictObject({ code: z.enum(CHANGE_CODES), numbers });

@@ -1,5 +1,8 @@
 import { describe, expect, it, test } from "vitest";
+import type { Story } from "../../api/model/why.ts";
 import { storiesIn, storyOf } from "../../api/service/why/story.ts";
+import { plainPaint } from "../../api/text/style.ts";
+import { storyText } from "../../api/text/why.ts";
 import { container } from "../kit/containers.ts";
 import type { Json } from "../kit/snapshots.ts";
 import { codes, documentsOf, noStory, only, pieces, stories, story } from "./ask.ts";
@@ -401,6 +404,9 @@ const storyOfFiles = (files: readonly { origin: string; value: unknown }[]): rea
     : ["error"];
 };
 
+/** As the terminal has it, without colors. */
+const shown = (told: Story): string => storyText(told, { columns: Infinity, paint: plainPaint });
+
 describe("a resize", () => {
   const containers = [container("app", { cpu: "6" }, { cpu: "6" })];
   const of = (reason: string, message: string) =>
@@ -436,6 +442,72 @@ describe("a resize", () => {
     ]);
     expect(decisions).toMatchObject([{ kind: "admission", agrees: true }]);
     expect(whatWouldChange).toMatchObject([{ code: "resize_at_most", numbers: { resource: "cpu", atMost: 1000 } }]);
+  });
+  // word for word those of the kubelets 1.34 to 1.37, and of the API server
+  test.each([
+    ["Node didn't have enough capacity: cpu, requested: 6000, capacity: 4000", "capacity", ["resize_at_most"]],
+    [
+      "node didn't have enough allocatable resources: cpu, requested: 6000, allocatable: 4000",
+      "capacity",
+      ["resize_at_most"],
+    ],
+    [
+      'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"',
+      "cpu-manager-policy",
+      ["resize_setting"],
+    ],
+    [
+      'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"',
+      "memory-manager-policy",
+      ["resize_setting"],
+    ],
+    ["In-place resize of containers with swap is not supported.", "swap", ["resize_restart_policy"]],
+    ["Memory-backed emptyDir volume resize is disabled", "memory-volume", ["resize_setting"]],
+    ["Memory-backed emptyDir volume resize is not supported on cgroups v1", "memory-volume", []],
+    ["InPlacePodVerticalScaling is disabled", "feature-gate", ["resize_setting"]],
+    ["InPlacePodLevelResourcesVerticalScaling is disabled", "feature-gate", ["resize_setting"]],
+    ["In-place resize of static-pods is not supported", "static-pod", []],
+    ["In-place pod resize is not supported on this node", "platform", []],
+    ["In-place pod-level resources resize is not supported on Windows", "platform", []],
+    ["Pod QOS Class may not change as a result of resizing", "not-resizable", []],
+    ["resource limits cannot be removed", "not-resizable", []],
+    ["only cpu and memory resources are mutable", "not-resizable", []],
+    ["a word of a later kubelet", "unknown", []],
+  ])("that is infeasible tells why: %s", (message, cause, ways) => {
+    const told = story("web", [of("Infeasible", message), other, node()]);
+    const { numbers, decisions, whatWouldChange } = only(told, "resize-infeasible");
+    expect(numbers.cause).toBe(cause);
+    // what others hold leaves no room for a new pod of that size either
+    expect(whatWouldChange.map(({ code }) => code)).toEqual(ways);
+    expect(decisions).toMatchObject([
+      { kind: "admission", verdict: "refused", agrees: ways[0] === "resize_at_most" || null },
+    ]);
+    const [, headline = ""] = shown(told).split("\n");
+    expect(headline.includes("the node can never give what is asked for")).toBe(cause === "capacity");
+    expect(headline).toMatch(/^RESIZE INFEASIBLE {2}\S.*: app requests.cpu 1 -> 6 and app limits.cpu 1 -> 6$/);
+  });
+  it("that a policy of the node forbids is told with the policy, and with what a new pod would get", () => {
+    const message = 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"';
+    const ANEW = "the pod comes anew with this size";
+    const told = story("web", [
+      of("Infeasible", message),
+      { ...other, spec: { nodeName: "n2" } },
+      node("n1", {
+        capacity: { cpu: "8", memory: "8Gi", pods: "110" },
+        allocatable: { cpu: "8", memory: "8Gi", pods: "110" },
+      }),
+    ]);
+    expect(only(told, "resize-infeasible").decisions).toMatchObject([
+      { excerpt: { admit: true }, assumed: [expect.any(String), ANEW], agrees: null, differs: null },
+    ]);
+    expect(shown(told)).toContain(
+      `RESIZE INFEASIBLE  a Guaranteed pod keeps the CPU that it started with where the CPU manager's policy is static: app`,
+    );
+    expect(shown(told)).toContain(`
+WHAT WOULD CHANGE IT
+- with cpuManagerPolicy: none in the kubelet's configuration, or the feature gate InPlacePodVerticalScalingExclusiveCPUs, the kubelet would look at it
+- a pod that is made anew of this size would come in
+`);
   });
   it("that waits for others to go, and one that is being carried out", () => {
     const message = "Node didn't have enough resource: cpu, requested: 6000, used: 3000, capacity: 4000";

@@ -1,3 +1,4 @@
+import type { AdmissionDecision } from "../../model/preemption.ts";
 import type { Change, Finding, FindingOf, Missing, StoryDecision } from "../../model/why.ts";
 import {
   type Case,
@@ -11,6 +12,7 @@ import {
   wordOfEvent,
 } from "./case.ts";
 import { admissionExcerpt } from "./excerpts.ts";
+import { type ResizeCause, resizeCause, waysToResize } from "./infeasible.ts";
 import { nodeThen } from "./node-then.ts";
 import { admissionOf, differenceOf } from "./refused.ts";
 
@@ -23,12 +25,18 @@ export function resizeOf(of: Case): readonly Finding[] {
   const numbers = { resources: changesOf(of) };
   const found: Finding[] = [];
   if (pending?.status === "True") {
+    const { message = "", lastTransitionTime: since = null } = pending;
     const isInfeasible = pending.reason === "Infeasible";
     const events = eventsOf(of, isInfeasible ? "ResizeInfeasible" : "ResizeDeferred").slice(-1);
     const words = [wordOfCondition(pending), ...events.map(wordOfEvent)];
-    const asked = of.decides ? askAgain(of, pending.message ?? "") : NOTHING;
-    const since = pending.lastTransitionTime ?? null;
-    found.push(finding(isInfeasible ? "resize-infeasible" : "resize-deferred", { since, words, numbers, ...asked }));
+    // a resize that is deferred waits for room
+    const cause = isInfeasible ? resizeCause(message) : "capacity";
+    const asked = of.decides ? askAgain(of, cause, message) : NOTHING;
+    found.push(
+      isInfeasible
+        ? finding("resize-infeasible", { since, words, numbers: { ...numbers, cause }, ...asked })
+        : finding("resize-deferred", { since, words, numbers, ...asked }),
+    );
   }
   if (progress?.status === "True") {
     const events = eventsOf(of, "ResizeError", "ResizeStarted").slice(-1);
@@ -61,12 +69,17 @@ interface Asked {
 }
 const NOTHING: Asked = { decisions: [], whatWouldChange: [], missing: [] };
 
-/** A resize is let in as a pod of that size would be, were it not there yet. kubelet 1.36: canResizePod. */
-function askAgain(of: Case, message: string): Asked {
+/**
+ * A resize is let in as a pod of that size would be, were it not there yet (kubelet 1.36: canResizePod). Where it is refused for
+ * another cause than room, that says whether a pod made anew would come in.
+ */
+function askAgain(of: Case, cause: ResizeCause, message: string): Asked {
   const { subject, evidence } = of;
-  if (subject.node === null) return NOTHING;
+  const ways = waysToResize(cause, message);
+  const none: Asked = { ...NOTHING, whatWouldChange: ways };
+  if (subject.node === null) return none;
   const then = nodeThen(evidence, { node: subject.node, atMs: null, without: subject.ref });
-  if (!then.ok) return { ...NOTHING, missing: [missing(of, "node", then.error)] };
+  if (!then.ok) return { ...none, missing: [missing(of, "node", then.error)] };
   const lacks = [...then.value.lacks].flatMap((piece) =>
     piece === "node"
       ? [missing(of, "node", "what it can give")]
@@ -74,19 +87,24 @@ function askAgain(of: Case, message: string): Asked {
         ? [missing(of, "pods", "what others hold")]
         : [],
   );
-  if (then.value.lacks.has("node")) return { ...NOTHING, missing: lacks };
+  if (then.value.lacks.has("node")) return { ...none, missing: lacks };
   const asked = admissionOf(of, then.value, false);
-  if (!asked.ok) return { ...NOTHING, missing: [...lacks, missing(of, "node", asked.error)] };
+  if (!asked.ok) return { ...none, missing: [...lacks, missing(of, "node", asked.error)] };
   const { decision, head } = asked.value;
-  const resource = /enough (?:resource|capacity): ([\w./-]+),/.exec(message)?.[1];
+  const resource = /enough (?:resource|capacity|allocatable resources): ([\w./-]+),/.exec(message)?.[1];
   const agrees = resource === undefined || then.value.lacks.has("pods") ? null : decision.reason === `OutOf${resource}`;
   const differs = agrees === false ? differenceOf({ reason: `OutOf${resource}`, message }, decision) : null;
-  const whatWouldChange = decision.counterfactuals.flatMap(({ code, numbers }): readonly Change[] =>
-    code === "lower_request_admits" ? [{ code: "resize_at_most", numbers }] : [],
-  );
+  const assumed = cause === "capacity" ? head.assumed : [...head.assumed, "the pod comes anew with this size"];
   return {
-    decisions: [{ kind: "admission", ...head, agrees, differs, excerpt: admissionExcerpt(decision) }],
-    whatWouldChange,
+    decisions: [{ kind: "admission", ...head, assumed, agrees, differs, excerpt: admissionExcerpt(decision) }],
+    whatWouldChange: cause === "capacity" ? atMost(decision) : [...ways, ...(decision.admit ? ANEW : [])],
     missing: lacks,
   };
 }
+const ANEW: readonly Change[] = [{ code: "resize_anew", numbers: {} }];
+
+/** The most that would be let in now. */
+const atMost = ({ counterfactuals }: AdmissionDecision): readonly Change[] =>
+  counterfactuals.flatMap(({ code, numbers }): readonly Change[] =>
+    code === "lower_request_admits" ? [{ code: "resize_at_most", numbers }] : [],
+  );

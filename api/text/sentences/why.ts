@@ -38,6 +38,21 @@ const LIMIT: Readonly<Record<string, string>> = {
   "container-ephemeral-storage": "a container took more local storage than its limit",
 };
 
+/** Why a resize can never be, for each cause. */
+const INFEASIBLE: Readonly<Record<FindingOf<"resize-infeasible">["numbers"]["cause"], string>> = {
+  capacity: "the node can never give what is asked for",
+  "cpu-manager-policy": "a Guaranteed pod keeps the CPU that it started with where the CPU manager's policy is static",
+  "memory-manager-policy":
+    "a Guaranteed pod keeps the memory that it started with where the memory manager's policy is Static",
+  swap: "memory of a container that may use swap does not change while it runs",
+  "memory-volume": "the node does not resize an emptyDir in memory while its pod runs",
+  "feature-gate": "a feature gate of the node's kubelet is off",
+  "static-pod": "a static pod is as its manifest has it",
+  platform: "the node resizes no pod that runs",
+  "not-resizable": "a resize may not change this",
+  unknown: "the kubelet will not do it",
+};
+
 /** What is so, in a line, for each finding. */
 const HEADLINES: { readonly [C in FindingCode]: Headline<C> } = {
   evicted: ({ numbers: { cause, resource, limit } }) => {
@@ -103,7 +118,7 @@ const HEADLINES: { readonly [C in FindingCode]: Headline<C> } = {
     const held = finalizers.length === 0 ? "" : `, held by ${listed(finalizers)}`;
     return `it is to end${grace}${late}${held}`;
   },
-  "resize-infeasible": ({ numbers }) => `the node can never give what is asked for${resourcesText(numbers)}`,
+  "resize-infeasible": ({ numbers }) => `${INFEASIBLE[numbers.cause]}${resourcesText(numbers)}`,
   "resize-deferred": ({ numbers }) => `the node cannot give what is asked for now${resourcesText(numbers)}`,
   "resize-in-progress": ({ numbers }) => `a resize is being carried out${resourcesText(numbers)}`,
   "not-ready": ({ container, numbers: { failures, gates } }) => {
@@ -217,6 +232,13 @@ const CHANGES: { readonly [C in OtherCode]: (n: Numbers) => string } = {
       : "more space, or a higher imageGCHighThresholdPercent, keeps images that are not used",
   resize_at_most: (n) =>
     `at most ${exactAmountText(String(n["resource"]), Number(n["atMost"]))} ${n["resource"]} for the whole pod would be let in now`,
+  resize_setting: (n) =>
+    n["setting"] === undefined
+      ? `the feature gate ${n["gate"]} lets the kubelet try`
+      : `with ${n["setting"]} in the kubelet's configuration, or the feature gate ${n["gate"]}, the kubelet would look at it`,
+  resize_restart_policy: () =>
+    "a pod that is made with resizePolicy RestartContainer for memory can be resized: its container starts anew then",
+  resize_anew: () => "a pod that is made anew of this size would come in",
   pressure_ends: (n) => {
     const best = n["qosClass"] === "BestEffort" && n["conditions"] === "MemoryPressure";
     const other = best ? ", or with a request for memory, as only pods of BestEffort are kept out" : "";
