@@ -1,17 +1,22 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { parse, parseAllDocuments } from "yaml";
+import { parse } from "yaml";
 import { scratch } from "../actuator/manifests/scratch.ts";
 import { run } from "../cli/run.ts";
-
-const ROOT = join(import.meta.dirname, "../..");
-const DEPLOY = join(ROOT, "api/deploy");
-const textOf = (file: string): string => readFileSync(join(DEPLOY, file), "utf8");
-// biome-ignore lint/suspicious/noExplicitAny: objects of Kubernetes, read by what the test wants of them
-type Any = any;
-const objectsIn = (text: string): readonly Any[] => parseAllDocuments(text).map((document) => document.toJS());
+import {
+  type Any,
+  deployed,
+  deployedWithTls,
+  isPlaced,
+  KUBECTL,
+  kustomization,
+  named,
+  plain,
+  ROOT,
+  textOf,
+} from "./deployed.ts";
 
 /** Every flag of a command line is one that the command has. */
 async function expectCommand(args: readonly string[]): Promise<void> {
@@ -22,18 +27,6 @@ async function expectCommand(args: readonly string[]): Promise<void> {
   const named = flags.filter((flag) => flag.startsWith("--")).map((flag) => flag.split("=")[0]);
   expect(named.filter((flag) => !known.has(flag ?? ""))).toEqual([]);
 }
-
-const KUBECTL = spawnSync("kubectl", ["version", "--client"]).status === 0;
-const built = (folder: string): readonly Any[] => {
-  const { status, stdout, stderr } = spawnSync("kubectl", ["kustomize", folder], { encoding: "utf8" });
-  expect([status, stderr]).toEqual([0, ""]);
-  return objectsIn(stdout);
-};
-const plain = ["namespace.yaml", "api.yaml", "collector.yaml"].flatMap((file) =>
-  objectsIn(textOf(`kubernetes/${file}`)),
-);
-const named = (objects: readonly Any[], kind: string, name: string): Any =>
-  objects.find((one) => one.kind === kind && one.metadata.name === name);
 
 describe.each(["nodewise-api", "nodewise-collector"])("the Deployment %s", (name) => {
   const deployment = named(plain, "Deployment", name);
@@ -66,7 +59,6 @@ test("the API has no right in the cluster, and the collector only those of a rea
       { apiGroups: [""], resources: ["nodes/configz", "nodes/stats", "nodes/pods"], verbs: ["get"] },
     ],
   ]);
-  const kustomization = parse(textOf("kubernetes/kustomization.yaml"));
   const binding = named(plain, "ClusterRoleBinding", "nodewise-collector");
   expect(binding.subjects).toEqual([
     { kind: "ServiceAccount", name: "nodewise-collector", namespace: kustomization.namespace },
@@ -76,23 +68,10 @@ test("the API has no right in the cluster, and the collector only those of a rea
 test.skipIf(!KUBECTL)(
   `kubectl builds it, plain and with TLS${KUBECTL ? "" : " (skipped: there is no kubectl)"}`,
   async () => {
-    const folder = join(DEPLOY, "kubernetes");
-    const objects = built(folder);
+    const objects = deployed();
     expect(objects).toHaveLength(plain.length);
-    expect(
-      objects.every(
-        ({ kind, metadata }) => metadata.namespace === "nodewise-api" || /^(?:Cluster|Namespace)/.test(kind),
-      ),
-    ).toBe(true);
-    const secured = scratch(
-      Object.fromEntries(
-        ["kustomization.yaml", "namespace.yaml", "api.yaml", "collector.yaml", "tls/kustomization.yaml"].map((file) => [
-          file,
-          textOf(`kubernetes/${file}`).replace(/^# (components:|- tls)/gm, "$1"),
-        ]),
-      ),
-    );
-    const withTls = built(secured);
+    expect(objects.filter((object) => !isPlaced(object))).toEqual([]);
+    const withTls = deployedWithTls();
     for (const name of ["nodewise-api", "nodewise-collector"]) {
       const { containers, volumes } = named(withTls, "Deployment", name).spec.template.spec;
       await expectCommand(containers[0].args);

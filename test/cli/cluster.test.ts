@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process";
-import { existsSync, symlinkSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { expectAsShown } from "../docs/shown.ts";
 import { authority } from "../kit/certificates.ts";
 import { nodeAt, type TestCluster, testAuthority, testCluster } from "../kit/cluster.ts";
-import { ended, LAUNCHER, NODE, type Ran, realNode, run } from "./run.ts";
+import { ended, LAUNCHER, NODE, pluginIn, type Ran, realNode, run } from "./run.ts";
 
 const pending = {
   metadata: { name: "pending", namespace: "shop" },
@@ -17,11 +17,8 @@ const pending = {
 const nodewise = (cluster: TestCluster, ...args: readonly string[]): Promise<Ran> =>
   run([...args, "--kubeconfig", cluster.kubeconfig()]);
 /** As kubectl starts it, with the kubeconfig of the environment. */
-function plugin(cluster: TestCluster, ...args: readonly string[]): Promise<Ran> {
-  const launcher = join(cluster.folder, "kubectl-nodewise");
-  if (!existsSync(launcher)) symlinkSync(LAUNCHER, launcher);
-  return run(args, { launcher, env: { KUBECONFIG: cluster.kubeconfig() } });
-}
+const plugin = (cluster: TestCluster, ...args: readonly string[]): Promise<Ran> =>
+  run(args, { launcher: pluginIn(cluster.folder), env: { KUBECONFIG: cluster.kubeconfig() } });
 
 describe("decide on a live node", () => {
   test("answers as it does from the node's files", async () => {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const path = (relative: string): string => fileURLToPath(new URL(`../../${relative}`, import.meta.url));
@@ -10,6 +11,13 @@ export const LAUNCHER = path("api/cli/nodewise.js");
 export const NODE = existsSync(BUNDLED) ? BUNDLED : process.execPath;
 export const realNode = (file: string): string => path(`test/data/real-node/${file}`);
 export const manifest = (file: string): string => path(`test/cli/manifests/${file}`);
+
+/** The launcher in a folder under the name by which kubectl finds it as a plugin. */
+export function pluginIn(folder: string): string {
+  const launcher = join(folder, "kubectl-nodewise");
+  if (!existsSync(launcher)) symlinkSync(LAUNCHER, launcher);
+  return launcher;
+}
 
 export interface RunOptions {
   readonly input?: string | Buffer;

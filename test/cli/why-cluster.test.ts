@@ -1,9 +1,9 @@
-import { existsSync, symlinkSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { expectAsShown } from "../docs/shown.ts";
 import { type TestCluster, testCluster } from "../kit/cluster.ts";
-import { LAUNCHER, type Ran, run } from "./run.ts";
+import { pluginIn, type Ran, run } from "./run.ts";
 
 const AT = "2026-11-21T06:30:00Z";
 const refused = {
@@ -105,8 +105,7 @@ describe("why on a live cluster", () => {
   });
   test("is what kubectl's plugin reads, unless files are given", async () => {
     const cluster = await shop();
-    const launcher = join(cluster.folder, "kubectl-nodewise");
-    if (!existsSync(launcher)) symlinkSync(LAUNCHER, launcher);
+    const launcher = pluginIn(cluster.folder);
     const env = { KUBECONFIG: cluster.kubeconfig() };
     const told = await run(["why", "web", "-n", "shop"], { launcher, env });
     expectAsShown("docs/guide/why.md", "kubectl nodewise why web -n shop", told.stdout);

@@ -20,23 +20,33 @@ export const READER: readonly Rule[] = [
 /** Sees the API server's objects, and nothing of kubelets. */
 export const WITHOUT_KUBELETS: readonly Rule[] = READER.slice(0, 1);
 
+const accounts = (namespace: string): string => `/api/v1/namespaces/${namespace}/serviceaccounts`;
+
 /** A service account with these rights in the whole cluster, by a token of one hour. */
 export async function serviceAccount(plane: ControlPlane, name: string, rules: readonly Rule[]): Promise<Credentials> {
   const rbac = "/apis/rbac.authorization.k8s.io/v1";
   const metadata = { name };
-  const accounts = "/api/v1/namespaces/default/serviceaccounts";
-  await plane.admin.must("POST", accounts, { metadata });
+  await plane.admin.must("POST", accounts("default"), { metadata });
   await plane.admin.must("POST", `${rbac}/clusterroles`, { metadata, rules });
   await plane.admin.must("POST", `${rbac}/clusterrolebindings`, {
     metadata,
     roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name },
     subjects: [{ kind: "ServiceAccount", name, namespace: "default" }],
   });
+  return tokenOf(plane, name);
+}
+
+/** A token of one hour of a service account that is there. */
+export async function tokenOf(plane: ControlPlane, name: string, namespace = "default"): Promise<Credentials> {
   const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: 3600 } };
-  const { status } = await plane.admin.must<{ readonly status: { readonly token: string } }>(
-    "POST",
-    `${accounts}/${name}/token`,
-    request,
-  );
+  const path = `${accounts(namespace)}/${name}/token`;
+  const { status } = await plane.admin.must<{ readonly status: { readonly token: string } }>("POST", path, request);
   return { token: status.token };
+}
+
+/** A token that no API server takes any more: its service account is gone. */
+export async function revokedToken(plane: ControlPlane, name: string): Promise<Credentials> {
+  const token = await serviceAccount(plane, name, READER);
+  await plane.admin.must("DELETE", `${accounts("default")}/${name}`);
+  return token;
 }

@@ -7,6 +7,8 @@ export type Credentials = { readonly cert: Buffer; readonly key: Buffer } | { re
 export interface Answer {
   readonly status: number;
   readonly body: string;
+  /** What the server has to say about a request that it carries out. */
+  readonly warnings: readonly string[];
 }
 export type Verb = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
@@ -36,7 +38,9 @@ export class ApiClient {
     };
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const asked = request(new URL(path, this.url), { ...this.#options, method: verb, headers }, (response) => {
-      text(response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject);
+      const { statusCode: status = 0, headersDistinct } = response;
+      const { warning: warnings = [] } = headersDistinct;
+      text(response).then((body) => resolve({ status, body, warnings }), reject);
     });
     asked.on("error", reject).end(sent);
     return promise;

@@ -80,7 +80,8 @@ export class ClusterNode {
           webhook: { enabled: true },
           x509: { clientCAFile: this.#plane.caFile },
         },
-        authorization: { mode: "Webhook" },
+        // a kubelet remembers for 30 s whom it refused
+        authorization: { mode: "Webhook", webhook: { cacheUnauthorizedTTL: "1s" } },
       },
       args: [
         `--kubeconfig=${this.#plane.kubeconfig(NODE_NAME, identity)}`,

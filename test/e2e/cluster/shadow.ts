@@ -49,7 +49,8 @@ export class Shadow {
     const shadow = new Shadow(opened.value, api.value, dataDir);
     const { signal } = shadow.#ending;
     shadow.#running = shadow.collector.run(opened.value, { signal, intervalMs: 5000 });
-    await until("the first snapshot", async () => holds(shadow.collector.counts.snapshots > 0));
+    const isFollowed = (): true | undefined => holds(shadow.collector.counts.snapshots > 0);
+    await until("the first snapshot", isFollowed, () => shadow.faults.join("\n"));
     return shadow;
   }
 
