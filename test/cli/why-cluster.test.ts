@@ -72,6 +72,18 @@ describe("why on a live cluster", () => {
     expect(asked.stdout).toContain("UNSCHEDULED  the scheduler has found no node for it\n");
     expect(asked.stdout).toContain("DECISION admission on n1: refused");
   });
+  test("of a pod that is alone on its node all pods are known", async () => {
+    const cluster = await shop();
+    await cluster.addNode("n2");
+    const containers = [{ name: "c", resources: { requests: { cpu: "2" } } }];
+    const message = "Pod was rejected: Node didn't have enough resource: cpu, requested: 2000, used: 0, capacity: 1800";
+    const status = { ...refused.status, message };
+    cluster.api.put("pods", { ...refused, spec: { nodeName: "n2", containers }, status });
+    const { stdout } = await why(cluster, "shop/web");
+    expect(stdout).toMatch(/^shop\/web · n2 · .*\nREFUSED .*: 2 cpu did not fit beside 0 used of 1800m\n/);
+    expect(stdout).toContain(" · agrees with the kubelet\n");
+    expect(stdout).not.toContain("NOT KNOWN");
+  });
   test("takes files beside it for what no cluster serves", async () => {
     const cluster = await shop();
     const stat = join(cluster.folder, "cpu.stat");

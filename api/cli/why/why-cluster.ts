@@ -1,5 +1,6 @@
 import type { Cluster } from "../../cluster/cluster.ts";
 import { type NodeDocuments, readPod } from "../../cluster/read.ts";
+import { fieldsOf } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { WhyDocument } from "../../service/why/evidence.ts";
 import type { Cli } from "../cli.ts";
@@ -51,23 +52,24 @@ async function partsOfNodes({ api }: Cluster): Promise<readonly Part[]> {
   const nodes = await api.list({ resource: "nodes" });
   if (!nodes.ok || nodes.value.items.length > MAX_NODES) return [];
   const pods = await api.list({ resource: "pods" });
-  return [["nodes", list(nodes.value.items)], ...(pods.ok ? [["pods", list(pods.value.items)] as const] : [])];
+  const names = nodes.value.items.map(({ metadata }) => String(fieldsOf(metadata)["name"]));
+  return [["nodes", list(nodes.value.items)], ...(pods.ok ? [["pods", list(pods.value.items), names] as const] : [])];
 }
 const list = (items: readonly unknown[]): object => ({ apiVersion: "v1", kind: "List", items });
-type Part = readonly [origin: string, value: unknown];
+type Part = readonly [origin: string, value: unknown, allPodsOf?: readonly string[]];
 
 const partsOf = (node: NodeDocuments | null): readonly Part[] =>
   node === null
     ? []
     : [
         [`node ${node.name}`, node.node],
-        [`pods of ${node.name}`, node.pods],
+        [`pods of ${node.name}`, node.pods, [node.name]],
         [`/configz of ${node.name}`, node.configz],
         [`/stats/summary of ${node.name}`, node.stats],
         [`events of ${node.name}`, node.events],
       ];
 const present = (parts: readonly Part[]): readonly WhyDocument[] =>
-  parts.flatMap(([origin, value]) => (value === undefined ? [] : [{ origin, value }]));
+  parts.flatMap(([origin, value, allPodsOf = []]) => (value === undefined ? [] : [{ origin, value, allPodsOf }]));
 
 async function evidenceOfAll(
   { api, namespace: own }: Cluster,

@@ -26,6 +26,8 @@ import { type CpuStat, cpuStatIn } from "./cpu-stat.ts";
 export interface WhyDocument {
   readonly origin: string;
   readonly value: unknown;
+  /** Nodes of which it has every pod, which no list says of itself. */
+  readonly allPodsOf?: readonly string[];
 }
 
 /** A part of a document. `place`: where it stands, such as `pods.json: items[3]`. */
@@ -80,6 +82,8 @@ export interface Evidence {
   readonly parts: ReadonlyMap<string, Readonly<Record<string, unknown>>>;
   readonly cpuStats: readonly HeldCpuStat[];
   readonly snapshots: readonly HeldSnapshot[];
+  /** Nodes of which every pod is here. */
+  readonly whole: ReadonlySet<string>;
   readonly decisions: readonly RecordedDecision[];
   readonly unused: readonly Unused[];
 }
@@ -114,7 +118,7 @@ export function refOf(pod: Fields): PodRef {
 export function evidenceOf(documents: readonly WhyDocument[]): Result<Evidence, Contradiction> {
   const reading = new Reading();
   for (const { value, origin } of documents) reading.take(value, origin);
-  return reading.end();
+  return reading.end(new Set(documents.flatMap(({ allPodsOf = [] }) => allPodsOf)));
 }
 
 type Take = (reading: Reading, value: Fields, place: string) => void;
@@ -139,7 +143,7 @@ class Reading {
   readonly #unused: Unused[] = [];
   #contradiction: string | null = null;
 
-  end(): Result<Evidence, Contradiction> {
+  end(whole: ReadonlySet<string>): Result<Evidence, Contradiction> {
     if (this.#contradiction !== null) return err({ code: "contradicting_documents", message: this.#contradiction });
     return ok({
       pods: this.#pods,
@@ -148,6 +152,7 @@ class Reading {
       parts: this.#parts,
       cpuStats: this.#cpuStats,
       snapshots: this.#snapshots,
+      whole,
       decisions: this.#decisions,
       unused: this.#unused,
     });

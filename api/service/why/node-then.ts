@@ -82,11 +82,14 @@ function lacking(evidence: Evidence, snapshot: Snapshot, { node, with: asked, wi
   const others = evidence.pods.filter((held) => held.node === node && held.ref.uid !== (asked ?? without)?.uid);
   return [
     ...(snapshot.node === undefined ? ["node"] : []),
-    ...(others.length === 0 && !evidence.snapshots.some((one) => one.node === node) ? ["pods"] : []),
+    ...(others.length === 0 && !isWhole(evidence, node) ? ["pods"] : []),
     ...(snapshot.kubeletConfiguration === undefined ? ["kubeletConfiguration"] : []),
     ...(snapshot.stats === undefined ? ["stats"] : []),
   ];
 }
+
+const isWhole = ({ whole, snapshots }: Evidence, node: string): boolean =>
+  whole.has(node) || snapshots.some((one) => one.node === node);
 
 /** The pods with the one that is asked about as running, or without it. */
 function withAsked(pods: readonly Fields[], { with: running, without }: Then): readonly Fields[] {
