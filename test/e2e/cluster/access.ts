@@ -1,4 +1,4 @@
-import type { Credentials } from "./api-client.ts";
+import type { ApiClient, Credentials } from "./api-client.ts";
 import type { ControlPlane } from "./control-plane.ts";
 
 export interface Rule {
@@ -49,4 +49,16 @@ export async function revokedToken(plane: ControlPlane, name: string): Promise<C
   const token = await serviceAccount(plane, name, READER);
   await plane.admin.must("DELETE", `${accounts("default")}/${name}`);
   return token;
+}
+
+/** Every right of the client's user on objects, in the default namespace. */
+export async function rightsOf(client: ApiClient): Promise<readonly Rule[]> {
+  const api = "authorization.k8s.io/v1";
+  const review = { apiVersion: api, kind: "SelfSubjectRulesReview", spec: { namespace: "default" } };
+  const { status } = await client.must<{ readonly status: { readonly resourceRules: readonly Rule[] } }>(
+    "POST",
+    `/apis/${api}/selfsubjectrulesreviews`,
+    review,
+  );
+  return status.resourceRules;
 }

@@ -3,12 +3,18 @@ import type { AllocatableDecision } from "../../../api/model/allocatable.ts";
 import type { EvictionDecision } from "../../../api/model/eviction.ts";
 import type { AdmissionDecision, PreemptionDecision } from "../../../api/model/preemption.ts";
 import type { ProbesDecision } from "../../../api/model/probes-decision.ts";
+import type { FindingOf, Story } from "../../../api/model/why.ts";
+import { deployed, deployedWithTls, KUBECTL, named } from "../../api/deployed.ts";
 import { kubernetes } from "../go-programs.ts";
 import { noPods } from "../pods/skip.ts";
-import { READER, serviceAccount, WITHOUT_KUBELETS } from "./access.ts";
+import { WAITS } from "../pods/until.ts";
+import { READER, revokedToken, rightsOf, serviceAccount, tokenOf, WITHOUT_KUBELETS } from "./access.ts";
+import type { Credentials } from "./api-client.ts";
+import { apply } from "./apply.ts";
 import { ControlPlane, noCluster } from "./control-plane.ts";
 import { decided } from "./decided.ts";
 import { ClusterNode, NODE_NAME } from "./node.ts";
+import { Operator, rightsIn } from "./operator.ts";
 import {
   infeasibleResize,
   livenessRestart,
@@ -22,12 +28,17 @@ import {
 } from "./scenes.ts";
 import { Shadow } from "./shadow.ts";
 
+/** What api/deploy gives the collector, and where. */
+const [COLLECTOR, DEPLOYED_IN] = ["nodewise-collector", "nodewise-api"];
 const LONG_MS = 300_000;
 const WHAT = "a real cluster";
 const VERSIONS = ["1.36.3", "1.37.2"].map((version) => ({
   version,
   why: noPods(WHAT) ?? noCluster(`${WHAT} of ${version}`, version, kubernetes("kubelet", version)),
 }));
+
+/** Of those that are there: what depends on no version is tried with one. */
+const NEWEST = (VERSIONS.findLast(({ why }) => why === undefined) ?? VERSIONS.at(-1))?.version;
 
 const told = ({ events }: Pick<Scene, "events">, reason: string): SeenEvent =>
   events.find((event) => event.reason === reason) as SeenEvent;
@@ -38,13 +49,19 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
   let node: ClusterNode;
   let stage: Stage;
   let shadow: Shadow;
+  let reader: Credentials;
+  let operator: Operator;
+  /** What the API server says about the objects of api/deploy. */
+  let warnings: readonly string[];
   beforeAll(async () => {
     if (why !== undefined) return;
     plane = await ControlPlane.start(version);
     node = await ClusterNode.start(plane, version);
     stage = new Stage(plane.admin, node, () => shadow.looked(NODE_NAME));
-    const reader = await serviceAccount(plane, "collector", READER);
-    shadow = await Shadow.start(plane.kubeconfig("collector", reader));
+    reader = await serviceAccount(plane, "reader", READER);
+    operator = new Operator(plane.kubeconfig("reader", reader));
+    warnings = await apply(plane.admin, deployed());
+    shadow = await Shadow.start(plane.kubeconfig("collector", await collectorToken()));
   }, LONG_MS);
   afterAll(async () => {
     await shadow?.stop();
@@ -52,22 +69,34 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     await plane?.stop();
   }, LONG_MS);
 
-  const play = async (act: (stage: Stage) => Promise<Scene>): Promise<Scene> => {
+  /** With the rights that api/deploy gives, and no others. */
+  const collectorToken = (): Promise<Credentials> => tokenOf(plane, COLLECTOR, DEPLOYED_IN);
+  /** A scene, and what an operator is told of its pod while it is there. */
+  const play = async <T extends object>(
+    act: (stage: Stage) => Promise<Scene>,
+    tell: (pod: SeenPod) => Promise<T>,
+  ): Promise<Scene & T> => {
     const scene = await act(stage);
+    const told = await tell(scene.pod);
     await stage.clear(...scene.pods);
-    return scene;
+    return { ...scene, ...told };
+  };
+  const asData = async (pod: SeenPod) => ({ story: await operator.story(pod) });
+  const asDataAndText = async (pod: SeenPod) => {
+    const [story, text] = await Promise.all([operator.story(pod), operator.storyText(pod)]);
+    return { story, text };
   };
 
   test("the kubelet itself checks the rights of whoever asks it", async () => {
-    const reader = node.kubelet(await serviceAccount(plane, "reader", READER));
+    const asReader = node.kubelet(reader);
     const poor = node.kubelet(await serviceAccount(plane, "poor", WITHOUT_KUBELETS));
     for (const path of ["/configz", "/stats/summary", "/pods", "/metrics"]) {
-      expect([path, (await reader.ask("GET", path)).status]).toEqual([path, 200]);
+      expect([path, (await asReader.ask("GET", path)).status]).toEqual([path, 200]);
       const refused = await poor.ask("GET", path);
       expect(refused).toMatchObject({ status: 403, body: expect.stringContaining("serviceaccount:default:poor") });
     }
-    expect((await reader.ask("POST", "/exec/default/none/app?command=id")).status).toBe(403);
-    for (const client of [reader, poor]) client.close();
+    expect((await asReader.ask("POST", "/exec/default/none/app?command=id")).status).toBe(403);
+    for (const client of [asReader, poor]) client.close();
   });
 
   test("its allocatable is what Nodewise decides from its configuration", async () => {
@@ -77,44 +106,84 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
   });
 
   test("a container is restarted where its failing liveness probe says so", async () => {
-    const scene = await play(livenessRestart);
+    const scene = await play(livenessRestart, asData);
     const { containers } = await decided<ProbesDecision>("probes", scene.before, scene.pod, "--liveness", "fail");
     expect(containers).toMatchObject([{ container: "app", firstRestartAtMs: 1000 }]);
     expect(told(scene, "Unhealthy")).toMatchObject({ message: "Liveness probe failed: not alive\n", count: 2 });
     expect(told(scene, "Killing").message).toBe("Container app failed liveness probe, will be restarted");
+    const { numbers, ...finding } = scene.story.findings[0] as FindingOf<"restarted-by-probe">;
+    expect(finding).toMatchObject({
+      ...{ code: "restarted-by-probe", container: "app" },
+      words: expect.arrayContaining([
+        expect.objectContaining({ from: "event", reason: "Killing", message: told(scene, "Killing").message }),
+      ]),
+      decisions: [{ kind: "probes", excerpt: { firstRestartAtMs: 1000 } }],
+    });
+    expect(numbers.type).toBe("liveness");
+    // the next container may have failed by now
+    expect(numbers.failures).toBeGreaterThanOrEqual(2);
+    expect(numbers.restarts).toBeGreaterThanOrEqual(1);
   });
 
   test("a resize that the kubelet calls infeasible stays so, and its requests count as they were", async () => {
-    const scene = await play(infeasibleResize);
+    const scene = await play(infeasibleResize, asDataAndText);
     const message = 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"';
     expect(scene.pod.status.conditions).toContainEqual(
       expect.objectContaining({ type: "PodResizePending", status: "True", reason: "Infeasible", message }),
     );
     expect(told(scene, "ResizeInfeasible").message).toContain(JSON.stringify(message).slice(1, -1));
+    const [finding] = scene.story.findings;
+    expect(finding).toMatchObject({
+      ...{
+        code: "resize-infeasible",
+        words: [{ from: "condition", reason: "Infeasible", message }, { from: "event" }],
+      },
+      numbers: { cause: "cpu-manager-policy" },
+      decisions: [{ kind: "admission", agrees: null }],
+    });
+    expect(scene.text).toContain(
+      "\nRESIZE INFEASIBLE  a Guaranteed pod keeps the CPU that it started with where the CPU manager's policy is static: app requests.cpu 1 -> 500m and app limits.cpu 1 -> 500m\n",
+    );
+    expect(scene.text).toContain("\n- with cpuManagerPolicy: none in the kubelet's configuration, or ");
   });
 
   test("a pod is refused for CPU that the node does not have, in the same words", async () => {
-    const scene = await play(outOfCpu);
+    const scene = await play(outOfCpu, asDataAndText);
     const decision = await decided<AdmissionDecision>("admission", scene.before, scene.pod);
     const { reason, message } = decision;
     expect(decision).toMatchObject({ admit: false, reason: "OutOfcpu" });
     expect(scene.pod.status).toMatchObject({ phase: "Failed", reason, message: `Pod was rejected: ${message}` });
     expect(told(scene, "OutOfcpu").message).toBe(message);
+    const [finding] = scene.story.findings;
+    const [, used] = /used: (\d+)/.exec(message) ?? [];
+    expect(finding).toMatchObject({
+      ...{ code: "refused", decisions: [{ kind: "admission", agrees: true, excerpt: { reason, message } }] },
+      numbers: { again: false, resource: "cpu", requested: 100_000, used: Number(used), capacity: 1800 },
+      words: expect.arrayContaining([expect.objectContaining({ from: "event", reason, message })]),
+    });
+    expect(scene.text).toContain(`OutOfcpu: ${scene.pod.status.message}\n`);
+    expect(scene.text).toContain(" · agrees with the kubelet\n");
+    expect(scene.story.missing).toEqual([]);
   });
 
   test("for a critical pod the kubelet preempts the pods that Nodewise names", async () => {
-    const { before, pods, ...scene } = await play(preemption);
+    const { before, pods, story, ...scene } = await play(preemption, asData);
     const critical = pods.at(-1) as SeenPod;
     const { admit, preempt } = await decided<PreemptionDecision>("preemption", before, critical);
     expect(admit).toBe(true);
     expect(preempt.map(({ uid }) => uid)).toEqual([scene.pod.metadata.uid]);
     expect(told(scene, "Preempting").message).toBe("Preempted in order to admit critical pod");
+    const { namespace, name, uid } = critical.metadata;
+    expect(story.findings[0]).toMatchObject({
+      ...{ code: "preempted", numbers: { by: { namespace, name, uid } } },
+      decisions: [{ kind: "admission", agrees: true, excerpt: { preempt: [{ uid: scene.pod.metadata.uid }] } }],
+    });
   });
 
   test("under memory pressure the kubelet evicts the pod that Nodewise names, for the same numbers", async () => {
     // a kubelet that is quicker than a look at its node is not seen under pressure
-    const seen = async (tries: number): Promise<readonly [Scene, EvictionDecision]> => {
-      const scene = await play(memoryEviction);
+    const seen = async (tries: number): Promise<readonly [Scene & { readonly story: Story }, EvictionDecision]> => {
+      const scene = await play(memoryEviction, asData);
       const decision = await decided<EvictionDecision>("eviction", scene.before);
       return decision.evicted.length > 0 || tries === 1 ? [scene, decision] : seen(tries - 1);
     };
@@ -129,6 +198,72 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     for (const [i, kibibytes] of numbersOf(message).entries()) {
       expect(Math.abs(kibibytes - (numbersOf(first?.message ?? "")[i] ?? 0))).toBeLessThan(4096);
     }
+    const [, usage] = /app was using (\d+Ki), request is 0/.exec(message) ?? [];
+    const numbers = { name: "app", usage, request: "0", resource: "memory" };
+    expect(scene.story.findings[0]).toMatchObject({
+      ...{ code: "evicted", numbers: { cause: "node-resource", resource: "memory" } },
+      words: expect.arrayContaining([expect.objectContaining({ from: "status", reason, message })]),
+      whatWouldChange: expect.arrayContaining([{ code: "request_covers_usage", numbers }]),
+      next: [{ pod: { name: "modest" }, fate: "evicted", place: 1, resource: "memory" }],
+    });
+  });
+
+  test("decide, snapshot, lint and upgrade read the node by its name", async () => {
+    const on = ["--context", "test", "--node", NODE_NAME] as const;
+    const other = version.startsWith("1.36") ? "1.37" : "1.36";
+    const [live, snapshot, lint, upgrade] = await Promise.all([
+      operator.json<{ readonly decision: AllocatableDecision }>("decide", "allocatable", ...on),
+      operator.nodewise("snapshot", ...on),
+      operator.json<LintAnswer>("lint", ...on),
+      operator.json("upgrade", "--to", other, ...on),
+    ]);
+    const { status } = await node.read();
+    expect(live.decision.allocatable).toEqual(status.allocatable);
+    expect(snapshot).toMatchObject({ code: 0, stderr: "" });
+    expect(JSON.parse(snapshot.stdout)).toMatchObject({
+      node: { metadata: { name: NODE_NAME }, status: { nodeInfo: { kubeletVersion: `v${version}` } } },
+      kubeletConfiguration: {
+        kubeletconfig: { cpuManagerPolicy: "static", evictionHard: { "memory.available": "100Mi" } },
+      },
+      stats: { node: { nodeName: NODE_NAME } },
+    });
+    const found = lint.findings.map(({ code, field }) => [code, field]);
+    expect(found).toContainEqual(["eviction-defaults-dropped", "evictionHard"]);
+    expect(found).toContainEqual(["transition-short", "evictionPressureTransitionPeriod"]);
+    // it runs
+    expect(lint.findings.filter(({ kubelet }) => kubelet)).toEqual([]);
+    expect(upgrade).toMatchObject({
+      reports: [{ node: NODE_NAME, from: { version: version.slice(0, 4) }, to: { version: other }, starts: [] }],
+      unreported: [],
+    });
+  });
+
+  test("the API server takes all of api/deploy, and its collector may do no more than read", async () => {
+    expect(warnings).toEqual([]);
+    const [collector, api] = [COLLECTOR, "nodewise-api"].map((name) => named(deployed(), "Deployment", name));
+    const misspelt = { ...api, spec: { ...api.spec, replica: 1 } };
+    await expect(apply(plane.admin, [misspelt], { dryRun: true })).rejects.toThrow(/\.spec\.replica/);
+    if (KUBECTL) expect(await apply(plane.admin, deployedWithTls(), { dryRun: true })).toEqual([]);
+    for (const { metadata, spec } of [collector, api]) {
+      const pod = { ...spec.template, apiVersion: "v1", kind: "Pod" };
+      const made = { ...pod, metadata: { ...pod.metadata, name: metadata.name, namespace: DEPLOYED_IN } };
+      expect(await apply(plane.admin, [made], { dryRun: true })).toEqual([]);
+    }
+    const asCollector = plane.client(await collectorToken());
+    const asApi = plane.client(await tokenOf(plane, "nodewise-api", DEPLOYED_IN));
+    const everybodys = new Set((await rightsOf(asApi)).map((rule) => JSON.stringify(rule)));
+    const own = (await rightsOf(asCollector)).filter((rule) => !everybodys.has(JSON.stringify(rule)));
+    expect(own).toEqual(named(deployed(), "ClusterRole", COLLECTOR).rules);
+    expect([...everybodys].filter((rule) => !/selfsubject|clustertrustbundles/.test(rule))).toEqual([]);
+    const denied = [
+      ["GET", "/api/v1/secrets"],
+      ["POST", "/api/v1/namespaces/default/pods/any/exec?command=id"],
+      ["GET", `/api/v1/nodes/${NODE_NAME}/proxy/configz`],
+    ] as const;
+    for (const [verb, path] of denied) expect([path, (await asCollector.ask(verb, path)).status]).toEqual([path, 403]);
+    const atKubelet = node.kubelet(await collectorToken());
+    expect((await atKubelet.ask("POST", "/exec/default/any/app?command=id")).status).toBe(403);
+    for (const client of [asCollector, asApi, atKubelet]) client.close();
   });
 
   test("the collector saw each of these, and Nodewise decides as the kubelet did", async () => {
@@ -152,7 +287,38 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
       "resize",
     ]);
   });
+
+  if (version !== NEWEST) return;
+  test.each([
+    ["jane", 4, "get nodes", async () => plane.credentialsOf("jane", "/CN=jane")],
+    ["ops", 1, "get nodes/configz and nodes/stats", () => serviceAccount(plane, "ops", WITHOUT_KUBELETS)],
+  ])("%s, who lacks a right, is told the YAML that gives it", async (name, code, right, credentials) => {
+    const user = new Operator(plane.kubeconfig(name, await credentials()));
+    const ask = () => user.nodewise("decide", "eviction", "--context", "test", "--node", NODE_NAME);
+    const refused = await ask();
+    expect(refused).toMatchObject({ code, stdout: "" });
+    expect(refused.stderr).toContain(`nodewise: the right to ${right} is missing: `);
+    const rights = rightsIn(refused);
+    expect(rights.map(({ kind }) => kind)).toEqual(["ClusterRole", "ClusterRoleBinding"]);
+    expect(await apply(plane.admin, rights)).toEqual([]);
+    await expect.poll(ask, WAITS).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining("eviction") });
+  });
+
+  test("a context that there is not, and a token that was revoked, are told", async () => {
+    expect(await operator.nodewise("why", "--context", "prod")).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/has no context prod: its contexts are test\n$/),
+    });
+    const revoked = new Operator(plane.kubeconfig("gone", await revokedToken(plane, "gone")));
+    const refused = await revoked.plugin("why", "web", "-n", "default");
+    expect(refused).toMatchObject({ code: 4, stdout: "" });
+    expect(refused.stderr).toMatch(/^nodewise: \S+ answers 401: Unauthorized: the credentials are not taken: .*\n$/);
+  });
 });
+
+interface LintAnswer {
+  readonly findings: readonly { readonly code: string; readonly field: string; readonly kubelet: boolean }[];
+}
 
 const NUMBER = /(\d+)Ki/g;
 const wordsOf = (message: string): string => message.replaceAll(NUMBER, "Ki");

@@ -5,12 +5,6 @@ import { pluginIn, type Ran, run } from "../../cli/run.ts";
 import type { Manifest } from "./apply.ts";
 import type { SeenPod } from "./scenes.ts";
 
-/** A pod's story as data, and as people read it. */
-export interface ToldStory {
-  readonly story: Story;
-  readonly text: string;
-}
-
 /** Somebody with a kubeconfig and the command line. */
 export class Operator {
   readonly #kubeconfig: string;
@@ -33,15 +27,20 @@ export class Operator {
     return JSON.parse(stdout) as T;
   }
 
-  /** As data from the command of its own, and as text from kubectl's plugin. */
-  async why({ metadata: { namespace, name } }: SeenPod): Promise<ToldStory> {
-    const [story, { code, stdout, stderr }] = await Promise.all([
-      this.json<Story>("why", `${namespace}/${name}`, "--context", "test"),
-      this.plugin("why", name, "-n", namespace),
-    ]);
-    if (code !== 1 || stderr !== "") throw new Error(`kubectl nodewise why ${name}: ${code} ${stderr}`);
-    return { story, text: stdout };
+  /** A pod's story as data, from kubectl's plugin. */
+  async story({ metadata: { namespace, name } }: SeenPod): Promise<Story> {
+    return JSON.parse(told(await this.plugin("why", name, "-n", namespace, "-o", "json"))) as Story;
   }
+  /** The same as people read it, from the command of its own. */
+  async storyText({ metadata: { namespace, name } }: SeenPod): Promise<string> {
+    return told(await this.nodewise("why", `${namespace}/${name}`, "--context", "test"));
+  }
+}
+
+/** What is told of a pod with which something is wrong; throws what is said on standard error. */
+function told({ code, stdout, stderr }: Ran): string {
+  if (code !== 1 || stderr !== "") throw new Error(`why ends with ${code}: ${stderr}`);
+  return stdout;
 }
 
 /** The objects that a message about missing rights tells to apply. */
