@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import pLimit, { type LimitFunction } from "p-limit";
 import { type Fields, fieldsOf } from "../model/own.ts";
 import type { Result } from "../model/result.ts";
 import { type ApiResource, PAGE } from "./api-server.ts";
 import type { Cluster } from "./cluster.ts";
 import type { ClusterFault } from "./fault.ts";
 import { type NodeDocuments, readDocuments } from "./read.ts";
-import { Turns } from "./turns.ts";
 
 export type FollowedResource = ApiResource["resource"];
 
@@ -235,7 +235,7 @@ class Visits {
   readonly #cluster: Cluster;
   readonly #options: FollowOptions;
   readonly #follower: Follower;
-  readonly #turns: Turns;
+  readonly #limit: LimitFunction;
   readonly #nodes = new Map<string, string>();
   readonly #visits = new Map<string, Visit>();
   /** Key of a pod -> the node that it is bound to. */
@@ -250,7 +250,7 @@ class Visits {
     this.#cluster = cluster;
     this.#options = options;
     this.#follower = follower;
-    this.#turns = new Turns(options.nodesAtATime ?? NODES_AT_A_TIME);
+    this.#limit = pLimit(options.nodesAtATime ?? NODES_AT_A_TIME);
   }
 
   readonly nodes: Keep = {
@@ -338,7 +338,7 @@ class Visits {
   /** The next visit is at a moment of the interval that the name gives, so that nodes are spread over it. */
   async #run(name: string, visit: Visit): Promise<void> {
     visit.isReading = true;
-    await this.#turns.run(() => this.#visit(name, visit));
+    await this.#limit(() => this.#visit(name, visit));
     visit.isReading = false;
     if (visit.isGone || this.#isStopped) return;
     visit.readMs = performance.now();

@@ -1,5 +1,6 @@
 import * as https from "node:https";
 import type { SecureContext } from "node:tls";
+import pLimit, { type LimitFunction } from "p-limit";
 import { LIMITS } from "../model/limits.ts";
 import { type Fields, fieldsOf, isObject } from "../model/own.ts";
 import { withoutPodSecrets, withoutSecretSettings } from "../model/redact.ts";
@@ -8,7 +9,6 @@ import type { Access, Credentials } from "./access.ts";
 import { type ApiServer, answerFault, jsonIn } from "./api-server.ts";
 import { type AccessRule, type ClusterFault, clusterFault } from "./fault.ts";
 import { ask, type HttpAnswer } from "./http.ts";
-import { Turns } from "./turns.ts";
 
 export interface KubeletOptions {
   /** Over the API server, which takes the right nodes/proxy, in the place of the kubelet's own address. */
@@ -47,7 +47,7 @@ export class Kubelets {
   readonly #access: Access;
   readonly #api: ApiServer;
   readonly #options: KubeletOptions;
-  readonly #turns: Turns;
+  readonly #limit: LimitFunction;
   readonly #failing = new Map<string, Failing>();
   #connections: { readonly secureContext: SecureContext | undefined; readonly agent: https.Agent } | undefined;
 
@@ -55,7 +55,7 @@ export class Kubelets {
     this.#access = access;
     this.#api = api;
     this.#options = options;
-    this.#turns = new Turns(options.atATime ?? AT_A_TIME);
+    this.#limit = pLimit(options.atATime ?? AT_A_TIME);
   }
 
   /**
@@ -66,7 +66,7 @@ export class Kubelets {
     const name = String(fieldsOf(node["metadata"])["name"]);
     const failing = this.#failing.get(name);
     if (failing !== undefined && performance.now() < failing.untilMs) return { ok: false, error: failing.fault };
-    const read = await this.#turns.run(() =>
+    const read = await this.#limit(() =>
       this.#options.proxy === true ? this.#overProxy(name, part, signal) : this.#directly(node, name, part, signal),
     );
     this.#remember(name, read);

@@ -1,5 +1,5 @@
 import { Hono } from "hono";
-import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { Collector, CollectorCounts } from "./collector.ts";
 
 const FIGURES: Readonly<Record<keyof CollectorCounts, readonly [name: string, help: string]>> = {
@@ -15,19 +15,36 @@ const FIGURES: Readonly<Record<keyof CollectorCounts, readonly [name: string, he
   ],
 };
 
+interface Figure {
+  readonly name: string;
+  readonly help: string;
+  readonly registers: Registry[];
+}
+const counted = (figure: Figure, now: () => number): Counter =>
+  new Counter({
+    ...figure,
+    collect() {
+      this.reset();
+      this.inc(now());
+    },
+  });
+const measured = (figure: Figure, now: () => number): Gauge =>
+  new Gauge({
+    ...figure,
+    collect() {
+      this.set(now());
+    },
+  });
+
 /** `/healthz`, `/readyz` (everything is followed, and the API takes what it gets) and `/metrics` of a collector. */
 export function statusApp(collector: Pick<Collector, "counts" | "isReady">): Hono {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  const registers = [registry];
   for (const [figure, [name, help]] of Object.entries(FIGURES)) {
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.set(collector.counts[figure as keyof CollectorCounts]);
-      },
-    });
+    const now = () => collector.counts[figure as keyof CollectorCounts];
+    if (name.endsWith("_total")) counted({ name, help, registers }, now);
+    else measured({ name, help, registers }, now);
   }
   const app = new Hono();
   app.get("/healthz", (c) => c.text("ok\n"));

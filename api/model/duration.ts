@@ -58,9 +58,12 @@ export function parseDuration(text: string): Result<Duration, string> {
 
 export const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Milliseconds since the epoch, so long before `nowMs`: Go's durations, which may begin with days (`7d`, `1d12h`). Null: it is none. */
+/** A duration back from now, which is not empty: days, and then what Go writes (`7d`, `12h`, `1d12h30m`). */
+export const BACK_FROM_NOW = /^(?:(\d{1,6})d)?((?:\d{1,5}(?:\.\d{1,3})?(?:ms|[smh])){0,4})$/;
+
+/** Milliseconds since the epoch, so long before `nowMs`. Null: the text is no `BACK_FROM_NOW`. */
 export function durationBefore(text: string, nowMs: number): number | null {
-  const days = /^\d{1,6}(?=d)/.exec(text)?.[0];
-  const duration = parseDuration(days === undefined ? text : text.slice(days.length + 1) || "0");
-  return duration.ok ? Math.floor(nowMs - Number(days ?? 0) * DAY_MS - duration.value.millis) : null;
+  const [matched = "", days = "0", rest = ""] = BACK_FROM_NOW.exec(text) ?? [];
+  const duration = parseDuration(rest === "" ? "0" : rest);
+  return matched !== "" && duration.ok ? Math.floor(nowMs - Number(days) * DAY_MS - duration.value.millis) : null;
 }

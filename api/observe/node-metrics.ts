@@ -1,8 +1,17 @@
 import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
 import { METRICS, type Metrics } from "./plain-metrics.ts";
 
-const counter = <L extends string>(registry: Registry, of: { name: string; help: string; labels: readonly L[] }) =>
-  new Counter({ name: of.name, help: of.help, labelNames: of.labels, registers: [registry] });
+interface CounterForm<L extends string> {
+  readonly name: string;
+  readonly help: string;
+  readonly labels: readonly L[];
+  readonly known?: readonly Readonly<Record<L, string>>[];
+}
+function counter<L extends string>(registry: Registry, { name, help, labels, known = [] }: CounterForm<L>): Counter<L> {
+  const made = new Counter({ name, help, labelNames: labels, registers: [registry] });
+  for (const one of known) made.inc(one, 0);
+  return made;
+}
 const histogram = <L extends string>(
   registry: Registry,
   of: { name: string; help: string; labels: readonly L[] },

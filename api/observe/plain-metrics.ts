@@ -1,7 +1,13 @@
 import type { Kind } from "../model/decision.ts";
-import type { AgreementVerdict, OutcomeKind } from "../model/outcome.ts";
+import { AGREEMENT_VERDICTS, type AgreementVerdict, OUTCOME_KINDS, type OutcomeKind } from "../model/outcome.ts";
 
-/** The counted metrics; names and help are the same on every platform. */
+const SWEEP_OUTCOMES = ["done", "partial", "held", "failed"] as const;
+type SweepOutcome = (typeof SWEEP_OUTCOMES)[number];
+
+/**
+ * The counted metrics; names and help are the same on every platform. `known`: labels that are told as 0 from the start, since
+ * Prometheus takes the first sample of a series for no increase, and an alert would miss the first of them.
+ */
 export const METRICS = {
   requests: {
     name: "nodewise_http_requests_total",
@@ -24,6 +30,7 @@ export const METRICS = {
     name: "nodewise_agreement_total",
     help: "What kubelets did, compared with what would have been decided, by kind and verdict",
     labels: ["kind", "verdict"],
+    known: OUTCOME_KINDS.flatMap((kind) => AGREEMENT_VERDICTS.map((verdict) => ({ kind, verdict }))),
   },
   historyFailed: {
     name: "nodewise_history_failures_total",
@@ -39,6 +46,7 @@ export const METRICS = {
     name: "nodewise_history_sweeps_total",
     help: "Sweeps of the history: done, partial (more is left), held (the clock has leapt: see the log), failed",
     labels: ["outcome"],
+    known: SWEEP_OUTCOMES.map((outcome) => ({ outcome })),
   },
 } as const;
 
@@ -51,7 +59,7 @@ export interface Metrics {
   compared(kind: OutcomeKind, verdict: AgreementVerdict): void;
   historyFailed(code: string): void;
   /** `rows` by table. */
-  swept(outcome: "done" | "partial" | "held" | "failed", rows: Readonly<Record<string, number>>): void;
+  swept(outcome: SweepOutcome, rows: Readonly<Record<string, number>>): void;
   /** The Prometheus text format. */
   render(): Promise<{ readonly type: string; readonly text: string }>;
 }
@@ -60,6 +68,14 @@ export interface Metrics {
 export const quoted = (value: string): string =>
   `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`;
 
+interface FamilyForm {
+  readonly name: string;
+  readonly help: string;
+  readonly labels: readonly string[];
+  /** Each in the order of `labels`. */
+  readonly known?: readonly Readonly<Record<string, string>>[];
+}
+
 /** Sums by their labels. Times become a summary: their sum and their count. */
 class Family {
   readonly #name: string;
@@ -67,11 +83,12 @@ class Family {
   readonly #type: "counter" | "summary";
   readonly #labels: readonly string[];
   readonly #sums = new Map<string, { sum: number; count: number }>();
-  constructor(of: { name: string; help: string; labels: readonly string[] }, type: "counter" | "summary") {
+  constructor(of: FamilyForm, type: "counter" | "summary") {
     this.#name = of.name;
     this.#help = of.help;
     this.#labels = of.labels;
     this.#type = type;
+    for (const labels of of.known ?? []) this.add(Object.values(labels), 0);
   }
   add(values: readonly string[], amount: number): void {
     const key = this.#labels.map((label, i) => `${label}=${quoted(values[i] ?? "")}`).join(",");

@@ -1,3 +1,4 @@
+import pLimit, { type LimitFunction } from "p-limit";
 import { goDurationText } from "../../../api/decide/go/strconv.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { kubeletText } from "../../containerd/fault.ts";
@@ -67,29 +68,6 @@ export function withDefaultTag(image: string): Result<string, string> {
 }
 const repositoryOf = (image: string): string => image.replace(/(?::[^/]*)?$/, "");
 
-/** Lets only so many at a time; the others wait in their order. */
-class PullLimit {
-  #free: number;
-  readonly #waiting: (() => void)[] = [];
-
-  /** @param most null: as many as want to. */
-  constructor(most: number | null) {
-    this.#free = most ?? Number.POSITIVE_INFINITY;
-  }
-
-  async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free--;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#free++;
-      else next();
-    }
-  }
-}
-
 /** Why a container does not run: of its status while it waits. */
 export interface ContainerFault {
   /** `ErrImagePull`, `CreateContainerError` */
@@ -108,13 +86,13 @@ type ImageRuntime = Pick<PodRuntime, "image" | "pull">;
 export class Images {
   readonly #runtime: ImageRuntime;
   readonly #clock: PodClock;
-  readonly #limit: PullLimit;
+  readonly #limit: LimitFunction;
   readonly #backOff = new ImageBackOff();
 
   constructor(runtime: ImageRuntime, clock: PodClock, options: ImageOptions) {
     this.#runtime = runtime;
     this.#clock = clock;
-    this.#limit = new PullLimit(options.serializeImagePulls ? 1 : options.maxParallelImagePulls);
+    this.#limit = pLimit(options.serializeImagePulls ? 1 : (options.maxParallelImagePulls ?? Number.POSITIVE_INFINITY));
   }
 
   /**
@@ -173,7 +151,7 @@ export class Images {
     const { key, image, asked, name } = pull;
     events.normal("Pulling", `Pulling image "${image}"`, name);
     const askedAt = this.#clock.monotonicMs();
-    const { pulled, tookMs, local } = await this.#limit.run(async () => {
+    const { pulled, tookMs, local } = await this.#limit(async () => {
       const startedAt = this.#clock.monotonicMs();
       const pulled = await this.#runtime.pull(asked);
       const local = pulled.ok ? await this.#runtime.image(asked) : null;

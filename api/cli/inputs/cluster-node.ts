@@ -1,8 +1,8 @@
+import pLimit from "p-limit";
 import { type Cluster, openCluster } from "../../cluster/cluster.ts";
 import { type ClusterFault, type ClusterFaultCode, clusterFault, clusterFaultText } from "../../cluster/fault.ts";
 import { rbacYaml } from "../../cluster/rbac.ts";
 import { type NodeDocuments, readNode, readNodeNames, readPodObject, snapshotOf } from "../../cluster/read.ts";
-import { Turns } from "../../cluster/turns.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { listed } from "../../text/sentences/words.ts";
@@ -176,7 +176,7 @@ export async function eachClusterNode<T>(
   if (file !== undefined) return noNodeName(file, flags);
   const names = given === undefined ? await readNodeNames(cluster) : ok(given);
   if (!names.ok) return clusterRefusal(names.error, terminal);
-  const turns = new Turns(AT_A_TIME);
+  const limit = pLimit(AT_A_TIME);
   const read: NodeDocuments[] = [];
   let done = 0;
   const one = async (name: string): Promise<T> => {
@@ -186,7 +186,7 @@ export async function eachClusterNode<T>(
     if (process.stderr.isTTY) process.stderr.write(`${CLEAR}${done} of ${names.value.length} nodes are read`);
     return work(name, documents.ok ? ok(snapshotOf(documents.value)) : documents);
   };
-  const answers = await Promise.all(names.value.map((name) => turns.run(() => one(name))));
+  const answers = await Promise.all(names.value.map((name) => limit(() => one(name))));
   if (process.stderr.isTTY) process.stderr.write(CLEAR);
   warnMissing(
     read.sort((a, b) => (a.name < b.name ? -1 : 1)),

@@ -1,4 +1,5 @@
 import { EXPLAIN, KINDS } from "../../model/decision.ts";
+import { BACK_FROM_NOW } from "../../model/duration.ts";
 import { timestampMeta, VERSION_PATTERN } from "../../model/fields.ts";
 import { type JsonSchema, NULL, ref, strictObject } from "../../model/json-schema.ts";
 import { KNOWN_VERSION_PATTERN, PROFILES } from "../../profiles/index.ts";
@@ -13,10 +14,7 @@ export const ID: JsonSchema = { type: "string", pattern: "^[0-9a-f]{32}$" };
 export const TIME: JsonSchema = { type: "string", ...timestampMeta };
 /** A time, or a duration back from now. */
 export const TIME_OR_AGO: JsonSchema = {
-  anyOf: [
-    TIME,
-    { type: "string", pattern: "^(?:[0-9]{1,4}d)?(?:[0-9]{1,5}(?:ms|s|m|h)){1,8}$", examples: ["12h", "7d12h"] },
-  ],
+  anyOf: [TIME, { type: "string", minLength: 1, pattern: BACK_FROM_NOW.source, examples: ["12h", "7d"] }],
 };
 const TEXT: JsonSchema = { type: "string" };
 const snapshotId: JsonSchema = { ...ID, description: "one that the history holds" };

@@ -38,7 +38,7 @@ export function adviceNumbers(
   defaultLimit: number,
 ): Result<Omit<AdviceRequest, "span">, readonly InputIssue[]> {
   const issues: InputIssue[] = [];
-  const percent = /^\d{1,3}(?:\.\d{1,3})?$/.test(percentile ?? "1") ? Number(percentile ?? USUAL_PERCENTILE) : 0;
+  const percent = /^\d+(?:\.\d+)?(?:e-\d+)?$/i.test(percentile ?? "1") ? Number(percentile ?? USUAL_PERCENTILE) : 0;
   if (percent <= 0 || percent > 100)
     issues.push({ path: "percentile", message: "must be a number above 0 and at most 100, such as 99" });
   const whole = (path: string, text: string | undefined, usual: number, least: number, most: number): number => {
