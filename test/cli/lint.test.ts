@@ -130,7 +130,6 @@ describe("lint of a file and drop-ins", () => {
       ["--config", realNode("configz.json"), "--config-dir", "no-such-folder"],
       /--config-dir no-such-folder: no such dir/,
     ],
-    [["--config", "-", "--config-dir", ".", "--api", "http://127.0.0.1:1"], /give it without --api/],
   ])("%j is refused with what to do", async (args, told) => {
     const { code, stderr } = await run(["lint", ...args], { input: "maxPods: 1\n", cwd: folder("none.d", { a: "" }) });
     expect([code, stderr]).toEqual([2, expect.stringMatching(told)]);

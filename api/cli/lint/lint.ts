@@ -27,7 +27,7 @@ import {
   type Terminal,
   warnAll,
 } from "../terminal.ts";
-import { type LintFiles, type LintNode, placesOf, readLintFiles } from "./lint-input.ts";
+import { besideBody, besideOf, type LintFiles, type LintNode, placesOf, readLintFiles } from "./lint-input.ts";
 
 const COLORS: Readonly<Record<LintSeverity, Color>> = {
   "refuses-start": "red",
@@ -111,9 +111,6 @@ export async function lint(given: LintFlags, cli: Cli): Promise<Outcome> {
     return fault(EXIT.badInput, "nothing to look over: give --config FILE, or --kubelet-args FILE");
   }
   warnAll(cli.terminal, commandLine?.warnings ?? []);
-  if (api !== undefined && given.configDir !== undefined) {
-    return fault(EXIT.badInput, "--config-dir is read and merged here: give it without --api");
-  }
   if (api !== undefined) return print(await askApi(api, given, read.value, cli), read.value, given, cli);
   const alone = (): Outcome => {
     const found = findingsIn(localInput(read.value), given.kubelet).map((finding) => ({ ...finding, touched: null }));
@@ -133,10 +130,9 @@ interface LintAsked extends Pick<KubeletStart, "configuration" | "dropIns"> {
   readonly args: readonly string[] | null;
   readonly snapshot: Snapshot | undefined;
 }
-export const localInput = ({ file, commandLine, snapshot, configuration }: LintNode): LintAsked => ({
-  configuration: file === null ? configuration : file.configuration,
-  dropIns: file?.dropIns ?? null,
-  args: commandLine?.args ?? null,
+export const localInput = ({ snapshot, configuration, ...node }: LintNode): LintAsked => ({
+  configuration: node.file === null ? configuration : node.file.configuration,
+  ...besideOf(node),
   snapshot,
 });
 export function findingsIn(
@@ -152,9 +148,9 @@ async function askApi(url: string, given: LintFlags, node: LintNode, cli: Cli): 
   if (!token.ok) return token;
   const post = posterOf(url, token.value);
   if (!post.ok) return post;
-  const { configuration: kubeletConfiguration, args, snapshot } = localInput(node);
+  const { configuration: kubeletConfiguration, snapshot, ...beside } = localInput(node);
   const asked = { kubeletConfiguration, snapshot, node: given.nodeName, kubeletVersion: given.kubelet };
-  const body = { ...asked, ...(args === null ? {} : { kubeletArgs: args }) };
+  const body = { ...asked, ...besideBody(beside) };
   const answer = await post.value<{ readonly findings: readonly TouchedFinding[] }>("v1/lint", body);
   return answer.ok ? ok(answer.value.findings) : answer;
 }
