@@ -70,6 +70,22 @@ export function lists(of: () => Store): void {
     expect(await ids({ pod: "c/nobody" })).toEqual([]);
   });
 
+  test.each(["", "x", "MTIz", "!!!!", "a".repeat(500), "MS4xLjE", "LTEuLTE"])(
+    "page token `%s` is refused by name",
+    async (pageToken) => {
+      expect(await of().listDecisions({ limit: 1, pageToken })).toMatchObject({
+        ok: false,
+        error: { code: "bad_page_token" },
+      });
+    },
+  );
+
+  reasons(of);
+  kubelets(of);
+  streams(of);
+}
+
+function kubelets(of: () => Store): void {
   test("decisions are found by the kubelet version of their policy, in both of its forms, alone and with every filter", async () => {
     const [a, b] = [fresh("node"), fresh("node")];
     const pod = { namespace: "a", name: fresh("web"), uid: fresh("uid") };
@@ -108,19 +124,6 @@ export function lists(of: () => Store): void {
     expect(await ids({ kubelet: "1.37", pod: pod.uid })).toEqual(wanted(37, (_, i) => i === 6));
     expect(await ids({ kubelet, pod: pod.uid })).toEqual([]);
   });
-
-  test.each(["", "x", "MTIz", "!!!!", "a".repeat(500), "MS4xLjE", "LTEuLTE"])(
-    "page token `%s` is refused by name",
-    async (pageToken) => {
-      expect(await of().listDecisions({ limit: 1, pageToken })).toMatchObject({
-        ok: false,
-        error: { code: "bad_page_token" },
-      });
-    },
-  );
-
-  reasons(of);
-  streams(of);
 }
 
 function reasons(of: () => Store): void {
