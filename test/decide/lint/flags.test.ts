@@ -23,7 +23,7 @@ interface Answers {
 }
 const answersOf = (release: string): Answers =>
   JSON.parse(readFileSync(join(import.meta.dirname, `../../data/lint/flags/kubelet-${release}.json`), "utf8"));
-const RELEASES = ["1.34.4", "1.36.3", "1.37.2"] as const;
+const RELEASES = ["1.34.4", "1.35.4", "1.36.3", "1.37.2"] as const;
 /** Real kubelets whose `--help` was printed; the names of its flags are in a file. */
 const PRINTED_HELP = ["1.36.3", "1.37.2"] as const;
 
