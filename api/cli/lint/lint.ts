@@ -6,7 +6,7 @@ import { nearNodes } from "../../http/nodes.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { chooseProfileFor } from "../../profiles/index.ts";
+import { chooseProfile, chooseProfileFor, type ProfileNote } from "../../profiles/index.ts";
 import { type Touched, type TouchedFinding, touchedFindings } from "../../service/lint-touched.ts";
 import { postedSnapshot } from "../../service/replay/parsed.ts";
 import { many } from "../../text/sentences/words.ts";
@@ -113,8 +113,7 @@ export async function lint(given: LintFlags, cli: Cli): Promise<Outcome> {
   warnAll(cli.terminal, commandLine?.warnings ?? []);
   if (api !== undefined) return print(await askApi(api, given, read.value, cli), read.value, given, cli);
   const alone = (): Outcome => {
-    const found = findingsIn(localInput(read.value), given.kubelet).map((finding) => ({ ...finding, touched: null }));
-    return print(ok(found), read.value, given, cli);
+    return print(ok(untouched(findingsIn(localInput(read.value), given.kubelet))), read.value, given, cli);
   };
   if (dataDir === undefined) return alone();
   const { hasHistory, withHistory } = await import("../history/open-history.ts");
@@ -124,7 +123,16 @@ export async function lint(given: LintFlags, cli: Cli): Promise<Outcome> {
   );
 }
 
-type Findings = Result<readonly TouchedFinding[], Fault>;
+interface Linted<F extends LintFinding> {
+  /** Whose findings they are. */
+  readonly profile: ProfileNote;
+  readonly findings: readonly F[];
+}
+type Findings = Result<Linted<TouchedFinding>, Fault>;
+export const untouched = ({ profile, findings }: Linted<LintFinding>): Linted<TouchedFinding> => ({
+  profile,
+  findings: findings.map((finding) => ({ ...finding, touched: null })),
+});
 interface LintAsked extends Pick<KubeletStart, "configuration" | "dropIns"> {
   /** Null: they are not known. */
   readonly args: readonly string[] | null;
@@ -135,12 +143,10 @@ export const localInput = ({ snapshot, configuration, ...node }: LintNode): Lint
   ...besideOf(node),
   snapshot,
 });
-export function findingsIn(
-  { args, snapshot, ...start }: LintAsked,
-  kubelet: string | undefined,
-): readonly LintFinding[] {
-  const { profile } = chooseProfileFor(snapshot, kubelet);
-  return lintStart({ ...start, flags: args === null ? null : readFlags(args, profile) }, snapshot, profile);
+export function findingsIn({ args, snapshot, ...start }: LintAsked, kubelet: string | undefined): Linted<LintFinding> {
+  const { profile, note } = chooseProfileFor(snapshot, kubelet);
+  const flags = args === null ? null : readFlags(args, profile);
+  return { profile: note, findings: lintStart({ ...start, flags }, snapshot, profile) };
 }
 
 async function askApi(url: string, given: LintFlags, node: LintNode, cli: Cli): Promise<Findings> {
@@ -151,8 +157,7 @@ async function askApi(url: string, given: LintFlags, node: LintNode, cli: Cli): 
   const { configuration: kubeletConfiguration, snapshot, ...beside } = localInput(node);
   const asked = { kubeletConfiguration, snapshot, node: given.nodeName, kubeletVersion: given.kubelet };
   const body = { ...asked, ...besideBody(beside) };
-  const answer = await post.value<{ readonly findings: readonly TouchedFinding[] }>("v1/lint", body);
-  return answer.ok ? ok(answer.value.findings) : answer;
+  return post.value<Linted<TouchedFinding>>("v1/lint", body);
 }
 
 /** Time for a history that is stored here; as nobody waits for the answer in turn, it may take a while. */
@@ -165,8 +170,9 @@ async function askStore(store: Store, { nodeName, kubelet }: LintFlags, node: Li
   const known = await store.getNode(nodeName ?? snapshot?.node?.metadata.name ?? "");
   if (!known.ok) return fault(EXIT.failed, known.error.message);
   const filter = known.value === null ? {} : { node: known.value.name };
-  const touched = await touchedFindings(store, findingsIn(about.value, kubelet), filter, BUDGET_MS);
-  return touched.ok ? touched : fault(EXIT.failed, touched.error.message);
+  const { profile, findings } = findingsIn(about.value, kubelet);
+  const touched = await touchedFindings(store, findings, filter, BUDGET_MS);
+  return touched.ok ? ok({ profile, findings: touched.value }) : fault(EXIT.failed, touched.error.message);
 }
 
 async function latestOf(store: Store, name: string, node: LintNode): Promise<Result<LintAsked, Fault>> {
@@ -192,20 +198,25 @@ async function latestOf(store: Store, name: string, node: LintNode): Promise<Res
   return ok(asked);
 }
 
-export function print(findings: Findings, node: LintNode, given: LintFlags, { terminal }: Cli): Outcome {
-  if (!findings.ok) return findings;
+export function print(linted: Findings, node: LintNode, given: LintFlags, { terminal }: Cli): Outcome {
+  if (!linted.ok) return linted;
+  const { profile, findings } = linted.value;
   const output = given.json === true ? "json" : given.output;
   const placeOf = placesOf(node);
-  if (output === "table") terminal.write(findingsText(findings.value, placeOf, terminal));
+  if (output === "table") terminal.write(nearestText(profile, terminal) + findingsText(findings, placeOf, terminal));
   else {
-    const placed = findings.value.map((finding) => {
+    const placed = findings.map((finding) => {
       const where = placeOf(finding.field);
       return where === null ? finding : { ...finding, where };
     });
-    printData(terminal, { findings: placed }, output);
+    printData(terminal, { profile, findings: placed }, output);
   }
-  return ok(exitOf(findings.value));
+  return ok(exitOf(findings));
 }
+
+/** A line where another version answers than the one that is told; empty: none is told, or its own answers. */
+export const nearestText = ({ why }: ProfileNote, { paint }: Terminal): string =>
+  why === null || why === chooseProfile(undefined).note.why ? "" : `${paint("dim", `assumed: ${printable(why)}`)}\n`;
 
 export function exitOf(findings: readonly LintFinding[]): ExitCode {
   const severities = new Set(findings.map(({ severity }) => severity));
