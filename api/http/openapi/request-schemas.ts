@@ -156,22 +156,33 @@ const kubeletDropIns: JsonSchema = {
     ["file", "document"],
   ),
   description:
-    "the files of the kubelet's --config-dir in their order, merged over kubeletConfiguration, which is needed then, as the kubelet merges them",
+    "the files of the kubelet's --config-dir in their order, merged over kubeletConfiguration as the kubelet merges them",
 };
+/** Where there are drop-ins there is a configuration. */
+const withDropIns = (body: JsonSchema): JsonSchema => ({
+  ...body,
+  dependentSchemas: {
+    kubeletDropIns: {
+      anyOf: [{ properties: { kubeletDropIns: NULL } }, holding({ kubeletConfiguration: { type: "object" } })],
+    },
+  },
+});
 const lint = (required: string, members: Readonly<Record<string, JsonSchema>>): JsonSchema =>
-  withNulls(
-    strictObject(
-      {
-        kubeletConfiguration: linted,
-        kubeletArgs,
-        kubeletDropIns,
-        kubeletVersion: asWhich,
-        snapshot: NULL,
-        snapshotId: NULL,
-        node: NULL,
-        ...members,
-      },
-      [required],
+  withDropIns(
+    withNulls(
+      strictObject(
+        {
+          kubeletConfiguration: linted,
+          kubeletArgs,
+          kubeletDropIns,
+          kubeletVersion: asWhich,
+          snapshot: NULL,
+          snapshotId: NULL,
+          node: NULL,
+          ...members,
+        },
+        [required],
+      ),
     ),
   );
 const LINT = {
@@ -187,25 +198,27 @@ const LINT = {
 
 const VERSIONS = PROFILES.map(({ version }) => version).join(", ");
 const upgrade = (required: readonly string[], members: Readonly<Record<string, JsonSchema>>): JsonSchema =>
-  withNulls(
-    strictObject(
-      {
-        to: { type: "string", pattern: KNOWN_VERSION_PATTERN, description: `the other kubelet: one of ${VERSIONS}` },
-        from: {
-          type: "string",
-          pattern: KNOWN_VERSION_PATTERN,
-          description: "the kubelet of now; absent: that of the node in the snapshot",
+  withDropIns(
+    withNulls(
+      strictObject(
+        {
+          to: { type: "string", pattern: KNOWN_VERSION_PATTERN, description: `the other kubelet: one of ${VERSIONS}` },
+          from: {
+            type: "string",
+            pattern: KNOWN_VERSION_PATTERN,
+            description: "the kubelet of now; absent: that of the node in the snapshot",
+          },
+          kubeletConfiguration: linted,
+          kubeletArgs,
+          kubeletDropIns,
+          ...historyPage,
+          snapshot: NULL,
+          snapshotId: NULL,
+          node: NULL,
+          ...members,
         },
-        kubeletConfiguration: linted,
-        kubeletArgs,
-        kubeletDropIns,
-        ...historyPage,
-        snapshot: NULL,
-        snapshotId: NULL,
-        node: NULL,
-        ...members,
-      },
-      ["to", ...required],
+        ["to", ...required],
+      ),
     ),
   );
 
