@@ -83,6 +83,8 @@ export interface DecisionFilter {
   readonly reason?: string;
   /** A uid, a `namespace/name`, or a name. */
   readonly pod?: string;
+  /** The kubelet version of the policy that decided, such as `1.36`. */
+  readonly kubelet?: string;
   readonly sinceMs?: number;
   readonly untilMs?: number;
 }

@@ -87,7 +87,7 @@ export class PodManager {
   constructor(ports: PodManagerPorts, settings: ManagerSettings) {
     this.#ports = ports;
     this.#settings = settings;
-    this.#read = desiredPodsReader(settings.nodeName);
+    this.#read = desiredPodsReader(settings.nodeName, settings.profile);
     this.#parts = partsOf(ports, settings);
   }
 

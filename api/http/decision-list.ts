@@ -9,12 +9,16 @@ import { LIMITS } from "../model/limits.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
+import { namedVersion } from "../service/upgrade/asked.ts";
 import { decisionsCsv } from "../text/csv.ts";
 import { headOf } from "./decisions.ts";
 import { findNode, nodeNamed } from "./nodes.ts";
 import { csv, type Exchange, json, MAX_CSV_ROWS, queryOf, queryProblem, wantsCsv } from "./route.ts";
 
-export const FILTERS_OF_NODE = ["kind", "verdict", "reason", "pod", "since", "until", "limit", "pageToken"] as const;
+export const FILTERS_OF_NODE = [
+  ...["kind", "verdict", "reason", "pod", "kubelet"],
+  ...["since", "until", "limit", "pageToken"],
+] as const;
 export const DECISION_FILTERS = ["node", ...FILTERS_OF_NODE] as const;
 export const DEFAULT_PAGE = 50;
 
@@ -106,7 +110,7 @@ export function rangeIn({ since, until, limit }: Bounds, nowMs: number | null): 
 }
 
 export function decisionQuery(given: Given, nowMs: number): Result<DecisionQuery, Problem> {
-  const { kind, verdict, reason, pod, pageToken, limit } = given;
+  const { kind, verdict, reason, pod, kubelet, pageToken, limit } = given;
   const { issues: rangeIssues, times } = rangeIn(given, nowMs);
   const issues: InputIssue[] = [];
   if (kind !== undefined && !isKind(kind)) issues.push({ path: "kind", message: `must be one of ${KINDS.join(", ")}` });
@@ -114,6 +118,8 @@ export function decisionQuery(given: Given, nowMs: number): Result<DecisionQuery
     issues.push({ path: "verdict", message: `must be one of ${VERDICTS.join(", ")}` });
   if (reason !== undefined && (reason === "" || reason.length > LIMITS.textLength))
     issues.push({ path: "reason", message: `must be 1 to ${LIMITS.textLength} characters, such as OutOfcpu` });
+  const version = kubelet === undefined ? null : namedVersion("kubelet", kubelet);
+  if (version?.ok === false) issues.push(version.error);
   issues.push(...rangeIssues);
   if (issues.length > 0) return queryProblem(issues);
   return ok({
@@ -122,6 +128,7 @@ export function decisionQuery(given: Given, nowMs: number): Result<DecisionQuery
     ...(verdict === undefined ? {} : { verdict }),
     ...(reason === undefined ? {} : { reason }),
     ...(pod === undefined ? {} : { pod }),
+    ...(version?.ok ? { kubelet: version.value.profile.version } : {}),
     ...times,
     ...(pageToken === undefined ? {} : { pageToken }),
   });

@@ -1,4 +1,5 @@
 import type { SnapshotRow } from "../../db/rows.ts";
+import type { DropIn } from "../decide/lint/drop-ins.ts";
 import { readFlags } from "../decide/lint/flags.ts";
 import { lintStart } from "../decide/lint/start.ts";
 import { decodeSnapshot } from "../model/decode.ts";
@@ -11,6 +12,7 @@ import { isId, unknownField, versionIn } from "../service/decision-request.ts";
 import { touchedFindings } from "../service/lint-touched.ts";
 import { historyProblem, inputProblem, invalid, type Problem } from "../service/problem.ts";
 import { postedSnapshot } from "../service/replay/parsed.ts";
+import type { BesideFile } from "../service/upgrade/upgrade-report.ts";
 import { postedValue } from "./body.ts";
 import { nodeNamed } from "./nodes.ts";
 import { isGiven } from "./replay.ts";
@@ -20,6 +22,7 @@ type Members = Readonly<Record<string, unknown>>;
 const FIELDS: ReadonlySet<string> = new Set([
   "kubeletConfiguration",
   "kubeletArgs",
+  "kubeletDropIns",
   "kubeletVersion",
   "snapshot",
   "snapshotId",
@@ -36,13 +39,14 @@ export async function postLint(exchange: Exchange): Promise<Result<Reply, Proble
   for (const name in body) if (!FIELDS.has(name)) return unknownField(name, FIELDS);
   const version = versionIn(body);
   if (!version.ok) return version;
-  const args = argsIn(body);
-  if (!args.ok) return args;
+  const beside = besideIn(body);
+  if (!beside.ok) return beside;
+  const { args, dropIns } = beside.value;
   const about = await aboutNode(exchange, body);
   if (!about.ok) return about;
   const { node, posted } = about.value;
   const configuration = body["kubeletConfiguration"] ?? posted?.["kubeletConfiguration"] ?? undefined;
-  if (configuration === undefined && args.value === null) {
+  if (configuration === undefined && args === null) {
     return invalid("kubeletConfiguration", "is needed, or a snapshot that holds one, or kubeletArgs");
   }
   if (configuration !== undefined && !isObject(configuration))
@@ -50,8 +54,8 @@ export async function postLint(exchange: Exchange): Promise<Result<Reply, Proble
   const snapshot = posted === null ? ok(undefined) : snapshotIn(posted, isGiven(body["snapshot"]) ? "snapshot" : "");
   if (!snapshot.ok) return snapshot;
   const { profile, note } = chooseProfileFor(snapshot.value, version.value);
-  const flags = args.value === null ? null : readFlags(args.value, profile);
-  const findings = lintStart({ configuration, dropIns: null, flags }, snapshot.value, profile);
+  const flags = args === null ? null : readFlags(args, profile);
+  const findings = lintStart({ configuration, dropIns, flags }, snapshot.value, profile);
   const touched = await touchedFindings(
     exchange.ports.store,
     findings,
@@ -66,8 +70,43 @@ export async function postLint(exchange: Exchange): Promise<Result<Reply, Proble
 export const MAX_ARGS = 512;
 export const LONGEST_ARG = 8192;
 
+/** The most drop-ins, and characters of a file's name. */
+export const MAX_DROP_INS = 64;
+export const LONGEST_FILE = 4096;
+
+/** What a request's body has of a kubelet beside its configuration. */
+export function besideIn(body: Members): Result<BesideFile, Problem> {
+  const args = argsIn(body);
+  if (!args.ok) return args;
+  const dropIns = dropInsIn(body);
+  return dropIns.ok ? ok({ args: args.value, dropIns: dropIns.value }) : dropIns;
+}
+
+/** Null: there are none. */
+function dropInsIn({ kubeletDropIns: all, kubeletConfiguration }: Members): Result<BesideFile["dropIns"], Problem> {
+  if (!isGiven(all)) return ok(null);
+  const form = '{"file": "10-pods.conf", "document": {"kind": "KubeletConfiguration", ...}}';
+  if (!Array.isArray(all)) return invalid("kubeletDropIns", `expected a list of drop-ins such as ${form}`);
+  if (all.length > MAX_DROP_INS) return invalid("kubeletDropIns", `has more than ${MAX_DROP_INS} files`);
+  const dropIns: DropIn[] = [];
+  for (const [i, one] of all.entries()) {
+    if (!isDropIn(one)) {
+      return invalid(`kubeletDropIns[${i}]`, `expected ${form}, the file's name at most ${LONGEST_FILE} characters`);
+    }
+    dropIns.push({ file: one.file, document: one.document });
+  }
+  if (isGiven(kubeletConfiguration)) return ok(dropIns);
+  return invalid("kubeletConfiguration", "is needed: kubeletDropIns are merged over it");
+}
+
+function isDropIn(one: unknown): one is DropIn {
+  if (!isObject(one) || Object.keys(one).some((name) => name !== "file" && name !== "document")) return false;
+  const { file, document } = one as Members;
+  return typeof file === "string" && file !== "" && file.length <= LONGEST_FILE && document !== undefined;
+}
+
 /** The kubelet's command line in a request's body; null: there is none. */
-export function argsIn({ kubeletArgs }: Members): Result<readonly string[] | null, Problem> {
+function argsIn({ kubeletArgs }: Members): Result<readonly string[] | null, Problem> {
   if (!isGiven(kubeletArgs)) return ok(null);
   if (!Array.isArray(kubeletArgs)) return invalid("kubeletArgs", 'expected a list such as ["--max-pods=110", "--v=2"]');
   if (kubeletArgs.length > MAX_ARGS) return invalid("kubeletArgs", `has more than ${MAX_ARGS} arguments`);

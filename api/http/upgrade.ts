@@ -7,14 +7,14 @@ import { historyProblem, inputProblem, invalid, type Problem, problem } from "..
 import { configured, namedVersion, type Subject, subjectOf, versionBefore } from "../service/upgrade/asked.ts";
 import type { UpgradeReport } from "../service/upgrade/report.ts";
 import { type UpgradePage, upgradePages } from "../service/upgrade/upgrade-page.ts";
-import { type UpgradeInput, upgradeReport } from "../service/upgrade/upgrade-report.ts";
+import { type BesideFile, upgradeReport } from "../service/upgrade/upgrade-report.ts";
 import { postedValue } from "./body.ts";
-import { aboutNode, argsIn, type LintSubject } from "./lint.ts";
+import { aboutNode, besideIn, type LintSubject } from "./lint.ts";
 import { historyPageIn, isGiven, type Members } from "./replay.ts";
 import { type Exchange, json } from "./route.ts";
 
 const FIELDS: ReadonlySet<string> = new Set([
-  ...["to", "from", "kubeletConfiguration", "kubeletArgs", "snapshot", "snapshotId", "node"],
+  ...["to", "from", "kubeletConfiguration", "kubeletArgs", "kubeletDropIns", "snapshot", "snapshotId", "node"],
   ...["since", "until", "kind", "limit", "pageToken"],
 ]);
 /** With one of them the history is asked as well. */
@@ -38,11 +38,11 @@ export async function postUpgrade(exchange: Exchange): Promise<Result<Reply, Pro
   const versions = versionsIn(body);
   if (!versions.ok) return versions;
   const asksHistory = OF_HISTORY.some((name) => isGiven(body[name]));
-  const args = argsIn(body);
-  if (!args.ok) return args;
+  const beside = besideIn(body);
+  if (!beside.ok) return beside;
   const about = await aboutNode(exchange, body);
   if (!about.ok) return about;
-  const subject = isGiven(body["pageToken"]) ? ok(null) : subjectIn(body, args.value, about.value);
+  const subject = isGiven(body["pageToken"]) ? ok(null) : subjectIn(body, beside.value, about.value);
   if (!subject.ok) return subject;
   if (subject.value === null && !asksHistory && about.value.node === null) {
     const what = "is needed, or a snapshot, or `since`, from when on the history is asked";
@@ -69,26 +69,23 @@ function versionsIn({ to, from }: Members): Result<Versions, Problem> {
   return before.ok ? ok({ to: after.value, from: before.value }) : err(inputProblem([before.error]));
 }
 
-type Asked = Subject & Pick<UpgradeInput, "args">;
+type Asked = Subject & BesideFile;
 
 /** Null: the body names neither a configuration, nor a command line, nor a snapshot that is stored. */
-function subjectIn(body: Members, args: Asked["args"], { posted }: LintSubject): Result<Asked | null, Problem> {
+function subjectIn(body: Members, beside: BesideFile, { posted }: LintSubject): Result<Asked | null, Problem> {
   const configuration = body["kubeletConfiguration"] ?? undefined;
   if (configuration !== undefined && !isObject(configuration)) {
     return invalid("kubeletConfiguration", 'expected an object such as {"maxPods": 110}');
   }
   if (posted === null) {
-    const isNone = configuration === undefined && args === null;
-    return ok(isNone ? null : { ...configured(configuration, undefined), args, snapshot: undefined });
+    const isNone = configuration === undefined && beside.args === null;
+    return ok(isNone ? null : { ...configured(configuration, undefined), ...beside, snapshot: undefined });
   }
   const subject = subjectOf(posted, configuration, isGiven(body["snapshot"]) ? "snapshot" : "");
-  return subject.ok ? ok({ ...subject.value, args }) : err(inputProblem(subject.error));
+  return subject.ok ? ok({ ...subject.value, ...beside }) : err(inputProblem(subject.error));
 }
 
-function reportOf(
-  subject: Subject & Pick<UpgradeInput, "args">,
-  { to, from }: Versions,
-): Result<UpgradeReport, Problem> {
+function reportOf(subject: Asked, { to, from }: Versions): Result<UpgradeReport, Problem> {
   const before = versionBefore(from, subject.snapshot);
   if (before.ok) return ok(upgradeReport({ ...subject, to, from: before.value }));
   const { path, message } = before.error;

@@ -231,6 +231,8 @@ export interface ProfileData {
   /** Defaults that hold only while a gate is on, by the gate. Those of gates that are on by default are in `defaults` too. */
   readonly gatedDefaults: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly flags: FlagDefaults;
+  /** Fields of a v1.Pod that not every version has, as `PodSpec.schedulingGroup`. */
+  readonly podFields: ReadonlySet<string>;
   /** By the name of the flag, without dashes before it. */
   readonly commandLine: CommandLine;
   readonly behaviour: Behaviour;

@@ -311,6 +311,7 @@ export const v1_34 = profileOfData({
   },
   // kubelet 1.34.4: NewKubeletFlags
   commandLine: flagsOf(FLAGS, fields, DEPRECATED),
+  podFields: new Set(),
   flags: { minimumContainerTTLMs: 0, maximumDeadContainersPerContainer: 1, maximumDeadContainers: -1 },
   behaviour: {
     // kubelet 1.34.4: cpumanager alphaOptions, betaOptions, stableOptions

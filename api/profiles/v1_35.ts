@@ -162,6 +162,7 @@ export const v1_35 = profileOfData({
   policyVersion: "kubelet-1.35+1",
   gates: gatesOf(GATES, v1_34.gates),
   commandLine: withoutFlags(v1_34.commandLine, GONE),
+  podFields: new Set(["PodSpec.workloadRef"]),
   defaults: {
     ...v1_34.defaults,
     // with the gate KubeletCrashLoopBackOffMax

@@ -113,6 +113,7 @@ export const v1_36 = profileOfData({
   policyVersion: "kubelet-1.36+7",
   gates: gatesOf(GATES, v1_35.gates),
   fields: fieldsOf(FIELDS, v1_35.fields),
+  podFields: new Set(["PodSpec.schedulingGroup"]),
   defaults: { ...v1_35.defaults, memoryReservationPolicy: "None" },
   behaviour: {
     ...v1_35.behaviour,

@@ -174,6 +174,11 @@ export const v1_37 = profileOfData({
   gates: gatesOf(GATES, v1_36.gates),
   fields: fieldsOf(FIELDS, v1_36.fields),
   commandLine: withoutFlags(v1_36.commandLine, CADVISOR_FLAGS),
+  podFields: new Set([
+    ...v1_36.podFields,
+    ...["EmptyDirVolumeSource.mode", "GRPCAction.mode", "HTTPGetAction.protocol"],
+    ...["PodSpec.evictionResponders", "VolumeMount.bindMountOptions"],
+  ]),
   defaults: defaults as typeof v1_36.defaults,
   behaviour: {
     ...v1_36.behaviour,

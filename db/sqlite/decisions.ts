@@ -70,6 +70,12 @@ function ofPod(pod: string): SQL {
     : sql`${decisions.seq} IN (SELECT seq FROM decisions WHERE pod_name = ${name} AND pod_namespace = ${namespace})`;
 }
 
+/** Whatever names fewer decisions than a version does is looked up in its own index, not in the version's: `+` keeps SQLite off that. */
+function ofKubelet(version: string, { node, reason, pod, verdict }: DecisionFilter): SQL {
+  const isNarrow = [node, reason, pod].some((one) => one !== undefined) || (verdict && unusual(verdict));
+  return isNarrow ? sql`+${decisions.kubelet} = ${version}` : eq(decisions.kubelet, version);
+}
+
 /** A filter as one condition; undefined when it lets everything through. */
 export function conditionOf(filter: DecisionFilter): SQL | undefined {
   return and(
@@ -79,6 +85,7 @@ export function conditionOf(filter: DecisionFilter): SQL | undefined {
       ? undefined
       : and(eq(decisions.verdict, filter.verdict), unusual(filter.verdict) ?? undefined),
     filter.reason === undefined ? undefined : eq(decisions.reason, filter.reason),
+    filter.kubelet === undefined ? undefined : ofKubelet(filter.kubelet, filter),
     filter.sinceMs === undefined ? undefined : gte(decisions.decidedAtMs, filter.sinceMs),
     filter.untilMs === undefined ? undefined : lt(decisions.decidedAtMs, filter.untilMs),
     filter.pod === undefined ? undefined : ofPod(filter.pod),

@@ -46,7 +46,8 @@ export function insertInto<T extends SQLiteTable>(
   table: T,
   guard = "true",
 ): (row: T["$inferInsert"], guardParams?: readonly Value[]) => Statement {
-  const columns = Object.entries(getTableColumns(table));
+  // what SQLite makes of other columns cannot be written
+  const columns = Object.entries(getTableColumns(table)).filter(([, { generated }]) => generated === undefined);
   const names = columns.map(([, column]) => `"${column.name}"`).join(", ");
   const marks = columns.map(() => "?").join(", ");
   const sql = `INSERT INTO "${getTableName(table)}" (${names}) SELECT ${marks} WHERE ${guard} ON CONFLICT DO NOTHING`;

@@ -93,6 +93,8 @@ export const decisions = sqliteTable(
     parts: text("parts"),
     /** The kubelet's word for why: see `KindSpec.reasonOf`. Null: none, or recorded before reasons were. */
     reason: text("reason"),
+    /** `1.36` of `kubelet-1.36+7`, and of the older form `kubelet-1.36.3+6`. */
+    kubelet: text("kubelet").generatedAlwaysAs(sql`substr(policy_version, 9, 4)`, { mode: "virtual" }),
   },
   (t) => [
     uniqueIndex("decisions_id").on(t.id),
@@ -102,6 +104,7 @@ export const decisions = sqliteTable(
       .on(t.reason, t.decidedAtMs, t.seq, t.node, t.kind, t.verdict)
       .where(sql`reason IS NOT NULL`),
     index("decisions_by_verdict").on(t.verdict, t.decidedAtMs, t.seq, t.node, t.kind).where(UNUSUAL),
+    index("decisions_by_kubelet").on(t.kubelet, t.decidedAtMs, t.seq),
     index("decisions_by_snapshot").on(t.snapshotId).where(sql`snapshot_id IS NOT NULL`),
     index("decisions_by_pod_uid").on(t.podUid).where(sql`pod_uid IS NOT NULL`),
     index("decisions_by_pod_name").on(t.podName, t.podNamespace).where(sql`pod_name IS NOT NULL`),

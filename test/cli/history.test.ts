@@ -55,6 +55,25 @@ describe("history and tokens", () => {
     expect(times).toEqual(times.toSorted().reverse());
   });
 
+  test("decisions as one version of the kubelet alone, from the folder and from the API", async () => {
+    const policies = async (...args: string[]) => {
+      const { stdout, stderr } = await run(["history", "-o", "json", ...args], { env });
+      return [JSON.parse(stdout).map(({ policyVersion }: { policyVersion: string }) => policyVersion), stderr];
+    };
+    for (const source of [[], ["--api", url]]) {
+      const [newest] = await policies("--kubelet", "1.37", ...source);
+      expect(newest).toHaveLength(4);
+      expect(new Set(newest.map((policy: string) => policy.split("+")[0]))).toEqual(new Set(["kubelet-1.37"]));
+      expect(await policies("--kubelet", "v1.35.4", ...source)).toEqual([[], ""]);
+    }
+    const unknown = await run(["history", "--kubelet", "1.99"], { env });
+    expect([unknown.code, unknown.stderr]).toEqual([
+      2,
+      expect.stringContaining("--kubelet: kubelet 1.99 is not known"),
+    ]);
+    expect((await run(["history", "--kubelet", "newest"], { env })).code).toBe(2);
+  });
+
   test("one decision is shown alike from the folder and from the API, with its reasons", async () => {
     const [first] = JSON.parse((await run(["history", "--kind", "cgroups", "-o", "json"], { env })).stdout);
     const own = await run(["history", "show", first.id], { env });

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { NEWEST } from "../../api/profiles/index.ts";
 import { ended, printed, realNode, run, start } from "./run.ts";
 
 let scratch: string;
@@ -55,6 +56,17 @@ describe("lint of files", () => {
     expect([code, stderr]).toEqual([exit, ""]);
     expect(codesOf(stdout)).toEqual(codes);
   });
+  test("another version than the one that is told answers, which is said, as data for every version", async () => {
+    const lint = (...args: string[]) => run(["lint", "--config", "-", ...args], { input: "maxPods: 100\n" });
+    const why = "kubelet 1.33 is not known here: 1.34 is the nearest that is";
+    expect((await lint("--kubelet", "1.33")).stdout).toBe(`assumed: ${why}\nnothing found\n`);
+    expect((await lint("--kubelet", "1.35")).stdout).toBe("nothing found\n");
+    const profile = async (...args: string[]) => JSON.parse((await lint("--json", ...args)).stdout).profile;
+    expect(await profile("--kubelet", "1.33")).toEqual({ version: "1.34", exact: false, why });
+    expect(await profile("--kubelet", "v1.35.4")).toEqual({ version: "1.35", exact: true, why: null });
+    expect(await profile()).toMatchObject({ version: NEWEST.version, exact: false });
+  });
+
   test("nothing found is said", async () => {
     const { code, stdout } = await run(["lint", "--config", "-"], { input: "maxPods: 100\n" });
     expect([code, stdout]).toEqual([0, "nothing found\n"]);
@@ -130,7 +142,6 @@ describe("lint of a file and drop-ins", () => {
       ["--config", realNode("configz.json"), "--config-dir", "no-such-folder"],
       /--config-dir no-such-folder: no such dir/,
     ],
-    [["--config", "-", "--config-dir", ".", "--api", "http://127.0.0.1:1"], /give it without --api/],
   ])("%j is refused with what to do", async (args, told) => {
     const { code, stderr } = await run(["lint", ...args], { input: "maxPods: 1\n", cwd: folder("none.d", { a: "" }) });
     expect([code, stderr]).toEqual([2, expect.stringMatching(told)]);

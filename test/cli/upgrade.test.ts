@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -126,6 +126,37 @@ describe("nodewise upgrade of files", () => {
       /^- \*\*PLEGOnDemandRelist on unknown\*\*\n {3}- cannot be kept: kubelet 1\.35 does not know it$/m,
     );
     expect(back).toMatch(/^- \*\*1\.36 metric kubelet/m);
+  });
+
+  test("drop-ins of --config-dir are merged over --config; findings tell their file", async () => {
+    const head = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
+    const dir = join(scratch, "kubelet.conf.d");
+    mkdirSync(dir);
+    written("kubelet.conf.d/10-gates.conf", `${head}featureGates:\n  SidecarContainers: true\n`);
+    written("kubelet.conf.d/20-other.yaml", "maxPods: [\n");
+    const config = written("merged.yaml", "maxPods: 100\n");
+    const files = ["--to", "1.37", "--config", config, "--config-dir", dir];
+    const own = await upgrade("--from", "1.36", ...files);
+    expect([own.code, own.stderr]).toEqual([5, ""]);
+    expect(own.stdout).toMatch(
+      /^refuses-start +featureGates\["Sidecar\S+ +\S*10-gates\.conf:4 +new +unknown-feature-gate$/m,
+    );
+    expect((await upgrade("--from", "1.36", "--to", "1.37", "--config", config)).code).toBe(1);
+    const asked = ["--node", "n1", "-o", "json"];
+    const [stored, posted] = [
+      await upgrade(...files, ...asked, "--data-dir", dataDir),
+      await upgrade(...files, ...asked, "--api", api.url),
+    ];
+    expect([stored.code, stored.stderr, posted.stderr]).toEqual([5, "", ""]);
+    expect(parsed(posted.stdout)).toEqual(parsed(stored.stdout));
+    const alone = await upgrade("--from", "1.36", "--to", "1.37", "--config-dir", dir);
+    expect([alone.code, alone.stderr]).toEqual([2, expect.stringContaining("give that with --config FILE")]);
+    const linted = async (...args: string[]) =>
+      (await run(["lint", "--config", config, "--config-dir", dir, "--kubelet", "1.37", "--json", ...args])).stdout;
+    const found = parsed(await linted())["findings"] as object[];
+    expect(parsed(await linted("--api", api.url))["findings"]).toEqual(
+      found.map((finding) => ({ ...finding, touched: expect.anything() })),
+    );
   });
 
   test("as Markdown for a change request, and as JSON", async () => {

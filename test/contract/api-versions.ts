@@ -47,6 +47,33 @@ export function versions(of: Of): void {
     },
   );
 
+  test("decisions are listed by the version they were decided as, of a node, of all, and on their pages", async () => {
+    const node = fresh("node");
+    const snapshot = limitedOn(node);
+    const of36 = await decide(of, { snapshot, kubeletVersion: "1.36" });
+    const of37 = await decide(of, { snapshot, kubeletVersion: "1.37" });
+    const ids = async (path: string) =>
+      (await answer(await get(of(), path), decisionList)).decisions.map(({ id }) => id);
+    expect(await ids(`/v1/nodes/${node}/decisions?kubelet=1.36`)).toEqual([of36.id]);
+    expect(await ids(`/v1/nodes/${node}/decisions?kubelet=v1.37.2`)).toEqual([of37.id]);
+    expect(await ids(`/v1/decisions?kubelet=1.36&node=${node}`)).toEqual([of36.id]);
+    // other tests leave rows there that no API wrote
+    const ofAll = await (await get(of(), "/v1/decisions?kubelet=1.36&since=1h")).text();
+    expect(ofAll).toContain(of36.id);
+    expect(ofAll).not.toContain(of37.id);
+    expect(await ids(`/v1/nodes/${node}/decisions?kubelet=1.35`)).toEqual([]);
+    for (const path of [`/nodes/${node}/decisions?kubelet=1.36`, `/decisions?kubelet=1.36&node=${node}`]) {
+      const page = await (await get(of(), path, { accept: "text/html" })).text();
+      expect(page).toContain(`href="/decisions/${of36.id}"`);
+      expect(page).not.toContain(`href="/decisions/${of37.id}"`);
+      expect(page).toContain('<option value="1.36" selected>');
+    }
+    for (const kubelet of ["", "newest", "1.99"]) {
+      const { issues } = await problemOf(await get(of(), `/v1/decisions?kubelet=${kubelet}`), "invalid_query");
+      expect(issues?.[0]?.path).toBe("kubelet");
+    }
+  });
+
   test("where the node tells none, the request's counts, else the newest", async () => {
     const snapshot = limitedOn(fresh("node"));
     const named = await decide(of, { snapshot, kubeletVersion: "v1.35.1" });

@@ -89,6 +89,8 @@ export function lints(of: Of): void {
   });
 }
 
+const HEAD = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
+
 function lintsOfFlags(of: Of): void {
   const kubeletArgs = ["--max-pods=50", "--pod-infra-container-image=x", "--v=2"];
 
@@ -108,6 +110,15 @@ function lintsOfFlags(of: Of): void {
     expect(older.map(({ severity }) => severity)).toEqual(["note", "note"]);
     const before = await lint(of(), { kubeletArgs, kubeletVersion: "1.34", kubeletConfiguration: { maxPods: 110 } });
     expect(codes(before)).toEqual(["flag-before-file", "deprecated-flag"]);
+  });
+
+  test("drop-ins are merged over the configuration, the last that names a field", async () => {
+    const dropIn = (file: string, maxPods: number, head: object = HEAD) => ({ file, document: { ...head, maxPods } });
+    const kubeletDropIns = [dropIn("10.conf", -10), dropIn("20.conf", -20), dropIn("30.conf", 5, {})];
+    const found = await lint(of(), { kubeletConfiguration: { maxPods: 1 }, kubeletDropIns });
+    expect(codes(found)).toEqual(["drop-in-refused", "out-of-range"]);
+    expect(found[0]?.message).toContain("path: 30.conf, error: Object 'Kind' is missing");
+    expect(found[1]?.message).toContain("(--max-pods) -20 must not be a negative number");
   });
 
   test("beside the configuration that a node recorded", async () => {
@@ -135,6 +146,12 @@ export function badLints(of: Of): void {
     [{ kubeletArgs: ["--max-pods", 5] }, "kubeletArgs[1]"],
     [{ kubeletArgs: new Array(513).fill("-v") }, "kubeletArgs"],
     [{ kubeletArgs: ["x".repeat(8193)] }, "kubeletArgs[0]"],
+    [{ kubeletConfiguration: {}, kubeletDropIns: {} }, "kubeletDropIns"],
+    [{ kubeletConfiguration: {}, kubeletDropIns: new Array(65).fill({ file: "a", document: {} }) }, "kubeletDropIns"],
+    [{ kubeletConfiguration: {}, kubeletDropIns: [{ file: "a.conf" }] }, "kubeletDropIns[0]"],
+    [{ kubeletConfiguration: {}, kubeletDropIns: [{ file: "x".repeat(4097), document: {} }] }, "kubeletDropIns[0]"],
+    [{ kubeletConfiguration: {}, kubeletDropIns: [{ file: "a", document: {}, more: 1 }] }, "kubeletDropIns[0]"],
+    [{ kubeletArgs: ["--v=2"], kubeletDropIns: [{ file: "a.conf", document: {} }] }, "kubeletConfiguration"],
   ])("%j is refused at %s", async (body, path) => {
     const { issues } = await problemOf(await post(of(), "/v1/lint", body), "invalid_input");
     expect(issues?.[0]?.path).toBe(path);

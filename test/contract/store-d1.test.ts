@@ -53,4 +53,4 @@ test("the file that wrangler made and D1 wrote opens on Node as it is", async ()
     await proxy.dispose();
     rmSync(folder, { recursive: true });
   }
-}, 60_000);
+}, 180_000);

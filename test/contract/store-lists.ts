@@ -81,7 +81,49 @@ export function lists(of: () => Store): void {
   );
 
   reasons(of);
+  kubelets(of);
   streams(of);
+}
+
+function kubelets(of: () => Store): void {
+  test("decisions are found by the kubelet version of their policy, in both of its forms, alone and with every filter", async () => {
+    const [a, b] = [fresh("node"), fresh("node")];
+    const pod = { namespace: "a", name: fresh("web"), uid: fresh("uid") };
+    const policies = ["kubelet-1.36.3+6", "kubelet-1.36+7", "kubelet-1.37+1", "kubelet-1.3+1"];
+    const rows = Array.from({ length: 16 }, (_, i) =>
+      decisionRow({
+        node: i % 3 === 0 ? b : a,
+        policyVersion: policies[i % 4] as string,
+        kind: i % 5 === 0 ? "admission" : "cgroups",
+        verdict: i < 8 ? "decided" : "refused",
+        reason: i < 8 ? null : "OutOfcpu",
+        decidedAtMs: T0 + i,
+        pod: i === 6 ? pod : null,
+      }),
+    );
+    for (const decision of rows) value(await of().record({ decision }));
+    const own = new Set(rows.map(({ id }) => id));
+    const ids = async (filter: DecisionFilter): Promise<readonly string[]> => {
+      const streamed = await idsOf(of(), { sinceMs: T0, untilMs: T0 + 16, ...filter });
+      const query = { sinceMs: T0, untilMs: T0 + 16, ...filter, limit: 3 };
+      expect((await pages(of(), query)).flat().reverse()).toEqual(streamed);
+      return streamed.filter((id) => own.has(id));
+    };
+    const wanted = (version: number, keep: (row: DecisionRow, i: number) => boolean = () => true) =>
+      rows.filter((row, i) => (version === 36 ? i % 4 < 2 : i % 4 === 2) && keep(row, i)).map(({ id }) => id);
+    const kubelet = "1.36";
+    expect(await ids({ kubelet })).toEqual(wanted(36));
+    expect(await ids({ kubelet: "1.37" })).toEqual(wanted(37));
+    expect(await ids({ kubelet: "1.35" })).toEqual([]);
+    expect(await ids({ kubelet, node: b })).toEqual(wanted(36, ({ node }) => node === b));
+    expect(await ids({ kubelet, kind: "admission" })).toEqual(wanted(36, ({ kind }) => kind === "admission"));
+    expect(await ids({ kubelet, verdict: "refused" })).toEqual(wanted(36, (_, i) => i >= 8));
+    expect(await ids({ kubelet, reason: "OutOfcpu", untilMs: T0 + 12 })).toEqual(
+      wanted(36, (_, i) => i >= 8 && i < 12),
+    );
+    expect(await ids({ kubelet: "1.37", pod: pod.uid })).toEqual(wanted(37, (_, i) => i === 6));
+    expect(await ids({ kubelet, pod: pod.uid })).toEqual([]);
+  });
 }
 
 function reasons(of: () => Store): void {

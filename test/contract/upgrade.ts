@@ -136,6 +136,18 @@ function upgradesOfFlags(of: Of): void {
     for (const { keep, notKept } of back.report?.gates ?? []) expect([keep === null, notKept === null]).toContain(true);
   });
 
+  test("drop-ins are merged over the configuration", async () => {
+    const head = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
+    const of1 = { to: "1.37", from: "1.36", kubeletConfiguration: { featureGates: { MemoryQoS: true } } };
+    const flips = ({ report }: Answered) =>
+      report?.gates.flatMap(({ name, changes }) => (changes === "value" ? [name] : []));
+    expect(flips(await upgrade(of(), of1))).not.toContain("MemoryQoS");
+    const document = { ...head, featureGates: { MemoryQoS: null, SidecarContainers: true } };
+    const merged = await upgrade(of(), { ...of1, kubeletDropIns: [{ file: "10.conf", document }] });
+    expect(flips(merged)).toContain("MemoryQoS");
+    expect(merged.report?.starts).toMatchObject([{ code: "unknown-feature-gate", isNew: true }]);
+  });
+
   test("a way back is answered: what the older kubelet does not know, and what it makes of the files", async () => {
     const kubeletConfiguration = { tlsCurvePreferences: [29], eventRecordQPS: 0 };
     const back = await upgrade(of(), { to: "1.35", from: "1.37", kubeletConfiguration });
@@ -165,6 +177,8 @@ export function badUpgrades(of: Of): void {
     [{ to: "1.37", since: SINCE, limit: 0 }, "limit", /from 1 to 1000/],
     [{ to: "1.37", pageToken: "x" }, "pageToken", /./],
     [{ to: "1.37", from: "1.36", kubeletArgs: {} }, "kubeletArgs", /expected a list/],
+    [{ to: "1.37", kubeletDropIns: [{ file: "", document: {} }] }, "kubeletDropIns[0]", /expected \{"file"/],
+    [{ to: "1.37", kubeletDropIns: [] }, "kubeletConfiguration", /merged over it/],
   ])("%j is refused at %s", async (body, path, message) => {
     const { issues } = await problemOf(await post(of(), "/v1/upgrade", body), "invalid_input");
     expect(issues?.[0]?.path).toBe(path);

@@ -63,6 +63,8 @@ test("no query walks a whole table, and none sorts but the one for a pod", async
     listReason: () => store.listDecisions({ reason: "OutOfcpu", limit: 5, pageToken }),
     listReasonFiltered: () =>
       store.listDecisions({ reason: "OutOfcpu", node, kind: "cgroups", verdict: "refused", sinceMs: T0, limit: 5 }),
+    listKubelet: () => store.listDecisions({ kubelet: "1.36", limit: 5, pageToken }),
+    streamKubelet: () => drain({ kubelet: "1.36", kind: "cgroups", sinceMs: T0 }, { atMs: T0 + 3, seq: 4 }),
     stream: () => drain({}),
     streamReason: () => drain({ reason: "OutOfcpu", untilMs: T0 + 15 }, { atMs: T0 + 3, seq: 4 }),
     streamNode: () => drain({ node, sinceMs: T0 }),
@@ -119,6 +121,21 @@ test("decisions of an unusual verdict are found in their own index, those of a u
   expect(await planOf({ verdict: "refused", kind: "admission", sinceMs: T0, untilMs: T0 + 9 })).toBe(
     "SEARCH decisions USING INDEX decisions_by_verdict (verdict=? AND decided_at_ms>? AND decided_at_ms<?)",
   );
+});
+
+test("decisions of a kubelet version are found in its index, unless something narrower is asked for", async () => {
+  const { plansOf } = listening();
+  const planOf = async (filter: object) =>
+    (await plansOf((store) => store.listDecisions({ kubelet: "1.36", ...filter, limit: 5 }))).join(" | ");
+  expect(await planOf({})).toBe("SEARCH decisions USING INDEX decisions_by_kubelet (kubelet=?)");
+  for (const filter of [{ kind: "cgroups" }, { verdict: "calm" }])
+    expect(await planOf({ ...filter, sinceMs: T0 })).toBe(
+      "SEARCH decisions USING INDEX decisions_by_kubelet (kubelet=? AND decided_at_ms>?)",
+    );
+  expect(await planOf({ node: "n" })).toBe("SEARCH decisions USING INDEX decisions_by_node (node=?)");
+  expect(await planOf({ verdict: "evicts" })).toBe("SEARCH decisions USING INDEX decisions_by_verdict (verdict=?)");
+  expect(await planOf({ reason: "OutOfcpu" })).toBe("SEARCH decisions USING INDEX decisions_by_reason (reason=?)");
+  expect(await planOf({ pod: "u1" })).toMatch(/SEARCH decisions USING INTEGER PRIMARY KEY/);
 });
 
 test("a pod's decisions are found through its own indexes", async () => {

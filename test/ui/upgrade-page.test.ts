@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { MAX_REPLAYED } from "../../api/service/replay/replay-page.ts";
 import { appOver } from "../api/serving.ts";
+import { decisionRow, value } from "../contract/store-rows.ts";
 import { openPage, postForm, unescaped, writtenIn } from "./replay-forms.ts";
 import { capturedNode } from "./served.ts";
 
@@ -12,6 +14,15 @@ async function withNode() {
     expect(response.status, await response.clone().text()).toBe(200);
   }
   return made;
+}
+/** More than two pages of them. */
+const LONGER = 2 * MAX_REPLAYED + 1;
+/** How many recorded decisions the page tells of; those that were recorded without a snapshot cannot be decided again. */
+function decisionsIn(words: string): number {
+  const found = /of ([\d,]+) recorded decisions would be others.*?; ([\d,]+) more could not be decided again/.exec(
+    words,
+  );
+  return (found ?? []).slice(1).reduce((sum, text) => sum + Number(text.replaceAll(",", "")), 0);
 }
 const GONE = "featureGates:\n  SidecarContainers: true\n";
 
@@ -58,6 +69,22 @@ describe("the upgrade page", () => {
     expect(alone.words).toContain("it would not start with this configuration");
     const none = await postForm(app, "/upgrade", { to: "1.37", from: "1.36", args: "kubelet" });
     expect([none.status, none.words]).toEqual([400, expect.stringContaining("there is no flag in it")]);
+  });
+
+  test("the button goes through every page of a node's recorded decisions, a link shows the first", async () => {
+    const { app, store } = await withNode();
+    const since = Date.now() - 60_000;
+    for (let i = 0; i < LONGER; i++) {
+      const policyVersion = i % 2 === 0 ? "kubelet-1.36+7" : "kubelet-1.37+1";
+      value(await store.record({ decision: decisionRow({ node: "n1", policyVersion, decidedAtMs: since + i }) }));
+    }
+    const all = LONGER + 2;
+    const pressed = await postForm(app, "/upgrade", { to: "1.37", node: "n1" });
+    expect(decisionsIn(pressed.words)).toBe(all);
+    expect(pressed.words).not.toContain("nodewise upgrade goes through all");
+    const linked = await openPage(app, "/upgrade?node=n1&to=1.37");
+    expect(decisionsIn(linked.words)).toBeLessThan(all);
+    expect(linked.words).toContain("nodewise upgrade goes through all");
   });
 
   test.each<[object, number, string]>([

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
+import type { DropIn } from "../../api/decide/lint/drop-ins.ts";
 import { chooseProfile, PROFILES } from "../../api/profiles/index.ts";
 import { KUBELET_GATES } from "../../api/profiles/kubelet-gates.ts";
 import { configured, subjectOf } from "../../api/service/upgrade/asked.ts";
 import { membersOf } from "../../api/service/upgrade/configuration.ts";
 import { upgradeReport as formOfReport, type UpgradeReport } from "../../api/service/upgrade/report.ts";
-import { upgradeReport } from "../../api/service/upgrade/upgrade-report.ts";
+import { type BesideFile, upgradeReport } from "../../api/service/upgrade/upgrade-report.ts";
 import { realSnapshot } from "../decide/real-node.ts";
 
 const VERSIONS = PROFILES.map(({ version }) => version);
@@ -15,7 +16,7 @@ function report(
   to: string,
   configuration?: unknown,
   posted?: object,
-  args: readonly string[] | null = null,
+  { args = null, dropIns = null }: Partial<BesideFile> = {},
 ): UpgradeReport {
   const versions = { from: chooseProfile(from), to: chooseProfile(to) };
   const subject = posted === undefined ? undefined : subjectOf(posted as Record<string, unknown>, configuration);
@@ -23,6 +24,7 @@ function report(
   const made = upgradeReport({
     ...(subject?.value ?? { ...configured(configuration, undefined), snapshot: undefined }),
     args,
+    dropIns,
     ...versions,
   });
   // every report has the form that the API's document tells
@@ -33,6 +35,62 @@ const real = realSnapshot() as Readonly<Record<string, unknown>>;
 const namesOf = (all: readonly { readonly name: string }[]): readonly string[] => all.map(({ name }) => name);
 const flipsOf = ({ gates }: UpgradeReport): readonly string[] =>
   namesOf(gates.filter(({ changes }) => changes === "value"));
+
+describe("drop-ins of a --config-dir", () => {
+  const HEAD = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
+  const dropIn = (file: string, fields: object) => ({ file, document: { ...HEAD, ...fields } });
+  const withDropIns = (from: string, to: string, configuration: object, ...dropIns: DropIn[]): UpgradeReport =>
+    report(from, to, configuration, undefined, { dropIns });
+
+  test("count for findings, gates and defaults, the last that names a field", () => {
+    const gates = (isOn: boolean) => ({ featureGates: { MemoryQoS: isOn } });
+    expect(flipsOf(report("1.36", "1.37", {}))).toContain("MemoryQoS");
+    const kept = withDropIns("1.36", "1.37", {}, dropIn("10.conf", gates(true)), dropIn("20.conf", gates(false)));
+    expect(flipsOf(kept)).not.toContain("MemoryQoS");
+    const gone = withDropIns("1.36", "1.37", {}, dropIn("10.conf", { featureGates: { SidecarContainers: true } }));
+    expect(gone).toMatchObject({
+      outcome: "refuses-start",
+      starts: [{ message: expect.stringContaining("SidecarContainers") }],
+    });
+    const fields = ({ defaults }: UpgradeReport) => defaults.map(({ field }) => field);
+    expect(fields(report("1.34", "1.35", {}))).toContain("failCgroupV1");
+    expect(fields(withDropIns("1.34", "1.35", {}, dropIn("a.conf", { failCgroupV1: true })))).not.toContain(
+      "failCgroupV1",
+    );
+  });
+
+  test("are merged over the defaults of each version, as each kubelet does it", () => {
+    const dropIns = [dropIn("a.conf", { evictionHard: { "memory.available": "1Gi" } })];
+    // with no more than its own threshold the disk's defaults would be gone, which allocatable tells
+    const snapshot = { ...real, kubeletConfiguration: {} };
+    const threshold = (beside: Partial<BesideFile>, configuration: object) =>
+      report("1.36", "1.37", configuration, snapshot, beside).decisions;
+    expect(threshold({ dropIns }, {})).toEqual(
+      threshold(
+        {},
+        {
+          evictionHard: {
+            "memory.available": "1Gi",
+            "nodefs.available": "10%",
+            "nodefs.inodesFree": "5%",
+            "imagefs.available": "15%",
+            "imagefs.inodesFree": "5%",
+          },
+        },
+      ),
+    );
+    const { defaults } = report("1.36", "1.37", {}, undefined, { dropIns });
+    expect(defaults).toEqual(report("1.36", "1.37", {}).defaults);
+  });
+
+  test("that the kubelet refuses, and flags that count before them", () => {
+    const headless: DropIn = { file: "a.conf", document: { maxPods: 5 } };
+    expect(withDropIns("1.36", "1.37", {}, headless).starts).toMatchObject([{ code: "drop-in-refused", isNew: false }]);
+    const on = dropIn("a.conf", { featureGates: { MemoryQoS: true } });
+    const args = ["--feature-gates=MemoryQoS=false"];
+    expect(flipsOf(report("1.36", "1.37", {}, undefined, { dropIns: [on], args }))).not.toContain("MemoryQoS");
+  });
+});
 
 describe("the captured node", () => {
   test("of 1.34 would not start with 1.35: it has cgroup v1, and the default of failCgroupV1 is another", () => {

@@ -1,13 +1,21 @@
 import { joinPath } from "../../../api/model/input-issue.ts";
 import { isObject } from "../../../api/model/own.ts";
+import type { Profile } from "../../../api/profiles/profile.ts";
 import type { SpecFault } from "../pod.ts";
 
 const MAX_FAULTS = 100;
 
+/** Whose pods they are; null: no version's in particular. */
+export type PodVersion = Pick<Profile, "podFields" | "version"> | null;
+
 /** The faults of one object, each once. */
 export class Faults {
+  readonly of: PodVersion;
   readonly all: SpecFault[] = [];
   readonly #mistyped = new Set<string>();
+  constructor(of: PodVersion) {
+    this.of = of;
+  }
 
   /** More would not be told. */
   get areFull(): boolean {
@@ -48,6 +56,12 @@ export class At {
     return isObject(this.value) ? Object.keys(this.value) : [];
   }
 
+  /** What is said where the version does not have a field; null: it has. `field`: see `Rule.only`. */
+  lacks(field: string | undefined): string | null {
+    const { of } = this.#faults;
+    if (field === undefined || of === null || of.podFields.has(field)) return null;
+    return `kubelet ${of.version} has no such field: remove it`;
+  }
   /** There are so many faults that more would not be told. */
   get isHopeless(): boolean {
     return this.#faults.areFull;

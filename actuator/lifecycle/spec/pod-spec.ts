@@ -11,7 +11,7 @@ import type {
   SpecFault,
   TextMap,
 } from "../pod.ts";
-import { At, Faults, shown } from "./at.ts";
+import { At, Faults, type PodVersion, shown } from "./at.ts";
 import { checkHostPorts, containerOf } from "./container.ts";
 import { deletionOf, identityOf, isOfManifest } from "./metadata.ts";
 import { checkNoBacksteps, dnsLabel, dnsSearch, dnsSubdomain, ipAddress } from "./names.ts";
@@ -279,10 +279,10 @@ function checkTogether(spec: At, containers: readonly PodContainer[], init: read
 /**
  * A v1.Pod as this daemon can run it, of a manifest or as `kubectl get -o json` and a kubelet's /pods print it, with what
  * an API server would have filled in. Errors: every fault of it with its place, in the order of the fields: what v1 does
- * not have, what this daemon does not do, and what an API server would refuse, in its words.
+ * not have, what this daemon does not do, and what an API server would refuse, in its words. `of`: the kubelet that is played.
  */
-export function runnablePod(object: unknown): Result<RunnablePod, readonly SpecFault[]> {
-  const faults = new Faults();
+export function runnablePod(object: unknown, of: PodVersion = null): Result<RunnablePod, readonly SpecFault[]> {
+  const faults = new Faults(of);
   const pod = new At(object, "", faults);
   if (!checkFields(pod, RULES.Pod)) return err(faults.all);
   checkKind(pod);

@@ -40,7 +40,11 @@ function distance(a: string, b: string): number {
 }
 
 /** The treatment of a field of v1: it is supported, it needs nothing here, or the pod is refused because of it. */
-export type Rule =
+export type Rule = Treatment & {
+  /** In `Profile.podFields`; absent: every version has the field. */
+  readonly only?: string;
+};
+type Treatment =
   | { readonly kind: "done" }
   | { readonly kind: "accepted"; readonly why: string }
   | {
@@ -55,11 +59,16 @@ export type FieldRules = Readonly<Record<string, Rule>>;
 export const done: Rule = { kind: "done" };
 export const accepted = (why: string): Rule => ({ kind: "accepted", why });
 export const refused = (advice: string, harmless?: unknown): Rule => ({ kind: "refused", advice, harmless });
+/** Not every version of the kubelet has the field. */
+export const ofSome = (only: string, rule: Rule): Rule => ({ ...rule, only });
 /** A row of one rule for several fields. */
 export const each = (names: string, rule: Rule): FieldRules =>
   Object.fromEntries(names.split(" ").map((name) => [name, rule]));
 
-/** Tells every field of an object that is refused or that v1 does not have. False: it is no object. */
+/**
+ * Tells every field of an object that is refused or that v1 does not have. What another version has and nothing here would act
+ * on does nothing, as in a kubelet, which leaves out what it does not know. False: it is no object.
+ */
 export function checkFields(at: At, rules: FieldRules): boolean {
   if (!at.isObject()) return false;
   for (const name of at.keys) {
@@ -69,7 +78,9 @@ export function checkFields(at: At, rules: FieldRules): boolean {
     if (rule === undefined) {
       const near = nearName(name, Object.keys(rules));
       field.fault(`no such field${near === undefined ? "" : `; \`${near}\`?`}`);
-    } else if (rule.kind === "refused" && !field.isEmpty && field.value !== rule.harmless) field.fault(rule.advice);
+    } else if (rule.kind === "refused" && !field.isEmpty && field.value !== rule.harmless) {
+      field.fault(at.lacks(rule.only) ?? rule.advice);
+    }
   }
   return true;
 }

@@ -1,5 +1,5 @@
 import type { KnownFields } from "../../../api/profiles/unknown-fields.ts";
-import { accepted, done, each, type FieldRules, refused } from "./rule.ts";
+import { accepted, done, each, type FieldRules, ofSome, refused } from "./rule.ts";
 
 const VALUE_NEEDS_API = refused("needs the API server: write the value in `value`");
 const VARIABLES = refused("config maps and secrets need the API server: write the variables in `env`");
@@ -30,6 +30,10 @@ const CONTAINER_RULES = {
   ResourceFieldSelector: each("containerName resource divisor", done),
   VolumeMount: {
     ...each("name readOnly mountPath subPath mountPropagation subPathExpr", done),
+    bindMountOptions: ofSome(
+      "VolumeMount.bindMountOptions",
+      refused("options of a mount are not set by this daemon: remove it"),
+    ),
     recursiveReadOnly: refused(
       "mounts below a read-only one are as they are: remove it, or set it to Disabled",
       "Disabled",
@@ -48,9 +52,18 @@ const CONTAINER_RULES = {
     ...each("successThreshold failureThreshold terminationGracePeriodSeconds", done),
   },
   TCPSocketAction: each("port host", done),
-  GRPCAction: each("port service", done),
+  GRPCAction: {
+    ...each("port service", done),
+    mode: ofSome(
+      "GRPCAction.mode",
+      refused("probes are not done over TLS: remove it, or set it to Plaintext", "Plaintext"),
+    ),
+  },
   ExecAction: each("command", done),
-  HTTPGetAction: each("path port host scheme httpHeaders", done),
+  HTTPGetAction: {
+    ...each("path port host scheme httpHeaders", done),
+    protocol: ofSome("HTTPGetAction.protocol", refused("HTTP/2 is not asked: remove it, or set it to HTTP1", "HTTP1")),
+  },
   HTTPHeader: each("name value", done),
   SleepAction: each("seconds", done),
   SecurityContext: {
@@ -84,7 +97,10 @@ const POD_RULES = {
     ...each("activeDeadlineSeconds dnsPolicy serviceAccountName serviceAccount nodeName", done),
     ...each("hostNetwork hostPID hostIPC shareProcessNamespace securityContext hostname subdomain", done),
     ...each("hostAliases priority priorityClassName dnsConfig setHostnameAsFQDN", done),
-    ...each("schedulerName topologySpreadConstraints preemptionPolicy schedulingGroup", SCHEDULERS),
+    ...each("schedulerName topologySpreadConstraints preemptionPolicy", SCHEDULERS),
+    workloadRef: ofSome("PodSpec.workloadRef", SCHEDULERS),
+    schedulingGroup: ofSome("PodSpec.schedulingGroup", SCHEDULERS),
+    evictionResponders: ofSome("PodSpec.evictionResponders", accepted("who evicts through an API server reads it")),
     ...each("nodeSelector affinity tolerations os", ADMISSION),
     overhead: accepted("the decisions add it to what the pod requests"),
     resources: accepted("the `cgroups` and `admission` decisions read it"),
@@ -138,11 +154,14 @@ const VOLUME_RULES = {
     ...each("flocker fc azureFile vsphereVolume quobyte azureDisk photonPersistentDisk", NETWORK),
     ...each("portworxVolume scaleIO storageos csi", NETWORK),
   },
-  EmptyDirVolumeSource: each("medium sizeLimit", done),
+  EmptyDirVolumeSource: {
+    ...each("medium sizeLimit", done),
+    mode: ofSome("EmptyDirVolumeSource.mode", refused("the mode of an emptyDir is not set by this daemon: remove it")),
+  },
   HostPathVolumeSource: each("path type", done),
 } as const;
 
-/** Every field of a v1.Pod that can be written in a manifest, by the name of its Go type. kubernetes 1.36: core/v1/types.go. */
+/** Every field of a v1.Pod that can be written in a manifest, by the name of its Go type. kubernetes 1.34 to 1.37: core/v1/types.go. */
 export const RULES = { ...POD_RULES, ...CONTAINER_RULES, ...VOLUME_RULES } as const satisfies Readonly<
   Record<string, FieldRules>
 >;

@@ -1,4 +1,5 @@
 import type { RefusedItem } from "../../../api/documents/problem.ts";
+import type { Profile } from "../../../api/profiles/profile.ts";
 import type { PodOrigin, PodsRead, Problem } from "../../core/ports.ts";
 import type { RunnablePod, SpecFault } from "../../lifecycle/pod.ts";
 import { refusedItemOf } from "../../lifecycle/refused-item.ts";
@@ -31,7 +32,7 @@ export interface DesiredPods {
 type Checked = ReadonlyMap<unknown, RunnablePod | RefusedManifest>;
 
 /** Checks what a source told; what it tells again unchanged is not checked again. Null: the source could not be read. */
-export function desiredPodsReader(nodeName: string): (read: PodsRead) => DesiredPods | null {
+export function desiredPodsReader(nodeName: string, profile: Profile): (read: PodsRead) => DesiredPods | null {
   let checked: Checked = new Map();
   let last: { readonly read: PodsRead; readonly desired: DesiredPods } | null = null;
   return (read) => {
@@ -41,7 +42,7 @@ export function desiredPodsReader(nodeName: string): (read: PodsRead) => Desired
     checked = new Map(
       read.pods.map((object) => [
         object,
-        before.get(object) ?? checkedPod(object, read.origins?.get(object), nodeName),
+        before.get(object) ?? checkedPod(object, read.origins?.get(object), { nodeName, profile }),
       ]),
     );
     const desired = desiredOf(read, checked);
@@ -77,8 +78,12 @@ function desiredOf(read: PodsRead, checked: Checked): DesiredPods {
   return { pods, files, refused, refusedItems, whole, unread, problems, notices };
 }
 
-function checkedPod(object: unknown, origin: PodOrigin | undefined, nodeName: string): RunnablePod | RefusedManifest {
-  const pod = runnablePod(object);
+function checkedPod(
+  object: unknown,
+  origin: PodOrigin | undefined,
+  { nodeName, profile }: { readonly nodeName: string; readonly profile: Profile },
+): RunnablePod | RefusedManifest {
+  const pod = runnablePod(object, profile);
   const faults = pod.ok ? elsewhere(origin?.nodeName ?? pod.value.spec.nodeName, nodeName) : pod.error;
   if (pod.ok && faults.length === 0) return pod.value;
   if (origin === undefined) return { pod: nameOf(object), faults };

@@ -2,7 +2,7 @@ import { type Command, Option } from "commander";
 import { REMOVAL_ENDS } from "../../model/container-gc.ts";
 import { KINDS, VERDICTS } from "../../model/decision.ts";
 import { dataDirOption } from "../api-options.ts";
-import { type Cli, examples, finish, limitOption, outputOption, wholeNumber } from "../cli.ts";
+import { type Cli, examples, finish, kubeletOption, limitOption, outputOption, wholeNumber } from "../cli.ts";
 import type { BackupFlags, RestoreFlags } from "./backup.ts";
 import type { HistoryFlags } from "./history.ts";
 import type { PruneFlags } from "./prune.ts";
@@ -21,6 +21,7 @@ export function addHistory(program: Command, cli: Cli): void {
     .addOption(new Option("--verdict <verdict>", "with this verdict only").choices(VERDICTS))
     .option("--reason <reason>", "with the kubelet's word for why only, such as OutOfcpu or memory.available")
     .option("--pod <pod>", "about this pod: uid, namespace/name, or name")
+    .addOption(kubeletOption("decided as this version of the kubelet only, such as 1.36"))
     .option("--since <time>", "RFC 3339, or a duration back from now such as 90m")
     .option("--until <time>", "likewise")
     .addOption(limitOption())
@@ -30,6 +31,7 @@ export function addHistory(program: Command, cli: Cli): void {
     command,
     "nodewise history --since 1h",
     "nodewise history --reason OutOfcpu --since 12h",
+    "nodewise history --kubelet 1.37 --since 7d",
     "nodewise history --node n1 --kind allocatable --verdict kubelet-refuses",
     "nodewise history --verdict evicts --since 7d --limit 10000 -o csv",
     "NODEWISE_TOKEN=$(cat token) nodewise history --api https://nodewise.example:8787 -o json",

@@ -14,8 +14,8 @@ export async function decisionsOfApi(
 ): Promise<Result<readonly Listed[], Fault>> {
   const api = apiOf(url, token);
   if (!api.ok) return api;
-  const { node, kind, verdict, reason, pod, sinceMs, untilMs } = filter;
-  const query = { kind, verdict, reason, pod, since: timeText(sinceMs), until: timeText(untilMs) };
+  const { node, kind, verdict, reason, pod, kubelet, sinceMs, untilMs } = filter;
+  const query = { kind, verdict, reason, pod, kubelet, since: timeText(sinceMs), until: timeText(untilMs) };
   const path = node === undefined ? "v1/decisions" : `${pathOf(node)}/decisions`;
   return listed(api.value, path, "decisions", query, limit);
 }

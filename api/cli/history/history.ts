@@ -1,12 +1,13 @@
 import type { DecisionFilter } from "../../../db/store.ts";
 import { isVerdict, type Kind } from "../../model/decision.ts";
 import { ok, type Result } from "../../model/result.ts";
+import { namedVersion } from "../../service/upgrade/asked.ts";
 import { decisionsCsv } from "../../text/csv.ts";
 import { type Color, printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
-import { EXIT, type Fault, type Form, isGood, type Outcome, printData, type Terminal } from "../terminal.ts";
+import { EXIT, type Fault, type Form, fault, isGood, type Outcome, printData, type Terminal } from "../terminal.ts";
 import { type Listed, timesOf, tokenOf } from "./source.ts";
 
 export interface HistoryFlags {
@@ -18,6 +19,7 @@ export interface HistoryFlags {
   readonly verdict?: string;
   readonly reason?: string;
   readonly pod?: string;
+  readonly kubelet?: string;
   readonly since?: string;
   readonly until?: string;
   readonly limit: number;
@@ -48,6 +50,8 @@ export async function history(given: HistoryFlags, cli: Cli): Promise<Outcome> {
 
 function filterOf(given: HistoryFlags, nowMs: number): Result<DecisionFilter, Fault> {
   const { node, kind, verdict, reason, pod } = given;
+  const version = given.kubelet === undefined ? null : namedVersion("kubelet", given.kubelet);
+  if (version?.ok === false) return fault(EXIT.badInput, `--kubelet: ${version.error.message}`);
   const times = timesOf(given, nowMs);
   if (!times.ok) return times;
   return ok({
@@ -56,6 +60,7 @@ function filterOf(given: HistoryFlags, nowMs: number): Result<DecisionFilter, Fa
     ...(verdict === undefined ? {} : { verdict }),
     ...(reason === undefined ? {} : { reason }),
     ...(pod === undefined ? {} : { pod }),
+    ...(version === null ? {} : { kubelet: version.value.profile.version }),
     ...times.value,
   });
 }

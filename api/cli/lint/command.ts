@@ -27,6 +27,12 @@ export const argsOption = (): Option =>
     "what has the kubelet's command line in it, `-` for standard input: `ps -o args`, `systemctl cat kubelet`, kubeadm-flags.env; its flags count before --config",
   );
 
+export const configDirOption = (): Option =>
+  new Option(
+    "--config-dir <dir>",
+    "the kubelet's folder of drop-ins (*.conf), which are merged over --config as the kubelet merges them",
+  );
+
 export function addLint(program: Command, cli: Cli): void {
   const command = program
     .command("lint")
@@ -35,10 +41,7 @@ export function addLint(program: Command, cli: Cli): void {
       "Look over a KubeletConfiguration (JSON or YAML, `-` for standard input): what keeps the kubelet from starting, in its own words, its flags included; defaults that go because a field was set; settings that fight, or do nothing. With files of a node, or a node of the history, its sizes, machine and state files are looked at too; with a history, each finding is told with how many recorded decisions it touched.",
     )
     .option("--config <file>", "KubeletConfiguration, or the kubelet's /configz; absent: that of the snapshot")
-    .option(
-      "--config-dir <dir>",
-      "the kubelet's folder of drop-ins (*.conf), which are merged over --config as the kubelet merges them",
-    )
+    .addOption(configDirOption())
     .addOption(argsOption())
     .option("--snapshot <file>", "a whole NodeSnapshot of the node; the options below replace parts of it");
   for (const { option, what } of LINT_PARTS) command.option(`--${option} <file>`, what);

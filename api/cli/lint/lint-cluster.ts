@@ -2,17 +2,20 @@ import { type ClusterFault, clusterFaultText } from "../../cluster/fault.ts";
 import type { LintFinding } from "../../decide/lint/finding.ts";
 import type { Fields } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
+import type { ProfileNote } from "../../profiles/index.ts";
 import { many } from "../../text/sentences/words.ts";
 import type { Cli } from "../cli.ts";
 import { withoutEnv } from "../cluster-options.ts";
 import { eachClusterNode, namesText, readClusterNode, withCluster } from "../inputs/cluster-node.ts";
 import { EXIT, type Fault, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
-import { exitOf, findingsIn, findingsText, type LintFlags, localInput, print } from "./lint.ts";
+import { exitOf, findingsIn, findingsText, type LintFlags, localInput, nearestText, print, untouched } from "./lint.ts";
 import { type LintNode, readLintFiles } from "./lint-input.ts";
 
 /** The findings of one node, or why there are none. */
 interface Linted {
   readonly node: string;
+  /** Whose findings they are; null: there are none. */
+  readonly profile: ProfileNote | null;
   readonly findings: readonly LintFinding[];
   readonly why: string | null;
 }
@@ -29,8 +32,7 @@ export async function lintCluster(given: LintFlags, cli: Cli): Promise<Outcome> 
   if (!read.ok) return read;
   const files = await configured(rest, read.value.snapshot, node);
   if (!files.ok) return files;
-  const found = findingsIn(localInput(files.value), given.kubelet).map((finding) => ({ ...finding, touched: null }));
-  return print(ok(found), files.value, given, cli);
+  return print(ok(untouched(findingsIn(localInput(files.value), given.kubelet))), files.value, given, cli);
 }
 
 /** Errors: those of the files; neither a file nor the kubelet tells a configuration. */
@@ -43,9 +45,9 @@ async function configured(files: LintFlags, live: Fields, node: string): Promise
 async function lintAll(given: LintFlags, files: LintFlags, cli: Cli): Promise<Outcome> {
   const one = async (node: string, live: Result<Fields, ClusterFault>): Promise<Linted> => {
     const read = live.ok ? await configured(files, live.value, node) : live;
-    if (read.ok) return { node, findings: findingsIn(localInput(read.value), given.kubelet), why: null };
+    if (read.ok) return { node, ...findingsIn(localInput(read.value), given.kubelet), why: null };
     const why = "lines" in read.error ? read.error.lines.join("; ") : clusterFaultText(read.error);
-    return { node, findings: [], why };
+    return { node, profile: null, findings: [], why };
   };
   const linted = await withCluster(given, cli, (cluster) => eachClusterNode(cluster, undefined, given, cli, one));
   if (!linted.ok) return linted;
@@ -57,13 +59,13 @@ async function lintAll(given: LintFlags, files: LintFlags, cli: Cli): Promise<Ou
 
 /** Nodes with the same findings are told together. */
 function nodesText(linted: readonly Linted[], terminal: Terminal): string {
-  const groups = Map.groupBy(linted, ({ findings, why }) => JSON.stringify([findings, why]));
+  const groups = Map.groupBy(linted, ({ profile, findings, why }) => JSON.stringify([profile?.why, findings, why]));
   const texts = Array.from(groups.values(), (same) => {
-    const [{ findings, why }] = same as [Linted];
+    const [{ profile, findings, why }] = same as [Linted];
     const heading = `${namesText(same.map(({ node }) => node))} (${many(same.length, "node")})`;
     const notes = findings.map((finding) => ({ ...finding, touched: null }));
     const text = why === null ? findingsText(notes, () => null, terminal) : `${terminal.paint("yellow", why)}\n`;
-    return `${terminal.paint("bold", heading)}\n${text}`;
+    return `${terminal.paint("bold", heading)}\n${profile === null ? "" : nearestText(profile, terminal)}${text}`;
   });
   return texts.length === 0 ? "the cluster has no nodes\n" : texts.join("\n");
 }

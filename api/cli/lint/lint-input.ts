@@ -10,6 +10,7 @@ import type { Fields } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { NEWEST } from "../../profiles/index.ts";
+import type { BesideFile } from "../../service/upgrade/upgrade-report.ts";
 import { readInput, readPart } from "../inputs/read.ts";
 import { READ_ONCE, readSnapshot, readsOnce } from "../inputs/snapshot.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
@@ -88,6 +89,17 @@ export async function readLintFiles(files: LintFiles, live?: Fields): Promise<Re
   if (ofAnother !== undefined) return fault(EXIT.badInput, ofAnother.message);
   return ok({ ...read, snapshot: snapshot.value.snapshot, configuration: snapshot.value.configuration });
 }
+
+/** What a kubelet is started with beside its file. */
+export const besideOf = ({ file, commandLine }: Pick<LintNode, "file" | "commandLine">): BesideFile => ({
+  dropIns: file?.dropIns ?? null,
+  args: commandLine?.args ?? null,
+});
+/** The same in the body of a request. */
+export const besideBody = ({ args, dropIns }: BesideFile): object => ({
+  ...(args === null ? {} : { kubeletArgs: args }),
+  ...(dropIns === null ? {} : { kubeletDropIns: dropIns.map(({ file, document }) => ({ file, document })) }),
+});
 
 /** `FILE:LINE` of a finding's field: of the flag that it names, or that sets it, else of the file's own. */
 export function placesOf({ file, commandLine }: LintNode): (field: string) => string | null {

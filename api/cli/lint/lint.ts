@@ -6,7 +6,7 @@ import { nearNodes } from "../../http/nodes.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { chooseProfileFor } from "../../profiles/index.ts";
+import { chooseProfile, chooseProfileFor, type ProfileNote } from "../../profiles/index.ts";
 import { type Touched, type TouchedFinding, touchedFindings } from "../../service/lint-touched.ts";
 import { postedSnapshot } from "../../service/replay/parsed.ts";
 import { many } from "../../text/sentences/words.ts";
@@ -27,7 +27,7 @@ import {
   type Terminal,
   warnAll,
 } from "../terminal.ts";
-import { type LintFiles, type LintNode, placesOf, readLintFiles } from "./lint-input.ts";
+import { besideBody, besideOf, type LintFiles, type LintNode, placesOf, readLintFiles } from "./lint-input.ts";
 
 const COLORS: Readonly<Record<LintSeverity, Color>> = {
   "refuses-start": "red",
@@ -111,13 +111,9 @@ export async function lint(given: LintFlags, cli: Cli): Promise<Outcome> {
     return fault(EXIT.badInput, "nothing to look over: give --config FILE, or --kubelet-args FILE");
   }
   warnAll(cli.terminal, commandLine?.warnings ?? []);
-  if (api !== undefined && given.configDir !== undefined) {
-    return fault(EXIT.badInput, "--config-dir is read and merged here: give it without --api");
-  }
   if (api !== undefined) return print(await askApi(api, given, read.value, cli), read.value, given, cli);
   const alone = (): Outcome => {
-    const found = findingsIn(localInput(read.value), given.kubelet).map((finding) => ({ ...finding, touched: null }));
-    return print(ok(found), read.value, given, cli);
+    return print(ok(untouched(findingsIn(localInput(read.value), given.kubelet))), read.value, given, cli);
   };
   if (dataDir === undefined) return alone();
   const { hasHistory, withHistory } = await import("../history/open-history.ts");
@@ -127,24 +123,30 @@ export async function lint(given: LintFlags, cli: Cli): Promise<Outcome> {
   );
 }
 
-type Findings = Result<readonly TouchedFinding[], Fault>;
+interface Linted<F extends LintFinding> {
+  /** Whose findings they are. */
+  readonly profile: ProfileNote;
+  readonly findings: readonly F[];
+}
+type Findings = Result<Linted<TouchedFinding>, Fault>;
+export const untouched = ({ profile, findings }: Linted<LintFinding>): Linted<TouchedFinding> => ({
+  profile,
+  findings: findings.map((finding) => ({ ...finding, touched: null })),
+});
 interface LintAsked extends Pick<KubeletStart, "configuration" | "dropIns"> {
   /** Null: they are not known. */
   readonly args: readonly string[] | null;
   readonly snapshot: Snapshot | undefined;
 }
-export const localInput = ({ file, commandLine, snapshot, configuration }: LintNode): LintAsked => ({
-  configuration: file === null ? configuration : file.configuration,
-  dropIns: file?.dropIns ?? null,
-  args: commandLine?.args ?? null,
+export const localInput = ({ snapshot, configuration, ...node }: LintNode): LintAsked => ({
+  configuration: node.file === null ? configuration : node.file.configuration,
+  ...besideOf(node),
   snapshot,
 });
-export function findingsIn(
-  { args, snapshot, ...start }: LintAsked,
-  kubelet: string | undefined,
-): readonly LintFinding[] {
-  const { profile } = chooseProfileFor(snapshot, kubelet);
-  return lintStart({ ...start, flags: args === null ? null : readFlags(args, profile) }, snapshot, profile);
+export function findingsIn({ args, snapshot, ...start }: LintAsked, kubelet: string | undefined): Linted<LintFinding> {
+  const { profile, note } = chooseProfileFor(snapshot, kubelet);
+  const flags = args === null ? null : readFlags(args, profile);
+  return { profile: note, findings: lintStart({ ...start, flags }, snapshot, profile) };
 }
 
 async function askApi(url: string, given: LintFlags, node: LintNode, cli: Cli): Promise<Findings> {
@@ -152,11 +154,10 @@ async function askApi(url: string, given: LintFlags, node: LintNode, cli: Cli): 
   if (!token.ok) return token;
   const post = posterOf(url, token.value);
   if (!post.ok) return post;
-  const { configuration: kubeletConfiguration, args, snapshot } = localInput(node);
+  const { configuration: kubeletConfiguration, snapshot, ...beside } = localInput(node);
   const asked = { kubeletConfiguration, snapshot, node: given.nodeName, kubeletVersion: given.kubelet };
-  const body = { ...asked, ...(args === null ? {} : { kubeletArgs: args }) };
-  const answer = await post.value<{ readonly findings: readonly TouchedFinding[] }>("v1/lint", body);
-  return answer.ok ? ok(answer.value.findings) : answer;
+  const body = { ...asked, ...besideBody(beside) };
+  return post.value<Linted<TouchedFinding>>("v1/lint", body);
 }
 
 /** Time for a history that is stored here; as nobody waits for the answer in turn, it may take a while. */
@@ -169,8 +170,9 @@ async function askStore(store: Store, { nodeName, kubelet }: LintFlags, node: Li
   const known = await store.getNode(nodeName ?? snapshot?.node?.metadata.name ?? "");
   if (!known.ok) return fault(EXIT.failed, known.error.message);
   const filter = known.value === null ? {} : { node: known.value.name };
-  const touched = await touchedFindings(store, findingsIn(about.value, kubelet), filter, BUDGET_MS);
-  return touched.ok ? touched : fault(EXIT.failed, touched.error.message);
+  const { profile, findings } = findingsIn(about.value, kubelet);
+  const touched = await touchedFindings(store, findings, filter, BUDGET_MS);
+  return touched.ok ? ok({ profile, findings: touched.value }) : fault(EXIT.failed, touched.error.message);
 }
 
 async function latestOf(store: Store, name: string, node: LintNode): Promise<Result<LintAsked, Fault>> {
@@ -196,20 +198,25 @@ async function latestOf(store: Store, name: string, node: LintNode): Promise<Res
   return ok(asked);
 }
 
-export function print(findings: Findings, node: LintNode, given: LintFlags, { terminal }: Cli): Outcome {
-  if (!findings.ok) return findings;
+export function print(linted: Findings, node: LintNode, given: LintFlags, { terminal }: Cli): Outcome {
+  if (!linted.ok) return linted;
+  const { profile, findings } = linted.value;
   const output = given.json === true ? "json" : given.output;
   const placeOf = placesOf(node);
-  if (output === "table") terminal.write(findingsText(findings.value, placeOf, terminal));
+  if (output === "table") terminal.write(nearestText(profile, terminal) + findingsText(findings, placeOf, terminal));
   else {
-    const placed = findings.value.map((finding) => {
+    const placed = findings.map((finding) => {
       const where = placeOf(finding.field);
       return where === null ? finding : { ...finding, where };
     });
-    printData(terminal, { findings: placed }, output);
+    printData(terminal, { profile, findings: placed }, output);
   }
-  return ok(exitOf(findings.value));
+  return ok(exitOf(findings));
 }
+
+/** A line where another version answers than the one that is told; empty: none is told, or its own answers. */
+export const nearestText = ({ why }: ProfileNote, { paint }: Terminal): string =>
+  why === null || why === chooseProfile(undefined).note.why ? "" : `${paint("dim", `assumed: ${printable(why)}`)}\n`;
 
 export function exitOf(findings: readonly LintFinding[]): ExitCode {
   const severities = new Set(findings.map(({ severity }) => severity));

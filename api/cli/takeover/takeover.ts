@@ -264,7 +264,7 @@ interface Carried extends Shown {
 /** Problems of a source are told once, whenever they are met. */
 function podsReader(config: ActuatorConfig, { terminal }: Cli): Carried["read"] {
   const source = podsSource(config);
-  const decode = desiredPodsReader(config.nodeName);
+  const decode = desiredPodsReader(config.nodeName, profileOf(config.kubeletVersion));
   const told = new Set<string>();
   return async () => {
     const read = await source();

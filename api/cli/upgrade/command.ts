@@ -4,7 +4,7 @@ import { isVersion, VERSION_FORM } from "../../model/fields.ts";
 import { dataDirOption } from "../api-options.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
 import { withClusterOptions } from "../cluster-options.ts";
-import { argsOption } from "../lint/command.ts";
+import { argsOption, configDirOption } from "../lint/command.ts";
 import { LINT_PARTS } from "../lint/lint-input.ts";
 import type { UpgradeFlags } from "./upgrade.ts";
 
@@ -27,6 +27,7 @@ export function addUpgrade(program: Command, cli: Cli): void {
     .requiredOption("--to <version>", "the other kubelet", version)
     .option("--from <version>", "the kubelet of now (default: that of the node)", version)
     .option("--config <file>", "KubeletConfiguration, or the kubelet's /configz; absent: that of the snapshot")
+    .addOption(configDirOption())
     .addOption(argsOption())
     .option("--snapshot <file>", "a whole NodeSnapshot of the node; the options below replace parts of it");
   // `--node` names nodes of the history here, as in `nodewise replay`
@@ -49,6 +50,7 @@ export function addUpgrade(program: Command, cli: Cli): void {
   examples(
     command,
     "nodewise upgrade --from 1.36 --to 1.37 --config kubelet.yaml",
+    "nodewise upgrade --from 1.36 --to 1.37 --config /var/lib/kubelet/config.yaml --config-dir /etc/kubernetes/kubelet.conf.d",
     "nodewise upgrade --to 1.37 --snapshot snapshot.json",
     "nodewise upgrade --to 1.37 --since 7d --node n1 n2 --data-dir /var/lib/nodewise",
     "nodewise upgrade --to 1.37 --since 7d --api https://nodewise.example:8787 --token-file token",

@@ -4,6 +4,7 @@ import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
 import type { UpgradePage } from "../../service/upgrade/upgrade-page.ts";
 import { apiOf, posterOf, timeText } from "../history/history-api.ts";
 import { firstOf } from "../history/source.ts";
+import { besideBody } from "../lint/lint-input.ts";
 import type { Fault } from "../terminal.ts";
 import { MAX_NODES, type UpgradeRequest, type UpgradeSource } from "./upgrade-source.ts";
 
@@ -28,8 +29,8 @@ export function sourceOfApi(
       });
       return all.ok ? ok(all.value.map(({ name }) => name)) : all;
     },
-    reportOf: async (node, kubeletConfiguration, args) => {
-      const answer = await ask({ node, kubeletConfiguration, ...(args === null ? {} : { kubeletArgs: args }) });
+    reportOf: async (node, kubeletConfiguration, beside) => {
+      const answer = await ask({ node, kubeletConfiguration, ...besideBody(beside) });
       if (answer.ok) return ok(answer.value.report ?? "no snapshot of it is stored");
       const { problem } = answer.error;
       return problem?.code === "needs_input" ? ok(problem.detail.replace("from:", "--from")) : answer;

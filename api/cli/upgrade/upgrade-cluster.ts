@@ -4,7 +4,7 @@ import type { Fields } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { subjectOf, versionBefore } from "../../service/upgrade/asked.ts";
 import type { UpgradeReport } from "../../service/upgrade/report.ts";
-import { type UpgradeInput, upgradeReport } from "../../service/upgrade/upgrade-report.ts";
+import { type BesideFile, type UpgradeInput, upgradeReport } from "../../service/upgrade/upgrade-report.ts";
 import type { Cli } from "../cli.ts";
 import type { ClusterFlags } from "../cluster-options.ts";
 import { eachClusterNode } from "../inputs/cluster-node.ts";
@@ -12,11 +12,16 @@ import type { Fault } from "../terminal.ts";
 import type { Found } from "./upgrade-output.ts";
 import type { UpgradeRequest } from "./upgrade-source.ts";
 
-/** What an upgrade does to the nodes that are named, or to all of a live cluster. `configuration` and `args`: in the place of each one's own. */
+/** What an upgrade does to the nodes that are named, or to all of a live cluster. The configuration and what is beside it: in the place of each one's own. */
 export async function reportsOfCluster(
   cluster: Cluster,
   names: readonly string[] | undefined,
-  { to, from, configuration, args }: Pick<UpgradeRequest, "to" | "from"> & Pick<UpgradeInput, "configuration" | "args">,
+  {
+    to,
+    from,
+    configuration,
+    ...beside
+  }: Pick<UpgradeRequest, "to" | "from"> & Pick<UpgradeInput, "configuration"> & BesideFile,
   flags: ClusterFlags,
   cli: Cli,
 ): Promise<Result<Pick<Found, "reports" | "unreported">, Fault>> {
@@ -25,7 +30,7 @@ export async function reportsOfCluster(
     if (!subject.ok) return subject.error.map(({ path, message }) => `${path}: ${message}`).join("; ");
     const before = versionBefore(from, subject.value.snapshot);
     return before.ok
-      ? upgradeReport({ ...subject.value, args, to, from: before.value })
+      ? upgradeReport({ ...subject.value, ...beside, to, from: before.value })
       : `--from ${before.error.message}`;
   };
   const one = async (node: string, live: Result<Fields, ClusterFault>) => ({

@@ -3,6 +3,7 @@ import type { Result } from "../../model/result.ts";
 import type { ChosenProfile } from "../../profiles/index.ts";
 import type { UpgradeReport } from "../../service/upgrade/report.ts";
 import type { UpgradePage } from "../../service/upgrade/upgrade-page.ts";
+import type { BesideFile } from "../../service/upgrade/upgrade-report.ts";
 import type { Fault } from "../terminal.ts";
 
 export interface UpgradeRequest {
@@ -16,14 +17,10 @@ export interface UpgradeSource {
   /** The names of its nodes, at most `MAX_NODES`. */
   nodes(): Promise<Result<readonly string[], Fault>>;
   /**
-   * `configuration`: in the place of the node's own; `args`: its kubelet's command line, null where that is not known. A text: why
-   * nothing can be said of this node.
+   * `configuration`: in the place of the node's own; `beside`: what else its kubelet is started with. A text: why nothing can be
+   * said of this node.
    */
-  reportOf(
-    node: string,
-    configuration: unknown,
-    args: readonly string[] | null,
-  ): Promise<Result<UpgradeReport | string, Fault>>;
+  reportOf(node: string, configuration: unknown, beside: BesideFile): Promise<Result<UpgradeReport | string, Fault>>;
   /** A page of a node's history, or of all nodes'. */
   page(node: string | undefined, pageToken: string | undefined): Promise<Result<UpgradePage, Fault>>;
 }

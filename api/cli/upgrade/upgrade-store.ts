@@ -21,7 +21,7 @@ export function sourceOfStore(store: Store, { to, from, filter }: UpgradeRequest
       const rows = await store.listNodes({ limit: MAX_NODES });
       return rows.ok ? ok(rows.value.map(({ name }) => name)) : storeFault(rows);
     },
-    reportOf: async (node, configuration, args) => {
+    reportOf: async (node, configuration, beside) => {
       const known = await checkNode(store, node, "--node");
       if (!known.ok) return known;
       const latest = await store.latestSnapshot(node);
@@ -33,7 +33,7 @@ export function sourceOfStore(store: Store, { to, from, filter }: UpgradeRequest
       if (!subject.ok) return ok("its latest snapshot cannot be read by this version");
       const before = versionBefore(from, subject.value.snapshot);
       if (!before.ok) return ok(`--from ${before.error.message}`);
-      return ok(upgradeReport({ ...subject.value, args, to, from: before.value }));
+      return ok(upgradeReport({ ...subject.value, ...beside, to, from: before.value }));
     },
     page: async (node, pageToken) => {
       const request = {

@@ -10,7 +10,7 @@ import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { asksCluster, type ClusterFlags, withoutEnv } from "../cluster-options.ts";
 import { timesOf, tokenOf } from "../history/source.ts";
-import { type LintFiles, type LintNode, placesOf, readLintFiles } from "../lint/lint-input.ts";
+import { besideOf, type LintFiles, type LintNode, placesOf, readLintFiles } from "../lint/lint-input.ts";
 import { progressOn } from "../replay/progress.ts";
 import { EXIT, type Fault, fault, type Outcome, stopSignal, warnAll } from "../terminal.ts";
 import { type Found, printUpgrade, type UpgradeForm } from "./upgrade-output.ts";
@@ -87,10 +87,9 @@ function reportOfFiles(read: LintNode, to: ChosenProfile, from: ChosenProfile | 
   const before = versionBefore(from, snapshot);
   if (!before.ok) return fault(EXIT.badInput, `--from ${before.error.message}`);
   const own = configured(file?.configuration, configuration);
-  const report = upgradeReport({ ...own, args: argsOf(read), snapshot, to, from: before.value });
+  const report = upgradeReport({ ...own, ...besideOf(read), snapshot, to, from: before.value });
   return ok(placed(report, placesOf(read)));
 }
-const argsOf = ({ commandLine }: LintNode): readonly string[] | null => commandLine?.args ?? null;
 
 function filesAlone(read: LintNode, { to, from }: UpgradeRequest, given: UpgradeFlags, cli: Cli): Outcome {
   const report = reportOfFiles(read, to, from);
@@ -114,7 +113,8 @@ async function upgradeCluster(
     import("../inputs/cluster-node.ts"),
     import("./upgrade-cluster.ts"),
   ]);
-  const asked = { ...request, configuration: read.file?.configuration, args: argsOf(read) };
+  const { to, from } = request;
+  const asked = { to, from, configuration: read.file?.configuration, ...besideOf(read) };
   const found = await withCluster(given, cli, (cluster) => reportsOfCluster(cluster, given.node, asked, given, cli));
   if (!found.ok) return found;
   return ok(printUpgrade({ to: request.to, ...found.value, history: null }, formOf(given), cli.terminal));
@@ -195,7 +195,7 @@ async function reportsOf(
     unreported.push({ node: "further nodes", why });
   }
   for (const node of names.value) {
-    const report = await source.reportOf(node, read.file?.configuration, argsOf(read));
+    const report = await source.reportOf(node, read.file?.configuration, besideOf(read));
     if (!report.ok) return report;
     if (typeof report.value === "string") unreported.push({ node, why: report.value });
     else reports.push({ ...placed(report.value, placeOf), node });

@@ -36,7 +36,7 @@ export function lintWithDropIns(
   const base =
     configurationPath(configuration).length > 0 ? (configuration as Members)["kubeletconfig"] : configuration;
   const heads = dropIns.map((dropIn) => dropInHead(dropIn.file, dropIn.document));
-  const readDropIns = dropIns.filter((dropIn, i) => heads[i] === null && isObject(dropIn.document));
+  const readDropIns = dropIns.filter(isRead);
   const { merged, relativePaths } = mergedOver(isObject(base) ? base : {}, readDropIns, profile);
   return inOrder([
     ...ofFile,
@@ -45,6 +45,12 @@ export function lintWithDropIns(
     ...lintConfiguration(over(merged), snapshot, profile, relativePaths).map(afterMerge),
   ]);
 }
+
+const isRead = ({ file, document }: DropIn): boolean => dropInHead(file, document) === null;
+
+/** A file's configuration with the drop-ins that the kubelet reads merged over it, and with all its defaults. */
+export const mergedConfiguration = (base: Members, dropIns: readonly DropIn[], profile: Profile): Members =>
+  mergedOver(base, dropIns.filter(isRead), profile).merged;
 
 /** What is told of a file before the drop-ins are looked at, whatever they say. */
 const OF_LOADING: ReadonlySet<string> = new Set([

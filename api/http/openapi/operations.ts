@@ -6,6 +6,7 @@ import { ref } from "../../model/json-schema.ts";
 import { REMOVING_KINDS } from "../../model/kinds.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { AGREEMENT_VERDICTS, MAX_OUTCOMES_POSTED, OUTCOME_KINDS } from "../../model/outcome.ts";
+import { KNOWN_VERSION_PATTERN } from "../../profiles/index.ts";
 import { MAX_LIMIT, MAX_MARGIN_PERCENT, USUAL_LIMIT } from "../../service/advise/advise-node.ts";
 import { USUAL_MARGIN_PERCENT, USUAL_PERCENTILE } from "../../service/advise/reserves.ts";
 import { FLEET_SORTS, SHOWS } from "../../service/fleet.ts";
@@ -62,6 +63,10 @@ const DECISION_FILTERS = [
     { type: "string", minLength: 1, maxLength: LIMITS.textLength },
   ),
   query("pod", "Only about this pod: a uid, a name, or namespace/name"),
+  query("kubelet", "Only decided as this version of the kubelet, such as 1.36: see policyVersion", {
+    type: "string",
+    pattern: KNOWN_VERSION_PATTERN,
+  }),
   query("since", `Decided then or later: ${AGO}`, TIME_OR_AGO),
   query("until", `Decided earlier: ${AGO}`, TIME_OR_AGO),
   limit(DEFAULT_PAGE),

@@ -4,7 +4,7 @@ import { timestampMeta, VERSION_PATTERN } from "../../model/fields.ts";
 import { type JsonSchema, NULL, ref, strictObject } from "../../model/json-schema.ts";
 import { KNOWN_VERSION_PATTERN, PROFILES } from "../../profiles/index.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
-import { LONGEST_ARG, MAX_ARGS } from "../lint.ts";
+import { LONGEST_ARG, LONGEST_FILE, MAX_ARGS, MAX_DROP_INS } from "../lint.ts";
 import { DEFAULT_REPLAYED } from "../replay.ts";
 import { MAX_DOCUMENTS } from "../why.ts";
 import { ASKED } from "./ask-schemas.ts";
@@ -143,19 +143,44 @@ const kubeletArgs: JsonSchema = {
   items: { type: "string", maxLength: LONGEST_ARG },
   description: "the kubelet's command line, without the program's name: its flags count before the configuration",
 };
+const kubeletDropIns: JsonSchema = {
+  type: "array",
+  maxItems: MAX_DROP_INS,
+  items: strictObject(
+    {
+      file: { type: "string", minLength: 1, maxLength: LONGEST_FILE, description: "its name, which findings tell" },
+      document: { description: "the whole file, unchecked as kubeletConfiguration is" },
+    },
+    ["file", "document"],
+  ),
+  description:
+    "the files of the kubelet's --config-dir in their order, merged over kubeletConfiguration as the kubelet merges them",
+};
+/** Where there are drop-ins there is a configuration. */
+const withDropIns = (body: JsonSchema): JsonSchema => ({
+  ...body,
+  dependentSchemas: {
+    kubeletDropIns: {
+      anyOf: [{ properties: { kubeletDropIns: NULL } }, holding({ kubeletConfiguration: { type: "object" } })],
+    },
+  },
+});
 const lint = (required: string, members: Readonly<Record<string, JsonSchema>>): JsonSchema =>
-  withNulls(
-    strictObject(
-      {
-        kubeletConfiguration: linted,
-        kubeletArgs,
-        kubeletVersion: asWhich,
-        snapshot: NULL,
-        snapshotId: NULL,
-        node: NULL,
-        ...members,
-      },
-      [required],
+  withDropIns(
+    withNulls(
+      strictObject(
+        {
+          kubeletConfiguration: linted,
+          kubeletArgs,
+          kubeletDropIns,
+          kubeletVersion: asWhich,
+          snapshot: NULL,
+          snapshotId: NULL,
+          node: NULL,
+          ...members,
+        },
+        [required],
+      ),
     ),
   );
 const LINT = {
@@ -171,24 +196,27 @@ const LINT = {
 
 const VERSIONS = PROFILES.map(({ version }) => version).join(", ");
 const upgrade = (required: readonly string[], members: Readonly<Record<string, JsonSchema>>): JsonSchema =>
-  withNulls(
-    strictObject(
-      {
-        to: { type: "string", pattern: KNOWN_VERSION_PATTERN, description: `the other kubelet: one of ${VERSIONS}` },
-        from: {
-          type: "string",
-          pattern: KNOWN_VERSION_PATTERN,
-          description: "the kubelet of now; absent: that of the node in the snapshot",
+  withDropIns(
+    withNulls(
+      strictObject(
+        {
+          to: { type: "string", pattern: KNOWN_VERSION_PATTERN, description: `the other kubelet: one of ${VERSIONS}` },
+          from: {
+            type: "string",
+            pattern: KNOWN_VERSION_PATTERN,
+            description: "the kubelet of now; absent: that of the node in the snapshot",
+          },
+          kubeletConfiguration: linted,
+          kubeletArgs,
+          kubeletDropIns,
+          ...historyPage,
+          snapshot: NULL,
+          snapshotId: NULL,
+          node: NULL,
+          ...members,
         },
-        kubeletConfiguration: linted,
-        kubeletArgs,
-        ...historyPage,
-        snapshot: NULL,
-        snapshotId: NULL,
-        node: NULL,
-        ...members,
-      },
-      ["to", ...required],
+        ["to", ...required],
+      ),
     ),
   );
 

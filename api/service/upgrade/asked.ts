@@ -10,7 +10,7 @@ import { isWrapped } from "./configuration.ts";
 const KNOWN = PROFILES.map(({ version }) => version).join(", ");
 
 /** A version that somebody names and whose kubelet is known here. Errors: the issue at its field. */
-export function namedVersion(field: "from" | "to", text: unknown): Result<ChosenProfile, InputIssue> {
+export function namedVersion(field: "from" | "kubelet" | "to", text: unknown): Result<ChosenProfile, InputIssue> {
   if (typeof text !== "string" || !isVersion(text)) return err({ path: field, message: VERSION_FORM });
   const chosen = chooseProfile(text);
   if (chosen.note.exact) return ok(chosen);

@@ -4,7 +4,7 @@ import type { Profile } from "../../profiles/profile.ts";
 import { differences } from "../difference.ts";
 import type { DefaultChange } from "./report.ts";
 
-type Members = Readonly<Record<string, unknown>>;
+export type Members = Readonly<Record<string, unknown>>;
 
 /** A configuration without its /configz wrapper. */
 export const membersOf = (configuration: unknown): Members => {
@@ -38,12 +38,15 @@ const isWhole = (given: Members, { configuration, defaults }: Profile): boolean 
   Object.keys(configuration).every((name) => defaults[name] === undefined || given[name] !== undefined);
 const isSame = (a: unknown, b: unknown): boolean => differences(a, b).length === 0;
 
+/** The configuration that a kubelet has once it has read all it is started with, and its version. */
+export type ConfiguredKubelet = readonly [Members, Profile];
+
 /** The fields that the configuration leaves out, and that another version fills in otherwise. */
-export const defaultChanges = (configuration: Members, from: Profile, to: Profile): readonly DefaultChange[] =>
-  differences(effectiveDocument(from, configuration), effectiveDocument(to, configuration)).map(
-    ({ path, recorded, replayed }) => ({
-      field: path,
-      ...(recorded === undefined ? {} : { from: recorded }),
-      ...(replayed === undefined ? {} : { to: replayed }),
-    }),
-  );
+export const defaultChanges = (from: ConfiguredKubelet, to: ConfiguredKubelet): readonly DefaultChange[] => {
+  const [before, after] = [from, to].map(([configuration, profile]) => effectiveDocument(profile, configuration));
+  return differences(before, after).map(({ path, recorded, replayed }) => ({
+    field: path,
+    ...(recorded === undefined ? {} : { from: recorded }),
+    ...(replayed === undefined ? {} : { to: replayed }),
+  }));
+};

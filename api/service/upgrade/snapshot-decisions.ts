@@ -21,11 +21,14 @@ type Answer = Result<Decided<DecisionOf[Kind]>, Refusal>;
 
 /**
  * Every kind that can be decided on a snapshot, as the kubelet of one version and of another decides it: once, or for each of
- * the pods where it is asked about one. The node is as the new kubelet reports it.
+ * the pods where it is asked about one. The snapshots differ in the configuration alone; the node is as the new kubelet reports it.
  */
-export function snapshotDecisions(snapshot: Snapshot, from: Profile, to: Profile): SnapshotDecisions {
-  const before = effectiveSnapshot(snapshot, from);
-  const after = asReported(before, effectiveSnapshot(snapshot, to));
+export function snapshotDecisions(
+  from: readonly [Snapshot, Profile],
+  to: readonly [Snapshot, Profile],
+): SnapshotDecisions {
+  const before = effectiveSnapshot(...from);
+  const after = asReported(before, effectiveSnapshot(...to));
   const all = KINDS.map((kind) => ofKind(kind, before, after));
   return {
     kinds: all.map(({ kind, asked, changed, undecided }) => ({ kind, asked, changed: changed.length, undecided })),

@@ -1,16 +1,16 @@
+import { type DropIn, mergedConfiguration } from "../../decide/lint/drop-ins.ts";
 import type { LintFinding } from "../../decide/lint/finding.ts";
 import { readFlags } from "../../decide/lint/flags.ts";
 import { lintStart, withFlags } from "../../decide/lint/start.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { MIRROR_ANNOTATION, type Pod } from "../../model/pod.ts";
-
 import type { Snapshot } from "../../model/snapshot.ts";
 import { directionOf, notesBetween } from "../../profiles/between.ts";
 import { effectiveDocument } from "../../profiles/effective.ts";
 import type { ChosenProfile } from "../../profiles/index.ts";
 import { isGateOn, type Profile } from "../../profiles/profile.ts";
 import type { Subject } from "./asked.ts";
-import { defaultChanges, membersOf, ownConfiguration } from "./configuration.ts";
+import { type ConfiguredKubelet, defaultChanges, type Members, membersOf, ownConfiguration } from "./configuration.ts";
 import { gateChanges, namedGates } from "./gates.ts";
 import type { ReportedNote, StartFinding, UpgradeReport } from "./report.ts";
 import { snapshotDecisions } from "./snapshot-decisions.ts";
@@ -21,27 +21,39 @@ export interface UpgradeInput extends Subject {
   readonly to: ChosenProfile;
   /** The kubelet's command line, without its name; null: it is not known. */
   readonly args: readonly string[] | null;
+  /** Of its `--config-dir`, in order; null: there is none. */
+  readonly dropIns: readonly DropIn[] | null;
 }
+/** What a kubelet is started with beside its file. */
+export type BesideFile = Pick<UpgradeInput, "args" | "dropIns">;
 
 /** What another kubelet does to a node: what keeps it from starting, what it does otherwise, and what to do before. */
-export function upgradeReport({ from: was, to: is, args, ...subject }: UpgradeInput): UpgradeReport {
+export function upgradeReport({ from: was, to: is, args, dropIns, ...subject }: UpgradeInput): UpgradeReport {
   const { configuration: given, snapshot, isTold } = subject;
   const [from, to] = [was.profile, is.profile];
   const members = membersOf(given);
   const { configuration: ofFile, assumed } = isTold
     ? ownConfiguration(members, from, to)
     : { configuration: members, assumed: [] };
-  const starts = startFindings({ configuration: ofFile, args, snapshot }, from, to);
-  const configuration = args === null ? ofFile : withFlags(ofFile, readFlags(args, to));
+  const starts = startFindings({ configuration: ofFile, args, dropIns, snapshot }, from, to);
+  const flags = args === null ? null : readFlags(args, to);
+  const started = (profile: Profile): Members => {
+    // each version merges over its own defaults
+    const merged = dropIns === null ? ofFile : mergedConfiguration(ofFile, dropIns, profile);
+    return flags === null ? merged : withFlags(merged, flags);
+  };
+  const [before, configuration] = [started(from), started(to)];
   const told = {
     direction: directionOf(from, to),
     starts,
     gates: gateChanges(configuration, from, to),
-    defaults: defaultChanges(configuration, from, to),
+    defaults: defaultChanges([before, from], [configuration, to]),
     staticPods: from.behaviour.staticPodUid === to.behaviour.staticPodUid ? [] : renamedPods(snapshot?.pods ?? []),
-    decisions: decisionsOf(configuration, snapshot, from, to),
+    decisions: decisionsOf(snapshot, [before, from], [configuration, to]),
     // flags that are known have findings
-    notes: reportedNotes(configuration, snapshot, from, to).filter(({ topic }) => args === null || topic !== "flag"),
+    notes: reportedNotes(snapshot, [before, from], [configuration, to]).filter(
+      ({ topic }) => args === null || topic !== "flag",
+    ),
   };
   return {
     node: snapshot?.node?.metadata.name ?? null,
@@ -84,13 +96,13 @@ function outcomeOf(
 
 /** All that keeps the kubelet of `to` from starting, and what else only that one's lint finds. */
 function startFindings(
-  { configuration, args, snapshot }: Pick<UpgradeInput, "configuration" | "args" | "snapshot">,
+  { configuration, args, dropIns, snapshot }: Pick<UpgradeInput, "configuration" | "args" | "dropIns" | "snapshot">,
   from: Profile,
   to: Profile,
 ): readonly StartFinding[] {
   const found = (profile: Profile): readonly LintFinding[] => {
     const flags = args === null ? null : readFlags(args, profile);
-    return lintStart({ configuration, dropIns: null, flags }, snapshot, profile);
+    return lintStart({ configuration, dropIns, flags }, snapshot, profile);
   };
   const key = ({ code, field, severity }: LintFinding): string => JSON.stringify([code, field, severity]);
   const known = new Set(found(from).map(key));
@@ -114,34 +126,32 @@ function renamedPods(pods: readonly Pod[]): readonly string[] {
   });
 }
 
-/** Null: there is nothing to decide on, or the configuration is none that a decision takes, which lint tells. */
+/** Null: there is nothing to decide on, or a configuration is none that a decision takes, which lint tells. */
 function decisionsOf(
-  configuration: unknown,
   snapshot: Snapshot | undefined,
-  from: Profile,
-  to: Profile,
+  from: ConfiguredKubelet,
+  to: ConfiguredKubelet,
 ): UpgradeReport["decisions"] {
   if (snapshot === undefined) return null;
-  const decoded = decodeSnapshot({ kubeletConfiguration: configuration });
-  if (!decoded.ok) return null;
-  const { kubeletConfiguration } = decoded.value;
-  const whole = { ...snapshot, ...(kubeletConfiguration === undefined ? {} : { kubeletConfiguration }) };
-  return snapshotDecisions(whole, from, to);
+  const [before, after] = [from, to].map(([kubeletConfiguration]) => {
+    const decoded = decodeSnapshot({ kubeletConfiguration });
+    return decoded.ok ? { ...snapshot, ...decoded.value } : null;
+  });
+  return before && after ? snapshotDecisions([before, from[1]], [after, to[1]]) : null;
 }
 
 function reportedNotes(
-  configuration: Readonly<Record<string, unknown>>,
   snapshot: Snapshot | undefined,
-  from: Profile,
-  to: Profile,
+  from: ConfiguredKubelet,
+  to: ConfiguredKubelet,
 ): readonly ReportedNote[] {
-  const gates = namedGates(configuration);
-  return notesBetween(from, to).flatMap(({ version, note, begins }) => {
+  return notesBetween(from[1], to[1]).flatMap(({ version, note, begins }) => {
     const told = begins ? note.begins : note.ends;
     if (told === undefined) return [];
-    const profile = begins ? to : from;
+    const [own, profile] = begins ? to : from;
+    const gates = namedGates(own);
     const isOn = (gate: string): boolean => isGateOn(profile, gates, gate);
-    const node = { configuration: effectiveDocument(profile, configuration), isOn, snapshot };
+    const node = { configuration: effectiveDocument(profile, own), isOn, snapshot };
     if (note.concerns?.(node) === false) return [];
     const { topic, name, patch = null } = note;
     return [{ version, topic, name, ...told, patch: begins ? patch : null }];

@@ -4,6 +4,7 @@ import { KINDS, VERDICTS } from "../../model/decision.ts";
 import type { Result } from "../../model/result.ts";
 import type { Reply } from "../../ports.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
+import { kubeletOptions } from "../form-fields.ts";
 import { html, raw } from "../html.ts";
 import { plural } from "../node/view.ts";
 import { type Html, page } from "../page.ts";
@@ -61,7 +62,7 @@ function queryText(filters: Filters & { readonly format?: string }): string {
 }
 
 function form(here: string, filters: Filters, ofAll: boolean): Html {
-  const { node, kind, verdict, reason, pod, since, until, limit } = filters;
+  const { node, kind, verdict, reason, pod, kubelet = "", since, until, limit } = filters;
   const choice = (name: string, words: string, all: readonly string[], chosen: string | undefined): Html =>
     html`<label>${words}<select name="${name}"><option value="">any</option>${all.map((one) => html`<option${one === chosen ? raw(" selected") : ""}>${one}</option>`)}</select></label>`;
   const time = (name: string, words: string, text: string | undefined): Html =>
@@ -71,6 +72,7 @@ ${ofAll ? html`<label>Node<input type="text" name="node" value="${node ?? ""}" s
 ${choice("kind", "Kind", KINDS, kind)}${choice("verdict", "Verdict", VERDICTS, verdict)}
 <label>Reason<input type="text" name="reason" value="${reason ?? ""}" placeholder="OutOfcpu" size="16"></label>
 <label>Pod<input type="text" name="pod" value="${pod ?? ""}" placeholder="namespace/name" size="24"></label>
+<label>Kubelet<select name="kubelet">${kubeletOptions(kubelet, "any version")}</select></label>
 ${time("since", "Since (UTC)", since)}${time("until", "Until (UTC)", until)}
 ${limit === undefined ? "" : html`<input type="hidden" name="limit" value="${limit}">`}<button class="main">Show</button> <a href="${here}">All</a></form>`;
 }

@@ -134,12 +134,12 @@ function subjectIn(
   const snapshot = about?.snapshot;
   if (!isGiven) {
     const own = configured(undefined, about?.configuration ?? undefined);
-    return ok({ subject: { ...own, args, snapshot }, lineOf: () => null });
+    return ok({ subject: { ...own, args, dropIns: null, snapshot }, lineOf: () => null });
   }
   const read = readConfigurationText({ name: fileName ?? "the configuration", text: texts.change });
   if (!read.ok) return fails(read.error.join("; "));
   const own = configured(read.value.source.value, undefined);
-  return ok({ subject: { ...own, args, snapshot }, lineOf: lineIn(read.value, texts.change) });
+  return ok({ subject: { ...own, args, dropIns: null, snapshot }, lineOf: lineIn(read.value, texts.change) });
 }
 
 const SEVEN_DAYS_MS = 7 * 24 * 60 * 60 * 1000;

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { desiredPodsReader, refusalOf } from "../../../actuator/pods/records/desired-pods.ts";
+import { NEWEST, profileOf } from "../../../api/profiles/index.ts";
 import { container } from "../../kit/containers.ts";
 import { podsRead } from "../../kit/manifests.ts";
 import { pod } from "../../kit/pods.ts";
@@ -12,11 +13,11 @@ const webPod = (spec: Json, metadata: Json = {}) =>
 test("a refused manifest is told in one line: where, which, its first fault and how many more", () => {
   const pod = webPod({ replicas: 3, hostUsers: false });
   const origin = { file: "/m/web.yaml", nodeName: undefined, place: () => ({ line: 4, column: 2 }) };
-  const of = desiredPodsReader("n1")({ ...podsRead([pod]), origins: new Map([[pod, origin]]) });
+  const of = desiredPodsReader("n1", NEWEST)({ ...podsRead([pod]), origins: new Map([[pod, origin]]) });
   expect(of?.refused.map(refusalOf)).toEqual([
     { from: "pods", message: "/m/web.yaml:4:2: default/web is not run: spec.replicas: no such field (and 1 more)" },
   ]);
-  const unplaced = desiredPodsReader("n1")(podsRead([webPod({ replicas: 3 })]));
+  const unplaced = desiredPodsReader("n1", NEWEST)(podsRead([webPod({ replicas: 3 })]));
   expect(unplaced?.refused.map(refusalOf)).toEqual([
     { from: "pods", message: "default/web is not run: spec.replicas: no such field" },
   ]);
@@ -27,13 +28,13 @@ test.each([
   [{ nodeName: "n1" }, []],
   [{ nodeName: "n2" }, [{ path: "spec.nodeName", message: "this node is `n1`, not `n2`: remove it" }]],
 ])("a pod of a list with %j", (spec, faults) => {
-  const desired = desiredPodsReader("n1")(podsRead([webPod(spec)]));
+  const desired = desiredPodsReader("n1", NEWEST)(podsRead([webPod(spec)]));
   expect([desired?.pods.size, desired?.refused.flatMap((one) => one.faults)]).toEqual([faults.length ? 0 : 1, faults]);
 });
 
 test("an item of a list that has no name is told by its index", () => {
   const nameless = { metadata: { uid: "v" }, spec: { containers } };
-  const reader = desiredPodsReader("n1");
+  const reader = desiredPodsReader("n1", NEWEST);
   const told = (pods: readonly unknown[]) =>
     reader(podsRead(pods, { whole: false }))?.refused.map((one) => refusalOf(one).message);
   const first = told([webPod({}), 5, nameless, 5]);
@@ -52,9 +53,10 @@ test("an item of a list that has no name is told by its index", () => {
 test("different pods that a list gives one uid are none of them run, and each is told by name", () => {
   const named = (name: string, uid: string, spec: Json = {}) =>
     webPod(spec, { name, uid, deletionTimestamp: "2026-01-31T12:00:00Z" });
-  const desired = desiredPodsReader("n1")(
-    podsRead([named("a", "1"), named("b", "2"), named("e", "1", { replicas: 3 })]),
-  );
+  const desired = desiredPodsReader(
+    "n1",
+    NEWEST,
+  )(podsRead([named("a", "1"), named("b", "2"), named("e", "1", { replicas: 3 })]));
   expect([...(desired?.pods.keys() ?? [])]).toEqual(["2"]);
   const why = (other: string) =>
     `metadata.uid: is also the uid of ${other}: a uid is one pod's, so none of them is changed or ended`;
@@ -67,5 +69,14 @@ test("different pods that a list gives one uid are none of them run, and each is
     ["e", "1", null],
   ]);
   // the same one twice is one
-  expect(desiredPodsReader("n1")(podsRead([named("a", "1"), named("a", "1")]))?.refused).toEqual([]);
+  expect(desiredPodsReader("n1", NEWEST)(podsRead([named("a", "1"), named("a", "1")]))?.refused).toEqual([]);
+});
+
+test("a pod is read as of the kubelet that the daemon plays", () => {
+  const spec = { volumes: [{ name: "v", emptyDir: { mode: 511 } }] };
+  const told = (version: string) =>
+    desiredPodsReader("n1", profileOf(version))(podsRead([webPod(spec)]))?.refused.flatMap(({ faults }) => faults);
+  const path = "spec.volumes[0].emptyDir.mode";
+  expect(told("1.36")).toEqual([{ path, message: "kubelet 1.36 has no such field: remove it" }]);
+  expect(told("1.37")).toEqual([{ path, message: expect.stringContaining("not set by this daemon") }]);
 });

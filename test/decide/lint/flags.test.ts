@@ -23,7 +23,9 @@ interface Answers {
 }
 const answersOf = (release: string): Answers =>
   JSON.parse(readFileSync(join(import.meta.dirname, `../../data/lint/flags/kubelet-${release}.json`), "utf8"));
-const RELEASES = ["1.34.4", "1.37.2"] as const;
+const RELEASES = ["1.34.4", "1.35.4", "1.36.3", "1.37.2"] as const;
+/** Real kubelets whose `--help` was printed; the names of its flags are in a file. */
+const PRINTED_HELP = ["1.36.3", "1.37.2"] as const;
 
 /** The forms of names are not looked at here, and versions are printed by whatever they are asked for. */
 const NOT_TOLD = [["--node-labels=a b=c"], ["--version=x"]].map((args) => JSON.stringify(args));
@@ -65,6 +67,11 @@ describe.each(RELEASES)("the kubelet's command line, as %s reads it", (release) 
       expect(deprecated.sort()).toEqual([...new Set(said)].sort());
     },
   );
+});
+
+test.each(PRINTED_HELP)("the flags are those of --help of a real kubelet %s", (release) => {
+  const help = readFileSync(join(import.meta.dirname, `../../data/lint/flags/help-${release}.txt`), "utf8");
+  expect([...profileOf(release).commandLine.keys()].sort()).toEqual(help.trimEnd().split("\n").sort());
 });
 
 test("1.35 has lost one flag, 1.37 those of cAdvisor, and each is told with the last that had it", () => {

@@ -1,16 +1,71 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { runnablePod } from "../../../../actuator/lifecycle/spec/pod-spec.ts";
+import type { FieldRules } from "../../../../actuator/lifecycle/spec/rule.ts";
 import { RULES } from "../../../../actuator/lifecycle/spec/rules.ts";
+import { PROFILES, profileOf } from "../../../../api/profiles/index.ts";
+import { podObject, withContainer } from "./sample.ts";
 
-/** JSON names of the fields of Kubernetes 1.36's Go types, from its core/v1/types.go and meta/v1/types.go. */
-const FIELDS: Readonly<Record<string, readonly string[]>> = JSON.parse(
+/** JSON names of the fields of each version's Go types, from its core/v1/types.go and meta/v1/types.go. */
+const FIELDS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = JSON.parse(
   readFileSync(new URL("../../../data/v1-pod-fields.json", import.meta.url), "utf8"),
 );
 
-test("every field of v1 is done, accepted or refused, and no other is known", () => {
-  expect(Object.keys(RULES).sort()).toEqual(Object.keys(FIELDS).sort());
-  for (const [type, rules] of Object.entries(RULES)) {
-    expect(Object.keys(rules).sort(), type).toEqual([...(FIELDS[type] ?? [])].sort());
+test.each(PROFILES)(
+  "every field of a pod of $version is done, accepted or refused, and no other is known",
+  (profile) => {
+    const fields = FIELDS[profile.release] ?? {};
+    expect(Object.keys(RULES).sort()).toEqual(Object.keys(fields).sort());
+    for (const [type, rules] of Object.entries<FieldRules>(RULES)) {
+      const known = Object.entries(rules).filter(([name, { only }]) => {
+        if (only !== undefined) expect(only).toBe(`${type}.${name}`);
+        return only === undefined || profile.podFields.has(only);
+      });
+      expect(known.map(([name]) => name).sort(), type).toEqual([...(fields[type] ?? [])].sort());
+    }
+  },
+);
+
+test("a field that another version has is refused in the words of the daemon's own, or does nothing as in a kubelet", () => {
+  const mount = { name: "v", mountPath: "/v", bindMountOptions: ["noexec"] };
+  const probe = (protocol: string) => ({ httpGet: { port: 80, protocol } });
+  const pods = [
+    withContainer({ volumeMounts: [mount] }, { volumes: [{ name: "v", emptyDir: { mode: 0o755 } }] }),
+    withContainer({ livenessProbe: probe("HTTP2"), readinessProbe: { grpc: { port: 80, mode: "TLS" } } }),
+    withContainer({ livenessProbe: probe("HTTP1"), readinessProbe: { grpc: { port: 80, mode: "Plaintext" } } }),
+    podObject({ schedulingGroup: {}, workloadRef: { name: "w" }, evictionResponders: [] }),
+  ];
+  const told = (version: string) =>
+    pods.map((pod) => {
+      const read = runnablePod(pod, profileOf(version));
+      return read.ok ? [] : read.error.map(({ path, message }) => `${path.replace(/^spec\./, "")}: ${message}`);
+    });
+  const unknown = (version: string) => `kubelet ${version} has no such field: remove it`;
+  expect(told("1.37")).toEqual([
+    [
+      "volumes[0].emptyDir.mode: the mode of an emptyDir is not set by this daemon: remove it",
+      "containers[0].volumeMounts[0].bindMountOptions: options of a mount are not set by this daemon: remove it",
+    ],
+    [
+      "containers[0].livenessProbe.httpGet.protocol: HTTP/2 is not asked: remove it, or set it to HTTP1",
+      "containers[0].readinessProbe.grpc.mode: probes are not done over TLS: remove it, or set it to Plaintext",
+    ],
+    [],
+    [],
+  ]);
+  for (const version of ["1.34", "1.35", "1.36"]) {
+    expect(told(version)).toEqual([
+      [
+        `volumes[0].emptyDir.mode: ${unknown(version)}`,
+        `containers[0].volumeMounts[0].bindMountOptions: ${unknown(version)}`,
+      ],
+      [
+        `containers[0].livenessProbe.httpGet.protocol: ${unknown(version)}`,
+        `containers[0].readinessProbe.grpc.mode: ${unknown(version)}`,
+      ],
+      [],
+      [],
+    ]);
   }
 });
 

@@ -1,0 +1,2 @@
+ALTER TABLE `decisions` ADD `kubelet` text GENERATED ALWAYS AS (substr(policy_version, 9, 4)) VIRTUAL;--> statement-breakpoint
+CREATE INDEX `decisions_by_kubelet` ON `decisions` (`kubelet`,`decided_at_ms`,`seq`);
