@@ -27,6 +27,7 @@ const CONTEXT = "test";
 /** etcd takes 128 in one transaction, and 1.5 MiB. */
 const AT_A_TIME = 100;
 const base64 = (bytes: Buffer): string => bytes.toString("base64");
+const keyOf = (at: string): string => base64(Buffer.from(`/registry/${at}`));
 
 /** etcd and a kube-apiserver with RBAC, on an address of their own that only this machine reaches. Nothing schedules, nothing controls. */
 export class ControlPlane {
@@ -131,18 +132,27 @@ export class ControlPlane {
     rmSync(this.dir, { recursive: true, force: true, maxRetries: 5 });
   }
 
+  /** An object as etcd has it: protobuf, whose texts may be replaced by others of the same length. */
+  async stored(at: string): Promise<Buffer> {
+    const { kvs = [] } = await this.#askEtcd<{ kvs?: { value: string }[] }>("range", { key: keyOf(at) });
+    const [found] = kvs;
+    if (found === undefined) throw new Error(`etcd has no ${at}`);
+    return Buffer.from(found.value, "base64");
+  }
   /** Changes objects in etcd as an API server does, each by its key below /registry/; null: it goes. */
-  async store(objects: readonly (readonly [key: string, object: object | null])[]): Promise<void> {
-    const operationOf = ([at, object]: readonly [string, object | null]): object => {
-      const key = base64(Buffer.from(`/registry/${at}`));
-      if (object === null) return { requestDeleteRange: { key } };
-      return { requestPut: { key, value: base64(Buffer.from(JSON.stringify(object))) } };
-    };
-    for (let at = 0; at < objects.length; at += AT_A_TIME) {
-      const success = objects.slice(at, at + AT_A_TIME).map(operationOf);
-      const done = await fetch(`${this.#etcd}/v3/kv/txn`, { method: "POST", body: JSON.stringify({ success }) });
-      if (!done.ok) throw new Error(`etcd: ${done.status} ${await done.text()}`);
+  async store(objects: readonly (readonly [at: string, object: Buffer | null])[]): Promise<void> {
+    const operationOf = ([at, object]: readonly [string, Buffer | null]): object =>
+      object === null
+        ? { requestDeleteRange: { key: keyOf(at) } }
+        : { requestPut: { key: keyOf(at), value: base64(object) } };
+    for (let from = 0; from < objects.length; from += AT_A_TIME) {
+      await this.#askEtcd("txn", { success: objects.slice(from, from + AT_A_TIME).map(operationOf) });
     }
+  }
+  async #askEtcd<T>(what: string, body: object): Promise<T> {
+    const done = await fetch(`${this.#etcd}/v3/kv/${what}`, { method: "POST", body: JSON.stringify(body) });
+    if (!done.ok) throw new Error(`etcd: ${done.status} ${await done.text()}`);
+    return (await done.json()) as T;
   }
 
   get url(): string {

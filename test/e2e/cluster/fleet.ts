@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { KWOK, pathOf } from "../go-programs.ts";
 import { LoggedProcess } from "../logged-process.ts";
-import { until } from "../pods/until.ts";
+import { holds, until } from "../pods/until.ts";
 import type { ControlPlane } from "./control-plane.ts";
 
 const PODS = "/api/v1/namespaces/default/pods";
@@ -32,17 +32,22 @@ export class Fleet {
   }
 
   /**
-   * Resolves when all are there, the nodes Ready and the pods Running. One of each goes the whole way; the others are stored as it
-   * is then, under names of their own: 10,000 pods by requests would take minutes.
+   * Resolves when all are there, the nodes Ready and the pods Running. Of the pods, and of the nodes of each port, one goes the whole
+   * way; the others are stored as it is then, under names of their own: 10,000 pods by requests would take minutes.
    */
   static async start(plane: ControlPlane, { nodes, pods, kubeletPort }: FleetOptions): Promise<Fleet> {
     const fleet = new Fleet(plane);
     try {
-      await plane.admin.must("POST", "/api/v1/nodes", nodeObject(nodeName(0), plane.address, kubeletPort(0)));
-      const node = await plane.admin.get<Stored>(`/api/v1/nodes/${nodeName(0)}`);
-      const pod = await fleet.addPod("app-0", nodeName(0));
-      await plane.store(upTo(nodes).map((i) => [`minions/${nodeName(i)}`, nodeLike(node, i, kubeletPort(i))]));
-      await plane.store(upTo(pods).map((i) => fleet.podLike(pod, `app-${i}`, nodeName(i % nodes))));
+      for (const [port, numbers] of Map.groupBy(upTo(nodes), kubeletPort)) {
+        const [first = 0, ...others] = numbers;
+        await plane.admin.must("POST", "/api/v1/nodes", nodeObject(nodeName(first), plane.address, port));
+        const node = await fleet.#stored(`minions/${nodeName(first)}`);
+        await plane.store(others.map((i) => [`minions/${nodeName(i)}`, like(node, [nodeName(first), nodeName(i)])]));
+      }
+      await fleet.addPod(podName(0), nodeName(0));
+      const others = upTo(pods).slice(1);
+      const named = others.map((i) => [podName(i), nodeName(i % nodes)] as const);
+      await plane.store(await fleet.podsLike(podName(0), named));
     } catch (error) {
       await fleet.stop();
       throw error;
@@ -50,18 +55,31 @@ export class Fleet {
     return fleet;
   }
 
-  /** For the store: a pod like another one. */
-  podLike(pod: Stored, name: string, node: string): readonly [string, object] {
-    return [`pods/default/${name}`, { ...renamed(pod, name), spec: { ...pod.spec, nodeName: node } }];
+  /** For the store: copies of a pod of node 0, each by its name, which is as long, and its node. */
+  async podsLike(
+    name: string,
+    copies: readonly (readonly [name: string, node: string])[],
+  ): Promise<readonly (readonly [at: string, pod: Buffer])[]> {
+    const pod = await this.#stored(`pods/default/${name}`);
+    return copies.map(([copy, node]) => [`pods/default/${copy}`, like(pod, [name, copy], [nodeName(0), node])]);
   }
+  async #stored(at: string): Promise<Stored> {
+    const [resource = "", ...names] = at.split("/");
+    const path = resource === "minions" ? `/api/v1/nodes/${names[0]}` : `${PODS}/${names[1]}`;
+    const { metadata } = await this.#plane.admin.get<{ readonly metadata: { readonly uid: string } }>(path);
+    return { bytes: await this.#plane.stored(at), uid: metadata.uid };
+  }
+
   /** Resolves when it runs. */
-  async addPod(name: string, node: string): Promise<Stored> {
+  async addPod(name: string, node: string): Promise<void> {
     await this.#plane.admin.must("POST", PODS, podObject(name, node));
-    const look = async (): Promise<Stored | undefined> => {
-      const pod = await this.#plane.admin.get<Stored>(`${PODS}/${name}`);
-      return pod.status.phase === "Running" ? pod : undefined;
+    const runs = async (): Promise<true | undefined> => {
+      const { status } = await this.#plane.admin.get<{ readonly status: { readonly phase: string } }>(
+        `${PODS}/${name}`,
+      );
+      return holds(status.phase === "Running");
     };
-    return until(`pod ${name} to run`, look, () => this.#kwok.log().slice(-2000));
+    await until(`pod ${name} to run`, runs, () => this.#kwok.log().slice(-2000));
   }
 
   async stop(): Promise<void> {
@@ -69,23 +87,23 @@ export class Fleet {
   }
 }
 
-export interface Stored {
-  readonly metadata: object;
-  readonly spec: object;
-  readonly status: { readonly phase?: string };
+interface Stored {
+  readonly bytes: Buffer;
+  readonly uid: string;
 }
-const renamed = (object: Stored, name: string): Stored => ({
-  ...object,
-  metadata: { ...object.metadata, name, uid: randomUUID(), resourceVersion: undefined },
-});
+/** Protobuf says how long each text is: what takes the place of one is as long. */
+function like({ bytes, uid }: Stored, ...names: readonly (readonly [from: string, to: string])[]): Buffer {
+  const text = [...names, [uid, randomUUID()] as const].reduce(
+    (text, [from, to]) => text.replaceAll(from, to),
+    bytes.toString("latin1"),
+  );
+  const copy = Buffer.from(text, "latin1");
+  if (copy.length !== bytes.length) throw new Error(`names of different lengths: ${names.join(" and ")}`);
+  return copy;
+}
+const upTo = (count: number): readonly number[] => Array.from({ length: count }, (_, i) => i);
 
-const nodeLike = (node: Stored, i: number, Port: number): object => ({
-  ...renamed(node, nodeName(i)),
-  status: { ...node.status, daemonEndpoints: { kubeletEndpoint: { Port } } },
-});
-/** From 1 on. */
-const upTo = (count: number): readonly number[] => Array.from({ length: count - 1 }, (_, i) => i + 1);
-
+const podName = (i: number): string => `app-${String(i).padStart(5, "0")}`;
 export const nodeName = (i: number): string => `node-${String(i).padStart(4, "0")}`;
 const RESOURCES = { cpu: "16", memory: "64Gi", "ephemeral-storage": "200Gi", pods: "110" };
 const nodeObject = (name: string, address: string, port: number): object => ({
@@ -154,7 +172,7 @@ containerStatuses:
   stageOf("Pod", "pod-goes", [".metadata.deletionTimestamp", "Exists"], { next: { delete: true } }),
   // more often than a kubelet, which tells a status that has not changed every five minutes
   stageOf("Node", "node-tells", [READY, "In", "True"], {
-    delay: { durationMilliseconds: 40_000, jitterDurationMilliseconds: 80_000 },
+    delay: { durationMilliseconds: 100_000, jitterDurationMilliseconds: 200_000 },
     next: {
       statusTemplate: `{{ $now := Now }}
 conditions:
