@@ -58,8 +58,8 @@ export function parseDuration(text: string): Result<Duration, string> {
 
 export const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** A duration back from now, which is not empty: days, and then what Go writes (`7d`, `12h`, `1d12h30m`). */
-export const BACK_FROM_NOW = /^(?:(\d{1,6})d)?((?:\d{1,5}(?:\.\d{1,3})?(?:ms|[smh])){0,4})$/;
+/** A duration back from now, which is not empty: days, and then what Go writes (`7d`, `12h`, `1d12h30m`, `0`). */
+export const BACK_FROM_NOW = /^(?:(\d{1,6})d)?((?:\d{1,5}(?:\.\d{1,3})?(?:ms|[smh])){0,4}|0)$/;
 
 /** Milliseconds since the epoch, so long before `nowMs`. Null: the text is no `BACK_FROM_NOW`. */
 export function durationBefore(text: string, nowMs: number): number | null {
