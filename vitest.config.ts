@@ -18,8 +18,11 @@ const MORE_PATIENCE = {
   expect: { poll: { timeout: 90_000, interval: 50 } },
 };
 
-const projectOf = (name: keyof typeof PROJECTS, patience = PATIENCE) => ({
-  test: { name, include: PROJECTS[name], ...patience },
+/** Files share the modules that one of them has loaded: most of the time would go into loading them for each anew. */
+const SHARED = { isolate: false };
+
+const projectOf = (name: keyof typeof PROJECTS, more: object) => ({
+  test: { name, include: PROJECTS[name], ...more },
 });
 
 export default defineConfig({
@@ -36,16 +39,15 @@ export default defineConfig({
           name: "unit",
           include: ["test/**/*.test.ts"],
           exclude: Object.values(PROJECTS).flat(),
-          // its files share the modules that one of them has loaded: most of the time went into loading them for each anew
-          isolate: false,
+          ...SHARED,
           ...PATIENCE,
         },
       },
-      projectOf("contract"),
-      projectOf("properties"),
-      projectOf("sim"),
+      projectOf("contract", { ...SHARED, ...PATIENCE }),
+      projectOf("properties", { ...SHARED, ...PATIENCE }),
+      projectOf("sim", { ...SHARED, ...PATIENCE }),
       projectOf("e2e", MORE_PATIENCE),
-      projectOf("ui", MORE_PATIENCE),
+      projectOf("ui", { ...SHARED, ...MORE_PATIENCE }),
       {
         plugins: [
           cloudflareTest(async () => ({
@@ -57,7 +59,7 @@ export default defineConfig({
             },
           })),
         ],
-        ...projectOf("workers"),
+        ...projectOf("workers", PATIENCE),
       },
     ],
   },

@@ -1,4 +1,7 @@
-/** A test beside a process of its own (a daemon, a server, a child that is killed), or in a cgroup or mount of the machine's. */
+/**
+ * A test beside a process of its own (a daemon, a server, a child that is killed), or in a cgroup or mount of the machine's, or that
+ * wants its process for itself, because it replaces modules or tells when they are loaded.
+ */
 const PROCESS = "test/**/*.process.test.ts";
 
 /** The projects of vitest, each with its test files by their folder. INVARIANT: a file is in one of them, or else in `unit`. */
@@ -19,11 +22,10 @@ export const PROJECTS = {
   sim: [
     "test/sim/**/*.test.ts",
     "test/actuator/pods/node/**/*.test.ts",
-    "test/actuator/pods/{manager-files,worker,worker-*,start,owner,images,ending,clean-up,pod-lifecycle}.test.ts",
+    "test/actuator/pods/{worker,worker-*,start,owner,images,ending,clean-up,pod-lifecycle}.test.ts",
     "test/actuator/pods/{container-rows,lost-directories,open-probes,orphan-processes}.test.ts",
     "test/actuator/pods/devices/told.test.ts",
     "test/actuator/takeover/take-over.test.ts",
-    "test/actuator/setting-dangers.test.ts",
   ],
   /** The command line, the package, commands of the documents, containerd, cgroups, virtual machines, a kubelet. */
   e2e: ["test/e2e/**/*.test.ts", "test/cli/**/*.test.ts", "test/docs/**/*.test.ts", PROCESS],
