@@ -5,6 +5,7 @@ import type { InputIssue } from "../model/input-issue.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
 import {
+  ASKED_VERSION,
   comparePlaces,
   FLEET_SORTS,
   type FleetFilter,
@@ -15,6 +16,7 @@ import {
   fleetOf,
   type Headroom,
   isPlace,
+  NO_ASKED_VERSION,
   ordered,
   placeOf,
   SHOWS,
@@ -194,8 +196,8 @@ function among<T extends string>(
 function filterIn(given: Given, issues: InputIssue[]): FleetFilter {
   const selector = parseLabelSelector(given.labelSelector ?? "");
   if (!selector.ok) issues.push({ path: "labelSelector", message: selector.error });
-  if (given.kubelet !== undefined && !/^v?\d+\.\d+/.test(given.kubelet))
-    issues.push({ path: "kubelet", message: "must be a version such as 1.36 or v1.36.3" });
+  if (given.kubelet !== undefined && !ASKED_VERSION.test(given.kubelet))
+    issues.push({ path: "kubelet", message: NO_ASKED_VERSION });
   const { name, namePrefix, zone, kubelet } = given;
   const words = {
     kind: among(issues, "kind", given.kind, KINDS),

@@ -148,7 +148,7 @@ export interface FleetFilter {
   readonly namePrefix?: string;
   readonly selector?: readonly Requirement[];
   readonly zone?: string;
-  /** A version such as `1.36` or `v1.36.3`: the node's own, or the one that its newest decision was made as. */
+  /** A version such as `1.36` or `v1.36.3`: the node's own; where it tells none, the one that its newest decision was made as. */
   readonly kubelet?: string;
   /** Of the newest decision of `kind`; without one, of any kind. */
   readonly verdict?: Verdict;
@@ -157,12 +157,15 @@ export interface FleetFilter {
   readonly show?: Shows;
 }
 
+/** The beginning of a kubelet's version that nodes may be asked for by. */
+export const ASKED_VERSION = /^v?[0-9]+[.][0-9]+/;
+export const NO_ASKED_VERSION = "must be a version such as 1.36 or v1.36.3";
+
 const isOfVersion = (wanted: string, { kubelet, kubeletVersion }: FleetNode): boolean => {
   const version = wanted.replace(/^v/, "");
-  const own = (kubeletVersion ?? "").replace(/^v/, "");
-  return (
-    kubelet === version || own === version || (own.startsWith(version) && /^[.+-]/.test(own.slice(version.length)))
-  );
+  if (kubeletVersion === null) return kubelet === version;
+  const own = kubeletVersion.replace(/^v/, "");
+  return own === version || (own.startsWith(version) && /^[.+-]/.test(own.slice(version.length)));
 };
 
 function hasVerdict({ latest }: FleetNode, verdict: Verdict | undefined, kind: Kind | undefined): boolean {

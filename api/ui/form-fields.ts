@@ -134,8 +134,10 @@ async function fileIn(form: FormData): Promise<Omit<PostedForm<string>, "texts">
 /** The choices of a kubelet's version for a select. `unset`: what counts where none is chosen. */
 export const kubeletOptions = (chosen: string, unset: string): readonly Html[] => [
   html`<option value="">${unset}</option>` as Html,
-  ...PROFILES.map(
-    ({ version }) =>
-      html`<option value="${version}"${version === chosen ? raw(" selected") : ""}>${version}</option>` as Html,
-  ),
+  ...[...new Set([...PROFILES.map(({ version }) => version), chosen])]
+    .filter((version) => version !== "")
+    .map(
+      (version) =>
+        html`<option value="${version}"${version === chosen ? raw(" selected") : ""}>${version}</option>` as Html,
+    ),
 ];

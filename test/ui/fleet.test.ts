@@ -3,7 +3,7 @@ import { type FleetFilter, type FleetOrder, filtered, fleetNode, ordered, SILENT
 import { fleetLink, hoursPicture } from "../../api/ui/fleet/fleet.ts";
 import type { FleetRow, LatestRow } from "../../db/rows.ts";
 import { appOver } from "../api/serving.ts";
-import { decisionRow, resultRow, value } from "../contract/store-rows.ts";
+import { decisionRow, resultRow, snapshotRow, value } from "../contract/store-rows.ts";
 
 const NOW = 1_790_000_000_000;
 const row = (name: string, over: Partial<FleetRow> = {}): FleetRow => ({
@@ -63,7 +63,7 @@ test("nodes are shown by how they stand, in the order asked for, equal ones by n
   expect(names({ name: "C" })).toEqual(["c"]);
 });
 
-test("nodes are shown by the kubelet that their newest decision was made for", () => {
+test("nodes are found by their own version, and where they tell none by the one that their newest decision was made as", () => {
   const nodes = [
     row("moved", { latest: { cgroups: made("kubelet-1.37+1"), admission: made("kubelet-1.34+1", NOW - 1) } }),
     row("old", { latest: { allocatable: made("kubelet-1.36.3+6") } }),
@@ -77,6 +77,12 @@ test("nodes are shown by the kubelet that their newest decision was made for", (
   expect(names({ kubelet: "1.34" })).toEqual([]);
   expect(names({ sort: "kubelet", order: "desc" })).toEqual(["moved", "old", "none", "unknown"]);
   expect(fleetLink({ ...QUESTION, kubelet: "1.37" }, {})).toBe("/?kubelet=1.37");
+  const older = {
+    ...fleetNode(row("older", { latest: { cpus: made("kubelet-1.34+1") } }), NOW),
+    kubeletVersion: "v1.33.5",
+  };
+  const found = (kubelet: string): number => filtered([older], { kubelet }).length;
+  expect(["1.33", "v1.33.5", "1.34", "1.3"].map(found)).toEqual([1, 1, 0, 0]);
 });
 
 test("a link holds all that was asked, and nothing that is so anyway", () => {
@@ -106,6 +112,18 @@ test("the page tells what the history holds, escaped, and keeps the question in 
   expect(text).toContain(`href="/decisions/${cgroups.id}">7</a>`);
   expect(text).toContain('<option value="pressure" selected>');
   expect(text).toContain(">1.36</td>");
+});
+
+test("a node of a version that is not known here is shown with it, and found by it", async () => {
+  const { app, store } = appOver({});
+  const snapshot = { ...snapshotRow({ node: "old", body: "{}" }), kubeletVersion: "v1.33.5" };
+  const decidedAtMs = Date.now();
+  const decision = decisionRow({ node: "old", snapshotId: snapshot.id, policyVersion: "kubelet-1.34+1", decidedAtMs });
+  value(await store.record({ decision, snapshot }));
+  const text = await (await app.request("/?kubelet=1.33")).text();
+  expect(text).toMatch(/>old<.*\n<td>1\.33\.5 <span class="soft" title="[^"]*">as 1\.34<\/span><\/td>/);
+  expect(text).toContain('<option value="1.33" selected>1.33</option>');
+  expect(await (await app.request("/?kubelet=1.34")).text()).toContain("No node is like that");
 });
 
 test("the counts of refusals and evictions lead to those decisions", async () => {
@@ -149,7 +167,7 @@ test("a question that means nothing names the parameter", async () => {
   for (const query of [
     "show=x",
     "labels=a%3D%3D%3Db",
-    "kubelet=1.2",
+    "kubelet=banana",
     "sort=y",
     "order=up",
     "hours=25",

@@ -9,7 +9,7 @@ import { AGREEMENT_VERDICTS, MAX_OUTCOMES_POSTED, OUTCOME_KINDS } from "../../mo
 import { KNOWN_VERSION_PATTERN } from "../../profiles/index.ts";
 import { MAX_LIMIT, MAX_MARGIN_PERCENT, USUAL_LIMIT } from "../../service/advise/advise-node.ts";
 import { USUAL_MARGIN_PERCENT, USUAL_PERCENTILE } from "../../service/advise/reserves.ts";
-import { FLEET_SORTS, SHOWS } from "../../service/fleet.ts";
+import { ASKED_VERSION, FLEET_SORTS, SHOWS } from "../../service/fleet.ts";
 import { MAX_TOUCHED } from "../../service/lint-touched.ts";
 import { DEFAULT_PAGE } from "../decision-list.ts";
 import { MAX_HOURS, ORDERS, PRESSURES } from "../fleet.ts";
@@ -86,7 +86,7 @@ const FLEET_OPERATIONS: Readonly<Record<string, Operation>> = {
       query("zone", "Only with this label topology.kubernetes.io/zone"),
       query("kubelet", "Only of this version of the kubelet, such as 1.36 or v1.36.3", {
         type: "string",
-        pattern: "^v?[0-9]+[.][0-9]+",
+        pattern: ASKED_VERSION.source,
       }),
       query("kind", "Only with a decision of this kind", { type: "string", enum: KINDS }),
       query("verdict", "Only whose newest decision of that kind, or of any, has this verdict", {

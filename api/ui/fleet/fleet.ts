@@ -3,13 +3,14 @@ import { type Exchange, queryOf, queryProblem } from "../../http/route.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Reply } from "../../ports.ts";
-import { PROFILES } from "../../profiles/index.ts";
 import {
+  ASKED_VERSION,
   FLEET_SORTS,
   type FleetNode,
   type FleetSort,
   filtered,
   fleetOf,
+  NO_ASKED_VERSION,
   ordered,
   SHOWN,
   SHOWS,
@@ -75,7 +76,6 @@ function nameOf(hourMs: number, at: number, hours: number): Html | Promise<Html>
 const HOUR_MS = 3_600_000;
 
 const HOURS = [1, 6, 24, 168] as const;
-const VERSIONS: readonly string[] = PROFILES.map(({ version }) => version);
 const PARAMETERS = ["q", "labels", "show", "kubelet", "sort", "order", "hours", "page"] as const;
 
 /** The part of the fleet that is to be seen; the link holds all of it. */
@@ -114,6 +114,8 @@ function fleetQuestion(exchange: Exchange): Result<Asked, Problem> {
   const hour = among("hours", hours, HOURS.map(String));
   const place = /^\d{1,4}$/.test(page) ? Number(page) : 0;
   if (place < 1) issues.push({ path: "page", message: `must be a number from 1 to ${MAX_PAGES}` });
+  if (kubelet.trim() !== "" && !ASKED_VERSION.test(kubelet.trim()))
+    issues.push({ path: "kubelet", message: NO_ASKED_VERSION });
   const by = among("sort", sort, FLEET_SORTS);
   const selector = parseLabelSelector(labels);
   if (!selector.ok) issues.push({ path: "labels", message: selector.error });
@@ -122,7 +124,7 @@ function fleetQuestion(exchange: Exchange): Result<Asked, Problem> {
     labels: labels.trim(),
     selector: selector.ok ? selector.value : [],
     show: among("show", show, SHOWS),
-    kubelet: among("kubelet", kubelet, ["", ...VERSIONS]),
+    kubelet: kubelet.trim(),
     sort: by,
     order: among("order", order ?? usualOrder(by), ["asc", "desc"]),
     hours: Number(hour),
@@ -226,9 +228,17 @@ function nodesTable(nodes: readonly FleetNode[], question: FleetQuestion, sinceM
 <tbody>${all(nodes.map((node) => nodeRow(node, sinceMs)))}</tbody></table></div>`;
 }
 
+/** The node's own version, and as which one its newest decision was made where that is another or the node tells none. */
+function version({ kubelet, kubeletVersion }: FleetNode): Html | Promise<Html> {
+  const own = (kubeletVersion ?? "").replace(/^v/, "");
+  if (own === "") return kubelet === "" ? html`<span class="soft">–</span>` : html`${kubelet}`;
+  if (kubelet === "" || own === kubelet || own.startsWith(`${kubelet}.`)) return html`${own}`;
+  return html`${own} <span class="soft" title="as which kubelet its newest decision was made">as ${kubelet}</span>`;
+}
+
 const nodeRow = (node: FleetNode, sinceMs: number): Html | Promise<Html> => html`<tr>
 <td>${nodeName(node.name)}</td>
-<td title="as which kubelet its newest decision was made">${node.kubelet === "" ? html`<span class="soft">–</span>` : node.kubelet}</td>
+<td>${version(node)}</td>
 <td>${pressure(node)}</td><td>${headroom(node)}</td>
 <td class="num">${counted(node, "refused", sinceMs)}</td><td class="num">${counted(node, "evicted", sinceMs)}</td>
 <td class="num">${drift(node)}</td><td class="num">${node.decisions}</td>
