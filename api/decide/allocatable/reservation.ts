@@ -22,8 +22,10 @@ export const RESERVABLE: readonly string[] = ["cpu", "memory", "ephemeral-storag
 export const cannotReserve = (name: string): string => `cannot reserve "${name}" resource`;
 
 /** kubelet 1.37: parseResourceList; millionths are rounded up before. */
-function roundedCpu({ cpu, ...others }: ResourceList): ResourceList {
-  if (cpu === undefined) return others;
+function roundedCpu(reserve: ResourceList): ResourceList {
+  const { cpu, ...others } = reserve;
+  // whole millis, as nearly all are, stay as they are
+  if (cpu === undefined || typeof cpu.amount === "number") return reserve;
   const micros = (toNanos(cpu.amount) + 999n) / 1000n;
   return { ...others, cpu: quantityOf(fromNanos(((micros + 500n) / 1000n) * 1_000_000n), cpu.format) };
 }
