@@ -348,10 +348,11 @@ export type Finding = {
 type NumberOf<S> = S extends z.ZodType ? Form<S> : never;
 export type FindingOf<C extends FindingCode> = Extract<Finding, { readonly code: C }>;
 
-const CALM = new Set<FindingCode>(["completed", "healthy", "restarted"]);
+/** Of a pod that is well. */
+export const CALM_CODES: ReadonlySet<FindingCode> = new Set(["completed", "healthy", "restarted"]);
 /** Whether nobody has to act on it. A pod that is to end is expected to, until it is late. */
 export const isCalm = (finding: Finding): boolean =>
-  CALM.has(finding.code) || (finding.code === "terminating" && finding.numbers.overdueSeconds === null);
+  CALM_CODES.has(finding.code) || (finding.code === "terminating" && finding.numbers.overdueSeconds === null);
 
 const unused = () =>
   z.strictObject({

@@ -1,4 +1,14 @@
-import type { Finding, FindingCode, Missing, Next, Story, StoryDecision, StoryList, Word } from "../model/why.ts";
+import {
+  CALM_CODES,
+  type Finding,
+  type FindingCode,
+  type Missing,
+  type Next,
+  type Story,
+  type StoryDecision,
+  type StoryList,
+  type Word,
+} from "../model/why.ts";
 import { PROBE_FINDING } from "./sentences/probes.ts";
 import { changeSentences, headline, sinceText } from "./sentences/why.ts";
 import { many } from "./sentences/words.ts";
@@ -23,9 +33,8 @@ const WAITING: ReadonlySet<FindingCode> = new Set([
   "terminating",
   "unknown",
 ]);
-const GOOD: ReadonlySet<FindingCode> = new Set(["completed", "healthy", "restarted"]);
 const colorOf = (code: FindingCode): Color => {
-  if (GOOD.has(code)) return "green";
+  if (CALM_CODES.has(code)) return "green";
   return WAITING.has(code) ? "yellow" : "red";
 };
 const tagOf = (code: FindingCode): string => code.replaceAll("-", " ").toUpperCase();

@@ -118,21 +118,19 @@ export function decisionsOf({ db, packing }: Driver): Pick<Store, "getDecision" 
         return found === undefined ? ok(null) : decodeDecision(found);
       }),
     listDecisions: ({ limit, pageToken, ...filter }) =>
-      attempt(async () => {
-        const page = await pageOf(
-          { limit, pageToken },
-          ORDER,
-          (before, most) =>
+      attempt(() =>
+        pageOf({ limit, pageToken }, ORDER, {
+          read: (before, most) =>
             db
               .select(HEAD)
               .from(decisions)
               .where(and(conditionOf(filter), before))
               .orderBy(...newestFirst(ORDER))
               .limit(most),
-          ({ decidedAtMs, seq }) => ({ atMs: decidedAtMs, seq }),
-        );
-        return page.ok ? ok({ items: page.value.rows.map(headOf), nextPageToken: page.value.nextPageToken }) : page;
-      }),
+          placeOf: ({ decidedAtMs, seq }) => ({ atMs: decidedAtMs, seq }),
+          itemOf: (row) => ok(headOf(row)),
+        }),
+      ),
     findIdempotency: (key, scope) =>
       attempt(async () => {
         const [row] = await byKey().all({ key, scope });

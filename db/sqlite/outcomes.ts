@@ -64,28 +64,19 @@ export function outcomesOf(
         return ok(null);
       }),
     listOutcomes: ({ limit, pageToken, ...filter }) =>
-      attempt(async () => {
-        const page = await pageOf(
-          { limit, pageToken },
-          outcomes,
-          (before, most) =>
+      attempt(() =>
+        pageOf({ limit, pageToken }, outcomes, {
+          read: (before, most) =>
             db
               .select()
               .from(outcomes)
               .where(and(conditionOf(filter), before))
               .orderBy(...newestFirst(outcomes))
               .limit(most),
-          (row) => row,
-        );
-        if (!page.ok) return page;
-        const items: OutcomeRow[] = [];
-        for (const row of page.value.rows) {
-          const item = await decode(row, packing);
-          if (!item.ok) return item;
-          items.push(item.value);
-        }
-        return ok({ items, nextPageToken: page.value.nextPageToken });
-      }),
+          placeOf: (row) => row,
+          itemOf: (row) => decode(row, packing),
+        }),
+      ),
     tallyOutcomes: (filter, bucketMs) =>
       attempt(async () => {
         // a bound number is a float to SQLite

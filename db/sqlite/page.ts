@@ -8,9 +8,15 @@ interface PageQuery {
   readonly limit: number;
   readonly pageToken?: string | undefined;
 }
-interface Page<Row> {
-  readonly rows: readonly Row[];
+interface Page<Item> {
+  readonly items: readonly Item[];
   readonly nextPageToken: string | null;
+}
+interface Reading<Row, Item> {
+  /** The rows that meet the condition (undefined: all), at most `limit` of them. */
+  readonly read: (before: SQL | undefined, limit: number) => Promise<readonly Row[]>;
+  readonly placeOf: (row: Row) => Place;
+  readonly itemOf: (row: Row) => Result<Item, StoreFailure> | Promise<Result<Item, StoreFailure>>;
 }
 
 /** The order of a list, newest first; rows of one time by their number. */
@@ -20,16 +26,12 @@ export interface NewestFirst {
 }
 export const newestFirst = ({ atMs, seq }: NewestFirst): readonly [SQL, SQL] => [desc(atMs), desc(seq)];
 
-/**
- * One page of a list that is newest first. `read`: the rows that meet the condition (undefined: all), at most `limit` of them.
- * Errors: bad_page_token.
- */
-export async function pageOf<Row>(
+/** One page of a list that is newest first. Errors: bad_page_token, and those of an item. */
+export async function pageOf<Row, Item>(
   { limit, pageToken }: PageQuery,
   { atMs, seq }: NewestFirst,
-  read: (before: SQL | undefined, limit: number) => Promise<readonly Row[]>,
-  placeOf: (row: Row) => Place,
-): Promise<Result<Page<Row>, StoreFailure>> {
+  { read, placeOf, itemOf }: Reading<Row, Item>,
+): Promise<Result<Page<Item>, StoreFailure>> {
   const place = pageToken === undefined ? undefined : decodePageToken(pageToken);
   if (place === null)
     return failure("bad_page_token", "the page token is not one that a list gave out; start again without it");
@@ -37,6 +39,12 @@ export async function pageOf<Row>(
   const before = place && sql`(${atMs}, ${seq}) < (${place.atMs}, ${place.seq})`;
   const found = await read(before, size + 1);
   const rows = found.slice(0, size);
+  const items: Item[] = [];
+  for (const row of rows) {
+    const item = await itemOf(row);
+    if (!item.ok) return item;
+    items.push(item.value);
+  }
   const last = found.length > size ? rows.at(-1) : undefined;
-  return ok({ rows, nextPageToken: last === undefined ? null : encodePageToken(placeOf(last)) });
+  return ok({ items, nextPageToken: last === undefined ? null : encodePageToken(placeOf(last)) });
 }

@@ -46,27 +46,18 @@ const conditionOf = ({ node, kind, target, end, search, sinceMs, untilMs }: Remo
 export function removalsOf({ db }: Driver): Pick<Store, "listRemovals"> {
   return {
     listRemovals: ({ limit, pageToken, ...filter }) =>
-      attempt(async () => {
-        const page = await pageOf(
-          { limit, pageToken },
-          removals,
-          (before, most) =>
+      attempt(() =>
+        pageOf({ limit, pageToken }, removals, {
+          read: (before, most) =>
             db
               .select()
               .from(removals)
               .where(and(conditionOf(filter), before))
               .orderBy(...newestFirst(removals))
               .limit(most),
-          (row) => row,
-        );
-        if (!page.ok) return page;
-        const items: RemovalRow[] = [];
-        for (const row of page.value.rows) {
-          const item = decode(row);
-          if (!item.ok) return item;
-          items.push(item.value);
-        }
-        return ok({ items, nextPageToken: page.value.nextPageToken });
-      }),
+          placeOf: (row) => row,
+          itemOf: decode,
+        }),
+      ),
   };
 }

@@ -23,11 +23,11 @@ export const cannotReserve = (name: string): string => `cannot reserve "${name}"
 
 /** kubelet 1.37: parseResourceList; millionths are rounded up before. */
 function roundedCpu(reserve: ResourceList): ResourceList {
-  const { cpu, ...others } = reserve;
+  const { cpu } = reserve;
   // whole millis, as nearly all are, stay as they are
   if (cpu === undefined || typeof cpu.amount === "number") return reserve;
   const micros = (toNanos(cpu.amount) + 999n) / 1000n;
-  return { ...others, cpu: quantityOf(fromNanos(((micros + 500n) / 1000n) * 1_000_000n), cpu.format) };
+  return { ...reserve, cpu: quantityOf(fromNanos(((micros + 500n) / 1000n) * 1_000_000n), cpu.format) };
 }
 
 /** kubeReserved and systemReserved; reservedSystemCPUs replaces the cpu of both. kubelet 1.36: cmd/kubelet/app run. */

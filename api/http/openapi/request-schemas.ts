@@ -156,9 +156,9 @@ const kubeletDropIns: JsonSchema = {
   description:
     "the files of the kubelet's --config-dir in their order, merged over kubeletConfiguration as the kubelet merges them",
 };
-/** Where there are drop-ins there is a configuration. */
-const withDropIns = (body: JsonSchema): JsonSchema => ({
-  ...body,
+/** A request about what a kubelet is started with: where there are drop-ins there is a configuration. */
+const aboutStart = (members: Readonly<Record<string, JsonSchema>>, required: readonly string[]): JsonSchema => ({
+  ...withNulls(strictObject(members, required)),
   dependentSchemas: {
     kubeletDropIns: {
       anyOf: [{ properties: { kubeletDropIns: NULL } }, holding({ kubeletConfiguration: { type: "object" } })],
@@ -166,22 +166,18 @@ const withDropIns = (body: JsonSchema): JsonSchema => ({
   },
 });
 const lint = (required: string, members: Readonly<Record<string, JsonSchema>>): JsonSchema =>
-  withDropIns(
-    withNulls(
-      strictObject(
-        {
-          kubeletConfiguration: linted,
-          kubeletArgs,
-          kubeletDropIns,
-          kubeletVersion: asWhich,
-          snapshot: NULL,
-          snapshotId: NULL,
-          node: NULL,
-          ...members,
-        },
-        [required],
-      ),
-    ),
+  aboutStart(
+    {
+      kubeletConfiguration: linted,
+      kubeletArgs,
+      kubeletDropIns,
+      kubeletVersion: asWhich,
+      snapshot: NULL,
+      snapshotId: NULL,
+      node: NULL,
+      ...members,
+    },
+    [required],
   );
 const LINT = {
   description: "a configuration, or what holds one; at most one of snapshot, snapshotId and node",
@@ -196,28 +192,24 @@ const LINT = {
 
 const VERSIONS = PROFILES.map(({ version }) => version).join(", ");
 const upgrade = (required: readonly string[], members: Readonly<Record<string, JsonSchema>>): JsonSchema =>
-  withDropIns(
-    withNulls(
-      strictObject(
-        {
-          to: { type: "string", pattern: KNOWN_VERSION_PATTERN, description: `the other kubelet: one of ${VERSIONS}` },
-          from: {
-            type: "string",
-            pattern: KNOWN_VERSION_PATTERN,
-            description: "the kubelet of now; absent: that of the node in the snapshot",
-          },
-          kubeletConfiguration: linted,
-          kubeletArgs,
-          kubeletDropIns,
-          ...historyPage,
-          snapshot: NULL,
-          snapshotId: NULL,
-          node: NULL,
-          ...members,
-        },
-        ["to", ...required],
-      ),
-    ),
+  aboutStart(
+    {
+      to: { type: "string", pattern: KNOWN_VERSION_PATTERN, description: `the other kubelet: one of ${VERSIONS}` },
+      from: {
+        type: "string",
+        pattern: KNOWN_VERSION_PATTERN,
+        description: "the kubelet of now; absent: that of the node in the snapshot",
+      },
+      kubeletConfiguration: linted,
+      kubeletArgs,
+      kubeletDropIns,
+      ...historyPage,
+      snapshot: NULL,
+      snapshotId: NULL,
+      node: NULL,
+      ...members,
+    },
+    ["to", ...required],
   );
 
 const UPGRADE = {

@@ -102,7 +102,8 @@ type Asked = FleetQuestion & { readonly selector: readonly Requirement[] };
 function fleetQuestion(exchange: Exchange): Result<Asked, Problem> {
   const given = queryOf(exchange, PARAMETERS);
   if (!given.ok) return given;
-  const { q = "", labels = "", show = "all", kubelet = "" } = given.value;
+  const { q = "", labels = "", show = "all" } = given.value;
+  const kubelet = (given.value.kubelet ?? "").trim();
   const { sort = "name", order, hours = "24", page = "1" } = given.value;
   const issues: InputIssue[] = [];
   const among = <T extends string>(path: string, value: string, words: readonly T[]): T => {
@@ -114,8 +115,7 @@ function fleetQuestion(exchange: Exchange): Result<Asked, Problem> {
   const hour = among("hours", hours, HOURS.map(String));
   const place = /^\d{1,4}$/.test(page) ? Number(page) : 0;
   if (place < 1) issues.push({ path: "page", message: `must be a number from 1 to ${MAX_PAGES}` });
-  if (kubelet.trim() !== "" && !ASKED_VERSION.test(kubelet.trim()))
-    issues.push({ path: "kubelet", message: NO_ASKED_VERSION });
+  if (kubelet !== "" && !ASKED_VERSION.test(kubelet)) issues.push({ path: "kubelet", message: NO_ASKED_VERSION });
   const by = among("sort", sort, FLEET_SORTS);
   const selector = parseLabelSelector(labels);
   if (!selector.ok) issues.push({ path: "labels", message: selector.error });
@@ -124,7 +124,7 @@ function fleetQuestion(exchange: Exchange): Result<Asked, Problem> {
     labels: labels.trim(),
     selector: selector.ok ? selector.value : [],
     show: among("show", show, SHOWS),
-    kubelet: kubelet.trim(),
+    kubelet,
     sort: by,
     order: among("order", order ?? usualOrder(by), ["asc", "desc"]),
     hours: Number(hour),
