@@ -51,6 +51,8 @@ export const NOT_COMPARABLE = {
   pods_left:
     "a pod of the node ended or was removed after the last snapshot, so the kubelet did not have the pods of the snapshot",
   order_not_known: "other pods came or went in the same second, and the answer depends on which was first",
+  pressure_not_told:
+    "the kubelet tells of pressure with its node's status, seconds after it knows of it, and the answer depends on that",
   order_is_chance: "the kubelet's own order is chance here: those that it could have chosen are equal",
   preemptor_not_known: "for which pod room was made is not known: post the admission of the critical pod too",
   probe_results:

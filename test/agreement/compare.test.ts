@@ -91,17 +91,29 @@ describe("admissions", () => {
     const evicted = { message: "The node was low on resource: memory. " };
     expect(told(on, of("eviction", pod("b"), evicted))).toEqual(notComparable("already_in_snapshot"));
   });
+  const turned = (status: "True" | "False", seconds: number): Json => ({
+    ...{ kind: "conditions", at: at(seconds), seenIn: ["node-status"] },
+    ...{ condition: "MemoryPressure", status, message: "" },
+  });
+  const refusal = of("admission", pod("a"), refused("Evicted", "The node had condition: [MemoryPressure]. "));
+  const underPressure = (evictionPressureTransitionPeriod: string): Json =>
+    snapshot({}, { conditions: [{ type: "MemoryPressure", status: "True" }] }, { evictionPressureTransitionPeriod });
+  const letIn = of("admission", pod("a"), admitted);
+  test.each([
+    ["refused before the pressure was told", snapshot(), [refusal, turned("True", 15)]],
+    ["let in before its end was told", underPressure("5m"), [letIn, turned("False", 15)]],
+    ["let in after an end that no status had the time to tell", underPressure("5s"), [letIn]],
+  ])("whether a node was under pressure is not known of a pod that was %s", (_, on, outcomes) => {
+    expect(compared(on, outcomes)[0]).toMatchObject({ verdict: "not-comparable", why: { code: "pressure_not_told" } });
+  });
+  test("a pod that comes in under pressure as well, and what was told long after, are compared", () => {
+    const burstable = of("admission", requesting("a", { cpu: "1" }), admitted);
+    expect(compared(underPressure("5m"), [burstable, turned("False", 15)])[0]).toMatchObject({ verdict: "agrees" });
+    expect(compared(underPressure("5m"), [refusal, turned("False", 30)])[0]).toMatchObject({ verdict: "agrees" });
+    expect(compared(snapshot(), [refusal, turned("True", 30)])[0]).toMatchObject({ verdict: "differs" });
+  });
   test("pressure that came since the snapshot refuses, and a kubelet that would not start is a difference", () => {
-    const pressure = {
-      kind: "conditions",
-      at: at(2),
-      seenIn: ["node-status"],
-      condition: "MemoryPressure",
-      status: "True",
-      message: "",
-    };
-    const refusal = of("admission", pod("a"), refused("Evicted", "The node had condition: [MemoryPressure]. "));
-    expect(compared(snapshot(), [refusal, pressure])[0]).toMatchObject({ verdict: "agrees" });
+    expect(compared(snapshot(), [refusal, turned("True", 2)])[0]).toMatchObject({ verdict: "agrees" });
     expect(compared(snapshot(), [refusal])[0]).toMatchObject({ verdict: "differs", difference: { field: "admitted" } });
     const machine = { cpus: [{ cpu: 0, core: 0, socket: 0, numa: 0 }] };
     const on = snapshot({ machine }, {}, { cpuManagerPolicy: "static" });

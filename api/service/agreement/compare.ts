@@ -12,7 +12,7 @@ import type { EffectiveSnapshot } from "../../profiles/effective.ts";
 import { chooseProfileFor } from "../../profiles/index.ts";
 import { type Basis, type Compared, notComparable } from "./compared.ts";
 import { compareImageGc, compareProbes } from "./containers-and-images.ts";
-import { statesBefore, timeOf } from "./node-state.ts";
+import { asToldSoon, statesBefore, timeOf } from "./node-state.ts";
 import { compareAdmission, comparePreemption, compareResize, preemptedTogether } from "./pods.ts";
 import { compareConditions, compareEviction } from "./pressure.ts";
 
@@ -32,6 +32,9 @@ export const MAX_AGE_MS: Readonly<Record<OutcomeKind, number>> = {
 
 /** Kinds whose answer depends on the other pods of the node. */
 const ASKS_PODS: ReadonlySet<OutcomeKind> = new Set<OutcomeKind>(["admission", "preemption", "resize", "eviction"]);
+
+/** Kinds that admit a pod, which the conditions of the node may forbid. */
+const ASKS_PRESSURE: ReadonlySet<OutcomeKind> = new Set<OutcomeKind>(["admission", "preemption", "resize"]);
 
 /** When an outcome had not happened yet: only a snapshot of then, or of before, can tell what it was decided on. */
 export const notYetMs = (outcome: Outcome): number => Date.parse(outcome.after ?? outcome.at);
@@ -62,12 +65,16 @@ function whyNotAtAll(
   return isGiven || kind === "probes" ? null : "configuration_not_known";
 }
 
-/** Where the order within a second is not known, the answer must be the same in every order. */
+/** Where the order within a second, or what a kubelet held of pressure, is not known, the answer must be the same each way. */
 function comparedInEach(outcome: Outcome, basis: Basis): Compared {
-  const all = statesFor(outcome, basis).map((state) => comparedOn(outcome, state, basis));
-  const [first] = all as [Compared];
-  const isOne = all.every((one) => JSON.stringify(one) === JSON.stringify(first));
-  return isOne ? first : notComparable("order_not_known", first.kubelet, { nodewise: first.nodewise });
+  const [state, ...inOtherOrder] = statesFor(outcome, basis) as [EffectiveSnapshot, ...EffectiveSnapshot[]];
+  const first = comparedOn(outcome, state, basis);
+  const isOther = (other: EffectiveSnapshot): boolean =>
+    JSON.stringify(comparedOn(outcome, other, basis)) !== JSON.stringify(first);
+  const unless = (why: NotComparable) => notComparable(why, first.kubelet, { nodewise: first.nodewise });
+  if (inOtherOrder.some(isOther)) return unless("order_not_known");
+  const soon = ASKS_PRESSURE.has(outcome.kind) ? asToldSoon(state, basis.others, timeOf(outcome)) : null;
+  return soon !== null && isOther(soon) ? unless("pressure_not_told") : first;
 }
 
 /** Before a preemption none of those that went together was gone. */

@@ -47,6 +47,29 @@ function stateAt(snapshot: EffectiveSnapshot, others: readonly Outcome[], at: At
   return { ...snapshot, pods: [...pods.values()], ...withConditions(snapshot, turned) };
 }
 
+/** A kubelet writes its node's status every ten seconds and a little: so late it tells of pressure that it knew of before. */
+const TOLD_WITHIN_MS = 12_000;
+
+/**
+ * The node as the kubelet may have known it already: with the conditions that its next status told, and without those that end
+ * faster than it tells. Null: that is the same. kubelet 1.37: nodeStatusUpdateFrequency, evictionPressureTransitionPeriod.
+ */
+export function asToldSoon(
+  state: EffectiveSnapshot,
+  others: readonly Outcome[],
+  atMs: number,
+): EffectiveSnapshot | null {
+  const turned = new Map<string, "True" | "False">();
+  if (state.kubeletConfiguration.evictionPressureTransitionPeriod.millis < TOLD_WITHIN_MS)
+    for (const { type, status } of state.node?.status?.conditions ?? [])
+      if (status === "True") turned.set(type, "False");
+  for (const one of others.toSorted((a, b) => timeOf(b) - timeOf(a)))
+    if (one.kind === "conditions" && timeOf(one) >= atMs && timeOf(one) <= atMs + TOLD_WITHIN_MS)
+      turned.set(one.condition, one.status);
+  const conditions = withConditions(state, turned);
+  return conditions && { ...state, ...conditions };
+}
+
 /** A pod that is not let in yet, or never was, holds nothing, though the API server has bound it to the node. */
 function applyAdmission(
   pods: Map<string, Pod>,
