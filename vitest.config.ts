@@ -46,6 +46,7 @@ export default defineConfig({
       projectOf("contract", { ...SHARED, ...PATIENCE }),
       projectOf("properties", { ...SHARED, ...PATIENCE }),
       projectOf("sim", { ...SHARED, ...PATIENCE }),
+      projectOf("cli", { ...SHARED, ...MORE_PATIENCE }),
       projectOf("e2e", MORE_PATIENCE),
       projectOf("ui", { ...SHARED, ...MORE_PATIENCE }),
       {

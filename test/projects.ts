@@ -27,8 +27,10 @@ export const PROJECTS = {
     "test/actuator/pods/devices/told.test.ts",
     "test/actuator/takeover/take-over.test.ts",
   ],
-  /** The command line, the package, commands of the documents, containerd, cgroups, virtual machines, a kubelet. */
-  e2e: ["test/e2e/**/*.test.ts", "test/cli/**/*.test.ts", "test/docs/**/*.test.ts", PROCESS],
+  /** The command line, most of it within the tests' own process, and the package. */
+  cli: ["test/cli/**/*.test.ts"],
+  /** Commands of the documents, containerd, cgroups, virtual machines, a kubelet. */
+  e2e: ["test/e2e/**/*.test.ts", "test/docs/**/*.test.ts", PROCESS],
   /** Pages: their text, and in a browser. */
   ui: ["test/ui/**/*.test.ts"],
   /** Inside workerd; everything else runs on Node. */

@@ -59,18 +59,20 @@ export interface Cli {
   /** `kubectl nodewise …` runs it, as a plugin. */
   readonly isPlugin: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Sets the code with which the process is to end. */
+  exitWith(code: number): void;
 }
 
 /** Runs a command's work and turns its end into lines on standard error and the exit code. */
-export async function finish({ terminal }: Cli, work: () => Promise<Outcome>): Promise<void> {
+export async function finish({ terminal, exitWith }: Cli, work: () => Promise<Outcome>): Promise<void> {
   // Work that never settles ends the process all the same, and must not look done.
-  process.exitCode = EXIT.failed;
+  exitWith(EXIT.failed);
   try {
     const outcome = await work();
-    process.exitCode = outcome.ok ? outcome.value : outcome.error.exit;
+    exitWith(outcome.ok ? outcome.value : outcome.error.exit);
     if (!outcome.ok) warnAll(terminal, outcome.error.lines);
   } catch (error) {
-    process.exitCode = reportCrash(terminal, error);
+    exitWith(reportCrash(terminal, error));
   }
 }
 

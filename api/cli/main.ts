@@ -2,6 +2,7 @@ import { addActuator } from "./actuator/command.ts";
 import { addAdvise } from "./advise/command.ts";
 import { addAgreement } from "./agreement/command.ts";
 import { addApi } from "./api/command.ts";
+import type { Cli } from "./cli.ts";
 import { addCollect } from "./collect/command.ts";
 import { addExec, addLogs } from "./containers/command.ts";
 import { addDecide } from "./decide/command.ts";
@@ -28,5 +29,5 @@ const COMMANDS = [
   ...[addToken, addHistory, addAgreement, addReplay, addLint, addUpgrade, addAdvise],
 ];
 
-/** The whole command line. */
-export const main = (argv: readonly string[]): Promise<void> => runCommandLine(argv, COMMANDS);
+/** The whole command line, of this process or of another one. */
+export const main = (argv: readonly string[], cli?: Cli): Promise<void> => runCommandLine(argv, COMMANDS, cli);

@@ -21,14 +21,26 @@ const PLUGIN = "kubectl-nodewise";
 
 type AddCommand = (program: Command, cli: Cli) => void;
 
-/** Runs one command line, without the program's own name, by the commands given. Sets the exit code; never rejects. */
-export async function runCommandLine(argv: readonly string[], commands: readonly AddCommand[]): Promise<void> {
-  const isPlugin = basename(process.argv[1] ?? "") === PLUGIN;
-  const cli: Cli = { terminal: processTerminal(process.env), isPlugin, env: process.env };
+/** What this process is started with, and where it ends. */
+const processCli = (): Cli => ({
+  terminal: processTerminal(process.env),
+  isPlugin: basename(process.argv[1] ?? "") === PLUGIN,
+  env: process.env,
+  exitWith: (code) => {
+    process.exitCode = code;
+  },
+});
+
+/** Runs one command line, without the program's own name, by the commands given. Tells the exit code; never rejects. */
+export async function runCommandLine(
+  argv: readonly string[],
+  commands: readonly AddCommand[],
+  cli = processCli(),
+): Promise<void> {
   try {
     await programOf(cli, commands).parseAsync(argv, { from: "user" });
   } catch (error) {
-    process.exitCode = error instanceof CommanderError ? usageExit(error) : reportCrash(cli.terminal, error);
+    cli.exitWith(error instanceof CommanderError ? usageExit(error) : reportCrash(cli.terminal, error));
   }
 }
 

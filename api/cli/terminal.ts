@@ -111,13 +111,17 @@ export function processTerminal(env: Environment): Terminal {
     if (exit !== EXIT.ok) stderr.write(`${printable(`nodewise: standard output: ${error.message}`)}\n`);
     process.exit(exit);
   });
-  return {
-    write: (text) => void stdout.write(text),
-    warn: (line) => void stderr.write(`${printable(line)}\n`),
-    columns: columnsOf(env, stdout.isTTY ? stdout.columns : undefined),
-    paint: isColorful(env, stdout.isTTY === true) ? colorPaint : plainPaint,
-  };
+  return terminalOn(stdout, stderr, env);
 }
+
+type Sink = Pick<NodeJS.WriteStream, "write"> & Partial<Pick<NodeJS.WriteStream, "isTTY" | "columns">>;
+
+export const terminalOn = (stdout: Sink, stderr: Sink, env: Environment): Terminal => ({
+  write: (text) => void stdout.write(text),
+  warn: (line) => void stderr.write(`${printable(line)}\n`),
+  columns: columnsOf(env, stdout.isTTY ? stdout.columns : undefined),
+  paint: isColorful(env, stdout.isTTY === true) ? colorPaint : plainPaint,
+});
 
 /** COLUMNS wins where it is exported, as it does for other programs. */
 export function columnsOf(env: Environment, terminal: number | undefined): number {

@@ -14,13 +14,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { PATIENT } from "../patient.ts";
-import { ended, LAUNCHER, NODE, printed, run, start } from "./run.ts";
+import { ended, LAUNCHER, NODE, printed, runProcess, start } from "./run.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const OLD_NODE = "/usr/bin/node";
 const hasOldNode = existsSync(OLD_NODE) && realpathSync(OLD_NODE) !== realpathSync(NODE) && (await isOld(OLD_NODE));
 async function isOld(node: string): Promise<boolean> {
-  const { stdout } = await run(["process.versions.node"], { node, launcher: "-p" });
+  const { stdout } = await runProcess(["process.versions.node"], { node, launcher: "-p" });
   return Number.parseInt(stdout, 10) < 22;
 }
 const why = hasOldNode ? "" : ` (skipped: ${OLD_NODE} is not a Node older than 22)`;
@@ -42,12 +42,12 @@ function copyTo(folder: string): string {
 
 describe("on a Node that is new enough", () => {
   test("the launcher runs the command line in place and passes its exit code on", async () => {
-    const version = await run(["--version"]);
+    const version = await runProcess(["--version"]);
     expect(version).toMatchObject({ code: 0, stderr: "" });
     expect(version.stdout).toMatch(
       /^nodewise \d+\.\d+\.\d+ \(policies kubelet-1\.34\+\d+, (?:kubelet-1\.\d+\+\d+, )+Node \d+\.\d+\.\d+\)\n$/,
     );
-    expect((await run(["decide"])).code).toBe(2);
+    expect((await runProcess(["decide"])).code).toBe(2);
   });
 
   test("a daemon goes on in the same process with flags that save memory", async () => {
@@ -68,7 +68,7 @@ describe("on a Node that is new enough", () => {
     writeFileSync(tell, 'process.on("exit", () => console.error("flags:", ...process.execArgv));\n');
     const flagsOf = async (more: string) => {
       const env = { NODE_OPTIONS: `--require=${tell} ${more}` };
-      const { stderr } = await run(["replay", "--data-dir", join(scratch, "no-history")], { env });
+      const { stderr } = await runProcess(["replay", "--data-dir", join(scratch, "no-history")], { env });
       return /^flags: (.*)$/m.exec(stderr)?.[1];
     };
     expect(await flagsOf("")).toBe("--max-semi-space-size=16 --max-old-space-size=512");
@@ -89,7 +89,7 @@ describe("on a Node that is new enough", () => {
 
   test("without packages it says what to install and ends with 3", async () => {
     const launcher = copyTo(join(scratch, "no-packages"));
-    const ran = await run(["kinds"], { launcher });
+    const ran = await runProcess(["kinds"], { launcher });
     expect(ran).toMatchObject({ code: 3, stdout: "" });
     expect(ran.stderr).toMatch(
       /^nodewise: its packages are not installed \(.*commander.*\): run `npm install` in .*no-packages\n$/,
@@ -99,10 +99,10 @@ describe("on a Node that is new enough", () => {
 
 describe.skipIf(!hasOldNode)(`on a Node that is too old${why}`, () => {
   test("the bundled Node takes over, with arguments, input and exit codes", async () => {
-    const version = await run(["--version"], { node: OLD_NODE });
+    const version = await runProcess(["--version"], { node: OLD_NODE });
     expect(version).toMatchObject({ code: 0, stderr: "" });
-    expect(version.stdout).toContain(`Node ${(await run(["--version"], { node: NODE })).stdout.split("Node ")[1]}`);
-    const refused = await run(["decide", "allocatable", "--snapshot", "-"], { node: OLD_NODE, input: '{"pods": []}' });
+    expect(version.stdout).toContain(`Node ${(await runProcess(["--version"], { node: NODE })).stdout.split("Node ")[1]}`);
+    const refused = await runProcess(["decide", "allocatable", "--snapshot", "-"], { node: OLD_NODE, input: '{"pods": []}' });
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain("needs_input");
   });
@@ -110,7 +110,7 @@ describe.skipIf(!hasOldNode)(`on a Node that is too old${why}`, () => {
   test("a symbolic link to the launcher, as npm link makes it, finds the bundled Node of the real place", async () => {
     const link = join(scratch, "nodewise");
     symlinkSync(LAUNCHER, link);
-    expect(await run(["kinds"], { node: OLD_NODE, launcher: link, cwd: scratch })).toMatchObject({
+    expect(await runProcess(["kinds"], { node: OLD_NODE, launcher: link, cwd: scratch })).toMatchObject({
       code: 0,
       stderr: "",
     });
@@ -146,7 +146,7 @@ describe.skipIf(!hasOldNode)(`on a Node that is too old${why}`, () => {
 
   test("without a bundled Node it says what to do, in one line, and ends with 3", async () => {
     const launcher = copyTo(join(scratch, "no-node"));
-    const ran = await run(["up"], { node: OLD_NODE, launcher, env: { PATH: "/usr/bin:/bin" } });
+    const ran = await runProcess(["up"], { node: OLD_NODE, launcher, env: { PATH: "/usr/bin:/bin" } });
     expect(ran).toMatchObject({ code: 3, stdout: "" });
     expect(ran.stderr).toMatch(
       /^nodewise: needs Node 22\.18 or newer, this is \d+\.\d+\.\d+, and no such node_modules\/\.bin\/node is at or above \S+no-node: run `npm install` there .*\n$/,
@@ -158,10 +158,10 @@ describe.skipIf(!hasOldNode)(`on a Node that is too old${why}`, () => {
     const launcher = copyTo(root);
     mkdirSync(join(root, "node_modules/.bin"), { recursive: true });
     symlinkSync(OLD_NODE, join(root, "node_modules/.bin/node"));
-    expect((await run(["kinds"], { node: OLD_NODE, launcher })).code).toBe(3);
+    expect((await runProcess(["kinds"], { node: OLD_NODE, launcher })).code).toBe(3);
     rmSync(join(root, "node_modules/.bin/node"));
     cpSync(join(root, "package.json"), join(root, "node_modules/.bin/node"));
-    expect((await run(["kinds"], { node: OLD_NODE, launcher })).code).toBe(3);
+    expect((await runProcess(["kinds"], { node: OLD_NODE, launcher })).code).toBe(3);
   });
 });
 

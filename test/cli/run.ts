@@ -1,6 +1,8 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 
 const path = (relative: string): string => fileURLToPath(new URL(`../../${relative}`, import.meta.url));
@@ -42,8 +44,60 @@ export function start(args: readonly string[], { env = {}, node = NODE, launcher
   return spawn(node, [launcher, ...args], { env: { PATH, HOME, NODE_COMPILE_CACHE, ...env }, cwd, stdio: "pipe" });
 }
 
-/** Runs it to its end. */
+/**
+ * Runs the command line to its end: within this process, which has loaded it, unless an option, or a command that asks what its
+ * process was started with, wants one of its own.
+ */
 export function run(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  const { env = {}, input = "", ...ofProcess } = options;
+  const isHere = Object.keys(ofProcess).length === 0 && !NEEDS_PROCESS.has(args[0] ?? "");
+  return isHere ? piped.run(Readable.from([Buffer.from(input)]), () => runHere(args, env)) : runProcess(args, options);
+}
+/** `why` looks whether something is piped in; the others write to the process's own streams, or go on until a signal. */
+const NEEDS_PROCESS = new Set(["why", "exec", "logs", "up", "api", "collect", "actuator", "takeover"]);
+
+/** What a run of this process finds as its standard input. */
+const piped = new AsyncLocalStorage<Readable>();
+const { stdin } = process;
+Object.defineProperty(process, "stdin", { configurable: true, get: () => piped.getStore() ?? stdin });
+
+async function runHere(args: readonly string[], env: Readonly<Record<string, string>>): Promise<Ran> {
+  const { main } = await import("../../api/cli/main.ts");
+  const { terminalOn } = await import("../../api/cli/terminal.ts");
+  const { PATH = "", HOME = "" } = process.env;
+  const printed = { stdout: "", stderr: "" };
+  const sink = (name: keyof typeof printed) => ({
+    write: (text: string | Uint8Array) => {
+      printed[name] += text;
+      return true;
+    },
+  });
+  const whole = { PATH, HOME, ...env };
+  let code = 0;
+  const listening = SIGNALS.map((signal) => process.listeners(signal));
+  const own = process.env;
+  // commander looks there for options that are not given, before it begins with the command
+  process.env = whole;
+  const ended = main(args, {
+    terminal: terminalOn(sink("stdout"), sink("stderr"), whole),
+    isPlugin: false,
+    env: whole,
+    exitWith: (is) => {
+      code = is;
+    },
+  });
+  process.env = own;
+  await ended;
+  // the command is over, and its process would be
+  for (const [i, signal] of SIGNALS.entries())
+    for (const listener of process.listeners(signal))
+      if (!listening[i]?.includes(listener)) process.off(signal, listener);
+  return { code, signal: null, ...printed };
+}
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/** Runs it as `start` does. */
+export function runProcess(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
   const child = start(args, options);
   // It may rightly end without having read its input.
   child.stdin.on("error", () => {});
