@@ -59,6 +59,8 @@ export interface Cli {
   /** `kubectl nodewise …` runs it, as a plugin. */
   readonly isPlugin: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Whether something is piped into it; a terminal and /dev/null bring nothing. */
+  isPiped(): boolean;
   /** Sets the code with which the process is to end. */
   exitWith(code: number): void;
 }

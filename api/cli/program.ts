@@ -1,3 +1,4 @@
+import { fstatSync } from "node:fs";
 import { basename } from "node:path";
 import { Command, CommanderError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
@@ -26,6 +27,10 @@ const processCli = (): Cli => ({
   terminal: processTerminal(process.env),
   isPlugin: basename(process.argv[1] ?? "") === PLUGIN,
   env: process.env,
+  isPiped: () => {
+    const stat = fstatSync(process.stdin.fd, { throwIfNoEntry: false });
+    return stat !== undefined && (stat.isFIFO() || stat.isFile() || stat.isSocket());
+  },
   exitWith: (code) => {
     process.exitCode = code;
   },

@@ -101,8 +101,13 @@ describe.skipIf(!hasOldNode)(`on a Node that is too old${why}`, () => {
   test("the bundled Node takes over, with arguments, input and exit codes", async () => {
     const version = await runProcess(["--version"], { node: OLD_NODE });
     expect(version).toMatchObject({ code: 0, stderr: "" });
-    expect(version.stdout).toContain(`Node ${(await runProcess(["--version"], { node: NODE })).stdout.split("Node ")[1]}`);
-    const refused = await runProcess(["decide", "allocatable", "--snapshot", "-"], { node: OLD_NODE, input: '{"pods": []}' });
+    expect(version.stdout).toContain(
+      `Node ${(await runProcess(["--version"], { node: NODE })).stdout.split("Node ")[1]}`,
+    );
+    const refused = await runProcess(["decide", "allocatable", "--snapshot", "-"], {
+      node: OLD_NODE,
+      input: '{"pods": []}',
+    });
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain("needs_input");
   });

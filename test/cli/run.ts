@@ -45,23 +45,23 @@ export function start(args: readonly string[], { env = {}, node = NODE, launcher
 }
 
 /**
- * Runs the command line to its end: within this process, which has loaded it, unless an option, or a command that asks what its
- * process was started with, wants one of its own.
+ * Runs the command line to its end: within this process, which has loaded it, unless an option or the command wants one of its own.
  */
 export function run(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
-  const { env = {}, input = "", ...ofProcess } = options;
+  const { env = {}, input, ...ofProcess } = options;
   const isHere = Object.keys(ofProcess).length === 0 && !NEEDS_PROCESS.has(args[0] ?? "");
-  return isHere ? piped.run(Readable.from([Buffer.from(input)]), () => runHere(args, env)) : runProcess(args, options);
+  if (!isHere) return runProcess(args, options);
+  return piped.run(Readable.from([Buffer.from(input ?? "")]), () => runHere(args, env, input !== undefined));
 }
-/** `why` looks whether something is piped in; the others write to the process's own streams, or go on until a signal. */
-const NEEDS_PROCESS = new Set(["why", "exec", "logs", "up", "api", "collect", "actuator", "takeover"]);
+/** They write to the process's own streams, or go on until a signal. */
+const NEEDS_PROCESS = new Set(["exec", "logs", "up", "api", "collect", "actuator", "takeover"]);
 
 /** What a run of this process finds as its standard input. */
 const piped = new AsyncLocalStorage<Readable>();
 const { stdin } = process;
 Object.defineProperty(process, "stdin", { configurable: true, get: () => piped.getStore() ?? stdin });
 
-async function runHere(args: readonly string[], env: Readonly<Record<string, string>>): Promise<Ran> {
+async function runHere(args: readonly string[], env: Readonly<Record<string, string>>, isPiped: boolean): Promise<Ran> {
   const { main } = await import("../../api/cli/main.ts");
   const { terminalOn } = await import("../../api/cli/terminal.ts");
   const { PATH = "", HOME = "" } = process.env;
@@ -82,6 +82,7 @@ async function runHere(args: readonly string[], env: Readonly<Record<string, str
     terminal: terminalOn(sink("stdout"), sink("stderr"), whole),
     isPlugin: false,
     env: whole,
+    isPiped: () => isPiped,
     exitWith: (is) => {
       code = is;
     },

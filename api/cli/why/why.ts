@@ -1,4 +1,3 @@
-import { fstatSync } from "node:fs";
 import { ok, type Result } from "../../model/result.ts";
 import { isCalm, type Story } from "../../model/why.ts";
 import type { WhyDocument } from "../../service/why/evidence.ts";
@@ -40,7 +39,7 @@ export async function why(pod: string | null, given: WhyFlags, isHistoryAsked: b
     );
   if (!isLive && given.allNamespaces === true)
     return fault(EXIT.badInput, "--all-namespaces is of a live cluster: files hold what they hold");
-  const paths = filename ?? (!isLive && !isHistoryAsked && isPiped() ? ["-"] : []);
+  const paths = filename ?? (!isLive && !isHistoryAsked && cli.isPiped() ? ["-"] : []);
   if (!isLive && paths.length > 0 && node !== null && !isHistoryAsked) {
     return fault(EXIT.badInput, "--node is of the history: give --data-dir or --api too, or leave it out");
   }
@@ -70,12 +69,6 @@ async function whyInCluster(
   if (!read.ok) return read;
   const asked = { pod: read.value.pod, namespace: null, node: null };
   return print(whyOf([...read.value.documents, ...files], asked), given, cli);
-}
-
-/** Whether something is piped into the command; a terminal and /dev/null bring nothing. */
-function isPiped(): boolean {
-  const stat = fstatSync(process.stdin.fd, { throwIfNoEntry: false });
-  return stat !== undefined && (stat.isFIFO() || stat.isFile() || stat.isSocket());
 }
 
 /** Every document of every file, with the file's name. */
