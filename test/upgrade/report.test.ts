@@ -294,7 +294,9 @@ describe("a configuration", () => {
     const message = expect.stringContaining("unrecognized feature gate: PodsAPI");
     expect(told).toMatchObject({ outcome: "changes", starts: [], startsNow: [{ severity: "refuses-start", message }] });
     expect(told.startsNow[0]).toMatchObject({ fix: { featureGates: { PodsAPI: null } }, kubelet: true });
-    expect(told.startsNow[0]?.advice).toBe("kubelet 1.35 does not start with it: leave it out until 1.37 runs");
+    expect(told.startsNow[0]?.advice).toBe(
+      "kubelet 1.35 does not start so, and 1.37 does; until then: take it out: this version has no such gate, or has it no longer",
+    );
   });
 
   test("a gate that it sets does not flip, and one that AllBeta sets follows its stage", () => {

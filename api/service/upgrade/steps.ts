@@ -11,7 +11,6 @@ export function stepsOf(told: ReportParts, configuration: unknown, to: Profile):
   const { starts, startsNow, gates, notes, staticPods, decisions } = told;
   const topics = (...wanted: readonly ReportedNote["topic"][]) =>
     notes.filter(({ topic }) => wanted.includes(topic)).flatMap(ofNote);
-  const isRefusal = ({ severity }: NowFinding): boolean => severity === "refuses-start";
   return [
     ...starts.filter(isRefusal).map(ofFinding),
     ...topics("flag"),
@@ -25,6 +24,8 @@ export function stepsOf(told: ReportParts, configuration: unknown, to: Profile):
     ...topics("event", "metric"),
   ];
 }
+
+export const isRefusal = ({ severity }: Pick<NowFinding, "severity">): boolean => severity === "refuses-start";
 
 const ofFinding = ({ field, message, advice, fix }: NowFinding): Step => ({
   what: `${field}: ${advice}`,

@@ -14,7 +14,7 @@ import { type ConfiguredKubelet, defaultChanges, type Members, membersOf, ownCon
 import { gateChanges, namedGates } from "./gates.ts";
 import type { NowFinding, ReportedNote, UpgradeReport } from "./report.ts";
 import { snapshotDecisions } from "./snapshot-decisions.ts";
-import { stepsOf } from "./steps.ts";
+import { isRefusal, stepsOf } from "./steps.ts";
 
 export interface UpgradeInput extends Subject, BesideFile {
   readonly from: ChosenProfile;
@@ -91,8 +91,6 @@ function outcomeOf(
   return isOther ? "changes" : "same";
 }
 
-const isRefusal = ({ severity }: Pick<LintFinding, "severity">): boolean => severity === "refuses-start";
-
 /**
  * All that keeps the kubelet of `to` from starting, and what else only that one's lint finds; and what only the kubelet of `from`
  * does not start with or leaves out.
@@ -122,7 +120,7 @@ function startFindings(
 
 const adviceNow = (finding: LintFinding, from: Profile, to: Profile): string =>
   isRefusal(finding)
-    ? `kubelet ${from.version} does not start with it: leave it out until ${to.version} runs`
+    ? `kubelet ${from.version} does not start so, and ${to.version} does; until then: ${finding.advice}`
     : `kubelet ${from.version} leaves it out, and ${to.version} goes by it: take it out, unless that is meant`;
 
 /** Checks that a kubelet made the uid of its manifest: a hash of 128 bits, where one that somebody gave has dashes. */
