@@ -6,10 +6,10 @@ import { parseDocuments } from "../../api/documents/parse.ts";
 import type { SourceDocument } from "../../api/documents/problem.ts";
 import { problemText } from "../../api/documents/problem.ts";
 import { parseDuration } from "../../api/model/duration.ts";
-import { absolutePath, isVersion, VERSION_FORM, wholeNumber } from "../../api/model/fields.ts";
+import { absolutePath, wholeNumber } from "../../api/model/fields.ts";
 import { isObject } from "../../api/model/own.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { chooseProfile, NEWEST, unknownVersion } from "../../api/profiles/index.ts";
+import { knownVersion, NEWEST } from "../../api/profiles/index.ts";
 import { millisIn } from "../../api/profiles/profile.ts";
 import { parseListen } from "./listen.ts";
 import { readText } from "./read-text.ts";
@@ -130,9 +130,9 @@ const duration = z.string().transform((text, ctx) => {
 const limit = wholeNumber(-2147483648, 2147483647);
 
 /** A kubelet that has a profile. */
-const knownVersion = z.string().superRefine((text, ctx) => {
-  const message = !isVersion(text) ? VERSION_FORM : chooseProfile(text).note.exact ? null : unknownVersion(text);
-  if (message !== null) ctx.addIssue({ code: "custom", message });
+const kubeletVersion = z.string().superRefine((text, ctx) => {
+  const known = knownVersion("", text);
+  if (!known.ok) ctx.addIssue({ code: "custom", message: known.error.message });
 });
 
 export const DEFAULT_EXEC_LIMIT = 64;
@@ -159,7 +159,7 @@ const schema = z.strictObject({
   /** A KubeletConfiguration, YAML or JSON; absent: the kubelet's defaults. */
   kubeletConfiguration: file.optional(),
   /** Version of the kubelet whose decisions are made, and whose state files are written: `1.37`. */
-  kubeletVersion: knownVersion.default(NEWEST.version),
+  kubeletVersion: kubeletVersion.default(NEWEST.version),
   /** Where a kubelet keeps its state files; they are only read. */
   kubeletDir: file.default(KUBELET_DIRECTORY),
   /** A directory (or a file) of static pods. */

@@ -8,10 +8,10 @@ import type { InputIssue } from "../model/input-issue.ts";
 import { LIMITS } from "../model/limits.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
+import { knownVersion } from "../profiles/index.ts";
+import { headOf } from "../service/decision-head.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
-import { namedVersion } from "../service/upgrade/asked.ts";
 import { decisionsCsv } from "../text/csv.ts";
-import { headOf } from "./decisions.ts";
 import { findNode, nodeNamed } from "./nodes.ts";
 import { csv, type Exchange, json, MAX_CSV_ROWS, queryOf, queryProblem, wantsCsv } from "./route.ts";
 
@@ -118,7 +118,7 @@ export function decisionQuery(given: Given, nowMs: number): Result<DecisionQuery
     issues.push({ path: "verdict", message: `must be one of ${VERDICTS.join(", ")}` });
   if (reason !== undefined && (reason === "" || reason.length > LIMITS.textLength))
     issues.push({ path: "reason", message: `must be 1 to ${LIMITS.textLength} characters, such as OutOfcpu` });
-  const version = kubelet === undefined ? null : namedVersion("kubelet", kubelet);
+  const version = kubelet === undefined ? null : knownVersion("kubelet", kubelet);
   if (version?.ok === false) issues.push(version.error);
   issues.push(...rangeIssues);
   if (issues.length > 0) return queryProblem(issues);

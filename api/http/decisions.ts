@@ -1,9 +1,10 @@
 import type { StoreFailure } from "../../db/failure.ts";
-import type { DecisionHead, DecisionRow } from "../../db/rows.ts";
+import type { DecisionRow } from "../../db/rows.ts";
 import type { ResultRow } from "../../db/store.ts";
 import { isKind } from "../model/decision.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
+import { headOf } from "../service/decision-head.ts";
 import { unknownKind } from "../service/decision-request.ts";
 import { historyProblem, type Problem, problem } from "../service/problem.ts";
 import { parsed, parsedObject, recordedAnswer } from "../service/replay/parsed.ts";
@@ -70,17 +71,3 @@ export async function findDecision(exchange: Exchange): Promise<Result<DecisionR
   if (!query.ok) return query;
   return decisionSeen(exchange, param(exchange, "decision"));
 }
-
-/** Picks the fields of a decision that lists show. */
-export const headOf = (row: DecisionHead) => ({
-  id: row.id,
-  kind: row.kind,
-  node: row.node,
-  policyVersion: row.policyVersion,
-  snapshotId: row.snapshotId,
-  decidedAt: rfc3339(row.decidedAtMs),
-  verdict: row.verdict,
-  reason: row.reason,
-  explain: row.explain,
-  pod: row.pod,
-});

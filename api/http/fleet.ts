@@ -4,6 +4,7 @@ import { PRESSURE_CONDITIONS } from "../model/eviction.ts";
 import type { InputIssue } from "../model/input-issue.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
+import { headOf } from "../service/decision-head.ts";
 import {
   ASKED_VERSION,
   comparePlaces,
@@ -27,7 +28,6 @@ import { historyProblem, type Problem } from "../service/problem.ts";
 import { rfc3339 } from "../service/timestamp.ts";
 import { csvText } from "../text/csv.ts";
 import { rangeIn } from "./decision-list.ts";
-import { headOf } from "./decisions.ts";
 import { findNode, unknownNode } from "./nodes.ts";
 import { csv, type Exchange, json, MAX_CSV_ROWS, queryOf, queryProblem, wantsCsv } from "./route.ts";
 

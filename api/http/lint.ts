@@ -1,7 +1,7 @@
 import type { SnapshotRow } from "../../db/rows.ts";
 import type { DropIn } from "../decide/lint/drop-ins.ts";
 import { readFlags } from "../decide/lint/flags.ts";
-import { lintStart } from "../decide/lint/start.ts";
+import { type BesideFile, lintStart } from "../decide/lint/start.ts";
 import { decodeSnapshot } from "../model/decode.ts";
 import { isObject } from "../model/own.ts";
 import { err, ok, type Result } from "../model/result.ts";
@@ -12,7 +12,6 @@ import { isId, unknownField, versionIn } from "../service/decision-request.ts";
 import { touchedFindings } from "../service/lint-touched.ts";
 import { historyProblem, inputProblem, invalid, type Problem } from "../service/problem.ts";
 import { postedSnapshot } from "../service/replay/parsed.ts";
-import type { BesideFile } from "../service/upgrade/upgrade-report.ts";
 import { postedValue } from "./body.ts";
 import { nodeNamed } from "./nodes.ts";
 import { isGiven } from "./replay.ts";

@@ -38,7 +38,7 @@ export async function postReplayHistory(exchange: Exchange): Promise<Result<Repl
   const { ports, caller, signal } = exchange;
   const input = await postedValue(exchange);
   if (!input.ok) return input;
-  const request = historyRequest(input.value);
+  const request = historyRequest(input.value, ports.now());
   if (!request.ok) return request;
   const { filter } = request.value;
   if (filter.node !== undefined) {
@@ -60,10 +60,10 @@ export async function postReplayHistory(exchange: Exchange): Promise<Result<Repl
   return historyProblem(answer.error);
 }
 
-function historyRequest(input: unknown): Result<HistoryRequest, Problem> {
+function historyRequest(input: unknown, nowMs: number): Result<HistoryRequest, Problem> {
   if (!isObject(input)) return invalid("$", 'expected an object such as {"since": "2026-01-31T12:00:00Z"}');
   for (const name in input) if (!HISTORY_FIELDS.has(name)) return unknownField(name, HISTORY_FIELDS);
-  const page = historyPageIn(input);
+  const page = historyPageIn(input, nowMs);
   if (!page.ok) return page;
   const asked = changeIn(input);
   const change = asked.ok ? checkedChange(asked.value) : asked;
@@ -71,8 +71,8 @@ function historyRequest(input: unknown): Result<HistoryRequest, Problem> {
 }
 
 /** Which page of which history a request's body asks for. Errors: each at its field. */
-export function historyPageIn(body: Members): Result<Omit<HistoryRequest, "change">, Problem> {
-  const filter = filterIn(body);
+export function historyPageIn(body: Members, nowMs: number): Result<Omit<HistoryRequest, "change">, Problem> {
+  const filter = filterIn(body, nowMs);
   if (!filter.ok) return filter;
   const limit = isGiven(body["limit"]) ? body["limit"] : DEFAULT_REPLAYED;
   if (!Number.isInteger(limit) || (limit as number) < 1 || (limit as number) > MAX_REPLAYED) {
@@ -87,7 +87,7 @@ export function historyPageIn(body: Members): Result<Omit<HistoryRequest, "chang
   });
 }
 
-function filterIn(body: Members): Result<HistoryRequest["filter"], Problem> {
+function filterIn(body: Members, nowMs: number): Result<HistoryRequest["filter"], Problem> {
   const issues: InputIssue[] = [];
   const texts: { [name: string]: string } = {};
   for (const name of ["since", "until", "node", "kind"]) {
@@ -96,7 +96,7 @@ function filterIn(body: Members): Result<HistoryRequest["filter"], Problem> {
     else if (isGiven(value)) issues.push({ path: name, message: "expected a text" });
   }
   const { node, kind } = texts;
-  const range = rangeIn(texts, null);
+  const range = rangeIn(texts, nowMs);
   issues.push(...range.issues);
   if (kind !== undefined && !isKind(kind)) issues.push({ path: "kind", message: `must be one of ${KINDS.join(", ")}` });
   if (issues.length > 0) return err(inputProblem(issues));

@@ -1,13 +1,14 @@
+import type { BesideFile } from "../decide/lint/start.ts";
 import { isObject } from "../model/own.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
-import type { ChosenProfile } from "../profiles/index.ts";
+import { type ChosenProfile, knownVersion, namedVersion } from "../profiles/index.ts";
 import { unknownField } from "../service/decision-request.ts";
 import { historyProblem, inputProblem, invalid, type Problem, problem } from "../service/problem.ts";
-import { configured, namedVersion, type Subject, subjectOf, versionBefore } from "../service/upgrade/asked.ts";
+import { configured, type Subject, subjectOf, versionBefore } from "../service/upgrade/asked.ts";
 import type { UpgradeReport } from "../service/upgrade/report.ts";
 import { type UpgradePage, upgradePages } from "../service/upgrade/upgrade-page.ts";
-import { type BesideFile, upgradeReport } from "../service/upgrade/upgrade-report.ts";
+import { upgradeReport } from "../service/upgrade/upgrade-report.ts";
 import { postedValue } from "./body.ts";
 import { aboutNode, besideIn, type LintSubject } from "./lint.ts";
 import { historyPageIn, isGiven, type Members } from "./replay.ts";
@@ -63,7 +64,7 @@ interface Versions {
 }
 
 function versionsIn({ to, from }: Members): Result<Versions, Problem> {
-  const after = namedVersion("to", to);
+  const after = knownVersion("to", to);
   if (!after.ok) return err(inputProblem([after.error]));
   const before = isGiven(from) ? namedVersion("from", from) : ok(null);
   return before.ok ? ok({ to: after.value, from: before.value }) : err(inputProblem([before.error]));
@@ -98,10 +99,11 @@ async function historyOf(
   { node }: LintSubject,
   { profile }: ChosenProfile,
 ): Promise<Result<UpgradePage, Problem>> {
-  const request = historyPageIn(body);
+  const nowMs = ports.now();
+  const request = historyPageIn(body, nowMs);
   if (!request.ok) return request;
   const filter = { ...request.value.filter, ...(node === null ? {} : { node }) };
-  const world = { nowMs: ports.now(), sha256: ports.sha256, signal };
+  const world = { nowMs, sha256: ports.sha256, signal };
   const page = await upgradePages(ports.store, profile)(world, { ...request.value, filter });
   if (page.ok) return page;
   if (page.error.code === "bad_page_token") return invalid("pageToken", page.error.message);

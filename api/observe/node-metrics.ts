@@ -1,22 +1,13 @@
 import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
-import { METRICS, type Metrics } from "./plain-metrics.ts";
+import { METRICS, type MetricForm, type Metrics } from "./plain-metrics.ts";
 
-interface CounterForm<L extends string> {
-  readonly name: string;
-  readonly help: string;
-  readonly labels: readonly L[];
-  readonly known?: readonly Readonly<Record<L, string>>[];
-}
-function counter<L extends string>(registry: Registry, { name, help, labels, known = [] }: CounterForm<L>): Counter<L> {
+function counter<L extends string>(registry: Registry, { name, help, labels, known = [] }: MetricForm<L>): Counter<L> {
   const made = new Counter({ name, help, labelNames: labels, registers: [registry] });
   for (const one of known) made.inc(one, 0);
   return made;
 }
-const histogram = <L extends string>(
-  registry: Registry,
-  of: { name: string; help: string; labels: readonly L[] },
-  buckets: number[],
-) => new Histogram({ name: of.name, help: of.help, labelNames: of.labels, buckets, registers: [registry] });
+const histogram = <L extends string>(registry: Registry, of: MetricForm<L>, buckets: number[]) =>
+  new Histogram({ name: of.name, help: of.help, labelNames: of.labels, buckets, registers: [registry] });
 
 /** The counters in a registry of their own, beside those of the Node process. */
 export function nodeMetrics(): Metrics {

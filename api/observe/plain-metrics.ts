@@ -68,12 +68,13 @@ export interface Metrics {
 export const quoted = (value: string): string =>
   `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`;
 
-interface FamilyForm {
+/** One of `METRICS`. */
+export interface MetricForm<L extends string = string> {
   readonly name: string;
   readonly help: string;
-  readonly labels: readonly string[];
+  readonly labels: readonly L[];
   /** Each in the order of `labels`. */
-  readonly known?: readonly Readonly<Record<string, string>>[];
+  readonly known?: readonly Readonly<Record<L, string>>[];
 }
 
 /** Sums by their labels. Times become a summary: their sum and their count. */
@@ -83,7 +84,7 @@ class Family {
   readonly #type: "counter" | "summary";
   readonly #labels: readonly string[];
   readonly #sums = new Map<string, { sum: number; count: number }>();
-  constructor(of: FamilyForm, type: "counter" | "summary") {
+  constructor(of: MetricForm, type: "counter" | "summary") {
     this.#name = of.name;
     this.#help = of.help;
     this.#labels = of.labels;

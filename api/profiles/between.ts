@@ -1,14 +1,13 @@
-import { PROFILES } from "./index.ts";
+import { minorOf, PROFILES } from "./index.ts";
 import type { VersionNote } from "./note.ts";
 import type { Profile } from "./profile.ts";
 
 export const DIRECTIONS = ["upgrade", "downgrade", "none"] as const;
 export type Direction = (typeof DIRECTIONS)[number];
 
-const placeOf = (version: string): number => PROFILES.findIndex((known) => known.version === version);
-
-export function directionOf(from: Profile, to: Profile): Direction {
-  const steps = placeOf(to.version) - placeOf(from.version);
+/** From one version to another, whether or not they have profiles. */
+export function directionOf(from: string, to: string): Direction {
+  const steps = (minorOf(to) ?? 0) - (minorOf(from) ?? 0);
   return steps > 0 ? "upgrade" : steps < 0 ? "downgrade" : "none";
 }
 
@@ -29,6 +28,8 @@ export function notesBetween(from: Profile, to: Profile): readonly NoteBetween[]
     }),
   );
 }
+
+const placeOf = (version: string): number => PROFILES.findIndex((known) => known.version === version);
 
 function holdsIn(profile: Profile, since: string, { until }: VersionNote): boolean {
   const place = placeOf(profile.version);

@@ -1,4 +1,6 @@
-import { VERSION_PATTERN } from "../model/fields.ts";
+import { isVersion, VERSION_FORM, VERSION_PATTERN } from "../model/fields.ts";
+import type { InputIssue } from "../model/input-issue.ts";
+import { err, ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Profile } from "./profile.ts";
 import { v1_34 } from "./v1_34.ts";
@@ -18,6 +20,8 @@ export interface ProfileNote {
 }
 export interface ChosenProfile {
   readonly profile: Profile;
+  /** The version that it was chosen for; the profile's own where that is none. */
+  readonly asked: string;
   readonly note: ProfileNote;
 }
 
@@ -28,20 +32,23 @@ export interface ChosenProfile {
 export function chooseProfile(version: string | undefined): ChosenProfile {
   const minor = minorOf(version ?? "");
   if (minor === null) {
-    const named =
-      version === undefined || version === ""
-        ? "no kubelet version is given"
-        : `${JSON.stringify(version)} is no kubelet version`;
-    return chosen(NEWEST, `${named}: the newest that is known here answers`);
+    const why = version ? `${JSON.stringify(version)} is no kubelet version: ${NEWEST_ANSWERS}` : NO_VERSION;
+    return chosen(NEWEST, NEWEST.version, why);
   }
   const profile = PROFILES.findLast((known) => (minorOf(known.version) ?? 0) <= minor) ?? PROFILES[0];
-  if (minorOf(profile.version) === minor) return chosen(profile, null);
-  return chosen(profile, `kubelet 1.${minor} is not known here: ${profile.version} is the nearest that is`);
+  const asked = `1.${minor}`;
+  if (profile.version === asked) return chosen(profile, asked, null);
+  return chosen(profile, asked, `kubelet ${asked} is not known here: ${profile.version} is the nearest that is`);
 }
-const chosen = (profile: Profile, why: string | null): ChosenProfile => ({
+const NEWEST_ANSWERS = "the newest that is known here answers";
+const NO_VERSION = `no kubelet version is given: ${NEWEST_ANSWERS}`;
+const chosen = (profile: Profile, asked: string, why: string | null): ChosenProfile => ({
   profile,
+  asked,
   note: { version: profile.version, exact: why === null, why },
 });
+/** Why another version answers than the one that somebody named; null: its own does, or nobody named one. */
+export const whyAnother = ({ why }: ProfileNote): string | null => (why === NO_VERSION ? null : why);
 export const profileOf = (version: string | undefined): Profile => chooseProfile(version).profile;
 
 /** The form of versions that have a profile of their own. */
@@ -50,9 +57,17 @@ export const KNOWN_VERSION_PATTERN = VERSION_PATTERN.replace(
   `(?:${PROFILES.map(({ version }) => version.replace(".", "\\.")).join("|")})`,
 );
 
-/** What is said of a version that somebody names and that has no profile. */
-export const unknownVersion = (text: string): string =>
-  `kubelet ${text} is not known here: the versions are ${PROFILES.map(({ version }) => version).join(", ")}`;
+/** The profile of a version that somebody names at `path`, its own or that of a neighbour. Errors: it is no version. */
+export const namedVersion = (path: string, text: unknown): Result<ChosenProfile, InputIssue> =>
+  typeof text === "string" && isVersion(text) ? ok(chooseProfile(text)) : err({ path, message: VERSION_FORM });
+
+/** The same where nobody would see that a neighbour answers. Errors: a version without a profile as well. */
+export function knownVersion(path: string, text: unknown): Result<ChosenProfile, InputIssue> {
+  const named = namedVersion(path, text);
+  if (!named.ok || named.value.note.exact) return named;
+  const known = PROFILES.map(({ version }) => version).join(", ");
+  return err({ path, message: `kubelet ${text} is not known here: the versions are ${known}` });
+}
 
 /** The profile of a snapshot's kubelet; `asked` counts where the snapshot tells no version. */
 export function chooseProfileFor(snapshot: Pick<Snapshot, "node"> | undefined, asked?: string | null): ChosenProfile {
@@ -67,7 +82,7 @@ export const profileOfPolicy = (policyVersion: string): Profile => profileOf(pol
 export const isCurrentPolicy = (policyVersion: string): boolean =>
   PROFILES.some((known) => known.policyVersion === policyVersion);
 
-function minorOf(version: string): number | null {
+export function minorOf(version: string): number | null {
   const [, minor] = /^v?1\.(\d{1,3})(?:\D|$)/.exec(version) ?? [];
   return minor === undefined ? null : Number(minor);
 }

@@ -3,7 +3,7 @@ import { type AskOf, EXPLAIN, type Explain, type Facts, isKind, KINDS, type Kind
 import { isVersion, VERSION_FORM } from "../model/fields.ts";
 import { REMEMBERING } from "../model/kinds.ts";
 import { err, ok, type Result } from "../model/result.ts";
-import { chooseProfile, unknownVersion } from "../profiles/index.ts";
+import { knownVersion } from "../profiles/index.ts";
 import { inputProblem, invalid, type Problem, problem } from "./problem.ts";
 
 /** The body of `POST /v1/decisions/{kind}`, its snapshot not decoded yet. */
@@ -73,8 +73,9 @@ export function versionIn({ kubeletVersion }: Readonly<Record<string, unknown>>)
 /** The same of a version that must be one of those known here, since nobody would see that a neighbour answered. */
 export function knownVersionIn(body: Readonly<Record<string, unknown>>): Result<string | null, Problem> {
   const named = versionIn(body);
-  if (!named.ok || named.value === null || chooseProfile(named.value).note.exact) return named;
-  return invalid("kubeletVersion", unknownVersion(named.value));
+  if (!named.ok || named.value === null) return named;
+  const known = knownVersion("kubeletVersion", named.value);
+  return known.ok ? named : err(inputProblem([known.error]));
 }
 
 const isExplain = (value: unknown): value is Explain => (EXPLAIN as readonly unknown[]).includes(value);

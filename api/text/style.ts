@@ -47,6 +47,10 @@ function picture(character: string): string {
   return hex.length > 4 ? `\\u{${hex}}` : `\\u${hex.padStart(4, "0")}`;
 }
 
+/** A line of what an answer takes to be so; empty: nothing is. */
+export const assumedLine = (assumed: string | null | undefined, paint: Paint): string =>
+  assumed ? paint("dim", `assumed: ${printable(assumed)}\n`) : "";
+
 /** Columns that a text takes, its colours aside. */
 export const widthOf = (text: string): number => Array.from(text.replace(ESCAPES, "")).length;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape that starts a colour

@@ -1,6 +1,8 @@
+import type { DropIn } from "../decide/lint/drop-ins.ts";
 import { readCommandLine } from "../documents/command-line.ts";
 import { formText, isConfiguration } from "../documents/document-form.ts";
-import { type InputDocument, stepsOf } from "../documents/inputs/origin.ts";
+import { hasAt, type InputDocument, stepsOf } from "../documents/inputs/origin.ts";
+import { MAX_DROP_INS } from "../http/lint.ts";
 import { configurationPath } from "../model/kubelet-configuration.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Profile } from "../profiles/profile.ts";
@@ -8,7 +10,7 @@ import { unknownFields } from "../profiles/unknown-fields.ts";
 import { described, FILE_FIELD, type FormFault, faultsOf } from "./form-fields.ts";
 import { asTyped, html } from "./html.ts";
 import type { Html } from "./page.ts";
-import { documentOf, type GivenText } from "./what-if/posted-documents.ts";
+import { documentOf, documentsOf, type GivenText } from "./what-if/posted-documents.ts";
 
 /** A KubeletConfiguration, or some of its fields, that somebody pasted or chose as a file. Its values are not looked at. */
 export interface ConfigurationText {
@@ -70,6 +72,34 @@ export function readArgsText(text: string): Result<readonly string[] | null, str
   return args.length === 0 ? err("there is no flag in it, such as --max-pods=110") : ok(args.map((word) => word.text));
 }
 
+export interface DropInsText {
+  readonly dropIns: readonly DropIn[];
+  /** `drop-in 2, line 7` of the last one that has the field; null: none has. */
+  readonly placeOf: (field: string) => string | null;
+}
+
+/** The drop-ins of a `--config-dir` in what somebody pasted, one a document; null: nothing was. Errors: what is no YAML or JSON, and too many. */
+export function readDropInsText(text: string): Result<DropInsText | null, string> {
+  if (text.trim() === "") return ok(null);
+  const read = documentsOf({ name: "the drop-ins", text });
+  if (!read.ok) return err(read.error.join("; "));
+  const sources = read.value;
+  if (sources.length > MAX_DROP_INS) return err(`these are ${sources.length} files, and ${MAX_DROP_INS} are the most`);
+  const lines = text.split("\n");
+  const nameOf = (i: number): string => `drop-in ${i + 1}`;
+  return ok({
+    dropIns: sources.map(({ value: document }, i) => ({ file: nameOf(i), document })),
+    placeOf: (field) => {
+      const steps = stepsOf(field);
+      const i = steps.length === 0 ? -1 : sources.findLastIndex(({ value }) => hasAt(value, steps));
+      const source = sources[i];
+      if (source === undefined) return null;
+      const line = nameAbove(lines, source.place(steps).line, String(steps.at(-1)));
+      return source.hasPlaces ? `${nameOf(i)}, line ${line}` : nameOf(i);
+    },
+  });
+}
+
 /** Lists the misspelt fields, each with its place; they change nothing. */
 export const misspelt = ({ value, source, base }: ConfigurationText, { fieldNames }: Profile): readonly string[] =>
   unknownFields(value, fieldNames).map(({ path, near }) => {
@@ -97,6 +127,13 @@ ${asTyped(text)}</textarea>
 ${faultsOf(faults, name)}
 <label class="file" for="${name}-file">or a file in its place; drop it here<input id="${name}-file" type="file" name="${FILE_FIELD}" accept=".yaml,.yml,.json,application/json,text/plain" data-limit="${limit}"${described(faults, FILE_FIELD)}></label>
 ${faultsOf(faults, FILE_FIELD)}</div>`;
+
+/** A text area for the drop-ins of the kubelet's `--config-dir`. */
+export const dropInsField = (text: string, faults: readonly FormFault[]): Html => html`
+<label for="dropIns">The files of its <code>--config-dir</code> in their order, which are merged over that: YAML or JSON, with <code>---</code> between two files</label>
+<textarea id="dropIns" name="dropIns" rows="2" spellcheck="false" autocomplete="off" placeholder="none"${described(faults, "dropIns")}>
+${asTyped(text)}</textarea>
+${faultsOf(faults, "dropIns")}`;
 
 /** A text area for the kubelet's command line. */
 export const argsField = (text: string, faults: readonly FormFault[]): Html => html`

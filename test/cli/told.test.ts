@@ -134,6 +134,24 @@ describe.concurrent("decide says what it did not take from the files", () => {
     const stored = file("stored.json", { ...typo, metadata: { name: "typo", uid: "u" } });
     expect(await told(...cgroups, stored)).toEqual([]);
   });
+  test("fields of such a pod that v1.Pod of the node's own version does not have", async () => {
+    const { spec } = podManifest("newer");
+    const pod = file(
+      "newer.json",
+      podManifest("newer", { spec: { ...spec, schedulingGroup: {}, evictionResponders: [] } }),
+    );
+    const node = real("node.json");
+    const left = async (version: string, kind: string, ...args: readonly string[]) => {
+      const nodeInfo = { ...node.status.nodeInfo, kubeletVersion: `v${version}.1` };
+      const own = file(`node-${version}.json`, { ...node, status: { ...node.status, nodeInfo } });
+      const { stderr } = await run(["decide", kind, "--node", own, ...args, pod]);
+      return [...stderr.matchAll(/unknown field "spec\.(\w+)"/g)].map(([, name]) => name);
+    };
+    const pods = ["--cgroup-version", "2", "--pods"];
+    expect(await left("1.35", "cgroups", ...pods)).toEqual(["schedulingGroup", "evictionResponders"]);
+    expect(await left("1.37", "cgroups", ...pods)).toEqual([]);
+    expect(await left("1.36", "admission", "--pods", realNode("pods.json"), "--pod")).toEqual(["evictionResponders"]);
+  });
   test("fields of a snapshot's configuration that a kubelet does not know, which lint finds too", async () => {
     const snapshot = file("misspelt.json", { ...real("snapshot.json"), kubeletConfiguration: { kubeReservd: {} } });
     const asked = ["decide", "allocatable", "--snapshot", snapshot];

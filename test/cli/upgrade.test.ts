@@ -159,6 +159,41 @@ describe("nodewise upgrade of files", () => {
     );
   });
 
+  test("a kubelet of now that is not known here, and a field that it leaves out, in every form", async () => {
+    const config = written("newer.yaml", "maxPods: 100\nmemoryReservationPolicy: None\n");
+    const args = ["--from", "v1.33.2", "--to", "1.37", "--config", config];
+    const why = "kubelet 1.33 is not known here: 1.34 is the nearest that is";
+    const caveat = `${why}; what changed between the two is not told\n`;
+    const { code, stdout, stderr } = await upgrade(...args);
+    expect([code, stderr]).toEqual([1, ""]);
+    expect(stdout).toMatch(
+      /^kubelet 1\.34 \(the nearest known\) -> 1\.37: it would start, and some things are otherwise\n/,
+    );
+    expect(stdout).toContain(`\n${caveat}`);
+    expect(stdout).toContain("\nWhat kubelet 1.34 alone does not take\n");
+    expect(stdout).toMatch(/^error +memoryReservationPolicy +\S*newer\.yaml:2 +unknown-field$/m);
+    expect(stdout).toContain('  kubelet: strict decoding error: unknown field "memoryReservationPolicy"\n');
+    const markdown = (await upgrade(...args, "-o", "markdown")).stdout;
+    expect(markdown).toContain(caveat);
+    expect(markdown).toMatch(/^\| error \| memoryReservationPolicy \| \S*newer\.yaml:2 \| unknown-field \|$/m);
+    const json = parsed((await upgrade(...args, "--json")).stdout);
+    expect(json["reports"]).toMatchObject([
+      { from: { version: "1.34", exact: false, why }, startsNow: [{ field: "memoryReservationPolicy" }] },
+    ]);
+    const same = ["--from", "1.33", "--to", "1.34", "--config", written("plain.yaml", "maxPods: 100\n")];
+    expect((await upgrade(...same)).code).toBe(1);
+    const asked = [...args, "--node", "n1", "-o", "json"];
+    const [stored, posted] = [
+      await upgrade(...asked, "--data-dir", dataDir),
+      await upgrade(...asked, "--api", api.url),
+    ];
+    expect([stored.stderr, posted.stderr]).toEqual(["", ""]);
+    expect(parsed(posted.stdout)).toEqual(parsed(stored.stdout));
+    expect(parsed(posted.stdout)["reports"]).toMatchObject([{ from: { exact: false, why } }]);
+    const ahead = await upgrade("--from", "1.36", "--to", "1.40", "--config", config);
+    expect([ahead.code, ahead.stderr]).toEqual([2, expect.stringContaining("--to: kubelet 1.40 is not known here")]);
+  });
+
   test("as Markdown for a change request, and as JSON", async () => {
     const args = ["--to", "1.37", "--snapshot", realNode("snapshot.json")];
     const { code, stdout } = await upgrade(...args, "-o", "markdown");

@@ -188,6 +188,13 @@ function rangesOfTime(of: Of): void {
     expect(await count({ until: at(1) })).toBe(1);
     expect(await count({ since: at(9) })).toBe(0);
     expect(await count({ since: at(2), until: at(2) })).toBe(0);
+    // back from now, as a list takes it
+    value(
+      await of().store.record({ decision: decisionRow({ id: hex(19), node, decidedAtMs: Date.now() - 7_200_000 }) }),
+    );
+    expect(await count({ since: "3h" })).toBe(1);
+    expect(await count({ since: "3h", until: "2h30m" })).toBe(0);
+    expect(await count({ until: "1d" })).toBe(5);
     const [first, second] = await pages(of(), { node, until: at(4), limit: 2 });
     expect([first?.progress, second?.progress, first?.until]).toEqual([1 / 3, 1, at(4)]);
   });

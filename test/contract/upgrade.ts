@@ -75,7 +75,7 @@ export function upgrades(of: Of): void {
   test("its recorded decisions, page by page, with examples and their reasons; those of the version itself are the same", async () => {
     const node = fresh("upgrade");
     await decided(of(), node);
-    const first = await upgrade(of(), { to: "v1.37.2", node, since: SINCE, limit: 2 });
+    const first = await upgrade(of(), { to: "v1.37.2", node, since: "7d", limit: 2 });
     expect(first.report?.node).toBe(node);
     expect(first.history).toMatchObject({
       counts: { replayed: 2, differs: 2 },
@@ -87,7 +87,7 @@ export function upgrades(of: Of): void {
     expect(JSON.stringify(example?.differences)).toContain("memory.min");
     expect(example?.reasons.length).toBeGreaterThan(0);
     const pageToken = first.history?.nextPageToken;
-    const last = await upgrade(of(), { to: "1.37", node, since: SINCE, limit: 2, pageToken });
+    const last = await upgrade(of(), { to: "1.37", node, since: "7d", limit: 2, pageToken });
     expect(last).toMatchObject({ report: null, history: { counts: { replayed: 1 }, nextPageToken: null } });
     const own = await upgrade(of(), { to: "1.36", node, since: SINCE });
     expect(own.report?.outcome).toBe("same");
@@ -148,6 +148,30 @@ function upgradesOfFlags(of: Of): void {
     expect(merged.report?.starts).toMatchObject([{ code: "unknown-feature-gate", isNew: true }]);
   });
 
+  test("a field that the kubelet of now leaves out, and a kubelet of now that is not known here", async () => {
+    const kubeletConfiguration = { memoryReservationPolicy: "None" };
+    const { report } = await upgrade(of(), { to: "1.37", from: "1.33", kubeletConfiguration });
+    expect(report).toMatchObject({
+      from: { version: "1.34", exact: false, why: "kubelet 1.33 is not known here: 1.34 is the nearest that is" },
+      outcome: "changes",
+      starts: [],
+      startsNow: [
+        {
+          code: "unknown-field",
+          message: 'strict decoding error: unknown field "memoryReservationPolicy"',
+          kubelet: true,
+          fix: { memoryReservationPolicy: null },
+        },
+      ],
+    });
+    const node = fresh("upgrade");
+    const old = { ...(exampleSnapshot(node)["node"] as { readonly status: object }) };
+    const status = { ...old.status, nodeInfo: { kubeletVersion: "v1.33.9" } };
+    await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, exampleSnapshot(node, { node: { ...old, status } }));
+    const own = await upgrade(of(), { to: "1.37", node });
+    expect(own.report).toMatchObject({ node, from: report?.from });
+  });
+
   test("a way back is answered: what the older kubelet does not know, and what it makes of the files", async () => {
     const kubeletConfiguration = { tlsCurvePreferences: [29], eventRecordQPS: 0 };
     const back = await upgrade(of(), { to: "1.35", from: "1.37", kubeletConfiguration });
@@ -167,13 +191,15 @@ export function badUpgrades(of: Of): void {
     [{ to: "newest" }, "to", /^must be a version of the kubelet/],
     [{ to: 1.37 }, "to", /^must be a version of the kubelet/],
     [{ to: "1.99" }, "to", /^kubelet 1\.99 is not known here: the versions are 1\.34, /],
-    [{ to: "1.37", from: "1.2" }, "from", /the versions are 1\.34, /],
+    [{ to: "1.40", from: "1.36", kubeletConfiguration: {} }, "to", /^kubelet 1\.40 is not known here/],
+    [{ to: "1.37", from: "older" }, "from", /^must be a version of the kubelet/],
     [{ to: "1.37" }, "kubeletConfiguration", /^is needed/],
     [{ to: "1.37", kubeletConfiguration: "maxPods: 1" }, "kubeletConfiguration", /expected an object/],
     [{ to: "1.37", version: "1.36" }, "version", /there is no such field/],
     [{ to: "1.37", from: "1.36", snapshot: { pods: 1 } }, "snapshot.pods", /./],
     [{ to: "1.37", from: "1.36", snapshot: {}, node: "n" }, "node", /one or the other/],
-    [{ to: "1.37", since: "yesterday" }, "since", /./],
+    [{ to: "1.37", since: "yesterday" }, "since", /RFC 3339 .* or a duration back from now such as 12h or 7d$/],
+    [{ to: "1.37", since: "1h", until: "2h" }, "since", /is later than until \(2h\)/],
     [{ to: "1.37", since: SINCE, limit: 0 }, "limit", /from 1 to 1000/],
     [{ to: "1.37", pageToken: "x" }, "pageToken", /./],
     [{ to: "1.37", from: "1.36", kubeletArgs: {} }, "kubeletArgs", /expected a list/],

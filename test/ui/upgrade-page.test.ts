@@ -71,6 +71,40 @@ describe("the upgrade page", () => {
     expect([none.status, none.words]).toEqual([400, expect.stringContaining("there is no flag in it")]);
   });
 
+  test("drop-ins are merged over the configuration, and findings tell which of them, and its line", async () => {
+    const { app } = await withNode();
+    const head = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
+    const dropIns = `${head}featureGates:\n  MemoryQoS: false\n---\n${head}${GONE}maxPods: 5\n`;
+    const asked = { to: "1.37", from: "1.36", change: "maxPods: -1\n" };
+    const page = await postForm(app, "/upgrade", { ...asked, dropIns });
+    expect(page.status, page.words).toBe(200);
+    expect(page.words).toContain('featureGates["SidecarContainers"] drop-in 2, line 9, new');
+    // the second one counts before the file
+    expect(page.words).not.toContain("maxPods line 1");
+    expect(page.words).not.toMatch(/MemoryQoS off on/);
+    expect(unescaped(page.html)).toContain(`${dropIns}</textarea>`);
+    const alone = await postForm(app, "/upgrade", asked);
+    expect(alone.words).toContain("maxPods line 1, as before");
+    expect(alone.words).toMatch(/MemoryQoS off on/);
+    const headless = await postForm(app, "/upgrade", { ...asked, change: "maxPods: 9\n", dropIns: "maxPods: 5" });
+    expect(headless.words).toContain("drop-in 1");
+    expect(headless.words).toContain("it would not start with this configuration");
+  });
+
+  test("a kubelet of now that is not known here is answered by the nearest, and a field that it leaves out is told", async () => {
+    const { app } = await withNode();
+    const change = "maxPods: 9\nmemoryReservationPolicy: None\n";
+    const page = await postForm(app, "/upgrade", { to: "1.37", from: "1.33", change });
+    expect(page.words).toContain("kubelet 1.34 (the nearest known) -> 1.37: it would start");
+    expect(page.words).toContain(
+      "kubelet 1.33 is not known here: 1.34 is the nearest that is; what changed between the two is not told.",
+    );
+    expect(page.words).toContain("What kubelet 1.34 alone does not take");
+    expect(page.words).toContain("memoryReservationPolicy line 2 unknown-field");
+    expect(page.html).toContain('<q class="kubelet">strict decoding error: unknown field &quot;memoryRes');
+    expect(page.html).toContain('<option value="1.33" selected>1.33</option>');
+  });
+
   test("the button goes through every page of a node's recorded decisions, a link shows the first", async () => {
     const { app, store } = await withNode();
     const since = Date.now() - 60_000;
@@ -93,6 +127,10 @@ describe("the upgrade page", () => {
     [{ to: "1.37" }, 400, "paste a configuration, or name a node"],
     [{ to: "1.37", change: "maxPods: 5" }, 400, "is needed: no snapshot tells"],
     [{ to: "1.37", from: "1.36", change: "- a" }, 400, "no KubeletConfiguration"],
+    [{ to: "1.37", from: "newest", change: "maxPods: 5" }, 400, "must be a version of the kubelet"],
+    [{ to: "1.37", node: "n1", dropIns: "maxPods: 5" }, 400, "over which the drop-ins are merged"],
+    [{ to: "1.37", from: "1.36", change: "maxPods: 5", dropIns: "a: [" }, 400, "the drop-ins:1:"],
+    [{ to: "1.37", from: "1.36", change: "a: 1", dropIns: "a: 1\n---\n".repeat(65) }, 400, "64 are the most"],
     [{ to: "1.37", node: "n2" }, 404, "there is no node n2"],
   ])("%j is answered at its field", async (fields, status, words) => {
     const { app } = await withNode();

@@ -14,6 +14,8 @@ inBrowser("the upgrade in a browser", fill, (ground) => {
         await page.getByLabel("To the kubelet").selectOption("1.35");
         await page.getByLabel("From").selectOption("1.34");
         await page.getByLabel("Of the node (").fill("n1");
+        await page.getByLabel("A KubeletConfiguration").fill("maxPods: 9");
+        await page.getByLabel("The files of its").fill("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: Kubelet");
         await page.getByRole("button", { name: "What would be otherwise" }).click();
         await page.locator("#outcome").waitFor();
         await page.locator("article.finding q.kubelet").first().waitFor();

@@ -1,11 +1,15 @@
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { DropIn } from "../../api/decide/lint/drop-ins.ts";
-import { chooseProfile, PROFILES } from "../../api/profiles/index.ts";
+import type { BesideFile } from "../../api/decide/lint/start.ts";
+import { chooseProfile, knownVersion, namedVersion, PROFILES } from "../../api/profiles/index.ts";
 import { KUBELET_GATES } from "../../api/profiles/kubelet-gates.ts";
-import { configured, subjectOf } from "../../api/service/upgrade/asked.ts";
+import { configured, subjectOf, versionBefore } from "../../api/service/upgrade/asked.ts";
 import { membersOf } from "../../api/service/upgrade/configuration.ts";
 import { upgradeReport as formOfReport, type UpgradeReport } from "../../api/service/upgrade/report.ts";
-import { type BesideFile, upgradeReport } from "../../api/service/upgrade/upgrade-report.ts";
+import { caveats, headline } from "../../api/service/upgrade/sections.ts";
+import { upgradeReport } from "../../api/service/upgrade/upgrade-report.ts";
+import { readCases } from "../conformance/run.ts";
 import { realSnapshot } from "../decide/real-node.ts";
 
 const VERSIONS = PROFILES.map(({ version }) => version);
@@ -144,6 +148,109 @@ describe("the captured node", () => {
   });
 });
 
+/** The fields that strict decoding does not know, in the kubelet's words; it names all of them in one line. */
+const unknownIn = ({ decodeError = "" }: { readonly decodeError?: string } = {}): readonly string[] =>
+  decodeError.startsWith("strict decoding error: ")
+    ? [...decodeError.matchAll(/unknown field "[^"]+"/g)].map(([field]) => `strict decoding error: ${field}`)
+    : [];
+/** Configurations that the strict decoding of one of two kubelets refuses, with what the older and the newer say. */
+const strictCases = PROFILES.flatMap(({ version, release }) => {
+  if (version === "1.36") return [];
+  const path = join(import.meta.dirname, `../vectors/${release}/config-validation.jsonl.gz`);
+  return (readCases(path) as readonly StrictCase[]).flatMap(({ name, in: configuration, out, "out_1.36.3": of36 }) => {
+    const [own, other] = [out, of36 ?? out].map(unknownIn) as [readonly string[], readonly string[]];
+    const isLater = Number(version.slice(2)) > 36;
+    const [from, to, older, newer] = isLater ? ["1.36", version, other, own] : [version, "1.36", own, other];
+    const alone = older.filter((field) => !newer.includes(field));
+    return alone.length === 0 ? [] : [{ name, configuration, from, to, alone }];
+  });
+});
+interface StrictCase {
+  readonly name: string;
+  readonly in: object;
+  readonly out: { readonly decodeError?: string };
+  readonly "out_1.36.3"?: { readonly decodeError?: string };
+}
+
+describe("a field that the older of two kubelets does not know", () => {
+  const some = PROFILES.flatMap(({ version }) => strictCases.filter(({ from }) => from === version).slice(0, 8));
+  const messages = (all: readonly { readonly code: string; readonly message: string }[]): readonly string[] =>
+    all.flatMap(({ code, message }) => (code === "unknown-field" ? [message] : []));
+  test("is in recorded answers of all versions", () => {
+    expect(new Set(some.map(({ from }) => from))).toEqual(new Set(VERSIONS.slice(0, -1)));
+  });
+  test.each(some)(
+    "$name: $from leaves it out in its own words, and $to takes it",
+    ({ configuration, from, to, alone }) => {
+      const there = report(from, to, configuration);
+      expect(messages(there.startsNow).toSorted()).toEqual(alone.toSorted());
+      expect(there.outcome).not.toBe("same");
+      const back = report(to, from, configuration);
+      expect(messages(back.starts.filter(({ isNew }) => isNew)).toSorted()).toEqual(alone.toSorted());
+      expect(messages(back.startsNow)).toEqual([]);
+    },
+  );
+
+  test("is a step with the patch that takes it out, whatever its name is like; so is one of a drop-in", () => {
+    const configuration = { memoryReservationPolicy: "None", tlsCurvePreferences: [29], defaultPodSysctls: {} };
+    const { startsNow, steps } = report("1.34", "1.37", configuration);
+    const fixes = Object.keys(configuration).map((field) => ({ [field]: null }));
+    expect(startsNow.map(({ fix }) => fix)).toEqual(expect.arrayContaining(fixes));
+    expect(steps.map(({ patch }) => patch)).toEqual(expect.arrayContaining(fixes));
+    expect(steps.map(({ what }) => what)).toContain(
+      "defaultPodSysctls: kubelet 1.34 leaves it out, and 1.37 goes by it: take it out, unless that is meant",
+    );
+    const head = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
+    const dropIns = [{ file: "10.conf", document: { ...head, memoryReservationPolicy: "None" } }];
+    expect(report("1.35", "1.36", {}, undefined, { dropIns })).toMatchObject({
+      outcome: "changes",
+      startsNow: [{ message: "10.conf: a KubeletConfiguration of 1.35 has no field memoryReservationPolicy" }],
+    });
+    // nobody knows it, before or after
+    expect(report("1.36", "1.36", { maxPod: 5 })).toMatchObject({ outcome: "same", starts: [], startsNow: [] });
+  });
+});
+
+describe("a kubelet of now that is not known here", () => {
+  const nodeOf = (kubeletVersion: string) => {
+    const { node } = real as { readonly node: { readonly status: object } };
+    return { ...real, node: { ...node, status: { ...node.status, nodeInfo: { kubeletVersion } } } };
+  };
+  const ofNode = (kubeletVersion: string, to: string): UpgradeReport => {
+    const subject = subjectOf(nodeOf(kubeletVersion), undefined);
+    if (!subject.ok) throw new Error(JSON.stringify(subject.error));
+    const from = versionBefore(null, subject.value.snapshot);
+    if (!from.ok) throw new Error(from.error.message);
+    return upgradeReport({ ...subject.value, args: null, dropIns: null, from: from.value, to: chooseProfile(to) });
+  };
+
+  test.each([
+    ["v1.33.13", "1.37", "1.34", "upgrade"],
+    ["v1.33.13-eks-1", "1.34", "1.34", "upgrade"],
+    ["v1.40.0", "1.37", "1.37", "downgrade"],
+    ["v1.40.0", "1.36", "1.37", "downgrade"],
+  ])("%s -> %s is answered by %s, and says so", (own, to, version, direction) => {
+    const told = ofNode(own, to);
+    const why = `kubelet ${own.slice(1, 5)} is not known here: ${version} is the nearest that is`;
+    expect(told).toMatchObject({ node: "n1", from: { version, exact: false, why }, to: { version: to, exact: true } });
+    expect(told.direction).toBe(direction);
+    // it is another version, though nothing is known of what it changed
+    expect(told.outcome).not.toBe("same");
+    expect(headline(told)).toContain(`kubelet ${version} (the nearest known) -> ${to}`);
+    expect(caveats(told)).toContain(`${why}; what changed between the two is not told`);
+    const near = report(version, to, undefined, nodeOf(`v${version}.0`));
+    expect({ ...told, from: near.from, direction: near.direction, outcome: near.outcome }).toEqual(near);
+  });
+
+  test("is refused where it is no version, and as the one to go to", () => {
+    expect(namedVersion("from", "1.33")).toMatchObject({ ok: true, value: { asked: "1.33", note: { exact: false } } });
+    expect(namedVersion("from", "newest")).toMatchObject({ ok: false, error: { path: "from" } });
+    const message = `kubelet 1.40 is not known here: the versions are ${VERSIONS.join(", ")}`;
+    expect(knownVersion("to", "1.40")).toEqual({ ok: false, error: { path: "to", message } });
+    expect(versionBefore(null, undefined)).toMatchObject({ ok: false, error: { path: "from" } });
+  });
+});
+
 describe("a configuration", () => {
   test.each<[string, string, object, string, RegExp]>([
     [
@@ -180,6 +287,16 @@ describe("a configuration", () => {
       outcome: "refuses-start",
       starts: [{ field: "maxPods", isNew: false }],
     });
+  });
+
+  test("that only the kubelet of now does not start with is told in its words, with what to do", () => {
+    const told = report("1.35", "1.37", { featureGates: { PodsAPI: true } });
+    const message = expect.stringContaining("unrecognized feature gate: PodsAPI");
+    expect(told).toMatchObject({ outcome: "changes", starts: [], startsNow: [{ severity: "refuses-start", message }] });
+    expect(told.startsNow[0]).toMatchObject({ fix: { featureGates: { PodsAPI: null } }, kubelet: true });
+    expect(told.startsNow[0]?.advice).toBe(
+      "kubelet 1.35 does not start so, and 1.37 does; until then: take it out: this version has no such gate, or has it no longer",
+    );
   });
 
   test("a gate that it sets does not flip, and one that AllBeta sets follows its stage", () => {

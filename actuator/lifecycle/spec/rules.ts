@@ -1,5 +1,6 @@
+import type { Profile } from "../../../api/profiles/profile.ts";
 import type { KnownFields } from "../../../api/profiles/unknown-fields.ts";
-import { accepted, done, each, type FieldRules, ofSome, refused } from "./rule.ts";
+import { accepted, done, each, type FieldRules, ofSome, type Rule, refused } from "./rule.ts";
 
 const VALUE_NEEDS_API = refused("needs the API server: write the value in `value`");
 const VARIABLES = refused("config maps and secrets need the API server: write the variables in `env`");
@@ -195,10 +196,16 @@ const POD = {
   ...below("spec.initContainers", CONTAINER),
 } as const;
 
-/** Fields of a v1.Pod and of what in it decisions are made by. */
-export const POD_FIELDS: KnownFields = new Map(
-  Object.entries(POD).map(([form, type]) => [form, Object.keys(RULES[type])]),
-);
+/** Fields that a v1.Pod, and what in it decisions are made by, has in a version. */
+export const podFieldsOf = ({ podFields }: Profile): KnownFields =>
+  new Map(
+    Object.entries(POD).map(([form, type]) => {
+      const known = Object.entries<Rule>(RULES[type]).filter(
+        ([, { only }]) => only === undefined || podFields.has(only),
+      );
+      return [form, known.map(([name]) => name)];
+    }),
+  );
 
 function below<T>(at: string, types: Readonly<Record<string, T>>): Readonly<Record<string, T>> {
   return Object.fromEntries(Object.entries(types).map(([form, type]) => [form === "" ? at : `${at}.${form}`, type]));

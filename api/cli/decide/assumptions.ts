@@ -6,7 +6,7 @@ import type { Assumed } from "../../model/pod-defaults.ts";
 import { PROBE_TYPES } from "../../model/probe.ts";
 import type { Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import type { ChosenProfile, ProfileNote } from "../../profiles/index.ts";
+import { type ChosenProfile, type ProfileNote, whyAnother } from "../../profiles/index.ts";
 import { listed } from "../../text/sentences/words.ts";
 import type { MadeStatic } from "../inputs/pods.ts";
 import type { Question } from "../inputs/question.ts";
@@ -17,17 +17,16 @@ interface Asked extends WhatIf {
   readonly madeStatic: readonly MadeStatic[];
 }
 
-/** All that an answer assumes since nobody gave it. `kubelet`: the version that the caller named. */
+/** All that an answer assumes since nobody gave it. */
 export function assumptionsOf(
   kind: Kind,
   { snapshot, chosen: { note }, assumed, madeStatic }: Asked,
   ask: Question["ask"],
-  kubelet: string | undefined,
   answer: Result<Decided<DecisionOf[Kind]>, Refusal>,
 ): readonly Assumption[] {
   const ofInput = [
     assumedRequestsOf(kind, snapshot, ask),
-    assumedKubelet(snapshot, kubelet, note),
+    assumedKubelet(note),
     looksAtPods(kind) ? assumedStaticPods(madeStatic) : undefined,
     answer.ok ? assumedOutcomesOf(ask, answer.value) : undefined,
   ];
@@ -59,9 +58,9 @@ function assumedRequestsOf(kind: Kind, { pods = [] }: Snapshot, ask: Question["a
 }
 
 /** The note that another kubelet answers than that which the node or the caller named. */
-function assumedKubelet(snapshot: Snapshot, kubelet: string | undefined, { why }: ProfileNote): Assumption | undefined {
-  const named = snapshot.node?.status?.nodeInfo?.kubeletVersion || kubelet;
-  return why === null || named === undefined ? undefined : { text: why, data: {} };
+function assumedKubelet(note: ProfileNote): Assumption | undefined {
+  const why = whyAnother(note);
+  return why === null ? undefined : { text: why, data: {} };
 }
 
 /** The note that pods of files were taken as static pods, which a kubelet counts as critical. */

@@ -12,7 +12,7 @@ import { membersOf } from "../../service/upgrade/configuration.ts";
 import { newReasons } from "../../service/upgrade/snapshot-decisions.ts";
 import { newFindings, sidesOf } from "../../service/what-if.ts";
 import { many } from "../../text/sentences/words.ts";
-import { type Color, printable } from "../../text/style.ts";
+import { assumedLine, type Color, printable } from "../../text/style.ts";
 import { type Row, table } from "../../text/table.ts";
 import { reasonText } from "../../text/tables/index.ts";
 import { outcome, sentenceList } from "../../text/tables/shown.ts";
@@ -121,7 +121,7 @@ export function comparisonText(
 ): string {
   const { changes, before, after, differences: all, findings } = compared;
   const title = `${paint("bold", printable(node))} · ${kind} · ${policyVersion}\n`;
-  const assumption = assumed === undefined ? "" : paint("dim", `assumed: ${printable(assumed)}\n`);
+  const assumption = assumedLine(assumed, paint);
   const changed = changes.map(
     ({ path, recorded, replayed }) => `${path}: ${valueText(recorded)} -> ${valueText(replayed)}`,
   );

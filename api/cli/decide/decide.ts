@@ -86,7 +86,7 @@ export async function decide(
   warnAll(terminal, otherKubelet(snapshot, options.kubelet));
   warnAll(terminal, leftOut);
   if (dropped.length > 0) terminal.warn(`nodewise: ${replacedText(dropped)}`);
-  const question = await readQuestion(kind, options, nodeIn(snapshot));
+  const question = await readQuestion(kind, options, nodeIn(snapshot), chosen.profile);
   if (!question.ok) return question;
   warnAll(terminal, [
     ...question.value.leftOut,
@@ -118,7 +118,7 @@ function compareOn(
   kind: Kind,
   { configuration, patch, ...given }: GivenWhatIf & Pick<Compared, "configuration" | "patch">,
   { ask, facts }: Question,
-  { output, kubelet, explain = output === "table" ? "off" : "reasons" }: DecideOptions,
+  { output, explain = output === "table" ? "off" : "reasons" }: DecideOptions,
   terminal: Terminal,
 ): Outcome {
   const { snapshot, chosen, machineName = NO_NODE_GIVEN } = given;
@@ -126,7 +126,7 @@ function compareOn(
   const made = comparison(kind, { configuration, patch, snapshot, ask, facts, explain, profile });
   if (!made.ok) return made;
   const { after } = made.value;
-  const assumptions = assumptionsOf(kind, given, ask, kubelet, after);
+  const assumptions = assumptionsOf(kind, given, ask, after);
   const node = nodeIn(snapshot);
   const head = { kind, node, policyVersion: profile.policyVersion, profile: note, ...assumedData(assumptions) };
   if (output === "karpenter" && after.ok)
@@ -142,14 +142,14 @@ function decideOn(
   kind: Kind,
   given: GivenWhatIf,
   { ask, facts }: Question,
-  { output, kubelet, explain = output === "table" ? "off" : "reasons" }: DecideOptions,
+  { output, explain = output === "table" ? "off" : "reasons" }: DecideOptions,
   terminal: Terminal,
 ): Outcome {
   const { snapshot, chosen, machineName = NO_NODE_GIVEN } = given;
   const { profile, note } = chosen;
   const answer = decideKind(kind, { snapshot, facts, ask, explain }, profile);
   const node = nodeIn(snapshot);
-  const assumptions = assumptionsOf(kind, given, ask, kubelet, answer);
+  const assumptions = assumptionsOf(kind, given, ask, answer);
   const { policyVersion } = profile;
   const head = { kind, node, policyVersion, profile: note, ...assumedData(assumptions) };
   if (!answer.ok) {

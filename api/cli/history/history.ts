@@ -1,7 +1,7 @@
 import type { DecisionFilter } from "../../../db/store.ts";
 import { isVerdict, type Kind } from "../../model/decision.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { namedVersion } from "../../service/upgrade/asked.ts";
+import { knownVersion } from "../../profiles/index.ts";
 import { decisionsCsv } from "../../text/csv.ts";
 import { type Color, printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
@@ -50,7 +50,7 @@ export async function history(given: HistoryFlags, cli: Cli): Promise<Outcome> {
 
 function filterOf(given: HistoryFlags, nowMs: number): Result<DecisionFilter, Fault> {
   const { node, kind, verdict, reason, pod } = given;
-  const version = given.kubelet === undefined ? null : namedVersion("kubelet", given.kubelet);
+  const version = given.kubelet === undefined ? null : knownVersion("kubelet", given.kubelet);
   if (version?.ok === false) return fault(EXIT.badInput, `--kubelet: ${version.error.message}`);
   const times = timesOf(given, nowMs);
   if (!times.ok) return times;

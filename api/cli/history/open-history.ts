@@ -1,9 +1,9 @@
 import type { StoreFailure } from "../../../db/failure.ts";
 import { type StoreSetting, storeAt } from "../../../db/open/node.ts";
 import type { DecisionFilter, Store } from "../../../db/store.ts";
-import { headOf } from "../../http/decisions.ts";
 import { removalOf, summaryOf } from "../../http/removals.ts";
 import { ok, type Result } from "../../model/result.ts";
+import { headOf } from "../../service/decision-head.ts";
 import { EXIT, type Fault, fault, type Outcome } from "../terminal.ts";
 import { firstOf, type Listed, type RemovalSource } from "./source.ts";
 

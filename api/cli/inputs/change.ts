@@ -9,7 +9,7 @@ import { joinedPatch, mergePatch } from "../../model/merge-patch.ts";
 import { withoutNulls } from "../../model/nulls.ts";
 import type { Fields } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { chooseProfile, profileOf, unknownVersion } from "../../profiles/index.ts";
+import { knownVersion, profileOf } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { unknownFields } from "../../profiles/unknown-fields.ts";
 import { type Change, changed } from "../../service/replay/parsed.ts";
@@ -42,9 +42,9 @@ export interface GivenPatch extends Pick<GivenChange, "notices"> {
 /** `--config` in the place of what was recorded, `--patch` and `--set` onto that or onto `--config`, as a kubelet of `--kubelet`. Errors: file, line and path. */
 export async function readChange(flags: ChangeFlags): Promise<Result<GivenChange, Fault>> {
   const { kubelet: kubeletVersion } = flags;
+  const known = kubeletVersion === undefined ? null : knownVersion("--kubelet", kubeletVersion);
+  if (known?.ok === false) return fault(EXIT.badInput, `--kubelet: ${known.error.message}`);
   const read = await readConfigurations(flags, profileOf(kubeletVersion));
-  if (kubeletVersion !== undefined && !chooseProfile(kubeletVersion).note.exact)
-    return fault(EXIT.badInput, `--kubelet: ${unknownVersion(kubeletVersion)}`);
   if (!read.ok || kubeletVersion === undefined) return read;
   return ok({ ...read.value, change: { ...read.value.change, kubeletVersion } });
 }

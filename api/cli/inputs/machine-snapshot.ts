@@ -14,7 +14,7 @@ import { NEWEST } from "../../profiles/index.ts";
 import { reasonText } from "../../text/tables/index.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 import { readPods } from "./pods.ts";
-import { leftOutOf, readPart } from "./read.ts";
+import { leftOutOf, leftOutOfPods, readPart } from "./read.ts";
 import type { RuntimeParts } from "./runtime.ts";
 
 export interface MachineSnapshotOptions {
@@ -121,7 +121,7 @@ async function readPodsOf(
     const read = await readPods(pods, nodeName);
     if (!read.ok) return read;
     origins.push(...read.value.origins);
-    return ok({ pods: read.value.pods, problems: read.value.leftOut });
+    return ok({ pods: read.value.pods, problems: leftOutOfPods(read.value.origins, NEWEST) });
   }
   if (manifests === undefined) return ok(undefined);
   const read = await readManifests(manifests, nodeName);

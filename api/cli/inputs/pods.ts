@@ -6,7 +6,7 @@ import { LIMITS } from "../../model/limits.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { pageField } from "../../model/snapshot.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
-import { hasUid, leftOutOfPod, readDocuments } from "./read.ts";
+import { hasUid, readDocuments, valueAt } from "./read.ts";
 
 /** A manifest that became a static pod of the node. */
 export interface MadeStatic {
@@ -23,8 +23,6 @@ export interface ReadPods {
   /** The file's content, one entry for each document. */
   readonly documents: readonly unknown[];
   readonly origins: readonly Origin[];
-  /** The warnings about manifests: a line for each field that v1.Pod does not have. */
-  readonly leftOut: readonly string[];
 }
 
 /**
@@ -50,7 +48,6 @@ export async function readPods(
   const madeStatic: MadeStatic[] = [];
   const origins: Origin[] = [];
   const lines: string[] = [];
-  const leftOut: string[] = [];
   for (const source of documents.value) {
     if (formOf(source.value) === "crictl pods") return fault(EXIT.badInput, `${source.file}: ${NO_PODS}`);
     const page = mayBePage || Array.isArray(source.value) ? null : pageField(source.value);
@@ -60,7 +57,6 @@ export async function readPods(
       const before = valueAt(source, base);
       if (problem !== undefined) lines.push(problem);
       else if (pod !== before) madeStatic.push({ index: pods.length, written: nameOf(before), name: nameOf(pod) });
-      leftOut.push(...leftOutOfPod(source, base, before));
       origins.push({ at: ["pods", pods.length], source, base });
       pods.push(pod);
       written.push(before);
@@ -68,7 +64,7 @@ export async function readPods(
   }
   return lines.length > 0
     ? fault(EXIT.badInput, ...lines)
-    : ok({ pods, written, madeStatic, documents: documents.value.map((d) => d.value), origins, leftOut });
+    : ok({ pods, written, madeStatic, documents: documents.value.map((d) => d.value), origins });
 }
 
 const NO_PODS =
@@ -88,9 +84,6 @@ function placesOf(value: unknown): readonly Path[] {
   if (Array.isArray(value)) return value.map((_, i) => [i]);
   return podItems(value)?.map((_, i) => ["items", i]) ?? [[]];
 }
-
-const valueAt = ({ value }: InputDocument, base: Path): unknown =>
-  base.reduce<unknown>((at, step) => fieldsOf(at)[step], value);
 
 function podAt(source: InputDocument, base: Path, nodeName: string): [pod: unknown, problem?: string] {
   const value = valueAt(source, base);

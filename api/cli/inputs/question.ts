@@ -7,9 +7,10 @@ import { asksFor, REMEMBERING, REMOVING_KINDS, specOf, traitsOf } from "../../mo
 import { type Fields, isObject } from "../../model/own.ts";
 import { PROBE_TYPES, type ProbeType } from "../../model/probe.ts";
 import { ok, type Result } from "../../model/result.ts";
+import type { Profile } from "../../profiles/profile.ts";
 import { listed } from "../../text/sentences/words.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
-import { leftOutOfPod, readDocument } from "./read.ts";
+import { leftOutOfPods, readDocument } from "./read.ts";
 
 interface ProbesOptions {
   /** The results of probes of every type that has no list of its own; `@FILE`, until that is read. */
@@ -85,14 +86,14 @@ function optionAt(path: string, options: ProbesOptions): string | undefined {
 }
 
 /**
- * `--pod`: a file with one Pod, or NAMESPACE/NAME of a pod of the snapshot; `probes`: what is asked beside it. `onLeftOut`:
- * a line for each field of it that v1.Pod does not have. Errors name file, line and path, or the option.
+ * `--pod`: a file with one Pod, or NAMESPACE/NAME of a pod of the snapshot; `probes`: what is asked beside it. `onFile`: is
+ * given that file. Errors name file, line and path, or the option.
  */
 async function readAsk(
   kind: Kind,
   pod: string | Fields | undefined,
   probes: ProbesOptions,
-  onLeftOut: (lines: readonly string[]) => void,
+  onFile: (document: InputDocument) => void,
 ): Promise<Result<AskOf[Kind], Fault>> {
   const fields = probesFields(kind, probes);
   if (!fields.ok) return fields;
@@ -118,7 +119,7 @@ async function readAsk(
     const wanted = "a file with one v1.Pod, or NAMESPACE/NAME of a pod of the snapshot";
     return fault(EXIT.badInput, `${file}: is ${formText(value)}, and --pod takes ${wanted}`);
   }
-  onLeftOut(leftOutOfPod(source.value, [], value));
+  onFile(source.value);
   const origins = [{ at: ["ask", "pod"], source: source.value, base: [] }];
   return refused(ask(value), (path, message) =>
     path.startsWith("ask.pod") ? issueText({ path, message }, origins) : named(path, message),
@@ -210,7 +211,7 @@ export interface QuestionFiles extends ProbesOptions {
 export interface Question {
   readonly ask: AskOf[Kind];
   readonly facts: Facts;
-  /** The warnings about the asked pod: a line for each field that v1.Pod does not have. */
+  /** The warnings about the asked pod: a line for each field that v1.Pod of the version does not have. */
   readonly leftOut: readonly string[];
 }
 
@@ -222,6 +223,7 @@ export async function readQuestion(
   kind: Kind,
   given: QuestionFiles,
   node: string | null,
+  profile: Profile,
 ): Promise<Result<Question, Fault>> {
   const scripted = await withOutcomesFiles(given);
   if (!scripted.ok) return scripted;
@@ -235,7 +237,7 @@ export async function readQuestion(
   if (facts !== undefined && !REMEMBERING.has(kind)) {
     return fault(EXIT.badInput, `--facts: ${kind} remembers nothing: leave it out; ${listed([...REMEMBERING])} do`);
   }
-  const asked = ask === undefined ? await withoutFacts(kind, files) : await readWholeAsk(kind, ask, files);
+  const asked = ask === undefined ? await withoutFacts(kind, files, profile) : await readWholeAsk(kind, ask, files);
   if (!asked.ok || facts === undefined) return asked;
   if (asked.value.facts[kind] !== undefined)
     return fault(EXIT.badInput, "--ask holds facts too: leave --facts out, or the facts out of the ask");
@@ -243,10 +245,12 @@ export async function readQuestion(
   return remembered.ok ? ok({ ...asked.value, facts: { [kind]: remembered.value } }) : remembered;
 }
 
-async function withoutFacts(kind: Kind, files: QuestionFiles): Promise<Result<Question, Fault>> {
+async function withoutFacts(kind: Kind, files: QuestionFiles, profile: Profile): Promise<Result<Question, Fault>> {
   const { pod, operation } = files;
   const leftOut: string[] = [];
-  const ask = await readAsk(kind, pod ?? files.podObject, files, (lines) => leftOut.push(...lines));
+  const ask = await readAsk(kind, pod ?? files.podObject, files, (source) =>
+    leftOut.push(...leftOutOfPods([{ source, base: [] }], profile)),
+  );
   if (!ask.ok) return ask;
   // the option is given to no kind without one
   const asked = operation === undefined ? ask.value : ({ ...ask.value, operation } as AskOf[Kind]);

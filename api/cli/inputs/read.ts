@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { readText } from "../../../actuator/core/read-text.ts";
 import { unknownFieldLines } from "../../../actuator/daemon/configuration-file.ts";
-import { POD_FIELDS } from "../../../actuator/lifecycle/spec/rules.ts";
+import { podFieldsOf } from "../../../actuator/lifecycle/spec/rules.ts";
 import { hasForm } from "../../documents/document-form.ts";
-import type { InputDocument, Path } from "../../documents/inputs/origin.ts";
+import type { InputDocument, Origin, Path } from "../../documents/inputs/origin.ts";
 import { misplaced, type PartOption, wrapperOf } from "../../documents/inputs/parts.ts";
 import { parseDocuments } from "../../documents/parse.ts";
 import { problemText, type ReadProblem } from "../../documents/problem.ts";
@@ -60,9 +60,17 @@ export const leftOutOf = (
     ? []
     : unknownFieldLines(document, base, unknownFields(configuration, fieldNames));
 
-/** The same of a pod that somebody wrote: one with a uid was stored by an API server, and has the fields of its version. */
-export const leftOutOfPod = (document: InputDocument, base: Path, pod: unknown): readonly string[] =>
-  hasUid(pod) || !document.hasPlaces ? [] : unknownFieldLines(document, base, unknownFields(pod, POD_FIELDS));
+/** The same of pods that somebody wrote: one with a uid was stored by an API server, and has the fields of its version. */
+export function leftOutOfPods(pods: readonly Pick<Origin, "source" | "base">[], profile: Profile): readonly string[] {
+  const known = podFieldsOf(profile);
+  return pods.flatMap(({ source, base }) => {
+    const pod = valueAt(source, base);
+    return hasUid(pod) || !source.hasPlaces ? [] : unknownFieldLines(source, base, unknownFields(pod, known));
+  });
+}
+
+export const valueAt = ({ value }: InputDocument, base: Path): unknown =>
+  base.reduce<unknown>((at, step) => ((at ?? {}) as Readonly<Record<string | number, unknown>>)[step], value);
 
 export function hasUid(pod: unknown): boolean {
   const { metadata } = (pod ?? {}) as { readonly metadata?: { readonly uid?: unknown } | null };

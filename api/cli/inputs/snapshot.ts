@@ -15,7 +15,7 @@ import { unknownFields } from "../../profiles/unknown-fields.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 import type { FileSystemSize, ResourceTexts } from "./capacity.ts";
 import { type MadeStatic, readPods } from "./pods.ts";
-import { leftOutOf, readDocument, readPart } from "./read.ts";
+import { leftOutOf, leftOutOfPods, readDocument, readPart } from "./read.ts";
 
 /** Files by option. What is given beside `snapshot` takes the place of that part of it. */
 export interface SnapshotFiles extends Partial<Readonly<Record<PartOption, string>>> {
@@ -49,7 +49,7 @@ export interface ReadSnapshot {
   readonly dropped: readonly string[];
   /** Manifests in `--pods`. */
   readonly madeStatic: readonly MadeStatic[];
-  /** A line for each field of the configuration that a kubelet does not know, and of manifests in `--pods` that v1.Pod does not have. */
+  /** A line for each field of the configuration that the kubelet does not know, and of manifests in `--pods` that its v1.Pod does not have. */
   readonly leftOut: readonly string[];
   /** As it is written, with what a kubelet does not know. */
   readonly configuration: unknown;
@@ -81,15 +81,16 @@ export async function readSnapshot(files: SnapshotFiles): Promise<Result<ReadSna
   if (decoded.ok) {
     const was = config === undefined ? undefined : base.value[FIELD];
     const dropped = droppedFields(was, decoded.value.kubeletConfiguration);
-    const { madeStatic } = read.value;
     const chosen = chooseProfileFor(decoded.value, files.kubelet);
     const ofOther = othersConfiguration(input[FIELD], decoded.value, chosen);
     if (ofOther !== undefined) return fault(EXIT.badInput, issueText(ofOther, origins));
     const ofConfiguration = configurationIn(origins).flatMap(({ source, base: at }) =>
       leftOutOf(source, at, input[FIELD], chosen.profile),
     );
-    const lines = [...ofConfiguration, ...read.value.leftOut];
-    return ok({ snapshot: decoded.value, chosen, dropped, madeStatic, leftOut: lines, configuration: input[FIELD] });
+    const ofPods = origins.filter(({ at }) => at[0] === "pods");
+    const leftOut = [...ofConfiguration, ...leftOutOfPods(ofPods, chosen.profile)];
+    const configuration = input[FIELD];
+    return ok({ snapshot: decoded.value, chosen, dropped, madeStatic: read.value, leftOut, configuration });
   }
   return fault(EXIT.badInput, ...decoded.error.map((issue) => issueText(issue, origins)));
 }
@@ -149,12 +150,12 @@ async function readBase(path: string | undefined, origins: Origin[]): Promise<Re
   return ok(value as Fields);
 }
 
-/** Into `input` and `origins`; answers the lines about what is left out. */
+/** Into `input` and `origins`; answers the manifests among the pods. */
 async function readParts(
   files: SnapshotFiles,
   input: Record<string, unknown>,
   origins: Origin[],
-): Promise<Result<Pick<ReadSnapshot, "leftOut" | "madeStatic">, Fault>> {
+): Promise<Result<ReadSnapshot["madeStatic"], Fault>> {
   for (const { option, path } of PARTS) {
     const file = files[option];
     if (file === undefined || option === "pods") continue;
@@ -165,11 +166,11 @@ async function readParts(
     input[field] = inner === undefined ? posted : { ...fieldsOf(input[field]), [inner]: posted };
     if (document !== null) origins.push({ at: path, source: document, base });
   }
-  if (files.pods === undefined) return ok({ leftOut: [], madeStatic: [] });
+  if (files.pods === undefined) return ok([]);
   const { name } = fieldsOf(fieldsOf(input["node"])["metadata"]);
   const pods = await readPods(files.pods, typeof name === "string" && name !== "" ? name : UNKNOWN_NODE);
   if (!pods.ok) return pods;
   input["pods"] = pods.value.pods;
   origins.push(...pods.value.origins);
-  return ok({ leftOut: pods.value.leftOut, madeStatic: pods.value.madeStatic });
+  return ok(pods.value.madeStatic);
 }

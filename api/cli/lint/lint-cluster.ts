@@ -2,13 +2,14 @@ import { type ClusterFault, clusterFaultText } from "../../cluster/fault.ts";
 import type { LintFinding } from "../../decide/lint/finding.ts";
 import type { Fields } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
-import type { ProfileNote } from "../../profiles/index.ts";
+import { type ProfileNote, whyAnother } from "../../profiles/index.ts";
 import { many } from "../../text/sentences/words.ts";
+import { assumedLine } from "../../text/style.ts";
 import type { Cli } from "../cli.ts";
 import { withoutEnv } from "../cluster-options.ts";
 import { eachClusterNode, namesText, readClusterNode, withCluster } from "../inputs/cluster-node.ts";
 import { EXIT, type Fault, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
-import { exitOf, findingsIn, findingsText, type LintFlags, localInput, nearestText, print, untouched } from "./lint.ts";
+import { exitOf, findingsIn, findingsText, type LintFlags, localInput, print, untouched } from "./lint.ts";
 import { type LintNode, readLintFiles } from "./lint-input.ts";
 
 /** The findings of one node, or why there are none. */
@@ -65,7 +66,7 @@ function nodesText(linted: readonly Linted[], terminal: Terminal): string {
     const heading = `${namesText(same.map(({ node }) => node))} (${many(same.length, "node")})`;
     const notes = findings.map((finding) => ({ ...finding, touched: null }));
     const text = why === null ? findingsText(notes, () => null, terminal) : `${terminal.paint("yellow", why)}\n`;
-    return `${terminal.paint("bold", heading)}\n${profile === null ? "" : nearestText(profile, terminal)}${text}`;
+    return `${terminal.paint("bold", heading)}\n${assumedLine(profile && whyAnother(profile), terminal.paint)}${text}`;
   });
   return texts.length === 0 ? "the cluster has no nodes\n" : texts.join("\n");
 }

@@ -1,16 +1,15 @@
 import type { DropIn } from "../../decide/lint/drop-ins.ts";
 import { isOfCommandLine } from "../../decide/lint/finding.ts";
 import { readFlags } from "../../decide/lint/flags.ts";
-import { flagOf } from "../../decide/lint/start.ts";
+import { type BesideFile, flagOf } from "../../decide/lint/start.ts";
 import { podsOfAnother } from "../../decide/pods/whose-pods.ts";
 import { readCommandLine } from "../../documents/command-line.ts";
-import { type InputDocument, type Path, stepsOf } from "../../documents/inputs/origin.ts";
+import { hasAt, type InputDocument, type Path, stepsOf } from "../../documents/inputs/origin.ts";
 import { PARTS } from "../../documents/inputs/parts.ts";
 import type { Fields } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { NEWEST } from "../../profiles/index.ts";
-import type { BesideFile } from "../../service/upgrade/upgrade-report.ts";
 import { readInput, readPart } from "../inputs/read.ts";
 import { READ_ONCE, readSnapshot, readsOnce } from "../inputs/snapshot.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
@@ -154,12 +153,3 @@ async function readConfiguration(path: string, configDir: string | undefined): P
 
 const placeIn = (document: InputDocument, steps: Path): string | null =>
   document.hasPlaces ? `${document.file}:${document.place(steps).line}` : null;
-
-function hasAt(value: unknown, steps: Path): boolean {
-  let at = value;
-  for (const step of steps) {
-    if (typeof at !== "object" || at === null || !Object.hasOwn(at, step)) return false;
-    at = (at as Readonly<Record<string | number, unknown>>)[step];
-  }
-  return true;
-}

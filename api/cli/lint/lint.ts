@@ -6,11 +6,11 @@ import { nearNodes } from "../../http/nodes.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { chooseProfile, chooseProfileFor, type ProfileNote } from "../../profiles/index.ts";
+import { chooseProfileFor, type ProfileNote, whyAnother } from "../../profiles/index.ts";
 import { type Touched, type TouchedFinding, touchedFindings } from "../../service/lint-touched.ts";
 import { postedSnapshot } from "../../service/replay/parsed.ts";
 import { many } from "../../text/sentences/words.ts";
-import { type Color, printable } from "../../text/style.ts";
+import { assumedLine, type Color, printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import type { Cli } from "../cli.ts";
 import type { ClusterFlags } from "../cluster-options.ts";
@@ -203,7 +203,8 @@ export function print(linted: Findings, node: LintNode, given: LintFlags, { term
   const { profile, findings } = linted.value;
   const output = given.json === true ? "json" : given.output;
   const placeOf = placesOf(node);
-  if (output === "table") terminal.write(nearestText(profile, terminal) + findingsText(findings, placeOf, terminal));
+  if (output === "table")
+    terminal.write(assumedLine(whyAnother(profile), terminal.paint) + findingsText(findings, placeOf, terminal));
   else {
     const placed = findings.map((finding) => {
       const where = placeOf(finding.field);
@@ -213,10 +214,6 @@ export function print(linted: Findings, node: LintNode, given: LintFlags, { term
   }
   return ok(exitOf(findings));
 }
-
-/** A line where another version answers than the one that is told; empty: none is told, or its own answers. */
-export const nearestText = ({ why }: ProfileNote, { paint }: Terminal): string =>
-  why === null || why === chooseProfile(undefined).note.why ? "" : `${paint("dim", `assumed: ${printable(why)}`)}\n`;
 
 export function exitOf(findings: readonly LintFinding[]): ExitCode {
   const severities = new Set(findings.map(({ severity }) => severity));

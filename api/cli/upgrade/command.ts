@@ -25,7 +25,11 @@ export function addUpgrade(program: Command, cli: Cli): void {
       "What would not start with another version of the kubelet, in its own words; gates and defaults that change; static pods that restart; what is decided otherwise, on a snapshot and of the recorded decisions; flags, files, events and metrics; and what to do before, in order. An older version than --from is a way back. Records nothing.",
     )
     .requiredOption("--to <version>", "the other kubelet", version)
-    .option("--from <version>", "the kubelet of now (default: that of the node)", version)
+    .option(
+      "--from <version>",
+      "the kubelet of now, or the nearest to it that is known here (default: that of the node)",
+      version,
+    )
     .option("--config <file>", "KubeletConfiguration, or the kubelet's /configz; absent: that of the snapshot")
     .addOption(configDirOption())
     .addOption(argsOption())

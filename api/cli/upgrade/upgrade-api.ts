@@ -18,7 +18,7 @@ export function sourceOfApi(
   if (!post.ok) return post;
   const get = apiOf(url, token);
   if (!get.ok) return get;
-  const versions = { to: to.note.version, from: from?.note.version };
+  const versions = { to: to.asked, from: from?.asked };
   const ask = (body: object) => post.value<UpgradeAnswer>("v1/upgrade", { ...versions, ...body });
   return ok({
     nodes: async () => {

@@ -48,8 +48,8 @@ interface Group {
 function groupsOf(reports: readonly UpgradeReport[]): readonly Group[] {
   const groups = new Map<string, UpgradeReport[]>();
   for (const report of reports) {
-    const { from, to, starts, gates, defaults, notes, assumed } = report;
-    const key = JSON.stringify([from, to, starts, gates, defaults, notes, assumed]);
+    const { from, to, starts, startsNow, gates, defaults, notes, assumed } = report;
+    const key = JSON.stringify([from, to, starts, startsNow, gates, defaults, notes, assumed]);
     const known = groups.get(key);
     if (known === undefined) groups.set(key, [report]);
     else known.push(report);

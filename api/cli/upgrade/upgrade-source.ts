@@ -1,9 +1,9 @@
 import type { DecisionFilter } from "../../../db/store.ts";
+import type { BesideFile } from "../../decide/lint/start.ts";
 import type { Result } from "../../model/result.ts";
 import type { ChosenProfile } from "../../profiles/index.ts";
 import type { UpgradeReport } from "../../service/upgrade/report.ts";
 import type { UpgradePage } from "../../service/upgrade/upgrade-page.ts";
-import type { BesideFile } from "../../service/upgrade/upgrade-report.ts";
 import type { Fault } from "../terminal.ts";
 
 export interface UpgradeRequest {

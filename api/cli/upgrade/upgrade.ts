@@ -1,7 +1,7 @@
 import type { Kind } from "../../model/decision.ts";
 import { ok, type Result } from "../../model/result.ts";
-import type { ChosenProfile } from "../../profiles/index.ts";
-import { configured, namedVersion, versionBefore } from "../../service/upgrade/asked.ts";
+import { type ChosenProfile, knownVersion, namedVersion } from "../../profiles/index.ts";
+import { configured, versionBefore } from "../../service/upgrade/asked.ts";
 import { HistoryCounter } from "../../service/upgrade/history-sections.ts";
 import type { UpgradeReport } from "../../service/upgrade/report.ts";
 import type { UpgradePage } from "../../service/upgrade/upgrade-page.ts";
@@ -64,7 +64,7 @@ export async function upgrade(given: UpgradeFlags, cli: Cli): Promise<Outcome> {
 }
 
 function requestOf(given: UpgradeFlags, nowMs: number): Result<UpgradeRequest, Fault> {
-  const to = namedVersion("to", given.to);
+  const to = knownVersion("to", given.to);
   if (!to.ok) return fault(EXIT.badInput, `--to: ${to.error.message}`);
   const from = given.from === undefined ? ok(null) : namedVersion("from", given.from);
   if (!from.ok) return fault(EXIT.badInput, `--from: ${from.error.message}`);

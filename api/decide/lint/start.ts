@@ -19,6 +19,12 @@ export interface KubeletStart {
   readonly flags: GivenFlags | null;
 }
 
+/** The same beside the configuration, as it is given. */
+export interface BesideFile extends Pick<KubeletStart, "dropIns"> {
+  /** The kubelet's command line, without its name; null: it is not known. */
+  readonly args: readonly string[] | null;
+}
+
 /**
  * What is wrong with all that a kubelet is started with: its file and drop-ins, and the flags, which count before both.
  * kubelet 1.37: NewKubeletCommand, kubeletConfigFlagPrecedence of cmd/kubelet/app.

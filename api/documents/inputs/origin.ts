@@ -54,6 +54,16 @@ export function stepsOf(path: string): Path {
   });
 }
 
+/** Whether a value has something at a path. */
+export function hasAt(value: unknown, steps: Path): boolean {
+  let at = value;
+  for (const step of steps) {
+    if (typeof at !== "object" || at === null || !Object.hasOwn(at, step)) return false;
+    at = (at as Readonly<Record<string | number, unknown>>)[step];
+  }
+  return true;
+}
+
 /** A document of a file; in a large one places cannot be looked up. */
 export interface InputDocument extends SourceDocument {
   readonly hasPlaces: boolean;

@@ -107,8 +107,8 @@ const policyVersion: JsonSchema = {
 const REPLAY = replay({ policyVersion: NULL, kubeletVersion: otherKubelet }, { policyVersion, kubeletVersion: NULL });
 /** Which page of the history. `node` has a description of its own. */
 const historyPage: Readonly<Record<string, JsonSchema>> = {
-  since: { ...TIME, description: "decided then or later" },
-  until: { ...TIME, description: "decided earlier; absent: until now" },
+  since: { ...TIME_OR_AGO, description: "decided then or later" },
+  until: { ...TIME_OR_AGO, description: "decided earlier; absent: until now" },
   kind: { type: "string", enum: KINDS, description: "of this kind" },
   limit: {
     type: "integer",
@@ -197,8 +197,9 @@ const upgrade = (required: readonly string[], members: Readonly<Record<string, J
       to: { type: "string", pattern: KNOWN_VERSION_PATTERN, description: `the other kubelet: one of ${VERSIONS}` },
       from: {
         type: "string",
-        pattern: KNOWN_VERSION_PATTERN,
-        description: "the kubelet of now; absent: that of the node in the snapshot",
+        pattern: VERSION_PATTERN,
+        description:
+          "the kubelet of now; absent: that of the node in the snapshot. The nearest that is known here answers, as the report tells",
       },
       kubeletConfiguration: linted,
       kubeletArgs,

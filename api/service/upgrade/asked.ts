@@ -1,34 +1,21 @@
 import { decodeSnapshot } from "../../model/decode.ts";
-import { isVersion, VERSION_FORM } from "../../model/fields.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
 import { isObject } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { type ChosenProfile, chooseProfile, chooseProfileFor, PROFILES, unknownVersion } from "../../profiles/index.ts";
+import { type ChosenProfile, chooseProfileFor } from "../../profiles/index.ts";
 import { isWrapped } from "./configuration.ts";
 
-const KNOWN = PROFILES.map(({ version }) => version).join(", ");
-
-/** A version that somebody names and whose kubelet is known here. Errors: the issue at its field. */
-export function namedVersion(field: "from" | "kubelet" | "to", text: unknown): Result<ChosenProfile, InputIssue> {
-  if (typeof text !== "string" || !isVersion(text)) return err({ path: field, message: VERSION_FORM });
-  const chosen = chooseProfile(text);
-  if (chosen.note.exact) return ok(chosen);
-  return err({ path: field, message: unknownVersion(text) });
-}
-
-/** The version that a node comes from: as named, else its own. A neighbour of it would tell of too few changes. */
+/** The version that a node comes from: as named, else its own; the nearest where that is not known here. Errors: nobody tells one. */
 export function versionBefore(
   named: ChosenProfile | null,
   snapshot: Pick<Snapshot, "node"> | undefined,
 ): Result<ChosenProfile, InputIssue> {
   if (named !== null) return ok(named);
   const own = snapshot?.node?.status?.nodeInfo?.kubeletVersion ?? "";
-  if (own === "") return err({ path: "from", message: "is needed: no snapshot tells which kubelet the node has" });
-  const chosen = chooseProfileFor(snapshot);
-  if (chosen.note.exact) return ok(chosen);
-  const why = `the node tells kubelet ${own}, which is not known here; the versions are ${KNOWN}`;
-  return err({ path: "from", message: `is needed: ${why}` });
+  return own === ""
+    ? err({ path: "from", message: "is needed: no snapshot tells which kubelet the node has" })
+    : ok(chooseProfileFor(snapshot));
 }
 
 /** A node that is asked about, and the configuration with which its kubelet starts. */

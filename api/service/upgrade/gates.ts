@@ -42,7 +42,7 @@ interface GateContext {
 
 function changeOf(name: string, { named, from, to }: GateContext): readonly Omit<GateChange, "keep" | "notKept">[] {
   const [before, after] = [from.gates.get(name), to.gates.get(name)];
-  const isWayBack = directionOf(from, to) === "downgrade";
+  const isWayBack = directionOf(from.version, to.version) === "downgrade";
   const [was, is] = [isOnIn(from, named, name), isOnIn(to, named, name)];
   const isValue = was !== is && isFlip(isWayBack ? [after, before] : [before, after], was || is);
   if (!isValue && !isOtherToSet(before, after, named[name] !== undefined)) return [];

@@ -18,15 +18,17 @@ const asWhich = z
 const where = text
   .optional()
   .describe("FILE:LINE on the command line, the line on a page; absent: it came without a text that has lines");
-const startFinding = z.strictObject({
+const finding = z.strictObject({
   code: text,
-  severity: z.enum(LINT_SEVERITIES).describe("refuses-start: the kubelet of `to` does not start with it"),
+  severity: z.enum(LINT_SEVERITIES).describe("refuses-start: the kubelet does not start with it"),
   field: text,
   where,
   message: text,
   kubelet: z.boolean().describe("the message is the kubelet's own, byte for byte"),
   advice: text,
   fix: patch,
+});
+const startFinding = finding.extend({
   isNew: z.boolean().describe("false: it keeps the kubelet of `from` from starting as well"),
 });
 
@@ -112,7 +114,10 @@ export const upgradeReport = z.strictObject({
     .describe("fields that hold a default of `from` in a configuration that names all fields: they count as left out"),
   starts: z
     .array(startFinding)
-    .describe("what keeps the kubelet from starting, then what else is found under `to` only"),
+    .describe("what keeps the kubelet of `to` from starting, then what else is found under `to` only"),
+  startsNow: z
+    .array(finding)
+    .describe("what the kubelet of `from` does not start with, or leaves out, and that of `to` takes"),
   gates: z.array(gateChange).describe("those that a kubelet reads"),
   defaults: z.array(defaultChange),
   staticPods: z.array(podName).describe("they get another uid: they are ended and started again"),
@@ -126,6 +131,7 @@ export const upgradeReport = z.strictObject({
 export type UpgradeReport = Form<typeof upgradeReport>;
 export type GateChange = UpgradeReport["gates"][number];
 export type StartFinding = UpgradeReport["starts"][number];
+export type NowFinding = UpgradeReport["startsNow"][number];
 export type DefaultChange = UpgradeReport["defaults"][number];
 export type ReportedNote = UpgradeReport["notes"][number];
 export type SnapshotDecisions = NonNullable<UpgradeReport["decisions"]>;

@@ -2,7 +2,7 @@ import { many } from "../../text/sentences/words.ts";
 import type { Color } from "../../text/style.ts";
 import type { Column } from "../../text/table.ts";
 import { reasonText } from "../../text/tables/index.ts";
-import type { ChangedAnswer, GateChange, StartFinding, UpgradeReport } from "./report.ts";
+import type { ChangedAnswer, GateChange, NowFinding, UpgradeReport } from "./report.ts";
 
 /** A line below a row: a text, or a patch as JSON. */
 export interface SectionNote {
@@ -42,12 +42,13 @@ export function headline({ node, from, to, outcome, direction, configured }: Upg
   const whose = node === null ? "" : `${node}: `;
   const back = direction === "downgrade" ? " (a way back)" : "";
   const unknown = configured ? "" : "; no configuration is known, so all is told of the kubelet's defaults";
-  return `${whose}kubelet ${from.version} -> ${to.version}${back}: ${ends}${unknown}`;
+  const nearest = from.exact ? "" : " (the nearest known)";
+  return `${whose}kubelet ${from.version}${nearest} -> ${to.version}${back}: ${ends}${unknown}`;
 }
 
 /** What a reader should know of how the report came about. */
-export function caveats({ from, to, assumed }: UpgradeReport): readonly string[] {
-  const whys = [from, to].flatMap(({ why }) => (why === null ? [] : [why]));
+export function caveats({ from, assumed }: UpgradeReport): readonly string[] {
+  const whys = from.why === null ? [] : [`${from.why}; what changed between the two is not told`];
   if (assumed.length === 0) return whys;
   const fields = `${assumed.join(", ")}: the configuration names every field, as /configz does, and has the default of ${from.version} here`;
   return [...whys, `${fields}; counted as left out of the kubelet's own file: give that where it sets it`];
@@ -55,7 +56,7 @@ export function caveats({ from, to, assumed }: UpgradeReport): readonly string[]
 
 /** All parts that have something to say, in the order in which they are read. */
 export const sectionsOf = (report: UpgradeReport): readonly Section[] =>
-  [starts, gates, defaults, staticPods, decisions, changedAnswers, notes, steps]
+  [starts, startsNow, gates, defaults, staticPods, decisions, changedAnswers, notes, steps]
     .map((sectionOf) => sectionOf(report))
     .filter(({ rows, more }) => rows.length > 0 || more !== undefined);
 
@@ -66,7 +67,7 @@ const steps = ({ steps: all }: UpgradeReport): Section => ({
   rows: all.map(({ what, why, patch }) => ({ cells: [what], notes: [note("text", why), ...patchNote(patch)] })),
 });
 
-const toneOf = ({ severity }: StartFinding): Color =>
+const toneOf = ({ severity }: NowFinding): Color =>
   severity === "note" ? "cyan" : severity === "warning" ? "yellow" : "red";
 
 const starts = ({ starts: all }: UpgradeReport): Section => ({
@@ -79,12 +80,27 @@ const starts = ({ starts: all }: UpgradeReport): Section => ({
     { title: "NEW" },
     { title: "CODE", giveUp: 1 },
   ],
-  rows: all.map((finding) => {
-    const { severity, field, where = "", isNew, code, kubelet, message, advice, fix } = finding;
-    const notes = [note(kubelet ? "kubelet" : "text", message), note("do", advice), ...patchNote(fix)];
-    return { cells: [severity, field, where, isNew ? "new" : "as before", code], tone: toneOf(finding), notes };
-  }),
+  rows: all.map((finding) => findingRow(finding, finding.isNew ? "new" : "as before")),
 });
+
+const startsNow = ({ startsNow: all, from }: UpgradeReport): Section => ({
+  id: "starts-now",
+  title: `What kubelet ${from.version} alone does not take`,
+  columns: [
+    { title: "SEVERITY" },
+    { title: "FIELD" },
+    { title: "WHERE", giveUp: 2, cut: "start" },
+    { title: "CODE", giveUp: 1 },
+  ],
+  rows: all.map((finding) => findingRow(finding)),
+});
+
+/** `told`: the cells before the last. */
+function findingRow(finding: NowFinding, ...told: readonly string[]): SectionRow {
+  const { severity, field, where = "", code, kubelet, message, advice, fix } = finding;
+  const notes = [note(kubelet ? "kubelet" : "text", message), note("do", advice), ...patchNote(fix)];
+  return { cells: [severity, field, where, ...told, code], tone: toneOf(finding), notes };
+}
 
 function gates({ gates: all }: UpgradeReport): Section {
   const told = all.filter(({ changes, named }) => changes === "value" || named !== null);

@@ -2,20 +2,20 @@ import { lintConfiguration } from "../../decide/lint/lint.ts";
 import { mergePatch } from "../../model/merge-patch.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { listed, many } from "../../text/sentences/words.ts";
-import type { GateChange, ReportedNote, StartFinding, Step, UpgradeReport } from "./report.ts";
+import type { GateChange, NowFinding, ReportedNote, Step, UpgradeReport } from "./report.ts";
 
-type ReportParts = Pick<UpgradeReport, "starts" | "gates" | "notes" | "staticPods" | "decisions" | "direction">;
+type ReportParts = Pick<UpgradeReport, "starts" | "startsNow" | "gates" | "notes" | "staticPods" | "decisions">;
 
 /** What to do before the other kubelet starts: first what keeps it from starting, last what only watches it. */
 export function stepsOf(told: ReportParts, configuration: unknown, to: Profile): readonly Step[] {
-  const { starts, gates, notes, staticPods, decisions } = told;
+  const { starts, startsNow, gates, notes, staticPods, decisions } = told;
   const topics = (...wanted: readonly ReportedNote["topic"][]) =>
     notes.filter(({ topic }) => wanted.includes(topic)).flatMap(ofNote);
-  const isRefusal = ({ severity }: StartFinding): boolean => severity === "refuses-start";
   return [
     ...starts.filter(isRefusal).map(ofFinding),
     ...topics("flag"),
     ...starts.filter((finding) => !isRefusal(finding)).map(ofFinding),
+    ...startsNow.map(ofFinding),
     ...topics("behaviour"),
     ...ofGates(gates, configuration, to),
     ...ofDecisions(decisions),
@@ -25,7 +25,9 @@ export function stepsOf(told: ReportParts, configuration: unknown, to: Profile):
   ];
 }
 
-const ofFinding = ({ field, message, advice, fix }: StartFinding): Step => ({
+export const isRefusal = ({ severity }: Pick<NowFinding, "severity">): boolean => severity === "refuses-start";
+
+const ofFinding = ({ field, message, advice, fix }: NowFinding): Step => ({
   what: `${field}: ${advice}`,
   why: message,
   patch: fix,

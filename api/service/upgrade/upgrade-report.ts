@@ -1,7 +1,7 @@
-import { type DropIn, mergedConfiguration } from "../../decide/lint/drop-ins.ts";
+import { mergedConfiguration } from "../../decide/lint/drop-ins.ts";
 import type { LintFinding } from "../../decide/lint/finding.ts";
 import { readFlags } from "../../decide/lint/flags.ts";
-import { lintStart, withFlags } from "../../decide/lint/start.ts";
+import { type BesideFile, lintStart, withFlags } from "../../decide/lint/start.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { MIRROR_ANNOTATION, type Pod } from "../../model/pod.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
@@ -12,20 +12,14 @@ import { isGateOn, type Profile } from "../../profiles/profile.ts";
 import type { Subject } from "./asked.ts";
 import { type ConfiguredKubelet, defaultChanges, type Members, membersOf, ownConfiguration } from "./configuration.ts";
 import { gateChanges, namedGates } from "./gates.ts";
-import type { ReportedNote, StartFinding, UpgradeReport } from "./report.ts";
+import type { NowFinding, ReportedNote, UpgradeReport } from "./report.ts";
 import { snapshotDecisions } from "./snapshot-decisions.ts";
-import { stepsOf } from "./steps.ts";
+import { isRefusal, stepsOf } from "./steps.ts";
 
-export interface UpgradeInput extends Subject {
+export interface UpgradeInput extends Subject, BesideFile {
   readonly from: ChosenProfile;
   readonly to: ChosenProfile;
-  /** The kubelet's command line, without its name; null: it is not known. */
-  readonly args: readonly string[] | null;
-  /** Of its `--config-dir`, in order; null: there is none. */
-  readonly dropIns: readonly DropIn[] | null;
 }
-/** What a kubelet is started with beside its file. */
-export type BesideFile = Pick<UpgradeInput, "args" | "dropIns">;
 
 /** What another kubelet does to a node: what keeps it from starting, what it does otherwise, and what to do before. */
 export function upgradeReport({ from: was, to: is, args, dropIns, ...subject }: UpgradeInput): UpgradeReport {
@@ -35,7 +29,6 @@ export function upgradeReport({ from: was, to: is, args, dropIns, ...subject }: 
   const { configuration: ofFile, assumed } = isTold
     ? ownConfiguration(members, from, to)
     : { configuration: members, assumed: [] };
-  const starts = startFindings({ configuration: ofFile, args, dropIns, snapshot }, from, to);
   const flags = args === null ? null : readFlags(args, to);
   const started = (profile: Profile): Members => {
     // each version merges over its own defaults
@@ -44,8 +37,8 @@ export function upgradeReport({ from: was, to: is, args, dropIns, ...subject }: 
   };
   const [before, configuration] = [started(from), started(to)];
   const told = {
-    direction: directionOf(from, to),
-    starts,
+    direction: directionOf(was.asked, is.asked),
+    ...startFindings({ configuration: ofFile, args, dropIns, snapshot }, from, to),
     gates: gateChanges(configuration, from, to),
     defaults: defaultChanges([before, from], [configuration, to]),
     staticPods: from.behaviour.staticPodUid === to.behaviour.staticPodUid ? [] : renamedPods(snapshot?.pods ?? []),
@@ -59,7 +52,7 @@ export function upgradeReport({ from: was, to: is, args, dropIns, ...subject }: 
     node: snapshot?.node?.metadata.name ?? null,
     from: was.note,
     to: is.note,
-    outcome: outcomeOf(told),
+    outcome: outcomeOf(told, was),
     configured: given !== undefined,
     assumed,
     ...told,
@@ -69,24 +62,28 @@ export function upgradeReport({ from: was, to: is, args, dropIns, ...subject }: 
 
 /** The report with the place of each field that the configuration's own text has. `placeOf`: null where it is not known. */
 export function placed(report: UpgradeReport, placeOf: (field: string) => string | null): UpgradeReport {
-  const at = (field: string): Pick<StartFinding, "where"> => {
+  const at = <T extends Pick<NowFinding, "where">>(one: T, field: string): T => {
     const where = placeOf(field);
-    return where === null ? {} : { where };
+    return where === null ? one : { ...one, where };
   };
   return {
     ...report,
-    starts: report.starts.map((finding) => ({ ...finding, ...at(finding.field) })),
-    gates: report.gates.map((gate) => (gate.named === null ? gate : { ...gate, ...at(`featureGates.${gate.name}`) })),
+    starts: report.starts.map((finding) => at(finding, finding.field)),
+    startsNow: report.startsNow.map((finding) => at(finding, finding.field)),
+    gates: report.gates.map((gate) => (gate.named === null ? gate : at(gate, `featureGates.${gate.name}`))),
   };
 }
 
 function outcomeOf(
-  told: Pick<UpgradeReport, "starts" | "gates" | "defaults" | "staticPods" | "decisions">,
+  told: Pick<UpgradeReport, "starts" | "startsNow" | "gates" | "defaults" | "staticPods" | "decisions">,
+  { note }: ChosenProfile,
 ): UpgradeReport["outcome"] {
-  const { starts, gates, defaults, staticPods, decisions } = told;
-  if (starts.some(({ severity }) => severity === "refuses-start")) return "refuses-start";
+  const { starts, startsNow, gates, defaults, staticPods, decisions } = told;
+  if (starts.some(isRefusal)) return "refuses-start";
   const isOther =
-    starts.length > 0 ||
+    // a version that is not known here is another one, whatever is told of it
+    !note.exact ||
+    starts.length + startsNow.length > 0 ||
     gates.some(({ changes }) => changes === "value") ||
     defaults.length > 0 ||
     staticPods.length > 0 ||
@@ -94,23 +91,37 @@ function outcomeOf(
   return isOther ? "changes" : "same";
 }
 
-/** All that keeps the kubelet of `to` from starting, and what else only that one's lint finds. */
+/**
+ * All that keeps the kubelet of `to` from starting, and what else only that one's lint finds; and what only the kubelet of `from`
+ * does not start with or leaves out.
+ */
 function startFindings(
   { configuration, args, dropIns, snapshot }: Pick<UpgradeInput, "configuration" | "args" | "dropIns" | "snapshot">,
   from: Profile,
   to: Profile,
-): readonly StartFinding[] {
+): Pick<UpgradeReport, "starts" | "startsNow"> {
   const found = (profile: Profile): readonly LintFinding[] => {
     const flags = args === null ? null : readFlags(args, profile);
     return lintStart({ configuration, dropIns, flags }, snapshot, profile);
   };
   const key = ({ code, field, severity }: LintFinding): string => JSON.stringify([code, field, severity]);
-  const known = new Set(found(from).map(key));
-  return found(to).flatMap((finding) => {
-    const isNew = !known.has(key(finding));
-    return isNew || finding.severity === "refuses-start" ? [{ ...finding, isNew }] : [];
-  });
+  const [before, after] = [found(from), found(to)];
+  const [known, stay] = [before, after].map((findings) => new Set(findings.map(key))) as [Set<string>, Set<string>];
+  return {
+    starts: after.flatMap((finding) => {
+      const isNew = !known.has(key(finding));
+      return isNew || isRefusal(finding) ? [{ ...finding, isNew }] : [];
+    }),
+    startsNow: before
+      .filter((finding) => (isRefusal(finding) || finding.code === "unknown-field") && !stay.has(key(finding)))
+      .map((finding) => ({ ...finding, advice: adviceNow(finding, from, to) })),
+  };
 }
+
+const adviceNow = (finding: LintFinding, from: Profile, to: Profile): string =>
+  isRefusal(finding)
+    ? `kubelet ${from.version} does not start so, and ${to.version} does; until then: ${finding.advice}`
+    : `kubelet ${from.version} leaves it out, and ${to.version} goes by it: take it out, unless that is meant`;
 
 /** Checks that a kubelet made the uid of its manifest: a hash of 128 bits, where one that somebody gave has dashes. */
 const isHash = (uid: string | undefined): boolean => uid !== undefined && /^[0-9a-f]{32}$/.test(uid);

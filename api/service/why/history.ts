@@ -1,10 +1,11 @@
 import type { StoreFailure } from "../../../db/failure.ts";
-import type { DecisionHead, DecisionRow, RemovalRow } from "../../../db/rows.ts";
+import type { DecisionRow, RemovalRow } from "../../../db/rows.ts";
 import type { DecisionQuery, Store } from "../../../db/store.ts";
 import { LONGEST } from "../../model/near-name.ts";
 import { fieldsOf } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Story, StoryList } from "../../model/why.ts";
+import { headOf } from "../decision-head.ts";
 import { postedSnapshot, recordedAnswer } from "../replay/parsed.ts";
 import { rfc3339 } from "../timestamp.ts";
 import { refOf, snapshotOrigin, type WhyDocument } from "./evidence.ts";
@@ -182,16 +183,6 @@ function documentOf(row: DecisionRow): WhyDocument {
   const answer = recordedAnswer(row);
   return { origin: `decision ${row.id}`, value: { ...headOf(row), decision: answer.ok ? answer.value.decision : {} } };
 }
-const headOf = ({ id, kind, node, snapshotId, policyVersion, verdict, pod, decidedAtMs }: DecisionHead) => ({
-  id,
-  kind,
-  node,
-  snapshotId,
-  policyVersion,
-  verdict,
-  pod,
-  decidedAt: rfc3339(decidedAtMs),
-});
 
 /** A removal outlives the decision that told of it: it is told as one of that kind. */
 const removalDocument = ({ decisionId, kind, atMs, names, why, end, sizeBytes }: RemovalRow): WhyDocument => ({

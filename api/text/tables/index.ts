@@ -7,7 +7,7 @@ import { CONTAINER_GC_SENTENCES, IMAGE_GC_SENTENCES } from "../sentences/garbage
 import { PROBE_GUARD_SENTENCES, PROBES_SENTENCES } from "../sentences/probes.ts";
 import { RESOURCES_SENTENCES } from "../sentences/resources.ts";
 import { ADMISSION_SENTENCES, type Sentences } from "../sentences/words.ts";
-import { escapeControls, printable, type Screen } from "../style.ts";
+import { assumedLine, escapeControls, printable, type Screen } from "../style.ts";
 import { admissionTable } from "./admission.ts";
 import { allocatableTable } from "./allocatable.ts";
 import { cgroupsTable } from "./cgroups.ts";
@@ -92,13 +92,12 @@ export function answerText<K extends Kind>(answer: WholeAnswer<K>, terminal: Scr
   const { paint } = terminal;
   const { kind, node, decided, policyVersion, advice, assumed, leftOut } = answer;
   const title = `${paint("bold", printable(node))} · ${kind} · ${policyVersion}`;
-  const assumption = assumed === undefined ? "" : paint("dim", `assumed: ${printable(assumed)}\n`);
   const others = leftOut === undefined ? "" : paint("yellow", `${printable(reasonText(leftOut, false))}\n`);
   const missing = decided.needs.map((path) => {
     const hint = advice === undefined ? "" : ` (${advice(path)})`;
     return paint("yellow", `not known: ${printable(path)}${hint}\n`);
   });
-  return `${title}\n${assumption}${others}${decidedText(answer, terminal)}${missing.join("")}`;
+  return `${title}\n${assumedLine(assumed, paint)}${others}${decidedText(answer, terminal)}${missing.join("")}`;
 }
 
 /** The kind's table, with the reasons below what they speak of. */

@@ -62,10 +62,12 @@ export function historyParts(sum: HistorySum, to: string, isWhole: boolean): Htm
 ${historySections(sum).map(sectionPart)}</section>`;
 }
 
+const FINDINGS: ReadonlySet<string> = new Set(["starts", "starts-now"]);
+
 /** A part under its title. */
 function sectionPart(section: Section): Html {
   const { id, title, columns, rows, more } = section;
-  const body = columns.length === 0 ? stepList(rows) : id === "starts" ? rows.map(finding) : tablePart(section);
+  const body = columns.length === 0 ? stepList(rows) : FINDINGS.has(id) ? rows.map(finding) : tablePart(section);
   return html`<section aria-labelledby="${id}"><h3 id="${id}">${title}</h3>
 ${rows.length === 0 ? "" : body}${more === undefined ? "" : html`<p class="soft small">${more}.</p>`}</section>`;
 }
@@ -74,13 +76,11 @@ const stepList = (rows: readonly SectionRow[]): Html =>
   html`<ol class="steps">${rows.map(({ cells, notes }) => html`<li>${prose(cells.join(" "))}${notes.map((one) => noteLine(one, cells[0] ?? ""))}</li>`)}</ol>`;
 
 /** As the lint page shows it. */
-function finding({
-  cells: [severity = "", field = "", where = "", isNew = "", code = ""],
-  tone,
-  notes,
-}: SectionRow): Html {
+function finding({ cells: [severity = "", field = "", where = "", ...others], tone, notes }: SectionRow): Html {
   const word = toneOf(tone);
-  return html`<article class="card finding ${word}"><h4><span class="tag ${word}">${severity}</span> <code>${field}</code> <span class="soft small">${where === "" ? "" : `${where}, `}${isNew}</span> <code class="soft small code">${code}</code></h4>
+  const code = others.at(-1) ?? "";
+  const told = [where, ...others.slice(0, -1)].filter((text) => text !== "").join(", ");
+  return html`<article class="card finding ${word}"><h4><span class="tag ${word}">${severity}</span> <code>${field}</code> <span class="soft small">${told}</span> <code class="soft small code">${code}</code></h4>
 ${notes.map((one) => noteLine(one, field))}</article>`;
 }
 const toneOf = (tone: Color | undefined): string => (tone === undefined ? "" : (TONE[tone] ?? ""));

@@ -1,14 +1,23 @@
 import { type Exchange, queryOf } from "../../http/route.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Reply } from "../../ports.ts";
-import type { ChosenProfile } from "../../profiles/index.ts";
+import { type ChosenProfile, knownVersion, namedVersion } from "../../profiles/index.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
-import { configured, namedVersion, versionBefore } from "../../service/upgrade/asked.ts";
+import { configured, versionBefore } from "../../service/upgrade/asked.ts";
 import { HistoryCounter } from "../../service/upgrade/history-sections.ts";
 import { upgradePages } from "../../service/upgrade/upgrade-page.ts";
 import { placed, type UpgradeInput, upgradeReport } from "../../service/upgrade/upgrade-report.ts";
-import { argsField, configurationField, lineIn, readArgsText, readConfigurationText } from "../configuration-text.ts";
+import {
+  argsField,
+  configurationField,
+  type DropInsText,
+  dropInsField,
+  lineIn,
+  readArgsText,
+  readConfigurationText,
+  readDropInsText,
+} from "../configuration-text.ts";
 import { described, type FormFault, faultsOf, kubeletOptions, postedForm } from "../form-fields.ts";
 import { html, MAX_OFFERED } from "../html.ts";
 import { type AboutNode, aboutNode } from "../lint/lint-page.ts";
@@ -21,10 +30,12 @@ interface UpgradeTexts {
   readonly from: string;
   readonly node: string;
   readonly change: string;
+  /** The files of its `--config-dir`. */
+  readonly dropIns: string;
   /** The kubelet's command line. */
   readonly args: string;
 }
-const NAMES = ["to", "from", "node", "change", "args"] as const;
+const NAMES = ["to", "from", "node", "change", "dropIns", "args"] as const;
 
 const PLACEHOLDER = "empty: as the node recorded it\n\nkubeReserved:\n  cpu: 500m\nfeatureGates:\n  MemoryQoS: true";
 
@@ -41,6 +52,7 @@ const upgradeForm = ({ texts, faults, nodes, limit }: FormShown): Html => html`
 <div><label for="node">Of the node (its newest snapshot, and its decisions of seven days)</label><input id="node" name="node" value="${texts.node}" maxlength="253" placeholder="of no node" list="nodes" autocomplete="off" size="34"${described(faults, "node")}>
 <datalist id="nodes">${nodes.slice(0, MAX_OFFERED).map((name) => html`<option value="${name}">`)}</datalist>${faultsOf(faults, "node")}</div></div>
 ${configurationField({ name: "change", label: "A KubeletConfiguration in the place of the node’s: YAML or JSON, or the kubelet’s /configz", text: texts.change, placeholder: PLACEHOLDER, faults, limit })}
+${dropInsField(texts.dropIns, faults)}
 ${argsField(texts.args, faults)}
 <p class="actions"><button class="main">What would be otherwise</button> <a href="/upgrade">reset</a></p>
 </form>`;
@@ -50,7 +62,7 @@ export async function getUpgradePage(exchange: Exchange): Promise<Result<Reply, 
   const given = queryOf(exchange, ["to", "from", "node"]);
   if (!given.ok) return given;
   const { to = "", from = "", node = "" } = given.value;
-  const texts = { to, from, node: node || (exchange.caller.node ?? ""), change: "", args: "" };
+  const texts = { to, from, node: node || (exchange.caller.node ?? ""), change: "", dropIns: "", args: "" };
   return to === "" || texts.node === ""
     ? show(exchange, { texts })
     : answered(exchange, texts, { fileName: null, budgetMs: 0 });
@@ -63,8 +75,8 @@ export async function postUpgradePage(exchange: Exchange): Promise<Result<Reply,
   const form = await postedForm(exchange, NAMES);
   if (!form.ok) return form;
   const { texts: posted, file, fileFault } = form.value;
-  const { to, from, node, change, args } = posted;
-  const texts = { to: to.trim(), from: from.trim(), node: node.trim(), change: file?.text ?? change, args };
+  const { to, from, node, change, dropIns, args } = posted;
+  const texts = { to: to.trim(), from: from.trim(), node: node.trim(), change: file?.text ?? change, dropIns, args };
   if (fileFault !== null) return show(exchange, { texts, faults: [{ field: "file", text: fileFault }], status: 400 });
   return answered(exchange, texts, { fileName: file?.name ?? null, budgetMs: HISTORY_MS });
 }
@@ -74,7 +86,7 @@ interface Versions {
   readonly from: ChosenProfile | null;
 }
 function versionsIn({ to, from }: UpgradeTexts): Result<Versions, FormFault> {
-  const after = namedVersion("to", to);
+  const after = knownVersion("to", to);
   const before = from === "" ? ok(null) : namedVersion("from", from);
   if (after.ok && before.ok) return ok({ to: after.value, from: before.value });
   const { path = "to", message = "" } = after.ok ? (before.ok ? {} : before.error) : after.error;
@@ -98,48 +110,55 @@ async function answered(
   }
   const args = readArgsText(texts.args);
   if (!args.ok) return refuse("args", args.error);
-  const asked = subjectIn(texts, fileName, about.value, args.value);
+  const dropIns = readDropInsText(texts.dropIns);
+  if (!dropIns.ok) return refuse("dropIns", dropIns.error);
+  const asked = subjectIn({ texts, fileName, about: about.value, args: args.value, dropIns: dropIns.value });
   if (!asked.ok) return refuse("change", asked.error);
-  const { subject, lineOf } = asked.value;
+  const { subject, placeOf } = asked.value;
   const before = versionBefore(versions.value.from, subject.snapshot);
   if (!before.ok) return refuse("from", before.error.message);
   const { to } = versions.value;
   const made = upgradeReport({ ...subject, to, from: before.value });
-  const report = { ...placed(made, (field) => lineText(lineOf(field))), node: texts.node || null };
+  const report = { ...placed(made, placeOf), node: texts.node || null };
   const history = texts.node === "" ? ok("") : await historyOf(exchange, texts.node, to, budgetMs);
   if (!history.ok) return history;
   return show(exchange, { texts, answer: html`${reportParts(report)}${history.value}` });
 }
 
-const lineText = (line: number | null): string | null => (line === null ? null : `line ${line}`);
-
+interface FormRead extends Pick<UpgradeInput, "args"> {
+  readonly texts: UpgradeTexts;
+  readonly fileName: string | null;
+  readonly about: AboutNode | null;
+  readonly dropIns: DropInsText | null;
+}
 interface Asked {
   readonly subject: Omit<UpgradeInput, "from" | "to">;
-  /** The line of a field in the text of the form; null: it is not there. */
-  readonly lineOf: (field: string) => number | null;
+  /** Where a field stands in the texts of the form; null: it is not there. */
+  readonly placeOf: (field: string) => string | null;
 }
 
-/** What the form is about. Errors: neither a configuration nor a command line nor a snapshot, and what is no configuration. */
-function subjectIn(
-  texts: UpgradeTexts,
-  fileName: string | null,
-  about: AboutNode | null,
-  args: UpgradeInput["args"],
-): Result<Asked, string> {
+/** What the form is about. Errors: neither a configuration nor a command line nor a snapshot, drop-ins alone, and what is no configuration. */
+function subjectIn({ texts, fileName, about, args, dropIns }: FormRead): Result<Asked, string> {
   const isGiven = texts.change.trim() !== "";
   const fails = (error: string) => ({ ok: false, error }) as const;
+  if (!isGiven && dropIns !== null) return fails("paste the configuration over which the drop-ins are merged");
   if (!isGiven && about === null && args === null) return fails("paste a configuration, or name a node");
   const lacks = about?.lacks ?? null;
   if (!isGiven && lacks !== null) return fails(`${lacks}: paste a configuration`);
   const snapshot = about?.snapshot;
   if (!isGiven) {
     const own = configured(undefined, about?.configuration ?? undefined);
-    return ok({ subject: { ...own, args, dropIns: null, snapshot }, lineOf: () => null });
+    return ok({ subject: { ...own, args, dropIns: null, snapshot }, placeOf: () => null });
   }
   const read = readConfigurationText({ name: fileName ?? "the configuration", text: texts.change });
   if (!read.ok) return fails(read.error.join("; "));
   const own = configured(read.value.source.value, undefined);
-  return ok({ subject: { ...own, args, dropIns: null, snapshot }, lineOf: lineIn(read.value, texts.change) });
+  const lineOf = lineIn(read.value, texts.change);
+  const placeOf = (field: string): string | null => {
+    const line = lineOf(field);
+    return dropIns?.placeOf(field) ?? (line === null ? null : `line ${line}`);
+  };
+  return ok({ subject: { ...own, args, dropIns: dropIns?.dropIns ?? null, snapshot }, placeOf });
 }
 
 const SEVEN_DAYS_MS = 7 * 24 * 60 * 60 * 1000;
