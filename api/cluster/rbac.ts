@@ -9,37 +9,49 @@ const READS: readonly AccessRule[] = [
 ];
 
 /**
- * The ClusterRole that reads clusters, with these rights, as YAML to paste (`kubectl apply -f -`), bound to the user where the
- * server named it. It is whole, and each user has a binding of its own: applied again, it takes no right away that was given before.
- * @param missing beside what every reader needs, such as nodes/proxy
+ * The ClusterRole that reads clusters, as YAML to paste (`kubectl apply -f -`), bound to the user where the server named it. What
+ * not every reader needs, such as nodes/proxy, is a ClusterRole of its own. Each is whole, and each user has a binding of its own:
+ * applied again it takes no right away that was given before, and gives none to anybody else.
  * @param user as Kubernetes names it: `system:serviceaccount:NAMESPACE:NAME` is a ServiceAccount
  */
 export function rbacYaml(missing: readonly AccessRule[], user?: string): string {
   const more = missing.filter(({ resource }) => !READS.some((rule) => rule.resource === resource));
-  const byVerbs = Map.groupBy([...READS, ...more], ({ verbs }) => [...verbs].sort().join(", "));
+  const byResource = Map.groupBy(more, ({ resource }) => resource);
+  const roles = [
+    [ROLE, READS] as const,
+    ...Array.from(byResource, ([resource, rules]) => [`nodewise-${resource.replaceAll("/", "-")}`, rules] as const),
+  ];
+  const documents = roles.flatMap(([name, rules]) => [
+    roleYaml(name, rules),
+    ...(user === undefined ? [] : [bindingYaml(name, user)]),
+  ]);
+  return `${documents.join("\n---\n")}\n`;
+}
+
+function roleYaml(name: string, rules: readonly AccessRule[]): string {
+  const byVerbs = Map.groupBy(rules, ({ verbs }) => [...verbs].sort().join(", "));
   const lines = Array.from(byVerbs, ([verbs, same]) => {
     const resources = [...new Set(same.map(({ resource }) => resource))].sort().join(", ");
     return `- {apiGroups: [""], resources: [${resources}], verbs: [${verbs}]}`;
   });
-  const role = [
+  return [
     "apiVersion: rbac.authorization.k8s.io/v1",
     "kind: ClusterRole",
-    `metadata: {name: ${ROLE}}`,
+    `metadata: {name: ${name}}`,
     "rules:",
     ...lines,
-  ];
-  if (user === undefined) return `${role.join("\n")}\n`;
-  const binding = [
-    "---",
+  ].join("\n");
+}
+
+const bindingYaml = (role: string, user: string): string =>
+  [
     "apiVersion: rbac.authorization.k8s.io/v1",
     "kind: ClusterRoleBinding",
-    `metadata: {name: ${JSON.stringify(`${ROLE}:${user.replace(/[/%]/g, "-")}`)}}`,
-    `roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: ${ROLE}}`,
+    `metadata: {name: ${JSON.stringify(`${role}:${user.replace(/[/%]/g, "-")}`)}}`,
+    `roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: ${role}}`,
     "subjects:",
     `- ${subjectOf(user)}`,
-  ];
-  return `${[...role, ...binding].join("\n")}\n`;
-}
+  ].join("\n");
 
 function subjectOf(user: string): string {
   const [, namespace, name] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(user) ?? [];

@@ -178,6 +178,16 @@ subjects:
     });
     const [configz] = okOf(await readNode(await opened(kubeconfig()), "n1")).missing;
     expect(configz?.rule).toEqual({ resource: "nodes/proxy", verbs: ["get"] });
+    const roles = rbacYaml(configz?.rule === undefined ? [] : [configz.rule], "jane").split("\n---\n");
+    const names = roles.map((role) => /^metadata: \{name: (.*)\}$/m.exec(role)?.[1]);
+    expect(names).toEqual([
+      "nodewise-reader",
+      '"nodewise-reader:jane"',
+      "nodewise-nodes-proxy",
+      '"nodewise-nodes-proxy:jane"',
+    ]);
+    // whoever got the first role alone must not get this right with it
+    expect(roles.map((role) => role.includes("resources: [nodes/proxy]"))).toEqual([false, false, true, false]);
   });
 });
 

@@ -87,6 +87,28 @@ describe("whose pods are posted", () => {
     expect(shares({ ...burstable("a", "1", "1Gi"), status: status("True") })).toBe(5);
     expect(shares({ ...on("n", "a"), status: status("False") })).toBe(5);
   });
+  test("nor is one that waits for its first try, which is told; a manifest and one that runs are here", () => {
+    const unbound = (phase: string): Json => {
+      const { metadata, ...pod } = burstable("a", "1", "1Gi");
+      return {
+        ...pod,
+        metadata: { ...(metadata as Json), creationTimestamp: "2026-01-31T12:00:00Z" },
+        status: { phase },
+      };
+    };
+    const told = (...pods: readonly Json[]): unknown => {
+      const answer = answerTo("cgroups", snapshot({ pods }));
+      return answer.ok && answer.value.reasons.find(({ at }) => at === "snapshot.pods")?.because[0]?.numbers;
+    };
+    expect(told(unbound("Pending"))).toEqual({ left: 1, nodes: "no node yet 1", counted: 0 });
+    expect(told(unbound("Pending"), on("m", "b"), on("n", "c"))).toEqual({
+      left: 2,
+      nodes: "m 1, no node yet 1",
+      counted: 1,
+    });
+    expect(told(unbound("Running"))).toBeUndefined();
+    expect(told({ ...burstable("a", "1", "1Gi"), status: { phase: "Pending" } })).toBeUndefined();
+  });
 });
 
 describe("a RuntimeClass whose overhead is not in the pod", () => {

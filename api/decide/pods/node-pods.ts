@@ -101,9 +101,11 @@ export function podsOfNode(snapshot: Snapshot): readonly Pod[] {
   };
   return (snapshot.pods ?? []).filter(isHere);
 }
-/** The scheduler has found no node for it yet, so no kubelet has heard of it. */
-const awaitsScheduling = ({ status }: Pod): boolean =>
-  status?.conditions?.some(({ type, status: is }) => type === "PodScheduled" && is === "False") === true;
+/** A pod that the API server keeps and that is bound to no node yet, so no kubelet has heard of it; a manifest is none. */
+export const awaitsScheduling = ({ metadata, spec, status }: Pod): boolean =>
+  (spec.nodeName ?? "") === "" &&
+  ((status?.phase === "Pending" && metadata.creationTimestamp !== undefined) ||
+    status?.conditions?.some(({ type, status: is }) => type === "PodScheduled" && is === "False") === true);
 /** Those of them that still hold what they have. */
 export const podsHere = (snapshot: Snapshot): readonly Pod[] => podsOfNode(snapshot).filter(isActive);
 

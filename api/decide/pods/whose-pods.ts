@@ -3,7 +3,7 @@ import type { Reason } from "../../model/forms.ts";
 import { traitsOf } from "../../model/kinds.ts";
 import type { Pod } from "../../model/pod.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { podsHere, podsOfNode } from "./node-pods.ts";
+import { awaitsScheduling, podsHere, podsOfNode } from "./node-pods.ts";
 
 export const looksAtPods = (kind: Kind): boolean => traitsOf(kind).pods !== "nothing";
 
@@ -51,18 +51,21 @@ export function podsOfAnother(snapshot: Snapshot): Refusal | undefined {
   return { code: "needs_input", message, needs: ["pods"] };
 }
 
-/** Says of which nodes the pods are that a decision of this kind leaves out; undefined where it leaves out none. */
+/** Says whose the pods are that a decision of this kind leaves out; undefined where it leaves out none. */
 export const podsLeftOut = (kind: Kind, snapshot: Snapshot): Reason | undefined =>
   looksAtPods(kind) ? podsOfOthers(snapshot) : undefined;
 
 /** The same of a snapshot that nobody asks about yet. */
 export function podsOfOthers(snapshot: Snapshot): Reason | undefined {
   const name = snapshot.node?.metadata.name;
-  if (name === undefined) return undefined;
-  const others = podsByNode(snapshot).filter(([node]) => node !== name);
-  if (others.length === 0) return undefined;
-  const left = others.reduce((sum, [, count]) => sum + count, 0);
-  const numbers = { left, nodes: listed(others), counted: podsOfNode(snapshot).length };
+  const others = name === undefined ? [] : podsByNode(snapshot).filter(([node]) => node !== name);
+  const unbound = (snapshot.pods ?? []).filter(awaitsScheduling).length;
+  if (others.length === 0 && unbound === 0) return undefined;
+  const left = others.reduce((sum, [, count]) => sum + count, unbound);
+  const nodes = [others.length > 0 ? listed(others) : [], unbound > 0 ? `no node yet ${unbound}` : []]
+    .flat()
+    .join(", ");
+  const numbers = { left, nodes, counted: podsOfNode(snapshot).length };
   return { code: "pods_of_other_nodes", field: "pods", numbers };
 }
 

@@ -80,7 +80,7 @@ export const RESOURCES_SENTENCES = {
   pods_from_configuration: (n) => `maxPods ${n["maxPods"]}, podsPerCore ${n["podsPerCore"]}`,
   pods_not_enforced: () => "enforceNodeAllocatable does not name pods: the whole capacity",
   pods_of_other_nodes: (n) =>
-    `${many(n["left"], "pod")} of other nodes left out (${n["nodes"]}), ${n["counted"]} of this node counted`,
+    `${many(n["left"], "pod")} of other nodes${String(n["nodes"]).includes("no node") ? ", or of none yet," : ""} left out (${n["nodes"]}), ${n["counted"]} of this node counted`,
   qos_reserved: (n) =>
     `qosReserved keeps ${n["percent"]} % of the better tiers' requests out of ${size(n, "allocatable")}`,
   quota_from_limit: (n) => `${whose(n)} cpu limit of ${n["milliCpu"]}m in every ${n["periodMicros"]} µs`,

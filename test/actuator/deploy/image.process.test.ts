@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { pack } from "../../cli/packed.ts";
@@ -11,6 +11,9 @@ vi.setConfig({ testTimeout: 300_000 });
 const ROOT = join(import.meta.dirname, "../../..");
 const DEPLOY = join(ROOT, "actuator/deploy");
 const PREFIX = "/opt/nodewise";
+/** Where the API of the compose file, which is this user, has its history. */
+const HISTORY = "/var/lib/nodewise";
+const NOBODY = 65_532;
 const lines = readFileSync(join(DEPLOY, "Containerfile"), "utf8").replaceAll("\\\n", "").split("\n");
 /** The arguments of an instruction, whose commands are lists of words: none is a shell's. */
 const after = (instruction: string): readonly string[] =>
@@ -34,7 +37,9 @@ test("the image is made of the packed file, and what it leaves out is nothing th
   expect(ignored).toEqual(expect.arrayContaining(["*", "!nodewise-*.tgz"]));
 
   const [install, ...others] = after("RUN").map(words);
-  const here = (word: string): string => word.replace("/tmp/nodewise.tgz", file).replace(PREFIX, app);
+  const history = join(image, HISTORY);
+  const here = (word: string): string =>
+    word.replace("/tmp/nodewise.tgz", file).replace(PREFIX, app).replace(HISTORY, history);
   const execute = ([program = "", ...args]: readonly string[]): void => {
     const { status, stderr } = spawnSync(program, args.map(here), { encoding: "utf8", cwd: image });
     expect([program, status, stderr.replace(/^npm warn.*\n/gm, "")]).toEqual([program, 0, ""]);
@@ -42,7 +47,12 @@ test("the image is made of the packed file, and what it leaves out is nothing th
   execute(install ?? []);
   const packages = join(app, "lib/node_modules/nodewise/node_modules");
   const before = filesIn(packages);
-  others.forEach(execute);
+  // only root gives folders away
+  const isRoot = process.geteuid?.() === 0;
+  others.filter(([program]) => isRoot || program !== "install").forEach(execute);
+  const compose = readFileSync(join(ROOT, "api/deploy/compose.yaml"), "utf8");
+  expect(compose).toContain(`volumes: ["history:${HISTORY}"]\n    user: "${NOBODY}:${NOBODY}"`);
+  if (isRoot) expect(statSync(history)).toMatchObject({ uid: NOBODY, gid: NOBODY });
   const left = new Set(filesIn(packages));
   const gone = before.filter((one) => !left.has(one));
   expect(gone.length).toBeGreaterThan(10);
