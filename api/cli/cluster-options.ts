@@ -1,11 +1,17 @@
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import type { ClusterOptions } from "../cluster/cluster.ts";
+import { parseDuration } from "../model/duration.ts";
 import type { Cli } from "./cli.ts";
 
 /** The options of every command that reads a live cluster, as commander names them. */
 export interface ClusterFlags {
   readonly context?: string;
   readonly kubeconfig?: string;
+  readonly cluster?: string;
+  readonly user?: string;
+  readonly as?: string;
+  readonly asGroup?: readonly string[];
+  readonly requestTimeout?: number;
   readonly namespace?: string;
   readonly proxy?: boolean;
   readonly kubeletInsecureTls?: boolean;
@@ -18,6 +24,16 @@ export const withClusterOptions = (command: Command): Command =>
       "--kubeconfig <file>",
       "the cluster of this kubeconfig (default: KUBECONFIG, ~/.kube/config, or the pod's service account)",
     )
+    .option("--cluster <name>", "another cluster of the kubeconfig than the context's")
+    .option("--user <name>", "another user of the kubeconfig than the context's")
+    .option("--as <name>", "the user to act as at the API server")
+    .option("--as-group <name...>", "the groups to act as")
+    .addOption(
+      new Option(
+        "--request-timeout <time>",
+        "for one answer of the API server (10s, 1m; 0: none; default: 30s)",
+      ).argParser(requestTimeout),
+    )
     .option(
       "--proxy",
       "ask kubelets over the API server's proxy, which takes the right nodes/proxy: as strong as exec in every container",
@@ -27,23 +43,37 @@ export const withClusterOptions = (command: Command): Command =>
       "take any certificate of a kubelet: whoever answers at its address gets your credentials",
     );
 
+/** As kubectl takes it: a duration, or seconds. Milliseconds. */
+function requestTimeout(text: string): number {
+  const duration = parseDuration(/^\d+$/.test(text) ? `${text}s` : text);
+  if (duration.ok && duration.value.nanos >= 0) return duration.value.millis;
+  throw new InvalidArgumentError("Expected a duration such as 10s or 1m, or 0.");
+}
+
 export const clusterOptions = (
-  { context, kubeconfig, proxy, kubeletInsecureTls }: ClusterFlags,
+  { kubeletInsecureTls, asGroup, requestTimeout, ...flags }: ClusterFlags,
   env: ClusterOptions["env"],
-): ClusterOptions => ({ context, kubeconfig, proxy, insecureTls: kubeletInsecureTls, env });
+): ClusterOptions => {
+  const { context, kubeconfig, cluster, user, as, proxy } = flags;
+  const named = { context, kubeconfig, cluster, user, as, asGroups: asGroup };
+  return { ...named, proxy, insecureTls: kubeletInsecureTls, requestTimeoutMs: requestTimeout, env };
+};
 
 export const namespaceOption = (command: Command): Command =>
   command.option("-n, --namespace <name>", "with a cluster: the pod's namespace (default: that of the context)");
 
+/** The options with which a cluster is asked for, whatever else is there. */
+const ASKS = ["context", "kubeconfig", "cluster", "user", "as"] as const;
+
 /**
- * Whether a command reads a cluster: when it is told a context or a kubeconfig. As kubectl's plugin it reads the current context
+ * Whether a command reads a cluster: when it is told a context, a kubeconfig or a part of one. As kubectl's plugin it reads the current context
  * too, when it is told a node or a pod of it, or is given no file at all.
  */
 export const asksCluster = (
-  { context, kubeconfig }: ClusterFlags,
+  flags: ClusterFlags,
   { isPlugin }: Cli,
   { namesObject, hasFiles }: { readonly namesObject: boolean; readonly hasFiles: boolean },
-): boolean => context !== undefined || kubeconfig !== undefined || (isPlugin && (namesObject || !hasFiles));
+): boolean => ASKS.some((name) => flags[name] !== undefined) || (isPlugin && (namesObject || !hasFiles));
 
 /** The options that were typed: a data directory that the environment names says nothing against a cluster. */
 export function withoutEnv<G extends { readonly dataDir?: string }>(given: G, { env }: Cli): G {
@@ -54,6 +84,9 @@ export function withoutEnv<G extends { readonly dataDir?: string }>(given: G, { 
 /** Kubernetes takes these as names of nodes. A file that has such a name is given as `./NAME`. */
 export const isNodeName = (text: string): boolean =>
   text.length <= 253 && /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/.test(text) && !/\.(?:json|ya?ml)$/.test(text);
+
+/** A pod as kubectl names one: `pod/NAME` is NAME. */
+export const podNamed = (text: string): string => text.replace(/^(?:po|pods?)\//, "");
 
 /** `NAMESPACE/NAME`, or a name alone: a pod of the cluster. A file that has such a name is given as `./NAME`. */
 export const isPodOfCluster = (text: string): boolean =>

@@ -43,10 +43,21 @@ export async function runCommandLine(
   cli = processCli(),
 ): Promise<void> {
   try {
-    await programOf(cli, commands).parseAsync(argv, { from: "user" });
+    await programOf(cli, commands).parseAsync(commandFirst(argv), { from: "user" });
   } catch (error) {
     cli.exitWith(error instanceof CommanderError ? usageExit(error) : reportCrash(cli.terminal, error));
   }
+}
+
+/** Options that kubectl takes before the command's name as well, each with a value. */
+const EARLY = /^(?:-n|--namespace|--context|--kubeconfig|--cluster|--user|--as|--request-timeout)(=|$)/;
+
+/** `-n shop why web` is `why web -n shop`. */
+function commandFirst(argv: readonly string[]): readonly string[] {
+  let at = 0;
+  for (let early = EARLY.exec(argv[at] ?? ""); early !== null; early = EARLY.exec(argv[at] ?? ""))
+    at += early[1] === "=" ? 1 : 2;
+  return at === 0 || at >= argv.length ? argv : [...argv.slice(at), ...argv.slice(0, at)];
 }
 
 /** Help and version that were asked for are no fault. */

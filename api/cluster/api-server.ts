@@ -22,6 +22,8 @@ export interface ApiList {
 }
 
 const TIMEOUT_MS = 30_000;
+/** The longest that a timer takes. */
+const NO_TIMEOUT_MS = 2 ** 31 - 1;
 /** Of one page; 500 pods of the largest size that etcd takes would not fit, and usual ones take 5 MB. */
 const MAX_PAGE_BYTES = 128 * 1024 * 1024;
 /** Objects of one page, as kubectl asks for them. */
@@ -36,9 +38,12 @@ const AUTHORITY =
 /** Reads from an API server, each object without its secrets. Credentials that have run out are renewed once. */
 export class ApiServer {
   readonly #access: Access;
+  readonly #timeoutMs: number;
 
-  constructor(access: Access) {
+  /** `requestTimeoutMs`: for one answer; 0: none. */
+  constructor(access: Access, { requestTimeoutMs = TIMEOUT_MS }: { readonly requestTimeoutMs?: number | undefined }) {
     this.#access = access;
+    this.#timeoutMs = requestTimeoutMs === 0 ? NO_TIMEOUT_MS : requestTimeoutMs;
   }
 
   /** One object. Errors: not-found, forbidden, and those of the connection. */
@@ -117,7 +122,7 @@ export class ApiServer {
     query: Query,
     rule: AccessRule,
     signal?: AbortSignal,
-    limits: Pick<HttpAsk, "timeoutMs" | "maxBytes"> = { timeoutMs: TIMEOUT_MS, maxBytes: MAX_PAGE_BYTES },
+    limits: Pick<HttpAsk, "timeoutMs" | "maxBytes"> = { timeoutMs: this.#timeoutMs, maxBytes: MAX_PAGE_BYTES },
   ): Promise<Result<unknown, ClusterFault>> {
     const url = this.#url(path, query);
     const answer = await this.#access.authorized(({ headers, agent }) =>

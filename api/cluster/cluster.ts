@@ -5,7 +5,10 @@ import type { ClusterFault } from "./fault.ts";
 import type { KubeconfigOptions } from "./kubeconfig.ts";
 import { type KubeletOptions, Kubelets } from "./kubelets.ts";
 
-export interface ClusterOptions extends KubeconfigOptions, KubeletOptions {}
+export interface ClusterOptions extends KubeconfigOptions, KubeletOptions {
+  /** For one answer of the API server; 0: none; absent: 30 seconds. */
+  readonly requestTimeoutMs?: number | undefined;
+}
 
 /** A cluster that can be read: `readNode`, `readPod`, `readNodes` and `followCluster` take it. */
 export interface Cluster {
@@ -26,7 +29,7 @@ export async function openCluster(options: ClusterOptions): Promise<Result<Clust
   const opened = await Access.open(options);
   if (!opened.ok) return opened;
   const access = opened.value;
-  const api = new ApiServer(access);
+  const api = new ApiServer(access, options);
   const kubelets = new Kubelets(access, api, options);
   const close = (): void => {
     access.close();

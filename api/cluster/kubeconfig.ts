@@ -16,6 +16,12 @@ export interface KubeconfigOptions {
   readonly kubeconfig?: string | undefined;
   /** Absent: the file's current-context. */
   readonly context?: string | undefined;
+  /** Others than those of the context. */
+  readonly cluster?: string | undefined;
+  readonly user?: string | undefined;
+  /** Absent: whom the user of the kubeconfig acts as, if anybody. */
+  readonly as?: string | undefined;
+  readonly asGroups?: readonly string[] | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -59,7 +65,7 @@ export async function loadKubeconfig(options: KubeconfigOptions): Promise<Result
   }
   const merged = mergedFiles(found);
   if (!merged.ok) return merged;
-  return contextOf(config, merged.value, options.context, found);
+  return contextOf(config, merged.value, options, found);
 }
 
 function kubeconfigFiles({ kubeconfig, env }: KubeconfigOptions): readonly string[] {
@@ -141,13 +147,18 @@ function withAbsolutePaths(item: Fields, folder: string): Fields {
 
 function contextOf(
   config: KubeConfig,
-  { clusters, users, contexts, currentContext }: Merged,
-  asked: string | undefined,
+  merged: Merged,
+  asked: KubeconfigOptions,
   files: readonly string[],
 ): Result<Kubeconfig, ClusterFault> {
-  const name = asked ?? currentContext;
+  const { clusters, users, contexts, currentContext } = merged;
+  const name = asked.context ?? currentContext;
   const named = (list: readonly Fields[], of: unknown): Fields | undefined => list.find((one) => one["name"] === of);
-  const context = fieldsOf(named(contexts, name)?.["context"]);
+  const context: Fields = {
+    ...fieldsOf(named(contexts, name)?.["context"]),
+    ...(asked.cluster === undefined ? {} : { cluster: asked.cluster }),
+    ...(asked.user === undefined ? {} : { user: asked.user }),
+  };
   const place = files.join(", ");
   if (name === undefined || named(contexts, name) === undefined) {
     return unknownContext(
@@ -159,6 +170,7 @@ function contextOf(
   const cluster = named(clusters, context["cluster"]);
   const user = named(users, context["user"]);
   const missing = cluster === undefined ? "cluster" : user === undefined && context["user"] ? "user" : undefined;
+  if (missing !== undefined && asked[missing] !== undefined) return unknownPart(missing, merged, asked, place);
   if (missing !== undefined) {
     const message = `${place}: context ${name} names the ${missing} ${String(context[missing])}, which is not there`;
     return clusterFault("bad-kubeconfig", message, "correct the file, or take another context with --context");
@@ -194,8 +206,16 @@ function contextOf(
     config,
     exec: plugin,
     idToken: isObject(oidc) ? new IdToken(oidc) : undefined,
-    impersonation: actsAs(rest),
+    impersonation: actsAs(asked.as === undefined ? rest : { as: asked.as, "as-groups": asked.asGroups }),
   });
+}
+
+function unknownPart(part: "cluster" | "user", merged: Merged, asked: KubeconfigOptions, place: string) {
+  const known = merged[`${part}s`].map((one) => String(one["name"]));
+  const list = known.length === 0 ? "it has none" : `its ${part}s are ${known.join(", ")}`;
+  const [near] = nearNames(asked[part] ?? "", known, 1);
+  const next = near === undefined ? list : `is ${near} meant? ${list}`;
+  return clusterFault("unknown-context", `${place} has no ${part} ${asked[part]}`, next);
 }
 
 function unknownContext(name: string | undefined, known: readonly string[], place: string) {

@@ -285,17 +285,18 @@ interface Parsed {
 }
 
 /**
- * Reads JSON, or YAML with any number of documents, as Kubernetes does. A bad document is a problem (malformed,
- * alias-bomb, too-deep) with its place, and does not hide the others. Empty documents are passed over. What is neither and
- * was meant as JSON is told in JSON's words.
+ * Reads JSON or YAML with any number of documents, as Kubernetes does; those of JSON stand one after the other, as several commands
+ * or `kubectl get --watch -o json` print them. A bad document is a problem (malformed, alias-bomb, too-deep) with its place, and
+ * does not hide the others. Empty documents are passed over. What is neither and was meant as JSON is told in JSON's words.
  */
 export function parseDocuments(text: string, file: string): Parsed {
   const json = parseJson(text);
   if (json !== undefined) {
-    if (depthExceeds(json.value, MAX_DEPTH)) return { documents: [], problems: [tooDeep(file, 0)] };
-    const twin = jsonTwinOf(text);
-    if (twin !== null) return { documents: [], problems: [twinProblem(twin, file)] };
-    return { documents: [jsonDocument(json.value, text, file)], problems: [] };
+    const read = json.map((one, i) => readJson(one, file, i));
+    return {
+      documents: read.flatMap((one) => ("code" in one ? [] : [one])),
+      problems: read.flatMap((one) => ("code" in one ? [one] : [])),
+    };
   }
   const documents: SourceDocument[] = [];
   const problems: ReadProblem[] = [];
@@ -318,14 +319,6 @@ function jsonProblem(text: string, file: string): ReadProblem {
   return { code: "malformed", file, document: 0, place: { line, column }, message: `is not JSON: ${message}` };
 }
 
-const twinProblem = ({ key, place }: JsonTwin, file: string): ReadProblem => ({
-  code: "malformed",
-  file,
-  document: 0,
-  place,
-  message: twinText(key),
-});
-
 /** `undefined` stands for a text that is nested too deep. */
 function sourcesOf(text: string): readonly (YamlSource | undefined)[] {
   try {
@@ -336,26 +329,71 @@ function sourcesOf(text: string): readonly (YamlSource | undefined)[] {
   }
 }
 
+interface Json {
+  readonly value: unknown;
+  readonly text: string;
+  /** Where it begins. */
+  readonly from: Place;
+}
+
 /** Most JSON is well formed and then need not pass the YAML parser, which is slower but names the place of a fault. */
-function parseJson(text: string): { readonly value: unknown } | undefined {
+function parseJson(text: string): readonly Json[] | undefined {
   if (!/^\s*[[{]/.test(text)) return undefined;
   try {
-    return { value: JSON.parse(text) as unknown };
+    return [{ value: JSON.parse(text) as unknown, text, from: { line: 1, column: 1 } }];
   } catch {
-    return undefined;
+    return jsonPieces(text);
   }
 }
 
-function jsonDocument(value: unknown, text: string, file: string): SourceDocument {
+/** Objects and lists one after the other; undefined: anything else is there, or only one. */
+function jsonPieces(text: string): readonly Json[] | undefined {
+  const pieces: Json[] = [];
+  let [start, depth, line, lineStart] = [0, 0, 1, 0];
+  let from: Place = { line: 1, column: 1 };
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at];
+    if (character === "\n") [line, lineStart] = [line + 1, at + 1];
+    else if (character === '"') at = endOfText(text, at) - 1;
+    else if (character === "{" || character === "[") {
+      if (depth === 0) [start, from] = [at, { line, column: at - lineStart + 1 }];
+      depth++;
+    } else if (character === "}" || character === "]") {
+      depth--;
+      if (depth < 0) return undefined;
+      if (depth > 0) continue;
+      const piece = text.slice(start, at + 1);
+      try {
+        pieces.push({ value: JSON.parse(piece) as unknown, text: piece, from });
+      } catch {
+        return undefined;
+      }
+    } else if (depth === 0 && !/\s/.test(character ?? "")) return undefined;
+  }
+  return depth === 0 && pieces.length > 1 ? pieces : undefined;
+}
+
+const moved = ({ line, column }: Place, { line: first, column: indent }: Place): Place => ({
+  line: line + first - 1,
+  column: line === 1 ? column + indent - 1 : column,
+});
+
+function readJson({ value, text, from }: Json, file: string, document: number): SourceDocument | ReadProblem {
+  if (depthExceeds(value, MAX_DEPTH)) return tooDeep(file, document);
+  const twin = jsonTwinOf(text);
+  if (twin !== null) {
+    const place = moved(twin.place, from);
+    return { code: "malformed", file, document, place, message: twinText(twin.key) };
+  }
   let parsed: SourceDocument | ReadProblem | undefined;
   return {
     value,
     file,
-    document: 0,
+    document,
     place: (path) => {
       const [source] = parsed === undefined ? sourcesOf(text) : [];
-      parsed ??= source === undefined ? tooDeep(file, 0) : readYaml(source, file, 0);
-      return "code" in parsed ? { line: 1, column: 1 } : parsed.place(path);
+      parsed ??= source === undefined ? tooDeep(file, document) : readYaml(source, file, document);
+      return "code" in parsed ? from : moved(parsed.place(path), from);
     },
   };
 }
@@ -393,7 +431,7 @@ function jsonTwinOf(text: string): JsonTwin | null {
 
 function endOfText(text: string, start: number): number {
   let at = start + 1;
-  while (text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
+  while (at < text.length && text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
   return at + 1;
 }
 

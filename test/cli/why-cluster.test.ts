@@ -115,6 +115,45 @@ describe("why on a live cluster", () => {
     expect(stdout).toContain("REFUSED");
     expect(stdout).toContain("- events: when it was, and what else happened\n");
   });
+  test("takes what kubectl takes: TYPE/NAME, options before the command, another user, whom to act as", async () => {
+    const cluster = await shop();
+    const kubeconfig = ["--kubeconfig", cluster.kubeconfig()];
+    const { stdout } = await run([...kubeconfig, "-n", "shop", "why", "pod/web", "--request-timeout=1m"]);
+    expect(stdout).toContain("REFUSED");
+    const seen: unknown[] = [];
+    cluster.api.interruptions.push(({ headers }) => {
+      seen.push([headers["impersonate-user"], headers["impersonate-group"]]);
+      return false;
+    });
+    await run(["why", "-A", ...kubeconfig, "--as", "jane", "--as-group", "a", "b"]);
+    expect([...new Set(seen.map((one) => JSON.stringify(one)))]).toEqual(['["jane","a, b"]']);
+    for (const [option, value, message] of [
+      ["--user", "tests", /has no user tests: its users are u\n$/],
+      ["--cluster", "prod", /has no cluster prod: its clusters are \w+\n$/],
+      ["--request-timeout", "soon", /Expected a duration such as 10s or 1m, or 0\./],
+    ] as const)
+      expect(await why(cluster, "-A", option, value)).toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(message),
+      });
+  });
+  test("tells of a namespace without pods, and of one that is all somebody may read", async () => {
+    const cluster = await shop();
+    expect(await why(cluster, "-n", "empty")).toEqual({
+      ...{ code: 0, signal: null, stdout: "", stderr: "nodewise: namespace empty has no pods\n" },
+    });
+    cluster.users["reader-token"] = { name: "jane", may: ["list pods"] };
+    const { code, stdout, stderr } = await why(cluster, "-n", "shop");
+    expect([code, stdout]).toEqual([1, expect.stringContaining("REFUSED  shop/web")]);
+    expect(stderr).toContain("the right to list events and nodes is missing");
+  });
+  test("as kubectl's plugin takes files without pods beside the cluster, those with pods in its place", async () => {
+    const cluster = await shop();
+    const stat = "usage_usec 32000000\nnr_periods 1000\nnr_throttled 400\nthrottled_usec 12000000\n";
+    const plugin = { launcher: pluginIn(cluster.folder), env: { KUBECONFIG: cluster.kubeconfig() } };
+    const told = await run(["why", "burst-lim", "-f", "-"], { ...plugin, input: stat });
+    expect(told.stdout).toContain("THROTTLED  container c was stopped at its limit of 300m CPU in 400 of 1000 periods");
+  });
   test("is what kubectl's plugin reads, unless files are given", async () => {
     const cluster = await shop();
     const launcher = pluginIn(cluster.folder);

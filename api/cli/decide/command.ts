@@ -8,6 +8,7 @@ import {
   type ClusterFlags,
   isPodOfCluster,
   namespaceOption,
+  podNamed,
   withClusterOptions,
 } from "../cluster-options.ts";
 import type { SnapshotFiles } from "../inputs/snapshot.ts";
@@ -114,7 +115,7 @@ async function decideOn(kind: Kind, given: Given, cli: Cli): Promise<Outcome> {
   const { decide } = await import("./decide.ts");
   const { node, ...files } = filesOf(given);
   const { pod, snapshot } = given;
-  const ofCluster = pod !== undefined && isPodOfCluster(pod) ? pod : undefined;
+  const ofCluster = pod !== undefined && isPodOfCluster(podNamed(pod)) ? podNamed(pod) : undefined;
   const namesPod = ofCluster !== undefined && snapshot === undefined && files.pods === undefined;
   const named = { namesObject: node !== undefined || namesPod, hasFiles: Object.keys(files).length > 0 };
   if (!asksCluster(given, cli, named)) {

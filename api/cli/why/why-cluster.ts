@@ -1,5 +1,5 @@
 import type { Cluster } from "../../cluster/cluster.ts";
-import { type NodeDocuments, readPod } from "../../cluster/read.ts";
+import { missingPart, type NodeDocuments, readPod } from "../../cluster/read.ts";
 import { fieldsOf } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { WhyDocument } from "../../service/why/evidence.ts";
@@ -82,11 +82,17 @@ async function evidenceOfAll(
     api.list({ resource: "nodes" }),
     api.list({ resource: "events", ...within }),
   ]);
-  const refused = [pods, nodes, events].flatMap((one) => (one.ok ? [] : [one.error]));
-  if (!pods.ok || !nodes.ok || !events.ok) return clusterRefusal(refused, terminal);
-  const documents = Object.entries({ pods, nodes, events }).map(([origin, { value }]) => ({
-    origin,
-    value: list(value.items),
-  }));
+  // without a namespace's pods there is nothing to tell; who may read one namespace alone may read no nodes
+  if (!pods.ok) return clusterRefusal(pods.error, terminal);
+  if (pods.value.items.length === 0)
+    return fault(EXIT.ok, allNamespaces === true ? "the cluster has no pods" : `namespace ${namespace} has no pods`);
+  const missing = [
+    nodes.ok ? [] : missingPart("node", nodes.error),
+    events.ok ? [] : missingPart("events", events.error),
+  ];
+  warnMissing([{ name: "the cluster", missing: missing.flat() }], terminal);
+  const documents = Object.entries({ pods, nodes, events }).flatMap(([origin, read]) =>
+    read.ok ? [{ origin, value: list(read.value.items) }] : [],
+  );
   return ok({ documents, pod: null });
 }

@@ -1,3 +1,4 @@
+import { formOf, podItems } from "../../documents/document-form.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { isCalm, type Story } from "../../model/why.ts";
 import type { WhyDocument } from "../../service/why/evidence.ts";
@@ -6,7 +7,7 @@ import { shellWord } from "../../text/shell-word.ts";
 import { storyListText, storyText } from "../../text/why.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
-import { asksCluster } from "../cluster-options.ts";
+import { asksCluster, podNamed } from "../cluster-options.ts";
 import { tokenOf } from "../history/source.ts";
 import { readDocuments } from "../inputs/read.ts";
 import { READ_ONCE, readsOnce } from "../inputs/snapshot.ts";
@@ -24,14 +25,17 @@ export interface WhyFlags extends ClusterWhyFlags {
 }
 
 /**
- * From a live cluster, where one is asked for; from files or standard input; else from a history. `isHistoryAsked`: --data-dir or
- * --api is on the command line.
+ * From a live cluster, where one is asked for; from files or standard input; else from a history. As kubectl's plugin files without
+ * pods stand beside the cluster. `isHistoryAsked`: --data-dir or --api is on the command line.
  */
-export async function why(pod: string | null, given: WhyFlags, isHistoryAsked: boolean, cli: Cli): Promise<Outcome> {
+export async function why(named: string | null, given: WhyFlags, isHistoryAsked: boolean, cli: Cli): Promise<Outcome> {
+  const pod = named === null ? null : podNamed(named);
   const { namespace = null, node = null, filename } = given;
   const isOfHistory = isHistoryAsked || node !== null;
-  const named = { namesObject: false, hasFiles: filename !== undefined || isOfHistory };
-  const isLive = asksCluster(given, cli, named);
+  const files = filename === undefined ? undefined : await documentsIn(filename);
+  if (files?.ok === false) return files;
+  const hasFiles = isOfHistory || files?.value.some(({ value }) => tellsOfPods(value)) === true;
+  const isLive = asksCluster(given, cli, { namesObject: false, hasFiles });
   if (isLive && isOfHistory)
     return fault(
       EXIT.badInput,
@@ -39,17 +43,18 @@ export async function why(pod: string | null, given: WhyFlags, isHistoryAsked: b
     );
   if (!isLive && given.allNamespaces === true)
     return fault(EXIT.badInput, "--all-namespaces is of a live cluster: files hold what they hold");
-  const paths = filename ?? (!isLive && !isHistoryAsked && cli.isPiped() ? ["-"] : []);
-  if (!isLive && paths.length > 0 && node !== null && !isHistoryAsked) {
+  const isPiped = files === undefined && !isLive && !isHistoryAsked && cli.isPiped();
+  const hasDocuments = files !== undefined || isPiped;
+  if (!isLive && hasDocuments && node !== null && !isHistoryAsked) {
     return fault(EXIT.badInput, "--node is of the history: give --data-dir or --api too, or leave it out");
   }
-  if (given.api !== undefined && paths.length > 0 && node === null)
+  if (given.api !== undefined && hasDocuments && node === null)
     return fault(EXIT.badInput, "beside files an API tells of one node: name it with --node, or leave --api out");
-  const documents = await documentsIn(paths);
+  const documents = files ?? (await documentsIn(isPiped ? ["-"] : []));
   if (!documents.ok) return documents;
   if (isLive) return whyInCluster(pod, documents.value, given, cli);
   const asked: WhyAsked = { pod, namespace, node };
-  if (paths.length > 0 && !isHistoryAsked) return print(whyOf(documents.value, asked), given, cli);
+  if (hasDocuments && !isHistoryAsked) return print(whyOf(documents.value, asked), given, cli);
   if (given.api !== undefined) return ofApi(given.api, asked, documents.value, given, cli);
   const { withHistory } = await import("../history/open-history.ts");
   return withHistory(storeSetting(given, cli), false, async (store) =>
@@ -70,6 +75,10 @@ async function whyInCluster(
   const asked = { pod: read.value.pod, namespace: null, node: null };
   return print(whyOf([...read.value.documents, ...files], asked), given, cli);
 }
+
+/** A document that says of which pods it is, beside which no cluster is asked. */
+const tellsOfPods = (value: unknown): boolean =>
+  ["v1.Pod", "snapshot", "decision"].includes(formOf(value) ?? "") || (podItems(value)?.length ?? 0) > 0;
 
 /** Every document of every file, with the file's name. */
 async function documentsIn(paths: readonly string[]): Promise<Result<readonly WhyDocument[], Fault>> {

@@ -90,6 +90,32 @@ test("what a file named .json holds is told in JSON's words, several documents i
   expect(told('{"a": 1}\n---\n{"b": [', "f.yaml")[0]).toMatch(/^f\.yaml:3:\d: document 1: is not YAML or JSON: /);
 });
 
+test("JSON objects one after the other are a document each, with the places of the whole text", () => {
+  const text = '{"a": "}{"}\n{"b": {\n  "c": [1]}}  {"d": "\\""}\n';
+  expect(values(text)).toEqual([{ a: "}{" }, { b: { c: [1] } }, { d: '"' }]);
+  const { documents } = parseDocuments(text, "f.json");
+  expect(documents.map(({ document }) => document)).toEqual([0, 1, 2]);
+  expect([documents[0]?.place(["a"]), documents[1]?.place(["b", "c", 0]), documents[2]?.place(["d"])]).toEqual([
+    ...[
+      { line: 1, column: 7 },
+      { line: 3, column: 9 },
+      { line: 3, column: 21 },
+    ],
+  ]);
+  expect(problems('{"a": 1}\n  {"b": 1,\n "b": 2}')).toEqual([
+    "f.yaml:3:2: document 1: has the key `b` twice: keep one",
+  ]);
+  for (const faulty of [
+    '{"a": 1}\n{"b": ',
+    '{"a": 1}\n{"b": "',
+    '{"a": 1}}',
+    '{"a": 1} [1',
+    '{"a": 1}, {"b": 2}',
+    '{"a": 1}{"b": 1,}',
+  ])
+    expect([faulty, ...codes(faulty)]).toEqual([faulty, "malformed"]);
+});
+
 test("the place of a value is found, and of a missing one the nearest above it", () => {
   const [first, second] = parseDocuments("a: 1\n---\nspec:\n  list:\n  - x: 1\n  - key:  2\n", "f.yaml").documents;
   expect(first?.place([])).toEqual({ line: 1, column: 1 });
