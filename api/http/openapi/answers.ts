@@ -153,12 +153,18 @@ const replayCounts = z
   })
   .describe("decisions");
 
+const versions = {
+  recordedUnder: z.string().describe("the kubelet version as which it was decided when it was recorded"),
+  replayedUnder: z.string().describe("the one as which it is decided again"),
+};
+
 export const changedDecision = z.strictObject({
   id: z.string().describe("POST /v1/decisions/ID/replay tells all of it"),
   kind,
   node: z.string(),
   decidedAt: time,
   pod: podRef.nullable(),
+  ...versions,
   recordedVerdict: z.string(),
   verdict: z.string().nullable().describe("null: it is refused"),
   differences: z
@@ -175,6 +181,12 @@ export const changedDecision = z.strictObject({
     )
     .describe("the first few"),
   differenceCount: integer.describe("1000: or more"),
+  pods: z
+    .array(z.string())
+    .describe(
+      "NAMESPACE/NAME of the first few pods of which it decides otherwise: the one that was asked about, and those of the node that are evicted, ranked, preempted, throttled or the like otherwise",
+    ),
+  podCount: integer,
   problem: z
     .strictObject({ code: z.enum(Object.keys(PROBLEMS) as [keyof typeof PROBLEMS]), detail: z.string() })
     .nullable()
@@ -193,6 +205,11 @@ export const historyReplay = z.strictObject({
   counts: replayCounts,
   byKind: z.record(z.string(), replayCounts),
   byNode: z.record(z.string(), replayCounts),
+  byVersion: z
+    .array(z.strictObject({ ...versions, ...replayCounts.shape }))
+    .describe(
+      "by the kubelet version under which they were recorded and made again; without those that are unreadable",
+    ),
   verdicts: z
     .array(
       z.strictObject({
@@ -218,16 +235,20 @@ export const upgradeAnswer = z.strictObject({
   history: z
     .strictObject({
       ...historyReplay.shape,
-      recordedUnder: z
-        .record(z.string(), integer)
-        .describe(
-          "decisions of this page by the kubelet version that they were recorded under; those of `to` itself are among the same ones",
-        ),
+      pods: z
+        .array(
+          z.strictObject({
+            node: z.string(),
+            pod: z.string().describe("NAMESPACE/NAME"),
+            count: integer,
+            byKind: z.record(z.string(), integer),
+          }),
+        )
+        .describe("all pods of which decisions of this page are others, with how many; the most first"),
       examples: z
         .array(
           z.strictObject({
             ...changedDecision.shape,
-            recordedUnder: z.string(),
             reasons: z
               .array(placeReasonsForm(recordedReason))
               .describe("the first few that the recorded answer does not have"),
