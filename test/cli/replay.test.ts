@@ -75,7 +75,7 @@ describe("nodewise replay", () => {
     const ran = await replay("--patch", patch, "--limit", "1");
     expect(ran).toMatchObject({ code: 1, stderr: "" });
     expect(ran.stdout).toMatch(
-      /^\S+Z {2}n1 {2}allocatable {2}decided {2}[0-9a-f]{32}\n {2}allocatable.cpu: "3900m" -> "3500m", and/,
+      /^\S+Z {2}n1 {2}allocatable {2}kubelet 1\.37 {2}decided {2}[0-9a-f]{32}\n {2}allocatable.cpu: "3900m" -> "3500m", and/,
     );
     expect(ran.stdout).toContain("\nand 3 more: --all lists them\n");
     expect(ran.stdout).toMatch(/^all +4 +0 +4 +0 +2,500$/m);
@@ -83,8 +83,16 @@ describe("nodewise replay", () => {
       "\n2,500 of 2,504 decisions could not be decided again: 2,500 have no snapshot any more\n",
     );
     expect(ran.stdout).toMatch(/^allocatable +decided +2$/m);
+    expect(ran.stdout).toMatch(/^1\.37 +4 +0 +4 +0 +0$/m);
     const all = await replay("--patch", patch, "--all");
     expect(all.stdout.match(/^\S+Z {2}/gm)).toHaveLength(4);
+  });
+
+  test("as another kubelet tells both versions, of each decision and of all", async () => {
+    const ran = await replay("--kubelet", "1.36", "--node", "n1");
+    expect(ran).toMatchObject({ code: 1, stderr: "" });
+    expect(ran.stdout).toMatch(/^\S+Z {2}n1 {2}cgroups {2}(\S+\/\S+.* {2})?kubelet 1\.37 -> 1\.36 {2}decided/m);
+    expect(ran.stdout).toMatch(/^1\.37 -> 1\.36 +2 +1 +1 +0 +0$/m);
   });
 
   test("of decisions whose snapshots are gone it claims nothing, and exits with 3", async () => {

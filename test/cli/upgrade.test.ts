@@ -190,7 +190,9 @@ describe("nodewise upgrade of a history", () => {
     expect(stdout).toContain("History: 2 of 6 recorded decisions would be others; 2 were decided as 1.37 already\n");
     expect(stdout).toMatch(/^cgroups +3 +2 +0 +0$/m);
     expect(stdout).toMatch(/^n2 +2 +1 +0 +0$/m);
-    expect(stdout).toMatch(/^cgroups +n1 +the node +decided +decided +[0-9a-f]{32}\n {2}cgroups\["/m);
+    expect(stdout).toMatch(/^cgroups +n1 +shop\/web +1\.36 +decided +decided +[0-9a-f]{32}\n {2}cgroups\["/m);
+    expect(stdout).toMatch(/^shop\/web +n2 +1 +cgroups 1$/m);
+    expect(stdout).toMatch(/^1\.36 +4 +2 +0 +0\n1\.37 +2 +0 +0 +0$/m);
   });
 
   test("of named nodes and a kind only; the same over the API", async () => {
@@ -201,9 +203,16 @@ describe("nodewise upgrade of a history", () => {
     const times = { until: expect.any(String) };
     const [a, b] = [parsed(own.stdout), parsed(asked.stdout)];
     expect({ ...a, history: { ...a["history"], ...times } }).toEqual(b);
+    expect(a["history"]).toMatchObject({
+      byVersion: [
+        { recordedUnder: "1.36", replayedUnder: "1.37", replayed: 1, differs: 1 },
+        { recordedUnder: "1.37", replayedUnder: "1.37", replayed: 1, same: 1 },
+      ],
+      pods: [{ node: "n1", pod: "shop/web", count: 1, byKind: { cgroups: 1 } }],
+    });
     expect(a).toMatchObject({
       reports: [{ node: "n1" }, { node: "n3" }],
-      history: { counts: { replayed: 2, differs: 1 }, recordedUnder: { "1.36": 1, "1.37": 1 }, nextPageToken: null },
+      history: { counts: { replayed: 2, differs: 1 }, nextPageToken: null },
     });
   });
 

@@ -41,7 +41,9 @@ const lintFinding = z.strictObject({
 });
 const profile = z
   .strictObject({ version: z.string(), exact: z.boolean(), why: z.string().nullable() })
-  .describe("as which kubelet it was answered; exact: it is the node's own, else `why` tells");
+  .describe(
+    "as which kubelet it was answered; exact: it is the one that the node or the request names. why: what answered in its place, or that the node's own counted before another one that the request named; null: neither",
+  );
 export const lintAnswer = z.strictObject({
   profile,
   findings: z.array(lintFinding).describe("by severity, then field"),
@@ -98,6 +100,9 @@ const storedResult = z.looseObject({
 });
 export const fullDecision = z.strictObject({
   ...decisionHead.shape,
+  profile: profile.describe(
+    "as which kubelet it was decided; exact: its snapshot tells that one, else `why` tells: a version that a request named is not recorded",
+  ),
   ask: z.unknown(),
   decision: decisionOf,
   ...explainedThen,
