@@ -67,7 +67,8 @@ export function upgrades(of: Of): void {
     expect(report?.gates).toContainEqual(
       expect.objectContaining({ name: "MemoryQoS", keep: { featureGates: { MemoryQoS: false } }, changes: "value" }),
     );
-    expect(report?.decisions?.changed.map(({ kind }) => kind)).toContain("cgroups");
+    const changed = report?.decisions?.changed.find(({ kind }) => kind === "cgroups");
+    expect(changed).toMatchObject({ pod: null, pods: ["shop/web", "kube-system/etcd"], podCount: 2 });
     const old = await upgrade(of(), { to: "1.35", from: "1.34", node });
     expect(old.report?.staticPods).toEqual(["kube-system/etcd"]);
   });

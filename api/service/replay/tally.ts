@@ -65,11 +65,16 @@ export function changedDecision(row: DecisionHead, again: Compared): ChangedDeci
     verdict: again.verdict,
     differences: shortDifferences(again.differences),
     differenceCount: again.differences.length,
-    pods: again.pods.slice(0, FEW_PODS),
-    podCount: again.pods.length,
+    ...shortPods(again.pods),
     problem: again.problem === null ? null : { code: again.problem.code, detail: again.problem.detail },
   };
 }
+
+/** The first few, and how many there are. */
+export const shortPods = (all: readonly string[]): Pick<ChangedDecision, "pods" | "podCount"> => ({
+  pods: all.slice(0, FEW_PODS),
+  podCount: all.length,
+});
 
 /** `shop/web`, or `shop/web and 2 more pods`; empty: it is about the node alone. */
 export function podsText({ pods: [first = ""], podCount }: Pick<ChangedDecision, "pods" | "podCount">): string {

@@ -390,7 +390,7 @@ ${more > 0 ? html`<p class="soft">and ${number(more)} more: in a terminal <code>
 function elsewhere({ texts, last, origin }: AnswerShown): Html {
   const option = (name: string, text: string): string => (text === "" ? "" : ` --${name} ${shellWord(text)}`);
   const file = texts.change.trim() === "" ? "" : option(texts.as === "whole" ? "config" : "patch", "kubelet.yaml");
-  const scope = `${option("since", texts.since)}${option("until", texts.until)}${option("node", texts.node)}${option("kind", texts.kind)}`;
+  const scope = `${option("since", texts.since)}${option("until", texts.until)}${option("node", texts.node)}${option("kind", texts.kind)}${option("kubelet", texts.kubelet)}`;
   const command = `nodewise replay --api ${origin}${scope}${file}${option("page-token", last.nextPageToken ?? "")}`;
   const link = linkOf(texts);
   return html`<details class="elsewhere" id="elsewhere"><summary>In a terminal${link === null ? "" : ", or as a link"}</summary>
