@@ -10,9 +10,9 @@ const EXIT_CODES = `
 Exit codes:
   0  done
   1  a negative decision, or a refusal to decide (the API's 422)
-  2  bad usage or bad input
+  2  bad usage or bad input, such as a file that is not there
   3  cannot run here (Node too old, packages missing)
-  4  a file, the API or the history failed
+  4  the API, a cluster or the history failed, or a file could not be written
   5  lint, upgrade: the kubelet does not start with the configuration
 
 Run \`nodewise COMMAND --help\` for the options and examples of a command.`;

@@ -24,6 +24,15 @@ export function stopSignal(signals = ENDING): Promise<NodeJS.Signals> {
   });
 }
 
+/** The same for work that looks now and then: true once a signal came. */
+export function stopFlag(): () => boolean {
+  let isStopped = false;
+  void stopSignal().then(() => {
+    isStopped = true;
+  });
+  return () => isStopped;
+}
+
 /** The exit codes that a script can tell apart; `nodewise --help` states them. */
 export const EXIT = {
   ok: 0,

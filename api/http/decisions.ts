@@ -1,13 +1,15 @@
 import type { StoreFailure } from "../../db/failure.ts";
 import type { DecisionRow } from "../../db/rows.ts";
-import type { ResultRow } from "../../db/store.ts";
+import type { Store } from "../../db/store.ts";
 import { isKind } from "../model/decision.ts";
+import { fieldsOf } from "../model/own.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
+import { recordedNote } from "../profiles/index.ts";
 import { headOf } from "../service/decision-head.ts";
 import { unknownKind } from "../service/decision-request.ts";
 import { historyProblem, type Problem, problem } from "../service/problem.ts";
-import { parsed, parsedObject, recordedAnswer } from "../service/replay/parsed.ts";
+import { parsed, parsedObject, postedSnapshot, recordedAnswer } from "../service/replay/parsed.ts";
 import { rfc3339 } from "../service/timestamp.ts";
 import { readJsonBody } from "./body.ts";
 import { decide, spliced } from "./decide.ts";
@@ -42,27 +44,42 @@ export async function getDecision(exchange: Exchange): Promise<Result<Reply, Pro
   const { store } = exchange.ports;
   const found = await findDecision(exchange);
   if (!found.ok) return found;
-  const row = found.value;
-  const results = await store.listResults(row.id);
-  if (!results.ok) return historyProblem(results.error);
-  const text = recordText(row, results.value);
+  const text = await recordText(store, found.value);
   return text.ok ? jsonText(text.value) : historyProblem(text.error);
 }
 
 /** A decision with what was asked, answered and done, as JSON text. Errors: some of it cannot be read, and is named. */
-export function recordText(row: DecisionRow, results: readonly ResultRow[]): Result<string, StoreFailure> {
+export async function recordText(
+  store: Pick<Store, "getSnapshot" | "listResults">,
+  row: DecisionRow,
+): Promise<Result<string, StoreFailure>> {
+  const results = await store.listResults(row.id);
+  if (!results.ok) return results;
   const recorded = recordedAnswer(row);
   if (!recorded.ok) return recorded;
   const ask = parsed(`the ask of decision \`${row.id}\``, row.ask ?? "null");
   if (!ask.ok) return ask;
   const listed: string[] = [];
-  for (const { id, seq, okCount, failedCount, atMs, body } of results) {
+  for (const { id, seq, okCount, failedCount, atMs, body } of results.value) {
     const report = parsedObject(`report \`${id}\` of decision \`${row.id}\``, body);
     if (!report.ok) return report;
     listed.push(spliced(JSON.stringify({ id, seq, okCount, failedCount, reportedAt: rfc3339(atMs) }), body));
   }
-  const head = JSON.stringify({ ...headOf(row), ask: ask.value });
+  const profile = recordedNote(row.policyVersion, await toldVersion(store, row));
+  const head = JSON.stringify({ ...headOf(row), profile, ask: ask.value });
   return ok(`${spliced(head, row.body).slice(0, -1)},"results":[${listed.join(",")}]}`);
+}
+
+/** The kubelet's version in a decision's snapshot. Undefined: it tells none, is no longer stored, or cannot be read. */
+async function toldVersion(
+  store: Pick<Store, "getSnapshot">,
+  { snapshotId }: DecisionRow,
+): Promise<string | undefined> {
+  const stored = snapshotId === null ? ok(null) : await store.getSnapshot(snapshotId);
+  const posted = stored.ok && stored.value !== null ? postedSnapshot(stored.value) : null;
+  const node = fieldsOf(posted?.ok ? posted.value["node"] : null);
+  const { kubeletVersion } = fieldsOf(fieldsOf(node["status"])["nodeInfo"]);
+  return typeof kubeletVersion === "string" ? kubeletVersion : undefined;
 }
 
 /** The decision that the path names, when the caller may see it. */

@@ -140,6 +140,7 @@ export const cgroups = {
   ask: nothingAsked,
   decision: cgroupsDecision,
   reasons: CGROUPS_REASONS,
+  podPartsOf: ({ cgroups: plans }: CgroupsDecision) => plans,
   facts: null,
   traits: { ...PLAIN, pods: "overhead", cacheable: true, defaultsConfiguration: true },
 } as const satisfies KindSpec;

@@ -234,6 +234,7 @@ export const containerGc = {
   decision: containerGcDecision,
   reasons: CONTAINER_GC_REASONS,
   reasonOf: reasonOfEvents,
+  podPartsOf: ({ remove }: ContainerGcDecision) => remove.map(({ pod, target, id, why }) => ({ pod, target, id, why })),
   facts: null,
   traits: { ...PLAIN, needsTime: true, removes: true },
 } as const satisfies KindSpec;

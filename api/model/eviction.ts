@@ -1,12 +1,12 @@
 import * as z from "zod";
-import { containerGcDecision } from "./container-gc.ts";
+import { containerGc, containerGcDecision } from "./container-gc.ts";
 import { issuesOf } from "./decode.ts";
 import { count, optional, text, wholeNumber } from "./fields.ts";
 import { answerText, epochTime, type Form, integer, milliseconds, podRef, REASONS_OF_PODS } from "./forms.ts";
 import { type ImageGcFacts, imageGcDecision, imageGcFacts } from "./image-gc.ts";
 import { type InputIssue, joinPath } from "./input-issue.ts";
 import { ref, TEXT } from "./json-schema.ts";
-import { type KindSpec, PLAIN } from "./kind-spec.ts";
+import { type KindSpec, PLAIN, type PodPart } from "./kind-spec.ts";
 import { withoutNulls } from "./nulls.ts";
 import { err, ok, type Result } from "./result.ts";
 import { type Stats, stats } from "./units.ts";
@@ -332,6 +332,17 @@ function reasonOf({ reclaim, evicted, conditions }: EvictionDecision): string | 
   return reclaim?.threshold.signal ?? evicted[0]?.cause ?? conditions[0]?.type ?? null;
 }
 
+/** Who is evicted, who is spared, the places of the ranking, and whose dead containers go before. */
+function podPartsOf({ evicted, spared, rankings, reclaim }: EvictionDecision): readonly PodPart[] {
+  const containers = reclaim?.takes?.containers ?? null;
+  return [
+    ...evicted.map(({ pod, cause, gracePeriodSeconds }) => ({ pod, cause, gracePeriodSeconds })),
+    ...spared.map((pod) => ({ pod, isSpared: true })),
+    ...rankings.flatMap(({ resource, pods }) => pods.map(({ pod, place }) => ({ pod, resource, place }))),
+    ...(containers === null ? [] : containerGc.podPartsOf(containers)),
+  ];
+}
+
 export const eviction = {
   decides: "what one pass of the eviction manager does, who is next, and when",
   ask: {
@@ -358,6 +369,7 @@ export const eviction = {
   reasons: EVICTION_REASONS,
   reasonOf,
   summaryOf,
+  podPartsOf,
   facts: { form: evictionFacts, decode: decodeEvictionFacts, forgottenAtBoot: true, readsImages: true },
   traits: { ...PLAIN, pods: "overhead", needsTime: true, defaultsConfiguration: true },
 } as const satisfies KindSpec;

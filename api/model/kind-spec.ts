@@ -1,4 +1,5 @@
 import type * as z from "zod";
+import type { PodRef } from "./forms.ts";
 import type { InputIssue } from "./input-issue.ts";
 import type { JsonSchemas } from "./json-schema.ts";
 import { err, ok, type Result } from "./result.ts";
@@ -61,6 +62,11 @@ export interface KindTraits {
   readonly removes: boolean;
 }
 
+/** What a decision does to one pod, in whatever form; null: it is no pod's. */
+export interface PodPart {
+  readonly pod: PodRef | null;
+}
+
 /** All of a decision kind but its decider (`api/decide/kinds/index.ts`) and its table (`api/text/tables/index.ts`). */
 export interface KindSpec {
   /** For people, in a line: `nodewise kinds`. */
@@ -77,6 +83,11 @@ export interface KindSpec {
   reasonOf?(decision: never): string | null;
   /** The part of a decision that stands for its node in lists and metrics of all nodes. Absent: the verdict is enough. */
   summaryOf?(decision: never): unknown;
+  /**
+   * What a decision about a node does to its pods, each as often as it says something of it: the pods whose parts differ are those
+   * of which two decisions about the node differ. Absent: it does nothing to a pod but the one that is asked about.
+   */
+  podPartsOf?(decision: never): readonly PodPart[];
   /** Null: it remembers nothing. */
   readonly facts: FactsSpec | null;
   readonly traits: KindTraits;

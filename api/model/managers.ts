@@ -307,6 +307,7 @@ export const cpus = {
   decision: cpusDecision,
   reasons: CPUS_REASONS,
   reasonOf: reasonOfRefusal,
+  podPartsOf: ({ assignments, reconcile }: CpusDecision) => [...assignments, ...reconcile],
   facts: null,
   traits: { ...MANAGER, policy: { field: "cpuManagerPolicy", values: ["none", "static"] } },
 } as const satisfies KindSpec;
@@ -317,6 +318,7 @@ export const memory = {
   decision: memoryDecision,
   reasons: MEMORY_REASONS,
   reasonOf: reasonOfRefusal,
+  podPartsOf: ({ assignments }: MemoryDecision) => assignments,
   facts: null,
   traits: { ...MANAGER, policy: { field: "memoryManagerPolicy", values: ["None", "Static"] } },
 } as const satisfies KindSpec;
@@ -341,6 +343,7 @@ export const devices = {
   decision: devicesDecision,
   reasons: DEVICES_REASONS,
   reasonOf: reasonOfRefusal,
+  podPartsOf: ({ assignments }: DevicesDecision) => assignments,
   facts: null,
   traits: MANAGER,
 } as const satisfies KindSpec;

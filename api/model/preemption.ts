@@ -5,7 +5,7 @@ import { optional, resourceName, resourceNameMeta, text, wholeNumber } from "./f
 import { answerText, type Form, integer, numbers, podRef, REASONS_OF_PODS, texts } from "./forms.ts";
 import { type InputIssue, joinPath } from "./input-issue.ts";
 import { COUNT, type JsonSchema, NULL, strictObject, TEXT } from "./json-schema.ts";
-import { type KindSpec, PLAIN } from "./kind-spec.ts";
+import { type KindSpec, PLAIN, type PodPart } from "./kind-spec.ts";
 import { LIMITS } from "./limits.ts";
 import { managersAssigned } from "./managers.ts";
 import { withoutNulls } from "./nulls.ts";
@@ -298,12 +298,17 @@ export const admissionDecision = z.lazy(() =>
 );
 export type AdmissionDecision = Form<typeof admissionDecision>;
 
+/** Who is ended for the asked pod. */
+const podPartsOf = ({ preempt }: Pick<Preemption, "preempt">): readonly PodPart[] =>
+  preempt.map(({ namespace, name, uid }) => ({ pod: { namespace, name, uid } }));
+
 export const admission = {
   decides: "whether the kubelet lets a pod in, with every reason that would refuse it",
   ask: podAsk,
   decision: admissionDecision,
   reasons: ADMISSION_REASONS,
   reasonOf: ({ reason }: AdmissionDecision) => (reason === "" ? null : reason),
+  podPartsOf,
   facts: null,
   traits: { ...PLAIN, pods: "overhead", defaultsConfiguration: true, managers: "asked", assumesNoDevices: "unlisted" },
 } as const satisfies KindSpec;
@@ -318,6 +323,7 @@ export const preemption = {
   decision: preemptionDecision,
   reasons: PREEMPTION_REASONS,
   reasonOf: ({ admit, remainingReasons: [first = NOT_RECOVERED] }: PreemptionDecision) => (admit ? null : first),
+  podPartsOf,
   facts: null,
   traits: { ...PLAIN, pods: "overhead" },
 } as const satisfies KindSpec;

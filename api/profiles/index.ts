@@ -12,7 +12,10 @@ import { v1_37 } from "./v1_37.ts";
 export const PROFILES: readonly [Profile, ...Profile[]] = [v1_34, v1_35, v1_36, v1_37];
 export const NEWEST: Profile = PROFILES.at(-1) ?? v1_37;
 
-/** How an answer tells whose it is. `why`: why it is another version's, or that nobody named one; null: it is its own. */
+/**
+ * How an answer tells whose it is. `why`: why it is another version's, that nobody named one, or that the node's own came before
+ * the one that was named; null: it is its own.
+ */
 export interface ProfileNote {
   readonly version: string;
   readonly exact: boolean;
@@ -71,13 +74,30 @@ export function knownVersion(path: string, text: unknown): Result<ChosenProfile,
 
 /** The profile of a snapshot's kubelet; `asked` counts where the snapshot tells no version. */
 export function chooseProfileFor(snapshot: Pick<Snapshot, "node"> | undefined, asked?: string | null): ChosenProfile {
-  const own = snapshot?.node?.status?.nodeInfo?.kubeletVersion;
-  return chooseProfile(minorOf(own ?? "") === null ? (asked ?? own) : own);
+  const own = snapshot?.node?.status?.nodeInfo?.kubeletVersion ?? "";
+  const minor = minorOf(own);
+  if (minor === null) return chooseProfile(asked ?? own);
+  const ofNode = chooseProfile(own);
+  if (typeof asked !== "string" || minorOf(asked) === minor) return ofNode;
+  const before = `the node tells kubelet ${own}, which counts before ${asked}`;
+  const { note } = ofNode;
+  return { ...ofNode, note: { ...note, why: note.why === null ? before : `${before}; ${note.why}` } };
 }
 export const profileIn = (snapshot: Pick<Snapshot, "node"> | undefined): Profile => chooseProfileFor(snapshot).profile;
 
 /** The profile under which a recorded decision was made: `kubelet-1.36+7`, or an older form of it such as `kubelet-1.36.3+6`. */
 export const profileOfPolicy = (policyVersion: string): Profile => profileOf(policyVersion.replace(/^kubelet-/, ""));
+/** As whose a recorded decision was made; `own`: the version that its snapshot tells. One that a request named is not recorded. */
+export function recordedNote(policyVersion: string, own: string | undefined): ProfileNote {
+  const { version } = profileOfPolicy(policyVersion);
+  if (minorOf(own ?? "") === null) {
+    const why = `no snapshot tells the node's kubelet: a request named ${version}, or it was the newest known then`;
+    return { version, exact: false, why };
+  }
+  const { note } = chooseProfile(own);
+  if (note.version === version) return note;
+  return { version, exact: false, why: `the node tells kubelet ${own}, and ${version} answered then` };
+}
 /** Whether decisions of today are made by this policy. */
 export const isCurrentPolicy = (policyVersion: string): boolean =>
   PROFILES.some((known) => known.policyVersion === policyVersion);

@@ -22,7 +22,7 @@ export const decisionDifferences = (before: Decision, after: Decision): readonly
 interface Decision {
   readonly decision: unknown;
 }
-const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+export const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
 type Members = ReadonlyMap<string | number, unknown>;
 

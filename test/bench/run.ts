@@ -119,11 +119,19 @@ async function api(): Promise<void> {
     row(name, typeof value === "number" ? value.toFixed(value < 100 ? 2 : 0) : String(value));
 }
 
-console.log(`${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} CPUs, Node ${process.versions.node}; medians`);
 const parts = { decisions, managers, pods, podsDaemon, devicePlugins, probes, history, replay, pages, api };
+const names = Object.keys(parts).join(", ");
 const asked = process.argv.slice(2);
+if (asked.some((arg) => arg === "--help" || arg === "-h")) {
+  console.log(`Usage: npm run bench [-- PART...]\n\nMeasures these parts, or those that are named: ${names}`);
+  process.exit(0);
+}
 const unknown = asked.filter((name) => !Object.hasOwn(parts, name));
-if (unknown.length > 0) throw new Error(`no part ${unknown.join(", ")}; there are ${Object.keys(parts).join(", ")}`);
+if (unknown.length > 0) {
+  console.error(`no part ${unknown.join(", ")}; there are ${names}`);
+  process.exit(2);
+}
+console.log(`${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} CPUs, Node ${process.versions.node}; medians`);
 for (const [name, part] of Object.entries(parts)) {
   if (asked.length > 0 && !asked.includes(name)) continue;
   try {

@@ -117,8 +117,10 @@ not known: stats.node.rlimit.maxpid (give --stats)
     expect(title).toBe(`small · allocatable · ${NEWEST.policyVersion}`);
     expect(assumed).toBe("assumed: kubelet 1.99 is not known here: 1.37 is the nearest that is");
     const own = await run(["decide", "allocatable", ...CAPTURED, "--kubelet", "1.34", "-o", "json"]);
-    expect(JSON.parse(own.stdout)).toMatchObject({ policyVersion: v1_36.policyVersion });
-    expect(own.stderr).toBe("nodewise: the node tells kubelet v1.36.3, which counts before --kubelet 1.34\n");
+    const why = "the node tells kubelet v1.36.3, which counts before 1.34";
+    expect(JSON.parse(own.stdout)).toMatchObject({ policyVersion: v1_36.policyVersion, profile: { exact: true, why } });
+    const table = await run(["decide", "allocatable", ...CAPTURED, "--kubelet", "1.34"]);
+    expect(table.stdout).toContain(`assumed: ${why}\n`);
     const wrong = await run(["decide", "allocatable", ...SMALL, "--kubelet", "latest"]);
     expect(wrong.code).toBe(2);
     expect(wrong.stderr).toContain("must be a version of the kubelet, such as 1.37 or v1.37.2");

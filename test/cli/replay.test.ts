@@ -1,18 +1,15 @@
-import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SNAPSHOT } from "../../api/http/openapi/operation.ts";
 import { type RunningApi, startApi } from "../../api/server.ts";
 import { historyFile } from "../../db/open/node.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
-import { PATIENT } from "../patient.ts";
+import { interrupted, interrupting } from "./interrupting.ts";
 import { ended, run, start } from "./run.ts";
 
 /** Decisions without a snapshot, behind those that can be made again: three pages of them. */
@@ -75,7 +72,7 @@ describe("nodewise replay", () => {
     const ran = await replay("--patch", patch, "--limit", "1");
     expect(ran).toMatchObject({ code: 1, stderr: "" });
     expect(ran.stdout).toMatch(
-      /^\S+Z {2}n1 {2}allocatable {2}decided {2}[0-9a-f]{32}\n {2}allocatable.cpu: "3900m" -> "3500m", and/,
+      /^\S+Z {2}n1 {2}allocatable {2}kubelet 1\.37 {2}decided {2}[0-9a-f]{32}\n {2}allocatable.cpu: "3900m" -> "3500m", and/,
     );
     expect(ran.stdout).toContain("\nand 3 more: --all lists them\n");
     expect(ran.stdout).toMatch(/^all +4 +0 +4 +0 +2,500$/m);
@@ -83,8 +80,16 @@ describe("nodewise replay", () => {
       "\n2,500 of 2,504 decisions could not be decided again: 2,500 have no snapshot any more\n",
     );
     expect(ran.stdout).toMatch(/^allocatable +decided +2$/m);
+    expect(ran.stdout).toMatch(/^1\.37 +4 +0 +4 +0 +0$/m);
     const all = await replay("--patch", patch, "--all");
     expect(all.stdout.match(/^\S+Z {2}/gm)).toHaveLength(4);
+  });
+
+  test("as another kubelet tells both versions, of each decision and of all", async () => {
+    const ran = await replay("--kubelet", "1.36", "--node", "n1");
+    expect(ran).toMatchObject({ code: 1, stderr: "" });
+    expect(ran.stdout).toMatch(/^\S+Z {2}n1 {2}cgroups {2}(\S+\/\S+.* {2})?kubelet 1\.37 -> 1\.36 {2}decided/m);
+    expect(ran.stdout).toMatch(/^1\.37 -> 1\.36 +2 +1 +1 +0 +0$/m);
   });
 
   test("of decisions whose snapshots are gone it claims nothing, and exits with 3", async () => {
@@ -248,41 +253,10 @@ describe("nodewise replay", () => {
   });
 });
 
-/** The API behind a server that sends a signal when the second page is asked for. */
-async function interrupting(signal: () => unknown): Promise<{ url: string; close: () => Promise<void> }> {
-  let asked = 0;
-  const server = createServer(async (request, response) => {
-    const parts: Buffer[] = [];
-    for await (const part of request) parts.push(part as Buffer);
-    if (++asked === 2) await signal();
-    const headers = { "content-type": "application/json" };
-    const answer = await fetch(api.url + request.url, { method: "POST", headers, body: Buffer.concat(parts) });
-    response.writeHead(answer.status, headers);
-    response.end(await answer.text());
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  const close = async () => {
-    server.closeAllConnections();
-    server.close();
-    await once(server, "close");
-  };
-  return { url: `http://127.0.0.1:${port}`, close };
-}
-
-/** It has heard it, and sleeps again: an answer that is there as well would be read before. */
-async function interrupted(pid: number): Promise<void> {
-  const status = (): string => readFileSync(`/proc/${pid}/status`, "utf8");
-  process.kill(pid, "SIGINT");
-  await vi.waitUntil(() => /^ShdPnd:\s*0+$/m.test(status()), PATIENT);
-  await vi.waitUntil(() => /^State:\s*S/m.test(status()), PATIENT);
-}
-
 test("interrupted, it says what was counted, and goes on with the token that it prints", async () => {
   const patch = file("on.yaml", "kubeReserved: {cpu: 500m}\n");
   let child: ReturnType<typeof start> | undefined;
-  const { url, close } = await interrupting(() => interrupted(child?.pid as number));
+  const { url, close } = await interrupting(api.url, 2, () => interrupted(child?.pid as number));
   child = start(["replay", "--api", url, ...until, "--patch", patch, "--json"]);
   const ran = await ended(child);
   await close();
@@ -304,7 +278,7 @@ test("interrupted, it says what was counted, and goes on with the token that it 
 test("killed, it left the token of the last page that is told whole", async () => {
   const patch = file("killed.yaml", "kubeReserved: {cpu: 600m}\n");
   let child: ReturnType<typeof start> | undefined;
-  const { url, close } = await interrupting(() => child?.kill("SIGKILL"));
+  const { url, close } = await interrupting(api.url, 2, () => child?.kill("SIGKILL"));
   child = start(["replay", "--api", url, ...until, "--patch", patch, "--json"]);
   const ran = await ended(child);
   await close();

@@ -6,7 +6,8 @@ import { type RunningApi, startApi } from "../../api/server.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
-import { realNode, run } from "./run.ts";
+import { interrupted, interrupting } from "./interrupting.ts";
+import { ended, realNode, run, start } from "./run.ts";
 
 let scratch: string;
 let dataDir: string;
@@ -83,6 +84,7 @@ describe("nodewise upgrade of files", () => {
     ["no version of now", ["--to", "1.37"], "maxPods: 100\n", 2],
     ["a version that is not known", ["--from", "1.36", "--to", "1.99"], "maxPods: 100\n", 2],
     ["what is no version", ["--from", "1.36", "--to", "newest"], "maxPods: 100\n", 2],
+    ["a file that is not there", ["--from", "1.36", "--to", "1.37", "--snapshot", "/none"], "maxPods: 100\n", 2],
     ["what is no YAML", ["--from", "1.36", "--to", "1.37"], "maxPods: [\n", 2],
   ])("%s ends with its exit code", async (_, args, text, exit) => {
     const ran = await run(["upgrade", ...args, "--config", "-"], { input: text });
@@ -225,7 +227,18 @@ describe("nodewise upgrade of a history", () => {
     expect(stdout).toContain("History: 2 of 6 recorded decisions would be others; 2 were decided as 1.37 already\n");
     expect(stdout).toMatch(/^cgroups +3 +2 +0 +0$/m);
     expect(stdout).toMatch(/^n2 +2 +1 +0 +0$/m);
-    expect(stdout).toMatch(/^cgroups +n1 +the node +decided +decided +[0-9a-f]{32}\n {2}cgroups\["/m);
+    expect(stdout).toMatch(/^cgroups +n1 +shop\/web +1\.36 +decided +decided +[0-9a-f]{32}\n {2}cgroups\["/m);
+    expect(stdout).toMatch(/^shop\/web +n2 +1 +cgroups 1$/m);
+    expect(stdout).toMatch(/^1\.36 +4 +2 +0 +0\n1\.37 +2 +0 +0 +0$/m);
+  });
+
+  test("interrupted before anything is compared, it says so and exits with 130", async () => {
+    let child: ReturnType<typeof start> | undefined;
+    const { url, close } = await interrupting(api.url, 1, () => interrupted(child?.pid as number));
+    child = start(["upgrade", "--to", "1.37", ...since, "--node", "n1", "n2", "--api", url]);
+    const ran = await ended(child);
+    await close();
+    expect(ran).toMatchObject({ code: 130, stdout: "", stderr: "nodewise: interrupted: nothing was compared yet\n" });
   });
 
   test("of named nodes and a kind only; the same over the API", async () => {
@@ -236,9 +249,16 @@ describe("nodewise upgrade of a history", () => {
     const times = { until: expect.any(String) };
     const [a, b] = [parsed(own.stdout), parsed(asked.stdout)];
     expect({ ...a, history: { ...a["history"], ...times } }).toEqual(b);
+    expect(a["history"]).toMatchObject({
+      byVersion: [
+        { recordedUnder: "1.36", replayedUnder: "1.37", replayed: 1, differs: 1 },
+        { recordedUnder: "1.37", replayedUnder: "1.37", replayed: 1, same: 1 },
+      ],
+      pods: [{ node: "n1", pod: "shop/web", count: 1, byKind: { cgroups: 1 } }],
+    });
     expect(a).toMatchObject({
       reports: [{ node: "n1" }, { node: "n3" }],
-      history: { counts: { replayed: 2, differs: 1 }, recordedUnder: { "1.36": 1, "1.37": 1 }, nextPageToken: null },
+      history: { counts: { replayed: 2, differs: 1 }, nextPageToken: null },
     });
   });
 

@@ -1,13 +1,14 @@
 import { expect, test } from "vitest";
 import {
   decisionAnswer,
+  fullDecision,
   historyReplay,
   lintAnswer,
   replayAnswer,
   upgradeAnswer,
 } from "../../api/http/openapi/answers.ts";
 import { decisionList } from "../../api/http/openapi/list-answers.ts";
-import { NEWEST, PROFILES } from "../../api/profiles/index.ts";
+import { chooseProfile, NEWEST, PROFILES } from "../../api/profiles/index.ts";
 import { container } from "../kit/containers.ts";
 import { podOf } from "../kit/pods.ts";
 import { answer, exampleSnapshot, fresh, get, type Of, post, problemOf, send } from "./api-subject.ts";
@@ -37,12 +38,13 @@ const exact = (version: string) => ({ version, exact: true, why: null });
 /** A snapshot is answered as its own kubelet would. */
 export function versions(of: Of): void {
   test.each(PROFILES)(
-    "the node's own kubelet $version is the one that counts, and the answer tells it",
+    "the node's own kubelet $version is the one that counts, and the answer tells it where another was named",
     async (profile) => {
       const { version, release, policyVersion } = profile;
       const asked = { snapshot: limitedOn(fresh("node"), `v${release}`), kubeletVersion: "1.35" };
       const answered = await decide(of, asked);
-      expect(answered).toMatchObject({ policyVersion, profile: exact(version) });
+      const why = version === "1.35" ? null : `the node tells kubelet v${release}, which counts before 1.35`;
+      expect(answered).toMatchObject({ policyVersion, profile: { version, exact: true, why } });
       expect(quotasIn(answered.decision)).toBe(version === "1.37" ? 0 : 1);
     },
   );
@@ -93,6 +95,9 @@ export function versions(of: Of): void {
   ])("a kubelet %s that is not known is answered as %s, and told", async (kubeletVersion, version, why) => {
     const answered = await decide(of, { snapshot: limitedOn(fresh("node"), kubeletVersion) });
     expect(answered.profile).toEqual({ version, exact: false, why });
+    const asked = await decide(of, { snapshot: limitedOn(fresh("node"), kubeletVersion), kubeletVersion: "1.36" });
+    const before = `the node tells kubelet ${kubeletVersion}, which counts before 1.36`;
+    expect(asked.profile).toEqual({ version, exact: false, why: `${before}; ${why}` });
   });
 
   test("a version that is none is refused with its place", async () => {
@@ -110,6 +115,45 @@ export function versions(of: Of): void {
       const wrong = await problemOf(await post(of(), path, body), "invalid_input");
       expect(wrong.issues).toEqual([{ path: "kubeletVersion", message }]);
     }
+  });
+}
+
+/** What a record tells of the version: its snapshot's own, since what a request named is not recorded. */
+function recordedProfiles(of: Of): void {
+  const recorded = async (id: string) => (await answer(await get(of(), `/v1/decisions/${id}`), fullDecision)).profile;
+
+  test.each([
+    ["v1.36.3", "1.36", null],
+    ["v1.36.3", "1.36", "1.35"],
+    ["v1.33.13-eks-1", "1.34", null],
+  ])("a recorded decision about a node of %s tells %s, whichever the request named", async (own, version, asked) => {
+    const { id } = await decide(of, { snapshot: limitedOn(fresh("node"), own), kubeletVersion: asked });
+    const { note } = chooseProfile(own);
+    expect(note.version).toBe(version);
+    expect(await recorded(id)).toEqual(note);
+  });
+
+  test("one about a node that tells none says so, and as which it was decided", async () => {
+    for (const kubeletVersion of ["1.35", null]) {
+      const { id } = await decide(of, { snapshot: limitedOn(fresh("node")), kubeletVersion });
+      const version = kubeletVersion ?? NEWEST.version;
+      const why = `no snapshot tells the node's kubelet: a request named ${version}, or it was the newest known then`;
+      expect(await recorded(id)).toEqual({ version, exact: false, why });
+    }
+  });
+
+  test("one that another version answered says so, and one whose snapshot is gone is told all the same", async () => {
+    const { store } = of();
+    const { id } = await decide(of, { snapshot: limitedOn(fresh("node"), "v1.35.4") });
+    const decision = value(await store.getDecision(id));
+    if (decision === null) throw new Error("not recorded");
+    const older = { ...decision, id: hex(), policyVersion: "kubelet-1.36.3+6" };
+    value(await store.record({ decision: older }));
+    const why = "the node tells kubelet v1.35.4, and 1.36 answered then";
+    expect(await recorded(older.id)).toEqual({ version: "1.36", exact: false, why });
+    const bare = { ...decision, id: hex(), snapshotId: null };
+    value(await store.record({ decision: bare }));
+    expect(await recorded(bare.id)).toMatchObject({ version: "1.35", exact: false });
   });
 }
 
@@ -181,6 +225,7 @@ const hex = (): string => crypto.randomUUID().replaceAll("-", "");
 /** Questions that come again, to the same kubelet or another. */
 export function versionsAgain(of: Of): void {
   wordsForVersions(of);
+  recordedProfiles(of);
   test("a decision replays as the kubelet that it was made for, or as another that is asked for", async () => {
     const node = fresh("node");
     const { id } = await decide(of, { snapshot: limitedOn(node), kubeletVersion: "1.35" });
@@ -220,6 +265,7 @@ export function versionsAgain(of: Of): void {
       answer(await post(of(), "/v1/lint", { kubeletConfiguration, ...body }), lintAnswer);
     expect((await lint({ kubeletVersion: "1.34" })).profile).toEqual(exact("1.34"));
     const { profile } = await lint({ snapshot: limitedOn(fresh("node"), "v1.36.3"), kubeletVersion: "1.34" });
-    expect(profile).toEqual(exact("1.36"));
+    const why = "the node tells kubelet v1.36.3, which counts before 1.34";
+    expect(profile).toEqual({ version: "1.36", exact: true, why });
   });
 }

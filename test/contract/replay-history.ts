@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type * as z from "zod";
 import { decisionAnswer, historyReplay, replayAnswer } from "../../api/http/openapi/answers.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
 import { encodeResume } from "../../api/service/replay/replay-answer.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
@@ -16,6 +17,9 @@ import {
   tokenFor,
 } from "./api-subject.ts";
 import { decisionRow, snapshotRow, T0, value } from "./store-rows.ts";
+
+/** Nodes that tell no version are decided as the newest. */
+const UNDER = { recordedUnder: NEWEST.version, replayedUnder: NEWEST.version };
 
 type Replayed = z.output<typeof historyReplay>;
 const replay = async (api: ApiSubject, body: object, headers = {}): Promise<Replayed> =>
@@ -70,6 +74,7 @@ export function historyReplays(of: Of): void {
     const all = { replayed: 5, same: 5, differs: 0, refused: 0, gone: 0, unreadable: 0 };
     expect(whole).toMatchObject({ counts: all, changed: [], verdicts: [], progress: 1, nextPageToken: null });
     expect(whole.byNode).toEqual({ [node]: all });
+    expect(whole.byVersion).toEqual([{ ...UNDER, ...all }]);
     expect(whole.byKind).toEqual({
       cgroups: { ...all, replayed: 3, same: 3 },
       admission: { ...all, replayed: 2, same: 2 },
@@ -97,8 +102,11 @@ export function historyReplays(of: Of): void {
       kind: "admission",
       node,
       pod: { namespace: "shop", name: "large", uid: "u-large" },
+      ...UNDER,
       recordedVerdict: "decided",
       verdict: "refused",
+      pods: ["shop/large"],
+      podCount: 1,
       problem: null,
     });
     const alone = await answer(await post(of(), `/v1/decisions/${large}/replay`, change), replayAnswer);

@@ -67,7 +67,8 @@ export function upgrades(of: Of): void {
     expect(report?.gates).toContainEqual(
       expect.objectContaining({ name: "MemoryQoS", keep: { featureGates: { MemoryQoS: false } }, changes: "value" }),
     );
-    expect(report?.decisions?.changed.map(({ kind }) => kind)).toContain("cgroups");
+    const changed = report?.decisions?.changed.find(({ kind }) => kind === "cgroups");
+    expect(changed).toMatchObject({ pod: null, pods: ["shop/web", "kube-system/etcd"], podCount: 2 });
     const old = await upgrade(of(), { to: "1.35", from: "1.34", node });
     expect(old.report?.staticPods).toEqual(["kube-system/etcd"]);
   });
@@ -79,11 +80,17 @@ export function upgrades(of: Of): void {
     expect(first.report?.node).toBe(node);
     expect(first.history).toMatchObject({
       counts: { replayed: 2, differs: 2 },
-      recordedUnder: { "1.36": 2 },
+      byVersion: [{ recordedUnder: "1.36", replayedUnder: "1.37", replayed: 2, differs: 2 }],
+      pods: ["kube-system/etcd", "shop/web"].map((pod) => ({ node, pod, count: 2, byKind: { cgroups: 2 } })),
       verdicts: [{ kind: "cgroups", count: 2 }],
     });
     const [example] = first.history?.examples ?? [];
-    expect(example).toMatchObject({ kind: "cgroups", recordedUnder: "1.36", differenceCount: expect.any(Number) });
+    expect(example).toMatchObject({
+      kind: "cgroups",
+      recordedUnder: "1.36",
+      podCount: 2,
+      differenceCount: expect.any(Number),
+    });
     expect(JSON.stringify(example?.differences)).toContain("memory.min");
     expect(example?.reasons.length).toBeGreaterThan(0);
     const pageToken = first.history?.nextPageToken;
@@ -91,7 +98,8 @@ export function upgrades(of: Of): void {
     expect(last).toMatchObject({ report: null, history: { counts: { replayed: 1 }, nextPageToken: null } });
     const own = await upgrade(of(), { to: "1.36", node, since: SINCE });
     expect(own.report?.outcome).toBe("same");
-    expect(own.history).toMatchObject({ counts: { same: 3, differs: 0 }, recordedUnder: { "1.36": 3 }, examples: [] });
+    expect(own.history).toMatchObject({ counts: { same: 3, differs: 0 }, pods: [], examples: [] });
+    expect(own.history?.byVersion).toMatchObject([{ recordedUnder: "1.36", replayedUnder: "1.36", same: 3 }]);
   });
 
   test("a default that its kubelet told is no wish of the node: what was recorded throttles nothing with 1.37", async () => {

@@ -107,6 +107,24 @@ describe.skipIf(why !== undefined)("devices over restarts", { timeout: LONG_MS }
     expect(allocations()).toBe(before + 1);
   });
 
+  test("the daemon plays another kubelet, and then others again", async () => {
+    const id = await runningId("stays");
+    const before = allocations();
+    const versions = ["1.34", "1.37", "1.35", "1.36", "1.37"];
+    for (const [i, kubeletVersion] of versions.entries()) {
+      await node.daemon.stop();
+      node.startDaemon({ kubeletVersion });
+      await node.daemon.running("stays");
+      // reads the checkpoint that another version wrote, and writes it
+      await comesIn(`under-${i}`);
+      expect(await runningId("stays")).toBe(id);
+      expect(idsOf("uid-stays"), kubeletVersion).toEqual(["a", "b"]);
+      expect((await (await fetch(`${node.statusUrl}/v1/status`)).json()) as object).toMatchObject({ problems: [] });
+    }
+    // one for each that came in, none for the pod that was there
+    expect(allocations()).toBe(before + versions.length);
+  });
+
   test("the plugin restarts while the daemon runs", async () => {
     await plugin.vanish();
     await node.daemon.until("the plugin's end", ({ devices }) => devices?.find(({ allocatable }) => allocatable === 0));

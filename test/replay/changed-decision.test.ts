@@ -4,17 +4,22 @@ import type { Replayed } from "../../api/service/replay/replay-one.ts";
 import { changedDecision } from "../../api/service/replay/tally.ts";
 import { decisionRow, T0 } from "../contract/store-rows.ts";
 
+const versions = { recordedUnder: "1.36", replayedUnder: "1.37" };
+const PODS = Array.from({ length: 7 }, (_, i) => `shop/web-${i}`);
+
 const differing = (differences: readonly Difference[]): Replayed => ({
+  ...versions,
   state: "differs",
   verdict: "refused",
   differences,
   truncated: false,
+  pods: PODS,
   problem: null,
   answer: { policyVersion: "kubelet-1.36+7", decision: {} as never, reasons: [], needs: [] },
 });
-const lost = { verdict: null, differences: [], truncated: false, answer: null } as const;
+const lost = { ...versions, pods: [], verdict: null, differences: [], truncated: false, answer: null } as const;
 
-test("the first five of many differences are listed, and what is too long of them is left out by name", () => {
+test("the first five of many differences and of many pods are listed, and what is too long of them is left out by name", () => {
   const long = "x".repeat(300);
   const differences = [
     { path: "a", recorded: 1, replayed: long },
@@ -24,6 +29,7 @@ test("the first five of many differences are listed, and what is too long of the
   const listed = changedDecision(decisionRow({ id: "one", verdict: "decided" }), differing(differences));
   expect(listed).toMatchObject({ id: "one", decidedAt: new Date(T0).toISOString(), differenceCount: 22 });
   expect(listed).toMatchObject({ recordedVerdict: "decided", verdict: "refused", problem: null });
+  expect(listed).toMatchObject({ ...versions, pods: PODS.slice(0, 5), podCount: 7 });
   expect(listed?.differences).toEqual([
     { path: "a", recorded: 1, omitted: ["replayed"] },
     { path: "b", omitted: ["recorded"] },

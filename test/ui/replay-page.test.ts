@@ -32,6 +32,7 @@ async function fleet(...args: Parameters<typeof appOver>) {
 }
 interface Tally {
   readonly counts: Readonly<Record<string, number>>;
+  readonly byVersion: readonly { recordedUnder: string; same: number; differs: number }[];
   readonly verdicts: readonly { kind: string; recorded: string; replayed: string | null; count: number }[];
   readonly changed: readonly { id: string; differences: readonly { path: string }[] }[];
 }
@@ -61,6 +62,22 @@ describe("the history with another configuration", () => {
     expect(page.words).toContain('allocatable.cpu "1800m" → "400m"');
     expect(goOnOf(page)).toBeNull();
     expect(page.html).toContain('<progress max="100" value="100"');
+  });
+
+  test("as another kubelet tells both versions: of each decision, of all, and of one", async () => {
+    const { app, ids } = await fleet();
+    const patch = { kubeletConfigurationPatch: { kubeReserved: { cpu: "1500m" } } };
+    const page = await replay(app, { since: "24h", change: PATCH, kubelet: "1.35" });
+    const [own] = (await asked(app, { ...patch, kubeletVersion: "1.35" })).byVersion;
+    const change = `${own?.recordedUnder} → 1.35`;
+    expect(own?.recordedUnder).not.toBe("1.35");
+    expect(page.words).toMatch(
+      new RegExp(`By kubelet version Kubelet Replayed .* ${change} 6 ${own?.same} ${own?.differs} 0 0`),
+    );
+    expect(page.words).toMatch(new RegExp(`n1 \\w+ ${change} `));
+    expect(page.words).toContain(" --kubelet 1.35 ");
+    const one = await replay(app, { decision: ids[0] ?? "", only: "yes", kubelet: "1.35" });
+    expect(one.words).toContain(`Kubelet ${change}.`);
   });
 
   test("a whole configuration takes the place of the recorded one, and nothing changed changes nothing", async () => {

@@ -6,9 +6,9 @@ import type { AdviseFlags } from "./advise.ts";
 const EXIT_CODES = `
 Exit codes:
   0  advice is given
-  2  bad usage or bad input
+  2  bad usage or bad input, such as a file that is not there
   3  nothing was measured
-  4  a file, the API or the history failed
+  4  the API or the history failed
   5  the kubelet would not start with what is advised: the findings say why`;
 
 export function addAdvise(program: Command, cli: Cli): void {

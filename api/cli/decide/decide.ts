@@ -10,9 +10,8 @@ import type { AskOf, Explain, Kind, Refusal } from "../../model/decision.ts";
 import { traitsOf } from "../../model/kinds.ts";
 import { ok } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { type ChosenProfile, chooseProfileFor, profileOf } from "../../profiles/index.ts";
+import { type ChosenProfile, chooseProfileFor } from "../../profiles/index.ts";
 import { listed } from "../../text/sentences/words.ts";
-import { printable } from "../../text/style.ts";
 import { answerText } from "../../text/tables/index.ts";
 import { type CapacityOptions, capacityOf } from "../inputs/capacity.ts";
 import { type PatchFlags, readPatches } from "../inputs/change.ts";
@@ -57,13 +56,6 @@ export interface DecideOptions extends WhatIfOptions, PatchFlags, QuestionFiles,
   readonly explain?: Explain;
 }
 
-/** `--kubelet` of a node that tells another version: a line for a person. */
-function otherKubelet({ node }: Snapshot, kubelet: string | undefined): readonly string[] {
-  const own = node?.status?.nodeInfo?.kubeletVersion;
-  if (kubelet === undefined || own === undefined || profileOf(own) === profileOf(kubelet)) return [];
-  return [`the node tells kubelet ${printable(own)}, which counts before --kubelet ${kubelet}`];
-}
-
 /** Decides here, without API and history, and prints the answer. A refusal and a negative verdict end with 1. */
 export async function decide(
   kind: Kind,
@@ -83,7 +75,6 @@ export async function decide(
     : await readSnapshot({ ...files, ...capacity.value });
   if (!read.ok) return read;
   const { snapshot, chosen, dropped, leftOut, madeStatic, configuration } = read.value;
-  warnAll(terminal, otherKubelet(snapshot, options.kubelet));
   warnAll(terminal, leftOut);
   if (dropped.length > 0) terminal.warn(`nodewise: ${replacedText(dropped)}`);
   const question = await readQuestion(kind, options, nodeIn(snapshot), chosen.profile);

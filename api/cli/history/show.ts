@@ -51,9 +51,7 @@ export async function showDecision(id: string, given: ShowFlags, cli: Cli): Prom
         EXIT.failed,
         `there is no decision \`${id}\`: old ones are removed; \`nodewise history\` lists what is there`,
       );
-    const results = await store.listResults(id);
-    if (!results.ok) return fault(EXIT.failed, results.error.message);
-    const text = recordText(row.value, results.value);
+    const text = await recordText(store, row.value);
     if (!text.ok) return fault(EXIT.failed, text.error.message);
     const record = JSON.parse(text.value) as Shown;
     const snapshot = record.snapshotId === null ? ok(null) : await store.getSnapshot(record.snapshotId);

@@ -16,8 +16,8 @@ const EXIT_CODES = `
 Exit codes:
   0  nothing found, or notes only
   1  warnings or errors
-  2  bad usage or bad input
-  4  a file, the API or the history failed
+  2  bad usage or bad input, such as a file that is not there
+  4  the API, the cluster or the history failed
   5  the kubelet does not start with this configuration`;
 
 /** The kubelet's command line. */

@@ -8,9 +8,9 @@ const EXIT_CODES = `
 Exit codes:
   0    every decision would have been the same
   1    some would have been others, or are refused
-  2    bad usage or bad input
+  2    bad usage or bad input, such as a file that is not there
   3    none would have been another, but there were none, or not all could be decided again: their snapshot is no longer stored
-  4    a file, the API or the history failed, or some records cannot be read: they are named, and the others replayed
+  4    the API or the history failed, or some records cannot be read: they are named, and the others replayed
   130  interrupted: what was counted is printed, and the --page-token with which the same command goes on`;
 
 export function addReplay(program: Command, cli: Cli): void {

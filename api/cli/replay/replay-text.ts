@@ -1,8 +1,10 @@
 import { isVerdict } from "../../model/decision.ts";
+import type { Versions } from "../../service/replay/replay-one.ts";
 import {
   type ChangedDecision,
   type Counts,
   passedOf,
+  podsText,
   type ShortDifference,
   type Tally,
   type UnreadableDecision,
@@ -17,14 +19,18 @@ const NODES = 20;
 
 /** A changed decision: one line, and one for the first place where it differs. */
 export function changedText(
-  { decidedAt, node, kind, pod, recordedVerdict, verdict, id, ...more }: ChangedDecision,
+  { decidedAt, node, kind, recordedVerdict, verdict, id, ...more }: ChangedDecision,
   { columns, paint }: Terminal,
 ): string {
-  const who = pod === null ? [] : [`${pod.namespace}/${pod.name}`];
-  const head = [decidedAt, node, kind, ...who].map(printable).join("  ");
+  const who = podsText(more);
+  const parts = [decidedAt, node, kind, ...(who === "" ? [] : [who]), `kubelet ${versionsText(more)}`];
+  const head = parts.map(printable).join("  ");
   const line = `${head}  ${verdictsText(recordedVerdict, verdict, paint)}  ${printable(id)}`;
   return `${line}\n  ${clip(detailText(more), Math.max(20, columns - 2))}\n`;
 }
+
+const versionsText = ({ recordedUnder, replayedUnder }: Versions): string =>
+  recordedUnder === replayedUnder ? recordedUnder : `${recordedUnder} -> ${replayedUnder}`;
 
 /** A decision of which nothing can be said: one line, and one for what is wrong with it. */
 export function unreadableText(
@@ -89,7 +95,7 @@ const cellsOf = ({ replayed, same, differs, refused, gone, unreadable }: Counts,
 ];
 const changedCount = ({ differs, refused }: Counts): number => differs + refused;
 
-/** Shows the counts: verdict by verdict, by kind and by node. */
+/** Shows the counts: by kind, by node, by kubelet version, and verdict by verdict. */
 export function tallyText(tally: Tally, terminal: Terminal): string {
   const { columns: width, paint } = terminal;
   const kinds = Object.entries(tally.byKind).map(([kind, counts]) => ({
@@ -102,7 +108,12 @@ export function tallyText(tally: Tally, terminal: Terminal): string {
     width,
     paint,
   );
-  const parts = [byKind, nodesText(tally, terminal), verdictChanges(tally.verdicts, terminal)];
+  const parts = [
+    byKind,
+    nodesText(tally, terminal),
+    versionsTable(tally, terminal),
+    verdictChanges(tally.verdicts, terminal),
+  ];
   return parts.filter((part) => part !== "").join("\n");
 }
 
@@ -114,6 +125,11 @@ function nodesText(tally: Tally, { columns: width, paint }: Terminal): string {
   const others = nodes.length - rows.length;
   const more = others === 0 ? "" : `and ${text(others)} more nodes, with no more changes\n`;
   return table([{ title: "NODE", shrinkTo: 10 }, ...countColumns(tally)], rows, width, paint) + more;
+}
+
+function versionsTable(tally: Tally, { columns: width, paint }: Terminal): string {
+  const rows = tally.byVersion.map((one) => ({ cells: [versionsText(one), ...cellsOf(one, tally)] }));
+  return rows.length === 0 ? "" : table([{ title: "KUBELET" }, ...countColumns(tally)], rows, width, paint);
 }
 
 function verdictChanges(changes: readonly VerdictChange[], { columns: width, paint }: Terminal): string {

@@ -6,7 +6,7 @@ import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { timesOf, tokenOf } from "../history/source.ts";
 import { type ChangeFlags, readChange } from "../inputs/change.ts";
-import { EXIT, type Fault, fault, type Outcome, stopSignal, type Terminal, warnAll } from "../terminal.ts";
+import { EXIT, type Fault, fault, type Outcome, stopFlag, type Terminal, warnAll } from "../terminal.ts";
 import { progressOn } from "./progress.ts";
 import type { ReplayPages, ReplayRequest } from "./replay-api.ts";
 import { changedText, lostText, tallyText, unreadableText } from "./replay-text.ts";
@@ -162,10 +162,7 @@ async function wantedOf(given: ReplayFlags, nowMs: number, { terminal }: Cli): P
 
 /** Page after page, in constant memory, until the end, a failure, or a signal. */
 async function run(pages: ReplayPages, given: ReplayFlags, cli: Cli): Promise<Outcome> {
-  let isStopped = false;
-  void stopSignal().then(() => {
-    isStopped = true;
-  });
+  const isStopped = stopFlag();
   const progress = progressOn(process.stderr, () => performance.now());
   const report = new ReplayReport(given, cli.terminal);
   let token = given.pageToken;
@@ -177,7 +174,7 @@ async function run(pages: ReplayPages, given: ReplayFlags, cli: Cli): Promise<Ou
     const { nextPageToken } = page.value;
     if (nextPageToken === null) return report.done();
     token = nextPageToken;
-    if (isStopped) return report.interrupted(token);
+    if (isStopped()) return report.interrupted(token);
     progress.show(page.value, report.counts);
   }
 }

@@ -12,8 +12,8 @@ const EXIT_CODES = `
 Exit codes:
   0    nothing would be otherwise
   1    something would: findings, gates, defaults, static pods or decisions
-  2    bad usage or bad input
-  4    a file, the API or the history failed
+  2    bad usage or bad input, such as a file that is not there
+  4    the API, the cluster or the history failed
   5    the kubelet of --to would not start with the configuration
   130  interrupted: what was counted is printed, and the --page-token with which the same command goes on`;
 

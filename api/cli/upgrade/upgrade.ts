@@ -1,6 +1,7 @@
 import type { Kind } from "../../model/decision.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { type ChosenProfile, knownVersion, namedVersion } from "../../profiles/index.ts";
+import { nextTurn } from "../../service/turns.ts";
 import { configured, versionBefore } from "../../service/upgrade/asked.ts";
 import { HistoryCounter } from "../../service/upgrade/history-sections.ts";
 import type { UpgradeReport } from "../../service/upgrade/report.ts";
@@ -12,7 +13,7 @@ import { asksCluster, type ClusterFlags, withoutEnv } from "../cluster-options.t
 import { timesOf, tokenOf } from "../history/source.ts";
 import { besideOf, type LintFiles, type LintNode, placesOf, readLintFiles } from "../lint/lint-input.ts";
 import { progressOn } from "../replay/progress.ts";
-import { EXIT, type Fault, fault, type Outcome, stopSignal, warnAll } from "../terminal.ts";
+import { EXIT, type Fault, fault, type Outcome, stopFlag, warnAll } from "../terminal.ts";
 import { type Found, printUpgrade, type UpgradeForm } from "./upgrade-output.ts";
 import { MAX_NODES, type UpgradeRequest, type UpgradeSource } from "./upgrade-source.ts";
 
@@ -58,8 +59,9 @@ export async function upgrade(given: UpgradeFlags, cli: Cli): Promise<Outcome> {
       );
     }
   }
+  const isStopped = stopFlag();
   return withSource(given, request.value, cli, (source) =>
-    askSource(source, { given, request: request.value, read: read.value, asksHistory }, cli),
+    askSource(source, { given, request: request.value, read: read.value, asksHistory, isStopped }, cli),
   );
 }
 
@@ -150,15 +152,16 @@ interface Asked {
   readonly request: UpgradeRequest;
   readonly read: LintNode;
   readonly asksHistory: boolean;
+  readonly isStopped: () => boolean;
 }
 
 async function askSource(source: UpgradeSource, asked: Asked, cli: Cli): Promise<Outcome> {
-  const { given, request, asksHistory } = asked;
+  const { given, request, asksHistory, isStopped } = asked;
   const reports = await reportsOf(source, asked);
   if (!reports.ok) return reports;
   const { to } = request;
   if (!asksHistory) return ok(printUpgrade({ to, ...reports.value, history: null }, formOf(given), cli.terminal));
-  const ended = await compareHistory(source, given);
+  const ended = await compareHistory(source, given, isStopped);
   const history = {
     ...ended.counter.sum(),
     until: ended.last?.until ?? null,
@@ -178,7 +181,7 @@ async function askSource(source: UpgradeSource, asked: Asked, cli: Cli): Promise
 /** Of the files, or of the nodes that are named, or of all nodes. */
 async function reportsOf(
   source: UpgradeSource,
-  { given, request: { to, from }, read }: Asked,
+  { given, request: { to, from }, read, isStopped }: Asked,
 ): Promise<Result<Pick<Found, "reports" | "unreported">, Fault>> {
   const { node: nodeName } = given;
   if (nodeName === undefined && (read.file !== null || read.commandLine !== null || read.snapshot !== undefined)) {
@@ -195,6 +198,9 @@ async function reportsOf(
     unreported.push({ node: "further nodes", why });
   }
   for (const node of names.value) {
+    // lets a signal in, which no answer of a history that is here does
+    await nextTurn();
+    if (isStopped()) return fault(EXIT.interrupted, "interrupted: nothing was compared yet");
     const report = await source.reportOf(node, read.file?.configuration, besideOf(read));
     if (!report.ok) return report;
     if (typeof report.value === "string") unreported.push({ node, why: report.value });
@@ -212,11 +218,11 @@ interface Compared {
 }
 
 /** Page after page, node after node, in constant memory, until the end, a failure, or a signal. */
-async function compareHistory(source: UpgradeSource, { node: nodeName, pageToken }: UpgradeFlags): Promise<Compared> {
-  let isStopped = false;
-  void stopSignal().then(() => {
-    isStopped = true;
-  });
+async function compareHistory(
+  source: UpgradeSource,
+  { node: nodeName, pageToken }: UpgradeFlags,
+  isStopped: () => boolean,
+): Promise<Compared> {
   const progress = progressOn(process.stderr, () => performance.now());
   const counter = new HistoryCounter();
   const nodes = nodeName ?? [undefined];
@@ -238,7 +244,7 @@ async function compareHistory(source: UpgradeSource, { node: nodeName, pageToken
       counter.add(page.value);
       last = page.value;
       const next = page.value.nextPageToken;
-      if (isStopped && next !== null) {
+      if (isStopped() && next !== null) {
         const lines = [`interrupted: ${goesOn(nodes.slice(i), next)}`];
         return { counter, last, token: next, fault: { exit: EXIT.interrupted, lines } };
       }

@@ -41,7 +41,9 @@ const lintFinding = z.strictObject({
 });
 const profile = z
   .strictObject({ version: z.string(), exact: z.boolean(), why: z.string().nullable() })
-  .describe("as which kubelet it was answered; exact: it is the node's own, else `why` tells");
+  .describe(
+    "as which kubelet it was answered; exact: it is the one that the node or the request names. why: what answered in its place, or that the node's own counted before another one that the request named; null: neither",
+  );
 export const lintAnswer = z.strictObject({
   profile,
   findings: z.array(lintFinding).describe("by severity, then field"),
@@ -98,6 +100,9 @@ const storedResult = z.looseObject({
 });
 export const fullDecision = z.strictObject({
   ...decisionHead.shape,
+  profile: profile.describe(
+    "as which kubelet it was decided; exact: its snapshot tells that one, else `why` tells: a version that a request named is not recorded",
+  ),
   ask: z.unknown(),
   decision: decisionOf,
   ...explainedThen,
@@ -153,12 +158,18 @@ const replayCounts = z
   })
   .describe("decisions");
 
+const versions = {
+  recordedUnder: z.string().describe("the kubelet version as which it was decided when it was recorded"),
+  replayedUnder: z.string().describe("the one as which it is decided again"),
+};
+
 export const changedDecision = z.strictObject({
   id: z.string().describe("POST /v1/decisions/ID/replay tells all of it"),
   kind,
   node: z.string(),
   decidedAt: time,
   pod: podRef.nullable(),
+  ...versions,
   recordedVerdict: z.string(),
   verdict: z.string().nullable().describe("null: it is refused"),
   differences: z
@@ -175,6 +186,12 @@ export const changedDecision = z.strictObject({
     )
     .describe("the first few"),
   differenceCount: integer.describe("1000: or more"),
+  pods: z
+    .array(z.string())
+    .describe(
+      "NAMESPACE/NAME of the first few pods of which it decides otherwise: the one that was asked about, and those of the node that are evicted, ranked, preempted, throttled or the like otherwise",
+    ),
+  podCount: integer,
   problem: z
     .strictObject({ code: z.enum(Object.keys(PROBLEMS) as [keyof typeof PROBLEMS]), detail: z.string() })
     .nullable()
@@ -193,6 +210,11 @@ export const historyReplay = z.strictObject({
   counts: replayCounts,
   byKind: z.record(z.string(), replayCounts),
   byNode: z.record(z.string(), replayCounts),
+  byVersion: z
+    .array(z.strictObject({ ...versions, ...replayCounts.shape }))
+    .describe(
+      "by the kubelet version under which they were recorded and made again; without those that are unreadable",
+    ),
   verdicts: z
     .array(
       z.strictObject({
@@ -218,16 +240,20 @@ export const upgradeAnswer = z.strictObject({
   history: z
     .strictObject({
       ...historyReplay.shape,
-      recordedUnder: z
-        .record(z.string(), integer)
-        .describe(
-          "decisions of this page by the kubelet version that they were recorded under; those of `to` itself are among the same ones",
-        ),
+      pods: z
+        .array(
+          z.strictObject({
+            node: z.string(),
+            pod: z.string().describe("NAMESPACE/NAME"),
+            count: integer,
+            byKind: z.record(z.string(), integer),
+          }),
+        )
+        .describe("all pods of which decisions of this page are others, with how many; the most first"),
       examples: z
         .array(
           z.strictObject({
             ...changedDecision.shape,
-            recordedUnder: z.string(),
             reasons: z
               .array(placeReasonsForm(recordedReason))
               .describe("the first few that the recorded answer does not have"),

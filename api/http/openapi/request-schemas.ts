@@ -29,7 +29,7 @@ const kubeletVersion = (description: string): JsonSchema => ({
   anyOf: [{ type: "string", pattern: VERSION_PATTERN, description }, NULL],
 });
 const asWhich = kubeletVersion(
-  "the kubelet to answer as where the snapshot's node tells no version; absent: the newest",
+  "the kubelet to answer as where the snapshot's node tells no version, which counts before it; absent: the newest",
 );
 const explain: JsonSchema = {
   type: "string",

@@ -7,10 +7,12 @@ import { Lru } from "../../model/cache.ts";
 import type { DecisionOf, Explain, Kind, Verdict } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import type { PlaceReasons } from "../../model/forms.ts";
+import { specOf } from "../../model/kinds.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { type EffectiveSnapshot, effectiveSnapshot } from "../../profiles/effective.ts";
 import { profileOfPolicy } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";
+import { changedPods, podName } from "../changed-pods.ts";
 import { readAsk } from "../decision-request.ts";
 import { type Difference, differences, MAX_DIFFERENCES } from "../difference.ts";
 import { inputProblem, type Problem } from "../problem.ts";
@@ -172,10 +174,15 @@ function configurations(change: Change): (posted: unknown, recorded: Profile) =>
 }
 
 /** How a recorded decision compares with what it would be now. */
-export type Compared = DecidedAgain | Lost;
+export type Compared = Versions & (DecidedAgain | Lost);
 /** The same with all of the new answer. */
-export type Replayed = (DecidedAgain & { readonly answer: Answer }) | (Lost & { readonly answer: null });
+export type Replayed = Versions & ((DecidedAgain & { readonly answer: Answer }) | (Lost & { readonly answer: null }));
 
+/** The kubelet versions under which a decision was recorded, and is made again. */
+export interface Versions {
+  readonly recordedUnder: string;
+  readonly replayedUnder: string;
+}
 interface DecidedAgain {
   readonly state: "same" | "differs";
   /** The new answer's verdict. */
@@ -184,6 +191,8 @@ interface DecidedAgain {
   readonly differences: readonly Difference[];
   /** There are more differences than those. */
   readonly truncated: boolean;
+  /** The pods of which it decides otherwise, NAMESPACE/NAME: the asked one first, then those of the node. */
+  readonly pods: readonly string[];
   readonly problem: null;
 }
 interface Lost {
@@ -194,6 +203,8 @@ interface Lost {
   readonly verdict: null;
   readonly differences: readonly [];
   readonly truncated: false;
+  /** The pod that was asked about. */
+  readonly pods: readonly string[];
 }
 interface Answer {
   /** Of the profile that decided. */
@@ -208,7 +219,7 @@ export type Replayer<R extends Compared = Replayed> = (row: DecisionRow) => Prom
 
 /** Decides recorded decisions again, one after the other, with their reasons. Keeps the snapshots it read last, as several kinds share one. */
 export const replayer = (store: Pick<Store, "getSnapshot">, change: Change): Replayer =>
-  replayerOf(inputs(store, change), (row, { snapshot }) => replayed(row, snapshot, row.explain));
+  replayerOf(inputs(store, change), change, (row, { snapshot }) => replayed(row, snapshot, row.explain));
 
 /** Characters of what snapshots share that are kept decoded, and of answers that are kept to be compared. */
 const KEPT_LENGTH = 2 * 1024 * 1024;
@@ -225,7 +236,7 @@ export function historyReplayer(
   length = KEPT_LENGTH,
 ): Replayer<Compared> {
   const last = new Lru<string, { readonly body: string; readonly again: Compared }>(Number.POSITIVE_INFINITY, length);
-  return replayerOf<Compared>(quickInputs(store, change, length), (row, { snapshot, cacheKey }) => {
+  return replayerOf<Compared>(quickInputs(store, change, length), change, (row, { snapshot, cacheKey }) => {
     const { kind, ask, body } = row;
     // in full an answer may hold more than the reasons
     const explain = row.explain === "full" ? "full" : "off";
@@ -241,72 +252,94 @@ export function historyReplayer(
 }
 
 /** A row whose kind exists. */
-interface KnownRow extends DecisionRow {
+interface KnownRow extends DecisionRow, Versions {
   readonly kind: Kind;
 }
 
 function replayerOf<R extends Compared>(
   inputOf: Inputs,
+  change: Change,
   decide: (row: KnownRow, input: Input) => Result<R, StoreFailure>,
 ): Replayer<R | Replayed> {
   return async (row) => {
     const { id, snapshotId } = row;
-    const known = knownKind(row);
-    if (!known.ok) return known;
-    if (snapshotId === null) return ok(gone(`decision \`${id}\` was made without a stored snapshot`));
-    const input = await inputOf(snapshotId, profileOfPolicy(row.policyVersion));
+    const kind = knownKind(row);
+    if (!kind.ok) return kind;
+    const recorded = profileOfPolicy(row.policyVersion);
+    const replayedUnder = profileOfChange(change, recorded).version;
+    const known = { ...row, kind: kind.value, recordedUnder: recorded.version, replayedUnder };
+    if (snapshotId === null) return ok(gone(known, `decision \`${id}\` was made without a stored snapshot`));
+    const input = await inputOf(snapshotId, recorded);
     if (!input.ok) return input;
-    if (input.value === null) return ok(gone(`snapshot \`${snapshotId}\` of decision \`${id}\` is no longer stored`));
-    return input.value.ok ? decide(row as KnownRow, input.value.value) : ok(refused(input.value.error));
+    if (input.value === null)
+      return ok(gone(known, `snapshot \`${snapshotId}\` of decision \`${id}\` is no longer stored`));
+    return input.value.ok ? decide(known, input.value.value) : ok(refused(known, input.value.error));
   };
 }
 
 const none = { verdict: null, differences: [], truncated: false, answer: null } as const;
-const refused = (why: Problem): Replayed => ({ ...none, state: "refused", problem: why });
-const gone = (why: string): Replayed => ({
+const refused = (row: KnownRow, why: Problem): Replayed => ({
   ...none,
+  ...versionsOf(row),
+  state: "refused",
+  pods: askedPod(row),
+  problem: why,
+});
+const gone = (row: KnownRow, why: string): Replayed => ({
+  ...none,
+  ...versionsOf(row),
   state: "gone",
+  pods: [],
   problem: { code: "snapshot_gone", detail: why },
 });
+const versionsOf = ({ recordedUnder, replayedUnder }: Versions): Versions => ({ recordedUnder, replayedUnder });
+/** A decision about a node tells a pod of its own choice there. */
+const askedPod = ({ kind, pod }: KnownRow): readonly string[] =>
+  pod === null || specOf(kind).ask.pod !== "object" ? [] : [podName(pod)];
 
 /** Errors: an ask or an answer that nobody can read. */
-function replayed(
-  { id, kind, ask: askText, body }: KnownRow,
-  snapshot: EffectiveSnapshot,
-  explain: Explain,
-): Result<Replayed, StoreFailure> {
+function replayed(row: KnownRow, snapshot: EffectiveSnapshot, explain: Explain): Result<Replayed, StoreFailure> {
+  const { id, kind, ask: askText } = row;
   const what = `decision \`${id}\``;
   const posted = askText === null ? ok(null) : parsed(`ask of ${what}`, askText);
   if (!posted.ok) return posted;
   const asked = readAsk(kind, posted.value);
-  if (!asked.ok) return ok(refused(asked.error));
+  if (!asked.ok) return ok(refused(row, asked.error));
   const { ask, facts } = asked.value;
   const decided = decideKind(kind, { snapshot, facts: facts ?? {}, ask, explain });
   if (!decided.ok) {
     const { code, message, needs } = decided.error;
-    return ok(refused({ code, detail: message, needs }));
+    return ok(refused(row, { code, detail: message, needs }));
   }
   const { decision, reasons, needs, verdict } = decided.value;
-  const all = differencesOf(id, body, decision);
-  if (!all.ok) return all;
+  const compared = comparison(row, decision);
+  if (!compared.ok) return compared;
   return ok({
-    state: all.value.length === 0 ? "same" : "differs",
+    ...versionsOf(row),
+    ...compared.value,
     verdict,
-    differences: all.value.slice(0, MAX_DIFFERENCES),
-    truncated: all.value.length > MAX_DIFFERENCES,
     problem: null,
     answer: { policyVersion: snapshot.kubeletConfiguration.profile.policyVersion, decision, reasons, needs },
   });
 }
 
+type Comparison = Pick<DecidedAgain, "state" | "differences" | "truncated" | "pods">;
+const SAME: Comparison = { state: "same", differences: [], truncated: false, pods: [] };
+
 /** A body is written with its decision first: of one that is spelled the same, nothing has to be parsed. */
-function differencesOf(
-  id: string,
-  body: string,
-  decision: DecisionOf[Kind],
-): Result<readonly Difference[], StoreFailure> {
+function comparison(row: KnownRow, decision: DecisionOf[Kind]): Result<Comparison, StoreFailure> {
+  const { kind, body } = row;
   const text = JSON.stringify(decision);
-  if (body.startsWith(`{"decision":${text},`)) return ok([]);
-  const recorded = recordedAnswer({ id, body });
-  return recorded.ok ? ok(differences(recorded.value.decision, JSON.parse(text))) : recorded;
+  if (body.startsWith(`{"decision":${text},`)) return ok(SAME);
+  const recorded = recordedAnswer(row);
+  if (!recorded.ok) return recorded;
+  const again: unknown = JSON.parse(text);
+  const all = differences(recorded.value.decision, again);
+  if (all.length === 0) return ok(SAME);
+  return ok({
+    state: "differs",
+    differences: all.slice(0, MAX_DIFFERENCES),
+    truncated: all.length > MAX_DIFFERENCES,
+    pods: [...new Set([...askedPod(row), ...changedPods(kind, recorded.value.decision, again)])],
+  });
 }

@@ -80,7 +80,7 @@ export async function replayPage(
       if (listed !== null) changed.push(listed);
     } else {
       if (again.error.isRow !== true) return again;
-      counter.count(head, { state: "unreadable", verdict: null });
+      counter.count(head, { state: "unreadable" });
       unreadable.push(unreadableDecision(head, again.error.message));
     }
     const { decidedAtMs, seq } = head;

@@ -1,11 +1,14 @@
 import type { DecisionHead, PodRef } from "../../../db/rows.ts";
+import { many } from "../../text/sentences/words.ts";
 import type { Difference } from "../difference.ts";
 import type { ProblemCode } from "../problem.ts";
 import { rfc3339 } from "../timestamp.ts";
-import type { Compared } from "./replay-one.ts";
+import type { Compared, Versions } from "./replay-one.ts";
 
 /** The first few, so that a thousand changed decisions fit in an answer. */
 const FEW_DIFFERENCES = 5;
+/** Likewise of pods: an eviction pass ranks all pods of its node. */
+const FEW_PODS = 5;
 /** Characters of JSON of one value. */
 const LONG = 256;
 
@@ -16,7 +19,7 @@ export interface ShortDifference extends Difference {
 }
 
 /** A decision that would be another one, for lists. */
-export interface ChangedDecision {
+export interface ChangedDecision extends Versions {
   readonly id: string;
   readonly kind: string;
   readonly node: string;
@@ -28,6 +31,9 @@ export interface ChangedDecision {
   /** At most `FEW_DIFFERENCES`. */
   readonly differences: readonly ShortDifference[];
   readonly differenceCount: number;
+  /** The pods of which it decides otherwise, NAMESPACE/NAME; at most `FEW_PODS`. */
+  readonly pods: readonly string[];
+  readonly podCount: number;
   /** Why it is refused. */
   readonly problem: { readonly code: ProblemCode; readonly detail: string } | null;
 }
@@ -53,12 +59,26 @@ export function changedDecision(row: DecisionHead, again: Compared): ChangedDeci
     node,
     decidedAt: rfc3339(decidedAtMs),
     pod,
+    recordedUnder: again.recordedUnder,
+    replayedUnder: again.replayedUnder,
     recordedVerdict: verdict,
     verdict: again.verdict,
     differences: shortDifferences(again.differences),
     differenceCount: again.differences.length,
+    ...shortPods(again.pods),
     problem: again.problem === null ? null : { code: again.problem.code, detail: again.problem.detail },
   };
+}
+
+/** The first few, and how many there are. */
+export const shortPods = (all: readonly string[]): Pick<ChangedDecision, "pods" | "podCount"> => ({
+  pods: all.slice(0, FEW_PODS),
+  podCount: all.length,
+});
+
+/** `shop/web`, or `shop/web and 2 more pods`; empty: it is about the node alone. */
+export function podsText({ pods: [first = ""], podCount }: Pick<ChangedDecision, "pods" | "podCount">): string {
+  return podCount < 2 ? first : `${first} and ${many(podCount - 1, "more pod")}`;
 }
 
 /** The first few, without the values that are long. */
@@ -94,11 +114,16 @@ export interface VerdictChange {
   readonly count: number;
 }
 
+/** Decisions that were recorded under one kubelet version and made again under one; none that are unreadable. */
+export type VersionCounts = Versions & Counts;
+
 /** Everything that was counted. Grows with the nodes and kinds of a history, not with its decisions. */
 export interface Tally {
   readonly counts: Counts;
   readonly byKind: Readonly<Record<string, Counts>>;
   readonly byNode: Readonly<Record<string, Counts>>;
+  /** The oldest first. */
+  readonly byVersion: readonly VersionCounts[];
   /** The most frequent first. */
   readonly verdicts: readonly VerdictChange[];
 }
@@ -120,6 +145,7 @@ export class Counter {
   readonly #counts = nothing();
   readonly #byKind = new Map<string, Counting>();
   readonly #byNode = new Map<string, Counting>();
+  readonly #byVersion = new Map<string, Counting>();
   readonly #verdicts = new Map<string, VerdictChange>();
 
   get counts(): Counts {
@@ -129,23 +155,26 @@ export class Counter {
   /** One decision. */
   count(
     { kind, node, verdict }: Pick<DecisionHead, "kind" | "node" | "verdict">,
-    again: { readonly state: ReplayOutcome; readonly verdict: string | null },
+    again: { readonly state: "unreadable" } | Pick<Compared, "state" | "verdict" | keyof Versions>,
   ): void {
     const isLost = again.state === "gone" || again.state === "unreadable";
     const one = { ...nothing(), replayed: isLost ? 0 : 1, [again.state]: 1 };
     add(this.#counts, one);
     addAt(this.#byKind, kind, one);
     addAt(this.#byNode, node, one);
+    if (again.state === "unreadable") return;
+    addAt(this.#byVersion, versionsKey(again), one);
     if (again.state === "differs" || again.state === "refused") {
       this.#change({ kind, recorded: verdict, replayed: again.verdict, count: 1 });
     }
   }
 
   /** Adds the counts of another tally. */
-  add({ counts, byKind, byNode, verdicts }: Tally): void {
+  add({ counts, byKind, byNode, byVersion, verdicts }: Tally): void {
     add(this.#counts, counts);
     for (const [kind, more] of Object.entries(byKind)) addAt(this.#byKind, kind, more);
     for (const [node, more] of Object.entries(byNode)) addAt(this.#byNode, node, more);
+    for (const both of byVersion) addAt(this.#byVersion, versionsKey(both), both);
     for (const change of verdicts) this.#change(change);
   }
 
@@ -160,11 +189,17 @@ export class Counter {
       counts: { ...this.#counts },
       byKind: fromEntries(this.#byKind),
       byNode: fromEntries(this.#byNode),
+      byVersion: [...this.#byVersion].sort(([a], [b]) => (a < b ? -1 : 1)).map(ofVersions),
       verdicts: [...this.#verdicts.values()].sort((a, b) => b.count - a.count || (nameOf(a) < nameOf(b) ? -1 : 1)),
     };
   }
 }
 
+const versionsKey = ({ recordedUnder, replayedUnder }: Versions): string => `${recordedUnder} ${replayedUnder}`;
+function ofVersions([key, counts]: readonly [string, Counts]): VersionCounts {
+  const [recordedUnder = "", replayedUnder = ""] = key.split(" ");
+  return { recordedUnder, replayedUnder, ...counts };
+}
 const nameOf = ({ kind, recorded, replayed }: VerdictChange): string => `${kind} ${recorded} ${replayed ?? ""}`;
 const fromEntries = (map: ReadonlyMap<string, Counting>): Record<string, Counts> =>
   Object.fromEntries([...map].map(([key, counts]) => [key, { ...counts }]));

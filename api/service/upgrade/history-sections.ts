@@ -1,20 +1,14 @@
 import { many } from "../../text/sentences/words.ts";
-import { Counter, type Counts, type Tally } from "../replay/tally.ts";
+import { Counter, type Counts, podsText, type Tally } from "../replay/tally.ts";
 import { answerNotes, type Section } from "./sections.ts";
-import type { Example, UpgradePage } from "./upgrade-page.ts";
+import { type ChangedPod, type Example, PodCounter, type UpgradePage } from "./upgrade-page.ts";
 
 /** What many pages of the history told together. Grows with nodes, kinds and changed pods. */
 export interface HistorySum extends Tally {
-  readonly recordedUnder: Readonly<Record<string, number>>;
   /** The pods with the most changed decisions first. */
   readonly pods: readonly ChangedPod[];
   /** The first of each kind. */
   readonly examples: readonly Example[];
-}
-interface ChangedPod {
-  readonly node: string;
-  readonly pod: string;
-  readonly count: number;
 }
 
 /** Examples of one kind that are kept of all pages. */
@@ -23,8 +17,7 @@ const EXAMPLES_OF_KIND = 3;
 /** Adds up the pages of a history. */
 export class HistoryCounter {
   readonly #counter = new Counter();
-  readonly #versions = new Map<string, number>();
-  readonly #pods = new Map<string, ChangedPod>();
+  readonly #pods = new PodCounter();
   readonly #examples: Example[] = [];
 
   get counts(): Counts {
@@ -33,15 +26,7 @@ export class HistoryCounter {
 
   add(page: UpgradePage): void {
     this.#counter.add(page);
-    for (const [version, count] of Object.entries(page.recordedUnder)) {
-      this.#versions.set(version, (this.#versions.get(version) ?? 0) + count);
-    }
-    for (const { node, pod } of page.changed) {
-      if (pod === null) continue;
-      const name = `${pod.namespace}/${pod.name}`;
-      const key = `${node} ${name}`;
-      this.#pods.set(key, { node, pod: name, count: (this.#pods.get(key)?.count ?? 0) + 1 });
-    }
+    for (const pod of page.pods) this.#pods.add(pod);
     for (const example of page.examples) {
       const known = this.#examples.filter(({ kind }) => kind === example.kind);
       if (known.length < EXAMPLES_OF_KIND) this.#examples.push(example);
@@ -49,9 +34,7 @@ export class HistoryCounter {
   }
 
   sum(): HistorySum {
-    const pods = [...this.#pods.values()].sort((a, b) => b.count - a.count || (a.pod < b.pod ? -1 : 1));
-    const recordedUnder = Object.fromEntries([...this.#versions].sort(([a], [b]) => (a < b ? -1 : 1)));
-    return { ...this.#counter.tally(), recordedUnder, pods, examples: this.#examples };
+    return { ...this.#counter.tally(), pods: this.#pods.list(), examples: this.#examples };
   }
 }
 
@@ -61,8 +44,8 @@ const changedOf = ({ differs, refused }: Counts): number => differs + refused;
 const MAX_ROWS = 20;
 
 /** `12 of 2,504 recorded decisions would be others`. */
-export function historyLine({ counts, recordedUnder }: HistorySum, to: string): string {
-  const own = recordedUnder[to] ?? 0;
+export function historyLine({ counts, byVersion }: HistorySum, to: string): string {
+  const own = byVersion.find(({ recordedUnder }) => recordedUnder === to)?.replayed ?? 0;
   const lost = counts.gone + counts.unreadable;
   if (counts.replayed + lost === 0) return "no decision of this time is recorded";
   const parts = [
@@ -77,13 +60,15 @@ export function historyLine({ counts, recordedUnder }: HistorySum, to: string): 
 export const historySections = (sum: HistorySum): readonly Section[] =>
   [
     byName("kinds", "Recorded decisions by kind", "KIND", sum.byKind),
-    byNode(sum),
+    byName("nodes", "Recorded decisions by node", "NODE", sum.byNode),
+    byName("versions", "Recorded decisions by kubelet version", "KUBELET", underEach(sum)),
     verdicts(sum),
     pods(sum),
     examples(sum),
   ].filter(({ rows }) => rows.length > 0);
 
-const byNode = ({ byNode: nodes }: HistorySum): Section => byName("nodes", "Recorded decisions by node", "NODE", nodes);
+const underEach = ({ byVersion }: HistorySum): Readonly<Record<string, Counts>> =>
+  Object.fromEntries(byVersion.map((counts) => [counts.recordedUnder, counts]));
 
 function byName(id: string, title: string, column: string, all: Readonly<Record<string, Counts>>): Section {
   const sorted = Object.entries(all).sort(([a, x], [b, y]) => changedOf(y) - changedOf(x) || (a < b ? -1 : 1));
@@ -119,10 +104,19 @@ const verdicts = ({ verdicts: all }: HistorySum): Section => ({
 const pods = ({ pods: all }: HistorySum): Section => ({
   id: "pods",
   title: "Pods of which most is decided otherwise",
-  columns: [{ title: "POD" }, { title: "NODE" }, { title: "DECISIONS", align: "right" }],
-  rows: all.slice(0, MAX_ROWS).map(({ pod, node, count }) => ({ cells: [pod, node, number(count)], notes: [] })),
+  columns: [{ title: "POD" }, { title: "NODE" }, { title: "DECISIONS", align: "right" }, { title: "KINDS" }],
+  rows: all.slice(0, MAX_ROWS).map(({ pod, node, count, byKind }) => ({
+    cells: [pod, node, number(count), kindsText(byKind)],
+    notes: [],
+  })),
   ...moreOf(all.length - MAX_ROWS, "pod"),
 });
+
+/** `cgroups 3, eviction 1`. */
+const kindsText = (byKind: ChangedPod["byKind"]): string =>
+  Object.entries(byKind)
+    .map(([kind, count]) => `${kind} ${number(count)}`)
+    .join(", ");
 
 const examples = ({ examples: all }: HistorySum): Section => ({
   id: "examples",
@@ -131,6 +125,7 @@ const examples = ({ examples: all }: HistorySum): Section => ({
     { title: "KIND" },
     { title: "NODE" },
     { title: "OF" },
+    { title: "KUBELET" },
     { title: "RECORDED" },
     { title: "THEN" },
     { title: "DECISION" },
@@ -139,7 +134,8 @@ const examples = ({ examples: all }: HistorySum): Section => ({
     cells: [
       one.kind,
       one.node,
-      one.pod === null ? "the node" : `${one.pod.namespace}/${one.pod.name}`,
+      podsText(one) || "the node",
+      one.recordedUnder,
       one.recordedVerdict,
       one.verdict ?? "(refused)",
       one.id,

@@ -72,6 +72,8 @@ const podName = text.describe("NAMESPACE/NAME");
 const changedAnswer = z.strictObject({
   kind: z.enum(KINDS),
   pod: podName.nullable().describe("null: it is about the node"),
+  pods: z.array(podName).describe("the first few of which it decides otherwise"),
+  podCount: integer,
   from: text.nullable().describe("the verdict; null: it is refused"),
   to: text.nullable(),
   differences: z

@@ -2,6 +2,7 @@ import { many } from "../../text/sentences/words.ts";
 import type { Color } from "../../text/style.ts";
 import type { Column } from "../../text/table.ts";
 import { reasonText } from "../../text/tables/index.ts";
+import { podsText } from "../replay/tally.ts";
 import type { ChangedAnswer, GateChange, NowFinding, UpgradeReport } from "./report.ts";
 
 /** A line below a row: a text, or a patch as JSON. */
@@ -165,7 +166,7 @@ const changedAnswers = ({ decisions: all }: UpgradeReport): Section => ({
   title: "What is decided otherwise",
   columns: [{ title: "KIND" }, { title: "OF" }, { title: "NOW" }, { title: "THEN" }],
   rows: (all?.changed ?? []).map((one) => ({
-    cells: [one.kind, one.pod ?? "the node", one.from ?? "(refused)", one.to ?? "(refused)"],
+    cells: [one.kind, podsText(one) || "the node", one.from ?? "(refused)", one.to ?? "(refused)"],
     ...(one.from === one.to ? {} : { tone: "yellow" }),
     notes: answerNotes(one),
   })),

@@ -6,10 +6,11 @@ import type { Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type EffectiveSnapshot, effectiveSnapshot } from "../../profiles/effective.ts";
 import type { Profile } from "../../profiles/profile.ts";
+import { changedPods } from "../changed-pods.ts";
 import { readAsk } from "../decision-request.ts";
-import { decisionDifferences } from "../difference.ts";
+import { decisionDifferences, plain } from "../difference.ts";
 import { asReported } from "../replay/new-status.ts";
-import { shortDifferences } from "../replay/tally.ts";
+import { shortDifferences, shortPods } from "../replay/tally.ts";
 import type { ChangedAnswer, SnapshotDecisions } from "./report.ts";
 
 /** Pods that a kind is asked about one by one, the first; each takes some milliseconds, and few nodes have more. */
@@ -64,23 +65,26 @@ function compare(
   before: EffectiveSnapshot,
   after: EffectiveSnapshot,
 ): readonly ChangedAnswer[] | string {
-  const asked = readAsk(kind, pod === null ? undefined : { pod });
-  if (!asked.ok) return asked.error.detail;
-  const { ask, facts } = asked.value;
+  const read = readAsk(kind, pod === null ? undefined : { pod });
+  if (!read.ok) return read.error.detail;
+  const { ask, facts } = read.value;
+  const asked = pod === null ? [] : [pod];
   const [was, is] = [before, after].map((snapshot) =>
     decideKind(kind, { snapshot, facts: facts ?? {}, ask, explain: "reasons" }),
   ) as [Answer, Answer];
   if (!was.ok) return was.error.needs.includes(WANTS_POD) && pod === null ? WANTS_POD : was.error.message;
   if (!is.ok) {
     const refused = { from: was.value.verdict, to: null, differences: [], differenceCount: 0, reasons: [] };
-    return [{ kind, pod, ...refused, problem: is.error.message }];
+    return [{ kind, pod, ...shortPods(asked), ...refused, problem: is.error.message }];
   }
   const found = decisionDifferences(was.value, is.value);
   if (found.length === 0) return [];
+  const others = changedPods(kind, plain(was.value.decision), plain(is.value.decision));
   return [
     {
       kind,
       pod,
+      ...shortPods([...new Set([...asked, ...others])]),
       from: was.value.verdict,
       to: is.value.verdict,
       differences: shortDifferences(found),

@@ -14,16 +14,24 @@ import { newReasons } from "./snapshot-decisions.ts";
 
 /** A changed decision with why it is another one now. */
 export interface Example extends ChangedDecision {
-  /** The version that it was recorded under. */
-  readonly recordedUnder: string;
   /** Those that the recorded answer does not have, the first few; a decision that was recorded without reasons has all of them. */
   readonly reasons: readonly PlaceReasons[];
 }
 
-/** A page of the history as a kubelet of another version decides it. */
+/** A pod of which decisions are others. */
+export interface ChangedPod {
+  readonly node: string;
+  /** NAMESPACE/NAME. */
+  readonly pod: string;
+  /** So many decisions, of all kinds. */
+  readonly count: number;
+  readonly byKind: Readonly<Record<string, number>>;
+}
+
+/** A page of the history as a kubelet of another version decides it; decisions of that version are counted as the same, unasked. */
 export interface UpgradePage extends ReplayAnswer {
-  /** Decisions of this page by the version that they were recorded under; those of `to` are counted as the same, unasked. */
-  readonly recordedUnder: Readonly<Record<string, number>>;
+  /** Those with the most changed decisions first. */
+  readonly pods: readonly ChangedPod[];
   /** The first changed ones of each kind. */
   readonly examples: readonly Example[];
 }
@@ -50,8 +58,9 @@ export function upgradePages(store: History, to: Profile, length?: number): Upgr
   const replay = historyReplayer(store, change, length);
   const explain = replayer(store, change);
   return async (world, request) => {
-    const seen = new Map<string, number>();
-    const page = await replayAnswer({ ...world, store, replay: notOfItsOwn(replay, to, seen) }, { ...request, change });
+    const pods = new PodCounter();
+    const context = { ...world, store, replay: countingPods(notOfItsOwn(replay, to), pods) };
+    const page = await replayAnswer(context, { ...request, change });
     if (!page.ok) return page;
     const examples: Example[] = [];
     for (const one of firstOfEachKind(page.value.changed)) {
@@ -59,25 +68,53 @@ export function upgradePages(store: History, to: Profile, length?: number): Upgr
       if (!found.ok) return found;
       if (found.value !== null) examples.push(found.value);
     }
-    return ok({ ...page.value, recordedUnder: Object.fromEntries(seen), examples });
+    return ok({ ...page.value, pods: pods.list(), examples });
   };
 }
 
-/** What the version decided itself need not be decided again. `seen` counts whose decisions came by. */
-function notOfItsOwn(replay: Replayer<Compared>, to: Profile, seen: Map<string, number>): Replayer<Compared> {
-  return (row) => {
-    const { version } = profileOfPolicy(row.policyVersion);
-    seen.set(version, (seen.get(version) ?? 0) + 1);
-    return version === to.version ? Promise.resolve(ok(asRecorded(row))) : replay(row);
-  };
+/** What the version decided itself need not be decided again. */
+function notOfItsOwn(replay: Replayer<Compared>, { version: to }: Profile): Replayer<Compared> {
+  return (row) =>
+    profileOfPolicy(row.policyVersion).version === to ? Promise.resolve(ok(asRecorded(row, to))) : replay(row);
 }
-const asRecorded = ({ verdict }: DecisionRow): Compared => ({
+const asRecorded = ({ verdict }: DecisionRow, version: string): Compared => ({
+  recordedUnder: version,
+  replayedUnder: version,
   state: "same",
   verdict: verdict as Verdict,
   differences: [],
   truncated: false,
+  pods: [],
   problem: null,
 });
+
+function countingPods(replay: Replayer<Compared>, counter: PodCounter): Replayer<Compared> {
+  return async (row) => {
+    const again = await replay(row);
+    if (again.ok) for (const pod of again.value.pods) counter.add({ node: row.node, pod, byKind: { [row.kind]: 1 } });
+    return again;
+  };
+}
+
+/** Adds up how many decisions about each pod are others. */
+export class PodCounter {
+  readonly #pods = new Map<string, { node: string; pod: string; count: number; byKind: Record<string, number> }>();
+
+  add({ node, pod, byKind }: Omit<ChangedPod, "count">): void {
+    const key = `${pod} ${node}`;
+    const known = this.#pods.get(key) ?? { node, pod, count: 0, byKind: {} };
+    this.#pods.set(key, known);
+    for (const [kind, count] of Object.entries(byKind)) {
+      known.count += count;
+      known.byKind[kind] = (known.byKind[kind] ?? 0) + count;
+    }
+  }
+
+  list(): readonly ChangedPod[] {
+    const sorted = [...this.#pods].sort(([x, a], [y, b]) => b.count - a.count || (x < y ? -1 : 1));
+    return sorted.map(([, pod]) => pod);
+  }
+}
 
 function firstOfEachKind(changed: readonly ChangedDecision[]): readonly ChangedDecision[] {
   const taken = new Map<string, number>();
@@ -101,7 +138,5 @@ async function exampleOf(
   if (!again.ok) return again;
   const recorded = recordedAnswer(row.value);
   if (!recorded.ok) return recorded;
-  const recordedUnder = profileOfPolicy(row.value.policyVersion).version;
-  const reasons = newReasons(recorded.value.reasons, again.value.answer?.reasons ?? []);
-  return ok({ ...changed, recordedUnder, reasons });
+  return ok({ ...changed, reasons: newReasons(recorded.value.reasons, again.value.answer?.reasons ?? []) });
 }

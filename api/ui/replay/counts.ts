@@ -2,6 +2,7 @@ import * as z from "zod";
 import { PROBLEMS } from "../../http/problem.ts";
 import type { ProblemCode } from "../../service/problem.ts";
 import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
+import type { Versions } from "../../service/replay/replay-one.ts";
 import {
   type ChangedDecision,
   Counter,
@@ -61,6 +62,15 @@ export function verdictsTable({ verdicts }: Tally): Html | "" {
 <thead><tr><th>Kind</th><th>Verdict</th><th class="num">Decisions</th></tr></thead><tbody>${rows}</tbody></table></div></div>`;
 }
 
+/** Under which kubelet version they were recorded, and under which they were made again. */
+export function versionsTable({ byVersion, counts }: Tally): Html | "" {
+  const rows = byVersion.map((one) => [versionChange(one), one] as const);
+  return rows.length === 0 ? "" : countsTable({ title: "By kubelet version", head: "Kubelet", rows, counts });
+}
+/** `1.36 → 1.37`. */
+export const versionChange = ({ recordedUnder, replayedUnder }: Versions): string =>
+  recordedUnder === replayedUnder ? recordedUnder : `${recordedUnder} → ${replayedUnder}`;
+
 export function kindsTable({ byKind, counts }: Tally): Html | "" {
   const kinds = Object.entries(byKind);
   const rows = [...kinds, ...(kinds.length > 1 ? [["all", counts] as const] : [])];
@@ -78,7 +88,7 @@ ${countsTable({ title: "", head: "Node", rows: nodes.slice(0, NODES), counts })}
 
 interface CountsShown {
   readonly title: string;
-  readonly head: "Kind" | "Node";
+  readonly head: "Kind" | "Kubelet" | "Node";
   readonly rows: readonly (readonly [string, Counts])[];
   /** The counts of all rows together. */
   readonly counts: Counts;
@@ -108,7 +118,7 @@ export function verdictChange(recorded: string, replayed: string | null): Html {
 export const MAX_LISTED = 100;
 /** Those that cannot be read, likewise. */
 const MAX_NAMED = 20;
-/** Differences of each that are shown. */
+/** Differences of each that are shown, and pods that are kept. */
 const MAX_SHOWN = 2;
 
 /** The count that a replay's pages made so far. Its size does not grow with the decisions. */
@@ -130,7 +140,11 @@ export function countedWith({ tally, changed, unreadable }: Counted, page: Repla
   const listed = [...changed, ...page.changed].slice(0, MAX_LISTED);
   return {
     tally: counter.tally(),
-    changed: listed.map((one) => ({ ...one, differences: one.differences.slice(0, MAX_SHOWN) })),
+    changed: listed.map((one) => ({
+      ...one,
+      differences: one.differences.slice(0, MAX_SHOWN),
+      pods: one.pods.slice(0, MAX_SHOWN),
+    })),
     unreadable: [...unreadable, ...page.unreadable].slice(0, MAX_NAMED),
   };
 }
@@ -146,11 +160,13 @@ const CODES = Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCode[]];
 const value = z.unknown().optional();
 const id = z.string().regex(/^[\w-]{1,64}$/);
 const decidedAt = z.iso.datetime();
+const versions = { recordedUnder: text(16), replayedUnder: text(16) };
 const changedDecision = z.object({
   id,
   kind,
   node: name,
   decidedAt,
+  ...versions,
   pod: z.object({ namespace: name, name, uid: name }).nullable(),
   recordedVerdict: text(64),
   verdict: text(64).nullable(),
@@ -165,12 +181,15 @@ const changedDecision = z.object({
     )
     .max(MAX_SHOWN),
   differenceCount: count,
+  pods: z.array(text(507)).max(MAX_SHOWN),
+  podCount: count,
   problem: z.object({ code: z.enum(CODES), detail: text(65_536) }).nullable(),
 });
 const carried = z.object({
   all: counts,
   kinds: z.array(z.tuple([kind, counts])).max(4096),
   nodes: z.array(z.tuple([name, counts])),
+  versions: z.array(z.tuple([versions.recordedUnder, versions.replayedUnder, counts])).max(64),
   verdicts: z.array(z.tuple([kind, text(64), text(64).nullable(), count])).max(4096),
   changed: z.array(changedDecision).max(MAX_LISTED),
   unreadable: z.array(z.object({ id, kind, node: name, decidedAt, unreadable: text(4096) })).max(MAX_NAMED),
@@ -194,11 +213,12 @@ const countsIn = ([same, differs, refused, gone, unreadable]: [number, number, n
 
 /** As a form carries it from page to page; the server keeps nothing. */
 export function countedText({ tally, changed, unreadable }: Counted): string {
-  const { counts: all, byKind, byNode, verdicts } = tally;
+  const { counts: all, byKind, byNode, byVersion, verdicts } = tally;
   return JSON.stringify({
     all: listOf(all),
     kinds: Object.entries(byKind).map(([of, c]) => [of, listOf(c)]),
     nodes: Object.entries(byNode).map(([of, c]) => [of, listOf(c)]),
+    versions: byVersion.map((v) => [v.recordedUnder, v.replayedUnder, listOf(v)]),
     verdicts: verdicts.map((v) => [v.kind, v.recorded, v.replayed, v.count]),
     changed,
     unreadable,
@@ -216,13 +236,14 @@ export function countedIn(given: string): Counted | null {
   }
   const read = carried.safeParse(input);
   if (!read.success) return null;
-  const { all, kinds, nodes, verdicts, changed, unreadable } = read.data;
+  const { all, kinds, nodes, versions: both, verdicts, changed, unreadable } = read.data;
   const byKind = Object.fromEntries(kinds.map(([of, c]) => [of, countsIn(c)]));
   const byNode = Object.fromEntries(nodes.map(([of, c]) => [of, countsIn(c)]));
   const tally: Tally = {
     counts: countsIn(all),
     byKind,
     byNode,
+    byVersion: both.map(([recordedUnder, replayedUnder, c]) => ({ recordedUnder, replayedUnder, ...countsIn(c) })),
     verdicts: verdicts.map(([of, recorded, replayed, n]) => ({ kind: of, recorded, replayed, count: n })),
   };
   return { tally, changed: changed as readonly ChangedDecision[], unreadable };

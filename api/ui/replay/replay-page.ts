@@ -10,7 +10,7 @@ import { type Recorded, recordedAnswer } from "../../service/replay/parsed.ts";
 import { type ReplayAnswer, replayAnswer } from "../../service/replay/replay-answer.ts";
 import { historyReplayer, type Replayed, replayer } from "../../service/replay/replay-one.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
-import { type ChangedDecision, lostOf, passedOf, type ShortDifference } from "../../service/replay/tally.ts";
+import { type ChangedDecision, lostOf, passedOf, podsText, type ShortDifference } from "../../service/replay/tally.ts";
 import { rfc3339 } from "../../service/timestamp.ts";
 import { shellWord } from "../../text/shell-word.ts";
 import { colorPaint } from "../../text/style.ts";
@@ -29,6 +29,8 @@ import {
   number,
   verdictChange,
   verdictsTable,
+  versionChange,
+  versionsTable,
 } from "./counts.ts";
 import {
   LINK_FIELDS,
@@ -45,15 +47,15 @@ import {
 /** Decisions that would be others: who, from what to what, and the first places where they differ. */
 const changedTable = (changed: readonly ChangedDecision[]): Html => html`
 <div class="scroll" tabindex="0" role="region" aria-label="Decisions that would be others"><table class="changes">
-<thead><tr><th>When</th><th>Node</th><th>Kind</th><th>Verdict</th><th>Pod</th><th>Decision</th></tr></thead>
+<thead><tr><th>When</th><th>Node</th><th>Kind</th><th>Kubelet</th><th>Verdict</th><th>Pod</th><th>Decision</th></tr></thead>
 <tbody>${changed.map(changedRows)}</tbody></table></div>`;
 
 const changedRows = (one: ChangedDecision): Html => html`<tr>
 <td>${moment(Date.parse(one.decidedAt))}</td><td><a href="/nodes/${encodeURIComponent(one.node)}">${one.node}</a></td>
-<td>${one.kind}</td><td>${verdictChange(one.recordedVerdict, one.verdict)}</td>
-<td>${one.pod === null ? "" : `${one.pod.namespace}/${one.pod.name}`}</td>
+<td>${one.kind}</td><td>${versionChange(one)}</td><td>${verdictChange(one.recordedVerdict, one.verdict)}</td>
+<td>${podsText(one)}</td>
 <td><a href="/decisions/${one.id}"><code>${one.id.slice(0, 12)}</code></a></td></tr>
-<tr class="what"><td colspan="6">${whatDiffers(one)}</td></tr>`;
+<tr class="what"><td colspan="7">${whatDiffers(one)}</td></tr>`;
 
 function whatDiffers({ differences, differenceCount, problem }: ChangedDecision): Html {
   if (problem !== null) return html`<p><code>${problem.code}</code> ${clipped(problem.detail, 400)}</p>`;
@@ -105,10 +107,7 @@ interface SingleShown {
 /** One decision, as it was recorded and as it would be. */
 function singleAnswer({ row, recorded, again, warnings, undrawn, link }: SingleShown): Html {
   const { state, verdict, problem } = again;
-  const head =
-    state === "same"
-      ? html`<p>${verdictChange(row.verdict, verdict)} <strong>It would have been the same.</strong></p>`
-      : html`<p>${verdictChange(row.verdict, verdict)} <strong>${HEADLINES[state]}</strong></p>`;
+  const head = html`<p>${verdictChange(row.verdict, verdict)} <strong>${HEADLINES[state]}</strong> <span class="soft">Kubelet ${versionChange(again)}.</span></p>`;
   return html`<section id="answer"${linkAttribute(link)} aria-labelledby="answer-title"><h2 id="answer-title">This decision again</h2>
 ${warningsNote(warnings)}${head}
 ${problem === null ? "" : html`<p class="note bad"><code>${problem.code}</code> ${problem.detail}</p>`}
@@ -116,6 +115,7 @@ ${differencesTable(again)}
 ${again.answer === null ? "" : sides({ row, recorded, undrawn }, again.answer, again.verdict ?? row.verdict)}</section>`;
 }
 const HEADLINES = {
+  same: "It would have been the same.",
   differs: "It would have been another one.",
   refused: "It could not be decided with this configuration.",
   gone: "It cannot be decided again.",
@@ -326,7 +326,7 @@ ${progressBar(shown)}
 <p><strong>${headline(shown)}</strong> <span class="soft">Decisions ${scopeText(texts)}.</span></p>
 ${countTiles(counts)}
 ${isDone ? "" : goOn(shown)}
-<div class="halves wide">${verdictsTable(counted.tally)}${kindsTable(counted.tally)}</div>
+<div class="halves wide">${verdictsTable(counted.tally)}${versionsTable(counted.tally)}${kindsTable(counted.tally)}</div>
 ${nodesTable(counted.tally)}
 ${changedPart(counted)}
 ${unreadablePart(counted)}
@@ -390,7 +390,7 @@ ${more > 0 ? html`<p class="soft">and ${number(more)} more: in a terminal <code>
 function elsewhere({ texts, last, origin }: AnswerShown): Html {
   const option = (name: string, text: string): string => (text === "" ? "" : ` --${name} ${shellWord(text)}`);
   const file = texts.change.trim() === "" ? "" : option(texts.as === "whole" ? "config" : "patch", "kubelet.yaml");
-  const scope = `${option("since", texts.since)}${option("until", texts.until)}${option("node", texts.node)}${option("kind", texts.kind)}`;
+  const scope = `${option("since", texts.since)}${option("until", texts.until)}${option("node", texts.node)}${option("kind", texts.kind)}${option("kubelet", texts.kubelet)}`;
   const command = `nodewise replay --api ${origin}${scope}${file}${option("page-token", last.nextPageToken ?? "")}`;
   const link = linkOf(texts);
   return html`<details class="elsewhere" id="elsewhere"><summary>In a terminal${link === null ? "" : ", or as a link"}</summary>
