@@ -162,6 +162,25 @@ describe.concurrent("decide that cannot answer", () => {
     );
   });
 
+  test("of more pods those of the node are taken, and the others are told", async () => {
+    const podOn = (nodeName: string, i: number) => ({
+      ...{ kind: "Pod", metadata: { name: `p${i}`, namespace: "default", uid: `u-${nodeName}-${i}` } },
+      ...{ spec: { nodeName, containers: [{ name: "c" }] } },
+    });
+    const node = "small";
+    const items = Array.from({ length: 600 }, (_, i) => podOn(i < 3 ? node : "another", i));
+    const ran = await run(["decide", "cgroups", ...SMALL, "--pods", "-", "-o", "json"], {
+      input: JSON.stringify({ kind: "PodList", items }),
+    });
+    expect(ran.stderr).toContain(`standard input: 597 of 600 pods are not of ${node}: they are left out`);
+    const paths = JSON.parse(ran.stdout).decision.cgroups.map(({ path }: { path: string }) => path) as string[];
+    expect(paths.filter((path) => path.includes("small"))).toHaveLength(3);
+    const others = items.map((_, i) => podOn(node, i));
+    expect(await run(["decide", "cgroups", ...SMALL, "--pods", "-"], { input: JSON.stringify(others) })).toMatchObject({
+      ...{ code: 2, stderr: expect.stringContaining("holds 600 pods, more than a node's 512") },
+    });
+  });
+
   test("YAML has at most 4 MiB, and JSON with a fault is not handed to the YAML parser beyond that", async () => {
     for (const input of ["- a: b\n".repeat(650_000), `[${'{"a": 1},'.repeat(500_000)}`]) {
       const ran = await run(["decide", "cgroups", "--node", "-"], { input });

@@ -121,7 +121,8 @@ async function readPodsOf(
     const read = await readPods(pods, nodeName);
     if (!read.ok) return read;
     origins.push(...read.value.origins);
-    return ok({ pods: read.value.pods, problems: leftOutOfPods(read.value.origins, NEWEST) });
+    const problems = [...read.value.leftOut, ...leftOutOfPods(read.value.origins, NEWEST)];
+    return ok({ pods: read.value.pods, problems });
   }
   if (manifests === undefined) return ok(undefined);
   const read = await readManifests(manifests, nodeName);

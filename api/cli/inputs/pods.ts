@@ -20,6 +20,8 @@ export interface ReadPods {
   readonly written: readonly unknown[];
   /** For pods that were manifests: where in `pods`, and the names before and after. */
   readonly madeStatic: readonly MadeStatic[];
+  /** A line about the other nodes' pods of a list that is too long for one node. */
+  readonly leftOut: readonly string[];
   /** The file's content, one entry for each document. */
   readonly documents: readonly unknown[];
   readonly origins: readonly Origin[];
@@ -37,22 +39,22 @@ export async function readPods(
 ): Promise<Result<ReadPods, Fault>> {
   const documents = await readDocuments(path);
   if (!documents.ok) return documents;
-  const count = documents.value.reduce((sum, { value }) => sum + placesOf(value).length, 0);
-  if (count > LIMITS.pods)
-    return fault(
-      EXIT.badInput,
-      `${documents.value[0]?.file}: holds ${count} pods, more than a node's ${LIMITS.pods}: ${SELECT}`,
-    );
+  const places = documents.value.map((source) => placesOf(source.value));
+  const count = places.flat().length;
+  // a whole cluster's: more than a node has, and than any answer tells of
+  const isOwn = (pod: unknown): boolean =>
+    count <= LIMITS.pods || fieldsOf(fieldsOf(pod)["spec"])["nodeName"] === nodeName;
   const pods: unknown[] = [];
   const written: unknown[] = [];
   const madeStatic: MadeStatic[] = [];
   const origins: Origin[] = [];
   const lines: string[] = [];
-  for (const source of documents.value) {
+  for (const [i, source] of documents.value.entries()) {
     if (formOf(source.value) === "crictl pods") return fault(EXIT.badInput, `${source.file}: ${NO_PODS}`);
     const page = mayBePage || Array.isArray(source.value) ? null : pageField(source.value);
     if (page !== null) return fault(EXIT.badInput, `${source.file}: ${pageText(page)}`);
-    for (const base of placesOf(source.value)) {
+    for (const base of places[i] ?? []) {
+      if (!isOwn(valueAt(source, base))) continue;
       const [pod, problem] = podAt(source, base, nodeName);
       const before = valueAt(source, base);
       if (problem !== undefined) lines.push(problem);
@@ -62,9 +64,13 @@ export async function readPods(
       written.push(before);
     }
   }
-  return lines.length > 0
-    ? fault(EXIT.badInput, ...lines)
-    : ok({ pods, written, madeStatic, documents: documents.value.map((d) => d.value), origins });
+  const file = documents.value[0]?.file ?? path;
+  const left = count - pods.length;
+  if (count > LIMITS.pods && (left === count || pods.length > LIMITS.pods))
+    return fault(EXIT.badInput, `${file}: holds ${count} pods, more than a node's ${LIMITS.pods}: ${SELECT}`);
+  if (lines.length > 0) return fault(EXIT.badInput, ...lines);
+  const leftOut = left === 0 ? [] : [`${file}: ${left} of ${count} pods are not of ${nodeName}: they are left out`];
+  return ok({ pods, written, madeStatic, leftOut, documents: documents.value.map((d) => d.value), origins });
 }
 
 const NO_PODS =

@@ -88,9 +88,10 @@ export async function readSnapshot(files: SnapshotFiles): Promise<Result<ReadSna
       leftOutOf(source, at, input[FIELD], chosen.profile),
     );
     const ofPods = origins.filter(({ at }) => at[0] === "pods");
-    const leftOut = [...ofConfiguration, ...leftOutOfPods(ofPods, chosen.profile)];
+    const { madeStatic, leftOut: ofOthers } = read.value;
+    const leftOut = [...ofOthers, ...ofConfiguration, ...leftOutOfPods(ofPods, chosen.profile)];
     const configuration = input[FIELD];
-    return ok({ snapshot: decoded.value, chosen, dropped, madeStatic: read.value, leftOut, configuration });
+    return ok({ snapshot: decoded.value, chosen, dropped, madeStatic, leftOut, configuration });
   }
   return fault(EXIT.badInput, ...decoded.error.map((issue) => issueText(issue, origins)));
 }
@@ -150,12 +151,12 @@ async function readBase(path: string | undefined, origins: Origin[]): Promise<Re
   return ok(value as Fields);
 }
 
-/** Into `input` and `origins`; answers the manifests among the pods. */
+/** Into `input` and `origins`; answers the manifests among the pods, and what was left out. */
 async function readParts(
   files: SnapshotFiles,
   input: Record<string, unknown>,
   origins: Origin[],
-): Promise<Result<ReadSnapshot["madeStatic"], Fault>> {
+): Promise<Result<Pick<ReadSnapshot, "madeStatic" | "leftOut">, Fault>> {
   for (const { option, path } of PARTS) {
     const file = files[option];
     if (file === undefined || option === "pods") continue;
@@ -166,11 +167,11 @@ async function readParts(
     input[field] = inner === undefined ? posted : { ...fieldsOf(input[field]), [inner]: posted };
     if (document !== null) origins.push({ at: path, source: document, base });
   }
-  if (files.pods === undefined) return ok([]);
+  if (files.pods === undefined) return ok({ madeStatic: [], leftOut: [] });
   const { name } = fieldsOf(fieldsOf(input["node"])["metadata"]);
   const pods = await readPods(files.pods, typeof name === "string" && name !== "" ? name : UNKNOWN_NODE);
   if (!pods.ok) return pods;
   input["pods"] = pods.value.pods;
   origins.push(...pods.value.origins);
-  return ok(pods.value.madeStatic);
+  return pods;
 }
