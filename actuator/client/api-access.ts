@@ -1,4 +1,4 @@
-import { certificateFault } from "../../api/model/certificate-fault.ts";
+import { apiCertificateFault } from "../../api/model/certificate-fault.ts";
 import { LIMITS } from "../../api/model/limits.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 
@@ -152,8 +152,7 @@ const isCut = (tried: Tried): boolean => "unanswered" in tried && CUT.has(tried.
 
 /** A wrong or missing token is mended by a person, and too many requests by time: those are asked again. */
 const isFinal = (status: number): boolean => status >= 400 && status < 500 && ![401, 403, 408, 429].includes(status);
-const API_AUTHORITY = "name the authority's certificate in the daemon's environment, NODE_EXTRA_CA_CERTS=FILE";
 function reason(e: unknown): string {
   const { cause } = e as { cause?: { code?: string } };
-  return certificateFault(cause, API_AUTHORITY) ?? cause?.code ?? (e as Error).name;
+  return apiCertificateFault(cause) ?? cause?.code ?? (e as Error).name;
 }

@@ -49,5 +49,5 @@ export const clusterFault = (
 ): Result<never, ClusterFault> => err({ code, message, next, ...forbidden });
 
 /** `https://…: connection refused: is the API server up?` */
-export const clusterFaultText = ({ message, next }: ClusterFault): string =>
+export const clusterFaultText = ({ message, next }: Pick<ClusterFault, "message" | "next">): string =>
   next === "" ? message : `${message}: ${next}`;

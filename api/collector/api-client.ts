@@ -1,3 +1,4 @@
+import { apiCertificateFault } from "../model/certificate-fault.ts";
 import { err, ok, type Result } from "../model/result.ts";
 
 /** Why the API did not take something. */
@@ -42,6 +43,8 @@ export function apiClient({ url, token, fetch: ask = fetch }: ApiClientOptions):
         return response.ok ? ok(text) : err(faultOf(url, response.status, text));
       } catch (error) {
         const { cause, message } = error as { cause?: { code?: string; message?: string }; message: string };
+        const certificate = apiCertificateFault(cause);
+        if (certificate !== undefined) return err({ code: "away", message: `${url}: ${certificate}` });
         return err({ code: "away", message: `${url} does not answer (${cause?.code ?? cause?.message ?? message})` });
       }
     },

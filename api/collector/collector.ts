@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Cluster } from "../cluster/cluster.ts";
-import type { ClusterFault } from "../cluster/fault.ts";
+import { type ClusterFault, clusterFaultText } from "../cluster/fault.ts";
 import { type ClusterChange, type FollowedResource, followCluster } from "../cluster/follow.ts";
 import { type NodeDocuments, snapshotOf } from "../cluster/read.ts";
 import type { Kind } from "../model/decision.ts";
@@ -90,7 +90,7 @@ export class Collector {
     this.#found.listed(resource);
   }
   onFault(resource: FollowedResource, fault: ClusterFault | null): void {
-    this.#tell(resource, fault === null ? null : `${fault.message}: ${fault.next}`);
+    this.#tell(resource, fault === null ? null : clusterFaultText(fault));
   }
 
   async onSnapshot(documents: NodeDocuments): Promise<void> {
@@ -99,7 +99,9 @@ export class Collector {
     const stored = await this.#send("PUT", path, JSON.stringify(snapshotOf(documents)), name);
     if (stored === null) return;
     this.#counts.snapshots++;
-    const unread = missing.map(({ part, why, how }) => `${part}: ${why}: ${how}`).join("; ");
+    const unread = missing
+      .map(({ part, why, how }) => `${part}: ${clusterFaultText({ message: why, next: how })}`)
+      .join("; ");
     this.#tell({ node: name }, unread === "" ? null : unread);
     const { id } = objectIn(stored);
     const kinds = KINDS.filter(({ needs }) => needs.every((part) => documents[part] !== undefined));

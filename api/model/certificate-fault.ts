@@ -21,3 +21,7 @@ export function certificateFault(fault: unknown, authority: string): string | un
     return `its certificate is not valid at this moment (${code}): check this machine's clock, and renew the certificate`;
   return undefined;
 }
+
+/** The fault of an API's certificate to one of its own clients, and what to do; undefined: the fault is another one. */
+export const apiCertificateFault = (fault: unknown): string | undefined =>
+  certificateFault(fault, "name the authority's certificate in the environment, NODE_EXTRA_CA_CERTS=FILE");

@@ -4,10 +4,13 @@ import { request } from "node:https";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { apiClient } from "../../api/collector/api-client.ts";
+import { ok } from "../../api/model/result.ts";
 import { listen } from "../../api/server/listen.ts";
 import { keepRenewed, readKeyPair } from "../../api/server/tls.ts";
 import { startApi } from "../../api/server.ts";
 import { noPrograms, selfSigned } from "../actuator/probes/certificate.ts";
+import { run } from "../cli/run.ts";
 import { appOver, dataDirectory, keptLog, raw, serving } from "./serving.ts";
 
 const skip = noPrograms("the API over TLS", "openssl") !== undefined;
@@ -45,6 +48,21 @@ test.skipIf(skip)("the API speaks HTTPS alone with a certificate, and its addres
     minVersion: "TLSv1",
   });
   await expect(once(old, "secureConnect")).rejects.toThrow();
+});
+
+test.skipIf(skip)("its own clients say what to do about a certificate that nobody they know has signed", async () => {
+  const { files, write } = filesIn(dataDirectory());
+  write(selfSigned(2048));
+  const { api } = await serving({ tls: files });
+  const words = /its certificate is self-signed, or of an authority that is not known .*NODE_EXTRA_CA_CERTS=FILE/;
+  const { code, stderr } = await run(["history", "--api", api.url]);
+  expect([code, stderr]).toEqual([4, expect.stringMatching(words)]);
+  const sent = await apiClient({ url: api.url, token: async () => ok(undefined) }).send(
+    "PUT",
+    "v1/nodes/n1/snapshot",
+    "{}",
+  );
+  expect(sent).toEqual({ ok: false, error: { code: "away", message: expect.stringMatching(words) } });
 });
 
 test.skipIf(skip)(

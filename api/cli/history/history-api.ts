@@ -1,4 +1,5 @@
 import type { DecisionFilter } from "../../../db/store.ts";
+import { apiCertificateFault } from "../../model/certificate-fault.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 import { firstOf, type Listed, type RemovalSource, type Summary } from "./source.ts";
@@ -102,6 +103,8 @@ async function askJson<T>(
     return err({ exit, lines: [line], problem: { code, detail: String(detail) } });
   } catch (error) {
     const { cause, message } = error as { cause?: { code?: string; message?: string }; message: string };
+    const certificate = apiCertificateFault(cause);
+    if (certificate !== undefined) return fault(EXIT.failed, `${api.origin}: ${certificate}`);
     const why = cause?.code ?? cause?.message ?? message;
     return fault(EXIT.failed, `${api.origin} does not answer (${why}): is \`nodewise api\` running there?`);
   }
