@@ -9,14 +9,27 @@ export type Told =
   | { readonly at: "change"; readonly change: string; readonly name: string }
   | { readonly at: "read"; readonly nodes: number; readonly pods: number; readonly missing: number }
   | { readonly at: "fault"; readonly resource: string; readonly code: string | null }
-  | { readonly at: "usage"; readonly rssMiB: number; readonly peakMiB: number; readonly cpuSeconds: number };
+  | {
+      readonly at: "usage";
+      readonly rssMiB: number;
+      readonly peakMiB: number;
+      readonly cpuSeconds: number;
+      /** Since its start. */
+      readonly seconds: number;
+    };
 
 const tell = (told: Told): boolean => process.stdout.write(`${JSON.stringify(told)}\n`);
 const MIB = 2 ** 20;
 const usage = (): Told => {
   const { maxRSS, userCPUTime, systemCPUTime } = resourceUsage();
   const cpuSeconds = (userCPUTime + systemCPUTime) / 1e6;
-  return { at: "usage", rssMiB: process.memoryUsage.rss() / MIB, peakMiB: maxRSS / 1024, cpuSeconds };
+  return {
+    at: "usage",
+    rssMiB: process.memoryUsage.rss() / MIB,
+    peakMiB: maxRSS / 1024,
+    cpuSeconds,
+    seconds: process.uptime(),
+  };
 };
 
 /** Follows the cluster of a kubeconfig, each node once in so many milliseconds, until standard input ends. */
