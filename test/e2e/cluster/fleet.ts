@@ -25,7 +25,7 @@ export class Fleet {
     this.#plane = plane;
     const credentials = plane.credentialsOf("kwok", "/O=system:masters/CN=kwok");
     const config = join(plane.dir, "kwok.json");
-    writeFileSync(config, STAGES.map((stage) => JSON.stringify(stage)).join("\n---\n"));
+    writeFileSync(config, [OPTIONS, ...STAGES].map((one) => JSON.stringify(one)).join("\n---\n"));
     const places = [`--config=${config}`, `--kubeconfig=${plane.kubeconfig("kwok", credentials)}`];
     const args = ["--manage-all-nodes", "--node-lease-duration-seconds=0", `--node-ip=${plane.address}`];
     this.#kwok = new LoggedProcess(pathOf(KWOK), [...places, ...args], join(plane.dir, "kwok.log"));
@@ -137,6 +137,21 @@ const podObject = (name: string, nodeName: string): object => ({
     })),
   },
 });
+
+/** It lists the pods of each node once: of the API server's memory, and not each time of all that etcd has. */
+const OPTIONS = {
+  apiVersion: "config.kwok.x-k8s.io/v1alpha1",
+  kind: "KwokConfiguration",
+  options: {
+    enablePodsOnNodeSyncListPager: false,
+    ...{
+      podPlayStageParallelism: 4,
+      nodePlayStageParallelism: 4,
+      nodeLeaseParallelism: 4,
+      podsOnNodeSyncParallelism: 1,
+    },
+  },
+};
 
 const READY = '.status.conditions.[] | select( .type == "Ready" ) | .status';
 /** What KWOK does to an object for which all conditions hold. */
