@@ -197,6 +197,17 @@ test("lint looks over one node, or over all and tells the same once", async () =
   expect(await nodewise(cluster, "lint", "--node-name", "n1")).toMatchObject({ code: 2 });
 });
 
+test("advise reserves measures a live node once, and leaves what took longer to a history", async () => {
+  const cluster = await testCluster();
+  const files = await run(["advise", "reserves", ...["node.json", "configz.json", "stats-summary.json"].map(realNode)]);
+  const live = await nodewise(cluster, "advise", "reserves", "--node", "n1");
+  expect([live.code, live.stdout]).toEqual([files.code, files.stdout]);
+  expect((await plugin(cluster, "advise", "reserves")).stdout).toBe(live.stdout);
+  expect(await nodewise(cluster, "advise", "reserves", "--since", "7d")).toMatchObject({
+    ...{ code: 2, stderr: expect.stringContaining("a live cluster has no history") },
+  });
+});
+
 test("upgrade reports on all nodes of a cluster, or on those that are named", async () => {
   const cluster = await testCluster();
   await cluster.addNode("n2");

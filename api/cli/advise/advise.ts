@@ -12,12 +12,13 @@ import {
 import { adviseReserves } from "../../service/advise/reserves.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
+import { asksCluster, type ClusterFlags, withoutEnv } from "../cluster-options.ts";
 import { timesOf, tokenOf } from "../history/source.ts";
 import { EXIT, type Fault, type Form, fault, type Outcome, printData, warnAll } from "../terminal.ts";
 import { adviceText } from "./advice-text.ts";
-import { readMeasured } from "./measured-files.ts";
+import { measuredNow, readMeasured } from "./measured-files.ts";
 
-export interface AdviseFlags {
+export interface AdviseFlags extends ClusterFlags {
   readonly node?: string;
   readonly since?: string;
   readonly until?: string;
@@ -31,7 +32,7 @@ export interface AdviseFlags {
   readonly output: Form | "patch";
 }
 
-/** `nodewise advise reserves`: of files, of a data directory, or of a running API. */
+/** `nodewise advise reserves`: of files, of a live cluster, of a data directory, or of a running API. */
 export async function adviseOnReserves(files: readonly string[], given: AdviseFlags, cli: Cli): Promise<Outcome> {
   const { node, api } = given;
   const request = requestOf(given, Date.now());
@@ -45,6 +46,8 @@ export async function adviseOnReserves(files: readonly string[], given: AdviseFl
     const { percentile, marginPercent } = request.value;
     return print(adviseReserves({ ...measured.value, percentile, marginPercent }), given, cli);
   }
+  if (asksCluster(given, cli, { namesObject: false, hasFiles: asksHistory(withoutEnv(given, cli)) }))
+    return adviceOfCluster(given, request.value, cli);
   if (node === undefined)
     return fault(
       EXIT.badInput,
@@ -64,6 +67,22 @@ export async function adviseOnReserves(files: readonly string[], given: AdviseFl
     if (typeof advice.value === "string") return fault(EXIT.cannotRun, `--node ${node}: ${advice.value}`);
     return print(advice.value, given, cli);
   });
+}
+
+const asksHistory = ({ dataDir, api, since, until }: AdviseFlags): boolean =>
+  [dataDir, api, since, until].some((given) => given !== undefined);
+
+/** By what its kubelet measures now: of a peak only a history knows. */
+async function adviceOfCluster(given: AdviseFlags, request: AdviceRequest, cli: Cli): Promise<Outcome> {
+  if (asksHistory(withoutEnv(given, cli)))
+    return fault(EXIT.badInput, "a live cluster has no history: leave --data-dir, --api, --since and --until out");
+  const { readClusterNode } = await import("../inputs/cluster-node.ts");
+  const read = await readClusterNode(given, { node: given.node }, cli);
+  if (!read.ok) return read;
+  const measured = measuredNow(read.value.name, read.value.snapshot, given.kubelet);
+  if (!measured.ok) return measured;
+  const { percentile, marginPercent } = request;
+  return print(adviseReserves({ ...measured.value, percentile, marginPercent }), given, cli);
 }
 
 function requestOf(given: AdviseFlags, nowMs: number): Result<AdviceRequest, Fault> {

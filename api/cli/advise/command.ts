@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { dataDirOption } from "../api-options.ts";
 import { type Cli, examples, finish, kubeletOption, outputOption } from "../cli.ts";
+import { withClusterOptions } from "../cluster-options.ts";
 import type { AdviseFlags } from "./advise.ts";
 
 const EXIT_CODES = `
@@ -17,13 +18,13 @@ export function addAdvise(program: Command, cli: Cli): void {
     .command("reserves")
     .summary("kubeReserved and systemReserved from measured use")
     .description(
-      "Advise on kubeReserved and systemReserved, from what the system containers of /stats/summary were measured to use: of a node of the history, or from files. Tells what the change would free or cost, and what is not known.",
+      "Advise on kubeReserved and systemReserved, from what the system containers of /stats/summary were measured to use: of a node of the history, from files, or once of a live cluster. Tells what the change would free or cost, and what is not known.",
     )
     .argument(
       "[files...]",
       "what the kubelet's /stats/summary answered, at several times; NodeSnapshots; a v1.Node, and a KubeletConfiguration or /configz, for what the node has now. Each is told by its content",
     )
-    .option("--node <name>", "a node of the history")
+    .option("--node <name>", "a node of the history, or of a live cluster")
     .option("--since <time>", "measured since then: RFC 3339, or a duration back from now such as 24h (default: 7d)")
     .option("--until <time>", "likewise (default: now)")
     .option("--percentile <number>", "the measurement that so many percent do not exceed (default: 99)")
@@ -32,7 +33,8 @@ export function addAdvise(program: Command, cli: Cli): void {
       "--limit <n>",
       "measurements that are read of the history, evenly over the time (default: 2016, and with --api 300)",
     )
-    .addOption(dataDirOption())
+    .addOption(dataDirOption());
+  withClusterOptions(command)
     .option("--api <url>", "ask this API instead")
     .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
     .addOption(kubeletOption("files: as which kubelet to decide where the node tells no version (default: the newest)"))
@@ -46,6 +48,7 @@ export function addAdvise(program: Command, cli: Cli): void {
     "nodewise advise reserves --node n1 --percentile 99.9 --margin 25 -o patch > patch.yaml",
     "nodewise decide admission --snapshot snapshot.json --pod pod.yaml --patch patch.yaml",
     "nodewise advise reserves node.json configz.json summary-*.json",
+    "nodewise advise reserves --context prod --node n1",
     "nodewise advise reserves --node n1 --api https://nodewise.example:8787 --token-file token -o json",
   );
   command.addHelpText("after", EXIT_CODES);

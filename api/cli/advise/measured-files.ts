@@ -69,6 +69,15 @@ export async function readMeasured(
   return assembled(told, kubelet);
 }
 
+/** The same of a node of a live cluster, as it is now. */
+export const measuredNow = (
+  name: string,
+  snapshot: Fields,
+  kubelet: string | undefined,
+): Result<MeasuredFiles, Fault> =>
+  assembled([{ form: "snapshot", source: { ...NO_FILE, file: `node ${name}`, value: snapshot } }], kubelet);
+const NO_FILE = { document: 0, hasPlaces: false, place: () => ({ line: 1, column: 1 }) };
+
 function nodeOf({ form, source: { value } }: Told): readonly string[] {
   const { node, metadata } = fieldsOf(value);
   const name =
