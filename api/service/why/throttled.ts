@@ -151,7 +151,10 @@ function throttledContainer(of: Case, one: ContainerNow, stat: CpuStat | null): 
 /** The quota as the kubelet sets it, and the decision that tells it where one can be made. */
 function quotaFor(of: Case, one: ContainerNow) {
   const cgroup = of.decides ? cgroupOf(of, one.name) : { missing: [] };
-  const { cpuQuota, cpuPeriod } = "missing" in cgroup ? quotaOf(of, limitOf(of, one) ?? 0) : cgroup.excerpt.values;
+  const byLimit = quotaOf(of, limitOf(of, one) ?? 0);
+  // a node that enforces no limit sets none
+  const isOwn = !("missing" in cgroup) && byLimit.cpuQuota !== -1;
+  const { cpuQuota, cpuPeriod } = isOwn ? cgroup.excerpt.values : byLimit;
   return { cgroup, cpuQuota, cpuPeriod };
 }
 
