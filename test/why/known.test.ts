@@ -224,6 +224,7 @@ describe("a live cluster", () => {
     expect([pieces(told), told.findings.flatMap((one) => one.missing)]).toEqual([[], []]);
     expect(told.notes).toEqual(["the cluster has no events of the pod: an API server keeps them for an hour"]);
     expect(live([waits, node(), event("FailedMount", "no volume")], { hasAllEvents: true }).notes).toEqual([]);
+    expect(live([pod(), node()], { hasAllEvents: true }).notes).toEqual([]);
   });
   it("is told as of the time when it was read", () => {
     expect(live([waits], {}).asOf).toBe(`${AT.slice(0, -1)}.000Z`);

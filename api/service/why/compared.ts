@@ -18,8 +18,10 @@ const KIND_OF: Partial<Readonly<Record<FindingCode, OutcomeKind>>> = {
  * made now comes to another end than it did, nothing is said of whether that one agrees.
  */
 export function withComparison(of: Case, finding: Finding): Finding {
+  const kind = KIND_OF[finding.code];
+  if (kind === undefined) return finding;
   const seen = of.evidence.outcomes.findLast(
-    ({ outcome }) => isNews(outcome) && isSubject(of, outcome.pod) && isOf(finding, outcome),
+    ({ outcome }) => outcome.kind === kind && isNews(outcome) && isOf(finding, outcome) && isSubject(of, outcome.pod),
   );
   if (seen === undefined) return finding;
   const { comparison: compared } = seen;
@@ -30,7 +32,6 @@ export function withComparison(of: Case, finding: Finding): Finding {
 }
 
 function isOf({ code, container }: Finding, outcome: PodOutcome): boolean {
-  if (outcome.kind !== KIND_OF[code]) return false;
   if (outcome.kind === "resize") return code === `resize-${outcome.reason.toLowerCase()}`;
   return outcome.kind !== "probes" || outcome.container === container;
 }

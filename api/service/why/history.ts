@@ -60,7 +60,8 @@ export async function whyOfHistory(
   const { pod, namespace } = asked;
   const held = pod === null ? await ofAll(store, asked.node) : await ofPod(store, { pod, namespace }, asked.node);
   if (!held.ok) return err({ code: "history", failure: held.error });
-  const told = whyOf([...documents, ...held.value.documents], asked, held.value);
+  const { outcomes } = held.value;
+  const told = whyOf([...documents, ...held.value.documents], asked, { outcomes });
   if (told.ok || told.error.code !== "no_story" || told.error.why.code !== "no_pods") return told;
   const message =
     pod === null ? "the history tells of no pod" : `the history tells of no pod \`${pod.slice(0, LONGEST)}\``;

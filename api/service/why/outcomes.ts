@@ -55,7 +55,8 @@ function reasonOf(outcome: PodOutcome): string {
 
 /** The events with those of outcomes of which none of them tells. */
 export function withOutcomes(events: readonly ObservedEvent[], outcomes: readonly SeenOutcome[]): readonly HeldEvent[] {
-  const keyOf = ({ about, reason }: ObservedEvent): string => JSON.stringify([about.uid, reason, about.fieldPath]);
+  const keyOf = ({ about, reason }: ObservedEvent): string =>
+    JSON.stringify([about.uid, reason, reason === "Killing" ? about.fieldPath : ""]);
   const told = new Set(events.map(keyOf));
   const others = outcomes.filter(({ outcome }) => isNews(outcome)).map(eventOf);
   return [...events, ...others.filter((one) => !told.has(keyOf(one)))];

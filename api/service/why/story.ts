@@ -69,7 +69,7 @@ export function storyOf(documents: readonly WhyDocument[], name: PodName, beside
     asOf: of.asOfMs === 0 ? null : rfc3339(of.asOfMs),
     findings,
     missing: unique([...findings.flatMap((one) => one.missing), ...podMissing(of)]),
-    notes: notesOf(of),
+    notes: notesOf(of, findings),
     unused: [...evidence.value.unused, ...othersOf(of), ...readingsOf(of).unused],
   });
 }

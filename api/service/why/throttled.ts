@@ -96,7 +96,7 @@ function whoseStat(of: Case, origin: string): Result<string, string> {
   if (second === undefined) return ok(first.name);
   const names = limited.map(({ name }) => name).join(", ");
   return err(
-    `${names} have a CPU limit, and whose it is does not stand in it: put the container's name or id into its path, such as ${first.name}.cpu.stat`,
+    `${names} have a CPU limit, and whose it is does not stand in it (the pod as a whole has one too): put a container's name or id into its path, such as ${first.name}.cpu.stat`,
   );
 }
 

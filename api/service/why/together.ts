@@ -1,5 +1,5 @@
 import { joinPath } from "../../model/input-issue.ts";
-import type { Unused } from "../../model/why.ts";
+import { type Finding, isCalm, type Unused } from "../../model/why.ts";
 import { chooseProfile } from "../../profiles/index.ts";
 import { othersConfiguration } from "../../profiles/unknown-fields.ts";
 import { type Case, cut } from "./case.ts";
@@ -28,7 +28,7 @@ const samePod = ({ pods }: Evidence, { ref, held }: Subject): readonly HeldPod[]
   held === null ? [] : pods.filter((one) => one.snapshot === null && one.ref.uid !== "" && one.ref.uid === ref.uid);
 
 /** How documents were taken where they could be taken otherwise, in sentences. */
-export function notesOf({ subject, evidence }: Case): readonly string[] {
+export function notesOf({ subject, evidence }: Case, findings: readonly Finding[]): readonly string[] {
   const { othersEvents, namesakes, held } = subject;
   const versions = new Set(samePod(evidence, subject).map(versionOf));
   const address = otherAddress(evidence, subject);
@@ -38,7 +38,7 @@ export function notesOf({ subject, evidence }: Case): readonly string[] {
       ? [`there are documents of ${namesakes.length + 1} pods of this name: this is of the one made last`]
       : []),
     ...(versions.size > 1 ? [`the pod is there in ${versions.size} versions: that of ${held?.place} counts`] : []),
-    ...(evidence.hasAllEvents && subject.events.length === 0
+    ...(evidence.hasAllEvents && subject.events.length === 0 && !findings.every(isCalm)
       ? ["the cluster has no events of the pod: an API server keeps them for an hour"]
       : []),
     ...(held?.snapshot != null
