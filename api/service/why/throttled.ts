@@ -63,7 +63,7 @@ export const readingsOf = perObject((of: Case): Readings => {
   const unused: Unused[] = [];
   for (const { origin, stat } of of.evidence.cpuStats) {
     const whose = whoseStat(of, origin);
-    if (!whose.ok) unused.push({ origin, what: "a cpu.stat", why: whose.error });
+    if (!whose.ok) unused.push({ origin, what: "a cgroup's cpu.stat", why: whose.error });
     else read.set(whose.value, [...(read.get(whose.value) ?? []), stat]);
   }
   return { read, unused };
