@@ -4,6 +4,7 @@ import { VERDICTS } from "./decision.ts";
 import { evictionDecision } from "./eviction.ts";
 import { answerText, type Form, integer, numbers, podRef } from "./forms.ts";
 import { imageGcDecision } from "./image-gc.ts";
+import { comparison } from "./outcome.ts";
 import { admissionDecision } from "./preemption.ts";
 import { PROBE_TYPES } from "./probe.ts";
 import { probesDecision } from "./probes-decision.ts";
@@ -174,8 +175,8 @@ const NUMBERS = {
   unknown: () => ({}),
 } satisfies Readonly<Record<FindingCode, () => Readonly<Record<string, z.ZodType>>>>;
 
-/** Where the kubelet, the scheduler or the runtime said something. */
-export const WORD_SOURCES = ["status", "condition", "container", "event", "decision"] as const;
+/** Where the kubelet, the scheduler or the runtime said something; an outcome is what a collector saw a kubelet do. */
+export const WORD_SOURCES = ["status", "condition", "container", "event", "outcome", "decision"] as const;
 const word = () =>
   z
     .strictObject({
@@ -330,6 +331,11 @@ const FINDING = () => ({
   since: when,
   container: textOrNull,
   words: z.array(word()),
+  compared: comparison
+    .nullable()
+    .describe(
+      "as the history has it: what the kubelet did, compared with a decision when it happened; null: it has not",
+    ),
   whatWouldChange: z.array(change()),
   next: z.array(next()),
   missing: z.array(missing()),
@@ -377,7 +383,7 @@ export type StoryPod = Form<typeof storyPod>;
 const storyHead = () =>
   z.strictObject({
     pod: storyPod(),
-    asOf: when.describe("the latest time in the documents"),
+    asOf: when.describe("when the live cluster was read; else the latest time in the documents"),
     missing: z.array(missing()).describe("of all findings"),
     notes: z.array(answerText).describe("what of the documents was taken how"),
     unused: z.array(unused()),
@@ -401,6 +407,10 @@ const storyList = () =>
     stories: z.array(listed()).describe("the pods that have one, the worst first"),
     pods: integer.describe("that were looked at"),
     calm: integer.describe("of them, those of which nothing is to be told"),
+    unknown: integer.describe(
+      "of them, those of which nothing bad is told, and of which not all that may be was looked at",
+    ),
+    missing: z.array(missing()).describe("what was not looked at"),
     asOf: when,
     unused: z.array(unused()),
   });

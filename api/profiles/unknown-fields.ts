@@ -1,6 +1,7 @@
 import { type InputIssue, joinPath } from "../model/input-issue.ts";
 import { configurationPath } from "../model/kubelet-configuration.ts";
 import { nearName } from "../model/near-name.ts";
+import type { ChosenProfile } from "./index.ts";
 import type { Profile } from "./profile.ts";
 
 type Path = readonly (string | number)[];
@@ -21,6 +22,24 @@ export interface UnknownField {
 export const unknownFields = (configuration: unknown, known: KnownFields): readonly UnknownField[] => [
   ...below(configuration, [], "", known),
 ];
+
+/**
+ * A /configz that another kubelet printed than the node's: the first field that the node's version does not know, and what to do.
+ * Undefined: it may be the node's own.
+ */
+export function othersConfiguration(
+  configuration: unknown,
+  node: string,
+  { profile: { version, fieldNames }, note }: ChosenProfile,
+): { readonly path: Path; readonly message: string } | undefined {
+  const wrapper = configurationPath(configuration);
+  if (wrapper.length === 0 || !note.exact) return undefined;
+  const own = wrapper.reduce<unknown>((at, step) => (at as Readonly<Record<string, unknown>>)[step], configuration);
+  const [unknown] = unknownFields(own, fieldNames);
+  if (unknown === undefined) return undefined;
+  const message = `a kubelet ${version}, which node ${node} has, does not know the field, so this is another kubelet's /configz: give that of ${node}`;
+  return { path: unknown.path, message };
+}
 
 /** Limit of the fields that are named; a document with more has another format. */
 const MAX_NAMED = 20;

@@ -1,3 +1,4 @@
+import type { Comparison } from "../model/outcome.ts";
 import {
   CALM_CODES,
   type Finding,
@@ -76,7 +77,12 @@ function findingText(finding: Finding, { asOf }: Story, isFirst: boolean, screen
     .join("");
   const decided = finding.decisions.map((decision) => decisionText(decision, finding, screen));
   const changes = sentenceList(paint, "WHAT WOULD CHANGE IT", changeSentences(finding.whatWouldChange).map(printable));
-  const parts = [`${head}${said}`, ...decided, changes, nextText(finding.next, screen)];
+  const parts = [
+    `${head}${said}${comparedText(finding.compared, paint)}`,
+    ...decided,
+    changes,
+    nextText(finding.next, screen),
+  ];
   return parts.filter((part) => part !== "").join(isFirst ? "\n" : "");
 }
 
@@ -90,6 +96,7 @@ const SAID: Readonly<Record<Word["from"], string>> = {
   condition: "condition",
   container: "container",
   event: "event",
+  outcome: "kubelet",
   decision: "recorded",
 };
 /** The words themselves stay as they are, each of their lines. */
@@ -99,6 +106,21 @@ function wordText({ from, reason, message, at, count }: Word, paint: Paint): str
   const lines = visible(message).trimEnd().split("\n");
   const text = `${printable(reason)}${reason !== "" && message.trim() !== "" ? ": " : ""}${lines.join("\n  ")}`;
   return `  ${paint("dim", `${SAID[from]}${when}${times}  `)}${text}\n`;
+}
+
+/** What was recorded of comparing it when it happened. */
+function comparedText(compared: Comparison | null, paint: Paint): string {
+  if (compared === null) return "";
+  const { verdict, snapshotAgeMs, policyVersion, difference, why } = compared;
+  const on = snapshotAgeMs === null ? "" : ` on the snapshot ${durationText(snapshotAgeMs)} before it`;
+  const what = `what Nodewise decides${on}${policyVersion === null ? "" : ` (${policyVersion})`}`;
+  if (verdict === "agrees")
+    return `  ${paint("dim", "compared  ")}${what} ${paint("green", "agrees with the kubelet")}\n`;
+  if (difference === null)
+    return `  ${paint("dim", "compared  ")}${what} cannot be compared: ${printable(why?.message ?? "")}\n`;
+  const [theirs, ours] = [difference.kubelet, difference.nodewise].map((side) => printable(JSON.stringify(side)));
+  const differs = paint("yellow", `differs: ${printable(difference.field)} ${ours} in place of ${theirs}`);
+  return `  ${paint("dim", "compared  ")}${what} ${differs}\n`;
 }
 
 const BASIS: Readonly<Record<StoryDecision["basis"], string>> = {
@@ -238,11 +260,20 @@ function missingText(missing: readonly Missing[], paint: Paint): string {
 }
 
 /** The pods that have a story, a line each. */
-export function storyListText({ stories, pods, calm, unused }: StoryList, { columns, paint }: Screen): string {
-  const left = unused
+export function storyListText(list: StoryList, { columns, paint }: Screen): string {
+  const { stories, pods, calm, unknown, unused, missing } = list;
+  const notes = unused
     .map(({ origin, what, why }) => paint("dim", `not used: ${printable(`${origin} (${what}): ${why}`)}\n`))
     .join("");
-  if (stories.length === 0) return `${paint("green", "nothing is wrong")} with ${many(pods, "pod")}\n${left}`;
+  const left = [missingText(missing, paint), notes]
+    .filter((part) => part !== "")
+    .map((part) => `\n${part}`)
+    .join("");
+  const rest = unknown === 0 ? "" : `; not all was looked at of ${unknown}`;
+  if (stories.length === 0) {
+    const found = unknown === 0 ? `${paint("green", "nothing is wrong")} with` : "nothing wrong was found with";
+    return `${found} ${many(pods, "pod")}${rest}\n${left}`;
+  }
   const rows = stories.map(({ pod, code, since, container, reason, message, more }) => ({
     cells: [
       { text: tagOf(code), color: colorOf(code) },
@@ -265,6 +296,6 @@ export function storyListText({ stories, pods, calm, unused }: StoryList, { colu
     { title: "", ...giveUp(3) },
     { title: "WHAT WAS SAID", shrinkTo: 12 },
   ];
-  return `${table(titles, rows, columns, paint)}${paint("dim", `${stories.length} of ${many(pods, "pod")}; nothing is wrong with ${calm}\n`)}${left}`;
+  return `${table(titles, rows, columns, paint)}${paint("dim", `${stories.length} of ${many(pods, "pod")}; nothing is wrong with ${calm}${rest}\n`)}${left}`;
 }
 const NARROW = 100;

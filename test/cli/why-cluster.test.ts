@@ -71,6 +71,15 @@ describe("why on a live cluster", () => {
     const asked = await why(cluster, "shop/waits");
     expect(asked.stdout).toContain("UNSCHEDULED  the scheduler has found no node for it\n");
     expect(asked.stdout).toContain("DECISION admission on n1: refused");
+    // its configuration was asked for, and so were the events
+    expect([asked.stdout, asked.stderr].join("")).not.toMatch(/default configuration|get events/);
+    expect(asked.stdout).toContain("\nthe cluster has no events of the pod: an API server keeps them for an hour\n");
+    const asOf = Date.parse(/ as of (\S+)\n/.exec(asked.stdout)?.[1] ?? "");
+    expect(Math.abs(Date.now() - asOf)).toBeLessThan(60_000);
+    cluster.users["reader-token"] = { name: "jane", may: ["get pods", "list pods", "list events", "list nodes"] };
+    const poor = await why(cluster, "shop/waits");
+    expect(poor.stderr).toMatch(/^nodewise: n1: without configz: /);
+    expect(poor.stdout).toContain("taken: the kubelet's default configuration\n");
   });
   test("of a pod that is alone on its node all pods are known", async () => {
     const cluster = await shop();
@@ -101,7 +110,11 @@ describe("why on a live cluster", () => {
   test("lists the pods of a namespace, or of all", async () => {
     const cluster = await shop();
     const own = await why(cluster);
-    expect([own.code, own.stdout]).toEqual([0, "nothing is wrong with 10 pods\n"]);
+    expect(own.code).toBe(0);
+    expect(own.stdout).toMatch(/^nothing wrong was found with 10 pods; not all was looked at of 6\n/);
+    expect((await why(cluster, "--context", "test")).stdout).toMatch(
+      /- stats: throttling was not looked at for 6 pods .*\n {2}nodewise why --context test default\/burst-lim\n$/,
+    );
     const all = await why(cluster, "-A");
     expect(all.stdout).toMatch(/^STORY .*\nREFUSED {2}shop\/web {2}n1 /);
     expect(all.code).toBe(1);

@@ -27,6 +27,7 @@ import { badLints, lints } from "./lint.ts";
 import { badHistoryReplays, historyReplays, replaysOfANodesToken } from "./replay-history.ts";
 import { badUpgrades, upgrades } from "./upgrade.ts";
 import { badWhys, whys } from "./why.ts";
+import { whyNot, whyOutcomes } from "./why-outcomes.ts";
 
 /** Answers that are made of decisions and recorded nowhere. */
 function questions(of: () => ApiSubject): void {
@@ -41,6 +42,8 @@ function questions(of: () => ApiSubject): void {
   });
   describe("why a pod is as it is", () => {
     whys(of);
+    whyOutcomes(of);
+    whyNot(of);
     badWhys(of);
   });
 }

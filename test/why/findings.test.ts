@@ -6,54 +6,8 @@ import { storyText } from "../../api/text/why.ts";
 import { container } from "../kit/containers.ts";
 import type { Json } from "../kit/snapshots.ts";
 import { codes, documentsOf, noStory, only, pieces, stories, story } from "./ask.ts";
+import { AT, event, LATER, node, pod } from "./objects.ts";
 
-const AT = "2026-01-31T12:00:00Z";
-const LATER = "2026-01-31T12:10:00Z";
-interface Made {
-  readonly containers?: readonly Json[];
-  readonly spec?: Json;
-  readonly status?: Json;
-  readonly metadata?: Json;
-}
-/** `shop/web` on node n1, running and ready since `AT` unless it is told otherwise. */
-function pod({ containers = [container("app")], spec, status, metadata }: Made = {}): Json {
-  const statuses = containers.map(({ name }) => ({
-    name,
-    ready: true,
-    started: true,
-    restartCount: 0,
-    state: { running: { startedAt: AT } },
-  }));
-  return {
-    kind: "Pod",
-    metadata: { name: "web", namespace: "shop", uid: "u-web", creationTimestamp: AT, ...metadata },
-    spec: { nodeName: "n1", containers, ...spec },
-    status: { phase: "Running", startTime: AT, qosClass: "Burstable", containerStatuses: statuses, ...status },
-  };
-}
-const node = (name = "n1", more: Json = {}, metadata: Json = {}): Json => ({
-  kind: "Node",
-  metadata: { name, ...metadata },
-  status: {
-    capacity: { cpu: "4", memory: "8Gi", pods: "110" },
-    allocatable: { cpu: "4", memory: "8Gi", pods: "110" },
-    conditions: [{ type: "Ready", status: "True" }],
-    nodeInfo: { kubeletVersion: "v1.36.3" },
-    ...more,
-  },
-});
-const event = (reason: string, message: string, more: Json = {}): Json => ({
-  kind: "Event",
-  involvedObject: { kind: "Pod", namespace: "shop", name: "web", uid: "u-web", fieldPath: "spec.containers{app}" },
-  type: "Warning",
-  reason,
-  message,
-  count: 1,
-  firstTimestamp: AT,
-  lastTimestamp: AT,
-  source: { component: "kubelet", host: "n1" },
-  ...more,
-});
 const waiting = (reason: string, message = "", more: Json = {}): Json => ({
   phase: "Pending",
   containerStatuses: [

@@ -2,16 +2,12 @@ import { formText, hasForm } from "../../documents/document-form.ts";
 import { issueText, type Origin } from "../../documents/inputs/origin.ts";
 import { otherOption, PARTS, type PartOption } from "../../documents/inputs/parts.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
-import { type InputIssue, joinPath } from "../../model/input-issue.ts";
-import {
-  configurationPath,
-  type KubeletConfiguration,
-  kubeletConfiguration,
-} from "../../model/kubelet-configuration.ts";
+import { joinPath } from "../../model/input-issue.ts";
+import { type KubeletConfiguration, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type ChosenProfile, chooseProfileFor } from "../../profiles/index.ts";
-import { unknownFields } from "../../profiles/unknown-fields.ts";
+import { othersConfiguration } from "../../profiles/unknown-fields.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 import type { FileSystemSize, ResourceTexts } from "./capacity.ts";
 import { type MadeStatic, readPods } from "./pods.ts";
@@ -82,8 +78,11 @@ export async function readSnapshot(files: SnapshotFiles): Promise<Result<ReadSna
     const was = config === undefined ? undefined : base.value[FIELD];
     const dropped = droppedFields(was, decoded.value.kubeletConfiguration);
     const chosen = chooseProfileFor(decoded.value, files.kubelet);
-    const ofOther = othersConfiguration(input[FIELD], decoded.value, chosen);
-    if (ofOther !== undefined) return fault(EXIT.badInput, issueText(ofOther, origins));
+    const { node } = decoded.value;
+    const isTold = node?.status?.nodeInfo?.kubeletVersion !== undefined;
+    const ofOther = isTold ? othersConfiguration(input[FIELD], node.metadata.name ?? "", chosen) : undefined;
+    if (ofOther !== undefined)
+      return fault(EXIT.badInput, issueText({ ...ofOther, path: joinPath(FIELD, ofOther.path) }, origins));
     const ofConfiguration = configurationIn(origins).flatMap(({ source, base: at }) =>
       leftOutOf(source, at, input[FIELD], chosen.profile),
     );
@@ -94,25 +93,6 @@ export async function readSnapshot(files: SnapshotFiles): Promise<Result<ReadSna
     return ok({ snapshot: decoded.value, chosen, dropped, madeStatic, leftOut, configuration });
   }
   return fault(EXIT.badInput, ...decoded.error.map((issue) => issueText(issue, origins)));
-}
-
-/**
- * A /configz that another kubelet printed than the node's: it has a field that the node's version does not know. Undefined: it
- * may be the node's own.
- */
-function othersConfiguration(
-  configuration: unknown,
-  { node }: Snapshot,
-  { profile: { version, fieldNames }, note }: ChosenProfile,
-): InputIssue | undefined {
-  const wrapper = configurationPath(configuration);
-  if (wrapper.length === 0 || !note.exact || node?.status?.nodeInfo?.kubeletVersion === undefined) return undefined;
-  const own = wrapper.reduce<unknown>((at, step) => fieldsOf(at)[step], configuration);
-  const [unknown] = unknownFields(own, fieldNames);
-  if (unknown === undefined) return undefined;
-  const { name } = node.metadata;
-  const message = `a kubelet ${version}, which node ${name} has, does not know the field, so this is another kubelet's /configz: give that of ${name}`;
-  return { path: joinPath(FIELD, unknown.path), message };
 }
 
 /** Where the configuration stands: in a file of its own, or in the snapshot's. */

@@ -6,7 +6,7 @@ import type { WhyFlags } from "./why.ts";
 
 const EXIT_CODES = `
 Exit codes:
-  0  nothing is wrong
+  0  nothing is wrong, as far as it was looked at
   1  something is so that somebody may want to change
   2  bad usage or bad input: no such pod, or documents that contradict each other
   4  the API or the history failed`;

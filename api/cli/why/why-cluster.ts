@@ -2,7 +2,7 @@ import type { Cluster } from "../../cluster/cluster.ts";
 import { missingPart, type NodeDocuments, readPod } from "../../cluster/read.ts";
 import { fieldsOf } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
-import type { WhyDocument } from "../../service/why/evidence.ts";
+import type { Beside, WhyDocument } from "../../service/why/evidence.ts";
 import type { Cli } from "../cli.ts";
 import { type ClusterFlags, isPodOfCluster } from "../cluster-options.ts";
 import { clusterRefusal, warnMissing, withCluster } from "../inputs/cluster-node.ts";
@@ -15,6 +15,7 @@ export interface ClusterEvidence {
   readonly documents: readonly WhyDocument[];
   /** `NAMESPACE/NAME`; null: every pod is asked about. */
   readonly pod: string | null;
+  readonly beside: Beside;
 }
 
 /**
@@ -40,23 +41,44 @@ export const clusterEvidence = (
       ["its events", events],
     ] as const;
     const isWaiting = object !== null && node === null && missing.every(({ part }) => part !== "node");
-    const rest = isWaiting ? await partsOfNodes(cluster) : partsOf(node);
-    return ok({ documents: present([...own, ...rest]), pod: `${namespace}/${name}` });
+    const rest = isWaiting ? await partsOfNodes(cluster, cli) : partsOf(node);
+    const beside = { readAtMs: Date.now(), hasAllEvents: events !== undefined };
+    return ok({ documents: present([...own, ...rest]), pod: `${namespace}/${name}`, beside });
   });
 
 /** On more, what the scheduler says must do: its pods would be too many to read for one answer. */
 const MAX_NODES = 200;
 
-/** The nodes on which a pod could run that is bound to none, with their pods. What cannot be read of them is not told. */
-async function partsOfNodes({ api }: Cluster): Promise<readonly Part[]> {
+/** Kubelets whose configuration is read, and how long that may take in all. */
+const MAX_KUBELETS = 64;
+const KUBELETS_MS = 10_000;
+
+/** The nodes on which a pod could run that is bound to none, with their pods and configurations. */
+async function partsOfNodes({ api, kubelets }: Cluster, { terminal }: Cli): Promise<readonly Part[]> {
   const nodes = await api.list({ resource: "nodes" });
   if (!nodes.ok || nodes.value.items.length > MAX_NODES) return [];
   const pods = await api.list({ resource: "pods" });
   const names = nodes.value.items.map(({ metadata }) => String(fieldsOf(metadata)["name"]));
-  return [["nodes", list(nodes.value.items)], ...(pods.ok ? [["pods", list(pods.value.items), names] as const] : [])];
+  const signal = AbortSignal.timeout(KUBELETS_MS);
+  const read = await Promise.all(
+    nodes.value.items.slice(0, MAX_KUBELETS).map((node) => kubelets.read(node, "configz", signal)),
+  );
+  const failed = read.map((one) => (one.ok ? [] : [missingPart("configz", one.error)]));
+  warnMissing(
+    failed.map((missing, i) => ({ name: names[i] ?? "", missing })),
+    terminal,
+  );
+  return [
+    ["nodes", list(nodes.value.items)],
+    ...(pods.ok ? [["pods", list(pods.value.items), names] as const] : []),
+    ...read.flatMap((one, i): readonly Part[] =>
+      one.ok ? [[`/configz of ${names[i]}`, one.value, [], names[i] ?? ""]] : [],
+    ),
+  ];
 }
 const list = (items: readonly unknown[]): object => ({ apiVersion: "v1", kind: "List", items });
-type Part = readonly [origin: string, value: unknown, allPodsOf?: readonly string[]];
+/** `node`: of what does not name its own. */
+type Part = readonly [origin: string, value: unknown, allPodsOf?: readonly string[], node?: string];
 
 const partsOf = (node: NodeDocuments | null): readonly Part[] =>
   node === null
@@ -64,12 +86,14 @@ const partsOf = (node: NodeDocuments | null): readonly Part[] =>
     : [
         [`node ${node.name}`, node.node],
         [`pods of ${node.name}`, node.pods, [node.name]],
-        [`/configz of ${node.name}`, node.configz],
+        [`/configz of ${node.name}`, node.configz, [], node.name],
         [`/stats/summary of ${node.name}`, node.stats],
         [`events of ${node.name}`, node.events],
       ];
 const present = (parts: readonly Part[]): readonly WhyDocument[] =>
-  parts.flatMap(([origin, value, allPodsOf = []]) => (value === undefined ? [] : [{ origin, value, allPodsOf }]));
+  parts.flatMap(([origin, value, allPodsOf = [], node = ""]) =>
+    value === undefined ? [] : [{ origin, value, allPodsOf, node }],
+  );
 
 async function evidenceOfAll(
   { api, namespace: own }: Cluster,
@@ -83,7 +107,11 @@ async function evidenceOfAll(
     api.list({ resource: "events", ...within }),
   ]);
   // without a namespace's pods there is nothing to tell; who may read one namespace alone may read no nodes
-  if (!pods.ok) return clusterRefusal(pods.error, terminal);
+  if (!pods.ok)
+    return clusterRefusal(
+      [pods, nodes, events].flatMap((one) => (one.ok ? [] : [one.error])),
+      terminal,
+    );
   if (pods.value.items.length === 0)
     return fault(EXIT.ok, allNamespaces === true ? "the cluster has no pods" : `namespace ${namespace} has no pods`);
   const missing = [
@@ -94,5 +122,5 @@ async function evidenceOfAll(
   const documents = Object.entries({ pods, nodes, events }).flatMap(([origin, read]) =>
     read.ok ? [{ origin, value: list(read.value.items) }] : [],
   );
-  return ok({ documents, pod: null });
+  return ok({ documents, pod: null, beside: { readAtMs: Date.now() } });
 }

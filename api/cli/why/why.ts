@@ -73,7 +73,7 @@ async function whyInCluster(
   const read = await clusterEvidence(pod, given, cli);
   if (!read.ok) return read;
   const asked = { pod: read.value.pod, namespace: null, node: null };
-  return print(whyOf([...read.value.documents, ...files], asked), given, cli);
+  return print(whyOf([...read.value.documents, ...files], asked, read.value.beside), given, cli);
 }
 
 /** A document that says of which pods it is, beside which no cluster is asked. */
@@ -115,17 +115,23 @@ async function ofApi(
   return answer.ok ? print(answer, given, cli) : answer;
 }
 
-/** kubectl's commands for the cluster that was read. */
+/** The commands for the cluster that was read. */
 function inContext({ story, list }: WhyAnswer, context: string | undefined): WhyAnswer {
-  if (story === null || context === undefined) return { story, list };
+  if (context === undefined) return { story, list };
   const named = <T extends { readonly missing: Story["missing"] }>(one: T): T => ({
     ...one,
     missing: one.missing.map((piece) => ({
       ...piece,
-      command: piece.command.replace(/^kubectl /, `kubectl --context ${shellWord(context)} `),
+      command: piece.command.replace(
+        /^(?:kubectl|nodewise why)(?= )/,
+        `$& --context ${shellWord(context).replaceAll("$", "$$$$")}`,
+      ),
     })),
   });
-  return { story: { ...named(story), findings: story.findings.map(named) }, list };
+  return {
+    story: story && { ...named(story), findings: story.findings.map(named) },
+    list: list && named(list),
+  };
 }
 
 function print(answer: Result<WhyAnswer, WhyFailure>, { output, context }: WhyFlags, { terminal }: Cli): Outcome {

@@ -5,7 +5,7 @@ import type {
   ObservedEvent,
   ObservedSummary,
 } from "../../model/observed.ts";
-import { isObject } from "../../model/own.ts";
+import { fieldsOf, isObject } from "../../model/own.ts";
 import type {
   Change,
   Finding,
@@ -20,12 +20,13 @@ import type {
 import { shellWord } from "../../text/shell-word.ts";
 import { type Evidence, observed, observedSummary } from "./evidence.ts";
 import { type Subject, timeOf } from "./find-pod.ts";
+import type { HeldEvent } from "./outcomes.ts";
 
 /** A pod, and all that is known beside it. */
 export interface Case {
   readonly evidence: Evidence;
   readonly subject: Subject;
-  /** The latest time in the documents, epoch ms; 0: they tell none. */
+  /** When the live cluster was read, else the latest time in the documents, epoch ms; 0: they tell none. */
   readonly asOfMs: number;
   /** False: only what is so is wanted, and no decision is asked for it. */
   readonly decides: boolean;
@@ -53,7 +54,7 @@ export function finding<C extends FindingCode>(code: C, parts: Parts<C>): Findin
     next = [],
     missing = [],
   } = parts;
-  const made = { code, since, container, words, numbers, decisions, whatWouldChange, next, missing };
+  const made = { code, since, container, words, numbers, compared: null, decisions, whatWouldChange, next, missing };
   // the compiler does not follow that code and numbers belong together
   return made as unknown as Finding;
 }
@@ -62,8 +63,8 @@ export function finding<C extends FindingCode>(code: C, parts: Parts<C>): Findin
 const LONGEST = 4096;
 export const cut = (text: string): string => (text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text);
 
-export const wordOfEvent = ({ reason, message, last, count }: ObservedEvent): Word => ({
-  from: "event",
+export const wordOfEvent = ({ reason, message, last, count, outcome }: HeldEvent): Word => ({
+  from: outcome === undefined ? "event" : "outcome",
   reason,
   message: cut(message),
   at: last ?? null,
@@ -85,7 +86,7 @@ export const wordOf = (from: Word["from"], reason = "", message = "", at: string
 });
 
 /** The pod's own events of these reasons, the first to happen first. */
-export const eventsOf = ({ subject }: Case, ...reasons: readonly string[]): readonly ObservedEvent[] =>
+export const eventsOf = ({ subject }: Case, ...reasons: readonly string[]): readonly HeldEvent[] =>
   subject.events.filter(({ reason }) => reasons.includes(reason));
 export const conditionOf = ({ subject }: Case, type: string): ObservedCondition | undefined =>
   subject.pod?.status?.conditions?.find((one) => one.type === type);
@@ -137,11 +138,17 @@ export const statsOf = (of: Case): NonNullable<ObservedSummary["pods"]>[number] 
     isSubject(of, { namespace, name, uid }),
   ) ?? null;
 
+const V1_FILES = ["cpu/cpu.stat", "memory/memory.max_usage_in_bytes"] as const;
+const V2_FILES = ["cpu.stat", "memory.peak"] as const;
+const cgroupVersionOf = ({ parts }: Evidence, { node }: Subject): unknown =>
+  fieldsOf((parts.get(node ?? "") ?? parts.get(""))?.["cgroup"])["version"];
+
 /** How a missing document is brought. `of`: the container of which a file is read, or the file itself. */
-export function missing({ subject }: Case, piece: Piece, why: string, of = ""): Missing {
+export function missing({ subject, evidence }: Case, piece: Piece, why: string, of = ""): Missing {
   const { namespace, name } = subject.ref;
   const pod = `-n ${shellWord(namespace)} ${shellWord(name)}`;
   const node = subject.node === null ? "NODE" : shellWord(subject.node);
+  const [cpu, memory] = cgroupVersionOf(evidence, subject) === 1 ? V1_FILES : V2_FILES;
   const inside = `kubectl exec ${pod} -c ${shellWord(of)} -- cat /sys/fs/cgroup`;
   const commands: Readonly<Record<Piece, string>> = {
     pod: `kubectl get pod ${pod} -o json`,
@@ -150,8 +157,8 @@ export function missing({ subject }: Case, piece: Piece, why: string, of = ""): 
     events: `kubectl get events -n ${shellWord(namespace)} --field-selector involvedObject.name=${shellWord(name)} -o json`,
     kubeletConfiguration: `kubectl get --raw /api/v1/nodes/${node}/proxy/configz`,
     stats: `kubectl get --raw /api/v1/nodes/${node}/proxy/stats/summary`,
-    "cpu.stat": `${inside}/cpu.stat`,
-    "memory.peak": `${inside}/memory.peak`,
+    "cpu.stat": `${inside}/${cpu}`,
+    "memory.peak": `${inside}/${memory}`,
     images: "crictl images -o json",
     containers: "crictl ps -a -o json",
     "state files": `cat /var/lib/kubelet/${of}`,

@@ -121,21 +121,18 @@ function memoryOf(of: Case, container: string) {
   return { usageBytes: usageBytes ?? null, workingSetBytes: workingSetBytes ?? null };
 }
 
-/** Without the pod itself its events tell of a container that is started again and again. */
+/** Without the pod itself its events tell of containers that are started again and again. */
 function fromEvents(of: Case): readonly Finding[] {
   const held = eventsOf(of, "BackOff").filter(({ message }) => message.startsWith("Back-off restarting"));
-  const last = held.at(-1);
-  if (last === undefined) return [];
-  const numbers = { restarts: Math.max(0, started(of) - 1), exitCode: null, endedBy: null, backOffSeconds: null };
-  const words = held.map(wordOfEvent).filter(isWord);
-  return [
-    finding("crash-loop", {
-      since: last.first ?? null,
-      container: containerOf(last),
-      words,
-      numbers,
+  return [...Map.groupBy(held, containerOf)].map(([container, events]) => {
+    const started = eventsOf(of, "Started").filter((event) => containerOf(event) === container);
+    const restarts = Math.max(0, started.reduce((sum, { count }) => sum + count, 0) - 1);
+    return finding("crash-loop", {
+      since: events.at(-1)?.first ?? null,
+      container,
+      words: events.map(wordOfEvent).filter(isWord),
+      numbers: { restarts, exitCode: null, endedBy: null, backOffSeconds: null },
       missing: [missing(of, "pod", "how the container ended")],
-    }),
-  ];
+    });
+  });
 }
-const started = (of: Case): number => eventsOf(of, "Started").reduce((sum, { count }) => sum + count, 0);

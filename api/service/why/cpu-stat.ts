@@ -1,3 +1,5 @@
+import { err, ok, type Result } from "../../model/result.ts";
+
 /** A cgroup's cpu.stat, as far as it tells of throttling. Linux: cpu_cfs_stat_show (v1), cpu_stat_show (v2). */
 export interface CpuStat {
   /** Periods in which something of the cgroup wanted to run. */
@@ -9,26 +11,28 @@ export interface CpuStat {
   readonly usageMicros: number | null;
 }
 
-/** Reads the text of the file, its lines joined or not. Null: it tells nothing of throttling. */
-export function cpuStatIn(text: string): CpuStat | null {
+/** Reads the text of the file, its lines joined or not. Errors: why it tells nothing of throttling. */
+export function cpuStatIn(text: string): Result<CpuStat, string> {
   const values = new Map(Array.from(text.matchAll(/([a-z_.]+)\s+(\d+)/g), ([, name, value]) => [name, Number(value)]));
   const [periods, throttledPeriods] = [values.get("nr_periods"), values.get("nr_throttled")];
-  if (periods === undefined || throttledPeriods === undefined) return null;
+  if (periods === undefined || throttledPeriods === undefined) return err("nr_periods or nr_throttled is missing");
+  if (throttledPeriods > periods)
+    return err(`no cgroup has that: nr_throttled of ${throttledPeriods} is more than nr_periods of ${periods}`);
   const nanos = values.get("throttled_time");
-  return {
+  return ok({
     periods,
     throttledPeriods,
     throttledMicros: values.get("throttled_usec") ?? (nanos === undefined ? null : Math.round(nanos / 1000)),
     usageMicros: values.get("usage_usec") ?? null,
-  };
+  });
 }
 
-/** What happened between two readings; null: the second is not later, as after a restart of the container. */
+/** What happened between two readings; null: the second is not a later one, as after a restart of the container. */
 export function between(first: CpuStat, second: CpuStat): CpuStat | null {
   const less = (a: number | null, b: number | null): number | null => (a === null || b === null ? null : b - a);
   const periods = second.periods - first.periods;
   const throttledPeriods = second.throttledPeriods - first.throttledPeriods;
-  if (periods <= 0 || throttledPeriods < 0) return null;
+  if (periods <= 0 || throttledPeriods < 0 || throttledPeriods > periods) return null;
   return {
     periods,
     throttledPeriods,

@@ -15,8 +15,8 @@ import {
   wordOfCondition,
   wordOfEvent,
 } from "./case.ts";
-import { disruptionOf, hasRunSince, PREEMPTED, SHUTDOWN } from "./evicted.ts";
-import type { HeldPod } from "./evidence.ts";
+import { BY_KUBELET, disruptionOf, hasRunSince, PREEMPTED, SHUTDOWN } from "./evicted.ts";
+import type { Evidence, HeldPod } from "./evidence.ts";
 import { admissionExcerpt, listsSubject, recordedAdmission } from "./excerpts.ts";
 import { podsIn } from "./find-pod.ts";
 import { ask, nodeThen, readyOf } from "./node-then.ts";
@@ -30,7 +30,7 @@ export function preempted(of: Case): Finding | null {
   const { status } = of.subject.pod ?? {};
   const event = eventsOf(of, PREEMPTING).at(-1);
   const condition = disruptionOf(of);
-  const isTold = condition?.reason === "TerminationByKubelet" && condition.message === PREEMPTED;
+  const isTold = condition?.reason === BY_KUBELET && condition.message === PREEMPTED;
   const isReason = status?.reason === PREEMPTING;
   if (event === undefined && !isTold && !isReason) return recordedPreemption(of);
   const since = event?.last ?? (isTold ? (condition?.lastTransitionTime ?? null) : null);
@@ -84,7 +84,7 @@ function askForWhom(of: Case, atMs: number): ForWhom {
   if (node === null || subject.held === null)
     return { by: null, decisions: [], missing: [missing(of, "pod", "on which node it was")] };
   const critical = podsIn(evidence).flatMap(({ held }) =>
-    held !== null && held.node === node && cameAt(held, atMs) ? [held] : [],
+    held !== null && held.node === node && cameAt(evidence, held, atMs) ? [held] : [],
   );
   if (critical.length === 0) {
     return { by: null, decisions: [], missing: [missing(of, "pods", "which critical pod came in then")] };
@@ -98,12 +98,13 @@ function askForWhom(of: Case, atMs: number): ForWhom {
 
 const CRITICAL = Math.min(...SYSTEM_PRIORITY_CLASSES.values());
 /** Checks that a pod is critical, and came about that time. */
-function cameAt(held: HeldPod, atMs: number): boolean {
+function cameAt({ outcomes }: Evidence, held: HeldPod, atMs: number): boolean {
   const read = observed(held);
   if (!read.ok) return false;
   const { metadata, spec, status } = read.value;
   const created = timeOf(metadata.creationTimestamp);
-  const started = timeOf(status?.startTime) || created;
+  const admission = outcomes.find(({ outcome: { kind, pod } }) => kind === "admission" && pod.uid === held.ref.uid);
+  const started = timeOf(status?.startTime ?? admission?.outcome.at) || created;
   const isCritical = (spec?.priority ?? 0) >= CRITICAL || SYSTEM_PRIORITY_CLASSES.has(spec?.priorityClassName ?? "");
   return isCritical && created <= atMs + 1000 && started >= atMs - 1000 && started <= atMs + SOON_MS;
 }
@@ -139,8 +140,8 @@ function askAbout(of: Case, held: HeldPod, node: string, atMs: number) {
   return [{ by: held.ref, takes, decision }];
 }
 
-/** What ended the pod, or is about to, and is no decision about the node's resources. */
-export function ended(of: Case): readonly Finding[] {
+/** What ended the pod, or is about to. `isTold`: that a decision about the node's resources did is told already. */
+export function ended(of: Case, isTold: boolean): readonly Finding[] {
   const { pod } = of.subject;
   const { reason = "", message = "", phase } = pod?.status ?? {};
   const said = wordOf("status", reason, message);
@@ -149,7 +150,10 @@ export function ended(of: Case): readonly Finding[] {
   if (message === SHUTDOWN || condition?.message === SHUTDOWN) {
     const words = [said, ...(condition === undefined ? [] : [wordOfCondition(condition)])].filter(isWord);
     found.push(finding("node-shutdown", { since: condition?.lastTransitionTime ?? null, words, numbers: {} }));
-  } else if (condition !== undefined && condition.reason !== "TerminationByKubelet") {
+  } else if (
+    condition !== undefined &&
+    (condition.reason !== BY_KUBELET || (!isTold && (condition.message ?? "") === ""))
+  ) {
     const by = condition.reason ?? "";
     const words = [wordOfCondition(condition), ...eventsOf(of, "Preempted", "TaintManagerEviction").map(wordOfEvent)];
     found.push(finding("disrupted", { since: condition.lastTransitionTime ?? null, words, numbers: { by } }));

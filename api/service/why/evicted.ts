@@ -77,13 +77,19 @@ const isEviction = ({ reason, message, type }: ObservedEvent): boolean =>
 export const PREEMPTED = "Pod was preempted by Kubelet to accommodate a critical pod.";
 export const SHUTDOWN = "Pod was terminated in response to imminent node shutdown.";
 const OTHER_ENDS: readonly string[] = [PREEMPTED, SHUTDOWN];
+/** The reason of the condition DisruptionTarget for all of them. */
+export const BY_KUBELET = "TerminationByKubelet";
 
 /** A pod whose containers end with 0 has no reason in its status: its event and its condition tell. */
 function evictionOf(of: Case): Eviction | null {
   const { status } = of.subject.pod ?? {};
   const event = of.subject.events.findLast(isEviction);
   const condition = disruptionOf(of);
-  const byKubelet = condition?.reason === "TerminationByKubelet" && !OTHER_ENDS.includes(condition.message ?? "");
+  // without its message, as a snapshot keeps it, the condition does not tell for what
+  const byKubelet =
+    condition?.reason === BY_KUBELET &&
+    (condition.message ?? "") !== "" &&
+    !OTHER_ENDS.includes(condition.message ?? "");
   const message = status?.message ?? "";
   const isTold = status?.reason === "Evicted" && !/^(?:Pod was rejected: )?The node had condition: /.test(message);
   const recorded = recordedEviction(of);
@@ -108,9 +114,18 @@ export const disruptionOf = (of: Case) => {
   return condition?.status === "True" ? condition : undefined;
 };
 
-/** A static pod comes back under the same uid: what happened before it started is over. */
+/** Longer than a pod takes to end. */
+const ENDED_WITHIN_MS = 120_000;
+
+/**
+ * A static pod comes back under the same uid: what happened before it started is over. A pod that runs in a snapshot of minutes
+ * later was not ended, whatever was decided here.
+ */
 export function hasRunSince(of: Case, since: string | null): boolean {
-  if (of.subject.pod?.status?.phase !== "Running") return false;
+  const { pod, held } = of.subject;
+  if (pod?.status?.phase !== "Running") return false;
+  const seenMs = disruptionOf(of) === undefined ? (held?.snapshot?.atMs ?? 0) : 0;
+  if (seenMs > timeOf(since) + ENDED_WITHIN_MS) return true;
   return containersNow(of).some(({ status }) => timeOf(status?.state?.running?.startedAt) > timeOf(since));
 }
 

@@ -21,6 +21,7 @@ import { err, ok, type Result } from "../../model/result.ts";
 import { pageField } from "../../model/snapshot.ts";
 import type { Unused } from "../../model/why.ts";
 import { type CpuStat, cpuStatIn } from "./cpu-stat.ts";
+import { type HeldEvent, type SeenOutcome, withOutcomes } from "./outcomes.ts";
 
 /** A document that somebody has: JSON already, unchecked, and where it is from, such as `pods.json` or `documents[2]`. */
 export interface WhyDocument {
@@ -28,6 +29,18 @@ export interface WhyDocument {
   readonly value: unknown;
   /** Nodes of which it has every pod, which no list says of itself. */
   readonly allPodsOf?: readonly string[];
+  /** The node that it is of, where it does not name one. */
+  readonly node?: string;
+}
+
+/** What is known beside documents. */
+export interface Beside {
+  /** Of the history. */
+  readonly outcomes?: readonly SeenOutcome[];
+  /** When the live cluster was read that the documents are of, epoch ms. */
+  readonly readAtMs?: number;
+  /** The documents have every event about the pod that the cluster has. */
+  readonly hasAllEvents?: boolean;
 }
 
 /** A part of a document. `place`: where it stands, such as `pods.json: items[3]`. */
@@ -77,7 +90,9 @@ export const snapshotOf = ({ snapshots }: Evidence, { snapshotId }: RecordedDeci
 export interface Evidence {
   readonly pods: readonly HeldPod[];
   readonly nodes: ReadonlyMap<string, Held>;
-  readonly events: readonly ObservedEvent[];
+  readonly events: readonly HeldEvent[];
+  /** The first to happen first. */
+  readonly outcomes: readonly SeenOutcome[];
   /** Parts of a snapshot by the node that they name; "": those that name none. */
   readonly parts: ReadonlyMap<string, Readonly<Record<string, unknown>>>;
   readonly cpuStats: readonly HeldCpuStat[];
@@ -86,6 +101,8 @@ export interface Evidence {
   readonly whole: ReadonlySet<string>;
   readonly decisions: readonly RecordedDecision[];
   readonly unused: readonly Unused[];
+  readonly readAtMs: number | null;
+  readonly hasAllEvents: boolean;
 }
 
 /** Two documents say of one thing what cannot be true of both. */
@@ -115,10 +132,13 @@ export function refOf(pod: Fields): PodRef {
 }
 
 /** Tells documents apart by their content. Errors: two of them that cannot be of one cluster. */
-export function evidenceOf(documents: readonly WhyDocument[]): Result<Evidence, Contradiction> {
+export function evidenceOf(documents: readonly WhyDocument[], beside: Beside = {}): Result<Evidence, Contradiction> {
+  const { outcomes = [], readAtMs = null, hasAllEvents = false } = beside;
   const reading = new Reading();
-  for (const { value, origin } of documents) reading.take(value, origin);
-  return reading.end(new Set(documents.flatMap(({ allPodsOf = [] }) => allPodsOf)));
+  for (const one of outcomes) reading.outcome(one);
+  for (const { value, origin, node = "" } of documents) reading.take(value, origin, node);
+  const whole = new Set(documents.flatMap(({ allPodsOf = [] }) => allPodsOf));
+  return reading.end({ outcomes, whole, readAtMs, hasAllEvents });
 }
 
 type Take = (reading: Reading, value: Fields, place: string) => void;
@@ -134,7 +154,7 @@ const TAKES = {
 
 class Reading {
   readonly #pods: HeldPod[] = [];
-  readonly #nodes = new Map<string, Held>();
+  readonly #nodes = new Map<string, Held & { readonly isOfSnapshot: boolean }>();
   readonly #events: ObservedEvent[] = [];
   readonly #parts = new Map<string, Record<string, unknown>>();
   readonly #cpuStats: HeldCpuStat[] = [];
@@ -143,22 +163,23 @@ class Reading {
   readonly #unused: Unused[] = [];
   #contradiction: string | null = null;
 
-  end(whole: ReadonlySet<string>): Result<Evidence, Contradiction> {
+  end(beside: Pick<Evidence, "outcomes" | "whole" | "readAtMs" | "hasAllEvents">): Result<Evidence, Contradiction> {
     if (this.#contradiction !== null) return err({ code: "contradicting_documents", message: this.#contradiction });
     return ok({
+      ...beside,
       pods: this.#pods,
       nodes: this.#nodes,
-      events: this.#events,
+      events: withOutcomes(this.#events, beside.outcomes),
       parts: this.#parts,
       cpuStats: this.#cpuStats,
       snapshots: this.#snapshots,
-      whole,
       decisions: this.#decisions,
       unused: this.#unused,
     });
   }
 
-  take(value: unknown, place: string): void {
+  /** `node`: of a part that does not name its own. */
+  take(value: unknown, place: string, node = ""): void {
     const form = formOf(value);
     if (form === undefined && Array.isArray(value)) {
       // what `jq -s` joins
@@ -166,7 +187,14 @@ class Reading {
     } else if (form === undefined) this.#leave(value, place, NOTHING);
     else if (form === "cpu.stat") this.#cpuStat(String(value), place);
     else if (isObject(value) && form in TAKES) TAKES[form as keyof typeof TAKES](this, value, place);
-    else this.#part(form, value, place);
+    else this.#part(form, value, place, node);
+  }
+
+  outcome({ id, node, object, outcome: { at } }: SeenOutcome): void {
+    if (object === null) return;
+    const place = `outcome ${id}`;
+    const value = { ...object, spec: { nodeName: node, ...fieldsOf(object["spec"]) } };
+    this.pod(value, place, { node, atMs: Date.parse(at), value: {}, place });
   }
 
   #leave(value: unknown, origin: string, why: string): void {
@@ -200,16 +228,26 @@ class Reading {
     }
   }
 
-  node(value: Fields, place: string): void {
+  node(value: Fields, place: string, isOfSnapshot = false): void {
     const name = textOf(fieldsOf(value["metadata"])["name"]);
     const known = this.#nodes.get(name);
     const [uid, other] = [value, known?.value].map((node) => textOf(fieldsOf(node?.["metadata"])["uid"]));
-    if (known !== undefined && uid !== "" && other !== "" && uid !== other) {
-      this.#contradiction ??= `${place} and ${known.place} are both a node ${name}, with the uids ${uid} and ${other}: they are of two clusters, or of a node that was made anew; give the documents of one`;
+    const [version, earlier] = [value, known?.value].map(kubeletVersionOf);
+    const both = `${place} and ${known?.place} are both a node ${name}`;
+    if (uid !== "" && other !== "" && uid !== other) {
+      this.#contradiction ??= `${both}, with the uids ${uid} and ${other}: they are of two clusters, or of a node that was made anew; give the documents of one`;
+    } else if (
+      !isOfSnapshot &&
+      known?.isOfSnapshot === false &&
+      version !== earlier &&
+      version !== "" &&
+      earlier !== ""
+    ) {
+      this.#contradiction ??= `${both}, with the kubelets ${version} and ${earlier}: they are of two nodes, or of two times; give those of one`;
     }
     if (name === "") this.#leave(value, place, "it has no name");
     // of one node twice the last counts, but for one from a snapshot, which tells less
-    else if (known === undefined || other === "" || uid !== "") this.#nodes.set(name, { value, place });
+    else if (known === undefined || other === "" || uid !== "") this.#nodes.set(name, { value, place, isOfSnapshot });
   }
 
   event(value: Fields, place: string): void {
@@ -239,8 +277,8 @@ class Reading {
 
   #cpuStat(text: string, origin: string): void {
     const stat = cpuStatIn(text);
-    if (stat === null) this.#leave(text, origin, "nr_periods or nr_throttled is missing");
-    else this.#cpuStats.push({ origin, stat });
+    if (stat.ok) this.#cpuStats.push({ origin, stat: stat.value });
+    else this.#leave(text, origin, stat.error);
   }
 
   snapshot(value: Fields, place: string): void {
@@ -252,7 +290,7 @@ class Reading {
     const at = Date.parse(textOf(rest["observedAt"]));
     const snapshot = { node: name, atMs: Number.isNaN(at) ? null : at, value, place };
     this.#snapshots.push(snapshot);
-    if (isObject(node) && named !== "") this.node(node, joinedPlace(place, ["node"]));
+    if (isObject(node) && named !== "") this.node(node, joinedPlace(place, ["node"]), true);
     for (const [i, pod] of list.entries()) {
       if (isObject(pod))
         this.pod(
@@ -271,13 +309,13 @@ class Reading {
   }
 
   /** A document of a node that is no object of Kubernetes: stats tell whose they are, the others do not. */
-  #part(form: DocumentForm, value: unknown, place: string): void {
+  #part(form: DocumentForm, value: unknown, place: string, of: string): void {
     const part = PARTS.find(({ option }) => option === optionOfForm(form));
     if (part === undefined) {
       this.#leave(value, place, INSTEAD[form] ?? NOTHING);
       return;
     }
-    const node = form === "/stats/summary" ? textOf(fieldsOf(fieldsOf(value)["node"])["nodeName"]) : "";
+    const node = (form === "/stats/summary" && textOf(fieldsOf(fieldsOf(value)["node"])["nodeName"])) || of;
     const parts = this.#partsOf(node);
     const [first, second] = part.path as readonly [string, string?];
     const before = second === undefined ? parts[first] : fieldsOf(parts[first])[second];
@@ -285,6 +323,8 @@ class Reading {
     else parts[first] = second === undefined ? value : { ...fieldsOf(parts[first]), [second]: value };
   }
 }
+export const kubeletVersionOf = (node: Fields | undefined): string =>
+  textOf(fieldsOf(fieldsOf(node?.["status"])["nodeInfo"])["kubeletVersion"]);
 const NOTHING = "nothing of it tells about a pod";
 const joinedPlace = (place: string, path: readonly (string | number)[]): string => `${place}: ${joinPath("", path)}`;
 

@@ -4,6 +4,7 @@ import { nearNames } from "../../model/near-name.ts";
 import type { ObservedEvent, ObservedPod } from "../../model/observed.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { type Evidence, type HeldPod, issueText, observed } from "./evidence.ts";
+import type { HeldEvent } from "./outcomes.ts";
 
 /** The pod that a story is about, with what is known of it. */
 export interface Subject {
@@ -14,7 +15,7 @@ export interface Subject {
   /** Null: it is bound to none, or nobody tells. */
   readonly node: string | null;
   /** Of this very pod, the first to happen first. */
-  readonly events: readonly ObservedEvent[];
+  readonly events: readonly HeldEvent[];
   /** Events of another pod of its name, which came before or after it. */
   readonly othersEvents: number;
   /** Uids of other pods of its name. */
@@ -46,7 +47,7 @@ interface Candidate {
 }
 
 /** All pods that the documents speak of: pods themselves, and whom events, stats and decisions name. */
-export function podsIn({ pods, events, decisions }: Evidence): readonly Candidate[] {
+export const podsIn = perObject(({ pods, events, decisions }: Evidence): readonly Candidate[] => {
   const byUid = new Map<string, Candidate>();
   const keyOf = (ref: PodRef): string => ref.uid || nameOf(ref);
   for (const held of pods) {
@@ -62,7 +63,7 @@ export function podsIn({ pods, events, decisions }: Evidence): readonly Candidat
     byUid.set(keyOf(ref), { ref, held: null });
   }
   return [...byUid.values()];
-}
+});
 
 function aboutOf({ about }: ObservedEvent): PodRef | null {
   const { kind, namespace = "default", name, uid = "" } = about;

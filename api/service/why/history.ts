@@ -1,21 +1,26 @@
 import type { StoreFailure } from "../../../db/failure.ts";
-import type { DecisionRow, RemovalRow } from "../../../db/rows.ts";
-import type { DecisionQuery, Store } from "../../../db/store.ts";
+import type { DecisionRow, OutcomeFilter, OutcomeRow, RemovalRow } from "../../../db/rows.ts";
+import { type DecisionQuery, MAX_PAGE, type Store } from "../../../db/store.ts";
+import type { PodRef } from "../../model/forms.ts";
 import { LONGEST } from "../../model/near-name.ts";
-import { fieldsOf } from "../../model/own.ts";
+import { fieldsOf, isObject } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Story, StoryList } from "../../model/why.ts";
+import { timeOf } from "../agreement/node-state.ts";
+import { LONGEST_PREEMPTION_MS } from "../agreement/pods.ts";
+import { agreementOf } from "../agreement/record.ts";
 import { headOf } from "../decision-head.ts";
 import { postedSnapshot, recordedAnswer } from "../replay/parsed.ts";
 import { rfc3339 } from "../timestamp.ts";
-import { refOf, snapshotOrigin, type WhyDocument } from "./evidence.ts";
+import { type Beside, refOf, snapshotOrigin, type WhyDocument } from "./evidence.ts";
 import type { PodName } from "./find-pod.ts";
+import { isNews, type SeenOutcome } from "./outcomes.ts";
 import { type NoStory, storiesIn, storyOf } from "./story.ts";
 
 /** The parts of a history that a story is made of. */
 export type WhyStore = Pick<
   Store,
-  "listNodes" | "latestSnapshot" | "getSnapshot" | "listDecisions" | "getDecision" | "listRemovals"
+  "listNodes" | "latestSnapshot" | "getSnapshot" | "listDecisions" | "getDecision" | "listRemovals" | "listOutcomes"
 >;
 type Answer<T> = Promise<Result<T, StoreFailure>>;
 
@@ -36,8 +41,12 @@ export type WhyFailure =
   | { readonly code: "history"; readonly failure: StoreFailure };
 
 /** The answer from documents alone. Errors: see `storyOf` and `storiesIn`. */
-export function whyOf(documents: readonly WhyDocument[], { pod, namespace }: WhyAsked): Result<WhyAnswer, WhyFailure> {
-  const told = pod === null ? storiesIn(documents, namespace) : storyOf(documents, { pod, namespace });
+export function whyOf(
+  documents: readonly WhyDocument[],
+  { pod, namespace }: WhyAsked,
+  beside?: Beside,
+): Result<WhyAnswer, WhyFailure> {
+  const told = pod === null ? storiesIn(documents, namespace, beside) : storyOf(documents, { pod, namespace }, beside);
   if (!told.ok) return err({ code: "no_story", why: told.error });
   return ok("findings" in told.value ? { story: told.value, list: null } : { story: null, list: told.value });
 }
@@ -51,11 +60,18 @@ export async function whyOfHistory(
   const { pod, namespace } = asked;
   const held = pod === null ? await ofAll(store, asked.node) : await ofPod(store, { pod, namespace }, asked.node);
   if (!held.ok) return err({ code: "history", failure: held.error });
-  const told = whyOf([...documents, ...held.value], asked);
+  const { outcomes } = held.value;
+  const told = whyOf([...documents, ...held.value.documents], asked, { outcomes });
   if (told.ok || told.error.code !== "no_story" || told.error.why.code !== "no_pods") return told;
   const message =
     pod === null ? "the history tells of no pod" : `the history tells of no pod \`${pod.slice(0, LONGEST)}\``;
   return err({ code: "no_story", why: { code: pod === null ? "no_pods" : "no_such_pod", message, near: [] } });
+}
+
+/** What the history has for an answer. */
+interface Held {
+  readonly documents: readonly WhyDocument[];
+  readonly outcomes: readonly SeenOutcome[];
 }
 
 /** Nodes that one answer looks at. */
@@ -69,8 +85,8 @@ async function nodesOf(store: WhyStore, node: string | null): Answer<readonly st
   return rows.ok ? ok(rows.value.map(({ name }) => name)) : rows;
 }
 
-/** Each node's latest snapshot, and the newest evictions and refusals. */
-async function ofAll(store: WhyStore, node: string | null): Answer<readonly WhyDocument[]> {
+/** Each node's latest snapshot, what kubelets did to the pods there, and the newest that was done, or decided, to others. */
+async function ofAll(store: WhyStore, node: string | null): Answer<Held> {
   const names = await nodesOf(store, node);
   if (!names.ok) return names;
   const found: WhyDocument[] = [];
@@ -88,20 +104,26 @@ async function ofAll(store: WhyStore, node: string | null): Answer<readonly WhyD
     if (!decisions.ok) return decisions;
     found.push(...decisions.value.map(documentOf));
   }
-  return ok(found);
+  const there = new Set(found.flatMap(({ value }) => podsOf(value).map(({ uid }) => uid)));
+  const outcomes = await outcomesOf(store, of, ({ uid }, found) => found < MAX_DECISIONS || there.has(uid));
+  return outcomes.ok ? ok({ documents: found, outcomes: recent(outcomes.value, found) }) : outcomes;
 }
 
-/** The decisions about a pod with the snapshots that they were made on, its node's latest one, and what was removed there. */
-async function ofPod(
-  store: WhyStore,
-  { pod, namespace }: PodName,
-  node: string | null,
-): Answer<readonly WhyDocument[]> {
+/**
+ * What a kubelet did to a pod, the decisions about it with the snapshots that either was compared with or made on, its node's
+ * latest one, and what was removed there.
+ */
+async function ofPod(store: WhyStore, { pod, namespace }: PodName, node: string | null): Answer<Held> {
   const of = node === null ? {} : { node };
   const name = namespace === null || pod.includes("/") ? pod : `${namespace}/${pod}`;
+  const isAsked = (ref: PodRef): boolean =>
+    [ref.uid, `${ref.namespace}/${ref.name}`].includes(pod) ||
+    (ref.name === pod && (namespace === null || ref.namespace === namespace));
   const own = await decisionsOf(store, { ...of, pod: name, limit: MAX_DECISIONS });
   if (!own.ok) return own;
-  const decided = new Set(own.value.map((row) => row.node));
+  const done = await outcomesOf(store, of, isAsked);
+  if (!done.ok) return done;
+  const decided = new Set([...own.value, ...done.value].map((row) => row.node));
   const names = decided.size > 0 ? ok([...decided]) : await nodesOf(store, node);
   if (!names.ok) return names;
   const found: WhyDocument[] = [];
@@ -109,41 +131,44 @@ async function ofPod(
   for (const at of names.value) {
     const latest = await latestOf(store, at);
     if (!latest.ok) return latest;
-    const isHere = decided.has(at) || latest.value.some(({ value }) => holds(value, pod));
+    const isHere = decided.has(at) || latest.value.some(({ value }) => podsOf(value).some(isAsked));
     if (!isHere) {
       if (others.length < MAX_OTHERS) others.push(...latest.value);
       continue;
     }
-    const rest = await ofNode(
-      store,
-      at,
-      own.value.filter((row) => row.node === at),
-    );
+    const isOfNode = (one: { readonly node: string }): boolean => one.node === at;
+    const rest = await ofNode(store, at, own.value.filter(isOfNode), done.value.filter(isOfNode));
     if (!rest.ok) return rest;
     found.push(...rest.value, ...latest.value);
   }
+  const near = await preemptors(store, done.value);
+  if (!near.ok) return near;
   // where no node has it, the pods of some tell near names
-  return ok(found.length > 0 ? found : others);
+  const documents = found.length > 0 ? found : others;
+  return ok({ documents, outcomes: recent([...done.value, ...near.value], documents) });
 }
 const MAX_OTHERS = 20;
 
-const holds = (snapshot: unknown, pod: string): boolean => {
+const podsOf = (snapshot: unknown): readonly PodRef[] => {
   const { pods } = fieldsOf(snapshot);
-  return (Array.isArray(pods) ? pods : [])
-    .map(refOf)
-    .some(({ namespace, name, uid }) => [uid, name, `${namespace}/${name}`].includes(pod));
+  return (Array.isArray(pods) ? pods : []).map(refOf);
 };
 
 /** What a node's history tells beside its latest snapshot, the oldest first. */
-async function ofNode(store: WhyStore, node: string, own: readonly DecisionRow[]): Answer<readonly WhyDocument[]> {
+async function ofNode(
+  store: WhyStore,
+  node: string,
+  own: readonly DecisionRow[],
+  done: readonly SeenOutcome[],
+): Answer<readonly WhyDocument[]> {
   const admissions = await decisionsOf(store, { node, kind: "admission", verdict: "decided", limit: MAX_DECISIONS });
   if (!admissions.ok) return admissions;
   const removals = await store.listRemovals({ node, target: "image", end: "removed", limit: MAX_DECISIONS });
   if (!removals.ok) return removals;
   const found: WhyDocument[] = [];
-  const ids = new Set(
-    own.flatMap(({ kind, snapshotId }) => (kind === "eviction" && snapshotId !== null ? [snapshotId] : [])),
-  );
+  const decidedOn = own.map(({ kind, snapshotId }) => (kind === "eviction" ? snapshotId : null));
+  const comparedOn = done.map(({ outcome, comparison }) => (ENDS.has(outcome.kind) ? comparison.snapshotId : null));
+  const ids = new Set([...decidedOn, ...comparedOn].filter((id) => id !== null));
   for (const id of [...ids].slice(-MAX_SNAPSHOTS)) {
     const row = await store.getSnapshot(id);
     if (!row.ok) return row;
@@ -156,6 +181,70 @@ async function ofNode(store: WhyStore, node: string, own: readonly DecisionRow[]
   return ok([...found, ...removals.value.items.toReversed().map(removalDocument), ...inOrder.map(documentOf)]);
 }
 const MAX_SNAPSHOTS = 5;
+/** Outcomes that a decision on the node of then explains. */
+const ENDS: ReadonlySet<string> = new Set(["admission", "preemption", "eviction"]);
+
+/** Kinds of outcomes that a story tells of. */
+const KINDS = ["admission", "preemption", "eviction", "resize", "probes"] as const;
+/** Pages of outcomes of a kind that are looked at: the newest. */
+const MAX_PAGES = 10;
+
+/** The newest outcomes of each kind that happened to pods that are wanted, the oldest first. `found`: how many of the kind are there already. */
+async function outcomesOf(
+  store: WhyStore,
+  of: OutcomeFilter,
+  isWanted: (pod: PodRef, found: number) => boolean,
+): Answer<readonly SeenOutcome[]> {
+  const all: SeenOutcome[] = [];
+  for (const kind of KINDS) {
+    let pageToken: string | null | undefined;
+    let found = 0;
+    for (let pages = 0; pages < MAX_PAGES && pageToken !== null; pages++) {
+      const token = pageToken === undefined ? {} : { pageToken };
+      const page = await store.listOutcomes({ ...of, kind, limit: MAX_PAGE, ...token });
+      if (!page.ok) return page;
+      for (const row of page.value.items) {
+        const seen = row.pod !== null && isWanted(row.pod, found) ? seenIn(row) : null;
+        if (seen === null || !isNews(seen.outcome)) continue;
+        all.push(seen);
+        found++;
+      }
+      pageToken = page.value.nextPageToken;
+    }
+  }
+  return ok(all.toSorted((a, b) => timeOf(a.outcome) - timeOf(b.outcome)));
+}
+
+/** With the pod as it is stored. Null: it is no pod's, or another version wrote it in another form. */
+function seenIn(row: OutcomeRow): SeenOutcome | null {
+  const kept = agreementOf(row);
+  if (kept === null || !("pod" in kept.outcome)) return null;
+  const { id, node, outcome, comparison } = kept;
+  const { object } = fieldsOf(fieldsOf(JSON.parse(row.body))["outcome"]);
+  return { id, node, outcome, comparison, object: isObject(object) ? object : null };
+}
+
+/** The pods that came in when others had to go. */
+async function preemptors(store: WhyStore, done: readonly SeenOutcome[]): Answer<readonly SeenOutcome[]> {
+  const found: SeenOutcome[] = [];
+  for (const { node, outcome } of done.filter((one) => one.outcome.kind === "preemption")) {
+    const sinceMs = timeOf(outcome);
+    const untilMs = sinceMs + LONGEST_PREEMPTION_MS;
+    const page = await store.listOutcomes({ node, kind: "admission", sinceMs, untilMs, limit: MAX_PAGE });
+    if (!page.ok) return page;
+    found.push(...page.value.items.map(seenIn).filter((one) => one !== null));
+  }
+  return ok(found);
+}
+
+/** As long as a cluster has its events. */
+const PROBES_MS = 3_600_000;
+/** Without what probes did long before the latest that is known: their pods went on. */
+function recent(outcomes: readonly SeenOutcome[], documents: readonly WhyDocument[]): readonly SeenOutcome[] {
+  const times = documents.map(({ value }) => Date.parse(String(fieldsOf(value)["observedAt"]))).filter((at) => at > 0);
+  const since = Math.max(...times) - PROBES_MS;
+  return outcomes.filter(({ outcome }) => outcome.kind !== "probes" || timeOf(outcome) > since);
+}
 
 async function latestOf(store: WhyStore, node: string): Answer<readonly WhyDocument[]> {
   const latest = await store.latestSnapshot(node);

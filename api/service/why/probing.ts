@@ -14,6 +14,7 @@ import {
   wordOfEvent,
 } from "./case.ts";
 import { ask, nodeAlone } from "./node-then.ts";
+import type { HeldEvent, SeenOutcome } from "./outcomes.ts";
 
 /** kubelet 1.36: prober.probe, `Liveness probe failed: ...` or `... errored: ...`. */
 const typeOf = ({ message }: ObservedEvent): ProbeType | null =>
@@ -38,7 +39,7 @@ export function probingOf(of: Case): readonly Finding[] {
   return found.length > 0 || phase !== "Running" ? found : gated(of);
 }
 
-const ofContainer = (of: Case, { name }: ContainerNow, ...reasons: readonly string[]): readonly ObservedEvent[] =>
+const ofContainer = (of: Case, { name }: ContainerNow, ...reasons: readonly string[]): readonly HeldEvent[] =>
   eventsOf(of, ...reasons).filter(
     (event) => containerOf(event) === name || event.message.includes(`ontainer ${name} `),
   );
@@ -52,12 +53,16 @@ function restartedBy(of: Case, one: ContainerNow): readonly Finding[] {
   const type = KILLED.exec(last.message)?.[1] as ProbeType;
   const failed = unhealthy(of, one, type);
   const asked = of.decides ? askProbes(of, one, type, failed) : NOTHING;
-  const numbers = { type, failures: countOf(failed), restarts: countOf(kills) };
+  const seen = kills.reduce((sum, { outcome }) => sum + failuresIn(outcome), 0);
+  const numbers = { type, failures: countOf(failed) || seen, restarts: countOf(kills) };
   const words = [...failed.slice(-2), last].map(wordOfEvent);
   return [
     finding("restarted-by-probe", { since: kills[0]?.first ?? null, container: one.name, words, numbers, ...asked }),
   ];
 }
+
+const failuresIn = (seen: SeenOutcome | undefined): number =>
+  seen?.outcome.kind === "probes" ? (seen.outcome.failures ?? 0) : 0;
 
 function notStarted(of: Case, one: ContainerNow): readonly Finding[] {
   const { started, state } = one.status ?? {};

@@ -25,9 +25,12 @@ export function resizeOf(of: Case): readonly Finding[] {
   const numbers = { resources: changesOf(of) };
   const found: Finding[] = [];
   if (pending?.status === "True") {
-    const { message = "", lastTransitionTime: since = null } = pending;
     const isInfeasible = pending.reason === "Infeasible";
     const events = eventsOf(of, isInfeasible ? "ResizeInfeasible" : "ResizeDeferred").slice(-1);
+    // an outcome has what a snapshot leaves out of the condition
+    const seen = events[0]?.outcome?.outcome;
+    const message = pending.message || (seen?.message ?? "");
+    const since = pending.lastTransitionTime ?? seen?.at ?? null;
     const words = [wordOfCondition(pending), ...events.map(wordOfEvent)];
     // a resize that is deferred waits for room
     const cause = isInfeasible ? resizeCause(message) : "capacity";

@@ -8,11 +8,14 @@ import {
   isCalm,
   type ListedStory,
   type Missing,
+  type Piece,
   type Story,
   type StoryList,
   type StoryPod,
   type Unused,
 } from "../../model/why.ts";
+import { many } from "../../text/sentences/words.ts";
+import { shellWord } from "../../text/shell-word.ts";
 import { rfc3339 } from "../timestamp.ts";
 import {
   type Case,
@@ -26,16 +29,24 @@ import {
   wordOfCondition,
   wordOfEvent,
 } from "./case.ts";
+import { withComparison } from "./compared.ts";
 import { endsOfContainers } from "./containers.ts";
 import { ended, preempted } from "./disrupted.ts";
 import { evicted, RESOURCE_OF, rankingNow } from "./evicted.ts";
-import { type Contradiction, evidenceOf, observedNode, type WhyDocument } from "./evidence.ts";
+import {
+  type Beside,
+  type Contradiction,
+  type Evidence,
+  evidenceOf,
+  observedNode,
+  type WhyDocument,
+} from "./evidence.ts";
 import { findPod, NO_PODS, type NoSubject, type PodName, podsIn, type Subject, subjectOf } from "./find-pod.ts";
 import { probingOf } from "./probing.ts";
 import { refused } from "./refused.ts";
 import { resizeOf } from "./resized.ts";
 import { startOf } from "./starting.ts";
-import { throttledOf } from "./throttled.ts";
+import { notLookedAt, readingsOf, throttledOf } from "./throttled.ts";
 import { asOfMs, contradictionIn, notesOf, othersOf } from "./together.ts";
 
 export type NoStory = NoSubject | (Contradiction & { readonly near?: readonly string[] });
@@ -44,8 +55,8 @@ export type NoStory = NoSubject | (Contradiction & { readonly near?: readonly st
  * The story of a pod from documents of any kind and order: what is so, since when, the decisions behind it, what would change it, and
  * who is next. Errors: no such pod, several of the name, documents that contradict each other.
  */
-export function storyOf(documents: readonly WhyDocument[], name: PodName): Result<Story, NoStory> {
-  const evidence = evidenceOf(documents);
+export function storyOf(documents: readonly WhyDocument[], name: PodName, beside?: Beside): Result<Story, NoStory> {
+  const evidence = evidenceOf(documents, beside);
   if (!evidence.ok) return evidence;
   const subject = findPod(evidence.value, name);
   if (!subject.ok) return subject;
@@ -58,14 +69,18 @@ export function storyOf(documents: readonly WhyDocument[], name: PodName): Resul
     asOf: of.asOfMs === 0 ? null : rfc3339(of.asOfMs),
     findings,
     missing: unique([...findings.flatMap((one) => one.missing), ...podMissing(of)]),
-    notes: notesOf(of),
-    unused: [...evidence.value.unused, ...othersOf(of)],
+    notes: notesOf(of, findings),
+    unused: [...evidence.value.unused, ...othersOf(of), ...readingsOf(of).unused],
   });
 }
 
 /** The pods that have a story, the worst first. Errors: documents that contradict each other, or tell of no pod (of the namespace). */
-export function storiesIn(documents: readonly WhyDocument[], namespace: string | null): Result<StoryList, NoStory> {
-  const evidence = evidenceOf(documents);
+export function storiesIn(
+  documents: readonly WhyDocument[],
+  namespace: string | null,
+  beside?: Beside,
+): Result<StoryList, NoStory> {
+  const evidence = evidenceOf(documents, beside);
   if (!evidence.ok) return evidence;
   const everywhere = podsIn(evidence.value);
   if (everywhere.length === 0) return err(NO_PODS);
@@ -77,18 +92,48 @@ export function storiesIn(documents: readonly WhyDocument[], namespace: string |
   }
   const asOf = asOfMs(evidence.value);
   const unreadable: Unused[] = [];
-  const told = all.flatMap((candidate): readonly ListedStory[] => {
+  const cases = all.flatMap((candidate): readonly Case[] => {
     const subject = subjectOf(evidence.value, candidate);
-    if (subject.ok) return listedOf({ evidence: evidence.value, subject: subject.value, asOfMs: asOf, decides: false });
+    if (subject.ok) return [{ evidence: evidence.value, subject: subject.value, asOfMs: asOf, decides: false }];
     unreadable.push({ origin: candidate.held?.place ?? "", what: "a v1.Pod", why: subject.error.message });
     return [];
   });
+  const told = cases.map((of) => ({ of, findings: findingsOf(of) }));
+  const quiet = told.filter(({ findings }) => findings.every((one) => one.code === "unknown" || isCalm(one)));
+  const silent = quiet.filter(({ findings }) => findings.some(({ code }) => code === "unknown")).map(({ of }) => of);
+  const limited = quiet.filter(({ of }) => notLookedAt(of).length > 0).map(({ of }) => of);
+  const unknown = new Set([...silent, ...limited]).size;
   return ok({
-    stories: told.toSorted(byUrgency),
+    stories: told.flatMap(({ of, findings }) => listedOf(of, findings)).toSorted(byUrgency),
     pods: all.length,
-    calm: all.length - unreadable.length - told.length,
+    calm: quiet.length - unknown,
+    unknown,
+    missing: [
+      ...ofOne("stats", throttlingText(limited.length), limited),
+      ...ofOne("events", silentText(silent.length), silent),
+    ],
     asOf: asOf === 0 ? null : rfc3339(asOf),
-    unused: [...evidence.value.unused, ...unreadable],
+    unused: [...evidence.value.unused, ...unreadable, ...unusedStats(evidence.value, cases)],
+  });
+}
+
+const throttlingText = (pods: number): string =>
+  `throttling was not looked at for ${many(pods, "pod")} with a CPU limit: it takes each kubelet's /stats/summary, or a cpu.stat; ask for one pod`;
+const silentText = (pods: number): string =>
+  `nothing tells what is so of ${many(pods, "pod")}; ask for one to see what does`;
+/** What a story of one pod tells or asks for, where there are such pods. */
+function ofOne(piece: Piece, why: string, [first]: readonly Case[]): readonly Missing[] {
+  if (first === undefined) return [];
+  const { namespace, name } = first.subject.ref;
+  return [{ piece, why, command: `nodewise why ${shellWord(`${namespace}/${name}`)}` }];
+}
+
+/** Those that are no pod's. */
+function unusedStats({ cpuStats }: Evidence, cases: readonly Case[]): readonly Unused[] {
+  const all = cases.map((of) => new Map(readingsOf(of).unused.map((one) => [one.origin, one])));
+  return cpuStats.flatMap(({ origin }) => {
+    const whys = all.map((unused) => unused.get(origin));
+    return whys.includes(undefined) ? [] : whys.slice(0, 1).filter((one) => one !== undefined);
   });
 }
 
@@ -99,8 +144,8 @@ function byUrgency(a: ListedStory, b: ListedStory): number {
 }
 
 /** The pod's worst finding; none where nobody has to act on any, and where nothing is known. */
-function listedOf(of: Case): readonly ListedStory[] {
-  const bad = findingsOf(of).filter((one) => one.code !== "unknown" && !isCalm(one));
+function listedOf(of: Case, findings: readonly Finding[]): readonly ListedStory[] {
+  const bad = findings.filter((one) => one.code !== "unknown" && !isCalm(one));
   const [first] = bad;
   if (first === undefined) return [];
   const { code, since, container, words } = first;
@@ -117,13 +162,20 @@ function findingsOf(of: Case): readonly Finding[] {
   const others = isRefused
     ? []
     : [...endsOfContainers(of), ...startOf(of), ...probingOf(of), ...resizeOf(of), ...throttledOf(of)];
-  const all = [...fates, ...ended(of), ...others, ...(isRefused ? [] : pressureOf(of))];
+  const all = [...fates, ...ended(of, fates.length > 0), ...others, ...(isRefused ? [] : pressureOf(of))];
   const sorted = withoutConsequences(all).toSorted(
     (a, b) => rank(a.code) - rank(b.code) || timeOf(b.since) - timeOf(a.since),
   );
   const isSettled = sorted.some(({ code }) => code !== "restarted");
-  return isSettled ? sorted : [...sorted, ...calmOf(of)].toSorted((a, b) => rank(a.code) - rank(b.code));
+  const told = isSettled ? sorted : [...sorted, ...calmOf(of)].toSorted((a, b) => rank(a.code) - rank(b.code));
+  return told.map((one) => withComparison(of, of.evidence.hasAllEvents ? withoutEvents(one) : one));
 }
+
+/** Events that were asked for, and that there are none of, are not missing. */
+const withoutEvents = (one: Finding): Finding => ({
+  ...one,
+  missing: one.missing.filter(({ piece }) => piece !== "events"),
+});
 
 /** The ends of containers whose pod was ended, or which a probe ended, are no stories of their own. */
 function withoutConsequences(all: readonly Finding[]): readonly Finding[] {
@@ -190,6 +242,9 @@ function calmOf(of: Case): readonly Finding[] {
         words: warned,
         numbers: { ready, containers: containers.length },
         ...("missing" in ranked ? {} : { decisions: [ranked.decision] }),
+        missing: notLookedAt(of).map(({ name }) =>
+          missing(of, "cpu.stat", `whether container ${name} is stopped at its CPU limit`, name),
+        ),
       }),
     ];
   }

@@ -1,11 +1,14 @@
 import { milliValue } from "../../model/amount.ts";
+import { perObject } from "../../model/cache.ts";
 import { own } from "../../model/own.ts";
 import { parseQuantity } from "../../model/quantity.ts";
-import type { Change, Finding, FindingOf } from "../../model/why.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import type { Change, Finding, FindingOf, Unused } from "../../model/why.ts";
 import { type Case, type ContainerNow, containersNow, finding, missing, statsOf } from "./case.ts";
 import { cgroupOf, quotaOf } from "./cgroup.ts";
 import { between, type CpuStat } from "./cpu-stat.ts";
 import { observedNode } from "./evidence.ts";
+import { podsIn } from "./find-pod.ts";
 
 /** Below this share of its periods a container is not worth a word. */
 const LEAST_SHARE = 0.01;
@@ -14,10 +17,27 @@ const NEAR_LIMIT = 0.9;
 
 /** Containers that are stopped at their CPU limit: by cpu.stat, or as far as their use tells. */
 export function throttledOf(of: Case): readonly Finding[] {
+  const { read } = readingsOf(of);
+  return limitedIn(of).flatMap((one) => throttledContainer(of, one, statIn(read.get(one.name))));
+}
+
+/** The containers with a CPU limit that run, of which neither cpu.stat nor /stats/summary tells whether they are stopped at it. */
+export function notLookedAt(of: Case): readonly ContainerNow[] {
+  const { read } = readingsOf(of);
+  return limitedIn(of).filter(
+    (one) =>
+      one.status?.state?.running !== undefined &&
+      !read.has(one.name) &&
+      usageOf(of, one)?.usageNanoCores === undefined &&
+      (!of.decides || quotaFor(of, one).cpuQuota !== -1),
+  );
+}
+
+/** None of a pod that has ended, or that is not known itself. */
+function limitedIn(of: Case): readonly ContainerNow[] {
   const phase = of.subject.pod?.status?.phase;
-  if (of.subject.pod === null || phase === "Succeeded" || phase === "Failed") return [];
-  const limited = containersNow(of).filter((one) => limitOf(of, one) !== null);
-  return limited.flatMap((one) => throttledContainer(of, one, statFor(of, one, limited)));
+  if (phase === "Succeeded" || phase === "Failed") return [];
+  return containersNow(of).filter((one) => limitOf(of, one) !== null);
 }
 
 /** Thousandths of a CPU: the container's own limit, else that of the pod; null: there is none. */
@@ -30,37 +50,71 @@ function milliOf(text: string | number): number | null {
   return parsed.ok ? milliValue(parsed.value.amount) : null;
 }
 
+const usageOf = (of: Case, { name }: ContainerNow) =>
+  statsOf(of)?.containers?.find((container) => container.name === name)?.cpu;
+
+/** The cpu.stats by the container that they are of, the last one last, and those that are of none. */
+interface Readings {
+  readonly read: ReadonlyMap<string, readonly CpuStat[]>;
+  readonly unused: readonly Unused[];
+}
+export const readingsOf = perObject((of: Case): Readings => {
+  const read = new Map<string, CpuStat[]>();
+  const unused: Unused[] = [];
+  for (const { origin, stat } of of.evidence.cpuStats) {
+    const whose = whoseStat(of, origin);
+    if (!whose.ok) unused.push({ origin, what: "a cgroup's cpu.stat", why: whose.error });
+    else read.set(whose.value, [...(read.get(whose.value) ?? []), stat]);
+  }
+  return { read, unused };
+});
+
 /**
- * The reading of a container: of several the difference of the last two. A file tells whose it is by the container's id or name in
- * its path; one that tells nothing is that of the only container with a limit.
+ * The container with a CPU limit whose cpu.stat it is. A file tells by the container's id or name in its path; one that tells
+ * nothing is that of the only container with a limit. Errors: why it is of none, in words.
  */
-function statFor({ evidence, subject }: Case, one: ContainerNow, limited: readonly ContainerNow[]): CpuStat | null {
+function whoseStat(of: Case, origin: string): Result<string, string> {
+  const { subject, evidence, decides } = of;
+  const uid = /pod([0-9a-f]{8}[-_][0-9a-f_-]{27})/.exec(origin)?.[1]?.replaceAll("_", "-");
+  if (uid !== undefined && subject.ref.uid !== "" && uid !== subject.ref.uid) return err(`it is of the pod ${uid}`);
+  const containers = containersNow(of);
   const idOf = ({ status }: ContainerNow): string => (status?.containerID ?? "").replace(/^.*:\/\//, "");
-  const isOf = (origin: string, container: ContainerNow): boolean =>
-    (idOf(container) !== "" && origin.includes(idOf(container))) || origin.split(/[^\w-]+/).includes(container.name);
-  const isOthers = (origin: string): boolean => {
-    const uid = /pod([0-9a-f]{8}[-_][0-9a-f_-]{27})/.exec(origin)?.[1]?.replaceAll("_", "-");
-    return uid !== undefined && subject.ref.uid !== "" && uid !== subject.ref.uid;
-  };
-  const readings = evidence.cpuStats.filter(({ origin }) => {
-    if (isOthers(origin)) return false;
-    if (limited.some((other) => isOf(origin, other))) return isOf(origin, one);
-    return limited.length === 1;
-  });
-  const [last, before] = readings.map(({ stat }) => stat).toReversed();
+  const limited = limitedIn(of);
+  const pod = `${subject.ref.namespace}/${subject.ref.name}`;
+  const byId = containers.find((one) => idOf(one) !== "" && origin.includes(idOf(one)));
+  const words = origin.split(/[^\w-]+/);
+  const isOnly = decides || podsIn(evidence).length === 1;
+  const named = byId ?? (isOnly ? containers.find(({ name }) => words.includes(name)) : undefined);
+  if (named !== undefined)
+    return limited.some(({ name }) => name === named.name)
+      ? ok(named.name)
+      : err(`container ${named.name} has no CPU limit, or has ended`);
+  if (!isOnly) return err("whose it is does not stand in it: ask for one pod");
+  if (subject.pod === null) return err(`the pod ${pod} itself is not there: whose limit it is about is not known`);
+  const [first, second] = limited;
+  if (first === undefined) return err(`no container of ${pod} runs with a CPU limit`);
+  if (second === undefined) return ok(first.name);
+  const names = limited.map(({ name }) => name).join(", ");
+  return err(
+    `${names} have a CPU limit, and whose it is does not stand in it (the pod as a whole has one too): put a container's name or id into its path, such as ${first.name}.cpu.stat`,
+  );
+}
+
+/** Of several readings the difference of the last two. */
+function statIn(readings: readonly CpuStat[] = []): CpuStat | null {
+  const [last, before] = readings.toReversed();
   if (last === undefined) return null;
   return (before === undefined ? null : between(before, last)) ?? last;
 }
 
 function throttledContainer(of: Case, one: ContainerNow, stat: CpuStat | null): readonly Finding[] {
   const limitMilli = limitOf(of, one);
-  const cpu = statsOf(of)?.containers?.find(({ name }) => name === one.name)?.cpu;
+  const cpu = usageOf(of, one);
   const usageMilli = cpu?.usageNanoCores === undefined ? null : cpu.usageNanoCores / 1_000_000;
   const isNear = usageMilli !== null && limitMilli !== null && usageMilli >= NEAR_LIMIT * limitMilli;
   const isThrottled = stat === null ? isNear : stat.throttledPeriods > LEAST_SHARE * stat.periods;
   if (!isThrottled) return [];
-  const cgroup = of.decides ? cgroupOf(of, one.name) : { missing: [] };
-  const { cpuQuota, cpuPeriod } = "missing" in cgroup ? quotaOf(of, limitMilli ?? 0) : cgroup.excerpt.values;
+  const { cgroup, cpuQuota, cpuPeriod } = quotaFor(of, one);
   // a container with exclusive CPUs has no quota, whatever its limit
   if (cpuQuota === -1) return [];
   const counted = countedIn(stat, limitMilli, cpuPeriod ?? null, nodeMilliOf(of));
@@ -92,6 +146,16 @@ function throttledContainer(of: Case, one: ContainerNow, stat: CpuStat | null): 
       missing: [...lacks, ...("missing" in cgroup ? cgroup.missing : [])],
     }),
   ];
+}
+
+/** The quota as the kubelet sets it, and the decision that tells it where one can be made. */
+function quotaFor(of: Case, one: ContainerNow) {
+  const cgroup = of.decides ? cgroupOf(of, one.name) : { missing: [] };
+  const byLimit = quotaOf(of, limitOf(of, one) ?? 0);
+  // a node that enforces no limit sets none
+  const isOwn = !("missing" in cgroup) && byLimit.cpuQuota !== -1;
+  const { cpuQuota, cpuPeriod } = isOwn ? cgroup.excerpt.values : byLimit;
+  return { cgroup, cpuQuota, cpuPeriod };
 }
 
 const changeNumbers = (container: string, limitMilli: number, enoughMilli: number | null) =>

@@ -1,14 +1,26 @@
-import type { Unused } from "../../model/why.ts";
+import { joinPath } from "../../model/input-issue.ts";
+import { type Finding, isCalm, type Unused } from "../../model/why.ts";
+import { chooseProfile } from "../../profiles/index.ts";
+import { othersConfiguration } from "../../profiles/unknown-fields.ts";
 import { type Case, cut } from "./case.ts";
-import { type Evidence, type HeldPod, observed, observedNode, observedSummary } from "./evidence.ts";
+import { type Evidence, type HeldPod, kubeletVersionOf, observed, observedNode, observedSummary } from "./evidence.ts";
 import { type Subject, timeOf } from "./find-pod.ts";
 
-/** The pod on two nodes: documents of two clusters, in words; null: nothing of them cannot be true. */
+/** The pod on two nodes, or the configuration of another kubelet, in words; null: nothing of the documents cannot be true. */
 export function contradictionIn(evidence: Evidence, subject: Subject): string | null {
-  const { held } = subject;
+  const { held, node } = subject;
   const other = samePod(evidence, subject).find(({ node }) => node !== "" && held?.node !== "" && node !== held?.node);
-  if (other === undefined) return null;
+  if (other === undefined) return otherKubelet(evidence, node);
   return `${other.place} has the pod on node ${other.node}, and ${held?.place} on ${held?.node}: a pod never moves; give the documents of one cluster`;
+}
+
+/** A /configz with a field that the node's kubelet does not know. */
+function otherKubelet({ nodes, parts }: Evidence, name: string | null): string | null {
+  if (name === null) return null;
+  const configuration = (parts.get("") ?? parts.get(name))?.["kubeletConfiguration"];
+  const chosen = chooseProfile(kubeletVersionOf(nodes.get(name)?.value));
+  const other = othersConfiguration(configuration, name, chosen);
+  return other === undefined ? null : `/configz: ${joinPath("", other.path)}: ${other.message}`;
 }
 
 /** Documents of the very pod, those of snapshots aside. */
@@ -16,7 +28,7 @@ const samePod = ({ pods }: Evidence, { ref, held }: Subject): readonly HeldPod[]
   held === null ? [] : pods.filter((one) => one.snapshot === null && one.ref.uid !== "" && one.ref.uid === ref.uid);
 
 /** How documents were taken where they could be taken otherwise, in sentences. */
-export function notesOf({ subject, evidence }: Case): readonly string[] {
+export function notesOf({ subject, evidence }: Case, findings: readonly Finding[]): readonly string[] {
   const { othersEvents, namesakes, held } = subject;
   const versions = new Set(samePod(evidence, subject).map(versionOf));
   const address = otherAddress(evidence, subject);
@@ -26,6 +38,9 @@ export function notesOf({ subject, evidence }: Case): readonly string[] {
       ? [`there are documents of ${namesakes.length + 1} pods of this name: this is of the one made last`]
       : []),
     ...(versions.size > 1 ? [`the pod is there in ${versions.size} versions: that of ${held?.place} counts`] : []),
+    ...(evidence.hasAllEvents && subject.events.length === 0 && !findings.every(isCalm)
+      ? ["the cluster has no events of the pod: an API server keeps them for an hour"]
+      : []),
     ...(held?.snapshot != null
       ? ["the pod is from a NodeSnapshot, which keeps only what decisions read: no messages, no times"]
       : []),
@@ -66,9 +81,9 @@ export function othersOf({ evidence, subject: { node } }: Case): readonly Unused
   ];
 }
 
-/** The latest time in the documents, epoch ms; 0: none of them has one. */
-export function asOfMs({ events, pods, nodes, parts, snapshots }: Evidence): number {
-  let last = 0;
+/** When a live cluster was read; else the latest time in the documents, epoch ms; 0: none of them has one. */
+export function asOfMs({ events, pods, nodes, parts, snapshots, readAtMs }: Evidence): number {
+  let last = readAtMs ?? 0;
   const meet = (...times: readonly (string | undefined)[]): void => {
     for (const time of times) last = Math.max(last, timeOf(time));
   };

@@ -156,6 +156,8 @@ const DISRUPTED: Readonly<Record<string, string>> = {
   EvictionByEvictionAPI: "somebody asked for its eviction, as a drain of the node does",
   DeletionByTaintManager: "its node has a taint of NoExecute that it does not tolerate",
   DeletionByPodGC: "its node is gone",
+  TerminationByKubelet:
+    "the kubelet ended it: to get resources back, for a critical pod, or as the node shut down; which, is not told",
   DeletionByDeviceTaintManager: "a device that it uses has a taint that it does not tolerate",
 };
 const PENDING: Readonly<Record<string, string>> = {

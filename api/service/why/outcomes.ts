@@ -1,0 +1,63 @@
+import type { ObservedEvent } from "../../model/observed.ts";
+import type { Comparison, Outcome, PodOutcome } from "../../model/outcome.ts";
+import type { Fields } from "../../model/own.ts";
+
+/** What a kubelet did, as a collector saw it and the history has it, with what comparing it with a decision came to. */
+export interface SeenOutcome {
+  readonly id: string;
+  readonly node: string;
+  readonly outcome: PodOutcome;
+  readonly comparison: Comparison;
+  /** Its pod of then, of which it keeps as much as a snapshot does; null: it is not there. */
+  readonly object: Fields | null;
+}
+
+/** An event of Kubernetes, or an outcome that stands for the event that told of it. */
+export type HeldEvent = ObservedEvent & { readonly outcome?: SeenOutcome };
+
+/** Whether it is the outcome of a pod that did not come in, or that something happened to. */
+export const isNews = (outcome: Outcome): outcome is PodOutcome =>
+  "pod" in outcome && !(outcome.kind === "admission" && outcome.admitted);
+
+/** The kubelet's event of an outcome. */
+export function eventOf(seen: SeenOutcome): HeldEvent {
+  const { node, outcome } = seen;
+  const { pod, at, message } = outcome;
+  const fieldPath = outcome.kind === "probes" ? { fieldPath: `spec.containers{${outcome.container}}` } : {};
+  return {
+    about: { kind: "Pod", ...pod, ...fieldPath },
+    reason: reasonOf(outcome),
+    message,
+    type: outcome.kind === "probes" ? "Normal" : "Warning",
+    count: 1,
+    first: at,
+    last: at,
+    component: "kubelet",
+    host: node,
+    annotations: {},
+    outcome: seen,
+  };
+}
+function reasonOf(outcome: PodOutcome): string {
+  switch (outcome.kind) {
+    case "admission":
+      return outcome.reason;
+    case "preemption":
+      return "Preempting";
+    case "eviction":
+      return "Evicted";
+    case "resize":
+      return `Resize${outcome.reason}`;
+    case "probes":
+      return "Killing";
+  }
+}
+
+/** The events with those of outcomes of which none of them tells. */
+export function withOutcomes(events: readonly ObservedEvent[], outcomes: readonly SeenOutcome[]): readonly HeldEvent[] {
+  const keyOf = ({ about, reason }: ObservedEvent): string =>
+    JSON.stringify([about.uid, reason, reason === "Killing" ? about.fieldPath : ""]);
+  const told = new Set(events.map(keyOf));
+  const others = outcomes.filter(({ outcome }) => isNews(outcome)).map(eventOf);
+  return [...events, ...others.filter((one) => !told.has(keyOf(one)))];
+}

@@ -1,0 +1,178 @@
+import { expect, test } from "vitest";
+import type * as z from "zod";
+import { outcomesRecorded, snapshotStored, whyAnswer } from "../../api/http/openapi/answers.ts";
+import { node as nodeOf } from "../kit/nodes.ts";
+import { requesting } from "../kit/pods.ts";
+import type { Json } from "../kit/snapshots.ts";
+import { type ApiSubject, answer, fresh, get, type Of, post, send } from "./api-subject.ts";
+
+const T = Date.parse("2026-01-31T12:00:00Z");
+const at = (seconds: number): string => new Date(T + seconds * 1000).toISOString();
+const running = { phase: "Running", containerStatuses: [{ name: "c", state: { running: {} } }] };
+/** As a snapshot keeps what the kubelet writes: the reason of the condition, and no message. */
+const ended = {
+  phase: "Failed",
+  conditions: [{ type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet" }],
+};
+const critical = { spec: { priority: 2_000_001_000 } };
+
+/** A pod of then; `there`: as it is bound to a node. */
+const made = (name: string, cpu: string, status: Json | null, { spec = {} }: { readonly spec?: Json } = {}): Json =>
+  requesting(name, { cpu }, spec, status === null ? {} : { status });
+async function put(api: ApiSubject, name: string, seconds: number, pods: readonly Json[]): Promise<string> {
+  const amounts = { cpu: "4", memory: "8Gi", pods: "10", "ephemeral-storage": "10Gi" };
+  const body = {
+    observedAt: at(seconds),
+    node: nodeOf(
+      { allocatable: amounts, conditions: [{ type: "MemoryPressure", status: "False" }] },
+      { metadata: { name } },
+    ),
+    kubeletConfiguration: { evictionHard: { "memory.available": "1Gi" }, evictionPressureTransitionPeriod: "1m" },
+    pods: pods.map((one) => ({ ...one, spec: { ...(one["spec"] as Json), nodeName: name } })),
+  };
+  return (await answer(await send(api, "PUT", `/v1/nodes/${name}/snapshot`, body), snapshotStored, 201)).id;
+}
+/** What a collector saw the node's kubelet do to a pod. */
+function did(kind: string, object: Json, seconds: number, more: Json): Json {
+  const { name, uid } = object["metadata"] as Json;
+  return { kind, at: at(seconds), seenIn: ["event"], pod: { namespace: "default", name, uid }, object, ...more };
+}
+const report = async (api: ApiSubject, name: string, outcomes: readonly Json[]): Promise<void> => {
+  await answer(await post(api, `/v1/nodes/${name}/outcomes`, { outcomes }), outcomesRecorded, 201);
+};
+const admitted = { admitted: true, reason: "", message: "" };
+const short = (requested: number, used: number): Json => ({
+  admitted: false,
+  reason: "OutOfcpu",
+  message: `Node didn't have enough resource: cpu, requested: ${requested}, used: ${used}, capacity: 4000`,
+});
+const ask = async (api: ApiSubject, body: Json): Promise<z.output<typeof whyAnswer>> =>
+  answer(await post(api, "/v1/why", body), whyAnswer);
+const first = async (api: ApiSubject, node: string, pod: string) => (await ask(api, { node, pod })).story?.findings[0];
+
+export function whyOutcomes(of: Of): void {
+  test("what a kubelet was seen to do is its word, though a snapshot keeps none of it", async () => {
+    const node = fresh("seen");
+    await put(of(), node, 0, [made("db", "3500m", running)]);
+    await report(of(), node, [
+      did("admission", made("big", "2", null), 5, short(2000, 3500)),
+      did("preemption", made("db", "3500m", running), 10, { message: "Preempted in order to admit critical pod" }),
+      did("admission", made("crit", "1", null, critical), 10, admitted),
+    ]);
+    await put(of(), node, 30, [
+      made("db", "3500m", ended),
+      made("big", "2", { phase: "Failed" }),
+      made("crit", "1", running, critical),
+    ]);
+    expect(await first(of(), node, "db")).toMatchObject({
+      code: "preempted",
+      since: at(10),
+      words: [
+        { from: "outcome", reason: "Preempting", message: "Preempted in order to admit critical pod", at: at(10) },
+      ],
+      compared: { verdict: "agrees", kubelet: { victims: ["default/db"] } },
+      numbers: { by: { name: "crit" } },
+      decisions: [{ kind: "admission", basis: "snapshot", at: at(0), agrees: true }],
+      next: [],
+    });
+    expect(await first(of(), node, "big")).toMatchObject({
+      code: "refused",
+      since: at(5),
+      words: [{ from: "outcome", reason: "OutOfcpu", message: short(2000, 3500)["message"] }],
+      compared: { verdict: "agrees" },
+      numbers: { requested: 2000, used: 3500, capacity: 4000 },
+      decisions: [{ verdict: "refused", basis: "snapshot", agrees: true }],
+      missing: [],
+    });
+    const { list } = await ask(of(), { node });
+    expect(list?.stories.map(({ code, pod }) => [code, pod.name])).toEqual([
+      ["preempted", "db"],
+      ["refused", "big"],
+    ]);
+    expect(list).toMatchObject({ pods: 3, calm: 1, unknown: 0 });
+    const path = `/v1/nodes/${node}/pods/default/big/why`;
+    expect((await answer(await get(of(), path), whyAnswer)).story?.findings[0]?.code).toBe("refused");
+  });
+
+  test("a pod that no snapshot has is told by what happened to it; a comparison that differs, or is none, says so", async () => {
+    const node = fresh("seen");
+    await put(of(), node, 0, [made("web", "3", running), made("old", "100m", running)]);
+    await report(of(), node, [
+      did("admission", made("gone", "2", null), 5, short(2000, 3500)),
+      did("eviction", made("old", "100m", running), 15, {
+        message: "The node was low on resource: memory. Threshold quantity: 1Gi, available: 900Mi. ",
+      }),
+    ]);
+    await put(of(), node, 30, [made("web", "3", running), made("old", "100m", ended)]);
+    const gone = await first(of(), node, "gone");
+    expect(gone).toMatchObject({
+      code: "refused",
+      compared: { verdict: "differs", difference: { field: "used", kubelet: 3500, nodewise: 3100 } },
+      // it is refused here too, and so it would say that it agrees
+      decisions: [{ verdict: "refused", agrees: null, differs: null }],
+    });
+    expect(await first(of(), node, "old")).toMatchObject({
+      code: "evicted",
+      numbers: { cause: "node-resource", resource: "memory", threshold: "1Gi", available: "900Mi" },
+      compared: { verdict: "not-comparable" },
+    });
+  });
+}
+
+/** What nobody saw, and what is over. */
+export function whyNot(of: Of): void {
+  test("what the kubelet ended a pod for is not made up where nobody saw it", async () => {
+    const node = fresh("unseen");
+    await put(of(), node, 0, [made("db", "1", ended), made("lost", "1", { phase: "Failed" })]);
+    expect(await first(of(), node, "db")).toMatchObject({
+      code: "disrupted",
+      numbers: { by: "TerminationByKubelet" },
+      next: [],
+    });
+    const { list } = await ask(of(), { node });
+    expect(list?.stories.map(({ code }) => code)).toEqual(["disrupted"]);
+    expect(list).toMatchObject({ pods: 2, calm: 0, unknown: 1, missing: [{ command: "nodewise why default/lost" }] });
+  });
+
+  test("kills of a probe are counted, and those of long ago are over", async () => {
+    const node = fresh("probed");
+    const killed = (seconds: number): Json =>
+      did("probes", made("web", "1", running), seconds, {
+        container: "c",
+        probe: "liveness",
+        failures: 3,
+        message: "Container c failed liveness probe, will be restarted",
+      });
+    await report(of(), node, [killed(0), killed(4000), killed(4030)]);
+    await put(of(), node, 4060, [made("web", "1", running)]);
+    expect(await first(of(), node, "web")).toMatchObject({
+      code: "restarted-by-probe",
+      container: "c",
+      since: at(4000),
+      numbers: { type: "liveness", restarts: 2, failures: 6 },
+    });
+    await put(of(), node, 9000, [made("web", "1", running)]);
+    expect((await first(of(), node, "web"))?.code).toBe("healthy");
+  });
+
+  test("a pod that goes on was not evicted, whatever was decided", async () => {
+    const node = fresh("spared");
+    const stats = { node: { nodeName: node, memory: { availableBytes: 1, workingSetBytes: 1, time: at(0) } } };
+    const pods = [made("web", "1", running)].map((one) => ({
+      ...one,
+      spec: { ...(one["spec"] as Json), nodeName: node },
+    }));
+    const snapshot = {
+      observedAt: at(0),
+      node: nodeOf({}, { metadata: { name: node } }),
+      kubeletConfiguration: { evictionHard: { "memory.available": "1Gi" } },
+      stats,
+      pods,
+    };
+    const decided = await post(of(), "/v1/decisions/eviction", { snapshot });
+    expect(((await decided.json()) as Json)["verdict"]).toBe("evicts");
+    expect((await first(of(), node, "web"))?.code).toBe("evicted");
+    await put(of(), node, 600, [made("web", "1", running)]);
+    expect((await first(of(), node, "web"))?.code).toBe("healthy");
+  });
+}

@@ -1,0 +1,237 @@
+import { describe, expect, it } from "vitest";
+import type { Beside } from "../../api/service/why/evidence.ts";
+import { storiesIn, storyOf } from "../../api/service/why/story.ts";
+import { plainPaint } from "../../api/text/style.ts";
+import { storyListText, storyText } from "../../api/text/why.ts";
+import { container } from "../kit/containers.ts";
+import type { Json } from "../kit/snapshots.ts";
+import { codes, documentsOf, noStory, only, pieces, stories, story } from "./ask.ts";
+import { AT, event, LATER, node, pod } from "./objects.ts";
+
+const limited = [container("app", { cpu: "100m" }, { cpu: "500m" })];
+const two = [...limited, container("log", {}, { cpu: "1" })];
+const calm = "nr_periods 1000\nnr_throttled 0\nthrottled_usec 0\n";
+const stopped = "nr_periods 1000\nnr_throttled 400\nthrottled_usec 12000000\n";
+/** /stats/summary, in which the container app uses so much. */
+const using = (nanos: number): Json => ({
+  node: { nodeName: "n1", cpu: { time: LATER, usageNanoCores: 1 } },
+  pods: [
+    {
+      podRef: { name: "web", namespace: "shop", uid: "u-web" },
+      containers: [{ name: "app", cpu: { usageNanoCores: nanos } }],
+    },
+  ],
+});
+/** What is left out of the documents with a cpu.stat of this path. */
+function unusedOf(path: string, values: readonly unknown[], stat = stopped): readonly string[] {
+  const told = storyOf([...documentsOf(values), { origin: path, value: stat }], { pod: "web", namespace: null });
+  return told.ok ? told.value.unused.map(({ origin, why }) => `${origin}: ${why}`) : [told.error.message];
+}
+
+describe("throttling of which nobody tells", () => {
+  const command = "kubectl exec -n shop web -c app -- cat /sys/fs/cgroup/cpu.stat";
+  it("is not known of a pod that nothing else is wrong with, and the command that tells stands there", () => {
+    const told = story("web", [pod({ containers: limited }), node()]);
+    expect(codes(told)).toEqual(["healthy"]);
+    expect(told.missing).toEqual([
+      { piece: "cpu.stat", why: "whether container app is stopped at its CPU limit", command },
+    ]);
+    expect(storyText(told, { columns: Infinity, paint: plainPaint })).toContain(
+      `NOT KNOWN\n- cpu.stat: whether container app is stopped at its CPU limit\n  ${command}\n`,
+    );
+  });
+  it.each<[string, readonly unknown[]]>([
+    ["no CPU limit", [pod(), node()]],
+    ["a cpu.stat", [pod({ containers: limited }), node(), calm]],
+    ["its use", [pod({ containers: limited }), node(), using(1_000_000)]],
+    ["no quota on the node", [pod({ containers: limited }), node(), { kubeletconfig: { cpuCFSQuota: false } }]],
+  ])("is known with %s", (_, values) => {
+    expect(pieces(story("web", values))).toEqual([]);
+  });
+  it("is read from another file where the node has cgroup v1", () => {
+    const snapshot = { node: node(), cgroup: { version: 1 }, pods: [] };
+    const told = story("web", [pod({ containers: limited }), snapshot]);
+    expect(told.missing.map((one) => one.command)).toEqual([command.replace("cgroup/", "cgroup/cpu/")]);
+  });
+});
+
+describe("a cpu.stat that is of no container", () => {
+  it.each<[string, string, readonly unknown[], RegExp]>([
+    [
+      "of several that have a limit",
+      "cpu.stat",
+      [pod({ containers: two })],
+      /^cpu.stat: app, log have a CPU limit, and whose/,
+    ],
+    ["without any limit", "cpu.stat", [pod()], /no container of shop\/web runs with a CPU limit$/],
+    [
+      "of a container without one",
+      "side/cpu.stat",
+      [pod({ containers: [...limited, container("side")] })],
+      /container side has no CPU limit/,
+    ],
+    [
+      "of a pod that has ended",
+      "cpu.stat",
+      [pod({ containers: limited, status: { phase: "Succeeded" } })],
+      /no container of shop\/web runs/,
+    ],
+    [
+      "of a pod that is not there",
+      "cpu.stat",
+      [event("Started", "Started container app")],
+      /the pod shop\/web itself is not there/,
+    ],
+    [
+      "of another pod",
+      "/kubepods/pod12345678-1234-1234-1234-123456789abc/cpu.stat",
+      [pod({ containers: limited })],
+      /it is of the pod 12345678-1234-1234-1234-123456789abc$/,
+    ],
+  ])("%s is told, and why", (_, path, values, why) => {
+    expect(unusedOf(path, values)).toEqual([expect.stringMatching(why)]);
+  });
+  it("with more throttled periods than periods is none that can be", () => {
+    const stat = "nr_periods 100\nnr_throttled 400\nthrottled_usec 1\n";
+    expect(unusedOf("cpu.stat", [pod({ containers: limited })], stat)).toEqual([
+      "cpu.stat: no cgroup has that: nr_throttled of 400 is more than nr_periods of 100",
+    ]);
+    expect(codes(story("web", [pod({ containers: limited }), node(), stat]))).toEqual(["healthy"]);
+    // from which two readings could not be of one cgroup
+    const { numbers } = only(
+      story("web", [pod({ containers: limited }), node(), calm, "nr_periods 1010 nr_throttled 900 throttled_usec 9"]),
+      "throttled",
+    );
+    expect(numbers).toMatchObject({ periods: 1010, throttledPeriods: 900 });
+  });
+  it("is of no pod of a list, unless its path has the container's id", () => {
+    const id = "b".repeat(64);
+    const status = {
+      containerStatuses: [
+        { name: "app", ready: true, containerID: `containerd://${id}`, state: { running: { startedAt: AT } } },
+      ],
+    };
+    const other = pod({ containers: limited, metadata: { name: "other", uid: "u-other" } });
+    const values = [pod({ containers: limited, status }), other, node()];
+    const listed = (path: string) => {
+      const told = storiesIn([...documentsOf(values), { origin: path, value: stopped }], null);
+      return told.ok ? told.value : null;
+    };
+    expect(listed("cpu.stat")).toMatchObject({
+      stories: [],
+      unused: [{ origin: "cpu.stat", why: "whose it is does not stand in it: ask for one pod" }],
+    });
+    expect(listed(`/sys/fs/cgroup/${id}/cpu.stat`)).toMatchObject({
+      stories: [{ code: "throttled", pod: { name: "web" } }],
+      unused: [],
+    });
+  });
+});
+
+describe("a list", () => {
+  const shown = (values: readonly unknown[]): string =>
+    storyListText(stories(values), { columns: Infinity, paint: plainPaint });
+  it("says what it did not look at, and that nothing is wrong of the rest alone", () => {
+    const free = pod({ metadata: { name: "free", uid: "u-free" } });
+    const list = stories([pod({ containers: limited }), free, node()]);
+    expect(list).toMatchObject({ stories: [], pods: 2, calm: 1, unknown: 1 });
+    expect(list.missing).toMatchObject([{ piece: "stats", command: "nodewise why shop/web" }]);
+    expect(shown([pod({ containers: limited }), free, node()])).toBe(
+      `nothing wrong was found with 2 pods; not all was looked at of 1
+
+NOT KNOWN
+- stats: throttling was not looked at for 1 pod with a CPU limit: it takes each kubelet's /stats/summary, or a cpu.stat; ask for one pod
+  nodewise why shop/web
+`,
+    );
+    expect(shown([pod({ containers: limited }), free, node(), using(1)])).toBe("nothing is wrong with 2 pods\n");
+  });
+  it("does not count a pod as well of which nothing is told", () => {
+    const silent = pod({ status: { phase: "Failed", containerStatuses: [] } });
+    const evicted = event("Evicted", "The node was low on resource: memory. ", {
+      involvedObject: { kind: "Pod", namespace: "shop", name: "out", uid: "u-out" },
+    });
+    expect(stories([silent, evicted])).toMatchObject({ pods: 2, calm: 0, unknown: 1 });
+    expect(shown([silent, evicted])).toContain(
+      "\n1 of 2 pods; nothing is wrong with 0; not all was looked at of 1\n\nNOT KNOWN\n- events: nothing tells what is so of 1 pod; ask for one to see what does\n",
+    );
+  });
+});
+
+describe("documents that do not belong together", () => {
+  const old = node("n1", { nodeInfo: { kubeletVersion: "v1.34.2" } });
+  const newer = node("n1", { nodeInfo: { kubeletVersion: "v1.37.0" } });
+  it.each([
+    ["the first before", [old, newer]],
+    ["the last before", [newer, old]],
+  ])("are two of a node with different kubelets, %s", (_, nodes) => {
+    const { code, message } = noStory("web", [pod(), ...nodes]);
+    expect(code).toBe("contradicting_documents");
+    expect(message).toMatch(/are both a node n1, with the kubelets v1\.3[47]\.\d and v1\.3[47]\.\d/);
+    expect(storiesIn(documentsOf([pod(), ...nodes]), null).ok).toBe(false);
+  });
+  it("are not a node and a snapshot of an earlier time", () => {
+    expect(codes(story("web", [pod(), newer, { node: old, pods: [] }]))).toEqual(["healthy"]);
+    expect(codes(story("web", [pod(), { node: old, pods: [] }, newer]))).toEqual(["healthy"]);
+  });
+  it("are a /configz with a field that the node's kubelet does not know", () => {
+    const configz = { kubeletconfig: { imagePullCredentialsVerificationPolicy: "NeverVerify", neverWas: 1 } };
+    expect(noStory("web", [pod(), newer, configz]).message).toBe(
+      "/configz: neverWas: a kubelet 1.37, which node n1 has, does not know the field, so this is another kubelet's /configz: give that of n1",
+    );
+    const own = { kubeletconfig: { cpuCFSQuota: true } };
+    expect(codes(story("web", [pod(), newer, own]))).toEqual(["healthy"]);
+  });
+});
+
+describe("events alone", () => {
+  it("tell of each container that ends again and again by itself", () => {
+    const of = (name: string) => ({
+      involvedObject: {
+        ...{ kind: "Pod", namespace: "shop", name: "web", uid: "u-web" },
+        fieldPath: `spec.containers{${name}}`,
+      },
+    });
+    const events = ["app", "oom"].flatMap((name, i) => [
+      event("Started", `Started container ${name}`, { ...of(name), type: "Normal", count: 3 + i }),
+      event("BackOff", `Back-off restarting failed container ${name} in pod web_shop(u-web)`, of(name)),
+    ]);
+    const told = story("web", events);
+    expect(
+      told.findings.map(({ code, container: of, numbers, words }) => [
+        code,
+        of,
+        "restarts" in numbers ? numbers.restarts : null,
+        words.length,
+      ]),
+    ).toEqual([
+      ["crash-loop", "app", 2, 1],
+      ["crash-loop", "oom", 3, 1],
+    ]);
+  });
+});
+
+describe("a live cluster", () => {
+  const live = (values: readonly unknown[], beside: Beside) => {
+    const told = storyOf(documentsOf(values), { pod: "web", namespace: null }, beside);
+    if (!told.ok) throw new Error(told.error.message);
+    return told.value;
+  };
+  const waits = pod({ spec: { nodeName: "n1" }, status: { phase: "Pending", containerStatuses: [] } });
+  it("that has no events of the pod is not asked for them again", () => {
+    expect(pieces(live([waits, node()], {}))).toEqual(["events"]);
+    const told = live([waits, node()], { hasAllEvents: true });
+    expect([pieces(told), told.findings.flatMap((one) => one.missing)]).toEqual([[], []]);
+    expect(told.notes).toEqual(["the cluster has no events of the pod: an API server keeps them for an hour"]);
+    expect(live([waits, node(), event("FailedMount", "no volume")], { hasAllEvents: true }).notes).toEqual([]);
+    expect(live([pod(), node()], { hasAllEvents: true }).notes).toEqual([]);
+  });
+  it("is told as of the time when it was read", () => {
+    expect(live([waits], {}).asOf).toBe(`${AT.slice(0, -1)}.000Z`);
+    const readAtMs = Date.parse(LATER) + 5000;
+    const late = pod({ metadata: { deletionTimestamp: LATER, deletionGracePeriodSeconds: 30 } });
+    const told = live([late], { readAtMs });
+    expect(told.asOf).toBe(new Date(readAtMs).toISOString());
+    expect(only(told, "terminating").numbers.overdueSeconds).toBe(5);
+  });
+});

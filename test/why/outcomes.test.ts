@@ -1,0 +1,93 @@
+import { describe, expect, it } from "vitest";
+import type { Comparison, PodOutcome } from "../../api/model/outcome.ts";
+import type { Story } from "../../api/model/why.ts";
+import type { SeenOutcome } from "../../api/service/why/outcomes.ts";
+import { storyOf } from "../../api/service/why/story.ts";
+import { plainPaint } from "../../api/text/style.ts";
+import { storyText } from "../../api/text/why.ts";
+import { container } from "../kit/containers.ts";
+import type { Json } from "../kit/snapshots.ts";
+import { documentsOf } from "./ask.ts";
+import { AT, event, LATER, node, pod } from "./objects.ts";
+
+const ref = { namespace: "shop", name: "web", uid: "u-web" };
+const agrees: Comparison = {
+  verdict: "agrees",
+  snapshotId: "s1",
+  snapshotAgeMs: 3000,
+  policyVersion: "kubelet-1.36+7",
+  kubelet: { used: 3500 },
+  nodewise: { used: 3500 },
+  measured: [],
+  difference: null,
+  why: null,
+};
+const seen = (outcome: Json, compared: Partial<Comparison> = {}): SeenOutcome => ({
+  id: "o1",
+  node: "n1",
+  outcome: { at: LATER, seenIn: ["event"], pod: ref, ...outcome } as PodOutcome,
+  comparison: { ...agrees, ...compared },
+  object: null,
+});
+const message = "Node didn't have enough resource: cpu, requested: 2000, used: 3500, capacity: 4000";
+const refusal = { kind: "admission", admitted: false, reason: "OutOfcpu", message };
+
+function told(values: readonly unknown[], outcomes: readonly SeenOutcome[]): { readonly story: Story; text: string } {
+  const story = storyOf(documentsOf(values), { pod: "web", namespace: null }, { outcomes });
+  if (!story.ok) throw new Error(story.error.message);
+  return { story: story.value, text: storyText(story.value, { columns: Infinity, paint: plainPaint }) };
+}
+
+describe("what a collector saw a kubelet do", () => {
+  it("is told with its time, and with what comparing it came to", () => {
+    const { story, text } = told([pod({ status: { phase: "Failed", containerStatuses: [] } })], [seen(refusal)]);
+    expect(story.findings[0]).toMatchObject({ code: "refused", since: LATER, compared: { verdict: "agrees" } });
+    expect(text).toContain(`  kubelet ${LATER}  OutOfcpu: ${message}\n`);
+    expect(text).toContain(
+      "  compared  what Nodewise decides on the snapshot 3s before it (kubelet-1.36+7) agrees with the kubelet\n",
+    );
+  });
+  it("is told with the first number that differs", () => {
+    const difference = { field: "used", kubelet: 3500, nodewise: 3000 };
+    const { text } = told([node()], [seen(refusal, { verdict: "differs", difference })]);
+    expect(text).toContain(
+      "what Nodewise decides on the snapshot 3s before it (kubelet-1.36+7) differs: used 3000 in place of 3500\n",
+    );
+  });
+  it("is told with why it could not be compared", () => {
+    const why = { code: "no_snapshot", message: "there is none", missing: [] } as const;
+    const none = { snapshotAgeMs: null, policyVersion: null, nodewise: null };
+    const { text } = told([node()], [seen(refusal, { verdict: "not-comparable", ...none, why })]);
+    expect(text).toContain("  compared  what Nodewise decides cannot be compared: there is none\n");
+  });
+  it("is told once, where an event of Kubernetes tells of it too", () => {
+    const failed = pod({ status: { phase: "Failed", reason: "OutOfcpu", message: `Pod was rejected: ${message}` } });
+    const { story } = told([failed, event("OutOfcpu", message)], [seen(refusal)]);
+    expect(story.findings[0]).toMatchObject({
+      since: AT,
+      words: [{ from: "status" }, { from: "event" }],
+      compared: { verdict: "agrees" },
+    });
+  });
+  it("has the words and the time of a resize that a snapshot leaves out", () => {
+    const conditions = [{ type: "PodResizePending", status: "True", reason: "Infeasible" }];
+    const never = "In-place resize of static-pods is not supported";
+    const snapshot = { node: node(), pods: [pod({ containers: [container("app")], status: { conditions } })] };
+    const { story } = told([snapshot], [seen({ kind: "resize", reason: "Infeasible", message: never })]);
+    expect(story.findings[0]).toMatchObject({
+      code: "resize-infeasible",
+      since: LATER,
+      numbers: { cause: "static-pod" },
+      words: [{ from: "condition" }, { from: "outcome", reason: "ResizeInfeasible", message: never }],
+      compared: { verdict: "agrees" },
+    });
+    // that of another resize says nothing of this one
+    const deferred = seen({ kind: "resize", reason: "Deferred", message: "later" });
+    expect(told([snapshot], [deferred]).story.findings[0]).toMatchObject({ since: null, compared: null });
+  });
+  it("makes of a pod's admission no story", () => {
+    const came = seen({ kind: "admission", admitted: true, reason: "", message: "" });
+    const { story } = told([pod()], [came]);
+    expect(story.findings).toMatchObject([{ code: "healthy", words: [], compared: null }]);
+  });
+});
