@@ -132,6 +132,8 @@ export interface OutcomeRow {
   /** The last before it; it is kept as long as this row is. */
   readonly snapshotId: string | null;
   readonly pod: PodRef | null;
+  /** The kubelet's word for why; null: none, or recorded before reasons were. */
+  readonly reason: string | null;
   /** JSON text, which the store never parses. */
   readonly body: string;
 }
@@ -140,6 +142,10 @@ export interface OutcomeFilter {
   readonly node?: string;
   readonly kind?: string;
   readonly verdict?: string;
+  readonly reason?: string;
+  /** A uid, a `namespace/name`, or a name. */
+  readonly pod?: string;
+  readonly namespace?: string;
   readonly sinceMs?: number;
   readonly untilMs?: number;
 }
@@ -193,6 +199,7 @@ export interface SnapshotRow {
   /** For writing alone, as in `NodeRow`. */
   readonly labels?: string | null;
   readonly kubeletVersion?: string | null;
+  readonly conditions?: string | null;
   /** For writing alone: ranges of the body that the node's next rows will repeat, each stored once. Whole members of it, with the comma before them. */
   readonly repeats?: Ranges;
 }
@@ -227,6 +234,8 @@ export interface NodeRow {
   readonly labels: string | null;
   /** In the kubelet's own words, such as `v1.36.3`; null likewise. */
   readonly kubeletVersion: string | null;
+  /** JSON of the pressure conditions that are True by that snapshot; null: it tells none, or likewise. */
+  readonly conditions: string | null;
 }
 
 /** The fields of a decision that a list shows. */
@@ -287,7 +296,14 @@ export interface RefusalCount {
   readonly reason: string;
   readonly count: number;
 }
-export interface FleetRow extends NodeRow, Counted {
+/** What a node's kubelet really did to pods, by the outcomes that were reported; each pod counts once for a reason. */
+export interface KubeletCounts {
+  readonly kubeletRefused: number;
+  /** The most frequent first. Their sum is `kubeletRefused`. */
+  readonly kubeletRefusals: readonly RefusalCount[];
+  readonly kubeletEvicted: number;
+}
+export interface FleetRow extends NodeRow, Counted, KubeletCounts {
   readonly latest: Readonly<Partial<Record<Kind, LatestRow>>>;
   /** The most frequent first. Their sum is `refused`. */
   readonly refusals: readonly RefusalCount[];

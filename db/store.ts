@@ -188,7 +188,7 @@ export interface Store extends TokenStore {
   ): Answer<{ readonly known: boolean; readonly added: number }>;
   listResults(decisionId: string): Answer<readonly ResultRow[]>;
 
-  /** Stores new outcomes and changes known ones: all but when they were first recorded. */
+  /** Stores new outcomes and changes known ones: all but when they were first recorded. Their nodes were heard of then. */
   putOutcomes(rows: readonly OutcomeRow[]): Answer<null>;
   listOutcomes(query: OutcomeQuery): Answer<OutcomePage>;
   /** Counts by kind and verdict, for each `bucketMs` of time by itself, oldest first. */

@@ -17,10 +17,11 @@ import type { Reply } from "../ports.ts";
 import { agreementOf, recordOutcomes } from "../service/agreement/record.ts";
 import { historyProblem, inputProblem, type Problem } from "../service/problem.ts";
 import { rfc3339 } from "../service/timestamp.ts";
+import { csvText, OUTCOME_COLUMNS, outcomeCells } from "../text/csv.ts";
 import { requireNode } from "./auth/authorize.ts";
 import { postedValue } from "./body.ts";
-import { DEFAULT_PAGE, rangeIn } from "./decision-list.ts";
-import { type Exchange, json, param, queryOf, queryProblem } from "./route.ts";
+import { DEFAULT_PAGE, pagesOf, rangeIn, reasonIssues } from "./decision-list.ts";
+import { csv, type Exchange, json, MAX_CSV_ROWS, param, queryOf, queryProblem, wantsCsv } from "./route.ts";
 
 /** POST /v1/nodes/{node}/outcomes: what a kubelet did, compared with what would have been decided. The same twice is recorded once. */
 export async function postOutcomes(exchange: Exchange): Promise<Result<Reply, Problem>> {
@@ -38,25 +39,36 @@ export async function postOutcomes(exchange: Exchange): Promise<Result<Reply, Pr
     if (recorded.error.code === "history_unavailable") ports.metrics.historyFailed(recorded.error.code);
     return recorded;
   }
-  const changed = recorded.value.filter(({ state }) => state !== "same");
-  for (const { outcome, comparison } of changed) ports.metrics.compared(outcome.kind, comparison.verdict);
-  const fresh = changed.filter(({ state }) => state === "new").length;
-  if (fresh > 0) ports.metrics.recorded("outcomes", fresh);
+  const fresh = recorded.value.filter(({ state }) => state === "new");
+  for (const { outcome, comparison } of fresh) ports.metrics.compared(outcome.kind, comparison.verdict);
+  if (fresh.length > 0) ports.metrics.recorded("outcomes", fresh.length);
   const outcomes = recorded.value.map(({ state, ...agreement }) => ({ ...answerOf(agreement), state }));
-  return json({ outcomes }, fresh > 0 ? 201 : 200);
+  return json({ outcomes }, fresh.length > 0 ? 201 : 200);
 }
 
-export const AGREEMENT_FILTERS = ["since", "until", "kind", "node", "verdict", "limit", "pageToken"] as const;
+const AGREEMENT_FILTERS = [
+  ...["since", "until", "kind", "node", "verdict", "reason", "pod", "namespace"],
+  ...["limit", "pageToken", "format"],
+] as const;
 type Given = Readonly<Partial<Record<(typeof AGREEMENT_FILTERS)[number], string>>>;
 
 /** GET /v1/agreement: how outcomes compare, counted by kind, and a page of them, newest first. A node's token sees its own. */
 export async function getAgreement(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const given = queryOf(exchange, AGREEMENT_FILTERS);
   if (!given.ok) return given;
+  const isCsv = wantsCsv(exchange, given.value.format);
+  if (!isCsv.ok) return isCsv;
   const filter = agreementFilter(exchange, given.value);
   if (!filter.ok) return filter;
-  const { limit = String(DEFAULT_PAGE), pageToken } = given.value;
+  const { limit = isCsv.value ? MAX_CSV_ROWS : DEFAULT_PAGE, pageToken } = given.value;
   const asked = { ...filter.value, limit: Number(limit), ...(pageToken === undefined ? {} : { pageToken }) };
+  if (isCsv.value) {
+    const cellsOf = (row: OutcomeRow) => outcomeCells(listedOutcome(row));
+    const listed = await pagesOf(asked, (query) => exchange.ports.store.listOutcomes(query), cellsOf);
+    if (!listed.ok) return historyProblem(listed.error);
+    const { items, nextPageToken } = listed.value;
+    return csv(exchange, csvText(OUTCOME_COLUMNS, items), "agreement", nextPageToken);
+  }
   const page = await agreementPage(exchange.ports.store, asked);
   return page.ok ? json(page.value) : historyProblem(page.error);
 }
@@ -80,19 +92,20 @@ export async function agreementPage(
   return ok({ kinds: countsOf(tally.value), outcomes: items.map(listedOutcome), nextPageToken });
 }
 /** All of time is one piece. */
-const WHOLE_MS = Number.MAX_SAFE_INTEGER;
+export const WHOLE_MS = Number.MAX_SAFE_INTEGER;
 
 /** The outcomes that a query asks for. Errors: every fault of it, and another node than the caller's. */
 export function agreementFilter(
-  { caller }: Pick<Exchange, "caller">,
-  { kind, verdict, node, ...range }: Given,
+  { caller, ports }: Pick<Exchange, "caller" | "ports">,
+  { kind, verdict, node, reason, pod, namespace, ...range }: Given,
 ): Result<OutcomeFilter, Problem> {
   const issues: InputIssue[] = [];
   const mustBe = (path: string, words: readonly string[]): number =>
     issues.push({ path, message: `must be one of ${words.join(", ")}` });
   if (kind !== undefined && !isOutcomeKind(kind)) mustBe("kind", OUTCOME_KINDS);
   if (verdict !== undefined && !isAgreementVerdict(verdict)) mustBe("verdict", AGREEMENT_VERDICTS);
-  const { issues: rangeIssues, times } = rangeIn(range, null);
+  issues.push(...reasonIssues(reason));
+  const { issues: rangeIssues, times } = rangeIn(range, ports.now());
   issues.push(...rangeIssues);
   if (issues.length > 0) return queryProblem(issues);
   const own = node ?? caller.node;
@@ -104,6 +117,9 @@ export function agreementFilter(
     ...(own === null ? {} : { node: own }),
     ...(kind === undefined ? {} : { kind }),
     ...(verdict === undefined ? {} : { verdict }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(pod === undefined ? {} : { pod }),
+    ...(namespace === undefined ? {} : { namespace }),
     ...times,
   });
 }
@@ -148,9 +164,9 @@ function answerOf({ id, node, recordedAtMs, outcome, comparison }: Answered) {
 
 /** A recorded outcome as lists have it; what another version wrote in a form that is not known here, by its head alone. */
 export function listedOutcome(row: OutcomeRow): ListedOutcome {
-  const { id, node, kind, verdict, pod } = row;
+  const { id, node, kind, verdict, pod, reason } = row;
   const agreement = agreementOf(row);
-  const head = { id, node, kind, verdict, at: rfc3339(row.atMs), recordedAt: rfc3339(row.recordedAtMs), pod };
+  const head = { id, node, kind, verdict, at: rfc3339(row.atMs), recordedAt: rfc3339(row.recordedAtMs), pod, reason };
   if (agreement === null) return { ...head, outcome: null, comparison: null };
   const { outcome, comparison } = answerOf(agreement);
   return { ...head, outcome, comparison };
@@ -163,6 +179,7 @@ export interface ListedOutcome {
   readonly at: string;
   readonly recordedAt: string;
   readonly pod: OutcomeRow["pod"];
+  readonly reason: string | null;
   readonly outcome: ReturnType<typeof answerOf>["outcome"] | null;
   readonly comparison: Comparison | null;
 }

@@ -205,7 +205,7 @@ const rowOf = (
 });
 
 export const snapshotRow = (
-  { id, node, observedAtMs, sequence, bootId, labels, kubeletVersion, text, repeats }: DecodedSnapshot,
+  { id, node, observedAtMs, sequence, bootId, labels, kubeletVersion, conditions, text, repeats }: DecodedSnapshot,
   now: EpochMs,
 ): SnapshotRow => ({
   id,
@@ -217,6 +217,7 @@ export const snapshotRow = (
   body: text,
   labels,
   kubeletVersion,
+  conditions,
   repeats,
 });
 

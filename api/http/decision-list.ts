@@ -1,6 +1,5 @@
 import type { StoreFailure } from "../../db/failure.ts";
-import type { DecisionHead } from "../../db/rows.ts";
-import { type DecisionPage, type DecisionQuery, MAX_PAGE, type Store } from "../../db/store.ts";
+import { type DecisionQuery, MAX_PAGE } from "../../db/store.ts";
 import { isKind, isVerdict, KINDS, VERDICTS } from "../model/decision.ts";
 import { durationBefore } from "../model/duration.ts";
 import { isTimestamp } from "../model/fields.ts";
@@ -54,25 +53,30 @@ async function answer(exchange: Exchange, given: Given, node: string | null): Pr
   if (!query.ok) return query;
   const asked = node === null ? query.value : { ...query.value, node };
   const limit = given.limit === undefined && isCsv.value ? MAX_CSV_ROWS : asked.limit;
-  const page = await pageOf(exchange.ports.store, { ...asked, limit });
+  const page = await pagesOf({ ...asked, limit }, (one) => exchange.ports.store.listDecisions(one), headOf);
   if (!page.ok) return historyProblem(page.error);
   const { items, nextPageToken } = page.value;
-  if (isCsv.value) return csv(exchange, decisionsCsv(items.map(headOf)), "decisions", nextPageToken);
-  return json({ decisions: items.map(headOf), nextPageToken });
+  if (isCsv.value) return csv(exchange, decisionsCsv(items), "decisions", nextPageToken);
+  return json({ decisions: items, nextPageToken });
 }
 
-/** A page of more decisions than the history reads at a time. */
-async function pageOf(
-  store: Pick<Store, "listDecisions">,
-  query: DecisionQuery,
-): Promise<Result<DecisionPage, StoreFailure>> {
-  const items: DecisionHead[] = [];
+interface Page<Item> {
+  readonly items: readonly Item[];
+  readonly nextPageToken: string | null;
+}
+/** A page of more rows than the history reads at a time, as they are listed. */
+export async function pagesOf<Query extends { readonly limit: number; readonly pageToken?: string }, Row, Listed>(
+  query: Query,
+  read: (query: Query) => Promise<Result<Page<Row>, StoreFailure>>,
+  listed: (row: Row) => Listed,
+): Promise<Result<Page<Listed>, StoreFailure>> {
+  const items: Listed[] = [];
   let next = query.pageToken ?? null;
   do {
     const limit = Math.min(MAX_PAGE, query.limit - items.length);
-    const page = await store.listDecisions({ ...query, limit, ...(next === null ? {} : { pageToken: next }) });
+    const page = await read({ ...query, limit, ...(next === null ? {} : { pageToken: next }) });
     if (!page.ok) return page;
-    items.push(...page.value.items);
+    items.push(...page.value.items.map(listed));
     next = page.value.nextPageToken;
   } while (next !== null && items.length < query.limit);
   return ok({ items, nextPageToken: next });
@@ -109,6 +113,11 @@ export function rangeIn({ since, until, limit }: Bounds, nowMs: number | null): 
   return { issues, times };
 }
 
+export const reasonIssues = (reason: string | undefined): readonly InputIssue[] =>
+  reason !== undefined && (reason === "" || reason.length > LIMITS.textLength)
+    ? [{ path: "reason", message: `must be 1 to ${LIMITS.textLength} characters, such as OutOfcpu` }]
+    : [];
+
 export function decisionQuery(given: Given, nowMs: number): Result<DecisionQuery, Problem> {
   const { kind, verdict, reason, pod, kubelet, pageToken, limit } = given;
   const { issues: rangeIssues, times } = rangeIn(given, nowMs);
@@ -116,8 +125,7 @@ export function decisionQuery(given: Given, nowMs: number): Result<DecisionQuery
   if (kind !== undefined && !isKind(kind)) issues.push({ path: "kind", message: `must be one of ${KINDS.join(", ")}` });
   if (verdict !== undefined && !isVerdict(verdict))
     issues.push({ path: "verdict", message: `must be one of ${VERDICTS.join(", ")}` });
-  if (reason !== undefined && (reason === "" || reason.length > LIMITS.textLength))
-    issues.push({ path: "reason", message: `must be 1 to ${LIMITS.textLength} characters, such as OutOfcpu` });
+  issues.push(...reasonIssues(reason));
   const version = kubelet === undefined ? null : knownVersion("kubelet", kubelet);
   if (version?.ok === false) issues.push(version.error);
   issues.push(...rangeIssues);

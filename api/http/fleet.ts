@@ -45,7 +45,7 @@ const FILTERS = [
 const PARAMETERS = [...FILTERS, "sort", "order", "hours", "limit", "pageToken", "format"] as const;
 type Given = Readonly<Partial<Record<(typeof PARAMETERS)[number], string>>>;
 
-export const PRESSURES = ["any", "none", ...PRESSURE_CONDITIONS] as const;
+export const PRESSURES = ["any", "none", "not-known", ...PRESSURE_CONDITIONS] as const;
 export const ORDERS = ["asc", "desc"] as const;
 /** How far back refusals and evictions are counted: as long as history usually is kept. */
 export const MAX_HOURS = 720;
@@ -115,12 +115,16 @@ const listedNode = (node: FleetNode) => ({
   decidedAs: node.kubelet === "" ? null : node.kubelet,
   severity: node.severity,
   silent: node.silent,
+  pressureFrom: node.pressureFrom,
   conditions: node.conditions,
   headroom: node.headroom[0] === undefined ? null : headroomOf(node.headroom[0]),
   decisions: node.decisions,
   refused: node.refused,
   refusals: node.refusals,
   evicted: node.evicted,
+  kubeletRefused: node.kubeletRefused,
+  kubeletRefusals: node.kubeletRefusals,
+  kubeletEvicted: node.kubeletEvicted,
   drift: node.drift,
   lastDecisionAt: node.lastDecisionMs === null ? null : rfc3339(node.lastDecisionMs),
   latest: Object.fromEntries(
@@ -131,20 +135,24 @@ const listedNode = (node: FleetNode) => ({
   ),
 });
 
+const reasonsText = (refusals: FleetNode["refusals"]): string =>
+  refusals.map(({ reason, count }) => `${reason}=${count}`).join(" ");
+
 const nodesCsv = (nodes: readonly FleetNode[]): string =>
   csvText(
     [
-      ...["name", "zone", "kubeletVersion", "decidedAs", "severity", "silent", "conditions"],
+      ...["name", "zone", "kubeletVersion", "decidedAs", "severity", "silent", "pressureFrom", "conditions"],
       ...["headroomSignal", "headroomThreshold", "headroomType", "headroomDistance", "headroomRatio", "headroomMetAt"],
-      ...["decisions", "refused", "refusals", "evicted", "drift", "verdicts", "lastDecisionAt", "lastSeenAt"],
+      ...["decisions", "refused", "refusals", "evicted", "kubeletRefused", "kubeletRefusals", "kubeletEvicted"],
+      ...["drift", "verdicts", "lastDecisionAt", "lastSeenAt"],
     ],
     nodes.map(listedNode).map((node) => [
       ...[node.name, node.zone, node.kubeletVersion, node.decidedAs, node.severity, String(node.silent)],
-      node.conditions.join(" "),
+      ...[node.pressureFrom, node.conditions.join(" ")],
       ...[node.headroom?.signal ?? null, node.headroom?.threshold ?? null, node.headroom?.type ?? null],
       ...[node.headroom?.distance ?? null, node.headroom?.ratio ?? null, node.headroom?.metAt ?? null],
-      ...[node.decisions, node.refused, node.refusals.map(({ reason, count }) => `${reason}=${count}`).join(" ")],
-      ...[node.evicted, node.drift],
+      ...[node.decisions, node.refused, reasonsText(node.refusals), node.evicted],
+      ...[node.kubeletRefused, reasonsText(node.kubeletRefusals), node.kubeletEvicted, node.drift],
       Object.entries(node.latest)
         .map(([kind, { verdict, reason }]) => `${kind}=${verdict}${reason === null ? "" : `:${reason}`}`)
         .join(" "),

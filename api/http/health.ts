@@ -4,6 +4,7 @@ import { NEWEST, PROFILES } from "../profiles/index.ts";
 import { fleetOf } from "../service/fleet.ts";
 import { DEFAULT_METRICS_NODES, fleetMetrics } from "../service/fleet-metrics.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
+import { WHOLE_MS } from "./agreement.ts";
 import { handOver } from "./off-thread.ts";
 import { type Exchange, JSON_TYPE, type Route } from "./route.ts";
 
@@ -36,9 +37,14 @@ const NODE_METRICS: Route = {
   offThread: true,
   handle: async ({ ports, caller }) => {
     const now = ports.now();
-    const nodes = await fleetOf(ports.store, now, now - HOUR_MS, caller.node ?? undefined);
+    const sinceMs = (Math.floor(now / HOUR_MS) - 1) * HOUR_MS;
+    const nodes = await fleetOf(ports.store, now, sinceMs, caller.node ?? undefined);
     if (!nodes.ok) return historyProblem(nodes.error);
-    const body = fleetMetrics(nodes.value, now, ports.limits.metricsNodes ?? DEFAULT_METRICS_NODES);
+    const filter = { sinceMs, ...(caller.node === null ? {} : { node: caller.node }) };
+    const outcomes = await ports.store.tallyOutcomes(filter, WHOLE_MS);
+    if (!outcomes.ok) return historyProblem(outcomes.error);
+    const limit = ports.limits.metricsNodes ?? DEFAULT_METRICS_NODES;
+    const body = fleetMetrics(nodes.value, outcomes.value, now, limit);
     return ok({ status: 200, type: METRICS_TYPE, body, untagged: true });
   },
 };

@@ -310,9 +310,10 @@ const thresholdSummary = z.strictObject({
   capacity: z.number().nullable(),
   belowInMs: z.number().nullable(),
 });
+export const pressureConditions = z.array(z.enum(PRESSURE_CONDITIONS));
 /** What lists and metrics of all nodes tell of a node's newest eviction pass. */
 export const evictionSummary = z.strictObject({
-  conditions: z.array(z.enum(PRESSURE_CONDITIONS)),
+  conditions: pressureConditions,
   thresholds: z.array(thresholdSummary),
 });
 export type EvictionSummary = Readonly<z.output<typeof evictionSummary>>;

@@ -183,6 +183,25 @@ export function outcomeKey(one: Outcome): readonly unknown[] {
   }
 }
 
+/** The kubelet's word for why, as the pod's status, its event or the node's condition has it; null: it has none. */
+export function reasonOfOutcome(one: Outcome): string | null {
+  switch (one.kind) {
+    case "admission":
+      return one.admitted ? null : one.reason;
+    case "preemption":
+      return "Preempting";
+    case "eviction":
+      return "Evicted";
+    case "conditions":
+      return one.condition;
+    case "resize":
+      return one.reason;
+    case "probes":
+    case "image-gc":
+      return null;
+  }
+}
+
 /**
  * Two sightings of one outcome as one. INVARIANT: the order and the number of the sightings do not matter. The earliest time
  * counts, since a status is written after what it tells; of two texts or objects the longer one.

@@ -28,7 +28,7 @@ export const METRICS = {
   recorded: { name: "nodewise_history_rows_total", help: "Rows written to the history, by table", labels: ["table"] },
   compared: {
     name: "nodewise_agreement_total",
-    help: "What kubelets did, compared with what would have been decided, by kind and verdict",
+    help: "What kubelets did, when it was first compared with what would have been decided, by kind and verdict",
     labels: ["kind", "verdict"],
     known: OUTCOME_KINDS.flatMap((kind) => AGREEMENT_VERDICTS.map((verdict) => ({ kind, verdict }))),
   },
@@ -55,7 +55,7 @@ export interface Metrics {
   decided(kind: Kind, seconds: number): void;
   refused(kind: Kind, code: string): void;
   recorded(table: "decisions" | "outcomes" | "snapshots" | "results", rows: number): void;
-  /** An outcome that is new, or that came out otherwise than before. */
+  /** An outcome that is new. Compared again it may come out otherwise, which a counter cannot follow. */
   compared(kind: OutcomeKind, verdict: AgreementVerdict): void;
   historyFailed(code: string): void;
   /** `rows` by table. */

@@ -4,6 +4,7 @@ import { askedPodRef, assumedIn } from "../model/asks.ts";
 import { Lru } from "../model/cache.ts";
 import type { DecisionOf, Kind, Refusal, Verdict } from "../model/decision.ts";
 import { decodeSnapshot, snapshotDecoder } from "../model/decode.ts";
+import { PRESSURE_CONDITIONS } from "../model/eviction.ts";
 import type { PodRef } from "../model/forms.ts";
 import { notesOf } from "../model/kinds.ts";
 import { passTimeOf } from "../model/pass-time.ts";
@@ -213,6 +214,16 @@ async function evaluation(
 
 const nodeOf = (snapshot: Snapshot): string => snapshot.node?.metadata.name ?? NO_NODE;
 
+/** A status that is Unknown, as of a node whose kubelet does not answer, tells nothing. */
+function pressureOf({ node }: Snapshot): string | null {
+  const told = (node?.status?.conditions ?? []).filter(
+    ({ type, status }) => PRESSURE_CONDITIONS.some((one) => one === type) && status !== "Unknown",
+  );
+  return told.length === 0
+    ? null
+    : JSON.stringify(told.filter(({ status }) => status === "True").map(({ type }) => type));
+}
+
 async function decodedSnapshot(snapshot: Snapshot, sha256: Sha256): Promise<DecodedSnapshot> {
   const { text, repeats } = canonical(snapshot);
   const { sequence, bootId } = snapshot;
@@ -226,6 +237,7 @@ async function decodedSnapshot(snapshot: Snapshot, sha256: Sha256): Promise<Deco
     bootId: bootId ?? snapshot.node?.status?.nodeInfo?.bootID ?? null,
     labels: snapshot.node === undefined ? null : JSON.stringify(snapshot.node.metadata.labels ?? {}),
     kubeletVersion: snapshot.node?.status?.nodeInfo?.kubeletVersion ?? null,
+    conditions: pressureOf(snapshot),
   };
 }
 

@@ -88,6 +88,8 @@ export interface DecodedSnapshot extends StoredSnapshot, Canonical {
   /** JSON; null: it has no node. */
   readonly labels: string | null;
   readonly kubeletVersion: string | null;
+  /** JSON of the pressure conditions that are True; null: its node tells none of them. */
+  readonly conditions: string | null;
 }
 
 export interface Decision {

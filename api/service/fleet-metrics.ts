@@ -1,11 +1,12 @@
-import type { RefusalCount } from "../../db/rows.ts";
+import type { OutcomeTally, RefusalCount } from "../../db/rows.ts";
 import { PRESSURE_CONDITIONS } from "../model/eviction.ts";
+import { AGREEMENT_VERDICTS, OUTCOME_KINDS } from "../model/outcome.ts";
 import { quoted } from "../observe/plain-metrics.ts";
 import { type FleetNode, type Headroom, ordered, SEVERITIES, SILENT_MS } from "./fleet.ts";
 
 /** Nodes with series of their own, unless told otherwise: each has about 30. */
 export const DEFAULT_METRICS_NODES = 100;
-/** Reasons with a series of their own, for each node and for all together; names of resources are among them, and whoever asks names those. */
+/** Reasons with a series of their own, of each node and of all together, by decisions and by kubelets; names of resources are among them, and whoever asks names those. */
 const MAX_REASONS = 10;
 const OTHER_REASONS = "other";
 /** Signals whose amounts are not bytes. */
@@ -45,9 +46,9 @@ const NODE_GAUGES: readonly NodeGauge[] = [
   },
   {
     name: "nodewise_node_pressure",
-    help: "1: the condition is True as of the node's newest eviction pass",
-    samplesOf: ({ name, latest, conditions }) =>
-      latest.eviction === undefined
+    help: "1: the condition is True as of the node's newest eviction pass; without one, by the node's status",
+    samplesOf: ({ name, pressureFrom, conditions }) =>
+      pressureFrom === null
         ? []
         : PRESSURE_CONDITIONS.map((condition) => [Number(conditions.includes(condition)), { node: name, condition }]),
   },
@@ -68,17 +69,27 @@ const NODE_GAUGES: readonly NodeGauge[] = [
   },
   {
     name: "nodewise_node_refusals",
-    help: "Refusals by reason in this hour and the one before",
-    samplesOf: ({ name, refusals }) => reasonSamples(refusals, { node: name }),
+    help: "Refusals by reason in this hour and the one before, by decisions (nodewise) and by kubelets",
+    samplesOf: (node) => refusalSamples([node], { node: node.name }),
+  },
+  {
+    name: "nodewise_node_evicted_pods",
+    help: "Pods that the node's kubelet evicted in this hour and the one before",
+    samplesOf: ({ name, kubeletEvicted }) => (kubeletEvicted === 0 ? [] : [[kubeletEvicted, { node: name }]]),
   },
 ];
 
 /**
  * The nodes as gauges in Prometheus' text format: made of what the history keeps of each, nothing is decided. INVARIANT: the number
- * of series is bounded; beyond `limit` nodes those that stand worst have theirs, and a gauge says how many are left out. `nodes` are
- * counted since the hour before this one.
+ * of series is bounded; beyond `limit` nodes those that stand worst have theirs, and a gauge says how many are left out. `nodes` and
+ * `outcomes` are counted since the hour before this one.
  */
-export function fleetMetrics(nodes: readonly FleetNode[], nowMs: number, limit: number): string {
+export function fleetMetrics(
+  nodes: readonly FleetNode[],
+  outcomes: readonly OutcomeTally[],
+  nowMs: number,
+  limit: number,
+): string {
   const shown = ordered(nodes, { sort: "severity", order: "desc" }).slice(0, limit);
   const standing = SEVERITIES.map(
     (severity): Sample => [nodes.filter((node) => node.severity === severity).length, { severity }],
@@ -90,8 +101,13 @@ export function fleetMetrics(nodes: readonly FleetNode[], nowMs: number, limit: 
     ]),
     gauge(
       "nodewise_recent_refusals",
-      "Refusals by reason, of all nodes, in this hour and the one before",
-      reasonSamples(summed(nodes), {}),
+      "Refusals of all nodes by reason, in this hour and the one before, by decisions (nodewise) and by kubelets",
+      refusalSamples(nodes, {}),
+    ),
+    gauge(
+      "nodewise_agreement_outcomes",
+      "What kubelets did in this hour and the one before, by kind and how it compares with the decision",
+      agreementSamples(outcomes),
     ),
     ...NODE_GAUGES.map(({ name, help, samplesOf }) =>
       gauge(
@@ -108,11 +124,25 @@ function secondsUntil({ metAtMs }: Headroom, { latest }: FleetNode, nowMs: numbe
   return metAtMs === null || isOld ? null : Math.max(0, metAtMs - nowMs) / 1000;
 }
 
+/** Each kind with each verdict; the last of them leaves a 0. */
+const agreementSamples = (outcomes: readonly OutcomeTally[]): readonly Sample[] =>
+  OUTCOME_KINDS.flatMap((kind) =>
+    AGREEMENT_VERDICTS.map((verdict): Sample => {
+      const own = outcomes.filter((one) => one.kind === kind && one.verdict === verdict);
+      return [own.reduce((sum, { count }) => sum + count, 0), { kind, verdict }];
+    }),
+  );
+
+/** The same pod may be refused by a decision and by its kubelet: the two are apart, and nothing adds them. */
+const refusalSamples = (nodes: readonly FleetNode[], labels: Labels): readonly Sample[] => [
+  ...reasonSamples(summed(nodes.map(({ refusals }) => refusals)), { ...labels, by: "nodewise" }),
+  ...reasonSamples(summed(nodes.map(({ kubeletRefusals }) => kubeletRefusals)), { ...labels, by: "kubelet" }),
+];
+
 /** The most frequent first. */
-function summed(nodes: readonly FleetNode[]): readonly RefusalCount[] {
+function summed(all: readonly (readonly RefusalCount[])[]): readonly RefusalCount[] {
   const counts = new Map<string, number>();
-  for (const { refusals } of nodes)
-    for (const { reason, count } of refusals) counts.set(reason, (counts.get(reason) ?? 0) + count);
+  for (const { reason, count } of all.flat()) counts.set(reason, (counts.get(reason) ?? 0) + count);
   return [...counts]
     .map(([reason, count]) => ({ reason, count }))
     .sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1));

@@ -2,14 +2,23 @@ import type { StoreFailure } from "../../db/failure.ts";
 import type { FleetRow, LatestRow } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
 import type { Kind, Verdict } from "../model/decision.ts";
-import { type EvictionSummary, evictionSummary, type PressureCondition } from "../model/eviction.ts";
+import {
+  type EvictionSummary,
+  evictionSummary,
+  type PressureCondition,
+  pressureConditions,
+} from "../model/eviction.ts";
 import { isObject } from "../model/own.ts";
 import { ok, type Result } from "../model/result.ts";
 import { PROFILES, profileOfPolicy } from "../profiles/index.ts";
 import { type Labels, type Requirement, selects } from "./label-selector.ts";
 
-/** How a node stands, from the best to the worst; the last that holds counts. */
-export const SEVERITIES = ["ok", "refuses", "silent", "under-pressure", "reclaims", "evicts"] as const;
+const DEGREES = ["under-pressure", "reclaims", "evicts"] as const;
+/**
+ * How a node stands, from the best to the worst; the last that holds counts. `not-known`: nothing tells whether it is under
+ * pressure. `refuses` and `evicted`: of pods since the time that is counted from, by decisions or by its kubelet.
+ */
+export const SEVERITIES = ["ok", "not-known", "refuses", "evicted", "silent", ...DEGREES] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
 /** What is left until an eviction threshold is met, as of the node's newest eviction pass. */
@@ -27,17 +36,19 @@ export interface Headroom {
 }
 
 /** A node as the lists, pages and metrics of all nodes tell of it. */
-export interface FleetNode extends Omit<FleetRow, "labels"> {
+export interface FleetNode extends Omit<FleetRow, "labels" | "conditions"> {
   /** As which kubelet its newest decision was made, such as `1.37`; empty: not known. */
   readonly kubelet: string;
   /** Null: no snapshot told them. */
   readonly labels: Labels | null;
   readonly zone: string | null;
-  /** Conditions that are True since its newest eviction pass. */
+  /** What tells of its pressure; null: nothing does. */
+  readonly pressureFrom: "eviction-pass" | "node-status" | null;
+  /** Conditions that are True by that. */
   readonly conditions: readonly PressureCondition[];
   /** The nearest first. */
   readonly headroom: readonly Headroom[];
-  /** Degree of pressure of the newest eviction pass. 0: none; 1: some; 2: it reclaims; 3: it evicts. */
+  /** 0: none, or not known; 1: some; 2: its newest eviction pass reclaims; 3: it evicts. */
   readonly pressure: number;
   /** Files that were not as decided at the newest pass. */
   readonly drift: number;
@@ -48,7 +59,6 @@ export interface FleetNode extends Omit<FleetRow, "labels"> {
   readonly lastDecisionMs: number | null;
 }
 
-const PRESSURE: Readonly<Record<string, number>> = { "under-pressure": 1, reclaims: 2, evicts: 3 };
 /** A node that was not heard of for this long may be gone: passes come every few seconds to minutes. */
 export const SILENT_MS = 15 * 60_000;
 const ZONE_LABEL = "topology.kubernetes.io/zone";
@@ -69,19 +79,18 @@ export function fleetNode(row: FleetRow, nowMs: number): FleetNode {
   const newest = newestOf(latest);
   const summary = summaryOf(latest.eviction);
   const labels = labelsOf(row.labels);
-  const pressure = PRESSURE[latest.eviction?.verdict ?? ""] ?? 0;
+  const pressure = pressureOf(row, summary);
   const silent = nowMs - row.lastSeenMs > SILENT_MS;
   return {
     ...row,
+    ...pressure,
     kubelet: newest === null || newest.policyVersion === "" ? "" : profileOfPolicy(newest.policyVersion).version,
     labels,
     zone: labels?.[ZONE_LABEL] ?? null,
-    conditions: summary?.conditions ?? [],
     headroom: headroomOf(summary, latest.eviction?.decidedAtMs ?? 0),
-    pressure,
     drift: report === null ? 0 : report.okCount + report.failedCount,
     silent,
-    severity: severityOf(pressure, silent, row.refused),
+    severity: severityOf(row, pressure, silent),
     lastDecisionMs: newest?.decidedAtMs ?? null,
   };
 }
@@ -92,10 +101,35 @@ const newestOf = (latest: FleetRow["latest"]): LatestRow | null =>
     null,
   );
 
-function severityOf(pressure: number, silent: boolean, refused: number): Severity {
-  if (pressure > 0) return SEVERITIES[2 + pressure] as Severity;
-  return silent ? "silent" : refused > 0 ? "refuses" : "ok";
+type NodePressure = Pick<FleetNode, "pressureFrom" | "conditions" | "pressure">;
+/**
+ * By the newest eviction pass, unless it is from long before the node was last heard of, as when its kubelet does not answer any
+ * more; else by the node's own status.
+ */
+function pressureOf(
+  { latest: { eviction }, conditions, lastSeenMs }: FleetRow,
+  summary: EvictionSummary | null,
+): NodePressure {
+  if (eviction !== undefined && lastSeenMs - eviction.decidedAtMs <= SILENT_MS) {
+    const degree = 1 + (DEGREES as readonly string[]).indexOf(eviction.verdict);
+    return { pressureFrom: "eviction-pass", conditions: summary?.conditions ?? [], pressure: degree };
+  }
+  const own = pressureConditions.safeParse(json(conditions));
+  if (!own.success) return { pressureFrom: null, conditions: [], pressure: 0 };
+  return { pressureFrom: "node-status", conditions: own.data, pressure: own.data.length === 0 ? 0 : 1 };
 }
+
+function severityOf(row: FleetRow, { pressureFrom, pressure }: NodePressure, silent: boolean): Severity {
+  if (pressure > 0) return DEGREES[pressure - 1] as Severity;
+  if (silent) return "silent";
+  if (evictedOf(row) > 0) return "evicted";
+  if (refusedOf(row) > 0) return "refuses";
+  return pressureFrom === null ? "not-known" : "ok";
+}
+
+/** By decisions or by the kubelet, whichever count is larger: the same pod may be in both. */
+const refusedOf = ({ refused, kubeletRefused }: FleetRow | FleetNode): number => Math.max(refused, kubeletRefused);
+const evictedOf = ({ evicted, kubeletEvicted }: FleetRow | FleetNode): number => Math.max(evicted, kubeletEvicted);
 
 function json(text: string | null): unknown {
   if (text === null) return null;
@@ -130,15 +164,16 @@ function headroomOf(summary: EvictionSummary | null, decidedAtMs: number): reado
   return all.sort((a, b) => (a.ratio ?? 1) - (b.ratio ?? 1));
 }
 
-export const SHOWS = ["all", "pressure", "refused", "evicted", "drift", "silent"] as const;
+export const SHOWS = ["all", "pressure", "refused", "evicted", "drift", "silent", "not-known"] as const;
 export type Shows = (typeof SHOWS)[number];
 export const SHOWN: { readonly [S in Shows]: (node: FleetNode) => boolean } = {
   all: () => true,
   pressure: (node) => node.pressure > 0,
-  refused: (node) => node.refused > 0,
-  evicted: (node) => node.evicted > 0,
+  refused: (node) => refusedOf(node) > 0,
+  evicted: (node) => evictedOf(node) > 0,
   drift: (node) => node.drift > 0,
   silent: (node) => node.silent,
+  "not-known": (node) => node.pressureFrom === null,
 };
 
 /** Which nodes are wanted; a field that is absent lets all through. */
@@ -153,7 +188,7 @@ export interface FleetFilter {
   /** Of the newest decision of `kind`; without one, of any kind. */
   readonly verdict?: Verdict;
   readonly kind?: Kind;
-  readonly condition?: PressureCondition | "any" | "none";
+  readonly condition?: PressureCondition | "any" | "none" | "not-known";
   readonly show?: Shows;
 }
 
@@ -189,21 +224,24 @@ export function filtered(nodes: readonly FleetNode[], filter: FleetFilter): read
       SHOWN[show](node),
   );
 }
-const hasCondition = ({ conditions }: FleetNode, wanted: NonNullable<FleetFilter["condition"]>): boolean =>
-  wanted === "any" ? conditions.length > 0 : wanted === "none" ? conditions.length === 0 : conditions.includes(wanted);
+function hasCondition({ pressureFrom, conditions }: FleetNode, wanted: NonNullable<FleetFilter["condition"]>): boolean {
+  if (wanted === "not-known") return pressureFrom === null;
+  if (wanted === "none") return pressureFrom !== null && conditions.length === 0;
+  return wanted === "any" ? conditions.length > 0 : conditions.includes(wanted);
+}
 
 const VERSIONS: readonly string[] = PROFILES.map(({ version }) => version);
 
 /** The numbers that an order compares, one after the other; equal nodes are in the order of their names. Null: not known, and last in any direction. */
 const KEYS = {
   name: () => [],
-  severity: (node) => [SEVERITIES.indexOf(node.severity), -(node.headroom[0]?.ratio ?? 1), node.refused],
+  severity: (node) => [SEVERITIES.indexOf(node.severity), -(node.headroom[0]?.ratio ?? 1), refusedOf(node)],
   headroom: (node) => [node.headroom[0]?.ratio ?? null],
   lastDecision: (node) => [node.lastDecisionMs],
   kubelet: (node) => [node.kubelet === "" ? null : VERSIONS.indexOf(node.kubelet)],
-  pressure: (node) => [node.pressure],
-  refused: (node) => [node.refused],
-  evicted: (node) => [node.evicted],
+  pressure: (node) => [node.pressureFrom === null ? null : node.pressure],
+  refused: (node) => [refusedOf(node)],
+  evicted: (node) => [evictedOf(node)],
   drift: (node) => [node.drift],
   decisions: (node) => [node.decisions],
   seen: (node) => [node.lastSeenMs],

@@ -1,3 +1,5 @@
+import type { Comparison, SideValue } from "../model/outcome.ts";
+
 export type CsvCell = string | number | null;
 
 /** How a spreadsheet recognizes a formula (OWASP: CSV injection), also in full-width characters and behind spaces. */
@@ -44,3 +46,35 @@ export const decisionsCsv = (decisions: readonly ListedDecision[]): string =>
       ...[pod?.namespace ?? null, pod?.name ?? null, pod?.uid ?? null, policyVersion, snapshotId, id],
     ]),
   );
+
+/** An outcome as lists have it. */
+interface Compared {
+  readonly at: string;
+  readonly node: string;
+  readonly kind: string;
+  readonly verdict: string;
+  /** Absent in the answers of an older API. */
+  readonly reason?: string | null;
+  readonly pod: ListedDecision["pod"];
+  readonly comparison: Comparison | null;
+  readonly id: string;
+}
+
+export const OUTCOME_COLUMNS = [
+  ...["at", "node", "kind", "verdict", "reason", "namespace", "pod", "podUid", "message"],
+  ...["differsIn", "byKubelet", "byNodewise", "notComparable", "policyVersion", "snapshotId", "id"],
+];
+
+/** `message`: the kubelet's. Of what both sides decided, the first field that differs. */
+export function outcomeCells(outcome: Compared): readonly CsvCell[] {
+  const { at, node, kind, verdict, reason = null, pod, comparison, id } = outcome;
+  const { kubelet, difference, why, policyVersion = null, snapshotId = null } = comparison ?? {};
+  return [
+    ...[at, node, kind, verdict, reason, pod?.namespace ?? null, pod?.name ?? null, pod?.uid ?? null],
+    ...[sideText(kubelet?.["message"]), difference?.field ?? null],
+    ...[sideText(difference?.kubelet), sideText(difference?.nodewise), why?.code ?? null],
+    ...[policyVersion, snapshotId, id],
+  ];
+}
+const sideText = (value: SideValue | undefined): string | null =>
+  value === undefined || value === null ? null : Array.isArray(value) ? value.join(" ") : String(value);

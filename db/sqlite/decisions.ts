@@ -6,7 +6,7 @@ import type { DecisionHead, DecisionRow } from "../rows.ts";
 import type { DecisionFilter, Store } from "../store.ts";
 import { type Driver, once } from "./driver.ts";
 import { attempt } from "./failure.ts";
-import { newestFirst, pageOf } from "./page.ts";
+import { newestFirst, ofPod, pageOf } from "./page.ts";
 import { bodyReader, grouped, textsIn, withSlices } from "./parts.ts";
 import { decisions, idempotency, texts, unusual } from "./schema.ts";
 
@@ -62,14 +62,6 @@ async function readAsk(
   return whole.ok ? decodeBody(what, whole.value, packing) : whole;
 }
 
-/** As a set of rows, because SQLite would rather walk the whole time index than combine two pod indexes with OR. */
-function ofPod(pod: string): SQL {
-  const [namespace, name] = pod.split("/", 2);
-  return name === undefined
-    ? sql`${decisions.seq} IN (SELECT seq FROM decisions WHERE pod_uid = ${pod} UNION SELECT seq FROM decisions WHERE pod_name = ${pod})`
-    : sql`${decisions.seq} IN (SELECT seq FROM decisions WHERE pod_name = ${name} AND pod_namespace = ${namespace})`;
-}
-
 /** Whatever names fewer decisions than a version does is looked up in its own index, not in the version's: `+` keeps SQLite off that. */
 function ofKubelet(version: string, { node, reason, pod, verdict }: DecisionFilter): SQL {
   const isNarrow = [node, reason, pod].some((one) => one !== undefined) || (verdict && unusual(verdict));
@@ -88,7 +80,7 @@ export function conditionOf(filter: DecisionFilter): SQL | undefined {
     filter.kubelet === undefined ? undefined : ofKubelet(filter.kubelet, filter),
     filter.sinceMs === undefined ? undefined : gte(decisions.decidedAtMs, filter.sinceMs),
     filter.untilMs === undefined ? undefined : lt(decisions.decidedAtMs, filter.untilMs),
-    filter.pod === undefined ? undefined : ofPod(filter.pod),
+    filter.pod === undefined ? undefined : ofPod(decisions, filter.pod),
   );
 }
 

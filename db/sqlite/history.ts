@@ -1,30 +1,21 @@
-import { and, asc, eq, gte, type SQL, sql } from "drizzle-orm";
-import { isKind, type Kind } from "../../api/model/decision.ts";
+import { and, asc, eq, type SQL, sql } from "drizzle-orm";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { decodeBody, encodeBody, MAX_ROW_BYTES, type Packing } from "../body.ts";
 import { failure, type StoreFailure } from "../failure.ts";
-import type {
-  Counted,
-  FleetRow,
-  LatestRow,
-  Place,
-  RefusalCount,
-  StreamedDecision,
-  StreamFailure,
-  Tally,
-} from "../rows.ts";
+import type { Place, StreamedDecision, StreamFailure } from "../rows.ts";
 import { type ImageCost, type ImageTotals, MAX_COSTS, type TargetCount } from "../rows.ts";
 import type { DecisionFilter, ResultRow, Store } from "../store.ts";
 import { conditionOf, decisionReader, decisionsOf, headOf } from "./decisions.ts";
 import type { Driver, Statement } from "./driver.ts";
 import { factsOf } from "./facts.ts";
 import { attempt, failureOf } from "./failure.ts";
+import { fleetOf } from "./fleet.ts";
 import { outcomesOf } from "./outcomes.ts";
 import { grouped, textsIn } from "./parts.ts";
 import { pruneOf } from "./prune.ts";
 import { recordOf } from "./record.ts";
 import { namesOf, removalsOf } from "./removals.ts";
-import { decisions, hours, latest, nodes, results, texts } from "./schema.ts";
+import { decisions, results, texts } from "./schema.ts";
 import { nodesOf, snapshotsOf } from "./snapshots.ts";
 import { textsOf } from "./texts.ts";
 import { tokensOf } from "./tokens.ts";
@@ -116,96 +107,6 @@ function streamOf({ db, packing }: Driver): Pick<Store, "streamDecisions"> {
   return { streamDecisions };
 }
 
-const HOUR_MS = 3_600_000;
-const hourOf = (ms: number): number => Math.floor(ms / HOUR_MS) * HOUR_MS;
-
-const total = (column: (typeof hours)[keyof Tally]) => sql<number>`sum(${column})`;
-// over 500 nodes and a week each sum more is 10 ms
-const COUNTED = { decisions: total(hours.decisions), refused: total(hours.refused), evicted: total(hours.evicted) };
-const TALLY = { ...COUNTED, pressured: total(hours.pressured), removed: total(hours.removed) };
-const NOTHING: Counted = { decisions: 0, refused: 0, evicted: 0 };
-const NONE: Tally = { ...NOTHING, pressured: 0, removed: 0 };
-
-/** Walks over small tables, none over decisions: rows are joined here, by the node's name. */
-function fleetOf({ db }: Driver): Pick<Store, "listFleet" | "listHours" | "tallyOf"> {
-  const counted = (sinceMs: number, node: string | undefined) =>
-    and(gte(hours.hourMs, hourOf(sinceMs)), node === undefined ? undefined : eq(hours.node, node));
-  const only = (node: string | undefined): SQL => (node === undefined ? sql`` : sql`AND node = ${node}`);
-  // of all that is read here most rows by far: as they are, they come in half the time
-  const newest = (node: string | undefined) =>
-    db.all<
-      LatestRow & { readonly node: string; readonly kind: string }
-    >(sql`SELECT node, kind, verdict, reason, summary,
-      decision_id AS "decisionId", decided_at_ms AS "decidedAtMs", policy_version AS "policyVersion" FROM latest WHERE true ${only(node)}`);
-  const reports = (node: string | undefined) =>
-    db
-      .select({ node: latest.node, okCount: results.okCount, failedCount: results.failedCount, atMs: results.atMs })
-      .from(latest)
-      .innerJoin(results, eq(results.decisionId, latest.decisionId))
-      .where(and(eq(latest.kind, "cgroups"), node === undefined ? undefined : eq(latest.node, node)))
-      .orderBy(asc(results.seq));
-
-  const refused = async (sinceMs: number, node: string | undefined): Promise<Map<string, RefusalCount[]>> => {
-    const rows = await db.all<RefusalCount & { readonly node: string }>(sql`SELECT node, reason, sum(count) AS count
-      FROM refusals WHERE hour_ms >= ${hourOf(sinceMs)} ${only(node)} GROUP BY node, reason`);
-    const byNode = new Map<string, RefusalCount[]>();
-    for (const { node: name, ...one } of rows) byNode.set(name, [...(byNode.get(name) ?? []), one]);
-    for (const counts of byNode.values()) counts.sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1));
-    return byNode;
-  };
-
-  const fleet = async (sinceMs: number, node: string | undefined): Promise<readonly FleetRow[]> => {
-    const rows = await db
-      .select()
-      .from(nodes)
-      .where(node === undefined ? undefined : eq(nodes.name, node))
-      .orderBy(asc(nodes.name));
-    const tallies = await db
-      .select({ node: hours.node, ...COUNTED })
-      .from(hours)
-      .where(counted(sinceMs, node))
-      .groupBy(hours.node);
-    const countedOf = new Map(tallies.map(({ node: name, ...tally }) => [name, tally]));
-    const latestOf = new Map<string, Partial<Record<Kind, LatestRow>>>();
-    for (const { node: name, kind, ...row } of await newest(node)) {
-      // another version may know more of them
-      if (!isKind(kind)) continue;
-      const known = latestOf.get(name) ?? {};
-      known[kind] = row;
-      latestOf.set(name, known);
-    }
-    const refusalsOf = await refused(sinceMs, node);
-    const reportOf = new Map((await reports(node)).map(({ node: name, ...report }) => [name, report]));
-    return rows.map((row) => ({
-      ...row,
-      ...(countedOf.get(row.name) ?? NOTHING),
-      latest: latestOf.get(row.name) ?? {},
-      refusals: refusalsOf.get(row.name) ?? [],
-      report: reportOf.get(row.name) ?? null,
-    }));
-  };
-
-  return {
-    listFleet: (sinceMs, node) => attempt(async () => ok(await fleet(sinceMs, node))),
-    listHours: (sinceMs, node) =>
-      attempt(async () =>
-        ok(
-          await db
-            .select({ hourMs: hours.hourMs, ...COUNTED })
-            .from(hours)
-            .where(counted(sinceMs, node))
-            .groupBy(hours.hourMs)
-            .orderBy(asc(hours.hourMs)),
-        ),
-      ),
-    tallyOf: (node, sinceMs) =>
-      attempt(async () => {
-        const [row] = await db.select(TALLY).from(hours).where(counted(sinceMs, node)).groupBy(hours.node);
-        return ok(row ?? NONE);
-      }),
-  };
-}
-
 const INSERT = `INSERT INTO results (id, decision_id, node, seq, ok_count, failed_count, at_ms, bytes, encoding, body)
 SELECT ?, id, node, ?, ?, ?, ?, ?, ?, ? FROM decisions WHERE id = ? ON CONFLICT DO NOTHING`;
 const DECISION_EXISTS = "SELECT 1 FROM decisions WHERE id = ?";
@@ -261,7 +162,7 @@ function resultsOf({ db, atomic, packing }: Driver): Pick<Store, "addResults" | 
 }
 
 /** The newest file of migrations/ (a test keeps it so). Code that cannot read that folder compares the database with it. */
-export const LATEST_MIGRATION = "0009_kubelet_of_policy.sql";
+export const LATEST_MIGRATION = "0010_outcome_reasons.sql";
 
 const CHECK_WRITE = `INSERT INTO health (id, checked_at_ms, filler) VALUES (1, ?, zeroblob(nullif(?, 0)))
 ON CONFLICT (id) DO UPDATE SET checked_at_ms = excluded.checked_at_ms, filler = excluded.filler

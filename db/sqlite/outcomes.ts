@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gte, lt, lte, type SQL, sql } from "drizzle-orm";
+import { type AnyColumn, and, asc, desc, eq, gte, lt, lte, type SQL, sql } from "drizzle-orm";
 import { ok, type Result } from "../../api/model/result.ts";
 import { decodeBody, encodeBody, type Packing } from "../body.ts";
 import type { StoreFailure } from "../failure.ts";
@@ -6,24 +6,25 @@ import type { OutcomeFilter, OutcomeRow } from "../rows.ts";
 import type { Store } from "../store.ts";
 import type { Driver, Statement } from "./driver.ts";
 import { attempt } from "./failure.ts";
-import { newestFirst, pageOf } from "./page.ts";
+import { newestFirst, ofPod, pageOf } from "./page.ts";
 import { outcomes, snapshots } from "./schema.ts";
+import { nodeSeen } from "./snapshots.ts";
 
 /** When it was first recorded stays. The same again writes nothing. */
-const UPSERT = `INSERT INTO outcomes (id, node, kind, verdict, at_ms, recorded_at_ms, snapshot_id, pod_namespace, pod_name, pod_uid, bytes, encoding, body)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (id) DO UPDATE SET verdict = excluded.verdict, at_ms = excluded.at_ms,
+const UPSERT = `INSERT INTO outcomes (id, node, kind, verdict, at_ms, recorded_at_ms, snapshot_id, pod_namespace, pod_name, pod_uid, reason, bytes, encoding, body)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET verdict = excluded.verdict, at_ms = excluded.at_ms, reason = excluded.reason,
   snapshot_id = excluded.snapshot_id, bytes = excluded.bytes, encoding = excluded.encoding, body = excluded.body
 WHERE (outcomes.verdict, outcomes.at_ms, outcomes.snapshot_id, outcomes.body)
   IS NOT (excluded.verdict, excluded.at_ms, excluded.snapshot_id, excluded.body)`;
 
 async function upsert(row: OutcomeRow, packing: Packing): Promise<Result<Statement, StoreFailure>> {
-  const { id, node, kind, verdict, atMs, recordedAtMs, snapshotId, pod } = row;
+  const { id, node, kind, verdict, atMs, recordedAtMs, snapshotId, pod, reason } = row;
   const encoded = await encodeBody(`outcome \`${id}\``, row.body, packing);
   if (!encoded.ok) return encoded;
   const { bytes, encoding, body } = encoded.value;
   const named = [pod?.namespace ?? null, pod?.name ?? null, pod?.uid ?? null];
-  const params = [id, node, kind, verdict, atMs, recordedAtMs, snapshotId, ...named, bytes, encoding, body];
+  const params = [id, node, kind, verdict, atMs, recordedAtMs, snapshotId, ...named, reason, bytes, encoding, body];
   return ok({ sql: UPSERT, params });
 }
 
@@ -37,14 +38,31 @@ async function decode(
   return ok({ ...row, pod, body: text.value });
 }
 
-const conditionOf = ({ node, kind, verdict, sinceMs, untilMs }: OutcomeFilter): SQL | undefined =>
-  and(
-    node === undefined ? undefined : eq(outcomes.node, node),
-    kind === undefined ? undefined : eq(outcomes.kind, kind),
-    verdict === undefined ? undefined : eq(outcomes.verdict, verdict),
+/** Whatever names the fewest outcomes is looked up in its own index: `+` keeps SQLite off those of the others. */
+function conditionOf({
+  node,
+  kind,
+  verdict,
+  reason,
+  pod,
+  namespace,
+  sinceMs,
+  untilMs,
+}: OutcomeFilter): SQL | undefined {
+  const isNarrow = [node, reason, pod].some((one) => one !== undefined);
+  const equal = (column: AnyColumn, value: string | undefined, has = true): SQL | undefined =>
+    value === undefined ? undefined : has ? eq(column, value) : sql`+${column} = ${value}`;
+  return and(
+    equal(outcomes.node, node, pod === undefined && reason === undefined),
+    equal(outcomes.reason, reason, pod === undefined),
+    equal(outcomes.podNamespace, namespace, !isNarrow),
+    equal(outcomes.kind, kind),
+    equal(outcomes.verdict, verdict),
     sinceMs === undefined ? undefined : gte(outcomes.atMs, sinceMs),
     untilMs === undefined ? undefined : lt(outcomes.atMs, untilMs),
+    pod === undefined ? undefined : ofPod(outcomes, pod),
   );
+}
 
 /** `getSnapshot`: of the same store. */
 export function outcomesOf(
@@ -54,7 +72,9 @@ export function outcomesOf(
   return {
     putOutcomes: (rows) =>
       attempt(async () => {
-        const statements: Statement[] = [];
+        const heard = new Map<string, number>();
+        for (const { node, recordedAtMs } of rows) heard.set(node, Math.max(heard.get(node) ?? 0, recordedAtMs));
+        const statements = [...heard].map(([node, atMs]) => nodeSeen(node, atMs, undefined));
         for (const row of rows) {
           const statement = await upsert(row, packing);
           if (!statement.ok) return statement;

@@ -3,6 +3,7 @@ import { ok, type Result } from "../../api/model/result.ts";
 import { failure, type StoreFailure } from "../failure.ts";
 import { decodePageToken, encodePageToken, type Place } from "../rows.ts";
 import { MAX_PAGE } from "../store.ts";
+import type { decisions, outcomes } from "./schema.ts";
 
 interface PageQuery {
   readonly limit: number;
@@ -25,6 +26,17 @@ export interface NewestFirst {
   readonly seq: AnyColumn;
 }
 export const newestFirst = ({ atMs, seq }: NewestFirst): readonly [SQL, SQL] => [desc(atMs), desc(seq)];
+
+/**
+ * Rows of a pod by its uid, `namespace/name` or name. As a set of rows, because SQLite would rather walk the whole time index than
+ * combine two pod indexes with OR.
+ */
+export function ofPod(table: typeof decisions | typeof outcomes, pod: string): SQL {
+  const [namespace, name] = pod.split("/", 2);
+  return name === undefined
+    ? sql`${table.seq} IN (SELECT seq FROM ${table} WHERE pod_uid = ${pod} UNION SELECT seq FROM ${table} WHERE pod_name = ${pod})`
+    : sql`${table.seq} IN (SELECT seq FROM ${table} WHERE pod_name = ${name} AND pod_namespace = ${namespace})`;
+}
 
 /** One page of a list that is newest first. Errors: bad_page_token, and those of an item. */
 export async function pageOf<Row, Item>(

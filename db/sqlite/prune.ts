@@ -12,7 +12,7 @@ const SLICE_BYTES = 4_000_000;
 /** Nodes that go in one transaction, with all that is remembered of them. */
 const MAX_NODES = 100;
 /** Statements that a call runs at most for each of its `maxSlices`, over all kinds of rows, and those that it runs beside them. */
-export const STATEMENTS_A_SLICE = 22;
+export const STATEMENTS_A_SLICE = 23;
 export const STATEMENTS_BESIDE = 3;
 /** Rows that are counted for a message; beyond, it says so many. */
 const MAX_COUNTED = 100_000;
@@ -109,6 +109,9 @@ const DROP_OLD_HOURS = `DELETE FROM hours WHERE (hour_ms, node) IN
 
 const DROP_OLD_REFUSALS = `DELETE FROM refusals WHERE (hour_ms, node, reason) IN
 (SELECT hour_ms, node, reason FROM refusals WHERE hour_ms < ? - 3600000 ORDER BY hour_ms, node, reason LIMIT ?) RETURNING hour_ms`;
+
+const DROP_OLD_OUTCOME_HOURS = `DELETE FROM outcome_hours WHERE (hour_ms, node, kind, reason) IN (SELECT hour_ms, node, kind, reason
+FROM outcome_hours WHERE hour_ms < ? - 3600000 ORDER BY hour_ms, node, kind, reason LIMIT ?) RETURNING hour_ms`;
 
 /** Nodes without decisions that nobody heard of: a trigger takes what is remembered of them along. */
 const DROP_NODES = `DELETE FROM nodes WHERE name IN (SELECT row_counts.node FROM row_counts INDEXED BY row_counts_none CROSS JOIN nodes AS known
@@ -221,8 +224,8 @@ async function pruneByAge(driver: Driver, drains: Drains, nowMs: number, maxAgeM
   const decisions = await drains.drain(dropAll(driver, "decisions", () => oldDecisions(driver, beforeMs)));
   const outcomes = await drains.drain(dropAll(driver, "outcomes", () => oldOutcomes(driver, beforeMs)));
   const removals = await drains.drain(dropAll(driver, "removals", () => oldRemovals(driver, beforeMs)));
-  await drains.drain(dropSlice(driver, { sql: DROP_OLD_HOURS, params: [beforeMs] }));
-  await drains.drain(dropSlice(driver, { sql: DROP_OLD_REFUSALS, params: [beforeMs] }));
+  for (const sql of [DROP_OLD_HOURS, DROP_OLD_REFUSALS, DROP_OLD_OUTCOME_HOURS])
+    await drains.drain(dropSlice(driver, { sql, params: [beforeMs] }));
   const nodes: string[] = [];
   const goneMs = nowMs - Math.max(maxAgeMs, NODE_GRACE_MS);
   await drains.drain(async () => {

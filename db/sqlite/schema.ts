@@ -26,6 +26,8 @@ export const nodes = sqliteTable("nodes", {
   /** JSON, and the kubelet's own words: both of the latest snapshot that has a node. */
   labels: text("labels"),
   kubeletVersion: text("kubelet_version"),
+  /** JSON: the pressure conditions that are True in that snapshot. Null: it tells none, or they were not kept yet. */
+  conditions: text("conditions"),
 });
 
 /** Long texts that rows share, under the hash of their content. */
@@ -181,11 +183,19 @@ export const outcomes = sqliteTable(
     bytes: integer("bytes").notNull(),
     encoding: text("encoding", { enum: ENCODINGS }).notNull(),
     body: body("body").notNull(),
+    /** The kubelet's word for why: see `reasonOfOutcome`. Null: none, or recorded before reasons were. */
+    reason: text("reason"),
   },
   (t) => [
     uniqueIndex("outcomes_id").on(t.id),
     index("outcomes_by_time").on(t.atMs, t.seq, t.kind, t.verdict),
     index("outcomes_by_node").on(t.node, t.atMs, t.seq, t.kind, t.verdict),
+    index("outcomes_by_reason").on(t.reason, t.atMs, t.seq, t.node, t.kind, t.verdict).where(sql`reason IS NOT NULL`),
+    index("outcomes_by_namespace")
+      .on(t.podNamespace, t.atMs, t.seq, t.kind, t.verdict)
+      .where(sql`pod_namespace IS NOT NULL`),
+    index("outcomes_by_pod_uid").on(t.podUid).where(sql`pod_uid IS NOT NULL`),
+    index("outcomes_by_pod_name").on(t.podName, t.podNamespace).where(sql`pod_name IS NOT NULL`),
     index("outcomes_by_snapshot").on(t.snapshotId).where(sql`snapshot_id IS NOT NULL`),
   ],
 );
@@ -234,6 +244,19 @@ export const refusals = sqliteTable(
     count: integer("count").notNull(),
   },
   (t) => [primaryKey({ columns: [t.hourMs, t.node, t.reason] })],
+);
+
+/** The outcomes of each hour that have a reason: what kubelets refused and evicted among them. Triggers on `outcomes` keep it. */
+export const outcomeHours = sqliteTable(
+  "outcome_hours",
+  {
+    hourMs: integer("hour_ms").notNull(),
+    node: text("node").notNull(),
+    kind: text("kind").notNull(),
+    reason: text("reason").notNull(),
+    count: integer("count").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.hourMs, t.node, t.kind, t.reason] })],
 );
 
 export const facts = sqliteTable(

@@ -14,8 +14,8 @@ import { type Cut, insertWithTexts, placeSlices, type Texts } from "./texts.ts";
 const IS_NEWER = `excluded.last_snapshot_id IS NOT NULL AND excluded.last_seen_ms >= last_seen_ms
   AND (excluded.boot_id IS NOT boot_id OR last_sequence IS NULL OR excluded.last_sequence IS NULL OR excluded.last_sequence >= last_sequence)`;
 
-const SEEN = `INSERT INTO nodes (name, first_seen_ms, last_seen_ms, boot_id, last_snapshot_id, last_sequence, labels, kubelet_version)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+const SEEN = `INSERT INTO nodes (name, first_seen_ms, last_seen_ms, boot_id, last_snapshot_id, last_sequence, labels, kubelet_version, conditions)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (name) DO UPDATE SET
   first_seen_ms = min(first_seen_ms, excluded.first_seen_ms),
   last_seen_ms = max(last_seen_ms, excluded.last_seen_ms),
@@ -23,12 +23,14 @@ ON CONFLICT (name) DO UPDATE SET
   last_snapshot_id = CASE WHEN ${IS_NEWER} THEN excluded.last_snapshot_id ELSE last_snapshot_id END,
   last_sequence = CASE WHEN ${IS_NEWER} THEN excluded.last_sequence ELSE last_sequence END,
   labels = CASE WHEN ${IS_NEWER} THEN coalesce(excluded.labels, labels) ELSE labels END,
-  kubelet_version = CASE WHEN ${IS_NEWER} THEN coalesce(excluded.kubelet_version, kubelet_version) ELSE kubelet_version END`;
+  kubelet_version = CASE WHEN ${IS_NEWER} THEN coalesce(excluded.kubelet_version, kubelet_version) ELSE kubelet_version END,
+  conditions = CASE WHEN ${IS_NEWER} THEN excluded.conditions ELSE conditions END`;
 
 /** The node was heard of at `atMs`, with a snapshot or without one. */
 export function nodeSeen(node: string, atMs: number, snapshot: SnapshotRow | undefined): Statement {
   const { bootId = null, id = null, sequence = null, labels = null, kubeletVersion = null } = snapshot ?? {};
-  return { sql: SEEN, params: [node, atMs, atMs, bootId, id, sequence, labels, kubeletVersion] };
+  const conditions = snapshot?.conditions ?? null;
+  return { sql: SEEN, params: [node, atMs, atMs, bootId, id, sequence, labels, kubeletVersion, conditions] };
 }
 
 export function nodesOf({ db }: Driver): Pick<Store, "listNodes" | "getNode"> {

@@ -232,7 +232,7 @@ test("a file whose pages are damaged is not ready once somebody met it, and nobo
   await Promise.all(rows.map((decision) => whole.record({ decision })));
   await whole.close();
   const fd = openSync(file, "r+");
-  for (let at = 4096 * 60; at < statSync(file).size; at += 4096) writeSync(fd, Buffer.alloc(4096, 0xa5), 0, 4096, at);
+  for (let at = 4096 * 80; at < statSync(file).size; at += 4096) writeSync(fd, Buffer.alloc(4096, 0xa5), 0, 4096, at);
   closeSync(fd);
   const { api } = await serving({ dataDir });
   const ready = () => fetch(`${api.url}/readyz`);

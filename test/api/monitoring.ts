@@ -53,6 +53,17 @@ export async function servedApi(onEnd: Ending): Promise<Served & { readonly toke
     const { status } = await fetch(`${url}/v1/decisions/${kind}`, sent);
     if (status !== (kind === "cgroups" ? 422 : 200)) throw new Error(`${kind}: ${status}`);
   }
+  const evicted = {
+    kind: "eviction",
+    at: new Date().toISOString(),
+    seenIn: ["event"],
+    pod: { namespace: "shop", name: "big", uid: "uid-big" },
+    message: "The node was low on resource: memory. ",
+  };
+  const posted = { method: "POST", headers: { "content-type": "application/json" } };
+  const body = JSON.stringify({ outcomes: [evicted] });
+  const { status } = await fetch(`${url}/v1/nodes/collected/outcomes`, { ...posted, body });
+  if (status !== 201) throw new Error(`outcomes: ${status}`);
   const made = await run(["token", "create", "prometheus", "--scope", "read", "--data-dir", dataDir]);
   return { host: "127.0.0.1", port: Number(port), token: made.stdout.trim() };
 }

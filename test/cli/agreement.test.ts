@@ -72,6 +72,54 @@ describe("nodewise agreement", () => {
     expect([none.code, none.stdout, none.stderr]).toEqual([0, "", "no outcomes of kubelets are recorded for this\n"]);
   });
 
+  test("all of one reason is one command, as a table and as a file, of the folder and of the API", async () => {
+    const asked = ["agreement", ...SINCE, "--reason", "OutOfmemory"];
+    const file = await run([...asked, "-o", "csv"], { env });
+    expect(file.code).toBe(0);
+    const [head, ...lines] = file.stdout.trimEnd().split("\r\n");
+    expect(head).toMatch(/^at,node,kind,verdict,reason,namespace,pod,podUid,message,differsIn,/);
+    expect(lines).toEqual([
+      expect.stringMatching(/,n1,admission,agrees,OutOfmemory,default,.*Node didn't have enough/),
+    ]);
+    expect(await run([...asked, "-o", "csv", "--api", url])).toEqual(file);
+    // whatever comes of the comparison
+    expect((await run(asked, { env })).stdout).toContain("  agrees\n");
+    const none = await run([...asked, "--verdict", "differs"], { env });
+    expect(none.stdout).not.toContain("  agrees\n");
+    const cpu = await run(["agreement", ...SINCE, "--reason", "OutOfcpu", "--limit", "500", "-o", "csv"], { env });
+    expect(cpu.stdout.trimEnd().split("\r\n")).toHaveLength(17);
+    const json = async (...args: string[]) =>
+      JSON.parse((await run([...asked, ...args, "-o", "json"], { env })).stdout);
+    const { pod } = (await json()).outcomes[0];
+    for (const one of [pod.uid, pod.name, `${pod.namespace}/${pod.name}`])
+      expect((await json("--pod", one)).outcomes).toHaveLength(1);
+    expect((await json("-n", pod.namespace)).outcomes).toHaveLength(1);
+    expect((await json("-n", "other")).outcomes).toEqual([]);
+  });
+
+  test("where no decision has a reason and kubelets did, the history names the command that lists it", async () => {
+    const hint = (more: string) => `no such decisions\nkubelets did so: nodewise agreement --reason OutOfcpu${more}\n`;
+    const asked = ["history", "--reason", "OutOfcpu", ...SINCE];
+    const own = await run(asked, { env });
+    expect([own.code, own.stdout, own.stderr]).toEqual([
+      0,
+      "",
+      hint(` --since 2026-11-01 --data-dir ${env.NODEWISE_DATA_DIR}`),
+    ]);
+    const ofApi = await run([...asked, "--node", "n1", "--api", url]);
+    expect(ofApi.stderr).toBe(hint(` --node n1 --since 2026-11-01 --api ${url}`));
+    const command = own.stderr.split("nodewise ")[1]?.trim().split(" ") ?? [];
+    expect((await run(command, { env })).stdout).toContain("OutOfcpu");
+    expect((await run([...asked, "-o", "csv"], { env })).stderr).toContain("nodewise agreement --reason OutOfcpu");
+    for (const more of [
+      ["--until", "2026-11-02"],
+      ["--reason", "OutOfpods"],
+      ["--node", "other"],
+    ])
+      expect((await run([...asked, ...more], { env })).stderr).toMatch(/^(?:no such decisions\n)?$/);
+    expect((await run(["history", "--kind", "admission"], { env })).stderr).toBe("no such decisions\n");
+  });
+
   test("what is wrong is told", async () => {
     const fault = async (...args: string[]) => {
       const { code, stderr } = await run(["agreement", ...args], { env });
@@ -93,6 +141,7 @@ describe("one outcome", () => {
     at: "2026-01-31T12:00:00.000Z",
     recordedAt: "2026-01-31T12:00:01.000Z",
     pod: { namespace: "shop", name: "web", uid: "u" },
+    reason: "Evicted",
     outcome: null,
     comparison: {
       verdict: "not-comparable",

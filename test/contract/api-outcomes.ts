@@ -10,11 +10,11 @@ const T = Date.parse("2026-01-31T12:00:00Z");
 const at = (seconds: number): string => new Date(T + seconds * 1000).toISOString();
 const RUNNING = { phase: "Running", containerStatuses: [{ name: "c", state: { running: {} } }] };
 const CONFIGURATION = { evictionHard: { "memory.available": "1Gi" }, evictionPressureTransitionPeriod: "1m" };
-const bound = (name: string, cpu: string, more: Json = {}): Json => requesting(name, { cpu }, {}, more);
-const there = (name: string, cpu: string): Json => bound(name, cpu, { status: RUNNING });
+export const bound = (name: string, cpu: string, more: Json = {}): Json => requesting(name, { cpu }, {}, more);
+export const there = (name: string, cpu: string): Json => bound(name, cpu, { status: RUNNING });
 
 /** A node of 4 CPUs with these pods, as it was at a time. */
-const snapshot = (name: string, seconds: number, pods: readonly Json[], more: Json = {}): Json => ({
+export const snapshot = (name: string, seconds: number, pods: readonly Json[], more: Json = {}): Json => ({
   observedAt: at(seconds),
   node: nodeOf(
     {
@@ -27,14 +27,14 @@ const snapshot = (name: string, seconds: number, pods: readonly Json[], more: Js
   pods: pods.map((one) => ({ ...one, spec: { ...(one["spec"] as Json), nodeName: name } })),
   ...more,
 });
-const put = async (api: ApiSubject, name: string, body: Json): Promise<string> =>
+export const put = async (api: ApiSubject, name: string, body: Json): Promise<string> =>
   (await answer(await send(api, "PUT", `/v1/nodes/${name}/snapshot`, body), snapshotStored, 201)).id;
 
-const refOf = (object: Json): Json => {
+export const refOf = (object: Json): Json => {
   const { name, uid } = object["metadata"] as Json;
   return { namespace: "default", name, uid };
 };
-const admission = (object: Json, seconds: number, more: Json = {}): Json => ({
+export const admission = (object: Json, seconds: number, more: Json = {}): Json => ({
   kind: "admission",
   at: at(seconds),
   seenIn: ["pod-status"],
@@ -45,14 +45,14 @@ const admission = (object: Json, seconds: number, more: Json = {}): Json => ({
   message: "",
   ...more,
 });
-const short = (requested: number, used: number): Json => ({
+export const short = (requested: number, used: number): Json => ({
   admitted: false,
   reason: "OutOfcpu",
   message: `Node didn't have enough resource: cpu, requested: ${requested}, used: ${used}, capacity: 4000`,
 });
-const report = async (api: ApiSubject, name: string, outcomes: readonly Json[], status = 201) =>
+export const report = async (api: ApiSubject, name: string, outcomes: readonly Json[], status = 201) =>
   (await answer(await post(api, `/v1/nodes/${name}/outcomes`, { outcomes }), outcomesRecorded, status)).outcomes;
-const agreement = async (api: ApiSubject, query: string) =>
+export const agreement = async (api: ApiSubject, query: string) =>
   answer(await get(api, `/v1/agreement?${query}`), agreementAnswer);
 type Listed = z.output<typeof agreementAnswer>["outcomes"][number];
 const told = (one: Pick<Listed, "comparison"> | undefined) => [

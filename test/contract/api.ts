@@ -14,6 +14,7 @@ import { collectionsUnlisted } from "./api-gc-failed.ts";
 import { runtimeKept } from "./api-gc-history.ts";
 import { collectionsAskedBadly } from "./api-gc-input.ts";
 import { fleets, history, replays, results } from "./api-history.ts";
+import { kubeletsInFleet, outcomeLists, unreadKubelets } from "./api-kubelets.ts";
 import { agreements, badOutcomes, conditions, evictions, outcomes, preemptions } from "./api-outcomes.ts";
 import { pages } from "./api-pages.ts";
 import { probeRuns, probesKeptAndRefused } from "./api-probes.ts";
@@ -102,6 +103,11 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
       conditions(of);
       agreements(of);
       badOutcomes(of);
+    });
+    describe("what kubelets did, in the fleet and as lists", () => {
+      kubeletsInFleet(of);
+      unreadKubelets(of);
+      outcomeLists(of);
     });
     describe("replays", () => replays(of));
     describe("kubelet versions", () => {

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
-import type { DecisionRow, FleetRow } from "../../db/rows.ts";
+import type { DecisionRow, FleetRow, OutcomeRow } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
-import { decisionRow, fresh, resultRow, T0, value } from "./store-rows.ts";
+import { outcomeRow } from "./store-outcomes.ts";
+import { decisionRow, fresh, resultRow, snapshotRow, T0, value } from "./store-rows.ts";
 
 const HOUR_MS = 3_600_000;
 const FROM = Math.floor(T0 / HOUR_MS) * HOUR_MS;
@@ -150,14 +151,80 @@ export function fleetNotes(of: () => Store): void {
       decisionRow({ ...refused, decidedAtMs: day }),
       decisionRow({ ...refused, decidedAtMs: day + HOUR_MS }),
     );
+    const outcome = { node, reason: "OutOfcpu", recordedAtMs: day };
+    value(await of().putOutcomes([0, 1].map((hours) => outcomeRow({ ...outcome, atMs: day + hours * HOUR_MS }))));
     const prune = (nowMs: number) => of().prune({ nowMs, maxAgeMs: HOUR_MS });
     const left = async () => value(await of().listHours(day, node)).map((row) => row.hourMs);
     value(await prune(day + 2 * HOUR_MS));
     expect(await left()).toEqual([day, day + HOUR_MS]);
-    expect((await only(node, day))?.refusals).toEqual([{ reason: "OutOfcpu", count: 2 }]);
+    const both = [{ reason: "OutOfcpu", count: 2 }];
+    expect(await only(node, day)).toMatchObject({ refusals: both, kubeletRefusals: both });
     value(await prune(day + 2 * HOUR_MS + 1));
     expect(await left()).toEqual([day + HOUR_MS]);
-    expect((await only(node, day))?.refusals).toEqual([{ reason: "OutOfcpu", count: 1 }]);
+    const one = [{ reason: "OutOfcpu", count: 1 }];
+    expect(await only(node, day)).toMatchObject({ refusals: one, kubeletRefusals: one, kubeletRefused: 1 });
     expect((await only(node))?.latest.cgroups?.decidedAtMs).toBe(day + HOUR_MS);
+  });
+}
+
+/** What the fleet tells of kubelets. */
+export function fleetOutcomes(of: () => Store): void {
+  const { record, only } = recording(of);
+  test("what kubelets refused and evicted is counted by the hour beside the decisions, each pod once for a reason", async () => {
+    const node = fresh("node");
+    const at = (hours: number) => FROM + hours * HOUR_MS;
+    const refused = (over: Partial<OutcomeRow>) => outcomeRow({ node, reason: "OutOfcpu", atMs: at(0), ...over });
+    const twice = refused({ atMs: at(1) });
+    await record(decisionRow({ node, kind: "admission", verdict: "refused", reason: "OutOfcpu", decidedAtMs: FROM }));
+    value(
+      await of().putOutcomes([
+        twice,
+        twice,
+        refused({}),
+        refused({ reason: "OutOfmemory" }),
+        refused({ kind: "eviction", reason: "Evicted" }),
+        // these are neither
+        refused({ reason: null }),
+        refused({ kind: "preemption", reason: "Preempting" }),
+        refused({ kind: "resize", reason: "Infeasible" }),
+      ]),
+    );
+    const both = [
+      { reason: "OutOfcpu", count: 2 },
+      { reason: "OutOfmemory", count: 1 },
+    ];
+    const all = { kubeletRefused: 3, kubeletRefusals: both, kubeletEvicted: 1 };
+    expect(await only(node)).toMatchObject({ ...all, refused: 1, evicted: 0 });
+    expect(value(await of().listFleet(FROM)).find((row) => row.name === node)).toMatchObject(all);
+    const later = { kubeletRefused: 1, kubeletRefusals: [{ reason: "OutOfcpu", count: 1 }], kubeletEvicted: 0 };
+    expect(await only(node, at(1))).toMatchObject(later);
+    // a status told of it later than it was; what is compared again counts no more than once
+    value(await of().putOutcomes([{ ...twice, atMs: at(0), verdict: "differs" }]));
+    value(await of().putOutcomes([{ ...twice, atMs: at(0), verdict: "agrees" }]));
+    expect(await only(node)).toMatchObject(all);
+    const nothing = { kubeletRefused: 0, kubeletRefusals: [], kubeletEvicted: 0 };
+    expect(await only(node, at(1))).toMatchObject(nothing);
+  });
+
+  test("a node of which nothing but outcomes is known is one of the fleet, heard of when they were first recorded", async () => {
+    const node = fresh("node");
+    const first = outcomeRow({ node, atMs: T0, recordedAtMs: T0 + 70, kind: "eviction", reason: "Evicted" });
+    value(await of().putOutcomes([outcomeRow({ node, atMs: T0 + 9, recordedAtMs: T0 + 60 }), first]));
+    expect(await only(node)).toMatchObject({ lastSeenMs: T0 + 70, lastSnapshotId: null, kubeletEvicted: 1 });
+  });
+
+  test("a node's pressure conditions are those of its newest snapshot", async () => {
+    const node = fresh("node");
+    const put = async (sequence: number, conditions: string | null) =>
+      value(await of().putSnapshot({ ...snapshotRow({ node, sequence, storedAtMs: T0 + sequence }), conditions }));
+    const told = async () => (await only(node))?.conditions;
+    await put(1, '["MemoryPressure"]');
+    expect(await told()).toBe('["MemoryPressure"]');
+    await put(3, "[]");
+    await put(2, '["DiskPressure"]');
+    await record(decisionRow({ node, decidedAtMs: T0 + 9 }));
+    expect(await told()).toBe("[]");
+    await put(10, null);
+    expect(await told()).toBeNull();
   });
 }

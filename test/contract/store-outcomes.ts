@@ -13,6 +13,7 @@ export const outcomeRow = (over: Partial<OutcomeRow> = {}): OutcomeRow => ({
   recordedAtMs: T0 + 5,
   snapshotId: null,
   pod: { namespace: "shop", name: "web", uid: "u-web" },
+  reason: null,
   body: '{"outcome":{},"comparison":{}}',
   ...over,
 });
@@ -81,6 +82,48 @@ export function outcomes(of: () => Store): void {
       { fromMs: from + hour, kind: "eviction", verdict: "agrees", count: 1 },
     ]);
     expect(value(await of().tallyOutcomes({ node, sinceMs: from + hour }, hour))).toHaveLength(1);
+  });
+}
+
+/** What they can be asked for by. */
+export function outcomeFilters(of: () => Store): void {
+  const listed = async (query: object) => value(await of().listOutcomes({ limit: 500, ...query })).items;
+
+  test("one is found by its reason, and by its pod or the pod's namespace, and is counted so", async () => {
+    const node = fresh("node");
+    const [uid, name, reason, namespace] = [fresh("uid"), fresh("pod"), fresh("OutOf"), fresh("space")];
+    const rows = [
+      outcomeRow({ node, reason, pod: { namespace, name, uid } }),
+      outcomeRow({ node, reason, atMs: T0 + 1, verdict: "differs", pod: { namespace: "other", name, uid: "u-other" } }),
+      outcomeRow({
+        node,
+        reason: "Evicted",
+        atMs: T0 + 2,
+        kind: "eviction",
+        pod: { namespace, name: "b", uid: "u-b" },
+      }),
+      outcomeRow({ node, atMs: T0 + 3, kind: "conditions", reason: "MemoryPressure", pod: null }),
+      outcomeRow({ node: fresh("node"), atMs: T0 + 4, reason }),
+    ];
+    value(await of().putOutcomes(rows));
+    const [a, b, evicted, , elsewhere] = rows;
+    expect(await listed({ reason })).toEqual([elsewhere, b, a]);
+    expect(await listed({ reason, node })).toEqual([b, a]);
+    expect(await listed({ reason: "Evicted", node, sinceMs: T0 })).toEqual([evicted]);
+    expect(await listed({ pod: uid })).toEqual([a]);
+    expect(await listed({ pod: name })).toEqual([b, a]);
+    expect(await listed({ pod: `${namespace}/${name}` })).toEqual([a]);
+    expect(await listed({ pod: name, namespace: "other" })).toEqual([b]);
+    expect(await listed({ namespace })).toEqual([evicted, a]);
+    expect(await listed({ namespace, reason })).toEqual([a]);
+    expect(
+      value(await of().tallyOutcomes({ reason, node }, T0 * 2)).map(({ verdict, count }) => [verdict, count]),
+    ).toEqual([
+      ["agrees", 1],
+      ["differs", 1],
+    ]);
+    const page = value(await of().listOutcomes({ reason, limit: 1 }));
+    expect(await listed({ reason, pageToken: page.nextPageToken })).toEqual([b, a]);
   });
 }
 

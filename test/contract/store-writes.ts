@@ -29,6 +29,7 @@ export function recording(of: () => Store): void {
       lastSequence: 1,
       labels: null,
       kubeletVersion: null,
+      conditions: null,
     };
     const seen = { firstSeenMs: T0, lastSeenMs: T0, ...latest };
     expect(value(await of().getNode(node))).toEqual({ name: node, ...seen });

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe } from "vitest";
 import type { Store } from "../../db/store.ts";
 import { damage } from "./store-damage.ts";
-import { fleet, fleetNotes } from "./store-fleet.ts";
+import { fleet, fleetNotes, fleetOutcomes } from "./store-fleet.ts";
 import { largeBodies, resultsFactsTokens } from "./store-keeping.ts";
 import { lists } from "./store-lists.ts";
-import { outcomeRetention, outcomes, snapshotsBefore } from "./store-outcomes.ts";
+import { outcomeFilters, outcomeRetention, outcomes, snapshotsBefore } from "./store-outcomes.ts";
 import { dearestRemovals, removalRetention, removalSummaries } from "./store-removal-costs.ts";
 import { manyRemovals, removalLists } from "./store-removal-lists.ts";
 import { removals, returns } from "./store-removals.ts";
@@ -32,12 +32,14 @@ export function storeContract(name: string, open: () => Promise<StoreSubject>): 
     describe("the fleet", () => {
       fleet(of);
       fleetNotes(of);
+      fleetOutcomes(of);
     });
     describe("results, facts and tokens", () => resultsFactsTokens(of));
     describe("large bodies", () => largeBodies(of));
     describe("shared texts", () => sharedTexts(() => subject));
     describe("outcomes", () => {
       outcomes(of);
+      outcomeFilters(of);
       snapshotsBefore(of);
       outcomeRetention(of);
     });

@@ -83,7 +83,7 @@ test("pages that were overwritten give corrupt, from reads, lists, streams and w
   await first.close();
   const fd = openSync(file, "r+");
   // The damage begins behind the schema and the roots of the tables and indexes.
-  for (let at = 4096 * 60; at < statSync(file).size; at += 4096) writeSync(fd, Buffer.alloc(4096, 0xa5), 0, 4096, at);
+  for (let at = 4096 * 80; at < statSync(file).size; at += 4096) writeSync(fd, Buffer.alloc(4096, 0xa5), 0, 4096, at);
   closeSync(fd);
   const store = value(openNode({ file }));
   expect(await store.listDecisions({ limit: 400 })).toMatchObject(corrupt);

@@ -197,3 +197,43 @@ test.each(["0003", "0004", "0008"])(
     await store.close();
   },
 );
+
+test("outcomes of before 0010 get the reason that their kind or a readable body tells, and are counted", async () => {
+  const file = join(testFolder(), "history.db");
+  const older = new Sqlite(file);
+  older.exec("CREATE TABLE d1_migrations(id INTEGER PRIMARY KEY, name TEXT UNIQUE, applied_at TIMESTAMP)");
+  for (const { name, sql } of readMigrations(own).filter((one) => one.name < "0010")) {
+    older.exec(sql);
+    older.prepare("INSERT INTO d1_migrations (name) VALUES (?)").run(name);
+  }
+  const insert = older.prepare(
+    "INSERT INTO outcomes (id, node, kind, verdict, at_ms, recorded_at_ms, bytes, encoding, body) VALUES (?, 'old', ?, 'agrees', ?, ?, 2, ?, ?)",
+  );
+  const put = (id: string, kind: string, body: string, encoding = "json") =>
+    insert.run(id, kind, T0, T0, encoding, body);
+  put("refused", "admission", '{"outcome":{"reason":"OutOfcpu"}}');
+  put("admitted", "admission", '{"outcome":{"reason":""}}');
+  put("packed", "admission", "\u001f\u008b", "gzip");
+  put("damaged", "admission", "{");
+  put("evicted", "eviction", "\u001f\u008b", "gzip");
+  put("turned", "conditions", '{"outcome":{"condition":"DiskPressure"}}');
+  put("waits", "resize", '{"outcome":{"reason":"Deferred"}}');
+  put("images", "image-gc", '{"outcome":{"images":[]}}');
+  older.prepare("INSERT INTO nodes (name, first_seen_ms, last_seen_ms) VALUES ('old', ?, ?)").run(T0, T0);
+  older.close();
+  const store = value(openNode({ file }));
+  const counts = { kubeletRefused: 1, kubeletRefusals: [{ reason: "OutOfcpu", count: 1 }], kubeletEvicted: 1 };
+  expect(value(await store.listFleet(T0, "old"))).toMatchObject([counts]);
+  await store.close();
+  const reasons = new Sqlite(file, { readonly: true }).prepare("SELECT id, reason FROM outcomes ORDER BY seq").raw();
+  expect(reasons.all()).toEqual([
+    ["refused", "OutOfcpu"],
+    ["admitted", null],
+    ["packed", null],
+    ["damaged", null],
+    ["evicted", "Evicted"],
+    ["turned", "DiskPressure"],
+    ["waits", "Deferred"],
+    ["images", null],
+  ]);
+});

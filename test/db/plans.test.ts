@@ -73,6 +73,7 @@ test("no query walks a whole table, and none sorts but the one for a pod", async
     results: () => store.listResults("x"),
     outcomes: () => store.listOutcomes({ limit: 5, sinceMs: T0, pageToken }),
     outcomesOfNode: () => store.listOutcomes({ node, kind: "eviction", verdict: "differs", limit: 5, pageToken }),
+    outcomesOfReason: () => store.listOutcomes({ reason: "OutOfcpu", node, limit: 5, pageToken }),
     snapshotBefore: () => store.snapshotBefore(node, T0, T0),
     facts: () => store.readFacts(node),
     key: () => store.findIdempotency("k", "s"),
@@ -109,6 +110,27 @@ test("decisions of a reason are found in its own index, whatever else is asked f
     const plans = await plansOf((store) => store.listDecisions({ ...filter, limit: 5 }));
     expect(plans).toEqual([`SEARCH decisions USING INDEX decisions_by_reason ${bound}`]);
   }
+});
+
+test("outcomes of a reason, a pod or a namespace are found in their own index, the narrowest first", async () => {
+  const { plansOf } = listening();
+  const planOf = async (filter: object) =>
+    (await plansOf((store) => store.listOutcomes({ ...filter, limit: 5 }))).join(" | ");
+  expect(await planOf({ reason: "OutOfcpu" })).toBe("SEARCH outcomes USING INDEX outcomes_by_reason (reason=?)");
+  for (const more of [{}, { node: "n" }, { namespace: "shop" }, { node: "n", kind: "admission", verdict: "agrees" }])
+    expect(await planOf({ reason: "OutOfcpu", ...more, sinceMs: T0 })).toBe(
+      "SEARCH outcomes USING INDEX outcomes_by_reason (reason=? AND at_ms>?)",
+    );
+  expect(await planOf({ namespace: "shop", sinceMs: T0 })).toBe(
+    "SEARCH outcomes USING INDEX outcomes_by_namespace (pod_namespace=? AND at_ms>?)",
+  );
+  expect(await planOf({ namespace: "shop", node: "n" })).toBe("SEARCH outcomes USING INDEX outcomes_by_node (node=?)");
+  for (const pod of ["u-1", "shop/web", "web"])
+    expect(await planOf({ pod, namespace: "shop", reason: "OutOfcpu", node: "n", sinceMs: T0 })).toMatch(
+      /SEARCH outcomes USING INTEGER PRIMARY KEY.*outcomes_by_pod_name/,
+    );
+  const tally = await plansOf((store) => store.tallyOutcomes({ reason: "OutOfcpu", sinceMs: T0 }, T0));
+  expect(tally[0]).toBe("SEARCH outcomes USING COVERING INDEX outcomes_by_reason (reason=? AND at_ms>?)");
 });
 
 test("decisions of an unusual verdict are found in their own index, those of a usual one by their time", async () => {
@@ -242,4 +264,11 @@ test("hours are pruned, and a fleet counted by the hour, in the order of their k
   expect(plans).toContain("SEARCH refusals USING PRIMARY KEY (hour_ms=? AND node=? AND reason=?)");
   const fleet = (await plansOf((s) => s.listFleet(T0))).filter((plan) => /refusals/.test(plan));
   expect(fleet).toEqual([expect.stringMatching(/^SEARCH refusals USING PRIMARY KEY \(hour_ms>/)]);
+  value(await store.putOutcomes([outcomeRow({ node: "n", reason: "OutOfcpu" })]));
+  expect(await plansOf((s) => s.listFleet(T0))).toContainEqual(
+    expect.stringMatching(/^SEARCH outcome_hours USING PRIMARY KEY \(hour_ms>/),
+  );
+  expect(await plansOf((s) => s.prune({ nowMs: T0 + 27e8, maxAgeMs: 0 }))).toContain(
+    "SEARCH outcome_hours USING PRIMARY KEY (hour_ms=? AND node=? AND kind=? AND reason=?)",
+  );
 });

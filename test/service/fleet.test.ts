@@ -45,11 +45,15 @@ const row = (name: string, over: Partial<FleetRow> = {}): FleetRow => ({
   ...{
     labels: null,
     kubeletVersion: null,
+    conditions: null,
     decisions: 0,
     refused: 0,
     evicted: 0,
     latest: {},
     refusals: [],
+    kubeletRefused: 0,
+    kubeletRefusals: [],
+    kubeletEvicted: 0,
     report: null,
   },
   ...over,
@@ -108,7 +112,8 @@ test("each filter lets through what it names, and several what meets all of them
   expect(names({ verdict: "refused", kind: "eviction" })).toEqual([]);
   expect(names({ kind: "eviction" })).toEqual(["a-well", "b-tight", "b-evicts"]);
   expect(names({ condition: "any" })).toEqual(["b-tight", "b-evicts"]);
-  expect(names({ condition: "none" })).toEqual(["a-well", "a-refuses", "b-silent"]);
+  expect(names({ condition: "none" })).toEqual(["a-well"]);
+  expect(names({ condition: "not-known" })).toEqual(["a-refuses", "b-silent"]);
   expect(names({ condition: "MemoryPressure" })).toEqual(["b-evicts"]);
   expect(names({ show: "refused", condition: "any" })).toEqual(["b-evicts"]);
 });
@@ -143,6 +148,82 @@ test("pages that end anywhere go on with what follows, in every order, also when
     expect(isPlace(wrong, { sort: "refused", order: "asc" }), JSON.stringify(wrong)).toBe(false);
 });
 
+test("what the kubelet refused and evicted counts for how a node stands, and a pod that is in both counts once", () => {
+  const [refused, evicted, both, well] = nodesOf(
+    row("refused", { kubeletRefused: 2, kubeletRefusals: [{ reason: "OutOfcpu", count: 2 }], conditions: "[]" }),
+    row("evicted", { kubeletEvicted: 1, kubeletRefused: 5, conditions: "[]" }),
+    row("both", { refused: 3, kubeletRefused: 3, conditions: "[]" }),
+    row("well", { conditions: "[]" }),
+  );
+  if (refused === undefined || evicted === undefined || both === undefined || well === undefined) throw new Error();
+  const nodes = [refused, evicted, both, well];
+  expect(nodes.map(({ severity }) => severity)).toEqual(["refuses", "evicted", "refuses", "ok"]);
+  const shown = (show: "refused" | "evicted") => filtered(nodes, { show }).map(({ name }) => name);
+  expect(shown("refused")).toEqual(["refused", "evicted", "both"]);
+  expect(shown("evicted")).toEqual(["evicted"]);
+  expect(placeOf(both, { sort: "refused", order: "desc" })).toEqual([3, "both"]);
+  const worst = ordered(nodes, { sort: "severity", order: "desc" }).map(({ name }) => name);
+  expect(worst).toEqual(["evicted", "both", "refused", "well"]);
+});
+
+test("without an eviction pass, or long after the last, a node's own conditions count; with neither it is not known", () => {
+  const calm = (ago: number) => ({ eviction: { ...pass("calm", []), decidedAtMs: NOW - ago } });
+  const how = (over: Partial<FleetRow>) => {
+    const [{ severity, pressureFrom, conditions } = { severity: "", pressureFrom: "", conditions: [] }] = nodesOf(
+      row("n", over),
+    );
+    return [severity, pressureFrom, ...conditions];
+  };
+  const under = '["MemoryPressure","PIDPressure"]';
+  expect(how({})).toEqual(["not-known", null]);
+  expect(how({ conditions: "nonsense" })).toEqual(["not-known", null]);
+  expect(how({ conditions: "[]" })).toEqual(["ok", "node-status"]);
+  expect(how({ conditions: under })).toEqual(["under-pressure", "node-status", "MemoryPressure", "PIDPressure"]);
+  expect(how({ conditions: under, latest: calm(SILENT_MS) })).toEqual(["ok", "eviction-pass"]);
+  expect(how({ conditions: under, latest: calm(SILENT_MS + 1) })[0]).toBe("under-pressure");
+  expect(how({ latest: calm(SILENT_MS + 1) })).toEqual(["not-known", null]);
+  expect(how({ latest: calm(SILENT_MS + 1), lastSeenMs: NOW - 1 })).toEqual(["ok", "eviction-pass"]);
+  expect(how({ refused: 1 })).toEqual(["refuses", null]);
+  const own = nodesOf(row("own", { conditions: under }), row("other", { conditions: "[]" }), row("unknown"));
+  const found = (condition: FleetFilter["condition"] & string) => filtered(own, { condition }).map(({ name }) => name);
+  expect(["any", "none", "not-known", "PIDPressure"].map((one) => found(one as "any"))).toEqual([
+    ["own"],
+    ["other"],
+    ["unknown"],
+    ["own"],
+  ]);
+  const metrics = samples(fleetMetrics(own, [], NOW, 5)).filter((line) => line.startsWith("nodewise_node_pressure"));
+  expect(metrics.filter((line) => line.endsWith(" 1"))).toEqual([
+    'nodewise_node_pressure{node="own",condition="MemoryPressure"} 1',
+    'nodewise_node_pressure{node="own",condition="PIDPressure"} 1',
+  ]);
+  expect(metrics).toHaveLength(6);
+});
+
+test("the metrics tell what kubelets refused and evicted apart from decisions, and how outcomes compare", () => {
+  const nodes = nodesOf(
+    row("a", { refused: 4, refusals: [{ reason: "OutOfcpu", count: 4 }] }),
+    row("b", { kubeletRefused: 3, kubeletRefusals: [{ reason: "OutOfcpu", count: 3 }], kubeletEvicted: 2 }),
+    row("c", { kubeletRefused: 1, kubeletRefusals: [{ reason: "OutOfcpu", count: 1 }] }),
+  );
+  const tally = [
+    { fromMs: 0, kind: "admission", verdict: "differs", count: 2 },
+    { fromMs: 0, kind: "of another version", verdict: "differs", count: 9 },
+  ];
+  const found = samples(fleetMetrics(nodes, tally, NOW, 5));
+  const of = (name: string) => found.filter((line) => line.startsWith(name));
+  expect(of("nodewise_recent_refusals")).toEqual([
+    'nodewise_recent_refusals{by="nodewise",reason="OutOfcpu"} 4',
+    'nodewise_recent_refusals{by="kubelet",reason="OutOfcpu"} 4',
+  ]);
+  expect(of("nodewise_node_refusals")).toContain('nodewise_node_refusals{node="b",by="kubelet",reason="OutOfcpu"} 3');
+  expect(of("nodewise_node_evicted_pods")).toEqual(['nodewise_node_evicted_pods{node="b"} 2']);
+  expect(of("nodewise_agreement_outcomes")).toHaveLength(21);
+  expect(of("nodewise_agreement_outcomes").filter((line) => !line.endsWith(" 0"))).toEqual([
+    'nodewise_agreement_outcomes{kind="admission",verdict="differs"} 2',
+  ]);
+});
+
 test("damage of one node's summary or labels leaves the others, and the node without them", () => {
   const [node] = nodesOf(
     row("n", { labels: "{", latest: { eviction: decided("evicts", { summary: '{"conditions":[1]}' }) } }),
@@ -154,13 +235,13 @@ const samples = (text: string): readonly string[] =>
   text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
 
 test("the worst nodes have series, the rest are counted, and all of them are in the sums", () => {
-  const text = fleetMetrics(FLEET, NOW, 2);
+  const text = fleetMetrics(FLEET, [], NOW, 2);
   expect(text).toContain("# TYPE nodewise_nodes gauge\n");
   const found = samples(text);
   expect(found).toContain("nodewise_nodes_without_series 3");
   expect(found).toContain('nodewise_nodes{severity="silent"} 1');
-  expect(found).toContain('nodewise_recent_refusals{reason="OutOfcpu"} 3');
-  expect(found).toContain('nodewise_node_refusals{node="b-evicts",reason="Evicted"} 1');
+  expect(found).toContain('nodewise_recent_refusals{by="nodewise",reason="OutOfcpu"} 3');
+  expect(found).toContain('nodewise_node_refusals{node="b-evicts",by="nodewise",reason="Evicted"} 1');
   expect(found).toContain('nodewise_node_pressure{node="b-evicts",condition="MemoryPressure"} 1');
   expect(found).toContain('nodewise_node_pressure{node="b-evicts",condition="DiskPressure"} 0');
   expect(found).toContain(
@@ -172,12 +253,12 @@ test("the worst nodes have series, the rest are counted, and all of them are in 
     'nodewise_node_threshold_distance_ratio{node="b-tight",signal="nodefs.inodesFree",type="hard"} -0.005',
   );
   expect(new Set(text.match(/node="[^"]*"/g))).toEqual(new Set(['node="b-evicts"', 'node="b-tight"']));
-  expect(samples(fleetMetrics(FLEET, NOW, 0)).filter((line) => line.includes('node="'))).toEqual([]);
+  expect(samples(fleetMetrics(FLEET, [], NOW, 0)).filter((line) => line.includes('node="'))).toEqual([]);
 });
 
 test("the time to a threshold runs down with the clock, and an old pass forecasts nothing", () => {
   const seconds = (nowMs: number) =>
-    samples(fleetMetrics(FLEET, nowMs, 5)).filter(
+    samples(fleetMetrics(FLEET, [], nowMs, 5)).filter(
       (line) => /_seconds\{node="a-well"/.test(line) && line.includes("threshold"),
     );
   const line = 'nodewise_node_threshold_seconds{node="a-well",signal="nodefs.available",type="hard"}';
@@ -190,11 +271,13 @@ test("the time to a threshold runs down with the clock, and an old pass forecast
 test("whatever nodes are called and refused for, the series are bounded and well formed", () => {
   const refusals = Array.from({ length: 500 }, (_, i) => ({ reason: `OutOfexample.com/r${i}`, count: 500 - i }));
   const name = 'a"b\\c\nd';
-  const found = samples(fleetMetrics(nodesOf(row(name, { refused: 9, refusals })), NOW, 5));
-  expect(found.filter((line) => line.startsWith("nodewise_node_refusals"))).toHaveLength(11);
-  expect(found.filter((line) => line.startsWith("nodewise_recent_refusals"))).toHaveLength(11);
+  const node = row(name, { refused: 9, refusals, kubeletRefused: 9, kubeletRefusals: refusals });
+  const found = samples(fleetMetrics(nodesOf(node), [], NOW, 5));
+  expect(found.filter((line) => line.startsWith("nodewise_node_refusals"))).toHaveLength(22);
+  expect(found.filter((line) => line.startsWith("nodewise_recent_refusals"))).toHaveLength(22);
   const sum = refusals.slice(10).reduce((total, { count }) => total + count, 0);
-  expect(found).toContain(`nodewise_node_refusals{node="a\\"b\\\\c\\nd",reason="other"} ${sum}`);
+  for (const by of ["nodewise", "kubelet"])
+    expect(found).toContain(`nodewise_node_refusals{node="a\\"b\\\\c\\nd",by="${by}",reason="other"} ${sum}`);
   for (const line of found)
     expect(line).toMatch(/^[a-z_]+(?:\{(?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)+\})? -?[\d.e+-]+$/);
 });

@@ -3,6 +3,7 @@ import { type FleetFilter, type FleetOrder, filtered, fleetNode, ordered, SILENT
 import { fleetLink, hoursPicture } from "../../api/ui/fleet/fleet.ts";
 import type { FleetRow, LatestRow } from "../../db/rows.ts";
 import { appOver } from "../api/serving.ts";
+import { outcomeRow } from "../contract/store-outcomes.ts";
 import { decisionRow, resultRow, snapshotRow, value } from "../contract/store-rows.ts";
 
 const NOW = 1_790_000_000_000;
@@ -15,11 +16,15 @@ const row = (name: string, over: Partial<FleetRow> = {}): FleetRow => ({
   lastSequence: null,
   labels: null,
   kubeletVersion: null,
+  conditions: null,
   decisions: 0,
   refused: 0,
   evicted: 0,
   latest: {},
   refusals: [],
+  kubeletRefused: 0,
+  kubeletRefusals: [],
+  kubeletEvicted: 0,
   report: null,
   ...over,
 });
@@ -203,3 +208,46 @@ test.each([
     expect(onPhone.length).toBeLessThanOrEqual(Math.ceil(names.length / 2));
   },
 );
+
+test("what a kubelet did stands beside the decisions, escaped, and leads to its outcomes", async () => {
+  const { app, store } = appOver({});
+  const now = Date.now();
+  const reason = "<b>OutOfgpu";
+  const one = { node: "n 1", atMs: now, recordedAtMs: now };
+  value(
+    await store.putOutcomes([
+      outcomeRow({ ...one, reason }),
+      outcomeRow({ ...one, reason }),
+      outcomeRow({ ...one, reason: "OutOfcpu" }),
+      outcomeRow({ ...one, kind: "eviction", reason: "Evicted" }),
+    ]),
+  );
+  const text = await (await app.request("/?hours=1&show=refused")).text();
+  expect(text).not.toContain("<b>");
+  const link = "/agreement?days=1&amp;node=n+1&amp;reason=";
+  expect(text).toContain(
+    `<span class="bad-text">3</span> <a title="&lt;b&gt;OutOfgpu 2, OutOfcpu 1" href="${link}%3Cb%3EOutOfgpu`,
+  );
+  expect(text).toContain(`<span class="bad-text">1</span> <a title="Evicted 1" href="${link}Evicted&amp;verdict=all">`);
+  expect(text).toContain('<span class="soft">not known</span>');
+  const [, href = ""] = /href="(\/agreement[^"]*OutOfgpu[^"]*)"/.exec(text) ?? [];
+  const listed = await (await app.request(href.replaceAll("&amp;", "&"))).text();
+  expect(listed.match(/<article/g)).toHaveLength(2);
+  const page = await (await app.request("/nodes/n%201")).text();
+  expect(page).toContain("its kubelet refused 3 pods and evicted 1 pod");
+});
+
+test("a node without an eviction pass is shown with its own conditions", async () => {
+  const { app, store } = appOver({});
+  const told = { a: '["MemoryPressure"]', b: "[]", c: null };
+  for (const [node, conditions] of Object.entries(told))
+    value(await store.putSnapshot({ ...snapshotRow({ node, storedAtMs: Date.now() }), conditions }));
+  const text = await (await app.request("/")).text();
+  expect(text).toMatch(/>a<.*\n.*\n<td><span class="tag warn">MemoryPressure<\/span> <span[^>]*>by the node's status</);
+  expect(text).toMatch(/>b<.*\n.*\n<td><span class="tag good">no pressure<\/span>/);
+  expect(text).toMatch(/>c<.*\n.*\n<td><span class="soft">not known<\/span>/);
+  expect(text).toMatch(/show=not-known"><span class="figure warn-text">1</);
+  const shown = await (await app.request("/?show=not-known")).text();
+  expect(shown).toContain('href="/nodes/c"');
+  expect(shown).not.toContain('href="/nodes/b"');
+});

@@ -2,13 +2,14 @@ import type { OutcomeFilter } from "../../../db/rows.ts";
 import type { AgreementPage, KindAgreement, ListedOutcome } from "../../http/agreement.ts";
 import type { AgreementVerdict, Comparison, OutcomeKind, Side, SideValue } from "../../model/outcome.ts";
 import { ok, type Result } from "../../model/result.ts";
+import { csvText, OUTCOME_COLUMNS, outcomeCells } from "../../text/csv.ts";
 import { shareText } from "../../text/size.ts";
 import { type Color, clip, type Paint, printable, wrap } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import { durationText } from "../../text/time-text.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
-import { firstOf, timesOf, tokenOf } from "../history/source.ts";
+import { firstOf, type Times, timesOf, tokenOf } from "../history/source.ts";
 import { EXIT, type Fault, type Form, type Outcome, printData, type Terminal } from "../terminal.ts";
 
 export interface AgreementFlags {
@@ -17,11 +18,14 @@ export interface AgreementFlags {
   readonly tokenFile?: string;
   readonly node?: string;
   readonly kind?: OutcomeKind;
-  readonly verdict: AgreementVerdict;
+  readonly reason?: string;
+  readonly pod?: string;
+  readonly namespace?: string;
+  readonly verdict?: AgreementVerdict | "all";
   readonly since: string;
   readonly until?: string;
   readonly limit: number;
-  readonly output: Form;
+  readonly output: Form | "csv";
 }
 
 type Ask = (query: { readonly limit: number; readonly pageToken?: string }) => Promise<Result<AgreementPage, Fault>>;
@@ -30,18 +34,13 @@ type Ask = (query: { readonly limit: number; readonly pageToken?: string }) => P
 export async function agreement(given: AgreementFlags, cli: Cli): Promise<Outcome> {
   const times = timesOf(given, Date.now());
   if (!times.ok) return times;
-  const { node, kind, verdict, api } = given;
-  const filter: OutcomeFilter = {
-    ...(node === undefined ? {} : { node }),
-    ...(kind === undefined ? {} : { kind }),
-    verdict,
-    ...times.value,
-  };
+  const { api } = given;
+  const filter = filterOf(given, times.value);
   if (api === undefined) {
     const { storeFault, withHistory } = await import("../history/open-history.ts");
     const { agreementPage } = await import("../../http/agreement.ts");
     return withHistory(storeSetting(given, cli), false, (store) =>
-      print(given, cli, async (query) => {
+      print(given, filter, cli, async (query) => {
         const page = await agreementPage(store, { ...filter, ...query });
         return page.ok ? page : storeFault(page);
       }),
@@ -52,14 +51,35 @@ export async function agreement(given: AgreementFlags, cli: Cli): Promise<Outcom
   const { apiOf, timeText } = await import("../history/history-api.ts");
   const get = apiOf(api, token.value);
   if (!get.ok) return get;
-  const { sinceMs, untilMs } = times.value;
-  const asked = { node, kind, verdict, since: timeText(sinceMs), until: timeText(untilMs) };
-  return print(given, cli, ({ limit, pageToken }) =>
+  const { sinceMs, untilMs, ...rest } = filter;
+  const asked = { ...rest, since: timeText(sinceMs), until: timeText(untilMs) };
+  return print(given, filter, cli, ({ limit, pageToken }) =>
     get.value<AgreementPage>("v1/agreement", { ...asked, limit: String(limit), pageToken }),
   );
 }
 
-async function print({ limit, output, verdict }: AgreementFlags, { terminal }: Cli, ask: Ask): Promise<Outcome> {
+/** Who asks for a reason or a pod wants all of it, and who asks for nothing what differs. */
+function filterOf(given: AgreementFlags, times: Times): OutcomeFilter {
+  const { node, kind, reason, pod, namespace, output } = given;
+  const isNarrow = [reason, pod, namespace].some((one) => one !== undefined) || output === "csv";
+  const { verdict = isNarrow ? "all" : "differs" } = given;
+  return {
+    ...(node === undefined ? {} : { node }),
+    ...(kind === undefined ? {} : { kind }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(pod === undefined ? {} : { pod }),
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(verdict === "all" ? {} : { verdict }),
+    ...times,
+  };
+}
+
+async function print(
+  { limit, output }: AgreementFlags,
+  { verdict }: OutcomeFilter,
+  { terminal }: Cli,
+  ask: Ask,
+): Promise<Outcome> {
   let kinds: readonly KindAgreement[] = [];
   const listed = await firstOf(limit, async (query) => {
     const page = await ask(query);
@@ -69,15 +89,21 @@ async function print({ limit, output, verdict }: AgreementFlags, { terminal }: C
   });
   if (!listed.ok) return listed;
   const exit = kinds.some(({ differs }) => differs > 0) ? EXIT.negative : EXIT.ok;
-  if (output !== "table") printData(terminal, { kinds, outcomes: listed.value }, output);
+  if (output === "csv") terminal.write(csvText(OUTCOME_COLUMNS, listed.value.map(outcomeCells)));
+  else if (output !== "table") printData(terminal, { kinds, outcomes: listed.value }, output);
   else if (kinds.length === 0) terminal.warn("no outcomes of kubelets are recorded for this");
   else {
     terminal.write(kindsTable(kinds, terminal));
-    const of = kinds.reduce((sum, kind) => sum + kind[verdict === "not-comparable" ? "notComparable" : verdict], 0);
+    const of = kinds.reduce((sum, kind) => sum + countOf(kind, verdict), 0);
     for (const one of listed.value) terminal.write(`\n${outcomeText(one, terminal)}`);
     if (of > listed.value.length) terminal.warn(`${of - listed.value.length} more; --limit shows them`);
   }
   return ok(exit);
+}
+
+function countOf({ agrees, differs, notComparable }: KindAgreement, verdict: string | undefined): number {
+  const counts: Readonly<Record<string, number>> = { agrees, differs, "not-comparable": notComparable };
+  return counts[verdict ?? ""] ?? agrees + differs + notComparable;
 }
 
 const BAR = 20;

@@ -22,18 +22,25 @@ export function addAgreement(program: Command, cli: Cli): void {
     .option("--until <time>", "likewise")
     .option("--node <name>", "of this node only")
     .addOption(new Option("--kind <kind>", "of this kind only").choices(OUTCOME_KINDS))
+    .option("--reason <reason>", "with the kubelet's word for why only, such as OutOfcpu or Evicted")
+    .option("--pod <pod>", "of this pod only: uid, namespace/name, or name")
+    .option("-n, --namespace <namespace>", "of pods of this namespace only")
     .addOption(
-      new Option("--verdict <verdict>", "list those with this verdict").choices(AGREEMENT_VERDICTS).default("differs"),
+      new Option(
+        "--verdict <verdict>",
+        "list those with this verdict (default: differs; all with --reason, --pod, --namespace, or as CSV)",
+      ).choices([...AGREEMENT_VERDICTS, "all"]),
     )
     .addOption(limitOption())
     .addOption(dataDirOption())
     .option("--api <url>", "ask this API instead")
     .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
-    .addOption(outputOption())
+    .addOption(outputOption(["table", "json", "yaml", "csv"]))
     .action((given: AgreementFlags) => finish(cli, async () => (await import("./agreement.ts")).agreement(given, cli)));
   examples(
     command,
     "nodewise agreement --since 30d",
+    "nodewise agreement --reason OutOfcpu --since 12h --limit 10000 -o csv",
     "nodewise agreement --kind eviction --verdict not-comparable --limit 5",
     "nodewise agreement --node n1 --api https://nodewise.example:8787 --token-file token",
   );

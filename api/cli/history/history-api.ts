@@ -1,4 +1,6 @@
+import type { OutcomeFilter } from "../../../db/rows.ts";
 import type { DecisionFilter } from "../../../db/store.ts";
+import type { AgreementPage } from "../../http/agreement.ts";
 import { apiCertificateFault } from "../../model/certificate-fault.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
@@ -19,6 +21,16 @@ export async function decisionsOfApi(
   const query = { kind, verdict, reason, pod, kubelet, since: timeText(sinceMs), until: timeText(untilMs) };
   const path = node === undefined ? "v1/decisions" : `${pathOf(node)}/decisions`;
   return listed(api.value, path, "decisions", query, limit);
+}
+
+/** False, where the API does not say so: an older one does not know the filter. */
+export async function apiHasOutcomes(url: string, token: string | undefined, filter: OutcomeFilter): Promise<boolean> {
+  const api = apiOf(url, token);
+  if (!api.ok) return false;
+  const { sinceMs, untilMs, ...named } = filter;
+  const query = { ...named, since: timeText(sinceMs), until: timeText(untilMs), limit: "1" };
+  const found = await api.value<AgreementPage>("v1/agreement", query);
+  return found.ok && found.value.outcomes.length > 0;
 }
 
 /** How a running API is asked. Errors: what is no address of one. */

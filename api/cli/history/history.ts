@@ -1,8 +1,10 @@
+import type { OutcomeFilter } from "../../../db/rows.ts";
 import type { DecisionFilter } from "../../../db/store.ts";
 import { isVerdict, type Kind } from "../../model/decision.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { knownVersion } from "../../profiles/index.ts";
 import { decisionsCsv } from "../../text/csv.ts";
+import { shellWord } from "../../text/shell-word.ts";
 import { type Color, printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import { storeSetting } from "../api-options.ts";
@@ -30,22 +32,46 @@ export async function history(given: HistoryFlags, cli: Cli): Promise<Outcome> {
   const filter = filterOf(given, Date.now());
   if (!filter.ok) return filter;
   const { api, limit, output } = given;
-  const print = (decisions: Result<readonly Listed[], Fault>): Outcome => {
+  const print = async (decisions: Result<readonly Listed[], Fault>, hasOutcomes: HasOutcomes): Promise<Outcome> => {
     if (!decisions.ok) return decisions;
     printDecisions(decisions.value, output, cli);
+    const instead = decisions.value.length === 0 ? await agreementInstead(given, filter.value, hasOutcomes) : null;
+    if (instead !== null) cli.terminal.warn(`kubelets did so: ${instead}`);
     return ok(EXIT.ok);
   };
   if (api === undefined) {
-    const { withHistory, decisionsOfStore } = await import("./open-history.ts");
+    const { withHistory, decisionsOfStore, storeHasOutcomes } = await import("./open-history.ts");
     return withHistory(storeSetting(given, cli), false, async (store) =>
-      print(await decisionsOfStore(store, filter.value, limit)),
+      print(await decisionsOfStore(store, filter.value, limit), (of) => storeHasOutcomes(store, of)),
     );
   }
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;
   // Without the history's drivers, of which a client has no need and which take half a second to load.
-  const { decisionsOfApi } = await import("./history-api.ts");
-  return print(await decisionsOfApi(api, token.value, filter.value, limit));
+  const { decisionsOfApi, apiHasOutcomes } = await import("./history-api.ts");
+  return print(await decisionsOfApi(api, token.value, filter.value, limit), (of) =>
+    apiHasOutcomes(api, token.value, of),
+  );
+}
+
+/** As long as a history usually is kept. */
+const LOOKED_BACK = { text: "30d", ms: 30 * 86_400_000 } as const;
+type HasOutcomes = (filter: OutcomeFilter) => Promise<boolean>;
+/** What kubelets did is no decision: the command that lists it, where there is some for the reason that was asked for. */
+async function agreementInstead(
+  { since, until, api, dataDir }: HistoryFlags,
+  { reason, node, pod, sinceMs, untilMs }: DecisionFilter,
+  hasOutcomes: HasOutcomes,
+): Promise<string | null> {
+  if (reason === undefined) return null;
+  const named = { reason, ...(node === undefined ? {} : { node }), ...(pod === undefined ? {} : { pod }) };
+  const times = { sinceMs: sinceMs ?? Date.now() - LOOKED_BACK.ms, ...(untilMs === undefined ? {} : { untilMs }) };
+  if (!(await hasOutcomes({ ...named, ...times }))) return null;
+  const options = { ...named, since: since ?? LOOKED_BACK.text, until, api, "data-dir": dataDir };
+  const words = Object.entries(options).flatMap(([name, value]) =>
+    value === undefined ? [] : [`--${name} ${shellWord(value)}`],
+  );
+  return `nodewise agreement ${words.join(" ")}`;
 }
 
 function filterOf(given: HistoryFlags, nowMs: number): Result<DecisionFilter, Fault> {

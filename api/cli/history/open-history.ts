@@ -1,5 +1,6 @@
 import type { StoreFailure } from "../../../db/failure.ts";
 import { type StoreSetting, storeAt } from "../../../db/open/node.ts";
+import type { OutcomeFilter } from "../../../db/rows.ts";
 import type { DecisionFilter, Store } from "../../../db/store.ts";
 import { removalOf, summaryOf } from "../../http/removals.ts";
 import { ok, type Result } from "../../model/result.ts";
@@ -45,6 +46,12 @@ export const decisionsOfStore = (
     const page = await store.listDecisions({ ...filter, ...query });
     return page.ok ? ok({ ...page.value, items: page.value.items.map(headOf) }) : storeFault(page);
   });
+
+/** False, where that cannot be read. */
+export async function storeHasOutcomes(store: Store, filter: OutcomeFilter): Promise<boolean> {
+  const found = await store.listOutcomes({ ...filter, limit: 1 });
+  return found.ok && found.value.items.length > 0;
+}
 
 export function removalsOfStore(store: Store): RemovalSource {
   const known = async (name: string): Promise<Result<null, Fault>> => {

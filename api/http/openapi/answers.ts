@@ -304,6 +304,12 @@ export const agreementAnswer = z.strictObject({
         at: time,
         recordedAt: time,
         pod: podRef.nullable(),
+        reason: z
+          .string()
+          .nullable()
+          .describe(
+            "the kubelet's word for why: of a refusal such as OutOfcpu, Evicted, Preempting, of a resize Deferred or Infeasible, or the condition; null: none, or recorded before reasons were",
+          ),
         outcome: outcomeAnswered.nullable().describe("null: another version wrote it"),
         comparison: comparison.nullable(),
       }),

@@ -58,18 +58,27 @@ const nodeFields = {
   decidedAs: z.string().nullable().describe("as which kubelet its newest decision was made, such as 1.36"),
   severity: z.enum(SEVERITIES).describe("how it stands: the last of these that holds, from the best to the worst"),
   silent: z.boolean().describe("nothing was heard of it for 15 minutes"),
-  conditions: z.array(z.enum(PRESSURE_CONDITIONS)).describe("those that are True since its newest eviction pass"),
+  pressureFrom: z
+    .enum(["eviction-pass", "node-status"])
+    .nullable()
+    .describe(
+      "what tells of its pressure: its newest eviction pass, unless that is more than 15 minutes older than what was last heard of the node; else the conditions of its v1.Node; null: it is not known",
+    ),
+  conditions: z.array(z.enum(PRESSURE_CONDITIONS)).describe("those that are True by that"),
   headroom: headroom.nullable().describe("to the nearest eviction threshold, as of that pass; null: not known"),
-  decisions: integer.describe("since `countedSince`, as are the next three"),
-  refused: integer,
+  decisions: integer.describe("since `countedSince`, as are the next six"),
+  refused: integer.describe("decisions that refused"),
   refusals: z
     .array(z.strictObject({ reason: z.string().describe("without one, the verdict"), count: integer }))
     .describe("the refused ones by their reason, the most frequent first"),
   evicted: integer.describe("eviction passes that chose a pod"),
+  kubeletRefused: integer.describe("pods that its kubelet really refused, by the outcomes that were reported"),
+  kubeletRefusals: z.array(z.strictObject({ reason: z.string(), count: integer })).describe("likewise by reason"),
+  kubeletEvicted: integer.describe("pods that its kubelet really evicted"),
   drift: integer.describe("files of cgroups that were not as decided at the newest pass"),
   lastDecisionAt: time.nullable(),
 };
-const countedSince = time.describe("decisions of that hour and later are counted");
+const countedSince = time.describe("what is of that hour or later is counted");
 export const nodeAnswer = z.strictObject({
   ...nodeFields,
   labels: z.record(z.string(), z.string()).nullable().describe("of its newest snapshot; null: none told them"),

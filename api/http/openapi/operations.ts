@@ -54,14 +54,17 @@ const format = query("format", "csv: a file for spreadsheets, as `Accept: text/c
 });
 const FILE = `As CSV an answer has up to ${MAX_CSV_ROWS} rows, and where there are more, a Link header with rel="next".`;
 
+const ofReason = (what: string) =>
+  query("reason", `Only with this word of the kubelet for why: ${what}`, {
+    type: "string",
+    minLength: 1,
+    maxLength: LIMITS.textLength,
+  });
+
 const DECISION_FILTERS = [
   query("kind", "Only of this kind", { type: "string", enum: KINDS }),
   query("verdict", "Only with this verdict", { type: "string", enum: VERDICTS }),
-  query(
-    "reason",
-    "Only with this word of the kubelet for why: a refused pod's reason such as OutOfcpu, the signal of an eviction such as memory.available",
-    { type: "string", minLength: 1, maxLength: LIMITS.textLength },
-  ),
+  ofReason("a refused pod's reason such as OutOfcpu, the signal of an eviction such as memory.available"),
   query("pod", "Only about this pod: a uid, a name, or namespace/name"),
   query("kubelet", "Only decided as this version of the kubelet, such as 1.36: see policyVersion", {
     type: "string",
@@ -93,11 +96,18 @@ const FLEET_OPERATIONS: Readonly<Record<string, Operation>> = {
         type: "string",
         enum: VERDICTS,
       }),
-      query("pressure", "Only with this condition, with any, or with none", { type: "string", enum: PRESSURES }),
-      query("show", "Only under pressure, with refusals, evictions or drift, or silent for 15 minutes", {
+      query("pressure", "Only with this condition, with any, with none, or of which that is not known", {
         type: "string",
-        enum: SHOWS,
+        enum: PRESSURES,
       }),
+      query(
+        "show",
+        "Only under pressure (or where that is not known), with refusals or evictions by decisions or the kubelet, with drift, or silent for 15 minutes",
+        {
+          type: "string",
+          enum: SHOWS,
+        },
+      ),
       query(
         "sort",
         "severity: those that stand worst first; headroom: by the share of the capacity that is left to the nearest eviction threshold",
@@ -111,7 +121,7 @@ const FLEET_OPERATIONS: Readonly<Record<string, Operation>> = {
         type: "string",
         enum: ORDERS,
       }),
-      query("hours", "How far back decisions, refusals and evictions are counted", {
+      query("hours", "How far back decisions, and refusals and evictions by them and by kubelets, are counted", {
         type: "integer",
         minimum: 1,
         maximum: MAX_HOURS,
@@ -182,17 +192,23 @@ const AGREEMENT_OPERATIONS: Readonly<Record<string, Operation>> = {
   "GET /v1/agreement": {
     tag: "history",
     summary: "How often the decisions here agree with what kubelets did, and the outcomes, newest first",
+    description: `\`/v1/agreement?reason=OutOfcpu&since=12h&format=csv\` is every pod that a kubelet refused for want of CPU last night. ${FILE}`,
     parameters: [
-      query("since", "Of then or later", TIME),
-      query("until", "Of earlier", TIME),
+      query("since", `Of then or later: ${AGO}`, TIME_OR_AGO),
+      query("until", `Of earlier: ${AGO}`, TIME_OR_AGO),
       query("kind", "Only of this kind", { type: "string", enum: OUTCOME_KINDS }),
       query("node", "Only of this node"),
+      ofReason("of a refusal such as OutOfcpu, Evicted, Preempting, Deferred, Infeasible, or the condition"),
+      query("pod", "Only of this pod: a uid, a name, or namespace/name"),
+      query("namespace", "Only of pods of this namespace"),
       query("verdict", "Only with this verdict; the counts are of all", { type: "string", enum: AGREEMENT_VERDICTS }),
-      query("limit", "At most so many", { type: "integer", minimum: 1, maximum: MAX_PAGE, default: DEFAULT_PAGE }),
+      limit(DEFAULT_PAGE),
       pageToken,
+      format,
     ],
     answers: { 200: "AgreementAnswer" },
     problems: ["invalid_query"],
+    csv: true,
   },
 };
 

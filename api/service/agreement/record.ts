@@ -9,6 +9,7 @@ import {
   type NotComparable,
   type Outcome,
   outcomeKey,
+  reasonOfOutcome,
 } from "../../model/outcome.ts";
 import { type Fields, fieldsOf, isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
@@ -311,6 +312,7 @@ function rowOf({ id, node, recordedAtMs, outcome, comparison, remembered }: Kept
     recordedAtMs,
     snapshotId: comparison.snapshotId,
     pod: "pod" in outcome ? outcome.pod : null,
+    reason: reasonOfOutcome(outcome),
     body: JSON.stringify({ outcome, comparison, remembered }),
   };
 }

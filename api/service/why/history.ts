@@ -121,7 +121,7 @@ async function ofPod(store: WhyStore, { pod, namespace }: PodName, node: string 
     (ref.name === pod && (namespace === null || ref.namespace === namespace));
   const own = await decisionsOf(store, { ...of, pod: name, limit: MAX_DECISIONS });
   if (!own.ok) return own;
-  const done = await outcomesOf(store, of, isAsked);
+  const done = await outcomesOf(store, { ...of, pod, ...(namespace === null ? {} : { namespace }) }, isAsked);
   if (!done.ok) return done;
   const decided = new Set([...own.value, ...done.value].map((row) => row.node));
   const names = decided.size > 0 ? ok([...decided]) : await nodesOf(store, node);

@@ -29,20 +29,24 @@ interface Question {
   readonly days: Days;
   readonly kind: string;
   readonly node: string;
-  readonly verdict: AgreementVerdict;
+  readonly reason: string;
+  /** A uid, a `namespace/name`, or a name. */
+  readonly pod: string;
+  readonly verdict: AgreementVerdict | "all";
 }
+const NARROWING = ["kind", "node", "reason", "pod"] as const;
 
 /** GET /agreement: how decisions compare with what kubelets did, over time, and those that differ with both sides. */
 export async function getAgreementPage(exchange: Exchange): Promise<Result<Reply, Problem>> {
-  const given = queryOf(exchange, ["days", "kind", "node", "verdict", "pageToken"]);
+  const given = queryOf(exchange, ["days", ...NARROWING, "verdict", "pageToken"]);
   if (!given.ok) return given;
-  const { days = "7", kind = "", node = "", verdict = "differs", pageToken } = given.value;
+  const { days = "7", verdict = "differs", pageToken } = given.value;
+  const narrowing = NARROWING.map((name) => [name, given.value[name]?.trim() ?? ""] as const);
   if (!isDays(days))
     return queryProblem([{ path: "days", message: `must be one of ${Object.keys(SPANS).join(", ")}` }]);
   const filter = agreementFilter(exchange, {
-    verdict,
-    ...(kind === "" ? {} : { kind }),
-    ...(node.trim() === "" ? {} : { node: node.trim() }),
+    ...(verdict === "all" ? {} : { verdict }),
+    ...Object.fromEntries(narrowing.filter(([, value]) => value !== "")),
   });
   if (!filter.ok) return filter;
   const { store, now } = exchange.ports;
@@ -58,35 +62,39 @@ export async function getAgreementPage(exchange: Exchange): Promise<Result<Reply
     ...(pageToken === undefined ? {} : { pageToken }),
   });
   if (!listed.ok) return historyProblem(listed.error);
-  const question: Question = { days, kind, node, verdict: verdict as AgreementVerdict };
+  const named = Object.fromEntries(narrowing) as Pick<Question, (typeof NARROWING)[number]>;
+  const question: Question = { days, ...named, verdict: verdict as Question["verdict"] };
   const kinds = countsOf(tally.value);
-  const pictures = kinds.map((one) => kindPicture(one, tally.value, pieces, linkOf({ ...question, kind: one.kind })));
+  const pictures = kinds.map((one) =>
+    kindPicture(one, tally.value, pieces, agreementLink({ ...question, kind: one.kind })),
+  );
   const { items, nextPageToken } = listed.value;
   return page(
     "Agreement",
     html`<p class="soft">What kubelets really did, compared with what would have been decided on the last snapshot before it. <code>nodewise collect</code> reports what kubelets do.</p>
 ${filters(question)}
 ${kinds.length === 0 ? html`<p>No outcome of a kubelet was reported in this time.</p>` : html`<section class="card bars" aria-label="By kind">${all(pictures)}${legend(pieces)}</section>`}
-<h2 id="list">Outcomes that ${LISTED[question.verdict]}</h2>
+<h2 id="list">${question.verdict === "all" ? "Outcomes" : `Outcomes that ${LISTED[question.verdict]}`}</h2>
 ${items.length === 0 ? html`<p class="soft">None.</p>` : all(items.map((row) => outcomeCard(listedOutcome(row))))}
-${nextPageToken === null ? "" : html`<p><a rel="next" href="${linkOf(question, nextPageToken)}">Older</a></p>`}`,
+${nextPageToken === null ? "" : html`<p><a rel="next" href="${agreementLink(question, nextPageToken)}">Older</a></p>`}`,
     { place: "/agreement", live: "" },
   );
 }
 const LISTED: { readonly [V in AgreementVerdict]: string } = { ...WORD, "not-comparable": "are not comparable" };
 const isDays = (text: string): text is Days => Object.hasOwn(SPANS, text);
 
-const linkOf = ({ days, kind, node, verdict }: Question, pageToken?: string): string => {
+/** The link to outcomes; what is as it would be anyway is left out. */
+export const agreementLink = (question: Partial<Question>, pageToken?: string): string => {
+  const { days = "7", verdict = "differs" } = question;
   const query = new URLSearchParams();
   if (days !== "7") query.set("days", days);
-  if (kind !== "") query.set("kind", kind);
-  if (node !== "") query.set("node", node);
+  for (const name of NARROWING) if (question[name]) query.set(name, question[name]);
   if (verdict !== "differs") query.set("verdict", verdict);
   if (pageToken !== undefined) query.set("pageToken", pageToken);
   return query.size === 0 ? "/agreement" : `/agreement?${query}`;
 };
 
-function filters({ days, kind, node, verdict }: Question): Html | Promise<Html> {
+function filters({ days, kind, node, reason, pod, verdict }: Question): Html | Promise<Html> {
   const options = (values: readonly (readonly [string, string])[], now: string): Promise<Html> =>
     all(
       values.map(
@@ -97,8 +105,10 @@ function filters({ days, kind, node, verdict }: Question): Html | Promise<Html> 
 <label>Over the<select name="days">${options(Object.entries(DAYS_WORD), days)}</select></label>
 <label>Kind<select name="kind">${options([["", "all kinds"], ...OUTCOME_KINDS.map((one) => [one, one] as const)], kind)}</select></label>
 <label>Node<input name="node" value="${node}" maxlength="253" placeholder="all nodes"></label>
+<label>Reason<input name="reason" value="${reason}" placeholder="OutOfcpu" size="16"></label>
+<label>Pod<input name="pod" value="${pod}" placeholder="NAMESPACE/NAME"></label>
 <label>List those that<select name="verdict">${options(
-    AGREEMENT_VERDICTS.map((one) => [one, LISTED[one]] as const),
+    [...AGREEMENT_VERDICTS.map((one) => [one, LISTED[one]] as const), ["all", "were reported (all)"]],
     verdict,
   )}</select></label>
 <button>Show</button> <a href="/agreement">reset</a></form>`;

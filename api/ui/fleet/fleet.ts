@@ -19,6 +19,7 @@ import {
 } from "../../service/fleet.ts";
 import { parseLabelSelector, type Requirement } from "../../service/label-selector.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
+import { agreementLink } from "../agreement/agreement-page.ts";
 import { kubeletOptions } from "../form-fields.ts";
 import { ago, html, nodeName, raw, utcText } from "../html.ts";
 import { all, type Html, page } from "../page.ts";
@@ -162,6 +163,7 @@ const SHOWS_WORD: { readonly [S in Shows]: string } = {
   evicted: "with evictions",
   drift: "with drift",
   silent: "silent",
+  "not-known": "pressure not known",
 };
 
 /** How many of the nodes with that name stand in which way; each leads to them. */
@@ -212,7 +214,7 @@ const COLUMNS: readonly (readonly [FleetSort, string, string])[] = [
   ["seen", "Last seen", ""],
 ];
 
-/** `sinceMs`: what is counted was decided then or later. */
+/** `sinceMs`: what is counted is of then or later. */
 function nodesTable(nodes: readonly FleetNode[], question: FleetQuestion, sinceMs: number): Html | Promise<Html> {
   if (nodes.length === 0) return html`<p>No node is like that. <a href="/">All nodes</a></p>`;
   const head = COLUMNS.map(([sort, name, tone]) => {
@@ -225,7 +227,7 @@ function nodesTable(nodes: readonly FleetNode[], question: FleetQuestion, sinceM
   });
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Nodes"><table>
 <thead><tr>${all(head)}</tr></thead>
-<tbody>${all(nodes.map((node) => nodeRow(node, sinceMs)))}</tbody></table></div>`;
+<tbody>${all(nodes.map((node) => nodeRow(node, question.hours, sinceMs)))}</tbody></table></div>`;
 }
 
 /** The node's own version, and as which one its newest decision was made where that is another or the node tells none. */
@@ -236,11 +238,12 @@ function version({ kubelet, kubeletVersion }: FleetNode): Html | Promise<Html> {
   return html`${own} <span class="soft" title="as which kubelet its newest decision was made">as ${kubelet}</span>`;
 }
 
-const nodeRow = (node: FleetNode, sinceMs: number): Html | Promise<Html> => html`<tr>
+const nodeRow = (node: FleetNode, hours: number, sinceMs: number): Html | Promise<Html> => html`<tr>
 <td>${nodeName(node.name)}</td>
 <td>${version(node)}</td>
 <td>${pressure(node)}</td><td>${headroom(node)}</td>
-<td class="num">${counted(node, "refused", sinceMs)}</td><td class="num">${counted(node, "evicted", sinceMs)}</td>
+<td class="num">${counted(node, "refused", sinceMs)}${doneByKubelet(node.name, node.kubeletRefusals, hours)}</td>
+<td class="num">${counted(node, "evicted", sinceMs)}${doneByKubelet(node.name, evictions(node), hours)}</td>
 <td class="num">${drift(node)}</td><td class="num">${node.decisions}</td>
 <td>${ago(node.lastSeenMs)}${node.silent ? html` <span class="tag warn">silent</span>` : ""}</td></tr>`;
 
@@ -256,12 +259,28 @@ function counted(node: FleetNode, of: keyof typeof TONE, sinceMs: number): Html 
   return html`<a class="${TONE[of]}" href="/nodes/${encodeURIComponent(node.name)}/decisions?${query.toString()}">${node[of]}</a>${of === "refused" ? why(node.refusals) : ""}`;
 }
 
+const reasonsText = (refusals: FleetNode["refusals"]): string =>
+  refusals.map(({ reason, count }) => `${reason} ${count}`).join(", ");
+
 /** The most frequent reason, and how many others there are. */
 function why(refusals: FleetNode["refusals"]): Html | Promise<Html> {
   const [first, ...others] = refusals;
   if (first === undefined) return html``;
-  const all = refusals.map(({ reason, count }) => `${reason} ${count}`).join(", ");
-  return html` <span class="small soft" title="${all}">${first.reason}${others.length === 0 ? "" : ` +${others.length}`}</span>`;
+  return html` <span class="small soft" title="${reasonsText(refusals)}">${first.reason}${others.length === 0 ? "" : ` +${others.length}`}</span>`;
+}
+
+const evictions = ({ kubeletEvicted: count }: FleetNode): FleetNode["refusals"] =>
+  count === 0 ? [] : [{ reason: "Evicted", count }];
+
+/** How many pods the kubelet itself refused or evicted; the most frequent reason leads to its outcomes. */
+function doneByKubelet(node: string, counts: FleetNode["refusals"], hours: number): Html | Promise<Html> {
+  const [first] = counts;
+  if (first === undefined) return html``;
+  const total = counts.reduce((sum, { count }) => sum + count, 0);
+  const days = hours < 24 ? "1" : hours < 168 ? "7" : "30";
+  const href = agreementLink({ days, node, reason: first.reason, verdict: "all" });
+  const others = counts.length === 1 ? "" : ` +${counts.length - 1}`;
+  return html`<br><span class="small">kubelet <span class="bad-text">${total}</span> <a title="${reasonsText(counts)}" href="${href}">${first.reason}</a>${others}</span>`;
 }
 
 /** A threshold nearer than this is worth a colour. */
@@ -277,9 +296,13 @@ function headroom({ headroom: [nearest] }: FleetNode): Html | Promise<Html> {
 }
 const percentText = (ratio: number): string => `${(ratio * 100).toFixed(Math.abs(ratio) < 0.1 ? 1 : 0)} %`;
 
-function pressure({ latest, pressure: degree, conditions }: FleetNode): Html | Promise<Html> {
+function pressure({ latest, pressure: degree, pressureFrom, conditions }: FleetNode): Html | Promise<Html> {
   const { eviction } = latest;
-  if (eviction === undefined) return html`<span class="soft">not known</span>`;
+  if (pressureFrom === "node-status") {
+    const told = html`<span class="small soft">by the node's status</span>`;
+    return html`<span class="tag ${degree === 0 ? "good" : "warn"}">${conditions.join(", ") || "no pressure"}</span> ${told}`;
+  }
+  if (pressureFrom === null || eviction === undefined) return html`<span class="soft">not known</span>`;
   const word = conditions.length === 0 ? eviction.verdict : `${eviction.verdict}: ${conditions.join(", ")}`;
   const tone = degree === 0 ? "good" : degree === 3 ? "bad" : "warn";
   return html`<a href="/decisions/${eviction.decisionId}"><span class="tag ${tone}">${word}</span></a>`;

@@ -1,3 +1,4 @@
+import type { FleetRow } from "../../../db/rows.ts";
 import { podsOfNode } from "../../decide/pods/node-pods.ts";
 import { findNode } from "../../http/nodes.ts";
 import type { Exchange } from "../../http/route.ts";
@@ -8,6 +9,7 @@ import type { Result } from "../../model/result.ts";
 import type { Reply } from "../../ports.ts";
 import type { Problem } from "../../service/problem.ts";
 import { durationText } from "../../text/time-text.ts";
+import { agreementLink } from "../agreement/agreement-page.ts";
 import { lane, type Stretch } from "../draw/lane.ts";
 import { ago, html, moment } from "../html.ts";
 import { type Html, page, prose } from "../page.ts";
@@ -227,7 +229,7 @@ function headOf(view: NodeView): Html {
   return html`<section id="head" data-live aria-label="The node">
 ${verdicts(view)}
 <dl class="facts">${told.map(([what, value]) => html`<div><dt>${what}</dt><dd>${value}</dd></div>`)}</dl>
-${fleet === null ? "" : dayText(day)}</section>`;
+${fleet === null ? "" : dayText(day)}${fleet === null ? "" : kubeletText(fleet)}</section>`;
 }
 
 const cgroupText = ({ version, driver }: { version: 1 | 2; driver?: string | undefined }): string =>
@@ -249,6 +251,17 @@ function verdicts({ fleet }: NodeView): Html {
     ({ kind, decisionId, verdict, reason }) =>
       html`<li><a href="/decisions/${decisionId}">${kind}</a> ${verdictTag(verdict, reason)}</li>`,
   )}</ul>`;
+}
+
+const MOST_REASONS = 5;
+/** Leads to what it was, and how it compares. */
+function kubeletText({ name, kubeletRefused, kubeletRefusals, kubeletEvicted }: FleetRow): Html {
+  if (kubeletRefused + kubeletEvicted === 0) return html``;
+  const link = (reason: string, count: number): Html =>
+    html` <a href="${agreementLink({ node: name, reason, verdict: "all" })}">${reason} ${count}</a>`;
+  const reasons = kubeletRefusals.slice(0, MOST_REASONS).map(({ reason, count }) => link(reason, count));
+  if (kubeletEvicted > 0) reasons.push(link("Evicted", kubeletEvicted));
+  return html`<p class="small">In the last 24 hours its kubelet refused ${plural(kubeletRefused, "pod")} and evicted ${plural(kubeletEvicted, "pod")}:${reasons}</p>`;
 }
 
 function dayText({ decisions, refused, pressured, evicted, removed }: NodeView["day"]): Html {

@@ -286,6 +286,13 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
       "probes",
       "resize",
     ]);
+    const of = (kind: string, reason: string) =>
+      outcomes.filter((one) => one.kind === kind && one.reason === reason).length;
+    const { kubeletRefusals, kubeletEvicted } = await shadow.fleetNode(NODE_NAME);
+    expect(of("admission", "OutOfcpu")).toBeGreaterThan(0);
+    expect(kubeletRefusals).toContainEqual({ reason: "OutOfcpu", count: of("admission", "OutOfcpu") });
+    expect(of("eviction", "Evicted")).toBeGreaterThan(0);
+    expect(kubeletEvicted).toBe(of("eviction", "Evicted"));
   });
 
   if (version !== NEWEST) return;

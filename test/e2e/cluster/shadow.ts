@@ -8,6 +8,7 @@ import { Collector } from "../../../api/collector/collector.ts";
 import type { Comparison } from "../../../api/model/outcome.ts";
 import { ok } from "../../../api/model/result.ts";
 import { type RunningApi, startApi } from "../../../api/server.ts";
+import type { FleetRow } from "../../../db/rows.ts";
 import { keptLog } from "../../api/serving.ts";
 import { holds, until } from "../pods/until.ts";
 
@@ -15,6 +16,7 @@ import { holds, until } from "../pods/until.ts";
 interface ListedOutcome {
   readonly kind: string;
   readonly verdict: string;
+  readonly reason: string | null;
   readonly pod: { readonly name: string } | null;
   readonly comparison: Comparison | null;
 }
@@ -73,6 +75,11 @@ export class Shadow {
     await until("all outcomes to be sent", async () => holds(this.collector.counts.waitingOutcomes === 0));
     const { outcomes } = await this.#get<{ readonly outcomes: readonly ListedOutcome[] }>("/v1/agreement?limit=500");
     return outcomes;
+  }
+
+  /** The node as the fleet tells of it. */
+  fleetNode(name: string): Promise<Pick<FleetRow, "kubeletRefusals" | "kubeletEvicted">> {
+    return this.#get(`/v1/nodes/${name}`);
   }
 
   async stop(): Promise<void> {

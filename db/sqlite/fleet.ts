@@ -1,0 +1,130 @@
+import { and, asc, eq, gte, type SQL, sql } from "drizzle-orm";
+import { isKind, type Kind } from "../../api/model/decision.ts";
+import { ok } from "../../api/model/result.ts";
+import type { Counted, FleetRow, KubeletCounts, LatestRow, RefusalCount, Tally } from "../rows.ts";
+import type { Store } from "../store.ts";
+import type { Driver } from "./driver.ts";
+import { attempt } from "./failure.ts";
+import { hours, latest, nodes, results } from "./schema.ts";
+
+const HOUR_MS = 3_600_000;
+const hourOf = (ms: number): number => Math.floor(ms / HOUR_MS) * HOUR_MS;
+
+const total = (column: (typeof hours)[keyof Tally]) => sql<number>`sum(${column})`;
+// over 500 nodes and a week each sum more is 10 ms
+const COUNTED = { decisions: total(hours.decisions), refused: total(hours.refused), evicted: total(hours.evicted) };
+const TALLY = { ...COUNTED, pressured: total(hours.pressured), removed: total(hours.removed) };
+const NOTHING: Counted = { decisions: 0, refused: 0, evicted: 0 };
+const NOTHING_DONE: KubeletCounts = { kubeletRefused: 0, kubeletRefusals: [], kubeletEvicted: 0 };
+const NONE: Tally = { ...NOTHING, pressured: 0, removed: 0 };
+
+const only = (node: string | undefined): SQL => (node === undefined ? sql`` : sql`AND node = ${node}`);
+
+async function refused(
+  { db }: Driver,
+  sinceMs: number,
+  node: string | undefined,
+): Promise<Map<string, RefusalCount[]>> {
+  const rows = await db.all<RefusalCount & { readonly node: string }>(sql`SELECT node, reason, sum(count) AS count
+    FROM refusals WHERE hour_ms >= ${hourOf(sinceMs)} ${only(node)} GROUP BY node, reason`);
+  const byNode = new Map<string, RefusalCount[]>();
+  for (const { node: name, ...one } of rows) byNode.set(name, [...(byNode.get(name) ?? []), one]);
+  for (const counts of byNode.values()) counts.sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1));
+  return byNode;
+}
+
+/** Of what kubelets did only what the fleet tells. */
+async function ofKubelets(
+  { db }: Driver,
+  sinceMs: number,
+  node: string | undefined,
+): Promise<Map<string, KubeletCounts>> {
+  const rows = await db.all<RefusalCount & { readonly node: string; readonly kind: string }>(sql`SELECT node, kind,
+    reason, sum(count) AS count FROM outcome_hours WHERE hour_ms >= ${hourOf(sinceMs)} ${only(node)}
+    AND kind IN ('admission', 'eviction') GROUP BY node, kind, reason ORDER BY count DESC, reason`);
+  const byNode = new Map<string, KubeletCounts>();
+  for (const { node: name, kind, reason, count } of rows) {
+    const known = byNode.get(name) ?? NOTHING_DONE;
+    const { kubeletRefused, kubeletRefusals, kubeletEvicted } = known;
+    const refusals = [...kubeletRefusals, { reason, count }];
+    const more =
+      kind === "eviction"
+        ? { kubeletEvicted: kubeletEvicted + count }
+        : { kubeletRefused: kubeletRefused + count, kubeletRefusals: refusals };
+    byNode.set(name, { ...known, ...more });
+  }
+  return byNode;
+}
+
+/** Walks over small tables, none over decisions: rows are joined here, by the node's name. */
+export function fleetOf(driver: Driver): Pick<Store, "listFleet" | "listHours" | "tallyOf"> {
+  const { db } = driver;
+  const counted = (sinceMs: number, node: string | undefined) =>
+    and(gte(hours.hourMs, hourOf(sinceMs)), node === undefined ? undefined : eq(hours.node, node));
+  // of all that is read here most rows by far: as they are, they come in half the time
+  const newest = (node: string | undefined) =>
+    db.all<
+      LatestRow & { readonly node: string; readonly kind: string }
+    >(sql`SELECT node, kind, verdict, reason, summary,
+      decision_id AS "decisionId", decided_at_ms AS "decidedAtMs", policy_version AS "policyVersion" FROM latest WHERE true ${only(node)}`);
+  const reports = (node: string | undefined) =>
+    db
+      .select({ node: latest.node, okCount: results.okCount, failedCount: results.failedCount, atMs: results.atMs })
+      .from(latest)
+      .innerJoin(results, eq(results.decisionId, latest.decisionId))
+      .where(and(eq(latest.kind, "cgroups"), node === undefined ? undefined : eq(latest.node, node)))
+      .orderBy(asc(results.seq));
+
+  const fleet = async (sinceMs: number, node: string | undefined): Promise<readonly FleetRow[]> => {
+    const rows = await db
+      .select()
+      .from(nodes)
+      .where(node === undefined ? undefined : eq(nodes.name, node))
+      .orderBy(asc(nodes.name));
+    const tallies = await db
+      .select({ node: hours.node, ...COUNTED })
+      .from(hours)
+      .where(counted(sinceMs, node))
+      .groupBy(hours.node);
+    const countedOf = new Map(tallies.map(({ node: name, ...tally }) => [name, tally]));
+    const latestOf = new Map<string, Partial<Record<Kind, LatestRow>>>();
+    for (const { node: name, kind, ...row } of await newest(node)) {
+      // another version may know more of them
+      if (!isKind(kind)) continue;
+      const known = latestOf.get(name) ?? {};
+      known[kind] = row;
+      latestOf.set(name, known);
+    }
+    const refusalsOf = await refused(driver, sinceMs, node);
+    const doneBy = await ofKubelets(driver, sinceMs, node);
+    const reportOf = new Map((await reports(node)).map(({ node: name, ...report }) => [name, report]));
+    return rows.map((row) => ({
+      ...row,
+      ...(countedOf.get(row.name) ?? NOTHING),
+      latest: latestOf.get(row.name) ?? {},
+      refusals: refusalsOf.get(row.name) ?? [],
+      ...(doneBy.get(row.name) ?? NOTHING_DONE),
+      report: reportOf.get(row.name) ?? null,
+    }));
+  };
+
+  return {
+    listFleet: (sinceMs, node) => attempt(async () => ok(await fleet(sinceMs, node))),
+    listHours: (sinceMs, node) =>
+      attempt(async () =>
+        ok(
+          await db
+            .select({ hourMs: hours.hourMs, ...COUNTED })
+            .from(hours)
+            .where(counted(sinceMs, node))
+            .groupBy(hours.hourMs)
+            .orderBy(asc(hours.hourMs)),
+        ),
+      ),
+    tallyOf: (node, sinceMs) =>
+      attempt(async () => {
+        const [row] = await db.select(TALLY).from(hours).where(counted(sinceMs, node)).groupBy(hours.node);
+        return ok(row ?? NONE);
+      }),
+  };
+}
