@@ -11,9 +11,15 @@ import { type Delivery, type HistoryThreadData, type Order, WRITES, type Write }
 
 const EVERY_MS = 10 * 60 * 1000;
 
-/** Prunes now and every ten minutes. */
-export function keepPruned(store: Store, now: () => EpochMs, log: Log, sweep: Sweep): { stop(): void } {
+/** Prunes now and every ten minutes. A sweep that is stopped may find the history closed, of which nothing is said. */
+export function keepPruned(store: Store, now: () => EpochMs, server: Log, sweep: Sweep): { stop(): void } {
   let running = false;
+  let stopped = false;
+  const told =
+    (level: keyof Log): Log[typeof level] =>
+    (...line) =>
+      stopped ? undefined : server[level](...line);
+  const log: Log = { info: told("info"), warn: told("warn"), error: told("error") };
   const prune = async (): Promise<void> => {
     if (running) return;
     running = true;
@@ -27,7 +33,12 @@ export function keepPruned(store: Store, now: () => EpochMs, log: Log, sweep: Sw
   const timer = setInterval(prune, EVERY_MS);
   timer.unref();
   void prune();
-  return { stop: () => clearInterval(timer) };
+  return {
+    stop: () => {
+      stopped = true;
+      clearInterval(timer);
+    },
+  };
 }
 
 const ENTRY = new URL("./history-thread.ts", import.meta.url);
