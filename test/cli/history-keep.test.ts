@@ -25,7 +25,7 @@ async function oldHistory(ageMs = 40 * DAY_MS): Promise<string> {
 
 test("a start with a clock that is forty days ahead removes nothing by age and says what to do; the word for it does", async () => {
   const dataDir = await oldHistory();
-  const { api, log, store } = await serving({ dataDir });
+  const { api, log, store } = await serving({ dataDir, retention: {} });
   const warned = () => log.lines.find(({ message }) => message.startsWith("history not pruned by age"));
   await expect.poll(warned).toMatchObject({
     level: "warn",
