@@ -90,14 +90,16 @@ const isUnknownName = (given: string): boolean => /^[\w-]+$/.test(given) && give
 const OF_CLUSTER = "for a node of that name in a live cluster give --context NAME too";
 const NO_MACHINE = "is neither a file nor a machine of the library (`nodewise machines` lists them)";
 
-/** `kubectl get nodes -o json` prints a list, also of one node. */
+/** `kubectl get nodes -o json` prints a list, also of one node; that of `kubectl get nodes,pods` has others beside it. */
 function singleNode(value: unknown): Result<{ value: unknown; base: Path }, string> {
   const { kind, items } = (value ?? {}) as { kind?: unknown; items?: unknown };
   if ((kind !== "List" && kind !== "NodeList") || !Array.isArray(items)) return ok({ value, base: [] });
+  const nodes = [...items.keys()].filter((i) => hasForm(items[i], "v1.Node") && !hasForm(items[i], "v1.Pod"));
+  const [only = 0] = nodes;
+  if (nodes.length === 1) return ok({ value: items[only] as unknown, base: ["items", only] });
   const isPods = items.length > 0 && items.every((item) => hasForm(item, "v1.Pod"));
   if (isPods) return err(`holds ${items.length} pods, and --node takes one node: give it with --pods`);
-  if (items.length !== 1) return err(`holds ${items.length} nodes: give one (kubectl get node NAME -o json)`);
-  return ok({ value: items[0] as unknown, base: ["items", 0] });
+  return err(`holds ${nodes.length} nodes: give one (kubectl get node NAME -o json)`);
 }
 
 /** The largest size of one file or of standard input; a snapshot of 512 pods is far smaller. */
