@@ -50,6 +50,8 @@ const listener =
       return;
     }
     const answer = (): void => {
+      // whoever asked may have given up, and closed it
+      if (!server.listening) return;
       const location = locationOf(asked.location, portOf(server));
       response.writeHead(asked.status, location === undefined ? {} : { location });
       response.flushHeaders();
