@@ -80,6 +80,24 @@ describe("a container that is killed for memory", () => {
   });
 });
 
+describe("a pod that was refused beside pods that are gone", () => {
+  it("is not said to agree: what would change it goes by the kubelet's own amounts", () => {
+    const message = "Node didn't have enough resource: cpu, requested: 2000, used: 3500, capacity: 4000";
+    const status = { phase: "Failed", reason: "OutOfcpu", message: `Pod was rejected: ${message}`, startTime: AT };
+    const web = pod({ containers: [container("app", { cpu: "2" })], status });
+    const other = {
+      ...pod({ containers: [container("c", { cpu: "3" })] }),
+      metadata: { name: "db", namespace: "shop", uid: "u-db" },
+    };
+    const told = only(story("web", [web, other, node()]), "refused");
+    expect(told.decisions).toMatchObject([{ agrees: null, differs: "used: 3000 in place of used: 3500" }]);
+    expect(told.whatWouldChange[0]).toMatchObject({
+      ...{ code: "lower_request_admits", numbers: { resource: "cpu", requested: 2000, atMost: 500, less: 1500 } },
+    });
+    expect(shown(story("web", [web, other, node()]))).toContain("history: which pods were there then");
+  });
+});
+
 describe("a pod that waits", () => {
   it("for a node: what the scheduler says, and what each node's kubelet would", () => {
     const containers = [container("app", { cpu: "5", memory: "1Gi" })];
@@ -467,6 +485,10 @@ WHAT WOULD CHANGE IT
     const message = "Node didn't have enough resource: cpu, requested: 6000, used: 3000, capacity: 4000";
     expect(only(story("web", [of("Deferred", message), other, node()]), "resize-deferred").decisions).toMatchObject([
       { agrees: true, differs: null },
+    ]);
+    const then = message.replace("used: 3000", "used: 3500");
+    expect(only(story("web", [of("Deferred", then), other, node()]), "resize-deferred").decisions).toMatchObject([
+      { agrees: null, differs: "used: 3000 in place of used: 3500" },
     ]);
     const conditions = [
       {

@@ -1,4 +1,5 @@
 import { type Fields, fieldsOf } from "../../model/own.ts";
+import type { AdmissionDecision } from "../../model/preemption.ts";
 import type { Change, Finding, Missing, StoryDecision, Word } from "../../model/why.ts";
 import {
   type Case,
@@ -135,28 +136,42 @@ function askAgain(of: Case, { reason, message, since, again }: Refusal): AskedAg
   if (!asked.ok) return { ...NOTHING, missing: [...lacks, missing(of, "node", asked.error)] };
   const { decision } = asked.value;
   const differs = differenceOf({ reason, message }, decision);
-  const isUnknown = differs !== null && !isAgreement(reason, decision);
-  if (isUnknown && MANAGED.has(reason)) lacks.push(...stateFilesOf(of, message));
-  else if (isUnknown && decision.admit) lacks.push(missing(of, "history", "which pods were there then"));
-  const isOpen = isUnknown && (then.value.lacks.has("pods") || MANAGED.has(reason));
+  const isSame = isAgreement(reason, decision);
+  const isUnknown = differs !== null && !isSame;
+  // for the same reason, but not with the same amounts: others were there then
+  const isOther = differs !== null && isSame;
+  if ((isUnknown || isOther) && MANAGED.has(reason)) lacks.push(...stateFilesOf(of, message));
+  else if (isOther || (isUnknown && decision.admit)) lacks.push(missing(of, "history", "which pods were there then"));
+  const isOpen = isOther || (isUnknown && (then.value.lacks.has("pods") || MANAGED.has(reason)));
   const excerpt = admissionExcerpt(decision);
   return {
     decisions: [
       {
         kind: "admission",
         ...asked.value.head,
-        agrees: isOpen ? null : isAgreement(reason, decision),
+        agrees: isOpen ? null : isSame,
         differs,
         excerpt,
       },
     ],
     whatWouldChange: [
       ...pressureEnds(message, subject.pod?.status?.qosClass ?? ""),
-      ...decision.counterfactuals,
+      ...(isOther ? byItsWords(message, decision.counterfactuals) : decision.counterfactuals),
       ...(MANAGED.has(reason) ? [] : nowOf(of, then.value, again)),
     ],
     missing: lacks,
   };
+}
+
+/** What would have let it in by the kubelet's own amounts; what follows from others is left out. */
+function byItsWords(message: string, found: AdmissionDecision["counterfactuals"]): readonly Change[] {
+  const { resource, numbers } = shortageIn(message);
+  const { requested, used, capacity } = numbers;
+  if (requested === null || used === null || capacity === null) return [];
+  const atMost = Math.max(0, capacity - used);
+  return found
+    .filter((one) => one.code === "lower_request_admits" && one.numbers["resource"] === resource)
+    .map(({ code, numbers }) => ({ code, numbers: { ...numbers, requested, atMost, less: requested - atMost } }));
 }
 
 /** kubelet 1.36: eviction managerImpl.Admit. */

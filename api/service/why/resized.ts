@@ -95,8 +95,13 @@ function askAgain(of: Case, cause: ResizeCause, message: string): Asked {
   if (!asked.ok) return { ...none, missing: [...lacks, missing(of, "node", asked.error)] };
   const { decision, head } = asked.value;
   const resource = /enough (?:resource|capacity|allocatable resources): ([\w./-]+),/.exec(message)?.[1];
-  const agrees = resource === undefined || then.value.lacks.has("pods") ? null : decision.reason === `OutOf${resource}`;
-  const differs = agrees === false ? differenceOf({ reason: `OutOf${resource}`, message }, decision) : null;
+  const isKnown = resource !== undefined && !then.value.lacks.has("pods");
+  const other = isKnown ? differenceOf({ reason: `OutOf${resource}`, message }, decision) : null;
+  const isSame = decision.reason === `OutOf${resource}`;
+  // others were there then; what the node can never carry has other words
+  const isOther = isSame && other !== null && message.includes(" used: ");
+  const agrees = !isKnown || isOther ? null : isSame;
+  const differs = isOther || agrees === false ? other : null;
   const assumed = cause === "capacity" ? head.assumed : [...head.assumed, "the pod comes anew with this size"];
   return {
     decisions: [{ kind: "admission", ...head, assumed, agrees, differs, excerpt: admissionExcerpt(decision) }],
