@@ -81,7 +81,7 @@ const NODE_GAUGES: readonly NodeGauge[] = [
 
 /**
  * The nodes as gauges in Prometheus' text format: made of what the history keeps of each, nothing is decided. INVARIANT: the number
- * of series is bounded; beyond `limit` nodes those that stand worst have theirs, and a gauge says how many are left out. `nodes` and
+ * of series is bounded; nodes that are gone have none, beyond `limit` nodes those that stand worst have theirs, and a gauge says how many are left out. `nodes` and
  * `outcomes` are counted since the hour before this one.
  */
 export function fleetMetrics(
@@ -90,14 +90,15 @@ export function fleetMetrics(
   nowMs: number,
   limit: number,
 ): string {
-  const shown = ordered(nodes, { sort: "severity", order: "desc" }).slice(0, limit);
+  const here = nodes.filter(({ severity }) => severity !== "gone");
+  const shown = ordered(here, { sort: "severity", order: "desc" }).slice(0, limit);
   const standing = SEVERITIES.map(
     (severity): Sample => [nodes.filter((node) => node.severity === severity).length, { severity }],
   );
   return [
     gauge("nodewise_nodes", "Nodes of the history by how they stand", standing),
     gauge("nodewise_nodes_without_series", "Nodes beyond the most that have metrics of their own", [
-      [nodes.length - shown.length, {}],
+      [here.length - shown.length, {}],
     ]),
     gauge(
       "nodewise_recent_refusals",

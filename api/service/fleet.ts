@@ -15,10 +15,11 @@ import { type Labels, type Requirement, selects } from "./label-selector.ts";
 
 const DEGREES = ["under-pressure", "reclaims", "evicts"] as const;
 /**
- * How a node stands, from the best to the worst; the last that holds counts. `not-known`: nothing tells whether it is under
- * pressure. `refuses` and `evicted`: of pods since the time that is counted from, by decisions or by its kubelet.
+ * How a node stands, from the best to the worst. `gone`: nothing was heard of it for so long that it may have left the cluster.
+ * `not-known`: nothing tells whether it is under pressure. `refuses` and `evicted`: of pods since the time that is counted from, by
+ * decisions or by its kubelet. The last that holds counts, but of one that is not heard of nobody knows the others.
  */
-export const SEVERITIES = ["ok", "not-known", "refuses", "evicted", "silent", ...DEGREES] as const;
+export const SEVERITIES = ["ok", "gone", "not-known", "refuses", "evicted", "silent", ...DEGREES] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
 /** What is left until an eviction threshold is met, as of the node's newest eviction pass. */
@@ -61,6 +62,8 @@ export interface FleetNode extends Omit<FleetRow, "labels" | "conditions"> {
 
 /** A node that was not heard of for this long may be gone: passes come every few seconds to minutes. */
 export const SILENT_MS = 15 * 60_000;
+/** For so long somebody may still want to know. */
+const GONE_MS = 6 * 3_600_000;
 const ZONE_LABEL = "topology.kubernetes.io/zone";
 
 /** The nodes by name, or one, counted since the hour that `sinceMs` is in. Errors: the history's. */
@@ -90,7 +93,7 @@ export function fleetNode(row: FleetRow, nowMs: number): FleetNode {
     headroom: headroomOf(summary, latest.eviction?.decidedAtMs ?? 0),
     drift: report === null ? 0 : report.okCount + report.failedCount,
     silent,
-    severity: severityOf(row, pressure, silent),
+    severity: severityOf(row, pressure, nowMs - row.lastSeenMs),
     lastDecisionMs: newest?.decidedAtMs ?? null,
   };
 }
@@ -119,9 +122,9 @@ function pressureOf(
   return { pressureFrom: "node-status", conditions: own.data, pressure: own.data.length === 0 ? 0 : 1 };
 }
 
-function severityOf(row: FleetRow, { pressureFrom, pressure }: NodePressure, silent: boolean): Severity {
+function severityOf(row: FleetRow, { pressureFrom, pressure }: NodePressure, silentMs: number): Severity {
+  if (silentMs > SILENT_MS) return silentMs > GONE_MS ? "gone" : "silent";
   if (pressure > 0) return DEGREES[pressure - 1] as Severity;
-  if (silent) return "silent";
   if (evictedOf(row) > 0) return "evicted";
   if (refusedOf(row) > 0) return "refuses";
   return pressureFrom === null ? "not-known" : "ok";

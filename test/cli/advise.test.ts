@@ -166,6 +166,10 @@ describe.concurrent("nodewise advise reserves, of files", () => {
     expect(ran).toMatchObject({ code: EXIT.refusesStart, stderr: "" });
     expect(ran.stdout).toMatch(/^systemReserved +memory +1 +776\.2 MiB +776\.2 MiB +776\.2 MiB +512Mi +342Mi$/m);
     expect(ran.stdout).toContain("- refuses-start reservedMemory: ");
+    const files = [realNode("node.json"), realNode("configz.json"), realNode("stats-summary.json")];
+    const patch = await advise(...files, "-o", "patch");
+    expect(patch).toMatchObject({ code: EXIT.refusesStart, stdout: expect.stringMatching(/^systemReserved:/) });
+    expect(patch.stderr).toMatch(/^nodewise: the kubelet would not start with it: .+\n$/);
     expect(ran.stdout).toContain(
       "- kubeReserved stays as it is, and systemReserved is what it leaves of the whole, which is measured\n",
     );

@@ -118,6 +118,27 @@ test("each filter lets through what it names, and several what meets all of them
   expect(names({ show: "refused", condition: "any" })).toEqual(["b-evicts"]);
 });
 
+test("of a node that is not heard of nothing else counts; after six hours it is gone, and leaves its series to others", () => {
+  const HOUR = 3_600_000;
+  const eviction = (decidedAtMs: number) => ({ eviction: { ...pass("evicts", ["MemoryPressure"]), decidedAtMs } });
+  const [silent, gone, here] = [HOUR, 7 * HOUR, 0].map((ago) =>
+    fleetNode(row(`seen-${ago}`, { lastSeenMs: NOW - ago, latest: eviction(NOW - ago) }), NOW),
+  );
+  const nodes = [gone, silent, here].filter((node) => node !== undefined);
+  expect(nodes.map(({ severity }) => severity)).toEqual(["gone", "silent", "evicts"]);
+  expect(ordered(nodes, { sort: "severity", order: "desc" }).map(({ severity }) => severity)).toEqual([
+    "evicts",
+    "silent",
+    "gone",
+  ]);
+  const text = fleetMetrics(nodes, [], NOW, 2);
+  expect(text.match(/^nodewise_node_last_seen_timestamp_seconds\{.*\}/gm)).toEqual([
+    'nodewise_node_last_seen_timestamp_seconds{node="seen-0"}',
+    `nodewise_node_last_seen_timestamp_seconds{node="seen-${HOUR}"}`,
+  ]);
+  expect(text).toContain("nodewise_nodes_without_series 0\n");
+});
+
 test("the worst come first by severity, what is not known last in any direction", () => {
   const by = (sort: (typeof FLEET_SORTS)[number], order: "asc" | "desc") =>
     ordered(FLEET, { sort, order }).map(({ name }) => name);

@@ -122,8 +122,14 @@ async function adviceOfApi(
 function print(advice: ReservesAdvice, { output }: AdviseFlags, { terminal }: Cli): Outcome {
   const { patch, measurements, findings } = advice;
   if (output === "table") terminal.write(adviceText(advice, terminal));
-  else if (output === "patch") printData(terminal, patch, "yaml");
-  else printData(terminal, advice, output);
+  else if (output === "patch") {
+    printData(terminal, patch, "yaml");
+    const refusals = findings.filter(({ severity }) => severity === "refuses-start");
+    warnAll(
+      terminal,
+      refusals.map(({ message }) => `the kubelet would not start with it: ${message}`),
+    );
+  } else printData(terminal, advice, output);
   if (measurements.count === 0)
     return fault(EXIT.cannotRun, "nothing was measured: no snapshot has statistics of its node");
   return ok(findings.some(({ severity }) => severity === "refuses-start") ? EXIT.refusesStart : EXIT.ok);
