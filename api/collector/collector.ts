@@ -11,7 +11,10 @@ import { Outcomes, type SeenOutcome } from "./outcomes.ts";
 export interface CollectorLog {
   /** `fault` null: it is over. */
   onFault(about: FaultPlace, fault: string | null): void;
+  /** Rights that are missing and were not told yet, each with who lacks it where that is known. */
+  onMissingRights?(missing: readonly LackedRight[]): void;
 }
+export type LackedRight = Pick<ClusterFault, "rule" | "user">;
 /** `api`: the API that gets everything; a node: one that is read or taken in part or not at all. */
 export type FaultPlace = FollowedResource | "api" | { readonly node: string };
 
@@ -56,6 +59,8 @@ export class Collector {
   #waitingCount = 0;
   readonly #faults = new Map<string, string>();
   readonly #nodes = new Set<string>();
+  /** Resources whose missing right was told. */
+  readonly #lacked = new Set<string>();
   #counts = { snapshots: 0, decisions: 0, outcomes: 0, lostOutcomes: 0 };
 
   constructor(api: ApiClient, log: CollectorLog) {
@@ -91,6 +96,7 @@ export class Collector {
   }
   onFault(resource: FollowedResource, fault: ClusterFault | null): void {
     this.#tell(resource, fault === null ? null : clusterFaultText(fault));
+    if (fault !== null) this.#lack([fault]);
   }
 
   async onSnapshot(documents: NodeDocuments): Promise<void> {
@@ -103,6 +109,7 @@ export class Collector {
       .map(({ part, why, how }) => `${part}: ${clusterFaultText({ message: why, next: how })}`)
       .join("; ");
     this.#tell({ node: name }, unread === "" ? null : unread);
+    this.#lack(missing);
     const { id } = objectIn(stored);
     const kinds = KINDS.filter(({ needs }) => needs.every((part) => documents[part] !== undefined));
     const lines = kinds.map(({ kind }) => JSON.stringify({ kind, snapshotId: id, explain: "off" }));
@@ -170,6 +177,12 @@ export class Collector {
       this.#tell({ node }, sent.error.message);
     }
     return null;
+  }
+
+  #lack(all: readonly LackedRight[]): void {
+    const fresh = all.filter(({ rule }) => rule !== undefined && !this.#lacked.has(rule.resource));
+    for (const { rule } of fresh) if (rule !== undefined) this.#lacked.add(rule.resource);
+    if (fresh.length > 0) this.#log.onMissingRights?.(fresh);
   }
 
   #tell(place: FaultPlace, fault: string | null): void {

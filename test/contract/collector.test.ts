@@ -20,6 +20,8 @@ const pod = (name: string, status: object = {}): ApiObject => ({
 interface Collecting {
   readonly collector: Collector;
   readonly faults: (readonly [string, string | null])[];
+  /** `WHO: RESOURCE` */
+  readonly lacked: readonly string[];
   stop(): Promise<void>;
 }
 async function collecting(cluster: TestCluster, url: string, fetchThere = fetch): Promise<Collecting> {
@@ -27,16 +29,36 @@ async function collecting(cluster: TestCluster, url: string, fetchThere = fetch)
   const faults: [string, string | null][] = [];
   const place = (at: FaultPlace) => (typeof at === "string" ? at : at.node);
   const client = apiClient({ url, fetch: fetchThere, token: async () => ok(undefined) });
-  const collector = new Collector(client, { onFault: (at, fault) => void faults.push([place(at), fault]) });
+  const lacked: string[] = [];
+  const collector = new Collector(client, {
+    onFault: (at, fault) => void faults.push([place(at), fault]),
+    onMissingRights: (missing) => void lacked.push(...missing.map(({ rule, user }) => `${user}: ${rule?.resource}`)),
+  });
   const running = collector.run(await opened(cluster.kubeconfig()), { signal: ending.signal, intervalMs: 60_000 });
   const stop = async (): Promise<void> => {
     ending.abort();
     await running;
   };
   onTestFinished(stop);
-  return { collector, faults, stop };
+  return { collector, faults, lacked, stop };
 }
 const readyOf = async (collector: Collector): Promise<number> => (await statusApp(collector).request("/readyz")).status;
+
+test("rights that are missing are told once, with who lacks them", async () => {
+  const cluster = await testCluster();
+  cluster.users["reader-token"] = {
+    name: "jane",
+    may: ["list nodes", "watch nodes", "get nodes", "list pods", "watch pods"],
+  };
+  const { api } = await serving();
+  const { lacked } = await collecting(cluster, api.url);
+  await until(() =>
+    expect(new Set(lacked)).toEqual(new Set(["jane: events", "jane: nodes/configz", "jane: nodes/stats"])),
+  );
+  cluster.api.put("pods", pod("web"));
+  await until(() => expect(cluster.kubelet.requests.length).toBeGreaterThan(2));
+  expect(new Set(lacked).size).toBe(lacked.length);
+});
 
 test("a cluster's nodes are in the history with their decisions, and without secrets", async () => {
   const cluster = await testCluster();

@@ -1,6 +1,7 @@
 import { parseListen } from "../../../actuator/core/listen.ts";
 import { type Cluster, openCluster } from "../../cluster/cluster.ts";
 import { clusterFaultText } from "../../cluster/fault.ts";
+import { rbacYaml } from "../../cluster/rbac.ts";
 import { apiClient } from "../../collector/api-client.ts";
 import { Collector, type CollectorCounts, type FaultPlace } from "../../collector/collector.ts";
 import { statusApp } from "../../collector/status.ts";
@@ -15,6 +16,7 @@ import type { Cli, LogFlags } from "../cli.ts";
 import { type ClusterFlags, clusterOptions } from "../cluster-options.ts";
 import { addressOf } from "../history/history-api.ts";
 import { tokenOf } from "../history/source.ts";
+import { warnRights } from "../inputs/cluster-node.ts";
 import { EXIT, type Fault, fault, type Outcome, redrawnLine, stopSignal } from "../terminal.ts";
 
 export interface CollectFlags extends ApiFlags, ClusterFlags, Pick<LogFlags, "logFormat"> {
@@ -89,6 +91,15 @@ export async function follow(
       if (log === null) terminal.warn(`nodewise: ${placeText(place)}: ${text ?? "works again"}`);
       else if (text === null) log.info({ place }, "works again");
       else log.warn({ place, fault: text }, "fault");
+    },
+    onMissingRights: (missing) => {
+      line.clear();
+      if (log === null) return warnRights(missing, terminal);
+      const rules = missing.flatMap(({ rule }) => rule ?? []);
+      log.warn(
+        { rbac: rbacYaml(rules, missing[0]?.user) },
+        "a right is missing: an administrator gives it by this YAML",
+      );
     },
   });
   const status = await openStatus(statusListen, collector);

@@ -72,7 +72,8 @@ export const namesText = (names: readonly string[]): string =>
   names.length > FEW + 1 ? `${names.slice(0, FEW).join(", ")} and ${names.length - FEW} more` : listed(names);
 const FEW = 3;
 
-function warnRights(missing: readonly Pick<ClusterFault, "rule" | "user">[], terminal: Terminal): void {
+/** Which rights are missing, and the YAML that gives them. */
+export function warnRights(missing: readonly Pick<ClusterFault, "rule" | "user">[], terminal: Terminal): void {
   const rules = missing.flatMap(({ rule }) => rule ?? []);
   if (rules.length === 0) return;
   const byVerbs = Map.groupBy(rules, ({ verbs }) => listed(verbs));
