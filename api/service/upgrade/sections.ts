@@ -142,9 +142,21 @@ const staticPods = ({ staticPods: all }: UpgradeReport): Section => ({
   rows: all.map((pod) => ({ cells: [pod], notes: [] })),
 });
 
+/** Of answers that differ without an effect. */
+export const KERNEL_DEFAULTS = "would differ only in writing what the kernel has by itself";
+
 function decisions({ decisions: all }: UpgradeReport): Section {
   const kinds = all?.kinds ?? [];
   const undecided = kinds.filter(({ undecided }) => undecided !== null).map(({ kind }) => kind);
+  const silent = kinds.filter(({ kernelDefaults }) => kernelDefaults > 0);
+  const more = [
+    ...(silent.length === 0
+      ? []
+      : [
+          `these ${KERNEL_DEFAULTS}: ${silent.map(({ kind, kernelDefaults }) => `${kernelDefaults} of ${kind}`).join(", ")}`,
+        ]),
+    ...(undecided.length === 0 ? [] : [`the snapshot has not what these need: ${undecided.join(", ")}`]),
+  ];
   const section: Section = {
     id: "decisions",
     title: "Decisions on the snapshot",
@@ -157,8 +169,7 @@ function decisions({ decisions: all }: UpgradeReport): Section {
         notes: [],
       })),
   };
-  if (undecided.length === 0) return section;
-  return { ...section, more: `the snapshot has not what these need: ${undecided.join(", ")}` };
+  return more.length === 0 ? section : { ...section, more: more.join("; ") };
 }
 
 const changedAnswers = ({ decisions: all }: UpgradeReport): Section => ({
