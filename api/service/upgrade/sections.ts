@@ -51,9 +51,11 @@ export function headline({ node, from, to, outcome, direction, configured }: Upg
 export function caveats({ from, assumed }: UpgradeReport): readonly string[] {
   const whys = from.why === null ? [] : [`${from.why}; what changed between the two is not told`];
   if (assumed.length === 0) return whys;
-  const fields = `${assumed.join(", ")}: the configuration names every field, as /configz does, and has the default of ${from.version} here`;
-  return [...whys, `${fields}; counted as left out of the kubelet's own file: give that where it sets it`];
+  return [...whys, leftOutText(assumed, from.version)];
 }
+/** `fields`: what `ownConfiguration` has taken out. */
+export const leftOutText = (fields: readonly string[], version: string): string =>
+  `${fields.join(", ")}: the configuration names every field, as /configz does, and has the default of ${version} here; counted as left out of the kubelet's own file: give that where it sets it`;
 
 /** All parts that have something to say, in the order in which they are read. */
 export const sectionsOf = (report: UpgradeReport): readonly Section[] =>
