@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { wholeNumber } from "./fields.ts";
 import { answerText, type Form, integer, ofUnit, podRef, REASONS_OF_PODS } from "./forms.ts";
-import { type KindSpec, nothingAsked, PLAIN } from "./kind-spec.ts";
+import { type KindSpec, nothingAsked, PLAIN, type PlaceDifference } from "./kind-spec.ts";
+import { isObject } from "./own.ts";
 import type { Bytes, CpuShares, CpuWeight, Micros } from "./units.ts";
 
 const CGROUP_LEVELS = ["node", "qos", "pod", "container"] as const;
@@ -135,12 +136,34 @@ export const cgroupsDecision = z.lazy(() =>
 );
 export type CgroupsDecision = Form<typeof cgroupsDecision>;
 
+/**
+ * What a new cgroup holds in the files of Memory QoS. Linux 6.12: Documentation/admin-guide/cgroup-v2.rst, "Memory Interface
+ * Files". Only those: in others, such as pids.max, systemd or the runtime puts something where the kubelet is silent.
+ */
+const KERNEL_DEFAULTS = [
+  { field: "memoryMin", value: 0, file: "memory.min", text: "0" },
+  { field: "memoryLow", value: 0, file: "memory.low", text: "0" },
+  { field: "memoryHigh", value: -1, file: "memory.high", text: "max" },
+] as const satisfies readonly { field: keyof CgroupValues; value: number; file: string; text: string }[];
+
+/** One decision writes what the kernel has by itself, the other nothing. */
+function isKernelDefault({ path, recorded, replayed }: PlaceDifference): boolean {
+  if (recorded !== undefined && replayed !== undefined) return false;
+  const written = recorded ?? replayed;
+  return KERNEL_DEFAULTS.some(({ field, value, file, text }) =>
+    isObject(written)
+      ? path.endsWith(`.files["${file}"]`) && written["value"] === text
+      : path.endsWith(`.values.${field}`) && written === value,
+  );
+}
+
 export const cgroups = {
   decides: "the node's whole cgroup tree with every value and the exact text of every file",
   ask: nothingAsked,
   decision: cgroupsDecision,
   reasons: CGROUPS_REASONS,
   podPartsOf: ({ cgroups: plans }: CgroupsDecision) => plans,
+  hasNoEffect: isKernelDefault,
   facts: null,
   traits: { ...PLAIN, pods: "overhead", cacheable: true, defaultsConfiguration: true },
 } as const satisfies KindSpec;

@@ -67,6 +67,13 @@ export interface PodPart {
   readonly pod: PodRef | null;
 }
 
+/** A place where two decisions of a kind differ; a side that is absent has none. */
+export interface PlaceDifference {
+  readonly path: string;
+  readonly recorded?: unknown;
+  readonly replayed?: unknown;
+}
+
 /** All of a decision kind but its decider (`api/decide/kinds/index.ts`) and its table (`api/text/tables/index.ts`). */
 export interface KindSpec {
   /** For people, in a line: `nodewise kinds`. */
@@ -88,6 +95,8 @@ export interface KindSpec {
    * of which two decisions about the node differ. Absent: it does nothing to a pod but the one that is asked about.
    */
   podPartsOf?(decision: never): readonly PodPart[];
+  /** Checks that a difference does the same to the node: the kernel has by itself what one decision writes. Absent: none does. */
+  hasNoEffect?(difference: PlaceDifference): boolean;
   /** Null: it remembers nothing. */
   readonly facts: FactsSpec | null;
   readonly traits: KindTraits;

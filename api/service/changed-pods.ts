@@ -1,17 +1,40 @@
 import type { Kind } from "../model/decision.ts";
-import type { PodPart } from "../model/kind-spec.ts";
+import type { PlaceReasons } from "../model/forms.ts";
+import type { KindSpec, PodPart } from "../model/kind-spec.ts";
 import { specOf } from "../model/kinds.ts";
-import { differences } from "./difference.ts";
+import { type Difference, differences } from "./difference.ts";
 
 /** The pods of the node to which two decisions of a kind, plain JSON both, do different things: NAMESPACE/NAME. */
 export function changedPods(kind: Kind, recorded: unknown, replayed: unknown): readonly string[] {
-  const { podPartsOf } = specOf(kind);
+  const { podPartsOf, hasNoEffect } = specOf(kind);
   if (podPartsOf === undefined) return [];
   const after = byPod(podPartsOf(replayed as never));
   const before = recordedParts(() => byPod(podPartsOf(recorded as never)));
   if (before === null) return [];
   const names = new Set([...before.keys(), ...after.keys()]);
-  return [...names].filter((name) => differences(before.get(name), after.get(name)).length > 0);
+  return [...names].filter((name) => isOther(differences(before.get(name), after.get(name), hasNoEffect), hasNoEffect));
+}
+
+/** Checks that some difference has an effect. `all`: as `differences` lists them, those with one first. */
+export const isOther = ([first]: readonly Difference[], hasNoEffect: KindSpec["hasNoEffect"]): boolean =>
+  first !== undefined && hasNoEffect?.(first) !== true;
+
+/** The reasons of the differences that have an effect, of a kind that tells these apart. Where none of them has a reason: all. */
+export function reasonsOfEffect(
+  kind: Kind,
+  reasons: readonly PlaceReasons[],
+  all: readonly Difference[],
+): readonly PlaceReasons[] {
+  const { hasNoEffect } = specOf(kind);
+  if (hasNoEffect === undefined) return reasons;
+  // without the name of the list
+  const paths = new Set(all.filter((one) => !hasNoEffect(one)).map(({ path }) => path.slice(path.indexOf("["))));
+  const found = reasons.flatMap(({ at, because }) => {
+    const place = `[${JSON.stringify(at)}]`;
+    const own = because.filter(({ field }) => paths.has(place) || paths.has(`${place}.values.${field}`));
+    return own.length === 0 ? [] : [{ at, because: own }];
+  });
+  return found.length === 0 ? reasons : found;
 }
 
 /** Null: the decision is not in the form of now. Of a record only the outermost form is checked when it is read. */

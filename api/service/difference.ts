@@ -1,6 +1,7 @@
 import { joinPath } from "../model/input-issue.ts";
+import type { KindSpec, PlaceDifference } from "../model/kind-spec.ts";
 
-export interface Difference {
+export interface Difference extends PlaceDifference {
   /** As in issues; an element of a list that has a `path` or `key` is named by it: `cgroups["/kubepods"].values.memory`. */
   readonly path: string;
   /** Absent: there was none. */
@@ -9,42 +10,70 @@ export interface Difference {
 }
 export const MAX_DIFFERENCES = 1000;
 
-/** The places where two values of plain JSON differ, at most `MAX_DIFFERENCES` and one. */
-export function differences(recorded: unknown, replayed: unknown): readonly Difference[] {
-  const found: Difference[] = [];
+type HasNoEffect = KindSpec["hasNoEffect"];
+
+/** The places where two values of plain JSON differ, at most `MAX_DIFFERENCES` and one; those without an effect are the last. */
+export function differences(recorded: unknown, replayed: unknown, hasNoEffect?: HasNoEffect): readonly Difference[] {
+  const found = new Found(hasNoEffect);
   compare(recorded, replayed, "", found);
-  return found;
+  return found.list();
 }
 
 /** The same of two decisions as they are answered: without what is undefined. */
-export const decisionDifferences = (before: Decision, after: Decision): readonly Difference[] =>
-  differences(plain(before.decision), plain(after.decision));
+export const decisionDifferences = (
+  before: Decision,
+  after: Decision,
+  hasNoEffect?: HasNoEffect,
+): readonly Difference[] => differences(plain(before.decision), plain(after.decision), hasNoEffect);
 interface Decision {
   readonly decision: unknown;
 }
 export const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
+class Found {
+  readonly #first: Difference[] = [];
+  readonly #last: Difference[] = [];
+  readonly #hasNoEffect: HasNoEffect;
+
+  constructor(hasNoEffect: HasNoEffect) {
+    this.#hasNoEffect = hasNoEffect;
+  }
+
+  get isFull(): boolean {
+    return this.#first.length > MAX_DIFFERENCES;
+  }
+
+  add(difference: Difference): void {
+    if (this.#hasNoEffect?.(difference) !== true) this.#first.push(difference);
+    else if (this.#last.length <= MAX_DIFFERENCES) this.#last.push(difference);
+  }
+
+  list(): readonly Difference[] {
+    return [...this.#first, ...this.#last].slice(0, MAX_DIFFERENCES + 1);
+  }
+}
+
 type Members = ReadonlyMap<string | number, unknown>;
 
-function compare(a: unknown, b: unknown, path: string, found: Difference[]): void {
-  if (found.length > MAX_DIFFERENCES || Object.is(a, b)) return;
+function compare(a: unknown, b: unknown, path: string, found: Found): void {
+  if (found.isFull || Object.is(a, b)) return;
   const key = keyOfBoth(a, b);
   const before = membersOf(a, key);
   const after = membersOf(b, key);
   if (before === null || after === null || Array.isArray(a) !== Array.isArray(b)) {
-    found.push({ path: path === "" ? "$" : path, recorded: a, replayed: b });
+    found.add({ path: path === "" ? "$" : path, recorded: a, replayed: b });
     return;
   }
   for (const [name, value] of before) {
-    if (found.length > MAX_DIFFERENCES) return;
+    if (found.isFull) return;
     const at = key === null ? joinPath(path, [name]) : `${path}[${JSON.stringify(name)}]`;
     if (after.has(name)) compare(value, after.get(name), at, found);
-    else found.push({ path: at, recorded: value });
+    else found.add({ path: at, recorded: value });
   }
   for (const [name, value] of after) {
-    if (found.length > MAX_DIFFERENCES) return;
+    if (found.isFull) return;
     const at = key === null ? joinPath(path, [name]) : `${path}[${JSON.stringify(name)}]`;
-    if (!before.has(name)) found.push({ path: at, replayed: value });
+    if (!before.has(name)) found.add({ path: at, replayed: value });
   }
 }
 

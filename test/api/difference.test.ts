@@ -47,3 +47,10 @@ test("there is an end to them", () => {
     ),
   ).toHaveLength(MAX_DIFFERENCES + 1);
 });
+
+test("what has no effect is told last, however much there is of it", () => {
+  const idle = Object.fromEntries(Array.from({ length: MAX_DIFFERENCES + 9 }, (_, i) => [`idle${i}`, i]));
+  const found = differences({}, { ...idle, real: 1 }, ({ path }) => path.startsWith("idle"));
+  expect(found[0]).toEqual({ path: "real", replayed: 1 });
+  expect(found.length).toBe(MAX_DIFFERENCES + 1);
+});

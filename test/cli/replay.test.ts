@@ -87,7 +87,11 @@ describe("nodewise replay", () => {
 
   test("as another kubelet tells both versions, of each decision and of all", async () => {
     const ran = await replay("--kubelet", "1.36", "--node", "n1");
-    expect(ran).toMatchObject({ code: 1, stderr: "" });
+    expect(ran).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^nodewise: a recorded configuration that .*\n$/),
+    });
+    expect(ran.stderr).toContain("they count as left out of the kubelet's own file, as in `nodewise upgrade`");
     expect(ran.stdout).toMatch(/^\S+Z {2}n1 {2}cgroups {2}(\S+\/\S+.* {2})?kubelet 1\.37 -> 1\.36 {2}decided/m);
     expect(ran.stdout).toMatch(/^1\.37 -> 1\.36 +2 +1 +1 +0 +0$/m);
   });

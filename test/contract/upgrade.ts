@@ -47,6 +47,7 @@ async function decided(api: ApiSubject, node: string, count = 3): Promise<void> 
 
 export function upgrades(of: Of): void {
   upgradesOfFlags(of);
+  upgradesWithoutEffect(of);
   test("a configuration that the other kubelet does not start with, in its words, with the patch and as the first step", async () => {
     const kubeletConfiguration = { featureGates: { NodeDeclaredFeatures: false, SidecarContainers: true } };
     const { report, history } = await upgrade(of(), { to: "1.37", from: "1.36", kubeletConfiguration });
@@ -91,7 +92,7 @@ export function upgrades(of: Of): void {
       podCount: 2,
       differenceCount: expect.any(Number),
     });
-    expect(JSON.stringify(example?.differences)).toContain("memory.min");
+    expect(JSON.stringify(example?.differences)).toContain("memory.high");
     expect(example?.reasons.length).toBeGreaterThan(0);
     const pageToken = first.history?.nextPageToken;
     const last = await upgrade(of(), { to: "1.37", node, since: "7d", limit: 2, pageToken });
@@ -119,6 +120,40 @@ export function upgrades(of: Of): void {
     );
     const whole = await ask({ ...told, memoryThrottlingFactor: 0.9 }, 1);
     expect(await ask({ ...told, memoryThrottlingFactor: 0.8 }, 2)).toBeGreaterThan(whole);
+  });
+}
+
+/** What is written otherwise and does the same. */
+function upgradesWithoutEffect(of: Of): void {
+  test("memory.min and memory.low of 0, which the kernel has by itself, make no decision another one and hide no other", async () => {
+    const node = fresh("upgrade");
+    // 1.37 counts the plain init container, and takes the pod's limits away
+    const limits = { cpu: "1", memory: "64Mi" };
+    const sidecar = { ...container("sidecar", { cpu: "1m" }, limits), restartPolicy: "Always" };
+    const initContainers = [sidecar, container("first", { cpu: "1m" })];
+    const spec = { containers: [container("app", { cpu: "1m" }, limits)], initContainers };
+    const plain = Array.from({ length: 9 }, (_, i) => pod(`plain-${i}`, { metadata: { namespace: "shop" } }));
+    const side = pod("side", { metadata: { namespace: "shop", uid: `side-${node}` }, spec });
+    for (const [sequence, pods] of [plain, [...plain, side]].entries()) {
+      const snapshot = throttled(node, { kubeletConfiguration: {}, pods, sequence });
+      await answer(await post(of(), "/v1/decisions/cgroups", { snapshot }), decisionAnswer);
+    }
+    const { report, history } = await upgrade(of(), { to: "1.37", node, since: SINCE });
+    expect(history).toMatchObject({ counts: { replayed: 2, same: 1, differs: 1 }, kernelDefaults: 1 });
+    const sideAlone = { pods: ["shop/side"], podCount: 1 };
+    expect(history?.pods).toEqual([{ node, pod: "shop/side", count: 1, byKind: { cgroups: 1 } }]);
+    for (const [one] of [history?.examples ?? [], report?.decisions?.changed ?? []]) {
+      expect(one).toMatchObject({ kind: "cgroups", ...sideAlone });
+      expect(one?.differences[0]).toMatchObject({ path: expect.stringContaining("cpuQuota"), recorded: 200_000 });
+      expect(one?.differenceCount).toBeGreaterThan(40);
+      expect(new Set(one?.reasons.flatMap(({ because }) => because.map(({ field }) => field)))).toContain("cpuQuota");
+      expect(JSON.stringify(one?.reasons)).not.toContain("memoryMin");
+    }
+    const alone = { to: "1.37", snapshot: throttled(node, { kubeletConfiguration: {}, pods: plain }) };
+    const decisions = (await upgrade(of(), alone)).report?.decisions;
+    expect(decisions?.changed).toEqual([]);
+    const ofCgroups = decisions?.kinds.find(({ kind }) => kind === "cgroups");
+    expect(ofCgroups).toMatchObject({ asked: 1, changed: 0, kernelDefaults: 1 });
   });
 }
 

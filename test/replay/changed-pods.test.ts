@@ -61,6 +61,24 @@ describe("the pods of which two decisions differ", () => {
     expect(changedPods(kind, {}, after)).toEqual([]);
   });
 
+  test.each<[field: string, value: number, file: string, text: string, other: number]>([
+    ["memoryMin", 0, "memory.min", "0", 4096],
+    ["memoryLow", 0, "memory.low", "0", 4096],
+    ["memoryHigh", -1, "memory.high", "max", 4096],
+  ])("%s of %d is the kernel's own: written or not, nothing is done to the pod", (field, value, file, text, other) => {
+    const holding = (own: number | null, line: string) => {
+      const values = own === null ? {} : { [field]: own };
+      const files = own === null ? [] : [{ path: file, value: line }];
+      return { cgroups: [ofPod("a", { path: "/a", values, files })] };
+    };
+    const [silent, same, limit] = [holding(null, ""), holding(value, text), holding(other, String(other))];
+    expect([changedPods("cgroups", silent, same), changedPods("cgroups", same, silent)]).toEqual([[], []]);
+    for (const before of [silent, same]) {
+      expect(changedPods("cgroups", before, limit)).toEqual(["shop/a"]);
+      expect(changedPods("cgroups", limit, before)).toEqual(["shop/a"]);
+    }
+  });
+
   test("every kind whose decision names pods tells which it does something to, but for those about one pod or none", () => {
     const names = (kind: Kind): boolean =>
       JSON.stringify(z.toJSONSchema(specOf(kind).decision)).includes('"namespace"');

@@ -423,3 +423,15 @@ test("what there is not is a page with its status, and a node's token sees its o
   expect(await page.text()).not.toContain("node-b");
   await asked(app, { texts: { node: "node-b" }, headers: own, status: 403 });
 });
+
+test("a default that the kubelet of now told counts as left out when another one starts, in the words of an upgrade", async () => {
+  const { app } = appOver();
+  const old = CAPTURED.map(([name, text]) => [name, text.replaceAll("v1.36.3", "v1.34.4")] as const);
+  const words = plain(await asked(app, { files: old, texts: { cgroup: "1", kubelet: "1.35" } }));
+  const told = "failCgroupV1: the configuration names every field, as /configz does, and has the default of 1.34 here";
+  expect(words).toContain(told);
+  expect(words).toContain("kubelet is configured to not run on a host using cgroup v1");
+  const kept = { cgroup: "1", kubelet: "1.35", change: "failCgroupV1: false" };
+  expect(plain(await asked(app, { files: old, texts: kept }))).not.toContain("configured to not run on a host");
+  expect(plain(await asked(app, { files: old, texts: { cgroup: "1", kubelet: "1.34" } }))).not.toContain(told);
+});

@@ -7,7 +7,7 @@ import { KUBELET_GATES } from "../../api/profiles/kubelet-gates.ts";
 import { configured, subjectOf, versionBefore } from "../../api/service/upgrade/asked.ts";
 import { membersOf } from "../../api/service/upgrade/configuration.ts";
 import { upgradeReport as formOfReport, type UpgradeReport } from "../../api/service/upgrade/report.ts";
-import { caveats, headline } from "../../api/service/upgrade/sections.ts";
+import { caveats, headline, sectionsOf } from "../../api/service/upgrade/sections.ts";
 import { upgradeReport } from "../../api/service/upgrade/upgrade-report.ts";
 import { readCases } from "../conformance/run.ts";
 import { realSnapshot } from "../decide/real-node.ts";
@@ -138,6 +138,15 @@ describe("the captured node", () => {
     expect(next.defaults).toContainEqual({ field: "memoryThrottlingFactor", from: 0.9 });
     const own = report("v1.36.3", "1.36", undefined, real);
     expect(own).toMatchObject({ outcome: "same", direction: "none", gates: [], notes: [], steps: [] });
+  });
+
+  test("on cgroup v2 is told that 1.37 only writes what the kernel has by itself, in a line and not as otherwise", () => {
+    const told = report("1.36", "1.37", undefined, { ...real, cgroup: { version: 2, driver: "systemd" } });
+    expect(told.decisions?.changed).toEqual([]);
+    const section = sectionsOf(told).find(({ id }) => id === "decisions");
+    expect(section?.more).toMatch(/^these would differ only in writing what the kernel has by itself: 1 of cgroups; /);
+    expect(sectionsOf(told).some(({ id }) => id === "changed")).toBe(false);
+    expect(told.steps.some(({ what }) => what.includes("otherwise"))).toBe(false);
   });
 
   test("every kind that its snapshot is enough for is decided, the others are named with what they need", () => {

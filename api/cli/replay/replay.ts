@@ -1,5 +1,6 @@
 import type { Kind } from "../../model/decision.ts";
 import { err, ok, type Result } from "../../model/result.ts";
+import { LEFT_OUT } from "../../service/replay/parsed.ts";
 import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
 import { Counter, type Counts, lostOf, passedOf } from "../../service/replay/tally.ts";
 import { storeSetting } from "../api-options.ts";
@@ -155,7 +156,8 @@ async function wantedOf(given: ReplayFlags, nowMs: number, { terminal }: Cli): P
   }
   const change = await readChange(given);
   if (!change.ok) return change;
-  warnAll(terminal, change.value.notices);
+  const { kubelet, config } = given;
+  warnAll(terminal, [...change.value.notices, ...(kubelet === undefined || config !== undefined ? [] : [LEFT_OUT])]);
   const filter = { ...times.value, ...(node === undefined ? {} : { node }), ...(kind === undefined ? {} : { kind }) };
   return ok({ filter, change: change.value.change });
 }

@@ -240,6 +240,7 @@ export const upgradeAnswer = z.strictObject({
   history: z
     .strictObject({
       ...historyReplay.shape,
+      kernelDefaults: integer.describe("of `same`: they differ only in writing what the kernel has by itself"),
       pods: z
         .array(
           z.strictObject({

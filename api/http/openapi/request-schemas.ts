@@ -97,7 +97,8 @@ const replay = (...forms: readonly Readonly<Record<string, JsonSchema>>[]): Json
 const otherKubelet: JsonSchema = {
   type: "string",
   pattern: KNOWN_VERSION_PATTERN,
-  description: "decides as a kubelet of this version; absent: as the one that was recorded",
+  description:
+    "decides as a kubelet of this version; absent: as the one that was recorded. Of a recorded configuration that names every field, as /configz does, defaults of its own version that are others in this one count as left out",
 };
 const policyVersion: JsonSchema = {
   type: "string",

@@ -68,12 +68,12 @@ export interface Change {
   readonly kubeletConfiguration?: unknown;
   /** Onto the recorded one, a merge patch of RFC 7396; `undefined` changes nothing. */
   readonly kubeletConfigurationPatch?: unknown;
-  /** As a kubelet of this version decides; `undefined`: as the one that was recorded. */
-  readonly kubeletVersion?: string | undefined;
   /**
-   * With a `kubeletVersion`: defaults of the recorded version go from a configuration that names all fields, as a kubelet tells
-   * its own: the file that it started with did not set them.
+   * As a kubelet of this version decides; `undefined`: as the one that was recorded. Defaults of the recorded version go from a
+   * recorded configuration that names all fields, as a kubelet tells its own: the file that it started with did not set them.
    */
+  readonly kubeletVersion?: string | undefined;
+  /** It is asked as an upgrade, whose pages are others than those of a replay. */
   readonly isUpgrade?: boolean;
 }
 
@@ -89,18 +89,21 @@ interface RecordedInput {
   readonly kubeletConfiguration?: unknown;
 }
 
+/** For people who ask as another kubelet: what `changed` takes out of recorded configurations. */
+export const LEFT_OUT =
+  "a recorded configuration that names every field, as /configz does, may hold defaults of its own version that are others in the new one; they count as left out of the kubelet's own file, as in `nodewise upgrade`";
+
+function ofFile(configuration: unknown, { kubeletVersion }: Change, recorded: Profile | undefined): unknown {
+  if (kubeletVersion === undefined || recorded === undefined || !isObject(configuration)) return configuration;
+  return ownConfiguration(membersOf(configuration), recorded, profileOf(kubeletVersion)).configuration;
+}
+
 /** A snapshot as stored -> the same with the configuration that is asked about. `recorded`: the profile of the record. */
 export function changed(input: RecordedInput, change: Change, recorded?: Profile): RecordedInput {
-  const { kubeletConfiguration = input.kubeletConfiguration, kubeletConfigurationPatch } = change;
-  if (change.isUpgrade === true && recorded !== undefined && isObject(kubeletConfiguration)) {
-    const to = profileOfChange(change, recorded);
-    return {
-      ...input,
-      kubeletConfiguration: ownConfiguration(membersOf(kubeletConfiguration), recorded, to).configuration,
-    };
-  }
+  const own = ofFile(input.kubeletConfiguration, change, recorded);
+  const { kubeletConfiguration = own, kubeletConfigurationPatch } = change;
   if (!isObject(kubeletConfigurationPatch)) return { ...input, kubeletConfiguration };
   // as /configz has it; merged, it would take the place of the whole
   const patch = kubeletConfigurationPatch["kubeletconfig"] ?? kubeletConfigurationPatch;
-  return { ...input, kubeletConfiguration: mergePatch(input.kubeletConfiguration, patch) };
+  return { ...input, kubeletConfiguration: mergePatch(own, patch) };
 }

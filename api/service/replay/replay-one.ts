@@ -187,7 +187,7 @@ interface DecidedAgain {
   readonly state: "same" | "differs";
   /** The new answer's verdict. */
   readonly verdict: Verdict;
-  /** At most `MAX_DIFFERENCES`. */
+  /** At most `MAX_DIFFERENCES`, those that have an effect first. */
   readonly differences: readonly Difference[];
   /** There are more differences than those. */
   readonly truncated: boolean;
@@ -334,7 +334,7 @@ function comparison(row: KnownRow, decision: DecisionOf[Kind]): Result<Compariso
   const recorded = recordedAnswer(row);
   if (!recorded.ok) return recorded;
   const again: unknown = JSON.parse(text);
-  const all = differences(recorded.value.decision, again);
+  const all = differences(recorded.value.decision, again, specOf(kind).hasNoEffect);
   if (all.length === 0) return ok(SAME);
   return ok({
     state: "differs",

@@ -1,10 +1,10 @@
 import { many } from "../../text/sentences/words.ts";
 import { Counter, type Counts, podsText, type Tally } from "../replay/tally.ts";
-import { answerNotes, type Section } from "./sections.ts";
+import { answerNotes, KERNEL_DEFAULTS, type Section } from "./sections.ts";
 import { type ChangedPod, type Example, PodCounter, type UpgradePage } from "./upgrade-page.ts";
 
 /** What many pages of the history told together. Grows with nodes, kinds and changed pods. */
-export interface HistorySum extends Tally {
+export interface HistorySum extends Tally, Pick<UpgradePage, "kernelDefaults"> {
   /** The pods with the most changed decisions first. */
   readonly pods: readonly ChangedPod[];
   /** The first of each kind. */
@@ -19,6 +19,7 @@ export class HistoryCounter {
   readonly #counter = new Counter();
   readonly #pods = new PodCounter();
   readonly #examples: Example[] = [];
+  #kernelDefaults = 0;
 
   get counts(): Counts {
     return this.#counter.counts;
@@ -26,6 +27,7 @@ export class HistoryCounter {
 
   add(page: UpgradePage): void {
     this.#counter.add(page);
+    this.#kernelDefaults += page.kernelDefaults;
     for (const pod of page.pods) this.#pods.add(pod);
     for (const example of page.examples) {
       const known = this.#examples.filter(({ kind }) => kind === example.kind);
@@ -34,7 +36,8 @@ export class HistoryCounter {
   }
 
   sum(): HistorySum {
-    return { ...this.#counter.tally(), pods: this.#pods.list(), examples: this.#examples };
+    const kernelDefaults = this.#kernelDefaults;
+    return { ...this.#counter.tally(), kernelDefaults, pods: this.#pods.list(), examples: this.#examples };
   }
 }
 
@@ -44,12 +47,13 @@ const changedOf = ({ differs, refused }: Counts): number => differs + refused;
 const MAX_ROWS = 20;
 
 /** `12 of 2,504 recorded decisions would be others`. */
-export function historyLine({ counts, byVersion }: HistorySum, to: string): string {
+export function historyLine({ counts, byVersion, kernelDefaults }: HistorySum, to: string): string {
   const own = byVersion.find(({ recordedUnder }) => recordedUnder === to)?.replayed ?? 0;
   const lost = counts.gone + counts.unreadable;
   if (counts.replayed + lost === 0) return "no decision of this time is recorded";
   const parts = [
     `${number(changedOf(counts))} of ${number(counts.replayed)} recorded decisions would be others`,
+    ...(kernelDefaults > 0 ? [`${number(kernelDefaults)} more ${KERNEL_DEFAULTS}`] : []),
     ...(own > 0 ? [`${number(own)} were decided as ${to} already`] : []),
     ...(lost > 0 ? [`${number(lost)} more could not be decided again`] : []),
   ];

@@ -88,7 +88,7 @@ const changedAnswer = z.strictObject({
           .describe("what is too long to be listed"),
       }),
     )
-    .describe("the first few: `recorded` is under `from`, `replayed` under `to`"),
+    .describe("the first few, with an effect before others: `recorded` is under `from`, `replayed` under `to`"),
   differenceCount: integer,
   reasons: z.array(placeReasonsForm(reasonForm(text))).describe("the first few that only `to` has"),
   problem: text.nullable().describe("why `to` refuses it"),
@@ -97,6 +97,9 @@ const decidedKind = z.strictObject({
   kind: z.enum(KINDS),
   asked: integer.describe("how often: once, or once for each of the first 128 pods"),
   changed: integer,
+  kernelDefaults: integer.describe(
+    "not in `changed`: one version writes what the kernel has by itself, and nothing else differs",
+  ),
   undecided: text.nullable().describe("why nothing is said of it; null: it was decided"),
 });
 

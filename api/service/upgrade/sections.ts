@@ -51,9 +51,11 @@ export function headline({ node, from, to, outcome, direction, configured }: Upg
 export function caveats({ from, assumed }: UpgradeReport): readonly string[] {
   const whys = from.why === null ? [] : [`${from.why}; what changed between the two is not told`];
   if (assumed.length === 0) return whys;
-  const fields = `${assumed.join(", ")}: the configuration names every field, as /configz does, and has the default of ${from.version} here`;
-  return [...whys, `${fields}; counted as left out of the kubelet's own file: give that where it sets it`];
+  return [...whys, leftOutText(assumed, from.version)];
 }
+/** `fields`: what `ownConfiguration` has taken out. */
+export const leftOutText = (fields: readonly string[], version: string): string =>
+  `${fields.join(", ")}: the configuration names every field, as /configz does, and has the default of ${version} here; counted as left out of the kubelet's own file: give that where it sets it`;
 
 /** All parts that have something to say, in the order in which they are read. */
 export const sectionsOf = (report: UpgradeReport): readonly Section[] =>
@@ -142,9 +144,21 @@ const staticPods = ({ staticPods: all }: UpgradeReport): Section => ({
   rows: all.map((pod) => ({ cells: [pod], notes: [] })),
 });
 
+/** Of answers that differ without an effect. */
+export const KERNEL_DEFAULTS = "would differ only in writing what the kernel has by itself";
+
 function decisions({ decisions: all }: UpgradeReport): Section {
   const kinds = all?.kinds ?? [];
   const undecided = kinds.filter(({ undecided }) => undecided !== null).map(({ kind }) => kind);
+  const silent = kinds.filter(({ kernelDefaults }) => kernelDefaults > 0);
+  const more = [
+    ...(silent.length === 0
+      ? []
+      : [
+          `these ${KERNEL_DEFAULTS}: ${silent.map(({ kind, kernelDefaults }) => `${kernelDefaults} of ${kind}`).join(", ")}`,
+        ]),
+    ...(undecided.length === 0 ? [] : [`the snapshot has not what these need: ${undecided.join(", ")}`]),
+  ];
   const section: Section = {
     id: "decisions",
     title: "Decisions on the snapshot",
@@ -157,8 +171,7 @@ function decisions({ decisions: all }: UpgradeReport): Section {
         notes: [],
       })),
   };
-  if (undecided.length === 0) return section;
-  return { ...section, more: `the snapshot has not what these need: ${undecided.join(", ")}` };
+  return more.length === 0 ? section : { ...section, more: more.join("; ") };
 }
 
 const changedAnswers = ({ decisions: all }: UpgradeReport): Section => ({

@@ -2,11 +2,12 @@ import { decideKind } from "../../decide/kinds/index.ts";
 import type { Decided, DecisionOf } from "../../model/decision.ts";
 import { KINDS, type Kind, type Refusal } from "../../model/decision.ts";
 import type { PlaceReasons } from "../../model/forms.ts";
+import { specOf } from "../../model/kinds.ts";
 import type { Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type EffectiveSnapshot, effectiveSnapshot } from "../../profiles/effective.ts";
 import type { Profile } from "../../profiles/profile.ts";
-import { changedPods } from "../changed-pods.ts";
+import { changedPods, isOther, reasonsOfEffect } from "../changed-pods.ts";
 import { readAsk } from "../decision-request.ts";
 import { decisionDifferences, plain } from "../difference.ts";
 import { asReported } from "../replay/new-status.ts";
@@ -32,39 +33,49 @@ export function snapshotDecisions(
   const after = asReported(before, effectiveSnapshot(...to));
   const all = KINDS.map((kind) => ofKind(kind, before, after));
   return {
-    kinds: all.map(({ kind, asked, changed, undecided }) => ({ kind, asked, changed: changed.length, undecided })),
+    kinds: all.map(({ changed, ...kind }) => ({ ...kind, changed: changed.length })),
     changed: all.flatMap(({ changed }) => changed.slice(0, MAX_CHANGED)),
   };
 }
 
-interface OfKind {
+/** Answers that are compared. */
+interface Answers {
+  readonly changed: readonly ChangedAnswer[];
+  /** So many more differ, and do the same. */
+  readonly kernelDefaults: number;
+}
+interface OfKind extends Answers {
   readonly kind: Kind;
   readonly asked: number;
-  readonly changed: readonly ChangedAnswer[];
   readonly undecided: string | null;
 }
 
 function ofKind(kind: Kind, before: EffectiveSnapshot, after: EffectiveSnapshot): OfKind {
   const whole = compare(kind, null, before, after);
-  if (typeof whole !== "string") return { kind, asked: 1, changed: whole, undecided: null };
-  if (whole !== WANTS_POD) return { kind, asked: 0, changed: [], undecided: whole };
+  if (typeof whole !== "string") return { kind, asked: 1, ...whole, undecided: null };
+  if (whole !== WANTS_POD) return { kind, asked: 0, ...SAME, undecided: whole };
   const pods = (before.pods ?? []).slice(0, MAX_PODS).map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
   const each = pods.map((pod) => compare(kind, pod, before, after));
   const told = each.filter((one) => typeof one !== "string");
   const undecided =
     told.length > 0 ? null : (each.find((one) => typeof one === "string") ?? "the snapshot has no pods");
-  return { kind, asked: told.length, changed: told.flat(), undecided };
+  const changed = told.flatMap((one) => one.changed);
+  const kernelDefaults = told.reduce((sum, one) => sum + one.kernelDefaults, 0);
+  return { kind, asked: told.length, changed, kernelDefaults, undecided };
 }
 
 const WANTS_POD = "ask.pod";
 
-/** What is another answer, none or one of them; a text: neither version can decide it, and why. */
+const SAME: Answers = { changed: [], kernelDefaults: 0 };
+const other = (answer: ChangedAnswer): Answers => ({ changed: [answer], kernelDefaults: 0 });
+
+/** One answer; a text: neither version can decide it, and why. */
 function compare(
   kind: Kind,
   pod: string | null,
   before: EffectiveSnapshot,
   after: EffectiveSnapshot,
-): readonly ChangedAnswer[] | string {
+): Answers | string {
   const read = readAsk(kind, pod === null ? undefined : { pod });
   if (!read.ok) return read.error.detail;
   const { ask, facts } = read.value;
@@ -75,24 +86,24 @@ function compare(
   if (!was.ok) return was.error.needs.includes(WANTS_POD) && pod === null ? WANTS_POD : was.error.message;
   if (!is.ok) {
     const refused = { from: was.value.verdict, to: null, differences: [], differenceCount: 0, reasons: [] };
-    return [{ kind, pod, ...shortPods(asked), ...refused, problem: is.error.message }];
+    return other({ kind, pod, ...shortPods(asked), ...refused, problem: is.error.message });
   }
-  const found = decisionDifferences(was.value, is.value);
-  if (found.length === 0) return [];
+  const { hasNoEffect } = specOf(kind);
+  const found = decisionDifferences(was.value, is.value, hasNoEffect);
+  if (found.length === 0) return SAME;
+  if (!isOther(found, hasNoEffect)) return { changed: [], kernelDefaults: 1 };
   const others = changedPods(kind, plain(was.value.decision), plain(is.value.decision));
-  return [
-    {
-      kind,
-      pod,
-      ...shortPods([...new Set([...asked, ...others])]),
-      from: was.value.verdict,
-      to: is.value.verdict,
-      differences: shortDifferences(found),
-      differenceCount: found.length,
-      reasons: newReasons(was.value.reasons, is.value.reasons),
-      problem: null,
-    },
-  ];
+  return other({
+    kind,
+    pod,
+    ...shortPods([...new Set([...asked, ...others])]),
+    from: was.value.verdict,
+    to: is.value.verdict,
+    differences: shortDifferences(found),
+    differenceCount: found.length,
+    reasons: newReasons(was.value.reasons, reasonsOfEffect(kind, is.value.reasons, found)),
+    problem: null,
+  });
 }
 
 const MAX_PLACES = 5;

@@ -1,11 +1,13 @@
 import type { StoreFailure } from "../../../db/failure.ts";
 import type { DecisionRow } from "../../../db/rows.ts";
 import type { Store } from "../../../db/store.ts";
-import type { Verdict } from "../../model/decision.ts";
+import { isKind, type Verdict } from "../../model/decision.ts";
 import type { PlaceReasons } from "../../model/forms.ts";
+import { specOf } from "../../model/kinds.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { profileOfPolicy } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";
+import { isOther, reasonsOfEffect } from "../changed-pods.ts";
 import { type Change, recordedAnswer } from "../replay/parsed.ts";
 import { type HistoryRequest, type ReplayAnswer, replayAnswer } from "../replay/replay-answer.ts";
 import { type Compared, historyReplayer, type Replayer, replayer } from "../replay/replay-one.ts";
@@ -30,6 +32,8 @@ export interface ChangedPod {
 
 /** A page of the history as a kubelet of another version decides it; decisions of that version are counted as the same, unasked. */
 export interface UpgradePage extends ReplayAnswer {
+  /** Of those that count as the same: they differ, without an effect. */
+  readonly kernelDefaults: number;
   /** Those with the most changed decisions first. */
   readonly pods: readonly ChangedPod[];
   /** The first changed ones of each kind. */
@@ -59,7 +63,9 @@ export function upgradePages(store: History, to: Profile, length?: number): Upgr
   const explain = replayer(store, change);
   return async (world, request) => {
     const pods = new PodCounter();
-    const context = { ...world, store, replay: countingPods(notOfItsOwn(replay, to), pods) };
+    let kernelDefaults = 0;
+    const others = withEffect(notOfItsOwn(replay, to), () => kernelDefaults++);
+    const context = { ...world, store, replay: countingPods(others, pods) };
     const page = await replayAnswer(context, { ...request, change });
     if (!page.ok) return page;
     const examples: Example[] = [];
@@ -68,7 +74,7 @@ export function upgradePages(store: History, to: Profile, length?: number): Upgr
       if (!found.ok) return found;
       if (found.value !== null) examples.push(found.value);
     }
-    return ok({ ...page.value, pods: pods.list(), examples });
+    return ok({ ...page.value, kernelDefaults, pods: pods.list(), examples });
   };
 }
 
@@ -87,6 +93,17 @@ const asRecorded = ({ verdict }: DecisionRow, version: string): Compared => ({
   pods: [],
   problem: null,
 });
+
+/** What differs without an effect counts as the same; `tell` is called for each. */
+function withEffect(replay: Replayer<Compared>, tell: () => void): Replayer<Compared> {
+  return async (row) => {
+    const again = await replay(row);
+    if (!again.ok || again.value.state !== "differs" || !isKind(row.kind)) return again;
+    if (isOther(again.value.differences, specOf(row.kind).hasNoEffect)) return again;
+    tell();
+    return ok({ ...again.value, state: "same", differences: [], truncated: false, pods: [] });
+  };
+}
 
 function countingPods(replay: Replayer<Compared>, counter: PodCounter): Replayer<Compared> {
   return async (row) => {
@@ -138,5 +155,8 @@ async function exampleOf(
   if (!again.ok) return again;
   const recorded = recordedAnswer(row.value);
   if (!recorded.ok) return recorded;
-  return ok({ ...changed, reasons: newReasons(recorded.value.reasons, again.value.answer?.reasons ?? []) });
+  const { answer, differences } = again.value;
+  const reasons =
+    answer === null || !isKind(row.value.kind) ? [] : reasonsOfEffect(row.value.kind, answer.reasons, differences);
+  return ok({ ...changed, reasons: newReasons(recorded.value.reasons, reasons) });
 }

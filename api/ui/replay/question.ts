@@ -8,7 +8,7 @@ import { durationBefore } from "../../model/duration.ts";
 import { isVersion, VERSION_FORM } from "../../model/fields.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { profileOf } from "../../profiles/index.ts";
-import { type Change, changed } from "../../service/replay/parsed.ts";
+import { type Change, changed, LEFT_OUT } from "../../service/replay/parsed.ts";
 import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
 import { configurationField, misspelt, readConfigurationText } from "../configuration-text.ts";
 import { described, type FormFault, faultsOf, kubeletOptions } from "../form-fields.ts";
@@ -180,7 +180,9 @@ export function readQuestion(texts: ReplayTexts, file: GivenText | null, nowMs: 
   if (faults.length > 0) return { question: null, faults, warnings: read.warnings };
   const filter = { ...times, ...(node === "" ? {} : { node }), ...(isKind(kind) ? { kind } : {}) };
   const change = { ...read.change, ...(kubelet === "" ? {} : { kubeletVersion: kubelet }) };
-  return { question: { filter, change }, faults: [], warnings: read.warnings };
+  const isRecorded = change.kubeletConfiguration === undefined;
+  const warnings = [...read.warnings, ...(kubelet !== "" && isRecorded ? [LEFT_OUT] : [])];
+  return { question: { filter, change }, faults: [], warnings };
 }
 
 interface ReadChange {

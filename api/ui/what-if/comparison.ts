@@ -17,6 +17,8 @@ import { parseJson } from "../../service/json.ts";
 import type { Problem } from "../../service/problem.ts";
 import { asReported } from "../../service/replay/new-status.ts";
 import { changed } from "../../service/replay/parsed.ts";
+import { membersOf, ownConfiguration } from "../../service/upgrade/configuration.ts";
+import { leftOutText } from "../../service/upgrade/sections.ts";
 import { newFindings } from "../../service/what-if.ts";
 import { html } from "../html.ts";
 import { all, type Html, prose } from "../page.ts";
@@ -272,7 +274,7 @@ export async function compared(exchange: Exchange, asked: ComparisonInput): Prom
   const plans = await plansOf({ before: now, after, pod: pod.value, remembered: remembered.value });
   const configurations = [
     bare(before.configuration),
-    bare(withConfiguration(bare(before.configuration), change)),
+    bare(withConfiguration(bare(before.configuration), change, profiles.before)),
   ] as const;
   const ref = askedPodRef({ pod: pod.value });
   const comparison: Comparison = {
@@ -286,7 +288,10 @@ export async function compared(exchange: Exchange, asked: ComparisonInput): Prom
     pod: ref === null ? null : `${ref.namespace}/${ref.name}`,
     removed: change.remove,
     assumed: before.assumed,
-    notes: notesOn(asked, stored !== null && !before.isWhole),
+    notes: [
+      ...leftOut(before.configuration, change, profiles.before, profiles.after),
+      ...notesOn(asked, stored !== null && !before.isWhole),
+    ],
   };
   return ok({ content: resultOf(comparison), faults: [] });
 }
@@ -334,24 +339,33 @@ interface ChangedInput {
 }
 
 /** The snapshot as it would be posted with the change made: its configuration, and without the pods that go. */
-function changedInput(before: Snapshot, { configuration, remove }: Change): ChangedInput {
+function changedInput(before: Snapshot, change: Change): ChangedInput {
+  const { configuration, kubelet, remove } = change;
   const gone = goneUids(before, remove);
   const stored = JSON.parse(JSON.stringify(before)) as Fields;
   const rest = gone.uids.size === 0 ? stored : without(stored, gone.uids);
-  if (configuration === null) return { input: rest, origins: [], faults: gone.faults };
-  const { source } = configuration;
-  const input = { ...rest, kubeletConfiguration: withConfiguration(stored["kubeletConfiguration"], { configuration }) };
+  if (configuration === null && kubelet === null) return { input: rest, origins: [], faults: gone.faults };
+  const source = configuration?.source ?? null;
+  const kubeletConfiguration = withConfiguration(stored["kubeletConfiguration"], change, profileIn(before));
+  const input = { ...rest, kubeletConfiguration };
   const origins =
     source === null ? [] : [{ at: ["kubeletConfiguration"], source, base: configurationPath(source.value) }];
   return { input, origins, faults: gone.faults };
 }
 
-/** A configuration with the change made. */
-function withConfiguration(kubeletConfiguration: unknown, { configuration }: Pick<Change, "configuration">): unknown {
-  if (configuration === null) return kubeletConfiguration;
-  const { as, value } = configuration;
+/** A configuration with the change made. `now`: of the node's kubelet. */
+function withConfiguration(given: unknown, { configuration, kubelet }: Change, now: Profile): unknown {
+  const { as, value } = configuration ?? { as: "patch", value: undefined };
   const change = as === "whole" ? { kubeletConfiguration: value } : { kubeletConfigurationPatch: value };
-  return changed({ kubeletConfiguration }, change).kubeletConfiguration;
+  const kubeletVersion = kubelet ?? undefined;
+  return changed({ kubeletConfiguration: given }, { ...change, kubeletVersion }, now).kubeletConfiguration;
+}
+
+/** The fields of the node's configuration that count as left out, since another kubelet starts. */
+function leftOut(configuration: unknown, change: Change, before: Profile, after: Profile): readonly string[] {
+  if (change.configuration?.as === "whole") return [];
+  const { assumed } = ownConfiguration(membersOf(configuration), before, after);
+  return assumed.length === 0 ? [] : [leftOutText(assumed, before.version)];
 }
 
 function goneUids({ pods = [] }: Snapshot, names: readonly string[]): { uids: ReadonlySet<string>; faults: string[] } {
