@@ -9,7 +9,7 @@ import { parseDuration } from "../../api/model/duration.ts";
 import { absolutePath, wholeNumber } from "../../api/model/fields.ts";
 import { isObject } from "../../api/model/own.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { knownVersion, NEWEST } from "../../api/profiles/index.ts";
+import { knownVersion, NEWEST, PROFILES } from "../../api/profiles/index.ts";
 import { millisIn } from "../../api/profiles/profile.ts";
 import { parseListen } from "./listen.ts";
 import { readText } from "./read-text.ts";
@@ -132,7 +132,8 @@ const limit = wholeNumber(-2147483648, 2147483647);
 /** A kubelet that has a profile. */
 const kubeletVersion = z.string().superRefine((text, ctx) => {
   const known = knownVersion("", text);
-  if (!known.ok) ctx.addIssue({ code: "custom", message: known.error.message });
+  const versions = PROFILES.map(({ version }) => version).join(" or ");
+  if (!known.ok) ctx.addIssue({ code: "custom", message: `must be the version of a known kubelet: ${versions}` });
 });
 
 export const DEFAULT_EXEC_LIMIT = 64;

@@ -3,11 +3,13 @@ import type { DropIn } from "../decide/lint/drop-ins.ts";
 import { readFlags } from "../decide/lint/flags.ts";
 import { type BesideFile, lintStart } from "../decide/lint/start.ts";
 import { decodeSnapshot } from "../model/decode.ts";
+import { joinPath } from "../model/input-issue.ts";
 import { isObject } from "../model/own.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { Reply } from "../ports.ts";
 import { chooseProfileFor } from "../profiles/index.ts";
+import { configurationOfAnother } from "../profiles/unknown-fields.ts";
 import { isId, unknownField, versionIn } from "../service/decision-request.ts";
 import { touchedFindings } from "../service/lint-touched.ts";
 import { historyProblem, inputProblem, invalid, type Problem } from "../service/problem.ts";
@@ -50,8 +52,12 @@ export async function postLint(exchange: Exchange): Promise<Result<Reply, Proble
   }
   if (configuration !== undefined && !isObject(configuration))
     return invalid("kubeletConfiguration", 'expected an object such as {"maxPods": 110}');
-  const snapshot = posted === null ? ok(undefined) : snapshotIn(posted, isGiven(body["snapshot"]) ? "snapshot" : "");
+  const at = isGiven(body["snapshot"]) ? "snapshot" : "";
+  const snapshot = posted === null ? ok(undefined) : snapshotIn(posted, at);
   if (!snapshot.ok) return snapshot;
+  const field = joinPath(isGiven(body["kubeletConfiguration"]) ? "" : at, ["kubeletConfiguration"]);
+  const other = configurationOfAnother(snapshot.value, configuration, field);
+  if (other !== undefined) return invalid(other.path, other.message);
   const { profile, note } = chooseProfileFor(snapshot.value, version.value);
   const flags = args === null ? null : readFlags(args, profile);
   const findings = lintStart({ configuration, dropIns, flags }, snapshot.value, profile);

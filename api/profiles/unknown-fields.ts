@@ -1,7 +1,8 @@
 import { type InputIssue, joinPath } from "../model/input-issue.ts";
 import { configurationPath } from "../model/kubelet-configuration.ts";
 import { nearName } from "../model/near-name.ts";
-import type { ChosenProfile } from "./index.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import { type ChosenProfile, chooseProfileFor } from "./index.ts";
 import type { Profile } from "./profile.ts";
 
 type Path = readonly (string | number)[];
@@ -35,10 +36,23 @@ export function othersConfiguration(
   const wrapper = configurationPath(configuration);
   if (wrapper.length === 0 || !note.exact) return undefined;
   const own = wrapper.reduce<unknown>((at, step) => (at as Readonly<Record<string, unknown>>)[step], configuration);
-  const [unknown] = unknownFields(own, fieldNames);
+  // of a long document no more is looked at than is told
+  const unknown = below(own, [], "", fieldNames).next().value;
   if (unknown === undefined) return undefined;
   const message = `a kubelet ${version}, which node ${node} has, does not know the field, so this is another kubelet's /configz: give that of ${node}`;
   return { path: unknown.path, message };
+}
+
+/** The same for the node of a snapshot, which may tell no version; `at`: where the configuration was given. */
+export function configurationOfAnother(
+  snapshot: Pick<Snapshot, "node"> | undefined,
+  configuration: unknown,
+  at = "kubeletConfiguration",
+): InputIssue | undefined {
+  const { metadata, status } = snapshot?.node ?? {};
+  if (status?.nodeInfo?.kubeletVersion === undefined) return undefined;
+  const other = othersConfiguration(configuration, metadata?.name ?? "", chooseProfileFor(snapshot));
+  return other && { path: joinPath(at, other.path), message: other.message };
 }
 
 /** Limit of the fields that are named; a document with more has another format. */

@@ -1,6 +1,8 @@
-import { isZero } from "../model/amount.ts";
+import { isZero, toNanos } from "../model/amount.ts";
+import { fieldsOf as fieldsIn } from "../model/own.ts";
+import { parseQuantity } from "../model/quantity.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import { removedFlags, type VersionNote } from "./note.ts";
+import { type NotedNode, removedFlags, type VersionNote } from "./note.ts";
 import { fieldsOf, gatesOf, profileOfData, withoutFlags } from "./profile.ts";
 import { CADVISOR_FLAGS } from "./v1_34.ts";
 import { v1_36 } from "./v1_36.ts";
@@ -104,6 +106,16 @@ const NOTES: readonly VersionNote[] = [
   },
   {
     topic: "behaviour",
+    name: "CPU of kubeReserved and systemReserved",
+    begins: {
+      what: "it is rounded to whole millis (0.0004 to 0, 0.0005 to 1m), and allocatable CPU goes by that",
+      before: "write it in whole millis, such as 100m",
+    },
+    ends: { what: "it is kept as written, below a milli as well", before: "write it in whole millis, such as 100m" },
+    concerns: ({ configuration }) => reservesPartsOfMillis(configuration),
+  },
+  {
+    topic: "behaviour",
     name: "SELinux labels of volumes",
     begins: {
       what: "on nodes with SELinux volumes are mounted with their label and no longer relabelled: pods with different labels do not share a volume at one time",
@@ -161,6 +173,17 @@ const hasHugepages = (snapshot: Snapshot | undefined): boolean =>
   Object.entries(snapshot?.node?.status?.capacity ?? {}).some(
     ([name, { amount }]) => name.startsWith("hugepages-") && !isZero(amount),
   );
+
+function reservesPartsOfMillis({ reservedSystemCPUs, ...configuration }: NotedNode["configuration"]): boolean {
+  // it takes the place of both
+  if (typeof reservedSystemCPUs === "string" && reservedSystemCPUs !== "") return false;
+  return ["kubeReserved", "systemReserved"].some((field) => {
+    const { cpu } = fieldsIn(configuration[field]);
+    const read = typeof cpu === "string" || typeof cpu === "number" ? parseQuantity(String(cpu)) : undefined;
+    return read?.ok === true && toNanos(read.value.amount) % NANOS_OF_MILLI !== 0n;
+  });
+}
+const NANOS_OF_MILLI = 1_000_000n;
 
 // without a default memory.high is not set
 const { memoryThrottlingFactor: _, ...defaults } = v1_36.defaults;

@@ -10,7 +10,7 @@ import {
 } from "../model/eviction.ts";
 import { isObject } from "../model/own.ts";
 import { ok, type Result } from "../model/result.ts";
-import { PROFILES, profileOfPolicy } from "../profiles/index.ts";
+import { minorOf, PROFILES, profileOfPolicy } from "../profiles/index.ts";
 import { type Labels, type Requirement, selects } from "./label-selector.ts";
 
 const DEGREES = ["under-pressure", "reclaims", "evicts"] as const;
@@ -186,7 +186,10 @@ export interface FleetFilter {
   readonly namePrefix?: string;
   readonly selector?: readonly Requirement[];
   readonly zone?: string;
-  /** A version such as `1.36` or `v1.36.3`: the node's own; where it tells none, the one that its newest decision was made as. */
+  /**
+   * A version such as `1.36` or `v1.36.3`: the node's own; where it tells none, the one that its newest decision was made as.
+   * `not-known`: it tells none.
+   */
   readonly kubelet?: string;
   /** Of the newest decision of `kind`; without one, of any kind. */
   readonly verdict?: Verdict;
@@ -196,15 +199,25 @@ export interface FleetFilter {
 }
 
 /** The beginning of a kubelet's version that nodes may be asked for by. */
-export const ASKED_VERSION = /^v?[0-9]+[.][0-9]+/;
-export const NO_ASKED_VERSION = "must be a version such as 1.36 or v1.36.3";
+export const ASKED_VERSION = /^v?[0-9]+[.][0-9]+|^not-known$/;
+export const NO_ASKED_VERSION = "must be a version such as 1.36 or v1.36.3, or not-known";
+export const VERSION_NOT_KNOWN = "not-known";
 
 const isOfVersion = (wanted: string, { kubelet, kubeletVersion }: FleetNode): boolean => {
   const version = wanted.replace(/^v/, "");
-  if (kubeletVersion === null) return kubelet === version;
+  const isTold = kubeletVersion !== null && kubeletVersion !== "";
+  if (!isTold) return version === VERSION_NOT_KNOWN || kubelet === version;
   const own = kubeletVersion.replace(/^v/, "");
   return own === version || (own.startsWith(version) && /^[.+-]/.test(own.slice(version.length)));
 };
+
+/** What nodes can be asked for by: the versions that are known here and those that nodes have, the oldest first, and `not-known` where one tells none. */
+export function versionsAmong(nodes: readonly FleetNode[]): readonly string[] {
+  const own = new Set(nodes.map(({ kubeletVersion }) => minorOf(kubeletVersion ?? "")));
+  const minors = new Set([...VERSIONS.map(minorOf), ...own].filter((minor) => minor !== null));
+  const versions = [...minors].sort((a, b) => a - b).map((minor) => `1.${minor}`);
+  return own.has(null) ? [...versions, VERSION_NOT_KNOWN] : versions;
+}
 
 function hasVerdict({ latest }: FleetNode, verdict: Verdict | undefined, kind: Kind | undefined): boolean {
   const of = kind === undefined ? Object.values(latest) : [latest[kind]];

@@ -131,10 +131,12 @@ async function fileIn(form: FormData): Promise<Omit<PostedForm<string>, "texts">
     : { file: { name, text: text.replaceAll("\r\n", "\n") }, fileFault: null };
 }
 
+const KNOWN: readonly string[] = PROFILES.map(({ version }) => version);
+
 /** The choices of a kubelet's version for a select. `unset`: what counts where none is chosen. */
-export const kubeletOptions = (chosen: string, unset: string): readonly Html[] => [
+export const kubeletOptions = (chosen: string, unset: string, versions = KNOWN): readonly Html[] => [
   html`<option value="">${unset}</option>` as Html,
-  ...[...new Set([...PROFILES.map(({ version }) => version), chosen])]
+  ...[...new Set([...versions, chosen])]
     .filter((version) => version !== "")
     .map(
       (version) =>

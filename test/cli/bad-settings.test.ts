@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { SETTINGS } from "../../actuator/core/config.ts";
 import { run } from "./run.ts";
 
 function scratch(): string {
@@ -27,6 +28,11 @@ test.each<[string, readonly string[], RegExp]>([
     ["actuator", "--dry-run", "--node-name", "Bad_Name"],
     /--node-name: must be a node's name .* not the text `Bad_Name`/,
   ],
+  [
+    "a kubelet's version",
+    ["actuator", "--dry-run", "--kubelet-version", "1.33"],
+    /--kubelet-version: must be the version of a known kubelet: 1\.34 or 1\.35 or .*, not the text `1\.33`/,
+  ],
   ["this machine's name", ["up", "--port", "0", "--node-name", "Bad_Name"], /nodeName: must be a node's name/],
   ["a token's node", ["token", "create", "ci", "--node", "Bad Name!"], /A node's name must be letters/],
   ["a token's name", ["token", "create", " "], /must not be empty: say whose it is/],
@@ -38,6 +44,14 @@ test.each<[string, readonly string[], RegExp]>([
 ])("%s that cannot be is refused", SLOW, async (_, args, why) => {
   const { code, stderr } = await run(args, { env: { NODEWISE_DATA_DIR: scratch(), XDG_STATE_HOME: scratch() } });
   expect([code, stderr]).toEqual([2, expect.stringMatching(why)]);
+});
+
+test("every setting of the daemon is an option of its name", SLOW, async () => {
+  const { stdout } = await run(["actuator", "--help"]);
+  for (const setting of SETTINGS) {
+    const name = setting.replace(/[A-Z]+(?![a-z])|[A-Z]/g, (letters) => `-${letters.toLowerCase()}`);
+    expect(stdout).toMatch(new RegExp(`^ +--(?:no-)?${name}\\b`, "m"));
+  }
 });
 
 test("an open status is warned of, in a dry run too", SLOW, async () => {

@@ -212,7 +212,8 @@ test("upgrade reports on all nodes of a cluster, or on those that are named", as
   const cluster = await testCluster();
   await cluster.addNode("n2");
   const reported = async (...args: readonly string[]) => {
-    const ran = await nodewise(cluster, "upgrade", "--to", "1.37", "-o", "json", ...args);
+    const to = args.includes("--to") ? [] : ["--to", "1.37"];
+    const ran = await nodewise(cluster, "upgrade", ...to, "-o", "json", ...args);
     const { reports, unreported } = JSON.parse(ran.stdout) as {
       reports: { node: string }[];
       unreported: { node: string }[];
@@ -221,6 +222,8 @@ test("upgrade reports on all nodes of a cluster, or on those that are named", as
   };
   expect(await reported()).toEqual([1, ["n1", "n2"], []]);
   expect(await reported("--node", "n2", "n9")).toEqual([1, ["n2"], ["n9"]]);
+  expect(await reported("--to", "1.36", "--node", "n2")).toEqual([0, ["n2"], []]);
+  expect(await reported("--to", "1.36", "--node", "n2", "n9")).toEqual([4, ["n2"], ["n9"]]);
   expect(await nodewise(cluster, "upgrade", "--to", "1.37", "--since", "7d")).toMatchObject({ code: 2 });
 });
 

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -275,13 +275,61 @@ describe("nodewise upgrade of a history", () => {
       ["--data-dir", dataDir],
       ["--api", api.url],
     ]) {
-      const { stdout, stderr } = await upgrade("--to", "1.37", ...source, "-o", "json");
-      expect(stderr).toBe("");
+      const { stdout, stderr, code } = await upgrade("--to", "1.37", ...source, "-o", "json");
+      expect([code, stderr]).toEqual([1, ""]);
       const why = "--from is needed: no snapshot tells which kubelet the node has";
       expect(parsed(stdout)).toMatchObject({
         reports: [{ node: "n1" }, { node: "n2" }, { node: "n3" }],
         unreported: [{ node: "n4", why }],
       });
+      const ends = async (...args: string[]) => (await upgrade("--to", "1.37", ...source, ...args)).code;
+      expect(await ends("--node", "n3")).toBe(0);
+      expect(await ends("--node", "n4")).toBe(3);
+      expect(await ends("--node", "n3", "n4")).toBe(3);
+      expect(await ends("--node", "n1", "n4")).toBe(1);
+      // nothing was recorded in that time
+      expect(await ends("--node", "n3", "--until", "1h")).toBe(3);
+      expect(await ends("--node", "n3", "--since", "1h")).toBe(0);
+    }
+  });
+
+  test("a /configz of another kubelet is refused in the words of decide, of files and of nodes", async () => {
+    const nodes = JSON.parse(readFileSync(realNode("node.json"), "utf8"));
+    nodes.status.nodeInfo.kubeletVersion = "v1.35.1";
+    const files = ["--node", written("node35.json", JSON.stringify(nodes)), "--config", realNode("configz.json")];
+    const words = (name: string) =>
+      `kubeletConfiguration.memoryReservationPolicy: a kubelet 1.35, which node ${name} has, does not know the field, so this is another kubelet's /configz: give that of ${name}`;
+    const decided = await run(["decide", "allocatable", ...files]);
+    expect([decided.code, decided.stderr]).toEqual([2, expect.stringContaining(words("n1"))]);
+    for (const source of [[], ["--api", api.url]]) {
+      expect(await run(["lint", ...files, ...source])).toEqual({ ...decided, stdout: "" });
+    }
+    const stored = await fetch(`${api.url}/v1/nodes/n5/snapshot`, {
+      method: "PUT",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ ...snapshotOf("n5", "v1.35.1"), sequence: 2 }),
+    });
+    expect(stored.status).toBeLessThan(300);
+    const config = ["--config", realNode("configz.json")];
+    for (const source of [
+      ["--data-dir", dataDir],
+      ["--api", api.url],
+    ]) {
+      const { code, stdout } = await upgrade("--to", "1.37", "--node", "n5", ...config, ...source, "--json");
+      expect([code, parsed(stdout)["unreported"]]).toEqual([3, [{ node: "n5", why: words("n5") }]]);
+      const linted = await run(["lint", "--node-name", "n5", ...config, ...source]);
+      expect([linted.code, linted.stderr]).toEqual([2, expect.stringContaining(words("n5"))]);
+    }
+    const change = readFileSync(realNode("configz.json"), "utf8");
+    for (const [path, texts] of [
+      ["lint", { node: "n5", change, kubelet: "", args: "" }],
+      ["upgrade", { node: "n5", change, to: "1.37", from: "", dropIns: "", args: "" }],
+    ] as const) {
+      const form = new FormData();
+      for (const [name, text] of Object.entries(texts)) form.set(name, text);
+      const response = await fetch(`${api.url}/${path}`, { method: "POST", body: form });
+      const page = (await response.text()).replaceAll("&#39;", "'");
+      expect([response.status, page]).toEqual([400, expect.stringContaining(words("n5"))]);
     }
   });
 
@@ -293,6 +341,8 @@ describe("nodewise upgrade of a history", () => {
     const lost = await upgrade("--to", "1.37", "--node", "n11", "--data-dir", dataDir);
     expect(lost).toMatchObject({ code: 2, stdout: "" });
     expect(lost.stderr).toContain("--node n11: the history has no such node: did you mean");
+    const asked = await upgrade("--to", "1.37", "--node", "n11", "--api", api.url);
+    expect(asked).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("unknown_node") });
     const folder = await upgrade("--to", "1.37", ...since, "--data-dir", join(scratch, "empty"));
     expect(folder.code).toBe(4);
     const bad = await upgrade("--to", "1.37", "--data-dir", dataDir, "--page-token", "x", "--node", "n1");

@@ -51,6 +51,8 @@ function fleetLists(of: Of): void {
     expect(await found("zone=b")).toEqual([db]);
     expect(await found("kubelet=1.35")).toEqual([db]);
     expect(await found("kubelet=v1.34.4")).toEqual([old]);
+    expect(await found("kubelet=not-known")).toEqual([]);
+    expect(await found("kubelet=1.3")).toEqual([]);
     expect(await found("verdict=refused")).toEqual([web]);
     expect(await found("verdict=refused&kind=allocatable")).toEqual([]);
     expect(await found("show=refused")).toEqual([web]);

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { PROFILES } from "../../api/profiles/index.ts";
 import { type FleetFilter, type FleetOrder, filtered, fleetNode, ordered, SILENT_MS } from "../../api/service/fleet.ts";
 import { fleetLink, hoursPicture } from "../../api/ui/fleet/fleet.ts";
 import type { FleetRow, LatestRow } from "../../db/rows.ts";
@@ -129,6 +130,20 @@ test("a node of a version that is not known here is shown with it, and found by 
   expect(text).toMatch(/>old<.*\n<td>1\.33\.5 <span class="soft" title="[^"]*">as 1\.34<\/span><\/td>/);
   expect(text).toContain('<option value="1.33" selected>1.33</option>');
   expect(await (await app.request("/?kubelet=1.34")).text()).toContain("No node is like that");
+  const choices = (page: string) => {
+    const [, select = ""] = /<select name="kubelet">(.*?)<\/select>/s.exec(page) ?? [];
+    return [...select.matchAll(/value="([^"]*)"/g)].map((m) => m[1]);
+  };
+  const known = PROFILES.map(({ version }) => version);
+  expect(choices(await (await app.request("/")).text())).toEqual(["", "1.33", ...known]);
+  value(await store.record({ decision: decisionRow({ node: "untold", decidedAtMs }) }));
+  const newer = { ...snapshotRow({ node: "newer", body: "{}" }), id: "f".repeat(32), kubeletVersion: "v1.40.0" };
+  const ofNewer = decisionRow({ id: "e".repeat(32), node: "newer", snapshotId: newer.id, decidedAtMs });
+  value(await store.record({ decision: ofNewer, snapshot: newer }));
+  const untold = await (await app.request("/?kubelet=not-known")).text();
+  expect(choices(untold)).toEqual(["", "1.33", ...known, "1.40", "not-known"]);
+  const nodes = untold.slice(untold.indexOf('id="nodes"'), untold.indexOf('id="latest"'));
+  expect([...nodes.matchAll(/<a class="node-name"[^>]*>([^<]*)</g)].map((m) => m[1])).toEqual(["untold"]);
 });
 
 test("the counts of refusals and evictions lead to those decisions", async () => {

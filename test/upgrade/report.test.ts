@@ -12,6 +12,7 @@ import { upgradeReport } from "../../api/service/upgrade/upgrade-report.ts";
 import { readCases } from "../conformance/run.ts";
 import { realSnapshot } from "../decide/real-node.ts";
 
+const RESERVED_CPU = "CPU of kubeReserved and systemReserved";
 const VERSIONS = PROFILES.map(({ version }) => version);
 
 /** A configuration alone, or `posted` with it in the place of its own. */
@@ -247,7 +248,7 @@ describe("a kubelet of now that is not known here", () => {
     expect(told.outcome).not.toBe("same");
     expect(headline(told)).toContain(`kubelet ${version} (the nearest known) -> ${to}`);
     expect(caveats(told)).toContain(`${why}; what changed between the two is not told`);
-    const near = report(version, to, undefined, nodeOf(`v${version}.0`));
+    const near = report(version, to, undefined, nodeOf(own));
     expect({ ...told, from: near.from, direction: near.direction, outcome: near.outcome }).toEqual(near);
   });
 
@@ -334,6 +335,10 @@ describe("a configuration", () => {
     ["1.37", "1.36", { maxParallelImagePulls: 40 }, "maxParallelImagePulls", true],
     ["1.36", "1.37", { eventRecordQPS: 0 }, "eventRecordQPS", true],
     ["1.36", "1.37", {}, "eventRecordQPS", false],
+    ["1.36", "1.37", { systemReserved: { cpu: 0.0004 } }, RESERVED_CPU, true],
+    ["1.37", "1.36", { kubeReserved: { cpu: "100.5m" } }, RESERVED_CPU, true],
+    ["1.36", "1.37", { kubeReserved: { cpu: "100m" }, systemReserved: { cpu: 2 } }, RESERVED_CPU, false],
+    ["1.36", "1.37", { kubeReserved: { cpu: "100.5m" }, reservedSystemCPUs: "0" }, RESERVED_CPU, false],
     ["1.34", "1.35", {}, "the flag of the sandbox image", true],
     ["1.35", "1.34", {}, "the flag of the sandbox image", false],
     ["1.35", "1.34", {}, "/var/lib/kubelet/image_manager/pulled", true],

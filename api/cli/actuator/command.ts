@@ -93,6 +93,7 @@ export function addActuator(program: Command, cli: Cli): void {
     .option("--pods-ca-file <file>", "holds its certificate authority")
     .option("--standalone-kubelet", "that kubelet has no API server: its static pods are all pods of the node")
     .option("--kubelet-configuration <file>", "absent: the kubelet's defaults")
+    .option("--kubelet-version <version>", "as which kubelet it decides, such as 1.36 (default: the newest)")
     .option("--kubelet-dir <dir>", "where a kubelet keeps its state files; only read")
     .option("--node-name <name>", "default: the host's name")
     .option(

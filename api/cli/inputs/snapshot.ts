@@ -2,12 +2,11 @@ import { formText, hasForm } from "../../documents/document-form.ts";
 import { issueText, type Origin } from "../../documents/inputs/origin.ts";
 import { otherOption, PARTS, type PartOption } from "../../documents/inputs/parts.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
-import { joinPath } from "../../model/input-issue.ts";
 import { type KubeletConfiguration, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type ChosenProfile, chooseProfileFor } from "../../profiles/index.ts";
-import { othersConfiguration } from "../../profiles/unknown-fields.ts";
+import { configurationOfAnother } from "../../profiles/unknown-fields.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 import type { FileSystemSize, ResourceTexts } from "./capacity.ts";
 import { type MadeStatic, readPods } from "./pods.ts";
@@ -78,11 +77,8 @@ export async function readSnapshot(files: SnapshotFiles): Promise<Result<ReadSna
     const was = config === undefined ? undefined : base.value[FIELD];
     const dropped = droppedFields(was, decoded.value.kubeletConfiguration);
     const chosen = chooseProfileFor(decoded.value, files.kubelet);
-    const { node } = decoded.value;
-    const isTold = node?.status?.nodeInfo?.kubeletVersion !== undefined;
-    const ofOther = isTold ? othersConfiguration(input[FIELD], node.metadata.name ?? "", chosen) : undefined;
-    if (ofOther !== undefined)
-      return fault(EXIT.badInput, issueText({ ...ofOther, path: joinPath(FIELD, ofOther.path) }, origins));
+    const ofOther = configurationOfAnother(decoded.value, input[FIELD], FIELD);
+    if (ofOther !== undefined) return fault(EXIT.badInput, issueText(ofOther, origins));
     const ofConfiguration = configurationIn(origins).flatMap(({ source, base: at }) =>
       leftOutOf(source, at, input[FIELD], chosen.profile),
     );

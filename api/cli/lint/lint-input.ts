@@ -4,12 +4,20 @@ import { readFlags } from "../../decide/lint/flags.ts";
 import { type BesideFile, flagOf } from "../../decide/lint/start.ts";
 import { podsOfAnother } from "../../decide/pods/whose-pods.ts";
 import { readCommandLine } from "../../documents/command-line.ts";
-import { hasAt, type InputDocument, type Path, stepsOf } from "../../documents/inputs/origin.ts";
+import {
+  hasAt,
+  type InputDocument,
+  issueText,
+  type Origin,
+  type Path,
+  stepsOf,
+} from "../../documents/inputs/origin.ts";
 import { PARTS } from "../../documents/inputs/parts.ts";
 import type { Fields } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { NEWEST } from "../../profiles/index.ts";
+import { configurationOfAnother } from "../../profiles/unknown-fields.ts";
 import { readInput, readPart } from "../inputs/read.ts";
 import { READ_ONCE, readSnapshot, readsOnce } from "../inputs/snapshot.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
@@ -49,6 +57,8 @@ export interface LintFile {
   readonly dropIns: readonly DropIn[] | null;
   /** `kubelet.yaml:3`, of several files the last that has the field; null: the file's places are not known. */
   readonly placeOf: (field: string) => string | null;
+  /** Where `kubeletConfiguration` is. */
+  readonly origins: readonly Origin[];
 }
 export interface LintNode {
   readonly file: LintFile | null;
@@ -86,7 +96,19 @@ export async function readLintFiles(files: LintFiles, live?: Fields): Promise<Re
   if (!snapshot.ok) return snapshot;
   const ofAnother = podsOfAnother(snapshot.value.snapshot);
   if (ofAnother !== undefined) return fault(EXIT.badInput, ofAnother.message);
+  const refused = otherKubelet(snapshot.value.snapshot, file.value);
+  if (refused !== null) return refused;
   return ok({ ...read, snapshot: snapshot.value.snapshot, configuration: snapshot.value.configuration });
+}
+
+/** The fault of a /configz that another kubelet printed than that of the node; null: it may be its own. `own`: that of the snapshot. */
+export function otherKubelet(
+  snapshot: Snapshot | undefined,
+  file: LintFile | null,
+  own?: unknown,
+): Result<never, Fault> | null {
+  const other = configurationOfAnother(snapshot, file === null ? own : file.configuration);
+  return other === undefined ? null : fault(EXIT.badInput, issueText(other, file?.origins ?? []));
 }
 
 /** What a kubelet is started with beside its file. */
@@ -148,7 +170,8 @@ async function readConfiguration(path: string, configDir: string | undefined): P
     if (own !== undefined) return placeIn(own, steps);
     return document === null ? null : placeIn(document, [...base, ...steps]);
   };
-  return ok({ configuration: posted, dropIns: dropIns.value, placeOf });
+  const origins = document === null ? [] : [{ at: ["kubeletConfiguration"], source: document, base }];
+  return ok({ configuration: posted, dropIns: dropIns.value, placeOf, origins });
 }
 
 const placeIn = (document: InputDocument, steps: Path): string | null =>

@@ -27,7 +27,15 @@ import {
   type Terminal,
   warnAll,
 } from "../terminal.ts";
-import { besideBody, besideOf, type LintFiles, type LintNode, placesOf, readLintFiles } from "./lint-input.ts";
+import {
+  besideBody,
+  besideOf,
+  type LintFiles,
+  type LintNode,
+  otherKubelet,
+  placesOf,
+  readLintFiles,
+} from "./lint-input.ts";
 
 const COLORS: Readonly<Record<LintSeverity, Color>> = {
   "refuses-start": "red",
@@ -195,7 +203,7 @@ async function latestOf(store: Store, name: string, node: LintNode): Promise<Res
   if (asked.configuration === undefined && asked.args === null) {
     return fault(EXIT.badInput, `the latest snapshot of ${name} holds no configuration: give --config FILE`);
   }
-  return ok(asked);
+  return otherKubelet(asked.snapshot, node.file, asked.configuration) ?? ok(asked);
 }
 
 export function print(linted: Findings, node: LintNode, given: LintFlags, { terminal }: Cli): Outcome {

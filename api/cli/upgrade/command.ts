@@ -13,7 +13,9 @@ Exit codes:
   0    nothing would be otherwise
   1    something would: findings, gates, defaults, static pods or decisions
   2    bad usage or bad input, such as a file that is not there
-  4    the API, the cluster or the history failed
+  3    nothing would be otherwise of what could be looked at, but there was none, or not all: nodes are named of which
+       nothing can be said, or the snapshot of decisions is no longer stored
+  4    the API, the cluster, one of its nodes or the history failed, or some records cannot be read
   5    the kubelet of --to would not start with the configuration
   130  interrupted: what was counted is printed, and the --page-token with which the same command goes on`;
 

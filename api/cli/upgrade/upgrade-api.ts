@@ -1,12 +1,12 @@
 import type { UpgradeAnswer } from "../../http/upgrade.ts";
-import { ok, type Result } from "../../model/result.ts";
+import { err, ok, type Result } from "../../model/result.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
 import type { UpgradePage } from "../../service/upgrade/upgrade-page.ts";
 import { apiOf, posterOf, timeText } from "../history/history-api.ts";
 import { firstOf } from "../history/source.ts";
 import { besideBody } from "../lint/lint-input.ts";
-import type { Fault } from "../terminal.ts";
-import { MAX_NODES, type UpgradeRequest, type UpgradeSource } from "./upgrade-source.ts";
+import { EXIT, type Fault } from "../terminal.ts";
+import { isOfConfiguration, MAX_NODES, type UpgradeRequest, type UpgradeSource } from "./upgrade-source.ts";
 
 /** Asks a running API. Errors: what is no address of one. */
 export function sourceOfApi(
@@ -33,7 +33,9 @@ export function sourceOfApi(
       const answer = await ask({ node, kubeletConfiguration, ...besideBody(beside) });
       if (answer.ok) return ok(answer.value.report ?? "no snapshot of it is stored");
       const { problem } = answer.error;
-      return problem?.code === "needs_input" ? ok(problem.detail.replace("from:", "--from")) : answer;
+      if (problem?.code === "needs_input") return ok(problem.detail.replace("from:", "--from"));
+      if (problem?.code === "invalid_input" && isOfConfiguration(problem.detail)) return ok(problem.detail);
+      return problem?.code === "unknown_node" ? err({ ...answer.error, exit: EXIT.badInput }) : answer;
     },
     page: async (node, pageToken) => {
       const { sinceMs, untilMs, kind } = filter;

@@ -1,4 +1,5 @@
 import type { ChosenProfile } from "../../profiles/index.ts";
+import { passedOf } from "../../service/replay/tally.ts";
 import { type HistorySum, historyLine, historySections } from "../../service/upgrade/history-sections.ts";
 import type { UpgradeReport } from "../../service/upgrade/report.ts";
 import { caveats, headline, type Section, sectionsOf } from "../../service/upgrade/sections.ts";
@@ -21,23 +22,34 @@ export interface Found {
         readonly nextPageToken: string | null;
       })
     | null;
+  /** The history was gone on with, and may have been at its end. */
+  readonly isRest?: boolean;
 }
 
 /** Prints what was found, and tells how the command ends. */
 export function printUpgrade(found: Found, form: UpgradeForm, terminal: Terminal): ExitCode {
+  const { reports, unreported, history } = found;
   if (form === "json" || form === "yaml") {
-    const { reports, unreported, history } = found;
     printData(terminal, { to: found.to.note, reports, unreported, history }, form);
   } else if (form === "markdown") terminal.write(markdownOf(found));
   else terminal.write(textOf(found, terminal));
+  if (reports.length + unreported.length === 0) terminal.warn("no such nodes");
   return exitOf(found);
 }
 
-function exitOf({ reports, history }: Found): ExitCode {
+function exitOf(found: Found): ExitCode {
+  const { reports, history } = found;
   if (reports.some(({ outcome }) => outcome === "refuses-start")) return EXIT.refusesStart;
   const { differs = 0, refused = 0, unreadable = 0 } = history?.counts ?? {};
   if (unreadable > 0) return EXIT.failed;
-  return reports.some(({ outcome }) => outcome === "changes") || differs + refused > 0 ? EXIT.negative : EXIT.ok;
+  if (reports.some(({ outcome }) => outcome === "changes") || differs + refused > 0) return EXIT.negative;
+  return isAllKnown(found) ? EXIT.ok : EXIT.cannotRun;
+}
+
+/** Whether something was looked at, and nothing left out of it. */
+function isAllKnown({ reports, unreported, history, isRest = false }: Found): boolean {
+  if (unreported.length > 0 || reports.length === 0) return false;
+  return history === null || (history.counts.gone === 0 && (isRest || passedOf(history.counts) > 0));
 }
 
 /** Reports that differ in nothing but what is on their nodes are told once. */

@@ -25,5 +25,8 @@ export interface UpgradeSource {
   page(node: string | undefined, pageToken: string | undefined): Promise<Result<UpgradePage, Fault>>;
 }
 
+/** Whether a node's report was refused for its configuration, and not for the rest of its snapshot or the request. */
+export const isOfConfiguration = (path: string): boolean => /^kubeletConfiguration[.[]/.test(path);
+
 /** Nodes whose reports are made. */
 export const MAX_NODES = 1000;

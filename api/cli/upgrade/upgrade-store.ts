@@ -10,7 +10,9 @@ import { upgradeReport } from "../../service/upgrade/upgrade-report.ts";
 import { storeFault } from "../history/open-history.ts";
 import { checkNode } from "../replay/replay-store.ts";
 import { EXIT, fault } from "../terminal.ts";
-import { MAX_NODES, type UpgradeRequest, type UpgradeSource } from "./upgrade-source.ts";
+import { isOfConfiguration, MAX_NODES, type UpgradeRequest, type UpgradeSource } from "./upgrade-source.ts";
+
+const UNREADABLE = "its latest snapshot cannot be read by this version";
 
 /** Asks a history that is here. */
 export function sourceOfStore(store: Store, { to, from, filter }: UpgradeRequest): UpgradeSource {
@@ -30,7 +32,10 @@ export function sourceOfStore(store: Store, { to, from, filter }: UpgradeRequest
       const posted = postedSnapshot(latest.value);
       if (!posted.ok) return storeFault(posted);
       const subject = subjectOf(posted.value, configuration);
-      if (!subject.ok) return ok("its latest snapshot cannot be read by this version");
+      if (!subject.ok) {
+        const other = subject.error.find(({ path }) => isOfConfiguration(path));
+        return ok(other === undefined ? UNREADABLE : `${other.path}: ${other.message}`);
+      }
       const before = versionBefore(from, subject.value.snapshot);
       if (!before.ok) return ok(`--from ${before.error.message}`);
       return ok(upgradeReport({ ...subject.value, ...beside, to, from: before.value }));

@@ -119,7 +119,9 @@ async function upgradeCluster(
   const asked = { to, from, configuration: read.file?.configuration, ...besideOf(read) };
   const found = await withCluster(given, cli, (cluster) => reportsOfCluster(cluster, given.node, asked, given, cli));
   if (!found.ok) return found;
-  return ok(printUpgrade({ to: request.to, ...found.value, history: null }, formOf(given), cli.terminal));
+  const exit = printUpgrade({ to: request.to, ...found.value, history: null }, formOf(given), cli.terminal);
+  // a node that is not told of could not be read
+  return ok(exit === EXIT.cannotRun && found.value.unreported.length > 0 ? EXIT.failed : exit);
 }
 const HISTORY_FLAGS = ["since", "until", "pageToken", "kind", "dataDir", "api"] as const;
 
@@ -171,7 +173,7 @@ async function askSource(source: UpgradeSource, asked: Asked, cli: Cli): Promise
   if (ended.fault !== null && ended.last === null) return { ok: false, error: ended.fault };
   const nextPageToken = ended.token;
   const exit = printUpgrade(
-    { to, ...reports.value, history: { ...history, nextPageToken } },
+    { to, ...reports.value, history: { ...history, nextPageToken }, isRest: given.pageToken !== undefined },
     formOf(given),
     cli.terminal,
   );

@@ -40,8 +40,8 @@ export function readFlags(args: readonly string[], profile: Profile): GivenFlags
       if (!read.ok) faults.push(unreadable(name, spec, text, read.error));
     }
   }
-  const labels = unknownLabels(flags.get("node-labels")?.value);
-  return { flags, faults: labels === null ? faults : [...faults, labels], places };
+  const refused = [unknownLabels(flags.get("node-labels")?.value), cloudProvider(flags.get("cloud-provider")?.value)];
+  return { flags, faults: [...faults, ...refused.filter((finding) => finding !== null)], places };
 }
 
 function unreadable(name: string, spec: FlagSpec, text: string, why: string): LintFinding {
@@ -180,4 +180,12 @@ function unknownLabels(labels: unknown): LintFinding | null {
   const message = `failed to validate kubelet flags: unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: [${unknown.sort().join(" ")}]\n--node-labels in the 'kubernetes.io' namespace must begin with an allowed prefix (${NAMESPACES.join(", ")}) or be in the specifically allowed set (${LABELS.join(", ")})`;
   const advice = "take them out, and label the node with kubectl or what creates it";
   return refusal("unknown-label", { field: "--node-labels", message }, advice);
+}
+
+/** A provider that was built into older kubelets. kubelet 1.37: NewMainKubelet, ErrorForDisabledProvider of k8s.io/cloud-provider. */
+function cloudProvider(name: unknown): LintFinding | null {
+  if (typeof name !== "string" || name === "" || name === "external") return null;
+  const message = `cloud provider ${quote(name)} was specified, but built-in cloud providers are disabled. Please set --cloud-provider=external and migrate to an external cloud provider`;
+  const advice = "say external where a cloud controller manager runs in the cluster, else take it out";
+  return refusal("disabled-cloud-provider", { field: "--cloud-provider", message }, advice);
 }

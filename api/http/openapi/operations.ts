@@ -87,7 +87,7 @@ const FLEET_OPERATIONS: Readonly<Record<string, Operation>> = {
       query("namePrefix", "Only whose name begins like this"),
       query("labelSelector", "Only with such labels, as `kubectl get -l` takes it: `pool=web,zone in (a,b),!gpu`"),
       query("zone", "Only with this label topology.kubernetes.io/zone"),
-      query("kubelet", "Only of this version of the kubelet, such as 1.36 or v1.36.3", {
+      query("kubelet", "Only of this version of the kubelet, such as 1.36 or v1.36.3; not-known: the node tells none", {
         type: "string",
         pattern: ASKED_VERSION.source,
       }),

@@ -1,9 +1,10 @@
 import { decodeSnapshot } from "../../model/decode.ts";
-import type { InputIssue } from "../../model/input-issue.ts";
+import { type InputIssue, joinPath } from "../../model/input-issue.ts";
 import { isObject } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type ChosenProfile, chooseProfileFor } from "../../profiles/index.ts";
+import { configurationOfAnother } from "../../profiles/unknown-fields.ts";
 import { isWrapped } from "./configuration.ts";
 
 /** The version that a node comes from: as named, else its own; the nearest where that is not known here. Errors: nobody tells one. */
@@ -28,7 +29,7 @@ export interface Subject {
   readonly snapshot: Snapshot | undefined;
 }
 
-/** A snapshot as posted or stored -> what is asked about. `configuration`: in the place of its own. Errors: every issue below `at`. */
+/** A snapshot as posted or stored -> what is asked about. `configuration`: in the place of its own. Errors: every issue below `at`; a /configz of another kubelet. */
 export function subjectOf(
   posted: Readonly<Record<string, unknown>>,
   configuration: unknown,
@@ -38,8 +39,13 @@ export function subjectOf(
   const snapshot = decodeSnapshot(rest, at);
   if (!snapshot.ok) return snapshot;
   const own = isObject(kubeletConfiguration) ? kubeletConfiguration : undefined;
-  return ok({ ...configured(configuration, own), snapshot: snapshot.value });
+  const asked = { ...configured(configuration, own), snapshot: snapshot.value };
+  const field = configuration === undefined ? joinPath(at, [CONFIGURATION]) : CONFIGURATION;
+  const other = configurationOfAnother(asked.snapshot, asked.configuration, field);
+  return other === undefined ? ok(asked) : err([other]);
 }
+
+const CONFIGURATION = "kubeletConfiguration";
 
 /** The configuration that counts: the one that is given, else that of the snapshot, which somebody asked a kubelet for. */
 export const configured = (given: unknown, own: unknown): Pick<Subject, "configuration" | "isTold"> => ({

@@ -16,6 +16,7 @@ import {
   SHOWS,
   type Shows,
   usualOrder,
+  versionsAmong,
 } from "../../service/fleet.ts";
 import { parseLabelSelector, type Requirement } from "../../service/label-selector.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
@@ -179,7 +180,10 @@ function figures(nodes: readonly FleetNode[], question: FleetQuestion): Promise<
 }
 
 /** Plain form fields: the answer is a link that can be shared. */
-function filters({ q, labels, show, kubelet, sort, order, hours }: FleetQuestion): Html | Promise<Html> {
+function filters(
+  { q, labels, show, kubelet, sort, order, hours }: FleetQuestion,
+  nodes: readonly FleetNode[],
+): Html | Promise<Html> {
   const options = (values: readonly (readonly [string, string])[], now: string): Promise<Html> =>
     all(
       values.map(
@@ -193,7 +197,7 @@ function filters({ q, labels, show, kubelet, sort, order, hours }: FleetQuestion
     SHOWS.map((word) => [word, SHOWS_WORD[word]] as const),
     show,
   )}</select></label>
-<label>Kubelet<select name="kubelet">${kubeletOptions(kubelet, "any version")}</select></label>
+<label>Kubelet<select name="kubelet">${kubeletOptions(kubelet, "any version", versionsAmong(nodes))}</select></label>
 <label>Counted over the<select name="hours">${options(
     HOURS.map((n) => [String(n), HOURS_WORD[n] ?? ""] as const),
     String(hours),
@@ -356,7 +360,7 @@ export async function getFleet(exchange: Exchange): Promise<Result<Reply, Proble
     "Nodes",
     html`<div id="figures" data-live>${figures(named, question.value)}</div>
 <div id="hours" data-live>${hoursPicture(hours.value, now, question.value.hours)}</div>
-${filters(question.value)}
+${filters(question.value, nodes)}
 <div id="nodes" data-live>${nodesTable(shown, question.value, sinceMs)}
 ${pager(found.length, ROWS, question.value)}</div>
 <h2 id="latest"><a href="/decisions">Newest decisions</a>${found.length === nodes.length ? "" : " of all nodes"}</h2>

@@ -9,6 +9,7 @@ import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Reply } from "../../ports.ts";
 import { chooseProfileFor, type ProfileNote } from "../../profiles/index.ts";
+import { configurationOfAnother } from "../../profiles/unknown-fields.ts";
 import { type Touched, type TouchedFinding, touchedFindings } from "../../service/lint-touched.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { many } from "../../text/sentences/words.ts";
@@ -291,6 +292,11 @@ async function looked(
   const { profile, note: kubelet } = chooseProfileFor(about?.snapshot, texts.kubelet);
   const flags = args.value === null ? null : readFlags(args.value, profile);
   const configuration = read.value === null ? (about?.configuration ?? undefined) : read.value.source.value;
+  const other = configurationOfAnother(about?.snapshot, configuration);
+  if (other !== undefined) {
+    const faults = [{ field: "change", text: `${other.path}: ${other.message}` }];
+    return show(exchange, { texts, faults, note, status: 400 });
+  }
   const start = { configuration, dropIns: null, flags };
   const found = lintStart(start, about?.snapshot, profile);
   const touched = await touchedFindings(store, found, node === null ? {} : { node }, budgetMs, exchange.signal);

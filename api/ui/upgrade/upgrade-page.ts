@@ -2,6 +2,7 @@ import { type Exchange, queryOf } from "../../http/route.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Reply } from "../../ports.ts";
 import { type ChosenProfile, knownVersion, namedVersion } from "../../profiles/index.ts";
+import { configurationOfAnother } from "../../profiles/unknown-fields.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
 import { configured, versionBefore } from "../../service/upgrade/asked.ts";
@@ -115,6 +116,8 @@ async function answered(
   const asked = subjectIn({ texts, fileName, about: about.value, args: args.value, dropIns: dropIns.value });
   if (!asked.ok) return refuse("change", asked.error);
   const { subject, placeOf } = asked.value;
+  const other = configurationOfAnother(subject.snapshot, subject.configuration);
+  if (other !== undefined) return refuse("change", `${other.path}: ${other.message}`);
   const before = versionBefore(versions.value.from, subject.snapshot);
   if (!before.ok) return refuse("from", before.error.message);
   const { to } = versions.value;

@@ -74,6 +74,20 @@ test.each(PRINTED_HELP)("the flags are those of --help of a real kubelet %s", (r
   expect([...profileOf(release).commandLine.keys()].sort()).toEqual(help.trimEnd().split("\n").sort());
 });
 
+test.each(PROFILES.map((profile) => [profile.version, profile] as const))(
+  "kubelet %s starts with an external cloud provider or none, and with no other",
+  (_, profile) => {
+    const faultsOf = (...args: string[]) => readFlags(args, profile).faults;
+    for (const name of ["", "external"]) expect(faultsOf(`--cloud-provider=${name}`)).toEqual([]);
+    expect(faultsOf("--cloud-provider", "External")).toMatchObject([{ code: "disabled-cloud-provider" }]);
+    const message =
+      'cloud provider "aws" was specified, but built-in cloud providers are disabled. Please set --cloud-provider=external and migrate to an external cloud provider';
+    expect(faultsOf("--cloud-provider=aws")).toMatchObject([
+      { severity: "refuses-start", field: "--cloud-provider", message, kubelet: true },
+    ]);
+  },
+);
+
 test("1.35 has lost one flag, 1.37 those of cAdvisor, and each is told with the last that had it", () => {
   const args = ["--pod-infra-container-image=x", "--containerd", "/run/x", "--max_pods=5", "--maxPods=5", "--nonsense"];
   const unknown = PROFILES.map((profile) =>
