@@ -7,10 +7,13 @@ const GPU = "example.com/gpu";
 const lives = (world: PodsWorld, uids: readonly string[]): readonly string[] =>
   uids.filter((uid) => world.pod(uid).record.state === "active");
 
+/** What an API server has stored is bound to a node, or no kubelet's. */
+const boundAt = (creationTimestamp: string) => ({ metadata: { creationTimestamp }, spec: { nodeName: "sim" } });
+
 test("pods that wait come in as they came; of those that came together the older one, then as they are listed", async () => {
   const world = new PodsWorld();
   const wants = (uid: string, createdAt?: string) =>
-    appPod(uid, { cpu: "5" }, createdAt === undefined ? {} : { metadata: { creationTimestamp: createdAt } });
+    appPod(uid, { cpu: "5" }, createdAt === undefined ? {} : boundAt(createdAt));
   const holder = wants("holder");
   world.pods = [holder];
   await world.run(2);
