@@ -148,6 +148,14 @@ describe("history and tokens", () => {
     expect(made.stderr).toContain("Allowed choices are decide, read, admin.");
   });
 
+  test("why of a pod that is not there is bad input, wherever it is asked", async () => {
+    const own = ["--data-dir", env["NODEWISE_DATA_DIR"] ?? ""];
+    for (const where of [own, ["--api", url]]) {
+      const { code, stderr } = await run(["why", "nobody", ...where]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining("no pod `nobody`")]);
+    }
+  });
+
   test("from the first token on the running API wants one, and never again the revoked one", async () => {
     const none = await run(["token", "list"], { env });
     expect(none).toMatchObject({ code: 0, stdout: "", stderr: "no tokens: on loopback everyone may call the API\n" });
