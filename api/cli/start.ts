@@ -48,7 +48,8 @@ const startsDaemon = (argv: readonly string[]): boolean =>
   argv[0] === "actuator" && !argv.some((arg) => ["--once", "--dry-run", "--help", "-h"].includes(arg));
 
 const followsCluster = ([command, ...args]: readonly string[]): boolean =>
-  command === "collect" || (command === "up" && args.some((arg) => /^--(?:context|kubeconfig)(?:=|$)/.test(arg)));
+  command === "collect" ||
+  (command === "up" && args.some((arg) => /^--(?:context|kubeconfig|cluster|user|as)(?:=|$)/.test(arg)));
 
 /** Settings that are a file are read again at SIGHUP. */
 const readsSettingsFile = (argv: readonly string[]): boolean =>

@@ -150,6 +150,11 @@ describe("why on a live cluster", () => {
         stderr: expect.stringMatching(message),
       });
   });
+  test("up follows the cluster of a user alone, and tells of one that there is not", async () => {
+    const cluster = await shop();
+    const ran = await run(["up", "--user", "tests", "--port", "0"], { env: { KUBECONFIG: cluster.kubeconfig() } });
+    expect(ran).toMatchObject({ code: 2, stderr: expect.stringMatching(/has no user tests: its users are u\n$/) });
+  });
   test("tells of a namespace without pods, and of one that is all somebody may read", async () => {
     const cluster = await shop();
     expect(await why(cluster, "-n", "empty")).toEqual({

@@ -22,7 +22,7 @@ import { passLine } from "../actuator/pass-text.ts";
 import { startServing } from "../api/serve.ts";
 import { type ApiFlags, tryoutHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
-import { type ClusterFlags, clusterOptions } from "../cluster-options.ts";
+import { asksCluster, type ClusterFlags, clusterOptions } from "../cluster-options.ts";
 import { follow, ownClient } from "../collect/collect.ts";
 import { readSnapshot } from "../inputs/snapshot.ts";
 import { EXIT, type Fault, fault, type Outcome, stopSignal, type Terminal, warnAll } from "../terminal.ts";
@@ -93,9 +93,10 @@ export interface UpFlags extends ApiFlags, ClusterFlags, KnownNodeFiles {
 export async function up(given: UpFlags, cli: Cli): Promise<Outcome> {
   const stop = stopSignal();
   const dataDir = resolve(given.dataDir ?? tryoutHome(cli.env));
-  return given.context === undefined && given.kubeconfig === undefined
-    ? upMachine(given, dataDir, stop, cli)
-    : upCluster(given, dataDir, stop, cli);
+  // the current context is not asked for: without a word it is this machine
+  return asksCluster(given, cli, { namesObject: false, hasFiles: true })
+    ? upCluster(given, dataDir, stop, cli)
+    : upMachine(given, dataDir, stop, cli);
 }
 
 async function upCluster(given: UpFlags, dataDir: string, stop: Promise<unknown>, cli: Cli): Promise<Outcome> {
