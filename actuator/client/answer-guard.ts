@@ -5,7 +5,7 @@ import { decodeAsk } from "../../api/model/asks.ts";
 import type { CgroupsDecision } from "../../api/model/cgroups.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import type { EvictionDecision } from "../../api/model/eviction.ts";
-import type { PodRef } from "../../api/model/forms.ts";
+import { namespacedName, type PodRef } from "../../api/model/forms.ts";
 import { type Pod, podRef } from "../../api/model/pod.ts";
 import type { AdmissionDecision } from "../../api/model/preemption.ts";
 import { decideLocally, decodedOnce } from "./local-client.ts";
@@ -47,17 +47,17 @@ function unsafeAdmission(
   if (preempt.length === 0) {
     if (own.admit && own.preempt.length === 0) return null;
     const why = own.startErrors[0] ?? (own.admit ? "others have to end first" : `${own.reason}: ${own.message}`);
-    return `decision.admit: lets in ${nameOf(own.pod)}, which is refused here: ${why}`;
+    return `decision.admit: lets in ${namespacedName(own.pod)}, which is refused here: ${why}`;
   }
   if (own.resources.every(({ insufficient }) => insufficient === 0))
-    return `decision.preempt: ends pods for ${nameOf(own.pod)}, which lacks nothing here`;
+    return `decision.preempt: ends pods for ${namespacedName(own.pod)}, which lacks nothing here`;
   const { pod: preemptor } = asked.value as PodAsk;
   const pods = podsByUid(snapshot);
   for (const victim of preempt) {
     const pod = pods.get(victim.uid);
     if (pod === undefined) return unknownPodText(victim);
     if (preemptor === null || typeof preemptor === "string" || !preemptable(preemptor, pod))
-      return `decision.preempt: ends ${nameOf(victim)}, which ${nameOf(own.pod)} may not preempt`;
+      return `decision.preempt: ends ${namespacedName(victim)}, which ${namespacedName(own.pod)} may not preempt`;
   }
   return null;
 }
@@ -70,20 +70,22 @@ function unsafeEviction({ snapshot, ask }: Ordered, decision: EvictionDecision):
     const pod = pods.get(ref.uid);
     if (pod === undefined) return unknownPodText(ref);
     // kubelet 1.36: managerImpl.evictPod
-    if (isCriticalPod(pod)) return `decision.evicted: ends ${nameOf(ref)}, which is critical and never evicted`;
+    if (isCriticalPod(pod)) return `decision.evicted: ends ${namespacedName(ref)}, which is critical and never evicted`;
   }
   const [first, second] = evicted.filter(({ cause }) => cause === "threshold");
   if (first !== undefined && (reclaim === null || conditions.length === 0))
-    return `decision.evicted: ends ${nameOf(first.pod)} though no threshold is met`;
+    return `decision.evicted: ends ${namespacedName(first.pod)} though no threshold is met`;
   if (second !== undefined)
-    return `decision.evicted: ends ${nameOf(second.pod)} besides another, and one at a time goes`;
+    return `decision.evicted: ends ${namespacedName(second.pod)} besides another, and one at a time goes`;
   const ownLimits = evicted.filter(({ cause }) => cause !== "threshold");
   if (ownLimits.length === 0) return null;
   const here = decideLocally("eviction", snapshot, { ask, explain: "off" });
   if (!here.ok) return here.error.message;
   const own = (here.value.decision as EvictionDecision).evicted.filter(({ cause }) => cause !== "threshold");
   const wrong = ownLimits.find(({ pod }) => !own.some((one) => one.pod.uid === pod.uid));
-  return wrong === undefined ? null : `decision.evicted: ends ${nameOf(wrong.pod)}, which is within its own limits`;
+  return wrong === undefined
+    ? null
+    : `decision.evicted: ends ${namespacedName(wrong.pod)}, which is within its own limits`;
 }
 
 function unknownCgroup({ snapshot }: Ordered, { cgroups }: CgroupsDecision): string | null {
@@ -106,6 +108,5 @@ function podsByUid(snapshot: unknown): ReadonlyMap<string, Pod> {
   const pods = decoded.ok ? (decoded.value.pods ?? []) : [];
   return new Map(pods.map((pod) => [podRef(pod).uid, pod] as const));
 }
-const nameOf = ({ namespace, name }: PodRef): string => `${namespace}/${name}`;
 const unknownPodText = (ref: PodRef): string =>
-  `decision: speaks of pod ${nameOf(ref)} (${ref.uid}), which this node does not have`;
+  `decision: speaks of pod ${namespacedName(ref)} (${ref.uid}), which this node does not have`;

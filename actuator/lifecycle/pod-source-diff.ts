@@ -1,4 +1,5 @@
 import type { PodIdentity, RefusedItem } from "../../api/documents/problem.ts";
+import { namespacedName } from "../../api/model/forms.ts";
 import type { RuntimePods } from "../containerd/port.ts";
 import type { RunnablePod } from "./pod.ts";
 import { isStopped } from "./pod-state.ts";
@@ -136,18 +137,16 @@ function strayItems(
 ): ReadonlyMap<string, RefusedItem> {
   const known = new Map<string, PodIdentity>(runtimePods);
   for (const [uid, record] of records) known.set(uid, identityOf(uid, record));
-  const names = new Set(Array.from(known.values(), nameOf));
+  const names = new Set(Array.from(known.values(), namespacedName));
   const strays = new Map<string, RefusedItem>();
   for (const [uid, pod] of desired) {
     const owner = known.get(uid);
-    if (owner === undefined || nameOf(owner) === nameOf(pod)) continue;
-    if (records.get(uid)?.state === "pending" && !names.has(nameOf(pod))) continue;
-    strays.set(uid, { uid, namespace: pod.namespace, name: pod.name, deletion: null, owner: nameOf(owner) });
+    if (owner === undefined || namespacedName(owner) === namespacedName(pod)) continue;
+    if (records.get(uid)?.state === "pending" && !names.has(namespacedName(pod))) continue;
+    strays.set(uid, { uid, namespace: pod.namespace, name: pod.name, deletion: null, owner: namespacedName(owner) });
   }
   return strays;
 }
-
-const nameOf = ({ namespace, name }: PodIdentity): string => `${namespace}/${name}`;
 
 /** A pod that never started, or has ended, has nothing to stop. */
 const ending = (uid: string, { state }: PodRecord, graceSeconds: number | null): PodSourceChange =>

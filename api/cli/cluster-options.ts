@@ -66,8 +66,8 @@ export const namespaceOption = (command: Command): Command =>
 const ASKS = ["context", "kubeconfig", "cluster", "user", "as"] as const;
 
 /**
- * Whether a command reads a cluster: when it is told a context, a kubeconfig or a part of one. As kubectl's plugin it reads the current context
- * too, when it is told a node or a pod of it, or is given no file at all.
+ * Whether a command reads a cluster: when it is told a context, a kubeconfig or a part of one. As kubectl's plugin it reads the
+ * current context too, when it is told a node or a pod of it, or is given no file at all.
  */
 export const asksCluster = (
   flags: ClusterFlags,

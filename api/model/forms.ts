@@ -29,6 +29,8 @@ export const epochTime = ofUnit<EpochMs>(integer.describe("epoch ms"));
 /** How answers name a pod. */
 export const podRef = z.strictObject({ namespace: answerText, name: answerText, uid: answerText });
 export type PodRef = Form<typeof podRef>;
+/** `NAMESPACE/NAME`. apimachinery: types.NamespacedName. */
+export const namespacedName = ({ namespace, name }: Omit<PodRef, "uid">): string => `${namespace}/${name}`;
 
 /** The values that a reason or a counterfactual stands on. */
 export type Numbers = Readonly<Record<string, string | number | boolean | undefined>>;

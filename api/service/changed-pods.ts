@@ -1,5 +1,5 @@
 import type { Kind } from "../model/decision.ts";
-import type { PlaceReasons } from "../model/forms.ts";
+import { namespacedName, type PlaceReasons } from "../model/forms.ts";
 import type { KindSpec, PodPart } from "../model/kind-spec.ts";
 import { specOf } from "../model/kinds.ts";
 import { type Difference, differences } from "./difference.ts";
@@ -50,12 +50,10 @@ function byPod(parts: readonly PodPart[]): ReadonlyMap<string, readonly PodPart[
   const all = new Map<string, PodPart[]>();
   for (const part of parts) {
     if (part.pod === null) continue;
-    const name = podName(part.pod);
+    const name = namespacedName(part.pod);
     const known = all.get(name);
     if (known === undefined) all.set(name, [part]);
     else known.push(part);
   }
   return all;
 }
-
-export const podName = ({ namespace, name }: NonNullable<PodPart["pod"]>): string => `${namespace}/${name}`;

@@ -81,8 +81,8 @@ const NODE_GAUGES: readonly NodeGauge[] = [
 
 /**
  * The nodes as gauges in Prometheus' text format: made of what the history keeps of each, nothing is decided. INVARIANT: the number
- * of series is bounded; nodes that are gone have none, beyond `limit` nodes those that stand worst have theirs, and a gauge says how many are left out. `nodes` and
- * `outcomes` are counted since the hour before this one.
+ * of series is bounded; nodes that are gone have none, beyond `limit` nodes those that stand worst have theirs, and a gauge says how
+ * many are left out. `nodes` and `outcomes` are counted since the hour before this one.
  */
 export function fleetMetrics(
   nodes: readonly FleetNode[],

@@ -83,7 +83,8 @@ export function fleetNode(row: FleetRow, nowMs: number): FleetNode {
   const summary = summaryOf(latest.eviction);
   const labels = labelsOf(row.labels);
   const pressure = pressureOf(row, summary);
-  const silent = nowMs - row.lastSeenMs > SILENT_MS;
+  const silentMs = nowMs - row.lastSeenMs;
+  const silent = silentMs > SILENT_MS;
   return {
     ...row,
     ...pressure,
@@ -93,7 +94,7 @@ export function fleetNode(row: FleetRow, nowMs: number): FleetNode {
     headroom: headroomOf(summary, latest.eviction?.decidedAtMs ?? 0),
     drift: report === null ? 0 : report.okCount + report.failedCount,
     silent,
-    severity: severityOf(row, pressure, nowMs - row.lastSeenMs),
+    severity: silent ? (silentMs > GONE_MS ? "gone" : "silent") : severityOf(row, pressure),
     lastDecisionMs: newest?.decidedAtMs ?? null,
   };
 }
@@ -122,8 +123,8 @@ function pressureOf(
   return { pressureFrom: "node-status", conditions: own.data, pressure: own.data.length === 0 ? 0 : 1 };
 }
 
-function severityOf(row: FleetRow, { pressureFrom, pressure }: NodePressure, silentMs: number): Severity {
-  if (silentMs > SILENT_MS) return silentMs > GONE_MS ? "gone" : "silent";
+/** Of one that is heard of. */
+function severityOf(row: FleetRow, { pressureFrom, pressure }: NodePressure): Severity {
   if (pressure > 0) return DEGREES[pressure - 1] as Severity;
   if (evictedOf(row) > 0) return "evicted";
   if (refusedOf(row) > 0) return "refuses";

@@ -114,13 +114,17 @@ function comparedText(compared: Comparison | null, paint: Paint): string {
   const { verdict, snapshotAgeMs, policyVersion, difference, why } = compared;
   const on = snapshotAgeMs === null ? "" : ` on the snapshot ${durationText(snapshotAgeMs)} before it`;
   const what = `what Nodewise decides${on}${policyVersion === null ? "" : ` (${policyVersion})`}`;
-  if (verdict === "agrees")
-    return `  ${paint("dim", "compared  ")}${what} ${paint("green", "agrees with the kubelet")}\n`;
-  if (difference === null)
-    return `  ${paint("dim", "compared  ")}${what} cannot be compared: ${printable(why?.message ?? "")}\n`;
-  const [theirs, ours] = [difference.kubelet, difference.nodewise].map((side) => printable(JSON.stringify(side)));
-  const differs = paint("yellow", `differs: ${printable(difference.field)} ${ours} in place of ${theirs}`);
-  return `  ${paint("dim", "compared  ")}${what} ${differs}\n`;
+  const end =
+    verdict === "agrees"
+      ? paint("green", "agrees with the kubelet")
+      : difference === null
+        ? `cannot be compared: ${printable(why?.message ?? "")}`
+        : paint("yellow", `differs: ${differenceText(difference)}`);
+  return `  ${paint("dim", "compared  ")}${what} ${end}\n`;
+}
+function differenceText({ field, kubelet, nodewise }: NonNullable<Comparison["difference"]>): string {
+  const [theirs, ours] = [kubelet, nodewise].map((side) => printable(JSON.stringify(side)));
+  return `${printable(field)} ${ours} in place of ${theirs}`;
 }
 
 const BASIS: Readonly<Record<StoryDecision["basis"], string>> = {

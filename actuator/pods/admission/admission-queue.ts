@@ -1,3 +1,4 @@
+import { namespacedName } from "../../../api/model/forms.ts";
 import type { AdmissionDecision, Victim } from "../../../api/model/preemption.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { DecisionAnswer, DecisionClient, Problem } from "../../core/ports.ts";
@@ -85,5 +86,5 @@ export function preemptAll(
 ): string {
   const end = endOf(PREEMPTED.reason, PREEMPTED.message, nowMs, { decisionId });
   for (const { uid } of victims) lifecycle.handle(uid, { kind: "Preempted", end });
-  return victims.map(({ namespace, name }) => `${namespace}/${name}`).join(", ");
+  return victims.map(namespacedName).join(", ");
 }

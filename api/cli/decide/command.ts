@@ -114,8 +114,9 @@ export function addDecide(program: Command, cli: Cli): void {
 async function decideOn(kind: Kind, given: Given, cli: Cli): Promise<Outcome> {
   const { decide } = await import("./decide.ts");
   const { node, ...files } = filesOf(given);
-  const { pod, snapshot } = given;
-  const ofCluster = pod !== undefined && isPodOfCluster(podNamed(pod)) ? podNamed(pod) : undefined;
+  const { snapshot } = given;
+  const pod = given.pod && podNamed(given.pod);
+  const ofCluster = pod !== undefined && isPodOfCluster(pod) ? pod : undefined;
   const namesPod = ofCluster !== undefined && snapshot === undefined && files.pods === undefined;
   const named = { namesObject: node !== undefined || namesPod, hasFiles: Object.keys(files).length > 0 };
   if (!asksCluster(given, cli, named)) {

@@ -1,5 +1,5 @@
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
-import type { PodRef } from "../../model/forms.ts";
+import { namespacedName } from "../../model/forms.ts";
 import { podRef } from "../../model/pod.ts";
 import type { Preemption, PreemptionAsk, PreemptionDecision, Shortage } from "../../model/preemption.ts";
 import { ok, type Result } from "../../model/result.ts";
@@ -81,8 +81,6 @@ function answer({ admitting, asked }: Prepared, { shortages, others }: Failures)
   };
 }
 
-const nameOf = ({ namespace, name }: PodRef): string => `${namespace}/${name}`;
-
 /** Why each victim was taken, in the order of the choices. */
 export function explainVictims(
   { critical, candidates, rounds, better }: Preemption,
@@ -96,8 +94,14 @@ export function explainVictims(
   for (const { qos, picks, candidates: tier } of rounds) {
     for (const [i, { chosen, distance, tied, open }] of picks.entries()) {
       const needed = open.map(({ resource, quantity }) => `${resource} ${quantity}`).join(", ");
-      reasons.add("nearest", nameOf(chosen), "preempt", { qos, open: needed, distance, among: tier.length - i });
-      if (tied.length > 0) reasons.add("tied", nameOf(chosen), "preempt", { tied: tied.map(nameOf).join(" ") });
+      reasons.add("nearest", namespacedName(chosen), "preempt", {
+        qos,
+        open: needed,
+        distance,
+        among: tier.length - i,
+      });
+      if (tied.length > 0)
+        reasons.add("tied", namespacedName(chosen), "preempt", { tied: tied.map(namespacedName).join(" ") });
     }
   }
   const cut = better !== null && !(better.exact.fewestPods && better.exact.leastRequests);

@@ -1,4 +1,5 @@
 import { ZERO } from "../../model/amount.ts";
+import { namespacedName } from "../../model/forms.ts";
 import { own } from "../../model/own.ts";
 import type { Pod } from "../../model/pod.ts";
 import type { Counterfactual, Preemption, Shortage, Victim, VictimSet } from "../../model/preemption.ts";
@@ -91,7 +92,6 @@ function betterSetsOf({ preempt, better, need }: Preemption): readonly Counterfa
       : [told("smaller_pods_would_do", leastRequests, exact.leastRequests)]),
   ];
 }
-const namesOf = (pods: readonly Victim[]): string =>
-  pods.map(({ namespace, name }) => `${namespace}/${name}`).join(" ");
+const namesOf = (pods: readonly Victim[]): string => pods.map(namespacedName).join(" ");
 const freedOf = (pods: readonly Victim[], resource: string): number =>
   pods.reduce((sum, { frees }) => sum + (frees.find((f) => f.resource === resource)?.quantity ?? 0), 0);

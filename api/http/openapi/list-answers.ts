@@ -56,7 +56,11 @@ const nodeFields = {
   zone: z.string().nullable().describe("its label topology.kubernetes.io/zone"),
   kubeletVersion: z.string().nullable().describe("as its newest snapshot tells it, such as v1.36.3"),
   decidedAs: z.string().nullable().describe("as which kubelet its newest decision was made, such as 1.36"),
-  severity: z.enum(SEVERITIES).describe("how it stands: the last of these that holds, from the best to the worst"),
+  severity: z
+    .enum(SEVERITIES)
+    .describe(
+      "how it stands: the last of these that holds, from the best to the worst; of one that is silent or gone nothing else counts",
+    ),
   silent: z.boolean().describe("nothing was heard of it for 15 minutes"),
   pressureFrom: z
     .enum(["eviction-pass", "node-status"])

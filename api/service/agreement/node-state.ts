@@ -47,6 +47,8 @@ function stateAt(snapshot: EffectiveSnapshot, others: readonly Outcome[], at: At
   return { ...snapshot, pods: [...pods.values()], ...withConditions(snapshot, turned) };
 }
 
+const isPressure = (type: string): boolean => PRESSURE_CONDITIONS.some((one) => one === type);
+
 /** A kubelet writes its node's status every ten seconds and a little: so late it tells of pressure that it knew of before. */
 const TOLD_WITHIN_MS = 12_000;
 
@@ -62,7 +64,7 @@ export function asToldSoon(
   const turned = new Map<string, "True" | "False">();
   if (state.kubeletConfiguration.evictionPressureTransitionPeriod.millis < TOLD_WITHIN_MS)
     for (const { type, status } of state.node?.status?.conditions ?? [])
-      if (status === "True") turned.set(type, "False");
+      if (status === "True" && isPressure(type)) turned.set(type, "False");
   for (const one of others.toSorted((a, b) => timeOf(b) - timeOf(a)))
     if (one.kind === "conditions" && timeOf(one) >= atMs && timeOf(one) <= atMs + TOLD_WITHIN_MS)
       turned.set(one.condition, one.status);

@@ -4,7 +4,7 @@ import { allocatedPod } from "../../decide/pods/node-pods.ts";
 import { Reasons } from "../../decide/reasons.ts";
 import { isCriticalPod, qosClass } from "../../decide/resources/qos.ts";
 import type { DecidedOf, Refusal } from "../../model/decision.ts";
-import type { PodRef } from "../../model/forms.ts";
+import { namespacedName } from "../../model/forms.ts";
 import type { Outcome, OutcomeOf, PodOutcome, Side } from "../../model/outcome.ts";
 import { containersOf, isTerminal, type Pod, podUid } from "../../model/pod.ts";
 import type { AdmissionDecision } from "../../model/preemption.ts";
@@ -14,7 +14,6 @@ import { type Basis, type Compared, type Comparer, notComparable, sides, undecid
 import { hasContainers, timeOf, withoutStatus } from "./node-state.ts";
 import { amountsIn } from "./words.ts";
 
-export const nameOf = ({ namespace, name }: Omit<PodRef, "uid">): string => `${namespace}/${name}`;
 export const podIn = ({ pods = [] }: EffectiveSnapshot, uid: string): Pod | undefined =>
   pods.find((pod) => podUid(pod) === uid);
 
@@ -145,7 +144,7 @@ export function preemptedTogether(outcome: OutcomeOf<"preemption">, basis: Basis
 
 /** All victims of a preemption as a set: the times of events are too coarse to tell their order. */
 export const comparePreemption: Comparer<OutcomeOf<"preemption">> = (outcome, state, basis) => {
-  const victims = preemptedTogether(outcome, basis).map(({ pod }) => nameOf(pod));
+  const victims = preemptedTogether(outcome, basis).map(({ pod }) => namespacedName(pod));
   const kubelet = { victims: victims.sort() };
   const preemptor = preemptorOf(outcome, basis);
   if (preemptor === null) return notComparable("preemptor_not_known", kubelet);
@@ -156,9 +155,11 @@ export const comparePreemption: Comparer<OutcomeOf<"preemption">> = (outcome, st
   const answer = admissionOf(state, pod);
   if (!answer.ok) return undecided(answer.error, kubelet);
   const { decision, needs } = answer.value;
-  const nodewise = { victims: decision.preempt.map(nameOf).sort() };
+  const nodewise = { victims: decision.preempt.map(namespacedName).sort() };
   const picks = decision.preemption?.rounds.flatMap((round) => round.picks) ?? [];
-  const equals = new Set(picks.flatMap(({ chosen, tied }) => (tied.length === 0 ? [] : [chosen, ...tied].map(nameOf))));
+  const equals = new Set(
+    picks.flatMap(({ chosen, tied }) => (tied.length === 0 ? [] : [chosen, ...tied].map(namespacedName))),
+  );
   const others = [...kubelet.victims, ...nodewise.victims].filter(
     (name) => !kubelet.victims.includes(name) || !nodewise.victims.includes(name),
   );

@@ -2,6 +2,7 @@ import { SIGNALS } from "../../decide/eviction/threshold.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
 import type { DecidedOf, Refusal } from "../../model/decision.ts";
 import { decodeEvictionFacts, type EvictionDecision, type ThresholdState } from "../../model/eviction.ts";
+import { namespacedName } from "../../model/forms.ts";
 import type { OutcomeOf, Side } from "../../model/outcome.ts";
 import { isTerminal, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
@@ -16,7 +17,6 @@ import {
   undecided,
 } from "./compared.ts";
 import { timeOf } from "./node-state.ts";
-import { nameOf } from "./pods.ts";
 import { type EvictionWords, evictionWords, unitsOf } from "./words.ts";
 
 /** Of older facts nobody knows what the kubelet saw since. */
@@ -56,8 +56,8 @@ export const compareEviction: Comparer<OutcomeOf<"eviction">> = (outcome, state,
   const words = evictionWords(message);
   const kubelet: Side =
     words === null
-      ? { pod: nameOf(pod), message }
-      : { resource: words.resource, threshold: words.threshold, pod: nameOf(pod) };
+      ? { pod: namespacedName(pod), message }
+      : { resource: words.resource, threshold: words.threshold, pod: namespacedName(pod) };
   const seen = (basis.snapshot.pods ?? []).find((one) => podUid(one) === pod.uid);
   if (seen === undefined) return notComparable("pod_not_known", kubelet, { missing: ["pods"] });
   if (isTerminal(seen)) return notComparable("already_in_snapshot", kubelet);
@@ -72,7 +72,7 @@ export const compareEviction: Comparer<OutcomeOf<"eviction">> = (outcome, state,
 function compareLimit({ pod }: OutcomeOf<"eviction">, kubelet: Side, { evicted }: EvictionDecision): Compared {
   const own = evicted.find((one) => one.cause !== "threshold" && one.pod.uid === pod.uid);
   if (own === undefined) return notComparable("signal_moved", kubelet);
-  return sides(kubelet, { pod: nameOf(own.pod), message: own.message });
+  return sides(kubelet, { pod: namespacedName(own.pod), message: own.message });
 }
 
 function compareThreshold(
@@ -127,7 +127,7 @@ function compareVictims(
   const nodewise: Side = {
     resource: reclaim?.resource ?? null,
     threshold: words.threshold === null ? null : (driving?.quantity ?? null),
-    pod: own === undefined ? null : nameOf(own.pod),
+    pod: own === undefined ? null : namespacedName(own.pod),
   };
   const measured = [...available, ...usages(words, told)];
   const others = reclaim?.orElse.map(({ signal }) => SIGNALS[signal].resource) ?? [];

@@ -6,13 +6,13 @@ import { decideKind } from "../../decide/kinds/index.ts";
 import { Lru } from "../../model/cache.ts";
 import type { DecisionOf, Explain, Kind, Verdict } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
-import type { PlaceReasons } from "../../model/forms.ts";
+import { namespacedName, type PlaceReasons } from "../../model/forms.ts";
 import { specOf } from "../../model/kinds.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { type EffectiveSnapshot, effectiveSnapshot } from "../../profiles/effective.ts";
 import { profileOfPolicy } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";
-import { changedPods, podName } from "../changed-pods.ts";
+import { changedPods } from "../changed-pods.ts";
 import { readAsk } from "../decision-request.ts";
 import { type Difference, differences, MAX_DIFFERENCES } from "../difference.ts";
 import { inputProblem, type Problem } from "../problem.ts";
@@ -295,7 +295,7 @@ const gone = (row: KnownRow, why: string): Replayed => ({
 const versionsOf = ({ recordedUnder, replayedUnder }: Versions): Versions => ({ recordedUnder, replayedUnder });
 /** A decision about a node tells a pod of its own choice there. */
 const askedPod = ({ kind, pod }: KnownRow): readonly string[] =>
-  pod === null || specOf(kind).ask.pod !== "object" ? [] : [podName(pod)];
+  pod === null || specOf(kind).ask.pod !== "object" ? [] : [namespacedName(pod)];
 
 /** Errors: an ask or an answer that nobody can read. */
 function replayed(row: KnownRow, snapshot: EffectiveSnapshot, explain: Explain): Result<Replayed, StoreFailure> {

@@ -9,7 +9,7 @@ import { type EffectiveSnapshot, effectiveSnapshot } from "../../profiles/effect
 import type { Profile } from "../../profiles/profile.ts";
 import { changedPods, isOther, reasonsOfEffect } from "../changed-pods.ts";
 import { readAsk } from "../decision-request.ts";
-import { decisionDifferences, plain } from "../difference.ts";
+import { differences, plain } from "../difference.ts";
 import { asReported } from "../replay/new-status.ts";
 import { shortDifferences, shortPods } from "../replay/tally.ts";
 import type { ChangedAnswer, SnapshotDecisions } from "./report.ts";
@@ -89,10 +89,11 @@ function compare(
     return other({ kind, pod, ...shortPods(asked), ...refused, problem: is.error.message });
   }
   const { hasNoEffect } = specOf(kind);
-  const found = decisionDifferences(was.value, is.value, hasNoEffect);
+  const [recorded, replayed] = [was, is].map(({ value }) => plain(value.decision));
+  const found = differences(recorded, replayed, hasNoEffect);
   if (found.length === 0) return SAME;
   if (!isOther(found, hasNoEffect)) return { changed: [], kernelDefaults: 1 };
-  const others = changedPods(kind, plain(was.value.decision), plain(is.value.decision));
+  const others = changedPods(kind, recorded, replayed);
   return other({
     kind,
     pod,

@@ -1,3 +1,4 @@
+import { namespacedName } from "../../model/forms.ts";
 import { SYSTEM_PRIORITY_CLASSES } from "../../model/pod.ts";
 import type { Finding, Missing, StoryDecision } from "../../model/why.ts";
 import { rfc3339 } from "../timestamp.ts";
@@ -116,7 +117,7 @@ function askAbout(of: Case, held: HeldPod, node: string, atMs: number) {
   if (!asked.ok) return [];
   const { decided, head } = asked.value;
   const { preempt, preemption } = decided.decision;
-  const named = preempt.map(({ namespace, name }) => `${namespace}/${name}`).join(", ");
+  const named = preempt.map(namespacedName).join(", ");
   const isVictim = preempt.some((victim) => isSubject(of, victim));
   // a Go map's order decides between pods that are as near and as large
   const isTied = (preemption?.rounds ?? []).some(({ picks }) =>

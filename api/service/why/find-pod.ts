@@ -1,5 +1,5 @@
 import { perObject } from "../../model/cache.ts";
-import type { PodRef } from "../../model/forms.ts";
+import { namespacedName, type PodRef } from "../../model/forms.ts";
 import { nearNames } from "../../model/near-name.ts";
 import type { ObservedEvent, ObservedPod } from "../../model/observed.ts";
 import { err, ok, type Result } from "../../model/result.ts";
@@ -37,7 +37,6 @@ export const NO_PODS: NoSubject = {
 const none = (code: NoSubject["code"], message: string, near: readonly string[] = []): Result<never, NoSubject> =>
   err({ code, message, near });
 
-const nameOf = ({ namespace, name }: PodRef): string => `${namespace}/${name}`;
 const isEmpty = ({ name, uid }: PodRef): boolean => name === "" && uid === "";
 
 /** A pod as any document names it; of one that is given twice the fuller and later. */
@@ -49,17 +48,17 @@ interface Candidate {
 /** All pods that the documents speak of: pods themselves, and whom events, stats and decisions name. */
 export const podsIn = perObject(({ pods, events, decisions }: Evidence): readonly Candidate[] => {
   const byUid = new Map<string, Candidate>();
-  const keyOf = (ref: PodRef): string => ref.uid || nameOf(ref);
+  const keyOf = (ref: PodRef): string => ref.uid || namespacedName(ref);
   for (const held of pods) {
     const known = byUid.get(keyOf(held.ref))?.held;
     if (known === undefined || known === null || known.snapshot !== null || held.snapshot === null) {
       byUid.set(keyOf(held.ref), { ref: held.ref, held });
     }
   }
-  const names = new Set([...byUid.values()].map(({ ref }) => nameOf(ref)));
+  const names = new Set([...byUid.values()].map(({ ref }) => namespacedName(ref)));
   const named = [...events.map(aboutOf), ...decisions.map(({ pod }) => pod)];
   for (const ref of named) {
-    if (ref === null || isEmpty(ref) || byUid.has(keyOf(ref)) || names.has(nameOf(ref))) continue;
+    if (ref === null || isEmpty(ref) || byUid.has(keyOf(ref)) || names.has(namespacedName(ref))) continue;
     byUid.set(keyOf(ref), { ref, held: null });
   }
   return [...byUid.values()];
@@ -111,7 +110,7 @@ function isNewer(one: Candidate, than: Candidate): boolean {
 
 function missing(refs: readonly PodRef[], given: string, space: string | null): Result<never, NoSubject> {
   const bare = given.slice(given.indexOf("/") + 1);
-  const elsewhere = refs.filter(({ name }) => name === bare).map(nameOf);
+  const elsewhere = refs.filter(({ name }) => name === bare).map(namespacedName);
   const near = elsewhere.length > 0 ? elsewhere : nearest(refs, bare, space);
   const where = space === null ? "" : ` in namespace ${space}`;
   const meant = near.length === 0 ? "" : `; there ${near.length === 1 ? "is" : "are"} ${near.join(", ")}`;
@@ -133,13 +132,13 @@ function nearest(refs: readonly PodRef[], given: string, space: string | null): 
       here.map(({ name }) => name),
     ),
   );
-  return [...new Set([...begins, ...here.filter(({ name }) => names.has(name))].map(nameOf))].slice(0, 3);
+  return [...new Set([...begins, ...here.filter(({ name }) => names.has(name))].map(namespacedName))].slice(0, 3);
 }
 
 const eventsByPod = perObject(({ events }: Evidence) =>
   Map.groupBy(events, (event) => {
     const about = aboutOf(event);
-    return about === null ? "" : nameOf(about);
+    return about === null ? "" : namespacedName(about);
   }),
 );
 
@@ -154,10 +153,12 @@ export function subjectOf(
     return none("invalid_document", `${held?.place}: is no v1.Pod as Kubernetes writes it: ${issueText(read.error)}`);
   }
   const uids = new Set([ref.uid, read.value?.metadata.uid ?? ""].filter((uid) => uid !== ""));
-  const named = eventsByPod(evidence).get(nameOf(ref)) ?? [];
+  const named = eventsByPod(evidence).get(namespacedName(ref)) ?? [];
   const own = named.filter(({ about }) => uids.size === 0 || (about.uid ?? "") === "" || uids.has(about.uid ?? ""));
   const told = own.find(({ component, host }) => component === "kubelet" && (host ?? "") !== "")?.host;
-  const decided = evidence.decisions.find(({ pod }) => pod !== null && nameOf(pod) === nameOf(ref))?.node;
+  const decided = evidence.decisions.find(
+    ({ pod }) => pod !== null && namespacedName(pod) === namespacedName(ref),
+  )?.node;
   return ok({
     ref,
     held,

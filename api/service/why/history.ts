@@ -1,7 +1,7 @@
 import type { StoreFailure } from "../../../db/failure.ts";
 import type { DecisionRow, OutcomeFilter, OutcomeRow, RemovalRow } from "../../../db/rows.ts";
 import { type DecisionQuery, MAX_PAGE, type Store } from "../../../db/store.ts";
-import type { PodRef } from "../../model/forms.ts";
+import { namespacedName, type PodRef } from "../../model/forms.ts";
 import { LONGEST } from "../../model/near-name.ts";
 import { fieldsOf, isObject } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
@@ -117,11 +117,11 @@ async function ofPod(store: WhyStore, { pod, namespace }: PodName, node: string 
   const of = node === null ? {} : { node };
   const name = namespace === null || pod.includes("/") ? pod : `${namespace}/${pod}`;
   const isAsked = (ref: PodRef): boolean =>
-    [ref.uid, `${ref.namespace}/${ref.name}`].includes(pod) ||
+    [ref.uid, namespacedName(ref)].includes(pod) ||
     (ref.name === pod && (namespace === null || ref.namespace === namespace));
   const own = await decisionsOf(store, { ...of, pod: name, limit: MAX_DECISIONS });
   if (!own.ok) return own;
-  const done = await outcomesOf(store, { ...of, pod, ...(namespace === null ? {} : { namespace }) }, isAsked);
+  const done = await outcomesOf(store, { ...of, pod, ...(namespace === null ? {} : { namespace }) });
   if (!done.ok) return done;
   const decided = new Set([...own.value, ...done.value].map((row) => row.node));
   const names = decided.size > 0 ? ok([...decided]) : await nodesOf(store, node);
@@ -193,7 +193,7 @@ const MAX_PAGES = 10;
 async function outcomesOf(
   store: WhyStore,
   of: OutcomeFilter,
-  isWanted: (pod: PodRef, found: number) => boolean,
+  isWanted: (pod: PodRef, found: number) => boolean = () => true,
 ): Answer<readonly SeenOutcome[]> {
   const all: SeenOutcome[] = [];
   for (const kind of KINDS) {

@@ -1,5 +1,5 @@
 import type { ObservedEvent } from "../../model/observed.ts";
-import type { Comparison, Outcome, PodOutcome } from "../../model/outcome.ts";
+import { type Comparison, type Outcome, type PodOutcome, reasonOfOutcome } from "../../model/outcome.ts";
 import type { Fields } from "../../model/own.ts";
 
 /** What a kubelet did, as a collector saw it and the history has it, with what comparing it with a decision came to. */
@@ -39,18 +39,8 @@ export function eventOf(seen: SeenOutcome): HeldEvent {
   };
 }
 function reasonOf(outcome: PodOutcome): string {
-  switch (outcome.kind) {
-    case "admission":
-      return outcome.reason;
-    case "preemption":
-      return "Preempting";
-    case "eviction":
-      return "Evicted";
-    case "resize":
-      return `Resize${outcome.reason}`;
-    case "probes":
-      return "Killing";
-  }
+  if (outcome.kind === "resize") return `Resize${outcome.reason}`;
+  return outcome.kind === "probes" ? "Killing" : (reasonOfOutcome(outcome) ?? "");
 }
 
 /** The events with those of outcomes of which none of them tells. */

@@ -137,12 +137,11 @@ function askAgain(of: Case, { reason, message, since, again }: Refusal): AskedAg
   const { decision } = asked.value;
   const differs = differenceOf({ reason, message }, decision);
   const isSame = isAgreement(reason, decision);
-  const isUnknown = differs !== null && !isSame;
   // for the same reason, but not with the same amounts: others were there then
-  const isOther = differs !== null && isSame;
-  if ((isUnknown || isOther) && MANAGED.has(reason)) lacks.push(...stateFilesOf(of, message));
-  else if (isOther || (isUnknown && decision.admit)) lacks.push(missing(of, "history", "which pods were there then"));
-  const isOpen = isOther || (isUnknown && (then.value.lacks.has("pods") || MANAGED.has(reason)));
+  const isOther = isSame && differs !== null;
+  if (differs !== null && MANAGED.has(reason)) lacks.push(...stateFilesOf(of, message));
+  else if (isOther || decision.admit) lacks.push(missing(of, "history", "which pods were there then"));
+  const isOpen = isOther || (!isSame && (then.value.lacks.has("pods") || MANAGED.has(reason)));
   const excerpt = admissionExcerpt(decision);
   return {
     decisions: [

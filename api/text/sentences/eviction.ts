@@ -1,5 +1,5 @@
 import type { Counterfactual, Ranking, StarvedResource } from "../../model/eviction.ts";
-import type { PodRef } from "../../model/forms.ts";
+import { namespacedName } from "../../model/forms.ts";
 import { exactAmountText } from "../size.ts";
 import { durationText, timeText } from "../time-text.ts";
 import { many, ordinal, type Sentences } from "./words.ts";
@@ -66,13 +66,12 @@ export function rankChangeSentences({ counterfactuals, resource }: Ranking): rea
 
 function sentence({ pod, change, from, to, place, victim }: Counterfactual, resource: StarvedResource): string {
   const isOther = victim !== null && victim.uid !== pod.uid;
-  const then = victim === null ? "nobody" : isOther ? nameOf(victim) : "still the same pod";
+  const then = victim === null ? "nobody" : isOther ? namespacedName(victim) : "still the same pod";
   const amount = (units: number): string => exactAmountText(resource, units);
   const how = {
     request: `with a request of ${amount(to)} for ${resource}`,
     usage: `if it took up ${amount(to)} instead of ${amount(from)}`,
     priority: `with a priority of ${to}`,
   }[change];
-  return `${how}, ${nameOf(pod)} would rank ${ordinal(place)}: ${then} would go first`;
+  return `${how}, ${namespacedName(pod)} would rank ${ordinal(place)}: ${then} would go first`;
 }
-const nameOf = ({ namespace, name }: PodRef): string => `${namespace}/${name}`;

@@ -12,7 +12,7 @@ import {
   type ThresholdRef,
   type ThresholdState,
 } from "../../model/eviction.ts";
-import type { PodRef } from "../../model/forms.ts";
+import { namespacedName } from "../../model/forms.ts";
 import { rankChangeSentences } from "../sentences/eviction.ts";
 import { listed, many } from "../sentences/words.ts";
 import { amountText, humanBytes } from "../size.ts";
@@ -254,7 +254,7 @@ function headOf({ decision, verdict, paint, notesAt }: Shown<EvictionDecision>):
     ...(isTied(decision)
       ? ["tied with others in the ranking: a kubelet may take any of them, for its order is chance"]
       : []),
-    ...(spared.length === 0 ? [] : [`spared, being critical: ${listText(spared.map(nameOf))}`]),
+    ...(spared.length === 0 ? [] : [`spared, being critical: ${listText(spared.map(namespacedName))}`]),
     ...warnings,
   ];
   return [
@@ -308,11 +308,13 @@ function reclaimLines(reclaim: Reclaim): readonly string[] {
     ...(reach.length === 0 ? [] : [`must be reached: ${reach.join(", ")}`]),
   ];
 }
-const nameOf = ({ namespace, name }: PodRef): string => `${namespace}/${name}`;
 
 function evictedTable({ decision, columns, paint, notesAt }: Shown<EvictionDecision>): string {
   if (decision.evicted.length === 0) return "";
-  const notes = ({ pod, message }: Eviction): readonly string[] => [printable(message), ...notesAt(nameOf(pod))];
+  const notes = ({ pod, message }: Eviction): readonly string[] => [
+    printable(message),
+    ...notesAt(namespacedName(pod)),
+  ];
   return table(
     [
       { title: "EVICTED", shrinkTo: 12 },

@@ -1,4 +1,4 @@
-import type { PodRef } from "../../model/forms.ts";
+import { namespacedName, type PodRef } from "../../model/forms.ts";
 import type {
   Preemption,
   PreemptionCandidate,
@@ -261,7 +261,7 @@ function betterTable({ decision, columns, paint }: Shown<Preemption>): string {
         name,
         `${set.pods.length}`,
         amountsText(set.frees),
-        listText(set.pods.map(nameOf), " "),
+        listText(set.pods.map(namespacedName), " "),
         { text: exact ? "" : `(after ${better.bound} steps)`, color: "dim" },
       ],
     })),
@@ -269,4 +269,3 @@ function betterTable({ decision, columns, paint }: Shown<Preemption>): string {
     paint,
   );
 }
-const nameOf = ({ namespace, name }: Victim): string => `${namespace}/${name}`;

@@ -1,6 +1,7 @@
 import { PARTS } from "../../documents/inputs/parts.ts";
 import type { CgroupsDecision } from "../../model/cgroups.ts";
 import type { DecisionOf } from "../../model/decision.ts";
+import { namespacedName } from "../../model/forms.ts";
 import type { Difference } from "../../service/difference.ts";
 import { html } from "../html.ts";
 import { all, type Html } from "../page.ts";
@@ -214,7 +215,7 @@ function goneOf({ decided }: Side): { readonly what: string; readonly names: rea
   if ("evicted" in decision)
     return { what: "pods evicted", names: decision.evicted.map(({ pod }) => `${pod.namespace}/${pod.name}`) };
   if ("preempt" in decision && "admit" in decision)
-    return { what: "pods ended for it", names: decision.preempt.map(({ namespace, name }) => `${namespace}/${name}`) };
+    return { what: "pods ended for it", names: decision.preempt.map(namespacedName) };
   if ("freedBytes" in decision) return { what: "images removed", names: decision.remove.map(imageName) };
   if ("allSourcesReady" in decision) return { what: "containers removed", names: decision.remove.map(containerName) };
   return null;
