@@ -31,24 +31,25 @@ describe.skipIf(why !== undefined)("logs of containers over a real containerd", 
   /** Names of what is kept of it, without what a rotation that was cut short left beside. */
   const rotated = async (): Promise<readonly string[]> =>
     (await rotatedLogs(directory(), "0.log")).inUse.map(({ name }) => name);
-  /** The numbers of all lines that are kept, in their order. */
-  const numbers = async (): Promise<readonly number[]> => {
+  /** Where a line that is kept does not follow upon the one before it, and how many lines are kept. */
+  const jumps = async (): Promise<{ readonly lines: number; readonly jumps: readonly string[] }> => {
     // a daemon that was killed may have taken the log's name, and not had a new one begun
     const names = [...(await rotated()), "0.log"].filter((name) => existsSync(join(directory(), name)));
-    const texts = names.map((name) => {
+    const found: string[] = [];
+    let [lines, last, line] = [0, Number.NaN, ""];
+    for (const name of names) {
       const bytes = readFileSync(join(directory(), name));
-      return (name.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString();
-    });
-    const found: number[] = [];
-    let line = "";
-    // the runtime may end a log in the middle of a line (`P`), and goes on with it in the next one
-    for (const [, tag, text = ""] of texts.join("").matchAll(/^\S+ stdout ([PF]) (.*)$/gm)) {
-      line += text;
-      if (tag !== "F") continue;
-      found.push(Number(line.replace(/^line /, "")));
-      line = "";
+      const text = (name.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString();
+      // the runtime may end a log in the middle of a line (`P`), and goes on with it in the next one
+      for (const [, time, tag, part = ""] of text.matchAll(/^(\S+) stdout ([PF]) (.*)$/gm)) {
+        line += part;
+        if (tag !== "F") continue;
+        const number = Number(line.replace(/^line /, ""));
+        if (lines > 0 && number !== last + 1) found.push(`${last} -> ${line} at ${time} in ${name} of ${names}`);
+        [lines, last, line] = [lines + 1, number, ""];
+      }
     }
-    return found;
+    return { lines, jumps: found };
   };
   test("a container that floods its log fills no more than it may, and no line between is lost", async () => {
     await node.daemon.running("flood");
@@ -92,8 +93,9 @@ describe.skipIf(why !== undefined)("logs of containers over a real containerd", 
     await node.daemon.kill();
     const [app] = await node.containersOf("flood");
     await node.kill(app?.id ?? "");
-    const kept = await numbers();
-    expect(kept).toEqual(Array.from(kept, (_, i) => (kept[0] as number) + i));
+    // the runtime may still be writing the last lines into a log that has lost its name; one that is lost never comes
+    await expect.poll(jumps, WAITS).toEqual({ lines: expect.any(Number), jumps: [] });
+    expect((await jumps()).lines).toBeGreaterThan(10_000);
     expect((await rotated()).length).toBeLessThanOrEqual(2);
     node.startDaemon();
   });

@@ -18,6 +18,8 @@ const RESERVED = {
   systemReserved: { memory: String(totalmem() - FOR_PODS.memoryBytes) },
   evictionHard: { "memory.available": `${FOR_PODS.evictionBytes / MIB}Mi` },
   evictionPressureTransitionPeriod: "5s",
+  // every pressure is told, however soon it ends
+  nodeStatusUpdateFrequency: "2s",
   // a pod with a CPU of its own cannot be resized
   cpuManagerPolicy: "static",
 };
