@@ -43,15 +43,16 @@ export function chooseProfile(version: string | undefined): ChosenProfile {
   if (profile.version === asked) return chosen(profile, asked, null);
   return chosen(profile, asked, `kubelet ${asked} is not known here: ${profile.version} is the nearest that is`);
 }
-const NEWEST_ANSWERS = "the newest that is known here answers";
+const NEWEST_ANSWERS = `${NEWEST.version}, the newest that is known here, answers`;
 const NO_VERSION = `no kubelet version is given: ${NEWEST_ANSWERS}`;
 const chosen = (profile: Profile, asked: string, why: string | null): ChosenProfile => ({
   profile,
   asked,
   note: { version: profile.version, exact: why === null, why },
 });
-/** Why another version answers than the one that somebody named; null: its own does, or nobody named one. */
-export const whyAnother = ({ why }: ProfileNote): string | null => (why === NO_VERSION ? null : why);
+/** The same for a person at the command line, who may name a version. Null: it is answered as it was asked. */
+export const whyAnother = ({ why }: ProfileNote): string | null =>
+  why === NO_VERSION ? `${why}; --kubelet takes another` : why;
 export const profileOf = (version: string | undefined): Profile => chooseProfile(version).profile;
 
 /** The form of versions that have a profile of their own. */

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";
 import { realCases } from "../decide/admission/real-cases.ts";
-import { manifest, realNode, run } from "./run.ts";
+import { manifest, NO_VERSION, realNode, run } from "./run.ts";
 
 let scratch: string;
 const file = (name: string, value: unknown): string => {
@@ -148,6 +148,7 @@ describe.concurrent("decide preemption", () => {
     const ran = await run(["decide", "preemption", ...filesOf("real-preemption", "crit-600m-needs-guaranteed")]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout).toBe(`n1 · preemption · ${NEWEST.policyVersion}
+assumed: ${NO_VERSION}
 ADMITTED  default/crit: 1 pod ended for it
 critical: 8 pods may be ended for it; to be freed: cpu 600m
 
@@ -218,7 +219,7 @@ WHAT WOULD CHANGE IT
   test.each([100, 70])("keeps to %d columns", async (columns) => {
     const args = ["decide", "preemption", ...filesOf("real-preemption", "crit-600m-needs-guaranteed")];
     const { stdout } = await run(args, { env: { COLUMNS: String(columns) } });
-    const tables = stdout.split("\n").filter((line) => !/^[-·]|^(ADMITTED|critical|█)/.test(line));
+    const tables = stdout.split("\n").filter((line) => !/^[-·]|^(assumed|ADMITTED|critical|█)/.test(line));
     expect(widest(tables.join("\n"))).toBeLessThanOrEqual(columns);
     expect(stdout).toMatch(/^Guaranteed +cpu 100m +0 {2}ended {2}default\/gi/m);
   });

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -81,6 +81,44 @@ describe.concurrent("nodewise decide with single fields changed", () => {
       ).stdout,
     );
     expect(whole.after.decision).toEqual(answer.after.decision);
+  });
+
+  test("--kubelet of another version is what the node's kubelet becomes; both versions are named", async () => {
+    const newer = ["decide", "cgroups", ...SNAPSHOT, "--set", "kubeReserved.cpu=500m", "--kubelet"];
+    const ran = await run([...newer, "1.37.2"]);
+    expect(ran).toMatchObject({ code: EXIT.ok, stderr: "" });
+    expect(ran.stdout.split("\n").slice(0, 4)).toEqual([
+      "n1 · cgroups · kubelet-1.36+7 -> kubelet-1.37+1",
+      expect.stringMatching(/^assumed: memoryThrottlingFactor: .* has the default of 1\.36 here; counted as left out/),
+      "WHAT IF  kubelet: 1.36 -> 1.37, memoryThrottlingFactor: 0.9 -> (none), kubeReserved.cpu: 100m -> 500m",
+      "DIFFERS  decided as now, and in 2 places of the answer otherwise",
+    ]);
+    const older = ["decide", "allocatable", ...SNAPSHOT, "--kubelet", "v1.34.4", "-o", "json", "--set"];
+    const data = JSON.parse((await run([...older, "failCgroupV1=true"])).stdout);
+    expect(data).toMatchObject({
+      policyVersion: "kubelet-1.36+7",
+      profile: { version: "1.36", exact: true, why: null },
+      kubelet: { from: "1.36", to: "1.34" },
+      before: { policyVersion: "kubelet-1.36+7" },
+      after: { policyVersion: "kubelet-1.34+1" },
+    });
+    // a field that the kubelet of now does not know, and the one after it does
+    const { kubeletConfiguration: _, ...rest } = JSON.parse(readFileSync(realNode("snapshot.json"), "utf8"));
+    rest.node.status.nodeInfo.kubeletVersion = "v1.35.1";
+    const asked = ["decide", "allocatable", "--snapshot", file("n1-35.json", JSON.stringify(rest))];
+    const set = ["--set", "memoryReservationPolicy=TieredReservation"];
+    expect((await run([...asked, ...set])).code).toBe(EXIT.badInput);
+    expect((await run([...asked, ...set, "--kubelet", "1.37"])).stdout).toContain(
+      "WHAT IF  kubelet: 1.35 -> 1.37, memoryReservationPolicy: (none) -> TieredReservation\n",
+    );
+    expect((await run([...newer, "1.40"])).stderr).toBe(
+      "nodewise: --kubelet: kubelet 1.40 is not known here: the versions are 1.34, 1.35, 1.36, 1.37\n",
+    );
+  });
+
+  test("--kubelet is that of a node that tells none, before and after the change", async () => {
+    const ran = await run(["decide", "allocatable", "--capacity", "cpu=4", "--set", "maxPods=7", "--kubelet", "1.35"]);
+    expect(ran.stdout.split("\n")[0]).toBe("(no node given) · allocatable · kubelet-1.35+1");
   });
 
   test("a patch comes from standard input too, and is the one of `nodewise replay`", async () => {

@@ -6,7 +6,7 @@ import { parse } from "yaml";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";
 import { podManifest } from "../kit/manifests.ts";
-import { ended, manifest, realNode, run, start } from "./run.ts";
+import { ended, manifest, NO_VERSION, realNode, run, start } from "./run.ts";
 
 const CAPTURED = [
   ["--node", realNode("node.json")],
@@ -94,6 +94,7 @@ describe.concurrent("decide over files made by hand", () => {
     const ran = await run(["decide", "allocatable", ...SMALL]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout).toBe(`small · allocatable · ${NEWEST.policyVersion}
+assumed: ${NO_VERSION}
 RESOURCE           CAPACITY  kubeReserved  systemReserved  evictionHard  ALLOCATABLE
 cpu                       4          200m            300m             –        3500m  █████████████████████▓▒▒  87 %
 ephemeral-storage     100Gi             –               –   10737418400  96636764000  ██████████████████████░░  89 %

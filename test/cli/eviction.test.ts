@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { NEWEST } from "../../api/profiles/index.ts";
-import { manifest, realNode, run } from "./run.ts";
+import { manifest, NO_VERSION, realNode, run } from "./run.ts";
 
 let scratch: string;
 const file = (name: string, value: unknown): string => {
@@ -39,7 +39,7 @@ describe.concurrent("decide eviction", () => {
     const ran = await run(["decide", "eviction", ...CALM]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout.split("\n").slice(0, 24).join("\n")).toBe(`(no node given) · eviction · ${NEWEST.policyVersion}
-assumed: observedAt 2026-11-21T06:24:50Z (the latest time in the stats); --observed-at takes another
+assumed: observedAt 2026-11-21T06:24:50Z (the latest time in the stats); --observed-at takes another; ${NO_VERSION}
 CALM  no condition holds, no pod goes
 nodefs, imagefs and containerfs are one file system
 

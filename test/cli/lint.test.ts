@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { NEWEST } from "../../api/profiles/index.ts";
-import { ended, printed, realNode, run, start } from "./run.ts";
+import { ended, NO_VERSION, printed, realNode, run, start } from "./run.ts";
 
 let scratch: string;
 beforeAll(() => {
@@ -31,7 +31,7 @@ describe("lint of files", () => {
   test("a table tells where, in whose words, what to do and what mends it; the exit code that the kubelet does not start", async () => {
     const { code, stdout, stderr } = await run(["lint", "--config", written("broken.yaml", BROKEN)]);
     expect([code, stderr]).toEqual([5, ""]);
-    expect(stdout).toMatch(/^SEVERITY +FIELD +WHERE +CODE\n/);
+    expect(stdout).toMatch(/^assumed: no kubelet version is given: .*\nSEVERITY +FIELD +WHERE +CODE\n/);
     expect(stdout).toMatch(/^refuses-start +maxPods +\S*broken\.yaml:3 +out-of-range$/m);
     expect(stdout).toContain("kubelet: invalid configuration: maxPods (--max-pods) -1 must not be a negative number\n");
     expect(stdout).toContain('  patch: {"maxPods":null}\n');
@@ -69,7 +69,7 @@ describe("lint of files", () => {
 
   test("nothing found is said", async () => {
     const { code, stdout } = await run(["lint", "--config", "-"], { input: "maxPods: 100\n" });
-    expect([code, stdout]).toEqual([0, "nothing found\n"]);
+    expect([code, stdout]).toEqual([0, `assumed: ${NO_VERSION}\nnothing found\n`]);
   });
 
   test("a real node's configuration starts on its node, and not with more reserved than it has", async () => {
@@ -184,7 +184,7 @@ test("a folder of the environment in which there is no history is none", async (
   const options = { input: "maxPods: 100\n", env: { NODEWISE_DATA_DIR: join(scratch, "nothing-here") } };
   expect(await run(["lint", "--config", "-"], options)).toMatchObject({
     code: 0,
-    stdout: "nothing found\n",
+    stdout: `assumed: ${NO_VERSION}\nnothing found\n`,
     stderr: "",
   });
   const named = await run(["lint", "--config", "-", "--node-name", "n1"], options);
@@ -243,7 +243,7 @@ describe("lint against a history", () => {
     }
     expect(await found(["--config", config])).toBeNull();
     const { stdout } = await run(["lint", "--data-dir", dataDir, "--config", config]);
-    expect(stdout).toMatch(/^SEVERITY +FIELD +WHERE +TOUCHED +CODE\n/);
+    expect(stdout).toMatch(/^SEVERITY +FIELD +WHERE +TOUCHED +CODE\n/m);
     expect(stdout).toMatch(/^warning +evictionHard +\S+ +2 of 2 +/m);
     expect(stdout).toContain("of the newest 2\n");
     const bare = written("bare.yaml", "kubeReserved: {memory: 1Gi}\n");

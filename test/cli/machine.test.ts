@@ -75,7 +75,9 @@ describe("nodewise snapshot", () => {
     const snapshot = await run(["snapshot", "-o", "yaml", "--cgroup-driver", "systemd", "--node-name", "me", ...given]);
     const ran = await run(["decide", "cgroups", "--snapshot", "-"], { input: snapshot.stdout });
     expect(ran).toMatchObject({ code: 0, stderr: "" });
-    expect(ran.stdout).toMatch(/^me · cgroups · .*\ncgroup v[12], systemd driver: \d+ cgroups, 0 pods\n/);
+    expect(ran.stdout).toMatch(
+      /^me · cgroups · .*\nassumed: no kubelet version is given: .*\ncgroup v[12], systemd driver: \d+ cgroups, 0 pods\n/,
+    );
     expect(ran.stdout).toContain("├─ kubepods-burstable.slice");
   });
 

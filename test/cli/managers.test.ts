@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";
-import { manifest, realNode, run } from "./run.ts";
+import { manifest, NO_VERSION, realNode, run } from "./run.ts";
 import { storyStep } from "./story.ts";
 
 const SNAPSHOT = ["--snapshot", realNode("snapshot.json")];
@@ -210,7 +210,7 @@ describe.concurrent("decide devices", () => {
     ]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout).toBe(`xeon-2s · devices · ${NEWEST.policyVersion}
-assumed: requests from limits, as the API server does: ask.pod.spec.initContainers[0] (cpu 1, memory 1Gi, vendor.com/gpu 1) and ask.pod.spec.containers[0] (cpu 4, example.com/resource 1, memory 8Gi, vendor.com/gpu 2)
+assumed: requests from limits, as the API server does: ask.pod.spec.initContainers[0] (cpu 1, memory 1Gi, vendor.com/gpu 1) and ask.pod.spec.containers[0] (cpu 4, example.com/resource 1, memory 8Gi, vendor.com/gpu 2); ${NO_VERSION}
 admitted: ml/train
 
 RESOURCE              PLUGIN        CAPACITY  ALLOCATABLE  HELD  STATUS SAYS

@@ -6,7 +6,7 @@ import { QUIRKS } from "../../api/decide/probes/worker-state.ts";
 import { PROBE_FINDINGS, PROBE_QUIRKS } from "../../api/model/probes-decision.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { PROBE_FINDING, PROBES_SENTENCES } from "../../api/text/sentences/probes.ts";
-import { manifest, run } from "./run.ts";
+import { manifest, NO_VERSION, run } from "./run.ts";
 
 let scratch: string;
 const file = (name: string, text: string): string => {
@@ -29,6 +29,7 @@ describe.concurrent("decide probes", () => {
     expect(ran).toMatchObject({ code: 1, stderr: "" });
     const [drawn] = ran.stdout.split("\nevents\n");
     expect(drawn).toBe(`(no node given) · probes · ${NEWEST.policyVersion}
+assumed: ${NO_VERSION}
 RESTARTS  shop/web in 40s: 1 restart, the first at 25s
 
             |0s       |10s      |20s      |30s      |40s
@@ -71,7 +72,7 @@ a cell is 1s
   test("outcomes that nobody gave are told as assumed", async () => {
     const { stdout } = await run(["decide", "probes", "--pod", PROBED, "--liveness", "ok"]);
     expect(stdout.split("\n")[1]).toBe(
-      "assumed: each attempt of startup and readiness succeeds; --outcomes, or --startup and --readiness, take others",
+      `assumed: ${NO_VERSION}; each attempt of startup and readiness succeeds; --outcomes, or --startup and --readiness, take others`,
     );
     const none = await run(["decide", "probes", "--pod", PROBED, "-o", "json"]);
     expect(JSON.parse(none.stdout).assumed).toEqual({

@@ -4,9 +4,13 @@ import { existsSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { NEWEST } from "../../api/profiles/index.ts";
 
 const path = (relative: string): string => fileURLToPath(new URL(`../../${relative}`, import.meta.url));
 const BUNDLED = path("node_modules/.bin/node");
+
+/** What is assumed of a node that tells no kubelet version. */
+export const NO_VERSION = `no kubelet version is given: ${NEWEST.version}, the newest that is known here, answers; --kubelet takes another`;
 
 export const LAUNCHER = path("api/cli/nodewise.js");
 /** The Node that the launcher needs; whoever has a newer one runs the tests with it. */

@@ -7,7 +7,7 @@ import { libraryMachine, machineNames } from "../../api/cli/machines/machine-lib
 import { decideKind } from "../../api/decide/kinds/index.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";
-import { manifest, realNode, run } from "./run.ts";
+import { manifest, NO_VERSION, realNode, run } from "./run.ts";
 
 const POD = ["--pod", manifest("trader.yaml")];
 
@@ -27,7 +27,7 @@ describe.concurrent("a machine of the library", () => {
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout.split("\n").slice(0, 4)).toEqual([
       `xeon-2s · topology · ${NEWEST.policyVersion}`,
-      "assumed: cpuManagerPolicy static, reservedSystemCPUs 0, memoryManagerPolicy Static, topologyManagerPolicy single-numa-node, reservedMemory 100Mi of NUMA node 0 (evictionHard's default); --config takes another; requests from limits, as the API server does: ask.pod.spec.initContainers[0] (cpu 2, memory 1Gi), ask.pod.spec.containers[0] (cpu 6, memory 8Gi) and ask.pod.spec.containers[1] (cpu 500m, memory 1Gi)",
+      `assumed: cpuManagerPolicy static, reservedSystemCPUs 0, memoryManagerPolicy Static, topologyManagerPolicy single-numa-node, reservedMemory 100Mi of NUMA node 0 (evictionHard's default); --config takes another; requests from limits, as the API server does: ask.pod.spec.initContainers[0] (cpu 2, memory 1Gi), ask.pod.spec.containers[0] (cpu 6, memory 8Gi) and ask.pod.spec.containers[1] (cpu 500m, memory 1Gi); ${NO_VERSION}`,
       "admitted: prod/trader",
       "topologyManagerPolicy single-numa-node, scope container",
     ]);
@@ -97,7 +97,7 @@ describe.concurrent("a machine of the library", () => {
     const ran = await run(["decide", "cpus", "--machine", "vm-small", "--config", config, "--policy", "static"]);
     expect(ran).toMatchObject({ code: 1, stderr: "" });
     expect(ran.stdout).toBe(
-      `vm-small · cpus · ${NEWEST.policyVersion}\nthe kubelet does not start: [cpumanager] unable to determine reserved CPU resources for static policy\n`,
+      `vm-small · cpus · ${NEWEST.policyVersion}\nassumed: ${NO_VERSION}\nthe kubelet does not start: [cpumanager] unable to determine reserved CPU resources for static policy\n`,
     );
   });
 

@@ -81,7 +81,7 @@ export function versions(of: Of): void {
     const named = await decide(of, { snapshot, kubeletVersion: "v1.35.1" });
     expect(named).toMatchObject({ policyVersion: "kubelet-1.35+1", profile: exact("1.35") });
     const newest = await decide(of, { snapshot, kubeletVersion: null });
-    const why = "no kubelet version is given: the newest that is known here answers";
+    const why = `no kubelet version is given: ${NEWEST.version}, the newest that is known here, answers`;
     expect(newest.profile).toEqual({ version: NEWEST.version, exact: false, why });
     expect([quotasIn(named.decision), quotasIn(newest.decision)]).toEqual([1, 0]);
     expect(named.id).not.toBe(newest.id);

@@ -7,6 +7,8 @@ import { PROBE_TYPES } from "../../model/probe.ts";
 import type { Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type ChosenProfile, type ProfileNote, whyAnother } from "../../profiles/index.ts";
+import type { Profile } from "../../profiles/profile.ts";
+import { leftOutText } from "../../service/upgrade/sections.ts";
 import { listed } from "../../text/sentences/words.ts";
 import type { MadeStatic } from "../inputs/pods.ts";
 import type { Question } from "../inputs/question.ts";
@@ -39,6 +41,10 @@ export const assumedText = (assumptions: readonly Assumption[]): string | undefi
 /** The same as a member of the answer, or none. */
 export const assumedData = (assumptions: readonly Assumption[]): { readonly assumed?: object } =>
   assumptions.length === 0 ? {} : { assumed: Object.assign({}, ...assumptions.map(({ data }) => data)) as object };
+
+/** The note that another kubelet takes defaults of the one of now, whose `profile` is given, as left out. */
+export const assumedLeftOut = (fields: readonly string[], { version }: Profile): readonly Assumption[] =>
+  fields.length === 0 ? [] : [{ text: leftOutText(fields, version), data: { leftOut: fields } }];
 
 const NAMED = 4;
 /** A list that may be long: its first, and how many more. */

@@ -29,6 +29,7 @@ const EXAMPLES = [
   "kubectl get pods -A -o json | nodewise decide cgroups --snapshot snapshot.json --pods - --explain full",
   "nodewise decide cpus --snapshot snapshot.json --pod pod.yaml",
   'nodewise decide allocatable --snapshot snapshot.json --set kubeReserved.cpu=500m --set evictionHard["memory.available"]=1Gi',
+  "nodewise decide cgroups --snapshot snapshot.json --set memoryThrottlingFactor=0.9 --kubelet 1.37",
   "nodewise decide allocatable --capacity cpu=4,memory=16Gi,pods=110,ephemeral-storage=100Gi --config kubelet.yaml -o karpenter",
   "nodewise decide topology --machine epyc-2s-nps4 --policy restricted --pod pod.yaml",
   "nodewise decide admission --pod pod.yaml --node node.json --pods pods.json",
@@ -98,7 +99,11 @@ export function addDecide(program: Command, cli: Cli): void {
     .option("--observed-at <time>", "when it was so, such as 2026-01-31T12:00:00Z")
     .addOption(new Option("--cgroup-version <version>", "cgroup version of the node").choices(["1", "2"]))
     .addOption(new Option("--cgroup-driver <driver>", "cgroup driver").choices(["cgroupfs", "systemd"]))
-    .addOption(kubeletOption("as which kubelet to answer where the node tells no version (default: the newest)"))
+    .addOption(
+      kubeletOption(
+        "as which kubelet to answer where the node tells no version (default: the newest); with --set or --patch also what if: another than the node's own",
+      ),
+    )
     .addOption(outputOption(["table", "json", "yaml", "karpenter"]))
     .addOption(
       new Option("--explain <detail>", "why each value is what it is (default: off in tables, else reasons)").choices(

@@ -7,8 +7,8 @@ import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { type Difference, decisionDifferences, differences, MAX_DIFFERENCES } from "../../service/difference.ts";
-import { changed } from "../../service/replay/parsed.ts";
-import { membersOf } from "../../service/upgrade/configuration.ts";
+import { changed, profileOfChange } from "../../service/replay/parsed.ts";
+import { membersOf, ownConfiguration } from "../../service/upgrade/configuration.ts";
 import { newReasons } from "../../service/upgrade/snapshot-decisions.ts";
 import { newFindings, sidesOf } from "../../service/what-if.ts";
 import { many } from "../../text/sentences/words.ts";
@@ -29,12 +29,19 @@ export interface Compared extends Pick<Question, "ask" | "facts"> {
   /** The change of it, a merge patch. */
   readonly patch: Fields;
   readonly explain: Explain;
+  /** Of the node's kubelet as it is. */
   readonly profile: Profile;
+  /** The version that takes its place; undefined: it stays. */
+  readonly kubeletVersion: string | undefined;
 }
 /** Both answers, and where they differ. */
 interface Comparison {
   readonly patch: Fields;
-  /** The fields that the patch changes. */
+  /** Under which each side is decided. */
+  readonly profiles: readonly [before: Profile, after: Profile];
+  /** Fields that hold a default of the kubelet of now, and count as left out by another one. */
+  readonly leftOut: readonly string[];
+  /** The fields of the configuration that change. */
   readonly changes: readonly Difference[];
   readonly before: Answer;
   readonly after: Answer;
@@ -47,30 +54,33 @@ interface Comparison {
 /** Decides as it is, and with the configuration changed. Errors: what the new configuration has wrong. */
 export function comparison(
   kind: Kind,
-  { snapshot, configuration, patch, ask, facts, explain, profile }: Compared,
+  { snapshot, configuration, patch, ask, facts, explain, profile, kubeletVersion }: Compared,
 ): Result<Comparison, Fault> {
-  const change = { kubeletConfigurationPatch: patch };
+  const change = { kubeletConfigurationPatch: patch, kubeletVersion };
+  const then = profileOfChange(change, profile);
   const sides = sidesOf(snapshot, change, profile);
   if (!sides.ok)
     return fault(EXIT.badInput, ...sides.error.map(({ path, message }) => `with the change: ${path}: ${message}`));
   const [before, after] = [sides.value.before, sides.value.after].map((side) =>
-    decideKind(kind, { snapshot: side, facts, ask, explain }, profile),
+    decideKind(kind, { snapshot: side, facts, ask, explain }),
   ) as [Answer, Answer];
   // what was assumed or chosen by another option counts as given
   const was = {
     ...membersOf(configuration),
     ...(JSON.parse(JSON.stringify(snapshot.kubeletConfiguration ?? {})) as Fields),
   };
-  const is = changed({ kubeletConfiguration: was }, change).kubeletConfiguration;
+  const is = changed({ kubeletConfiguration: was }, change, profile).kubeletConfiguration;
   return ok({
     patch,
+    profiles: [profile, then],
+    leftOut: kubeletVersion === undefined ? [] : ownConfiguration(was, profile, then).assumed,
     changes: differences(was, is),
     before,
     after,
     differences: before.ok && after.ok ? decisionDifferences(before.value, after.value) : [],
     findings: newFindings(
       { configuration: was, snapshot, profile },
-      { configuration: is, snapshot: sides.value.after, profile },
+      { configuration: is, snapshot: sides.value.after, profile: then },
     ),
   });
 }
@@ -80,17 +90,22 @@ const isSame = ({ before, after, differences: all }: Comparison): boolean =>
 
 /** As data: both answers whole, and their difference. */
 export function comparisonData(compared: Comparison): object {
-  const { patch, before, after, differences: all, findings } = compared;
-  const side = (answer: Answer): object => (answer.ok ? answer.value : { refusal: answer.error });
+  const { patch, profiles, before, after, differences: all, findings } = compared;
+  const [from, to] = profiles;
+  const side = (answer: Answer, { policyVersion }: Profile): object => ({
+    policyVersion,
+    ...(answer.ok ? answer.value : { refusal: answer.error }),
+  });
   return {
     change: patch,
+    kubelet: { from: from.version, to: to.version },
     same: isSame(compared),
     verdict: { from: verdictOf(before), to: verdictOf(after) },
     differences: all.slice(0, MAX_DIFFERENCES).map(fromTo),
     truncated: all.length > MAX_DIFFERENCES,
     findings,
-    before: side(before),
-    after: side(after),
+    before: side(before, from),
+    after: side(after, to),
   };
 }
 /** Null: it is refused. */
@@ -105,7 +120,6 @@ const fromTo = ({ path, recorded, replayed }: Difference): object => ({
 interface Head {
   readonly kind: Kind;
   readonly node: string;
-  readonly policyVersion: string;
   readonly assumed: string | undefined;
   readonly explain: Explain;
 }
@@ -115,16 +129,19 @@ const MAX_ROWS = 40;
 
 /** For a person: what was changed, the verdicts, and each place where the answers differ. */
 export function comparisonText(
-  { kind, node, policyVersion, assumed, explain }: Head,
+  { kind, node, assumed, explain }: Head,
   compared: Comparison,
   { paint, columns }: Terminal,
 ): string {
-  const { changes, before, after, differences: all, findings } = compared;
-  const title = `${paint("bold", printable(node))} · ${kind} · ${policyVersion}\n`;
+  const { changes, profiles, before, after, differences: all, findings } = compared;
+  const policies = new Set(profiles.map(({ policyVersion }) => policyVersion));
+  const title = `${paint("bold", printable(node))} · ${kind} · ${[...policies].join(" -> ")}\n`;
   const assumption = assumedLine(assumed, paint);
-  const changed = changes.map(
-    ({ path, recorded, replayed }) => `${path}: ${valueText(recorded)} -> ${valueText(replayed)}`,
-  );
+  const [from, to] = profiles;
+  const changed = [
+    ...(from === to ? [] : [`kubelet: ${from.version} -> ${to.version}`]),
+    ...changes.map(({ path, recorded, replayed }) => `${path}: ${valueText(recorded)} -> ${valueText(replayed)}`),
+  ];
   const none = "nothing: the configuration has these values already";
   const change = outcome(paint, "cyan", "WHAT IF", printable(changed.join(", ") || none));
   const verdicts: Row = { cells: ["verdict", verdictCell(before), verdictCell(after)] };

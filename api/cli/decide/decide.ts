@@ -8,9 +8,9 @@ import { milliValue } from "../../model/amount.ts";
 import { askedPodRef } from "../../model/asks.ts";
 import type { AskOf, Explain, Kind, Refusal } from "../../model/decision.ts";
 import { traitsOf } from "../../model/kinds.ts";
-import { ok } from "../../model/result.ts";
+import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { type ChosenProfile, chooseProfileFor } from "../../profiles/index.ts";
+import { type ChosenProfile, chooseProfileFor, knownVersion, minorOf } from "../../profiles/index.ts";
 import { listed } from "../../text/sentences/words.ts";
 import { answerText } from "../../text/tables/index.ts";
 import { type CapacityOptions, capacityOf } from "../inputs/capacity.ts";
@@ -19,8 +19,18 @@ import type { MadeStatic } from "../inputs/pods.ts";
 import { type Question, type QuestionFiles, readQuestion } from "../inputs/question.ts";
 import { READ_ONCE, readSnapshot, readsOnce, type SnapshotFiles } from "../inputs/snapshot.ts";
 import { type WhatIf, type WhatIfOptions, whatIf } from "../inputs/what-if.ts";
-import { EXIT, type Form, fault, isGood, type Outcome, printData, type Terminal, warnAll } from "../terminal.ts";
-import { assumedData, assumedText, assumptionsOf, firstOf } from "./assumptions.ts";
+import {
+  EXIT,
+  type Fault,
+  type Form,
+  fault,
+  isGood,
+  type Outcome,
+  printData,
+  type Terminal,
+  warnAll,
+} from "../terminal.ts";
+import { assumedData, assumedLeftOut, assumedText, assumptionsOf, firstOf } from "./assumptions.ts";
 import { type Compared, comparison, comparisonData, comparisonText } from "./comparison.ts";
 import { karpenterShape } from "./karpenter.ts";
 
@@ -50,7 +60,7 @@ function missingDevices(kind: Kind, snapshot: Snapshot, ask: AskOf[Kind]): reado
 export interface DecideOptions extends WhatIfOptions, PatchFlags, QuestionFiles, CapacityOptions {
   /** `karpenter`: of `allocatable` alone. */
   readonly output: Form | "karpenter";
-  /** The kubelet to answer as where the node tells no version. */
+  /** The kubelet to answer as where the node tells no version; with a change of the configuration, the one after it. */
   readonly kubelet?: string;
   /** Absent: off for tables, reasons for data. */
   readonly explain?: Explain;
@@ -86,14 +96,25 @@ export async function decide(
   ]);
   const asked = whatIf(kind, snapshot, options, files.machine !== undefined, chosen.profile);
   if (!asked.ok) return asked;
-  const patches = await readPatches(options, chosen.profile);
-  if (!patches.ok) return patches;
-  warnAll(terminal, patches.value.notices);
   const machineName = files.machine === "-" ? undefined : files.machine;
   const given = { ...asked.value, chosen, madeStatic, machineName };
-  if (patches.value.patch === undefined) return decideOn(kind, given, question.value, options, terminal);
-  const change = { configuration, patch: patches.value.patch };
-  return compareOn(kind, { ...given, ...change }, question.value, options, terminal);
+  if (options.patch === undefined && options.set === undefined)
+    return decideOn(kind, given, question.value, options, terminal);
+  const other = otherKubelet(options.kubelet, chosen);
+  if (!other.ok) return other;
+  const patches = await readPatches(options, other.value?.profile ?? chosen.profile);
+  if (!patches.ok) return patches;
+  warnAll(terminal, patches.value.notices);
+  const change = { configuration, patch: patches.value.patch ?? {}, kubeletVersion: other.value?.asked };
+  const now = other.value === undefined ? chosen : chooseProfileFor(snapshot);
+  return compareOn(kind, { ...given, chosen: now, ...change }, question.value, options, terminal);
+}
+
+/** With a change, `--kubelet` is the version after it: undefined where the node's own is no other. Errors: one that is not known here. */
+function otherKubelet(kubelet: string | undefined, own: ChosenProfile): Result<ChosenProfile | undefined, Fault> {
+  if (kubelet === undefined || minorOf(kubelet) === minorOf(own.asked)) return ok(undefined);
+  const known = knownVersion("--kubelet", kubelet);
+  return known.ok ? known : fault(EXIT.badInput, `--kubelet: ${known.error.message}`);
 }
 
 const NOT_KARPENTER = "-o karpenter: describes what a node has and can give; only allocatable decides that";
@@ -107,17 +128,23 @@ interface GivenWhatIf extends WhatIf {
 /** The answer as it is and with single fields of the configuration changed, and where they differ. */
 function compareOn(
   kind: Kind,
-  { configuration, patch, ...given }: GivenWhatIf & Pick<Compared, "configuration" | "patch">,
+  {
+    configuration,
+    patch,
+    kubeletVersion,
+    ...given
+  }: GivenWhatIf & Pick<Compared, "configuration" | "patch" | "kubeletVersion">,
   { ask, facts }: Question,
   { output, explain = output === "table" ? "off" : "reasons" }: DecideOptions,
   terminal: Terminal,
 ): Outcome {
   const { snapshot, chosen, machineName = NO_NODE_GIVEN } = given;
   const { profile, note } = chosen;
-  const made = comparison(kind, { configuration, patch, snapshot, ask, facts, explain, profile });
+  const asked = { configuration, patch, kubeletVersion, snapshot, ask, facts, explain, profile };
+  const made = comparison(kind, asked);
   if (!made.ok) return made;
-  const { after } = made.value;
-  const assumptions = assumptionsOf(kind, given, ask, after);
+  const { after, leftOut } = made.value;
+  const assumptions = [...assumptionsOf(kind, given, ask, after), ...assumedLeftOut(leftOut, profile)];
   const node = nodeIn(snapshot);
   const head = { kind, node, policyVersion: profile.policyVersion, profile: note, ...assumedData(assumptions) };
   if (output === "karpenter" && after.ok)

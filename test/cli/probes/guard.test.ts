@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { run } from "../run.ts";
+import { NO_VERSION, run } from "../run.ts";
 
 const failed = (name: string) => ({ containerId: `id-${name}`, container: `shop/${name}/app`, group: name });
 const ASK = {
@@ -21,6 +21,7 @@ test("whose kill waits and why, for a person", async () => {
   expect([code, stderr]).toEqual([0, ""]);
   expect(stdout.split("\n").map((line) => line.replace(/ {2,}/g, "  "))).toEqual([
     expect.stringMatching(/^\(no node given\) · probe-guard · /),
+    `assumed: ${NO_VERSION}`,
     "STORM  2 kills held",
     "",
     "liveness probes of 3 unrelated groups of 5 failed within 30 s; from 3 on kills are held, for 120 s at most",
