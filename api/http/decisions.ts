@@ -2,14 +2,12 @@ import type { StoreFailure } from "../../db/failure.ts";
 import type { DecisionRow } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
 import { isKind } from "../model/decision.ts";
-import { fieldsOf } from "../model/own.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
-import { recordedNote } from "../profiles/index.ts";
 import { headOf } from "../service/decision-head.ts";
 import { unknownKind } from "../service/decision-request.ts";
 import { historyProblem, type Problem, problem } from "../service/problem.ts";
-import { parsed, parsedObject, postedSnapshot, recordedAnswer } from "../service/replay/parsed.ts";
+import { parsed, parsedObject, recordedAnswer, recordedProfile } from "../service/replay/parsed.ts";
 import { rfc3339 } from "../service/timestamp.ts";
 import { readJsonBody } from "./body.ts";
 import { decide, spliced } from "./decide.ts";
@@ -65,21 +63,10 @@ export async function recordText(
     if (!report.ok) return report;
     listed.push(spliced(JSON.stringify({ id, seq, okCount, failedCount, reportedAt: rfc3339(atMs) }), body));
   }
-  const profile = recordedNote(row.policyVersion, await toldVersion(store, row));
+  const stored = row.snapshotId === null ? ok(null) : await store.getSnapshot(row.snapshotId);
+  const profile = recordedProfile(row, recorded.value, stored.ok ? stored.value : null);
   const head = JSON.stringify({ ...headOf(row), profile, ask: ask.value });
   return ok(`${spliced(head, row.body).slice(0, -1)},"results":[${listed.join(",")}]}`);
-}
-
-/** The kubelet's version in a decision's snapshot. Undefined: it tells none, is no longer stored, or cannot be read. */
-async function toldVersion(
-  store: Pick<Store, "getSnapshot">,
-  { snapshotId }: DecisionRow,
-): Promise<string | undefined> {
-  const stored = snapshotId === null ? ok(null) : await store.getSnapshot(snapshotId);
-  const posted = stored.ok && stored.value !== null ? postedSnapshot(stored.value) : null;
-  const node = fieldsOf(posted?.ok ? posted.value["node"] : null);
-  const { kubeletVersion } = fieldsOf(fieldsOf(node["status"])["nodeInfo"]);
-  return typeof kubeletVersion === "string" ? kubeletVersion : undefined;
 }
 
 /** The decision that the path names, when the caller may see it. */

@@ -168,12 +168,13 @@ export async function postReplay(exchange: Exchange): Promise<Result<Reply, Prob
   const { policyVersion, decision, reasons, needs } = answer;
   const recorded = recordedAnswer(row);
   if (!recorded.ok) return historyProblem(recorded.error);
+  const { kubeletVersion: _, ...answered } = recorded.value;
   return json({
     id: row.id,
     kind: row.kind,
     node: row.node,
     snapshotId: row.snapshotId,
-    recorded: { policyVersion: row.policyVersion, ...recorded.value },
+    recorded: { policyVersion: row.policyVersion, ...answered },
     replayed: { policyVersion, decision, reasons, needs },
     differences,
     truncated,

@@ -74,8 +74,11 @@ export function knownVersion(path: string, text: unknown): Result<ChosenProfile,
 }
 
 /** The profile of a snapshot's kubelet; `asked` counts where the snapshot tells no version. */
-export function chooseProfileFor(snapshot: Pick<Snapshot, "node"> | undefined, asked?: string | null): ChosenProfile {
-  const own = snapshot?.node?.status?.nodeInfo?.kubeletVersion ?? "";
+export const chooseProfileFor = (snapshot: Pick<Snapshot, "node"> | undefined, asked?: string | null): ChosenProfile =>
+  choose(snapshot?.node?.status?.nodeInfo?.kubeletVersion ?? "", asked);
+
+/** `own`: as the node tells it. */
+function choose(own: string, asked: string | null | undefined): ChosenProfile {
   const minor = minorOf(own);
   if (minor === null) return chooseProfile(asked ?? own);
   const ofNode = chooseProfile(own);
@@ -88,16 +91,23 @@ export const profileIn = (snapshot: Pick<Snapshot, "node"> | undefined): Profile
 
 /** The profile under which a recorded decision was made: `kubelet-1.36+7`, or an older form of it such as `kubelet-1.36.3+6`. */
 export const profileOfPolicy = (policyVersion: string): Profile => profileOf(policyVersion.replace(/^kubelet-/, ""));
-/** As whose a recorded decision was made; `own`: the version that its snapshot tells. One that a request named is not recorded. */
-export function recordedNote(policyVersion: string, own: string | undefined): ProfileNote {
+/** As whose a recorded decision was made. `own`: the version that its snapshot tells; null: none is stored. `asked`: the one that its request named. */
+export function recordedNote(
+  policyVersion: string,
+  { own, asked }: { readonly own: string | null; readonly asked: string | undefined },
+): ProfileNote {
   const { version } = profileOfPolicy(policyVersion);
-  if (minorOf(own ?? "") === null) {
-    const why = `no snapshot tells the node's kubelet: a request named ${version}, or it was the newest known then`;
-    return { version, exact: false, why };
+  const other = (why: string): ProfileNote => ({ version, exact: false, why });
+  if (own === null) return other(`no snapshot of it is stored: whether the node told kubelet ${version} is not known`);
+  const isTold = minorOf(own) !== null;
+  if (!isTold && asked === undefined) {
+    return other(`no kubelet version was given: ${version}, the newest that was known then, answered`);
   }
-  const { note } = chooseProfile(own);
+  const { note } = choose(own, asked);
   if (note.version === version) return note;
-  return { version, exact: false, why: `the node tells kubelet ${own}, and ${version} answered then` };
+  return other(
+    `${isTold ? `the node tells kubelet ${own}` : `the request named kubelet ${asked}`}, and ${version} answered then`,
+  );
 }
 /** Whether decisions of today are made by this policy. */
 export const isCurrentPolicy = (policyVersion: string): boolean =>

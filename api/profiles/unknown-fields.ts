@@ -1,6 +1,7 @@
 import { type InputIssue, joinPath } from "../model/input-issue.ts";
 import { configurationPath } from "../model/kubelet-configuration.ts";
 import { nearName } from "../model/near-name.ts";
+import { fieldsOf } from "../model/own.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { type ChosenProfile, chooseProfileFor } from "./index.ts";
 import type { Profile } from "./profile.ts";
@@ -24,18 +25,26 @@ export const unknownFields = (configuration: unknown, known: KnownFields): reado
   ...below(configuration, [], "", known),
 ];
 
+/** Checks that every field with a default is there of those that a snapshot keeps, as a kubelet tells them and no file does. `given`: without a wrapper. */
+export const namesEveryField = (
+  given: Readonly<Record<string, unknown>>,
+  { configuration, defaults }: Profile,
+): boolean => Object.keys(configuration).every((name) => defaults[name] === undefined || given[name] !== undefined);
+
 /**
  * A /configz that another kubelet printed than the node's: the first field that the node's version does not know, and what to do.
- * Undefined: it may be the node's own.
+ * A stored one has no wrapper any more, and is known by its naming every field. Undefined: it may be the node's own.
  */
 export function othersConfiguration(
   configuration: unknown,
   node: string,
-  { profile: { version, fieldNames }, note }: ChosenProfile,
+  { profile, note }: ChosenProfile,
 ): { readonly path: Path; readonly message: string } | undefined {
+  const { version, fieldNames } = profile;
   const wrapper = configurationPath(configuration);
-  if (wrapper.length === 0 || !note.exact) return undefined;
-  const own = wrapper.reduce<unknown>((at, step) => (at as Readonly<Record<string, unknown>>)[step], configuration);
+  const own = wrapper.reduce<unknown>((at, step) => fieldsOf(at)[step], configuration);
+  const isTold = wrapper.length > 0 || namesEveryField(fieldsOf(own), profile);
+  if (!isTold || !note.exact) return undefined;
   // of a long document no more is looked at than is told
   const unknown = below(own, [], "", fieldNames).next().value;
   if (unknown === undefined) return undefined;

@@ -182,10 +182,10 @@ async function evaluation(
     const { code, message, needs } = outcome.error;
     return { state: "refused", kind, node, problem: { code, detail: message, needs } };
   }
-  const { verdict, body, next, chosen, notes, told, looksAtImages } = outcome.value;
+  const { verdict, next, chosen, notes, told, looksAtImages } = outcome.value;
   const { policyVersion } = profile;
   const ask = looksAtImages ? askText : askWithoutImages;
-  const id = await idOf(sha256, JSON.stringify([kind, snapshotId, ask, policyVersion, explain, ""]));
+  const id = await idOf(sha256, JSON.stringify([kind, snapshotId, ask, policyVersion, explain, kubeletVersion ?? ""]));
   return {
     state: "decided",
     kind,
@@ -207,10 +207,14 @@ async function evaluation(
     pass,
     remember: remembers === true ? { next, before: facts?.[kind] ?? null } : null,
     told: node === NO_NODE ? null : told,
-    body,
+    body: withVersion(outcome.value.body, kubeletVersion),
     seconds,
   };
 }
+
+/** `body`: the text of a JSON object. The version that the request named is part of its record. */
+const withVersion = (body: string, kubeletVersion: string | null): string =>
+  kubeletVersion === null ? body : `${body.slice(0, -1)},"kubeletVersion":${JSON.stringify(kubeletVersion)}}`;
 
 const nodeOf = (snapshot: Snapshot): string => snapshot.node?.metadata.name ?? NO_NODE;
 

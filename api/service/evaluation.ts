@@ -127,7 +127,7 @@ export interface Decision {
   readonly remember: { readonly next: unknown; readonly before: unknown } | null;
   /** The removals of a pass, of a node that is known; null: none. */
   readonly told: PassRemovals | null;
-  /** JSON text of {decision, reasons, needs, next}: made once, for the answer and for the history. */
+  /** JSON text of {decision, reasons, needs, next}, with the kubeletVersion that was named: made once, for the answer and for the history. */
   readonly body: string;
   /** The time that the core took. */
   readonly seconds: number;

@@ -116,6 +116,24 @@ describe("history and tokens", () => {
     expect(row).toMatch(/^\d{4}-\d\d-\d\dT\S+Z +n1 +allocatable +kubelet-refuses +kubelet-\S+ +[0-9a-f]{32}$/);
   });
 
+  test("a decision that the nearest kubelet made is shown as such, from the folder and from the API", async () => {
+    const idOf = async (kubeletVersion: string): Promise<string> => {
+      const snapshot = structuredClone(SNAPSHOT);
+      snapshot.node.metadata.name = "old";
+      snapshot.node.status.nodeInfo.kubeletVersion = kubeletVersion;
+      const answer = await post(url, "allocatable", snapshot);
+      return ((await answer.json()) as { id: string }).id;
+    };
+    const [id, own] = [await idOf("v1.33.13"), await idOf("v1.36.3")];
+    for (const source of [[], ["--api", url]]) {
+      const shown = await run(["history", "show", id, ...source], { env });
+      expect(shown.stdout).toContain(
+        "\nanswered as kubelet 1.34: kubelet 1.33 is not known here: 1.34 is the nearest that is\ndecided ",
+      );
+      expect((await run(["history", "show", own, ...source], { env })).stdout).not.toContain("answered as");
+    }
+  });
+
   test("what cannot be listed is one line with a place", async () => {
     const faults = [
       [["--since", "yesterday"], 2, /^nodewise: --since: `yesterday` is neither a time/],

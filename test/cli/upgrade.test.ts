@@ -58,14 +58,11 @@ const parsed = (stdout: string) => JSON.parse(stdout) as Record<string, object>;
 
 describe("nodewise upgrade of files", () => {
   test("tells first what does not start, last what to do before, and exits with 5", async () => {
-    const { code, stdout, stderr } = await upgrade(
-      "--from",
-      "1.34",
-      "--to",
-      "1.35",
-      "--snapshot",
-      realNode("snapshot.json"),
-    );
+    const snapshot = JSON.parse(readFileSync(realNode("snapshot.json"), "utf8"));
+    snapshot.node.status.nodeInfo.kubeletVersion = "v1.34.4";
+    snapshot.kubeletConfiguration.memoryReservationPolicy = undefined;
+    const args = ["--to", "1.35", "--snapshot", written("n1-34.json", JSON.stringify(snapshot))];
+    const { code, stdout, stderr } = await upgrade(...args);
     expect([code, stderr]).toEqual([5, ""]);
     expect(stdout).toMatch(/^n1: kubelet 1\.34 -> 1\.35: it would not start with this configuration\n/);
     expect(stdout).toMatch(/^refuses-start +failCgroupV1 +new +cgroup-v1$/m);
@@ -74,6 +71,10 @@ describe("nodewise upgrade of files", () => {
     expect(stdout).toMatch(/^Static pods that restart\nPOD\nkube-system\/static1-n1$/m);
     expect(stdout).toMatch(/^allocatable +the node +decided +kubelet-refuses$/m);
     expect(stdout).toMatch(/^What to do before, in order\n1\. failCgroupV1: boot the node with cgroup v2/m);
+    const [title, ...rest] = stdout.split("\n");
+    const named = await upgrade("--from", "1.36", ...args);
+    const told = "the node tells kubelet v1.34.4, which counts before 1.36";
+    expect([named.code, named.stdout]).toEqual([5, [title, told, ...rest].join("\n")]);
   });
 
   test.each<[string, readonly string[], string, number]>([
@@ -191,7 +192,8 @@ describe("nodewise upgrade of files", () => {
     ];
     expect([stored.stderr, posted.stderr]).toEqual(["", ""]);
     expect(parsed(posted.stdout)).toEqual(parsed(stored.stdout));
-    expect(parsed(posted.stdout)["reports"]).toMatchObject([{ from: { exact: false, why } }]);
+    const counts = "the node tells kubelet v1.36.3, which counts before 1.33";
+    expect(parsed(posted.stdout)["reports"]).toMatchObject([{ from: { version: "1.36", exact: true, why: counts } }]);
     const ahead = await upgrade("--from", "1.36", "--to", "1.40", "--config", config);
     expect([ahead.code, ahead.stderr]).toEqual([2, expect.stringContaining("--to: kubelet 1.40 is not known here")]);
   });
@@ -304,21 +306,27 @@ describe("nodewise upgrade of a history", () => {
     for (const source of [[], ["--api", api.url]]) {
       expect(await run(["lint", ...files, ...source])).toEqual({ ...decided, stdout: "" });
     }
-    const stored = await fetch(`${api.url}/v1/nodes/n5/snapshot`, {
-      method: "PUT",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ ...snapshotOf("n5", "v1.35.1"), sequence: 2 }),
-    });
-    expect(stored.status).toBeLessThan(300);
+    const configz = JSON.parse(readFileSync(realNode("configz.json"), "utf8"));
+    for (const [node, more] of Object.entries({ n5: {}, n6: { kubeletConfiguration: configz } })) {
+      const stored = await fetch(`${api.url}/v1/nodes/${node}/snapshot`, {
+        method: "PUT",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ ...snapshotOf(node, "v1.35.1"), sequence: 2, ...more }),
+      });
+      expect(stored.status).toBeLessThan(300);
+    }
     const config = ["--config", realNode("configz.json")];
     for (const source of [
       ["--data-dir", dataDir],
       ["--api", api.url],
     ]) {
-      const { code, stdout } = await upgrade("--to", "1.37", "--node", "n5", ...config, ...source, "--json");
-      expect([code, parsed(stdout)["unreported"]]).toEqual([3, [{ node: "n5", why: words("n5") }]]);
-      const linted = await run(["lint", "--node-name", "n5", ...config, ...source]);
-      expect([linted.code, linted.stderr]).toEqual([2, expect.stringContaining(words("n5"))]);
+      // given beside a stored node, or stored with it
+      for (const [node, given] of [["n5", config] as const, ["n6", []] as const]) {
+        const { code, stdout } = await upgrade("--to", "1.37", "--node", node, ...given, ...source, "--json");
+        expect([code, parsed(stdout)["unreported"]]).toEqual([3, [{ node, why: words(node) }]]);
+        const linted = await run(["lint", "--node-name", node, ...given, ...source]);
+        expect([linted.code, linted.stderr]).toEqual([2, expect.stringContaining(words(node))]);
+      }
     }
     const change = readFileSync(realNode("configz.json"), "utf8");
     for (const [path, texts] of [

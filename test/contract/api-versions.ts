@@ -8,7 +8,7 @@ import {
   upgradeAnswer,
 } from "../../api/http/openapi/answers.ts";
 import { decisionList } from "../../api/http/openapi/list-answers.ts";
-import { chooseProfile, NEWEST, PROFILES } from "../../api/profiles/index.ts";
+import { NEWEST, PROFILES } from "../../api/profiles/index.ts";
 import { container } from "../kit/containers.ts";
 import { podOf } from "../kit/pods.ts";
 import { answer, exampleSnapshot, fresh, get, type Of, post, problemOf, send } from "./api-subject.ts";
@@ -118,28 +118,41 @@ export function versions(of: Of): void {
   });
 }
 
-/** What a record tells of the version: its snapshot's own, since what a request named is not recorded. */
+/** What a record tells of the version: its snapshot's own, or the one that its request named. */
 function recordedProfiles(of: Of): void {
-  const recorded = async (id: string) => (await answer(await get(of(), `/v1/decisions/${id}`), fullDecision)).profile;
+  const recorded = async (id: string) => answer(await get(of(), `/v1/decisions/${id}`), fullDecision);
 
   test.each([
     ["v1.36.3", "1.36", null],
     ["v1.36.3", "1.36", "1.35"],
     ["v1.33.13-eks-1", "1.34", null],
-  ])("a recorded decision about a node of %s tells %s, whichever the request named", async (own, version, asked) => {
-    const { id } = await decide(of, { snapshot: limitedOn(fresh("node"), own), kubeletVersion: asked });
-    const { note } = chooseProfile(own);
-    expect(note.version).toBe(version);
-    expect(await recorded(id)).toEqual(note);
-  });
+    ["", "1.35", "v1.35.2"],
+    ["", "1.37", "1.40"],
+  ])(
+    "a recorded decision about a node of %j tells %s, as the answer did, and that %j was named",
+    async (own, version, asked) => {
+      const answered = await decide(of, { snapshot: limitedOn(fresh("node"), own), kubeletVersion: asked });
+      expect(answered.profile.version).toBe(version);
+      const named = asked === null ? {} : { kubeletVersion: asked };
+      const told = ({ profile, kubeletVersion }: { profile: object; kubeletVersion?: string | undefined }) => ({
+        profile,
+        ...(kubeletVersion === undefined ? {} : { kubeletVersion }),
+      });
+      expect(told(answered)).toEqual({ profile: answered.profile, ...named });
+      expect(told(await recorded(answered.id))).toEqual({ profile: answered.profile, ...named });
+    },
+  );
 
-  test("one about a node that tells none says so, and as which it was decided", async () => {
-    for (const kubeletVersion of ["1.35", null]) {
-      const { id } = await decide(of, { snapshot: limitedOn(fresh("node")), kubeletVersion });
-      const version = kubeletVersion ?? NEWEST.version;
-      const why = `no snapshot tells the node's kubelet: a request named ${version}, or it was the newest known then`;
-      expect(await recorded(id)).toEqual({ version, exact: false, why });
-    }
+  test("one about a node that tells none, of a request that named the newest and of one that named none, are two", async () => {
+    const snapshot = limitedOn(fresh("node"));
+    const [named, none] = [
+      await decide(of, { snapshot, kubeletVersion: NEWEST.version }),
+      await decide(of, { snapshot }),
+    ];
+    expect(named.id).not.toBe(none.id);
+    expect((await recorded(named.id)).profile).toEqual(exact(NEWEST.version));
+    const why = `no kubelet version was given: ${NEWEST.version}, the newest that was known then, answered`;
+    expect((await recorded(none.id)).profile).toEqual({ version: NEWEST.version, exact: false, why });
   });
 
   test("one that another version answered says so, and one whose snapshot is gone is told all the same", async () => {
@@ -150,10 +163,14 @@ function recordedProfiles(of: Of): void {
     const older = { ...decision, id: hex(), policyVersion: "kubelet-1.36.3+6" };
     value(await store.record({ decision: older }));
     const why = "the node tells kubelet v1.35.4, and 1.36 answered then";
-    expect(await recorded(older.id)).toEqual({ version: "1.36", exact: false, why });
+    expect((await recorded(older.id)).profile).toEqual({ version: "1.36", exact: false, why });
     const bare = { ...decision, id: hex(), snapshotId: null };
     value(await store.record({ decision: bare }));
-    expect(await recorded(bare.id)).toMatchObject({ version: "1.35", exact: false });
+    expect((await recorded(bare.id)).profile).toEqual({
+      version: "1.35",
+      exact: false,
+      why: "no snapshot of it is stored: whether the node told kubelet 1.35 is not known",
+    });
   });
 }
 

@@ -22,12 +22,12 @@ const upgrade = async (api: ApiSubject, body: object, headers = {}): Promise<Ans
 
 const SINCE = "2000-01-01T00:00:00Z";
 /** A node of 1.36 on which MemoryQoS throttles a pod as soon as the gate is on, and a static pod runs. */
-const throttled = (name: string, more: object = {}) => {
+const throttled = (name: string, more: object = {}, kubeletVersion = "v1.36.3") => {
   const node = exampleSnapshot(name)["node"] as { readonly status: object };
   const app = container("app", { memory: "64Mi" }, { memory: "128Mi" });
   const annotations = { "kubernetes.io/config.mirror": "a".repeat(32), "kubernetes.io/config.hash": "a".repeat(32) };
   return exampleSnapshot(name, {
-    node: { metadata: { name }, status: { ...node.status, nodeInfo: { kubeletVersion: "v1.36.3" } } },
+    node: { metadata: { name }, status: { ...node.status, nodeInfo: { kubeletVersion } } },
     cgroup: { version: 2, driver: "systemd" },
     pods: [
       pod("web", { metadata: { namespace: "shop", uid: `web-${name}` }, spec: { containers: [app] } }),
@@ -70,8 +70,14 @@ export function upgrades(of: Of): void {
     );
     const changed = report?.decisions?.changed.find(({ kind }) => kind === "cgroups");
     expect(changed).toMatchObject({ pod: null, pods: ["shop/web", "kube-system/etcd"], podCount: 2 });
-    const old = await upgrade(of(), { to: "1.35", from: "1.34", node });
+    const older = fresh("upgrade");
+    await send(of(), "PUT", `/v1/nodes/${older}/snapshot`, throttled(older, {}, "v1.34.4"));
+    const old = await upgrade(of(), { to: "1.35", node: older });
     expect(old.report?.staticPods).toEqual(["kube-system/etcd"]);
+    // what the node tells counts before what is named, and the report says so
+    const named = await upgrade(of(), { to: "1.35", from: "1.37", node: older });
+    const why = "the node tells kubelet v1.34.4, which counts before 1.37";
+    expect(named.report).toEqual({ ...old.report, from: { version: "1.34", exact: true, why } });
   });
 
   test("its recorded decisions, page by page, with examples and their reasons; those of the version itself are the same", async () => {

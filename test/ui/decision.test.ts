@@ -60,6 +60,20 @@ test.each(["allocatable", "cgroups", "cpus", "memory", "topology", "devices", "e
   },
 );
 
+test("where the nearest kubelet answered, or nobody named one, the page says so; a node's own is not spoken of", async () => {
+  const { app } = appOver({});
+  const of = async (kubeletVersion: string | undefined) => {
+    const snapshot = JSON.parse(CAPTURED);
+    snapshot.node.status.nodeInfo = kubeletVersion === undefined ? {} : { kubeletVersion };
+    return textOf(app, `/decisions/${await decided(app, "allocatable", { snapshot })}`);
+  };
+  expect(await of("v1.33.13")).toContain(
+    '<p class="note warn">Answered as kubelet 1.34: kubelet 1.33 is not known here: 1.34 is the nearest that is.</p>',
+  );
+  expect(await of(undefined)).toContain("Answered as kubelet 1.37: no kubelet version was given: 1.37, the newest");
+  expect(await of("v1.36.3")).not.toContain("Answered as");
+});
+
 test("what the node reported is told step by step, and long reports are cut with a word", async () => {
   const { app, store } = appOver({});
   const id = await decided(app, "cgroups");

@@ -18,9 +18,15 @@ export function renamed<S extends NodeAndPods>(snapshot: S, name: string): S {
   if (snapshot.stats?.node !== undefined) snapshot.stats.node = { ...snapshot.stats.node, nodeName: name };
   return snapshot;
 }
-/** The captured node as another of its kind. */
-export const capturedNode = (name: string): NodeAndPods & Record<string, unknown> =>
-  renamed(JSON.parse(readFileSync(CAPTURED, "utf8")), name);
+/** The captured node as another of its kind; of another version without the field that not every kubelet knows. */
+export function capturedNode(name: string, kubeletVersion?: string): NodeAndPods & Record<string, unknown> {
+  const snapshot = JSON.parse(readFileSync(CAPTURED, "utf8"));
+  if (kubeletVersion !== undefined) {
+    snapshot.node.status.nodeInfo.kubeletVersion = kubeletVersion;
+    snapshot.kubeletConfiguration.memoryReservationPolicy = undefined;
+  }
+  return renamed(snapshot, name);
+}
 
 export interface Served extends RunningApi {
   /** The folder of its history. */

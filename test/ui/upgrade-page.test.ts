@@ -5,10 +5,10 @@ import { decisionRow, value } from "../contract/store-rows.ts";
 import { openPage, postForm, unescaped, writtenIn } from "./replay-forms.ts";
 import { capturedNode } from "./served.ts";
 
-async function withNode() {
+async function withNode(kubeletVersion?: string) {
   const made = appOver();
   for (const kind of ["allocatable", "cgroups"]) {
-    const body = JSON.stringify({ snapshot: capturedNode("n1") });
+    const body = JSON.stringify({ snapshot: capturedNode("n1", kubeletVersion) });
     const headers = { "content-type": "application/json" };
     const response = await made.app.request(`/v1/decisions/${kind}`, { method: "POST", headers, body });
     expect(response.status, await response.clone().text()).toBe(200);
@@ -42,16 +42,17 @@ describe("the upgrade page", () => {
   });
 
   test("tells what keeps the other kubelet from starting in its words, with a patch to copy, and the static pods", async () => {
-    const { app } = await withNode();
-    const page = await postForm(app, "/upgrade", { to: "1.35", from: "1.34", node: "n1" });
+    const { app } = await withNode("v1.34.4");
+    const page = await postForm(app, "/upgrade", { to: "1.35", from: "1.33", node: "n1" });
     expect(page.words).toContain("n1: kubelet 1.34 -> 1.35: it would not start with this configuration.");
+    expect(page.words).toContain("the node tells kubelet v1.34.4, which counts before 1.33");
     expect(page.html).toMatch(/<q class="kubelet">kubelet is configured to not run on a host using cgroup v1\. /);
     expect(unescaped(page.html)).toContain('data-copy="the patch of failCgroupV1">{\n  "failCgroupV1": false\n}</pre>');
     expect(page.words).toContain("kube-system/static1-n1");
     const given = await postForm(app, "/upgrade", { to: "1.37", from: "1.36", change: GONE });
     expect(given.words).toContain("kubelet 1.36 -> 1.37: it would not start");
     expect(writtenIn(given)).toBe(GONE);
-    const same = await postForm(app, "/upgrade", { to: "1.36", node: "n1" });
+    const same = await postForm(app, "/upgrade", { to: "1.34", node: "n1" });
     expect(same.words).toContain("nothing is otherwise");
   });
 

@@ -3,7 +3,7 @@ import { expectReadable, hasScripts, inBrowser, LOOKS_AND_WITHOUT_SCRIPTS } from
 import { capturedNode, decided } from "./served.ts";
 
 const fill = async (url: string): Promise<void> => {
-  await decided(url, "allocatable", { snapshot: capturedNode("n1") });
+  await decided(url, "allocatable", { snapshot: capturedNode("n1", "v1.34.4") });
 };
 inBrowser("the upgrade in a browser", fill, (ground) => {
   test.each(LOOKS_AND_WITHOUT_SCRIPTS)(
@@ -12,7 +12,7 @@ inBrowser("the upgrade in a browser", fill, (ground) => {
       await ground.visit("/upgrade", options, async (page) => {
         expect(await page.title()).toBe("Upgrade · Nodewise");
         await page.getByLabel("To the kubelet").selectOption("1.35");
-        await page.getByLabel("From").selectOption("1.34");
+        await page.getByLabel("From").selectOption("");
         await page.getByLabel("Of the node (").fill("n1");
         await page.getByLabel("A KubeletConfiguration").fill("maxPods: 9");
         await page.getByLabel("The files of its").fill("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: Kubelet");

@@ -2,8 +2,9 @@ import { type Decided, type DecisionOf, type Explain, isKind, type Kind, type Ve
 import { decodeStored } from "../../model/decode.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
 import { ok, type Result } from "../../model/result.ts";
+import type { ProfileNote } from "../../profiles/index.ts";
 import { printable } from "../../text/style.ts";
-import { answerText } from "../../text/tables/index.ts";
+import { answeredAsText, answerText } from "../../text/tables/index.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, type Form, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
@@ -18,6 +19,7 @@ export interface ShowFlags {
 }
 /** As `GET /v1/decisions/{id}` answers it. */
 interface Shown extends Listed, Omit<Decided<DecisionOf[Kind]>, "verdict"> {
+  readonly profile: ProfileNote;
   readonly results: readonly {
     readonly reportedAt: string;
     readonly okCount: number;
@@ -95,7 +97,7 @@ function drawnOrStored(
 }
 
 function shownText({ record, snapshot }: Found, explain: Explain, { terminal }: Cli): string {
-  const { node, verdict, pod, decision, reasons, needs, results, decidedAt, policyVersion, id } = record;
+  const { node, verdict, pod, decision, reasons, needs, results, decidedAt, policyVersion, profile, id } = record;
   const decoded = snapshot === null ? null : decodeStored(snapshot);
   const known = decoded?.ok === true ? decoded.value : undefined;
   const draw = (ofKind: Kind): string =>
@@ -117,6 +119,7 @@ function shownText({ record, snapshot }: Found, explain: Explain, { terminal }: 
     ({ reportedAt, okCount, failedCount, dryRun }) =>
       `reported ${reportedAt}: ${okCount} ${dryRun ? "to be done" : "done"}, ${failedCount} failed\n`,
   );
+  const answeredAs = answeredAsText(profile);
   const stamp = terminal.paint("dim", `decided ${decidedAt} as ${printable(policyVersion)}, id ${printable(id)}\n`);
-  return `${text}${told.join("")}${stamp}`;
+  return `${text}${told.join("")}${answeredAs === null ? "" : terminal.paint("yellow", `${printable(answeredAs)}\n`)}${stamp}`;
 }

@@ -29,7 +29,7 @@ export function addUpgrade(program: Command, cli: Cli): void {
     .requiredOption("--to <version>", "the other kubelet", version)
     .option(
       "--from <version>",
-      "the kubelet of now, or the nearest to it that is known here (default: that of the node)",
+      "the kubelet of now where no node tells it, or the nearest to it that is known here; a node's own counts before it",
       version,
     )
     .option("--config <file>", "KubeletConfiguration, or the kubelet's /configz; absent: that of the snapshot")

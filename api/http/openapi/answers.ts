@@ -62,9 +62,12 @@ const explained = { reasons: z.array(placeReasons), needs: needed };
 const recordedReason = reasonForm(z.string().describe("one of the kind's codes, unless another version wrote it"));
 const explainedThen = { reasons: z.array(placeReasonsForm(recordedReason)), needs: needed };
 
+const namedVersion = z.string().optional().describe("as the request named it; absent: it named none");
+
 export const decisionAnswer = z.strictObject({
   ...identity,
   profile,
+  kubeletVersion: namedVersion,
   recorded: z.boolean().describe("false: the answer is the same, and nothing of it is in the history"),
   notRecorded: z
     .enum(NOT_RECORDED)
@@ -101,8 +104,9 @@ const storedResult = z.looseObject({
 export const fullDecision = z.strictObject({
   ...decisionHead.shape,
   profile: profile.describe(
-    "as which kubelet it was decided; exact: its snapshot tells that one, else `why` tells: a version that a request named is not recorded",
+    "as which kubelet it was decided; exact: it is the one that its snapshot or its request names. why: as in the answer, or that no snapshot of it is stored",
   ),
+  kubeletVersion: namedVersion,
   ask: z.unknown(),
   decision: decisionOf,
   ...explainedThen,

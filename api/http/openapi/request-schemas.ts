@@ -200,7 +200,7 @@ const upgrade = (required: readonly string[], members: Readonly<Record<string, J
         type: "string",
         pattern: VERSION_PATTERN,
         description:
-          "the kubelet of now; absent: that of the node in the snapshot. The nearest that is known here answers, as the report tells",
+          "the kubelet of now where the node in the snapshot tells none; its own counts before it. The nearest that is known here answers, as the report tells",
       },
       kubeletConfiguration: linted,
       kubeletArgs,

@@ -3,9 +3,9 @@ import type { DecisionHead, DecisionRow, SnapshotRow } from "../../../db/rows.ts
 import { isKind, type Kind } from "../../model/decision.ts";
 import { inFormOfNow } from "../../model/decode.ts";
 import { mergePatch } from "../../model/merge-patch.ts";
-import { isObject } from "../../model/own.ts";
+import { fieldsOf, isObject } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { profileOf } from "../../profiles/index.ts";
+import { type ProfileNote, profileOf, recordedNote } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { membersOf, ownConfiguration } from "../upgrade/configuration.ts";
 
@@ -50,6 +50,8 @@ export interface Recorded {
   readonly decision: Readonly<Record<string, unknown>>;
   readonly reasons: readonly unknown[];
   readonly needs: readonly unknown[];
+  /** As the request named it; undefined: it did not. */
+  readonly kubeletVersion: string | undefined;
 }
 
 /** The answer that was recorded. Errors: it cannot be read, and is named. */
@@ -57,9 +59,27 @@ export function recordedAnswer({ id, body }: Pick<DecisionRow, "id" | "body">): 
   const what = `decision \`${id}\``;
   const found = parsedObject(what, body);
   if (!found.ok) return found;
-  const { decision, reasons, needs } = found.value;
+  const { decision, reasons, needs, kubeletVersion } = found.value;
   if (!isObject(decision) || !Array.isArray(reasons) || !Array.isArray(needs)) return broken(what, "no answer");
-  return ok({ decision, reasons, needs });
+  return ok({
+    decision,
+    reasons,
+    needs,
+    kubeletVersion: typeof kubeletVersion === "string" ? kubeletVersion : undefined,
+  });
+}
+
+/** As which kubelet a recorded decision was made. `stored`: its snapshot; null: there is none, or none any more. One that cannot be read tells no version. */
+export function recordedProfile(
+  { policyVersion }: Pick<DecisionRow, "policyVersion">,
+  { kubeletVersion: asked }: Recorded,
+  stored: SnapshotRow | null,
+): ProfileNote {
+  if (stored === null) return recordedNote(policyVersion, { own: null, asked });
+  const posted = postedSnapshot(stored);
+  const node = fieldsOf(posted.ok ? posted.value["node"] : null);
+  const { kubeletVersion } = fieldsOf(fieldsOf(node["status"])["nodeInfo"]);
+  return recordedNote(policyVersion, { own: typeof kubeletVersion === "string" ? kubeletVersion : "", asked });
 }
 
 /** The change to a recorded input before it is decided again. Neither field: no change. */

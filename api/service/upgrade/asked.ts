@@ -7,16 +7,15 @@ import { type ChosenProfile, chooseProfileFor } from "../../profiles/index.ts";
 import { configurationOfAnother } from "../../profiles/unknown-fields.ts";
 import { isWrapped } from "./configuration.ts";
 
-/** The version that a node comes from: as named, else its own; the nearest where that is not known here. Errors: nobody tells one. */
+/** The version that a node comes from: its own, else as named; the nearest where that is not known here. Errors: nobody tells one. */
 export function versionBefore(
   named: ChosenProfile | null,
   snapshot: Pick<Snapshot, "node"> | undefined,
 ): Result<ChosenProfile, InputIssue> {
-  if (named !== null) return ok(named);
   const own = snapshot?.node?.status?.nodeInfo?.kubeletVersion ?? "";
-  return own === ""
+  return own === "" && named === null
     ? err({ path: "from", message: "is needed: no snapshot tells which kubelet the node has" })
-    : ok(chooseProfileFor(snapshot));
+    : ok(chooseProfileFor(snapshot, named?.asked));
 }
 
 /** A node that is asked about, and the configuration with which its kubelet starts. */

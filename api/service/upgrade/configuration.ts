@@ -1,6 +1,7 @@
 import { isObject } from "../../model/own.ts";
 import { effectiveDocument } from "../../profiles/effective.ts";
 import type { Profile } from "../../profiles/profile.ts";
+import { namesEveryField } from "../../profiles/unknown-fields.ts";
 import { differences } from "../difference.ts";
 import type { DefaultChange } from "./report.ts";
 
@@ -25,7 +26,7 @@ export interface OwnConfiguration {
  * is no wish of anybody: it goes where the new version has another. One that leaves any field out is taken as it is.
  */
 export function ownConfiguration(given: Members, from: Profile, to: Profile): OwnConfiguration {
-  if (!isWhole(given, from)) return { configuration: given, assumed: [] };
+  if (!namesEveryField(given, from)) return { configuration: given, assumed: [] };
   const assumed = Object.keys(from.defaults).filter(
     (name) => isSame(given[name], from.defaults[name]) && !isSame(from.defaults[name], to.defaults[name]),
   );
@@ -33,9 +34,6 @@ export function ownConfiguration(given: Members, from: Profile, to: Profile): Ow
   return { configuration: Object.fromEntries(own), assumed };
 }
 
-/** Checks that every field with a default is there of those that a snapshot keeps. */
-const isWhole = (given: Members, { configuration, defaults }: Profile): boolean =>
-  Object.keys(configuration).every((name) => defaults[name] === undefined || given[name] !== undefined);
 const isSame = (a: unknown, b: unknown): boolean => differences(a, b).length === 0;
 
 /** The configuration that a kubelet has once it has read all it is started with, and its version. */

@@ -49,7 +49,8 @@ export function headline({ node, from, to, outcome, direction, configured }: Upg
 
 /** What a reader should know of how the report came about. */
 export function caveats({ from, assumed }: UpgradeReport): readonly string[] {
-  const whys = from.why === null ? [] : [`${from.why}; what changed between the two is not told`];
+  const between = from.exact ? "" : "; what changed between the two is not told";
+  const whys = from.why === null ? [] : [`${from.why}${between}`];
   if (assumed.length === 0) return whys;
   return [...whys, leftOutText(assumed, from.version)];
 }

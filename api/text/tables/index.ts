@@ -2,6 +2,7 @@ import type { Decided, DecisionOf, Explain, Kind, Verdict } from "../../model/de
 import type { Numbers, PodRef, Reason } from "../../model/forms.ts";
 import type { Machine } from "../../model/machine.ts";
 import { own } from "../../model/own.ts";
+import type { ProfileNote } from "../../profiles/index.ts";
 import { EVICTION_SENTENCES } from "../sentences/eviction.ts";
 import { CONTAINER_GC_SENTENCES, IMAGE_GC_SENTENCES } from "../sentences/garbage-collection.ts";
 import { PROBE_GUARD_SENTENCES, PROBES_SENTENCES } from "../sentences/probes.ts";
@@ -86,6 +87,10 @@ export interface Answer<K extends Kind> {
 interface WholeAnswer<K extends Kind> extends Answer<K> {
   readonly policyVersion: string;
 }
+
+/** Why a recorded answer is not simply that of the node's own kubelet; null: it is. */
+export const answeredAsText = ({ version, why }: ProfileNote): string | null =>
+  why === null ? null : `answered as kubelet ${version}: ${why}`;
 
 /** A whole answer for a person: whose it is, the kind's table, and the inputs that would have made it fuller. */
 export function answerText<K extends Kind>(answer: WholeAnswer<K>, terminal: Screen): string {

@@ -1,5 +1,5 @@
 import type { StoreFailure } from "../../../db/failure.ts";
-import type { DecisionRow } from "../../../db/rows.ts";
+import type { DecisionRow, SnapshotRow } from "../../../db/rows.ts";
 import type { ResultRow } from "../../../db/store.ts";
 import { findDecision } from "../../http/decisions.ts";
 import type { Exchange } from "../../http/route.ts";
@@ -12,11 +12,12 @@ import { passTimeOf } from "../../model/pass-time.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Reply } from "../../ports.ts";
+import type { ProfileNote } from "../../profiles/index.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
-import { knownKind, parsed, parsedObject, recordedAnswer } from "../../service/replay/parsed.ts";
+import { knownKind, parsed, parsedObject, recordedAnswer, recordedProfile } from "../../service/replay/parsed.ts";
 import { humanBytes, isBytes, magnitude } from "../../text/size.ts";
 import { colorPaint } from "../../text/style.ts";
-import { decidedText, reasonText } from "../../text/tables/index.ts";
+import { answeredAsText, decidedText, reasonText } from "../../text/tables/index.ts";
 import { ago, html, moment, podLink, utcText } from "../html.ts";
 import { plural } from "../node/view.ts";
 import { all, type Html, page, prose } from "../page.ts";
@@ -155,10 +156,9 @@ export async function getDecisionPage(exchange: Exchange): Promise<Result<Reply,
   ]);
   if (!results.ok) return historyProblem(results.error);
   if (stored !== null && !stored.ok) return historyProblem(stored.error);
-  const text = stored?.value?.body ?? null;
-  const read = readRecord(row, text);
+  const read = readRecord(row, stored?.value ?? null);
   if (!read.ok) return historyProblem(read.error);
-  const { answer, snapshot } = read.value;
+  const { answer, snapshot, profile } = read.value;
   const undrawn = undrawnIn(exchange);
   const kind = knownKind(row);
   const drawn = kind.ok
@@ -172,13 +172,14 @@ export async function getDecisionPage(exchange: Exchange): Promise<Result<Reply,
     `${row.kind} of ${row.node}`,
     html`<p>${verdictTag(row.verdict, row.reason)} ${row.pod === null ? "" : html`<strong>${podLink(row.node, row.pod)}</strong> `}<span class="soft">decided</span> ${ago(row.decidedAtMs)}</p>
 ${shown.head}
+${answeredAsNote(profile)}
 ${needsNote(answer.needs)}
 <h2 id="why">Why</h2>
 ${recordPart(row, undrawn, () => reasonsList(answer.reasons, row.explain))}
 <h2 id="answer">The answer, and what else there would have been</h2>
 ${shown.rest}
 <h2 id="asked">What was asked</h2>
-${asked(row, text !== null)}
+${asked(row, stored?.value != null)}
 <h2 id="done">What was done about it</h2>
 <div id="reports" data-live>${recordPart(row, undrawn, () => doneList(results.value))}</div>
 <h2 id="again">Again</h2>
@@ -191,24 +192,29 @@ ${again(exchange, row, kind.ok)}`,
 interface RecordRead {
   readonly answer: Answer;
   readonly snapshot: Snapshot | null;
+  readonly profile: ProfileNote;
 }
 /** Errors: what is damaged. */
-function readRecord(row: DecisionRow, snapshotText: string | null): Result<RecordRead, StoreFailure> {
+function readRecord(row: DecisionRow, stored: SnapshotRow | null): Result<RecordRead, StoreFailure> {
   const recorded = recordedAnswer(row);
   if (!recorded.ok) return recorded;
   const ask = parsed(`ask of decision \`${row.id}\``, row.ask ?? "null");
   if (!ask.ok) return ask;
-  const posted = parsed(`snapshot \`${row.snapshotId}\``, snapshotText ?? "null");
+  const posted = parsed(`snapshot \`${row.snapshotId}\``, stored?.body ?? "null");
   if (!posted.ok) return posted;
-  const decoded = snapshotText === null ? null : decodeStored(posted.value);
-  return ok({ answer: recorded.value as unknown as Answer, snapshot: decoded?.ok === true ? decoded.value : null });
+  const decoded = stored === null ? null : decodeStored(posted.value);
+  return ok({
+    answer: recorded.value as unknown as Answer,
+    snapshot: decoded?.ok === true ? decoded.value : null,
+    profile: recordedProfile(row, recorded.value, stored),
+  });
 }
 
 /** The answer as it is drawn, its verdict in short apart. */
 function drawnAnswer(
   row: DecisionRow,
   kind: Kind,
-  read: RecordRead,
+  read: Pick<RecordRead, "answer" | "snapshot">,
 ): { readonly head: Html | Promise<Html>; readonly rest: Html | Promise<Html> } {
   const [head, rest] = answerParts(row, kind, read);
   const sentence = head === "" ? verdictSentence(kind, read.answer.decision) : null;
@@ -227,7 +233,11 @@ function storedText(decision: unknown): Html {
 const sentenceOf = (message: string): string => `${message.slice(0, 1).toUpperCase()}${message.slice(1)}.`;
 
 /** The terminal's text of the decision; its first paragraph is apart where that is the verdict in short. */
-function answerParts(row: DecisionRow, kind: Kind, { answer, snapshot }: RecordRead): readonly [string, string] {
+function answerParts(
+  row: DecisionRow,
+  kind: Kind,
+  { answer, snapshot }: Pick<RecordRead, "answer" | "snapshot">,
+): readonly [string, string] {
   const { node, verdict, pod } = row;
   const decided = { ...answer, reasons: [], verdict } as never;
   const text = decidedText(
@@ -247,6 +257,12 @@ function answerParts(row: DecisionRow, kind: Kind, { answer, snapshot }: RecordR
   return isShort ? [text.slice(0, end + 1), text.slice(end + 2)] : ["", text];
 }
 const MAX_HEAD_LINES = 8;
+
+/** Tells where another kubelet's answer stands for that of the node's own. */
+function answeredAsNote(profile: ProfileNote): Html | Promise<Html> | "" {
+  const text = answeredAsText(profile);
+  return text === null ? "" : html`<p class="note warn">${prose(sentenceOf(text))}</p>`;
+}
 
 const needsNote = (needs: readonly string[]): Html | Promise<Html> =>
   needs.length === 0
