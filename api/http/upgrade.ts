@@ -18,13 +18,17 @@ const FIELDS: ReadonlySet<string> = new Set([
   ...["to", "from", "kubeletConfiguration", "kubeletArgs", "kubeletDropIns", "snapshot", "snapshotId", "node"],
   ...["since", "until", "kind", "limit", "pageToken"],
 ]);
+/** What of a node is posted, and not taken from the history. */
+const GIVEN_OF_NODE = ["kubeletConfiguration", "kubeletArgs", "kubeletDropIns", "snapshot"];
 /** With one of them the history is asked as well. */
 const OF_HISTORY = ["since", "until", "pageToken"];
 
 /** The answer of POST /v1/upgrade. */
 export interface UpgradeAnswer {
-  /** Null: neither a configuration nor a snapshot is known, or the page is not the first. */
+  /** Null: neither a configuration nor a snapshot is known, the page is not the first, or `unreported` tells why. */
   readonly report: UpgradeReport | null;
+  /** Why nothing can be said of a stored node beside its history; null: something is, or nobody asked. */
+  readonly unreported: string | null;
   /** Null: no time was named. */
   readonly history: UpgradePage | null;
 }
@@ -43,17 +47,19 @@ export async function postUpgrade(exchange: Exchange): Promise<Result<Reply, Pro
   if (!beside.ok) return beside;
   const about = await aboutNode(exchange, body);
   if (!about.ok) return about;
-  const subject = isGiven(body["pageToken"]) ? ok(null) : subjectIn(body, beside.value, about.value);
-  if (!subject.ok) return subject;
-  if (subject.value === null && !asksHistory && about.value.node === null) {
+  const report = isGiven(body["pageToken"]) ? ok(null) : reportIn(body, beside.value, about.value, versions.value);
+  const isStored = about.value.node !== null && !GIVEN_OF_NODE.some((name) => isGiven(body[name]));
+  if (!report.ok && !(asksHistory && isStored)) return report;
+  if (report.ok && report.value === null && !asksHistory && about.value.node === null) {
     const what = "is needed, or a snapshot, or `since`, from when on the history is asked";
     return invalid("kubeletConfiguration", what);
   }
-  const report = subject.value === null ? ok(null) : reportOf(subject.value, versions.value);
-  if (!report.ok) return report;
   const history = asksHistory ? await historyOf(exchange, body, about.value, versions.value.to) : ok(null);
   if (!history.ok) return history;
-  const answer: UpgradeAnswer = { report: report.value, history: history.value };
+  const told = report.ok
+    ? { report: report.value, unreported: null }
+    : { report: null, unreported: report.error.detail };
+  const answer: UpgradeAnswer = { ...told, history: history.value };
   return json(answer);
 }
 
@@ -84,6 +90,18 @@ function subjectIn(body: Members, beside: BesideFile, { posted }: LintSubject): 
   }
   const subject = subjectOf(posted, configuration, isGiven(body["snapshot"]) ? "snapshot" : "");
   return subject.ok ? ok({ ...subject.value, ...beside }) : err(inputProblem(subject.error));
+}
+
+/** Null: there is nothing to report of. */
+function reportIn(
+  body: Members,
+  beside: BesideFile,
+  about: LintSubject,
+  versions: Versions,
+): Result<UpgradeReport | null, Problem> {
+  const subject = subjectIn(body, beside, about);
+  if (!subject.ok || subject.value === null) return subject.ok ? ok(null) : subject;
+  return reportOf(subject.value, versions);
 }
 
 function reportOf(subject: Asked, { to, from }: Versions): Result<UpgradeReport, Problem> {

@@ -287,6 +287,10 @@ describe("nodewise upgrade of a history", () => {
       const ends = async (...args: string[]) => (await upgrade("--to", "1.37", ...source, ...args)).code;
       expect(await ends("--node", "n3")).toBe(0);
       expect(await ends("--node", "n4")).toBe(3);
+      // its recorded decisions are compared all the same
+      const history = await upgrade("--to", "1.37", ...source, "--node", "n4", "--since", "1h", "-o", "json");
+      expect([history.code, history.stderr]).toEqual([3, ""]);
+      expect(parsed(history.stdout)).toMatchObject({ unreported: [{ node: "n4", why }], history: { counts: {} } });
       expect(await ends("--node", "n3", "n4")).toBe(3);
       expect(await ends("--node", "n1", "n4")).toBe(1);
       // nothing was recorded in that time

@@ -240,7 +240,13 @@ export const historyReplay = z.strictObject({
 export const upgradeAnswer = z.strictObject({
   report: upgradeReport
     .nullable()
-    .describe("of the configuration and the snapshot; null: there is neither, or a page after the first was asked for"),
+    .describe(
+      "of the configuration and the snapshot; null: there is neither, a page after the first was asked for, or `unreported` tells why",
+    ),
+  unreported: z
+    .string()
+    .nullable()
+    .describe("why nothing can be said of a stored node beside its history; null: something is, or nobody asked"),
   history: z
     .strictObject({
       ...historyReplay.shape,
