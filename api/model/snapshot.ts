@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { value } from "./amount.ts";
 import { assignments } from "./assignments.ts";
 import { absolutePath, count, optional, sortedRecord, text, timestamp, wholeNumber } from "./fields.ts";
 import { kubeletConfiguration } from "./kubelet-configuration.ts";
@@ -75,3 +76,11 @@ export const snapshot = z.object({
 });
 /** A decoded snapshot: checked once, immutable, its amounts parsed. `JSON.stringify` gives its stored form. */
 export type Snapshot = Readonly<z.output<typeof snapshot>>;
+
+/** Bytes that the node has set apart as huge pages; null: it does not tell its capacity. */
+export function hugePageBytes(snapshot: Pick<Snapshot, "node"> | undefined): number | null {
+  const capacity = snapshot?.node?.status?.capacity;
+  if (capacity === undefined) return null;
+  const pages = Object.entries(capacity).filter(([name]) => name.startsWith("hugepages-"));
+  return pages.reduce((sum, [, { amount }]) => sum + value(amount), 0);
+}

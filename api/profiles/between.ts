@@ -21,17 +21,9 @@ export interface NoteBetween {
 
 /** What begins and what ends on the way from one version to another, in the order of the versions. */
 export function notesBetween(from: Profile, to: Profile): readonly NoteBetween[] {
-  return PROFILES.flatMap(({ version, notes }) =>
-    notes.flatMap((note) => {
-      const [before, after] = [from, to].map((profile) => holdsIn(profile, version, note));
-      return before === after ? [] : [{ version, note, begins: after === true }];
-    }),
-  );
-}
-
-const placeOf = (version: string): number => PROFILES.findIndex((known) => known.version === version);
-
-function holdsIn(profile: Profile, since: string, { until }: VersionNote): boolean {
-  const place = placeOf(profile.version);
-  return place >= placeOf(since) && (until === undefined || place < placeOf(until));
+  const [before, after] = [PROFILES.indexOf(from), PROFILES.indexOf(to)];
+  return PROFILES.flatMap(({ version, notes }, place) => {
+    if (place <= before === place <= after) return [];
+    return notes.map((note) => ({ version, note, begins: place <= after }));
+  });
 }

@@ -27,8 +27,6 @@ export interface VersionNote {
   readonly begins: NoteText;
   /** For who leaves it for an older one; absent: there is nothing to say. */
   readonly ends?: NoteText;
-  /** The version in which it is over; absent: it still holds. */
-  readonly until?: string;
   /** A merge patch that does what `begins` asks for. */
   readonly patch?: unknown;
   /** Nodes that it is of no interest to are not told; absent: all are. */

@@ -95,18 +95,6 @@ const NOTES: readonly VersionNote[] = [
       configuration["imagePullCredentialsVerificationPolicy"] !== "NeverVerify",
   },
   {
-    topic: "behaviour",
-    name: "maxParallelImagePulls",
-    begins: {
-      what: "with maxParallelImagePulls above 31 the kubelet panics at some pulls (index out of range)",
-      before: "set it to 31 or less",
-    },
-    until: "1.37",
-    patch: { maxParallelImagePulls: 31 },
-    concerns: ({ configuration, isOn }) =>
-      Number(configuration["maxParallelImagePulls"]) > 31 && isOn("KubeletEnsureSecretPulledImages"),
-  },
-  {
     topic: "file",
     name: "/var/lib/kubelet/image_manager/pulled",
     begins: { what: "the records of image pulls are written anew as kubelet.config.k8s.io/v1beta1", before: null },

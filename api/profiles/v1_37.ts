@@ -1,7 +1,7 @@
-import { isZero, toNanos } from "../model/amount.ts";
+import { toNanos } from "../model/amount.ts";
 import { fieldsOf as fieldsIn } from "../model/own.ts";
 import { parseQuantity } from "../model/quantity.ts";
-import type { Snapshot } from "../model/snapshot.ts";
+import { hugePageBytes } from "../model/snapshot.ts";
 import { type NotedNode, removedFlags, type VersionNote } from "./note.ts";
 import { fieldsOf, gatesOf, profileOfData, withoutFlags } from "./profile.ts";
 import { CADVISOR_FLAGS } from "./v1_34.ts";
@@ -60,6 +60,8 @@ const FIELDS = `
 `;
 
 /** From the sources of 1.36.3 and 1.37.2. */
+const HUGE_PAGES_NOT_KNOWN = "how many the node has is not known here, and none are counted";
+
 const NOTES: readonly VersionNote[] = [
   removedFlags("flags of cAdvisor", CADVISOR_FLAGS),
   {
@@ -102,7 +104,20 @@ const NOTES: readonly VersionNote[] = [
       before: "reckon the thresholds of memory.available again without the huge pages",
     },
     ends: { what: "huge pages that were set apart count as available again: evictions begin later", before: null },
-    concerns: ({ isOn, snapshot }) => isOn("HugepageAwareEviction") && hasHugepages(snapshot),
+    concerns: ({ isOn, snapshot }) => isOn("HugepageAwareEviction") && (hugePageBytes(snapshot) ?? 0) > 0,
+  },
+  {
+    topic: "behaviour",
+    name: "memory.available",
+    begins: {
+      what: `huge pages that were set apart are taken off it, so that evictions and MemoryPressure begin sooner; ${HUGE_PAGES_NOT_KNOWN}`,
+      before: "see what status.capacity of the node says of hugepages-*, and reckon the thresholds again without them",
+    },
+    ends: {
+      what: `huge pages that were set apart count as available again: evictions begin later; ${HUGE_PAGES_NOT_KNOWN}`,
+      before: null,
+    },
+    concerns: ({ isOn, snapshot }) => isOn("HugepageAwareEviction") && hugePageBytes(snapshot) === null,
   },
   {
     topic: "behaviour",
@@ -168,11 +183,6 @@ const NOTES: readonly VersionNote[] = [
     ends: { what: "they carry no uid", before: "look for them by involvedObject.kind and name, whatever the uid" },
   },
 ];
-
-const hasHugepages = (snapshot: Snapshot | undefined): boolean =>
-  Object.entries(snapshot?.node?.status?.capacity ?? {}).some(
-    ([name, { amount }]) => name.startsWith("hugepages-") && !isZero(amount),
-  );
 
 function reservesPartsOfMillis({ reservedSystemCPUs, ...configuration }: NotedNode["configuration"]): boolean {
   // it takes the place of both

@@ -328,11 +328,6 @@ describe("a configuration", () => {
   });
 
   test.each<[string, string, object, string, boolean]>([
-    ["1.34", "1.35", { maxParallelImagePulls: 40 }, "maxParallelImagePulls", true],
-    ["1.34", "1.35", { maxParallelImagePulls: 31 }, "maxParallelImagePulls", false],
-    // mended on the way
-    ["1.34", "1.37", { maxParallelImagePulls: 40 }, "maxParallelImagePulls", false],
-    ["1.37", "1.36", { maxParallelImagePulls: 40 }, "maxParallelImagePulls", true],
     ["1.36", "1.37", { eventRecordQPS: 0 }, "eventRecordQPS", true],
     ["1.36", "1.37", {}, "eventRecordQPS", false],
     ["1.36", "1.37", { systemReserved: { cpu: 0.0004 } }, RESERVED_CPU, true],
@@ -345,6 +340,47 @@ describe("a configuration", () => {
     ["1.37", "1.36", {}, "/var/lib/kubelet/cpu_manager_state", true],
   ])("%s -> %s with %j tells of %s: %j", (from, to, configuration, name, isTold) => {
     expect(namesOf(report(from, to, configuration).notes).includes(name)).toBe(isTold);
+  });
+
+  test.each<[string, string, number, number]>([
+    ["1.34", "1.35", 40, 1],
+    ["1.34", "1.35", 31, 0],
+    // mended on the way
+    ["1.34", "1.37", 40, 0],
+    ["1.37", "1.36", 40, 1],
+    // stays as wrong as it was
+    ["1.35", "1.36", 40, 0],
+  ])(
+    "%s -> %s with %d image pulls at a time is one thing to do, or none: %d",
+    (from, to, maxParallelImagePulls, count) => {
+      const { steps } = report(from, to, { maxParallelImagePulls });
+      expect(steps.filter(({ what }) => what.startsWith("maxParallelImagePulls: ")).length).toBe(count);
+    },
+  );
+
+  test("huge pages of the node are counted where it tells its capacity, and said not to be known where it does not", () => {
+    const { node, ...rest } = real as { readonly node: { readonly status: { readonly capacity: object } } };
+    const told = (capacity: object | undefined, from = "1.36", to = "1.37"): readonly string[] => {
+      const snapshot = { ...rest, node: { ...node, status: { ...node.status, capacity } } };
+      const { notes } = report(from, to, {}, snapshot);
+      return notes.flatMap(({ name, what }) => (name === "memory.available" ? [what] : []));
+    };
+    const { capacity } = node.status;
+    expect(told({ ...capacity, "hugepages-2Mi": "1Gi" })).toEqual([expect.not.stringContaining("not known")]);
+    expect(told({ ...capacity, "hugepages-2Mi": "0" })).toEqual([]);
+    expect(told(undefined)).toEqual([
+      expect.stringContaining(
+        "are taken off it, so that evictions and MemoryPressure begin sooner; how many the node has is not known here",
+      ),
+    ]);
+    expect(told(undefined, "1.37", "1.36")).toEqual([
+      expect.stringContaining("begin later; how many the node has is not known"),
+    ]);
+    // without a node nothing is known of it either
+    expect(namesOf(report("1.36", "1.37", {}).notes)).toContain("memory.available");
+    expect(namesOf(report("1.36", "1.37", { featureGates: { HugepageAwareEviction: false } }).notes)).not.toContain(
+      "memory.available",
+    );
   });
 
   test("no configuration at all is answered for the defaults, and says so", () => {

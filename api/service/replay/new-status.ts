@@ -1,8 +1,8 @@
 import { decideAllocatable } from "../../decide/kinds/allocatable.ts";
 import type { AllocatableDecision, QuantityList } from "../../model/allocatable.ts";
-import { value } from "../../model/amount.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import { parseQuantity } from "../../model/quantity.ts";
+import { hugePageBytes } from "../../model/snapshot.ts";
 import { type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
 
 const LISTS = ["capacity", "allocatable"] as const;
@@ -79,17 +79,16 @@ function amountOf(text: string | undefined): ResourceList[string]["amount"] | un
 
 /**
  * The same with the stats that its kubelet measures: the gate HugepageAwareEviction takes the memory that is set aside for huge pages
- * from what is available. kubelet 1.37: adjustForHugePages.
+ * from what is available. Where nobody knows how much that is, it stays as measured. kubelet 1.37: adjustForHugePages.
  */
 export function withNewStats(before: EffectiveSnapshot, after: EffectiveSnapshot): EffectiveSnapshot {
   const [spared, spares] = [before, after].map(({ kubeletConfiguration }) =>
     gateOn(kubeletConfiguration, "HugepageAwareEviction"),
   );
-  const { stats, node } = after;
+  const { stats } = after;
   const available = stats?.node?.memory?.availableBytes;
-  if (spared === spares || available === undefined) return after;
-  const pages = Object.entries(node?.status?.capacity ?? {}).filter(([name]) => name.startsWith("hugepages-"));
-  const bytes = pages.reduce((sum, [, { amount }]) => sum + value(amount), 0);
+  const bytes = hugePageBytes(after);
+  if (spared === spares || available === undefined || bytes === null) return after;
   const availableBytes = Math.max(0, spares === true ? available - bytes : available + bytes);
   const memory = { ...stats?.node?.memory, availableBytes };
   return { ...after, stats: { ...stats, node: { ...stats?.node, memory } } };
