@@ -10,7 +10,7 @@ import { podNamespace, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { effectiveSnapshot } from "../../profiles/effective.ts";
-import { profileIn, profileOf } from "../../profiles/index.ts";
+import { chooseProfileFor, profileIn, profileOf } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { type Difference, differences, MAX_DIFFERENCES } from "../../service/difference.ts";
 import { parseJson } from "../../service/json.ts";
@@ -287,7 +287,7 @@ export async function compared(exchange: Exchange, asked: ComparisonInput): Prom
     kubelets: [profiles.before.version, profiles.after.version],
     pod: ref === null ? null : `${ref.namespace}/${ref.name}`,
     removed: change.remove,
-    assumed: before.assumed,
+    assumed: [...before.assumed, ...answeredBy(before.snapshot)],
     notes: [
       ...leftOut(before.configuration, change, profiles.before, profiles.after),
       ...notesOn(asked, stored !== null && !before.isWhole),
@@ -306,6 +306,12 @@ function podAsk(pod: ReadChange["change"]["pod"]): Result<PodAsk["pod"], readonl
 function profilesOf(snapshot: Snapshot, { kubelet }: Change): { readonly before: Profile; readonly after: Profile } {
   const before = profileIn(snapshot);
   return { before, after: kubelet === null ? before : profileOf(kubelet) };
+}
+
+/** Why not the node's own kubelet is the one of now. */
+function answeredBy(snapshot: Snapshot): readonly string[] {
+  const { why } = chooseProfileFor(snapshot).note;
+  return why === null ? [] : [why];
 }
 
 const bare = (configuration: unknown): unknown => fieldsOf(configuration)["kubeletconfig"] ?? configuration ?? {};
