@@ -59,6 +59,8 @@ export class Collector {
   #waitingCount = 0;
   readonly #faults = new Map<string, string>();
   readonly #nodes = new Set<string>();
+  /** Deleted nodes of which the API does not know that yet. */
+  readonly #deleted = new Set<string>();
   /** Resources whose missing right was told. */
   readonly #lacked = new Set<string>();
   #counts = { snapshots: 0, decisions: 0, outcomes: 0, lostOutcomes: 0 };
@@ -111,6 +113,7 @@ export class Collector {
     this.#tell({ node: name }, unread === "" ? null : unread);
     this.#lack(missing);
     const { id } = objectIn(stored);
+    this.#unlessThere(name);
     const kinds = KINDS.filter(({ needs }) => needs.every((part) => documents[part] !== undefined));
     const lines = kinds.map(({ kind }) => JSON.stringify({ kind, snapshotId: id, explain: "off" }));
     if (lines.length === 0) return;
@@ -128,8 +131,13 @@ export class Collector {
   }
 
   #node({ change, object }: ClusterChange): void {
-    if (change === "deleted") this.#nodes.delete(nameOf(object));
-    else this.#nodes.add(nameOf(object));
+    const name = nameOf(object);
+    if (change !== "deleted") this.#nodes.add(name);
+    else if (this.#nodes.delete(name)) this.#deleted.add(name);
+  }
+  /** The API takes a node for one that is there whenever it gets something of it. */
+  #unlessThere(node: string): void {
+    if (this.#found.isListed && !this.#nodes.has(node)) this.#deleted.add(node);
   }
 
   #wait(seen: SeenOutcome): void {
@@ -155,6 +163,7 @@ export class Collector {
     const all = this.#waiting;
     this.#waiting = new Map();
     this.#waitingCount = 0;
+    const isAny = all.size > 0 || this.#deleted.size > 0;
     let away: ApiFault | null = null;
     for (const [node, outcomes] of all) {
       for (let from = 0; from < outcomes.length; from += MAX_POSTED) {
@@ -163,15 +172,29 @@ export class Collector {
         if (away !== null) for (const seen of part) this.#wait(seen);
       }
     }
-    if (all.size > 0) this.#tell("api", away?.message ?? null);
+    for (const node of this.#deleted) {
+      if (this.#nodes.has(node)) this.#deleted.delete(node);
+      else away ??= await this.#postDeletion(node);
+    }
+    if (isAny) this.#tell("api", away?.message ?? null);
+  }
+
+  async #postDeletion(node: string): Promise<ApiFault | null> {
+    const sent = await this.#api.send("POST", `v1/nodes/${encodeURIComponent(node)}/deletion`, "");
+    if (!sent.ok && sent.error.code === "away") return sent.error;
+    // one that the API refuses it has never heard of
+    this.#deleted.delete(node);
+    return null;
   }
 
   async #post(node: string, seen: readonly SeenOutcome[]): Promise<ApiFault | null> {
     const path = `v1/nodes/${encodeURIComponent(node)}/outcomes`;
     const outcomes = seen.map((one) => this.#found.withLeft(one));
     const sent = await this.#api.send("POST", path, JSON.stringify({ outcomes }));
-    if (sent.ok) this.#counts.outcomes += outcomes.length;
-    else if (sent.error.code === "away") return sent.error;
+    if (sent.ok) {
+      this.#counts.outcomes += outcomes.length;
+      this.#unlessThere(node);
+    } else if (sent.error.code === "away") return sent.error;
     else {
       this.#counts.lostOutcomes += outcomes.length;
       this.#tell({ node }, sent.error.message);
