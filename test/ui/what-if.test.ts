@@ -442,7 +442,7 @@ test("where the nearest kubelet answers, or nobody names one, the page says so",
     const files = CAPTURED.map(([name, text]) => [name, text.replaceAll("v1.36.3", version)] as const);
     return plain(await asked(app, { files, texts: { cgroup: "1", kubelet: "1.36" } }));
   };
-  expect(await of("v1.33.13")).toContain("Assumed: kubelet 1.33 is not known here: 1.34 is the nearest that is");
+  expect(await of("v1.33.13")).toContain("; kubelet 1.33 is not known here: 1.34 is the nearest that is.");
   expect(await of("")).toContain("no kubelet version is given: 1.37, the newest that is known here, answers");
   expect(await of("v1.36.3")).not.toContain("known here");
 });
