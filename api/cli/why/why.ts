@@ -1,5 +1,5 @@
 import { formOf, podItems } from "../../documents/document-form.ts";
-import { err, ok, type Result } from "../../model/result.ts";
+import { ok, type Result } from "../../model/result.ts";
 import { isCalm, type Story } from "../../model/why.ts";
 import type { WhyDocument } from "../../service/why/evidence.ts";
 import { type WhyAnswer, type WhyAsked, type WhyFailure, whyOf, whyOfHistory } from "../../service/why/history.ts";
@@ -112,10 +112,7 @@ async function ofApi(
   const post = posterOf(url, token.value);
   if (!post.ok) return post;
   const answer = await post.value<WhyAnswer>("v1/why", { ...asked, ...(documents.length === 0 ? {} : { documents }) });
-  if (answer.ok) return print(answer, given, cli);
-  // as of files and of a data directory
-  const isAsked = ["no_such_pod", "unknown_node"].includes(answer.error.problem?.code ?? "");
-  return isAsked ? err({ ...answer.error, exit: EXIT.badInput }) : answer;
+  return answer.ok ? print(answer, given, cli) : answer;
 }
 
 /** The commands for the cluster that was read. */
