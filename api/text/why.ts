@@ -185,6 +185,7 @@ function evictionText({ thresholds, ranking, forecast }: Excerpt<"eviction">, sc
   });
   const soon = forecast
     .filter(({ belowInMs }) => belowInMs !== null && belowInMs > 0)
+    .toSorted((a, b) => (a.belowInMs ?? 0) - (b.belowInMs ?? 0))
     .map(
       ({ threshold, belowInMs }) =>
         `  ${printable(thresholdText(threshold))} is met in ${durationText(belowInMs ?? 0)} at this rate\n`,
