@@ -1,17 +1,23 @@
 import { formOf, podItems } from "../../documents/document-form.ts";
+import { namespacedName } from "../../model/forms.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { isCalm, type Story } from "../../model/why.ts";
 import type { WhyDocument } from "../../service/why/evidence.ts";
 import { type WhyAnswer, type WhyAsked, type WhyFailure, whyOf, whyOfHistory } from "../../service/why/history.ts";
+import type { Workload } from "../../service/why/workload.ts";
+import { many } from "../../text/sentences/words.ts";
 import { shellWord } from "../../text/shell-word.ts";
+import { printable } from "../../text/style.ts";
 import { storyListText, storyText } from "../../text/why.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
-import { asksCluster, podNamed } from "../cluster-options.ts";
+import { asksCluster } from "../cluster-options.ts";
 import { tokenOf } from "../history/source.ts";
+import { namesText } from "../inputs/cluster-node.ts";
 import { readDocuments } from "../inputs/read.ts";
 import { READ_ONCE, readsOnce } from "../inputs/snapshot.ts";
 import { EXIT, type Fault, type Form, fault, type Outcome, printData } from "../terminal.ts";
+import { type Asked, askedIn } from "./asked.ts";
 import type { ClusterWhyFlags } from "./why-cluster.ts";
 
 export interface WhyFlags extends ClusterWhyFlags {
@@ -28,9 +34,19 @@ export interface WhyFlags extends ClusterWhyFlags {
  * From a live cluster, where one is asked for; from files or standard input; else from a history. As kubectl's plugin files without
  * pods stand beside the cluster. `isHistoryAsked`: --data-dir or --api is on the command line.
  */
-export async function why(named: string | null, given: WhyFlags, isHistoryAsked: boolean, cli: Cli): Promise<Outcome> {
-  const pod = named === null ? null : podNamed(named);
-  const { namespace = null, node = null, filename } = given;
+export async function why(
+  words: readonly string[],
+  flags: WhyFlags,
+  isHistoryAsked: boolean,
+  cli: Cli,
+): Promise<Outcome> {
+  const named = askedIn(words);
+  if (!named.ok) return named;
+  const { pod, workload } = named.value;
+  // as with kubectl, all namespaces are more than one
+  const { namespace: _, ...rest } = flags;
+  const given = flags.allNamespaces === true ? rest : flags;
+  const { namespace = null, node = null, filename } = given as WhyFlags;
   const isOfHistory = isHistoryAsked || node !== null;
   const files = filename === undefined ? undefined : await documentsIn(filename);
   if (files?.ok === false) return files;
@@ -41,8 +57,6 @@ export async function why(named: string | null, given: WhyFlags, isHistoryAsked:
       EXIT.badInput,
       "a live cluster has no history: leave --context and --kubeconfig out, or --data-dir, --api and --node",
     );
-  if (!isLive && given.allNamespaces === true)
-    return fault(EXIT.badInput, "--all-namespaces is of a live cluster: files hold what they hold");
   const isPiped = files === undefined && !isLive && !isHistoryAsked && cli.isPiped();
   const hasDocuments = files !== undefined || isPiped;
   if (!isLive && hasDocuments && node !== null && !isHistoryAsked) {
@@ -52,9 +66,14 @@ export async function why(named: string | null, given: WhyFlags, isHistoryAsked:
     return fault(EXIT.badInput, "beside files an API tells of one node: name it with --node, or leave --api out");
   const documents = files ?? (await documentsIn(isPiped ? ["-"] : []));
   if (!documents.ok) return documents;
-  if (isLive) return whyInCluster(pod, documents.value, given, cli);
+  if (isLive) return whyInCluster(named.value, documents.value, given, cli);
   const asked: WhyAsked = { pod, namespace, node };
-  if (hasDocuments && !isHistoryAsked) return print(whyOf(documents.value, asked), given, cli);
+  if (hasDocuments && !isHistoryAsked) return ofDocuments(documents.value, asked, workload, given, cli);
+  if (workload !== null)
+    return fault(
+      EXIT.badInput,
+      `a history does not keep of which ${workload.kind} a pod is: name the pod; \`nodewise why\` without one lists those that have a story`,
+    );
   if (given.api !== undefined) return ofApi(given.api, asked, documents.value, given, cli);
   const { withHistory } = await import("../history/open-history.ts");
   return withHistory(storeSetting(given, cli), false, async (store) =>
@@ -62,9 +81,32 @@ export async function why(named: string | null, given: WhyFlags, isHistoryAsked:
   );
 }
 
+/** Of a workload the story of its pod that stands worst; where nothing is wrong with any, that. */
+function ofDocuments(
+  documents: readonly WhyDocument[],
+  asked: WhyAsked,
+  workload: Workload | null,
+  given: WhyFlags,
+  cli: Cli,
+): Outcome {
+  const answer = whyOf(documents, asked, undefined, workload);
+  const worst = workload === null || !answer.ok ? null : worstOf(answer.value, workload, cli);
+  return print(worst === null ? answer : whyOf(documents, { ...asked, pod: worst }), given, cli);
+}
+
+/** The first pod of a list, and on standard error how many others there are; null: none has a story. */
+function worstOf({ list }: WhyAnswer, { kind, name }: Workload, { terminal }: Cli): string | null {
+  const [worst, ...others] = (list?.stories ?? []).map(({ pod }) => namespacedName(pod));
+  if (worst === undefined) return null;
+  const rest = others.length === 0 ? "" : `; ${namesText(others)} ${others.length === 1 ? "has" : "have"} a story too`;
+  const of = `${kind} ${name} has ${many(list?.pods ?? 0, "pod")}`;
+  terminal.warn(printable(`nodewise: ${of}, of which ${worst} stands worst${rest}`));
+  return worst;
+}
+
 /** `files`: documents that a cluster does not serve, such as a cpu.stat. */
 async function whyInCluster(
-  pod: string | null,
+  { pod, workload }: Asked,
   files: readonly WhyDocument[],
   given: WhyFlags,
   cli: Cli,
@@ -73,7 +115,9 @@ async function whyInCluster(
   const read = await clusterEvidence(pod, given, cli);
   if (!read.ok) return read;
   const asked = { pod: read.value.pod, namespace: null, node: null };
-  return print(whyOf([...read.value.documents, ...files], asked, read.value.beside), given, cli);
+  const answer = whyOf([...read.value.documents, ...files], asked, read.value.beside, workload);
+  const worst = workload === null || !answer.ok ? null : worstOf(answer.value, workload, cli);
+  return worst === null ? print(answer, given, cli) : whyInCluster({ pod: worst, workload: null }, files, given, cli);
 }
 
 /** A document that says of which pods it is, beside which no cluster is asked. */
