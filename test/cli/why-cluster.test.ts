@@ -60,7 +60,7 @@ describe("why on a live cluster", () => {
     cluster.api.delete("pods", "shop/web");
     const gone = await why(cluster, "shop/web", "--context", "test");
     expect(gone.stdout).toContain("default/web".replace("default", "shop"));
-    expect(gone.stdout).toContain("kubectl --context test get pod -n shop web -o json\n");
+    expect(gone.stdout).toMatch(/^ {2}kubectl --context test --kubeconfig \S+ get pod -n shop web -o json$/m);
     const waits = {
       ...refused,
       metadata: { ...refused.metadata, name: "waits", uid: "u2" },
@@ -113,8 +113,10 @@ describe("why on a live cluster", () => {
     expect(own.code).toBe(0);
     expect(own.stdout).toMatch(/^nothing wrong was found with 10 pods; not all was looked at of 6\n/);
     expect((await why(cluster, "--context", "test")).stdout).toMatch(
-      /- stats: throttling was not looked at for 6 pods .*\n {2}nodewise why --context test default\/burst-lim\n$/,
+      /- stats: throttling was not looked at for 6 pods .*\n {2}nodewise why --context test --kubeconfig \S+ default\/burst-lim\n$/,
     );
+    const plugin = { launcher: pluginIn(cluster.folder), env: { KUBECONFIG: cluster.kubeconfig() } };
+    expect((await run(["why"], plugin)).stdout).toMatch(/\n {2}kubectl nodewise why default\/burst-lim\n$/);
     const all = await why(cluster, "-A");
     expect(all.stdout).toMatch(/^STORY .*\nREFUSED {2}shop\/web {2}n1 /);
     expect(all.code).toBe(1);

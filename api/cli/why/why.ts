@@ -158,33 +158,52 @@ async function ofApi(
   return answer.ok ? print(answer, given, cli) : answer;
 }
 
-/** The commands for the cluster that was read. */
-function inContext({ story, list }: WhyAnswer, context: string | undefined): WhyAnswer {
-  if (context === undefined) return { story, list };
-  const named = <T extends { readonly missing: Story["missing"] }>(one: T): T => ({
+/** The commands as they have to be typed to ask again where the story is from: the same cluster, history, API or files. */
+function askingThere({ story, list }: WhyAnswer, given: WhyFlags, cli: Cli): WhyAnswer {
+  const { context, kubeconfig, cluster, user, as, dataDir, api, tokenFile, filename } = given;
+  const typed = (options: Readonly<Record<string, string | undefined>>): string =>
+    Object.entries(options)
+      .map(([name, value]) => (value === undefined ? "" : ` --${name} ${shellWord(value)}`))
+      .join("");
+  const ofCluster = typed({ context, kubeconfig, cluster, user, as });
+  const isOfEnv = dataDir === cli.env["NODEWISE_DATA_DIR"];
+  const ofHistory = typed({
+    ...(isOfEnv || api !== undefined ? {} : { "data-dir": dataDir }),
+    api,
+    "token-file": tokenFile,
+  });
+  const isLive = ofCluster !== "" || (cli.isPlugin && ofHistory === "");
+  // what was piped in is gone
+  const files =
+    isLive || filename === undefined || filename.includes("-") ? "" : ` -f ${filename.map(shellWord).join(" ")}`;
+  const there = (command: string): string => {
+    const [, program, verb, rest] = /^(kubectl|nodewise)( why| decide admission|)(?= )(.*)$/.exec(command) ?? [];
+    if (program === undefined || rest === undefined || rest.includes("--data-dir")) return command;
+    if (program === "kubectl") return `kubectl${ofCluster}${rest}`;
+    const plugin = isLive && cli.isPlugin ? "kubectl " : "";
+    const where = isLive ? ofCluster : verb === " why" ? ofHistory : "";
+    return `${plugin}nodewise${verb}${where}${rest}${verb === " why" ? files : ""}`;
+  };
+  const asking = <T extends { readonly missing: Story["missing"] }>(one: T): T => ({
     ...one,
-    missing: one.missing.map((piece) => ({
-      ...piece,
-      command: piece.command.replace(
-        /^(?:kubectl|nodewise why)(?= )/,
-        `$& --context ${shellWord(context).replaceAll("$", "$$$$")}`,
-      ),
-    })),
+    missing: one.missing.map((piece) => ({ ...piece, command: there(piece.command) })),
   });
   return {
-    story: story && { ...named(story), findings: story.findings.map(named) },
-    list: list && named(list),
+    story: story && { ...asking(story), findings: story.findings.map(asking) },
+    list: list && asking(list),
   };
 }
 
-function print(answer: Result<WhyAnswer, WhyFailure>, { output, context }: WhyFlags, { terminal }: Cli): Outcome {
+function print(answer: Result<WhyAnswer, WhyFailure>, given: WhyFlags, cli: Cli): Outcome {
+  const { terminal } = cli;
+  const { output } = given;
   if (!answer.ok) {
     const { error } = answer;
     return error.code === "history"
       ? fault(EXIT.failed, error.failure.message)
       : fault(EXIT.badInput, error.why.message);
   }
-  const { story, list } = inContext(answer.value, context);
+  const { story, list } = askingThere(answer.value, given, cli);
   if (output !== "table") printData(terminal, story ?? list, output);
   else if (story !== null) terminal.write(storyText(story, terminal));
   else if (list !== null) terminal.write(storyListText(list, terminal));
