@@ -179,7 +179,9 @@ describe("why on a live cluster", () => {
       [["pod/web", "pod/api"], "pod/web pod/api: ask for one pod"],
       [["svc/web"], "svc/web: stories are of pods: `kubectl get pods -l SELECTOR` lists those behind a service"],
       [["node", "n1"], "node/n1: stories are of pods: "],
-      [["deploy/"], "deploy/: give it as deploy/NAME"],
+      [["deploy/"], "`deploy/` is no pod's name: give it as deploy/NAME"],
+      [["a/b/c"], "`a/b/c` is no pod's name: give it as NAME or NAMESPACE/NAME"],
+      [[""], "`` is no pod's name: "],
     ] as const)
       expect(await why(cluster, ...words)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
   });

@@ -25,10 +25,14 @@ export function askedIn(words: readonly string[]): Result<Asked, Fault> {
   const text = isTyped ? `${first}/${second}` : first;
   if (words.length > (isTyped ? 2 : 1))
     return fault(EXIT.badInput, `${words.join(" ")}: ask for one pod, or give none for all that have a story`);
-  const [type = "", name = ""] = text.split("/");
-  const known = text.includes("/") ? typeOf(type) : undefined;
+  const parts = text.split("/");
+  const [type = "", name = ""] = parts;
+  const known = parts.length > 1 ? typeOf(type) : undefined;
+  if (parts.length > 2 || parts.includes("")) {
+    const form = known === undefined ? "NAME or NAMESPACE/NAME" : `${type}/NAME`;
+    return fault(EXIT.badInput, `\`${text}\` is no pod's name: give it as ${form}`);
+  }
   if (known === undefined) return ok({ pod: text, workload: null });
-  if (name === "" || text.split("/").length > 2) return fault(EXIT.badInput, `${text}: give it as ${type}/NAME`);
   if (known === "pod") return ok({ pod: name, workload: null });
   if (known in OTHERS) return fault(EXIT.badInput, `${text}: stories are of pods: ${OTHERS[known]}`);
   return ok({ pod: null, workload: { kind: known as Workload["kind"], name } });

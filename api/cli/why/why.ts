@@ -74,11 +74,17 @@ export async function why(
       `a history does not keep of which ${workload.kind} a pod is: name the pod; \`nodewise why\` without one lists those that have a story`,
     );
   if (given.api !== undefined) return ofApi(given.api, asked, documents.value, given, cli);
-  const { withHistory } = await import("../history/open-history.ts");
-  return withHistory(storeSetting(given, cli), false, async (store) =>
-    print(await whyOfHistory(store, asked, documents.value), given, cli),
-  );
+  const { checkNode, hasHistory, withHistory } = await import("../history/open-history.ts");
+  const setting = storeSetting(given, cli);
+  if (!isOfHistory && given.dataDir === undefined && !hasHistory(setting)) return fault(EXIT.badInput, NOTHING_ASKED);
+  return withHistory(setting, false, async (store) => {
+    const known = await checkNode(store, node ?? undefined);
+    return known.ok ? print(await whyOfHistory(store, asked, documents.value), given, cli) : known;
+  });
 }
+
+const NOTHING_ASKED =
+  "nothing is there to ask: give --context NAME for a live cluster (`kubectl nodewise why` takes the current one), -f FILE for what kubectl printed, or --data-dir or --api for a history";
 
 /** Of a workload the story of its pod that stands worst; where nothing is wrong with any, that. */
 function ofDocuments(
