@@ -122,7 +122,11 @@ describe("history and tokens", () => {
       [["--api", "ftp://x"], 2, /^nodewise: --api: `ftp:\/\/x` is not an address/],
       [["--api", "http://127.0.0.1:1"], 4, /^nodewise: http:\/\/127\.0\.0\.1:1 does not answer/],
       [["--api", url, "--node", "n9"], 2, /answered 404 unknown_node: /],
-      [["--data-dir", join(scratch, "history"), "--node", "n9"], 2, /^nodewise: --node n9: the history has no such node/],
+      [
+        ["--data-dir", join(scratch, "history"), "--node", "n9"],
+        2,
+        /^nodewise: --node n9: the history has no such node/,
+      ],
       [["--data-dir", join(scratch, "nowhere")], 4, /^nodewise: there is no history at .*nowhere/],
     ] as const;
     for (const [args, code, message] of faults) {

@@ -8,7 +8,7 @@ import { milliValue } from "../../model/amount.ts";
 import { askedPodRef } from "../../model/asks.ts";
 import type { AskOf, Explain, Kind, Refusal } from "../../model/decision.ts";
 import { traitsOf } from "../../model/kinds.ts";
-import { ok } from "../../model/result.ts";
+import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type ChosenProfile, chooseProfileFor } from "../../profiles/index.ts";
 import { listed } from "../../text/sentences/words.ts";
@@ -19,7 +19,17 @@ import type { MadeStatic } from "../inputs/pods.ts";
 import { type Question, type QuestionFiles, readQuestion } from "../inputs/question.ts";
 import { READ_ONCE, readSnapshot, readsOnce, type SnapshotFiles } from "../inputs/snapshot.ts";
 import { type WhatIf, type WhatIfOptions, whatIf } from "../inputs/what-if.ts";
-import { EXIT, type Form, fault, isGood, type Outcome, printData, type Terminal, warnAll } from "../terminal.ts";
+import {
+  EXIT,
+  type Fault,
+  type Form,
+  fault,
+  isGood,
+  type Outcome,
+  printData,
+  type Terminal,
+  warnAll,
+} from "../terminal.ts";
 import { assumedData, assumedText, assumptionsOf, firstOf } from "./assumptions.ts";
 import { type Compared, comparison, comparisonData, comparisonText } from "./comparison.ts";
 import { karpenterShape } from "./karpenter.ts";
@@ -126,7 +136,7 @@ function compareOn(
     const assumed = assumedText(assumptions);
     terminal.write(comparisonText({ ...head, node: node ?? machineName, assumed, explain }, made.value, terminal));
   } else if (output !== "karpenter") printData(terminal, { ...head, ...comparisonData(made.value) }, output);
-  if (!after.ok) return fault(EXIT.negative, refusalText(kind, after.error));
+  if (!after.ok) return refusalFault(kind, after.error);
   return ok(isGood(after.value.verdict) ? EXIT.ok : EXIT.negative);
 }
 function decideOn(
@@ -145,7 +155,7 @@ function decideOn(
   const head = { kind, node, policyVersion, profile: note, ...assumedData(assumptions) };
   if (!answer.ok) {
     if (output === "json" || output === "yaml") printData(terminal, { ...head, refusal: answer.error }, output);
-    return fault(EXIT.negative, refusalText(kind, answer.error));
+    return refusalFault(kind, answer.error);
   }
   const advice = (path: string): string => `give ${optionFor(path)}`;
   const question = {
@@ -171,7 +181,9 @@ function replacedText(dropped: readonly string[]): string {
   return `--config takes the place of the snapshot's whole kubeletConfiguration: ${listed(firstOf(dropped))} ${are} now; --set and --patch change single fields`;
 }
 
-function refusalText(kind: Kind, { code, message, needs }: Refusal): string {
+/** A pod that is not there is bad input, as in every command. */
+function refusalFault(kind: Kind, { code, message, needs }: Refusal): Result<never, Fault> {
   const options = [...new Set(needs.map(optionFor))].join(", ");
-  return `${kind} refused (${code}): ${message}${options === "" ? "" : `; here: ${options}`}`;
+  const line = `${kind} refused (${code}): ${message}${options === "" ? "" : `; here: ${options}`}`;
+  return fault(code === "no_such_pod" ? EXIT.badInput : EXIT.negative, line);
 }
