@@ -236,6 +236,8 @@ export interface NodeRow {
   readonly kubeletVersion: string | null;
   /** JSON of the pressure conditions that are True by that snapshot; null: it tells none, or likewise. */
   readonly conditions: string | null;
+  /** When its cluster was said to have deleted it, which holds until something is heard of it later; null: never. */
+  readonly deletedMs: number | null;
 }
 
 /** The fields of a decision that a list shows. */

@@ -206,6 +206,8 @@ export interface Store extends TokenStore {
   /** By name; without a range all of them, which may be many. */
   listNodes(range?: NodeRange): Answer<readonly NodeRow[]>;
   getNode(name: string): Answer<NodeRow | null>;
+  /** Its cluster has deleted the node; all that is known of it stays. `known`: there is such a node. */
+  nodeDeleted(name: string, atMs: number): Answer<{ readonly known: boolean }>;
   /** All nodes by name, or one, with their newest decisions, counted since the hour that `sinceMs` is in. */
   listFleet(sinceMs: number, node?: string): Answer<readonly FleetRow[]>;
   /** Oldest first; hours in which nothing was decided are left out. Of one node, or of all together. */

@@ -62,6 +62,8 @@ export class Collector {
   readonly #faults = new Map<string, string>();
   readonly #nodeFaults = new NodeFaults();
   readonly #nodes = new Set<string>();
+  /** Deleted nodes of which the API does not know that yet. */
+  readonly #deleted = new Set<string>();
   /** Resources whose missing right was told. */
   readonly #lacked = new Set<string>();
   #counts = { snapshots: 0, decisions: 0, outcomes: 0, lostOutcomes: 0 };
@@ -113,6 +115,7 @@ export class Collector {
     this.#lack(missing);
     if (stored.ok) {
       this.#counts.snapshots++;
+      this.#unlessThere(name);
       faults.push(...(await this.#decide(documents, stored.value)));
     } else faults.push({ part: "snapshot", code: "refused", text: stored.error.message });
     this.#tellNode(name, ["pods", "configz", "stats", "snapshot", "decisions"], faults);
@@ -141,11 +144,16 @@ export class Collector {
   }
 
   #node({ change, object }: ClusterChange): void {
-    if (change !== "deleted") this.#nodes.add(nameOf(object));
+    const name = nameOf(object);
+    if (change !== "deleted") this.#nodes.add(name);
     else {
-      this.#nodes.delete(nameOf(object));
-      this.#nodeFaults.forget(nameOf(object));
+      if (this.#nodes.delete(name)) this.#deleted.add(name);
+      this.#nodeFaults.forget(name);
     }
+  }
+  /** The API takes a node for one that is there whenever it gets something of it. */
+  #unlessThere(node: string): void {
+    if (this.#found.isListed && !this.#nodes.has(node)) this.#deleted.add(node);
   }
 
   #wait(seen: SeenOutcome): void {
@@ -171,6 +179,7 @@ export class Collector {
     const all = this.#waiting;
     this.#waiting = new Map();
     this.#waitingCount = 0;
+    const isAny = all.size > 0 || this.#deleted.size > 0;
     let away: ApiFault | null = null;
     for (const [node, outcomes] of all) {
       for (let from = 0; from < outcomes.length; from += MAX_POSTED) {
@@ -179,7 +188,19 @@ export class Collector {
         if (away !== null) for (const seen of part) this.#wait(seen);
       }
     }
-    if (all.size > 0) this.#tell("api", away?.message ?? null);
+    for (const node of this.#deleted) {
+      if (this.#nodes.has(node)) this.#deleted.delete(node);
+      else away ??= await this.#postDeletion(node);
+    }
+    if (isAny) this.#tell("api", away?.message ?? null);
+  }
+
+  async #postDeletion(node: string): Promise<ApiFault | null> {
+    const sent = await this.#api.send("POST", `v1/nodes/${encodeURIComponent(node)}/deletion`, "");
+    if (!sent.ok && sent.error.code === "away") return sent.error;
+    // one that the API refuses it has never heard of
+    this.#deleted.delete(node);
+    return null;
   }
 
   async #post(node: string, seen: readonly SeenOutcome[]): Promise<ApiFault | null> {
@@ -190,6 +211,7 @@ export class Collector {
     this.#counts[sent.ok ? "outcomes" : "lostOutcomes"] += outcomes.length;
     const faults: NodeFault[] = sent.ok ? [] : [{ part: "outcomes", code: "refused", text: sent.error.message }];
     this.#tellNode(node, ["outcomes"], faults);
+    if (sent.ok) this.#unlessThere(node);
     return null;
   }
 

@@ -107,6 +107,7 @@ const listedNode = (node: FleetNode) => ({
   name: node.name,
   firstSeenAt: rfc3339(node.firstSeenMs),
   lastSeenAt: rfc3339(node.lastSeenMs),
+  deletedAt: node.deletedMs === null ? null : rfc3339(node.deletedMs),
   bootId: node.bootId,
   lastSnapshotId: node.lastSnapshotId,
   lastSequence: node.lastSequence,
@@ -144,7 +145,7 @@ const nodesCsv = (nodes: readonly FleetNode[]): string =>
       ...["name", "zone", "kubeletVersion", "decidedAs", "severity", "silent", "pressureFrom", "conditions"],
       ...["headroomSignal", "headroomThreshold", "headroomType", "headroomDistance", "headroomRatio", "headroomMetAt"],
       ...["decisions", "refused", "refusals", "evicted", "kubeletRefused", "kubeletRefusals", "kubeletEvicted"],
-      ...["drift", "verdicts", "lastDecisionAt", "lastSeenAt"],
+      ...["drift", "verdicts", "lastDecisionAt", "lastSeenAt", "deletedAt"],
     ],
     nodes.map(listedNode).map((node) => [
       ...[node.name, node.zone, node.kubeletVersion, node.decidedAs, node.severity, String(node.silent)],
@@ -156,7 +157,7 @@ const nodesCsv = (nodes: readonly FleetNode[]): string =>
       Object.entries(node.latest)
         .map(([kind, { verdict, reason }]) => `${kind}=${verdict}${reason === null ? "" : `:${reason}`}`)
         .join(" "),
-      ...[node.lastDecisionAt, node.lastSeenAt],
+      ...[node.lastDecisionAt, node.lastSeenAt, node.deletedAt],
     ]),
   );
 

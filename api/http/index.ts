@@ -6,7 +6,7 @@ import { getDecision, postDecision } from "./decisions.ts";
 import { getNode, listNodes } from "./fleet.ts";
 import { getHealth, getReady, METRICS_ROUTES } from "./health.ts";
 import { postLint } from "./lint.ts";
-import { getSnapshot, putSnapshot } from "./nodes.ts";
+import { getSnapshot, postDeletion, putSnapshot } from "./nodes.ts";
 import { openApi } from "./openapi/contract.ts";
 import { getRemovalSummary, listRemovals } from "./removals.ts";
 import { postReplay, postReplayHistory } from "./replay.ts";
@@ -43,6 +43,7 @@ export const ROUTES: readonly Route[] = [
   { method: "GET", path: "/v1/nodes/:node/pods/:namespace/:name/why", scope: "read", offThread: true, handle: getWhy },
   { method: "GET", path: "/v1/nodes/:node/advice/reserves", scope: "read", offThread: true, handle: getReservesAdvice },
   { method: "PUT", path: "/v1/nodes/:node/snapshot", scope: "decide", handle: putSnapshot },
+  { method: "POST", path: "/v1/nodes/:node/deletion", scope: "decide", handle: postDeletion },
   { method: "GET", path: "/v1/snapshots/:id", scope: "read", offThread: true, handle: getSnapshot },
   { method: "GET", path: "/healthz", scope: null, handle: getHealth },
   { method: "GET", path: "/readyz", scope: null, handle: getReady },

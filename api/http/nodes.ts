@@ -77,6 +77,23 @@ export async function putSnapshot(exchange: Exchange): Promise<Result<Reply, Pro
   return json({ id: snapshot.id, node, fresh: stored.value.fresh }, stored.value.fresh ? 201 : 200);
 }
 
+/** POST /v1/nodes/{node}/deletion: its cluster has deleted it, which holds until something is heard of it again. */
+export async function postDeletion(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const query = queryOf(exchange, []);
+  if (!query.ok) return query;
+  const node = param(exchange, "node");
+  const allowed = requireNode(exchange.caller, node);
+  if (!allowed.ok) return allowed;
+  const { store, now, metrics } = exchange.ports;
+  const deletedMs = now();
+  const marked = await store.nodeDeleted(node, deletedMs);
+  if (!marked.ok) {
+    metrics.historyFailed(marked.error.code);
+    return historyProblem(marked.error);
+  }
+  return marked.value.known ? json({ node, deletedAt: rfc3339(deletedMs) }) : unknownNode(exchange, node);
+}
+
 /** GET /v1/snapshots/{id} */
 export async function getSnapshot(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const query = queryOf(exchange, []);

@@ -1,3 +1,4 @@
+import { perObject } from "../model/cache.ts";
 import type { Asked } from "../model/decision.ts";
 import type { KubeletConfiguration } from "../model/kubelet-configuration.ts";
 import type { Snapshot } from "../model/snapshot.ts";
@@ -5,8 +6,8 @@ import { profileIn } from "./index.ts";
 import { type Defaults, type FullConfiguration, isGateOn, type Profile } from "./profile.ts";
 
 /**
- * A KubeletConfiguration as the kubelet of a version goes by it: every field is there. It is made once a decision, of what
- * was posted, and is never stored or answered.
+ * A KubeletConfiguration as the kubelet of a version goes by it: every field is there. It is made once of what was posted, and is
+ * never stored or answered.
  */
 export type EffectiveConfiguration = FullConfiguration & {
   readonly profile: Profile;
@@ -32,10 +33,13 @@ const isUnset = (name: string, value: unknown): boolean => {
 const ZERO_IS_UNSET: ReadonlySet<string> = new Set(["evictionPressureTransitionPeriod", "maxPods"]);
 
 /** Fills in what a posted configuration leaves out. An empty text is left out: Go cannot tell one from the other. */
-export function effectiveConfiguration(
-  profile: Profile,
-  given: KubeletConfiguration = NOTHING,
-): EffectiveConfiguration {
+export const effectiveConfiguration = (profile: Profile, given = NOTHING): EffectiveConfiguration =>
+  filledIn(profile)(given);
+
+/** Hundreds of decisions go by one object: a node's configuration is the same from snapshot to snapshot. */
+const filledIn = perObject((profile: Profile) => perObject((given: KubeletConfiguration) => fillIn(profile, given)));
+
+function fillIn(profile: Profile, given: KubeletConfiguration): EffectiveConfiguration {
   const all: Record<string, unknown> = { ...profile.configuration };
   for (const name in given) {
     const value = given[name as keyof KubeletConfiguration];

@@ -11,6 +11,7 @@ export const WRITES = [
   "putSnapshot",
   "addResults",
   "putOutcomes",
+  "nodeDeleted",
   "writeFacts",
   "createToken",
   "revokeToken",

@@ -15,7 +15,7 @@ import { type Labels, type Requirement, selects } from "./label-selector.ts";
 
 const DEGREES = ["under-pressure", "reclaims", "evicts"] as const;
 /**
- * How a node stands, from the best to the worst. `gone`: nothing was heard of it for so long that it may have left the cluster.
+ * How a node stands, from the best to the worst. `gone`: its cluster deleted it, or nothing was heard of it for so long that it may have.
  * `not-known`: nothing tells whether it is under pressure. `refuses` and `evicted`: of pods since the time that is counted from, by
  * decisions or by its kubelet. The last that holds counts, but of one that is not heard of nobody knows the others.
  */
@@ -38,6 +38,8 @@ export interface Headroom {
 
 /** A node as the lists, pages and metrics of all nodes tell of it. */
 export interface FleetNode extends Omit<FleetRow, "labels" | "conditions"> {
+  /** When its cluster deleted it, and nothing was heard of it since; null: it did not, or nobody said so. */
+  readonly deletedMs: number | null;
   /** As which kubelet its newest decision was made, such as `1.37`; empty: not known. */
   readonly kubelet: string;
   /** Null: no snapshot told them. */
@@ -55,7 +57,7 @@ export interface FleetNode extends Omit<FleetRow, "labels" | "conditions"> {
   readonly pressure: number;
   /** Files that were not as decided at the newest pass. */
   readonly drift: number;
-  /** Nothing was heard of it for `SILENT_MS`. */
+  /** Nothing was heard of it for `SILENT_MS`, and its cluster has not deleted it. */
   readonly silent: boolean;
   readonly severity: Severity;
   /** Null: the history has none. */
@@ -88,7 +90,9 @@ export function fleetNode(row: FleetRow, nowMs: number): FleetNode {
   const labels = labelsOf(row.labels);
   const pressure = pressureOf(row, summary);
   const silentMs = nowMs - row.lastSeenMs;
-  const silent = silentMs > SILENT_MS;
+  const deletedMs = row.deletedMs !== null && row.deletedMs >= row.lastSeenMs ? row.deletedMs : null;
+  const silent = silentMs > SILENT_MS && deletedMs === null;
+  const isGone = deletedMs !== null || silentMs > GONE_MS;
   return {
     ...row,
     ...pressure,
@@ -98,7 +102,8 @@ export function fleetNode(row: FleetRow, nowMs: number): FleetNode {
     ...headroomOf(summary, latest.eviction?.decidedAtMs ?? 0, nowMs),
     drift: report === null ? 0 : report.okCount + report.failedCount,
     silent,
-    severity: silent ? (silentMs > GONE_MS ? "gone" : "silent") : severityOf(row, pressure),
+    deletedMs,
+    severity: isGone ? "gone" : silent ? "silent" : severityOf(row, pressure),
     lastDecisionMs: newest?.decidedAtMs ?? null,
   };
 }
@@ -186,12 +191,12 @@ export const SHOWS = ["all", "pressure", "refused", "evicted", "drift", "silent"
 export type Shows = (typeof SHOWS)[number];
 export const SHOWN: { readonly [S in Shows]: (node: FleetNode) => boolean } = {
   all: () => true,
-  pressure: (node) => node.pressure > 0,
+  pressure: (node) => node.pressure > 0 && node.severity !== "gone",
   refused: (node) => refusedOf(node) > 0,
   evicted: (node) => evictedOf(node) > 0,
-  drift: (node) => node.drift > 0,
+  drift: (node) => node.drift > 0 && node.severity !== "gone",
   silent: (node) => node.silent,
-  "not-known": (node) => node.pressureFrom === null,
+  "not-known": (node) => node.pressureFrom === null && node.severity !== "gone",
 };
 
 /** Which nodes are wanted; a field that is absent lets all through. */

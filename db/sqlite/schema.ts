@@ -28,6 +28,8 @@ export const nodes = sqliteTable("nodes", {
   kubeletVersion: text("kubelet_version"),
   /** JSON: the pressure conditions that are True in that snapshot. Null: it tells none, or they were not kept yet. */
   conditions: text("conditions"),
+  /** When its cluster was said to have deleted it, which holds until something is heard of it later. Null: never. */
+  deletedMs: integer("deleted_ms"),
 });
 
 /** Long texts that rows share, under the hash of their content. */

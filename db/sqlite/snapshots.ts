@@ -33,7 +33,7 @@ export function nodeSeen(node: string, atMs: number, snapshot: SnapshotRow | und
   return { sql: SEEN, params: [node, atMs, atMs, bootId, id, sequence, labels, kubeletVersion, conditions] };
 }
 
-export function nodesOf({ db }: Driver): Pick<Store, "listNodes" | "getNode"> {
+export function nodesOf({ db }: Driver): Pick<Store, "listNodes" | "getNode" | "nodeDeleted"> {
   const byName = once(() =>
     db
       .select()
@@ -51,6 +51,15 @@ export function nodesOf({ db }: Driver): Pick<Store, "listNodes" | "getNode"> {
         return ok(await all.limit(range.limit));
       }),
     getNode: (name) => attempt(async () => ok((await byName().all({ name }))[0] ?? null)),
+    nodeDeleted: (name, deletedMs) =>
+      attempt(async () => {
+        const changed = await db
+          .update(nodes)
+          .set({ deletedMs })
+          .where(eq(nodes.name, name))
+          .returning({ name: nodes.name });
+        return ok({ known: changed.length > 0 });
+      }),
   };
 }
 

@@ -1,8 +1,9 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { decisionAnswer } from "../../api/http/openapi/answers.ts";
+import { decisionAnswer, nodeDeleted } from "../../api/http/openapi/answers.ts";
 import { decisionList, nodeAnswer, nodeList } from "../../api/http/openapi/list-answers.ts";
 import { SNAPSHOT } from "../../api/http/openapi/operation.ts";
-import { answer, exampleSnapshot, fresh, get, type Of, post, problemOf, tokenFor } from "./api-subject.ts";
+import { answer, exampleSnapshot, fresh, get, type Of, post, problemOf, send, tokenFor } from "./api-subject.ts";
 import { capturedSnapshot } from "./captured.ts";
 import { decisionRow, value } from "./store-rows.ts";
 
@@ -22,9 +23,34 @@ const large = {
 const names = async (response: Response): Promise<string[]> =>
   (await answer(response, nodeList)).nodes.map(({ name }) => name);
 
+/** What clusters say of their nodes. */
+function deletions(of: Of): void {
+  test("a node that its cluster deleted is told as gone until something is heard of it again", async () => {
+    const [name, other] = [fresh("deleted"), fresh("deleted")];
+    for (const one of [name, other]) await post(of(), "/v1/decisions/allocatable", { snapshot: labelled(one) });
+    const path = `/v1/nodes/${name}/deletion`;
+    const { deletedAt } = await answer(await send(of(), "POST", path, ""), nodeDeleted);
+    const node = async () => answer(await get(of(), `/v1/nodes/${name}`), nodeAnswer);
+    expect(await node()).toMatchObject({ severity: "gone", silent: false, deletedAt });
+    expect(await answer(await get(of(), `/v1/nodes/${other}`), nodeAnswer)).toMatchObject({ deletedAt: null });
+    const page = await (await get(of(), `/?q=${name}`)).text();
+    expect(page).toContain('<span class="tag" title="its cluster deleted it">deleted</span>');
+    expect(await (await get(of(), `/nodes/${name}`)).text()).toContain(", by its cluster");
+    expect(await (await get(of(), "/metrics")).text()).not.toContain(`node="${name}"`);
+
+    await delay(2);
+    await post(of(), "/v1/decisions/admission", { snapshot: labelled(name), ask: { pod: large } });
+    expect(await node()).toMatchObject({ deletedAt: null });
+    await problemOf(await send(of(), "POST", `/v1/nodes/${fresh("nobody")}/deletion`, ""), "unknown_node");
+    const authorization = `Bearer ${await tokenFor(of().store, ["decide"], other)}`;
+    await problemOf(await send(of(), "POST", path, "", { authorization }), "forbidden_node");
+  });
+}
+
 /** All nodes together, and the decisions about all of them. */
 export function fleetAnswers(of: Of): void {
   fleetLists(of);
+  deletions(of);
   fleetPressure(of);
   fleetPages(of);
   decisionLists(of);

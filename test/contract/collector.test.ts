@@ -168,3 +168,38 @@ test("a kubelet that fails now with one part and now with another is told once o
   failing = "";
   await until(() => expect(faults.at(-1)).toEqual(["n1", null]));
 });
+
+test("a node that its cluster deleted is gone for the API, and is there again when it comes back", async () => {
+  const cluster = await testCluster();
+  const { api } = await serving();
+  let isAway = false;
+  const gate: typeof fetch = (...args) => (isAway ? Promise.reject(new TypeError("away")) : fetch(...args));
+  const { collector, faults } = await collecting(cluster, api.url, gate);
+  cluster.api.put("nodes", nodeAt("n2", 1));
+  await until(() => expect(collector.counts).toMatchObject({ nodes: 2, snapshots: 2 }));
+  const node = async (name: string) =>
+    (await (await fetch(`${api.url}/v1/nodes/${name}`)).json()) as { severity: string; deletedAt: string | null };
+  expect(await node("n2")).toMatchObject({ deletedAt: null });
+  isAway = true;
+  cluster.api.delete("nodes", "n2");
+  await until(() => expect(faults.at(-1)?.[0]).toBe("api"));
+  isAway = false;
+  await until(async () => expect(await node("n2")).toMatchObject({ severity: "gone", deletedAt: expect.any(String) }));
+  expect(await node("n1")).toMatchObject({ severity: "ok", deletedAt: null });
+
+  // what comes late of it does not bring it back
+  const { deletedAt } = await node("n2");
+  cluster.api.put("events", {
+    metadata: { name: "web.1", namespace: "shop" },
+    involvedObject: { kind: "Pod", namespace: "shop", name: "web", uid: "uid-web" },
+    ...{ reason: "Evicted", message: "The node was low on resource: memory.", type: "Warning" },
+    ...{ source: { component: "kubelet", host: "n2" }, count: 1 },
+    ...{ firstTimestamp: new Date().toISOString(), lastTimestamp: new Date().toISOString() },
+  });
+  await until(async () => {
+    const after = await node("n2");
+    expect([after.severity, after.deletedAt === deletedAt]).toEqual(["gone", false]);
+  });
+  cluster.api.put("nodes", nodeAt("n2", 1));
+  await until(async () => expect(await node("n2")).toMatchObject({ deletedAt: null }));
+});

@@ -213,6 +213,16 @@ export function fleetOutcomes(of: () => Store): void {
     expect(await only(node)).toMatchObject({ lastSeenMs: T0 + 70, lastSnapshotId: null, kubeletEvicted: 1 });
   });
 
+  test("a node that was deleted is told so, and keeps all that is known of it", async () => {
+    const node = fresh("node");
+    await record(decisionRow({ node, decidedAtMs: FROM + 5 }));
+    expect(await only(node)).toMatchObject({ lastSeenMs: FROM + 5, deletedMs: null });
+    expect(value(await of().nodeDeleted(node, FROM + 9))).toEqual({ known: true });
+    await record(decisionRow({ node, decidedAtMs: FROM + 4 }));
+    expect(await only(node)).toMatchObject({ name: node, lastSeenMs: FROM + 5, deletedMs: FROM + 9 });
+    expect(value(await of().nodeDeleted(fresh("nobody"), FROM))).toEqual({ known: false });
+  });
+
   test("a node's pressure conditions are those of its newest snapshot", async () => {
     const node = fresh("node");
     const put = async (sequence: number, conditions: string | null) =>

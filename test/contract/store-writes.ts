@@ -30,6 +30,7 @@ export function recording(of: () => Store): void {
       labels: null,
       kubeletVersion: null,
       conditions: null,
+      deletedMs: null,
     };
     const seen = { firstSeenMs: T0, lastSeenMs: T0, ...latest };
     expect(value(await of().getNode(node))).toEqual({ name: node, ...seen });

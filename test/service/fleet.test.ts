@@ -46,6 +46,7 @@ const row = (name: string, over: Partial<FleetRow> = {}): FleetRow => ({
     labels: null,
     kubeletVersion: null,
     conditions: null,
+    deletedMs: null,
     decisions: 0,
     refused: 0,
     evicted: 0,
@@ -151,6 +152,21 @@ test("the worst come first by severity, what is not known last in any direction"
     ["nodefs.available", 0.09],
     ["memory.available", 0.5],
   ]);
+});
+
+test("a node that its cluster deleted is gone at once, until something is heard of it later", () => {
+  const latest = { eviction: pass("evicts", ["MemoryPressure"]) };
+  const seen = { lastSeenMs: NOW - 2 * SILENT_MS, latest };
+  const [deleted, back] = [NOW - 2 * SILENT_MS, NOW - 3 * SILENT_MS].map((deletedMs) =>
+    fleetNode(row(`deleted-${deletedMs}`, { ...seen, deletedMs }), NOW),
+  );
+  expect(deleted).toMatchObject({ severity: "gone", silent: false, deletedMs: NOW - 2 * SILENT_MS });
+  expect(back).toMatchObject({ severity: "silent", silent: true, deletedMs: null });
+  const nodes = [deleted, back].filter((node) => node !== undefined);
+  const shown = (show: NonNullable<FleetFilter["show"]>) => filtered(nodes, { show }).map(({ severity }) => severity);
+  expect([shown("silent"), shown("pressure"), shown("all")]).toEqual([["silent"], ["silent"], ["gone", "silent"]]);
+  expect(fleetMetrics(nodes, [], NOW, 2).match(/node="deleted-\d+"/g)).toContain(`node="${back?.name}"`);
+  expect(fleetMetrics(nodes, [], NOW, 2)).not.toContain(`node="${deleted?.name}"`);
 });
 
 test("pages that end anywhere go on with what follows, in every order, also when that node is gone", () => {

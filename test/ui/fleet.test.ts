@@ -18,6 +18,7 @@ const row = (name: string, over: Partial<FleetRow> = {}): FleetRow => ({
   labels: null,
   kubeletVersion: null,
   conditions: null,
+  deletedMs: null,
   decisions: 0,
   refused: 0,
   evicted: 0,

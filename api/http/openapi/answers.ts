@@ -118,6 +118,7 @@ export const storedSnapshot = z.strictObject({
   storedAt: time,
   snapshot: z.looseObject({}).describe("in the canonical form, which may be posted again"),
 });
+export const nodeDeleted = z.strictObject({ node: z.string(), deletedAt: time });
 export const snapshotStored = z.strictObject({
   id,
   node: z.string(),
@@ -415,6 +416,7 @@ const ENVELOPES = {
   NodeList: nodeList,
   NodeAnswer: nodeAnswer,
   StoredSnapshot: storedSnapshot,
+  NodeDeleted: nodeDeleted,
   SnapshotStored: snapshotStored,
   ResultsStored: resultsStored,
   Comparison: comparison,

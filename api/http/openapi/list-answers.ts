@@ -50,6 +50,11 @@ const nodeFields = {
   name: z.string(),
   firstSeenAt: time,
   lastSeenAt: time,
+  deletedAt: time
+    .nullable()
+    .describe(
+      "when its cluster deleted it; null: it did not, nobody said so, or something was heard of the node since",
+    ),
   bootId: z.string().nullable(),
   lastSnapshotId: id.nullable(),
   lastSequence: integer.nullable(),
@@ -61,7 +66,7 @@ const nodeFields = {
     .describe(
       "how it stands: the last of these that holds, from the best to the worst; of one that is silent or gone nothing else counts",
     ),
-  silent: z.boolean().describe("nothing was heard of it for 15 minutes"),
+  silent: z.boolean().describe("nothing was heard of it for 15 minutes, and its cluster has not deleted it"),
   pressureFrom: z
     .enum(["eviction-pass", "node-status"])
     .nullable()

@@ -386,6 +386,15 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answers: { 200: "SnapshotStored", 201: "SnapshotStored" },
     problems: BODY,
   },
+  "POST /v1/nodes/:node/deletion": {
+    tag: "history",
+    summary: "Tell that its cluster has deleted the node",
+    description:
+      "Its history stays. It counts as gone, and not as silent, until something is heard of it again. Without a body.",
+    parameters: [node],
+    answers: { 200: "NodeDeleted" },
+    problems: ["unknown_node", "invalid_query"],
+  },
   "GET /v1/snapshots/:id": {
     tag: "history",
     summary: "A stored snapshot",

@@ -249,7 +249,12 @@ const nodeRow = (node: FleetNode, hours: number, sinceMs: number): Html | Promis
 <td class="num">${counted(node, "refused", sinceMs)}${doneByKubelet(node.name, node.kubeletRefusals, hours)}</td>
 <td class="num">${counted(node, "evicted", sinceMs)}${doneByKubelet(node.name, evictions(node), hours)}</td>
 <td class="num">${drift(node)}</td><td class="num">${node.decisions}</td>
-<td>${ago(node.lastSeenMs)}${node.silent ? html` <span class="tag warn">silent</span>` : ""}</td></tr>`;
+<td>${ago(node.lastSeenMs)}${absence(node)}</td></tr>`;
+
+function absence({ silent, deletedMs }: FleetNode): Html | Promise<Html> | "" {
+  if (deletedMs !== null) return html` <span class="tag" title="its cluster deleted it">deleted</span>`;
+  return silent ? html` <span class="tag warn">silent</span>` : "";
+}
 
 const TONE = { refused: "warn-text", evicted: "bad-text" } as const;
 const REFUSALS: readonly string[] = ["refused", "kubelet-refuses"];

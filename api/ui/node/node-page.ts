@@ -211,10 +211,12 @@ const newestSection = ({ newest, row: { name } }: NodeView): Html =>
 function headOf(view: NodeView): Html {
   const { row, fleet, day, seen } = view;
   const { name, lastSeenMs, firstSeenMs, bootId, lastSequence, lastSnapshotId } = row;
+  const deletedMs = fleet?.deletedMs ?? null;
   const snapshot = seen.state === "known" ? seen.known.snapshot : undefined;
   const info = snapshot?.node?.status?.nodeInfo;
   const pairs: readonly (readonly [string, Html | string | undefined])[] = [
     ["Last seen", html`${ago(lastSeenMs)}`],
+    ["Deleted", deletedMs === null ? undefined : html`${ago(deletedMs)}, by its cluster`],
     ["First seen", html`${moment(firstSeenMs)}`],
     ["Kubelet", info?.kubeletVersion],
     ["Kernel", info?.kernelVersion],

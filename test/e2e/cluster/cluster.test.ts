@@ -325,6 +325,13 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     expect(refused).toMatchObject({ code: 4, stdout: "" });
     expect(refused.stderr).toMatch(/^nodewise: \S+ answers 401: Unauthorized: the credentials are not taken: .*\n$/);
   });
+
+  test("a node that is deleted is gone from the fleet, and what is known of it stays", async () => {
+    await plane.admin.must("DELETE", `/api/v1/nodes/${NODE_NAME}`);
+    const standing = async () => (await shadow.fleetNode(NODE_NAME)).severity;
+    await expect.poll(standing, WAITS).toBe("gone");
+    expect((await shadow.outcomes()).length).toBeGreaterThan(0);
+  });
 });
 
 interface LintAnswer {

@@ -8,7 +8,7 @@ import { Collector } from "../../../api/collector/collector.ts";
 import type { Comparison } from "../../../api/model/outcome.ts";
 import { ok } from "../../../api/model/result.ts";
 import { type RunningApi, startApi } from "../../../api/server.ts";
-import type { FleetRow } from "../../../db/rows.ts";
+import type { FleetNode } from "../../../api/service/fleet.ts";
 import { keptLog } from "../../api/serving.ts";
 import { holds, until } from "../pods/until.ts";
 
@@ -78,7 +78,7 @@ export class Shadow {
   }
 
   /** The node as the fleet tells of it. */
-  fleetNode(name: string): Promise<Pick<FleetRow, "kubeletRefusals" | "kubeletEvicted">> {
+  fleetNode(name: string): Promise<Pick<FleetNode, "kubeletRefusals" | "kubeletEvicted" | "severity">> {
     return this.#get(`/v1/nodes/${name}`);
   }
 

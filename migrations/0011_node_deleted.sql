@@ -1,0 +1,1 @@
+ALTER TABLE `nodes` ADD `deleted_ms` integer;
