@@ -155,12 +155,12 @@ describe("a pod that waits", () => {
       "DECISION admission on tiny",
     ]);
     expect(text).toMatch(/^- on n10, n11, n12 and 37 more with /m);
-    const all = Array.from({ length: 70 }, (_, i) => sized(`n${i + 10}`, `${100 + i}m`));
+    const all = Array.from({ length: 510 }, (_, i) => sized(`n${i + 10}`, `${100 + i}m`));
     const many = storyText(story("web", [waits, ...all]), { columns: 200, paint: (_, text) => text });
     expect(many.match(/^DECISION /gm)).toHaveLength(8);
-    expect(many).toContain("\nand on 56 more nodes: 56 OutOfcpu; -o json has all\n");
-    expect(many).toContain("\n- and 52 more like these, of other nodes\n");
-    expect(many).toContain("what 6 of the 70 nodes can give: 64 are asked at a time");
+    expect(many).toContain("\nand on 492 more nodes: 492 OutOfcpu; -o json has all\n");
+    expect(many).toContain("\n- and 488 more like these, of other nodes\n");
+    expect(many).toContain("what 10 of the 510 nodes can give: 500 are asked at a time");
   });
   it("for a gate of scheduling: no node is asked", () => {
     const waits = pod({

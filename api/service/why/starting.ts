@@ -121,7 +121,7 @@ function notStarted(of: Case): Finding {
 export const latestOfEach = (events: readonly ObservedEvent[]): readonly ObservedEvent[] =>
   [...Map.groupBy(events, ({ reason }) => reason).values()].map((group) => group.at(-1) as ObservedEvent);
 
-const MAX_NODES = 64;
+const MAX_NODES = 500;
 
 /** A pod without a node: what the scheduler says, and what the kubelet of each node that is given would. */
 function unscheduledOf(of: Case): Finding | null {
