@@ -1,20 +1,30 @@
 import * as z from "zod";
-import { REMOVAL_TARGETS } from "../../../db/rows.ts";
 import { LINT_SEVERITIES } from "../../decide/lint/finding.ts";
 import { reservesAdvice } from "../../model/advice.ts";
 import { cgroupValues } from "../../model/cgroups.ts";
-import { CONTAINER_GC_WHY, GC_OPERATIONS, REMOVAL_ENDS } from "../../model/container-gc.ts";
 import { VERDICTS } from "../../model/decision.ts";
 import { placeReasonsForm, podRef, reasonForm } from "../../model/forms.ts";
-import { IMAGE_REMOVE_WHY } from "../../model/image-gc.ts";
-import { KIND_SPECS, REMOVING_KINDS } from "../../model/kinds.ts";
+import { KIND_SPECS } from "../../model/kinds.ts";
 import { comparison, OUTCOME_KINDS } from "../../model/outcome.ts";
 import { storyForm, storyListForm } from "../../model/why.ts";
 import { upgradeReport } from "../../service/upgrade/report.ts";
 import { NOT_RECORDED } from "../decide.ts";
 import { PROBLEMS } from "../problem.ts";
 import { componentName } from "./ask-schemas.ts";
-import { decisionHead, decisionList, id, identity, integer, kind, nodeAnswer, nodeList, time } from "./list-answers.ts";
+import {
+  decisionHead,
+  decisionList,
+  id,
+  identity,
+  integer,
+  kind,
+  nodeAnswer,
+  nodeDeleted,
+  nodeList,
+  removalList,
+  removalSummary,
+  time,
+} from "./list-answers.ts";
 
 /** The faults of a configuration, as the API answers them. */
 const lintFinding = z.strictObject({
@@ -118,7 +128,6 @@ export const storedSnapshot = z.strictObject({
   storedAt: time,
   snapshot: z.looseObject({}).describe("in the canonical form, which may be posted again"),
 });
-export const nodeDeleted = z.strictObject({ node: z.string(), deletedAt: time });
 export const snapshotStored = z.strictObject({
   id,
   node: z.string(),
@@ -323,59 +332,6 @@ export const agreementAnswer = z.strictObject({
 export const whyAnswer = z.strictObject({
   story: storyForm.nullable().describe("null: no pod was named"),
   list: storyListForm.nullable().describe("null: a pod was named"),
-});
-
-const imageNames = z.array(z.string()).describe("of an image: its tags; without any, its digests; the first 32");
-
-export const removal = z.strictObject({
-  kind: z.enum(REMOVING_KINDS),
-  operation: z.enum(GC_OPERATIONS),
-  target: z.enum(REMOVAL_TARGETS),
-  id: z.string().describe("the runtime's id; of logs and links the name"),
-  runtimeHandler: z.string().describe("of an image that is kept for one; otherwise empty"),
-  names: imageNames,
-  bytes: integer.nullable().describe("of an image: what the runtime told"),
-  pod: podRef.nullable(),
-  container: z.string().nullable(),
-  why: z.enum([...IMAGE_REMOVE_WHY, ...CONTAINER_GC_WHY]),
-  end: z.enum(REMOVAL_ENDS),
-  message: z.string().nullable().describe("the runtime's words"),
-  at: time.describe("of the pass: when its snapshot was observed"),
-  decisionId: z.string().describe("the decision that told of it, which may be gone by now"),
-  againAt: time.nullable().describe("when the image was seen on the node again; null: it was not"),
-});
-export const removalList = z.strictObject({ removals: z.array(removal), nextPageToken: z.string().nullable() });
-
-export const removalSummary = z.strictObject({
-  totals: z
-    .strictObject({
-      removed: integer,
-      failed: integer,
-      stopped: integer,
-      bytes: integer.describe("of what was removed; layers of several images count with each"),
-      pulledAgain: integer.describe("removals after which the image came back"),
-      pulledAgainBytes: integer,
-      medianAwayMs: integer.nullable().describe("how long such an image was away"),
-    })
-    .describe("of images"),
-  images: z
-    .array(
-      z.strictObject({
-        id: z.string(),
-        runtimeHandler: z.string(),
-        names: imageNames,
-        bytes: integer.describe("its size at its last removal"),
-        times: integer.describe("how often it was removed"),
-        again: integer.describe("how often it came back"),
-        againBytes: integer.describe("of all times that it came back"),
-        lastRemovedAt: time,
-        lastAgainAt: time.nullable(),
-      }),
-    )
-    .describe("the 50 that cost most, the dearest first"),
-  others: z
-    .array(z.strictObject({ target: z.enum(REMOVAL_TARGETS), end: z.enum(REMOVAL_ENDS), count: integer }))
-    .describe("how often anything else was removed, or not"),
 });
 
 const policies = {
