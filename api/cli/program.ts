@@ -10,7 +10,7 @@ const EXIT_CODES = `
 Exit codes:
   0  done
   1  a negative decision, or a refusal to decide (the API's 422)
-  2  bad usage or bad input, such as a file that is not there
+  2  bad usage or bad input, such as a file, a node or a pod that is not there
   3  cannot run here (Node too old, packages missing)
   4  the API, a cluster or the history failed, or a file could not be written
   5  lint, upgrade: the kubelet does not start with the configuration

@@ -88,7 +88,7 @@ export class ApiServer {
   }
 
   /**
-   * Watches until the server ends it, which it does after some minutes. `onEvent`: ADDED, MODIFIED or DELETED with the object,
+   * Watches until the server ends it, which it does after some minutes. `onBegin`: the server has taken it. `onEvent`: ADDED, MODIFIED or DELETED with the object,
    * or BOOKMARK with no more than its resourceVersion. Errors: gone (list again), timed-out (nothing was heard for
    * `quietMs`), stopped, forbidden, and those of the connection.
    */
@@ -96,6 +96,7 @@ export class ApiServer {
     of: ApiResource,
     resourceVersion: string,
     { signal, quietMs }: { readonly signal: AbortSignal; readonly quietMs: number },
+    onBegin: () => void,
     onEvent: (type: string, object: Fields) => void,
   ): Promise<Result<void, ClusterFault>> {
     let fault: ClusterFault | undefined;
@@ -109,7 +110,7 @@ export class ApiServer {
     const url = this.#url(pathOf(of), query);
     const limits = { timeoutMs: quietMs, maxBytes: MAX_PAGE_BYTES, signal, authority: AUTHORITY };
     const watched = await this.#access.authorized(({ headers, agent }) =>
-      askLines({ url, headers, agent, ...limits }, onLine),
+      askLines({ url, headers, agent, ...limits }, onBegin, onLine),
     );
     if (!watched.ok) return watched;
     if (watched.value !== null) return answerFault(watched.value, url, ruleOf(of, "watch"));

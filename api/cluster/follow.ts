@@ -94,6 +94,7 @@ class Watched {
   /** Key -> `UID VERSION` of all objects that are there. */
   readonly #versions = new Map<string, string>();
   #isListed = false;
+  #isFaulty = false;
   #failures = 0;
 
   constructor(cluster: Cluster, resource: FollowedResource, options: FollowOptions, follower: Follower, keep: Keep) {
@@ -145,7 +146,9 @@ class Watched {
     };
     while (!signal.aborted) {
       const began = performance.now();
-      const watched = await this.#cluster.api.watch(this.#of, version, { signal, quietMs }, onEvent);
+      // where nothing changes, the first line is a bookmark, a minute later
+      const onBegin = () => this.#recovered();
+      const watched = await this.#cluster.api.watch(this.#of, version, { signal, quietMs }, onBegin, onEvent);
       if (!watched.ok) {
         const { code } = watched.error;
         if (code === "gone" || code === "stopped") return;
@@ -181,12 +184,19 @@ class Watched {
   }
 
   #works(): void {
-    if (this.#failures > 0) this.#follower.onFault(this.#of.resource, null);
+    this.#recovered();
     this.#failures = 0;
+  }
+
+  /** A watch that begins may fail at once: what is tried next waits no less. */
+  #recovered(): void {
+    if (this.#isFaulty) this.#follower.onFault(this.#of.resource, null);
+    this.#isFaulty = false;
   }
 
   async #failed(fault: ClusterFault): Promise<void> {
     if (fault.code === "stopped") return;
+    this.#isFaulty = true;
     this.#follower.onFault(this.#of.resource, fault);
     const [first, most] = RETRY_MS;
     await pause(Math.min(most, first * 2 ** this.#failures++), this.#options.signal);

@@ -47,17 +47,19 @@ export async function ask(asked: HttpAsk): Promise<Result<HttpAnswer, ClusterFau
 
 /**
  * The lines of an answer as they come, until it ends, breaks off, or says nothing for `timeoutMs`. An answer with another
- * status than 200 is returned whole, without a line. Errors: as `ask`; null: it ended as answers end. Throws what `onLine` throws.
+ * status than 200 is returned whole, without a line. `onBegin`: the head of a 200 is there, and lines may be long in coming.
+ * Errors: as `ask`; null: it ended as answers end. Throws what the two functions throw.
  */
 export async function askLines(
   asked: HttpAsk,
+  onBegin: () => void,
   onLine: (line: string) => void,
 ): Promise<Result<HttpAnswer | null, ClusterFault>> {
   const limit = deadline(asked);
   let mistake: { readonly error: unknown } | undefined;
-  const told = (line: string): void => {
+  const told = (tell: () => void): void => {
     try {
-      onLine(line);
+      tell();
     } catch (error) {
       mistake = { error };
       throw error;
@@ -73,6 +75,7 @@ export async function askLines(
         retryAfterSeconds: secondsOf(response.headers["retry-after"]),
       });
     }
+    told(onBegin);
     let rest = "";
     response.setEncoding("utf8");
     for await (const chunk of response as AsyncIterable<string>) {
@@ -80,7 +83,7 @@ export async function askLines(
       const lines = (rest + chunk).split("\n");
       rest = lines.pop() ?? "";
       if (rest.length > asked.maxBytes) return tooLarge(asked);
-      for (const line of lines) if (line !== "") told(line);
+      for (const line of lines) if (line !== "") told(() => onLine(line));
     }
     return ok(null);
   } catch (error) {

@@ -159,6 +159,21 @@ export async function readPodObject(
   return pod.ok || pod.error.code !== "not-found" ? pod : noSuchPod(cluster, namespace, name, pod.error);
 }
 
+/** The namespaces that have a pod of this name, or events about one that is gone; at least one. Errors: not-found (with near names). */
+export async function readNamespaces(cluster: Cluster, name: string): Promise<Result<readonly string[], ClusterFault>> {
+  const { api, context } = cluster;
+  const pods = await api.list({ resource: "pods" }, { fieldSelector: `metadata.name=${name}` });
+  if (!pods.ok) return pods;
+  const events =
+    pods.value.items.length > 0 ? pods : await api.list({ resource: "events" }, { fieldSelector: about("Pod", name) });
+  const objects = events.ok ? events.value.items : [];
+  const spaces = new Set(objects.map(({ metadata }) => String(fieldsOf(metadata)["namespace"])));
+  if (spaces.size > 0) return ok([...spaces].sort());
+  const all = await api.list({ resource: "pods" });
+  const near = all.ok ? nearText(name, [...new Set(namesIn(all.value.items))], "pods") : "check the name";
+  return clusterFault("not-found", `no namespace of context ${context} has a pod ${name}`, near);
+}
+
 /** The node that a pod is bound to; of a pod that is gone, the one whose kubelet spoke last of it. */
 function nodeNameOf(pod: Fields | null, events: readonly Fields[]): string | undefined {
   const { nodeName } = fieldsOf(pod?.["spec"]);

@@ -4,7 +4,9 @@ import { type ClusterFault, clusterFaultText } from "../cluster/fault.ts";
 import { type ClusterChange, type FollowedResource, followCluster } from "../cluster/follow.ts";
 import { type NodeDocuments, snapshotOf } from "../cluster/read.ts";
 import type { Kind } from "../model/decision.ts";
+import type { Result } from "../model/result.ts";
 import { type ApiClient, type ApiFault, objectIn } from "./api-client.ts";
+import { type NodeFault, NodeFaults } from "./node-faults.ts";
 import { Outcomes, type SeenOutcome } from "./outcomes.ts";
 
 /** What the collector tells of its work, each line when it begins and when it ends. */
@@ -58,6 +60,7 @@ export class Collector {
   #waiting = new Map<string, SeenOutcome[]>();
   #waitingCount = 0;
   readonly #faults = new Map<string, string>();
+  readonly #nodeFaults = new NodeFaults();
   readonly #nodes = new Set<string>();
   /** Deleted nodes of which the API does not know that yet. */
   readonly #deleted = new Set<string>();
@@ -104,36 +107,49 @@ export class Collector {
   async onSnapshot(documents: NodeDocuments): Promise<void> {
     const { name, missing } = documents;
     const path = `v1/nodes/${encodeURIComponent(name)}/snapshot`;
-    const stored = await this.#send("PUT", path, JSON.stringify(snapshotOf(documents)), name);
-    if (stored === null) return;
-    this.#counts.snapshots++;
-    const unread = missing
-      .map(({ part, why, how }) => `${part}: ${clusterFaultText({ message: why, next: how })}`)
-      .join("; ");
-    this.#tell({ node: name }, unread === "" ? null : unread);
+    const stored = await this.#send("PUT", path, JSON.stringify(snapshotOf(documents)));
+    if (!stored.ok && stored.error.code === "away") return;
+    const faults = missing.map(
+      ({ part, code, why, how }): NodeFault => ({ part, code, text: clusterFaultText({ message: why, next: how }) }),
+    );
     this.#lack(missing);
-    const { id } = objectIn(stored);
-    this.#unlessThere(name);
-    const kinds = KINDS.filter(({ needs }) => needs.every((part) => documents[part] !== undefined));
-    const lines = kinds.map(({ kind }) => JSON.stringify({ kind, snapshotId: id, explain: "off" }));
-    if (lines.length === 0) return;
-    const answered = await this.#send("POST", "v1/batch", lines.join("\n"), name, "application/x-ndjson");
-    for (const line of answered?.split("\n") ?? []) if ("decision" in objectIn(line)) this.#counts.decisions++;
+    if (stored.ok) {
+      this.#counts.snapshots++;
+      this.#unlessThere(name);
+      faults.push(...(await this.#decide(documents, stored.value)));
+    } else faults.push({ part: "snapshot", code: "refused", text: stored.error.message });
+    this.#tellNode(name, ["pods", "configz", "stats", "snapshot", "decisions"], faults);
   }
 
-  /** The answer; null: it was not taken, which is told of the API or of the node. */
-  async #send(method: "PUT" | "POST", path: string, body: string, node: string, type?: string): Promise<string | null> {
+  /** Has the API decide on a snapshot that it stored; answers what it refuses. */
+  async #decide(documents: NodeDocuments, stored: string): Promise<readonly NodeFault[]> {
+    const { id } = objectIn(stored);
+    const kinds = KINDS.filter(({ needs }) => needs.every((part) => documents[part] !== undefined));
+    const lines = kinds.map(({ kind }) => JSON.stringify({ kind, snapshotId: id, explain: "off" }));
+    if (lines.length === 0) return [];
+    const answered = await this.#send("POST", "v1/batch", lines.join("\n"), "application/x-ndjson");
+    if (!answered.ok)
+      return answered.error.code === "away"
+        ? []
+        : [{ part: "decisions", code: "refused", text: answered.error.message }];
+    for (const line of answered.value.split("\n")) if ("decision" in objectIn(line)) this.#counts.decisions++;
+    return [];
+  }
+
+  /** Whether the API is away is told. */
+  async #send(method: "PUT" | "POST", path: string, body: string, type?: string): Promise<Result<string, ApiFault>> {
     const sent = await this.#api.send(method, path, body, type);
     this.#tell("api", !sent.ok && sent.error.code === "away" ? sent.error.message : null);
-    if (sent.ok) return sent.value;
-    if (sent.error.code === "refused") this.#tell({ node }, sent.error.message);
-    return null;
+    return sent;
   }
 
   #node({ change, object }: ClusterChange): void {
     const name = nameOf(object);
     if (change !== "deleted") this.#nodes.add(name);
-    else if (this.#nodes.delete(name)) this.#deleted.add(name);
+    else {
+      if (this.#nodes.delete(name)) this.#deleted.add(name);
+      this.#nodeFaults.forget(name);
+    }
   }
   /** The API takes a node for one that is there whenever it gets something of it. */
   #unlessThere(node: string): void {
@@ -191,15 +207,19 @@ export class Collector {
     const path = `v1/nodes/${encodeURIComponent(node)}/outcomes`;
     const outcomes = seen.map((one) => this.#found.withLeft(one));
     const sent = await this.#api.send("POST", path, JSON.stringify({ outcomes }));
-    if (sent.ok) {
-      this.#counts.outcomes += outcomes.length;
-      this.#unlessThere(node);
-    } else if (sent.error.code === "away") return sent.error;
-    else {
-      this.#counts.lostOutcomes += outcomes.length;
-      this.#tell({ node }, sent.error.message);
-    }
+    if (!sent.ok && sent.error.code === "away") return sent.error;
+    this.#counts[sent.ok ? "outcomes" : "lostOutcomes"] += outcomes.length;
+    const faults: NodeFault[] = sent.ok ? [] : [{ part: "outcomes", code: "refused", text: sent.error.message }];
+    this.#tellNode(node, ["outcomes"], faults);
+    if (sent.ok) this.#unlessThere(node);
     return null;
+  }
+
+  #tellNode(node: string, parts: readonly NodeFault["part"][], faults: readonly NodeFault[]): void {
+    // it may have gone meanwhile
+    if (!this.#nodes.has(node)) return;
+    const line = this.#nodeFaults.looked(node, parts, faults);
+    if (line !== undefined) this.#tell({ node }, line);
   }
 
   #lack(all: readonly LackedRight[]): void {

@@ -1,5 +1,6 @@
 import { Hono } from "hono";
-import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import { Counter, Gauge, type Registry } from "prom-client";
+import { processRegistry } from "../observe/node-metrics.ts";
 import type { Collector, CollectorCounts } from "./collector.ts";
 
 const FIGURES: Readonly<Record<keyof CollectorCounts, readonly [name: string, help: string]>> = {
@@ -38,8 +39,7 @@ const measured = (figure: Figure, now: () => number): Gauge =>
 
 /** `/healthz`, `/readyz` (everything is followed, and the API takes what it gets) and `/metrics` of a collector. */
 export function statusApp(collector: Pick<Collector, "counts" | "isReady">): Hono {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  const registry = processRegistry();
   const registers = [registry];
   for (const [figure, [name, help]] of Object.entries(FIGURES)) {
     const now = () => collector.counts[figure as keyof CollectorCounts];

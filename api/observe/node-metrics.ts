@@ -9,10 +9,20 @@ function counter<L extends string>(registry: Registry, { name, help, labels, kno
 const histogram = <L extends string>(registry: Registry, of: MetricForm<L>, buckets: number[]) =>
   new Histogram({ name: of.name, help: of.help, labelNames: of.labels, buckets, registers: [registry] });
 
-/** The counters in a registry of their own, beside those of the Node process. */
-export function nodeMetrics(): Metrics {
+/**
+ * A registry with the metrics of the Node process. Its gauges whose names end with `_total`, which Prometheus takes for counters, are
+ * left out: `nodejs_active_handles` and the like tell the same by type.
+ */
+export function processRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  for (const name of ["handles", "requests", "resources"]) registry.removeSingleMetric(`nodejs_active_${name}_total`);
+  return registry;
+}
+
+/** The counters in a registry of their own, beside those of the Node process. */
+export function nodeMetrics(): Metrics {
+  const registry = processRegistry();
   const requests = counter(registry, METRICS.requests);
   const duration = histogram(registry, METRICS.duration, [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10]);
   const decided = histogram(registry, METRICS.decided, [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.01, 0.05, 0.25]);

@@ -49,8 +49,10 @@ export interface FleetNode extends Omit<FleetRow, "labels" | "conditions"> {
   readonly pressureFrom: "eviction-pass" | "node-status" | null;
   /** Conditions that are True by that. */
   readonly conditions: readonly PressureCondition[];
-  /** The nearest first. */
+  /** What is met first: thresholds that are met, then those that will be within the hour, by their time; then the others, the nearest first. */
   readonly headroom: readonly Headroom[];
+  /** When the first of them is met; 0: it is; null: not within the hour, by what is known. */
+  readonly firstMetMs: number | null;
   /** 0: none, or not known; 1: some; 2: its newest eviction pass reclaims; 3: it evicts. */
   readonly pressure: number;
   /** Files that were not as decided at the newest pass. */
@@ -64,6 +66,8 @@ export interface FleetNode extends Omit<FleetRow, "labels" | "conditions"> {
 
 /** A node that was not heard of for this long may be gone: passes come every few seconds to minutes. */
 export const SILENT_MS = 15 * 60_000;
+/** A slope of some minutes tells nothing of a time that is further off than this. */
+const FORECAST_MS = 3_600_000;
 /** For so long somebody may still want to know. */
 const GONE_MS = 6 * 3_600_000;
 const ZONE_LABEL = "topology.kubernetes.io/zone";
@@ -95,7 +99,7 @@ export function fleetNode(row: FleetRow, nowMs: number): FleetNode {
     kubelet: newest === null || newest.policyVersion === "" ? "" : profileOfPolicy(newest.policyVersion).version,
     labels,
     zone: labels?.[ZONE_LABEL] ?? null,
-    headroom: headroomOf(summary, latest.eviction?.decidedAtMs ?? 0),
+    ...headroomOf(summary, latest.eviction?.decidedAtMs ?? 0, nowMs),
     drift: report === null ? 0 : report.okCount + report.failedCount,
     silent,
     deletedMs,
@@ -159,19 +163,29 @@ function summaryOf(pass: LatestRow | undefined): EvictionSummary | null {
   return parsed.success ? parsed.data : null;
 }
 
-function headroomOf(summary: EvictionSummary | null, decidedAtMs: number): readonly Headroom[] {
-  const all = (summary?.thresholds ?? []).map(
-    ({ signal, value, graceMs, distance, capacity, belowInMs }): Headroom => ({
+function headroomOf(
+  summary: EvictionSummary | null,
+  decidedAtMs: number,
+  nowMs: number,
+): Pick<FleetNode, "headroom" | "firstMetMs"> {
+  const isOld = nowMs - decidedAtMs > SILENT_MS;
+  const all = (summary?.thresholds ?? []).map(({ signal, value, graceMs, distance, capacity, belowInMs }) => {
+    const isForecast = belowInMs !== null && belowInMs <= FORECAST_MS && !isOld;
+    const own: Headroom = {
       signal,
       threshold: value,
       type: graceMs === 0 ? "hard" : "soft",
       distance,
       ratio: capacity === null || capacity <= 0 ? null : distance / capacity,
       metAtMs: belowInMs === null ? null : decidedAtMs + belowInMs,
-    }),
-  );
-  return all.sort((a, b) => (a.ratio ?? 1) - (b.ratio ?? 1));
+    };
+    return { own, metMs: distance < 0 ? 0 : isForecast ? decidedAtMs + belowInMs : null };
+  });
+  all.sort((a, b) => (a.metMs ?? NEVER) - (b.metMs ?? NEVER) || (a.own.ratio ?? 1) - (b.own.ratio ?? 1));
+  return { headroom: all.map(({ own }) => own), firstMetMs: all[0]?.metMs ?? null };
 }
+/** Later than any time. */
+const NEVER = Number.MAX_SAFE_INTEGER;
 
 export const SHOWS = ["all", "pressure", "refused", "evicted", "drift", "silent", "not-known"] as const;
 export type Shows = (typeof SHOWS)[number];
@@ -257,8 +271,12 @@ const VERSIONS: readonly string[] = PROFILES.map(({ version }) => version);
 /** The numbers that an order compares, one after the other; equal nodes are in the order of their names. Null: not known, and last in any direction. */
 const KEYS = {
   name: () => [],
-  severity: (node) => [SEVERITIES.indexOf(node.severity), -(node.headroom[0]?.ratio ?? 1), refusedOf(node)],
-  headroom: (node) => [node.headroom[0]?.ratio ?? null],
+  severity: (node) => [
+    ...[SEVERITIES.indexOf(node.severity), -(node.firstMetMs ?? NEVER)],
+    ...[-(node.headroom[0]?.ratio ?? 1), refusedOf(node)],
+  ],
+  headroom: ({ headroom: [first], firstMetMs }) =>
+    first === undefined ? [null, null] : [firstMetMs ?? NEVER, first.ratio],
   lastDecision: (node) => [node.lastDecisionMs],
   kubelet: (node) => [node.kubelet === "" ? null : VERSIONS.indexOf(node.kubelet)],
   pressure: (node) => [node.pressureFrom === null ? null : node.pressure],
@@ -283,13 +301,11 @@ export const usualOrder = (sort: FleetSort): FleetOrder["order"] =>
 export type FleetPlace = readonly [...keys: readonly (number | null)[], name: string];
 export const placeOf = (node: FleetNode, { sort }: FleetOrder): FleetPlace => [...KEYS[sort](node), node.name];
 
+/** Of places with more or fewer than one number and the name. */
+const LENGTHS: { readonly [S in FleetSort]?: number } = { name: 1, severity: 5, headroom: 3 };
 /** Checks that a value from outside has the form of a place in this order. */
 export function isPlace(value: unknown, { sort }: FleetOrder): value is FleetPlace {
-  if (
-    !Array.isArray(value) ||
-    value.length !== { name: 1, severity: 4, other: 2 }[sort === "name" || sort === "severity" ? sort : "other"]
-  )
-    return false;
+  if (!Array.isArray(value) || value.length !== (LENGTHS[sort] ?? 2)) return false;
   const [name, ...keys] = value.toReversed();
   return typeof name === "string" && keys.every((key) => key === null || Number.isFinite(key));
 }

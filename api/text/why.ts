@@ -12,7 +12,7 @@ import {
 } from "../model/why.ts";
 import { PROBE_FINDING } from "./sentences/probes.ts";
 import { changeSentences, headline, sinceText } from "./sentences/why.ts";
-import { many } from "./sentences/words.ts";
+import { listed, many, namesText } from "./sentences/words.ts";
 import { amountText, humanBytes } from "./size.ts";
 import { type Color, type Paint, printable, type Screen, visible } from "./style.ts";
 import { table } from "./table.ts";
@@ -75,7 +75,10 @@ function findingText(finding: Finding, { asOf }: Story, isFirst: boolean, screen
     .filter(isNew)
     .map((word) => wordText(word, paint))
     .join("");
-  const decided = finding.decisions.map((decision) => decisionText(decision, finding, screen));
+  const decided =
+    finding.code === "unscheduled"
+      ? nodesTexts(finding.decisions, screen)
+      : finding.decisions.map((decision) => decisionText(decision, "", screen));
   const changes = sentenceList(paint, "WHAT WOULD CHANGE IT", changeSentences(finding.whatWouldChange).map(printable));
   const parts = [
     `${head}${said}${comparedText(finding.compared, paint)}`,
@@ -132,9 +135,30 @@ const BASIS: Readonly<Record<StoryDecision["basis"], string>> = {
   snapshot: "on the snapshot",
   recorded: "recorded",
 };
-function decisionText(decision: StoryDecision, finding: Finding, screen: Screen): string {
+/** Nodes that answer alike are told once; those that would take the pod come first, then the answer of most nodes. */
+function nodesTexts(decisions: readonly StoryDecision[], screen: Screen): readonly string[] {
+  const alike = Map.groupBy(decisions, (one) => decisionText(one, "", screen));
+  const groups = [...alike.values()].toSorted(
+    ([a], [b]) => Number(b?.verdict === "decided") - Number(a?.verdict === "decided"),
+  );
+  const shown = groups.slice(0, MAX_GROUPS).flatMap((group) => {
+    const [first] = group;
+    const names = group.map(({ node }) => node ?? "a node");
+    const count = names.length > 1 ? ` (${many(names.length, "node")})` : "";
+    return first === undefined ? [] : [decisionText(first, ` on ${printable(namesText(names))}${count}`, screen)];
+  });
+  const rest = groups.slice(MAX_GROUPS).flat();
+  if (rest.length === 0) return shown;
+  const verdicts = [...Map.groupBy(rest, endOf)].map(([end, same]) => `${same.length} ${end}`);
+  return [...shown, `and on ${many(rest.length, "more node")}: ${printable(listed(verdicts))}; -o json has all\n`];
+}
+const MAX_GROUPS = 8;
+const endOf = (decision: StoryDecision): string =>
+  decision.kind === "admission" && !decision.excerpt.admit ? decision.excerpt.reason : decision.verdict;
+
+function decisionText(decision: StoryDecision, where: string, screen: Screen): string {
   const { paint } = screen;
-  const { kind, policyVersion, verdict, agrees, differs, basis, at, node, assumed } = decision;
+  const { kind, policyVersion, verdict, agrees, differs, basis, at, assumed } = decision;
   const when = at === null ? "" : ` as of ${timeText(Date.parse(at))}`;
   const agreement =
     agrees === null
@@ -143,7 +167,6 @@ function decisionText(decision: StoryDecision, finding: Finding, screen: Screen)
         ? paint("green", " · agrees with the kubelet")
         : paint("yellow", ` · differs: ${printable(differs ?? "")}`);
   const but = agrees !== false && differs !== null ? paint("dim", ` (${printable(differs)})`) : "";
-  const where = finding.code === "unscheduled" && node !== null ? ` on ${printable(node)}` : "";
   const title = `${paint("bold", `DECISION ${kind}`)}${where}: ${verdict}, ${BASIS[basis]}${when} · ${policyVersion}${agreement}${but}\n`;
   const taken = assumed.length === 0 ? "" : paint("dim", `  taken: ${printable(assumed.join("; "))}\n`);
   return `${title}${excerptText(decision, screen)}${taken}`;
@@ -185,6 +208,7 @@ function evictionText({ thresholds, ranking, forecast }: Excerpt<"eviction">, sc
   });
   const soon = forecast
     .filter(({ belowInMs }) => belowInMs !== null && belowInMs > 0)
+    .toSorted((a, b) => (a.belowInMs ?? 0) - (b.belowInMs ?? 0))
     .map(
       ({ threshold, belowInMs }) =>
         `  ${printable(thresholdText(threshold))} is met in ${durationText(belowInMs ?? 0)} at this rate\n`,

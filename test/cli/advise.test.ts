@@ -96,6 +96,8 @@ describe("nodewise advise reserves, of a history", () => {
     const there = await advise("--api", api.url, ...args);
     expect(there).toMatchObject({ code: EXIT.ok, stderr: "" });
     expect(JSON.parse(there.stdout)).toEqual(JSON.parse(here.stdout));
+    const unknown = await advise("--api", api.url, "--node", "n2");
+    expect(unknown).toMatchObject({ code: EXIT.badInput, stdout: "", stderr: expect.stringContaining("unknown_node") });
   });
 
   test("-o patch is what --patch takes", async () => {

@@ -114,10 +114,10 @@ describe("nodewise agreement", () => {
     for (const more of [
       ["--until", "2026-11-02"],
       ["--reason", "OutOfpods"],
-      ["--node", "other"],
     ])
       expect((await run([...asked, ...more], { env })).stderr).toMatch(/^(?:no such decisions\n)?$/);
     expect((await run(["history", "--kind", "admission"], { env })).stderr).toBe("no such decisions\n");
+    expect(await run([...asked, "--node", "other"], { env })).toMatchObject({ code: 2, stdout: "" });
   });
 
   test("what is wrong is told", async () => {
@@ -128,6 +128,8 @@ describe("nodewise agreement", () => {
     expect(await fault("--since", "yesterday")).toEqual([2, expect.stringContaining("--since: `yesterday`")]);
     expect(await fault("--kind", "cpus")).toEqual([2, expect.stringContaining("admission, preemption")]);
     expect(await fault("--data-dir", join(scratch, "nowhere"))).toEqual([4, expect.stringContaining("no history")]);
+    expect(await fault("--node", "n11")).toEqual([2, expect.stringMatching(/no such node: did you mean n1/)]);
+    expect(await fault("--node", "n11", "--api", url)).toEqual([2, expect.stringContaining("404 unknown_node")]);
     expect(await fault("--api", "http://127.0.0.1:1")).toEqual([4, expect.stringContaining("does not answer")]);
   });
 });

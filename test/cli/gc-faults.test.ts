@@ -22,7 +22,7 @@ describe.concurrent("collections that are asked badly", () => {
     [
       "no size",
       ["image-gc", "--capacity", "x", "--available", "1"],
-      /^nodewise: --capacity x: `x` is not a quantity .*252Gi$/,
+      /^nodewise: --capacity: `x` is not a quantity .*252Gi$/,
     ],
     [
       "less than nothing",

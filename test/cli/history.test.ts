@@ -88,7 +88,7 @@ describe("history and tokens", () => {
     expect(full.stdout.length).toBeGreaterThan(own.stdout.length);
     for (const args of [[], ["--api", url]]) {
       const none = await run(["history", "show", "none", ...args], { env });
-      expect([none.code, none.stdout]).toEqual([4, ""]);
+      expect([none.code, none.stdout]).toEqual([2, ""]);
       expect(none.stderr).toContain("there is no decision `none`");
     }
   });
@@ -139,7 +139,12 @@ describe("history and tokens", () => {
       [["--since", "yesterday"], 2, /^nodewise: --since: `yesterday` is neither a time/],
       [["--api", "ftp://x"], 2, /^nodewise: --api: `ftp:\/\/x` is not an address/],
       [["--api", "http://127.0.0.1:1"], 4, /^nodewise: http:\/\/127\.0\.0\.1:1 does not answer/],
-      [["--api", url, "--node", "n9"], 4, /answered 404 unknown_node: /],
+      [["--api", url, "--node", "n9"], 2, /answered 404 unknown_node: /],
+      [
+        ["--data-dir", join(scratch, "history"), "--node", "n9"],
+        2,
+        /^nodewise: --node n9: the history has no such node/,
+      ],
       [["--data-dir", join(scratch, "nowhere")], 4, /^nodewise: there is no history at .*nowhere/],
     ] as const;
     for (const [args, code, message] of faults) {

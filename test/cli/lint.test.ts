@@ -257,7 +257,7 @@ describe("lint against a history", () => {
     expect([here.code, here.stdout]).toEqual([2, ""]);
     expect(here.stderr).toMatch(/no such node: did you mean n1/);
     const there = await run(["lint", "--api", url, "--node-name", "n11"]);
-    expect([there.code, there.stdout]).toEqual([4, ""]);
+    expect([there.code, there.stdout]).toEqual([2, ""]);
     expect(there.stderr).toMatch(/unknown_node/);
   });
 });

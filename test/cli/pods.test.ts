@@ -123,7 +123,7 @@ describe("nodewise pods", () => {
     now = STATUS;
     for (const text of [refused, whole])
       expect(text).toContain("refused shop/web-9-n1\n  /m/w.yaml:5:3: spec.containers[0].image: Required value");
-    expect(none.code).toBe(4);
+    expect(none.code).toBe(2);
     expect(none.stderr).toMatch(/node n1 has no pod `db`:.*\n.*! pods: \/m\/db\.yaml:3:1: is no YAML\n$/);
   });
 
@@ -256,7 +256,7 @@ describe("what cannot be shown is one line with what to do", () => {
   });
 
   test.each([
-    [["pods", "nosuch"], 4, /^nodewise: node n1 has no pod `nosuch`: `nodewise pods` lists those that it has\n$/],
+    [["pods", "nosuch"], 2, /^nodewise: node n1 has no pod `nosuch`: `nodewise pods` lists those that it has\n$/],
     [["pods", "--watch", "0"], 2, /Expected seconds from 0\.1 to 3600/],
     [["pods", "--state-dir", "/nonexistent"], 2, /cannot be used with option/],
     [["top", "--sort", "age"], 2, /Allowed choices are cpu, memory, name/],

@@ -131,8 +131,8 @@ describe("history removals", () => {
       [[], 2, /--node <name>' not specified/],
       [["--node", "n1", "--since", "yesterday"], 2, /^nodewise: --since: `yesterday` is neither a time/],
       [["--node", "n1", "--summary", "--image", "x"], 2, /cannot be used with option/],
-      [["--node", "n9"], 4, /^nodewise: --node: the history has no node `n9`\n$/],
-      [["--node", "n9", "--api", url], 4, /answered 404 unknown_node: /],
+      [["--node", "n9"], 2, /^nodewise: --node n9: the history has no such node: did you mean n1 or n2\?\n$/],
+      [["--node", "n9", "--api", url], 2, /answered 404 unknown_node: /],
       [["--node", "n1", "--api", "ftp://x"], 2, /^nodewise: --api: `ftp:\/\/x` is not an address/],
     ] as const;
     for (const [args, code, pattern] of faults) {

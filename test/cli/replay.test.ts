@@ -248,7 +248,7 @@ describe("nodewise replay", () => {
     mkdirSync(empty);
     expect((await run(["replay", "--data-dir", empty])).code).toBe(4);
     const missing = await run(["replay", "--api", api.url, "--node", "n33"]);
-    expect(missing).toMatchObject({ code: 4, stderr: expect.stringMatching(/404 unknown_node: .*n[123]/) });
+    expect(missing).toMatchObject({ code: 2, stderr: expect.stringMatching(/404 unknown_node: .*n[123]/) });
     const quiet = await replay("--since", "2998-01-01T00:00:00Z");
     expect(quiet).toMatchObject({ code: 3, stdout: "", stderr: "no such decisions\n" });
     const days = await run(["replay", "--data-dir", dataDir, "--since", "7d", "--node", "n1"]);

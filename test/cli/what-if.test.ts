@@ -229,7 +229,7 @@ spec:
     expect(known).toMatchObject({ code: 0, stderr: "" });
     expect(known.stdout).toContain("admitted: default/guar-int\n");
     const gone = await run(["decide", "cpus", ...snapshot, "--pod", "default/nobody"]);
-    expect(gone).toMatchObject({ code: 1, stdout: "" });
+    expect(gone).toMatchObject({ code: 2, stdout: "" });
     expect(gone.stderr).toBe(
       "nodewise: cpus refused (no_such_pod): the snapshot has no pod `default/nobody`; here: --pods\n",
     );

@@ -60,7 +60,7 @@ describe("why on a live cluster", () => {
     cluster.api.delete("pods", "shop/web");
     const gone = await why(cluster, "shop/web", "--context", "test");
     expect(gone.stdout).toContain("default/web".replace("default", "shop"));
-    expect(gone.stdout).toContain("kubectl --context test get pod -n shop web -o json\n");
+    expect(gone.stdout).toMatch(/^ {2}kubectl --context test --kubeconfig \S+ get pod -n shop web -o json$/m);
     const waits = {
       ...refused,
       metadata: { ...refused.metadata, name: "waits", uid: "u2" },
@@ -113,8 +113,10 @@ describe("why on a live cluster", () => {
     expect(own.code).toBe(0);
     expect(own.stdout).toMatch(/^nothing wrong was found with 10 pods; not all was looked at of 6\n/);
     expect((await why(cluster, "--context", "test")).stdout).toMatch(
-      /- stats: throttling was not looked at for 6 pods .*\n {2}nodewise why --context test default\/burst-lim\n$/,
+      /- stats: throttling was not looked at for 6 pods .*\n {2}nodewise why --context test --kubeconfig \S+ default\/burst-lim\n$/,
     );
+    const plugin = { launcher: pluginIn(cluster.folder), env: { KUBECONFIG: cluster.kubeconfig() } };
+    expect((await run(["why"], plugin)).stdout).toMatch(/\n {2}kubectl nodewise why default\/burst-lim\n$/);
     const all = await why(cluster, "-A");
     expect(all.stdout).toMatch(/^STORY .*\nREFUSED {2}shop\/web {2}n1 /);
     expect(all.code).toBe(1);
@@ -149,6 +151,80 @@ describe("why on a live cluster", () => {
         code: 2,
         stderr: expect.stringMatching(message),
       });
+  });
+  test("takes a pod in kubectl's words, and looks for it in all namespaces with -A", async () => {
+    const cluster = await shop();
+    for (const words of [["pod", "web"], ["pods/web"], ["Pod/web"], ["po", "web"]])
+      expect((await why(cluster, ...words, "-n", "shop")).stdout).toMatch(/^shop\/web · /);
+    for (const words of [["web"], ["pod", "web"], ["pod/web", "-n", "default"]])
+      expect(await why(cluster, ...words, "-A")).toMatchObject({
+        code: 1,
+        stdout: expect.stringMatching(/^shop\/web/),
+      });
+    expect((await why(cluster, "pods", "-n", "shop")).stdout).toMatch(/^STORY .*\nREFUSED {2}shop\/web /);
+    expect(await why(cluster, "wep", "-A")).toMatchObject({
+      ...{ code: 2, stdout: "" },
+      stderr: "nodewise: no namespace of context test has a pod wep: is web meant?\n",
+    });
+    cluster.api.put("pods", { ...refused, metadata: { name: "web", namespace: "test", uid: "u-2" } });
+    expect(await why(cluster, "web", "-A")).toMatchObject({
+      ...{ code: 2, stdout: "" },
+      stderr: "nodewise: there is a pod web in 2 namespaces: shop/web, test/web; name one\n",
+    });
+    cluster.api.delete("pods", "shop/web");
+    cluster.api.delete("pods", "test/web");
+    expect((await why(cluster, "web", "-A")).stdout).toMatch(/^shop\/web · /);
+    for (const [words, message] of [
+      [["web", "api"], "web api: ask for one pod, or give none for all that have a story"],
+      [["pod/web", "pod/api"], "pod/web pod/api: ask for one pod"],
+      [["svc/web"], "svc/web: stories are of pods: `kubectl get pods -l SELECTOR` lists those behind a service"],
+      [["node", "n1"], "node/n1: stories are of pods: "],
+      [["deploy/"], "`deploy/` is no pod's name: give it as deploy/NAME"],
+      [["a/b/c"], "`a/b/c` is no pod's name: give it as NAME or NAMESPACE/NAME"],
+      [[""], "`` is no pod's name: "],
+    ] as const)
+      expect(await why(cluster, ...words)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+  });
+  test("of a workload tells the pod that stands worst, and names the others", async () => {
+    const cluster = await shop();
+    const of = (name: string, owner: object, pod: object = refused, labels: object = {}) =>
+      cluster.api.put("pods", {
+        ...pod,
+        metadata: {
+          name,
+          namespace: "shop",
+          uid: `u-${name}`,
+          labels,
+          ownerReferences: [{ controller: true, ...owner }],
+        },
+      });
+    const set = { kind: "ReplicaSet", name: "web-7d9f" };
+    const ready = { phase: "Running", conditions: [{ type: "Ready", status: "True" }] };
+    const well = { ...refused, spec: { nodeName: "n1", containers: [{ name: "c" }] }, status: ready };
+    of("web-7d9f-a", set, well, { "pod-template-hash": "7d9f" });
+    of("web-7d9f-b", set, refused, { "pod-template-hash": "7d9f" });
+    of("api-0", { kind: "StatefulSet", name: "api" }, well);
+    of("tidy-29000000-x", { kind: "Job", name: "tidy-29000000" });
+    for (const words of [["deploy/web"], ["deployment.apps", "web"], ["rs/web-7d9f"]]) {
+      const { code, stdout, stderr } = await why(cluster, ...words, "-n", "shop");
+      expect([code, stdout]).toEqual([1, expect.stringMatching(/^shop\/web-7d9f-b · .*\nREFUSED/)]);
+      expect(stderr).toMatch(/^nodewise: \w+ web\S* has 2 pods, of which shop\/web-7d9f-b stands worst\n$/);
+    }
+    expect((await why(cluster, "cj/tidy", "-A")).stdout).toMatch(/^shop\/tidy-29000000-x · /);
+    expect(await why(cluster, "sts/api", "-n", "shop")).toMatchObject({
+      ...{ code: 0, stdout: "nothing is wrong with 1 pod\n", stderr: "" },
+    });
+    expect(await why(cluster, "deploy/wep", "-n", "shop")).toMatchObject({
+      ...{ code: 2, stdout: "" },
+      stderr: "nodewise: no pod of the Deployment `wep` is among the 5 looked at; there is web\n",
+    });
+    const file = join(cluster.folder, "pods.json");
+    const metadata = { name: "web-1", namespace: "shop", uid: "u", ownerReferences: [{ controller: true, ...set }] };
+    writeFileSync(file, JSON.stringify({ kind: "Pod", ...refused, metadata }));
+    expect((await run(["why", "rs/web-7d9f", "-A", "-f", file])).stdout).toMatch(/^shop\/web-1 · /);
+    expect(await run(["why", "deploy/web", "--data-dir", cluster.folder])).toMatchObject({
+      ...{ code: 2, stderr: expect.stringContaining("a history does not keep of which Deployment a pod is") },
+    });
   });
   test("up follows the cluster of a user alone, and tells of one that there is not", async () => {
     const cluster = await shop();

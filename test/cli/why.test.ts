@@ -1,9 +1,10 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { stringify } from "yaml";
 import { storyForm, storyListForm } from "../../api/model/why.ts";
+import { startApi } from "../../api/server.ts";
 import { admissionStories, evictionStories, type RealStory } from "../why/real-documents.ts";
 import { type Ran, realNode, run } from "./run.ts";
 
@@ -65,6 +66,28 @@ describe("a story in a terminal", () => {
     expect(all.stdout.split("\n")[1]).toMatch(/^EVICTED {2}default\/m-bu-over/);
     const list = storyListForm.parse(JSON.parse((await why(["-o", "json"], json(evicted.documents))).stdout));
     expect(list.stories.map(({ code }) => code)).toEqual(["evicted", "evicted", "refused", "refused", "refused"]);
+  });
+  test("the commands that it names ask where the story is from", async () => {
+    const files = ["pods.json", "node.json", "configz.json"].map(realNode);
+    const commandIn = ({ stdout }: Ran) => /\n {2}nodewise why (.*)\n$/.exec(stdout)?.[1];
+    expect(commandIn(await why(["-f", ...files]))).toBe(`default/burst-lim -f ${files.join(" ")}`);
+    expect(commandIn(await why([], files.map((one) => readFileSync(one, "utf8")).join("\n")))).toBe(
+      "default/burst-lim",
+    );
+    const dataDir = join(folder, "the history");
+    const started = await startApi({ port: 0, dataDir, log: { info() {}, warn() {}, error() {} } });
+    if (!started.ok) throw new Error(started.error.message);
+    onTestFinished(() => started.value.close());
+    const snapshot = readFileSync(realNode("snapshot.json"), "utf8");
+    const headers = { "content-type": "application/json" };
+    await fetch(`${started.value.url}/v1/nodes/n1/snapshot`, { method: "PUT", headers, body: snapshot });
+    const { stats: _, ...without } = JSON.parse(snapshot);
+    const later = json({ ...without, observedAt: new Date().toISOString() });
+    await fetch(`${started.value.url}/v1/nodes/n1/snapshot`, { method: "PUT", headers, body: later });
+    expect(commandIn(await why(["--data-dir", dataDir]))).toBe(`--data-dir '${dataDir}' default/burst-lim`);
+    const { url } = started.value;
+    expect(commandIn(await why(["--api", url]))).toBe(`--api ${url} default/burst-lim`);
+    expect((await why(["--api", url, "default/burst-lim"])).stdout).toMatch(/^default\/burst-lim · n1 · /);
   });
   test("of throttling takes the text of a cpu.stat, from a file or piped in", async () => {
     const stat = "usage_usec 32000000\nnr_periods 1000\nnr_throttled 400\nthrottled_usec 12000000\n";

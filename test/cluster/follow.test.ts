@@ -159,6 +159,25 @@ test("an API server that is away is told once, asked again, and told when it is 
   expect(ended.sort()).toEqual(["events", "nodes", "pods"]);
 });
 
+test("a watch that failed works again as soon as the server takes it, long before the next bookmark", async () => {
+  const cluster = await testCluster();
+  const { api, faults } = await followed(cluster);
+  await watching(api);
+  let isAway = true;
+  cluster.api.interruptions.push((_request, response) => {
+    if (isAway) response.destroy();
+    return isAway;
+  });
+  const lists = () => api.requests.filter((path) => !path.includes("watch=true")).length;
+  const before = lists();
+  api.endWatches(false);
+  await vi.waitFor(() => expect(new Set(faults.map(([resource]) => resource)).size).toBe(3), PATIENCE_MS);
+  isAway = false;
+  await vi.waitFor(() => expect(faults.filter(([, fault]) => fault === null)).toHaveLength(3), PATIENCE_MS);
+  // by its watches alone: nothing was listed, and nothing was heard
+  expect(lists()).toBe(before);
+});
+
 test("a watch that says nothing any more is begun anew", async () => {
   const cluster = await testCluster();
   const { api, news, faults } = await followed(cluster, { quietMs: 300 });

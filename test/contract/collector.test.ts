@@ -147,6 +147,28 @@ test("a node that cannot be read whole is told with what to do, and the others g
   expect(collector.counts).toMatchObject({ nodes: 1, faultyNodes: 0 });
 });
 
+test("a kubelet that fails now with one part and now with another is told once of each", async () => {
+  const cluster = await testCluster();
+  const { api } = await serving();
+  let failing = "/configz";
+  cluster.kubelet.interruptions.push((_request, response, { pathname }) => {
+    if (pathname === failing) response.writeHead(404).end();
+    return pathname === failing;
+  });
+  const { collector, faults } = await collecting(cluster, api.url);
+  for (let visits = 1; visits <= 4; visits++) {
+    await until(() => expect(collector.counts).toMatchObject({ snapshots: visits, faultyNodes: 1 }));
+    failing = failing === "/configz" ? "/stats/summary" : "/configz";
+    cluster.api.put("pods", pod(`web-${visits}`));
+  }
+  expect(faults.map(([place, text]) => [place, text?.slice(0, 7)])).toEqual([
+    ["n1", "configz"],
+    ["n1", "stats: "],
+  ]);
+  failing = "";
+  await until(() => expect(faults.at(-1)).toEqual(["n1", null]));
+});
+
 test("a node that its cluster deleted is gone for the API, and is there again when it comes back", async () => {
   const cluster = await testCluster();
   const { api } = await serving();

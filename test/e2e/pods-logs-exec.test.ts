@@ -92,14 +92,14 @@ describe.skipIf(why !== undefined)("nodewise logs and exec over a real container
         "nodewise: `two-e2e` is the name of default/two-e2e and of other/two-e2e: name one of them",
       ]);
       expect(await told("talks")).toEqual([
-        4,
+        2,
         "nodewise: the runtime at SOCKET holds no pod `talks`: is it `talks-e2e`? `nodewise pods` lists those of this node, and why one does not run",
       ]);
       expect(await told(TALKS_POD, "--previous")).toEqual([
         4,
         'nodewise: previous terminated container "app" in pod "default/talks-e2e" not found',
       ]);
-      expect((await logs(TWO, "-c", "a", "-n", "other")).code).toBe(4);
+      expect((await logs(TWO, "-c", "a", "-n", "other")).code).toBe(2);
     });
     test("it follows over rotations and restarts, to the end of the pod", async () => {
       const child = start(["logs", ...at(), TWO, "-c", "b", "-f"]);

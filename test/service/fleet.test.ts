@@ -268,6 +268,39 @@ test("damage of one node's summary or labels leaves the others, and the node wit
   expect(node).toMatchObject({ labels: null, zone: null, conditions: [], headroom: [], severity: "evicts" });
 });
 
+test("what is met first in time comes before what is nearer and does not fall; a forecast of another day, or of long ago, counts for nothing", () => {
+  const HOUR = 3_600_000;
+  const missing = ["pid.available", 0, -1, 1000, 0] as const;
+  const near = ["imagefs.available", 0, 10, 1000, null] as const;
+  const falls = ["memory.available", 0, 600, 1000, 10 * 60_000] as const;
+  const fallsFirst = ["nodefs.available", 0, 800, 1000, 5 * 60_000] as const;
+  const fallsSlowly = ["nodefs.inodesFree", 0, 20, 1000, 30 * HOUR] as const;
+  const shown = (name: string, decidedAtMs: number, ...thresholds: readonly Threshold[]) =>
+    fleetNode(row(name, { latest: { eviction: { ...pass("calm", [], ...thresholds), decidedAtMs } } }), NOW);
+  const signals = (node: (typeof FLEET)[number]) => node.headroom.map(({ signal }) => signal);
+  const all = shown("all", NOW, near, fallsSlowly, falls, fallsFirst, missing);
+  expect(signals(all)).toEqual([missing, fallsFirst, falls, near, fallsSlowly].map(([signal]) => signal));
+  const nodes = [
+    shown("near", NOW, near),
+    shown("falls", NOW, near, falls),
+    shown("first", NOW, fallsFirst),
+    shown("slowly", NOW, fallsSlowly),
+    shown("old", NOW - SILENT_MS - 1, falls, fallsSlowly),
+    shown("met", NOW, falls, missing),
+    shown("no-capacity", NOW, ["memory.available", 0, 5, null, null]),
+    shown("none", NOW),
+  ];
+  expect(nodes.map(({ firstMetMs }) => firstMetMs && firstMetMs - NOW)).toEqual([
+    ...[null, 600_000, 300_000, null, null, 0, null, null],
+  ]);
+  const byHeadroom = ["met", "first", "falls", "near", "old", "slowly", "no-capacity", "none"];
+  expect(ordered(nodes, { sort: "headroom", order: "asc" }).map(({ name }) => name)).toEqual(byHeadroom);
+  // these are equal but for their headroom
+  const ok = nodes.filter(({ severity, headroom }) => severity === "ok" && headroom[0]?.ratio);
+  const bySeverity = ordered(ok, { sort: "severity", order: "desc" }).map(({ name }) => name);
+  expect(bySeverity).toEqual(["met", "first", "falls", "near", "slowly"]);
+});
+
 const samples = (text: string): readonly string[] =>
   text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
 

@@ -135,6 +135,33 @@ describe("a pod that waits", () => {
       { code: "lower_request_admits", numbers: { node: "n1", resource: "cpu", atMost: 4000 } },
     ]);
   });
+  it("nodes that answer alike are one table with their count, and those that would take it come first", () => {
+    const waits = pod({
+      containers: [{ name: "app", resources: { requests: { cpu: "6" } } }],
+      spec: { nodeName: undefined },
+      status: { phase: "Pending", conditions: [], containerStatuses: [] },
+    });
+    const sized = (name: string, cpu: string) => {
+      const amounts = { cpu, memory: "8Gi", pods: "110" };
+      return node(name, { capacity: amounts, allocatable: amounts });
+    };
+    const alike = Array.from({ length: 40 }, (_, i) => sized(`n${i + 10}`, "4"));
+    const told = story("web", [waits, ...alike, sized("tiny", "1"), sized("wide", "8")]);
+    expect(only(told, "unscheduled").decisions).toHaveLength(42);
+    const text = storyText(told, { columns: 200, paint: (_, text) => text });
+    expect(text.match(/^DECISION admission on [^:]*/gm)).toEqual([
+      "DECISION admission on wide",
+      "DECISION admission on n10, n11, n12 and 37 more (40 nodes)",
+      "DECISION admission on tiny",
+    ]);
+    expect(text).toMatch(/^- on n10, n11, n12 and 37 more with /m);
+    const all = Array.from({ length: 510 }, (_, i) => sized(`n${i + 10}`, `${100 + i}m`));
+    const many = storyText(story("web", [waits, ...all]), { columns: 200, paint: (_, text) => text });
+    expect(many.match(/^DECISION /gm)).toHaveLength(8);
+    expect(many).toContain("\nand on 492 more nodes: 492 OutOfcpu; -o json has all\n");
+    expect(many).toContain("\n- and 488 more like these, of other nodes\n");
+    expect(many).toContain("what 10 of the 510 nodes can give: 500 are asked at a time");
+  });
   it("for a gate of scheduling: no node is asked", () => {
     const waits = pod({
       spec: { nodeName: undefined, schedulingGates: [{ name: "example.com/quota" }] },

@@ -57,8 +57,7 @@ export async function adviseOnReserves(files: readonly string[], given: AdviseFl
     const advice = await adviceOfApi(api, node, given, request.value, cli);
     return advice.ok ? print(advice.value, given, cli) : advice;
   }
-  const { withHistory, storeFault } = await import("../history/open-history.ts");
-  const { checkNode } = await import("../replay/replay-store.ts");
+  const { checkNode, storeFault, withHistory } = await import("../history/open-history.ts");
   return withHistory(storeSetting(given, cli), false, async (store) => {
     const known = await checkNode(store, node);
     if (!known.ok) return known;

@@ -29,6 +29,11 @@ export interface AgreementFlags {
 }
 
 type Ask = (query: { readonly limit: number; readonly pageToken?: string }) => Promise<Result<AgreementPage, Fault>>;
+interface Source {
+  readonly ask: Ask;
+  /** Errors: there is no such node. */
+  knows(node: string): Promise<Result<unknown, Fault>>;
+}
 
 /** `nodewise agreement`: how often decisions agree with what kubelets did, of a data directory or of a running API. */
 export async function agreement(given: AgreementFlags, cli: Cli): Promise<Outcome> {
@@ -37,14 +42,15 @@ export async function agreement(given: AgreementFlags, cli: Cli): Promise<Outcom
   const { api } = given;
   const filter = filterOf(given, times.value);
   if (api === undefined) {
-    const { storeFault, withHistory } = await import("../history/open-history.ts");
+    const { checkNode, storeFault, withHistory } = await import("../history/open-history.ts");
     const { agreementPage } = await import("../../http/agreement.ts");
-    return withHistory(storeSetting(given, cli), false, (store) =>
-      print(given, filter, cli, async (query) => {
+    return withHistory(storeSetting(given, cli), false, (store) => {
+      const ask: Ask = async (query) => {
         const page = await agreementPage(store, { ...filter, ...query });
         return page.ok ? page : storeFault(page);
-      }),
-    );
+      };
+      return print(given, filter, cli, { ask, knows: (node) => checkNode(store, node) });
+    });
   }
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;
@@ -53,9 +59,11 @@ export async function agreement(given: AgreementFlags, cli: Cli): Promise<Outcom
   if (!get.ok) return get;
   const { sinceMs, untilMs, ...rest } = filter;
   const asked = { ...rest, since: timeText(sinceMs), until: timeText(untilMs) };
-  return print(given, filter, cli, ({ limit, pageToken }) =>
-    get.value<AgreementPage>("v1/agreement", { ...asked, limit: String(limit), pageToken }),
-  );
+  return print(given, filter, cli, {
+    ask: ({ limit, pageToken }) =>
+      get.value<AgreementPage>("v1/agreement", { ...asked, limit: String(limit), pageToken }),
+    knows: (node) => get.value(`v1/nodes/${encodeURIComponent(node)}`, {}),
+  });
 }
 
 /** Who asks for a reason or a pod wants all of it, and who asks for nothing what differs. */
@@ -76,9 +84,9 @@ function filterOf(given: AgreementFlags, times: Times): OutcomeFilter {
 
 async function print(
   { limit, output }: AgreementFlags,
-  { verdict }: OutcomeFilter,
+  { verdict, node }: OutcomeFilter,
   { terminal }: Cli,
-  ask: Ask,
+  { ask, knows }: Source,
 ): Promise<Outcome> {
   let kinds: readonly KindAgreement[] = [];
   const listed = await firstOf(limit, async (query) => {
@@ -88,6 +96,8 @@ async function print(
     return ok({ items: page.value.outcomes, nextPageToken: page.value.nextPageToken });
   });
   if (!listed.ok) return listed;
+  const known = node === undefined || kinds.length > 0 ? ok(null) : await knows(node);
+  if (!known.ok) return known;
   const exit = kinds.some(({ differs }) => differs > 0) ? EXIT.negative : EXIT.ok;
   if (output === "csv") terminal.write(csvText(OUTCOME_COLUMNS, listed.value.map(outcomeCells)));
   else if (output !== "table") printData(terminal, { kinds, outcomes: listed.value }, output);

@@ -7,8 +7,8 @@ import type { ExecFlags, LogsFlags } from "./find.ts";
 const LOGS_EXIT_CODES = `
 Exit codes:
   0  shown
-  2  bad usage, or a container must be named
-  4  the runtime does not answer, or there is no such pod, container or log`;
+  2  bad usage, no such pod or container, or a container must be named
+  4  the runtime does not answer, or there is no log`;
 
 /** `nodewise logs POD`: what containers wrote, from the files of the node. */
 export function addLogs(program: Command, cli: Cli): void {
@@ -48,8 +48,8 @@ export function addLogs(program: Command, cli: Cli): void {
 
 const EXEC_EXIT_CODES = `
 Exit codes: those of the command, and
-  2    bad usage, or a container must be named
-  4    the runtime does not answer, or there is no such pod, or no container of it that runs
+  2    bad usage, no such pod or container, or a container must be named
+  4    the runtime does not answer, or the container does not run
   124  the command took longer than --timeout
   126  the command cannot be started
   127  there is no such command in the container`;

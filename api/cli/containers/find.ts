@@ -120,7 +120,7 @@ export async function findPod(
   if (newest !== undefined) return ok(newest);
   const where = namespace === undefined ? "" : ` of namespace \`${printable(namespace)}\``;
   return fault(
-    EXIT.failed,
+    EXIT.badInput,
     `the runtime at ${printable(runtimeEndpoint)} holds no pod \`${printable(wanted)}\`${where}:${meantText(wanted, pods)} \`nodewise pods\` lists those of this node, and why one does not run`,
   );
 }

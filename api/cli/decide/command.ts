@@ -21,7 +21,7 @@ const EXIT_CODES = `
 Exit codes:
   0  decided (with a pod: it comes in), calm, keeps
   1  refused, kubelet-refuses, under-pressure, reclaims, evicts, removes, fails, restarts; or no decision, for something is missing
-  2  bad usage or bad input`;
+  2  bad usage or bad input, such as a file or a pod that is not there`;
 
 const EXAMPLES = [
   "nodewise snapshot | nodewise decide allocatable --snapshot -",

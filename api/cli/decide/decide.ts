@@ -153,7 +153,7 @@ function compareOn(
     const assumed = assumedText(assumptions);
     terminal.write(comparisonText({ ...head, node: node ?? machineName, assumed, explain }, made.value, terminal));
   } else if (output !== "karpenter") printData(terminal, { ...head, ...comparisonData(made.value) }, output);
-  if (!after.ok) return fault(EXIT.negative, refusalText(kind, after.error));
+  if (!after.ok) return refusalFault(kind, after.error);
   return ok(isGood(after.value.verdict) ? EXIT.ok : EXIT.negative);
 }
 function decideOn(
@@ -172,7 +172,7 @@ function decideOn(
   const head = { kind, node, policyVersion, profile: note, ...assumedData(assumptions) };
   if (!answer.ok) {
     if (output === "json" || output === "yaml") printData(terminal, { ...head, refusal: answer.error }, output);
-    return fault(EXIT.negative, refusalText(kind, answer.error));
+    return refusalFault(kind, answer.error);
   }
   const advice = (path: string): string => `give ${optionFor(path)}`;
   const question = {
@@ -198,7 +198,9 @@ function replacedText(dropped: readonly string[]): string {
   return `--config takes the place of the snapshot's whole kubeletConfiguration: ${listed(firstOf(dropped))} ${are} now; --set and --patch change single fields`;
 }
 
-function refusalText(kind: Kind, { code, message, needs }: Refusal): string {
+/** A pod that is not there is bad input, as in every command. */
+function refusalFault(kind: Kind, { code, message, needs }: Refusal): Result<never, Fault> {
   const options = [...new Set(needs.map(optionFor))].join(", ");
-  return `${kind} refused (${code}): ${message}${options === "" ? "" : `; here: ${options}`}`;
+  const line = `${kind} refused (${code}): ${message}${options === "" ? "" : `; here: ${options}`}`;
+  return fault(code === "no_such_pod" ? EXIT.badInput : EXIT.negative, line);
 }

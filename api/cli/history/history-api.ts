@@ -3,6 +3,7 @@ import type { DecisionFilter } from "../../../db/store.ts";
 import type { AgreementPage } from "../../http/agreement.ts";
 import { apiCertificateFault } from "../../model/certificate-fault.ts";
 import { err, ok, type Result } from "../../model/result.ts";
+import type { ProblemCode } from "../../service/problem.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 import { firstOf, type Listed, type RemovalSource, type Summary } from "./source.ts";
 
@@ -90,6 +91,9 @@ const listed = <Item>(
 export const timeText = (ms: number | undefined): string | undefined =>
   ms === undefined ? undefined : new Date(ms).toISOString();
 
+/** Problems of a name that was typed, such as one of a node that is not there: bad input, as in a history that is here. */
+const UNKNOWN_NAMES: ReadonlySet<string> = new Set<ProblemCode>(["no_such_pod", "unknown_decision", "unknown_node"]);
+
 /** Errors: no answer, an answer that is no JSON, or a problem of the API in its own words. */
 async function askJson<T>(
   api: URL,
@@ -110,7 +114,7 @@ async function askJson<T>(
     const { code, detail, advice } = (answer ?? {}) as Readonly<Record<string, unknown>>;
     if (typeof code !== "string")
       return fault(EXIT.failed, `${url.href} answered ${response.status} and no JSON: is this a nodewise API?`);
-    const exit = response.status === 400 ? EXIT.badInput : EXIT.failed;
+    const exit = response.status === 400 || UNKNOWN_NAMES.has(code) ? EXIT.badInput : EXIT.failed;
     const line = `${api.origin} answered ${response.status} ${code}: ${String(detail)}; ${String(advice)}`;
     return err({ exit, lines: [line], problem: { code, detail: String(detail) } });
   } catch (error) {

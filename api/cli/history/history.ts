@@ -40,10 +40,12 @@ export async function history(given: HistoryFlags, cli: Cli): Promise<Outcome> {
     return ok(EXIT.ok);
   };
   if (api === undefined) {
-    const { withHistory, decisionsOfStore, storeHasOutcomes } = await import("./open-history.ts");
-    return withHistory(storeSetting(given, cli), false, async (store) =>
-      print(await decisionsOfStore(store, filter.value, limit), (of) => storeHasOutcomes(store, of)),
-    );
+    const { checkNode, withHistory, decisionsOfStore, storeHasOutcomes } = await import("./open-history.ts");
+    return withHistory(storeSetting(given, cli), false, async (store) => {
+      const known = await checkNode(store, filter.value.node);
+      if (!known.ok) return known;
+      return print(await decisionsOfStore(store, filter.value, limit), (of) => storeHasOutcomes(store, of));
+    });
   }
   const token = await tokenOf(given, cli);
   if (!token.ok) return token;

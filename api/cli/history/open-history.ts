@@ -2,6 +2,7 @@ import type { StoreFailure } from "../../../db/failure.ts";
 import { type StoreSetting, storeAt } from "../../../db/open/node.ts";
 import type { OutcomeFilter } from "../../../db/rows.ts";
 import type { DecisionFilter, Store } from "../../../db/store.ts";
+import { nearNodes } from "../../http/nodes.ts";
 import { removalOf, summaryOf } from "../../http/removals.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { headOf } from "../../service/decision-head.ts";
@@ -36,6 +37,21 @@ export const missingHistory = (file: string): Result<never, Fault> =>
 export const storeFault = <T>(result: Result<T, StoreFailure> & { readonly ok: false }): Result<never, Fault> =>
   fault(EXIT.failed, result.error.message);
 
+/** Errors: the history has no such node, of the name that `option` gave; the fault tells which may have been meant. */
+export async function checkNode(
+  store: Store,
+  node: string | undefined,
+  option = "--node",
+): Promise<Result<null, Fault>> {
+  if (node === undefined) return ok(null);
+  const found = await store.getNode(node);
+  if (!found.ok) return storeFault(found);
+  if (found.value !== null) return ok(null);
+  const near = await nearNodes(store, node);
+  const meant = near.length === 0 ? "" : `: did you mean ${near.join(" or ")}?`;
+  return fault(EXIT.badInput, `${option} ${node}: the history has no such node${meant}`);
+}
+
 /** The newest decisions of a store, at most `limit`. */
 export const decisionsOfStore = (
   store: Store,
@@ -54,14 +70,9 @@ export async function storeHasOutcomes(store: Store, filter: OutcomeFilter): Pro
 }
 
 export function removalsOfStore(store: Store): RemovalSource {
-  const known = async (name: string): Promise<Result<null, Fault>> => {
-    const node = await store.getNode(name);
-    if (!node.ok) return storeFault(node);
-    return node.value === null ? fault(EXIT.failed, `--node: the history has no node \`${name}\``) : ok(null);
-  };
   return {
     list: async (filter, limit) => {
-      const node = await known(filter.node);
+      const node = await checkNode(store, filter.node);
       if (!node.ok) return node;
       return firstOf(limit, async (query) => {
         const page = await store.listRemovals({ ...filter, ...query });
@@ -69,7 +80,7 @@ export function removalsOfStore(store: Store): RemovalSource {
       });
     },
     summarize: async (name, times) => {
-      const node = await known(name);
+      const node = await checkNode(store, name);
       if (!node.ok) return node;
       const summary = await store.summarizeRemovals(name, times);
       return summary.ok ? ok(summaryOf(summary.value)) : storeFault(summary);

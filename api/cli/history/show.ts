@@ -50,7 +50,7 @@ export async function showDecision(id: string, given: ShowFlags, cli: Cli): Prom
     if (!row.ok) return fault(EXIT.failed, row.error.message);
     if (row.value === null)
       return fault(
-        EXIT.failed,
+        EXIT.badInput,
         `there is no decision \`${id}\`: old ones are removed; \`nodewise history\` lists what is there`,
       );
     const text = await recordText(store, row.value);

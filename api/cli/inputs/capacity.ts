@@ -67,7 +67,7 @@ function resourcesIn(text: string): Result<ResourceTexts, Fault> {
     }
     if (resources.has(name)) return fault(EXIT.badInput, `--capacity: \`${name}\` is given twice`);
     const parsed = parseQuantity(quantity);
-    if (!parsed.ok) return fault(EXIT.badInput, `--capacity: ${name}: \`${quantity}\` ${parsed.error.message}`);
+    if (!parsed.ok) return fault(EXIT.badInput, `--capacity: ${name}: ${parsed.error.message}`);
     resources.set(name, quantity);
   }
   return ok(Object.fromEntries(resources));
@@ -93,7 +93,7 @@ function imageFsOf({ capacity, available }: CapacityOptions): Result<GivenCapaci
 function bytesOf(option: string, text: string): Result<number, Fault> {
   const wanted = "give bytes or a quantity, such as 270553174016 or 252Gi";
   const parsed = parseQuantity(text);
-  if (!parsed.ok) return fault(EXIT.badInput, `${option} ${text}: ${parsed.error.message}: ${wanted}`);
+  if (!parsed.ok) return fault(EXIT.badInput, `${option}: ${parsed.error.message}: ${wanted}`);
   const bytes = Number(value(parsed.value.amount));
   return bytes >= 0 && bytes <= LIMITS.units ? ok(bytes) : fault(EXIT.badInput, `${option} ${text}: ${wanted}`);
 }

@@ -5,7 +5,7 @@ import { rbacYaml } from "../../cluster/rbac.ts";
 import { type NodeDocuments, readNode, readNodeNames, readPodObject, snapshotOf } from "../../cluster/read.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { listed } from "../../text/sentences/words.ts";
+import { listed, namesText } from "../../text/sentences/words.ts";
 import type { Cli } from "../cli.ts";
 import { type ClusterFlags, clusterOptions, isNodeName } from "../cluster-options.ts";
 import { EXIT, type Fault, fault, type Terminal } from "../terminal.ts";
@@ -67,10 +67,6 @@ export function warnMissing(nodes: readonly Pick<NodeDocuments, "name" | "missin
   }
   warnRights(all, terminal);
 }
-/** `n1, n2, n3 and 7 more` */
-export const namesText = (names: readonly string[]): string =>
-  names.length > FEW + 1 ? `${names.slice(0, FEW).join(", ")} and ${names.length - FEW} more` : listed(names);
-const FEW = 3;
 
 /** Which rights are missing, and the YAML that gives them. */
 export function warnRights(missing: readonly Pick<ClusterFault, "rule" | "user">[], terminal: Terminal): void {

@@ -2,7 +2,6 @@ import type { Store } from "../../../db/store.ts";
 import { LINT_SEVERITIES, type LintFinding, type LintSeverity } from "../../decide/lint/finding.ts";
 import { readFlags } from "../../decide/lint/flags.ts";
 import { type KubeletStart, lintStart } from "../../decide/lint/start.ts";
-import { nearNodes } from "../../http/nodes.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
@@ -184,13 +183,9 @@ async function askStore(store: Store, { nodeName, kubelet }: LintFlags, node: Li
 }
 
 async function latestOf(store: Store, name: string, node: LintNode): Promise<Result<LintAsked, Fault>> {
-  const found = await store.getNode(name);
-  if (!found.ok) return fault(EXIT.failed, found.error.message);
-  if (found.value === null) {
-    const near = await nearNodes(store, name);
-    const meant = near.length === 0 ? "" : `: did you mean ${near.join(" or ")}?`;
-    return fault(EXIT.badInput, `--node-name ${name}: the history has no such node${meant}`);
-  }
+  const { checkNode } = await import("../history/open-history.ts");
+  const known = await checkNode(store, name, "--node-name");
+  if (!known.ok) return known;
   const latest = await store.latestSnapshot(name);
   if (!latest.ok) return fault(EXIT.failed, latest.error.message);
   const posted = latest.value === null ? ok(null) : postedSnapshot(latest.value);

@@ -5,8 +5,8 @@ import { type PodsFlags, SORTS, type TopFlags } from "./read-status.ts";
 const EXIT_CODES = `
 Exit codes:
   0  shown
-  2  bad usage
-  4  the daemon does not answer, its status cannot be read, or there is no such pod`;
+  2  bad usage, or there is no such pod
+  4  the daemon does not answer, or its status cannot be read`;
 
 /** `nodewise pods [POD]`: what the daemon of a node runs, as it sees it. */
 export function addPods(program: Command, cli: Cli): void {

@@ -274,7 +274,7 @@ function printOne(seen: StatusRead, wanted: string, output: Form, terminal: Cli[
     return fault(EXIT.badInput, `\`${wanted}\` is the name of ${[...names].join(" and of ")}: name one of them`);
   if (names.size === 0 && refused.length === 0)
     return fault(
-      EXIT.failed,
+      EXIT.badInput,
       `node ${status.nodeName} has no pod \`${wanted}\`:${meantText(wanted, status)} \`nodewise pods\` lists those that it has`,
       ...problemsOf(wanted, status),
     );

@@ -1,11 +1,10 @@
 import type { Store } from "../../../db/store.ts";
-import { nearNodes } from "../../http/nodes.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { sha256 } from "../../server/digest.ts";
 import { replayAnswer } from "../../service/replay/replay-answer.ts";
 import { historyReplayer, LONG_RUN_LENGTH } from "../../service/replay/replay-one.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
-import { storeFault } from "../history/open-history.ts";
+import { checkNode, storeFault } from "../history/open-history.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 import type { ReplayPages, ReplayRequest } from "./replay-api.ts";
 
@@ -27,19 +26,4 @@ export async function pagesOfStore(
       ? fault(EXIT.badInput, `--page-token: ${page.error.message}`)
       : storeFault(page);
   });
-}
-
-/** Errors: the history has no such node; the fault tells which may have been meant. */
-export async function checkNode(
-  store: Store,
-  node: string | undefined,
-  option = "--node",
-): Promise<Result<null, Fault>> {
-  if (node === undefined) return ok(null);
-  const found = await store.getNode(node);
-  if (!found.ok) return storeFault(found);
-  if (found.value !== null) return ok(null);
-  const near = await nearNodes(store, node);
-  const meant = near.length === 0 ? "" : `: did you mean ${near.join(" or ")}?`;
-  return fault(EXIT.badInput, `${option} ${node}: the history has no such node${meant}`);
 }

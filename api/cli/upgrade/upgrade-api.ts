@@ -1,11 +1,11 @@
 import type { UpgradeAnswer } from "../../http/upgrade.ts";
-import { err, ok, type Result } from "../../model/result.ts";
+import { ok, type Result } from "../../model/result.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
 import type { UpgradePage } from "../../service/upgrade/upgrade-page.ts";
 import { apiOf, posterOf, timeText } from "../history/history-api.ts";
 import { firstOf } from "../history/source.ts";
 import { besideBody } from "../lint/lint-input.ts";
-import { EXIT, type Fault } from "../terminal.ts";
+import type { Fault } from "../terminal.ts";
 import { isOfConfiguration, MAX_NODES, type UpgradeRequest, type UpgradeSource } from "./upgrade-source.ts";
 
 /** Asks a running API. Errors: what is no address of one. */
@@ -35,7 +35,7 @@ export function sourceOfApi(
       const { problem } = answer.error;
       if (problem?.code === "needs_input") return ok(problem.detail.replace("from:", "--from"));
       if (problem?.code === "invalid_input" && isOfConfiguration(problem.detail)) return ok(problem.detail);
-      return problem?.code === "unknown_node" ? err({ ...answer.error, exit: EXIT.badInput }) : answer;
+      return answer;
     },
     page: async (node, pageToken) => {
       const { sinceMs, untilMs, kind } = filter;

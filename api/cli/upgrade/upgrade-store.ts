@@ -7,8 +7,7 @@ import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
 import { subjectOf, versionBefore } from "../../service/upgrade/asked.ts";
 import { upgradePages } from "../../service/upgrade/upgrade-page.ts";
 import { upgradeReport } from "../../service/upgrade/upgrade-report.ts";
-import { storeFault } from "../history/open-history.ts";
-import { checkNode } from "../replay/replay-store.ts";
+import { checkNode, storeFault } from "../history/open-history.ts";
 import { EXIT, fault } from "../terminal.ts";
 import { isOfConfiguration, MAX_NODES, type UpgradeRequest, type UpgradeSource } from "./upgrade-source.ts";
 
@@ -24,7 +23,7 @@ export function sourceOfStore(store: Store, { to, from, filter }: UpgradeRequest
       return rows.ok ? ok(rows.value.map(({ name }) => name)) : storeFault(rows);
     },
     reportOf: async (node, configuration, beside) => {
-      const known = await checkNode(store, node, "--node");
+      const known = await checkNode(store, node);
       if (!known.ok) return known;
       const latest = await store.latestSnapshot(node);
       if (!latest.ok) return storeFault(latest);

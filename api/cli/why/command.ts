@@ -18,9 +18,9 @@ export function addWhy(program: Command, cli: Cli): void {
     .description(
       "Why a pod is as it is, in one story: what is so and since when, the decision behind it with its numbers, what would change it, and who is next. Documents are told apart by their content, also on standard input: pods, nodes, events and lists of them, /configz, /stats/summary, cpu.stat, what crictl prints, NodeSnapshots and decisions. Without a pod it lists all pods that have a story, the worst first.",
     )
-    .argument("[pod]", "NAME, NAMESPACE/NAME or uid")
+    .argument("[pod...]", "NAME, NAMESPACE/NAME or uid; pod/NAME; deploy/NAME: its pod that stands worst")
     .option("-n, --namespace <namespace>", "the pod's namespace (default: any; with a cluster that of the context)")
-    .option("-A, --all-namespaces", "with a cluster and without a pod: all pods, not those of one namespace")
+    .option("-A, --all-namespaces", "with a cluster: of all namespaces, and not of one")
     .option(
       "-f, --filename <file...>",
       "documents, JSON or YAML, `-` for standard input (default, where something is piped in)",
@@ -31,15 +31,16 @@ export function addWhy(program: Command, cli: Cli): void {
     .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
     .option("--node <name>", "of the history, this node only")
     .addOption(outputOption())
-    .action((pod: string | undefined, given: WhyFlags) =>
+    .action((words: readonly string[], given: WhyFlags) =>
       finish(cli, async () => {
         const isAsked = command.getOptionValueSource("dataDir") === "cli" || given.api !== undefined;
-        return (await import("./why.ts")).why(pod ?? null, given, isAsked, cli);
+        return (await import("./why.ts")).why(words, given, isAsked, cli);
       }),
     );
   examples(
     command,
     "nodewise why web-0 -n shop --context prod",
+    "nodewise why deploy/web -n shop --context prod",
     "nodewise why -A --context prod",
     "kubectl get pods,nodes,events -A -o json | nodewise why web-0 -n shop",
     "nodewise why shop/web-0 -f pods.json events.json node.json summary.json configz.json",

@@ -1,5 +1,5 @@
 import type { Cluster } from "../../cluster/cluster.ts";
-import { missingPart, type NodeDocuments, readPod } from "../../cluster/read.ts";
+import { missingPart, type NodeDocuments, readNamespaces, readPod } from "../../cluster/read.ts";
 import { fieldsOf } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Beside, WhyDocument } from "../../service/why/evidence.ts";
@@ -31,7 +31,10 @@ export const clusterEvidence = (
     if (pod === null) return evidenceOfAll(cluster, flags, cli);
     if (!isPodOfCluster(pod))
       return fault(EXIT.badInput, `${pod}: give NAME or NAMESPACE/NAME of a pod of the cluster`);
-    const [name = "", namespace = flags.namespace ?? cluster.namespace] = pod.split("/").reverse();
+    const [name = "", given] = pod.split("/").reverse();
+    const spaces = given === undefined && flags.allNamespaces === true ? await onlyNamespace(cluster, name, cli) : null;
+    if (spaces?.ok === false) return spaces;
+    const namespace = given ?? spaces?.value ?? flags.namespace ?? cluster.namespace;
     const read = await readPod(cluster, namespace, name);
     if (!read.ok) return clusterRefusal(read.error, cli.terminal);
     const { pod: object, events, node, missing } = read.value;
@@ -45,6 +48,16 @@ export const clusterEvidence = (
     const beside = { readAtMs: Date.now(), hasAllEvents: events !== undefined };
     return ok({ documents: present([...own, ...rest]), pod: `${namespace}/${name}`, beside });
   });
+
+/** The namespace of the only pod of a name. Errors: there is none, or there are several. */
+async function onlyNamespace(cluster: Cluster, name: string, { terminal }: Cli): Promise<Result<string, Fault>> {
+  const spaces = await readNamespaces(cluster, name);
+  if (!spaces.ok) return clusterRefusal(spaces.error, terminal);
+  const [only = "", ...others] = spaces.value;
+  if (others.length === 0) return ok(only);
+  const names = spaces.value.map((space) => `${space}/${name}`);
+  return fault(EXIT.badInput, `there is a pod ${name} in ${names.length} namespaces: ${names.join(", ")}; name one`);
+}
 
 /** On more, what the scheduler says must do: its pods would be too many to read for one answer. */
 const MAX_NODES = 200;

@@ -1,17 +1,22 @@
 import { formOf, podItems } from "../../documents/document-form.ts";
-import { err, ok, type Result } from "../../model/result.ts";
+import { namespacedName } from "../../model/forms.ts";
+import { ok, type Result } from "../../model/result.ts";
 import { isCalm, type Story } from "../../model/why.ts";
 import type { WhyDocument } from "../../service/why/evidence.ts";
 import { type WhyAnswer, type WhyAsked, type WhyFailure, whyOf, whyOfHistory } from "../../service/why/history.ts";
+import type { Workload } from "../../service/why/workload.ts";
+import { many, namesText } from "../../text/sentences/words.ts";
 import { shellWord } from "../../text/shell-word.ts";
+import { printable } from "../../text/style.ts";
 import { storyListText, storyText } from "../../text/why.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
-import { asksCluster, podNamed } from "../cluster-options.ts";
+import { asksCluster } from "../cluster-options.ts";
 import { tokenOf } from "../history/source.ts";
 import { readDocuments } from "../inputs/read.ts";
 import { READ_ONCE, readsOnce } from "../inputs/snapshot.ts";
 import { EXIT, type Fault, type Form, fault, type Outcome, printData } from "../terminal.ts";
+import { type Asked, askedIn } from "./asked.ts";
 import type { ClusterWhyFlags } from "./why-cluster.ts";
 
 export interface WhyFlags extends ClusterWhyFlags {
@@ -28,9 +33,19 @@ export interface WhyFlags extends ClusterWhyFlags {
  * From a live cluster, where one is asked for; from files or standard input; else from a history. As kubectl's plugin files without
  * pods stand beside the cluster. `isHistoryAsked`: --data-dir or --api is on the command line.
  */
-export async function why(named: string | null, given: WhyFlags, isHistoryAsked: boolean, cli: Cli): Promise<Outcome> {
-  const pod = named === null ? null : podNamed(named);
-  const { namespace = null, node = null, filename } = given;
+export async function why(
+  words: readonly string[],
+  flags: WhyFlags,
+  isHistoryAsked: boolean,
+  cli: Cli,
+): Promise<Outcome> {
+  const named = askedIn(words);
+  if (!named.ok) return named;
+  const { pod, workload } = named.value;
+  // as with kubectl, all namespaces are more than one
+  const { namespace: _, ...rest } = flags;
+  const given = flags.allNamespaces === true ? rest : flags;
+  const { namespace = null, node = null, filename } = given as WhyFlags;
   const isOfHistory = isHistoryAsked || node !== null;
   const files = filename === undefined ? undefined : await documentsIn(filename);
   if (files?.ok === false) return files;
@@ -41,8 +56,6 @@ export async function why(named: string | null, given: WhyFlags, isHistoryAsked:
       EXIT.badInput,
       "a live cluster has no history: leave --context and --kubeconfig out, or --data-dir, --api and --node",
     );
-  if (!isLive && given.allNamespaces === true)
-    return fault(EXIT.badInput, "--all-namespaces is of a live cluster: files hold what they hold");
   const isPiped = files === undefined && !isLive && !isHistoryAsked && cli.isPiped();
   const hasDocuments = files !== undefined || isPiped;
   if (!isLive && hasDocuments && node !== null && !isHistoryAsked) {
@@ -52,19 +65,53 @@ export async function why(named: string | null, given: WhyFlags, isHistoryAsked:
     return fault(EXIT.badInput, "beside files an API tells of one node: name it with --node, or leave --api out");
   const documents = files ?? (await documentsIn(isPiped ? ["-"] : []));
   if (!documents.ok) return documents;
-  if (isLive) return whyInCluster(pod, documents.value, given, cli);
+  if (isLive) return whyInCluster(named.value, documents.value, given, cli);
   const asked: WhyAsked = { pod, namespace, node };
-  if (hasDocuments && !isHistoryAsked) return print(whyOf(documents.value, asked), given, cli);
+  if (hasDocuments && !isHistoryAsked) return ofDocuments(documents.value, asked, workload, given, cli);
+  if (workload !== null)
+    return fault(
+      EXIT.badInput,
+      `a history does not keep of which ${workload.kind} a pod is: name the pod; \`nodewise why\` without one lists those that have a story`,
+    );
   if (given.api !== undefined) return ofApi(given.api, asked, documents.value, given, cli);
-  const { withHistory } = await import("../history/open-history.ts");
-  return withHistory(storeSetting(given, cli), false, async (store) =>
-    print(await whyOfHistory(store, asked, documents.value), given, cli),
-  );
+  const { checkNode, hasHistory, withHistory } = await import("../history/open-history.ts");
+  const setting = storeSetting(given, cli);
+  if (!isOfHistory && given.dataDir === undefined && !hasHistory(setting)) return fault(EXIT.badInput, NOTHING_ASKED);
+  return withHistory(setting, false, async (store) => {
+    const known = await checkNode(store, node ?? undefined);
+    return known.ok ? print(await whyOfHistory(store, asked, documents.value), given, cli) : known;
+  });
+}
+
+const NOTHING_ASKED =
+  "nothing is there to ask: give --context NAME for a live cluster (`kubectl nodewise why` takes the current one), -f FILE for what kubectl printed, or --data-dir or --api for a history";
+
+/** Of a workload the story of its pod that stands worst; where nothing is wrong with any, that. */
+function ofDocuments(
+  documents: readonly WhyDocument[],
+  asked: WhyAsked,
+  workload: Workload | null,
+  given: WhyFlags,
+  cli: Cli,
+): Outcome {
+  const answer = whyOf(documents, asked, undefined, workload);
+  const worst = workload === null || !answer.ok ? null : worstOf(answer.value, workload, cli);
+  return print(worst === null ? answer : whyOf(documents, { ...asked, pod: worst }), given, cli);
+}
+
+/** The first pod of a list, and on standard error how many others there are; null: none has a story. */
+function worstOf({ list }: WhyAnswer, { kind, name }: Workload, { terminal }: Cli): string | null {
+  const [worst, ...others] = (list?.stories ?? []).map(({ pod }) => namespacedName(pod));
+  if (worst === undefined) return null;
+  const rest = others.length === 0 ? "" : `; ${namesText(others)} ${others.length === 1 ? "has" : "have"} a story too`;
+  const of = `${kind} ${name} has ${many(list?.pods ?? 0, "pod")}`;
+  terminal.warn(printable(`nodewise: ${of}, of which ${worst} stands worst${rest}`));
+  return worst;
 }
 
 /** `files`: documents that a cluster does not serve, such as a cpu.stat. */
 async function whyInCluster(
-  pod: string | null,
+  { pod, workload }: Asked,
   files: readonly WhyDocument[],
   given: WhyFlags,
   cli: Cli,
@@ -73,7 +120,9 @@ async function whyInCluster(
   const read = await clusterEvidence(pod, given, cli);
   if (!read.ok) return read;
   const asked = { pod: read.value.pod, namespace: null, node: null };
-  return print(whyOf([...read.value.documents, ...files], asked, read.value.beside), given, cli);
+  const answer = whyOf([...read.value.documents, ...files], asked, read.value.beside, workload);
+  const worst = workload === null || !answer.ok ? null : worstOf(answer.value, workload, cli);
+  return worst === null ? print(answer, given, cli) : whyInCluster({ pod: worst, workload: null }, files, given, cli);
 }
 
 /** A document that says of which pods it is, beside which no cluster is asked. */
@@ -112,39 +161,55 @@ async function ofApi(
   const post = posterOf(url, token.value);
   if (!post.ok) return post;
   const answer = await post.value<WhyAnswer>("v1/why", { ...asked, ...(documents.length === 0 ? {} : { documents }) });
-  if (answer.ok) return print(answer, given, cli);
-  // as of files and of a data directory
-  const isAsked = ["no_such_pod", "unknown_node"].includes(answer.error.problem?.code ?? "");
-  return isAsked ? err({ ...answer.error, exit: EXIT.badInput }) : answer;
+  return answer.ok ? print(answer, given, cli) : answer;
 }
 
-/** The commands for the cluster that was read. */
-function inContext({ story, list }: WhyAnswer, context: string | undefined): WhyAnswer {
-  if (context === undefined) return { story, list };
-  const named = <T extends { readonly missing: Story["missing"] }>(one: T): T => ({
+/** The commands as they have to be typed to ask again where the story is from: the same cluster, history, API or files. */
+function askingThere({ story, list }: WhyAnswer, given: WhyFlags, cli: Cli): WhyAnswer {
+  const { context, kubeconfig, cluster, user, as, dataDir, api, tokenFile, filename } = given;
+  const typed = (options: Readonly<Record<string, string | undefined>>): string =>
+    Object.entries(options)
+      .map(([name, value]) => (value === undefined ? "" : ` --${name} ${shellWord(value)}`))
+      .join("");
+  const ofCluster = typed({ context, kubeconfig, cluster, user, as });
+  const isOfEnv = dataDir === cli.env["NODEWISE_DATA_DIR"];
+  const ofHistory = typed({
+    ...(isOfEnv || api !== undefined ? {} : { "data-dir": dataDir }),
+    api,
+    "token-file": tokenFile,
+  });
+  const isLive = ofCluster !== "" || (cli.isPlugin && ofHistory === "");
+  // what was piped in is gone
+  const files =
+    isLive || filename === undefined || filename.includes("-") ? "" : ` -f ${filename.map(shellWord).join(" ")}`;
+  const there = (command: string): string => {
+    const [, program, verb, rest] = /^(kubectl|nodewise)( why| decide admission|)(?= )(.*)$/.exec(command) ?? [];
+    if (program === undefined || rest === undefined || rest.includes("--data-dir")) return command;
+    if (program === "kubectl") return `kubectl${ofCluster}${rest}`;
+    const plugin = isLive && cli.isPlugin ? "kubectl " : "";
+    const where = isLive ? ofCluster : verb === " why" ? ofHistory : "";
+    return `${plugin}nodewise${verb}${where}${rest}${verb === " why" ? files : ""}`;
+  };
+  const asking = <T extends { readonly missing: Story["missing"] }>(one: T): T => ({
     ...one,
-    missing: one.missing.map((piece) => ({
-      ...piece,
-      command: piece.command.replace(
-        /^(?:kubectl|nodewise why)(?= )/,
-        `$& --context ${shellWord(context).replaceAll("$", "$$$$")}`,
-      ),
-    })),
+    missing: one.missing.map((piece) => ({ ...piece, command: there(piece.command) })),
   });
   return {
-    story: story && { ...named(story), findings: story.findings.map(named) },
-    list: list && named(list),
+    story: story && { ...asking(story), findings: story.findings.map(asking) },
+    list: list && asking(list),
   };
 }
 
-function print(answer: Result<WhyAnswer, WhyFailure>, { output, context }: WhyFlags, { terminal }: Cli): Outcome {
+function print(answer: Result<WhyAnswer, WhyFailure>, given: WhyFlags, cli: Cli): Outcome {
+  const { terminal } = cli;
+  const { output } = given;
   if (!answer.ok) {
     const { error } = answer;
     return error.code === "history"
       ? fault(EXIT.failed, error.failure.message)
       : fault(EXIT.badInput, error.why.message);
   }
-  const { story, list } = inContext(answer.value, context);
+  const { story, list } = askingThere(answer.value, given, cli);
   if (output !== "table") printData(terminal, story ?? list, output);
   else if (story !== null) terminal.write(storyText(story, terminal));
   else if (list !== null) terminal.write(storyListText(list, terminal));

@@ -19,6 +19,7 @@ import {
   integer,
   kind,
   nodeAnswer,
+  nodeDeleted,
   nodeList,
   removalList,
   removalSummary,
@@ -131,7 +132,6 @@ export const storedSnapshot = z.strictObject({
   storedAt: time,
   snapshot: z.looseObject({}).describe("in the canonical form, which may be posted again"),
 });
-export const nodeDeleted = z.strictObject({ node: z.string(), deletedAt: time });
 export const snapshotStored = z.strictObject({
   id,
   node: z.string(),

@@ -78,7 +78,11 @@ const nodeFields = {
       "what tells of its pressure: its newest eviction pass, unless that is more than 15 minutes older than what was last heard of the node; else the conditions of its v1.Node; null: it is not known",
     ),
   conditions: z.array(z.enum(PRESSURE_CONDITIONS)).describe("those that are True by that"),
-  headroom: headroom.nullable().describe("to the nearest eviction threshold, as of that pass; null: not known"),
+  headroom: headroom
+    .nullable()
+    .describe(
+      "to the eviction threshold that is met first, as of that pass: one that is met, else the first that will be within the hour by its forecast, else the nearest by `ratio`; null: not known",
+    ),
   decisions: integer.describe("since `countedSince`, as are the next six"),
   refused: integer.describe("decisions that refused"),
   refusals: z
@@ -95,7 +99,7 @@ const countedSince = time.describe("what is of that hour or later is counted");
 export const nodeAnswer = z.strictObject({
   ...nodeFields,
   labels: z.record(z.string(), z.string()).nullable().describe("of its newest snapshot; null: none told them"),
-  thresholds: z.array(headroom).describe("the distance to each eviction threshold, the nearest first"),
+  thresholds: z.array(headroom).describe("the distance to each eviction threshold, in the order of `headroom`"),
   countedSince,
   latest: z.record(kind, decisionHead.nullable()),
 });
@@ -110,6 +114,7 @@ export const nodeList = z.strictObject({
   countedSince,
   nextPageToken: z.string().nullable(),
 });
+export const nodeDeleted = z.strictObject({ node: z.string(), deletedAt: time });
 
 const imageNames = z.array(z.string()).describe("of an image: its tags; without any, its digests; the first 32");
 

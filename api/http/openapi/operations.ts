@@ -110,7 +110,7 @@ const FLEET_OPERATIONS: Readonly<Record<string, Operation>> = {
       ),
       query(
         "sort",
-        "severity: those that stand worst first; headroom: by the share of the capacity that is left to the nearest eviction threshold",
+        "severity: those that stand worst first; headroom: what meets an eviction threshold first, by the forecast of the next hour, then by the share of the capacity that is left",
         {
           type: "string",
           enum: FLEET_SORTS,

@@ -16,6 +16,7 @@ import { type Beside, refOf, snapshotOrigin, type WhyDocument } from "./evidence
 import type { PodName } from "./find-pod.ts";
 import { isNews, type SeenOutcome } from "./outcomes.ts";
 import { type NoStory, storiesIn, storyOf } from "./story.ts";
+import type { Workload } from "./workload.ts";
 
 /** The parts of a history that a story is made of. */
 export type WhyStore = Pick<
@@ -40,13 +41,15 @@ export type WhyFailure =
   | { readonly code: "no_story"; readonly why: NoStory }
   | { readonly code: "history"; readonly failure: StoreFailure };
 
-/** The answer from documents alone. Errors: see `storyOf` and `storiesIn`. */
+/** The answer from documents alone; of all pods, with `workload` those of it. Errors: see `storyOf` and `storiesIn`. */
 export function whyOf(
   documents: readonly WhyDocument[],
   { pod, namespace }: WhyAsked,
   beside?: Beside,
+  workload: Workload | null = null,
 ): Result<WhyAnswer, WhyFailure> {
-  const told = pod === null ? storiesIn(documents, namespace, beside) : storyOf(documents, { pod, namespace }, beside);
+  const told =
+    pod === null ? storiesIn(documents, namespace, beside, workload) : storyOf(documents, { pod, namespace }, beside);
   if (!told.ok) return err({ code: "no_story", why: told.error });
   return ok("findings" in told.value ? { story: told.value, list: null } : { story: null, list: told.value });
 }

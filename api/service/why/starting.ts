@@ -1,5 +1,6 @@
 import type { ObservedEvent } from "../../model/observed.ts";
 import type { Change, Finding, Missing, StoryDecision } from "../../model/why.ts";
+import { shellWord } from "../../text/shell-word.ts";
 import {
   type Case,
   type ContainerNow,
@@ -120,7 +121,7 @@ function notStarted(of: Case): Finding {
 export const latestOfEach = (events: readonly ObservedEvent[]): readonly ObservedEvent[] =>
   [...Map.groupBy(events, ({ reason }) => reason).values()].map((group) => group.at(-1) as ObservedEvent);
 
-const MAX_NODES = 64;
+const MAX_NODES = 500;
 
 /** A pod without a node: what the scheduler says, and what the kubelet of each node that is given would. */
 function unscheduledOf(of: Case): Finding | null {
@@ -134,8 +135,8 @@ function unscheduledOf(of: Case): Finding | null {
     ...(condition?.status === "False" ? [wordOfCondition(condition)] : []),
   ];
   const gates = (pod?.spec?.schedulingGates ?? []).map(({ name }) => name);
-  const nodes =
-    of.decides && held !== null && gates.length === 0 ? [...of.evidence.nodes.keys()].sort().slice(0, MAX_NODES) : [];
+  const known = of.decides && held !== null && gates.length === 0 ? [...of.evidence.nodes.keys()].sort() : [];
+  const nodes = known.slice(0, MAX_NODES);
   const asked = nodes.map((name) => askNode(of, name));
   const lacks = [
     ...(pod === null ? [missing(of, "pod", "what it asks for")] : []),
@@ -143,6 +144,7 @@ function unscheduledOf(of: Case): Finding | null {
     ...(nodes.length === 0 && gates.length === 0
       ? [{ ...missing(of, "node", "what each node can give"), command: "kubectl get pods,nodes -A -o json" }]
       : []),
+    ...(known.length > nodes.length ? [othersMissing(of, known.length)] : []),
   ];
   return finding("unscheduled", {
     since: condition?.lastTransitionTime ?? events[0]?.first ?? pod?.metadata.creationTimestamp ?? null,
@@ -152,6 +154,12 @@ function unscheduledOf(of: Case): Finding | null {
     whatWouldChange: asked.flatMap(({ changes }) => changes),
     missing: [...lacks, ...asked.flatMap((one) => one.missing)],
   });
+}
+
+function othersMissing({ subject: { ref } }: Case, nodes: number): Missing {
+  const why = `what ${nodes - MAX_NODES} of the ${nodes} nodes can give: ${MAX_NODES} are asked at a time; ask others by name`;
+  const pod = shellWord(`${ref.namespace}/${ref.name}`);
+  return { piece: "node", why, command: `nodewise decide admission --pod ${pod} --node NODE` };
 }
 
 interface AskedNode {

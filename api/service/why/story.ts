@@ -48,6 +48,7 @@ import { resizeOf } from "./resized.ts";
 import { startOf } from "./starting.ts";
 import { notLookedAt, readingsOf, throttledOf } from "./throttled.ts";
 import { asOfMs, contradictionIn, notesOf, othersOf } from "./together.ts";
+import { podsOfWorkload, type Workload } from "./workload.ts";
 
 export type NoStory = NoSubject | (Contradiction & { readonly near?: readonly string[] });
 
@@ -74,22 +75,29 @@ export function storyOf(documents: readonly WhyDocument[], name: PodName, beside
   });
 }
 
-/** The pods that have a story, the worst first. Errors: documents that contradict each other, or tell of no pod (of the namespace). */
+/**
+ * The pods that have a story, the worst first; with a workload, its own alone. Errors: documents that contradict each other, or tell
+ * of no such pod.
+ */
 export function storiesIn(
   documents: readonly WhyDocument[],
   namespace: string | null,
   beside?: Beside,
+  workload: Workload | null = null,
 ): Result<StoryList, NoStory> {
   const evidence = evidenceOf(documents, beside);
   if (!evidence.ok) return evidence;
   const everywhere = podsIn(evidence.value);
   if (everywhere.length === 0) return err(NO_PODS);
-  const all = everywhere.filter(({ ref }) => namespace === null || ref.namespace === namespace);
-  if (all.length === 0) {
+  const here = everywhere.filter(({ ref }) => namespace === null || ref.namespace === namespace);
+  if (here.length === 0) {
     const near = [...new Set(everywhere.map(({ ref }) => ref.namespace))].sort().slice(0, 3);
     const message = `the documents tell of no pod in namespace ${namespace}; they tell of pods in ${near.join(", ")}`;
     return err({ code: "no_such_pod", message, near });
   }
+  const owned = workload === null ? ok(here) : podsOfWorkload(here, workload);
+  if (!owned.ok) return owned;
+  const all = owned.value;
   const asOf = asOfMs(evidence.value);
   const unreadable: Unused[] = [];
   const cases = all.flatMap((candidate): readonly Case[] => {

@@ -5,7 +5,7 @@ import { amountText, exactAmountText, humanBytes } from "../size.ts";
 import { durationText, timeText } from "../time-text.ts";
 import { counterfactualSentences } from "./counterfactual.ts";
 import { PROBE_FINDING } from "./probes.ts";
-import { listed, many, ordinal } from "./words.ts";
+import { listed, many, namesText, ordinal } from "./words.ts";
 
 type Headline<C extends FindingCode> = (finding: FindingOf<C>) => string;
 
@@ -181,14 +181,21 @@ const COUNTERFACTUALS: ReadonlySet<string> = new Set([
 ]);
 const isCounterfactual = (change: Change): change is Change & Counterfactual => COUNTERFACTUALS.has(change.code);
 
+const MAX_REQUESTS = 12;
+
 /** What would change it, a sentence each. */
 export function changeSentences(changes: readonly Change[]): readonly string[] {
   const nodes = Map.groupBy(changes.filter(isCounterfactual), ({ numbers }) => numbers["node"]);
-  const requests = [...nodes].flatMap(([node, all]) =>
-    counterfactualSentences(all).map((text) => (node === undefined ? text : `on ${node} ${text}`)),
-  );
+  const told = [...nodes].flatMap(([node, all]) => counterfactualSentences(all).map((text) => ({ node, text })));
+  // many nodes are alike
+  const requests = [...Map.groupBy(told, ({ text }) => text)].map(([text, same]) => {
+    const names = same.flatMap(({ node }) => (node === undefined ? [] : [String(node)]));
+    return names.length === 0 ? text : `on ${namesText(names)} ${text}`;
+  });
   const others = changes.flatMap(({ code, numbers }) => (code in CHANGES ? CHANGES[code as OtherCode](numbers) : []));
-  return [...requests, ...others];
+  const more = requests.length - MAX_REQUESTS;
+  const rest = more > 0 ? [`and ${more} more like these, of other nodes`] : [];
+  return [...requests.slice(0, MAX_REQUESTS), ...rest, ...others];
 }
 
 type Numbers = Change["numbers"];

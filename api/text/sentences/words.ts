@@ -14,6 +14,11 @@ export const many = (count: unknown, what: string): string => `${count} ${what}$
 export const listed = (items: readonly string[]): string =>
   items.length < 2 ? items.join("") : `${items.slice(0, -1).join(", ")} and ${items.at(-1)}`;
 
+/** `n1, n2, n3 and 7 more`. */
+export const namesText = (all: readonly string[]): string =>
+  all.length > FEW + 1 ? `${all.slice(0, FEW).join(", ")} and ${all.length - FEW} more` : listed(all);
+const FEW = 3;
+
 const ORDINALS = new Intl.PluralRules("en", { type: "ordinal" });
 const SUFFIX: Readonly<Record<string, string>> = { one: "st", two: "nd", few: "rd" };
 /** `1st`, `12th`. */

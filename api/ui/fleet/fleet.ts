@@ -295,13 +295,17 @@ function doneByKubelet(node: string, counts: FleetNode["refusals"], hours: numbe
 /** A threshold nearer than this is worth a colour. */
 const NEAR = 0.05;
 
-/** What is left to the nearest eviction threshold. */
-function headroom({ headroom: [nearest] }: FleetNode): Html | Promise<Html> {
-  if (nearest?.ratio === null || nearest === undefined) return html`<span class="soft">–</span>`;
-  const { signal, threshold, type, ratio, metAtMs } = nearest;
-  const tone = ratio < 0 ? "bad-text" : ratio < NEAR ? "warn-text" : "";
+/** What is left to the eviction threshold that is met first. */
+function headroom({ headroom: [first], firstMetMs }: FleetNode): Html | Promise<Html> {
+  if (first?.ratio === null || first === undefined) return html`<span class="soft">–</span>`;
+  const { signal, threshold, type, ratio, metAtMs } = first;
+  const isFalling = firstMetMs !== null && firstMetMs > 0;
+  const tone = ratio < 0 ? "bad-text" : ratio < NEAR || isFalling ? "warn-text" : "";
   const when = metAtMs === null ? "" : `, met ${utcText(metAtMs)} as it falls`;
-  return html`<span class="${tone}" title="${type} threshold ${threshold}${when}">${percentText(ratio)} <span class="small">${signal}</span></span>`;
+  const soon = isFalling
+    ? html` <span class="small">met ${utcText(firstMetMs).slice("2026-01-31 ".length)}</span>`
+    : "";
+  return html`<span class="${tone}" title="${type} threshold ${threshold}${when}">${percentText(ratio)} <span class="small">${signal}</span>${soon}</span>`;
 }
 const percentText = (ratio: number): string => `${(ratio * 100).toFixed(Math.abs(ratio) < 0.1 ? 1 : 0)} %`;
 
