@@ -56,6 +56,7 @@ export class LogReader {
   /** All that is there now. Throws what the system answers: ENOENT where there is none. */
   async readAll(): Promise<void> {
     const { logs, current, lastStamp } = await this.#openAll();
+    this.#current = current;
     try {
       const { tail, sinceNanos } = this.#filter;
       const isOld = ({ modifiedMs }: OpenLog): boolean =>
@@ -72,7 +73,6 @@ export class LogReader {
     } finally {
       for (const log of logs) if (log !== current) await log.handle.close();
     }
-    this.#current = current;
     this.#lastStamp = lastStamp;
   }
   /** Reads what was added since, over rotations too. Call it repeatedly. */
@@ -88,16 +88,18 @@ export class LogReader {
     await this.#lines.end();
     const { logs, current, lastStamp } = await this.#openAll();
     const last = this.#current;
-    const newer = logs.filter((log) => log === current || stampIn(log.name) > this.#lastStamp);
-    // the first of them is the one that was read till now, which may be compressed already
-    const [first] = newer;
-    if (first !== current && first !== undefined && last !== null && (first.isCompressed || first.ino === last.ino))
-      newer.shift();
-    this.#position = 0;
-    for (const log of newer) if (this.wantsMore) await this.#readOne(log);
-    for (const log of logs) if (log !== current) await log.handle.close();
-    await last?.handle.close();
     this.#current = current;
+    try {
+      const newer = logs.filter((log) => log === current || stampIn(log.name) > this.#lastStamp);
+      // the first of them is the one that was read till now, which may be compressed already
+      const [first] = newer;
+      if (first !== current && first !== undefined && last !== null && (first.isCompressed || first.ino === last.ino))
+        newer.shift();
+      this.#position = 0;
+      for (const log of newer) if (this.wantsMore) await this.#readOne(log);
+    } finally {
+      for (const log of [...logs, last]) if (log !== current) await log?.handle.close();
+    }
     this.#lastStamp = lastStamp;
   }
   /** A last line without an end is written too. */

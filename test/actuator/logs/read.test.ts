@@ -77,8 +77,11 @@ const text = (from: number, to: number): string =>
 async function read(log: WrittenLog, filter: LogFilter = {}): Promise<string> {
   const { out, lines: into } = lines(filter.sinceNanos === undefined ? {} : { sinceNanos: filter.sinceNanos });
   const reader = new LogReader(log.path, filter, into);
-  await reader.readAll();
-  await reader.close();
+  try {
+    await reader.readAll();
+  } finally {
+    await reader.close();
+  }
   return out.stdout;
 }
 
