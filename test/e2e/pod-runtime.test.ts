@@ -211,7 +211,8 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
       ground.run(web, { name: "badly", attempt: 4, command: ["sh", "-c", "exit 3"] }),
       ground.run(web, {
         name: "hungry",
-        command: ["tail", "/dev/zero"],
+        // the runtime listens for an end by want of memory only once the container has started
+        command: ["sh", "-c", "sleep 3; exec tail /dev/zero"],
         linux: { resources: { memoryLimitInBytes: 16 * MIB, memorySwapLimitInBytes: 16 * MIB } },
       }),
     ]);
