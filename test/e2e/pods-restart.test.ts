@@ -25,7 +25,10 @@ describe.skipIf(why !== undefined)("containers that end by themselves", { timeou
     node.put("onfailure", podOf("onfailure", { restartPolicy: "OnFailure", ...EMPTY, containers: [fails] }));
     node.put("never", podOf("never", { restartPolicy: "Never", containers: [{ script: "exit 4" }] }));
     // containerd listens for an end by want of memory only once the container has started
-    const eats = { script: `sleep 3; x=$(head -c ${128 * MIB} /dev/zero | tr '\\0' x); echo $x`, limits: { memory: "16Mi" } };
+    const eats = {
+      script: `sleep 3; x=$(head -c ${128 * MIB} /dev/zero | tr '\\0' x); echo $x`,
+      limits: { memory: "16Mi" },
+    };
     node.put("hungry", podOf("hungry", { restartPolicy: "Never", containers: [eats] }));
     node.put("version", podOf("version", { terminationGracePeriodSeconds: 4, containers: [{ script: STUBBORN }] }));
     node.startDaemon();
