@@ -1,7 +1,7 @@
 import { isExtended, tellsDevices } from "../../decide/allocatable/capacity.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
 import { podOfAsk } from "../../decide/managers/node.ts";
-import { podsLeftOut } from "../../decide/pods/whose-pods.ts";
+import { looksAtPods, podsLeftOut, podsOfAnother } from "../../decide/pods/whose-pods.ts";
 import { optionFor } from "../../documents/inputs/parts.ts";
 import type { AllocatableDecision } from "../../model/allocatable.ts";
 import { milliValue } from "../../model/amount.ts";
@@ -18,7 +18,7 @@ import { type PatchFlags, readPatches } from "../inputs/change.ts";
 import type { MadeStatic } from "../inputs/pods.ts";
 import { type Question, type QuestionFiles, readQuestion } from "../inputs/question.ts";
 import { READ_ONCE, readSnapshot, readsOnce, type SnapshotFiles } from "../inputs/snapshot.ts";
-import { type WhatIf, type WhatIfOptions, whatIf } from "../inputs/what-if.ts";
+import { type Assumption, asNewcomer, type WhatIf, type WhatIfOptions, whatIf } from "../inputs/what-if.ts";
 import {
   EXIT,
   type Fault,
@@ -87,19 +87,24 @@ export async function decide(
   const { snapshot, chosen, dropped, leftOut, madeStatic, configuration } = read.value;
   warnAll(terminal, leftOut);
   if (dropped.length > 0) terminal.warn(`nodewise: ${replacedText(dropped)}`);
-  const question = await readQuestion(kind, options, nodeIn(snapshot), chosen.profile);
-  if (!question.ok) return question;
+  const mixed = unreadPods(kind, snapshot);
+  if (mixed !== undefined) return refused(headOf(kind, snapshot, chosen, []), mixed, output, terminal);
+  const asks = await readQuestion(kind, options, nodeIn(snapshot), chosen.profile);
+  if (!asks.ok) return asks;
+  const newcomer = options.ask === undefined ? asNewcomer(kind, snapshot, asks.value.ask) : undefined;
+  const question = { ...asks.value, ask: newcomer?.ask ?? asks.value.ask };
   warnAll(terminal, [
-    ...question.value.leftOut,
+    ...question.leftOut,
     ...(files.machine === undefined ? [] : otherMachine(files.machine, snapshot)),
-    ...missingDevices(kind, snapshot, question.value.ask),
+    ...missingDevices(kind, snapshot, question.ask),
   ]);
   const asked = whatIf(kind, snapshot, options, files.machine !== undefined, chosen.profile);
   if (!asked.ok) return asked;
   const machineName = files.machine === "-" ? undefined : files.machine;
-  const given = { ...asked.value, chosen, madeStatic, machineName };
+  const assumed = [...asked.value.assumed, ...(newcomer?.assumed ?? [])];
+  const given = { ...asked.value, assumed, chosen, madeStatic, machineName };
   if (options.patch === undefined && options.set === undefined)
-    return decideOn(kind, given, question.value, options, terminal);
+    return decideOn(kind, given, question, options, terminal);
   const other = otherKubelet(options.kubelet, chosen);
   if (!other.ok) return other;
   const patches = await readPatches(options, other.value?.profile ?? chosen.profile);
@@ -107,7 +112,7 @@ export async function decide(
   warnAll(terminal, patches.value.notices);
   const change = { configuration, patch: patches.value.patch ?? {}, kubeletVersion: other.value?.asked };
   const now = other.value === undefined ? chosen : chooseProfileFor(snapshot);
-  return compareOn(kind, { ...given, chosen: now, ...change }, question.value, options, terminal);
+  return compareOn(kind, { ...given, chosen: now, ...change }, question, options, terminal);
 }
 
 /** With a change, `--kubelet` is the version after it: undefined where the node's own is no other. Errors: one that is not known here. */
@@ -139,19 +144,18 @@ function compareOn(
   terminal: Terminal,
 ): Outcome {
   const { snapshot, chosen, machineName = NO_NODE_GIVEN } = given;
-  const { profile, note } = chosen;
+  const { profile } = chosen;
   const asked = { configuration, patch, kubeletVersion, snapshot, ask, facts, explain, profile };
   const made = comparison(kind, asked);
   if (!made.ok) return made;
   const { after, leftOut } = made.value;
   const assumptions = [...assumptionsOf(kind, given, ask, after), ...assumedLeftOut(leftOut, profile)];
-  const node = nodeIn(snapshot);
-  const head = { kind, node, policyVersion: profile.policyVersion, profile: note, ...assumedData(assumptions) };
+  const head = headOf(kind, snapshot, chosen, assumptions);
   if (output === "karpenter" && after.ok)
     printData(terminal, karpenterShape(after.value.decision as AllocatableDecision), "json");
   else if (output === "table") {
     const assumed = assumedText(assumptions);
-    terminal.write(comparisonText({ ...head, node: node ?? machineName, assumed, explain }, made.value, terminal));
+    terminal.write(comparisonText({ ...head, node: head.node ?? machineName, assumed, explain }, made.value, terminal));
   } else if (output !== "karpenter") printData(terminal, { ...head, ...comparisonData(made.value) }, output);
   if (!after.ok) return refusalFault(kind, after.error);
   return ok(isGood(after.value.verdict) ? EXIT.ok : EXIT.negative);
@@ -164,16 +168,10 @@ function decideOn(
   terminal: Terminal,
 ): Outcome {
   const { snapshot, chosen, machineName = NO_NODE_GIVEN } = given;
-  const { profile, note } = chosen;
-  const answer = decideKind(kind, { snapshot, facts, ask, explain }, profile);
-  const node = nodeIn(snapshot);
+  const answer = decideKind(kind, { snapshot, facts, ask, explain }, chosen.profile);
   const assumptions = assumptionsOf(kind, given, ask, answer);
-  const { policyVersion } = profile;
-  const head = { kind, node, policyVersion, profile: note, ...assumedData(assumptions) };
-  if (!answer.ok) {
-    if (output === "json" || output === "yaml") printData(terminal, { ...head, refusal: answer.error }, output);
-    return refusalFault(kind, answer.error);
-  }
+  const head = headOf(kind, snapshot, chosen, assumptions);
+  if (!answer.ok) return refused(head, answer.error, output, terminal);
   const advice = (path: string): string => `give ${optionFor(path)}`;
   const question = {
     assumed: assumedText(assumptions),
@@ -182,6 +180,7 @@ function decideOn(
     observedAtMs: snapshot.observedAt === undefined ? undefined : Date.parse(snapshot.observedAt),
     asked: askedPodRef(ask) ?? undefined,
   };
+  const { node, policyVersion } = head;
   const shown = { kind, node: node ?? machineName, policyVersion, decided: answer.value, explain, advice, ...question };
   if (output === "table") terminal.write(answerText(shown, terminal));
   else if (output === "karpenter")
@@ -192,10 +191,37 @@ function decideOn(
 
 const NO_NODE_GIVEN = "(no node given)";
 const nodeIn = ({ node }: Snapshot): string | null => node?.metadata.name ?? null;
+/** What answers and refusals begin with, as data. */
+const headOf = (
+  kind: Kind,
+  snapshot: Snapshot,
+  { profile, note }: ChosenProfile,
+  assumptions: readonly Assumption[],
+) => ({
+  kind,
+  node: nodeIn(snapshot),
+  policyVersion: profile.policyVersion,
+  profile: note,
+  ...assumedData(assumptions),
+});
+
+/** Whoever gives a node and pods here takes them for one node's, also where the kind reads no pods. */
+const unreadPods = (kind: Kind, snapshot: Snapshot): Refusal | undefined =>
+  looksAtPods(kind) || nodeIn(snapshot) === null ? undefined : podsOfAnother(snapshot);
 
 function replacedText(dropped: readonly string[]): string {
   const are = dropped.length === 1 ? "is the kubelet's default" : "are the kubelet's defaults";
   return `--config takes the place of the snapshot's whole kubeletConfiguration: ${listed(firstOf(dropped))} ${are} now; --set and --patch change single fields`;
+}
+
+function refused(
+  head: ReturnType<typeof headOf>,
+  refusal: Refusal,
+  output: DecideOptions["output"],
+  terminal: Terminal,
+): Result<never, Fault> {
+  if (output === "json" || output === "yaml") printData(terminal, { ...head, refusal }, output);
+  return refusalFault(head.kind, refusal);
 }
 
 /** A pod that is not there is bad input, as in every command. */

@@ -146,11 +146,10 @@ function nodeWith(documents: NodeDocuments, pod: Fields | undefined): ClusterNod
   const snapshot = snapshotOf(documents);
   if (pod === undefined) return { name, snapshot };
   const { name: podName, namespace } = fieldsOf(pod["metadata"]);
-  const { nodeName: bound, ...spec } = fieldsOf(pod["spec"]);
+  const { nodeName: bound } = fieldsOf(pod["spec"]);
   if (bound === name) return { name, snapshot, pod: `${String(namespace)}/${String(podName)}` };
-  // asked as one that comes anew
-  const { status: _, ...rest } = pod;
-  return { name, snapshot, podObject: { ...rest, spec } };
+  const { status: _, ...podObject } = pod;
+  return { name, snapshot, podObject };
 }
 
 /** So many nodes are read at a time. */

@@ -7,6 +7,7 @@ import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type ChosenProfile, chooseProfileFor } from "../../profiles/index.ts";
 import { configurationOfAnother } from "../../profiles/unknown-fields.ts";
+import { listed } from "../../text/sentences/words.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 import type { FileSystemSize, ResourceTexts } from "./capacity.ts";
 import { type MadeStatic, readPods } from "./pods.ts";
@@ -71,6 +72,7 @@ export async function readSnapshot(files: SnapshotFiles): Promise<Result<ReadSna
   if (given.length > 0) input["cgroup"] = { ...fieldsOf(input["cgroup"]), ...Object.fromEntries(given) };
   if (files.observedAt !== undefined) input["observedAt"] = files.observedAt;
   if (files.imageFs !== undefined) input["stats"] = withImageFs(input["stats"], files.imageFs);
+  const uncounted = files.nodeCapacity === undefined ? [] : replacedCapacity(input["node"], files.nodeCapacity);
   if (files.nodeCapacity !== undefined) input["node"] = withCapacity(input["node"], files.nodeCapacity);
   const decoded = decodeSnapshot(input);
   if (decoded.ok) {
@@ -84,7 +86,7 @@ export async function readSnapshot(files: SnapshotFiles): Promise<Result<ReadSna
     );
     const ofPods = origins.filter(({ at }) => at[0] === "pods");
     const { madeStatic, leftOut: ofOthers } = read.value;
-    const leftOut = [...ofOthers, ...ofConfiguration, ...leftOutOfPods(ofPods, chosen.profile)];
+    const leftOut = [...uncounted, ...ofOthers, ...ofConfiguration, ...leftOutOfPods(ofPods, chosen.profile)];
     const configuration = input[FIELD];
     return ok({ snapshot: decoded.value, chosen, dropped, madeStatic, leftOut, configuration });
   }
@@ -107,6 +109,16 @@ function droppedFields(was: unknown, is: KubeletConfiguration = {}): readonly st
 function withImageFs(stats: unknown, imageFs: FileSystemSize): Fields {
   const { node, ...rest } = fieldsOf(stats);
   return { ...rest, node: { ...fieldsOf(node), runtime: { ...fieldsOf(fieldsOf(node)["runtime"]), imageFs } } };
+}
+
+/** A line about the resources of the node that `--capacity` does not name. */
+function replacedCapacity(node: unknown, given: ResourceTexts): readonly string[] {
+  const had = Object.keys(fieldsOf(fieldsOf(fieldsOf(node)["status"])["capacity"]));
+  const names = had.filter((name) => !Object.hasOwn(given, name));
+  if (names.length === 0) return [];
+  return [
+    `--capacity takes the place of the node's whole capacity: ${listed(names)} ${names.length === 1 ? "does" : "do"} not count; name what is to stay`,
+  ];
 }
 
 function withCapacity(node: unknown, capacity: ResourceTexts): Fields {

@@ -1,8 +1,10 @@
+import { askedElsewhere } from "../../decide/pods/whose-pods.ts";
 import { assumedTime } from "../../documents/inputs/origin.ts";
-import { KINDS, type Kind } from "../../model/decision.ts";
-import { traitsOf } from "../../model/kinds.ts";
+import { type AskOf, KINDS, type Kind } from "../../model/decision.ts";
+import { specOf, traitsOf } from "../../model/kinds.ts";
 import { type KubeletConfiguration, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import type { Machine } from "../../model/machine.ts";
+import { podNamespace } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { bytesIn, type Profile } from "../../profiles/profile.ts";
@@ -29,6 +31,25 @@ const DEFAULTS: Assumption = {
   text: "the kubelet's default configuration; --config takes another",
   data: { kubeletConfiguration: {} },
 };
+
+/**
+ * Whether this node would take a pod that another one has: it is asked about as one that comes anew. The kubelet's own answer
+ * would be that the pod is not its own.
+ */
+export function asNewcomer(
+  kind: Kind,
+  snapshot: Snapshot,
+  ask: AskOf[Kind],
+): { readonly ask: AskOf[Kind]; readonly assumed: readonly Assumption[] } {
+  // a kind that takes a name alone asks about the node's own pods
+  const [pod, boundTo] = (specOf(kind).ask.pod === "name" ? undefined : askedElsewhere(snapshot, ask)) ?? [];
+  if (pod === undefined) return { ask, assumed: [] };
+  const { status: _, ...created } = pod;
+  const { nodeName: __, ...spec } = created.spec;
+  const text = `${podNamespace(pod)}/${pod.metadata.name} is bound to ${boundTo}: asked about as a new pod that comes to ${snapshot.node?.metadata.name}`;
+  return { ask: { ...ask, pod: { ...created, spec } } as AskOf[Kind], assumed: [{ text, data: { pod: { boundTo } } }] };
+}
+
 type Configuration = Readonly<Record<string, unknown>>;
 
 /**

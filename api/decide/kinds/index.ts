@@ -48,7 +48,7 @@ export function decideKind(
   profile?: Profile,
 ): Result<Decided<DecisionOf[Kind]>, Refusal> {
   const { snapshot, ask, explain } = asked;
-  const others = othersPods(kind, snapshot);
+  const others = othersPods(kind, snapshot, ask);
   if (others !== undefined) return err(others);
   const decider = DECIDERS[kind] as (asked: EffectiveAsked<AskOf[Kind]>) => Result<Decided<DecisionOf[Kind]>, Refusal>;
   const answer = decider({ ...asked, snapshot: effectiveSnapshot(snapshot, profile) });

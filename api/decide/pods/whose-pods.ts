@@ -1,7 +1,7 @@
 import type { AskOf, Kind, Refusal } from "../../model/decision.ts";
 import type { Reason } from "../../model/forms.ts";
 import { traitsOf } from "../../model/kinds.ts";
-import type { Pod } from "../../model/pod.ts";
+import { type Pod, podNamespace } from "../../model/pod.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { awaitsScheduling, podsHere, podsOfNode } from "./node-pods.ts";
 
@@ -30,8 +30,27 @@ const selector = (name: string): string => `kubectl get pods -A --field-selector
  * Refused are pods of one other node alone, on which every answer would be that of an empty node, and pods of several nodes
  * where no node says whose are meant. A list of several nodes with none of this node is what a cluster with an empty node has.
  */
-export const othersPods = (kind: Kind, snapshot: Snapshot): Refusal | undefined =>
-  looksAtPods(kind) ? podsOfAnother(snapshot) : undefined;
+export const othersPods = (kind: Kind, snapshot: Snapshot, ask: AskOf[Kind]): Refusal | undefined =>
+  looksAtPods(kind) ? podsOfAnother(snapshot) : askedOfAnother(snapshot, ask);
+
+/** A kind that looks at no pods may be asked about one of them by its name, and that one must be of the node. */
+function askedOfAnother(snapshot: Snapshot, ask: AskOf[Kind]): Refusal | undefined {
+  const [pod, bound] = askedElsewhere(snapshot, ask) ?? [];
+  if (pod === undefined || typeof podOf(ask) !== "string") return undefined;
+  const message = `pod ${nameOf(pod)} belongs to ${bound}, the node is ${snapshot.node?.metadata.name}: post the node ${bound}, or none`;
+  return { code: "needs_input", message, needs: ["node"] };
+}
+
+/** The pod that is asked about, posted or named, and the node that it is bound to, where that is another one than the snapshot's. */
+export function askedElsewhere({ node, pods }: Snapshot, ask: AskOf[Kind]): readonly [Pod, string] | undefined {
+  const asked = podOf(ask);
+  const pod = typeof asked === "string" ? pods?.find((one) => nameOf(one) === asked) : asked;
+  const [bound = "", name] = [pod?.spec.nodeName, node?.metadata.name];
+  return pod && name !== undefined && bound !== "" && bound !== name ? [pod, bound] : undefined;
+}
+const podOf = (ask: AskOf[Kind]): Pod | string | undefined =>
+  (ask !== undefined && "pod" in ask ? (ask.pod as Pod | string | null) : null) ?? undefined;
+const nameOf = (pod: Pod): string => `${podNamespace(pod)}/${pod.metadata.name}`;
 
 /** The same of a snapshot that nobody asks about yet. */
 export function podsOfAnother(snapshot: Snapshot): Refusal | undefined {
@@ -78,10 +97,8 @@ export function unknownOverheads(kind: Kind, snapshot: Snapshot, ask: AskOf[Kind
   if (traitsOf(kind).pods !== "overhead") return [];
   const here = podsHere(snapshot).filter(lacksOverhead);
   const paths = here.map((pod) => `pods[${snapshot.pods?.indexOf(pod)}].spec.overhead`);
-  const asked = ask !== undefined && "pod" in ask ? ask.pod : null;
-  return asked !== null && typeof asked === "object" && lacksOverhead(asked)
-    ? [...paths, "ask.pod.spec.overhead"]
-    : paths;
+  const asked = podOf(ask);
+  return typeof asked === "object" && lacksOverhead(asked) ? [...paths, "ask.pod.spec.overhead"] : paths;
 }
 const lacksOverhead = ({ metadata, spec }: Pod): boolean =>
   (spec.runtimeClassName ?? "") !== "" && spec.overhead === undefined && metadata.creationTimestamp === undefined;
