@@ -1,6 +1,7 @@
 import * as https from "node:https";
 import type { SecureContext } from "node:tls";
 import pLimit, { type LimitFunction } from "p-limit";
+import { decodeSnapshot } from "../model/decode.ts";
 import { LIMITS } from "../model/limits.ts";
 import { type Fields, fieldsOf, isObject } from "../model/own.ts";
 import { withoutPodSecrets, withoutSecretSettings } from "../model/redact.ts";
@@ -21,11 +22,14 @@ export interface KubeletOptions {
   readonly atATime?: number | undefined;
 }
 
-/** What a kubelet is asked for, and the right that each takes of a kubelet with fine-grained authorization (1.33 and newer). */
+/**
+ * What a kubelet is asked for, the right that each takes of a kubelet with fine-grained authorization (1.33 and newer), and the
+ * member of a NodeSnapshot that it becomes.
+ */
 const PATHS = {
-  configz: { path: "/configz", resource: "nodes/configz" },
-  stats: { path: "/stats/summary", resource: "nodes/stats" },
-  pods: { path: "/pods", resource: "nodes/pods" },
+  configz: { path: "/configz", resource: "nodes/configz", member: "kubeletConfiguration" },
+  stats: { path: "/stats/summary", resource: "nodes/stats", member: "stats" },
+  pods: { path: "/pods", resource: "nodes/pods", member: "pods" },
 } as const;
 export type KubeletPart = keyof typeof PATHS;
 
@@ -60,7 +64,7 @@ export class Kubelets {
 
   /**
    * One document of the node's kubelet, as it answers it, without secrets. Errors: those of the connection, untrusted,
-   * unauthorized, forbidden (with the rule), too-large, not-json.
+   * unauthorized, forbidden (with the rule), too-large, not-json, and unexpected-answer where it has not the form of the part.
    */
   async read(node: Fields, part: KubeletPart, signal?: AbortSignal): Promise<Result<unknown, ClusterFault>> {
     const name = String(fieldsOf(node["metadata"])["name"]);
@@ -69,8 +73,9 @@ export class Kubelets {
     const read = await this.#limit(() =>
       this.#options.proxy === true ? this.#overProxy(name, part, signal) : this.#directly(node, name, part, signal),
     );
-    this.#remember(name, read);
-    return read.ok ? ok(cleaned(read.value, part)) : read;
+    const checked = read.ok ? asPart(read.value, name, part) : read;
+    this.#remember(name, checked);
+    return checked.ok ? ok(cleaned(checked.value, part)) : checked;
   }
 
   forget(name: string): void {
@@ -170,6 +175,20 @@ function addressOf(node: Fields): string | undefined {
   ) as string | undefined;
   if (found === undefined) return undefined;
   return `${found.includes(":") ? `[${found}]` : found}:${port}`;
+}
+
+/** A part that cannot be read as what it should be would take the rest of the node's snapshot with it. */
+function asPart(value: unknown, name: string, part: KubeletPart): Result<unknown, ClusterFault> {
+  const { path, member } = PATHS[part];
+  const decoded = decodeSnapshot({ node: { metadata: { name } }, [member]: value });
+  if (decoded.ok) return ok(value);
+  const [first, ...more] = decoded.error;
+  const said = `${first?.path}: ${first?.message}${more.length === 0 ? "" : ` (and ${more.length} more)`}`;
+  return clusterFault(
+    "unexpected-answer",
+    `the kubelet of ${name} answers ${path} with what is none: ${said}`,
+    "look at what answers there",
+  );
 }
 
 function cleaned(value: unknown, part: KubeletPart): unknown {

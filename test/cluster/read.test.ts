@@ -251,6 +251,26 @@ describe("a kubelet", () => {
     expect(read.missing).toMatchObject([{ part: "stats", code, why: expect.stringMatching(why) }]);
   });
 
+  test.each([
+    [
+      "/configz",
+      "[1,2,3]",
+      /^the kubelet of n1 answers \/configz with what is none: kubeletConfiguration: .*expected object/,
+    ],
+    ["/configz", '{"kubeletconfig":{"maxPods":"many"}}', /none: kubeletConfiguration\.maxPods: .*expected number/],
+    ["/stats/summary", "[1,2,3]", /answers \/stats\/summary with what is none: stats: .*expected object/],
+    ["/stats/summary", '{"node":{"nodeName":"n1"},"pods":7}', /none: stats\.pods: .*expected array/],
+    ["/stats/summary", '{"node":{"nodeName":"n9"}}', /none: stats\.node\.nodeName: the stats are of node n9/],
+  ] as const)("that answers %s with %s loses that part alone", async (path, body, why) => {
+    const { kubeconfig, kubelet } = await testCluster();
+    kubelet.bodies[path] = body;
+    const read = okOf(await readNode(await opened(kubeconfig()), "n1"));
+    const part = path === "/configz" ? "configz" : "stats";
+    expect(read.missing).toMatchObject([{ part, code: "unexpected-answer", why: expect.stringMatching(why) }]);
+    const decoded = decodeSnapshot(snapshotOf(read));
+    expect(decoded.ok && Object.keys(decoded.value)).toContain(part === "stats" ? "kubeletConfiguration" : "stats");
+  });
+
   test("that nobody listens for is told", async () => {
     const { kubeconfig, api } = await testCluster();
     api.put("nodes", nodeAt("n2", 1));
