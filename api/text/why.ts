@@ -310,7 +310,7 @@ export function storyListText(list: StoryList, { columns, paint }: Screen): stri
       since === null ? "" : timeText(Date.parse(since)),
       more === 0 ? "" : `+${more}`,
       printable(
-        `${container === null ? "" : `${container}: `}${[reason, message.trim()].filter((part) => part !== "").join(": ")}`,
+        `${container === null || message.startsWith(`container ${container} `) ? "" : `${container}: `}${[reason, message.trim()].filter((part) => part !== "").join(": ")}`,
       ),
     ],
   }));

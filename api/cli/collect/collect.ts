@@ -1,7 +1,6 @@
 import { parseListen } from "../../../actuator/core/listen.ts";
 import { type Cluster, openCluster } from "../../cluster/cluster.ts";
 import { clusterFaultText } from "../../cluster/fault.ts";
-import { rbacYaml } from "../../cluster/rbac.ts";
 import { apiClient } from "../../collector/api-client.ts";
 import { Collector, type CollectorCounts, type FaultPlace } from "../../collector/collector.ts";
 import { statusApp } from "../../collector/status.ts";
@@ -16,7 +15,7 @@ import type { Cli, LogFlags } from "../cli.ts";
 import { type ClusterFlags, clusterOptions } from "../cluster-options.ts";
 import { addressOf } from "../history/history-api.ts";
 import { tokenOf } from "../history/source.ts";
-import { warnRights } from "../inputs/cluster-node.ts";
+import { missingRights, warnRights } from "../inputs/cluster-node.ts";
 import { EXIT, type Fault, fault, type Outcome, redrawnLine, stopSignal } from "../terminal.ts";
 
 export interface CollectFlags extends ApiFlags, ClusterFlags, Pick<LogFlags, "logFormat"> {
@@ -95,11 +94,9 @@ export async function follow(
     onMissingRights: (missing) => {
       line.clear();
       if (log === null) return warnRights(missing, terminal);
-      const rules = missing.flatMap(({ rule }) => rule ?? []);
-      log.warn(
-        { rbac: rbacYaml(rules, missing[0]?.user) },
-        "a right is missing: an administrator gives it by this YAML",
-      );
+      const { rights, yaml } = missingRights(missing, terminal) ?? {};
+      if (yaml === "") log.warn({ rights }, "a right is missing: the YAML that was told before gives it");
+      else log.warn({ rights, rbac: yaml }, "a right is missing: an administrator gives it by this YAML");
     },
   });
   const status = await openStatus(statusListen, collector);

@@ -1,8 +1,21 @@
 import pLimit from "p-limit";
 import { type Cluster, openCluster } from "../../cluster/cluster.ts";
-import { type ClusterFault, type ClusterFaultCode, clusterFault, clusterFaultText } from "../../cluster/fault.ts";
+import {
+  type AccessRule,
+  type ClusterFault,
+  type ClusterFaultCode,
+  clusterFault,
+  clusterFaultText,
+} from "../../cluster/fault.ts";
 import { rbacYaml } from "../../cluster/rbac.ts";
-import { type NodeDocuments, readNode, readNodeNames, readPodObject, snapshotOf } from "../../cluster/read.ts";
+import {
+  type MissingPart,
+  type NodeDocuments,
+  readNode,
+  readNodeNames,
+  readPodObject,
+  snapshotOf,
+} from "../../cluster/read.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { listed, namesText } from "../../text/sentences/words.ts";
@@ -14,6 +27,8 @@ import { EXIT, type Fault, fault, type Terminal } from "../terminal.ts";
 export interface ClusterNode {
   readonly name: string;
   readonly snapshot: Fields;
+  /** The parts of the snapshot that could not be read, which were told. */
+  readonly missing: readonly MissingPart[];
   /** Of a pod that is bound to the node: its `NAMESPACE/NAME` in the snapshot. */
   readonly pod?: string;
   /** Of a pod that is bound to no node, or to another one: the v1.Pod. */
@@ -68,18 +83,40 @@ export function warnMissing(nodes: readonly Pick<NodeDocuments, "name" | "missin
   warnRights(all, terminal);
 }
 
-/** Which rights are missing, and the YAML that gives them. */
-export function warnRights(missing: readonly Pick<ClusterFault, "rule" | "user">[], terminal: Terminal): void {
+/** What each terminal had of the YAML that gives rights: most rights that are found missing later are in it already. */
+const toldOn = new WeakMap<Terminal, Set<string>>();
+
+/** Rights that are missing: which, and the documents that give them, as far as this terminal has not had them. Undefined: none is. */
+export function missingRights(missing: readonly Pick<ClusterFault, "rule" | "user">[], terminal: Terminal) {
   const rules = missing.flatMap(({ rule }) => rule ?? []);
-  if (rules.length === 0) return;
+  if (rules.length === 0) return undefined;
+  const user = missing.find(({ user }) => user !== undefined)?.user;
+  const told = toldOn.get(terminal) ?? new Set();
+  const fresh = rbacYaml(rules, user)
+    .trimEnd()
+    .split(BETWEEN)
+    .filter((document) => !told.has(document));
+  toldOn.set(terminal, new Set([...told, ...fresh]));
+  return { rights: rightsText(rules), yaml: fresh.join(BETWEEN) };
+}
+const BETWEEN = "\n---\n";
+
+/** Which rights are missing, and the YAML that gives them, once. */
+export function warnRights(missing: Parameters<typeof missingRights>[0], terminal: Terminal): void {
+  const { rights, yaml } = missingRights(missing, terminal) ?? {};
+  if (rights === undefined) return;
+  const how = yaml === "" ? "the YAML above gives it" : "an administrator gives it with `kubectl apply -f -` and:";
+  const lines = [`nodewise: the ${rights} is missing: ${how}`, ...(yaml ? yaml.split("\n") : [])];
+  for (const line of lines) terminal.warn(line);
+}
+
+/** `right to get nodes/configz and nodes/stats`. */
+export function rightsText(rules: readonly AccessRule[]): string {
   const byVerbs = Map.groupBy(rules, ({ verbs }) => listed(verbs));
   const rights = Array.from(byVerbs, ([verbs, same]) => {
     return `${verbs} ${listed([...new Set(same.map(({ resource }) => resource))].sort())}`;
   });
-  const what = `the right to ${rights.join(", and to ")} is missing`;
-  terminal.warn(`nodewise: ${what}: an administrator gives it with \`kubectl apply -f -\` and:`);
-  const user = missing.find(({ user }) => user !== undefined)?.user;
-  for (const line of rbacYaml(rules, user).trimEnd().split("\n")) terminal.warn(line);
+  return `right to ${rights.join(", and to ")}`;
 }
 
 /**
@@ -142,14 +179,14 @@ async function nodeName(
 }
 
 function nodeWith(documents: NodeDocuments, pod: Fields | undefined): ClusterNode {
-  const { name } = documents;
-  const snapshot = snapshotOf(documents);
-  if (pod === undefined) return { name, snapshot };
+  const { name, missing } = documents;
+  const node = { name, missing, snapshot: snapshotOf(documents) };
+  if (pod === undefined) return node;
   const { name: podName, namespace } = fieldsOf(pod["metadata"]);
   const { nodeName: bound } = fieldsOf(pod["spec"]);
-  if (bound === name) return { name, snapshot, pod: `${String(namespace)}/${String(podName)}` };
+  if (bound === name) return { ...node, pod: `${String(namespace)}/${String(podName)}` };
   const { status: _, ...podObject } = pod;
-  return { name, snapshot, podObject };
+  return { ...node, podObject };
 }
 
 /** So many nodes are read at a time. */
@@ -166,7 +203,7 @@ export async function eachClusterNode<T>(
   given: readonly string[] | undefined,
   flags: ClusterFlags,
   { terminal }: Cli,
-  work: (name: string, read: Result<Fields, ClusterFault>) => Promise<T>,
+  work: (name: string, read: Result<ClusterNode, ClusterFault>) => Promise<T>,
 ): Promise<Result<readonly T[], Fault>> {
   const file = given?.find((name) => !isNodeName(name));
   if (file !== undefined) return noNodeName(file, flags);
@@ -180,7 +217,7 @@ export async function eachClusterNode<T>(
     if (documents.ok) read.push(documents.value);
     done++;
     if (process.stderr.isTTY) process.stderr.write(`${CLEAR}${done} of ${names.value.length} nodes are read`);
-    return work(name, documents.ok ? ok(snapshotOf(documents.value)) : documents);
+    return work(name, documents.ok ? ok(nodeWith(documents.value, undefined)) : documents);
   };
   const answers = await Promise.all(names.value.map((name) => limit(() => one(name))));
   if (process.stderr.isTTY) process.stderr.write(CLEAR);

@@ -1,13 +1,12 @@
 import { type ClusterFault, clusterFaultText } from "../../cluster/fault.ts";
 import type { LintFinding } from "../../decide/lint/finding.ts";
-import type { Fields } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { type ProfileNote, whyAnother } from "../../profiles/index.ts";
 import { many, namesText } from "../../text/sentences/words.ts";
 import { assumedLine } from "../../text/style.ts";
 import type { Cli } from "../cli.ts";
 import { withoutEnv } from "../cluster-options.ts";
-import { eachClusterNode, readClusterNode, withCluster } from "../inputs/cluster-node.ts";
+import { type ClusterNode, eachClusterNode, readClusterNode, rightsText, withCluster } from "../inputs/cluster-node.ts";
 import { EXIT, type Fault, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
 import { exitOf, findingsIn, findingsText, type LintFlags, localInput, print, untouched } from "./lint.ts";
 import { type LintNode, readLintFiles } from "./lint-input.ts";
@@ -31,21 +30,26 @@ export async function lintCluster(given: LintFlags, cli: Cli): Promise<Outcome> 
   if (node === undefined) return lintAll(given, rest, cli);
   const read = await readClusterNode(given, { node }, cli);
   if (!read.ok) return read;
-  const files = await configured(rest, read.value.snapshot, node);
+  const files = await configured(rest, read.value);
   if (!files.ok) return files;
   return print(ok(untouched(findingsIn(localInput(files.value), given.kubelet))), files.value, given, cli);
 }
 
 /** Errors: those of the files; neither a file nor the kubelet tells a configuration. */
-async function configured(files: LintFlags, live: Fields, node: string): Promise<Result<LintNode, Fault>> {
-  const read = await readLintFiles(files, live);
+async function configured(
+  files: LintFlags,
+  { name, snapshot, missing }: ClusterNode,
+): Promise<Result<LintNode, Fault>> {
+  const read = await readLintFiles(files, snapshot);
   if (!read.ok || read.value.file !== null || read.value.configuration !== undefined) return read;
-  return fault(EXIT.badInput, `the configuration of ${node} is not known: give --config FILE, or the right to read it`);
+  const { rule, why } = missing.find(({ part }) => part === "configz") ?? {};
+  const [said, right] = rule === undefined ? [`: ${why}`, ""] : ["", `, or the ${rightsText([rule])}`];
+  return fault(EXIT.badInput, `the configuration of ${name} is not known${said}: give --config FILE${right}`);
 }
 
 async function lintAll(given: LintFlags, files: LintFlags, cli: Cli): Promise<Outcome> {
-  const one = async (node: string, live: Result<Fields, ClusterFault>): Promise<Linted> => {
-    const read = live.ok ? await configured(files, live.value, node) : live;
+  const one = async (node: string, live: Result<ClusterNode, ClusterFault>): Promise<Linted> => {
+    const read = live.ok ? await configured(files, live.value) : live;
     if (read.ok) return { node, ...findingsIn(localInput(read.value), given.kubelet), why: null };
     const why = "lines" in read.error ? read.error.lines.join("; ") : clusterFaultText(read.error);
     return { node, profile: null, findings: [], why };

@@ -8,7 +8,7 @@ import type { UpgradeReport } from "../../service/upgrade/report.ts";
 import { type UpgradeInput, upgradeReport } from "../../service/upgrade/upgrade-report.ts";
 import type { Cli } from "../cli.ts";
 import type { ClusterFlags } from "../cluster-options.ts";
-import { eachClusterNode } from "../inputs/cluster-node.ts";
+import { type ClusterNode, eachClusterNode } from "../inputs/cluster-node.ts";
 import type { Fault } from "../terminal.ts";
 import type { Found } from "./upgrade-output.ts";
 import type { UpgradeRequest } from "./upgrade-source.ts";
@@ -34,9 +34,9 @@ export async function reportsOfCluster(
       ? upgradeReport({ ...subject.value, ...beside, to, from: before.value })
       : `--from ${before.error.message}`;
   };
-  const one = async (node: string, live: Result<Fields, ClusterFault>) => ({
+  const one = async (node: string, live: Result<ClusterNode, ClusterFault>) => ({
     node,
-    report: live.ok ? reportOf(live.value) : clusterFaultText(live.error),
+    report: live.ok ? reportOf(live.value.snapshot) : clusterFaultText(live.error),
   });
   const all = await eachClusterNode(cluster, names, flags, cli, one);
   if (!all.ok) return all;

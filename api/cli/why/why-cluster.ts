@@ -1,11 +1,12 @@
 import type { Cluster } from "../../cluster/cluster.ts";
-import { missingPart, type NodeDocuments, readNamespaces, readPod } from "../../cluster/read.ts";
+import { type MissingPart, missingPart, type NodeDocuments, readNamespaces, readPod } from "../../cluster/read.ts";
 import { fieldsOf } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
-import type { Beside, WhyDocument } from "../../service/why/evidence.ts";
+import type { Beside, UnreadPiece, WhyDocument } from "../../service/why/evidence.ts";
+import { namesText } from "../../text/sentences/words.ts";
 import type { Cli } from "../cli.ts";
 import { type ClusterFlags, isPodOfCluster } from "../cluster-options.ts";
-import { clusterRefusal, warnMissing, withCluster } from "../inputs/cluster-node.ts";
+import { clusterRefusal, rightsText, warnMissing, withCluster } from "../inputs/cluster-node.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 
 export interface ClusterWhyFlags extends ClusterFlags {
@@ -44,10 +45,16 @@ export const clusterEvidence = (
       ["its events", events],
     ] as const;
     const isWaiting = object !== null && node === null && missing.every(({ part }) => part !== "node");
-    const rest = isWaiting ? await partsOfNodes(cluster, cli) : partsOf(node);
-    const beside = { readAtMs: Date.now(), hasAllEvents: events !== undefined };
-    return ok({ documents: present([...own, ...rest]), pod: `${namespace}/${name}`, beside });
+    const lacked = [...missing, ...(node?.missing ?? [])].map(unreadPiece);
+    const { parts, unread } = isWaiting ? await partsOfNodes(cluster, cli) : { parts: partsOf(node), unread: [] };
+    const beside = { readAtMs: Date.now(), hasAllEvents: events !== undefined, unread: [...lacked, ...unread] };
+    return ok({ documents: present([...own, ...parts]), pod: `${namespace}/${name}`, beside });
   });
+
+function unreadPiece({ part, rule, why }: MissingPart): UnreadPiece {
+  const piece = part === "configz" ? "kubeletConfiguration" : part;
+  return { piece, why: rule === undefined ? why : `the ${rightsText([rule])} is missing` };
+}
 
 /** The namespace of the only pod of a name. Errors: there is none, or there are several. */
 async function onlyNamespace(cluster: Cluster, name: string, { terminal }: Cli): Promise<Result<string, Fault>> {
@@ -67,27 +74,34 @@ const MAX_KUBELETS = 64;
 const KUBELETS_MS = 10_000;
 
 /** The nodes on which a pod could run that is bound to none, with their pods and configurations. */
-async function partsOfNodes({ api, kubelets }: Cluster, { terminal }: Cli): Promise<readonly Part[]> {
+async function partsOfNodes({ api, kubelets }: Cluster, { terminal }: Cli): Promise<PartsOfNodes> {
   const nodes = await api.list({ resource: "nodes" });
-  if (!nodes.ok || nodes.value.items.length > MAX_NODES) return [];
+  if (!nodes.ok || nodes.value.items.length > MAX_NODES) return { parts: [], unread: [] };
   const pods = await api.list({ resource: "pods" });
   const names = nodes.value.items.map(({ metadata }) => String(fieldsOf(metadata)["name"]));
   const signal = AbortSignal.timeout(KUBELETS_MS);
   const read = await Promise.all(
     nodes.value.items.slice(0, MAX_KUBELETS).map((node) => kubelets.read(node, "configz", signal)),
   );
-  const failed = read.map((one) => (one.ok ? [] : [missingPart("configz", one.error)]));
-  warnMissing(
-    failed.map((missing, i) => ({ name: names[i] ?? "", missing })),
-    terminal,
+  const failed = read.flatMap((one, i) =>
+    one.ok ? [] : [{ name: names[i] ?? "", missing: [missingPart("configz", one.error)] }],
   );
-  return [
+  warnMissing(failed, terminal);
+  const [first] = failed.flatMap(({ missing }) => missing);
+  const of = namesText(failed.map(({ name }) => name));
+  const parts: readonly Part[] = [
     ["nodes", list(nodes.value.items)],
     ...(pods.ok ? [["pods", list(pods.value.items), names] as const] : []),
     ...read.flatMap((one, i): readonly Part[] =>
       one.ok ? [[`/configz of ${names[i]}`, one.value, [], names[i] ?? ""]] : [],
     ),
   ];
+  const unread = first === undefined ? [] : [unreadPiece({ ...first, why: `of ${of}: ${first.why}` })];
+  return { parts, unread };
+}
+interface PartsOfNodes {
+  readonly parts: readonly Part[];
+  readonly unread: readonly UnreadPiece[];
 }
 const list = (items: readonly unknown[]): object => ({ apiVersion: "v1", kind: "List", items });
 /** `node`: of what does not name its own. */

@@ -19,7 +19,7 @@ import { type Fields, fieldsOf, isObject } from "../../model/own.ts";
 import { MIRROR_ANNOTATION } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { pageField } from "../../model/snapshot.ts";
-import type { Unused } from "../../model/why.ts";
+import type { Piece, Unused } from "../../model/why.ts";
 import { type CpuStat, cpuStatIn } from "./cpu-stat.ts";
 import { type HeldEvent, type SeenOutcome, withOutcomes } from "./outcomes.ts";
 
@@ -33,6 +33,12 @@ export interface WhyDocument {
   readonly node?: string;
 }
 
+/** A document that could not be read, and why, such as the right that is missing. */
+export interface UnreadPiece {
+  readonly piece: Piece;
+  readonly why: string;
+}
+
 /** What is known beside documents. */
 export interface Beside {
   /** Of the history. */
@@ -41,6 +47,8 @@ export interface Beside {
   readonly readAtMs?: number;
   /** The documents have every event about the pod that the cluster has. */
   readonly hasAllEvents?: boolean;
+  /** What the live cluster was asked for and did not give. */
+  readonly unread?: readonly UnreadPiece[];
 }
 
 /** A part of a document. `place`: where it stands, such as `pods.json: items[3]`. */
@@ -103,6 +111,7 @@ export interface Evidence {
   readonly unused: readonly Unused[];
   readonly readAtMs: number | null;
   readonly hasAllEvents: boolean;
+  readonly unread: readonly UnreadPiece[];
 }
 
 /** Two documents say of one thing what cannot be true of both. */
@@ -133,12 +142,12 @@ export function refOf(pod: Fields): PodRef {
 
 /** Tells documents apart by their content. Errors: two of them that cannot be of one cluster. */
 export function evidenceOf(documents: readonly WhyDocument[], beside: Beside = {}): Result<Evidence, Contradiction> {
-  const { outcomes = [], readAtMs = null, hasAllEvents = false } = beside;
+  const { outcomes = [], readAtMs = null, hasAllEvents = false, unread = [] } = beside;
   const reading = new Reading();
   for (const one of outcomes) reading.outcome(one);
   for (const { value, origin, node = "" } of documents) reading.take(value, origin, node);
   const whole = new Set(documents.flatMap(({ allPodsOf = [] }) => allPodsOf));
-  return reading.end({ outcomes, whole, readAtMs, hasAllEvents });
+  return reading.end({ outcomes, whole, readAtMs, hasAllEvents, unread });
 }
 
 type Take = (reading: Reading, value: Fields, place: string) => void;
@@ -163,7 +172,9 @@ class Reading {
   readonly #unused: Unused[] = [];
   #contradiction: string | null = null;
 
-  end(beside: Pick<Evidence, "outcomes" | "whole" | "readAtMs" | "hasAllEvents">): Result<Evidence, Contradiction> {
+  end(
+    beside: Pick<Evidence, "outcomes" | "whole" | "readAtMs" | "hasAllEvents" | "unread">,
+  ): Result<Evidence, Contradiction> {
     if (this.#contradiction !== null) return err({ code: "contradicting_documents", message: this.#contradiction });
     return ok({
       ...beside,

@@ -14,6 +14,7 @@ import {
   type StoryPod,
   type Unused,
 } from "../../model/why.ts";
+import { headline } from "../../text/sentences/why.ts";
 import { many } from "../../text/sentences/words.ts";
 import { shellWord } from "../../text/shell-word.ts";
 import { rfc3339 } from "../timestamp.ts";
@@ -69,7 +70,7 @@ export function storyOf(documents: readonly WhyDocument[], name: PodName, beside
     pod: podOf(subject.value),
     asOf: of.asOfMs === 0 ? null : rfc3339(of.asOfMs),
     findings,
-    missing: unique([...findings.flatMap((one) => one.missing), ...podMissing(of)]),
+    missing: withUnread(of, unique([...findings.flatMap((one) => one.missing), ...podMissing(of)])),
     notes: notesOf(of, findings),
     unused: [...evidence.value.unused, ...othersOf(of), ...readingsOf(of).unused],
   });
@@ -157,7 +158,8 @@ function listedOf(of: Case, findings: readonly Finding[]): readonly ListedStory[
   const [first] = bad;
   if (first === undefined) return [];
   const { code, since, container, words } = first;
-  const { reason = "", message = "" } = words[0] ?? {};
+  // of one that only numbers tell nobody said anything
+  const { reason = "", message = headline(first) } = words[0] ?? {};
   return [{ pod: podOf(of.subject), code, since, container, reason, message, more: bad.length - 1 }];
 }
 
@@ -175,7 +177,9 @@ function findingsOf(of: Case): readonly Finding[] {
     (a, b) => rank(a.code) - rank(b.code) || timeOf(b.since) - timeOf(a.since),
   );
   const isSettled = sorted.some(({ code }) => code !== "restarted");
-  const told = isSettled ? sorted : [...sorted, ...calmOf(of)].toSorted((a, b) => rank(a.code) - rank(b.code));
+  // one that runs again is not unknown
+  const calm = isSettled ? [] : calmOf(of).filter(({ code }) => code !== "unknown" || sorted.length === 0);
+  const told = [...sorted, ...calm].toSorted((a, b) => rank(a.code) - rank(b.code));
   return told.map((one) => withComparison(of, of.evidence.hasAllEvents ? withoutEvents(one) : one));
 }
 
@@ -285,6 +289,16 @@ function podOf({ ref, pod, node }: Subject): StoryPod {
 
 const podMissing = (of: Case): readonly Missing[] =>
   of.subject.held === null ? [missing(of, "pod", "its status, and what it asks for")] : [];
+
+/** What could not be read is named even where no finding asks for it, and says why it could not. */
+function withUnread(of: Case, lacks: readonly Missing[]): readonly Missing[] {
+  const unread = of.evidence.unread.map(({ piece, why }) => missing(of, piece, `it could not be read: ${why}`));
+  const told = lacks.map((one) => {
+    const why = unread.find(({ command }) => command === one.command)?.why;
+    return why === undefined ? one : { ...one, why: `${one.why}; ${why}` };
+  });
+  return unique([...told, ...unread]);
+}
 
 const unique = (all: readonly Missing[]): readonly Missing[] =>
   all.filter(({ command }, i) => all.findIndex((other) => other.command === command) === i);
