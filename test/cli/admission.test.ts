@@ -224,3 +224,47 @@ WHAT WOULD CHANGE IT
     expect(stdout).toMatch(/^Guaranteed +cpu 100m +0 {2}ended {2}default\/gi/m);
   });
 });
+
+/** `--node` of worker-1, and `--pods` of n1 and of both. */
+function ofTwoNodes() {
+  const read = (name: string) => JSON.parse(readFileSync(realNode(name), "utf8"));
+  const { metadata, ...node } = read("node.json");
+  const { items, ...list } = read("pods.json");
+  const [{ metadata: named, spec, ...first }] = items;
+  const own = { ...first, metadata: { ...named, uid: "own", name: "own" }, spec: { ...spec, nodeName: "worker-1" } };
+  return {
+    worker: ["--node", file("worker.json", { ...node, metadata: { ...metadata, name: "worker-1" } })],
+    others: ["--pods", realNode("pods.json")],
+    both: ["--pods", file("both.json", { ...list, items: [...items, own] })],
+    burst: items.find((one: { metadata: { name: string } }) => one.metadata.name === "burst-lim"),
+  };
+}
+test.each([["allocatable"], ["allocatable", "--set", "maxPods=7"], ["probes", "--pod", "default/burst-lim"], ["cpus"]])(
+  "a node and the pods of another one are refused by %s %s %s",
+  async (kind, ...options) => {
+    const { worker, others } = ofTwoNodes();
+    const refused = await run(["decide", kind, ...options, ...worker, ...others]);
+    expect(refused).toMatchObject({ code: 1, stdout: "" });
+    expect(refused.stderr).toContain(
+      `nodewise: ${kind} refused (needs_input): 11 pods belong to n1, the node is worker-1: `,
+    );
+    const { stdout } = await run(["decide", kind, ...worker, ...others, "-o", "json"]);
+    expect(JSON.parse(stdout)).toMatchObject({ node: "worker-1", refusal: { code: "needs_input" } });
+  },
+);
+test("a pod of another node is asked about as a new one, and that is told", async () => {
+  const { worker, both, burst } = ofTwoNodes();
+  const asked = (kind: string, ...options: readonly string[]) => run(["decide", kind, ...worker, ...both, ...options]);
+  for (const pod of ["default/burst-lim", file("burst-lim.json", burst)]) {
+    const { code, stdout } = await asked("admission", "--pod", pod);
+    expect([code, stdout]).toEqual([0, expect.stringContaining("ADMITTED  default/burst-lim\n")]);
+    expect(stdout).toMatch(
+      /^assumed: .*default\/burst-lim is bound to n1: asked about as a new pod that comes to worker-1$/m,
+    );
+  }
+  const probes = await asked("probes", "--pod", "default/burst-lim", "-o", "json");
+  expect(JSON.parse(probes.stdout)).toMatchObject({ node: "worker-1", assumed: { pod: { boundTo: "n1" } } });
+  // an ask is as the API takes it, and so is its answer
+  const exact = await asked("admission", "--ask", file("ask.json", { pod: burst }));
+  expect(exact).toMatchObject({ code: 1, stdout: expect.stringContaining("REFUSED  default/burst-lim: NodeName") });
+});

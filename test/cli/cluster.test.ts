@@ -2,6 +2,8 @@ import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { warnRights } from "../../api/cli/inputs/cluster-node.ts";
+import { plainPaint } from "../../api/text/style.ts";
 import { expectAsShown } from "../docs/shown.ts";
 import { authority } from "../kit/certificates.ts";
 import { nodeAt, type TestCluster, testAuthority, testCluster } from "../kit/cluster.ts";
@@ -99,6 +101,28 @@ describe("decide on a live node", () => {
     });
   });
 
+  test("says so where the pod is bound to another node than the one that is named", async () => {
+    const cluster = await testCluster();
+    await cluster.addNode("n2");
+    const { code, stdout } = await nodewise(cluster, "decide", "admission", "--pod", "burst-lim", "--node", "n2");
+    expect([code, stdout]).toEqual([0, expect.stringContaining("ADMITTED  default/burst-lim\n")]);
+    expect(stdout).toContain(
+      "\nassumed: default/burst-lim is bound to n1: asked about as a new pod that comes to n2\n",
+    );
+    const pods = ["--pods", realNode("pods.json")];
+    expect(await nodewise(cluster, "decide", "allocatable", "--node", "n2", ...pods)).toMatchObject({
+      ...{ code: 1, stdout: "", stderr: expect.stringContaining("11 pods belong to n1, the node is n2") },
+    });
+  });
+
+  test("goes on without what a kubelet answers in another form, and so does a snapshot", async () => {
+    const cluster = await testCluster();
+    cluster.kubelet.bodies["/configz"] = "[1,2,3]";
+    const { code, stdout, stderr } = await nodewise(cluster, "snapshot", "--node", "n1");
+    expect(stderr).toMatch(/^nodewise: n1: without configz: the kubelet of n1 answers \/configz with what is none: /);
+    expect([code, Object.keys(JSON.parse(stdout))]).toEqual([0, ["observedAt", "node", "pods", "stats"]]);
+  });
+
   test("explains a mix-up of files and nodes", async () => {
     const cluster = await testCluster();
     expect(await nodewise(cluster, "decide", "allocatable", "--node", "node.json")).toMatchObject({
@@ -191,10 +215,45 @@ test("lint looks over one node, or over all and tells the same once", async () =
     findings: [],
     why: expect.stringContaining("the configuration of n3 is not known"),
   });
+  expect(nodes[2].why).toMatch(/ is not known: https:.* is refused .*: give --config FILE$/);
   const { stdout } = await nodewise(cluster, "lint");
   expect(stdout).toContain("n1 and n2 (2 nodes)\n");
   expect(stdout.match(/eviction-defaults-dropped/g)).toHaveLength(1);
   expect(await nodewise(cluster, "lint", "--node-name", "n1")).toMatchObject({ code: 2 });
+});
+
+test("lint of a kubelet that hangs says that, and of one that refuses which right is missing", async () => {
+  const cluster = await testCluster();
+  cluster.users["reader-token"] = { name: "jane", may: ["get nodes", "list nodes", "list pods", "get nodes/stats"] };
+  expect((await nodewise(cluster, "lint", "--node", "n1")).stderr).toMatch(
+    /\nnodewise: the configuration of n1 is not known: give --config FILE, or the right to get nodes\/configz\n$/,
+  );
+  cluster.users["reader-token"] = { name: "jane", may: ["*"] };
+  cluster.kubelet.interruptions.push(() => true);
+  const hangs = await nodewise(cluster, "lint", "--node", "n1", "--request-timeout", "1s");
+  expect(hangs.code).toBe(2);
+  expect(hangs.stderr).toMatch(
+    /the configuration of n1 is not known: https:\S+\/configz does not answer in \d+ s: give --config FILE\n$/,
+  );
+});
+
+test("the YAML of missing rights is printed once, and later only what is new of it", () => {
+  const printed: string[] = [];
+  const terminal = { write: () => {}, warn: (line: string) => void printed.push(line), columns: 80, paint: plainPaint };
+  const lack = (resource: string, verb: string): string => {
+    printed.length = 0;
+    warnRights([{ rule: { resource, verbs: [verb] }, user: "jane" }], terminal);
+    return printed.join("\n");
+  };
+  expect(lack("events", "list")).toMatch(
+    /^nodewise: the right to list events is missing: an administrator [\s\S]*User, name: "jane"\}$/,
+  );
+  expect(lack("nodes/configz", "get")).toBe(
+    "nodewise: the right to get nodes/configz is missing: the YAML above gives it",
+  );
+  const proxy = lack("nodes/proxy", "get");
+  expect(proxy).toContain("metadata: {name: nodewise-nodes-proxy}");
+  expect(proxy).not.toContain("metadata: {name: nodewise-reader}");
 });
 
 test("advise reserves measures a live node once, and leaves what took longer to a history", async () => {

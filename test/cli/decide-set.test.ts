@@ -121,6 +121,16 @@ describe.concurrent("nodewise decide with single fields changed", () => {
     expect(ran.stdout.split("\n")[0]).toBe("(no node given) · allocatable · kubelet-1.35+1");
   });
 
+  test("--capacity in the place of a node's own names what does not count then", async () => {
+    const ran = await run(["decide", "allocatable", "--node", realNode("node.json"), "--capacity", "cpu=4,memory=8Gi"]);
+    expect(ran).toMatchObject({
+      code: EXIT.ok,
+      stderr:
+        "nodewise: --capacity takes the place of the node's whole capacity: ephemeral-storage, hugepages-1Gi, hugepages-2Mi and pods do not count; name what is to stay\n",
+    });
+    expect((await run(["decide", "allocatable", "--capacity", "cpu=4,memory=8Gi"])).stderr).toBe("");
+  });
+
   test("a patch comes from standard input too, and is the one of `nodewise replay`", async () => {
     const ran = await run([...ALLOCATABLE, "--patch", "-", "-o", "yaml"], { input: "maxPods: 7\n" });
     expect(ran).toMatchObject({ code: EXIT.ok, stderr: "" });

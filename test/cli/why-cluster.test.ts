@@ -80,6 +80,9 @@ describe("why on a live cluster", () => {
     const poor = await why(cluster, "shop/waits");
     expect(poor.stderr).toMatch(/^nodewise: n1: without configz: /);
     expect(poor.stdout).toContain("taken: the kubelet's default configuration\n");
+    expect(poor.stdout).toContain(
+      "\n- kubeletConfiguration: it could not be read: the right to get nodes/configz is missing\n",
+    );
   });
   test("of a pod that is alone on its node all pods are known", async () => {
     const cluster = await shop();
@@ -128,7 +131,25 @@ describe("why on a live cluster", () => {
     expect(code).toBe(1);
     expect(stderr).toContain("the right to list events, and to get nodes/configz and nodes/stats is missing");
     expect(stdout).toContain("REFUSED");
-    expect(stdout).toContain("- events: when it was, and what else happened\n");
+    const unread = (right: string): string => `it could not be read: the right to ${right} is missing\n`;
+    expect(stdout).toContain(`- events: when it was, and what else happened; ${unread("list events")}`);
+    expect(stdout).toContain(`- kubeletConfiguration: ${unread("get nodes/configz")}`);
+    expect(stdout).toContain(`- stats: ${unread("get nodes/stats")}`);
+    const { missing } = JSON.parse((await why(cluster, "shop/web", "-o", "json")).stdout);
+    expect(missing).toContainEqual({
+      piece: "stats",
+      why: "it could not be read: the right to get nodes/stats is missing",
+      command: expect.stringMatching(
+        /^kubectl --kubeconfig \S+ get --raw \/api\/v1\/nodes\/n1\/proxy\/stats\/summary$/,
+      ),
+    });
+  });
+  test("names what a kubelet that is away does not tell", async () => {
+    const cluster = await shop();
+    await cluster.kubelet.close();
+    expect((await why(cluster, "shop/web")).stdout).toMatch(
+      /\n- kubeletConfiguration: it could not be read: https:\S+\/configz: the connection is refused \(ECONNREFUSED\)\n/,
+    );
   });
   test("takes what kubectl takes: TYPE/NAME, options before the command, another user, whom to act as", async () => {
     const cluster = await shop();

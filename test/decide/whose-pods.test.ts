@@ -74,8 +74,19 @@ describe("whose pods are posted", () => {
       expect(answer.ok && answer.value.reasons.some(({ at }) => at === "snapshot.pods")).toBe(false);
     }
   });
-  test("a kind that looks at no pods answers", () => {
+  test("a kind that looks at no pods answers, but not about one of another node", () => {
     expect(answerTo("allocatable", snapshot({ pods: [on("m", "a")] })).ok).toBe(true);
+    const pods = [on("m", "a"), on("n", "b")];
+    const [other, own] = pods.map(({ metadata }) => `default/${(metadata as Json)["name"]}`);
+    expect(answerTo("probes", snapshot({ pods }), "off", { pod: own }).ok).toBe(true);
+    expect(answerTo("probes", { pods }, "off", { pod: other }).ok).toBe(true);
+    expect(answerTo("probes", snapshot({ pods }), "off", { pod: other })).toMatchObject({
+      error: {
+        code: "needs_input",
+        message: `pod ${other} belongs to m, the node is n: post the node m, or none`,
+        needs: ["node"],
+      },
+    });
   });
   test("a pod that the scheduler has not bound yet is not here", () => {
     const status = (is: string) => ({ phase: "Pending", conditions: [{ type: "PodScheduled", status: is }] });

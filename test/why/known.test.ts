@@ -55,6 +55,28 @@ describe("throttling of which nobody tells", () => {
   });
 });
 
+describe("a pod of which numbers alone tell", () => {
+  it("is in the list with the numbers, and its container once", () => {
+    const list = stories([pod({ containers: limited }), node(), using(490_000_000)]);
+    expect(list.stories).toMatchObject([{ code: "throttled", container: "app", reason: "" }]);
+    expect(storyListText(list, { columns: Infinity, paint: plainPaint })).toMatch(
+      /^THROTTLED .* {2}container app uses 490m of its limit of 500m CPU: it is most likely stopped now and then$/m,
+    );
+  });
+});
+
+describe("a pod that runs again", () => {
+  it("is not unknown, whatever else its status does not tell", () => {
+    const lastState = { terminated: { exitCode: 1, finishedAt: AT, reason: "Error" } };
+    const status = { name: "app", restartCount: 1, ready: false, state: { running: { startedAt: LATER } }, lastState };
+    const told = story("web", [
+      pod({ status: { phase: "Running", conditions: [], containerStatuses: [status] } }),
+      node(),
+    ]);
+    expect(codes(told)).toEqual(["restarted"]);
+  });
+});
+
 describe("a cpu.stat that is of no container", () => {
   it.each<[string, string, readonly unknown[], RegExp]>([
     [
