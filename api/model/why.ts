@@ -188,6 +188,9 @@ const word = () =>
     })
     .describe("what the kubelet or another component said, word for word");
 export type Word = Form<typeof word>;
+/** Whether no more is known than a recorded decision: of what a kubelet did there is no word. */
+export const isOnlyDecided = (words: readonly Word[]): boolean =>
+  words.length > 0 && words.every(({ from }) => from === "decision");
 
 export const admissionExcerptForm = () =>
   admissionDecision.unwrap().pick({

@@ -81,7 +81,8 @@ export function whys(of: Of): void {
       {
         code: "evicted",
         words: [{ from: "decision", reason: "Evicted" }],
-        decisions: [{ kind: "eviction", basis: "snapshot", agrees: true }],
+        // nobody tells what the kubelet did
+        decisions: [{ kind: "eviction", basis: "snapshot", agrees: null }],
       },
     ]);
     const path = `/v1/nodes/${node}/pods/default/m-bu-over/why`;

@@ -763,3 +763,30 @@ describe("all pods at once", () => {
     expect(unused).toMatchObject([{ origin: "file 1", why: expect.stringContaining("status.phase") }]);
   });
 });
+
+describe("a node that is below a threshold, and whose status does not tell that yet", () => {
+  const configz = (evictionHard: Json) => ({ kubeletconfig: { evictionHard, enableControllerAttachDetach: true } });
+  const summary = (time: string): Json => ({
+    node: { nodeName: "n1", memory: { time, availableBytes: 2 ** 20, workingSetBytes: 2 ** 30 } },
+    pods: [],
+  });
+  const calm = node("n1", { conditions: [{ type: "MemoryPressure", status: "False", lastTransitionTime: AT }] });
+  const running = pod({ status: { phase: "Running", startTime: AT } });
+  const told = (time: string, hard = "100Mi") =>
+    story("web", [running, calm, summary(time), configz({ "memory.available": hard }), event("Pulled", "", {})]);
+  it("is under pressure at the next look of its kubelet", () => {
+    const finding = only(told(LATER), "under-pressure");
+    expect(finding).toMatchObject({
+      words: [],
+      numbers: { conditions: ["MemoryPressure"] },
+      decisions: [{ kind: "eviction" }],
+    });
+    expect(storyText(told(LATER), { paint: plainPaint, columns: 120 })).toContain(
+      "the next look of its node's kubelet finds MemoryPressure, which its status does not tell yet",
+    );
+  });
+  it("is well where the stats are not below it, or are from long before", () => {
+    expect(codes(told(LATER, "1Ki"))).toEqual(["healthy"]);
+    expect(codes(told("2026-01-01T00:00:00Z"))).toEqual(["healthy"]);
+  });
+});

@@ -6,16 +6,17 @@ import type {
   ObservedSummary,
 } from "../../model/observed.ts";
 import { fieldsOf, isObject } from "../../model/own.ts";
-import type {
-  Change,
-  Finding,
-  FindingCode,
-  FindingOf,
-  Missing,
-  Next,
-  Piece,
-  StoryDecision,
-  Word,
+import {
+  type Change,
+  type Finding,
+  type FindingCode,
+  type FindingOf,
+  isOnlyDecided,
+  type Missing,
+  type Next,
+  type Piece,
+  type StoryDecision,
+  type Word,
 } from "../../model/why.ts";
 import { shellWord } from "../../text/shell-word.ts";
 import { type Evidence, observed, observedSummary } from "./evidence.ts";
@@ -44,16 +45,10 @@ interface Parts<C extends FindingCode> {
 }
 
 export function finding<C extends FindingCode>(code: C, parts: Parts<C>): Finding {
-  const {
-    since,
-    numbers,
-    container = null,
-    words = [],
-    decisions = [],
-    whatWouldChange = [],
-    next = [],
-    missing = [],
-  } = parts;
+  const { since, numbers, container = null, words = [], whatWouldChange = [], next = [], missing = [] } = parts;
+  const decisions = (parts.decisions ?? []).map((one) =>
+    isOnlyDecided(words) ? { ...one, agrees: null, differs: null } : one,
+  );
   const made = { code, since, container, words, numbers, compared: null, decisions, whatWouldChange, next, missing };
   // the compiler does not follow that code and numbers belong together
   return made as unknown as Finding;

@@ -198,7 +198,7 @@ function askRanking(of: Case, { since, stored }: Eviction, numbers: Numbers): Ra
 const eventsMissing = (of: Case): readonly Missing[] =>
   of.subject.events.length > 0 ? [] : [missing(of, "events", "when it was, with the kubelet's numbers")];
 
-interface Ranking {
+export interface Ranking {
   readonly decision: Extract<StoryDecision, { readonly kind: "eviction" }>;
   /** The stats are from before the end of the pod: it stands in the ranking. */
   readonly isOfThen: boolean;

@@ -1,3 +1,4 @@
+import { SIGNALS } from "../../decide/eviction/threshold.ts";
 import { PRESSURE_CONDITIONS } from "../../model/eviction.ts";
 import type { ObservedPod } from "../../model/observed.ts";
 import { err, ok, type Result } from "../../model/result.ts";
@@ -33,7 +34,7 @@ import {
 import { withComparison } from "./compared.ts";
 import { endsOfContainers } from "./containers.ts";
 import { ended, preempted } from "./disrupted.ts";
-import { evicted, RESOURCE_OF, rankingNow } from "./evicted.ts";
+import { evicted, type Ranking, RESOURCE_OF, rankingNow } from "./evicted.ts";
 import {
   type Beside,
   type Contradiction,
@@ -214,19 +215,28 @@ function pressureOf(of: Case): readonly Finding[] {
   const [first] = conditions;
   if (first === undefined) return [];
   const ranked = of.decides ? rankingNow(of, RESOURCE_OF[first.type] ?? null) : { missing: [] };
-  const told =
-    "missing" in ranked
-      ? { missing: ranked.missing }
-      : { decisions: [ranked.decision], next: ranked.next, whatWouldChange: ranked.changes };
   return [
     finding("under-pressure", {
       since: first.lastTransitionTime ?? null,
       words: conditions.map(wordOfCondition),
       numbers: { conditions: conditions.map(({ type }) => type) },
-      ...told,
+      ...("missing" in ranked ? { missing: ranked.missing } : rankingParts(ranked)),
     }),
   ];
 }
+const rankingParts = ({ decision, next, changes }: Ranking) => ({
+  decisions: [decision],
+  next,
+  whatWouldChange: changes,
+});
+
+/** A kubelet looks every ten seconds, and tells within ten more: of older stats it would have told by now. */
+const TOLD_MS = 30_000;
+/** The conditions that the kubelet's next look at its node finds, before it has told them; none: it finds no pressure. */
+const conditionsSoon = ({ asOfMs }: Case, { decision: { verdict, at, excerpt } }: Ranking): readonly string[] =>
+  verdict === "calm" || asOfMs - timeOf(at) > TOLD_MS
+    ? []
+    : [...new Set(excerpt.thresholds.map(({ signal }) => SIGNALS[signal].condition))];
 
 /** What is so of a pod of which nothing bad is told. */
 function calmOf(of: Case): readonly Finding[] {
@@ -248,6 +258,9 @@ function calmOf(of: Case): readonly Finding[] {
     (ready === containers.length || pod?.status?.containerStatuses?.[0]?.ready === undefined)
   ) {
     const ranked = of.decides && summaryOf(of) !== null ? rankingNow(of, "memory") : { missing: [] };
+    const conditions = "missing" in ranked ? [] : conditionsSoon(of, ranked);
+    if (!("missing" in ranked) && conditions.length > 0)
+      return [finding("under-pressure", { since: null, numbers: { conditions }, ...rankingParts(ranked) })];
     return [
       finding("healthy", {
         since: conditionOf(of, "Ready")?.lastTransitionTime ?? pod?.status?.startTime ?? null,

@@ -1,6 +1,6 @@
 import type { Counterfactual } from "../../model/preemption.ts";
 import type { ProbeFindingCode } from "../../model/probes-decision.ts";
-import type { Change, Finding, FindingCode, FindingOf } from "../../model/why.ts";
+import { type Change, type Finding, type FindingCode, type FindingOf, isOnlyDecided } from "../../model/why.ts";
 import { amountText, exactAmountText, humanBytes } from "../size.ts";
 import { durationText, timeText } from "../time-text.ts";
 import { counterfactualSentences } from "./counterfactual.ts";
@@ -55,18 +55,20 @@ const INFEASIBLE: Readonly<Record<FindingOf<"resize-infeasible">["numbers"]["cau
 
 /** What is so, in a line, for each finding. */
 const HEADLINES: { readonly [C in FindingCode]: Headline<C> } = {
-  evicted: ({ numbers: { cause, resource, limit } }) => {
+  evicted: ({ words, numbers: { cause, resource, limit } }) => {
+    if (isOnlyDecided(words)) return "a recorded decision chose it; no word of a kubelet about it is known";
     if (cause === "node-resource") return `the node was short of ${resource}`;
     const passed = LIMIT[cause];
     return passed === undefined ? "the kubelet ended it to get resources back" : `${passed} of ${limit}`;
   },
-  preempted: ({ numbers: { by } }) =>
-    by === null
-      ? "the kubelet ended it for a critical pod"
-      : `the kubelet ended it for the critical pod ${by.namespace}/${by.name}`,
+  preempted: ({ words, numbers: { by } }) => {
+    const ended = isOnlyDecided(words) ? "a recorded decision chose it" : "the kubelet ended it";
+    return by === null ? `${ended} for a critical pod` : `${ended} for the critical pod ${by.namespace}/${by.name}`;
+  },
   disrupted: ({ numbers: { by } }) => DISRUPTED[by] ?? by,
-  refused: ({ numbers: { again, resource, requested, used, capacity } }) => {
-    const then = again ? "a restarted kubelet did not let it in again" : "the kubelet did not let it in";
+  refused: ({ words, numbers: { again, resource, requested, used, capacity } }) => {
+    const kubelet = again ? "a restarted kubelet" : "the kubelet";
+    const then = `${isOnlyDecided(words) ? "a recorded decision" : kubelet} did not let it in${again ? " again" : ""}`;
     if (resource === null || requested === null || used === null || capacity === null) return then;
     const amount = (units: number): string => exactAmountText(resource, units);
     return `${then}: ${amount(requested)} ${resource} did not fit beside ${amount(used)} used of ${amount(capacity)}`;
@@ -127,7 +129,10 @@ const HEADLINES: { readonly [C in FindingCode]: Headline<C> } = {
     return `${inContainer(container)}is not ready${failures === 0 ? "" : `: its readiness probe failed ${many(failures, "time")}`}`;
   },
   throttled: (finding) => throttledText(finding),
-  "under-pressure": ({ numbers: { conditions } }) => `its node has ${listed(conditions)}`,
+  "under-pressure": ({ words, numbers: { conditions } }) =>
+    words.length > 0
+      ? `its node has ${listed(conditions)}`
+      : `the next look of its node's kubelet finds ${listed(conditions)}, which its status does not tell yet`,
   restarted: ({ container, numbers: { exitCode, restarts } }) =>
     `${inContainer(container)}runs again after it ended${exitText(exitCode)}${restartsText(restarts)}`,
   completed: () => "its containers ended with 0",
