@@ -180,7 +180,8 @@ function addressOf(node: Fields): string | undefined {
 /** A part that cannot be read as what it should be would take the rest of the node's snapshot with it. */
 function asPart(value: unknown, name: string, part: KubeletPart): Result<unknown, ClusterFault> {
   const { path, member } = PATHS[part];
-  const decoded = decodeSnapshot({ node: { metadata: { name } }, [member]: value });
+  // null would count as left out
+  const decoded = decodeSnapshot({ node: { metadata: { name } }, [member]: value ?? "null" });
   if (decoded.ok) return ok(value);
   const [first, ...more] = decoded.error;
   const said = `${first?.path}: ${first?.message}${more.length === 0 ? "" : ` (and ${more.length} more)`}`;

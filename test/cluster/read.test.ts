@@ -258,6 +258,7 @@ describe("a kubelet", () => {
       /^the kubelet of n1 answers \/configz with what is none: kubeletConfiguration: .*expected object/,
     ],
     ["/configz", '{"kubeletconfig":{"maxPods":"many"}}', /none: kubeletConfiguration\.maxPods: .*expected number/],
+    ["/configz", "null", /answers \/configz with what is none: /],
     ["/stats/summary", "[1,2,3]", /answers \/stats\/summary with what is none: stats: .*expected object/],
     ["/stats/summary", '{"node":{"nodeName":"n1"},"pods":7}', /none: stats\.pods: .*expected array/],
     ["/stats/summary", '{"node":{"nodeName":"n9"}}', /none: stats\.node\.nodeName: the stats are of node n9/],
