@@ -23,7 +23,10 @@ export class KubeletServers {
     const { cert, key } = plane.certificate("kubelets", { subject: "/CN=kubelets", names: [`IP:${plane.address}`] });
     const answers: Readonly<Record<string, Buffer>> = {
       "/configz": readFileSync(realNode("configz.json")),
-      "/stats/summary": readFileSync(realNode("stats-summary.json")),
+      // of no node by name, since all nodes get it
+      "/stats/summary": Buffer.from(
+        readFileSync(realNode("stats-summary.json"), "utf8").replace('"nodeName":"n1",', ""),
+      ),
     };
     this.#server = createServer({ cert: readFileSync(cert), key: readFileSync(key) }, async (request, response) => {
       this.asked++;
