@@ -1,34 +1,20 @@
+import { type BackOffLimits, restartBackOff } from "../../api/decide/probes/back-off.ts";
 import { parseDuration } from "../../api/model/duration.ts";
 import { isObject } from "../../api/model/own.ts";
 import { effectiveDocument } from "../../api/profiles/effective.ts";
-import { isGateOn, type Profile } from "../../api/profiles/profile.ts";
+import type { Profile } from "../../api/profiles/profile.ts";
 import { CONTAINER_HASH, type RuntimeContainer, type RuntimePod } from "../containerd/port.ts";
 import type { ContainerBackOff } from "./actions.ts";
 import { latestExitedOf } from "./instances.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";
 import type { BackOff, PodRecord } from "./record.ts";
 
-/** How long a container that ends again and again is held back, at first and at most. */
-export interface BackOffLimits {
-  readonly firstMs: number;
-  readonly longestMs: number;
-}
-/** kubelet 1.36: initialCrashLoopBackOff, MaxCrashLoopBackOff. */
-export const USUAL_BACK_OFF: BackOffLimits = { firstMs: 10_000, longestMs: 300_000 };
-/** With the gate ReduceDefaultCrashLoopBackOffDecay. */
-const REDUCED_BACK_OFF: BackOffLimits = { firstMs: 1_000, longestMs: 60_000 };
-
-/** The limits that a KubeletConfiguration sets, as a file or /configz has it. kubelet 1.36: newCrashLoopBackOff. */
+/** The limits that a KubeletConfiguration sets, as a file or /configz has it. */
 export function backOffLimits(profile: Profile, configuration: unknown): BackOffLimits {
   const { crashLoopBackOff, featureGates } = effectiveDocument(profile, configuration);
   const named = isObject(featureGates) ? (featureGates as Readonly<Record<string, boolean>>) : {};
-  const usual = isGateOn(profile, named, "ReduceDefaultCrashLoopBackOffDecay") ? REDUCED_BACK_OFF : USUAL_BACK_OFF;
-  const period = crashLoopBackOff?.maxContainerRestartPeriod;
-  if (typeof period !== "string" || !isGateOn(profile, named, "KubeletCrashLoopBackOffMax")) return usual;
-  const longest = parseDuration(period);
-  if (!longest.ok) return usual;
-  const longestMs = longest.value.millis;
-  return { firstMs: Math.min(usual.firstMs, longestMs), longestMs };
+  const period = parseDuration(String(crashLoopBackOff?.maxContainerRestartPeriod));
+  return restartBackOff(profile, named, period.ok ? period.value.millis : undefined);
 }
 
 type HashOf = (container: PodContainer) => string;

@@ -1,3 +1,4 @@
+import { type BackOffLimits, USUAL_BACK_OFF } from "../../api/decide/probes/back-off.ts";
 import { CONTAINER_HASH, type RuntimeContainer, type RuntimePod } from "../containerd/port.ts";
 import {
   type ContainerBackOff,
@@ -7,7 +8,7 @@ import {
   type ProbeResults,
   type StartContainer,
 } from "./actions.ts";
-import { type BackOffLimits, inBackOff, isChanged, USUAL_BACK_OFF } from "./back-off.ts";
+import { inBackOff, isChanged } from "./back-off.ts";
 import { emptyRuntimePod, initFailed, latestOf, shouldStart } from "./instances.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";
 import type { PodRecord } from "./record.ts";

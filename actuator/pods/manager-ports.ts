@@ -1,10 +1,10 @@
+import type { BackOffLimits } from "../../api/decide/probes/back-off.ts";
 import type { Result } from "../../api/model/result.ts";
 import type { Profile } from "../../api/profiles/profile.ts";
 import type { Journal } from "../apply/journal.ts";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
 import type { PodRuntime } from "../containerd/port.ts";
 import type { DecisionClient, Problem } from "../core/ports.ts";
-import type { BackOffLimits } from "../lifecycle/back-off.ts";
 import type { PodContainer, RunnablePod } from "../lifecycle/pod.ts";
 import type { MachineFacts } from "../machine/facts.ts";
 import type { ListeningPorts } from "../machine/listening-ports.ts";

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { BackOffLimits } from "../../api/decide/probes/back-off.ts";
 import type { NodeReclaimFunction } from "../../api/model/eviction.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { effectiveDocument, gateOn } from "../../api/profiles/effective.ts";
@@ -13,7 +14,7 @@ import type { ActuatorConfig } from "../core/config.ts";
 import { PassClock } from "../core/pass-clock.ts";
 import type { Problem } from "../core/ports.ts";
 import type { Listener } from "../grpc/listener.ts";
-import { type BackOffLimits, backOffLimits } from "../lifecycle/back-off.ts";
+import { backOffLimits } from "../lifecycle/back-off.ts";
 import { containerHash } from "../lifecycle/config/labels.ts";
 import { kubeletsOn } from "../machine/kubelets.ts";
 import { listeningPorts } from "../machine/listening-ports.ts";

@@ -57,6 +57,7 @@ const configuration = z.object({
   imageMinimumGCAge: optional(duration),
   imageMaximumGCAge: optional(duration),
   reservedMemory: optional(z.array(z.object({ numaNode: count, limits: optional(resourceList) })).max(64)),
+  crashLoopBackOff: optional(z.object({ maxContainerRestartPeriod: optional(duration) })),
   featureGates: optional(sortedRecord(text, z.boolean(), LIMITS.labels)),
   allowedUnsafeSysctls: optional(z.array(text).max(LIMITS.labels)),
   failSwapOn: optional(z.boolean()),

@@ -62,6 +62,7 @@ export type FullConfiguration = Pick<KubeletConfiguration, Unset> & {
 const EMPTY = {
   allowedUnsafeSysctls: [],
   cgroupRoot: "",
+  crashLoopBackOff: {},
   cpuManagerPolicyOptions: {},
   evictionMaxPodGracePeriod: 0,
   evictionMinimumReclaim: {},
@@ -362,15 +363,17 @@ export function bytesIn(quantity: string): number {
   return value(parsed.value.amount);
 }
 
-/** A gate that is named keeps its word, the others follow AllAlpha and AllBeta, then their default. kubelet 1.36: featureGate. */
+/**
+ * A gate that is named keeps its word, the others follow AllAlpha and AllBeta, then their default; one that the version does not
+ * know is off. kubelet 1.36: featureGate.
+ */
 export function isGateOn(
   { gates }: Pick<Profile, "gates">,
   named: Readonly<Record<string, boolean>>,
   gate: string,
 ): boolean {
-  const own = named[gate];
-  if (own !== undefined) return own;
   const spec = gates.get(gate);
-  const all = spec?.stage === "alpha" ? named["AllAlpha"] : spec?.stage === "beta" ? named["AllBeta"] : undefined;
-  return all ?? spec?.isOn ?? false;
+  if (spec === undefined) return false;
+  const all = spec.stage === "alpha" ? named["AllAlpha"] : spec.stage === "beta" ? named["AllBeta"] : undefined;
+  return named[gate] ?? all ?? spec.isOn;
 }

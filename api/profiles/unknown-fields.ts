@@ -29,7 +29,12 @@ export const unknownFields = (configuration: unknown, known: KnownFields): reado
 export const namesEveryField = (
   given: Readonly<Record<string, unknown>>,
   { configuration, defaults }: Profile,
-): boolean => Object.keys(configuration).every((name) => defaults[name] === undefined || given[name] !== undefined);
+): boolean =>
+  Object.keys(configuration).every(
+    (name) => defaults[name] === undefined || given[name] !== undefined || KEPT_LATER.has(name),
+  );
+/** Snapshots of a /configz that were stored before this field was kept lack it. */
+const KEPT_LATER: ReadonlySet<string> = new Set(["crashLoopBackOff"]);
 
 /**
  * A /configz that another kubelet printed than the node's: the first field that the node's version does not know, and what to do.

@@ -40,7 +40,7 @@ function readProber({ probes, script, restartOnFailure, seconds }: ProberCase): 
     graceSeconds: 3600,
     stopMs: restartOnFailure ? NEW_CONTAINER_MS : 3_600_000,
     exitCode: 1,
-    backOff: false,
+    backOff: { firstMs: 0, longestMs: 0 },
     statusTriggers: false,
     kubeletRestartMs: null,
     jitter: 0,

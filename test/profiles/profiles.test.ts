@@ -9,6 +9,7 @@ import {
 } from "../../api/profiles/effective.ts";
 import { NEWEST, PROFILES, profileOf } from "../../api/profiles/index.ts";
 import { isGateOn } from "../../api/profiles/profile.ts";
+import { v1_34 } from "../../api/profiles/v1_34.ts";
 import { v1_36 } from "../../api/profiles/v1_36.ts";
 import { decoded } from "../kit/snapshots.ts";
 
@@ -77,6 +78,9 @@ describe("gates of 1.36", () => {
     expect(on({ AllAlpha: true }, "MemoryQoS")).toBe(true);
     expect(on({ AllAlpha: true, MemoryQoS: false }, "MemoryQoS")).toBe(false);
     expect(on({ AllBeta: false }, "PodLevelResources")).toBe(false);
+    // one that this version does not have is off, whoever names it
+    expect(isGateOn(v1_34, { PodLevelResourceManagers: true }, "PodLevelResourceManagers")).toBe(false);
+    expect(isGateOn(v1_36, { PodLevelResourceManagers: true }, "PodLevelResourceManagers")).toBe(true);
     // deprecated, so neither of both
     expect(on({ AllBeta: false, AllAlpha: false }, "DisableCPUQuotaWithExclusiveCPUs")).toBe(true);
   });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { timelineOf } from "../../api/decide/kinds/probes.ts";
+import { USUAL_BACK_OFF } from "../../api/decide/probes/back-off.ts";
 import type {
   ContainerTrace,
   LaneTrace,
@@ -45,7 +46,7 @@ const inputOf = (d: Draws): TimelineInput => ({
   graceSeconds: 5,
   stopMs: d.below(8000),
   exitCode: d.below(2),
-  backOff: d.chance(2),
+  backOff: d.chance(2) ? USUAL_BACK_OFF : { firstMs: 0, longestMs: 0 },
   statusTriggers: d.chance(2),
   kubeletRestartMs: d.chance(3) ? d.below(60_000) : null,
   jitter: d.below(100) / 100,

@@ -305,7 +305,7 @@ describe("a configuration", () => {
     expect(told).toMatchObject({ outcome: "changes", starts: [], startsNow: [{ severity: "refuses-start", message }] });
     expect(told.startsNow[0]).toMatchObject({ fix: { featureGates: { PodsAPI: null } }, kubelet: true });
     expect(told.startsNow[0]?.advice).toBe(
-      "kubelet 1.35 does not start so, and 1.37 does; until then: take it out: this version has no such gate, or has it no longer",
+      "kubelet 1.35 does not start so, and 1.37 does; until then: take it out: this version has no such gate; there is one in 1.36, 1.37",
     );
   });
 

@@ -1,6 +1,7 @@
+import type { BackOffLimits } from "../../../api/decide/probes/back-off.ts";
 import type { Problem } from "../../core/ports.ts";
 import type { PodActions } from "../../lifecycle/actions.ts";
-import { type BackOffLimits, backOffEventMessage, backOffOfStarts } from "../../lifecycle/back-off.ts";
+import { backOffEventMessage, backOffOfStarts } from "../../lifecycle/back-off.ts";
 import { effectiveGracePeriod } from "../../lifecycle/container-termination.ts";
 import { afterForeign, FOREIGN_SANDBOX } from "../../lifecycle/foreign-sandbox.ts";
 import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";

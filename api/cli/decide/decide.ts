@@ -78,7 +78,7 @@ export async function decide(
   if (output === "karpenter" && kind !== "allocatable") return fault(EXIT.badInput, NOT_KARPENTER);
   const capacity = capacityOf(kind, options);
   if (!capacity.ok) return capacity;
-  const isAlone = !traitsOf(kind).needsSnapshot && Object.keys(files).length === 0;
+  const isAlone = !traitsOf(kind).needsSnapshot && Object.keys(files).every((option) => option === "kubelet");
   const nothing = { dropped: [], leftOut: [], madeStatic: [], configuration: undefined };
   const read = isAlone
     ? ok({ snapshot: {}, chosen: chooseProfileFor({}, files.kubelet), ...nothing })

@@ -19,9 +19,10 @@ import {
 import { probesIssues } from "../../model/probes-issues.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import type { EffectiveAsked } from "../../profiles/effective.ts";
+import type { EffectiveAsked, EffectiveConfiguration } from "../../profiles/effective.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
 import { goDurationText } from "../go/strconv.ts";
+import { type BackOffLimits, restartBackOff } from "../probes/back-off.ts";
 import { containerPort } from "../probes/http-request.ts";
 import {
   type ContainerSetting,
@@ -227,23 +228,24 @@ function timedOut(handler: ProbeSetting["handler"], { timeoutSeconds }: ProbeTim
 
 /** kubernetes 1.36: DefaultTerminationGracePeriodSeconds. */
 const DEFAULT_GRACE_SECONDS = 30;
+const NO_BACK_OFF: BackOffLimits = { firstMs: 0, longestMs: 0 };
 /** The exit code of a container that ends when it is asked to. */
 const EXIT_CODE = 0;
 
 /**
- * A dry run of one pod's probes on the answers of the ask, and what is likely to go wrong with their settings. Nothing of
- * the snapshot is read but a pod that the ask names. Refused: no pod, or one that is not there; of a named one probes that
+ * A dry run of one pod's probes on the answers of the ask, and what is likely to go wrong with their settings. Of
+ * the snapshot a pod that the ask names is read, and how long restarts are held back. Refused: no pod, or one that is not there; of a named one probes that
  * no API server takes, or a container that it does not have. kubelet 1.36: prober.manager, prober.worker.
  */
 export function decideProbes(asked: EffectiveAsked<ProbesAsk>): Result<DecidedOf<"probes">, Refusal> {
   const { ask } = asked;
-  const { behaviour } = asked.snapshot.kubeletConfiguration.profile;
+  const config = asked.snapshot.kubeletConfiguration;
   const found = askedProbes(asked.snapshot, ask);
   if (!found.ok) return found;
   const pod = found.value;
   const settings = settingsOf(pod).filter(({ name }) => ask.container === null || name === ask.container);
   const graceSeconds = pod.spec.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS;
-  const timeline = timelineOf(inputOf(settings, ask, graceSeconds, behaviour));
+  const timeline = timelineOf(inputOf(settings, ask, graceSeconds, config));
   const decision = decisionOf(pod, ask, settings, graceSeconds, timeline);
   const reasons = new Reasons<ReasonCode<"probes">>(asked.explain);
   explain(decision, reasons);
@@ -257,8 +259,11 @@ function inputOf(
   settings: readonly ContainerSetting[],
   ask: ProbesAsk,
   graceSeconds: number,
-  behaviour: Behaviour,
+  { profile, featureGates, crashLoopBackOff }: EffectiveConfiguration,
 ): TimelineInput {
+  const longest = (
+    crashLoopBackOff.maxContainerRestartPeriod ?? profile.configuration.crashLoopBackOff.maxContainerRestartPeriod
+  )?.millis;
   return {
     containers: settings.map(({ name, sidecar, restartPolicy, probes }) => ({
       name,
@@ -267,7 +272,7 @@ function inputOf(
       probes: probes.map((probe) => ({
         type: probe.type,
         timing: probe.timing,
-        script: attemptsOf(ask.outcomes[probe.type], probe, behaviour),
+        script: attemptsOf(ask.outcomes[probe.type], probe, profile.behaviour),
       })),
     })),
     endMs: ms(ask.seconds),
@@ -275,7 +280,7 @@ function inputOf(
     graceSeconds,
     stopMs: ms(ask.stopSeconds),
     exitCode: EXIT_CODE,
-    backOff: ask.backOff,
+    backOff: ask.backOff ? restartBackOff(profile, featureGates, longest) : NO_BACK_OFF,
     statusTriggers: true,
     kubeletRestartMs: ask.kubeletRestartSeconds === null ? null : ms(ask.kubeletRestartSeconds),
     jitter: ask.jitter,

@@ -1,4 +1,5 @@
 import { nearName } from "../../model/near-name.ts";
+import { PROFILES } from "../../profiles/index.ts";
 import { type GateSpec, isGateOn, type Profile } from "../../profiles/profile.ts";
 import { ENFORCEABLE } from "../allocatable/start-errors.ts";
 import { settingFault } from "../setting-fault.ts";
@@ -42,9 +43,13 @@ function faultOf(
   const value = named[name] === true;
   if (spec === undefined) {
     const fault = settingFault(field(name), `${GATES_OF_FILE}unrecognized feature gate: ${name}`);
-    const near = nearOf(name);
-    const advice =
-      near === null ? "take it out: this version has no such gate, or has it no longer" : `was \`${near}\` meant?`;
+    const others = PROFILES.filter(({ gates }) => gates.has(name)).map(({ version }) => version);
+    const near = others.length > 0 ? null : nearOf(name);
+    const has =
+      others.length > 0
+        ? `this version has no such gate; there is one in ${others.join(", ")}`
+        : "this version has no such gate, or has it no longer";
+    const advice = near === null ? `take it out: ${has}` : `was \`${near}\` meant?`;
     // a value that is set under the right name is not replaced
     const isThere = near === null || named[near] !== undefined;
     const fix = isThere ? without(name) : { featureGates: { [name]: null, [near]: value } };

@@ -7,6 +7,7 @@ import type {
   ProbeTiming,
   Span,
 } from "../../model/probes-decision.ts";
+import type { BackOffLimits } from "./back-off.ts";
 import { startWorker, step } from "./worker.ts";
 import type {
   AttemptOutcome,
@@ -194,7 +195,8 @@ export interface TimelineInput {
   /** How long a container takes to end when it is asked to, and with which exit code. */
   readonly stopMs: number;
   readonly exitCode: number;
-  readonly backOff: boolean;
+  /** Of CrashLoopBackOff; 0 and 0: there is none. */
+  readonly backOff: BackOffLimits;
   /** True: computing the pod's status probes readiness out of turn, as it does in a kubelet. */
   readonly statusTriggers: boolean;
   readonly kubeletRestartMs: number | null;

@@ -1,5 +1,6 @@
 import type { ProbeType } from "../../model/probe.ts";
 import type { ContainerRun, ProbeNodeEvent, Span } from "../../model/probes-decision.ts";
+import type { BackOffLimits } from "./back-off.ts";
 import { MIN_GRACE_SECONDS } from "./settings.ts";
 import {
   type ContainerTrace,
@@ -14,26 +15,31 @@ import {
 import { RESTART_GRACE_MS } from "./worker.ts";
 import type { ContainerSeen, PodSeen, WorkerEffect } from "./worker-state.ts";
 
-const FIRST_MS = 10_000;
-const LONGEST_MS = 300_000;
-/** A container that lived for so long since its back-off was last raised starts from the first delay again. */
-const RESET_MS = 2 * LONGEST_MS;
-
 /** CrashLoopBackOff of one container. kubelet 1.36: doBackOff, flowcontrol.Backoff. */
 class RestartBackOff {
+  readonly #limits: BackOffLimits;
   #entry: { readonly delayMs: number; readonly updatedAtMs: number } | null = null;
+
+  constructor(limits: BackOffLimits) {
+    this.#limits = limits;
+  }
 
   /** When it may start again; `endedAtMs` is the end of the newest dead one that is known. */
   untilMs(endedAtMs: number, nowMs: number): number {
     const entry = this.#entry;
-    if (entry === null || endedAtMs - entry.updatedAtMs > RESET_MS) return nowMs;
+    if (entry === null || this.#isOver(entry, endedAtMs)) return nowMs;
     return Math.max(nowMs, endedAtMs + entry.delayMs);
   }
   /** One more start. */
   raise(endedAtMs: number, nowMs: number): void {
-    const isFirst = this.#entry === null || endedAtMs - this.#entry.updatedAtMs > RESET_MS;
-    const delayMs = isFirst ? FIRST_MS : Math.min((this.#entry?.delayMs ?? 0) * 2, LONGEST_MS);
-    this.#entry = { delayMs, updatedAtMs: nowMs };
+    const entry = this.#entry;
+    const { firstMs, longestMs } = this.#limits;
+    const isFirst = entry === null || this.#isOver(entry, endedAtMs);
+    this.#entry = { delayMs: isFirst ? firstMs : Math.min(entry.delayMs * 2, longestMs), updatedAtMs: nowMs };
+  }
+  /** A container that lived for so long since its back-off was last raised starts from the first delay again. */
+  #isOver({ updatedAtMs }: { readonly updatedAtMs: number }, endedAtMs: number): boolean {
+    return endedAtMs - updatedAtMs > 2 * this.#limits.longestMs;
   }
 }
 
@@ -55,7 +61,7 @@ class SimContainer implements ContainerTrace {
   readonly spec: TimelineContainer;
   readonly runs: Open<ContainerRun>[] = [];
   readonly lanes: readonly Lane[];
-  readonly backOff = new RestartBackOff();
+  readonly backOff: RestartBackOff;
   state: ContainerSeen["state"] = "waiting";
   /** It is being ended. */
   isStopping = false;
@@ -67,8 +73,13 @@ class SimContainer implements ContainerTrace {
   readonly #ready = new Spans();
   #seen: PodSeen = NOT_THERE;
 
-  constructor(spec: TimelineContainer, pod: Omit<LanePod, "seen">, strict: boolean) {
+  constructor(
+    spec: TimelineContainer,
+    pod: Omit<LanePod, "seen">,
+    { strict, backOff }: Pick<TimelineInput, "strict" | "backOff">,
+  ) {
     this.spec = spec;
+    this.backOff = new RestartBackOff(backOff);
     const here: LanePod = {
       clock: pod.clock,
       seen: () => this.#seen,
@@ -155,7 +166,7 @@ export class SimPod {
           told: (lane, effect) => this.#told(container, lane, effect),
           attempted: () => void this.#attempts++,
         },
-        input.strict,
+        input,
       );
       return container;
     });
@@ -244,7 +255,7 @@ export class SimPod {
     container.end(nowMs);
     container.willRestart = restarts;
     // its end is not in the status that this pass of the pod's worker began with: the one before it counts
-    const untilMs = before === null || !this.#input.backOff ? nowMs : container.backOff.untilMs(before, nowMs);
+    const untilMs = before === null ? nowMs : container.backOff.untilMs(before, nowMs);
     if (restarts && untilMs <= nowMs) {
       if (before !== null) container.backOff.raise(before, nowMs);
       this.#start(container);

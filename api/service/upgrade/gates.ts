@@ -71,7 +71,7 @@ function isOtherToSet(before: GateSpec | undefined, after: GateSpec | undefined,
 /** A locked gate is what it is: a configuration that says otherwise is refused. */
 function isOnIn(profile: Profile, named: Named, name: string): boolean {
   const spec = profile.gates.get(name);
-  return spec?.locked === true ? spec.isOn : spec !== undefined && isGateOn(profile, named, name);
+  return spec?.locked === true ? spec.isOn : isGateOn(profile, named, name);
 }
 
 /**
@@ -79,7 +79,7 @@ function isOnIn(profile: Profile, named: Named, name: string): boolean {
  * not there before.
  */
 const isFlip = ([older, newer]: readonly [GateSpec | undefined, GateSpec | undefined], isOn: boolean): boolean =>
-  newer !== undefined && (older !== undefined || (isOn && !newer.locked));
+  newer !== undefined && (older !== undefined || isOn);
 
 const stateOf = ({ stage, locked }: GateSpec, isOn: boolean): NonNullable<GateChange["to"]> => ({
   isOn,

@@ -64,9 +64,10 @@ export async function getUpgradePage(exchange: Exchange): Promise<Result<Reply, 
   if (!given.ok) return given;
   const { to = "", from = "", node = "" } = given.value;
   const texts = { to, from, node: node || (exchange.caller.node ?? ""), change: "", dropIns: "", args: "" };
-  return to === "" || texts.node === ""
-    ? show(exchange, { texts })
-    : answered(exchange, texts, { fileName: null, budgetMs: 0 });
+  if (to === "") return show(exchange, { texts });
+  if (texts.node !== "") return answered(exchange, texts, { fileName: null, budgetMs: 0 });
+  const versions = versionsIn(texts);
+  return show(exchange, versions.ok ? { texts } : { texts, faults: [versions.error], status: 400 });
 }
 
 /** POST /upgrade: what the kubelet of the form does to the node, or to the configuration, of the form. */

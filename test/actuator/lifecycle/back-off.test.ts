@@ -7,10 +7,10 @@ import {
   backOffOfStarts,
   inBackOff,
   nextBackOff,
-  USUAL_BACK_OFF,
 } from "../../../actuator/lifecycle/back-off.ts";
 import type { PodContainer } from "../../../actuator/lifecycle/pod.ts";
 import type { BackOff } from "../../../actuator/lifecycle/record.ts";
+import { USUAL_BACK_OFF } from "../../../api/decide/probes/back-off.ts";
 import { profileOf } from "../../../api/profiles/index.ts";
 import { hashOf, seenContainer, seenPod } from "../../kit/seen-pods.ts";
 import { runnableOf, smallPod } from "./small-pods.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { RuntimeContainer, RuntimePod } from "../../../actuator/containerd/port.ts";
-import { USUAL_BACK_OFF } from "../../../actuator/lifecycle/back-off.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
 import { finishedPhase, podStatus } from "../../../actuator/lifecycle/pod-status.ts";
+import { USUAL_BACK_OFF } from "../../../api/decide/probes/back-off.ts";
 import { hashOf, seenContainer, seenPod, seenSandbox } from "../../kit/seen-pods.ts";
 import { recordOf, runnableOf, type SmallPod, smallPod } from "./small-pods.ts";
 

@@ -1,9 +1,10 @@
-import { backOffMessage, backOffOfStarts, USUAL_BACK_OFF } from "../../../actuator/lifecycle/back-off.ts";
+import { backOffMessage, backOffOfStarts } from "../../../actuator/lifecycle/back-off.ts";
 import { containersToKill, effectiveGracePeriod } from "../../../actuator/lifecycle/container-termination.ts";
 import { latestOf, mayRun } from "../../../actuator/lifecycle/instances.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
 import { naturalPhase, podStatus } from "../../../actuator/lifecycle/pod-status.ts";
 import { isOverPhase, type PodStatus } from "../../../actuator/lifecycle/status/status.ts";
+import { USUAL_BACK_OFF } from "../../../api/decide/probes/back-off.ts";
 import { hashOf } from "../../kit/seen-pods.ts";
 import type { KubeletAnswer, KubeletCase } from "./kubelet-cases.ts";
 import { recordOf, runnableOf } from "./small-pods.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { CONTAINER_HASH, type RuntimePod } from "../../../actuator/containerd/port.ts";
-import { USUAL_BACK_OFF } from "../../../actuator/lifecycle/back-off.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
+import { USUAL_BACK_OFF } from "../../../api/decide/probes/back-off.ts";
 import { hashOf, seenContainer, seenPod, seenSandbox } from "../../kit/seen-pods.ts";
 import { runnableOf, type SmallPod, smallPod } from "./small-pods.ts";
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { RuntimePod } from "../../../actuator/containerd/port.ts";
-import { USUAL_BACK_OFF } from "../../../actuator/lifecycle/back-off.ts";
 import { restartGracePeriod } from "../../../actuator/lifecycle/container-termination.ts";
 import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
 import { podStatus } from "../../../actuator/lifecycle/pod-status.ts";
+import { USUAL_BACK_OFF } from "../../../api/decide/probes/back-off.ts";
 import type { ProbeType, StoredResult } from "../../../api/model/probe.ts";
 import { EXEC, probe } from "../../kit/runnable-pods.ts";
 import { hashOf, seenContainer, seenPod } from "../../kit/seen-pods.ts";

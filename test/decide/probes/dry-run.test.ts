@@ -62,6 +62,25 @@ describe("a dry run", () => {
     expect(answerOf({ pod }).verdict).toBe("decided");
   });
 
+  test("restarts are held back as the node's kubelet does", () => {
+    const pod = probedPod({ livenessProbe: { ...HTTP, periodSeconds: 5 } });
+    const restarts = (version: string, kubeletConfiguration: object = {}) =>
+      answerOf(
+        { pod, outcomes: "fail", seconds: 600 },
+        decoded({ node: node({ nodeInfo: { kubeletVersion: version } }), kubeletConfiguration }),
+      ).decision.restarts;
+    const always = answerOf({ pod, outcomes: "fail", seconds: 600, backOff: false }).decision.restarts;
+    const crashLoopBackOff = { maxContainerRestartPeriod: "1s" };
+    expect(restarts("v1.37.2")).toBe(7);
+    expect(restarts("v1.37.2", { crashLoopBackOff: {} })).toBe(7);
+    expect(restarts("v1.37.2", { crashLoopBackOff })).toBeGreaterThan(always - 9);
+    expect(restarts("v1.37.2", { crashLoopBackOff, featureGates: { KubeletCrashLoopBackOffMax: false } })).toBe(7);
+    // alpha there
+    expect(restarts("v1.34.4", { crashLoopBackOff })).toBe(7);
+    const featureGates = { ReduceDefaultCrashLoopBackOffDecay: true };
+    expect(restarts("v1.34.4", { featureGates })).toBeGreaterThan(10);
+  });
+
   test("of all three: start-up gates the others, and readiness is asked as soon as it is over", () => {
     const probes = {
       startupProbe: { ...HTTP, periodSeconds: 2, failureThreshold: 10 },

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { timelineOf } from "../../../api/decide/kinds/probes.ts";
+import { USUAL_BACK_OFF } from "../../../api/decide/probes/back-off.ts";
 import { settingsOf } from "../../../api/decide/probes/settings.ts";
 import type { ScriptedAttempt, Timeline } from "../../../api/decide/probes/sim-lane.ts";
 import type { ProbeType } from "../../../api/model/probe.ts";
@@ -32,7 +33,7 @@ function dryRun(
     graceSeconds: spec.terminationGracePeriodSeconds,
     stopMs,
     exitCode: 0,
-    backOff: true,
+    backOff: USUAL_BACK_OFF,
     statusTriggers: true,
     kubeletRestartMs: null,
     jitter: 0,

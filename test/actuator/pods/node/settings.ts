@@ -1,5 +1,5 @@
-import { USUAL_BACK_OFF } from "../../../../actuator/lifecycle/back-off.ts";
 import type { ManagerSettings } from "../../../../actuator/pods/manager-ports.ts";
+import { USUAL_BACK_OFF } from "../../../../api/decide/probes/back-off.ts";
 import { v1_36 } from "../../../../api/profiles/v1_36.ts";
 import { ROOT } from "../../cgroups/grounds.ts";
 

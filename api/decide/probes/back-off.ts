@@ -1,0 +1,22 @@
+import { isGateOn, type Profile } from "../../profiles/profile.ts";
+
+/** How long a container that ends again and again is held back, at first and at most. */
+export interface BackOffLimits {
+  readonly firstMs: number;
+  readonly longestMs: number;
+}
+/** kubelet 1.36: initialCrashLoopBackOff, MaxCrashLoopBackOff. */
+export const USUAL_BACK_OFF: BackOffLimits = { firstMs: 10_000, longestMs: 300_000 };
+/** With the gate ReduceDefaultCrashLoopBackOffDecay. */
+const REDUCED_BACK_OFF: BackOffLimits = { firstMs: 1_000, longestMs: 60_000 };
+
+/** The limits of CrashLoopBackOff; `periodMs`: what crashLoopBackOff.maxContainerRestartPeriod says. kubelet 1.36: newCrashLoopBackOff. */
+export function restartBackOff(
+  profile: Profile,
+  named: Readonly<Record<string, boolean>>,
+  periodMs: number | undefined,
+): BackOffLimits {
+  const usual = isGateOn(profile, named, "ReduceDefaultCrashLoopBackOffDecay") ? REDUCED_BACK_OFF : USUAL_BACK_OFF;
+  if (periodMs === undefined || !isGateOn(profile, named, "KubeletCrashLoopBackOffMax")) return usual;
+  return { firstMs: Math.min(usual.firstMs, periodMs), longestMs: periodMs };
+}
