@@ -1,3 +1,4 @@
+import { fieldsOf as membersOf } from "../model/own.ts";
 import type { VersionNote } from "./note.ts";
 import { fieldsOf, gatesOf, profileOfData } from "./profile.ts";
 import { v1_35 } from "./v1_35.ts";
@@ -74,6 +75,20 @@ const NOTES: readonly VersionNote[] = [
     },
     concerns: ({ snapshot }) =>
       snapshot?.pods?.some(({ spec }) => spec.volumes?.some(({ gitRepo }) => gitRepo !== undefined)) ?? false,
+  },
+  {
+    topic: "behaviour",
+    name: "memory.min",
+    begins: {
+      what: "it is 0 unless memoryReservationPolicy is TieredReservation, where the gate MemoryQoS protected every request by it",
+      before: "set memoryReservationPolicy to TieredReservation where requests are to stay protected",
+    },
+    ends: { what: "the gate MemoryQoS protects every request by it, whatever the policy is", before: null },
+    // of a node that is known the decisions about it tell
+    concerns: ({ configuration, snapshot }) =>
+      snapshot === undefined &&
+      membersOf(configuration["featureGates"])["MemoryQoS"] === true &&
+      configuration["memoryReservationPolicy"] !== "TieredReservation",
   },
   {
     topic: "behaviour",

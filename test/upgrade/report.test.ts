@@ -12,6 +12,7 @@ import { upgradeReport } from "../../api/service/upgrade/upgrade-report.ts";
 import { readCases } from "../conformance/run.ts";
 import { realSnapshot } from "../decide/real-node.ts";
 
+const QOS = { MemoryQoS: true };
 const RESERVED_CPU = "CPU of kubeReserved and systemReserved";
 const VERSIONS = PROFILES.map(({ version }) => version);
 
@@ -338,6 +339,9 @@ describe("a configuration", () => {
     ["1.35", "1.34", {}, "the flag of the sandbox image", false],
     ["1.35", "1.34", {}, "/var/lib/kubelet/image_manager/pulled", true],
     ["1.37", "1.36", {}, "/var/lib/kubelet/cpu_manager_state", true],
+    ["1.35", "1.36", { featureGates: QOS }, "memory.min", true],
+    ["1.35", "1.36", { featureGates: QOS, memoryReservationPolicy: "TieredReservation" }, "memory.min", false],
+    ["1.35", "1.37", {}, "memory.min", false],
   ])("%s -> %s with %j tells of %s: %j", (from, to, configuration, name, isTold) => {
     expect(namesOf(report(from, to, configuration).notes).includes(name)).toBe(isTold);
   });
