@@ -53,8 +53,6 @@ export class Kubelets {
   readonly #options: KubeletOptions;
   readonly #limit: LimitFunction;
   readonly #failing = new Map<string, Failing>();
-  /** Node -> parts whose form was right: to check each answer of a thousand kubelets costs a third more memory. */
-  readonly #formed = new Map<string, Set<KubeletPart>>();
   #connections: { readonly secureContext: SecureContext | undefined; readonly agent: https.Agent } | undefined;
 
   constructor(access: Access, api: ApiServer, options: KubeletOptions) {
@@ -75,20 +73,13 @@ export class Kubelets {
     const read = await this.#limit(() =>
       this.#options.proxy === true ? this.#overProxy(name, part, signal) : this.#directly(node, name, part, signal),
     );
-    const formed = this.#formed.get(name) ?? new Set();
-    const checked = read.ok && !formed.has(part) ? asPart(read.value, name, part) : read;
-    if (checked.ok) this.#formed.set(name, formed.add(part));
+    const checked = read.ok ? asPart(read.value, name, part) : read;
     this.#remember(name, checked);
     return checked.ok ? ok(cleaned(checked.value, part)) : checked;
   }
 
   forget(name: string): void {
     this.#failing.delete(name);
-    this.recheck(name);
-  }
-  /** What the node's kubelet answered has not the form that it had: its next answers are checked again. */
-  recheck(name: string): void {
-    this.#formed.delete(name);
   }
   close(): void {
     this.#connections?.agent.destroy();

@@ -61,7 +61,6 @@ export class Collector {
   #waitingCount = 0;
   readonly #faults = new Map<string, string>();
   readonly #nodeFaults = new NodeFaults();
-  #kubelets: Cluster["kubelets"] | undefined;
   readonly #nodes = new Set<string>();
   /** Deleted nodes of which the API does not know that yet. */
   readonly #deleted = new Set<string>();
@@ -85,7 +84,6 @@ export class Collector {
 
   /** Follows until the signal ends it. Never rejects: faults are told to the log, and tried again. */
   async run(cluster: Cluster, { signal, intervalMs }: CollectorOptions): Promise<void> {
-    this.#kubelets = cluster.kubelets;
     const sending = this.#sendOutcomes(signal);
     await followCluster(cluster, { signal, intervalMs, readChangedNodes: true }, this);
     await sending;
@@ -119,10 +117,7 @@ export class Collector {
       this.#counts.snapshots++;
       this.#unlessThere(name);
       faults.push(...(await this.#decide(documents, stored.value)));
-    } else {
-      this.#kubelets?.recheck(name);
-      faults.push({ part: "snapshot", code: "refused", text: stored.error.message });
-    }
+    } else faults.push({ part: "snapshot", code: "refused", text: stored.error.message });
     this.#tellNode(name, ["pods", "configz", "stats", "snapshot", "decisions"], faults);
   }
 

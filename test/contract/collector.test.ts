@@ -169,17 +169,15 @@ test("a kubelet that fails now with one part and now with another is told once o
   await until(() => expect(faults.at(-1)).toEqual(["n1", null]));
 });
 
-test("a kubelet that begins to answer what is no configuration costs that part alone, once that was seen", async () => {
+test("a kubelet that begins to answer what is no configuration costs that part alone", async () => {
   const cluster = await testCluster();
   const { api } = await serving();
   const { collector, faults } = await collecting(cluster, api.url);
   await until(() => expect(collector.counts).toMatchObject({ snapshots: 1, decisions: 2 }));
   cluster.kubelet.bodies["/configz"] = JSON.stringify({ kubeletconfig: { maxPods: "many" } });
   cluster.api.put("pods", pod("web"));
-  await until(() => expect(faults[0]?.[1]).toMatch(/^snapshot: .* answered 400 invalid_input: kubeletConfiguration.maxPods: /));
-  cluster.api.put("pods", pod("db"));
-  await until(() => expect(faults.at(-1)?.[1]).toMatch(/^configz: .*maxPods/));
   await until(() => expect(collector.counts.snapshots).toBe(2));
+  await until(() => expect(faults).toMatchObject([["n1", expect.stringMatching(/^configz: .*maxPods/)]]));
 });
 
 test("a node that its cluster deleted is gone for the API, and is there again when it comes back", async () => {
