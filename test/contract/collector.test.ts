@@ -8,7 +8,8 @@ import { opened } from "../cluster/opened.ts";
 import { type ApiObject, nodeAt, type TestCluster, testCluster } from "../kit/cluster.ts";
 
 /** A machine that tests much at a time is slow. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
+const LONG = { timeout: 180_000 };
 const until = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: PATIENCE_MS, interval: 50 });
 
 const pod = (name: string, status: object = {}): ApiObject => ({
@@ -44,7 +45,7 @@ async function collecting(cluster: TestCluster, url: string, fetchThere = fetch)
 }
 const readyOf = async (collector: Collector): Promise<number> => (await statusApp(collector).request("/readyz")).status;
 
-test("rights that are missing are told once, with who lacks them", async () => {
+test("rights that are missing are told once, with who lacks them", LONG, async () => {
   const cluster = await testCluster();
   cluster.users["reader-token"] = {
     name: "jane",
@@ -60,7 +61,7 @@ test("rights that are missing are told once, with who lacks them", async () => {
   expect(new Set(lacked).size).toBe(lacked.length);
 });
 
-test("a cluster's nodes are in the history with their decisions, and without secrets", async () => {
+test("a cluster's nodes are in the history with their decisions, and without secrets", LONG, async () => {
   const cluster = await testCluster();
   const { api, store } = await serving();
   const { collector, faults } = await collecting(cluster, api.url);
@@ -85,7 +86,7 @@ test("a cluster's nodes are in the history with their decisions, and without sec
   expect(metrics).toMatch(/^nodewise_collector_nodes 1$/m);
 });
 
-test("a pod that is refused is in the history as an outcome, once, however often it is seen", async () => {
+test("a pod that is refused is in the history as an outcome, once, however often it is seen", LONG, async () => {
   const cluster = await testCluster();
   const { api } = await serving();
   const { collector } = await collecting(cluster, api.url);
@@ -110,7 +111,7 @@ test("a pod that is refused is in the history as an outcome, once, however often
   expect(outcomes.filter(({ kind }) => kind === "admission")).toMatchObject([{ pod: { name: "big" } }]);
 });
 
-test("while the API is away it is told once, outcomes wait, and everything goes on when it is back", async () => {
+test("while the API is away it is told once, outcomes wait, and everything goes on when it is back", LONG, async () => {
   const cluster = await testCluster();
   const { api } = await serving();
   let isAway = true;
@@ -133,7 +134,7 @@ test("while the API is away it is told once, outcomes wait, and everything goes 
   );
 });
 
-test("a node that cannot be read whole is told with what to do, and the others go on", async () => {
+test("a node that cannot be read whole is told with what to do, and the others go on", LONG, async () => {
   const cluster = await testCluster();
   const { api } = await serving();
   const { collector, faults } = await collecting(cluster, api.url);
@@ -147,7 +148,7 @@ test("a node that cannot be read whole is told with what to do, and the others g
   expect(collector.counts).toMatchObject({ nodes: 1, faultyNodes: 0 });
 });
 
-test("a kubelet that fails now with one part and now with another is told once of each", async () => {
+test("a kubelet that fails now with one part and now with another is told once of each", LONG, async () => {
   const cluster = await testCluster();
   const { api } = await serving();
   let failing = "/configz";
@@ -169,7 +170,7 @@ test("a kubelet that fails now with one part and now with another is told once o
   await until(() => expect(faults.at(-1)).toEqual(["n1", null]));
 });
 
-test("a kubelet that begins to answer what is no configuration costs that part alone", async () => {
+test("a kubelet that begins to answer what is no configuration costs that part alone", LONG, async () => {
   const cluster = await testCluster();
   const { api } = await serving();
   const { collector, faults } = await collecting(cluster, api.url);
@@ -180,7 +181,7 @@ test("a kubelet that begins to answer what is no configuration costs that part a
   await until(() => expect(faults).toMatchObject([["n1", expect.stringMatching(/^configz: .*maxPods/)]]));
 });
 
-test("a node that its cluster deleted is gone for the API, and is there again when it comes back", async () => {
+test("a node that its cluster deleted is gone for the API, and is there again when it comes back", LONG, async () => {
   const cluster = await testCluster();
   const { api } = await serving();
   let isAway = false;
