@@ -11,7 +11,7 @@ import {
   timestamp,
   wholeNumber,
 } from "./fields.ts";
-import type { PodRef } from "./forms.ts";
+import { namespacedName, type PodRef } from "./forms.ts";
 import { LIMITS } from "./limits.ts";
 import {
   APP_ARMOR_ANNOTATION,
@@ -184,3 +184,5 @@ export const podRef = (p: Pod): PodRef => ({
   name: p.metadata.name,
   uid: podUid(p) ?? "",
 });
+/** `NAMESPACE/NAME` */
+export const namespacedPodName = (p: Pod): string => namespacedName(podRef(p));

@@ -28,8 +28,12 @@ const NOTHING: KubeletConfiguration = {};
  */
 const isUnset = (name: string, value: unknown): boolean => {
   if (ZERO_IS_UNSET.has(name)) return value === 0 || (value as { readonly nanos?: number }).nanos === 0;
+  if (name === "crashLoopBackOff") return isEmpty(value as object);
   return name === "podPidsLimit" && Number(value) < 0;
 };
+/** A member that is not set counts as not there. */
+const isEmpty = (value: object): boolean =>
+  Object.values(value).every((member) => member === undefined || member === null);
 const ZERO_IS_UNSET: ReadonlySet<string> = new Set(["evictionPressureTransitionPeriod", "maxPods"]);
 
 /** Fills in what a posted configuration leaves out. An empty text is left out: Go cannot tell one from the other. */

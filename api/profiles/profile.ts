@@ -62,8 +62,8 @@ export type FullConfiguration = Pick<KubeletConfiguration, Unset> & {
 const EMPTY = {
   allowedUnsafeSysctls: [],
   cgroupRoot: "",
-  crashLoopBackOff: {},
   cpuManagerPolicyOptions: {},
+  crashLoopBackOff: {},
   evictionMaxPodGracePeriod: 0,
   evictionMinimumReclaim: {},
   evictionSoft: {},

@@ -1,4 +1,4 @@
-import { fieldsOf as membersOf } from "../model/own.ts";
+import { fieldsOf as fieldsIn } from "../model/own.ts";
 import type { VersionNote } from "./note.ts";
 import { fieldsOf, gatesOf, profileOfData } from "./profile.ts";
 import { v1_35 } from "./v1_35.ts";
@@ -87,7 +87,7 @@ const NOTES: readonly VersionNote[] = [
     // of a node that is known the decisions about it tell
     concerns: ({ configuration, snapshot }) =>
       snapshot === undefined &&
-      membersOf(configuration["featureGates"])["MemoryQoS"] === true &&
+      fieldsIn(configuration["featureGates"])["MemoryQoS"] === true &&
       configuration["memoryReservationPolicy"] !== "TieredReservation",
   },
   {

@@ -59,9 +59,9 @@ const FIELDS = `
   map[string]string: defaultPodSysctls
 `;
 
-/** From the sources of 1.36.3 and 1.37.2. */
 const HUGE_PAGES_NOT_KNOWN = "how many the node has is not known here, and none are counted";
 
+/** From the sources of 1.36.3 and 1.37.2. */
 const NOTES: readonly VersionNote[] = [
   removedFlags("flags of cAdvisor", CADVISOR_FLAGS),
   {

@@ -4,7 +4,7 @@ import { type AskOf, KINDS, type Kind } from "../../model/decision.ts";
 import { specOf, traitsOf } from "../../model/kinds.ts";
 import { type KubeletConfiguration, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import type { Machine } from "../../model/machine.ts";
-import { podNamespace } from "../../model/pod.ts";
+import { namespacedPodName } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { bytesIn, type Profile } from "../../profiles/profile.ts";
@@ -46,7 +46,7 @@ export function asNewcomer(
   if (pod === undefined) return { ask, assumed: [] };
   const { status: _, ...created } = pod;
   const { nodeName: __, ...spec } = created.spec;
-  const text = `${podNamespace(pod)}/${pod.metadata.name} is bound to ${boundTo}: asked about as a new pod that comes to ${snapshot.node?.metadata.name}`;
+  const text = `${namespacedPodName(pod)} is bound to ${boundTo}: asked about as a new pod that comes to ${snapshot.node?.metadata.name}`;
   return { ask: { ...ask, pod: { ...created, spec } } as AskOf[Kind], assumed: [{ text, data: { pod: { boundTo } } }] };
 }
 

@@ -6,8 +6,8 @@ import {
   type Container,
   isActive,
   isTerminal,
+  namespacedPodName,
   type Pod,
-  podNamespace,
   podUid,
   SYSTEM_PRIORITY_CLASSES,
 } from "../../model/pod.ts";
@@ -22,7 +22,6 @@ interface Asked {
   /** The active pod of the snapshot that it is. */
   readonly known: Pod | undefined;
 }
-const nameOf = (pod: Pod): string => `${podNamespace(pod)}/${pod.metadata.name}`;
 
 /**
  * The pod of the ask, as the API server would have made it where it never was there. `here`: the pods of the node.
@@ -38,15 +37,17 @@ function podToAdmit(
     const message = "which pod is to come in? post it, or name one of the snapshot";
     return err({ code: "needs_input", message, needs: ["ask.pod"] });
   }
-  const pod = typeof ask === "string" ? snapshot.pods?.find((p) => nameOf(p) === ask) : ask;
+  const pod = typeof ask === "string" ? snapshot.pods?.find((p) => namespacedPodName(p) === ask) : ask;
   if (pod === undefined) {
     return err({ code: "no_such_pod", message: `the snapshot has no pod \`${ask}\``, needs: ["pods"] });
   }
   const uid = podUid(pod);
-  const isIt = (p: Pod): boolean => (uid === undefined ? nameOf(p) === nameOf(pod) : podUid(p) === uid);
+  const isIt = (p: Pod): boolean =>
+    uid === undefined ? namespacedPodName(p) === namespacedPodName(pod) : podUid(p) === uid;
   const known = here.find((p) => isActive(p) && isIt(p));
-  if (known !== undefined) reasons.add("asked_again", nameOf(pod), "onNode");
-  else if (isTerminal(pod)) reasons.add("pod_has_ended", nameOf(pod), "onNode", { phase: pod.status?.phase });
+  if (known !== undefined) reasons.add("asked_again", namespacedPodName(pod), "onNode");
+  else if (isTerminal(pod))
+    reasons.add("pod_has_ended", namespacedPodName(pod), "onNode", { phase: pod.status?.phase });
   return ok({ pod: asCreated(pod, reasons), known });
 }
 
@@ -68,7 +69,7 @@ function asCreated(pod: Pod, reasons: Reasons<ReasonCode<"admission">>): Pod {
   );
   const ofClass = priority ?? SYSTEM_PRIORITY_CLASSES.get(priorityClassName ?? "");
   if (ofClass !== priority) {
-    reasons.add("priority_of_class", nameOf(pod), "critical", { priorityClassName, priority: ofClass });
+    reasons.add("priority_of_class", namespacedPodName(pod), "critical", { priorityClassName, priority: ofClass });
   }
   const spec = { ...pod.spec, ...portsOnHost(pod), tolerations: [...tolerations, ...missing] };
   return { ...pod, spec: ofClass === undefined ? spec : { ...spec, priority: ofClass } };

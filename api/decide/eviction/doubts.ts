@@ -1,7 +1,7 @@
 import { compare, fromUnits, value } from "../../model/amount.ts";
 import type { ReasonCode } from "../../model/decision.ts";
 import { EVICTION_SIGNALS, type EvictionFacts } from "../../model/eviction.ts";
-import { type Pod, podNamespace } from "../../model/pod.ts";
+import { namespacedPodName, type Pod } from "../../model/pod.ts";
 import type { EpochMs } from "../../model/units.ts";
 import type { Reasons } from "../reasons.ts";
 import type { Pass } from "./synchronise.ts";
@@ -29,7 +29,7 @@ export function doubts(
   thresholdDoubts(pass, reasons);
   for (const pod of pods) {
     if (pass.statsOf(pod) !== undefined) continue;
-    reasons.add("pod_without_stats", `${podNamespace(pod)}/${pod.metadata.name}`, "usage");
+    reasons.add("pod_without_stats", namespacedPodName(pod), "usage");
     if (!needs.includes("stats.pods")) needs.push("stats.pods");
   }
   if (before === undefined) return;

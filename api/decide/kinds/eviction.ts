@@ -14,8 +14,9 @@ import {
   type ReclaimTakes,
   SAMPLES_PER_SIGNAL,
 } from "../../model/eviction.ts";
+import { namespacedName } from "../../model/forms.ts";
 import { type PassTime, passTimeOf } from "../../model/pass-time.ts";
-import { type Pod, podNamespace, podRef } from "../../model/pod.ts";
+import { namespacedPodName, type Pod, podRef } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type EpochMs, epochMs, type Stats } from "../../model/units.ts";
@@ -152,7 +153,7 @@ function rankings(pass: Pass, pods: readonly Pod[], asked: string | null, whole:
 /** The next victim, and the pod that was asked about. */
 function subjects(candidates: readonly Candidate[], asked: string | null): readonly Candidate[] {
   const victim = candidates.find((c) => !c.critical);
-  const named = candidates.find(({ pod }) => `${podNamespace(pod)}/${pod.metadata.name}` === asked);
+  const named = candidates.find(({ pod }) => namespacedPodName(pod) === asked);
   return [...new Set([victim, named])].filter((c) => c !== undefined);
 }
 
@@ -251,7 +252,7 @@ export function decideEviction(asked: EffectiveAsked<EvictionAsk>): Result<Decid
   const now = epochMs(time.atMs);
   const here = podsHere(snapshot);
   const wanted = ask.pod;
-  if (wanted !== null && !here.some((p) => nameOf(podRef(p)) === wanted)) {
+  if (wanted !== null && !here.some((p) => namespacedPodName(p) === wanted)) {
     return err({ code: "no_such_pod", message: `no pod \`${wanted}\` runs here`, needs: [] });
   }
   const pods = gateOn(config, "PodLevelResources") ? here : here.map(withoutPodLevel);
@@ -322,12 +323,13 @@ function explain({ pressure, reclaim, evicted, spared }: Pass, reasons: Reasons<
       reasons.add("node_level_first", threshold.signal, "reclaim", { functions, afterNodeLevel });
     }
   }
-  for (const pod of spared) reasons.add("critical_pod", nameOf(podRef(pod)), "spared");
+  for (const pod of spared) reasons.add("critical_pod", namespacedPodName(pod), "spared");
   for (const { pod, cause } of evicted) {
-    reasons.add(cause === "threshold" ? "first_in_rank" : "local_storage_limit", nameOf(pod), "evicted", { cause });
+    reasons.add(cause === "threshold" ? "first_in_rank" : "local_storage_limit", namespacedName(pod), "evicted", {
+      cause,
+    });
   }
 }
-const nameOf = (pod: { readonly namespace: string; readonly name: string }): string => `${pod.namespace}/${pod.name}`;
 
 type Samples = ReadonlyMap<EvictionSignal, readonly Point[]>;
 

@@ -261,9 +261,7 @@ function inputOf(
   graceSeconds: number,
   { profile, featureGates, crashLoopBackOff }: EffectiveConfiguration,
 ): TimelineInput {
-  const longest = (
-    crashLoopBackOff.maxContainerRestartPeriod ?? profile.configuration.crashLoopBackOff.maxContainerRestartPeriod
-  )?.millis;
+  const longest = crashLoopBackOff.maxContainerRestartPeriod?.millis;
   return {
     containers: settings.map(({ name, sidecar, restartPolicy, probes }) => ({
       name,

@@ -1,7 +1,7 @@
 import type { AskOf, Kind, Refusal } from "../../model/decision.ts";
 import type { Reason } from "../../model/forms.ts";
 import { traitsOf } from "../../model/kinds.ts";
-import { type Pod, podNamespace } from "../../model/pod.ts";
+import { namespacedPodName, type Pod } from "../../model/pod.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { awaitsScheduling, podsHere, podsOfNode } from "./node-pods.ts";
 
@@ -37,20 +37,19 @@ export const othersPods = (kind: Kind, snapshot: Snapshot, ask: AskOf[Kind]): Re
 function askedOfAnother(snapshot: Snapshot, ask: AskOf[Kind]): Refusal | undefined {
   const [pod, bound] = askedElsewhere(snapshot, ask) ?? [];
   if (pod === undefined || typeof podOf(ask) !== "string") return undefined;
-  const message = `pod ${nameOf(pod)} belongs to ${bound}, the node is ${snapshot.node?.metadata.name}: post the node ${bound}, or none`;
+  const message = `pod ${namespacedPodName(pod)} belongs to ${bound}, the node is ${snapshot.node?.metadata.name}: post the node ${bound}, or none`;
   return { code: "needs_input", message, needs: ["node"] };
 }
 
 /** The pod that is asked about, posted or named, and the node that it is bound to, where that is another one than the snapshot's. */
 export function askedElsewhere({ node, pods }: Snapshot, ask: AskOf[Kind]): readonly [Pod, string] | undefined {
   const asked = podOf(ask);
-  const pod = typeof asked === "string" ? pods?.find((one) => nameOf(one) === asked) : asked;
+  const pod = typeof asked === "string" ? pods?.find((one) => namespacedPodName(one) === asked) : asked;
   const [bound = "", name] = [pod?.spec.nodeName, node?.metadata.name];
   return pod && name !== undefined && bound !== "" && bound !== name ? [pod, bound] : undefined;
 }
 const podOf = (ask: AskOf[Kind]): Pod | string | undefined =>
   (ask !== undefined && "pod" in ask ? (ask.pod as Pod | string | null) : null) ?? undefined;
-const nameOf = (pod: Pod): string => `${podNamespace(pod)}/${pod.metadata.name}`;
 
 /** The same of a snapshot that nobody asks about yet. */
 export function podsOfAnother(snapshot: Snapshot): Refusal | undefined {

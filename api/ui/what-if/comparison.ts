@@ -6,7 +6,7 @@ import { decodeSnapshot } from "../../model/decode.ts";
 import { configurationPath } from "../../model/kubelet-configuration.ts";
 import { nearNames } from "../../model/near-name.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
-import { podNamespace, podUid } from "../../model/pod.ts";
+import { namespacedPodName, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { effectiveSnapshot } from "../../profiles/effective.ts";
@@ -378,20 +378,22 @@ function goneUids({ pods = [] }: Snapshot, names: readonly string[]): { uids: Re
   const uids = new Set<string>();
   const faults: string[] = [];
   for (const name of names) {
-    const meant = pods.filter((pod) => pod.metadata.name === name || fullName(pod) === name);
+    const meant = pods.filter((pod) => pod.metadata.name === name || namespacedPodName(pod) === name);
     const [first, second] = meant;
     const shown = name.slice(0, 253);
     if (first === undefined) {
-      const near = nearNames(name, name.includes("/") ? pods.map(fullName) : pods.map((pod) => pod.metadata.name));
+      const near = nearNames(
+        name,
+        name.includes("/") ? pods.map(namespacedPodName) : pods.map((pod) => pod.metadata.name),
+      );
       faults.push(`there is no pod \`${shown}\`${near.length === 0 ? "" : `; there is ${near.join(", ")}`}`);
     } else if (second !== undefined)
-      faults.push(`there are ${meant.length} pods \`${shown}\`: name ${meant.map(fullName).join(" or ")}`);
+      faults.push(`there are ${meant.length} pods \`${shown}\`: name ${meant.map(namespacedPodName).join(" or ")}`);
     else uids.add(podUid(first) ?? "");
   }
   return { uids, faults };
 }
 type Pod = NonNullable<Snapshot["pods"]>[number];
-const fullName = (pod: Pod): string => `${podNamespace(pod)}/${pod.metadata.name}`;
 
 /** Without what the node keeps of the pods. What they used is still in the node's own figures, which are observed. */
 function without(stored: Fields, uids: ReadonlySet<string>): Fields {
