@@ -82,8 +82,8 @@ export class NodeTurns {
   readonly #ports: NodeTurnsPorts;
   readonly #states: Lru<string, NodeState>;
   readonly #underWay = new Map<string, Promise<unknown>>();
-  /** Nodes of which something waits for the history. */
-  readonly #waiting = new Set<string>();
+  /** Nodes of which something waits for the history, each with its newest snapshot. */
+  readonly #waiting = new Map<string, string>();
   #settledMs = 0;
 
   constructor(ports: NodeTurnsPorts) {
@@ -101,7 +101,7 @@ export class NodeTurns {
   }
 
   /** Writes what waits for the history: a node's, or that of all. */
-  async settle(nodes: Iterable<string> = this.#waiting): Promise<void> {
+  async settle(nodes: Iterable<string> = this.#waiting.keys()): Promise<void> {
     const settled = Array.from(nodes, (node) =>
       this.#inOrder(node, async () => {
         const state = this.#states.get(node);
@@ -121,6 +121,25 @@ export class NodeTurns {
     await this.settle();
   }
 
+  /** The same of the node whose snapshot has this id, where that waits. Answers whether there is one. */
+  async settleSnapshot(id: string): Promise<boolean> {
+    for (const [node, waiting] of this.#waiting) {
+      if (waiting !== id) continue;
+      await this.settle([node]);
+      return true;
+    }
+    return false;
+  }
+
+  /** Writes what waits of a node, whose next turn begins with what the history has. */
+  forget(node: string): Promise<void> {
+    return this.#inOrder(node, async () => {
+      const state = this.#states.get(node);
+      this.#states.delete(node);
+      if (this.#waiting.delete(node) && state !== undefined) await this.#written(state);
+    });
+  }
+
   #inOrder<T>(node: string, work: () => Promise<T>): Promise<T> {
     const before = this.#underWay.get(node);
     const own = before === undefined ? work() : before.then(work, work);
@@ -134,7 +153,8 @@ export class NodeTurns {
 
   /** What has no room any more is written first. */
   #keep(state: NodeState): void {
-    this.#waiting[waits(state) ? "add" : "delete"](state.node);
+    if (waits(state)) this.#waiting.set(state.node, state.current.id);
+    else this.#waiting.delete(state.node);
     for (const gone of this.#states.set(state.node, state, bytesOf(state))) {
       if (!this.#waiting.delete(gone.node)) continue;
       void this.#inOrder(gone.node, () => this.#written(gone));
