@@ -21,6 +21,7 @@ import {
   keptConfiguration,
   type LastAnswer,
   type NodeState,
+  withSharedConfiguration,
 } from "./node-state.ts";
 import type { TurnRequest } from "./request.ts";
 import { askKey, decideAsk, isCount, patchOf, type Refused, type Taken } from "./turn-decision.ts";
@@ -193,8 +194,7 @@ export class NodeTurns {
     state: NodeState | undefined,
     { base, changes }: Extract<TurnRequest["from"], { readonly base: string }>,
   ): Promise<Result<Begun, Problem>> {
-    const known = [state?.current, state?.previous].find((one) => one?.id === base) ?? null;
-    const begun = known === null ? await this.#stored(node, base) : ok(known);
+    const begun = state?.current.id === base ? ok(state.current) : await this.#stored(node, base);
     if (!begun.ok) return begun;
     const changed = changedSnapshot(begun.value.snapshot, changes, { node, configuration: begun.value.configuration });
     if (!changed.ok) return err(inputProblem(changed.error));
@@ -228,7 +228,6 @@ export class NodeTurns {
     const next: NodeState = {
       node,
       current,
-      previous: (isNew ? state?.current : state?.previous) ?? null,
       answers,
       // a question about what is not so changes nothing of what waits
       unstored: !isKept ? (state?.unstored ?? null) : isNew || state.unstored !== null ? told : null,
@@ -321,7 +320,8 @@ type Begun = Pick<KnownSnapshot, "snapshot" | "configuration">;
 function whole(posted: unknown): Result<Begun, Problem> {
   const decoded = decodeSnapshot(posted, "snapshot");
   if (!decoded.ok) return err(inputProblem(decoded.error));
-  return ok({ snapshot: decoded.value, configuration: keptConfiguration(fieldsOf(posted)["kubeletConfiguration"]) });
+  const configuration = keptConfiguration(fieldsOf(posted)["kubeletConfiguration"]);
+  return ok({ snapshot: withSharedConfiguration(decoded.value), configuration });
 }
 
 /** A store's facts with those that this turn's decisions bring, which the later ones go by. */
