@@ -64,7 +64,8 @@ export const decisionRow = (over: Partial<DecisionRow> = {}): DecisionRow => ({
   explain: "reasons",
   decidedAtMs: T0,
   pod: null,
-  ask: null,
+  // each its own, else it would be the same decision again
+  ask: JSON.stringify(fresh("ask")),
   body: '{"decision":{},"reasons":[],"needs":[],"next":null}',
   ...over,
 });
