@@ -110,7 +110,9 @@ export function series(of: () => Store): void {
     expect(await idsOf(of(), { node })).toEqual([before.id, first.id]);
     expect(value(await of().record({ decision: at(T0 + 30) })).again?.times).toBe(4);
   });
+}
 
+export function seriesUnderKeys(of: () => Store): void {
   test("of a hundred at once one is a row, and each of the others is counted on it", async () => {
     const { at } = alike();
     const rows = Array.from({ length: 100 }, () => at(T0));

@@ -10,7 +10,7 @@ import { manyRemovals, removalLists } from "./store-removal-lists.ts";
 import { removals, returns } from "./store-removals.ts";
 import { retention } from "./store-retention.ts";
 import type { StoreSubject } from "./store-rows.ts";
-import { series, seriesInLists, seriesRetention, turns } from "./store-series.ts";
+import { series, seriesInLists, seriesRetention, seriesUnderKeys, turns } from "./store-series.ts";
 import { goneNodes, leapingClocks, sweepsInParts } from "./store-sweeps.ts";
 import { sharedTexts } from "./store-texts.ts";
 import { idempotencyKeys, nodesAndSnapshots, recording } from "./store-writes.ts";
@@ -29,6 +29,7 @@ export function storeContract(name: string, open: () => Promise<StoreSubject>): 
     describe("recording", () => recording(of));
     describe("the same again", () => {
       series(of);
+      seriesUnderKeys(of);
       seriesInLists(of);
       seriesRetention(of);
     });
