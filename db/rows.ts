@@ -269,7 +269,11 @@ export interface DecisionHead {
 }
 
 /** How often a decision was made, and when and on which snapshot the last time. */
-export const seriesOf = ({ series, decidedAtMs, snapshotId }: DecisionHead): Series =>
+export const seriesOf = ({
+  series,
+  decidedAtMs,
+  snapshotId,
+}: Pick<DecisionHead, "series" | "decidedAtMs" | "snapshotId">): Series =>
   series ?? { times: 1, lastAtMs: decidedAtMs, lastSnapshotId: snapshotId };
 
 /** `ask` and `body` (decision, reasons, needs, next) are JSON text. */
