@@ -12,7 +12,7 @@ const LONG = JSON.stringify("long é ".repeat(500));
 function alike(over: Partial<DecisionRow> = {}) {
   const node = fresh("node");
   const at = (atMs: number, more: Partial<DecisionRow> = {}): DecisionRow =>
-    decisionRow({ node, ask: null, snapshotId: fresh("s"), decidedAtMs: atMs, ...over, ...more });
+    decisionRow({ node, policyVersion: "kubelet-1.36+7", snapshotId: fresh("s"), decidedAtMs: atMs, ...over, ...more });
   return { node, at };
 }
 
