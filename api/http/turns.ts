@@ -4,7 +4,6 @@ import type { Ports, Reply } from "../ports.ts";
 import { parseJson } from "../service/json.ts";
 import { NodeTurns, type TurnAnswer } from "../service/node-turn/node-turns.ts";
 import { turnRequest } from "../service/node-turn/request.ts";
-import { recordTurnBy } from "../service/node-turn/turn-store.ts";
 import type { Problem } from "../service/problem.ts";
 import { requireNode } from "./auth/authorize.ts";
 import { readJsonBody } from "./body.ts";
@@ -19,7 +18,7 @@ const FEW_BYTES = 16 * 1024 * 1024;
 const turnsOf = perObject((ports: Ports): NodeTurns => {
   const { store, now, sha256, metrics, recordDecisions, nodeStates } = ports;
   const turns = new NodeTurns({
-    store: { ...store, recordTurn: recordTurnBy(store) },
+    store,
     now,
     sha256,
     metrics,

@@ -24,12 +24,9 @@ import {
 } from "./node-state.ts";
 import type { TurnRequest } from "./request.ts";
 import { askKey, decideAsk, isCount, patchOf, type Refused, type Taken } from "./turn-decision.ts";
-import type { Turn, TurnRecorded } from "./turn-store.ts";
 
 export interface NodeTurnsPorts {
-  readonly store: Pick<Store, "getSnapshot" | "readFacts"> & {
-    recordTurn(turn: Turn): Promise<Result<TurnRecorded, StoreFailure>>;
-  };
+  readonly store: Pick<Store, "getSnapshot" | "readFacts" | "recordTurn">;
   readonly now: () => EpochMs;
   readonly sha256: Sha256;
   readonly metrics: Pick<Metrics, "decided" | "refused" | "recorded" | "historyFailed">;
