@@ -70,9 +70,10 @@ export async function postTurn(exchange: Exchange): Promise<Result<Reply, Proble
 function answerText(answer: TurnAnswer): string {
   if ("problem" in answer)
     return `{"kind":${JSON.stringify(answer.kind)},"problem":${lineProblemText(answer.problem)}}`;
-  const { decision, id, decidedAtMs, notRecorded, patch, holds } = answer;
+  const { decision, id, decidedAtMs, notRecorded, again, patch, holds } = answer;
   const { kind, node, policyVersion, snapshotId, verdict, assumed, leftOut, profile } = decision;
-  const row = { id, kind, node, policyVersion, snapshotId, decidedAtMs, verdict, assumed, leftOut, profile };
+  const told = { id, kind, node, policyVersion, snapshotId, decidedAtMs, verdict, assumed, leftOut, profile };
+  const row = again === null ? told : { ...told, again };
   const head = answerHead(row, notRecorded);
   return spliced(head, patch === null ? decision.body : JSON.stringify({ holds, patch }));
 }

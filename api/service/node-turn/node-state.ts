@@ -1,3 +1,4 @@
+import type { Again } from "../../../db/store.ts";
 import { ALWAYS_NEW } from "../../decide/input.ts";
 import { memo } from "../../model/cache.ts";
 import type { Kind } from "../../model/decision.ts";
@@ -8,9 +9,10 @@ import type { EpochMs } from "../../model/units.ts";
 import { PROFILES } from "../../profiles/index.ts";
 import { leftOutOfSnapshot } from "../../profiles/unknown-fields.ts";
 import type { Answered } from "../evaluate.ts";
-import type { DecodedSnapshot, StoredSnapshot } from "../evaluation.ts";
+import type { StoredSnapshot } from "../evaluation.ts";
 import { inputProblem, type Problem, storeProblem } from "../problem.ts";
 import { postedSnapshot } from "../replay/parsed.ts";
+import type { Keyframe } from "./keyframe.ts";
 
 /** A snapshot that a turn may begin with. */
 export interface KnownSnapshot {
@@ -30,8 +32,12 @@ export interface LastAnswer {
   /** Whether a row of the history has the id, on which the same again is counted. */
   readonly isRow: boolean;
   readonly snapshotId: string;
+  /** The id that it would have as a row of its own. */
+  readonly ownId: string;
   /** Null: it is not answered yet. */
   readonly decidedAtMs: EpochMs | null;
+  /** How often it was decided, and since when. */
+  readonly made: Again;
   readonly question: Question;
   readonly answered: Answered;
   /** The length of its text. */
@@ -55,8 +61,12 @@ export interface NodeState {
   readonly current: KnownSnapshot;
   /** By `askKey`. */
   readonly answers: ReadonlyMap<string, LastAnswer>;
-  /** Null: the current snapshot is in the history. */
-  readonly unstored: DecodedSnapshot | null;
+  /** The row of the node's newest decision of each kind, on which alone the same again is counted. */
+  readonly newest: ReadonlyMap<Kind, string>;
+  /** The node's newest snapshot, where it waits for the history; null: it is there. */
+  readonly unstored: KnownSnapshot | null;
+  /** The texts of the history that its snapshots are stored as ranges of. */
+  readonly keyframe: Keyframe | null;
   /** When something of the node was last written to the history. */
   readonly writtenMs: number;
 }
