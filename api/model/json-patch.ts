@@ -57,8 +57,7 @@ function compareLists(before: readonly unknown[], now: readonly unknown[], path:
   let end = 0;
   while (end < shorter - start && isSame(before.at(-1 - end), now.at(-1 - end))) end++;
   let hasCommon = start + end > 0 || before.length + now.length === 0;
-  for (let i = start; i < shorter - end; i++)
-    if (compare(before[i], now[i], `${path}/${i}`, patch)) hasCommon = true;
+  for (let i = start; i < shorter - end; i++) if (compare(before[i], now[i], `${path}/${i}`, patch)) hasCommon = true;
   for (let i = before.length - end - 1; i >= shorter - end; i--) patch.push({ op: "remove", path: `${path}/${i}` });
   for (let i = shorter - end; i < now.length - end; i++) patch.push({ op: "add", path: `${path}/${i}`, value: now[i] });
   return hasCommon;

@@ -15,8 +15,16 @@ const changesOf = (most: number) =>
   });
 export type ListChanges = z.output<ReturnType<typeof changesOf>>;
 
-const PARTS = Object.keys(snapshot.shape) as (keyof typeof snapshot.shape)[];
-const part = z.enum(PARTS);
+type Part = keyof typeof snapshot.shape;
+/** Parts that are kept in the form in which they are posted, so that a patch of the one is a patch of the other. */
+export const MERGED_PARTS = [
+  "node",
+  "kubeletConfiguration",
+  "stats",
+  "cgroup",
+  "kubelet",
+  "runtime",
+] as const satisfies readonly Part[];
 
 /** The lists that are changed by entry, and what is an entry's key. */
 export const CHANGED_BY_ENTRY = ["pods", "containers", "images"] as const;
@@ -25,9 +33,9 @@ export type ChangedByEntry = (typeof CHANGED_BY_ENTRY)[number];
 /** What is not as it was in the snapshot that a turn begins with. No part is named twice. */
 export const snapshotChanges = z.strictObject({
   /** Parts of the snapshot that are another; null: the part is gone. */
-  set: z.partialRecord(part, z.unknown()).optional(),
+  set: z.partialRecord(z.enum(Object.keys(snapshot.shape) as Part[]), z.unknown()).optional(),
   /** Merge patches (RFC 7396) of parts. */
-  merge: z.partialRecord(part, z.unknown()).optional(),
+  merge: z.partialRecord(z.enum(MERGED_PARTS), z.unknown()).optional(),
   /** By uid; of a mirror pod by its annotation `kubernetes.io/config.mirror`, which serves as uid. */
   pods: changesOf(LIMITS.pods).optional(),
   /** Those of the part `runtime`, by id. */
