@@ -1,16 +1,16 @@
 import type { StoreFailure } from "../../db/failure.ts";
-import type { DecisionRow, SnapshotRow } from "../../db/rows.ts";
-import type { IdempotencyKey, Recorded, Recording, Store } from "../../db/store.ts";
-import { isCacheable } from "../decide/input.ts";
+import type { DecisionRow } from "../../db/rows.ts";
+import type { IdempotencyKey, Recorded, Store } from "../../db/store.ts";
 import type { Kind } from "../model/decision.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { EpochMs } from "../model/units.ts";
 import type { Metrics } from "../observe/plain-metrics.ts";
 import type { Caller, Ports } from "../ports.ts";
 import { idOf } from "../service/canonical.ts";
-import type { Decision, DecodedSnapshot, Evaluation, Job } from "../service/evaluation.ts";
+import type { Decision, Evaluation, Job } from "../service/evaluation.ts";
 import { type Problem, problem } from "../service/problem.ts";
-import { beforeKey, type Remembered, recollect } from "../service/remembered.ts";
+import { recordingOf, snapshotRow } from "../service/recording.ts";
+import { recollect } from "../service/remembered.ts";
 import { rfc3339 } from "../service/timestamp.ts";
 import { requireNode } from "./auth/authorize.ts";
 import { snapshotSeen } from "./route.ts";
@@ -132,11 +132,8 @@ async function record(
   if (!ports.recordDecisions) return "off";
   const { snapshot } = decision;
   const recording = {
-    decision: rowOf(decision, now),
+    ...recordingOf(decision, now),
     ...(snapshot === null ? {} : { snapshot: snapshotRow(snapshot, now) }),
-    ...factsOf(decision),
-    ...removalsOf(decision, now),
-    ...(decision.summary === null ? {} : { summary: decision.summary }),
     ...(key === undefined ? {} : { idempotency: await claim(ports, caller, key, decision) }),
   };
   const recorded = await ports.store.record(recording);
@@ -147,17 +144,6 @@ async function record(
   if (recorded.value.fresh) ports.metrics.recorded("decisions", 1);
   return recorded.value;
 }
-
-/** Returns the facts that the node's next decision of this kind is to be given. */
-function factsOf({ kind, remember, pass }: Decision): Pick<Recording, "facts"> {
-  if (remember === null) return {};
-  const { next, before } = remember;
-  const remembered: Remembered = { next, atMs: pass.time?.atMs ?? null, bootId: pass.bootId };
-  return { facts: { [kind]: remembered, [beforeKey(kind)]: before } };
-}
-
-const removalsOf = ({ told, pass }: Decision, now: EpochMs): Pick<Recording, "removals"> =>
-  told === null ? {} : { removals: { ...told, atMs: pass.time?.atMs ?? now } };
 
 export function historyFailed(
   ports: Pick<DecidingPorts, "metrics" | "log">,
@@ -184,42 +170,6 @@ async function claim(
     requestHash: await idOf(ports.sha256, JSON.stringify(asked)),
   };
 }
-
-const rowOf = (
-  { id, kind, node, snapshotId, policyVersion, verdict, reason, explain, ask, pod, body }: Decision,
-  now: EpochMs,
-): DecisionRow => ({
-  id,
-  kind,
-  node,
-  snapshotId,
-  policyVersion,
-  verdict,
-  reason,
-  explain,
-  decidedAtMs: now,
-  pod,
-  ask,
-  body,
-  repeats: isCacheable(kind) ? [[0, body.length]] : [],
-});
-
-export const snapshotRow = (
-  { id, node, observedAtMs, sequence, bootId, labels, kubeletVersion, conditions, text, repeats }: DecodedSnapshot,
-  now: EpochMs,
-): SnapshotRow => ({
-  id,
-  node,
-  observedAtMs,
-  sequence,
-  bootId,
-  storedAtMs: now,
-  body: text,
-  labels,
-  kubeletVersion,
-  conditions,
-  repeats,
-});
 
 type Answered = Pick<
   DecisionRow,
