@@ -32,6 +32,9 @@ interface Held {
 }
 const HELD_MEMBERS = ["decision", "reasons", "needs", "next"];
 
+/** HTTP status of a decision that is refused, for which a turn has no status of its own. */
+const REFUSED = 422;
+
 /** Of a turn with one question. */
 const turnAnswer = z.looseObject({
   snapshotId: z.string().min(1).max(200),
@@ -109,8 +112,8 @@ export class Turns {
     const [entry] = decisions;
     if (isOfAll) this.#base = { id: snapshotId, snapshot };
     const place = this.#access.url + path;
-    const { status } = entry;
-    if (typeof status === "number" && !("decision" in entry)) return err(failureOf(place, status, entry));
+    const { problem } = entry;
+    if (isObject(problem)) return err(failureOf(place, REFUSED, problem));
     const reply = wholeOf(entry, held);
     if (reply === null) return "tell whole";
     const answer = check(reply);
