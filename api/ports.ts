@@ -161,6 +161,16 @@ export interface BodyDecoder {
   readonly windowBytes?: number;
 }
 
+/** How this platform keeps what it knows of nodes between their turns. */
+export interface NodeStates {
+  /** Bytes of them all together, as a guess. */
+  readonly maxBytes: number;
+  /** How long what a node decides again and again may wait for the history: see `NodeTurnsPorts`. */
+  readonly holdMs: number;
+  /** Has work done before the history is closed. */
+  readonly atEnd: (work: () => Promise<void>) => void;
+}
+
 /** Calls `onSent` once, when the answer to a request has been handed over whole, or its connection is gone. */
 export type WhenSent = (env: unknown, onSent: () => void) => void;
 
@@ -183,6 +193,8 @@ export interface Ports {
   readonly limits: ApiLimits;
   /** False: decisions are answered with `recorded: false` and nothing is written for them. */
   readonly recordDecisions: boolean;
+  /** Absent: a process may end at any time, and has little memory: nothing waits. */
+  readonly nodeStates?: NodeStates;
   /** Absent: this platform ends responses soon, so who wants to hear of news asks again and again. */
   readonly streams?: Streams;
   /** The files that the pages load. */

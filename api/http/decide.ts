@@ -171,15 +171,16 @@ async function claim(
   };
 }
 
-type Answered = Pick<
-  DecisionRow,
-  "id" | "kind" | "node" | "policyVersion" | "snapshotId" | "decidedAtMs" | "verdict" | "body"
-> &
+type Answered = Pick<DecisionRow, "id" | "kind" | "node" | "policyVersion" | "snapshotId" | "decidedAtMs" | "verdict"> &
   Pick<Decision, "assumed" | "leftOut" | "profile">;
-/** The body is spliced in as it is: it was made once, and is the largest part. `notRecorded`: null where it was recorded. */
-function answerText(row: Answered, notRecorded: NotRecorded | null): string {
+/** The body is spliced in as it is: it was made once, and is the largest part. */
+const answerText = (row: Answered & Pick<DecisionRow, "body">, notRecorded: NotRecorded | null): string =>
+  spliced(answerHead(row, notRecorded), row.body);
+
+/** The members of an answer before those of its body. `notRecorded`: null where it was recorded. */
+export function answerHead(row: Answered, notRecorded: NotRecorded | null): string {
   const { id, kind, node, policyVersion, snapshotId, decidedAtMs, verdict, assumed, leftOut, profile } = row;
-  const head = JSON.stringify({
+  return JSON.stringify({
     id,
     kind,
     node,
@@ -193,7 +194,6 @@ function answerText(row: Answered, notRecorded: NotRecorded | null): string {
     ...(assumed.length === 0 ? {} : { assumed }),
     ...(leftOut.length === 0 ? {} : { leftOut }),
   });
-  return spliced(head, row.body);
 }
 
 /** Two texts of JSON objects, neither empty -> the text of one with the members of both. */

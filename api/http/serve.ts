@@ -10,6 +10,7 @@ import { type BodyRoom, bodyRoom } from "./body-budget.ts";
 import { handOver } from "./off-thread.ts";
 import { respond } from "./respond.ts";
 import type { Exchange, Route } from "./route.ts";
+import { settleTurns } from "./turns.ts";
 
 /** Remembers the last answer that a damaged file prevented, in whichever thread, until the same one is given. */
 class SeenDamage {
@@ -124,10 +125,12 @@ async function serve(ports: Ports, ways: Ways, route: Route, c: Context): Promis
 
 const atOnce: WhenSent = (_env, onSent) => onSent();
 
-const handle = (route: Route, exchange: Exchange): Promise<Result<Reply, Problem>> | Result<Reply, Problem> =>
-  route.offThread === true && exchange.ports.offThread !== undefined
+async function handle(route: Route, exchange: Exchange): Promise<Result<Reply, Problem>> {
+  if (route.scope === "read") await settleTurns(exchange.ports, exchange.c.req.param("node"));
+  return route.offThread === true && exchange.ports.offThread !== undefined
     ? handOver(route, exchange)
     : route.handle(exchange);
+}
 
 async function admit(ports: Ports, route: Route, c: Context): Promise<Result<Caller, Problem>> {
   if ((c.env as { [TRUSTED]?: boolean } | undefined)?.[TRUSTED] === true) return ok(INTERNAL);

@@ -13,6 +13,10 @@ export class Lru<K, V> {
     this.#maxLength = maxLength;
   }
 
+  keys(): readonly K[] {
+    return [...this.#entries.keys()];
+  }
+
   get(key: K): V | undefined {
     const found = this.#entries.get(key);
     if (found === undefined) return undefined;

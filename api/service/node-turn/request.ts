@@ -17,7 +17,7 @@ export interface TurnRequest {
 
 const FIELDS: ReadonlySet<string> = new Set(["base", "changes", "snapshot", "decisions"]);
 /** Each kind has its place, and some are asked of several pods. */
-const MAX_ASKS = 64;
+export const MAX_ASKS = 64;
 const given = (value: unknown): boolean => value !== undefined && value !== null;
 const changesOrNone = snapshotChanges.nullish();
 
