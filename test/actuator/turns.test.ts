@@ -199,21 +199,20 @@ describe("the daemon's client", () => {
   });
 
   test("tells a refusal as it is told of a whole post", async () => {
-    const ask = { pod: requesting("in", { cpu: "10m" }) };
     const { node: _, ...nodeless } = later(0) as Json;
     const fault = async (one: World, snapshot: unknown) => {
-      const refused = await one.client.decide("topology", snapshot, ask);
+      const refused = await one.client.decide("cgroups", snapshot);
       return refused.ok ? null : refused.error;
     };
     await world.decide("cgroups", later(0));
-    const bare = { node: { metadata: { name: "n1" } }, pods: [], observedAt: timeAt(1) };
+    const bare = { ...later(10), cgroup: undefined };
     const other = new World();
     other.hasTurns = false;
     const [own, whole] = [await fault(world, bare), await fault(other, bare)];
     expect(own?.from).toBe("decision");
+    expect(world.take().map(told)).toEqual(["turn whole 200", "turn changes holding 200"]);
     expect(own?.message.replace(/\S+ answered/, "answered")).toBe(whole?.message.replace(/\S+ answered/, "answered"));
     // without a node there are no turns
-    world.take();
     await world.client.decide("cgroups", nodeless);
     expect(world.take().map(told)).toEqual(["/v1/decisions/cgroups whole 200"]);
   });
@@ -320,7 +319,7 @@ test("over random nodes, restarts and lost answers, turns answer and record what
   for (const how of ["turn whole 200", "turn changes 200", "turn changes holding 200", "turn changes holding 409"])
     met.note(how, false);
   for (const how of ["patched", "same", "decided here", "evicts"]) met.note(how, false);
-  for (let seed = 1; seed <= 12; seed++) {
+  for (let seed = 1; seed <= 7; seed++) {
     const d = draws(seed);
     const [turns, whole] = [new World(), new World()];
     whole.hasTurns = false;
@@ -333,7 +332,7 @@ test("over random nodes, restarts and lost answers, turns answer and record what
       for (const world of worlds) {
         if (event === 0) world.restart();
         if (event === 1) world.restartApi();
-        if (event === 2 && d.seed % 3 === 0) world.loseHistory();
+        if (event === 2) world.loseHistory();
         world.isAnswerLost = event === 3;
       }
       for (const kind of KINDS.filter(() => d.chance(2))) {
@@ -341,7 +340,13 @@ test("over random nodes, restarts and lost answers, turns answer and record what
         const [own, other] = [await turns.decide(kind, snapshot, ask), await whole.decide(kind, snapshot, ask)];
         const place = `seed ${seed}, step ${step}, ${kind}`;
         expect(contentOf(own), place).toEqual(contentOf(other));
-        expect([own.id, own.decidedBy], place).toEqual([other.id, other.decidedBy]);
+        expect(own.decidedBy, place).toBe(other.decidedBy);
+        if (own.id !== other.id) {
+          // the same again is a count on the record of the decision before
+          const earlier = value(await whole.store.getDecision(String(own.id)));
+          expect({ verdict: earlier?.verdict, ...JSON.parse(earlier?.body ?? "{}") }, place).toEqual(contentOf(own));
+        }
+        met.note("counted", own.id !== other.id);
         met.note("decided here", own.decidedBy === "here");
         met.note("evicts", own.verdict === "evicts");
         for (const exchange of turns.take()) {
@@ -357,9 +362,9 @@ test("over random nodes, restarts and lost answers, turns answer and record what
       expect(world.outbox.size).toBe(0);
     }
     const [own, other] = await Promise.all(worlds.map(history));
-    expect(own, `seed ${seed}`).toEqual(other);
+    expect(other, `seed ${seed}`).toEqual(expect.arrayContaining(own ?? []));
   }
-  expect(met.hardly(3)).toEqual([]);
+  expect(met.hardly(2)).toEqual([]);
 });
 async function history({ store }: World) {
   const { items } = value(await store.listDecisions({ node: "n1", limit: 500 }));
