@@ -116,8 +116,6 @@ function faultOfNext(kind: Kind, next: unknown): string | null {
   return `${issue?.path ?? "next"}: ${issue?.message ?? ""}`;
 }
 
-/** A pass reports once on its decision, and a report that is sent again must be the same one. */
-const ONLY_REPORT = 1;
 /** Entries sent in one pass, so that a long absence does not hold up the present. */
 const DRAIN_PER_PASS = 50;
 /** Tries to send one entry to an API that has no answer to it. */
@@ -129,7 +127,8 @@ function sendReport(
   decisionId: string,
   report: Omit<ResultsReport, "decisionId" | "seq">,
 ): Promise<Result<unknown, ApiFailure>> {
-  const body = { ...report, decisionId, seq: ONLY_REPORT } satisfies ResultsReport;
+  // a decision that is made again is reported on again, and a report that is sent again must be the same one
+  const body = { ...report, decisionId, seq: Date.parse(report.at) } satisfies ResultsReport;
   return postJson(access, "/v1/results", body);
 }
 
