@@ -11,7 +11,7 @@ import type { Sha256 } from "../canonical.ts";
 import { decodedSnapshot } from "../evaluate.ts";
 import type { Decision, DecodedSnapshot } from "../evaluation.ts";
 import { historyProblem, inputProblem, invalid, type Problem, problem } from "../problem.ts";
-import { recordingOf, snapshotRow } from "../recording.ts";
+import { factsOf, recordingOf, snapshotRow } from "../recording.ts";
 import { changedSnapshot } from "./changes.ts";
 import {
   bytesOf,
@@ -146,7 +146,7 @@ export class NodeTurns {
     state: NodeState | undefined,
     { from, asks }: TurnRequest,
   ): Promise<Result<Decided, Problem>> {
-    const { store, sha256, metrics, now } = this.#ports;
+    const { store, sha256, metrics } = this.#ports;
     const begun = "snapshot" in from ? whole(from.snapshot) : await this.#changed(node, state, from);
     if (!begun.ok) return begun;
     const told = await decodedSnapshot(begun.value.snapshot, sha256);
@@ -162,7 +162,7 @@ export class NodeTurns {
       const one = await decideAsk(ask, begun.value, told, last, { store: facts.store, sha256, metrics });
       if (!one.ok) return one;
       taken.push(one.value);
-      if ("next" in one.value && ask.record) facts.add(recordingOf(one.value.decision, now()).facts);
+      if ("next" in one.value && ask.record) facts.add(factsOf(one.value.decision).facts);
     }
     return ok({ current: { ...begun.value, id: told.id, characters: told.text.length }, told, taken });
   }

@@ -72,7 +72,6 @@ export async function decideAsk(
   if (decision.state !== "decided") throw new Error(`a decision of ${kind} is ${decision.state}`);
   metrics.decided(kind, decision.seconds);
   const isSame = isAsked || (last !== undefined && isSameAnswer(last, question, answered));
-  const kept = isSame ? last : undefined;
   const next: LastAnswer = {
     kind,
     id: decision.id,
@@ -80,9 +79,9 @@ export async function decideAsk(
     snapshotId: told.id,
     decidedAtMs: isSame && last?.snapshotId === told.id ? last.decidedAtMs : null,
     question,
-    // its objects stay those of the last one, so that the next comparison finds them at once
-    answered: kept?.answered ?? answered,
-    characters: kept?.characters ?? decision.body.length,
+    // where it is the same, the core gives its objects again, which the next comparison finds at once
+    answered,
+    characters: isSame && last !== undefined ? last.characters : decision.body.length,
     uncounted: null,
   };
   return ok({ ask, decision, last, next, isSame });
