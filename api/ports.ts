@@ -5,6 +5,7 @@ import type { EpochMs } from "./model/units.ts";
 import type { Log } from "./observe/log.ts";
 import type { Metrics } from "./observe/plain-metrics.ts";
 import type { DecodedSnapshot, Evaluate } from "./service/evaluation.ts";
+import type { NodeTurns } from "./service/node-turn/node-turns.ts";
 import type { Problem } from "./service/problem.ts";
 
 /** A decision that a caller asks for, as it goes to another thread. */
@@ -195,6 +196,8 @@ export interface Ports {
   readonly recordDecisions: boolean;
   /** Absent: a process may end at any time, and has little memory: nothing waits. */
   readonly nodeStates?: NodeStates;
+  /** The server makes it of these ports. Absent: this is none, and takes no turns. */
+  readonly turns?: NodeTurns;
   /** Absent: this platform ends responses soon, so who wants to hear of news asks again and again. */
   readonly streams?: Streams;
   /** The files that the pages load. */

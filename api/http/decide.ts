@@ -1,6 +1,6 @@
 import type { StoreFailure } from "../../db/failure.ts";
 import type { DecisionRow } from "../../db/rows.ts";
-import type { IdempotencyKey, Recorded, Store } from "../../db/store.ts";
+import type { Again, IdempotencyKey, Recorded, Store } from "../../db/store.ts";
 import type { Kind } from "../model/decision.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { EpochMs } from "../model/units.ts";
@@ -94,6 +94,9 @@ async function answer(asking: Asking, job: Job, first: Evaluation): Promise<Resu
       `the key was used for another request, which decision \`${recorded.decisionId}\` answered`,
     );
   }
+  const { again } = recorded;
+  if (again !== undefined)
+    return ok(answerText({ ...evaluation, id: recorded.decisionId, decidedAtMs: now, again }, null));
   if (!recorded.fresh) {
     const earlier = await ports.store.getDecision(recorded.decisionId);
     if (earlier.ok && earlier.value !== null)
@@ -172,14 +175,15 @@ async function claim(
 }
 
 type Answered = Pick<DecisionRow, "id" | "kind" | "node" | "policyVersion" | "snapshotId" | "decidedAtMs" | "verdict"> &
-  Pick<Decision, "assumed" | "leftOut" | "profile">;
+  Pick<Decision, "assumed" | "leftOut" | "profile"> &
+  Pick<Recorded, "again">;
 /** The body is spliced in as it is: it was made once, and is the largest part. */
 const answerText = (row: Answered & Pick<DecisionRow, "body">, notRecorded: NotRecorded | null): string =>
   spliced(answerHead(row, notRecorded), row.body);
 
 /** The members of an answer before those of its body. `notRecorded`: null where it was recorded. */
 export function answerHead(row: Answered, notRecorded: NotRecorded | null): string {
-  const { id, kind, node, policyVersion, snapshotId, decidedAtMs, verdict, assumed, leftOut, profile } = row;
+  const { id, kind, node, policyVersion, snapshotId, decidedAtMs, verdict, assumed, leftOut, profile, again } = row;
   return JSON.stringify({
     id,
     kind,
@@ -189,12 +193,19 @@ export function answerHead(row: Answered, notRecorded: NotRecorded | null): stri
     snapshotId,
     decidedAt: rfc3339(decidedAtMs),
     recorded: notRecorded === null,
+    ...(again === undefined ? {} : { again: againOf(again) }),
     ...(notRecorded === null ? {} : { notRecorded }),
     verdict,
     ...(assumed.length === 0 ? {} : { assumed }),
     ...(leftOut.length === 0 ? {} : { leftOut }),
   });
 }
+
+const againOf = ({ times, firstAtMs, firstSnapshotId }: Again) => ({
+  times,
+  firstDecidedAt: rfc3339(firstAtMs),
+  firstSnapshotId,
+});
 
 /** Two texts of JSON objects, neither empty -> the text of one with the members of both. */
 export const spliced = (head: string, body: string): string => `${head.slice(0, -1)},${body.slice(1)}`;

@@ -85,7 +85,9 @@ export async function postDeletion(exchange: Exchange): Promise<Result<Reply, Pr
   const node = param(exchange, "node");
   const allowed = requireNode(exchange.caller, node);
   if (!allowed.ok) return allowed;
-  const { store, now, metrics } = exchange.ports;
+  const { store, now, metrics, turns } = exchange.ports;
+  // its next turn is written, and so it is there again
+  await turns?.forget(node);
   const deletedMs = now();
   const marked = await store.nodeDeleted(node, deletedMs);
   if (!marked.ok) {

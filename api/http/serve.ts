@@ -10,7 +10,7 @@ import { type BodyRoom, bodyRoom } from "./body-budget.ts";
 import { handOver } from "./off-thread.ts";
 import { respond } from "./respond.ts";
 import type { Exchange, Route } from "./route.ts";
-import { settleTurns } from "./turns.ts";
+import { nodeTurns, withWaiting } from "./turns.ts";
 
 /** Remembers the last answer that a damaged file prevented, in whichever thread, until the same one is given. */
 class SeenDamage {
@@ -48,7 +48,8 @@ interface Server {
  */
 export function server(given: Ports, problemPage: ProblemPage): Server {
   const damage = new SeenDamage();
-  const ports: Ports = { ...given, store: damage.over(given.store) };
+  const turns = nodeTurns(given);
+  const ports: Ports = { ...given, turns, store: damage.over(withWaiting(given.store, turns)) };
   const ways: Ways = {
     queue: gate(ports.limits.concurrency),
     room: bodyRoom(bytesInFlight(ports.limits)),
@@ -126,7 +127,9 @@ async function serve(ports: Ports, ways: Ways, route: Route, c: Context): Promis
 const atOnce: WhenSent = (_env, onSent) => onSent();
 
 async function handle(route: Route, exchange: Exchange): Promise<Result<Reply, Problem>> {
-  if (route.scope === "read") await settleTurns(exchange.ports, exchange.c.req.param("node"));
+  // who looks at a node, or compares what it did, sees what waits to be written
+  const isLook = route.scope === "read" || route.path === "/v1/nodes/:node/outcomes";
+  if (isLook) await exchange.ports.turns?.settleForReader(exchange.c.req.param("node"));
   return route.offThread === true && exchange.ports.offThread !== undefined
     ? handOver(route, exchange)
     : route.handle(exchange);

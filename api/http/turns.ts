@@ -1,4 +1,5 @@
-import { perObject } from "../model/cache.ts";
+import type { StoreFailure } from "../../db/failure.ts";
+import type { Store } from "../../db/store.ts";
 import type { Result } from "../model/result.ts";
 import type { Ports, Reply } from "../ports.ts";
 import { parseJson } from "../service/json.ts";
@@ -15,8 +16,8 @@ import { type Exchange, jsonText, param, queryOf } from "./route.ts";
 /** Nodes of a process that may end at any time. */
 const FEW_BYTES = 16 * 1024 * 1024;
 
-/** The turns of nodes that these ports take. */
-const turnsOf = perObject((ports: Ports): NodeTurns => {
+/** The turns of nodes, over ports. */
+export function nodeTurns(ports: Ports): NodeTurns {
   const { store, now, sha256, metrics, recordDecisions, nodeStates } = ports;
   const turns = new NodeTurns({
     store: { ...store, recordTurn: recordTurnBy(store) },
@@ -30,7 +31,20 @@ const turnsOf = perObject((ports: Ports): NodeTurns => {
   });
   nodeStates?.atEnd(() => turns.settle());
   return turns;
-});
+}
+
+/** The store, of which each snapshot is found that a turn was answered with, though it still waits to be written. */
+export function withWaiting(store: Store, turns: NodeTurns): Store {
+  const again = async <T>(id: string, read: () => Promise<Result<T | null, StoreFailure>>) => {
+    const found = await read();
+    return found.ok && found.value === null && (await turns.settleSnapshot(id)) ? read() : found;
+  };
+  return {
+    ...store,
+    getSnapshot: (id) => again(id, () => store.getSnapshot(id)),
+    snapshotBytes: (id) => again(id, () => store.snapshotBytes(id)),
+  };
+}
 
 /** POST /v1/nodes/{node}/turns */
 export async function postTurn(exchange: Exchange): Promise<Result<Reply, Problem>> {
@@ -45,16 +59,14 @@ export async function postTurn(exchange: Exchange): Promise<Result<Reply, Proble
   if (!posted.ok) return posted;
   const request = turnRequest(posted.value);
   if (!request.ok) return request;
-  const taken = await turnsOf(exchange.ports).take(node, request.value);
+  const { turns } = exchange.ports;
+  if (turns === undefined) throw new Error("turns are taken by the server alone");
+  const taken = await turns.take(node, request.value);
   if (!taken.ok) return taken;
   const { snapshotId, answers } = taken.value;
   const head = JSON.stringify({ node, snapshotId });
   return jsonText(spliced(head, `{"decisions":[${answers.map(answerText).join(",")}]}`));
 }
-
-/** What waits is written before somebody looks at it. */
-export const settleTurns = (ports: Ports, node: string | undefined): Promise<void> =>
-  turnsOf(ports).settleForReader(node);
 
 function answerText(answer: TurnAnswer): string {
   if ("problem" in answer)

@@ -86,6 +86,16 @@ export const decisionAnswer = z.strictObject({
     .describe(
       "why it is not recorded: the request did not want it, this server records nothing, or the history could not be written; absent: it is recorded",
     ),
+  again: z
+    .strictObject({
+      times: integer.describe("the first time and this one included"),
+      firstDecidedAt: time,
+      firstSnapshotId: id.nullable(),
+    })
+    .optional()
+    .describe(
+      "it is the same as the node's newest decision of its kind, and was counted on that: `id` names that record, `snapshotId` and `decidedAt` are of this request; absent: it has a record of its own",
+    ),
   verdict: z.enum(VERDICTS).describe("the decision in a word"),
   assumed: z
     .array(z.strictObject({ path: z.string(), value: z.string() }))
@@ -179,6 +189,9 @@ const replayCounts = z
     refused: integer.describe("cannot be decided with what is asked about"),
     gone: integer.describe("not replayed: their snapshot is no longer stored"),
     unreadable: integer.describe("not replayed: they, or what they were decided on, are damaged"),
+    decisions: integer.describe(
+      "how many decisions all of these records stand for: each as many as it was made `times`",
+    ),
   })
   .describe("decisions");
 

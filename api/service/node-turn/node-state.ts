@@ -1,4 +1,5 @@
 import { ALWAYS_NEW } from "../../decide/input.ts";
+import { memo } from "../../model/cache.ts";
 import type { Kind } from "../../model/decision.ts";
 import { decodeStored, PARTS } from "../../model/decode.ts";
 import { ok, type Result } from "../../model/result.ts";
@@ -52,8 +53,6 @@ export interface Question {
 export interface NodeState {
   readonly node: string;
   readonly current: KnownSnapshot;
-  /** The one before: a turn whose answer was lost begins with it once more. */
-  readonly previous: KnownSnapshot | null;
   /** By `askKey`. */
   readonly answers: ReadonlyMap<string, LastAnswer>;
   /** Null: the current snapshot is in the history. */
@@ -68,13 +67,28 @@ export function fromHistory({ id, text }: StoredSnapshot): Result<KnownSnapshot,
   if (!posted.ok) return { ok: false, error: storeProblem(posted.error) };
   const decoded = decodeStored(posted.value);
   if (!decoded.ok) return { ok: false, error: inputProblem(decoded.error) };
-  return ok({ id, snapshot: decoded.value, configuration: undefined, characters: text.length });
+  const snapshot = withSharedConfiguration(decoded.value);
+  return ok({ id, snapshot, configuration: undefined, characters: text.length });
 }
 
 /** Bytes of memory for each character of a JSON text that is kept as objects: a guess, somewhat above what was measured. */
 const BYTES_PER_CHARACTER = 6;
 export const bytesOf = ({ current, answers }: NodeState): number =>
   [current, ...answers.values()].reduce((sum, { characters }) => sum + characters * BYTES_PER_CHARACTER, 0);
+
+/** Configurations of a fleet that are told apart. */
+const CONFIGURATIONS = 256;
+const configurations = memo(CONFIGURATIONS, (text): { readonly shared: Snapshot["kubeletConfiguration"] | null } => {
+  const decoded = decodeStored({ kubeletConfiguration: JSON.parse(text) });
+  return { shared: decoded.ok ? decoded.value.kubeletConfiguration : null };
+});
+/** Most nodes of a fleet have the same configuration, which is then one object, and so is all that is made of it. */
+export function withSharedConfiguration(snapshot: Snapshot): Snapshot {
+  const { kubeletConfiguration } = snapshot;
+  if (kubeletConfiguration === undefined) return snapshot;
+  const { shared } = configurations(JSON.stringify(kubeletConfiguration));
+  return shared === null ? snapshot : { ...snapshot, kubeletConfiguration: shared };
+}
 
 /** What has to be kept of a configuration as it was posted. */
 export const keptConfiguration = (posted: unknown): unknown =>

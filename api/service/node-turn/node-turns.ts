@@ -21,6 +21,7 @@ import {
   keptConfiguration,
   type LastAnswer,
   type NodeState,
+  withSharedConfiguration,
 } from "./node-state.ts";
 import type { TurnRequest } from "./request.ts";
 import { askKey, decideAsk, isCount, patchOf, type Refused, type Taken } from "./turn-decision.ts";
@@ -82,8 +83,8 @@ export class NodeTurns {
   readonly #ports: NodeTurnsPorts;
   readonly #states: Lru<string, NodeState>;
   readonly #underWay = new Map<string, Promise<unknown>>();
-  /** Nodes of which something waits for the history. */
-  readonly #waiting = new Set<string>();
+  /** Nodes of which something waits for the history, each with its newest snapshot. */
+  readonly #waiting = new Map<string, string>();
   #settledMs = 0;
 
   constructor(ports: NodeTurnsPorts) {
@@ -101,7 +102,7 @@ export class NodeTurns {
   }
 
   /** Writes what waits for the history: a node's, or that of all. */
-  async settle(nodes: Iterable<string> = this.#waiting): Promise<void> {
+  async settle(nodes: Iterable<string> = this.#waiting.keys()): Promise<void> {
     const settled = Array.from(nodes, (node) =>
       this.#inOrder(node, async () => {
         const state = this.#states.get(node);
@@ -121,6 +122,25 @@ export class NodeTurns {
     await this.settle();
   }
 
+  /** The same of the node whose snapshot has this id, where that waits. Answers whether there is one. */
+  async settleSnapshot(id: string): Promise<boolean> {
+    for (const [node, waiting] of this.#waiting) {
+      if (waiting !== id) continue;
+      await this.settle([node]);
+      return true;
+    }
+    return false;
+  }
+
+  /** Writes what waits of a node, whose next turn begins with what the history has. */
+  forget(node: string): Promise<void> {
+    return this.#inOrder(node, async () => {
+      const state = this.#states.get(node);
+      this.#states.delete(node);
+      if (this.#waiting.delete(node) && state !== undefined) await this.#written(state);
+    });
+  }
+
   #inOrder<T>(node: string, work: () => Promise<T>): Promise<T> {
     const before = this.#underWay.get(node);
     const own = before === undefined ? work() : before.then(work, work);
@@ -134,7 +154,8 @@ export class NodeTurns {
 
   /** What has no room any more is written first. */
   #keep(state: NodeState): void {
-    this.#waiting[waits(state) ? "add" : "delete"](state.node);
+    if (waits(state)) this.#waiting.set(state.node, state.current.id);
+    else this.#waiting.delete(state.node);
     for (const gone of this.#states.set(state.node, state, bytesOf(state))) {
       if (!this.#waiting.delete(gone.node)) continue;
       void this.#inOrder(gone.node, () => this.#written(gone));
@@ -173,8 +194,7 @@ export class NodeTurns {
     state: NodeState | undefined,
     { base, changes }: Extract<TurnRequest["from"], { readonly base: string }>,
   ): Promise<Result<Begun, Problem>> {
-    const known = [state?.current, state?.previous].find((one) => one?.id === base) ?? null;
-    const begun = known === null ? await this.#stored(node, base) : ok(known);
+    const begun = state?.current.id === base ? ok(state.current) : await this.#stored(node, base);
     if (!begun.ok) return begun;
     const changed = changedSnapshot(begun.value.snapshot, changes, { node, configuration: begun.value.configuration });
     if (!changed.ok) return err(inputProblem(changed.error));
@@ -208,7 +228,6 @@ export class NodeTurns {
     const next: NodeState = {
       node,
       current,
-      previous: (isNew ? state?.current : state?.previous) ?? null,
       answers,
       // a question about what is not so changes nothing of what waits
       unstored: !isKept ? (state?.unstored ?? null) : isNew || state.unstored !== null ? told : null,
@@ -301,7 +320,8 @@ type Begun = Pick<KnownSnapshot, "snapshot" | "configuration">;
 function whole(posted: unknown): Result<Begun, Problem> {
   const decoded = decodeSnapshot(posted, "snapshot");
   if (!decoded.ok) return err(inputProblem(decoded.error));
-  return ok({ snapshot: decoded.value, configuration: keptConfiguration(fieldsOf(posted)["kubeletConfiguration"]) });
+  const configuration = keptConfiguration(fieldsOf(posted)["kubeletConfiguration"]);
+  return ok({ snapshot: withSharedConfiguration(decoded.value), configuration });
 }
 
 /** A store's facts with those that this turn's decisions bring, which the later ones go by. */
