@@ -31,6 +31,8 @@ export interface LastAnswer {
   /** Whether a row of the history has the id, on which the same again is counted. */
   readonly isRow: boolean;
   readonly snapshotId: string;
+  /** The id that it would have as a row of its own. */
+  readonly ownId: string;
   /** Null: it is not answered yet. */
   readonly decidedAtMs: EpochMs | null;
   /** How often it was decided, and since when. */
