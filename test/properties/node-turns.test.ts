@@ -204,7 +204,11 @@ async function rowsOf(store: Store) {
     decidedAtMs,
     series,
   }));
-  return [...rows, value(await store.readFacts("n1"))];
+  const ids = listed.items.flatMap(({ snapshotId, series }) => [snapshotId, series?.lastSnapshotId ?? null]);
+  const snapshots = await Promise.all(
+    [...new Set(ids)].map(async (id) => (id === null ? null : value(await store.getSnapshot(id))?.body)),
+  );
+  return [...rows, ...snapshots, value(await store.readFacts("n1"))];
 }
 
 for (const [seed, holdMs] of [

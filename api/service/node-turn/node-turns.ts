@@ -1,4 +1,5 @@
 import type { StoreFailure } from "../../../db/failure.ts";
+import type { SnapshotRow } from "../../../db/rows.ts";
 import type { Again, CountedAgain, Recorded, Store } from "../../../db/store.ts";
 import { Lru } from "../../model/cache.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
@@ -13,6 +14,7 @@ import type { Decision, DecodedSnapshot } from "../evaluation.ts";
 import { historyProblem, inputProblem, invalid, type Problem, problem } from "../problem.ts";
 import { factsOf, recordingOf, snapshotRow } from "../recording.ts";
 import { changedSnapshot } from "./changes.ts";
+import { asKeyframe, piecesOf } from "./keyframe.ts";
 import {
   bytesOf,
   fromHistory,
@@ -246,14 +248,15 @@ export class NodeTurns {
       answers,
       newest,
       // a question about what is not so changes nothing of what waits
-      unstored: !isKept ? (state?.unstored ?? null) : isNew || state.unstored !== null ? told : null,
+      unstored: !isKept ? (state?.unstored ?? null) : isNew || state.unstored !== null ? current : null,
+      keyframe: state?.keyframe ?? null,
       writtenMs: state?.writtenMs ?? 0,
     };
     const mayWait = state !== undefined && fresh.length + ended.length === 0 && this.#mayWait(state, next, now);
     const written =
       mayWait || !isKept
         ? { state: next, failed: [] }
-        : await this.#written(next, { waited: state?.unstored ?? null, ended, fresh, recorded });
+        : await this.#written(next, { waited: state?.unstored ?? null, told, ended, fresh, recorded });
     this.#keep(written.state);
     return {
       snapshotId: current.id,
@@ -282,16 +285,17 @@ export class NodeTurns {
   /** Writes what waits of a state, with what a turn brings beside it. `failed`: what of the turn is not recorded. */
   async #written(
     state: NodeState,
-    { waited, ended, fresh, recorded: ofTurn }: Brought = NOTHING,
+    brought: Brought = NOTHING,
   ): Promise<{ readonly state: NodeState; readonly failed: readonly Taken[] }> {
     const { store, onFailure, metrics, now } = this.#ports;
+    const { ended, fresh, recorded: ofTurn } = brought;
     const atMs = now();
-    const snapshots = new Map([waited, state.unstored].flatMap((one) => (one === null ? [] : [[one.id, one]])));
+    const { rows, keyframe } = await this.#rows(state, brought, atMs);
     const countedOn = [...state.answers].filter(([, { uncounted }]) => uncounted !== null);
     const written = await store.recordTurn({
       node: state.node,
       atMs,
-      snapshots: Array.from(snapshots.values(), (one) => snapshotRow(one, atMs)),
+      snapshots: rows,
       decisions: fresh.map(({ decision }) => recordingOf(decision, atMs)),
       again: [...countedOn.map(([, answer]) => answer), ...ended].map((answer) => countOf(answer, atMs)),
     });
@@ -300,6 +304,8 @@ export class NodeTurns {
       onFailure(written.error, state.node);
       return { state, failed: ofTurn };
     }
+    // texts that are gone are sent again
+    if (written.value.missing.length > 0) return this.#written({ ...state, keyframe: null }, brought);
     const answers = new Map(state.answers);
     const newest = new Map(state.newest);
     for (const [i, [key, answer]] of countedOn.entries())
@@ -312,19 +318,36 @@ export class NodeTurns {
       // else it was recorded before, and may not be the newest any more
       if (recorded.fresh || recorded.again !== undefined) newest.set(ask.kind, recorded.decisionId);
     }
-    const after = { ...state, answers, newest, unstored: null, writtenMs: atMs };
+    const after = { ...state, answers, newest, unstored: null, keyframe, writtenMs: atMs };
     // somebody else has recorded another decision of the kind meanwhile, so this one is not the same again
     const lost = ofTurn.filter(({ ask }) => answers.get(askKey(ask))?.isRow === false);
-    return lost.length === 0
-      ? { state: after, failed: [] }
-      : this.#written(after, { ...NOTHING, fresh: lost, recorded: lost });
+    if (lost.length === 0) return { state: after, failed: [] };
+    return this.#written(after, { ...NOTHING, fresh: lost, recorded: lost });
+  }
+
+  /** The snapshots that wait as rows, which are ranges of the texts that the history has of the node already. */
+  async #rows({ unstored, keyframe: last }: NodeState, { waited, told }: Brought, atMs: EpochMs) {
+    const { sha256 } = this.#ports;
+    const rows: SnapshotRow[] = [];
+    let keyframe = last;
+    const waiting = new Map([waited, unstored].flatMap((one) => (one === null ? [] : [[one.id, one]])));
+    for (const { id, snapshot } of waiting.values()) {
+      const own = told?.id === id ? told : await decodedSnapshot(snapshot, sha256);
+      let pieces = keyframe === null ? null : piecesOf(own, keyframe);
+      if (pieces === null) ({ pieces, keyframe } = await asKeyframe(own, sha256));
+      // what is in pieces is not looked for in the body
+      rows.push({ ...snapshotRow(own, atMs), body: "", pieces });
+    }
+    return { rows, keyframe };
   }
 }
 
 /** All that a turn brings for the history beside its state. */
 interface Brought {
+  /** The state's snapshot, where it was told just now. */
+  readonly told: DecodedSnapshot | null;
   /** The snapshot before the state's, which waited. */
-  readonly waited: DecodedSnapshot | null;
+  readonly waited: KnownSnapshot | null;
   /** Answers that are not the node's last any more, and of which a count waited. */
   readonly ended: readonly LastAnswer[];
   /** Decisions that are not the same again. */
@@ -332,7 +355,7 @@ interface Brought {
   /** With them those that are. */
   readonly recorded: readonly Taken[];
 }
-const NOTHING: Brought = { waited: null, ended: [], fresh: [], recorded: [] };
+const NOTHING: Brought = { told: null, waited: null, ended: [], fresh: [], recorded: [] };
 
 const countOf = ({ kind, id, ownId, snapshotId, decidedAtMs, uncounted }: LastAnswer, atMs: EpochMs): CountedAgain => ({
   kind,
