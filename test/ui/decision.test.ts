@@ -155,7 +155,7 @@ test("a decision that was made again tells how often, since when, and on which s
     decisionId: id,
     times: 11,
     lastAtMs: row.decidedAtMs + 60_000,
-    lastId: null,
+    lastId: "again",
     lastSnapshotId,
   };
   const nothing = { node: row.node, atMs: row.decidedAtMs, snapshots: [], decisions: [] };
