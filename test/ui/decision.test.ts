@@ -150,7 +150,14 @@ test("a decision that was made again tells how often, since when, and on which s
   const row = value(await store.getDecision(id));
   if (row === null) throw new Error("it was recorded");
   const lastSnapshotId = "1".repeat(32);
-  const again = { kind: row.kind, decisionId: id, times: 11, lastAtMs: row.decidedAtMs + 60_000, lastSnapshotId };
+  const again = {
+    kind: row.kind,
+    decisionId: id,
+    times: 11,
+    lastAtMs: row.decidedAtMs + 60_000,
+    lastId: "again",
+    lastSnapshotId,
+  };
   const nothing = { node: row.node, atMs: row.decidedAtMs, snapshots: [], decisions: [] };
   value(await store.recordTurn({ ...nothing, again: [again] }));
   const text = await textOf(app, `/decisions/${id}`);
