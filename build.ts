@@ -14,7 +14,7 @@ const [asked] = process.argv.slice(2);
 const DIST = asked ?? join(ROOT, "dist");
 /** Each is one module: a module takes some 20 KB beside its code, which a daemon cannot afford. */
 const ENTRIES = [
-  ...["api/cli/start.ts", "api/cli/main.ts", "api/cli/daemon.ts", "api/cluster/kube-client.ts"],
+  ...["api/cli/start.ts", "api/cli/main.ts", "api/cli/serving.ts", "api/cli/daemon.ts", "api/cluster/kube-client.ts"],
   ...["api/server/evaluate-thread.ts", "api/server/history-thread.ts"],
 ];
 
@@ -44,7 +44,7 @@ const sources: Plugin = {
       loader: "ts",
     }));
     onLoad({ filter: /\.[cm]?js$/ }, ({ path }) => ({ contents: escaped(readFileSync(path, "utf8")), loader: "js" }));
-    onResolve({ filter: /^\.\/(?:main|daemon|kube-client)\.ts$/ }, ({ kind, path }) =>
+    onResolve({ filter: /^\.\/(?:main|serving|daemon|kube-client)\.ts$/ }, ({ kind, path }) =>
       kind === "dynamic-import" ? { path: path.replace(".ts", ".js"), external: true } : undefined,
     );
   },

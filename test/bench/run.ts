@@ -4,6 +4,7 @@ import { benchProfiles, benchRealNode, benchSuites, type DecisionFigure } from "
 import { benchDevicePlugins } from "./device-plugins.ts";
 import { benchHistory } from "./history.ts";
 import { benchManagers } from "./managers.ts";
+import { benchMemory, benchSoak } from "./memory.ts";
 import { benchPages } from "./pages.ts";
 import { benchPods } from "./pods.ts";
 import { benchPodsDaemon } from "./pods-daemon.ts";
@@ -119,11 +120,47 @@ async function api(): Promise<void> {
     row(name, typeof value === "number" ? value.toFixed(value < 100 ? 2 : 0) : String(value));
 }
 
-const parts = { decisions, managers, pods, podsDaemon, devicePlugins, probes, history, replay, pages, api };
+async function memory(): Promise<void> {
+  console.log(
+    "\nthe installed API's memory, beside what it may take: posts of 463 KB (110 pods) that change each time",
+  );
+  console.log("".padEnd(64) + ["resident", "aim", "own"].map((c) => c.padStart(16)).join(""));
+  for (const { name, residentMB, aimMB, ownMB } of await benchMemory()) {
+    const sizes = [residentMB, aimMB, ownMB].map((size) => `${size.toFixed(1)} MB`);
+    console.log(name.padEnd(64) + sizes.map((c) => c.padStart(16)).join(""));
+  }
+}
+
+async function soak(): Promise<void> {
+  console.log("\nthe installed API under that load, on and on");
+  row("", "resident", "at most", "posts/s");
+  const { isBounded } = await benchSoak(({ seconds, residentMB, peakMB, requestsPerSecond }) =>
+    row(`after ${seconds} s`, `${residentMB.toFixed(1)} MB`, `${peakMB.toFixed(1)} MB`, requestsPerSecond),
+  );
+  console.log(isBounded ? "bounded: the second half is no higher than the first" : "NOT bounded: it grows");
+  if (!isBounded) process.exitCode = 1;
+}
+
+const parts = {
+  decisions,
+  managers,
+  pods,
+  podsDaemon,
+  devicePlugins,
+  probes,
+  history,
+  replay,
+  pages,
+  memory,
+  soak,
+  api,
+};
 const names = Object.keys(parts).join(", ");
 const asked = process.argv.slice(2);
 if (asked.some((arg) => arg === "--help" || arg === "-h")) {
-  console.log(`Usage: npm run bench [-- PART...]\n\nMeasures these parts, or those that are named: ${names}`);
+  console.log(
+    `Usage: npm run bench [-- PART...]\n\nMeasures all of these parts but soak, or those that are named: ${names}`,
+  );
   process.exit(0);
 }
 const unknown = asked.filter((name) => !Object.hasOwn(parts, name));
@@ -133,7 +170,7 @@ if (unknown.length > 0) {
 }
 console.log(`${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} CPUs, Node ${process.versions.node}; medians`);
 for (const [name, part] of Object.entries(parts)) {
-  if (asked.length > 0 && !asked.includes(name)) continue;
+  if (asked.length > 0 ? !asked.includes(name) : name === "soak") continue;
   try {
     await part();
   } catch (error) {

@@ -1,0 +1,133 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { install, pack } from "../cli/packed.ts";
+import { realSnapshot } from "../decide/real-node.ts";
+import { changing } from "./api.ts";
+import { load } from "./load.ts";
+import { usedBy } from "./used.ts";
+
+/** Resident memory of the installed package's API, in millions of bytes: what the kernel counts, pages of Node's own program too. */
+export interface MemoryFigure {
+  readonly name: string;
+  readonly residentMB: number;
+  /** The part of it that is backed by no file: the rest is shared with every other process of the same Node. */
+  readonly ownMB: number;
+  readonly aimMB: number;
+}
+export interface SoakFigure {
+  readonly seconds: number;
+  readonly requestsPerSecond: number;
+  /** At the end of the interval, and the most that was seen in it. */
+  readonly residentMB: number;
+  readonly peakMB: number;
+}
+
+const CONNECTIONS = 16;
+const POD_COPIES = 10;
+const IDLE_MS = 20_000;
+const LOAD_MS = 30_000;
+const AFTER_MS = 60_000;
+const SAMPLE_MS = 50;
+/** `BENCH_SOAK_SECONDS=60`: a shorter one. */
+const SOAK_MS = Number(process.env["BENCH_SOAK_SECONDS"] ?? 600) * 1000;
+const INTERVAL_MS = Math.min(30_000, SOAK_MS / 4);
+/** The part by which the second half of a soak may be above the first. */
+const NOISE = 0.05;
+
+interface Captured {
+  readonly pods: { readonly items: readonly CapturedPod[] };
+}
+interface CapturedPod {
+  readonly metadata: { readonly name: string; readonly uid: string; readonly annotations?: Record<string, string> };
+}
+
+/** The captured node with ten copies of each of its 11 pods: 463 KB. */
+export function node110(): object {
+  const node = realSnapshot() as unknown as Captured;
+  const copyOf = ({ metadata, ...pod }: CapturedPod, copy: number): CapturedPod => {
+    // the uid of a static pod is in its annotations too
+    const uid = `${metadata.uid.slice(0, -2)}${copy.toString(16).padStart(2, "0")}`;
+    const annotations = Object.fromEntries(
+      Object.entries(metadata.annotations ?? {}).map(([name, value]) => [name, value === metadata.uid ? uid : value]),
+    );
+    return { ...pod, metadata: { ...metadata, name: `${metadata.name}-${copy}`, uid, annotations } };
+  };
+  const items = Array.from({ length: POD_COPIES }, (_, copy) => node.pods.items.map((pod) => copyOf(pod, copy)));
+  return { ...node, pods: { ...node.pods, items: items.flat() } };
+}
+
+/** The API of the package that `npm run build` and `npm pack` make, in a process of its own over a new history. */
+async function withInstalled<T>(use: (pid: number, port: number) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), "nodewise-bench-"));
+  let child: ChildProcess | undefined;
+  try {
+    const launcher = install(pack(join(folder, "packed")), join(folder, "installed"));
+    const args = ["api", "--port", "0", "--data-dir", join(folder, "data")];
+    const started = spawn(process.execPath, [launcher, ...args], { stdio: ["ignore", "pipe", "ignore"] });
+    child = started;
+    const url = await new Promise<string>((resolve, reject) => {
+      started.stdout.once("data", (line: Buffer) => resolve(line.toString().trim()));
+      started.once("exit", (code) => reject(new Error(`the API ended with ${code}`)));
+    });
+    return await use(started.pid as number, Number(new URL(url).port));
+  } finally {
+    if (child !== undefined && child.exitCode === null) {
+      const ended = new Promise((resolve) => child?.once("exit", resolve));
+      child.kill("SIGTERM");
+      await ended;
+    }
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** Posts bodies that change each time on all connections for `ms`, and answers the most that was resident meanwhile. */
+async function loaded(pid: number, port: number, ms: number): Promise<SoakFigure & { readonly ownMB: number }> {
+  let peak = usedBy(pid);
+  const look = (): void => {
+    const now = usedBy(pid);
+    if (now.rssBytes > peak.rssBytes) peak = now;
+  };
+  const looking = setInterval(look, SAMPLE_MS);
+  const { requestsPerSecond } = await load(port, changing(node110()), CONNECTIONS, ms).finally(() =>
+    clearInterval(looking),
+  );
+  look();
+  const sizes = { residentMB: usedBy(pid).rssBytes / 1e6, peakMB: peak.rssBytes / 1e6, ownMB: peak.ownBytes / 1e6 };
+  return { seconds: ms / 1000, requestsPerSecond, ...sizes };
+}
+
+/** Idle, the most under load, and a minute later. Takes two and a half minutes. */
+export async function benchMemory(): Promise<readonly MemoryFigure[]> {
+  return withInstalled(async (pid, port) => {
+    const resting = (name: string, aimMB: number): MemoryFigure => {
+      const { rssBytes, ownBytes } = usedBy(pid);
+      return { name, residentMB: rssBytes / 1e6, ownMB: ownBytes / 1e6, aimMB };
+    };
+    await sleep(IDLE_MS);
+    const figures = [resting(`idle for ${IDLE_MS / 1000} s`, 120)];
+    const { peakMB, ownMB, requestsPerSecond } = await loaded(pid, port, LOAD_MS);
+    const name = `at most, ${CONNECTIONS} connections (${requestsPerSecond} posts/s)`;
+    figures.push({ name, residentMB: peakMB, ownMB, aimMB: 250 });
+    await sleep(AFTER_MS);
+    figures.push(resting(`${AFTER_MS / 1000} s after the load`, 160));
+    return figures;
+  });
+}
+
+/** The same load for ten minutes; each half minute is told to `onFigure` at its end. */
+export async function benchSoak(onFigure: (figure: SoakFigure) => void): Promise<{ readonly isBounded: boolean }> {
+  return withInstalled(async (pid, port) => {
+    const peaks: number[] = [];
+    for (let ms = INTERVAL_MS; ms <= SOAK_MS; ms += INTERVAL_MS) {
+      const figure = await loaded(pid, port, INTERVAL_MS);
+      peaks.push(figure.peakMB);
+      onFigure({ ...figure, seconds: ms / 1000 });
+    }
+    const half = Math.ceil(peaks.length / 2);
+    const [first, second] = [Math.max(...peaks.slice(0, half)), Math.max(...peaks.slice(half))];
+    return { isBounded: second <= first * (1 + NOISE) };
+  });
+}
