@@ -5,6 +5,7 @@ import type { EpochMs } from "./model/units.ts";
 import type { Log } from "./observe/log.ts";
 import type { Metrics } from "./observe/plain-metrics.ts";
 import type { DecodedSnapshot, Evaluate } from "./service/evaluation.ts";
+import type { NodeTurns } from "./service/node-turn/node-turns.ts";
 import type { Problem } from "./service/problem.ts";
 
 /** A decision that a caller asks for, as it goes to another thread. */
@@ -161,6 +162,16 @@ export interface BodyDecoder {
   readonly windowBytes?: number;
 }
 
+/** How this platform keeps what it knows of nodes between their turns. */
+export interface NodeStates {
+  /** Bytes of them all together, as a guess. */
+  readonly maxBytes: number;
+  /** How long what a node decides again and again may wait for the history: see `NodeTurnsPorts`. */
+  readonly holdMs: number;
+  /** Has work done before the history is closed. */
+  readonly atEnd: (work: () => Promise<void>) => void;
+}
+
 /** Calls `onSent` once, when the answer to a request has been handed over whole, or its connection is gone. */
 export type WhenSent = (env: unknown, onSent: () => void) => void;
 
@@ -183,6 +194,10 @@ export interface Ports {
   readonly limits: ApiLimits;
   /** False: decisions are answered with `recorded: false` and nothing is written for them. */
   readonly recordDecisions: boolean;
+  /** Absent: a process may end at any time, and has little memory: nothing waits. */
+  readonly nodeStates?: NodeStates;
+  /** The server makes it of these ports. Absent: this is none, and takes no turns. */
+  readonly turns?: NodeTurns;
   /** Absent: this platform ends responses soon, so who wants to hear of news asks again and again. */
   readonly streams?: Streams;
   /** The files that the pages load. */

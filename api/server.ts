@@ -67,6 +67,10 @@ export interface RunningApi {
 
 const DEFAULT_LIMITS: ApiLimits = { bodyBytes: LIMITS.bodyBytes, concurrency: 512 };
 const GRACE_MS = 10_000;
+/** See `NodeTurnsPorts`; it is well within the time after which a node counts as silent. */
+const HOLD_MS = 10 * 60_000;
+/** Some 10,000 nodes of ten pods. */
+const NODE_STATE_BYTES = 1024 * 1024 * 1024;
 const DAY_MS = 24 * 3600 * 1000;
 const MAX_THREADS = 8;
 /** A CPU is left to the event loop, the thread that writes the history, and the collection of garbage. */
@@ -131,7 +135,11 @@ async function serve(
     turns,
   });
   const closing = new AbortController();
-  const ports = portsOf(store, log, metrics, deciding, open, closing.signal, options);
+  const atEnd: (() => Promise<void>)[] = [];
+  const ports: Ports = {
+    ...portsOf(store, log, metrics, deciding, open, closing.signal, options),
+    nodeStates: { maxBytes: NODE_STATE_BYTES, holdMs: HOLD_MS, atEnd: (work) => void atEnd.push(work) },
+  };
   const app = createApp(ports);
   prepareDecoding();
   const listening = await listen(app, { host, port, turns, ...(tls === undefined ? {} : { tls }) });
@@ -169,6 +177,7 @@ async function serve(
       await listening.value.close(GRACE_MS);
       await warming;
       await deciding.close();
+      for (const work of atEnd) await work();
       await store.close();
       log.info({ url }, "closed");
       ownLog?.flush();

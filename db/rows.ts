@@ -240,6 +240,15 @@ export interface NodeRow {
   readonly deletedMs: number | null;
 }
 
+/** A decision that was made again, the same as before: one row, as a series of a Kubernetes event. */
+export interface Series {
+  /** How often it was made, the first time included: 2 or more. */
+  readonly times: number;
+  readonly lastAtMs: number;
+  /** On which it was made last; `snapshotId` of its head is that of the first time. Both are kept as long as the row is. */
+  readonly lastSnapshotId: string | null;
+}
+
 /** The fields of a decision that a list shows. */
 export interface DecisionHead {
   readonly id: string;
@@ -255,7 +264,17 @@ export interface DecisionHead {
   readonly decidedAtMs: number;
   /** The pod that the ask spoke of, or that the decision chose. */
   readonly pod: PodRef | null;
+  /** Absent: it was made once. For reading alone. */
+  readonly series?: Series;
 }
+
+/** How often a decision was made, and when and on which snapshot the last time. */
+export const seriesOf = ({
+  series,
+  decidedAtMs,
+  snapshotId,
+}: Pick<DecisionHead, "series" | "decidedAtMs" | "snapshotId">): Series =>
+  series ?? { times: 1, lastAtMs: decidedAtMs, lastSnapshotId: snapshotId };
 
 /** `ask` and `body` (decision, reasons, needs, next) are JSON text. */
 export interface DecisionRow extends DecisionHead {
@@ -286,6 +305,7 @@ export interface HourRow extends Counted {
 export interface LatestRow {
   readonly decisionId: string;
   readonly verdict: string;
+  /** Of one that was made again: the last time. */
   readonly decidedAtMs: number;
   /** Empty: the decision was gone when that began to be kept. */
   readonly policyVersion: string;

@@ -67,15 +67,50 @@ export interface Recording {
 
 /**
  * `fresh`: the row was not there before. `decisionId`: the decision that answers the request, which is an earlier one when the
- * idempotency key was used before. `conflict`: that key belongs to a request with another hash, and the decision was not stored.
+ * idempotency key was used before, or when the decision is the same again. `conflict`: that key belongs to a request with another
+ * hash, and the decision was not stored.
  */
 export interface Recorded {
   readonly fresh: boolean;
   readonly decisionId: string;
   readonly conflict: boolean;
+  /** It is the same again as the node's newest decision of its kind, and was counted there. Absent: it is not. */
+  readonly again?: Again;
+}
+export interface Again {
+  /** The first time included. */
+  readonly times: number;
+  readonly firstAtMs: number;
+  readonly firstSnapshotId: string | null;
 }
 
-/** Half-open: `sinceMs` <= decidedAtMs < `untilMs`. */
+/** Decisions that its sender knows to be the same again as one of the node's, which it holds. */
+export interface CountedAgain {
+  readonly kind: string;
+  readonly decisionId: string;
+  /** How often again, at least 1. */
+  readonly times: number;
+  readonly lastAtMs: number;
+  /** A snapshot that is stored, or that comes with the turn. */
+  readonly lastSnapshotId: string | null;
+}
+/** All that one request of a node changes in the history. */
+export interface Turn {
+  readonly node: string;
+  readonly atMs: number;
+  /** Of this node, the newest last. */
+  readonly snapshots: readonly SnapshotRow[];
+  readonly decisions: readonly Omit<Recording, "snapshot">[];
+  readonly again: readonly CountedAgain[];
+}
+export interface TurnRecorded {
+  /** In the order of the turn. */
+  readonly decisions: readonly Recorded[];
+  /** Likewise; false: the row is not the node's newest of its kind any more, and nothing was counted. */
+  readonly again: readonly boolean[];
+}
+
+/** Half-open: `sinceMs` <= decidedAtMs < `untilMs`; of a decision that was made again, any time from the first to the last. */
 export interface DecisionFilter {
   readonly node?: string;
   readonly kind?: Kind;
@@ -96,7 +131,7 @@ export interface DecisionQuery extends DecisionFilter {
 export const MAX_PAGE = 500;
 
 export interface DecisionPage {
-  /** Newest first. */
+  /** Newest first, by the first time that they were made. */
   readonly items: readonly DecisionHead[];
   readonly nextPageToken: string | null;
 }
@@ -108,7 +143,7 @@ export const NODE_GRACE_MS = 7 * 24 * 3600 * 1000;
 
 export interface Retention {
   readonly nowMs: number;
-  /** Decisions older than this go. */
+  /** Decisions older than this go, by the last time that they were made. */
   readonly maxAgeMs?: number;
   /** Only this many of each node's newest decisions, and of its newest outcomes, stay. */
   readonly maxRowsPerNode?: number;
@@ -165,8 +200,13 @@ export interface TokenStore {
 
 /** The history. Every method answers a value, also when the disk is full, the database locked or broken, or the network gone. */
 export interface Store extends TokenStore {
-  /** One atomic write. When it answers, the rows survive a crash. */
+  /**
+   * One atomic write. When it answers, the rows survive a crash. A decision that equals the node's newest of its kind in all but
+   * its snapshot and its time is counted on that row; one that tells removals has a row of its own.
+   */
   record(recording: Recording): Answer<Recorded>;
+  /** One atomic write, as `record`, of which that is the case of one. */
+  recordTurn(turn: Turn): Answer<TurnRecorded>;
   putSnapshot(snapshot: SnapshotRow): Answer<{ readonly fresh: boolean }>;
   getSnapshot(id: string): Answer<SnapshotRow | null>;
   /** Bytes of its body, which is not read for it. */
@@ -179,6 +219,8 @@ export interface Store extends TokenStore {
   listDecisions(query: DecisionQuery): Answer<DecisionPage>;
   /** Oldest first, in constant memory; with `after`, what follows that place. A row that cannot be read is a failure of its own; any other ends it. */
   streamDecisions(filter: DecisionFilter, after?: Place): AsyncIterable<Result<StreamedDecision, StreamFailure>>;
+  /** The decision that was made last, of a node or of all: a repetition counts. Null: there is none. */
+  newestDecision(node?: string): Answer<{ readonly id: string; readonly lastAtMs: number } | null>;
   findIdempotency(key: string, scope: string): Answer<IdempotencyRow | null>;
 
   /** `known`: the decision exists. A result whose id is already there is not stored again and not counted in `added`. */

@@ -10,6 +10,7 @@ export interface ReasonRecorder<Code extends string> {
 /** Collects the reasons of one decision by place, whose long path is so told once; with `explain: off` it collects nothing. */
 export class Reasons<Code extends string> implements ReasonRecorder<Code> {
   readonly list: PlaceReasons<Code>[] = [];
+  readonly explain: Explain;
   readonly #off: boolean;
   /** The reasons by place, for the first `#indexed` entries of the list; the others are added on demand. */
   readonly #places = new Map<string, Reason<Code>[]>();
@@ -18,6 +19,7 @@ export class Reasons<Code extends string> implements ReasonRecorder<Code> {
   #because: Reason<Code>[] = [];
   #last: Reason<Code> | undefined;
   constructor(explain: Explain) {
+    this.explain = explain;
     this.#off = explain === "off";
   }
   /** `at`: the cgroup or resource; `field`: the value of it that this explains. */
@@ -37,6 +39,10 @@ export class Reasons<Code extends string> implements ReasonRecorder<Code> {
   addFirst(code: Code, at: string, field: string, numbers?: Numbers): void {
     if (this.#off) return;
     this.#begin(at, this.#reason(code, field, numbers));
+  }
+  /** What was collected apart, of places of which nothing else is said. They stay the same objects. */
+  append(places: readonly PlaceReasons<Code>[]): void {
+    this.list.push(...places);
   }
   /** With its first reason in it from the start the list of a place takes a fraction of the memory. */
   #begin(at: string, reason: Reason<Code>): void {

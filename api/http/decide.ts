@@ -1,16 +1,16 @@
 import type { StoreFailure } from "../../db/failure.ts";
-import type { DecisionRow, SnapshotRow } from "../../db/rows.ts";
-import type { IdempotencyKey, Recorded, Recording, Store } from "../../db/store.ts";
-import { isCacheable } from "../decide/input.ts";
+import type { DecisionRow } from "../../db/rows.ts";
+import type { Again, IdempotencyKey, Recorded, Store } from "../../db/store.ts";
 import type { Kind } from "../model/decision.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { EpochMs } from "../model/units.ts";
 import type { Metrics } from "../observe/plain-metrics.ts";
 import type { Caller, Ports } from "../ports.ts";
 import { idOf } from "../service/canonical.ts";
-import type { Decision, DecodedSnapshot, Evaluation, Job } from "../service/evaluation.ts";
+import type { Decision, Evaluation, Job } from "../service/evaluation.ts";
 import { type Problem, problem } from "../service/problem.ts";
-import { beforeKey, type Remembered, recollect } from "../service/remembered.ts";
+import { recordingOf, snapshotRow } from "../service/recording.ts";
+import { recollect } from "../service/remembered.ts";
 import { rfc3339 } from "../service/timestamp.ts";
 import { requireNode } from "./auth/authorize.ts";
 import { snapshotSeen } from "./route.ts";
@@ -94,6 +94,9 @@ async function answer(asking: Asking, job: Job, first: Evaluation): Promise<Resu
       `the key was used for another request, which decision \`${recorded.decisionId}\` answered`,
     );
   }
+  const { again } = recorded;
+  if (again !== undefined)
+    return ok(answerText({ ...evaluation, id: recorded.decisionId, decidedAtMs: now, again }, null));
   if (!recorded.fresh) {
     const earlier = await ports.store.getDecision(recorded.decisionId);
     if (earlier.ok && earlier.value !== null)
@@ -132,11 +135,8 @@ async function record(
   if (!ports.recordDecisions) return "off";
   const { snapshot } = decision;
   const recording = {
-    decision: rowOf(decision, now),
+    ...recordingOf(decision, now),
     ...(snapshot === null ? {} : { snapshot: snapshotRow(snapshot, now) }),
-    ...factsOf(decision),
-    ...removalsOf(decision, now),
-    ...(decision.summary === null ? {} : { summary: decision.summary }),
     ...(key === undefined ? {} : { idempotency: await claim(ports, caller, key, decision) }),
   };
   const recorded = await ports.store.record(recording);
@@ -147,17 +147,6 @@ async function record(
   if (recorded.value.fresh) ports.metrics.recorded("decisions", 1);
   return recorded.value;
 }
-
-/** Returns the facts that the node's next decision of this kind is to be given. */
-function factsOf({ kind, remember, pass }: Decision): Pick<Recording, "facts"> {
-  if (remember === null) return {};
-  const { next, before } = remember;
-  const remembered: Remembered = { next, atMs: pass.time?.atMs ?? null, bootId: pass.bootId };
-  return { facts: { [kind]: remembered, [beforeKey(kind)]: before } };
-}
-
-const removalsOf = ({ told, pass }: Decision, now: EpochMs): Pick<Recording, "removals"> =>
-  told === null ? {} : { removals: { ...told, atMs: pass.time?.atMs ?? now } };
 
 export function historyFailed(
   ports: Pick<DecidingPorts, "metrics" | "log">,
@@ -185,51 +174,17 @@ async function claim(
   };
 }
 
-const rowOf = (
-  { id, kind, node, snapshotId, policyVersion, verdict, reason, explain, ask, pod, body }: Decision,
-  now: EpochMs,
-): DecisionRow => ({
-  id,
-  kind,
-  node,
-  snapshotId,
-  policyVersion,
-  verdict,
-  reason,
-  explain,
-  decidedAtMs: now,
-  pod,
-  ask,
-  body,
-  repeats: isCacheable(kind) ? [[0, body.length]] : [],
-});
+type Answered = Pick<DecisionRow, "id" | "kind" | "node" | "policyVersion" | "snapshotId" | "decidedAtMs" | "verdict"> &
+  Pick<Decision, "assumed" | "leftOut" | "profile"> &
+  Pick<Recorded, "again">;
+/** The body is spliced in as it is: it was made once, and is the largest part. */
+const answerText = (row: Answered & Pick<DecisionRow, "body">, notRecorded: NotRecorded | null): string =>
+  spliced(answerHead(row, notRecorded), row.body);
 
-export const snapshotRow = (
-  { id, node, observedAtMs, sequence, bootId, labels, kubeletVersion, conditions, text, repeats }: DecodedSnapshot,
-  now: EpochMs,
-): SnapshotRow => ({
-  id,
-  node,
-  observedAtMs,
-  sequence,
-  bootId,
-  storedAtMs: now,
-  body: text,
-  labels,
-  kubeletVersion,
-  conditions,
-  repeats,
-});
-
-type Answered = Pick<
-  DecisionRow,
-  "id" | "kind" | "node" | "policyVersion" | "snapshotId" | "decidedAtMs" | "verdict" | "body"
-> &
-  Pick<Decision, "assumed" | "leftOut" | "profile">;
-/** The body is spliced in as it is: it was made once, and is the largest part. `notRecorded`: null where it was recorded. */
-function answerText(row: Answered, notRecorded: NotRecorded | null): string {
-  const { id, kind, node, policyVersion, snapshotId, decidedAtMs, verdict, assumed, leftOut, profile } = row;
-  const head = JSON.stringify({
+/** The members of an answer before those of its body. `notRecorded`: null where it was recorded. */
+export function answerHead(row: Answered, notRecorded: NotRecorded | null): string {
+  const { id, kind, node, policyVersion, snapshotId, decidedAtMs, verdict, assumed, leftOut, profile, again } = row;
+  return JSON.stringify({
     id,
     kind,
     node,
@@ -238,13 +193,19 @@ function answerText(row: Answered, notRecorded: NotRecorded | null): string {
     snapshotId,
     decidedAt: rfc3339(decidedAtMs),
     recorded: notRecorded === null,
+    ...(again === undefined ? {} : { again: againOf(again) }),
     ...(notRecorded === null ? {} : { notRecorded }),
     verdict,
     ...(assumed.length === 0 ? {} : { assumed }),
     ...(leftOut.length === 0 ? {} : { leftOut }),
   });
-  return spliced(head, row.body);
 }
+
+const againOf = ({ times, firstAtMs, firstSnapshotId }: Again) => ({
+  times,
+  firstDecidedAt: rfc3339(firstAtMs),
+  firstSnapshotId,
+});
 
 /** Two texts of JSON objects, neither empty -> the text of one with the members of both. */
 export const spliced = (head: string, body: string): string => `${head.slice(0, -1)},${body.slice(1)}`;

@@ -12,6 +12,7 @@ import { getRemovalSummary, listRemovals } from "./removals.ts";
 import { postReplay, postReplayHistory } from "./replay.ts";
 import { postResults } from "./results.ts";
 import { jsonText, type Route } from "./route.ts";
+import { postTurn } from "./turns.ts";
 import { postUpgrade } from "./upgrade.ts";
 import { getWhy, postWhy } from "./why.ts";
 
@@ -42,6 +43,7 @@ export const ROUTES: readonly Route[] = [
   { method: "GET", path: "/v1/agreement", scope: "read", offThread: true, handle: getAgreement },
   { method: "GET", path: "/v1/nodes/:node/pods/:namespace/:name/why", scope: "read", offThread: true, handle: getWhy },
   { method: "GET", path: "/v1/nodes/:node/advice/reserves", scope: "read", offThread: true, handle: getReservesAdvice },
+  { method: "POST", path: "/v1/nodes/:node/turns", scope: "decide", handle: postTurn },
   { method: "PUT", path: "/v1/nodes/:node/snapshot", scope: "decide", handle: putSnapshot },
   { method: "POST", path: "/v1/nodes/:node/deletion", scope: "decide", handle: postDeletion },
   { method: "GET", path: "/v1/snapshots/:id", scope: "read", offThread: true, handle: getSnapshot },

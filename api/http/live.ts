@@ -38,13 +38,14 @@ export async function getLive(exchange: Exchange): Promise<Result<Reply, Problem
 
 interface Newest {
   readonly id: string | null;
+  /** Of one that was made again: the last time. */
   readonly decidedAt: string | null;
 }
 async function newest(store: Store, node: string | undefined): Promise<Result<Newest, Problem>> {
-  const page = await store.listDecisions({ limit: 1, ...(node === undefined ? {} : { node }) });
-  if (!page.ok) return historyProblem(page.error);
-  const [head] = page.value.items;
-  return ok(head === undefined ? { id: null, decidedAt: null } : { id: head.id, decidedAt: rfc3339(head.decidedAtMs) });
+  const found = await store.newestDecision(node);
+  if (!found.ok) return historyProblem(found.error);
+  const { id, lastAtMs } = found.value ?? { id: null, lastAtMs: null };
+  return ok({ id, decidedAt: lastAtMs === null ? null : rfc3339(lastAtMs) });
 }
 
 /** Ends when its reader is gone, when the server ends, and when the history cannot be read: readers come back by themselves. */
@@ -79,7 +80,7 @@ function eventStream(streams: Streams, first: Newest, look: () => Promise<Result
     if (timer === undefined) return;
     if (!found.ok) return end();
     quietMs += LOOK_MS;
-    const isNew = found.value.id !== told.id;
+    const isNew = found.value.id !== told.id || found.value.decidedAt !== told.decidedAt;
     if (!isNew && quietMs < BEAT_MS) return;
     controller.enqueue(bytes.encode(isNew ? eventText(found.value) : ": still here\n\n"));
     told = found.value;

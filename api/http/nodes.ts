@@ -6,10 +6,11 @@ import type { Reply } from "../ports.ts";
 import { NO_NODE } from "../service/canonical.ts";
 import { evaluateSnapshot } from "../service/evaluate.ts";
 import { historyProblem, invalid, type Problem, problem } from "../service/problem.ts";
+import { snapshotRow } from "../service/recording.ts";
 import { rfc3339 } from "../service/timestamp.ts";
 import { requireNode } from "./auth/authorize.ts";
 import { readJsonBody } from "./body.ts";
-import { snapshotRow, spliced } from "./decide.ts";
+import { spliced } from "./decide.ts";
 import { type Exchange, json, jsonText, param, queryOf, snapshotSeen } from "./route.ts";
 
 /** The node that the path names, when the caller may see it. */
@@ -84,7 +85,9 @@ export async function postDeletion(exchange: Exchange): Promise<Result<Reply, Pr
   const node = param(exchange, "node");
   const allowed = requireNode(exchange.caller, node);
   if (!allowed.ok) return allowed;
-  const { store, now, metrics } = exchange.ports;
+  const { store, now, metrics, turns } = exchange.ports;
+  // its next turn is written, and so it is there again
+  await turns?.forget(node);
   const deletedMs = now();
   const marked = await store.nodeDeleted(node, deletedMs);
   if (!marked.ok) {

@@ -81,6 +81,11 @@ export const PROBLEMS = {
     title: "the idempotency key belongs to another request",
     advice: "use a new key for a new request",
   },
+  unknown_base: {
+    status: 409,
+    title: "the node's snapshot that the changes begin with is not known here",
+    advice: "post the whole snapshot in `snapshot`, without base and changes; later turns may begin with it",
+  },
   body_too_large: {
     status: 413,
     title: "the body is too large",

@@ -10,6 +10,7 @@ import { type BodyRoom, bodyRoom } from "./body-budget.ts";
 import { handOver } from "./off-thread.ts";
 import { respond } from "./respond.ts";
 import type { Exchange, Route } from "./route.ts";
+import { nodeTurns, withWaiting } from "./turns.ts";
 
 /** Remembers the last answer that a damaged file prevented, in whichever thread, until the same one is given. */
 class SeenDamage {
@@ -47,7 +48,8 @@ interface Server {
  */
 export function server(given: Ports, problemPage: ProblemPage): Server {
   const damage = new SeenDamage();
-  const ports: Ports = { ...given, store: damage.over(given.store) };
+  const turns = nodeTurns(given);
+  const ports: Ports = { ...given, turns, store: damage.over(withWaiting(given.store, turns)) };
   const ways: Ways = {
     queue: gate(ports.limits.concurrency),
     room: bodyRoom(bytesInFlight(ports.limits)),
@@ -124,10 +126,14 @@ async function serve(ports: Ports, ways: Ways, route: Route, c: Context): Promis
 
 const atOnce: WhenSent = (_env, onSent) => onSent();
 
-const handle = (route: Route, exchange: Exchange): Promise<Result<Reply, Problem>> | Result<Reply, Problem> =>
-  route.offThread === true && exchange.ports.offThread !== undefined
+async function handle(route: Route, exchange: Exchange): Promise<Result<Reply, Problem>> {
+  // who looks at a node, or compares what it did, sees what waits to be written
+  const isLook = route.scope === "read" || route.path === "/v1/nodes/:node/outcomes";
+  if (isLook) await exchange.ports.turns?.settleForReader(exchange.c.req.param("node"));
+  return route.offThread === true && exchange.ports.offThread !== undefined
     ? handOver(route, exchange)
     : route.handle(exchange);
+}
 
 async function admit(ports: Ports, route: Route, c: Context): Promise<Result<Caller, Problem>> {
   if ((c.env as { [TRUSTED]?: boolean } | undefined)?.[TRUSTED] === true) return ok(INTERNAL);

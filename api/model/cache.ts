@@ -13,6 +13,10 @@ export class Lru<K, V> {
     this.#maxLength = maxLength;
   }
 
+  keys(): readonly K[] {
+    return [...this.#entries.keys()];
+  }
+
   get(key: K): V | undefined {
     const found = this.#entries.get(key);
     if (found === undefined) return undefined;
@@ -21,16 +25,19 @@ export class Lru<K, V> {
     return found.value;
   }
 
-  /** In the place of what had the key. The newest stays in any case. */
-  set(key: K, value: V, length = 0): void {
+  /** In the place of what had the key. The newest stays in any case. Answers what had to go for it. */
+  set(key: K, value: V, length = 0): readonly V[] {
     this.delete(key);
     this.#length += length;
     this.#entries.set(key, { value, length });
-    for (const oldest of this.#entries.keys()) {
+    const gone: V[] = [];
+    for (const [oldest, entry] of this.#entries) {
       if (this.#entries.size === 1) break;
       if (this.#entries.size <= this.#max && this.#length <= this.#maxLength) break;
       this.delete(oldest);
+      gone.push(entry.value);
     }
+    return gone;
   }
 
   delete(key: K): void {

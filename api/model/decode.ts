@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { milliValue, value } from "./amount.ts";
+import { perObject } from "./cache.ts";
 import { parseCpuSet } from "./cpu-set.ts";
 import { isVersion, pathPart, type ResourceList } from "./fields.ts";
 import { type InputIssue, joinPath } from "./input-issue.ts";
@@ -20,41 +21,8 @@ import { err, ok, type Result } from "./result.ts";
 import { isPodList, pageField, type Snapshot, snapshot as snapshotSchema } from "./snapshot.ts";
 
 type Members = Readonly<Record<string, unknown>>;
-const NAMES = Object.keys(snapshotSchema.shape) as readonly (keyof Snapshot)[];
-
-/**
- * `decodeSnapshot` for one snapshot after the other: a member that is the very object it was in an earlier one is not
- * checked again. INVARIANT: each member is checked by itself, so that all are right when each is; only whose the stats are
- * is asked of the whole.
- */
-export function snapshotDecoder(): typeof decodeSnapshot {
-  const known = new WeakMap<object, { readonly name: string; readonly decoded: unknown }>();
-  return (input, at): Result<Snapshot, readonly InputIssue[]> => {
-    if (!isObject(input) || Array.isArray(input)) return decodeSnapshot(input, at);
-    const posted = input as Members;
-    const anew: Record<string, unknown> = {};
-    const snapshot: Record<string, unknown> = {};
-    for (const name of NAMES) {
-      if (!Object.hasOwn(posted, name)) continue;
-      const member = posted[name];
-      const found = isObject(member) ? known.get(member) : undefined;
-      if (found?.name !== name) anew[name] = member;
-      // its place in the order is the same in any case
-      snapshot[name] = found?.decoded;
-    }
-    const decoded = decodeSnapshot(anew, at);
-    // its issues are told as those of the whole are
-    if (!decoded.ok || othersStats(input, "") !== undefined) return decodeSnapshot(input, at);
-    for (const name in anew) {
-      const member = posted[name];
-      const value = decoded.value[name as keyof Snapshot];
-      snapshot[name] = value;
-      if (value === undefined) delete snapshot[name];
-      else if (isObject(member)) known.set(member, { name, decoded: value });
-    }
-    return ok(snapshot);
-  };
-}
+/** The parts of a snapshot in their canonical order. */
+export const PARTS = Object.keys(snapshotSchema.shape) as readonly (keyof Snapshot)[];
 
 const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 
@@ -78,13 +46,19 @@ function amountIssues(snapshot: Snapshot, at: string, podsAt: string): readonly 
 /** The same of pods alone; `at`: their path. */
 export function amountsOfPods(pods: readonly Pod[], at: string): readonly InputIssue[] {
   const total: Total = { units: 0, milliCpu: 0 };
-  for (const pod of pods) addPod(total, pod);
+  for (const pod of pods) {
+    const { units, milliCpu } = totalOf(pod);
+    total.units += units;
+    total.milliCpu += milliCpu;
+  }
   return isTooMuch(total) ? [{ path: at, message }] : [];
 }
 const message = "the amounts add up to more than exact arithmetic holds";
 const isTooMuch = (t: Total): boolean => t.units > LIMITS.units || t.milliCpu > LIMITS.milliCpu;
 
-function addPod(total: Total, pod: Pod): void {
+/** Most pods of a node are the same objects in its next snapshot. */
+const totalOf = perObject((pod: Pod): Readonly<Total> => {
+  const total: Total = { units: 0, milliCpu: 0 };
   for (const c of pod.spec.containers) addRequirements(total, c.resources);
   for (const c of pod.spec.initContainers ?? []) addRequirements(total, c.resources);
   addRequirements(total, pod.spec.resources);
@@ -93,7 +67,8 @@ function addPod(total: Total, pod: Pod): void {
   for (const s of pod.status?.initContainerStatuses ?? []) addStatus(total, s);
   addList(total, pod.status?.allocatedResources);
   addRequirements(total, pod.status?.resources);
-}
+  return total;
+});
 function addStatus(total: Total, status: ContainerStatus): void {
   addList(total, status.allocatedResources);
   addRequirements(total, status.resources);
@@ -133,15 +108,20 @@ export function decodeSnapshot(input: unknown, at = ""): Result<Snapshot, readon
   const machineAt = joinPath(at, ["machine"]);
   const ofOthers = othersStats(input, at);
   const issues = [
-    ...podIssues(pods ?? [], (i) => `${podsAt}[${i}]`),
     ...(snapshot.machine === undefined ? [] : machineIssues(snapshot.machine, machineAt)),
     ...deviceIssues(snapshot.devices ?? [], joinPath(at, ["devices"])),
-    ...amountIssues(snapshot, at, podsAt),
+    ...wholeIssues(snapshot, at, podsAt),
     ...(ofOthers === undefined ? [] : [ofOthers]),
     ...pageIssues(input, at),
   ];
   return issues.length > 0 ? err(issues.slice(0, LIMITS.issues)) : ok(snapshot);
 }
+
+/** Faults that no part has by itself: what pods have twice, and amounts that are too much together. `podsAt`: the path of the pods. */
+export const wholeIssues = (snapshot: Snapshot, at: string, podsAt: string): readonly InputIssue[] => [
+  ...podIssues(snapshot.pods ?? [], (i) => `${podsAt}[${i}]`),
+  ...amountIssues(snapshot, at, podsAt),
+];
 
 /**
  * A snapshot of the history in the form that is taken now. Earlier versions took any text for a kubelet's version, and answered as the
@@ -166,7 +146,7 @@ const membersOf = (value: unknown): Members => (typeof value === "object" && val
  * disks. Whose the stats are is looked at here, since no decision reads it and nothing of it is stored. Undefined: they are
  * this node's, or nobody says whose they are.
  */
-function othersStats(input: unknown, at: string): InputIssue | undefined {
+export function othersStats(input: unknown, at: string): InputIssue | undefined {
   const { stats, node, pods } = membersOf(input);
   const named = nameIn(membersOf(membersOf(stats)["node"])["nodeName"]);
   if (named === undefined) return undefined;
@@ -262,14 +242,14 @@ export function podIssues(pods: readonly Pod[], place: (i: number) => string): r
       const path = joinPath(`${here}.metadata.annotations`, [MIRROR_ANNOTATION]);
       issues.push({ path, message: "names the pod's cgroup: must be letters, digits, `-` or `.`, at most 253" });
     }
-    const id = repeatedContainerId(pod);
+    const { id, name } = repeatedIn(pod);
     if (id !== undefined) issues.push({ path: `${here}.status`, message: `two containers have the id \`${id}\`` });
-    const twin = repeatedName(pod);
-    if (twin !== undefined) issues.push({ path: `${here}.spec`, message: `two containers are named \`${twin}\`` });
+    if (name !== undefined) issues.push({ path: `${here}.spec`, message: `two containers are named \`${name}\`` });
     if (issues.length >= LIMITS.issues) break;
   }
   return issues;
 }
+const repeatedIn = perObject((pod: Pod) => ({ id: repeatedContainerId(pod), name: repeatedName(pod) }));
 const nameOf = (p: Pod | undefined): string => (p === undefined ? "" : `${podNamespace(p)}/${p.metadata.name}`);
 
 function repeatedContainerId(pod: Pod): string | undefined {

@@ -9,6 +9,7 @@ import { collectWhenIdle } from "./idle-memory.ts";
 /** The entry of the one thread that writes the history; its first answer, number 0, says whether it could open it. */
 export const WRITES = [
   "record",
+  "recordTurn",
   "putSnapshot",
   "addResults",
   "putOutcomes",

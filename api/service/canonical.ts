@@ -1,5 +1,6 @@
 import { ALWAYS_NEW } from "../decide/input.ts";
 import { perObject } from "../model/cache.ts";
+import { type Fields, isObject } from "../model/own.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 
 export type Sha256 = (text: string) => string | Promise<string>;
@@ -36,7 +37,15 @@ export function canonical(snapshot: Snapshot): Canonical {
   return { text: `${text}}`, repeats };
 }
 
-const textOf = (part: unknown): string | undefined =>
-  typeof part === "object" && part !== null ? objectText(part) : JSON.stringify(part);
-/** Parts are the same objects in a node's next snapshot. */
-const objectText = perObject((part: object): string => JSON.stringify(part));
+const textOf = (part: unknown): string | undefined => (isObject(part) ? objectText(part) : listOrScalar(part));
+/** Parts are the same objects in a node's next snapshot, and so are most entries of a part that is another. */
+const objectText = perObject((part: Fields): string => {
+  const members = Object.entries(part).flatMap(([name, member]) => {
+    const value = listOrScalar(member);
+    return value === undefined ? [] : `${JSON.stringify(name)}:${value}`;
+  });
+  return `{${members.join(",")}}`;
+});
+const listOrScalar = (value: unknown): string | undefined =>
+  Array.isArray(value) && isObject(value[0]) ? `[${value.map(entryText).join(",")}]` : JSON.stringify(value);
+const entryText = perObject((entry: object): string => JSON.stringify(entry));

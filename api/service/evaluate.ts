@@ -1,9 +1,7 @@
-import { cacheableInput } from "../decide/input.ts";
 import { decideKind } from "../decide/kinds/index.ts";
 import { askedPodRef, assumedIn } from "../model/asks.ts";
-import { Lru } from "../model/cache.ts";
-import type { DecisionOf, Kind, Refusal, Verdict } from "../model/decision.ts";
-import { decodeSnapshot, snapshotDecoder } from "../model/decode.ts";
+import type { Decided, DecisionOf, Kind, Refusal, Verdict } from "../model/decision.ts";
+import { decodeSnapshot } from "../model/decode.ts";
 import { PRESSURE_CONDITIONS } from "../model/eviction.ts";
 import type { PodRef } from "../model/forms.ts";
 import { notesOf } from "../model/kinds.ts";
@@ -25,23 +23,12 @@ import {
   type StoredSnapshot,
 } from "./evaluation.ts";
 import { parseJson } from "./json.ts";
-import { jsonReader } from "./json-reader.ts";
 import { inputProblem, type Problem, storeProblem } from "./problem.ts";
 import { type FullRequest, type Pass, passOf, recollected } from "./remembered.ts";
 import { postedSnapshot } from "./replay/parsed.ts";
 
-/** How many of the last answers are kept, and of how many characters each may be with its question. */
-const MAX_KEPT = 128;
-const LONGEST = 256 * 1024;
-
-/** The last answer of a kind to a node, with its whole question: what is found is what would be worked out again. */
-type Answers = Lru<string, { readonly question: readonly string[]; readonly answer: Answered }>;
-
-/** Decodes and decides in this thread. A node that is as it was has its last answer again. */
+/** Decodes and decides in this thread. */
 export function evaluator(sha256: Sha256): Evaluate {
-  const answers: Answers = new Lru(MAX_KEPT);
-  const read = jsonReader();
-  const decode = snapshotDecoder();
   return async (job) => {
     if ("stored" in job) {
       const { request, stored } = job;
@@ -56,13 +43,13 @@ export function evaluator(sha256: Sha256): Evaluate {
       const of = { stored, chosen, pass, posted: null, pods: [], leftOut: [] };
       return evaluation(asked, answerTo(asked, snapshot.value, chosen), of, sha256);
     }
-    const input = read(job.bytes);
+    const input = parseJson(job.bytes);
     if (!input.ok) return { state: "invalid", problem: input.error };
     const parsed = decisionRequest(input.value, job.kind);
     if (!parsed.ok) return { state: "invalid", problem: parsed.error };
     const request = parsed.value;
     if (request.snapshotId !== null) return { state: "wants_snapshot", snapshotId: request.snapshotId, request };
-    const snapshot = decode(request.snapshot, "snapshot");
+    const snapshot = decodeSnapshot(request.snapshot, "snapshot");
     if (!snapshot.ok) return { state: "invalid", problem: inputProblem(snapshot.error) };
     const asked = recollected(request, job);
     const pass = passOf(request.kind, nodeOf(snapshot.value), snapshot.value);
@@ -78,17 +65,19 @@ export function evaluator(sha256: Sha256): Evaluate {
       pods,
       leftOut: leftOutOfSnapshot(request.snapshot, chosen.profile),
     };
-    return evaluation(asked, knownAnswer(answers, asked, snapshot.value, posted, chosen), of, sha256);
+    return evaluation(asked, answerTo(asked, snapshot.value, chosen), of, sha256);
   };
 }
 
+/** The members of an answer that its body has. */
+export type AnswerParts = Pick<Decided<DecisionOf[Kind]>, "decision" | "reasons" | "needs" | "next">;
 /** The decision, before it is known for which snapshot it was made. */
-interface Answered {
+export interface Answered {
   readonly outcome: Result<
     {
       readonly verdict: Verdict;
-      readonly body: string;
-      readonly next: unknown;
+      readonly parts: AnswerParts;
+
       readonly chosen: PodRef | null;
       readonly notes: ReturnType<typeof notesOf>;
       readonly told: PassRemovals | null;
@@ -99,7 +88,7 @@ interface Answered {
   readonly seconds: number;
 }
 
-function answerTo(
+export function answerTo(
   { kind, ask, facts, explain }: DecisionRequest,
   snapshot: Snapshot,
   { profile }: ChosenProfile,
@@ -112,8 +101,7 @@ function answerTo(
   return {
     outcome: ok({
       verdict,
-      body: JSON.stringify({ decision, reasons, needs, next }),
-      next,
+      parts: { decision, reasons, needs, next },
       chosen: chosenPod(decision),
       notes: notesOf(kind, decision),
       told: removalsIn(kind, decision),
@@ -127,32 +115,7 @@ function answerTo(
 const chosenPod = (decision: DecisionOf[Kind]): PodRef | null =>
   "evicted" in decision ? (decision.evicted[0]?.pod ?? null) : null;
 
-/** INVARIANT: the question holds all that the core is given. */
-function knownAnswer(
-  answers: Answers,
-  request: DecisionRequest,
-  snapshot: Snapshot,
-  { text, repeats, node }: DecodedSnapshot,
-  chosen: ChosenProfile,
-): Answered {
-  const input = cacheableInput(request.kind, snapshot);
-  if (input === null) return answerTo(request, snapshot, chosen);
-  const { kind, explain, askText } = request;
-  const slot = `${kind} ${node}`;
-  const question = [chosen.profile.policyVersion, explain, askText ?? "", JSON.stringify(input.stats) ?? ""];
-  for (const [from, to] of repeats) question.push(text.slice(from, to));
-  const last = answers.get(slot);
-  if (last?.question.length === question.length && last.question.every((part, i) => part === question[i]))
-    return { ...last.answer, seconds: 0 };
-  const answer = answerTo(request, input, chosen);
-  const { outcome } = answer;
-  const length = question.reduce((sum, part) => sum + part.length, outcome.ok ? outcome.value.body.length : 0);
-  if (length <= LONGEST) answers.set(slot, { question, answer });
-  else answers.delete(slot);
-  return answer;
-}
-
-interface AnsweredOf {
+export interface AnsweredOf {
   readonly stored: StoredSnapshot;
   readonly chosen: ChosenProfile;
   readonly pass: Pass;
@@ -162,7 +125,7 @@ interface AnsweredOf {
   readonly leftOut: Decision["leftOut"];
 }
 
-async function evaluation(
+export async function evaluation(
   {
     kind,
     explain,
@@ -182,7 +145,8 @@ async function evaluation(
     const { code, message, needs } = outcome.error;
     return { state: "refused", kind, node, problem: { code, detail: message, needs } };
   }
-  const { verdict, next, chosen, notes, told, looksAtImages } = outcome.value;
+  const { verdict, parts, chosen, notes, told, looksAtImages } = outcome.value;
+  let text: string | undefined;
   const { policyVersion } = profile;
   const ask = looksAtImages ? askText : askWithoutImages;
   const id = await idOf(sha256, JSON.stringify([kind, snapshotId, ask, policyVersion, explain, kubeletVersion ?? ""]));
@@ -205,9 +169,12 @@ async function evaluation(
     assumed: assumedIn(kind, pods, asked),
     leftOut,
     pass,
-    remember: remembers === true ? { next, before: facts?.[kind] ?? null } : null,
+    remember: remembers === true ? { next: parts.next, before: facts?.[kind] ?? null } : null,
     told: node === NO_NODE ? null : told,
-    body: withVersion(outcome.value.body, kubeletVersion),
+    get body() {
+      text ??= withVersion(JSON.stringify(parts), kubeletVersion);
+      return text;
+    },
     seconds,
   };
 }
@@ -216,7 +183,7 @@ async function evaluation(
 const withVersion = (body: string, kubeletVersion: string | null): string =>
   kubeletVersion === null ? body : `${body.slice(0, -1)},"kubeletVersion":${JSON.stringify(kubeletVersion)}}`;
 
-const nodeOf = (snapshot: Snapshot): string => snapshot.node?.metadata.name ?? NO_NODE;
+export const nodeOf = (snapshot: Snapshot): string => snapshot.node?.metadata.name ?? NO_NODE;
 
 /** A status that is Unknown, as of a node whose kubelet does not answer, tells nothing. */
 function pressureOf({ node }: Snapshot): string | null {
@@ -228,7 +195,8 @@ function pressureOf({ node }: Snapshot): string | null {
     : JSON.stringify(told.filter(({ status }) => status === "True").map(({ type }) => type));
 }
 
-async function decodedSnapshot(snapshot: Snapshot, sha256: Sha256): Promise<DecodedSnapshot> {
+/** A snapshot as it is stored and recorded. */
+export async function decodedSnapshot(snapshot: Snapshot, sha256: Sha256): Promise<DecodedSnapshot> {
   const { text, repeats } = canonical(snapshot);
   const { sequence, bootId } = snapshot;
   return {

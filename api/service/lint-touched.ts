@@ -354,7 +354,7 @@ async function* newestFirst(
     const oldest = page.value.items.at(-1);
     if (oldest === undefined) return;
     const rows: Result<DecisionRow, StoreFailure>[] = [];
-    for await (const row of store.streamDecisions({ ...range, sinceMs: oldest.decidedAtMs })) {
+    for await (const row of store.streamDecisions(range, { atMs: oldest.decidedAtMs, seq: -1 })) {
       rows.push(row);
       // many may be of one moment
       if (rows.length > MAX_TOUCHED) rows.shift();

@@ -40,6 +40,7 @@ export type ProblemCode =
   | "unknown_snapshot"
   | "unknown_decision"
   | "unknown_node"
+  | "unknown_base"
   | "method_not_allowed"
   | "request_timeout"
   | "idempotency_conflict"

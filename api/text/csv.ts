@@ -31,19 +31,24 @@ interface ListedDecision {
   readonly policyVersion: string;
   readonly snapshotId: string | null;
   readonly id: string;
+  /** These two are absent in the answers of an older API. */
+  readonly times?: number;
+  readonly lastDecidedAt?: string;
 }
 
 const DECISION_COLUMNS = [
   ...["decidedAt", "node", "kind", "verdict", "reason"],
   ...["namespace", "pod", "podUid", "policyVersion", "snapshotId", "id"],
+  ...["times", "lastDecidedAt"],
 ];
 
 export const decisionsCsv = (decisions: readonly ListedDecision[]): string =>
   csvText(
     DECISION_COLUMNS,
-    decisions.map(({ decidedAt, node, kind, verdict, reason = null, pod, policyVersion, snapshotId, id }) => [
+    decisions.map(({ decidedAt, node, kind, verdict, reason = null, pod, policyVersion, snapshotId, id, ...last }) => [
       ...[decidedAt, node, kind, verdict, reason],
       ...[pod?.namespace ?? null, pod?.name ?? null, pod?.uid ?? null, policyVersion, snapshotId, id],
+      ...[last.times ?? 1, last.lastDecidedAt ?? decidedAt],
     ]),
   );
 

@@ -1,4 +1,4 @@
-import type { DecisionHead } from "../../db/rows.ts";
+import { type DecisionHead, seriesOf } from "../../db/rows.ts";
 import { isVerdict, type Verdict } from "../model/decision.ts";
 import { profileOfPolicy } from "../profiles/index.ts";
 import { html, moment, nodeName, podLink } from "./html.ts";
@@ -16,12 +16,18 @@ export function decisionsTable(
 }
 
 const decisionRow = (
-  { id, node, kind, verdict, reason, pod, decidedAtMs, policyVersion }: DecisionHead,
+  { id, node, kind, verdict, reason, pod, policyVersion, ...head }: DecisionHead,
   ofOneNode: boolean,
 ): Html | Promise<Html> => html`<tr>
-<td>${moment(decidedAtMs)}</td>${ofOneNode ? "" : html`<td>${nodeName(node)}</td>`}
+<td>${whenMade(head)}</td>${ofOneNode ? "" : html`<td>${nodeName(node)}</td>`}
 <td>${kind}</td><td>${verdictTag(verdict, reason)}</td><td>${pod === null ? "" : podLink(node, pod)}</td><td>${profileOfPolicy(policyVersion).version}</td>
 <td><a href="/decisions/${id}"><code>${id.slice(0, 12)}</code></a></td></tr>`;
+
+/** When a decision was made last, and how often since when. */
+function whenMade(head: Pick<DecisionHead, "decidedAtMs" | "series" | "snapshotId">): Html | Promise<Html> {
+  const { times, lastAtMs } = seriesOf(head);
+  return html`${moment(lastAtMs)}${times === 1 ? "" : html` <span class="soft small">${times} times since ${moment(head.decidedAtMs)}</span>`}`;
+}
 
 const TONE: { readonly [V in Verdict]: "good" | "warn" | "bad" | "" } = {
   decided: "good",

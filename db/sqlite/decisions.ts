@@ -1,4 +1,4 @@
-import { and, eq, gte, lt, type SQL, sql } from "drizzle-orm";
+import { type AnyColumn, and, eq, gte, lt, type SQL, sql } from "drizzle-orm";
 import { ok, type Result } from "../../api/model/result.ts";
 import { decodeBody, type Packing } from "../body.ts";
 import type { StoreFailure } from "../failure.ts";
@@ -8,7 +8,7 @@ import { type Driver, once } from "./driver.ts";
 import { attempt } from "./failure.ts";
 import { newestFirst, ofPod, pageOf } from "./page.ts";
 import { bodyReader, grouped, textsIn, withSlices } from "./parts.ts";
-import { decisions, idempotency, texts, unusual } from "./schema.ts";
+import { decisions, idempotency, series, texts, unusual } from "./schema.ts";
 
 /** Everything but the ask and the body, which may be long. */
 const HEAD = {
@@ -27,26 +27,37 @@ const HEAD = {
   podUid: decisions.podUid,
 } as const;
 type HeadColumns = Pick<typeof decisions.$inferSelect, keyof typeof HEAD>;
+type SeriesRow = typeof series.$inferSelect;
 
-export function headOf(row: HeadColumns): DecisionHead {
+export function headOf(row: HeadColumns, repeated: SeriesRow | null): DecisionHead {
   const { podNamespace, podName, podUid, id, kind, node, snapshotId, policyVersion } = row;
   const { verdict, reason, explain, decidedAtMs } = row;
   const pod =
     podUid === null || podName === null ? null : { namespace: podNamespace ?? "", name: podName, uid: podUid };
-  return { id, kind, node, snapshotId, policyVersion, verdict, reason, explain, decidedAtMs, pod };
+  const head = { id, kind, node, snapshotId, policyVersion, verdict, reason, explain, decidedAtMs, pod };
+  if (repeated === null) return head;
+  const { times, lastAtMs, lastSnapshotId } = repeated;
+  return { ...head, series: { times, lastAtMs, lastSnapshotId } };
 }
 
-type Found = ReturnType<typeof grouped<typeof decisions.$inferSelect>>[number];
+/** What a decision is read with. */
+export const ofDecision = eq(series.seq, decisions.seq);
+
+interface Found {
+  readonly row: typeof decisions.$inferSelect;
+  readonly series: SeriesRow | null;
+  readonly texts: readonly (typeof texts.$inferSelect)[];
+}
 
 /** Row and its texts -> decision, its body readable again. */
 export function decisionReader(packing: Packing): (found: Found) => Promise<Result<DecisionRow, StoreFailure>> {
   const wholeBody = bodyReader(packing);
-  return async ({ row, texts: shared }) => {
+  return async ({ row, texts: shared, series: repeated }) => {
     const what = `decision \`${row.id}\``;
     const body = await wholeBody(what, row, shared);
     if (!body.ok) return body;
     const ask = await readAsk(`ask of ${what}`, row, shared, packing);
-    return ask.ok ? ok({ ...headOf(row), ask: ask.value, body: body.value }) : ask;
+    return ask.ok ? ok({ ...headOf(row, repeated), ask: ask.value, body: body.value }) : ask;
   };
 }
 
@@ -62,36 +73,76 @@ async function readAsk(
   return whole.ok ? decodeBody(what, whole.value, packing) : whole;
 }
 
-/** Whatever names fewer decisions than a version does is looked up in its own index, not in the version's: `+` keeps SQLite off that. */
-function ofKubelet(version: string, { node, reason, pod, verdict }: DecisionFilter): SQL {
-  const isNarrow = [node, reason, pod].some((one) => one !== undefined) || (verdict && unusual(verdict));
-  return isNarrow ? sql`+${decisions.kubelet} = ${version}` : eq(decisions.kubelet, version);
+/** Whatever names fewer decisions than a version does is looked up in its own index, not in the version's. */
+const isNarrow = ({ node, reason, pod, verdict }: DecisionFilter): boolean =>
+  [node, reason, pod].some((one) => one !== undefined) || (verdict !== undefined && unusual(verdict) !== null);
+
+/** A filter but for its times. `hasIndex`: each condition may be looked up in its index; `+` keeps SQLite off those. */
+function namedBy(filter: DecisionFilter, hasIndex: boolean): SQL | undefined {
+  const { node, kind, verdict, reason, kubelet, pod } = filter;
+  const equal = (column: AnyColumn, value: string | undefined, has = true): SQL | undefined =>
+    value === undefined ? undefined : has && hasIndex ? eq(column, value) : sql`+${column} = ${value}`;
+  return and(
+    equal(decisions.node, node),
+    equal(decisions.kind, kind),
+    equal(decisions.verdict, verdict),
+    verdict === undefined || !hasIndex ? undefined : (unusual(verdict) ?? undefined),
+    equal(decisions.reason, reason),
+    equal(decisions.kubelet, kubelet, !isNarrow(filter)),
+    pod === undefined ? undefined : ofPod(decisions, pod),
+  );
 }
 
-/** A filter as one condition; undefined when it lets everything through. */
-export function conditionOf(filter: DecisionFilter): SQL | undefined {
-  return and(
-    filter.node === undefined ? undefined : eq(decisions.node, filter.node),
-    filter.kind === undefined ? undefined : eq(decisions.kind, filter.kind),
-    filter.verdict === undefined
-      ? undefined
-      : and(eq(decisions.verdict, filter.verdict), unusual(filter.verdict) ?? undefined),
-    filter.reason === undefined ? undefined : eq(decisions.reason, filter.reason),
-    filter.kubelet === undefined ? undefined : ofKubelet(filter.kubelet, filter),
-    filter.sinceMs === undefined ? undefined : gte(decisions.decidedAtMs, filter.sinceMs),
-    filter.untilMs === undefined ? undefined : lt(decisions.decidedAtMs, filter.untilMs),
-    filter.pod === undefined ? undefined : ofPod(decisions, filter.pod),
-  );
+/** Decisions that were made again since then, of a node or of all: of each node and kind the last, and seldom more. */
+const madeAgainSince = (sinceMs: number, node: string | undefined): SQL =>
+  sql`${decisions.seq} IN (SELECT seq FROM series WHERE ${node === undefined ? sql`` : sql`node = ${node} AND`} last_at_ms >= ${sinceMs})`;
+
+/**
+ * A filter as conditions, one after the other from the newest decisions to the oldest; undefined lets everything through. The second
+ * is for those that began before `sinceMs` and were made again since.
+ */
+export function conditionsOf(filter: DecisionFilter): readonly (SQL | undefined)[] {
+  const { sinceMs, untilMs, node } = filter;
+  const until = (bound: number | undefined): SQL | undefined =>
+    bound === undefined ? undefined : lt(decisions.decidedAtMs, bound);
+  const since = sinceMs === undefined ? undefined : gte(decisions.decidedAtMs, sinceMs);
+  const own = and(namedBy(filter, true), since, until(untilMs));
+  if (sinceMs === undefined) return [own];
+  const began = sql`+${decisions.decidedAtMs} < ${Math.min(sinceMs, untilMs ?? sinceMs)}`;
+  return [own, and(madeAgainSince(sinceMs, node), namedBy(filter, false), began)];
+}
+
+/** Reads one condition after the other until there are `most` rows. */
+export async function readInTurn<Row>(
+  conditions: readonly (SQL | undefined)[],
+  most: number,
+  read: (condition: SQL | undefined, most: number) => Promise<readonly Row[]>,
+): Promise<readonly Row[]> {
+  const rows: Row[] = [];
+  for (const condition of conditions) if (rows.length < most) rows.push(...(await read(condition, most - rows.length)));
+  return rows;
 }
 
 const ORDER = { atMs: decisions.decidedAtMs, seq: decisions.seq };
 
-export function decisionsOf({ db, packing }: Driver): Pick<Store, "getDecision" | "listDecisions" | "findIdempotency"> {
+/** Of one that was made again the last time counts: the newest row, or the one that was made again last. */
+const newestOf = (node: string | undefined): SQL =>
+  node === undefined
+    ? sql`SELECT id, max(coalesce(last_at_ms, decided_at_ms)) AS "lastAtMs"
+        FROM decisions LEFT JOIN series ON series.seq = decisions.seq WHERE decisions.seq IN
+        ((SELECT seq FROM decisions ORDER BY decided_at_ms DESC, seq DESC LIMIT 1), (SELECT seq FROM series ORDER BY last_at_ms DESC LIMIT 1))
+        HAVING id IS NOT NULL`
+    : sql`SELECT decision_id AS id, max(decided_at_ms) AS "lastAtMs" FROM latest WHERE node = ${node} HAVING id IS NOT NULL`;
+
+type Read = Pick<Store, "getDecision" | "listDecisions" | "newestDecision" | "findIdempotency">;
+
+export function decisionsOf({ db, packing }: Driver): Read {
   const decodeDecision = decisionReader(packing);
   const byId = once(() =>
     db
-      .select({ row: decisions, text: texts })
+      .select({ row: decisions, text: texts, series })
       .from(decisions)
+      .leftJoin(series, ofDecision)
       .leftJoin(texts, textsIn(decisions.parts))
       .where(eq(decisions.id, sql.placeholder("id")))
       .prepare(),
@@ -113,16 +164,21 @@ export function decisionsOf({ db, packing }: Driver): Pick<Store, "getDecision" 
       attempt(() =>
         pageOf({ limit, pageToken }, ORDER, {
           read: (before, most) =>
-            db
-              .select(HEAD)
-              .from(decisions)
-              .where(and(conditionOf(filter), before))
-              .orderBy(...newestFirst(ORDER))
-              .limit(most),
-          placeOf: ({ decidedAtMs, seq }) => ({ atMs: decidedAtMs, seq }),
-          itemOf: (row) => ok(headOf(row)),
+            readInTurn(conditionsOf(filter), most, (condition, limit) =>
+              db
+                .select({ head: HEAD, series })
+                .from(decisions)
+                .leftJoin(series, ofDecision)
+                .where(and(condition, before))
+                .orderBy(...newestFirst(ORDER))
+                .limit(limit),
+            ),
+          placeOf: ({ head: { decidedAtMs, seq } }) => ({ atMs: decidedAtMs, seq }),
+          itemOf: ({ head, series: repeated }) => ok(headOf(head, repeated)),
         }),
       ),
+    newestDecision: (node) =>
+      attempt(async () => ok((await db.all<{ id: string; lastAtMs: number }>(newestOf(node)))[0] ?? null)),
     findIdempotency: (key, scope) =>
       attempt(async () => {
         const [row] = await byKey().all({ key, scope });

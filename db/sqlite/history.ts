@@ -5,7 +5,7 @@ import { failure, type StoreFailure } from "../failure.ts";
 import type { Place, StreamedDecision, StreamFailure } from "../rows.ts";
 import { type ImageCost, type ImageTotals, MAX_COSTS, type TargetCount } from "../rows.ts";
 import type { DecisionFilter, ResultRow, Store } from "../store.ts";
-import { conditionOf, decisionReader, decisionsOf, headOf } from "./decisions.ts";
+import { conditionsOf, decisionReader, decisionsOf, headOf, ofDecision, readInTurn } from "./decisions.ts";
 import type { Driver, Statement } from "./driver.ts";
 import { factsOf } from "./facts.ts";
 import { attempt, failureOf } from "./failure.ts";
@@ -15,7 +15,7 @@ import { grouped, textsIn } from "./parts.ts";
 import { pruneOf } from "./prune.ts";
 import { recordOf } from "./record.ts";
 import { namesOf, removalsOf } from "./removals.ts";
-import { decisions, results, texts } from "./schema.ts";
+import { decisions, results, series, texts } from "./schema.ts";
 import { nodesOf, snapshotsOf } from "./snapshots.ts";
 import { textsOf } from "./texts.ts";
 import { tokensOf } from "./tokens.ts";
@@ -48,10 +48,13 @@ function chunks(entries: readonly Entry[]): readonly (readonly Entry[])[] {
 const isAfter = (place: Place): SQL =>
   sql`(${decisions.decidedAtMs}, ${decisions.seq}) > (${place.atMs}, ${place.seq})`;
 
-/** One bound from below alone: of two SQLite may walk from the lower one, page after page. */
-function beyond(filter: DecisionFilter, { atMs }: Place): DecisionFilter {
+/** The conditions for what follows a place. One bound from below alone: of two SQLite may walk from the lower one, page after page. */
+function beyond(filter: DecisionFilter, from: Place | undefined): readonly (SQL | undefined)[] {
   const { sinceMs, ...rest } = filter;
-  return sinceMs === undefined || sinceMs <= atMs ? rest : filter;
+  if (from === undefined) return conditionsOf(filter);
+  const isWithin = sinceMs === undefined || sinceMs <= from.atMs;
+  const [own, ...began] = conditionsOf(isWithin ? rest : filter);
+  return isWithin ? [and(own, isAfter(from))] : [own, ...began.map((one) => and(one, isAfter(from)))];
 }
 
 /** No statement stays open between two rows, so a slow reader holds back neither a checkpoint nor a writer. */
@@ -60,12 +63,14 @@ function streamOf({ db, packing }: Driver): Pick<Store, "streamDecisions"> {
   const page = (filter: DecisionFilter, from: Place | undefined) =>
     attempt(async () =>
       ok(
-        await db
-          .select({ atMs: decisions.decidedAtMs, seq: decisions.seq, bytes: decisions.bytes })
-          .from(decisions)
-          .where(and(conditionOf(from === undefined ? filter : beyond(filter, from)), from && isAfter(from)))
-          .orderBy(asc(decisions.decidedAtMs), asc(decisions.seq))
-          .limit(PAGE_ROWS),
+        await readInTurn(beyond(filter, from).toReversed(), PAGE_ROWS, (condition, most) =>
+          db
+            .select({ atMs: decisions.decidedAtMs, seq: decisions.seq, bytes: decisions.bytes })
+            .from(decisions)
+            .where(condition)
+            .orderBy(asc(decisions.decidedAtMs), asc(decisions.seq))
+            .limit(most),
+        ),
       ),
     );
   // Put in order here: SQLite would sort the rows with their bodies.
@@ -73,8 +78,9 @@ function streamOf({ db, packing }: Driver): Pick<Store, "streamDecisions"> {
     attempt(async () => {
       const seqs = JSON.stringify(entries.map((entry) => entry.seq));
       const found = await db
-        .select({ row: decisions, text: texts })
+        .select({ row: decisions, text: texts, series })
         .from(decisions)
+        .leftJoin(series, ofDecision)
         .leftJoin(texts, textsIn(decisions.parts))
         .where(sql`${decisions.seq} IN (SELECT value FROM json_each(${seqs}))`);
       const bySeq = new Map(grouped(found).map((entry) => [entry.row.seq, entry]));
@@ -99,7 +105,7 @@ function streamOf({ db, packing }: Driver): Pick<Store, "streamDecisions"> {
           const decision = await decodeDecision(row);
           yield decision.ok
             ? ok({ ...decision.value, seq })
-            : err({ ...decision.error, row: { ...headOf(row.row), seq } });
+            : err({ ...decision.error, row: { ...headOf(row.row, row.series), seq } });
         }
       }
     }
@@ -162,7 +168,7 @@ function resultsOf({ db, atomic, packing }: Driver): Pick<Store, "addResults" | 
 }
 
 /** The newest file of migrations/ (a test keeps it so). Code that cannot read that folder compares the database with it. */
-export const LATEST_MIGRATION = "0011_node_deleted.sql";
+export const LATEST_MIGRATION = "0012_series.sql";
 
 const CHECK_WRITE = `INSERT INTO health (id, checked_at_ms, filler) VALUES (1, ?, zeroblob(nullif(?, 0)))
 ON CONFLICT (id) DO UPDATE SET checked_at_ms = excluded.checked_at_ms, filler = excluded.filler

@@ -30,14 +30,14 @@ function placesIn(parts: string | null): readonly (readonly [at: number, id: str
 }
 
 /** The joined rows of a query, one entry a row of its own, in their order. */
-export function grouped<R extends { readonly seq: number }>(
-  joined: readonly { readonly row: R; readonly text: Text | null }[],
-): readonly { readonly row: R; readonly texts: readonly Text[] }[] {
-  const rows = new Map<number, { row: R; texts: Text[] }>();
-  for (const { row, text } of joined) {
-    const entry = rows.get(row.seq) ?? { row, texts: [] };
-    rows.set(row.seq, entry);
-    if (text !== null) entry.texts.push(text);
+export function grouped<J extends { readonly row: { readonly seq: number }; readonly text: Text | null }>(
+  joined: readonly J[],
+): readonly (J & { readonly texts: readonly Text[] })[] {
+  const rows = new Map<number, J & { texts: Text[] }>();
+  for (const one of joined) {
+    const entry = rows.get(one.row.seq) ?? { ...one, texts: [] };
+    rows.set(one.row.seq, entry);
+    if (one.text !== null) entry.texts.push(one.text);
   }
   return [...rows.values()];
 }

@@ -12,8 +12,8 @@ const SLICE_BYTES = 4_000_000;
 /** Nodes that go in one transaction, with all that is remembered of them. */
 const MAX_NODES = 100;
 /** Statements that a call runs at most for each of its `maxSlices`, over all kinds of rows, and those that it runs beside them. */
-export const STATEMENTS_A_SLICE = 23;
-export const STATEMENTS_BESIDE = 3;
+export const STATEMENTS_A_SLICE = 25;
+export const STATEMENTS_BESIDE = 4;
 /** Rows that are counted for a message; beyond, it says so many. */
 const MAX_COUNTED = 100_000;
 
@@ -57,9 +57,23 @@ const dropSlice =
     return { removed, isLast: removed < sliceRows };
   };
 
-const oldDecisions = ({ db, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) =>
-  db.all<Sized>(sql`SELECT seq, octet_length(body) AS size FROM decisions WHERE decided_at_ms < ${beforeMs}
-    ORDER BY decided_at_ms, seq LIMIT ${sliceRows}`);
+/** Decisions that were made once. Those that were made again since, which may be many, are passed over once a call. */
+function oldDecisions({ db, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) {
+  let fromMs = Number.MIN_SAFE_INTEGER;
+  return async () => {
+    const found = await db.all<
+      Sized & { readonly atMs: number }
+    >(sql`SELECT seq, octet_length(body) AS size, decided_at_ms AS "atMs"
+      FROM decisions WHERE decided_at_ms >= ${fromMs} AND decided_at_ms < ${beforeMs} AND ${MADE_ONCE}
+      ORDER BY decided_at_ms, seq LIMIT ${sliceRows}`);
+    fromMs = found[0]?.atMs ?? fromMs;
+    return found;
+  };
+}
+const MADE_ONCE = sql.raw("NOT EXISTS (SELECT 1 FROM series WHERE series.seq = decisions.seq)");
+const oldSeries = ({ db, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) =>
+  db.all<Sized>(sql`SELECT series.seq, octet_length(body) AS size FROM series CROSS JOIN decisions ON decisions.seq = series.seq
+    WHERE last_at_ms < ${beforeMs} ORDER BY last_at_ms LIMIT ${sliceRows}`);
 /** By the time of what the kubelet did. */
 const oldOutcomes = ({ db, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) =>
   db.all<Sized>(sql`SELECT seq, octet_length(body) AS size FROM outcomes WHERE at_ms < ${beforeMs}
@@ -118,6 +132,7 @@ const DROP_NODES = `DELETE FROM nodes WHERE name IN (SELECT row_counts.node FROM
   ON known.name = row_counts.node WHERE what = 'decisions' AND rows = 0 AND known.last_seen_ms < ? LIMIT ?) RETURNING name`;
 
 const UNUSED = `NOT EXISTS (SELECT 1 FROM decisions WHERE snapshot_id = snapshots.id)
+AND NOT EXISTS (SELECT 1 FROM series WHERE last_snapshot_id = snapshots.id)
 AND NOT EXISTS (SELECT 1 FROM outcomes WHERE snapshot_id = snapshots.id)
 AND NOT EXISTS (SELECT 1 FROM nodes WHERE name = snapshots.node AND last_snapshot_id = snapshots.id)`;
 const SOME_UNCHECKED = `SELECT seq FROM unchecked_snapshots WHERE seq > ? ORDER BY seq LIMIT ?`;
@@ -128,6 +143,7 @@ const DROP_SNAPSHOTS = `DELETE FROM snapshots WHERE seq IN (SELECT value FROM js
 const DROP_CHECKED = `DELETE FROM unchecked_snapshots WHERE seq IN (${SOME_UNCHECKED})
 AND (NOT EXISTS (SELECT 1 FROM snapshots WHERE seq = unchecked_snapshots.seq)
   OR EXISTS (SELECT 1 FROM snapshots AS used CROSS JOIN decisions ON snapshot_id = used.id WHERE used.seq = unchecked_snapshots.seq)
+  OR EXISTS (SELECT 1 FROM snapshots AS used CROSS JOIN series ON last_snapshot_id = used.id WHERE used.seq = unchecked_snapshots.seq)
   OR EXISTS (SELECT 1 FROM snapshots AS used CROSS JOIN outcomes ON outcomes.snapshot_id = used.id WHERE used.seq = unchecked_snapshots.seq)
   OR EXISTS (SELECT 1 FROM snapshots AS used CROSS JOIN nodes ON name = used.node AND last_snapshot_id = used.id WHERE used.seq = unchecked_snapshots.seq))`;
 
@@ -155,16 +171,25 @@ function snapshotSlices({ atomic, sliceRows = SLICE_ROWS }: Driver, olderThanMs:
 }
 
 /**
- * Every decision and almost every snapshot older than the oldest decision is gone, and with them all that referred to a text
- * not used since then; the snapshots that are left (a node's latest, or one that was decided on later) are looked at.
+ * Every decision that was last made before the oldest one is gone, and almost every snapshot as old, and with them all that referred
+ * to a text not used since then; the snapshots that are left (a node's latest, one that was decided on later, or that of a
+ * decision that is made again and again) are looked at.
  */
 const MARGIN_MS = 4 * USE_MS;
-const OLDEST = `min(?, coalesce((SELECT min(decided_at_ms) FROM decisions), ${Number.MAX_SAFE_INTEGER}))`;
-const DROP_TEXTS = `DELETE FROM texts WHERE id IN (SELECT id FROM texts WHERE used_at_ms < ${OLDEST} - ${MARGIN_MS}
+const DROP_TEXTS = `DELETE FROM texts WHERE id IN (SELECT id FROM texts WHERE used_at_ms < ? - ${MARGIN_MS}
   AND id NOT IN (SELECT coalesce(CASE json_each.type WHEN 'array' THEN json_extract(json_each.value, '$[1]') END, '')
     FROM snapshots, json_each(CASE WHEN json_valid(snapshots.parts) THEN snapshots.parts ELSE '[]' END)
-    WHERE stored_at_ms < ${OLDEST})
+    WHERE stored_at_ms < ?)
   ORDER BY used_at_ms LIMIT ?) RETURNING id`;
+
+/** When the decision was last made that was not made since the longest; `nowMs` where there is none. */
+async function oldestMs({ db }: Driver, nowMs: number): Promise<number> {
+  const [oldest] = await db.all<{
+    atMs: number;
+  }>(sql`SELECT min(${nowMs}, coalesce((SELECT min(last_at_ms) FROM series), ${nowMs}),
+    coalesce((SELECT decided_at_ms FROM decisions WHERE ${MADE_ONCE} ORDER BY decided_at_ms, seq LIMIT 1), ${nowMs})) AS "atMs"`);
+  return oldest?.atMs ?? nowMs;
+}
 
 const recordSweep = (at: string): string =>
   `INSERT INTO sweeps (id, at_ms) VALUES (1, ${at}) ON CONFLICT (id) DO UPDATE SET at_ms = excluded.at_ms`;
@@ -186,12 +211,14 @@ async function heldBack(
   maxLeapMs: number,
 ): Promise<ClockLeap | null> {
   const [last] = await db.all<{ atMs: number | null }>(
-    sql`SELECT coalesce((SELECT at_ms FROM sweeps WHERE id = 1), (SELECT max(decided_at_ms) FROM decisions)) AS "atMs"`,
+    sql`SELECT coalesce((SELECT at_ms FROM sweeps WHERE id = 1),
+      nullif(max(coalesce((SELECT max(decided_at_ms) FROM decisions), 0), coalesce((SELECT max(last_at_ms) FROM series), 0)), 0)) AS "atMs"`,
   );
   const sinceMs = last?.atMs ?? nowMs;
   if (nowMs - sinceMs <= maxLeapMs) return null;
   const [count] = await db.all<{ decisions: number; of: number }>(sql`SELECT (SELECT count(*) FROM
-      (SELECT 1 FROM decisions WHERE decided_at_ms < ${nowMs - maxAgeMs} LIMIT ${MAX_COUNTED})) AS decisions,
+      (SELECT 1 FROM decisions WHERE decided_at_ms < ${nowMs - maxAgeMs} AND NOT EXISTS
+        (SELECT 1 FROM series WHERE series.seq = decisions.seq AND last_at_ms >= ${nowMs - maxAgeMs}) LIMIT ${MAX_COUNTED})) AS decisions,
     (SELECT coalesce(sum(rows), 0) FROM row_counts WHERE what = 'decisions') AS of`);
   if (count === undefined || count.decisions === 0) return null;
   await atomic([{ sql: RECORD_TRUSTED_TIME, params: [sinceMs] }]);
@@ -221,7 +248,8 @@ class Drains {
 async function pruneByAge(driver: Driver, drains: Drains, nowMs: number, maxAgeMs: number) {
   const beforeMs = nowMs - maxAgeMs;
   await driver.atomic([{ sql: RECORD_SWEEP, params: [nowMs] }]);
-  const decisions = await drains.drain(dropAll(driver, "decisions", () => oldDecisions(driver, beforeMs)));
+  const repeated = await drains.drain(dropAll(driver, "decisions", () => oldSeries(driver, beforeMs)));
+  const once = await drains.drain(dropAll(driver, "decisions", oldDecisions(driver, beforeMs)));
   const outcomes = await drains.drain(dropAll(driver, "outcomes", () => oldOutcomes(driver, beforeMs)));
   const removals = await drains.drain(dropAll(driver, "removals", () => oldRemovals(driver, beforeMs)));
   for (const sql of [DROP_OLD_HOURS, DROP_OLD_REFUSALS, DROP_OLD_OUTCOME_HOURS])
@@ -234,7 +262,7 @@ async function pruneByAge(driver: Driver, drains: Drains, nowMs: number, maxAgeM
     nodes.push(...names);
     return { removed: names.length, isLast: names.length < MAX_NODES };
   });
-  return { decisions, outcomes, removals, nodes };
+  return { decisions: repeated + once, outcomes, removals, nodes };
 }
 
 /** Deletes the rows beyond the number that each node may have. */
@@ -263,7 +291,8 @@ export function pruneOf(driver: Driver): Pick<Store, "prune"> {
         : await pruneByAge(driver, drains, nowMs, maxAgeMs);
     const surplus = await pruneByNumber(driver, drains, retention);
     const snapshots = await drains.drain(snapshotSlices(driver, nowMs - SNAPSHOT_GRACE_MS));
-    await drains.drain(dropSlice(driver, { sql: DROP_TEXTS, params: [nowMs, nowMs] }));
+    const oldest = await oldestMs(driver, nowMs);
+    await drains.drain(dropSlice(driver, { sql: DROP_TEXTS, params: [oldest, oldest] }));
     const file = (await driver.vacuum?.()) ?? { freedBytes: 0, stuckBytes: 0 };
     const decisions = aged.decisions + surplus.decisions;
     const outcomes = aged.outcomes + surplus.outcomes;

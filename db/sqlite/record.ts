@@ -1,121 +1,89 @@
 import { ok, type Result } from "../../api/model/result.ts";
 import { encodeSliced, isLarge, storedBytes } from "../body.ts";
 import type { StoreFailure } from "../failure.ts";
-import type { DecisionRow, Removal, Removals, Return } from "../rows.ts";
-import type { Recorded, Recording, Store } from "../store.ts";
-import type { Driver, Statement, Value } from "./driver.ts";
+import type { SnapshotRow } from "../rows.ts";
+import type { Again, CountedAgain, Recorded, Recording, Store, Turn, TurnRecorded } from "../store.ts";
+import { type Driver, insertInto, type Outcome, type Statement, type Value } from "./driver.ts";
 import { factsStatements } from "./facts.ts";
 import { attempt } from "./failure.ts";
+import { removalStatements } from "./removals.ts";
 import { decisions } from "./schema.ts";
-import { nodeSeen, type Placed, placeSnapshot, snapshotLookup } from "./snapshots.ts";
-import { insertWithTexts, placeSlices, type Texts } from "./texts.ts";
-
-/** UTF-16 units of JSON that one statement takes, so that no parameter comes near what D1 allows, whatever the letters are. */
-const CHUNK = 256 * 1024;
-
-/** An end that is told again is not written again, and `removed` is the last that there is. */
-const insert = (guard: string): string => `INSERT INTO removals (node, kind, operation, at_ms, decision_id,
-  target, object_id, runtime_handler, names, size_bytes, why, "end", message, pod_namespace, pod_name, pod_uid, container_name)
-SELECT ?, ?, ?, ?, ?, ${Array.from({ length: 12 }, (_, i) => `json_extract(value, '$[${i}]')`).join(", ")}
-FROM json_each(?) WHERE ${guard}
-ON CONFLICT (node, object_id, target, runtime_handler, at_ms) DO UPDATE
-SET "end" = excluded."end", message = excluded.message, decision_id = excluded.decision_id
-WHERE removals."end" <> 'removed' AND (removals."end", removals.message) IS NOT (excluded."end", excluded.message)`;
-
-const columnsOf = ({ target, id, runtimeHandler, names, sizeBytes, why, end, message, pod, container }: Removal) => [
-  target,
-  id,
-  runtimeHandler,
-  names,
-  sizeBytes,
-  why,
-  end,
-  message,
-  pod?.namespace ?? null,
-  pod?.name ?? null,
-  pod?.uid ?? null,
-  container,
-];
-
-/**
- * Marks an image as come back, at its last removal before this pass, since the pass may remove it once more. Told again, the
- * mark stays as it is.
- */
-const comeBack = (guard: string): string => `UPDATE removals SET again_at_ms = back.at_ms FROM (
-  SELECT json_extract(value, '$[2]') AS at_ms, (
-    SELECT seq FROM removals WHERE node = ? AND object_id = json_extract(value, '$[0]') AND target = 'image'
-      AND runtime_handler = json_extract(value, '$[1]') AND at_ms < ? AND "end" = 'removed' ORDER BY at_ms DESC LIMIT 1
-  ) AS seq FROM json_each(?) WHERE ${guard}
-) AS back WHERE removals.seq = back.seq AND removals.again_at_ms IS NULL`;
-
-const returnOf = ({ id, runtimeHandler, againAtMs }: Return) => [id, runtimeHandler, againAtMs];
-
-/**
- * The statements that record a pass of a node, as far as decision `decisionId` tells it. `guard` is an SQL condition for doing
- * so, with its parameters.
- */
-function removalStatements(
-  node: string,
-  decisionId: string,
-  { kind, operation, atMs, removals, returns }: Removals,
-  guard: string,
-  guardParams: readonly Value[],
-): readonly Statement[] {
-  const [insertSql, backSql] = [insert(guard), comeBack(guard)];
-  return [
-    ...chunks(removals.map(columnsOf)).map((rows) => ({
-      sql: insertSql,
-      params: [node, kind, operation, atMs, decisionId, rows, ...guardParams],
-    })),
-    ...chunks(returns.map(returnOf)).map((rows) => ({ sql: backSql, params: [node, atMs, rows, ...guardParams] })),
-  ];
-}
-
-/** Rows -> texts of JSON arrays of them, each as long as one statement takes. */
-function chunks(rows: readonly unknown[]): readonly string[] {
-  const texts: string[] = [];
-  let open: string[] = [];
-  let length = 0;
-  const close = (): void => {
-    if (open.length > 0) texts.push(`[${open.join(",")}]`);
-    open = [];
-    length = 0;
-  };
-  for (const row of rows) {
-    const text = JSON.stringify(row);
-    if (length + text.length > CHUNK) close();
-    open.push(text);
-    length += text.length + 1;
-  }
-  close();
-  return texts;
-}
+import { nodeSeen, placeSnapshot, snapshotLookup } from "./snapshots.ts";
+import { type Cut, placeSlices, TEXTS_ARE_STORED, type Texts, textsGuard } from "./texts.ts";
 
 const KEY_IS_FREE = "NOT EXISTS (SELECT 1 FROM idempotency WHERE key = ? AND scope = ?)";
 const DECISION_IS_NEW = "NOT EXISTS (SELECT 1 FROM decisions WHERE id = ?)";
 
-const insertDecision = insertWithTexts(decisions);
-const insertDecisionUnderKey = insertWithTexts(decisions, KEY_IS_FREE);
+/** The row on which the decision of an id was counted last; nothing else of its node and kind has come since. */
+const COUNTED = `latest AS newest CROSS JOIN decisions AS first ON first.id = newest.decision_id
+  CROSS JOIN series ON series.seq = first.seq WHERE newest.node = ? AND newest.kind = ? AND series.last_id = ?`;
+const IS_NOT_COUNTED = `NOT EXISTS (SELECT 1 FROM ${COUNTED})`;
+const READ_SERIES = `SELECT first.id, first.decided_at_ms, first.snapshot_id, series.times FROM ${COUNTED}`;
+
+/** A repetition that comes late, but after the first time, moves no time back. */
+const MOVE_ON = `ON CONFLICT (seq) DO UPDATE SET times = series.times + excluded.times - 1, last_id = excluded.last_id,
+  last_snapshot_id = CASE WHEN excluded.last_at_ms >= series.last_at_ms THEN excluded.last_snapshot_id ELSE series.last_snapshot_id END,
+  last_at_ms = max(series.last_at_ms, excluded.last_at_ms)`;
+/**
+ * Counts a decision on its node's newest one of its kind, if it equals that: all that a row holds but its id, snapshot and time.
+ * Long texts are compared by their ids in `parts`, the rest as it is stored.
+ */
+const countWhere = (
+  guard: string,
+): string => `INSERT INTO series (seq, node, times, last_at_ms, last_snapshot_id, last_id)
+SELECT first.seq, first.node, 2, ?, ?, ? FROM latest AS newest CROSS JOIN decisions AS first ON first.id = newest.decision_id
+WHERE newest.node = ? AND newest.kind = ? AND first.decided_at_ms <= ?
+  AND first.policy_version = ? AND first.verdict = ? AND first.explain = ?
+  AND first.encoding = ? AND first.bytes = ? AND first.reason IS ? AND first.pod_namespace IS ? AND first.pod_name IS ?
+  AND first.pod_uid IS ? AND first.ask IS ? AND first.parts IS ? AND first.body = ? AND ${guard}
+${MOVE_ON}`;
+const COUNT_AGAIN = `INSERT INTO series (seq, node, times, last_at_ms, last_snapshot_id, last_id)
+SELECT first.seq, first.node, 1 + ?, max(first.decided_at_ms, ?), ?, NULL
+FROM latest AS newest CROSS JOIN decisions AS first ON first.id = newest.decision_id
+WHERE newest.node = ? AND newest.kind = ? AND newest.decision_id = ? AND ${TEXTS_ARE_STORED}
+${MOVE_ON} RETURNING seq`;
+
+/** What a first recording is told from a repeated one by; with a key, that too. */
+const guardOf = (hasKey: boolean): string =>
+  [DECISION_IS_NEW, IS_NOT_COUNTED, ...(hasKey ? [KEY_IS_FREE] : []), TEXTS_ARE_STORED].join(" AND ");
+const [GUARD, GUARD_WITH_KEY] = [guardOf(false), guardOf(true)];
+const [COUNT, COUNT_WITH_KEY] = [countWhere(GUARD), countWhere(GUARD_WITH_KEY)];
+const insertDecision = insertInto(decisions, GUARD);
+const insertDecisionWithKey = insertInto(decisions, GUARD_WITH_KEY);
 
 const CLAIM_KEY = `INSERT INTO idempotency (key, scope, request_hash, decision_id, at_ms)
-SELECT ?, ?, ?, id, ? FROM decisions WHERE id = ? ON CONFLICT DO NOTHING`;
+SELECT ?, ?, ?, id, ? FROM decisions WHERE id IN (?, (SELECT first.id FROM ${COUNTED})) ON CONFLICT DO NOTHING`;
 const READ_KEY = "SELECT request_hash, decision_id FROM idempotency WHERE key = ? AND scope = ?";
 /** The trigger on decisions has put the decision there, unless a newer one is. */
 const SUMMARIZE = "UPDATE latest SET summary = ? WHERE node = ? AND kind = ? AND decision_id = ?";
 const SNAPSHOT_EXISTS = "SELECT 1 FROM snapshots WHERE id = ?";
 
+/** The statements of an atomic write, in their order, and what each came to. */
+class Statements {
+  readonly all: Statement[] = [];
+  /** -> its place among the outcomes. */
+  readonly add = (statement: Statement): number => this.all.push(statement) - 1;
+}
+
+/** A decision as it is to be stored. */
+interface PlacedDecision {
+  readonly recording: Recording;
+  readonly cut: Cut;
+  readonly values: typeof decisions.$inferInsert;
+}
+
 async function placeDecision(
-  row: DecisionRow,
-  key: Recording["idempotency"],
+  recording: Recording,
   { packing }: Driver,
   shared: Texts,
-): Promise<Result<Placed, StoreFailure>> {
+): Promise<Result<PlacedDecision, StoreFailure>> {
+  const row = recording.decision;
   const what = `decision \`${row.id}\``;
   const ask = row.ask === null ? ok(null) : await encodeSliced(`ask of ${what}`, row.ask, packing);
   if (!ask.ok) return ask;
   const cut = await shared.cut(`${row.kind} of ${row.node}`, what, row.body, row.repeats, row.decidedAtMs);
   if (!cut.ok) return cut;
-  const { rest, parts, ids } = cut.value;
+  const { rest, parts } = cut.value;
   const body = await encodeSliced(what, rest, packing, ask.value === null ? 0 : storedBytes(ask.value));
   if (!body.ok) return body;
   const bytes = body.value.bytes + cut.value.bytes + (ask.value?.bytes ?? 0);
@@ -123,74 +91,156 @@ async function placeDecision(
   const sliced = { ask: ask.value?.slices ?? [], body: body.value.slices };
   const placed = placeSlices("decision", row.id, parts, sliced, row.decidedAtMs);
   const values = { ...row, ...pod, ask: ask.value?.body ?? null, ...body.value, bytes, parts: placed.parts };
-  const statement =
-    key === undefined ? insertDecision(values, ids) : insertDecisionUnderKey(values, ids, [key.key, key.scope]);
-  return ok({ cut: { ...cut.value, statements: [...cut.value.statements, ...placed.statements] }, statement });
+  return ok({
+    recording,
+    cut: { ...cut.value, statements: [...cut.value.statements, ...placed.statements] },
+    values,
+  });
+}
+
+/** The places of a decision's outcomes. */
+interface DecisionPlaces {
+  readonly inserted: number;
+  readonly series: number;
+  readonly key: number | null;
 }
 
 /**
- * Facts and removals come before the decision, so that its absence tells a first recording from a repeated one: an answer
- * that comes again must not bring back what later ones have changed.
+ * Adds all that a decision changes. Facts and removals come before the decision, so that its absence tells a first recording from a
+ * repeated one: an answer that comes again must not bring back what later ones have changed.
  */
-function guarded({
-  decision,
-  facts,
-  removals,
-  idempotency: key,
-}: Recording): Result<readonly Statement[], StoreFailure> {
-  const { id, node, decidedAtMs } = decision;
-  const [guard, params] =
-    key === undefined ? [DECISION_IS_NEW, [id]] : [`${DECISION_IS_NEW} AND ${KEY_IS_FREE}`, [id, key.key, key.scope]];
-  const collected = removals === undefined ? [] : removalStatements(node, id, removals, guard, params);
-  if (facts === undefined) return ok(collected);
-  const kept = factsStatements(node, facts, decidedAtMs, guard, params);
-  return kept.ok ? ok([...kept.value, ...collected]) : kept;
+function addDecision(
+  { recording, values }: PlacedDecision,
+  { add }: Statements,
+  texts: Value,
+): Result<DecisionPlaces, StoreFailure> {
+  const { decision, facts, summary, removals, idempotency: key } = recording;
+  const { id, node, kind, decidedAtMs } = decision;
+  const counted = [node, kind, id];
+  const params = [id, ...counted, ...(key === undefined ? [] : [key.key, key.scope]), texts];
+  const guard = key === undefined ? GUARD : GUARD_WITH_KEY;
+  if (facts !== undefined) {
+    const kept = factsStatements(node, facts, decidedAtMs, guard, params);
+    if (!kept.ok) return kept;
+    kept.value.forEach(add);
+  }
+  if (removals === undefined) {
+    const { policyVersion, verdict, explain, reason, pod, snapshotId } = decision;
+    const named = [pod?.namespace ?? null, pod?.name ?? null, pod?.uid ?? null];
+    const same = [policyVersion, verdict, explain, values.encoding, values.bytes, reason, ...named];
+    const long = [values.ask ?? null, values.parts ?? null, values.body];
+    add({
+      sql: key === undefined ? COUNT : COUNT_WITH_KEY,
+      params: [decidedAtMs, snapshotId, ...[id, node, kind, decidedAtMs], ...same, ...long, ...params],
+    });
+  } else removalStatements(node, id, removals, guard, params).forEach(add);
+  const inserted = add((key === undefined ? insertDecision : insertDecisionWithKey)(values, params));
+  const claimed = key && [key.key, key.scope, key.requestHash, decidedAtMs, id, ...counted];
+  if (claimed !== undefined) add({ sql: CLAIM_KEY, params: claimed });
+  if (summary !== undefined) add({ sql: SUMMARIZE, params: [summary, node, kind, id] });
+  return ok({
+    inserted,
+    series: add({ sql: READ_SERIES, params: counted }),
+    key: key === undefined ? null : add({ sql: READ_KEY, params: [key.key, key.scope] }),
+  });
 }
 
-export function recordOf(driver: Driver, shared: Texts, putSnapshot: Store["putSnapshot"]): Pick<Store, "record"> {
+function recordedOf(
+  { decision, idempotency: key }: Recording,
+  places: DecisionPlaces,
+  outcomes: readonly Outcome[],
+): Recorded {
+  // more than one where the driver counts what the table's trigger wrote as well
+  const fresh = (outcomes[places.inserted]?.changes ?? 0) > 0;
+  const repeated = outcomes[places.series]?.rows[0];
+  const owner = places.key === null ? undefined : outcomes[places.key]?.rows[0];
+  const decisionId = String(owner?.["decision_id"] ?? repeated?.["id"] ?? decision.id);
+  const conflict = owner !== undefined && owner["request_hash"] !== key?.requestHash;
+  return { fresh, decisionId, conflict, ...(repeated === undefined || conflict ? {} : { again: againOf(repeated) }) };
+}
+const againOf = (row: Outcome["rows"][number]): Again => ({
+  times: Number(row["times"]),
+  firstAtMs: Number(row["decided_at_ms"]),
+  firstSnapshotId: row["snapshot_id"] as string | null,
+});
+
+const countAgain = (
+  node: string,
+  { kind, decisionId, times, lastAtMs, lastSnapshotId }: CountedAgain,
+  texts: Value,
+): Statement => ({ sql: COUNT_AGAIN, params: [times, lastAtMs, lastSnapshotId, node, kind, decisionId, texts] });
+
+export function recordOf(
+  driver: Driver,
+  shared: Texts,
+  putSnapshot: Store["putSnapshot"],
+): Pick<Store, "record" | "recordTurn"> {
   const isStored = snapshotLookup(driver);
+  const isSkipped = async ({ id, body }: SnapshotRow): Promise<boolean> => isLarge(body) && isStored(id);
 
-  const write = async (recording: Recording, isAgain: boolean): Promise<Result<Recorded, StoreFailure>> => {
-    const { decision, snapshot, summary, idempotency: key } = recording;
-    const skipped = snapshot !== undefined && isLarge(snapshot.body) && (await isStored(snapshot.id));
-    const posted = snapshot === undefined || skipped ? ok(null) : await placeSnapshot(snapshot, driver, shared);
-    if (!posted.ok) return posted;
-    const told = guarded(recording);
-    if (!told.ok) return told;
-    const decided = await placeDecision(decision, key, driver, shared);
-    if (!decided.ok) return decided;
-
-    const seen = nodeSeen(decision.node, decision.decidedAtMs, snapshot);
-    const cuts = [posted.value?.cut, decided.value.cut].filter((cut) => cut !== undefined);
-    const kept = cuts.flatMap((cut) => cut.statements);
-    const before = [...kept, posted.value?.statement, ...told.value, seen].filter((s) => s !== undefined);
-    const after: Statement[] = [];
-    if (key !== undefined) {
-      const claim = [key.key, key.scope, key.requestHash, decision.decidedAtMs, decision.id];
-      after.push({ sql: CLAIM_KEY, params: claim }, { sql: READ_KEY, params: [key.key, key.scope] });
+  const write = async (turn: Turn, isAgain: boolean): Promise<Result<TurnRecorded, StoreFailure>> => {
+    const { node, atMs } = turn;
+    const statements = new Statements();
+    const cuts: Cut[] = [];
+    const posted: ((texts: Value) => Statement)[] = [];
+    const skipped: SnapshotRow[] = [];
+    for (const row of turn.snapshots) {
+      if (await isSkipped(row)) skipped.push(row);
+      else {
+        const placed = await placeSnapshot(row, driver, shared);
+        if (!placed.ok) return placed;
+        cuts.push(placed.value.cut);
+        posted.push(placed.value.insert);
+      }
     }
-    if (summary !== undefined)
-      after.push({ sql: SUMMARIZE, params: [summary, decision.node, decision.kind, decision.id] });
-    if (skipped) after.push({ sql: SNAPSHOT_EXISTS, params: [snapshot.id] });
-
-    const outcomes = await driver.atomic([...before, decided.value.statement, ...after]);
-    if (skipped && outcomes.at(-1)?.rows.length === 0) {
-      // Removed by `prune` since the look-up above.
-      const again = await putSnapshot(snapshot);
-      if (!again.ok) return again;
+    const decided: PlacedDecision[] = [];
+    for (const recording of turn.decisions) {
+      const placed = await placeDecision(recording, driver, shared);
+      if (!placed.ok) return placed;
+      cuts.push(placed.value.cut);
+      decided.push(placed.value);
     }
-    // more than one where the driver counts what the table's trigger wrote as well
-    const fresh = (outcomes[before.length]?.changes ?? 0) > 0;
-    const isWhole = fresh && (posted.value === null || outcomes[kept.length]?.changes !== 0);
+    for (const cut of cuts) cut.statements.forEach(statements.add);
+    const texts = textsGuard(cuts);
+    const stored = posted.map((insert) => statements.add(insert(texts)));
+    const places: DecisionPlaces[] = [];
+    for (const one of decided) {
+      const added = addDecision(one, statements, texts);
+      if (!added.ok) return added;
+      places.push(added.value);
+    }
+    const again = turn.again.map((one) => statements.add(countAgain(node, one, texts)));
+    if (turn.snapshots.length === 0) statements.add(nodeSeen(node, atMs, undefined));
+    for (const row of turn.snapshots) statements.add(nodeSeen(node, atMs, row));
+    const found = skipped.map(({ id }) => statements.add({ sql: SNAPSHOT_EXISTS, params: [id] }));
+
+    const outcomes = await driver.atomic(statements.all);
+    for (const [i, place] of found.entries()) {
+      if (outcomes[place]?.rows.length !== 0) continue;
+      // removed by `prune` since it was looked for
+      const kept = await putSnapshot(skipped[i] as SnapshotRow);
+      if (!kept.ok) return kept;
+    }
+    const recorded = turn.decisions.map((one, i) => recordedOf(one, places[i] as DecisionPlaces, outcomes));
+    const isWhole =
+      recorded.every((one) => one.fresh || one.again !== undefined) &&
+      stored.every((place) => outcomes[place]?.changes !== 0) &&
+      again.every((place) => outcomes[place]?.rows.length !== 0);
     if (!isWhole && !isAgain && !(await shared.areStored(cuts.flatMap((cut) => cut.ids)))) {
-      // A text was removed by `prune` since it was last known to be there.
-      const again = await write(recording, true);
-      return again.ok ? ok({ ...again.value, fresh: fresh || again.value.fresh }) : again;
+      // a text was removed by `prune` since it was last known to be there
+      return write(turn, true);
     }
     for (const cut of cuts) cut.committed();
-    const owner = key === undefined ? undefined : outcomes[before.length + 2]?.rows[0];
-    if (key === undefined || owner === undefined) return ok({ fresh, decisionId: decision.id, conflict: false });
-    return ok({ fresh, decisionId: String(owner["decision_id"]), conflict: owner["request_hash"] !== key.requestHash });
+    return ok({ decisions: recorded, again: again.map((place) => outcomes[place]?.rows.length !== 0) });
   };
-  return { record: (recording) => attempt(() => write(recording, false)) };
+  return {
+    record: ({ snapshot, ...recording }) =>
+      attempt(async () => {
+        const { node, decidedAtMs: atMs } = recording.decision;
+        const snapshots = snapshot === undefined ? [] : [snapshot];
+        const written = await write({ node, atMs, snapshots, decisions: [recording], again: [] }, false);
+        return written.ok ? ok(written.value.decisions[0] as Recorded) : written;
+      }),
+    recordTurn: (turn) => attempt(() => write(turn, false)),
+  };
 }

@@ -115,6 +115,30 @@ export const decisions = sqliteTable(
   ],
 );
 
+/**
+ * Decisions that were made again, each the same as before. Triggers keep the other counts in step with it. Apart from `decisions`,
+ * so that a count rewrites two indexes instead of all.
+ */
+export const series = sqliteTable(
+  "series",
+  {
+    /** The decision's. */
+    seq: integer("seq").primaryKey(),
+    node: text("node").notNull(),
+    /** How often it was made, the first time included. */
+    times: integer("times").notNull(),
+    lastAtMs: integer("last_at_ms").notNull(),
+    lastSnapshotId: text("last_snapshot_id"),
+    /** The id that the last one would have had as a row of its own: the same request once more is not counted again. */
+    lastId: text("last_id"),
+  },
+  (t) => [
+    index("series_by_time").on(t.lastAtMs),
+    index("series_by_node").on(t.node),
+    index("series_by_snapshot").on(t.lastSnapshotId).where(sql`last_snapshot_id IS NOT NULL`),
+  ],
+);
+
 export const results = sqliteTable(
   "results",
   {

@@ -4,11 +4,11 @@ import { encodeSliced } from "../body.ts";
 import type { StoreFailure } from "../failure.ts";
 import type { SnapshotInPieces, SnapshotRow } from "../rows.ts";
 import type { Store } from "../store.ts";
-import { type Driver, once, type Statement } from "./driver.ts";
+import { type Driver, insertInto, once, type Statement, type Value } from "./driver.ts";
 import { attempt } from "./failure.ts";
 import { grouped, joined, piecesReader, textsIn } from "./parts.ts";
 import { nodes, snapshots, texts } from "./schema.ts";
-import { type Cut, insertWithTexts, placeSlices, type Texts } from "./texts.ts";
+import { type Cut, placeSlices, TEXTS_ARE_STORED, type Texts, textsGuard } from "./texts.ts";
 
 /** A late or repeated snapshot of the same boot does not replace a newer one; across boots the clock of the store decides. */
 const IS_NEWER = `excluded.last_snapshot_id IS NOT NULL AND excluded.last_seen_ms >= last_seen_ms
@@ -63,15 +63,16 @@ export function nodesOf({ db }: Driver): Pick<Store, "listNodes" | "getNode" | "
   };
 }
 
-const insert = insertWithTexts(snapshots);
+const insertSnapshot = insertInto(snapshots, TEXTS_ARE_STORED);
 
 /** A row's texts and the statement that stores it unless it is there, which come in this order. */
-export interface Placed {
+interface Placed {
   readonly cut: Cut;
-  readonly statement: Statement;
+  /** `texts`: see `textsGuard`. */
+  readonly insert: (texts: Value) => Statement;
 }
 
-/** The statement that stores a snapshot unless it is there. Costs a compression when the new part of the body is large. */
+/** Makes what stores a snapshot unless it is there. Costs a compression when the new part of the body is large. */
 export async function placeSnapshot(
   row: SnapshotRow,
   { packing }: Driver,
@@ -80,13 +81,16 @@ export async function placeSnapshot(
   const what = `snapshot \`${row.id}\``;
   const cut = await shared.cut(`snapshot of ${row.node}`, what, row.body, row.repeats, row.storedAtMs);
   if (!cut.ok) return cut;
-  const { rest, parts, ids } = cut.value;
+  const { rest, parts } = cut.value;
   const body = await encodeSliced(what, rest, packing);
   if (!body.ok) return body;
   const bytes = body.value.bytes + cut.value.bytes;
   const placed = placeSlices("snapshot", row.id, parts, { body: body.value.slices }, row.storedAtMs);
-  const statement = insert({ ...row, ...body.value, bytes, parts: placed.parts }, ids);
-  return ok({ cut: { ...cut.value, statements: [...cut.value.statements, ...placed.statements] }, statement });
+  const values = { ...row, ...body.value, bytes, parts: placed.parts };
+  return ok({
+    cut: { ...cut.value, statements: [...cut.value.statements, ...placed.statements] },
+    insert: (guard) => insertSnapshot(values, [guard]),
+  });
 }
 
 /** Checks that a snapshot is stored: cheaper than compressing it again. */
@@ -101,7 +105,10 @@ export function snapshotLookup({ db }: Driver): (id: string) => Promise<boolean>
   return async (id) => (await byId().all({ id })).length > 0;
 }
 
-type Joined = Parameters<typeof grouped<typeof snapshots.$inferSelect>>[0];
+type Joined = readonly {
+  readonly row: typeof snapshots.$inferSelect;
+  readonly text: typeof texts.$inferSelect | null;
+}[];
 
 export function snapshotsOf(
   driver: Driver,
@@ -136,8 +143,12 @@ export function snapshotsOf(
   const put = async (row: SnapshotRow, isAgain: boolean): Promise<Result<{ fresh: boolean }, StoreFailure>> => {
     const placed = await placeSnapshot(row, driver, shared);
     if (!placed.ok) return placed;
-    const { cut, statement } = placed.value;
-    const outcomes = await atomic([...cut.statements, statement, nodeSeen(row.node, row.storedAtMs, row)]);
+    const { cut, insert } = placed.value;
+    const outcomes = await atomic([
+      ...cut.statements,
+      insert(textsGuard([cut])),
+      nodeSeen(row.node, row.storedAtMs, row),
+    ]);
     const fresh = outcomes[cut.statements.length]?.changes !== 0;
     if (!fresh && !isAgain && !(await shared.areStored(cut.ids))) return put(row, true);
     cut.committed();

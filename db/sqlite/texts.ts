@@ -1,11 +1,10 @@
 import { eq, sql } from "drizzle-orm";
-import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { Lru } from "../../api/model/cache.ts";
 import { ok, type Result } from "../../api/model/result.ts";
 import { byteLength, encodeBody } from "../body.ts";
 import type { StoreFailure } from "../failure.ts";
 import type { Ranges } from "../rows.ts";
-import { type Driver, insertInto, once, type Statement, type Value } from "./driver.ts";
+import { type Driver, insertInto, once, type Statement } from "./driver.ts";
 import { texts } from "./schema.ts";
 
 /** A body taken apart: what is its own, and the texts that it shares with other rows. */
@@ -168,14 +167,8 @@ export function placeSlices(
   };
 }
 
-/** As `insertInto`, for rows that refer to texts: nothing is inserted where one of them is gone. */
-export function insertWithTexts<T extends SQLiteTable>(
-  table: T,
-  guard = "true",
-): (row: T["$inferInsert"], ids: readonly string[], guardParams?: readonly Value[]) => Statement {
-  const inserts = Array.from({ length: MAX_PARTS + 1 }, (_, count) =>
-    insertInto(table, [guard, ...Array<string>(count).fill("EXISTS (SELECT 1 FROM texts WHERE id = ?)")].join(" AND ")),
-  );
-  return (row, ids, guardParams = []) =>
-    (inserts[ids.length] as (typeof inserts)[number])(row, [...guardParams, ...ids]);
-}
+/** A condition for writing rows that refer to texts: none of them is gone. Its parameter is `textsGuard`. */
+export const TEXTS_ARE_STORED =
+  "NOT EXISTS (SELECT 1 FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM texts WHERE texts.id = json_each.value))";
+export const textsGuard = (cuts: readonly Pick<Cut, "ids">[]): string =>
+  JSON.stringify([...new Set(cuts.flatMap((cut) => cut.ids))]);

@@ -31,9 +31,7 @@ const IDLE_MS = 20_000;
 const LOAD_MS = 30_000;
 const AFTER_MS = 60_000;
 const SAMPLE_MS = 50;
-/** `BENCH_SOAK_SECONDS=60`: a shorter one. */
-const SOAK_MS = Number(process.env["BENCH_SOAK_SECONDS"] ?? 600) * 1000;
-const INTERVAL_MS = Math.min(30_000, SOAK_MS / 4);
+const INTERVAL_MS = 30_000;
 /** The part by which the second half of a soak may be above the first. */
 const NOISE = 0.05;
 
@@ -117,12 +115,16 @@ export async function benchMemory(): Promise<readonly MemoryFigure[]> {
   });
 }
 
-/** The same load for ten minutes; each half minute is told to `onFigure` at its end. */
-export async function benchSoak(onFigure: (figure: SoakFigure) => void): Promise<{ readonly isBounded: boolean }> {
+/** The same load on and on; each half minute (of a short soak: each quarter of it) is told to `onFigure` at its end. */
+export async function benchSoak(
+  seconds: number,
+  onFigure: (figure: SoakFigure) => void,
+): Promise<{ readonly isBounded: boolean }> {
+  const everyMs = Math.min(INTERVAL_MS, seconds * 250);
   return withInstalled(async (pid, port) => {
     const peaks: number[] = [];
-    for (let ms = INTERVAL_MS; ms <= SOAK_MS; ms += INTERVAL_MS) {
-      const figure = await loaded(pid, port, INTERVAL_MS);
+    for (let ms = everyMs; ms <= seconds * 1000; ms += everyMs) {
+      const figure = await loaded(pid, port, everyMs);
       peaks.push(figure.peakMB);
       onFigure({ ...figure, seconds: ms / 1000 });
     }

@@ -2,6 +2,7 @@ import { cpus } from "node:os";
 import { benchApi } from "./api.ts";
 import { benchProfiles, benchRealNode, benchSuites, type DecisionFigure } from "./decisions.ts";
 import { benchDevicePlugins } from "./device-plugins.ts";
+import { benchFleet } from "./fleet.ts";
 import { benchHistory } from "./history.ts";
 import { benchManagers } from "./managers.ts";
 import { benchMemory, benchSoak } from "./memory.ts";
@@ -134,11 +135,40 @@ async function memory(): Promise<void> {
 async function soak(): Promise<void> {
   console.log("\nthe installed API under that load, on and on");
   row("", "resident", "at most", "posts/s");
-  const { isBounded } = await benchSoak(({ seconds, residentMB, peakMB, requestsPerSecond }) =>
+  const { isBounded } = await benchSoak(sizes?.[0] ?? 600, ({ seconds, residentMB, peakMB, requestsPerSecond }) =>
     row(`after ${seconds} s`, `${residentMB.toFixed(1)} MB`, `${peakMB.toFixed(1)} MB`, requestsPerSecond),
   );
   console.log(isBounded ? "bounded: the second half is no higher than the first" : "NOT bounded: it grows");
   if (!isBounded) process.exitCode = 1;
+}
+
+const FLEETS = [1000, 2000, 5000, 10_000];
+async function fleet(): Promise<void> {
+  console.log("\na fleet over loopback: a turn of each node each 10 s with new stats, a pod that changes each minute");
+  const titles = [
+    "joins/s",
+    "turns/s",
+    "CPU",
+    "p50",
+    "p99",
+    "RSS",
+    "history a day",
+    "fleet page",
+    "quiet rows",
+    "bytes",
+  ];
+  console.log("nodes".padEnd(8) + titles.map((c) => c.padStart(14)).join(""));
+  for (const nodes of sizes ?? FLEETS) {
+    const tell = (progress: string): void => void (process.stderr.isTTY && process.stderr.write(`\r\x1b[K${progress}`));
+    const f = await benchFleet({ nodes, seconds: 30, everyMs: 10_000, tell });
+    tell("");
+    const rates = [f.joinsPerSecond, f.turnsPerSecond].map((n) => n.toFixed(0));
+    const ms = [f.p50Ms, f.p99Ms].map((n) => `${n.toFixed(1)} ms`);
+    const sizesOf = [f.rssBytes, f.bytesADay].map(megabytes);
+    const quiet = [f.quietRows, f.quietBytes].map((part) => `${(part * 100).toFixed(2)} %`);
+    const cells = [...rates, percent(f.share), ...ms, ...sizesOf, `${f.pageMs.toFixed(0)} ms`, ...quiet];
+    console.log(String(nodes).padEnd(8) + cells.map((c) => c.padStart(14)).join(""));
+  }
 }
 
 const parts = {
@@ -151,15 +181,19 @@ const parts = {
   history,
   replay,
   pages,
+  api,
+  fleet,
   memory,
   soak,
-  api,
 };
 const names = Object.keys(parts).join(", ");
-const asked = process.argv.slice(2);
+const given = process.argv.slice(2);
+const asked = given.filter((arg) => !/^\d+$/.test(arg));
+/** Nodes of the fleets, or seconds of the soak, where they are named. */
+const sizes = given.length === asked.length ? null : given.filter((arg) => !asked.includes(arg)).map(Number);
 if (asked.some((arg) => arg === "--help" || arg === "-h")) {
   console.log(
-    `Usage: npm run bench [-- PART...]\n\nMeasures all of these parts but soak, or those that are named: ${names}`,
+    `Usage: npm run bench [-- PART... [NUMBER...]]\n\nMeasures all of these parts but soak, or those that are named: ${names}\nNUMBER: how many nodes the fleets have; of soak, its seconds (600)`,
   );
   process.exit(0);
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { progressLine, progressOn } from "../../api/cli/replay/progress.ts";
 
-const counts = { replayed: 41_234, same: 41_114, differs: 100, refused: 20, gone: 0, unreadable: 0 };
+const counts = { replayed: 41_234, same: 41_114, differs: 100, refused: 20, gone: 0, unreadable: 0, decisions: 0 };
 const at = "2026-01-31T12:00:00.000Z";
 
 test.each([

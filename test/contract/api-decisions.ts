@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { decisionAnswer, fullDecision, snapshotStored, storedSnapshot } from "../../api/http/openapi/answers.ts";
+import { decisionList } from "../../api/http/openapi/list-answers.ts";
 import { DECISION } from "../../api/http/openapi/operation.ts";
 import { KINDS, type Kind, type Verdict } from "../../api/model/decision.ts";
 import { REMEMBERING } from "../../api/model/kinds.ts";
@@ -83,7 +84,7 @@ export function decisions(of: Of): void {
     ).toEqual([first.id, off.id].sort());
   });
 
-  test("a node that is as it was has the same answer under another id, and any change its own", async () => {
+  test("a node that is as it was has the same answer, which is counted, and any change its own", async () => {
     const node = fresh("node");
     const pods = [pod("a")];
     const base = { ...exampleSnapshot(node), cgroup: { version: 1 }, pods };
@@ -91,12 +92,22 @@ export function decisions(of: Of): void {
       answer(await post(of(), "/v1/decisions/cgroups", { snapshot: { ...base, ...over } }), decisionAnswer);
     const first = await ask({ sequence: 1 });
     const again = await ask({ sequence: 2, observedAt: "2026-01-31T12:00:00Z", bootId: "b" });
-    expect(again.id).not.toBe(first.id);
-    expect({ ...again, id: "", snapshotId: "", decidedAt: "" }).toEqual({
+    expect(again.snapshotId).not.toBe(first.snapshotId);
+    const counted = { times: 2, firstDecidedAt: first.decidedAt, firstSnapshotId: first.snapshotId };
+    expect({ ...again, snapshotId: "", decidedAt: "" }).toEqual({
       ...first,
-      id: "",
+      again: counted,
       snapshotId: "",
       decidedAt: "",
+    });
+    const record = await answer(await get(of(), `/v1/decisions/${first.id}`), fullDecision);
+    const twice = { times: 2, lastDecidedAt: again.decidedAt, lastSnapshotId: again.snapshotId };
+    expect(record).toMatchObject({ decidedAt: first.decidedAt, snapshotId: first.snapshotId, ...twice });
+    const { decisions } = await answer(await get(of(), `/v1/nodes/${node}/decisions`), decisionList);
+    expect(decisions).toEqual([expect.objectContaining({ id: first.id, decidedAt: first.decidedAt, ...twice })]);
+    expect(await (await get(of(), `/live?node=${node}`)).json()).toMatchObject({
+      id: first.id,
+      decidedAt: again.decidedAt,
     });
     for (const change of [{ pods: [] }, { cgroup: { version: 2 } }, { stats: { node: { rlimit: { maxpid: 77 } } } }]) {
       const changed = await ask({ sequence: 3, ...change });
@@ -107,7 +118,9 @@ export function decisions(of: Of): void {
     expect(stored.decision).toEqual(first.decision);
     expect(stored.reasons).toEqual(first.reasons);
   });
+}
 
+function namelessNodes(of: Of): void {
   test("a node without a name is decided on, and is the unknown one to the history", async () => {
     const snapshot = { node: { status: { capacity: { cpu: "2", memory: `${fresh("4").length}Gi` } } } };
     const answered = await answer(await post(of(), "/v1/decisions/allocatable", { snapshot }), decisionAnswer);
@@ -122,6 +135,7 @@ export function decisions(of: Of): void {
 
 /** Values that count otherwise than the caller posted them. */
 export function told(of: Of): void {
+  namelessNodes(of);
   test("requests that were filled in from limits are told as assumed, and nothing where all was posted", async () => {
     const resources = { requests: { cpu: "10m" }, limits: { cpu: "20m", memory: "64Mi" } };
     const pods = [pod("p", { spec: { containers: [{ name: "c", resources }] } })];

@@ -19,8 +19,10 @@ import {
 import { capturedSnapshot } from "./captured.ts";
 import { snapshotRow, value } from "./store-rows.ts";
 
-const decideOn = async (api: ApiSubject, node: string, sequence: number) =>
-  answer(await post(api, "/v1/decisions/cgroups", { snapshot: exampleSnapshot(node, { sequence }) }), decisionAnswer);
+async function decideOn(api: ApiSubject, node: string, sequence: number, over: object = {}) {
+  const snapshot = exampleSnapshot(node, { sequence, ...over });
+  return answer(await post(api, "/v1/decisions/cgroups", { snapshot }), decisionAnswer);
+}
 
 export function history(of: Of): void {
   test("a node is listed with what was last heard of it", async () => {
@@ -43,7 +45,10 @@ export function history(of: Of): void {
   test("pages walk all decisions once, newest first, and filters narrow them", async () => {
     const node = fresh("node");
     const ids: string[] = [];
-    for (let sequence = 0; sequence < 5; sequence++) ids.unshift((await decideOn(of(), node, sequence)).id);
+    for (let sequence = 0; sequence < 5; sequence++) {
+      const kubeletConfiguration = { podPidsLimit: 200 + sequence };
+      ids.unshift((await decideOn(of(), node, sequence, { kubeletConfiguration })).id);
+    }
     await post(of(), "/v1/decisions/allocatable", { snapshot: exampleSnapshot(node) });
     const seen: z.output<typeof decisionHead>[] = [];
     let next: string | null = "";

@@ -53,10 +53,11 @@ const ALIGNED = {
   kubeReserved: { cpu: "1", memory: "256Mi" },
 };
 
-/** Three cgroups decisions, and two pods that come in: one asks for more CPUs than a NUMA node has, one for a part of one. */
+/** Three cgroups decisions that are not the same, and two pods that come in: one asks for more CPUs than a NUMA node has, one for a part of one. */
 async function decided(api: ApiSubject, node: string): Promise<{ large: string; small: string }> {
   for (let sequence = 0; sequence < 3; sequence++) {
-    const body = { snapshot: exampleSnapshot(node, { sequence }) };
+    const kubeletConfiguration = { podPidsLimit: 200 + sequence };
+    const body = { snapshot: exampleSnapshot(node, { sequence, kubeletConfiguration }) };
     await answer(await post(api, "/v1/decisions/cgroups", body), decisionAnswer);
   }
   const asks = async (name: string, cpu: string) => {
@@ -71,13 +72,13 @@ export function historyReplays(of: Of): void {
     const node = fresh("node");
     await decided(of(), node);
     const whole = await replay(of(), { node });
-    const all = { replayed: 5, same: 5, differs: 0, refused: 0, gone: 0, unreadable: 0 };
+    const all = { replayed: 5, same: 5, differs: 0, refused: 0, gone: 0, unreadable: 0, decisions: 5 };
     expect(whole).toMatchObject({ counts: all, changed: [], verdicts: [], progress: 1, nextPageToken: null });
     expect(whole.byNode).toEqual({ [node]: all });
     expect(whole.byVersion).toEqual([{ ...UNDER, ...all }]);
     expect(whole.byKind).toEqual({
-      cgroups: { ...all, replayed: 3, same: 3 },
-      admission: { ...all, replayed: 2, same: 2 },
+      cgroups: { ...all, replayed: 3, same: 3, decisions: 3 },
+      admission: { ...all, replayed: 2, same: 2, decisions: 2 },
     });
     const found = await pages(of(), { node, limit: 2 });
     expect(found.map(({ counts }) => counts.replayed)).toEqual([2, 2, 1]);
@@ -91,7 +92,15 @@ export function historyReplays(of: Of): void {
     const { large } = await decided(of(), node);
     const change = { kubeletConfigurationPatch: ALIGNED };
     const found = await replay(of(), { node, kind: "admission", ...change });
-    expect(found.counts).toEqual({ replayed: 2, same: 0, differs: 2, refused: 0, gone: 0, unreadable: 0 });
+    expect(found.counts).toEqual({
+      replayed: 2,
+      same: 0,
+      differs: 2,
+      refused: 0,
+      gone: 0,
+      unreadable: 0,
+      decisions: 2,
+    });
     expect(found.verdicts).toEqual([
       { kind: "admission", recorded: "decided", replayed: "decided", count: 1 },
       { kind: "admission", recorded: "decided", replayed: "refused", count: 1 },
@@ -120,8 +129,42 @@ export function historyReplays(of: Of): void {
     for (const { differences, differenceCount } of cut.changed) expect(differences).toHaveLength(differenceCount);
   });
 
+  replaysOfTheSame(of);
   pagesOfChanges(of);
   rangesOfTime(of);
+}
+
+function replaysOfTheSame(of: Of): void {
+  test("a decision that was made again is replayed on its first snapshot and on its last, and counts as often as it was made", async () => {
+    const node = fresh("node");
+    const ask = async (sequence: number) => {
+      const posted = await post(of(), "/v1/decisions/allocatable", { snapshot: exampleSnapshot(node, { sequence }) });
+      return answer(posted, decisionAnswer);
+    };
+    const [first] = [await ask(1), await ask(2), await ask(3)];
+    const counts = { replayed: 1, same: 1, differs: 0, refused: 0, gone: 0, unreadable: 0, decisions: 3 };
+    const replayed = async (change = {}) => (await replay(of(), { node, ...change })).counts;
+    expect(await replayed()).toEqual(counts);
+    const differs = { ...counts, same: 0, differs: 1 };
+    expect(await replayed({ kubeletConfigurationPatch: { kubeReserved: { cpu: "250m" } } })).toEqual(differs);
+    // a last snapshot on which it would be another, and one that is gone
+    const larger = { metadata: { name: node }, status: { capacity: { cpu: "64", memory: "256Gi", pods: "110" } } };
+    const body = JSON.stringify(exampleSnapshot(node, { node: larger }));
+    const other = snapshotRow({ id: hex(70), node, body });
+    const count = {
+      kind: "allocatable",
+      decisionId: first.id,
+      times: 1,
+      lastAtMs: Date.now(),
+      lastSnapshotId: other.id,
+    };
+    const nothing = { node, atMs: Date.now(), decisions: [] };
+    value(await of().store.recordTurn({ ...nothing, snapshots: [other], again: [count] }));
+    expect(await replayed()).toEqual({ ...differs, decisions: 4 });
+    const gone = { ...count, lastSnapshotId: hex(71) };
+    value(await of().store.recordTurn({ ...nothing, snapshots: [], again: [gone] }));
+    expect(await replayed()).toEqual({ ...counts, decisions: 5 });
+  });
 }
 
 function pagesOfChanges(of: Of): void {
@@ -132,7 +175,7 @@ function pagesOfChanges(of: Of): void {
     const whole = await replay(of(), body);
     const found = await pages(of(), { ...body, limit: 1 });
     expect(found).toHaveLength(5);
-    for (const name of ["replayed", "same", "differs", "refused", "gone", "unreadable"] as const) {
+    for (const name of ["replayed", "same", "differs", "refused", "gone", "unreadable", "decisions"] as const) {
       expect(sum(found, name), name).toBe(whole.counts[name]);
     }
     expect(found.flatMap(({ changed }) => changed)).toEqual(whole.changed);
@@ -149,7 +192,15 @@ function pagesOfChanges(of: Of): void {
     const last = { ...row, id: hex(60), decidedAtMs: row.decidedAtMs + 60_000 };
     value(await of().store.record({ decision: last }));
     const whole = await replay(of(), { node, until: new Date(last.decidedAtMs + 1).toISOString() });
-    expect(whole.counts).toEqual({ replayed: 6, same: 6, differs: 0, refused: 0, gone: 0, unreadable: 4 });
+    expect(whole.counts).toEqual({
+      replayed: 6,
+      same: 6,
+      differs: 0,
+      refused: 0,
+      gone: 0,
+      unreadable: 4,
+      decisions: 10,
+    });
     expect(whole.changed).toEqual([]);
     expect(whole.unreadable.map(({ id }) => id)).toEqual(broken.map(({ id }) => id));
     for (const { id, unreadable } of whole.unreadable) {
@@ -170,7 +221,15 @@ function pagesOfChanges(of: Of): void {
     for (const decision of [gone, none]) value(await of().store.record({ decision }));
     const change = { kubeletConfigurationPatch: { evictionHard: { "memory.available": "lots" } } };
     const found = await replay(of(), { node, ...change });
-    expect(found.counts).toEqual({ replayed: 1, same: 0, differs: 0, refused: 1, gone: 2, unreadable: 0 });
+    expect(found.counts).toEqual({
+      replayed: 1,
+      same: 0,
+      differs: 0,
+      refused: 1,
+      gone: 2,
+      unreadable: 0,
+      decisions: 3,
+    });
     expect(found.verdicts).toEqual([{ kind: "allocatable", recorded: "decided", replayed: null, count: 1 }]);
     expect(found.changed).toMatchObject([{ id, verdict: null, differences: [], differenceCount: 0 }]);
     const alone = await post(of(), `/v1/decisions/${id}/replay`, change);
@@ -183,7 +242,7 @@ function rangesOfTime(of: Of): void {
   test("times narrow it, and a history without decisions is empty", async () => {
     const node = fresh("node");
     value(await of().store.putSnapshot(snapshotRow({ node })));
-    const none = { replayed: 0, same: 0, differs: 0, refused: 0, gone: 0, unreadable: 0 };
+    const none = { replayed: 0, same: 0, differs: 0, refused: 0, gone: 0, unreadable: 0, decisions: 0 };
     const empty = await replay(of(), { node });
     expect(empty).toMatchObject({ counts: none, byKind: {}, byNode: {}, progress: 1, reachedAt: null });
     const at = (seconds: number): string => new Date(T0 + seconds * 1000).toISOString();

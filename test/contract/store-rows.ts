@@ -58,7 +58,8 @@ export const decisionRow = (over: Partial<DecisionRow> = {}): DecisionRow => ({
   kind: "cgroups",
   node: "node-of-nobody",
   snapshotId: null,
-  policyVersion: "kubelet-1.36.3+1",
+  // each its own, else it would be the same decision again
+  policyVersion: `kubelet-1.36.3+${++counter}`,
   verdict: "planned",
   reason: null,
   explain: "reasons",

@@ -10,6 +10,7 @@ import { manyRemovals, removalLists } from "./store-removal-lists.ts";
 import { removals, returns } from "./store-removals.ts";
 import { retention } from "./store-retention.ts";
 import type { StoreSubject } from "./store-rows.ts";
+import { series, seriesInLists, seriesRetention, seriesUnderKeys, turns } from "./store-series.ts";
 import { goneNodes, leapingClocks, sweepsInParts } from "./store-sweeps.ts";
 import { sharedTexts } from "./store-texts.ts";
 import { idempotencyKeys, nodesAndSnapshots, recording } from "./store-writes.ts";
@@ -26,6 +27,13 @@ export function storeContract(name: string, open: () => Promise<StoreSubject>): 
     }, 60_000);
     const of = (): Store => subject.store;
     describe("recording", () => recording(of));
+    describe("the same again", () => {
+      series(of);
+      seriesUnderKeys(of);
+      seriesInLists(of);
+      seriesRetention(of);
+    });
+    describe("turns", () => turns(of));
     describe("idempotency keys", () => idempotencyKeys(of));
     describe("nodes and snapshots", () => nodesAndSnapshots(of));
     describe("lists and streams", () => lists(of));

@@ -40,7 +40,8 @@ const throttled = (name: string, more: object = {}, kubeletVersion = "v1.36.3") 
 
 async function decided(api: ApiSubject, node: string, count = 3): Promise<void> {
   for (let sequence = 0; sequence < count; sequence++) {
-    const body = { snapshot: throttled(node, { sequence }) };
+    // no two that follow each other are the same
+    const body = { snapshot: throttled(node, { sequence }), explain: sequence % 2 === 0 ? "reasons" : "full" };
     await answer(await post(api, "/v1/decisions/cgroups", body), decisionAnswer);
   }
 }

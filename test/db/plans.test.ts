@@ -6,20 +6,27 @@ import { outcomeRow } from "../contract/store-outcomes.ts";
 import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
 import { listeningStore } from "./listening.ts";
 
+/** Each decision is read with its own. */
+const ITS_SERIES = "SEARCH series USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN";
+
 function listening() {
   const { store, client, log } = listeningStore();
+  /** Of the last queries those for decisions that began before and were made again since: at most one of each node and kind. */
+  const began: string[] = [];
   const plansOf = async (work: (store: Store) => Promise<unknown>): Promise<string[]> => {
     log.length = 0;
     await work(store);
     const statements = log.filter((sql) => /^(select|insert|update|delete|with)/i.test(sql));
-    return statements.flatMap((sql) =>
-      client
-        .prepare<[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
-        .all()
-        .map(({ detail }) => detail),
-    );
+    began.length = 0;
+    return statements.flatMap((sql) => {
+      const rows = client.prepare<[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all();
+      const details = rows.map(({ detail }) => detail).filter((detail) => detail !== ITS_SERIES);
+      if (!sql.includes('"decisions"."seq" IN (SELECT seq FROM series')) return details;
+      began.push(...details);
+      return [];
+    });
   };
-  return { store, plansOf };
+  return { store, plansOf, began };
 }
 
 test("no query walks a whole table, and none sorts but the one for a pod", async () => {
@@ -70,6 +77,8 @@ test("no query walks a whole table, and none sorts but the one for a pod", async
     streamNode: () => drain({ node, sinceMs: T0 }),
     streamOn: () => drain({ untilMs: T0 + 15 }, { atMs: T0 + 3, seq: 4 }),
     streamNodeOn: () => drain({ node, kind: "cgroups", untilMs: T0 + 15 }, { atMs: T0 + 3, seq: 4 }),
+    newest: () => store.newestDecision(),
+    newestOfNode: () => store.newestDecision(node),
     results: () => store.listResults("x"),
     outcomes: () => store.listOutcomes({ limit: 5, sinceMs: T0, pageToken }),
     outcomesOfNode: () => store.listOutcomes({ node, kind: "eviction", verdict: "differs", limit: 5, pageToken }),
@@ -131,6 +140,24 @@ test("outcomes of a reason, a pod or a namespace are found in their own index, t
     );
   const tally = await plansOf((store) => store.tallyOutcomes({ reason: "OutOfcpu", sinceMs: T0 }, T0));
   expect(tally[0]).toBe("SEARCH outcomes USING COVERING INDEX outcomes_by_reason (reason=? AND at_ms>?)");
+});
+
+test("what was made again since a time is found by its last time, or by its node, whatever else is asked for", async () => {
+  const { plansOf, began } = listening();
+  const lookUp = "SEARCH decisions USING INTEGER PRIMARY KEY (rowid=?)";
+  const sort = "USE TEMP B-TREE FOR ORDER BY";
+  for (const filter of [
+    {},
+    { kind: "cgroups" },
+    { reason: "OutOfcpu" },
+    { verdict: "refused", kubelet: "1.36" },
+  ] as const) {
+    await plansOf((store) => store.listDecisions({ ...filter, sinceMs: T0, limit: 5 }));
+    const byTime = "SEARCH series USING COVERING INDEX series_by_time (last_at_ms>?)";
+    expect(began).toEqual([lookUp, "LIST SUBQUERY 1", byTime, sort]);
+    await plansOf((store) => store.listDecisions({ ...filter, node: "n", sinceMs: T0, limit: 5 }));
+    expect(began).toEqual([lookUp, "LIST SUBQUERY 1", "SEARCH series USING INDEX series_by_node (node=?)", sort]);
+  }
 });
 
 test("decisions of an unusual verdict are found in their own index, those of a usual one by their time", async () => {

@@ -137,7 +137,7 @@ test("a decision whose snapshot is gone still stands, and one that is gone says 
   const id = await decided(app, "cpus");
   const row = value(await store.getDecision(id));
   if (row === null) throw new Error("it was recorded");
-  const orphan = { ...row, id: "orphan", snapshotId: "0".repeat(32) };
+  const orphan = { ...row, id: "orphan", explain: "full" as const, snapshotId: "0".repeat(32) };
   value(await store.record({ decision: orphan }));
   expect(await textOf(app, "/decisions/orphan")).toContain("no longer stored");
   const gone = await textOf(app, "/decisions/never", 404);

@@ -159,12 +159,12 @@ describe("what is not known is said where the picture would be", () => {
     const lists = ["thresholds", "conditions", "evicted", "forecast", "spared", "warnings"].map((name) => [name, []]);
     const strange = { ...Object.fromEntries(lists), rankings: [{}], reclaim: null };
     const body = JSON.stringify({ decision: strange, next: { samples: [null, { signal: "x" }, { atMs: "y" }] } });
-    const decidedAtMs = Date.now() + 1000;
-    value(await store.record({ decision: decisionRow({ node: "n1", kind: "eviction", body, decidedAtMs }) }));
+    const late = { decidedAtMs: Date.now() + 1000, policyVersion: "kubelet-1.36.3+1" };
+    value(await store.record({ decision: decisionRow({ node: "n1", kind: "eviction", body, ...late }) }));
     const probes = JSON.stringify({
       decision: { endMs: 5, containers: [{ runs: [], started: [], ready: [], probes: [{}] }] },
     });
-    value(await store.record({ decision: decisionRow({ node: "n1", kind: "probes", body: probes, decidedAtMs }) }));
+    value(await store.record({ decision: decisionRow({ node: "n1", kind: "probes", body: probes, ...late }) }));
     const strangers = await show("/nodes/n1");
     expect(strangers.status).toBe(200);
     for (const id of ["eviction", "probes"])

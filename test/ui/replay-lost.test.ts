@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { Explain } from "../../api/model/decision.ts";
 import { appOver } from "../api/serving.ts";
 import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
 import { goOnOf, openPage, postForm } from "./replay-forms.ts";
@@ -19,10 +20,12 @@ async function historyOf(lost: { readonly gone?: number; readonly bodies?: reado
   if (row === null) throw new Error("not recorded");
   const late = isKept ? row.decidedAtMs + 1 : T0;
   for (let i = 0; i < (lost.gone ?? 0); i++) {
-    value(await store.record({ decision: { ...row, id: `gone-${i}`, snapshotId: null, decidedAtMs: late + i } }));
+    const decision = { ...row, id: `gone-${i}`, snapshotId: null, decidedAtMs: late + i, explain: explainOf(i) };
+    value(await store.record({ decision }));
   }
   for (const [i, body] of (lost.bodies ?? []).entries()) {
-    value(await store.record({ decision: { ...row, id: `broken-${i}`, body, decidedAtMs: late + i } }));
+    const decision = { ...row, id: `broken-${i}`, body, decidedAtMs: late + i, explain: explainOf(i) };
+    value(await store.record({ decision }));
   }
   const until = isKept ? "2999-01-01" : new Date(row.decidedAtMs - 1).toISOString();
   /** Presses the button until all is replayed: one press ends after its time. */
@@ -33,6 +36,9 @@ async function historyOf(lost: { readonly gone?: number; readonly bodies?: reado
   };
   return { app, store, replay };
 }
+
+/** No two that follow each other are the same, which would be one record. */
+const explainOf = (i: number): Explain => (i % 2 === 0 ? "off" : "full");
 
 describe("nothing is claimed of what could not be decided again", () => {
   test("when none could", async () => {

@@ -315,7 +315,12 @@ test("names and messages full of markup stay text, stored, written and carried",
   const body = JSON.stringify({ decision: { [evil]: evil }, reasons: [], needs: [], next: null });
   const row = decisionRow({ kind: "allocatable", node: "n1", snapshotId: snapshot.id, pod, verdict: evil, body });
   for (let i = 0; i < 1001; i++)
-    value(await store.record({ decision: { ...row, id: `d${i}`, decidedAtMs: T0 + i }, snapshot }));
+    value(
+      await store.record({
+        decision: { ...row, id: `d${i}`, decidedAtMs: T0 + i, explain: i % 2 === 0 ? "off" : "full" },
+        snapshot,
+      }),
+    );
   const linked = await openPage(app, `/replay?${new URLSearchParams({ change: evil, until: evil, kind: evil })}`);
   expect(linked.html).not.toContain("<img");
   expect(writtenIn(linked)).toBe(evil);

@@ -101,8 +101,10 @@ function printDecisions(decisions: readonly Listed[], output: Form | "csv", { te
 }
 
 function decisionsTable(decisions: readonly Listed[], { columns: width, paint }: Terminal): string {
+  const isAgain = decisions.some(({ times = 1 }) => times > 1);
   const columns = [
     { title: "DECIDED" },
+    ...(isAgain ? ([{ title: "TIMES", align: "right" }] as const) : []),
     { title: "NODE", shrinkTo: 10 },
     { title: "KIND" },
     { title: "VERDICT" },
@@ -112,9 +114,10 @@ function decisionsTable(decisions: readonly Listed[], { columns: width, paint }:
     { title: "ID" },
   ] as const;
   const color = (verdict: string): Color => (isVerdict(verdict) && isGood(verdict) ? "green" : "yellow");
-  const rows = decisions.map(({ decidedAt, node, kind, verdict, reason, pod, policyVersion, id }) => ({
+  const rows = decisions.map(({ decidedAt, node, kind, verdict, reason, pod, policyVersion, id, ...last }) => ({
     cells: [
-      decidedAt,
+      last.lastDecidedAt ?? decidedAt,
+      ...(isAgain ? [String(last.times ?? 1)] : []),
       printable(node),
       printable(kind),
       { text: printable(verdict), color: color(verdict) },

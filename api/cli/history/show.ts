@@ -96,8 +96,12 @@ function drawnOrStored(
   return `${title}\n${note}\n${lines.join("\n")}\n`;
 }
 
+/** An older API tells no `times`. */
+const whenText = ({ decidedAt, times = 1, lastDecidedAt }: Found["record"]): string =>
+  times === 1 ? decidedAt : `${times} times the same from ${decidedAt} to ${lastDecidedAt}`;
+
 function shownText({ record, snapshot }: Found, explain: Explain, { terminal }: Cli): string {
-  const { node, verdict, pod, decision, reasons, needs, results, decidedAt, policyVersion, profile, id } = record;
+  const { node, verdict, pod, decision, reasons, needs, results, policyVersion, profile, id } = record;
   const decoded = snapshot === null ? null : decodeStored(snapshot);
   const known = decoded?.ok === true ? decoded.value : undefined;
   const draw = (ofKind: Kind): string =>
@@ -120,6 +124,9 @@ function shownText({ record, snapshot }: Found, explain: Explain, { terminal }: 
       `reported ${reportedAt}: ${okCount} ${dryRun ? "to be done" : "done"}, ${failedCount} failed\n`,
   );
   const answeredAs = answeredAsText(profile);
-  const stamp = terminal.paint("dim", `decided ${decidedAt} as ${printable(policyVersion)}, id ${printable(id)}\n`);
+  const stamp = terminal.paint(
+    "dim",
+    `decided ${whenText(record)} as ${printable(policyVersion)}, id ${printable(id)}\n`,
+  );
   return `${text}${told.join("")}${answeredAs === null ? "" : terminal.paint("yellow", `${printable(answeredAs)}\n`)}${stamp}`;
 }

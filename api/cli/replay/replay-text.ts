@@ -6,6 +6,7 @@ import {
   passedOf,
   podsText,
   type ShortDifference,
+  standForText,
   type Tally,
   type UnreadableDecision,
   type VerdictChange,
@@ -110,6 +111,7 @@ export function tallyText(tally: Tally, terminal: Terminal): string {
   );
   const parts = [
     byKind,
+    standForText(tally.counts).replace(/.$/, "$&\n"),
     nodesText(tally, terminal),
     versionsTable(tally, terminal),
     verdictChanges(tally.verdicts, terminal),

@@ -5,6 +5,7 @@ import {
   readCpuManagerState,
   readMemoryManagerState,
 } from "../../model/assignments.ts";
+import { perObject } from "../../model/cache.ts";
 import { formatCpuSet } from "../../model/cpu-set.ts";
 import type { ReasonCode, Refusal } from "../../model/decision.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
@@ -15,7 +16,7 @@ import { type EffectiveConfiguration, type EffectiveSnapshot, gateOn } from "../
 import { pageSizes } from "../allocatable/capacity.ts";
 import { type NodeLevel, nodeLevelOf } from "../allocatable/node-allocatable.ts";
 import { missingUid, type NodePod, nodePods } from "../pods/node-pods.ts";
-import type { ReasonRecorder } from "../reasons.ts";
+import type { Reasons } from "../reasons.ts";
 import { CUSTOM_PERIOD, cfsPeriod, quotaPeriod } from "../resources/cpu-convert.ts";
 import type { MemoryQos } from "./memory-qos.ts";
 import { type Driver, type Paths, pathsOf } from "./paths.ts";
@@ -120,7 +121,9 @@ export interface TreeContext {
   readonly memoryQos: MemoryQos | undefined;
   readonly swap: Swap;
   readonly reservedMemoryPercent: number | undefined;
-  readonly reasons: ReasonRecorder<ReasonCode<"cgroups">>;
+  /** The same object wherever all else that a pod's cgroups depend on beside the pod is the same. */
+  readonly surroundings: object;
+  readonly reasons: Reasons<ReasonCode<"cgroups">>;
   readonly needs: string[];
 }
 
@@ -129,7 +132,7 @@ const DEFAULT_PAGE_SIZE = 4096;
 /** Errors: what the tree cannot do without is missing. */
 export function treeContext(
   snapshot: EffectiveSnapshot,
-  reasons: ReasonRecorder<ReasonCode<"cgroups">>,
+  reasons: Reasons<ReasonCode<"cgroups">>,
   needs: string[],
 ): Result<TreeContext, Refusal> {
   const version = snapshot.cgroup?.version;
@@ -158,28 +161,48 @@ export function treeContext(
   if (taken !== undefined) return err({ code: "invalid_configuration", message: taken, needs: [] });
   const cpuSets = cpuSetsOf(snapshot, needs);
   if (!cpuSets.ok) return cpuSets;
+  const memoryCapacity = value(capacity.get("memory")?.amount ?? ZERO);
+  const ofPods = {
+    version,
+    driver,
+    pageSizes: pageSizesOf(snapshot, capacity, needs),
+    memoryCapacity,
+    memoryQos: memoryQosOf(snapshot, config, version, value(absolute.get("memory")?.amount ?? ZERO)),
+    swap: swapOf(snapshot, config, version, memoryCapacity, needs),
+  };
+  const { behaviour: _, ...memoryQos } = ofPods.memoryQos ?? {};
+  const told = [reasons.explain, snapshot.cgroup?.runtimeCpuWeight, { ...ofPods, memoryQos }];
+  const surroundings = surroundingsOf(config)(snapshot.assignments ?? NOTHING)(JSON.stringify(told));
   return ok({
+    ...ofPods,
     snapshot,
     config,
     level: level.value,
-    version,
-    driver,
     paths,
-    pods: nodePods(snapshot, paths.pod, reasons),
+    surroundings,
+    pods: nodePods(snapshot, paths.pod, reasons, surroundings),
     cpuSets: cpuSets.value,
     cfsQuota: config.cpuCFSQuota,
     exclusiveWithoutQuota: gateOn(config, "DisableCPUQuotaWithExclusiveCPUs"),
     period: period.value,
     quotaPeriod: quotaPeriod(period.value, gateOn(config, CUSTOM_PERIOD)),
-    pageSizes: pageSizesOf(snapshot, capacity, needs),
-    memoryCapacity: value(capacity.get("memory")?.amount ?? ZERO),
-    memoryQos: memoryQosOf(snapshot, config, version, value(absolute.get("memory")?.amount ?? ZERO)),
-    swap: swapOf(snapshot, config, version, value(capacity.get("memory")?.amount ?? ZERO), needs),
     reservedMemoryPercent: percent.value,
     reasons,
     needs,
   });
 }
+
+const NOTHING = {};
+/** One object for as long as a node's configuration and assignments are the same objects, and the text is the same. */
+const surroundingsOf = perObject((_config: EffectiveConfiguration) =>
+  perObject((_assignments: object) => {
+    let last: { readonly text: string; readonly surroundings: object } | undefined;
+    return (text: string): object => {
+      if (last?.text !== text) last = { text, surroundings: {} };
+      return last.surroundings;
+    };
+  }),
+);
 
 /**
  * Refuses with everything that is missing and indispensable, all at once. A node whose pods nobody names may still have some.

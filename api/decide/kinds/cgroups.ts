@@ -2,6 +2,7 @@ import { type Amount, isZero, milliValue, value, ZERO } from "../../model/amount
 import type { CgroupLevel, CgroupPlan, CgroupValues } from "../../model/cgroups.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { ResourceList } from "../../model/fields.ts";
+import type { PlaceReasons } from "../../model/forms.ts";
 import {
   type Container,
   type ContainerStatus,
@@ -35,7 +36,14 @@ export function decideCgroups(asked: EffectiveAsked<undefined>): Result<DecidedO
   if (!context.ok) return context;
   const cgroups = nodeTree(context.value);
   if (context.value.config.cgroupsPerQOS) {
-    for (const pod of context.value.pods) cgroups.push(...podTree(context.value, pod));
+    for (const pod of context.value.pods) {
+      if (pod.isPending) cgroups.push(...plansOf(context.value, pod));
+      else {
+        const { plans, because } = podTree(pod, context.value);
+        cgroups.push(...plans);
+        reasons.append(because);
+      }
+    }
   }
   const { version, driver } = context.value;
   return ok({ decision: { version, driver, cgroups }, verdict: "decided", reasons: reasons.list, needs, next: null });
@@ -47,8 +55,25 @@ interface PodContext extends NodePod {
   readonly status: ReadonlyMap<string, ContainerStatus>;
 }
 
+interface PodTree {
+  readonly plans: readonly CgroupPlan[];
+  readonly because: readonly PlaceReasons<ReasonCode<"cgroups">>[];
+}
+/** Most pods of a node are the same objects in its next snapshot, and so are their cgroups. */
+const trees = new WeakMap<NodePod, { readonly surroundings: object; readonly tree: PodTree }>();
+
 /** A pod's cgroup and those of its containers that run or will run. */
-function podTree(context: TreeContext, nodePod: NodePod): CgroupPlan[] {
+function podTree(nodePod: NodePod, ofNode: TreeContext): PodTree {
+  const { surroundings } = ofNode;
+  const known = trees.get(nodePod);
+  if (known?.surroundings === surroundings) return known.tree;
+  const reasons = new Reasons<ReasonCode<"cgroups">>(ofNode.reasons.explain);
+  const tree = { plans: plansOf({ ...ofNode, reasons }, nodePod), because: reasons.list };
+  trees.set(nodePod, { surroundings, tree });
+  return tree;
+}
+
+function plansOf(context: TreeContext, nodePod: NodePod): CgroupPlan[] {
   const { pod, qos, uid } = nodePod;
   const own: PodContext = {
     ...nodePod,

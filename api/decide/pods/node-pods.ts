@@ -90,6 +90,8 @@ export interface NodePod {
   readonly asked: Amounts;
   /** Path of its cgroup. */
   readonly path: string;
+  /** Others than the posted resources are allocated, which is told. */
+  readonly isPending: boolean;
 }
 
 /** Pods that are not another node's and not of none yet (a whole cluster's list may be posted). */
@@ -115,24 +117,35 @@ export function missingUid(snapshot: Snapshot): string | undefined {
   return pod === undefined ? undefined : `pods[${snapshot.pods?.indexOf(pod)}].metadata.uid`;
 }
 
-/** `pathOf`: of a pod's cgroup. INVARIANT: every pod here has a uid (`missingUid`). */
+/**
+ * `pathOf`: of a pod's cgroup. `surroundings`: the same object for as long as that, the configuration and the assignments are the
+ * same. INVARIANT: every pod here has a uid (`missingUid`).
+ */
 export function nodePods(
   snapshot: EffectiveSnapshot,
   pathOf: (qos: QosClass, uid: string) => string,
   reasons: ReasonRecorder<ReasonCode<"cgroups">>,
+  surroundings: object,
 ): readonly NodePod[] {
   const state = snapshot.assignments?.allocated_pods_state;
   const podLevel = gateOn(snapshot.kubeletConfiguration, "PodLevelResources");
   return podsHere(snapshot).map((given) => {
+    const known = steady.get(given);
+    if (known?.surroundings === surroundings) return known.pod;
     const posted = podLevel ? given : withoutPodLevel(given);
     const uid = podUid(posted) as string;
     const qos = qosClass(posted);
     const path = pathOf(qos, uid);
     const pod = allocatedPod(posted, state, path, reasons);
     const asked = podRequests(posted);
-    return { pod, uid, qos, requests: pod === posted ? asked : podRequests(pod), asked, path };
+    const isPending = pod !== posted;
+    const own = { pod, uid, qos, requests: isPending ? podRequests(pod) : asked, asked, path, isPending };
+    if (pod === given) steady.set(given, { surroundings, pod: own });
+    return own;
   });
 }
+/** Pods that are as they were posted, of which there is nothing to tell. */
+const steady = new WeakMap<Pod, { readonly surroundings: object; readonly pod: NodePod }>();
 
 /** The pod as a kubelet sees it whose gate PodLevelResources is off. */
 export function withoutPodLevel(pod: Pod): Pod {

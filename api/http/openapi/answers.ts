@@ -4,6 +4,7 @@ import { reservesAdvice } from "../../model/advice.ts";
 import { cgroupValues } from "../../model/cgroups.ts";
 import { VERDICTS } from "../../model/decision.ts";
 import { placeReasonsForm, podRef, reasonForm } from "../../model/forms.ts";
+import { jsonPatch } from "../../model/json-patch.ts";
 import { KIND_SPECS } from "../../model/kinds.ts";
 import { comparison, OUTCOME_KINDS } from "../../model/outcome.ts";
 import { storyForm, storyListForm } from "../../model/why.ts";
@@ -85,6 +86,16 @@ export const decisionAnswer = z.strictObject({
     .describe(
       "why it is not recorded: the request did not want it, this server records nothing, or the history could not be written; absent: it is recorded",
     ),
+  again: z
+    .strictObject({
+      times: integer.describe("the first time and this one included"),
+      firstDecidedAt: time,
+      firstSnapshotId: id.nullable(),
+    })
+    .optional()
+    .describe(
+      "it is the same as the node's newest decision of its kind, and was counted on that: `id` names that record, `snapshotId` and `decidedAt` are of this request; absent: it has a record of its own",
+    ),
   verdict: z.enum(VERDICTS).describe("the decision in a word"),
   assumed: z
     .array(z.strictObject({ path: z.string(), value: z.string() }))
@@ -99,6 +110,15 @@ export const decisionAnswer = z.strictObject({
   decision: decisionOf,
   ...explained,
   next: z.unknown().describe("the state to send back next time; null when the kind keeps none"),
+});
+/** A decision that its caller holds already, but for what the patch changes. */
+const { decision: _decision, reasons: _reasons, needs: _needs, next: _next, ...decisionHeadOf } = decisionAnswer.shape;
+export const heldDecision = z.strictObject({
+  ...decisionHeadOf,
+  holds: id.describe("the id that the caller named"),
+  patch: jsonPatch.describe(
+    "a JSON patch (RFC 6902) of {decision, reasons, needs, next} as the caller holds them; []: they are the same",
+  ),
 });
 const storedResult = z.looseObject({
   id,
@@ -169,6 +189,9 @@ const replayCounts = z
     refused: integer.describe("cannot be decided with what is asked about"),
     gone: integer.describe("not replayed: their snapshot is no longer stored"),
     unreadable: integer.describe("not replayed: they, or what they were decided on, are damaged"),
+    decisions: integer.describe(
+      "how many decisions all of these records stand for: each as many as it was made `times`",
+    ),
   })
   .describe("decisions");
 
@@ -368,6 +391,20 @@ export const batchLine = z.union([
   z.strictObject({ line: integer, ...decisionAnswer.shape }),
   z.strictObject({ line: integer, problem: z.strictObject({ code, detail, issues, needs }) }),
 ]);
+/** One node's turn. */
+export const turnAnswer = z.strictObject({
+  node: z.string(),
+  snapshotId: id.describe("of the node's snapshot as it is now: the base of the next turn"),
+  decisions: z
+    .array(
+      z.union([
+        decisionAnswer,
+        heldDecision,
+        z.strictObject({ kind, problem: z.strictObject({ code, detail, issues, needs }) }),
+      ]),
+    )
+    .describe("one for each that was asked for, in that order"),
+});
 
 const ENVELOPES = {
   Reason: reason,
@@ -375,6 +412,8 @@ const ENVELOPES = {
   CgroupValues: cgroupValues,
   DecisionHead: decisionHead,
   DecisionAnswer: decisionAnswer,
+  HeldDecision: heldDecision,
+  TurnAnswer: turnAnswer,
   FullDecision: fullDecision,
   DecisionList: decisionList,
   RemovalList: removalList,

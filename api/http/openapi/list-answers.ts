@@ -28,6 +28,9 @@ export const identity = {
 export const decisionHead = z.strictObject({
   ...identity,
   kind: recordedKind,
+  times: integer.describe("how often it was made, each time the same but for the time and the snapshot"),
+  lastDecidedAt: time.describe("of these the last; `decidedAt` is the first"),
+  lastSnapshotId: id.nullable().describe("the snapshot of that last time; it is kept as long as this record"),
   verdict: z.string(),
   reason: z
     .string()
@@ -103,7 +106,12 @@ export const nodeAnswer = z.strictObject({
   countedSince,
   latest: z.record(kind, decisionHead.nullable()),
 });
-const newest = z.strictObject({ id: z.string(), verdict: z.string(), reason: z.string().nullable(), decidedAt: time });
+const newest = z.strictObject({
+  id: z.string(),
+  verdict: z.string(),
+  reason: z.string().nullable(),
+  decidedAt: time.describe("of one that was made again: the last time"),
+});
 export const nodeList = z.strictObject({
   nodes: z.array(
     z.strictObject({

@@ -100,6 +100,7 @@ export const SNAPSHOT = {
 
 export const DECISION = { snapshot: SNAPSHOT, explain: "reasons" } as const;
 export const BATCH = ["allocatable", "cgroups"].map((kind) => JSON.stringify({ kind, snapshot: SNAPSHOT })).join("\n");
+export const TURN = { snapshot: SNAPSHOT, decisions: [{ kind: "cgroups" }, { kind: "allocatable" }] } as const;
 export const REPLAY = { kubeletConfigurationPatch: { kubeReserved: { cpu: "500m", memory: "1Gi" } } } as const;
 export const REPLAY_HISTORY = { since: "2026-01-01T00:00:00Z", ...REPLAY } as const;
 export const UPGRADE = { to: "1.37", from: "1.36", kubeletConfiguration: { memoryThrottlingFactor: 0.8 } } as const;

@@ -1,8 +1,11 @@
 import { EXPLAIN, KINDS } from "../../model/decision.ts";
+import { PARTS } from "../../model/decode.ts";
 import { BACK_FROM_NOW } from "../../model/duration.ts";
 import { timestampMeta, VERSION_PATTERN } from "../../model/fields.ts";
 import { type JsonSchema, NULL, ref, strictObject } from "../../model/json-schema.ts";
+import { MERGED_PARTS } from "../../model/turn.ts";
 import { KNOWN_VERSION_PATTERN, PROFILES } from "../../profiles/index.ts";
+import { MAX_ASKS } from "../../service/node-turn/request.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
 import { LONGEST_ARG, LONGEST_FILE, MAX_ARGS, MAX_DROP_INS } from "../lint.ts";
 import { DEFAULT_REPLAYED } from "../replay.ts";
@@ -61,6 +64,77 @@ const record: JsonSchema = {
 const BATCH = {
   description: "one line: the request of a decision, with its kind",
   anyOf: ASKED.flatMap(({ kinds, asks }) => decisions(asks, { kind: { type: "string", enum: kinds }, record })),
+};
+
+const entry: JsonSchema = { type: "object" };
+/** Some entries of a list, each under its key. */
+const listChanges = (key: string): JsonSchema => ({
+  ...strictObject({
+    upsert: {
+      type: "array",
+      items: entry,
+      description: "each in the place of the one with its key, or new: then it comes last",
+    },
+    remove: { type: "array", items: TEXT, description: "keys of those that are gone" },
+    order: {
+      type: "array",
+      items: TEXT,
+      description: "all keys in their order, where it is another than results by itself",
+    },
+  }),
+  description: key,
+});
+const ofParts = (parts: readonly string[], part: JsonSchema, description: string): JsonSchema => ({
+  ...strictObject(Object.fromEntries(parts.map((name) => [name, part]))),
+  description,
+});
+const changes: JsonSchema = {
+  ...strictObject({
+    set: ofParts(PARTS, {}, "parts of a NodeSnapshot that are another, each whole; null: it is gone"),
+    merge: ofParts(MERGED_PARTS, entry, "merge patches (RFC 7396) of parts"),
+    pods: listChanges("by uid; of a mirror pod by its annotation kubernetes.io/config.mirror"),
+    containers: listChanges("of the part runtime, by id"),
+    images: listChanges("of the part runtime, by id"),
+  }),
+  description: "what is not as it was; nothing may be named twice",
+};
+const turnAsks: JsonSchema = {
+  type: "array",
+  maxItems: MAX_ASKS,
+  description: "answered in this order; without any the snapshot is only stored",
+  items: {
+    anyOf: ASKED.map(({ kinds, asks }) =>
+      strictObject(
+        {
+          kind: { type: "string", enum: kinds },
+          ask: { anyOf: [NULL, ...asks] },
+          explain,
+          kubeletVersion: asWhich,
+          record,
+          holds: { anyOf: [{ ...ID, description: "of the decision that the caller has kept" }, NULL] },
+        },
+        ["kind"],
+      ),
+    ),
+  },
+};
+const TURN = {
+  description: "a whole snapshot, or what changed since one that the API knows; and what is to be decided",
+  anyOf: [
+    strictObject(
+      { snapshot: ref("SnapshotOfNode"), base: NULL, changes: NULL, decisions: { anyOf: [turnAsks, NULL] } },
+      ["snapshot"],
+    ),
+    strictObject(
+      {
+        snapshot: NULL,
+        base: { ...ID, description: "the snapshotId that the last turn answered" },
+        changes: { anyOf: [changes, NULL] },
+        decisions: { anyOf: [turnAsks, NULL] },
+      },
+      ["base"],
+    ),
+  ],
 };
 
 /** A KubeletConfiguration, alone or as /configz wraps it. */
@@ -247,6 +321,7 @@ const WHY = withNulls(
 export const REQUEST_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   DecisionRequest: DECISION,
   BatchRequest: BATCH,
+  TurnRequest: TURN,
   ReplayRequest: REPLAY,
   HistoryReplayRequest: HISTORY_REPLAY,
   LintRequest: LINT,

@@ -65,12 +65,23 @@ export async function measuredHistory(
 /** Decisions that are looked at together: those of one pass on one snapshot, and more. */
 const HEADS = 32;
 
+/** A time at which a node was decided about, and the snapshot of then. */
+interface Made {
+  readonly atMs: number;
+  readonly snapshotId: string | null;
+}
+/** When a decision was made: the last time and the first, whose snapshots are kept. */
+const madeAt = ({ decidedAtMs, snapshotId, series }: DecisionHead): readonly Made[] => [
+  ...(series === undefined ? [] : [{ atMs: series.lastAtMs, snapshotId: series.lastSnapshotId }]),
+  { atMs: decidedAtMs, snapshotId },
+];
+
 /** From decision to decision, back in time, each at least so long before the last that the walk ends within a number of steps. */
 class EvenWalk {
   readonly #store: MeasuredStore;
   readonly #node: string;
   readonly #span: Span;
-  #last: { readonly atMs: number; readonly snapshotId: string | null } | null = null;
+  #last: Made | null = null;
   everyMs = 1;
   /** A snapshot between two steps was passed over. */
   skipped = false;
@@ -85,43 +96,47 @@ class EvenWalk {
   async next(oldestMs: number, most: number): Promise<Result<string | null, StoreFailure>> {
     while (true) {
       const last = this.#last;
-      const heads = await this.#headsBefore(last?.atMs ?? this.#span.untilMs);
-      if (!heads.ok) return heads;
-      let [head] = heads.value;
-      if (last === null) this.everyMs = Math.max(1, Math.ceil(((head?.decidedAtMs ?? oldestMs) - oldestMs) / most));
+      const made = await this.#madeBefore(last?.atMs ?? this.#span.untilMs);
+      if (!made.ok) return made;
+      let [next] = made.value;
+      if (last === null) this.everyMs = Math.max(1, Math.ceil(((next?.atMs ?? oldestMs) - oldestMs) / most));
       else {
         const farMs = last.atMs - this.everyMs;
-        const near = heads.value.filter(({ decidedAtMs }) => decidedAtMs > farMs);
+        const near = made.value.filter(({ atMs }) => atMs > farMs);
         this.skipped ||= near.some(({ snapshotId }) => snapshotId !== last.snapshotId);
-        head = heads.value[near.length];
-        if (head === undefined && near.length > 0) {
-          const far = await this.#headsBefore(farMs + 1);
+        next = made.value[near.length];
+        if (next === undefined && near.length > 0) {
+          const far = await this.#madeBefore(farMs + 1);
           if (!far.ok) return far;
-          [head] = far.value;
+          [next] = far.value;
         }
       }
-      if (head === undefined) return ok(null);
-      const { decidedAtMs: atMs, snapshotId } = head;
-      this.#last = { atMs, snapshotId };
+      if (next === undefined) return ok(null);
+      const { snapshotId } = next;
+      this.#last = next;
       if (snapshotId !== null && snapshotId !== last?.snapshotId) return ok(snapshotId);
     }
   }
 
-  /** The newest decisions before a time, newest first. */
-  async #headsBefore(untilMs: number): Promise<Result<readonly DecisionHead[], StoreFailure>> {
+  /** When the newest decisions before a time were made, newest first. */
+  async #madeBefore(untilMs: number): Promise<Result<readonly Made[], StoreFailure>> {
     const page = await this.#store.listDecisions({ node: this.#node, ...this.#span, untilMs, limit: HEADS });
-    return page.ok ? ok(page.value.items) : page;
+    if (!page.ok) return page;
+    const isWithin = ({ atMs }: Made): boolean => atMs >= this.#span.sinceMs && atMs < untilMs;
+    const within = page.value.items.flatMap(madeAt).filter(isWithin);
+    return ok(within.toSorted((a, b) => b.atMs - a.atMs));
   }
 }
 
-/** When the first decision of a span was made; null: there is none. */
+/** When the first decision was made within a span; null: there is none. */
 async function oldestIn(
   store: MeasuredStore,
   filter: Span & { readonly node: string },
 ): Promise<Result<number | null, StoreFailure>> {
   for await (const row of store.streamDecisions(filter)) {
-    if (row.ok) return ok(row.value.decidedAtMs);
-    return row.error.row === undefined ? row : ok(row.error.row.decidedAtMs);
+    const head = row.ok ? row.value : row.error.row;
+    if (head !== undefined) return ok(Math.max(head.decidedAtMs, filter.sinceMs));
+    if (!row.ok) return row;
   }
   return ok(null);
 }

@@ -1,5 +1,5 @@
 import type { StoreFailure } from "../../../db/failure.ts";
-import type { Place, StreamedHead } from "../../../db/rows.ts";
+import { type Place, type StreamedDecision, type StreamedHead, seriesOf } from "../../../db/rows.ts";
 import type { DecisionFilter, Store } from "../../../db/store.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { nextTurn } from "../turns.ts";
@@ -31,7 +31,7 @@ export interface PageQuery {
   readonly signal?: AbortSignal;
 }
 export interface PagePlace extends Place {
-  /** When the first decision of the first page was made. */
+  /** When the first decision of the first page was made, within the time that is asked for. */
   readonly fromMs: number;
 }
 
@@ -73,7 +73,7 @@ export async function replayPage(
       if (hasMore) break;
     }
     const head = (row.ok ? row.value : row.error.row) as StreamedHead;
-    const again = row.ok ? await replay(row.value) : row;
+    const again = row.ok ? await onBothSnapshots(replay, row.value) : row;
     if (again.ok) {
       counter.count(head, again.value);
       const listed = changedDecision(head, again.value);
@@ -84,7 +84,8 @@ export async function replayPage(
       unreadable.push(unreadableDecision(head, again.error.message));
     }
     const { decidedAtMs, seq } = head;
-    place = { atMs: decidedAtMs, seq, fromMs: place?.fromMs ?? after?.fromMs ?? decidedAtMs };
+    const beganMs = Math.max(decidedAtMs, filter.sinceMs ?? decidedAtMs);
+    place = { atMs: decidedAtMs, seq, fromMs: place?.fromMs ?? after?.fromMs ?? beganMs };
   }
   const next = hasMore && place !== undefined ? place : null;
   const newest = next === null ? ok(null) : await newestIn(store, filter);
@@ -97,6 +98,25 @@ export async function replayPage(
     reachedMs: (place ?? after)?.atMs ?? null,
     progress: next === null ? 1 : progressAt({ fromMs: next.fromMs, toMs: newest.value ?? next.atMs }, next.atMs),
   });
+}
+
+const isChanged = (again: Result<Compared, StoreFailure>): boolean =>
+  again.ok && (again.value.state === "differs" || again.value.state === "refused");
+
+/**
+ * Decides a record again on the snapshot of its first time, and where that tells no change, on that of its last. What can be told of
+ * one of them counts before what the other lacks.
+ */
+async function onBothSnapshots(
+  replay: Replayer<Compared>,
+  row: StreamedDecision,
+): Promise<Result<Compared, StoreFailure>> {
+  const first = await replay(row);
+  const { lastSnapshotId } = seriesOf(row);
+  if (lastSnapshotId === row.snapshotId || isChanged(first)) return first;
+  const last = await replay({ ...row, snapshotId: lastSnapshotId });
+  const isTold = first.ok && first.value.state === "same";
+  return isChanged(last) || (!isTold && last.ok && last.value.state === "same") ? last : first;
 }
 
 /** The span that a replay goes through, in milliseconds since the epoch. */

@@ -24,7 +24,7 @@ const NEW: ReadonlySet<string> = new Set(ALWAYS_NEW);
 
 /**
  * Decodes snapshots one after the other. What rows share is decoded once and kept, the last of it, up to `length` characters
- * of what was read. INVARIANT: members are checked each by itself (`snapshotDecoder`), and shared texts are whole members.
+ * of what was read. INVARIANT: members are checked each by itself, and shared texts are whole members.
  */
 export function partsReader(length: number): PartsReader {
   const kept = new Lru<string, Part>(Number.POSITIVE_INFINITY, length);

@@ -97,13 +97,26 @@ function short(difference: Difference): ShortDifference {
 
 /** The outcome of a decision; `unreadable`: it, or what it was decided on, is damaged. */
 export type ReplayOutcome = Compared["state"] | "unreadable";
-/** How many decisions were made again, and what became of all. `replayed` is `same`, `differs` and `refused` together. */
-export type Counts = { readonly replayed: number } & { readonly [State in ReplayOutcome]: number };
+/**
+ * How many records were decided again, and what became of all. `replayed` is `same`, `differs` and `refused` together. `decisions`: how
+ * many decisions all of these records stand for.
+ */
+export type Counts = { readonly replayed: number; readonly decisions: number } & {
+  readonly [State in ReplayOutcome]: number;
+};
 
 /** Those of which nothing can be said. */
 export const lostOf = ({ gone, unreadable }: Counts): number => gone + unreadable;
 /** All that were looked at. */
 export const passedOf = (counts: Counts): number => counts.replayed + lostOf(counts);
+
+/** How many decisions the records stand for; empty: each for one. */
+export function standForText(counts: Counts): string {
+  const records = passedOf(counts);
+  return counts.decisions > records
+    ? `${many(records, "record")} ${records === 1 ? "stands" : "stand"} for ${many(counts.decisions, "decision")}: one that is the same again is counted on its record`
+    : "";
+}
 
 /** Decisions that are others now: of which kind, and from which verdict to which. */
 export interface VerdictChange {
@@ -129,11 +142,20 @@ export interface Tally {
 }
 
 type Counting = { -readonly [Name in keyof Counts]: number };
-const nothing = (): Counting => ({ replayed: 0, same: 0, differs: 0, refused: 0, gone: 0, unreadable: 0 });
+const nothing = (): Counting => ({
+  replayed: 0,
+  same: 0,
+  differs: 0,
+  refused: 0,
+  gone: 0,
+  unreadable: 0,
+  decisions: 0,
+});
 const NAMES = Object.keys(nothing()) as readonly (keyof Counts)[];
 
 function add(to: Counting, more: Counts): void {
-  for (const name of NAMES) to[name] += more[name];
+  // an older API tells no `decisions`
+  for (const name of NAMES) to[name] += more[name] ?? 0;
 }
 function addAt(map: Map<string, Counting>, key: string, more: Counts): void {
   const known = map.get(key) ?? nothing();
@@ -152,13 +174,13 @@ export class Counter {
     return this.#counts;
   }
 
-  /** One decision. */
+  /** One record. */
   count(
-    { kind, node, verdict }: Pick<DecisionHead, "kind" | "node" | "verdict">,
+    { kind, node, verdict, series }: Pick<DecisionHead, "kind" | "node" | "verdict" | "series">,
     again: { readonly state: "unreadable" } | Pick<Compared, "state" | "verdict" | keyof Versions>,
   ): void {
     const isLost = again.state === "gone" || again.state === "unreadable";
-    const one = { ...nothing(), replayed: isLost ? 0 : 1, [again.state]: 1 };
+    const one = { ...nothing(), replayed: isLost ? 0 : 1, [again.state]: 1, decisions: series?.times ?? 1 };
     add(this.#counts, one);
     addAt(this.#byKind, kind, one);
     addAt(this.#byNode, node, one);

@@ -59,7 +59,7 @@ function recordedPreemption(of: Case): Finding | null {
   const last = of.evidence.decisions.findLast(
     ({ kind, decision }) => kind === "admission" && listsSubject(of, decision["preempt"]),
   );
-  if (last === undefined || hasRunSince(of, last.decidedAt)) return null;
+  if (last === undefined || hasRunSince(of, last.lastDecidedAt)) return null;
   const decision = recordedAdmission(last);
   return finding("preempted", {
     since: last.decidedAt,

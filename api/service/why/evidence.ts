@@ -80,6 +80,8 @@ export interface RecordedDecision {
   readonly node: string | null;
   readonly id: string | null;
   readonly decidedAt: string | null;
+  /** When it was last made, the same again. */
+  readonly lastDecidedAt: string | null;
   readonly policyVersion: string;
   readonly verdict: string;
   readonly pod: PodRef | null;
@@ -268,7 +270,7 @@ class Reading {
   }
 
   decision(value: Fields): void {
-    const { kind, node, id, decidedAt, policyVersion, verdict, pod, decision, snapshotId } = value;
+    const { kind, node, id, decidedAt, lastDecidedAt, policyVersion, verdict, pod, decision, snapshotId } = value;
     if (typeof kind !== "string" || !isKind(kind)) return;
     const ref = fieldsOf(pod);
     this.#decisions.push({
@@ -276,6 +278,7 @@ class Reading {
       node: textOf(node) || null,
       id: textOf(id) || null,
       decidedAt: textOf(decidedAt) || null,
+      lastDecidedAt: textOf(lastDecidedAt) || textOf(decidedAt) || null,
       policyVersion: textOf(policyVersion),
       verdict: textOf(verdict),
       pod: isObject(pod)

@@ -38,10 +38,11 @@ function say(text, kind = "") {
 let shown;
 let isWaiting = false;
 /** Something was decided: the page is asked for again, once, however many decisions come together. */
-function heard({ id }) {
+function heard({ id, decidedAt }) {
+  const newest = `${id} ${decidedAt}`;
   // the first time as well: something may have been decided since the page was made
-  if (id === shown) return;
-  shown = id;
+  if (newest === shown) return;
+  shown = newest;
   if (isWaiting) return;
   isWaiting = true;
   setTimeout(() => {

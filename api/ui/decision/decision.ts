@@ -1,5 +1,5 @@
 import type { StoreFailure } from "../../../db/failure.ts";
-import type { DecisionRow, SnapshotRow } from "../../../db/rows.ts";
+import { type DecisionRow, type SnapshotRow, seriesOf } from "../../../db/rows.ts";
 import type { ResultRow } from "../../../db/store.ts";
 import { findDecision } from "../../http/decisions.ts";
 import type { Exchange } from "../../http/route.ts";
@@ -170,7 +170,7 @@ export async function getDecisionPage(exchange: Exchange): Promise<Result<Reply,
   };
   return page(
     `${row.kind} of ${row.node}`,
-    html`<p>${verdictTag(row.verdict, row.reason)} ${row.pod === null ? "" : html`<strong>${podLink(row.node, row.pod)}</strong> `}<span class="soft">decided</span> ${ago(row.decidedAtMs)}</p>
+    html`<p>${verdictTag(row.verdict, row.reason)} ${row.pod === null ? "" : html`<strong>${podLink(row.node, row.pod)}</strong> `}<span id="when" data-live><span class="soft">decided</span> ${whenDecided(row)}</span></p>
 ${shown.head}
 ${answeredAsNote(profile)}
 ${needsNote(answer.needs)}
@@ -259,6 +259,11 @@ function answerParts(
 const MAX_HEAD_LINES = 8;
 
 /** Tells where another kubelet's answer stands for that of the node's own. */
+function whenDecided(row: DecisionRow): Html | Promise<Html> {
+  const { times, lastAtMs } = seriesOf(row);
+  return html`${ago(lastAtMs)}${times === 1 ? "" : html`<span class="soft">, ${times} times the same since</span> ${ago(row.decidedAtMs)}`}`;
+}
+
 function answeredAsNote(profile: ProfileNote): Html | Promise<Html> | "" {
   const text = answeredAsText(profile);
   return text === null ? "" : html`<p class="note warn">${prose(sentenceOf(text))}</p>`;
@@ -270,7 +275,12 @@ const needsNote = (needs: readonly string[]): Html | Promise<Html> =>
     : html`<p class="note warn">Not known, as the snapshot lacked it or what it had was too old: ${all(needs.map((path, i) => html`${i === 0 ? "" : ", "}<code>${path}</code>`))}</p>`;
 
 function asked(row: DecisionRow, isStored: boolean): Html | Promise<Html> {
-  const { ask, snapshotId, node, explain, policyVersion, decidedAtMs, id } = row;
+  const { ask, snapshotId, node, explain, policyVersion, decidedAtMs, id, series } = row;
+  const last =
+    series === undefined
+      ? ""
+      : html`
+<dt>Last</dt><dd>${moment(series.lastAtMs)}, the ${series.times} times together the same${series.lastSnapshotId === null ? "" : html`, on <a href="/v1/snapshots/${series.lastSnapshotId}"><code>${series.lastSnapshotId}</code></a>`}</dd>`;
   const snapshot =
     snapshotId === null
       ? html`<span class="soft">none was stored</span>`
@@ -280,7 +290,7 @@ function asked(row: DecisionRow, isStored: boolean): Html | Promise<Html> {
   return html`<dl class="pairs">
 <dt>Node</dt><dd><a href="/nodes/${encodeURIComponent(node)}">${node}</a></dd>
 <dt>Snapshot</dt><dd>${snapshot}</dd>
-<dt>Decided</dt><dd>${moment(decidedAtMs)} as <code>${policyVersion}</code>, explain <code>${explain}</code></dd>
+<dt>Decided</dt><dd>${moment(decidedAtMs)} as <code>${policyVersion}</code>, explain <code>${explain}</code></dd>${last}
 <dt>Decision</dt><dd><code>${id}</code></dd>
 </dl>
 ${ask === null ? html`<p class="soft">Nothing beyond the snapshot.</p>` : html`<details><summary>The ask</summary><pre>${JSON.stringify(JSON.parse(ask), null, 2)}</pre></details>`}`;

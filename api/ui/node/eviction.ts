@@ -1,3 +1,4 @@
+import { seriesOf } from "../../../db/rows.ts";
 import {
   EVICTION_SIGNALS,
   type EvictionDecision,
@@ -163,7 +164,7 @@ export function evictionSection(view: NodeView, lists: Lists): Html {
   if (newest !== null) {
     const { head, decision } = newest;
     const old = isCurrentPolicy(head.policyVersion) ? "" : html` by the policy ${head.policyVersion}`;
-    const from = html`${verdictTag(head.verdict, head.reason)} decided ${moment(head.decidedAtMs)}${old}, <a href="/decisions/${head.id}">why</a> · <a href="${passes}">all passes</a>`;
+    const from = html`${verdictTag(head.verdict, head.reason)} decided ${moment(seriesOf(head).lastAtMs)}${old}, <a href="/decisions/${head.id}">why</a> · <a href="${passes}">all passes</a>`;
     const drawnOf = (): Html => drawn(decision, { eviction, from, lists });
     return section("eviction", "Eviction", html`${recordPart(head, view.undrawn, drawnOf)}`);
   }

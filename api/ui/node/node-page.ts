@@ -1,4 +1,4 @@
-import type { FleetRow } from "../../../db/rows.ts";
+import { type FleetRow, seriesOf } from "../../../db/rows.ts";
 import { podsOfNode } from "../../decide/pods/node-pods.ts";
 import { findNode } from "../../http/nodes.ts";
 import type { Exchange } from "../../http/route.ts";
@@ -60,7 +60,7 @@ const MAX_ATTEMPTS = 300;
 function podLanes({ head, decision }: ProbedPod): Html {
   const { containers, endMs } = decision;
   const name = head.pod === null ? "a pod" : `${head.pod.namespace}/${head.pod.name}`;
-  return html`<div class="card lanes"><p><strong>${name}</strong> ${verdictTag(head.verdict)} ${summary(decision)}, decided ${moment(head.decidedAtMs)}, <a href="/decisions/${head.id}">why</a></p>
+  return html`<div class="card lanes"><p><strong>${name}</strong> ${verdictTag(head.verdict)} ${summary(decision)}, decided ${moment(seriesOf(head).lastAtMs)}, <a href="/decisions/${head.id}">why</a></p>
 ${containers.map((container) => containerLanes(container, { endMs, id: head.id }))}
 <div class="lane-row scale"><span></span><span><span>0s</span><span>${durationText(endMs / 2)}</span><span>${durationText(endMs)}</span></span></div></div>`;
 }

@@ -8,6 +8,7 @@ import {
   Counter,
   type Counts,
   passedOf,
+  standForText,
   type Tally,
   type UnreadableDecision,
 } from "../../service/replay/tally.ts";
@@ -33,12 +34,13 @@ const others = ({ differs, refused }: Counts): number => differs + refused;
 
 /** How many of each, as tiles over one bar. */
 export function countTiles(counts: Counts): Html {
+  const standFor = standForText(counts);
   const tiles = statesOf(counts).map(
     ([state, words, tone]) =>
       html`<div class="card tile"><span class="figure ${counts[state] > 0 && tone !== "rest" ? `${tone}-text` : ""}">${number(counts[state])}</span><span class="soft">${words}</span></div>`,
   );
   return html`<div class="cards counts" data-passed="${passedOf(counts)}"><div class="card tile"><span class="figure">${number(counts.replayed)}</span><span class="soft">decisions replayed</span></div>${tiles}</div>
-${stateBar(counts)}`;
+${stateBar(counts)}${standFor === "" ? "" : html`<p class="soft small">${standFor}.</p>`}`;
 }
 
 const stateBar = (counts: Counts): Html | "" =>
@@ -152,8 +154,8 @@ export function countedWith({ tally, changed, unreadable }: Counted, page: Repla
 const count = z.int().min(0);
 const text = (most: number) => z.string().max(most);
 const name = text(253);
-/** `same`, `differs`, `refused`, `gone`, `unreadable`. */
-const counts = z.tuple([count, count, count, count, count]);
+/** `same`, `differs`, `refused`, `gone`, `unreadable`, `decisions`. */
+const counts = z.tuple([count, count, count, count, count, count]);
 /** Kind of a decision. For one that cannot be read it may be any text that stands there. */
 const kind = text(4096);
 const CODES = Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCode[]];
@@ -195,20 +197,16 @@ const carried = z.object({
   unreadable: z.array(z.object({ id, kind, node: name, decidedAt, unreadable: text(4096) })).max(MAX_NAMED),
 });
 
-const listOf = (c: Counts): [number, number, number, number, number] => [
-  c.same,
-  c.differs,
-  c.refused,
-  c.gone,
-  c.unreadable,
-];
-const countsIn = ([same, differs, refused, gone, unreadable]: [number, number, number, number, number]): Counts => ({
+type CountList = z.infer<typeof counts>;
+const listOf = (c: Counts): CountList => [c.same, c.differs, c.refused, c.gone, c.unreadable, c.decisions];
+const countsIn = ([same, differs, refused, gone, unreadable, decisions]: CountList): Counts => ({
   replayed: same + differs + refused,
   same,
   differs,
   refused,
   gone,
   unreadable,
+  decisions,
 });
 
 /** As a form carries it from page to page; the server keeps nothing. */

@@ -1,0 +1,79 @@
+import type { StoreFailure } from "../../db/failure.ts";
+import type { Store } from "../../db/store.ts";
+import type { Result } from "../model/result.ts";
+import type { Ports, Reply } from "../ports.ts";
+import { parseJson } from "../service/json.ts";
+import { NodeTurns, type TurnAnswer } from "../service/node-turn/node-turns.ts";
+import { turnRequest } from "../service/node-turn/request.ts";
+import { recordTurnBy } from "../service/node-turn/turn-store.ts";
+import type { Problem } from "../service/problem.ts";
+import { requireNode } from "./auth/authorize.ts";
+import { readJsonBody } from "./body.ts";
+import { answerHead, historyFailed, spliced } from "./decide.ts";
+import { lineProblemText } from "./problem.ts";
+import { type Exchange, jsonText, param, queryOf } from "./route.ts";
+
+/** Nodes of a process that may end at any time. */
+const FEW_BYTES = 16 * 1024 * 1024;
+
+/** The turns of nodes, over ports. */
+export function nodeTurns(ports: Ports): NodeTurns {
+  const { store, now, sha256, metrics, recordDecisions, nodeStates } = ports;
+  const turns = new NodeTurns({
+    store: { ...store, recordTurn: recordTurnBy(store) },
+    now,
+    sha256,
+    metrics,
+    onFailure: (failure, node) => historyFailed(ports, "", failure, { node }),
+    record: recordDecisions,
+    holdMs: nodeStates?.holdMs ?? 0,
+    maxBytes: nodeStates?.maxBytes ?? FEW_BYTES,
+  });
+  nodeStates?.atEnd(() => turns.settle());
+  return turns;
+}
+
+/** The store, of which each snapshot is found that a turn was answered with, though it still waits to be written. */
+export function withWaiting(store: Store, turns: NodeTurns): Store {
+  const again = async <T>(id: string, read: () => Promise<Result<T | null, StoreFailure>>) => {
+    const found = await read();
+    return found.ok && found.value === null && (await turns.settleSnapshot(id)) ? read() : found;
+  };
+  return {
+    ...store,
+    getSnapshot: (id) => again(id, () => store.getSnapshot(id)),
+    snapshotBytes: (id) => again(id, () => store.snapshotBytes(id)),
+  };
+}
+
+/** POST /v1/nodes/{node}/turns */
+export async function postTurn(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const query = queryOf(exchange, []);
+  if (!query.ok) return query;
+  const node = param(exchange, "node");
+  const allowed = requireNode(exchange.caller, node);
+  if (!allowed.ok) return allowed;
+  const bytes = await readJsonBody(exchange);
+  if (!bytes.ok) return bytes;
+  const posted = parseJson(bytes.value);
+  if (!posted.ok) return posted;
+  const request = turnRequest(posted.value);
+  if (!request.ok) return request;
+  const { turns } = exchange.ports;
+  if (turns === undefined) throw new Error("turns are taken by the server alone");
+  const taken = await turns.take(node, request.value);
+  if (!taken.ok) return taken;
+  const { snapshotId, answers } = taken.value;
+  const head = JSON.stringify({ node, snapshotId });
+  return jsonText(spliced(head, `{"decisions":[${answers.map(answerText).join(",")}]}`));
+}
+
+function answerText(answer: TurnAnswer): string {
+  if ("problem" in answer)
+    return `{"kind":${JSON.stringify(answer.kind)},"problem":${lineProblemText(answer.problem)}}`;
+  const { decision, id, decidedAtMs, notRecorded, patch, holds } = answer;
+  const { kind, node, policyVersion, snapshotId, verdict, assumed, leftOut, profile } = decision;
+  const row = { id, kind, node, policyVersion, snapshotId, decidedAtMs, verdict, assumed, leftOut, profile };
+  const head = answerHead(row, notRecorded);
+  return spliced(head, patch === null ? decision.body : JSON.stringify({ holds, patch }));
+}

@@ -1,0 +1,45 @@
+import * as z from "zod";
+import { text } from "./fields.ts";
+import { LIMITS } from "./limits.ts";
+import { snapshot } from "./snapshot.ts";
+
+/** Entries of a list that the history's node has already, each under its key. */
+const changesOf = (most: number) =>
+  z.strictObject({
+    /** Each takes the place of the one with its key, or is new: then it comes last. */
+    upsert: z.array(z.unknown()).max(most).optional(),
+    /** Keys of entries that are gone. */
+    remove: z.array(text).max(most).optional(),
+    /** The keys of all entries in their order, where that is not the one that results by itself. */
+    order: z.array(text).max(most).optional(),
+  });
+export type ListChanges = z.output<ReturnType<typeof changesOf>>;
+
+type Part = keyof typeof snapshot.shape;
+/** Parts that are kept in the form in which they are posted, so that a patch of the one is a patch of the other. */
+export const MERGED_PARTS = [
+  "node",
+  "kubeletConfiguration",
+  "stats",
+  "cgroup",
+  "kubelet",
+  "runtime",
+] as const satisfies readonly Part[];
+
+/** The lists that are changed by entry, and what is an entry's key. */
+export const CHANGED_BY_ENTRY = ["pods", "containers", "images"] as const;
+export type ChangedByEntry = (typeof CHANGED_BY_ENTRY)[number];
+
+/** What is not as it was in the snapshot that a turn begins with. No part is named twice. */
+export const snapshotChanges = z.strictObject({
+  /** Parts of the snapshot that are another; null: the part is gone. */
+  set: z.partialRecord(z.enum(Object.keys(snapshot.shape) as Part[]), z.unknown()).optional(),
+  /** Merge patches (RFC 7396) of parts. */
+  merge: z.partialRecord(z.enum(MERGED_PARTS), z.unknown()).optional(),
+  /** By uid; of a mirror pod by its annotation `kubernetes.io/config.mirror`, which serves as uid. */
+  pods: changesOf(LIMITS.pods).optional(),
+  /** Those of the part `runtime`, by id. */
+  containers: changesOf(LIMITS.runtimeContainers).optional(),
+  images: changesOf(LIMITS.images).optional(),
+});
+export type SnapshotChanges = z.output<typeof snapshotChanges>;

@@ -1,0 +1,117 @@
+import { ALWAYS_NEW } from "../../decide/input.ts";
+import { memo } from "../../model/cache.ts";
+import type { Kind } from "../../model/decision.ts";
+import { decodeStored, PARTS } from "../../model/decode.ts";
+import { ok, type Result } from "../../model/result.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import type { EpochMs } from "../../model/units.ts";
+import { PROFILES } from "../../profiles/index.ts";
+import { leftOutOfSnapshot } from "../../profiles/unknown-fields.ts";
+import type { Answered } from "../evaluate.ts";
+import type { DecodedSnapshot, StoredSnapshot } from "../evaluation.ts";
+import { inputProblem, type Problem, storeProblem } from "../problem.ts";
+import { postedSnapshot } from "../replay/parsed.ts";
+
+/** A snapshot that a turn may begin with. */
+export interface KnownSnapshot {
+  readonly id: string;
+  readonly snapshot: Snapshot;
+  /** The configuration as it was posted, where decisions leave something of it out; else undefined. */
+  readonly configuration: unknown;
+  /** The length of its text. */
+  readonly characters: number;
+}
+
+/** The last decision that a node was answered to one of its questions. */
+export interface LastAnswer {
+  readonly kind: Kind;
+  /** As it was answered: that of its row, where it has one. */
+  readonly id: string;
+  /** Whether a row of the history has the id, on which the same again is counted. */
+  readonly isRow: boolean;
+  readonly snapshotId: string;
+  /** Null: it is not answered yet. */
+  readonly decidedAtMs: EpochMs | null;
+  readonly question: Question;
+  readonly answered: Answered;
+  /** The length of its text. */
+  readonly characters: number;
+  /** How often it was decided again and is not counted in the history yet. */
+  readonly uncounted: { readonly times: number } | null;
+}
+
+/** All that the core is given beside the snapshot, and what it is given of that. */
+export interface Question {
+  readonly policyVersion: string;
+  /** With what the history remembers of the node. */
+  readonly ask: string | null;
+  /** Null: the kind reads what is new in each snapshot. */
+  readonly input: Snapshot | null;
+}
+
+/** What is known of a node between two turns. */
+export interface NodeState {
+  readonly node: string;
+  readonly current: KnownSnapshot;
+  /** By `askKey`. */
+  readonly answers: ReadonlyMap<string, LastAnswer>;
+  /** Null: the current snapshot is in the history. */
+  readonly unstored: DecodedSnapshot | null;
+  /** When something of the node was last written to the history. */
+  readonly writtenMs: number;
+}
+
+/** A snapshot of the history as a turn's beginning. */
+export function fromHistory({ id, text }: StoredSnapshot): Result<KnownSnapshot, Problem> {
+  const posted = postedSnapshot({ id, body: text });
+  if (!posted.ok) return { ok: false, error: storeProblem(posted.error) };
+  const decoded = decodeStored(posted.value);
+  if (!decoded.ok) return { ok: false, error: inputProblem(decoded.error) };
+  const snapshot = withSharedConfiguration(decoded.value);
+  return ok({ id, snapshot, configuration: undefined, characters: text.length });
+}
+
+/** Bytes of memory for each character of a JSON text that is kept as objects: a guess, somewhat above what was measured. */
+const BYTES_PER_CHARACTER = 6;
+export const bytesOf = ({ current, answers }: NodeState): number =>
+  [current, ...answers.values()].reduce((sum, { characters }) => sum + characters * BYTES_PER_CHARACTER, 0);
+
+/** Configurations of a fleet that are told apart. */
+const CONFIGURATIONS = 256;
+const configurations = memo(CONFIGURATIONS, (text): { readonly shared: Snapshot["kubeletConfiguration"] | null } => {
+  const decoded = decodeStored({ kubeletConfiguration: JSON.parse(text) });
+  return { shared: decoded.ok ? decoded.value.kubeletConfiguration : null };
+});
+/** Most nodes of a fleet have the same configuration, which is then one object, and so is all that is made of it. */
+export function withSharedConfiguration(snapshot: Snapshot): Snapshot {
+  const { kubeletConfiguration } = snapshot;
+  if (kubeletConfiguration === undefined) return snapshot;
+  const { shared } = configurations(JSON.stringify(kubeletConfiguration));
+  return shared === null ? snapshot : { ...snapshot, kubeletConfiguration: shared };
+}
+
+/** What has to be kept of a configuration as it was posted. */
+export const keptConfiguration = (posted: unknown): unknown =>
+  PROFILES.some((profile) => leftOutOfSnapshot({ kubeletConfiguration: posted }, profile).length > 0)
+    ? posted
+    : undefined;
+
+const NEW: ReadonlySet<string> = new Set(ALWAYS_NEW);
+const LASTING = PARTS.filter((part) => !NEW.has(part));
+/** Nothing but what is new in each snapshot differs: stats, times, and the count of the snapshots. */
+export const isAsItWas = (before: Snapshot, now: Snapshot): boolean =>
+  LASTING.every((part) => before[part] === now[part]);
+
+/** The core is given the same, and so decides the same. */
+export const isSameQuestion = (a: Question, b: Question): boolean =>
+  a.policyVersion === b.policyVersion &&
+  a.ask === b.ask &&
+  a.input !== null &&
+  b.input !== null &&
+  isSameInput(a.input, b.input);
+
+function isSameInput(a: Snapshot, b: Snapshot): boolean {
+  if (!isAsItWas(a, b)) return false;
+  // made anew for each, and small
+  return JSON.stringify(a.stats) === JSON.stringify(b.stats);
+}

@@ -1,0 +1,341 @@
+import type { StoreFailure } from "../../../db/failure.ts";
+import type { Store } from "../../../db/store.ts";
+import { Lru } from "../../model/cache.ts";
+import { decodeSnapshot } from "../../model/decode.ts";
+import type { JsonPatch } from "../../model/json-patch.ts";
+import { fieldsOf } from "../../model/own.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import type { EpochMs } from "../../model/units.ts";
+import type { Metrics } from "../../observe/plain-metrics.ts";
+import type { Sha256 } from "../canonical.ts";
+import { decodedSnapshot } from "../evaluate.ts";
+import type { Decision, DecodedSnapshot } from "../evaluation.ts";
+import { historyProblem, inputProblem, invalid, type Problem, problem } from "../problem.ts";
+import { factsOf, recordingOf, snapshotRow } from "../recording.ts";
+import { changedSnapshot } from "./changes.ts";
+import {
+  bytesOf,
+  fromHistory,
+  isAsItWas,
+  type KnownSnapshot,
+  keptConfiguration,
+  type LastAnswer,
+  type NodeState,
+  withSharedConfiguration,
+} from "./node-state.ts";
+import type { TurnRequest } from "./request.ts";
+import { askKey, decideAsk, isCount, patchOf, type Refused, type Taken } from "./turn-decision.ts";
+import type { Turn, TurnRecorded } from "./turn-store.ts";
+
+export interface NodeTurnsPorts {
+  readonly store: Pick<Store, "getSnapshot" | "readFacts"> & {
+    recordTurn(turn: Turn): Promise<Result<TurnRecorded, StoreFailure>>;
+  };
+  readonly now: () => EpochMs;
+  readonly sha256: Sha256;
+  readonly metrics: Pick<Metrics, "decided" | "refused" | "recorded" | "historyFailed">;
+  /** Told of each write that failed. */
+  readonly onFailure: (failure: StoreFailure, node: string) => void;
+  /** False: nothing is written. */
+  readonly record: boolean;
+  /**
+   * How long what a node decides again and again, and snapshots that nothing else refers to, may wait for the history, which then
+   * has the first and the last of them. 0: not at all, where a process may end without notice.
+   */
+  readonly holdMs: number;
+  /** Bytes of all nodes' states together, as a guess. */
+  readonly maxBytes: number;
+}
+
+export interface TurnOutcome {
+  readonly snapshotId: string;
+  readonly answers: readonly TurnAnswer[];
+}
+/** One decision of a turn. */
+export type TurnAnswer =
+  | Refused
+  | {
+      readonly decision: Decision;
+      /** As it is answered: that of the row, where the same again is counted on one. */
+      readonly id: string;
+      readonly decidedAtMs: EpochMs;
+      readonly notRecorded: "not-wanted" | "off" | "history-failed" | null;
+      /** What makes the one that the caller holds into this one; null: it holds none that is known here, or the whole is shorter. */
+      readonly patch: JsonPatch | null;
+      /** The id that the caller holds that one under. */
+      readonly holds: string | null;
+    };
+
+/** A turn that is decided and not recorded. */
+interface Decided {
+  readonly current: KnownSnapshot;
+  readonly told: DecodedSnapshot;
+  readonly taken: readonly (Taken | Refused)[];
+}
+
+/** Whoever looks at all nodes sees what is at most so old. */
+const STALE_MS = 60_000;
+/** A node has one question of each kind, or one a pod. */
+const MAX_ANSWERS = 64;
+
+/** The turns of nodes, each of which begins where the node's last one ended. One node's are taken one after the other. */
+export class NodeTurns {
+  readonly #ports: NodeTurnsPorts;
+  readonly #states: Lru<string, NodeState>;
+  readonly #underWay = new Map<string, Promise<unknown>>();
+  /** Nodes of which something waits for the history, each with its newest snapshot. */
+  readonly #waiting = new Map<string, string>();
+  #settledMs = 0;
+
+  constructor(ports: NodeTurnsPorts) {
+    this.#ports = ports;
+    this.#states = new Lru(Number.POSITIVE_INFINITY, ports.maxBytes);
+  }
+
+  /** Decides and records. Errors leave the node's state as it was: the base is not known, or what is posted is wrong. */
+  take(node: string, request: TurnRequest): Promise<Result<TurnOutcome, Problem>> {
+    return this.#inOrder(node, async () => {
+      const state = this.#states.get(node);
+      const decided = await this.#decided(node, state, request);
+      return decided.ok ? ok(await this.#recorded(node, state, decided.value)) : decided;
+    });
+  }
+
+  /** Writes what waits for the history: a node's, or that of all. */
+  async settle(nodes: Iterable<string> = this.#waiting.keys()): Promise<void> {
+    const settled = Array.from(nodes, (node) =>
+      this.#inOrder(node, async () => {
+        const state = this.#states.get(node);
+        if (state !== undefined && waits(state)) this.#keep((await this.#written(state)).state);
+      }),
+    );
+    await Promise.all(settled);
+  }
+
+  /** The same before somebody looks at a node, or at all of them, which may see what was a minute ago. */
+  async settleForReader(node: string | undefined): Promise<void> {
+    if (node !== undefined)
+      return this.#waiting.has(node) || this.#underWay.has(node) ? this.settle([node]) : undefined;
+    const now = this.#ports.now();
+    if (this.#waiting.size === 0 || now - this.#settledMs < STALE_MS) return;
+    this.#settledMs = now;
+    await this.settle();
+  }
+
+  /** The same of the node whose snapshot has this id, where that waits. Answers whether there is one. */
+  async settleSnapshot(id: string): Promise<boolean> {
+    for (const [node, waiting] of this.#waiting) {
+      if (waiting !== id) continue;
+      await this.settle([node]);
+      return true;
+    }
+    return false;
+  }
+
+  /** Writes what waits of a node, whose next turn begins with what the history has. */
+  forget(node: string): Promise<void> {
+    return this.#inOrder(node, async () => {
+      const state = this.#states.get(node);
+      this.#states.delete(node);
+      if (this.#waiting.delete(node) && state !== undefined) await this.#written(state);
+    });
+  }
+
+  #inOrder<T>(node: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#underWay.get(node);
+    const own = before === undefined ? work() : before.then(work, work);
+    this.#underWay.set(node, own);
+    const forget = (): void => {
+      if (this.#underWay.get(node) === own) this.#underWay.delete(node);
+    };
+    own.then(forget, forget);
+    return own;
+  }
+
+  /** What has no room any more is written first. */
+  #keep(state: NodeState): void {
+    if (waits(state)) this.#waiting.set(state.node, state.current.id);
+    else this.#waiting.delete(state.node);
+    for (const gone of this.#states.set(state.node, state, bytesOf(state))) {
+      if (!this.#waiting.delete(gone.node)) continue;
+      void this.#inOrder(gone.node, () => this.#written(gone));
+    }
+  }
+
+  async #decided(
+    node: string,
+    state: NodeState | undefined,
+    { from, asks }: TurnRequest,
+  ): Promise<Result<Decided, Problem>> {
+    const { store, sha256, metrics } = this.#ports;
+    const begun = "snapshot" in from ? whole(from.snapshot) : await this.#changed(node, state, from);
+    if (!begun.ok) return begun;
+    const told = await decodedSnapshot(begun.value.snapshot, sha256);
+    if (told.node !== node) {
+      const at = "snapshot" in from ? "snapshot.node.metadata.name" : "changes.set.node.metadata.name";
+      const [asPath, found] = [node, told.node].map((name) => `\`${name.slice(0, 253)}\``);
+      return invalid(at, `must be ${asPath} as in the path, found ${found}`);
+    }
+    const facts = overlaid(store);
+    const taken: (Taken | Refused)[] = [];
+    for (const ask of asks) {
+      const last = state?.answers.get(askKey(ask));
+      const one = await decideAsk(ask, begun.value, told, last, { store: facts.store, sha256, metrics });
+      if (!one.ok) return one;
+      taken.push(one.value);
+      if ("next" in one.value && ask.record) facts.add(factsOf(one.value.decision).facts);
+    }
+    return ok({ current: { ...begun.value, id: told.id, characters: told.text.length }, told, taken });
+  }
+
+  /** The node's snapshot after the changes of a base that is known here or in the history. */
+  async #changed(
+    node: string,
+    state: NodeState | undefined,
+    { base, changes }: Extract<TurnRequest["from"], { readonly base: string }>,
+  ): Promise<Result<Begun, Problem>> {
+    const begun = state?.current.id === base ? ok(state.current) : await this.#stored(node, base);
+    if (!begun.ok) return begun;
+    const changed = changedSnapshot(begun.value.snapshot, changes, { node, configuration: begun.value.configuration });
+    if (!changed.ok) return err(inputProblem(changed.error));
+    const { snapshot } = changed.value;
+    const isSet = "configuration" in changed.value;
+    const configuration = isSet ? keptConfiguration(changed.value.configuration) : begun.value.configuration;
+    return ok({ snapshot, configuration: snapshot.kubeletConfiguration === undefined ? undefined : configuration });
+  }
+
+  async #stored(node: string, id: string): Promise<Result<KnownSnapshot, Problem>> {
+    const stored = await this.#ports.store.getSnapshot(id);
+    if (!stored.ok) return historyProblem(stored.error);
+    if (stored.value?.node === node) return fromHistory({ id, node, text: stored.value.body });
+    return problem("unknown_base", `no snapshot \`${id}\` of node \`${node.slice(0, 253)}\` is known`);
+  }
+
+  /** Writes what the turn has brought, or keeps it for later, and answers. */
+  async #recorded(node: string, state: NodeState | undefined, { current, told, taken }: Decided): Promise<TurnOutcome> {
+    const now = this.#ports.now();
+    const isNew = current.id !== state?.current.id;
+    const decided = taken.filter((one) => "next" in one);
+    const recorded = this.#ports.record ? decided.filter(({ ask }) => ask.record) : [];
+    const isKept = this.#ports.record && (taken.length === 0 || recorded.length > 0);
+    const answers = new Map(state?.answers);
+    for (const one of decided) {
+      answers.delete(askKey(one.ask));
+      const answer = recorded.includes(one) && isCount(one) ? counted(one, isNew) : one.next;
+      answers.set(askKey(one.ask), { ...answer, decidedAtMs: answer.decidedAtMs ?? now });
+    }
+    for (const key of [...answers.keys()].slice(0, Math.max(0, answers.size - MAX_ANSWERS))) answers.delete(key);
+    const next: NodeState = {
+      node,
+      current,
+      answers,
+      // a question about what is not so changes nothing of what waits
+      unstored: !isKept ? (state?.unstored ?? null) : isNew || state.unstored !== null ? told : null,
+      writtenMs: state?.writtenMs ?? 0,
+    };
+    const fresh = recorded.filter((one) => !isCount(one));
+    const mayWait = state !== undefined && fresh.length === 0 && this.#mayWait(state, next, now);
+    const written =
+      mayWait || !isKept
+        ? { state: next, failed: [] }
+        : await this.#written(next, state?.unstored ?? null, fresh, recorded);
+    this.#keep(written.state);
+    return {
+      snapshotId: current.id,
+      answers: taken.map((one) => {
+        if (!("next" in one)) return one;
+        const { ask, decision } = one;
+        const off = this.#ports.record ? null : "off";
+        const notRecorded = !ask.record ? "not-wanted" : written.failed.includes(one) ? "history-failed" : off;
+        const { id = decision.id, decidedAtMs } = written.state.answers.get(askKey(ask)) ?? {};
+        return { decision, id, decidedAtMs: decidedAtMs ?? now, notRecorded, patch: patchOf(one), holds: ask.holds };
+      }),
+    };
+  }
+
+  /** INVARIANT: the last snapshot of each count that waits is the one that waits. */
+  #mayWait(state: NodeState, next: NodeState, now: number): boolean {
+    if (now - state.writtenMs >= this.#ports.holdMs) return false;
+    if (!isAsItWas(state.current.snapshot, next.current.snapshot)) return false;
+    return Array.from(next.answers.values()).every(
+      ({ uncounted, snapshotId }) => uncounted === null || snapshotId === next.current.id,
+    );
+  }
+
+  /** Writes the state's snapshot, the one that waited before it, decisions, and all counts. `failed`: what is not recorded. */
+  async #written(
+    state: NodeState,
+    waited: DecodedSnapshot | null = null,
+    fresh: readonly Taken[] = [],
+    ofTurn: readonly Taken[] = [],
+  ): Promise<{ readonly state: NodeState; readonly failed: readonly Taken[] }> {
+    const { store, onFailure, metrics, now } = this.#ports;
+    const atMs = now();
+    const snapshots = new Map([waited, state.unstored].flatMap((one) => (one === null ? [] : [[one.id, one]])));
+    const countedOn = [...state.answers].filter(([, { uncounted }]) => uncounted !== null);
+    const written = await store.recordTurn({
+      node: state.node,
+      atMs,
+      snapshots: Array.from(snapshots.values(), (one) => snapshotRow(one, atMs)),
+      decisions: fresh.map(({ decision }) => recordingOf(decision, atMs)),
+      again: countedOn.map(([, { kind, id, snapshotId, decidedAtMs, uncounted }]) => ({
+        kind,
+        decisionId: id,
+        times: uncounted?.times ?? 0,
+        lastAtMs: decidedAtMs ?? atMs,
+        lastSnapshotId: snapshotId,
+      })),
+    });
+    if (!written.ok) {
+      metrics.historyFailed(written.error.code);
+      onFailure(written.error, state.node);
+      return { state, failed: ofTurn };
+    }
+    const answers = new Map(state.answers);
+    for (const [i, [key, answer]] of countedOn.entries())
+      answers.set(key, { ...answer, uncounted: null, isRow: written.value.again[i] === true });
+    for (const [i, { ask, next }] of fresh.entries()) {
+      const recorded = written.value.decisions[i];
+      if (recorded?.fresh === true) metrics.recorded("decisions", 1);
+      if (recorded !== undefined)
+        answers.set(askKey(ask), { ...(answers.get(askKey(ask)) ?? next), id: recorded.decisionId, isRow: true });
+    }
+    const after = { ...state, answers, unstored: null, writtenMs: atMs };
+    // somebody else has recorded another decision of the kind meanwhile, so this one is not the same again
+    const lost = ofTurn.filter(({ ask }) => answers.get(askKey(ask))?.isRow === false);
+    return lost.length === 0 ? { state: after, failed: [] } : this.#written(after, null, lost, lost);
+  }
+}
+
+/** The answer that is counted on the row of the one before it. The same snapshot once more does not count. */
+function counted({ last, next }: Taken, isNew: boolean): LastAnswer {
+  const times = (last?.uncounted?.times ?? 0) + (isNew ? 1 : 0);
+  const uncounted = times === 0 ? null : { times };
+  return { ...next, id: last?.id ?? next.id, isRow: true, uncounted };
+}
+
+type Begun = Pick<KnownSnapshot, "snapshot" | "configuration">;
+
+/** A whole snapshot as a turn's beginning. */
+function whole(posted: unknown): Result<Begun, Problem> {
+  const decoded = decodeSnapshot(posted, "snapshot");
+  if (!decoded.ok) return err(inputProblem(decoded.error));
+  const configuration = keptConfiguration(fieldsOf(posted)["kubeletConfiguration"]);
+  return ok({ snapshot: withSharedConfiguration(decoded.value), configuration });
+}
+
+/** A store's facts with those that this turn's decisions bring, which the later ones go by. */
+function overlaid(store: Pick<Store, "readFacts">) {
+  const brought: Record<string, unknown> = {};
+  const readFacts: Store["readFacts"] = async (node, keys) => {
+    const read = await store.readFacts(node, keys);
+    return read.ok ? ok({ ...read.value, ...brought }) : read;
+  };
+  return {
+    store: { readFacts },
+    add: (facts: Readonly<Record<string, unknown>> = {}) => Object.assign(brought, facts),
+  };
+}
+
+const waits = ({ unstored, answers }: NodeState): boolean =>
+  unstored !== null || Array.from(answers.values()).some(({ uncounted }) => uncounted !== null);

@@ -1,0 +1,112 @@
+import type { Store } from "../../../db/store.ts";
+import { cacheableInput } from "../../decide/input.ts";
+import type { Kind } from "../../model/decision.ts";
+import { type JsonPatch, patchBetween } from "../../model/json-patch.ts";
+import { ok, type Result } from "../../model/result.ts";
+import type { Metrics } from "../../observe/plain-metrics.ts";
+import { chooseProfileFor } from "../../profiles/index.ts";
+import { leftOutOfSnapshot } from "../../profiles/unknown-fields.ts";
+import type { Sha256 } from "../canonical.ts";
+import { type Answered, answerTo, evaluation } from "../evaluate.ts";
+import type { Decision, DecodedSnapshot } from "../evaluation.ts";
+import type { Problem } from "../problem.ts";
+import { passOf, recollect, recollected } from "../remembered.ts";
+import { isSameQuestion, type KnownSnapshot, type LastAnswer, type Question } from "./node-state.ts";
+import type { TurnAsk } from "./request.ts";
+
+/** A decision on its way through a turn. */
+export interface Taken {
+  readonly ask: TurnAsk;
+  readonly decision: Decision;
+  readonly last: LastAnswer | undefined;
+  /** What is kept of it if it is not the same again on a row. */
+  readonly next: LastAnswer;
+  readonly isSame: boolean;
+}
+export interface Refused {
+  readonly kind: Kind;
+  readonly problem: Problem;
+}
+
+/** Questions that are the same but for the snapshot. */
+export const askKey = ({ kind, explain, askText, kubeletVersion, record }: TurnAsk): string =>
+  JSON.stringify([kind, explain, askText, kubeletVersion, record]);
+
+/** Decides one of a turn's asks. Where the core would be given what it was given for the last answer, that is the answer. */
+export async function decideAsk(
+  ask: TurnAsk,
+  { snapshot, configuration }: Pick<KnownSnapshot, "snapshot" | "configuration">,
+  told: DecodedSnapshot,
+  last: LastAnswer | undefined,
+  {
+    store,
+    sha256,
+    metrics,
+  }: {
+    readonly store: Pick<Store, "readFacts">;
+    readonly sha256: Sha256;
+    readonly metrics: Pick<Metrics, "decided" | "refused">;
+  },
+): Promise<Result<Taken | Refused, Problem>> {
+  const { kind } = ask;
+  const chosen = chooseProfileFor(snapshot, ask.kubeletVersion);
+  const pass = passOf(kind, told.node, snapshot);
+  let asked = recollected(ask, {});
+  if (asked === null) {
+    const recollection = await recollect(store, pass);
+    if (!recollection.ok) return recollection;
+    asked = recollected(ask, { recollection: recollection.value });
+  }
+  if (asked === null) throw new Error(`${kind} was told what the history remembers, and still wants to be`);
+  const input = cacheableInput(kind, snapshot);
+  const question: Question = { policyVersion: chosen.profile.policyVersion, ask: asked.askText, input };
+  const isAsked = last !== undefined && isSameQuestion(last.question, question);
+  const answered = isAsked ? { ...last.answered, seconds: 0 } : answerTo(asked, input ?? snapshot, chosen);
+  const leftOut = leftOutOfSnapshot({ kubeletConfiguration: configuration }, chosen.profile);
+  const of = { stored: told, chosen, pass, posted: told, pods: snapshot.pods ?? [], leftOut };
+  const decision = await evaluation(asked, answered, of, sha256);
+  if (decision.state === "refused") {
+    metrics.refused(kind, decision.problem.code);
+    return ok({ kind, problem: decision.problem });
+  }
+  if (decision.state !== "decided") throw new Error(`a decision of ${kind} is ${decision.state}`);
+  metrics.decided(kind, decision.seconds);
+  const isSame = isAsked || (last !== undefined && isSameAnswer(last, question, answered));
+  const next: LastAnswer = {
+    kind,
+    id: decision.id,
+    isRow: false,
+    snapshotId: told.id,
+    decidedAtMs: isSame && last?.snapshotId === told.id ? last.decidedAtMs : null,
+    question,
+    // where it is the same, the core gives its objects again, which the next comparison finds at once
+    answered,
+    characters: isSame && last !== undefined ? last.characters : decision.body.length,
+    uncounted: null,
+  };
+  return ok({ ask, decision, last, next, isSame });
+}
+
+function isSameAnswer(
+  { question, answered: { outcome: before } }: LastAnswer,
+  now: Question,
+  { outcome }: Answered,
+): boolean {
+  if (!before.ok || !outcome.ok || before.value.verdict !== outcome.value.verdict) return false;
+  if (question.policyVersion !== now.policyVersion || question.ask !== now.ask) return false;
+  return patchBetween(before.value.parts, outcome.value.parts).length === 0;
+}
+
+/** The same again, which is a count on its row and changes nothing else in the history. */
+export const isCount = ({ isSame, last, decision }: Taken): boolean =>
+  isSame && last?.isRow === true && decision.remember === null && decision.told === null;
+
+/** What makes of the answer that the caller holds this one. Null: the caller holds another one, or the whole is shorter. */
+export function patchOf({ ask, last, next, decision, isSame }: Taken): JsonPatch | null {
+  if (last === undefined || last.id !== ask.holds) return null;
+  if (isSame) return [];
+  const [before, now] = [last.answered.outcome, next.answered.outcome];
+  if (!before.ok || !now.ok) return null;
+  const patch = patchBetween(before.value.parts, now.value.parts);
+  return JSON.stringify(patch).length < decision.body.length / 2 ? patch : null;
+}

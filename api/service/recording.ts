@@ -1,0 +1,61 @@
+import type { DecisionRow, SnapshotRow } from "../../db/rows.ts";
+import type { Recording } from "../../db/store.ts";
+import { isCacheable } from "../decide/input.ts";
+import type { EpochMs } from "../model/units.ts";
+import type { Decision, DecodedSnapshot } from "./evaluation.ts";
+import { beforeKey, type Remembered } from "./remembered.ts";
+
+/** What a decision changes in the history beside its snapshot: its row, the node's facts, the removals of a pass, and the fleet's summary. */
+export const recordingOf = (decision: Decision, now: EpochMs): Recording => ({
+  decision: rowOf(decision, now),
+  ...factsOf(decision),
+  ...removalsOf(decision, now),
+  ...(decision.summary === null ? {} : { summary: decision.summary }),
+});
+
+/** Returns the facts that the node's next decision of this kind is to be given. */
+export function factsOf({ kind, remember, pass }: Decision): Pick<Recording, "facts"> {
+  if (remember === null) return {};
+  const { next, before } = remember;
+  const remembered: Remembered = { next, atMs: pass.time?.atMs ?? null, bootId: pass.bootId };
+  return { facts: { [kind]: remembered, [beforeKey(kind)]: before } };
+}
+
+const removalsOf = ({ told, pass }: Decision, now: EpochMs): Pick<Recording, "removals"> =>
+  told === null ? {} : { removals: { ...told, atMs: pass.time?.atMs ?? now } };
+
+const rowOf = (
+  { id, kind, node, snapshotId, policyVersion, verdict, reason, explain, ask, pod, body }: Decision,
+  now: EpochMs,
+): DecisionRow => ({
+  id,
+  kind,
+  node,
+  snapshotId,
+  policyVersion,
+  verdict,
+  reason,
+  explain,
+  decidedAtMs: now,
+  pod,
+  ask,
+  body,
+  repeats: isCacheable(kind) ? [[0, body.length]] : [],
+});
+
+export const snapshotRow = (
+  { id, node, observedAtMs, sequence, bootId, labels, kubeletVersion, conditions, text, repeats }: DecodedSnapshot,
+  now: EpochMs,
+): SnapshotRow => ({
+  id,
+  node,
+  observedAtMs,
+  sequence,
+  bootId,
+  storedAtMs: now,
+  body: text,
+  labels,
+  kubeletVersion,
+  conditions,
+  repeats,
+});

@@ -1,0 +1,101 @@
+import { realSnapshot } from "../decide/real-node.ts";
+
+/** Turns between two changes of a pod: one a minute, where a node has a turn each ten seconds. */
+const TURNS_A_CHANGE = 6;
+const KINDS = ["cgroups", "allocatable"] as const;
+
+type Json = Record<string, unknown>;
+interface Template {
+  /** The whole snapshot, the stats and the pods as JSON texts. */
+  readonly snapshot: string;
+  readonly stats: string;
+  readonly pods: readonly string[];
+}
+
+/** The captured node, whose names, uids and container ids can be told apart from those of another by six digits. */
+function template(): Template {
+  const { pods, assignments: _, ...rest } = realSnapshot() as Json & { pods: { items: Json[] } };
+  const list = pods.items;
+  let text = JSON.stringify({ observedAt: "2026-11-21T06:24:51Z", sequence: 100_000_000, ...rest, pods: list });
+  for (const uid of new Set(text.match(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g)))
+    text = text.replaceAll(uid, `${uid.slice(0, -6)}@@@@@@`);
+  text = text.replace(/containerd:\/\/[0-9a-f]{6}/g, "containerd://@@@@@@").replaceAll('"n1"', '"node-@@@@@@"');
+  const whole = JSON.parse(text) as Json & { readonly pods: readonly Json[] };
+  return { snapshot: text, stats: JSON.stringify(whole["stats"]), pods: whole.pods.map((pod) => JSON.stringify(pod)) };
+}
+const TEMPLATE = template();
+
+/** One simulated node: its stats are others in each turn, and one of its pods once a minute. */
+export class FleetNode {
+  readonly name: string;
+  readonly #digits: string;
+  #turn: number;
+  #base: string | null = null;
+  readonly #holds = new Map<string, string>();
+
+  constructor(index: number) {
+    this.#digits = String(index).padStart(6, "0");
+    this.name = `node-${this.#digits}`;
+    // not all nodes' pods change in the same turn
+    this.#turn = index % TURNS_A_CHANGE;
+  }
+
+  get path(): string {
+    return `/v1/nodes/${this.name}/turns`;
+  }
+
+  /** The body of its next turn. `isQuiet`: no pod changes. */
+  turn(isQuiet: boolean): string {
+    const turn = this.#turn++;
+    const decisions = KINDS.map((kind) => ({ kind, explain: "off", holds: this.#holds.get(kind) ?? null }));
+    if (this.#base === null) return `{"snapshot":${this.#whole(turn)},"decisions":${JSON.stringify(decisions)}}`;
+    const pods = isQuiet || turn % TURNS_A_CHANGE !== 0 ? "" : `,"pods":{"upsert":[${this.#pod(turn)}]}`;
+    const set = `"set":{"observedAt":"${timeOf(turn)}","sequence":${turn},"stats":${this.#stats(turn)}}`;
+    return `{"base":"${this.#base}","changes":{${set}${pods}},"decisions":${JSON.stringify(decisions)}}`;
+  }
+
+  /** The same as whole posts, one a kind. */
+  posts(): readonly { readonly path: string; readonly body: string }[] {
+    const snapshot = this.#whole(this.#turn++);
+    return KINDS.map((kind) => ({ path: `/v1/decisions/${kind}`, body: `{"snapshot":${snapshot},"explain":"off"}` }));
+  }
+
+  /** Takes an answer. Throws when it is none that counts. */
+  took(status: number, text: string): void {
+    if (status === 409) {
+      this.#base = null;
+      return;
+    }
+    const answer = JSON.parse(text) as {
+      snapshotId: string;
+      decisions: { kind: string; id: string; recorded: boolean }[];
+    };
+    if (status !== 200 || answer.decisions.some(({ recorded }) => !recorded))
+      throw new Error(`${this.name} was answered ${status}: ${text.slice(0, 300)}`);
+    this.#base = answer.snapshotId;
+    for (const { kind, id } of answer.decisions) this.#holds.set(kind, id);
+  }
+
+  #own(text: string): string {
+    return text.replaceAll("@@@@@@", this.#digits);
+  }
+  #whole(turn: number): string {
+    const counted = TEMPLATE.snapshot.replace("100000000", String(turn)).replace("2026-11-21T06:24:51Z", timeOf(turn));
+    return this.#own(counted.replace(TEMPLATE.stats, this.#stats(turn)));
+  }
+  #pod(turn: number): string {
+    const pod = TEMPLATE.pods[Math.floor(turn / TURNS_A_CHANGE) % TEMPLATE.pods.length] as string;
+    return this.#own(pod.replace(/"restartCount":\d+/, `"restartCount":${turn}`));
+  }
+  #stats(turn: number): string {
+    return this.#own(
+      TEMPLATE.stats.replace(
+        /"(workingSetBytes|usageNanoCores|usageCoreNanoSeconds|rssBytes)":(\d+)/g,
+        (_, name: string, value: string) => `"${name}":${Number(value) + turn * 4096}`,
+      ),
+    );
+  }
+}
+
+const BEGIN = Date.parse("2026-11-21T06:24:51Z");
+const timeOf = (turn: number): string => new Date(BEGIN + turn * 10_000).toISOString();

@@ -1,0 +1,235 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { Agent, request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import Database from "better-sqlite3";
+import { historyFile } from "../../db/open/node.ts";
+import { FleetNode } from "./fleet-node.ts";
+import { usedBy } from "./used.ts";
+
+export interface FleetOptions {
+  readonly nodes: number;
+  /** Of each measured phase. */
+  readonly seconds: number;
+  /** Between two turns of a node. */
+  readonly everyMs: number;
+  readonly tell: (progress: string) => void;
+}
+export interface FleetFigure {
+  readonly nodes: number;
+  /** Whole snapshots a second when all nodes come at once. */
+  readonly joinsPerSecond: number;
+  readonly turnsPerSecond: number;
+  /** CPU time of the API as a part of one core. */
+  readonly share: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly rssBytes: number;
+  /** Bytes that the history grows by in a day, at this rate. */
+  readonly bytesADay: number;
+  /** The fleet page. */
+  readonly pageMs: number;
+  /** Of the same fleet with no change of a pod: rows and bytes that a turn writes, as parts of what whole posts write. */
+  readonly quietRows: number;
+  readonly quietBytes: number;
+}
+
+const CONNECTIONS = 32;
+
+class Server {
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
+  readonly pid: number;
+  readonly #port: number;
+  readonly #dataDir: string;
+  readonly #child: ChildProcess;
+
+  private constructor(child: ChildProcess, port: number, dataDir: string) {
+    this.#child = child;
+    this.pid = child.pid as number;
+    this.#port = port;
+    this.#dataDir = dataDir;
+  }
+
+  /** All that waits for the history is written. */
+  async stop(): Promise<void> {
+    this.#agent.destroy();
+    if (this.#child.exitCode !== null) return;
+    const ended = new Promise((resolve) => this.#child.once("exit", resolve));
+    this.#child.kill("SIGTERM");
+    await ended;
+  }
+
+  async remove(): Promise<void> {
+    await this.stop();
+    rmSync(this.#dataDir, { recursive: true, force: true });
+  }
+
+  static async start(): Promise<Server> {
+    const dataDir = mkdtempSync(join(tmpdir(), "nodewise-fleet-"));
+    const cli = join(import.meta.dirname, "..", "..", "api", "cli", "nodewise.js");
+    const args = [cli, "api", "--port", "0", "--data-dir", dataDir];
+    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore"] });
+    const url = await new Promise<string>((resolve, reject) => {
+      child.stdout.once("data", (line: Buffer) => resolve(line.toString().split("\n")[0] as string));
+      child.once("exit", (code) => reject(new Error(`the API ended with ${code}`)));
+    });
+    child.stdout.resume();
+    return new Server(child, Number(new URL(url).port), dataDir);
+  }
+
+  send(method: "GET" | "POST", path: string, body = ""): Promise<{ readonly status: number; readonly text: string }> {
+    const { promise, resolve, reject } = Promise.withResolvers<{ readonly status: number; readonly text: string }>();
+    const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
+    const asked = request({ port: this.#port, method, path, agent: this.#agent, headers }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() }));
+    });
+    asked.on("error", reject).end(body);
+    return promise;
+  }
+
+  /** Rows of snapshots and decisions, and the bytes that are in use. */
+  written(): { readonly rows: number; readonly bytes: number } {
+    const db = new Database(historyFile(this.#dataDir), { readonly: true });
+    try {
+      const count = (table: string): number =>
+        (db.prepare(`SELECT count(*) AS n FROM ${table}`).get() as { n: number }).n;
+      const pages = db.pragma("page_count", { simple: true }) as number;
+      const free = db.pragma("freelist_count", { simple: true }) as number;
+      return { rows: count("snapshots") + count("decisions"), bytes: (pages - free) * 4096 };
+    } finally {
+      db.close();
+    }
+  }
+}
+
+/** Runs `work` for each of the items, so many at a time. */
+async function each<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const left = items.values();
+  await Promise.all(
+    Array.from({ length: CONNECTIONS }, async () => {
+      for (const item of left) await work(item);
+    }),
+  );
+}
+
+const take = async (server: Server, node: FleetNode, isQuiet: boolean): Promise<void> => {
+  const { status, text } = await server.send("POST", node.path, node.turn(isQuiet));
+  node.took(status, text);
+};
+
+/** Each node has a turn each `everyMs`, evenly spread, whether or not the last ones are answered; the ms that each took. */
+async function rounds(
+  server: Server,
+  nodes: readonly FleetNode[],
+  ms: number,
+  everyMs: number,
+  isQuiet: boolean,
+): Promise<number[]> {
+  const took: number[] = [];
+  const underWay = new Set<Promise<void>>();
+  const busy = new Set<FleetNode>();
+  const began = performance.now();
+  for (let n = 0; ; ) {
+    const now = performance.now() - began;
+    if (now >= ms) break;
+    for (; n < (now * nodes.length) / everyMs; n++) {
+      const node = nodes[n % nodes.length] as FleetNode;
+      if (busy.has(node)) throw new Error(`${node.name} waits for an answer for longer than ${everyMs} ms`);
+      busy.add(node);
+      const sent = performance.now();
+      const turn = take(server, node, isQuiet).then(() => {
+        took.push(performance.now() - sent);
+        busy.delete(node);
+        underWay.delete(turn);
+      });
+      underWay.add(turn);
+    }
+    await sleep(2);
+  }
+  await Promise.all(underWay);
+  return took.sort((a, b) => a - b);
+}
+
+const at = (sorted: readonly number[], part: number): number => sorted[Math.floor(sorted.length * part)] ?? Number.NaN;
+const medianMs = async (times: number, work: () => Promise<unknown>): Promise<number> => {
+  const took: number[] = [];
+  for (let i = 0; i < times; i++) {
+    const began = performance.now();
+    await work();
+    took.push(performance.now() - began);
+  }
+  return at(
+    took.sort((a, b) => a - b),
+    0.5,
+  );
+};
+
+/** A fleet over loopback, with one API in a process of its own. */
+export async function benchFleet({ nodes: count, seconds, everyMs, tell }: FleetOptions): Promise<FleetFigure> {
+  const whole = await wholePosts(Math.min(count, 200));
+  const server = await Server.start();
+  try {
+    const nodes = Array.from({ length: count }, (_, i) => new FleetNode(i));
+    tell(`${count} nodes: the first turn of each`);
+    const began = performance.now();
+    await each(nodes, (node) => take(server, node, true));
+    const joinsPerSecond = (count * 1000) / (performance.now() - began);
+    tell(`${count} nodes: a turn each ${everyMs / 1000} s, a pod changes each minute`);
+    await rounds(server, nodes, everyMs, everyMs, false);
+    const [before, history] = [usedBy(server.pid), server.written()];
+    const took = await rounds(server, nodes, seconds * 1000, everyMs, false);
+    const used = usedBy(server.pid);
+    const elapsed = (used.atMs - before.atMs) / 1000;
+    const bytesADay = ((server.written().bytes - history.bytes) / elapsed) * 86_400;
+    const pageMs = await medianMs(5, () => server.send("GET", "/"));
+    tell(`${count} nodes: the same, and no pod changes`);
+    // what waits of a node is written before somebody looks at it
+    await each(nodes, async ({ name }) => void (await server.send("GET", `/v1/nodes/${name}`)));
+    const looked = server.written();
+    await rounds(server, nodes, 2 * everyMs, everyMs, true);
+    await server.stop();
+    const quiet = server.written();
+    const turns = (count * HELD_MS) / everyMs;
+    return {
+      nodes: count,
+      joinsPerSecond,
+      turnsPerSecond: took.length / elapsed,
+      share: (used.allMs - before.allMs) / 1000 / elapsed,
+      p50Ms: at(took, 0.5),
+      p99Ms: at(took, 0.99),
+      rssBytes: used.rssBytes,
+      bytesADay,
+      pageMs,
+      quietRows: (quiet.rows - looked.rows) / turns / whole.rows,
+      quietBytes: (quiet.bytes - looked.bytes) / turns / whole.bytes,
+    };
+  } finally {
+    await server.remove();
+  }
+}
+/** Of a node in which nothing but stats change the API writes something each ten minutes. */
+const HELD_MS = 10 * 60_000;
+
+/** The rows and bytes that a node's turn makes as whole posts: stats that change, and no pod. */
+async function wholePosts(count: number): Promise<{ readonly rows: number; readonly bytes: number }> {
+  const server = await Server.start();
+  try {
+    const nodes = Array.from({ length: count }, (_, i) => new FleetNode(i));
+    const post = () =>
+      each(nodes, async (node) => {
+        for (const { path, body } of node.posts()) await server.send("POST", path, body);
+      });
+    await post();
+    const before = server.written();
+    const ROUNDS = 5;
+    for (let round = 0; round < ROUNDS; round++) await post();
+    const after = server.written();
+    return { rows: (after.rows - before.rows) / count / ROUNDS, bytes: (after.bytes - before.bytes) / count / ROUNDS };
+  } finally {
+    await server.remove();
+  }
+}
