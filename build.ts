@@ -5,7 +5,7 @@ import { type BuildOptions, build, type Plugin } from "esbuild";
 
 /**
  * `npm run build` writes dist/, which the package runs from; `node build.ts DIR` writes to DIR what of it is packed. main.js
- * is the command line and the API, daemon.js the actuator, and start.js chooses between them; kube-client.js is loaded by
+ * is the command line, serving.js `nodewise api`, daemon.js the actuator, and start.js chooses between them; kube-client.js is loaded by
  * what reads a cluster; the threads are the API's; worker/ is the Worker as wrangler makes it. All packages are within, but for better-sqlite3, which is not JavaScript
  * alone, and uplot, which browsers load.
  */

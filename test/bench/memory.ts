@@ -27,7 +27,8 @@ export interface SoakFigure {
 
 const CONNECTIONS = 16;
 const POD_COPIES = 10;
-const IDLE_MS = 20_000;
+/** A thread that has worked to start is idle by then, and has collected. */
+const IDLE_MS = 50_000;
 const LOAD_MS = 30_000;
 const AFTER_MS = 60_000;
 const SAMPLE_MS = 50;
@@ -46,12 +47,15 @@ interface CapturedPod {
 export function node110(): object {
   const node = realSnapshot() as unknown as Captured;
   const copyOf = ({ metadata, ...pod }: CapturedPod, copy: number): CapturedPod => {
-    // the uid of a static pod is in its annotations too
-    const uid = `${metadata.uid.slice(0, -2)}${copy.toString(16).padStart(2, "0")}`;
-    const annotations = Object.fromEntries(
-      Object.entries(metadata.annotations ?? {}).map(([name, value]) => [name, value === metadata.uid ? uid : value]),
-    );
-    return { ...pod, metadata: { ...metadata, name: `${metadata.name}-${copy}`, uid, annotations } };
+    const ofCopy = (uid: string): string => `${uid.slice(0, -2)}${copy.toString(16).padStart(2, "0")}`;
+    // the kubelet's own uid of a static pod is in two annotations
+    const annotations = Object.entries(metadata.annotations ?? {}).map(([name, value]) => [
+      name,
+      /^kubernetes\.io\/config\.(?:hash|mirror)$/.test(name) ? ofCopy(value) : value,
+    ]);
+    const { name, uid } = metadata;
+    const own = { name: `${name}-${copy}`, uid: ofCopy(uid), annotations: Object.fromEntries(annotations) };
+    return { ...pod, metadata: { ...metadata, ...own } };
   };
   const items = Array.from({ length: POD_COPIES }, (_, copy) => node.pods.items.map((pod) => copyOf(pod, copy)));
   return { ...node, pods: { ...node.pods, items: items.flat() } };
