@@ -202,15 +202,28 @@ export interface SnapshotRow {
   readonly conditions?: string | null;
   /** For writing alone: ranges of the body that the node's next rows will repeat, each stored once. Whole members of it, with the comma before them. */
   readonly repeats?: Ranges;
+  /** Likewise, in the place of `body`, which is then not looked at. */
+  readonly pieces?: readonly BodyPiece[];
 }
 
 /** Parts of a text, from and to (exclusive) in UTF-16 units, in order and apart. */
 export type Ranges = readonly (readonly [from: number, to: number])[];
 
+/** A piece of a body as its writer puts it together. Ranges are UTF-16 units, from and to (exclusive). */
+export type BodyPiece =
+  /** The row's own. */
+  | string
+  /** A range of a shared text that is known to be stored. `bytes`: of this range, in UTF-8. */
+  | { readonly id: string; readonly from: number; readonly to: number; readonly bytes: number }
+  /** To be stored as a shared text. INVARIANT: `id` is the beginning of the sha256 of it, 32 hex digits. */
+  | { readonly id: string; readonly text: string };
+
 /** A text that rows share, where it belongs in a row's own. `id` tells its content; it is unpacked when it is read. */
 export interface SharedText {
   readonly at: number;
   readonly id: string;
+  /** It was written as a piece, which may begin and end within a member. */
+  readonly isRange?: true;
   readonly read: () => Promise<Result<string, StoreFailure>>;
 }
 /** A body taken apart, as `cut` made it. */
@@ -219,7 +232,7 @@ export interface Pieces {
   /** In their order. */
   readonly shared: readonly SharedText[];
 }
-export interface SnapshotInPieces extends Omit<SnapshotRow, "body" | "repeats"> {
+export interface SnapshotInPieces extends Omit<SnapshotRow, "body" | "repeats" | "pieces"> {
   readonly pieces: Pieces;
 }
 export interface NodeRow {
@@ -282,6 +295,7 @@ export interface DecisionRow extends DecisionHead {
   readonly body: string;
   /** Likewise, of whatever. */
   readonly repeats?: Ranges;
+  readonly pieces?: readonly BodyPiece[];
 }
 
 /** How often what was decided, in an hour or over several: what is summed over all nodes. */

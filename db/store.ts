@@ -108,6 +108,8 @@ export interface TurnRecorded {
   readonly decisions: readonly Recorded[];
   /** Likewise; false: the row is not the node's newest of its kind any more, and nothing was counted. */
   readonly again: readonly boolean[];
+  /** Ids of texts that pieces are ranges of and that are gone. Where there are any, nothing was written: send the text itself. */
+  readonly missing: readonly string[];
 }
 
 /** Half-open: `sinceMs` <= decidedAtMs < `untilMs`; of a decision that was made again, any time from the first to the last. */

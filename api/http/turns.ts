@@ -5,7 +5,6 @@ import type { Ports, Reply } from "../ports.ts";
 import { parseJson } from "../service/json.ts";
 import { NodeTurns, type TurnAnswer } from "../service/node-turn/node-turns.ts";
 import { turnRequest } from "../service/node-turn/request.ts";
-import { recordTurnBy } from "../service/node-turn/turn-store.ts";
 import type { Problem } from "../service/problem.ts";
 import { requireNode } from "./auth/authorize.ts";
 import { readJsonBody } from "./body.ts";
@@ -20,7 +19,7 @@ const FEW_BYTES = 16 * 1024 * 1024;
 export function nodeTurns(ports: Ports): NodeTurns {
   const { store, now, sha256, metrics, recordDecisions, nodeStates } = ports;
   const turns = new NodeTurns({
-    store: { ...store, recordTurn: recordTurnBy(store) },
+    store,
     now,
     sha256,
     metrics,
@@ -71,9 +70,10 @@ export async function postTurn(exchange: Exchange): Promise<Result<Reply, Proble
 function answerText(answer: TurnAnswer): string {
   if ("problem" in answer)
     return `{"kind":${JSON.stringify(answer.kind)},"problem":${lineProblemText(answer.problem)}}`;
-  const { decision, id, decidedAtMs, notRecorded, patch, holds } = answer;
+  const { decision, id, decidedAtMs, notRecorded, again, patch, holds } = answer;
   const { kind, node, policyVersion, snapshotId, verdict, assumed, leftOut, profile } = decision;
-  const row = { id, kind, node, policyVersion, snapshotId, decidedAtMs, verdict, assumed, leftOut, profile };
+  const told = { id, kind, node, policyVersion, snapshotId, decidedAtMs, verdict, assumed, leftOut, profile };
+  const row = again === null ? told : { ...told, again };
   const head = answerHead(row, notRecorded);
   return spliced(head, patch === null ? decision.body : JSON.stringify({ holds, patch }));
 }

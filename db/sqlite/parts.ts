@@ -17,13 +17,18 @@ export const textsIn = (parts: AnyColumn): SQL =>
     FROM json_each(CASE WHEN json_valid(${parts}) THEN ${parts} ELSE '[]' END))`;
 
 const DAMAGED = "the places of its texts are damaged; restore the database from a backup";
+/** With a range: that part of the text alone. */
+type Place = readonly [at: number, id: string] | readonly [at: number, id: string, from: number, to: number];
 /** Where which texts belong. Null: nobody wrote that. */
-function placesIn(parts: string | null): readonly (readonly [at: number, id: string])[] | null {
+function placesIn(parts: string | null): readonly Place[] | null {
   try {
     const places = JSON.parse(parts ?? "[]") as unknown;
     const isPlace = (one: unknown): boolean =>
-      Array.isArray(one) && Number.isInteger(one[0]) && typeof one[1] === "string";
-    return Array.isArray(places) && places.every(isPlace) ? (places as [number, string][]) : null;
+      Array.isArray(one) &&
+      Number.isInteger(one[0]) &&
+      typeof one[1] === "string" &&
+      (one.length === 2 || (Number.isInteger(one[2]) && Number.isInteger(one[3])));
+    return Array.isArray(places) && places.every(isPlace) ? (places as Place[]) : null;
   } catch {
     return null;
   }
@@ -108,11 +113,20 @@ export function piecesReader(packing: Packing): PiecesReader {
     const rest = await decodeBody(what, whole.value, packing);
     if (!rest.ok) return rest;
     const found: SharedText[] = [];
-    for (const [at, id] of places) {
+    const byId = new Map(shared.map((text) => [text.id, text]));
+    for (const [at, id, from, to] of places) {
       if (sliceOf(id) !== null) continue;
-      const text = shared.find((one) => one.id === id);
+      const text = byId.get(id);
       if (text === undefined) return missing(what, id);
-      found.push({ at, id, read: () => read(what, text) });
+      if (from === undefined || to === undefined) found.push({ at, id, read: () => read(what, text) });
+      else {
+        const range = async (): Promise<Result<string, StoreFailure>> => {
+          const whole = await read(what, text);
+          if (!whole.ok) return whole;
+          return to <= whole.value.length ? ok(whole.value.slice(from, to)) : corruptRow(`${what}: ${DAMAGED}`);
+        };
+        found.push({ at, id: `${id}:${from}-${to}`, isRange: true, read: range });
+      }
     }
     return ok({ rest: rest.value, shared: found });
   };

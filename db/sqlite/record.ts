@@ -8,7 +8,7 @@ import { factsStatements } from "./facts.ts";
 import { attempt } from "./failure.ts";
 import { removalStatements } from "./removals.ts";
 import { decisions } from "./schema.ts";
-import { nodeSeen, placeSnapshot, snapshotLookup } from "./snapshots.ts";
+import { nodeSeen, placeSnapshot, rangesAreGone, snapshotLookup } from "./snapshots.ts";
 import { type Cut, placeSlices, TEXTS_ARE_STORED, type Texts, textsGuard } from "./texts.ts";
 
 const KEY_IS_FREE = "NOT EXISTS (SELECT 1 FROM idempotency WHERE key = ? AND scope = ?)";
@@ -81,7 +81,7 @@ async function placeDecision(
   const what = `decision \`${row.id}\``;
   const ask = row.ask === null ? ok(null) : await encodeSliced(`ask of ${what}`, row.ask, packing);
   if (!ask.ok) return ask;
-  const cut = await shared.cut(`${row.kind} of ${row.node}`, what, row.body, row.repeats, row.decidedAtMs);
+  const cut = await shared.cut(`${row.kind} of ${row.node}`, what, row, row.decidedAtMs);
   if (!cut.ok) return cut;
   const { rest, parts } = cut.value;
   const body = await encodeSliced(what, rest, packing, ask.value === null ? 0 : storedBytes(ask.value));
@@ -210,8 +210,8 @@ export function recordOf(
       places.push(added.value);
     }
     const again = turn.again.map((one) => statements.add(countAgain(node, one, texts)));
-    if (turn.snapshots.length === 0) statements.add(nodeSeen(node, atMs, undefined));
-    for (const row of turn.snapshots) statements.add(nodeSeen(node, atMs, row));
+    if (turn.snapshots.length === 0) statements.add(nodeSeen(node, atMs, undefined, texts));
+    for (const row of turn.snapshots) statements.add(nodeSeen(node, atMs, row, texts));
     const found = skipped.map(({ id }) => statements.add({ sql: SNAPSHOT_EXISTS, params: [id] }));
 
     const outcomes = await driver.atomic(statements.all);
@@ -226,12 +226,11 @@ export function recordOf(
       recorded.every((one) => one.fresh || one.again !== undefined) &&
       stored.every((place) => outcomes[place]?.changes !== 0) &&
       again.every((place) => outcomes[place]?.rows.length !== 0);
-    if (!isWhole && !isAgain && !(await shared.areStored(cuts.flatMap((cut) => cut.ids)))) {
-      // a text was removed by `prune` since it was last known to be there
-      return write(turn, true);
-    }
-    for (const cut of cuts) cut.committed();
-    return ok({ decisions: recorded, again: again.map((place) => outcomes[place]?.rows.length !== 0) });
+    const missing = isWhole ? [] : await shared.missing(cuts.flatMap((cut) => cut.ids));
+    // a text was removed by `prune` since it was last known to be there
+    if (missing.length > 0 && !isAgain) return write(turn, true);
+    if (missing.length === 0) for (const cut of cuts) cut.committed();
+    return ok({ decisions: recorded, again: again.map((place) => outcomes[place]?.rows.length !== 0), missing });
   };
   return {
     record: ({ snapshot, ...recording }) =>
@@ -239,7 +238,9 @@ export function recordOf(
         const { node, decidedAtMs: atMs } = recording.decision;
         const snapshots = snapshot === undefined ? [] : [snapshot];
         const written = await write({ node, atMs, snapshots, decisions: [recording], again: [] }, false);
-        return written.ok ? ok(written.value.decisions[0] as Recorded) : written;
+        if (!written.ok) return written;
+        const { decisions, missing } = written.value;
+        return missing.length > 0 ? rangesAreGone(recording.decision.id) : ok(decisions[0] as Recorded);
       }),
     recordTurn: (turn) => attempt(() => write(turn, false)),
   };

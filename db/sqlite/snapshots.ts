@@ -1,7 +1,7 @@
 import { asc, desc, eq, gt, lt, sql } from "drizzle-orm";
 import { ok, type Result } from "../../api/model/result.ts";
 import { encodeSliced } from "../body.ts";
-import type { StoreFailure } from "../failure.ts";
+import { failure, type StoreFailure } from "../failure.ts";
 import type { SnapshotInPieces, SnapshotRow } from "../rows.ts";
 import type { Store } from "../store.ts";
 import { type Driver, insertInto, once, type Statement, type Value } from "./driver.ts";
@@ -15,7 +15,7 @@ const IS_NEWER = `excluded.last_snapshot_id IS NOT NULL AND excluded.last_seen_m
   AND (excluded.boot_id IS NOT boot_id OR last_sequence IS NULL OR excluded.last_sequence IS NULL OR excluded.last_sequence >= last_sequence)`;
 
 const SEEN = `INSERT INTO nodes (name, first_seen_ms, last_seen_ms, boot_id, last_snapshot_id, last_sequence, labels, kubelet_version, conditions)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${TEXTS_ARE_STORED}
 ON CONFLICT (name) DO UPDATE SET
   first_seen_ms = min(first_seen_ms, excluded.first_seen_ms),
   last_seen_ms = max(last_seen_ms, excluded.last_seen_ms),
@@ -26,11 +26,16 @@ ON CONFLICT (name) DO UPDATE SET
   kubelet_version = CASE WHEN ${IS_NEWER} THEN coalesce(excluded.kubelet_version, kubelet_version) ELSE kubelet_version END,
   conditions = CASE WHEN ${IS_NEWER} THEN excluded.conditions ELSE conditions END`;
 
-/** The node was heard of at `atMs`, with a snapshot or without one. */
-export function nodeSeen(node: string, atMs: number, snapshot: SnapshotRow | undefined): Statement {
+/** The node was heard of at `atMs`, with a snapshot or without one. `texts`: see `textsGuard`. */
+export function nodeSeen(
+  node: string,
+  atMs: number,
+  snapshot: SnapshotRow | undefined,
+  texts: Value = "[]",
+): Statement {
   const { bootId = null, id = null, sequence = null, labels = null, kubeletVersion = null } = snapshot ?? {};
   const conditions = snapshot?.conditions ?? null;
-  return { sql: SEEN, params: [node, atMs, atMs, bootId, id, sequence, labels, kubeletVersion, conditions] };
+  return { sql: SEEN, params: [node, atMs, atMs, bootId, id, sequence, labels, kubeletVersion, conditions, texts] };
 }
 
 export function nodesOf({ db }: Driver): Pick<Store, "listNodes" | "getNode" | "nodeDeleted"> {
@@ -79,7 +84,7 @@ export async function placeSnapshot(
   shared: Texts,
 ): Promise<Result<Placed, StoreFailure>> {
   const what = `snapshot \`${row.id}\``;
-  const cut = await shared.cut(`snapshot of ${row.node}`, what, row.body, row.repeats, row.storedAtMs);
+  const cut = await shared.cut(`snapshot of ${row.node}`, what, row, row.storedAtMs);
   if (!cut.ok) return cut;
   const { rest, parts } = cut.value;
   const body = await encodeSliced(what, rest, packing);
@@ -92,6 +97,10 @@ export async function placeSnapshot(
     insert: (guard) => insertSnapshot(values, [guard]),
   });
 }
+
+/** For a row that was not written, since its pieces are ranges of texts that are gone. */
+export const rangesAreGone = (id: string): Result<never, StoreFailure> =>
+  failure("unavailable", `the history has no more what row \`${id}\` is a change of; send the whole`);
 
 /** Checks that a snapshot is stored: cheaper than compressing it again. */
 export function snapshotLookup({ db }: Driver): (id: string) => Promise<boolean> {
@@ -144,13 +153,11 @@ export function snapshotsOf(
     const placed = await placeSnapshot(row, driver, shared);
     if (!placed.ok) return placed;
     const { cut, insert } = placed.value;
-    const outcomes = await atomic([
-      ...cut.statements,
-      insert(textsGuard([cut])),
-      nodeSeen(row.node, row.storedAtMs, row),
-    ]);
+    const texts = textsGuard([cut]);
+    const seen = nodeSeen(row.node, row.storedAtMs, row, texts);
+    const outcomes = await atomic([...cut.statements, insert(texts), seen]);
     const fresh = outcomes[cut.statements.length]?.changes !== 0;
-    if (!fresh && !isAgain && !(await shared.areStored(cut.ids))) return put(row, true);
+    if (!fresh && (await shared.missing(cut.ids)).length > 0) return isAgain ? rangesAreGone(row.id) : put(row, true);
     cut.committed();
     return ok({ fresh });
   };

@@ -1,16 +1,16 @@
 import { eq, sql } from "drizzle-orm";
 import { Lru } from "../../api/model/cache.ts";
 import { ok, type Result } from "../../api/model/result.ts";
-import { byteLength, encodeBody } from "../body.ts";
+import { byteLength, encodeBody, type Packing } from "../body.ts";
 import type { StoreFailure } from "../failure.ts";
-import type { Ranges } from "../rows.ts";
+import type { BodyPiece, Ranges } from "../rows.ts";
 import { type Driver, insertInto, once, type Statement } from "./driver.ts";
 import { texts } from "./schema.ts";
 
 /** A body taken apart: what is its own, and the texts that it shares with other rows. */
 export interface Cut {
   readonly rest: string;
-  /** JSON of `[[place in the rest, id of the text], ...]`; null when nothing was cut out. */
+  /** JSON of `[[place in the rest, id of the text], ...]`, of pieces with their range behind it; null when nothing was cut out. */
   readonly parts: string | null;
   readonly ids: readonly string[];
   /** Bytes of the texts that were cut out, in UTF-8. */
@@ -23,24 +23,27 @@ export interface Cut {
 
 export interface Texts {
   /** `owner` names whose text it is likely to be again; `what` names the row in a failure. */
-  cut(
-    owner: string,
-    what: string,
-    body: string,
-    ranges: Ranges | undefined,
-    atMs: number,
-  ): Promise<Result<Cut, StoreFailure>>;
-  /** False when one of them is gone, which is then written again at its next use. */
-  areStored(ids: readonly string[]): Promise<boolean>;
+  cut(owner: string, what: string, body: Body, atMs: number): Promise<Result<Cut, StoreFailure>>;
+  /** Those that are gone, which are then written again at their next use. */
+  missing(ids: readonly string[]): Promise<readonly string[]>;
+}
+
+/** A body, and where its writer knows how it is to be taken apart. */
+interface Body {
+  readonly body: string;
+  readonly repeats?: Ranges;
+  readonly pieces?: readonly BodyPiece[];
 }
 
 /** Shorter ones cost less where they are. */
 const SHORTEST = 1024;
-/** Texts cut out of one body; what is beyond stays in it. */
+/** Ranges cut out of one body; what is beyond stays in it. Pieces may be as many as they like. */
 const MAX_PARTS = 4;
 /** This many texts, the last ones, are kept in memory, to be recognized without a hash. */
 const KNOWN = 256;
 const LONGEST_KNOWN = 128 * 1024;
+/** Texts of pieces that are known to be stored by their ids alone. */
+const KNOWN_IDS = 32 * 1024;
 /** INVARIANT: no row that refers to a text is younger than its `used_at_ms` by more than this. */
 export const USE_MS = 30 * 60 * 1000;
 
@@ -88,8 +91,10 @@ export function textsOf({ db, packing, digest }: Pick<Driver, "db" | "packing" |
     const statement = insert({ id, usedAtMs: atMs, ...body.value });
     return ok({ text, id, bytes: body.value.bytes, usedAtMs: atMs, statement });
   };
+  const ofPieces = pieceCutter(packing, isStored);
   return {
-    cut: async (owner, what, body, ranges = [], atMs) => {
+    cut: async (owner, what, { body, repeats: ranges = [], pieces }, atMs) => {
+      if (pieces !== undefined) return ofPieces.cut(what, pieces, atMs);
       let rest = "";
       let from = 0;
       let bytes = 0;
@@ -122,16 +127,70 @@ export function textsOf({ db, packing, digest }: Pick<Driver, "db" | "packing" |
         },
       });
     },
-    areStored: async (ids) => {
-      let all = true;
-      for (const id of ids) {
+    missing: async (ids) => {
+      const gone: string[] = [];
+      for (const id of new Set(ids)) {
         if (await isStored(id)) continue;
-        all = false;
+        gone.push(id);
         known.deleteWhere((entry) => entry.id === id);
+        ofPieces.forget(id);
       }
-      return all;
+      return gone;
     },
   };
+}
+
+/** Takes bodies apart as their writers say. */
+function pieceCutter(packing: Packing, isStored: (id: string) => Promise<boolean>) {
+  const usedAtMs = new Lru<string, number>(KNOWN_IDS);
+  /** The statement that stores a text of pieces, or notes that it is in use. Null: neither is needed. */
+  const use = async (
+    what: string,
+    piece: Exclude<BodyPiece, string>,
+    atMs: number,
+  ): Promise<Result<Statement | null, StoreFailure>> => {
+    const last = usedAtMs.get(piece.id);
+    if (last !== undefined && atMs - last <= USE_MS) return ok(null);
+    const touch = { sql: TOUCH, params: [atMs, piece.id, atMs] };
+    if (!("text" in piece) || (await isStored(piece.id))) return ok(touch);
+    const body = await encodeBody(what, piece.text, packing);
+    return body.ok ? ok(insert({ id: piece.id, usedAtMs: atMs, ...body.value })) : body;
+  };
+  const cut = async (what: string, pieces: readonly BodyPiece[], atMs: number): Promise<Result<Cut, StoreFailure>> => {
+    let rest = "";
+    let bytes = 0;
+    const parts: [number, string, number, number][] = [];
+    const used = new Map<string, Statement | null>();
+    for (const piece of pieces) {
+      if (typeof piece === "string") {
+        rest += piece;
+        continue;
+      }
+      const { id } = piece;
+      const placed = used.has(id) ? ok(null) : await use(what, piece, atMs);
+      // one that no row can hold stays in the body, which may be sliced
+      if (!placed.ok && placed.error.code === "too_large" && "text" in piece) {
+        rest += piece.text;
+        continue;
+      }
+      if (!placed.ok) return placed;
+      if (!used.has(id)) used.set(id, placed.value);
+      const [from, to] = "text" in piece ? [0, piece.text.length] : [piece.from, piece.to];
+      parts.push([rest.length, id, from, to]);
+      bytes += "text" in piece ? byteLength(piece.text) : piece.bytes;
+    }
+    return ok({
+      rest,
+      parts: parts.length === 0 ? null : JSON.stringify(parts),
+      ids: [...used.keys()],
+      bytes,
+      statements: [...used.values()].filter((statement) => statement !== null),
+      committed: () => {
+        for (const [id, statement] of used) if (statement !== null) usedAtMs.set(id, atMs);
+      },
+    });
+  };
+  return { cut, forget: (id: string): void => usedAtMs.delete(id) };
 }
 
 /** The kind of row that owns slices: a trigger removes them with the row. */

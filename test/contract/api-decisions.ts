@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type * as z from "zod";
 import { decisionAnswer, fullDecision, snapshotStored, storedSnapshot } from "../../api/http/openapi/answers.ts";
 import { decisionList } from "../../api/http/openapi/list-answers.ts";
 import { DECISION } from "../../api/http/openapi/operation.ts";
@@ -8,7 +9,7 @@ import { v1_36 } from "../../api/profiles/v1_36.ts";
 import realCgroups from "../data/real-node/cgroups.json" with { type: "json" };
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
-import { answer, exampleSnapshot, fresh, get, type Of, post, problemOf, send } from "./api-subject.ts";
+import { type ApiSubject, answer, exampleSnapshot, fresh, get, type Of, post, problemOf, send } from "./api-subject.ts";
 import { capturedSnapshot } from "./captured.ts";
 import { value } from "./store-rows.ts";
 
@@ -31,6 +32,20 @@ const VERDICT_OF: Partial<Record<Kind, Verdict>> = {
   "container-gc": "keeps",
   "probe-guard": "keeps",
 };
+
+type Answered = z.output<typeof decisionAnswer>;
+/** The record, the lists and what pages hear tell the first time and the last. */
+async function isCounted(api: ApiSubject, node: string, first: Answered, again: Answered): Promise<void> {
+  const record = await answer(await get(api, `/v1/decisions/${first.id}`), fullDecision);
+  const twice = { times: 2, lastDecidedAt: again.decidedAt, lastSnapshotId: again.snapshotId };
+  expect(record).toMatchObject({ decidedAt: first.decidedAt, snapshotId: first.snapshotId, ...twice });
+  const { decisions } = await answer(await get(api, `/v1/nodes/${node}/decisions`), decisionList);
+  expect(decisions).toEqual([expect.objectContaining({ id: first.id, decidedAt: first.decidedAt, ...twice })]);
+  expect(await (await get(api, `/live?node=${node}`)).json()).toMatchObject({
+    id: first.id,
+    decidedAt: again.decidedAt,
+  });
+}
 
 export function decisions(of: Of): void {
   test.each(KINDS)("decides %s on the captured node, records it, and answers it again in full", async (kind) => {
@@ -100,15 +115,7 @@ export function decisions(of: Of): void {
       snapshotId: "",
       decidedAt: "",
     });
-    const record = await answer(await get(of(), `/v1/decisions/${first.id}`), fullDecision);
-    const twice = { times: 2, lastDecidedAt: again.decidedAt, lastSnapshotId: again.snapshotId };
-    expect(record).toMatchObject({ decidedAt: first.decidedAt, snapshotId: first.snapshotId, ...twice });
-    const { decisions } = await answer(await get(of(), `/v1/nodes/${node}/decisions`), decisionList);
-    expect(decisions).toEqual([expect.objectContaining({ id: first.id, decidedAt: first.decidedAt, ...twice })]);
-    expect(await (await get(of(), `/live?node=${node}`)).json()).toMatchObject({
-      id: first.id,
-      decidedAt: again.decidedAt,
-    });
+    await isCounted(of(), node, first, again);
     for (const change of [{ pods: [] }, { cgroup: { version: 2 } }, { stats: { node: { rlimit: { maxpid: 77 } } } }]) {
       const changed = await ask({ sequence: 3, ...change });
       expect(changed.decision, JSON.stringify(change)).not.toEqual(first.decision);

@@ -309,6 +309,7 @@ export function turns(of: () => Store): void {
     expect(written).toEqual({
       decisions: [first, other].map(({ id }) => ({ fresh: true, decisionId: id, conflict: false })),
       again: [],
+      missing: [],
     });
     expect(value(await of().latestSnapshot(node))?.id).toBe(snapshots[1]?.id);
     const lastSnapshotId = snapshots[1]?.id ?? null;

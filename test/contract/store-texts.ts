@@ -1,5 +1,6 @@
+import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
-import type { Ranges } from "../../db/rows.ts";
+import type { BodyPiece, Ranges, SnapshotRow } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
 import { decisionRow, fresh, type StoreSubject, snapshotRow, T0, value } from "./store-rows.ts";
 
@@ -86,5 +87,76 @@ export function sharedTexts(subject: () => StoreSubject): void {
     expect(value(await of().getSnapshot(third.id))?.body).toBe(repeated.body);
     await lose();
     expect(await of().getDecision(decision.id)).toMatchObject({ ok: false, error: { code: "corrupt" } });
+  });
+}
+
+/** Bodies that their writer gives in pieces. */
+export function piecedBodies(subject: () => StoreSubject): void {
+  const of = (): Store => subject().store;
+  const idOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 32);
+  const range = (text: string, from: number, to: number): BodyPiece => ({
+    ...{ id: idOf(text), from, to },
+    bytes: new TextEncoder().encode(text.slice(from, to)).length,
+  });
+
+  test("a body in pieces comes back as it was put together, from ranges of texts, new texts and its own", async () => {
+    const node = fresh("node");
+    const pods = `[${Array.from({ length: 110 }, (_, i) => `{"pod":"é ${i} ${fresh("p")}"}`).join(",")}]`;
+    const base = snapshotRow({ node, body: "", pieces: ['{"pods":', { id: idOf(pods), text: pods }, "}"] });
+    value(await of().putSnapshot(base));
+    expect(value(await of().getSnapshot(base.id))?.body).toBe(`{"pods":${pods}}`);
+    // each later one has another pod, and the same text twice
+    const rows: [SnapshotRow, string][] = [];
+    for (let i = 0; i < 12; i++) {
+      const at = pods.indexOf(`{"pod":"é ${i} `);
+      const end = pods.indexOf("}", at) + 1;
+      const other = i === 3 ? { id: idOf(`{"b":${i}}`), text: `{"b":${i}}` } : `{"other":"ü${i}"}`;
+      const text = typeof other === "string" ? other : other.text;
+      const tail = range(pods, end, pods.length);
+      const pieces = ['{"pods":', range(pods, 0, at), other, tail, ',"again":', range(pods, 0, pods.length), "}"];
+      const row = snapshotRow({ node, sequence: i + 2, body: "", pieces });
+      rows.push([row, `{"pods":${pods.slice(0, at)}${text}${pods.slice(end)},"again":${pods}}`]);
+    }
+    const snapshots = rows.map(([row]) => row);
+    const nothing = { node, atMs: T0, decisions: [], again: [] };
+    expect(value(await of().recordTurn({ ...nothing, snapshots }))).toEqual({ decisions: [], again: [], missing: [] });
+    for (const [{ pieces: _, ...row }, body] of rows) {
+      expect(value(await of().getSnapshot(row.id))).toEqual({ ...row, body });
+      expect(value(await of().snapshotBytes(row.id))).toBe(new TextEncoder().encode(body).length);
+    }
+    expect(value(await of().latestSnapshot(node))?.body).toBe(rows.at(-1)?.[1]);
+    const pieced = value(await of().getSnapshotPieces(rows[0]?.[0].id ?? ""));
+    expect(pieced?.pieces.shared.every(({ isRange }) => isRange)).toBe(true);
+    const decision = decisionRow({ node, body: "", pieces: ["[", range(pods, 0, pods.length), "]"] });
+    value(await of().record({ decision }));
+    expect(value(await of().getDecision(decision.id))?.body).toBe(`[${pods}]`);
+  });
+
+  test("where a text that pieces are ranges of is gone, nothing is written and it is named; with the text it is", async () => {
+    const node = fresh("node");
+    const text = long(fresh("t"));
+    const whole = (sequence: number) => snapshotRow({ node, sequence, body: "", pieces: [{ id: idOf(text), text }] });
+    const part = (sequence: number) => snapshotRow({ node, sequence, body: "", pieces: [range(text, 0, 9)] });
+    const decision = decisionRow({ node });
+    value(await of().record({ decision, snapshot: whole(1) }));
+    value(await of().putSnapshot(part(2)));
+    await subject().backDoor.loseSharedTexts();
+    const counted = { kind: decision.kind, decisionId: decision.id, times: 1, lastAtMs: T0 + 1, lastSnapshotId: null };
+    const other = decisionRow({ node, kind: "allocatable" });
+    const turn = { node, atMs: T0 + 1, decisions: [{ decision: other, facts: { a: 1 } }], again: [counted] };
+    const lost = value(await of().recordTurn({ ...turn, snapshots: [part(3)] }));
+    expect(lost).toMatchObject({ again: [false], missing: [idOf(text)], decisions: [{ fresh: false }] });
+    expect(value(await of().getDecision(other.id))).toBeNull();
+    expect(value(await of().readFacts(node))).toEqual({});
+    expect(value(await of().getNode(node))).toMatchObject({ lastSequence: 2, lastSeenMs: T0 });
+    for (const answer of [await of().putSnapshot(part(3)), await of().record({ decision: other, snapshot: part(3) })])
+      expect(answer).toMatchObject({
+        ok: false,
+        error: { code: "unavailable", message: expect.stringContaining("send the whole") },
+      });
+    const sent = value(await of().recordTurn({ ...turn, snapshots: [whole(4)] }));
+    expect(sent).toMatchObject({ again: [true], missing: [], decisions: [{ fresh: true }] });
+    expect(value(await of().latestSnapshot(node))?.body).toBe(text);
+    expect(value(await of().getDecision(decision.id))?.series?.times).toBe(2);
   });
 }

@@ -12,7 +12,7 @@ import { retention } from "./store-retention.ts";
 import type { StoreSubject } from "./store-rows.ts";
 import { series, seriesInLists, seriesRetention, seriesUnderKeys, turns } from "./store-series.ts";
 import { goneNodes, leapingClocks, sweepsInParts } from "./store-sweeps.ts";
-import { sharedTexts } from "./store-texts.ts";
+import { piecedBodies, sharedTexts } from "./store-texts.ts";
 import { idempotencyKeys, nodesAndSnapshots, recording } from "./store-writes.ts";
 
 /** The behaviour of every store. `open` gives an empty one, which the tests share: each works on names of its own. */
@@ -45,6 +45,7 @@ export function storeContract(name: string, open: () => Promise<StoreSubject>): 
     describe("results, facts and tokens", () => resultsFactsTokens(of));
     describe("large bodies", () => largeBodies(of));
     describe("shared texts", () => sharedTexts(() => subject));
+    describe("bodies in pieces", () => piecedBodies(() => subject));
     describe("outcomes", () => {
       outcomes(of);
       outcomeFilters(of);

@@ -13,6 +13,7 @@ import { NOT_RECORDED } from "../decide.ts";
 import { PROBLEMS } from "../problem.ts";
 import { componentName } from "./ask-schemas.ts";
 import {
+  again,
   decisionHead,
   decisionList,
   id,
@@ -86,16 +87,7 @@ export const decisionAnswer = z.strictObject({
     .describe(
       "why it is not recorded: the request did not want it, this server records nothing, or the history could not be written; absent: it is recorded",
     ),
-  again: z
-    .strictObject({
-      times: integer.describe("the first time and this one included"),
-      firstDecidedAt: time,
-      firstSnapshotId: id.nullable(),
-    })
-    .optional()
-    .describe(
-      "it is the same as the node's newest decision of its kind, and was counted on that: `id` names that record, `snapshotId` and `decidedAt` are of this request; absent: it has a record of its own",
-    ),
+  again: again.optional(),
   verdict: z.enum(VERDICTS).describe("the decision in a word"),
   assumed: z
     .array(z.strictObject({ path: z.string(), value: z.string() }))

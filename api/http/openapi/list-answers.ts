@@ -43,6 +43,16 @@ export const decisionHead = z.strictObject({
 });
 export const decisionList = z.strictObject({ decisions: z.array(decisionHead), nextPageToken: z.string().nullable() });
 
+export const again = z
+  .strictObject({
+    times: integer.describe("the first time and this one included"),
+    firstDecidedAt: time,
+    firstSnapshotId: id.nullable(),
+  })
+  .describe(
+    "it is the same as the node's newest decision of its kind, and was counted on that: `id` names that record, `snapshotId` and `decidedAt` are of this request; absent: it has a record of its own",
+  );
+
 const headroom = z.strictObject({
   signal: z.enum(EVICTION_SIGNALS),
   threshold: z.string().describe("as configured, such as 100Mi or 10%"),

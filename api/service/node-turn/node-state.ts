@@ -1,3 +1,4 @@
+import type { Again } from "../../../db/store.ts";
 import { ALWAYS_NEW } from "../../decide/input.ts";
 import { memo } from "../../model/cache.ts";
 import type { Kind } from "../../model/decision.ts";
@@ -32,6 +33,8 @@ export interface LastAnswer {
   readonly snapshotId: string;
   /** Null: it is not answered yet. */
   readonly decidedAtMs: EpochMs | null;
+  /** How often it was decided, and since when. */
+  readonly made: Again;
   readonly question: Question;
   readonly answered: Answered;
   /** The length of its text. */
@@ -55,6 +58,8 @@ export interface NodeState {
   readonly current: KnownSnapshot;
   /** By `askKey`. */
   readonly answers: ReadonlyMap<string, LastAnswer>;
+  /** The row of the node's newest decision of each kind, on which alone the same again is counted. */
+  readonly newest: ReadonlyMap<Kind, string>;
   /** Null: the current snapshot is in the history. */
   readonly unstored: DecodedSnapshot | null;
   /** When something of the node was last written to the history. */

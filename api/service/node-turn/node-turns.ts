@@ -1,5 +1,5 @@
 import type { StoreFailure } from "../../../db/failure.ts";
-import type { Store } from "../../../db/store.ts";
+import type { Again, Recorded, Store } from "../../../db/store.ts";
 import { Lru } from "../../model/cache.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import type { JsonPatch } from "../../model/json-patch.ts";
@@ -25,12 +25,9 @@ import {
 } from "./node-state.ts";
 import type { TurnRequest } from "./request.ts";
 import { askKey, decideAsk, isCount, patchOf, type Refused, type Taken } from "./turn-decision.ts";
-import type { Turn, TurnRecorded } from "./turn-store.ts";
 
 export interface NodeTurnsPorts {
-  readonly store: Pick<Store, "getSnapshot" | "readFacts"> & {
-    recordTurn(turn: Turn): Promise<Result<TurnRecorded, StoreFailure>>;
-  };
+  readonly store: Pick<Store, "getSnapshot" | "readFacts" | "recordTurn">;
   readonly now: () => EpochMs;
   readonly sha256: Sha256;
   readonly metrics: Pick<Metrics, "decided" | "refused" | "recorded" | "historyFailed">;
@@ -47,6 +44,7 @@ export interface NodeTurnsPorts {
   readonly maxBytes: number;
 }
 
+type NotRecorded = "not-wanted" | "off" | "history-failed";
 export interface TurnOutcome {
   readonly snapshotId: string;
   readonly answers: readonly TurnAnswer[];
@@ -59,7 +57,9 @@ export type TurnAnswer =
       /** As it is answered: that of the row, where the same again is counted on one. */
       readonly id: string;
       readonly decidedAtMs: EpochMs;
-      readonly notRecorded: "not-wanted" | "off" | "history-failed" | null;
+      readonly notRecorded: NotRecorded | null;
+      /** How often it was decided, where it is the same again on a row; else null. */
+      readonly again: Again | null;
       /** What makes the one that the caller holds into this one; null: it holds none that is known here, or the whole is shorter. */
       readonly patch: JsonPatch | null;
       /** The id that the caller holds that one under. */
@@ -219,21 +219,30 @@ export class NodeTurns {
     const recorded = this.#ports.record ? decided.filter(({ ask }) => ask.record) : [];
     const isKept = this.#ports.record && (taken.length === 0 || recorded.length > 0);
     const answers = new Map(state?.answers);
+    const newest = new Map(state?.newest);
+    const fresh: Taken[] = [];
     for (const one of decided) {
-      answers.delete(askKey(one.ask));
-      const answer = recorded.includes(one) && isCount(one) ? counted(one, isNew) : one.next;
-      answers.set(askKey(one.ask), { ...answer, decidedAtMs: answer.decidedAtMs ?? now });
+      const { ask, last } = one;
+      const isRecorded = recorded.includes(one);
+      const isCounted = isRecorded && isCount(one) && newest.get(ask.kind) === last?.id;
+      if (isRecorded && !isCounted) {
+        fresh.push(one);
+        newest.delete(ask.kind);
+      }
+      const answer = isCounted ? counted(one) : one.next;
+      answers.delete(askKey(ask));
+      answers.set(askKey(ask), { ...answer, decidedAtMs: answer.decidedAtMs ?? now });
     }
     for (const key of [...answers.keys()].slice(0, Math.max(0, answers.size - MAX_ANSWERS))) answers.delete(key);
     const next: NodeState = {
       node,
       current,
       answers,
+      newest,
       // a question about what is not so changes nothing of what waits
       unstored: !isKept ? (state?.unstored ?? null) : isNew || state.unstored !== null ? told : null,
       writtenMs: state?.writtenMs ?? 0,
     };
-    const fresh = recorded.filter((one) => !isCount(one));
     const mayWait = state !== undefined && fresh.length === 0 && this.#mayWait(state, next, now);
     const written =
       mayWait || !isKept
@@ -245,10 +254,12 @@ export class NodeTurns {
       answers: taken.map((one) => {
         if (!("next" in one)) return one;
         const { ask, decision } = one;
-        const off = this.#ports.record ? null : "off";
-        const notRecorded = !ask.record ? "not-wanted" : written.failed.includes(one) ? "history-failed" : off;
-        const { id = decision.id, decidedAtMs } = written.state.answers.get(askKey(ask)) ?? {};
-        return { decision, id, decidedAtMs: decidedAtMs ?? now, notRecorded, patch: patchOf(one), holds: ask.holds };
+        const isFailed = written.failed.includes(one) ? "history-failed" : null;
+        const notRecorded: NotRecorded | null = !ask.record ? "not-wanted" : this.#ports.record ? isFailed : "off";
+        const { id = decision.id, decidedAtMs, made } = written.state.answers.get(askKey(ask)) ?? {};
+        const again = made !== undefined && made.times > 1 && notRecorded === null ? made : null;
+        const of = { decision, id, decidedAtMs: again === null ? (decidedAtMs ?? now) : now, notRecorded, again };
+        return { ...of, patch: patchOf(one), holds: ask.holds };
       }),
     };
   }
@@ -292,26 +303,38 @@ export class NodeTurns {
       return { state, failed: ofTurn };
     }
     const answers = new Map(state.answers);
+    const newest = new Map(state.newest);
     for (const [i, [key, answer]] of countedOn.entries())
       answers.set(key, { ...answer, uncounted: null, isRow: written.value.again[i] === true });
     for (const [i, { ask, next }] of fresh.entries()) {
       const recorded = written.value.decisions[i];
       if (recorded?.fresh === true) metrics.recorded("decisions", 1);
-      if (recorded !== undefined)
-        answers.set(askKey(ask), { ...(answers.get(askKey(ask)) ?? next), id: recorded.decisionId, isRow: true });
+      if (recorded === undefined) continue;
+      answers.set(askKey(ask), rowOf(answers.get(askKey(ask)) ?? next, recorded));
+      newest.set(ask.kind, recorded.decisionId);
     }
-    const after = { ...state, answers, unstored: null, writtenMs: atMs };
+    const after = { ...state, answers, newest, unstored: null, writtenMs: atMs };
     // somebody else has recorded another decision of the kind meanwhile, so this one is not the same again
     const lost = ofTurn.filter(({ ask }) => answers.get(askKey(ask))?.isRow === false);
     return lost.length === 0 ? { state: after, failed: [] } : this.#written(after, null, lost, lost);
   }
 }
 
+/** The answer whose row is written, or the one that it was counted on. */
+const rowOf = (answer: LastAnswer, { decisionId, again }: Recorded): LastAnswer => ({
+  ...answer,
+  id: decisionId,
+  isRow: true,
+  made: again ?? { times: 1, firstAtMs: answer.decidedAtMs ?? 0, firstSnapshotId: answer.snapshotId },
+});
+
 /** The answer that is counted on the row of the one before it. The same snapshot once more does not count. */
-function counted({ last, next }: Taken, isNew: boolean): LastAnswer {
+function counted({ last, next }: Taken): LastAnswer {
+  const isNew = last?.snapshotId !== next.snapshotId;
   const times = (last?.uncounted?.times ?? 0) + (isNew ? 1 : 0);
   const uncounted = times === 0 ? null : { times };
-  return { ...next, id: last?.id ?? next.id, isRow: true, uncounted };
+  const made = last === undefined ? next.made : { ...last.made, times: last.made.times + (isNew ? 1 : 0) };
+  return { ...next, id: last?.id ?? next.id, isRow: true, made, uncounted };
 }
 
 type Begun = Pick<KnownSnapshot, "snapshot" | "configuration">;

@@ -78,6 +78,7 @@ export async function decideAsk(
     isRow: false,
     snapshotId: told.id,
     decidedAtMs: isSame && last?.snapshotId === told.id ? last.decidedAtMs : null,
+    made: { times: 1, firstAtMs: 0, firstSnapshotId: told.id },
     question,
     // where it is the same, the core gives its objects again, which the next comparison finds at once
     answered,

@@ -29,6 +29,7 @@ const NEW: ReadonlySet<string> = new Set(ALWAYS_NEW);
 export function partsReader(length: number): PartsReader {
   const kept = new Lru<string, Part>(Number.POSITIVE_INFINITY, length);
   return async ({ rest, shared }) => {
+    if (shared.some(({ isRange }) => isRange)) return ok(null);
     // where the first member is shared, the comma of the second stays
     const members = membersIn(rest.replace(/^\{,/, "{"));
     const own = members === null ? null : partOf(members);
