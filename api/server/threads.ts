@@ -45,7 +45,7 @@ export async function warm(app: Pick<Hono, "fetch">, closing: AbortSignal): Prom
 /** Smaller bodies are decided here: handing them over would cost as much. */
 const INLINE_BELOW = 32 * 1024;
 /** MiB in which a thread's objects begin. A request leaves nothing behind, so the larger this is, the less is ever looked at. */
-const NURSERY = 8;
+const NURSERY = 16;
 /** MiB of a thread's heap: a thread that needs more ends, and nothing else does. */
 const HEAP = 1024;
 /**
@@ -57,7 +57,7 @@ const depthOf = ({ of }: Task): number => (of === "route" ? 8 : 2);
 const IDLE_MS = 15_000;
 const LOOK_MS = 5_000;
 /** Bytes of a heap that a thread may keep where the number of threads is fixed. */
-const SMALL = 80 * 1024 * 1024;
+const SMALL = 96 * 1024 * 1024;
 const ENTRY = new URL("./evaluate-thread.ts", import.meta.url);
 
 interface Waiting {
