@@ -93,6 +93,8 @@ export interface CountedAgain {
   readonly lastAtMs: number;
   /** A snapshot that is stored, or that comes with the turn. */
   readonly lastSnapshotId: string | null;
+  /** The id that the last of them would have as a row of its own: it does not count again. */
+  readonly lastId: string;
 }
 /** All that one request of a node changes in the history. */
 export interface Turn {

@@ -10,10 +10,19 @@ export const NO_NODE = "unknown";
 
 export const idOf = async (sha256: Sha256, text: string): Promise<string> => (await sha256(text)).slice(0, 32);
 
+/** A piece of a snapshot's text. */
+export interface Segment {
+  readonly text: string;
+  /** The object whose text it is; null: it is what stands between two of them. */
+  readonly of: object | null;
+}
+
 /** The stored form of a snapshot, and the ranges of it that the node's next snapshots are likely to repeat. */
 export interface Canonical {
   readonly text: string;
   readonly repeats: readonly (readonly [from: number, to: number])[];
+  /** The text in pieces. */
+  readonly segments: readonly Segment[];
 }
 
 const NEW: ReadonlySet<string> = new Set(ALWAYS_NEW);
@@ -21,31 +30,54 @@ const NEW: ReadonlySet<string> = new Set(ALWAYS_NEW);
 /** As `JSON.stringify(snapshot)` writes it. */
 export function canonical(snapshot: Snapshot): Canonical {
   const repeats: [number, number][] = [];
-  let text = "{";
+  const segments: Segment[] = [];
+  let length = 0;
+  const add = (segment: Segment): void => {
+    segments.push(segment);
+    length += segment.text.length;
+  };
+  add(between("{"));
   let isOpen = false;
   for (const [name, part] of Object.entries(snapshot)) {
-    const value = textOf(part);
-    if (value === undefined) continue;
+    const own = segmentsOf(part);
+    if (own === null) continue;
     const isNew = NEW.has(name);
-    const from = text.length;
-    text += `${from === 1 ? "" : ","}${JSON.stringify(name)}:${value}`;
+    const from = length;
+    add(between(`${from === 1 ? "" : ","}${JSON.stringify(name)}:`));
+    own.forEach(add);
     const last = repeats.at(-1);
-    if (isOpen && !isNew && last !== undefined) last[1] = text.length;
-    else if (!isNew) repeats.push([from, text.length]);
+    if (isOpen && !isNew && last !== undefined) last[1] = length;
+    else if (!isNew) repeats.push([from, length]);
     isOpen = !isNew;
   }
-  return { text: `${text}}`, repeats };
+  add(between("}"));
+  return { text: segments.map(({ text }) => text).join(""), repeats, segments };
 }
 
-const textOf = (part: unknown): string | undefined => (isObject(part) ? objectText(part) : listOrScalar(part));
-/** Parts are the same objects in a node's next snapshot, and so are most entries of a part that is another. */
-const objectText = perObject((part: Fields): string => {
-  const members = Object.entries(part).flatMap(([name, member]) => {
-    const value = listOrScalar(member);
-    return value === undefined ? [] : `${JSON.stringify(name)}:${value}`;
-  });
-  return `{${members.join(",")}}`;
+const between = (text: string): Segment => ({ text, of: null });
+
+/** Null: JSON has no text for it. */
+function segmentsOf(value: unknown): readonly Segment[] | null {
+  if (Array.isArray(value) && isObject(value[0])) return listed(value);
+  if (isObject(value)) return ofObject(value);
+  const text = JSON.stringify(value);
+  return text === undefined ? null : [between(text)];
+}
+/** Parts are the same objects in a node's next snapshot, and so are most entries of a list that is another. */
+const ofObject = perObject((part: Fields): readonly Segment[] => {
+  const lists = Object.values(part).some((member) => Array.isArray(member) && isObject(member[0]));
+  if (!lists) return [{ text: JSON.stringify(part), of: part }];
+  const segments: Segment[] = [between("{")];
+  for (const [name, member] of Object.entries(part)) {
+    const own = isObject(member) ? [between(JSON.stringify(member))] : segmentsOf(member);
+    if (own !== null) segments.push(between(`${segments.length === 1 ? "" : ","}${JSON.stringify(name)}:`), ...own);
+  }
+  return [...segments, between("}")];
 });
-const listOrScalar = (value: unknown): string | undefined =>
-  Array.isArray(value) && isObject(value[0]) ? `[${value.map(entryText).join(",")}]` : JSON.stringify(value);
-const entryText = perObject((entry: object): string => JSON.stringify(entry));
+const listed = (list: readonly object[]): readonly Segment[] => [
+  between("["),
+  ...list.flatMap((entry, i) => (i === 0 ? [entrySegment(entry)] : [COMMA, entrySegment(entry)])),
+  between("]"),
+];
+const COMMA = between(",");
+const entrySegment = perObject((entry: object): Segment => ({ text: JSON.stringify(entry), of: entry }));

@@ -197,13 +197,14 @@ function pressureOf({ node }: Snapshot): string | null {
 
 /** A snapshot as it is stored and recorded. */
 export async function decodedSnapshot(snapshot: Snapshot, sha256: Sha256): Promise<DecodedSnapshot> {
-  const { text, repeats } = canonical(snapshot);
+  const { text, repeats, segments } = canonical(snapshot);
   const { sequence, bootId } = snapshot;
   return {
     id: await idOf(sha256, text),
     node: nodeOf(snapshot),
     text,
     repeats,
+    segments,
     observedAtMs: passTimeOf(snapshot)?.atMs ?? null,
     sequence: sequence ?? null,
     bootId: bootId ?? snapshot.node?.status?.nodeInfo?.bootID ?? null,

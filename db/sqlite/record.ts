@@ -38,7 +38,7 @@ WHERE newest.node = ? AND newest.kind = ? AND first.decided_at_ms <= ?
   AND first.pod_uid IS ? AND first.ask IS ? AND first.parts IS ? AND first.body = ? AND ${guard}
 ${MOVE_ON}`;
 const COUNT_AGAIN = `INSERT INTO series (seq, node, times, last_at_ms, last_snapshot_id, last_id)
-SELECT first.seq, first.node, 1 + ?, max(first.decided_at_ms, ?), ?, NULL
+SELECT first.seq, first.node, 1 + ?, max(first.decided_at_ms, ?), ?, ?
 FROM latest AS newest CROSS JOIN decisions AS first ON first.id = newest.decision_id
 WHERE newest.node = ? AND newest.kind = ? AND newest.decision_id = ? AND ${TEXTS_ARE_STORED}
 ${MOVE_ON} RETURNING seq`;
@@ -166,9 +166,12 @@ const againOf = (row: Outcome["rows"][number]): Again => ({
 
 const countAgain = (
   node: string,
-  { kind, decisionId, times, lastAtMs, lastSnapshotId }: CountedAgain,
+  { kind, decisionId, times, lastAtMs, lastSnapshotId, lastId }: CountedAgain,
   texts: Value,
-): Statement => ({ sql: COUNT_AGAIN, params: [times, lastAtMs, lastSnapshotId, node, kind, decisionId, texts] });
+): Statement => ({
+  sql: COUNT_AGAIN,
+  params: [times, lastAtMs, lastSnapshotId, lastId, node, kind, decisionId, texts],
+});
 
 export function recordOf(
   driver: Driver,
@@ -203,13 +206,14 @@ export function recordOf(
     for (const cut of cuts) cut.statements.forEach(statements.add);
     const texts = textsGuard(cuts);
     const stored = posted.map((insert) => statements.add(insert(texts)));
+    // before a decision of the turn is the newest of its kind
+    const again = turn.again.map((one) => statements.add(countAgain(node, one, texts)));
     const places: DecisionPlaces[] = [];
     for (const one of decided) {
       const added = addDecision(one, statements, texts);
       if (!added.ok) return added;
       places.push(added.value);
     }
-    const again = turn.again.map((one) => statements.add(countAgain(node, one, texts)));
     if (turn.snapshots.length === 0) statements.add(nodeSeen(node, atMs, undefined, texts));
     for (const row of turn.snapshots) statements.add(nodeSeen(node, atMs, row, texts));
     const found = skipped.map(({ id }) => statements.add({ sql: SNAPSHOT_EXISTS, params: [id] }));

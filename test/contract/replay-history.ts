@@ -157,6 +157,7 @@ function replaysOfTheSame(of: Of): void {
       times: 1,
       lastAtMs: Date.now(),
       lastSnapshotId: other.id,
+      lastId: "0",
     };
     const nothing = { node, atMs: Date.now(), decisions: [] };
     value(await of().store.recordTurn({ ...nothing, snapshots: [other], again: [count] }));

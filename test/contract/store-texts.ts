@@ -141,7 +141,14 @@ export function piecedBodies(subject: () => StoreSubject): void {
     value(await of().record({ decision, snapshot: whole(1) }));
     value(await of().putSnapshot(part(2)));
     await subject().backDoor.loseSharedTexts();
-    const counted = { kind: decision.kind, decisionId: decision.id, times: 1, lastAtMs: T0 + 1, lastSnapshotId: null };
+    const counted = {
+      kind: decision.kind,
+      decisionId: decision.id,
+      times: 1,
+      lastAtMs: T0 + 1,
+      lastSnapshotId: null,
+      lastId: "0",
+    };
     const other = decisionRow({ node, kind: "allocatable" });
     const turn = { node, atMs: T0 + 1, decisions: [{ decision: other, facts: { a: 1 } }], again: [counted] };
     const lost = value(await of().recordTurn({ ...turn, snapshots: [part(3)] }));

@@ -196,14 +196,19 @@ const bodyOf = (answer: Json): Json => Object.fromEntries(BODY.map((name) => [na
 /** The rows that both histories must have, with the facts that the node is decided by. */
 async function rowsOf(store: Store) {
   const listed = value(await store.listDecisions({ node: "n1", limit: 500 }));
-  const rows = listed.items.map(({ id, kind, verdict, reason, decidedAtMs }) => ({
+  const rows = listed.items.map(({ id, kind, verdict, reason, decidedAtMs, series }) => ({
     id,
     kind,
     verdict,
     reason,
     decidedAtMs,
+    series,
   }));
-  return [...rows, value(await store.readFacts("n1"))];
+  const ids = listed.items.flatMap(({ snapshotId, series }) => [snapshotId, series?.lastSnapshotId ?? null]);
+  const snapshots = await Promise.all(
+    [...new Set(ids)].map(async (id) => (id === null ? null : value(await store.getSnapshot(id))?.body)),
+  );
+  return [...rows, ...snapshots, value(await store.readFacts("n1"))];
 }
 
 for (const [seed, holdMs] of [
@@ -283,7 +288,7 @@ for (const [seed, holdMs] of [
         for (const name of BODY) delete (head as Json)[name];
         const apart: string[] = [];
         // a history tells neither what was left out of a snapshot, nor that this turn comes again
-        if (isForgotten) apart.push("leftOut", "decidedAt", "again");
+        if (isForgotten) apart.push("leftOut", "decidedAt");
         for (const name of apart) for (const one of [head as Json, wholeHead]) delete one[name];
         expect(head, `turn ${turn}: ${key}`).toEqual(wholeHead);
         held.set(key, { id: own.id, body: bodyOf(whole.body) });

@@ -9,9 +9,10 @@ import type { EpochMs } from "../../model/units.ts";
 import { PROFILES } from "../../profiles/index.ts";
 import { leftOutOfSnapshot } from "../../profiles/unknown-fields.ts";
 import type { Answered } from "../evaluate.ts";
-import type { DecodedSnapshot, StoredSnapshot } from "../evaluation.ts";
+import type { StoredSnapshot } from "../evaluation.ts";
 import { inputProblem, type Problem, storeProblem } from "../problem.ts";
 import { postedSnapshot } from "../replay/parsed.ts";
+import type { Keyframe } from "./keyframe.ts";
 
 /** A snapshot that a turn may begin with. */
 export interface KnownSnapshot {
@@ -31,6 +32,8 @@ export interface LastAnswer {
   /** Whether a row of the history has the id, on which the same again is counted. */
   readonly isRow: boolean;
   readonly snapshotId: string;
+  /** The id that it would have as a row of its own. */
+  readonly ownId: string;
   /** Null: it is not answered yet. */
   readonly decidedAtMs: EpochMs | null;
   /** How often it was decided, and since when. */
@@ -60,8 +63,10 @@ export interface NodeState {
   readonly answers: ReadonlyMap<string, LastAnswer>;
   /** The row of the node's newest decision of each kind, on which alone the same again is counted. */
   readonly newest: ReadonlyMap<Kind, string>;
-  /** Null: the current snapshot is in the history. */
-  readonly unstored: DecodedSnapshot | null;
+  /** The node's newest snapshot, where it waits for the history; null: it is there. */
+  readonly unstored: KnownSnapshot | null;
+  /** The texts of the history that its snapshots are stored as ranges of. */
+  readonly keyframe: Keyframe | null;
   /** When something of the node was last written to the history. */
   readonly writtenMs: number;
 }

@@ -1,5 +1,6 @@
 import type { StoreFailure } from "../../../db/failure.ts";
-import type { Again, Recorded, Store } from "../../../db/store.ts";
+import type { SnapshotRow } from "../../../db/rows.ts";
+import type { Again, CountedAgain, Recorded, Store } from "../../../db/store.ts";
 import { Lru } from "../../model/cache.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import type { JsonPatch } from "../../model/json-patch.ts";
@@ -13,6 +14,7 @@ import type { Decision, DecodedSnapshot } from "../evaluation.ts";
 import { historyProblem, inputProblem, invalid, type Problem, problem } from "../problem.ts";
 import { factsOf, recordingOf, snapshotRow } from "../recording.ts";
 import { changedSnapshot } from "./changes.ts";
+import { asKeyframe, piecesOf } from "./keyframe.ts";
 import {
   bytesOf,
   fromHistory,
@@ -221,6 +223,8 @@ export class NodeTurns {
     const answers = new Map(state?.answers);
     const newest = new Map(state?.newest);
     const fresh: Taken[] = [];
+    // answers of which something waits, and after which another comes
+    const ended: LastAnswer[] = [];
     for (const one of decided) {
       const { ask, last } = one;
       const isRecorded = recorded.includes(one);
@@ -229,25 +233,30 @@ export class NodeTurns {
         fresh.push(one);
         newest.delete(ask.kind);
       }
+      if (!isCounted && last !== undefined && last.uncounted !== null) ended.push(last);
       const answer = isCounted ? counted(one) : one.next;
       answers.delete(askKey(ask));
       answers.set(askKey(ask), { ...answer, decidedAtMs: answer.decidedAtMs ?? now });
     }
-    for (const key of [...answers.keys()].slice(0, Math.max(0, answers.size - MAX_ANSWERS))) answers.delete(key);
+    for (const [key, answer] of [...answers].slice(0, Math.max(0, answers.size - MAX_ANSWERS))) {
+      answers.delete(key);
+      if (answer.uncounted !== null) ended.push(answer);
+    }
     const next: NodeState = {
       node,
       current,
       answers,
       newest,
       // a question about what is not so changes nothing of what waits
-      unstored: !isKept ? (state?.unstored ?? null) : isNew || state.unstored !== null ? told : null,
+      unstored: !isKept ? (state?.unstored ?? null) : isNew || state.unstored !== null ? current : null,
+      keyframe: state?.keyframe ?? null,
       writtenMs: state?.writtenMs ?? 0,
     };
-    const mayWait = state !== undefined && fresh.length === 0 && this.#mayWait(state, next, now);
+    const mayWait = state !== undefined && fresh.length + ended.length === 0 && this.#mayWait(state, next, now);
     const written =
       mayWait || !isKept
         ? { state: next, failed: [] }
-        : await this.#written(next, state?.unstored ?? null, fresh, recorded);
+        : await this.#written(next, { waited: state?.unstored ?? null, told, ended, fresh, recorded });
     this.#keep(written.state);
     return {
       snapshotId: current.id,
@@ -273,35 +282,30 @@ export class NodeTurns {
     );
   }
 
-  /** Writes the state's snapshot, the one that waited before it, decisions, and all counts. `failed`: what is not recorded. */
+  /** Writes what waits of a state, with what a turn brings beside it. `failed`: what of the turn is not recorded. */
   async #written(
     state: NodeState,
-    waited: DecodedSnapshot | null = null,
-    fresh: readonly Taken[] = [],
-    ofTurn: readonly Taken[] = [],
+    brought: Brought = NOTHING,
   ): Promise<{ readonly state: NodeState; readonly failed: readonly Taken[] }> {
     const { store, onFailure, metrics, now } = this.#ports;
+    const { ended, fresh, recorded: ofTurn } = brought;
     const atMs = now();
-    const snapshots = new Map([waited, state.unstored].flatMap((one) => (one === null ? [] : [[one.id, one]])));
+    const { rows, keyframe } = await this.#rows(state, brought, atMs);
     const countedOn = [...state.answers].filter(([, { uncounted }]) => uncounted !== null);
     const written = await store.recordTurn({
       node: state.node,
       atMs,
-      snapshots: Array.from(snapshots.values(), (one) => snapshotRow(one, atMs)),
+      snapshots: rows,
       decisions: fresh.map(({ decision }) => recordingOf(decision, atMs)),
-      again: countedOn.map(([, { kind, id, snapshotId, decidedAtMs, uncounted }]) => ({
-        kind,
-        decisionId: id,
-        times: uncounted?.times ?? 0,
-        lastAtMs: decidedAtMs ?? atMs,
-        lastSnapshotId: snapshotId,
-      })),
+      again: [...countedOn.map(([, answer]) => answer), ...ended].map((answer) => countOf(answer, atMs)),
     });
     if (!written.ok) {
       metrics.historyFailed(written.error.code);
       onFailure(written.error, state.node);
       return { state, failed: ofTurn };
     }
+    // texts that are gone are sent again
+    if (written.value.missing.length > 0) return this.#written({ ...state, keyframe: null }, brought);
     const answers = new Map(state.answers);
     const newest = new Map(state.newest);
     for (const [i, [key, answer]] of countedOn.entries())
@@ -311,14 +315,56 @@ export class NodeTurns {
       if (recorded?.fresh === true) metrics.recorded("decisions", 1);
       if (recorded === undefined) continue;
       answers.set(askKey(ask), rowOf(answers.get(askKey(ask)) ?? next, recorded));
-      newest.set(ask.kind, recorded.decisionId);
+      // else it was recorded before, and may not be the newest any more
+      if (recorded.fresh || recorded.again !== undefined) newest.set(ask.kind, recorded.decisionId);
     }
-    const after = { ...state, answers, newest, unstored: null, writtenMs: atMs };
+    const after = { ...state, answers, newest, unstored: null, keyframe, writtenMs: atMs };
     // somebody else has recorded another decision of the kind meanwhile, so this one is not the same again
     const lost = ofTurn.filter(({ ask }) => answers.get(askKey(ask))?.isRow === false);
-    return lost.length === 0 ? { state: after, failed: [] } : this.#written(after, null, lost, lost);
+    if (lost.length === 0) return { state: after, failed: [] };
+    return this.#written(after, { ...NOTHING, fresh: lost, recorded: lost });
+  }
+
+  /** The snapshots that wait as rows, which are ranges of the texts that the history has of the node already. */
+  async #rows({ unstored, keyframe: last }: NodeState, { waited, told }: Brought, atMs: EpochMs) {
+    const { sha256 } = this.#ports;
+    const rows: SnapshotRow[] = [];
+    let keyframe = last;
+    const waiting = new Map([waited, unstored].flatMap((one) => (one === null ? [] : [[one.id, one]])));
+    for (const { id, snapshot } of waiting.values()) {
+      const own = told?.id === id ? told : await decodedSnapshot(snapshot, sha256);
+      let pieces = keyframe === null ? null : piecesOf(own, keyframe);
+      if (pieces === null) ({ pieces, keyframe } = await asKeyframe(own, sha256));
+      // what is in pieces is not looked for in the body
+      rows.push({ ...snapshotRow(own, atMs), body: "", pieces });
+    }
+    return { rows, keyframe };
   }
 }
+
+/** All that a turn brings for the history beside its state. */
+interface Brought {
+  /** The state's snapshot, where it was told just now. */
+  readonly told: DecodedSnapshot | null;
+  /** The snapshot before the state's, which waited. */
+  readonly waited: KnownSnapshot | null;
+  /** Answers that are not the node's last any more, and of which a count waited. */
+  readonly ended: readonly LastAnswer[];
+  /** Decisions that are not the same again. */
+  readonly fresh: readonly Taken[];
+  /** With them those that are. */
+  readonly recorded: readonly Taken[];
+}
+const NOTHING: Brought = { told: null, waited: null, ended: [], fresh: [], recorded: [] };
+
+const countOf = ({ kind, id, ownId, snapshotId, decidedAtMs, uncounted }: LastAnswer, atMs: EpochMs): CountedAgain => ({
+  kind,
+  decisionId: id,
+  times: uncounted?.times ?? 0,
+  lastAtMs: decidedAtMs ?? atMs,
+  lastSnapshotId: snapshotId,
+  lastId: ownId,
+});
 
 /** The answer whose row is written, or the one that it was counted on. */
 const rowOf = (answer: LastAnswer, { decisionId, again }: Recorded): LastAnswer => ({

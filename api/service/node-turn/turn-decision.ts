@@ -75,6 +75,7 @@ export async function decideAsk(
   const next: LastAnswer = {
     kind,
     id: decision.id,
+    ownId: decision.id,
     isRow: false,
     snapshotId: told.id,
     decidedAtMs: isSame && last?.snapshotId === told.id ? last.decidedAtMs : null,

@@ -1,0 +1,63 @@
+import { byteLength } from "../../../db/body.ts";
+import type { BodyPiece } from "../../../db/rows.ts";
+import { type Canonical, idOf, type Sha256 } from "../canonical.ts";
+
+/** Texts of an earlier snapshot of a node that the history has, and where in them which object's text is. */
+export interface Keyframe {
+  readonly places: WeakMap<object, Place>;
+}
+interface Place {
+  readonly id: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Shorter ones cost less where they are. */
+const SHORTEST = 1024;
+
+/** A snapshot as the history takes it, its lasting parts as texts of their own, and those texts. */
+export async function asKeyframe(
+  { text, repeats, segments }: Canonical,
+  sha256: Sha256,
+): Promise<{ readonly pieces: readonly BodyPiece[]; readonly keyframe: Keyframe }> {
+  const places = new WeakMap<object, Place>();
+  const pieces: BodyPiece[] = [];
+  let end = 0;
+  for (const [from, to] of repeats) {
+    if (to - from < SHORTEST) continue;
+    const own = text.slice(from, to);
+    const id = await idOf(sha256, own);
+    pieces.push(text.slice(end, from), { id, text: own });
+    end = to;
+    let at = 0;
+    for (const segment of segments) {
+      if (segment.of !== null && at >= from && at + segment.text.length <= to)
+        places.set(segment.of, { id, from: at - from, to: at - from + segment.text.length });
+      at += segment.text.length;
+    }
+  }
+  return { pieces: [...pieces, text.slice(end)], keyframe: { places } };
+}
+
+/** The same as ranges of the texts of an earlier one. Null: less than half of it is as it was. */
+export function piecesOf({ text, segments }: Canonical, { places }: Keyframe): readonly BodyPiece[] | null {
+  const pieces: BodyPiece[] = [];
+  let own = "";
+  let known = 0;
+  for (const { text: part, of } of segments) {
+    const place = of === null || part.length < SHORTEST / 8 ? undefined : places.get(of);
+    if (place === undefined) {
+      own += part;
+      continue;
+    }
+    known += part.length;
+    const last = pieces.at(-1);
+    // two entries of a list with the comma between them, which stand there in this order too
+    const isNext = typeof last === "object" && "from" in last && last.id === place.id && last.to + 1 === place.from;
+    if (isNext && own === ",")
+      pieces[pieces.length - 1] = { ...last, to: place.to, bytes: last.bytes + 1 + byteLength(part) };
+    else pieces.push(own, { ...place, bytes: byteLength(part) });
+    own = "";
+  }
+  return known * 2 < text.length ? null : [...pieces, own];
+}
