@@ -56,8 +56,6 @@ const depthOf = ({ of }: Task): number => (of === "route" ? 8 : 2);
 /** A thread that has had nothing to do for so long ends. */
 const IDLE_MS = 15_000;
 const LOOK_MS = 5_000;
-/** Bytes of a heap that a thread may keep where the number of threads is fixed. */
-const SMALL = 96 * 1024 * 1024;
 const ENTRY = new URL("./evaluate-thread.ts", import.meta.url);
 
 interface Waiting {
@@ -75,7 +73,6 @@ interface Thread {
   readonly waiting: Set<number>;
   /** It has loaded its code, and takes orders. */
   isReady: boolean;
-  heapBytes: number;
   idleSinceMs: number;
 }
 export interface Threads {
@@ -195,7 +192,6 @@ class Pool {
       orders: new Map(),
       waiting: new Set(),
       isReady: false,
-      heapBytes: 0,
       idleSinceMs: performance.now(),
     };
     thread.worker.on("message", (delivery: Delivery) => this.#take(thread, delivery));
@@ -229,7 +225,6 @@ class Pool {
       const order = thread.orders.get(delivery.number);
       thread.orders.delete(delivery.number);
       thread.waiting.delete(delivery.number);
-      thread.heapBytes = delivery.heapBytes;
       thread.idleSinceMs = performance.now();
       // the work that an answer makes on the event loop counts too
       if ("done" in delivery) void this.#options.turns(async () => order?.resolve(delivery.done as never), false);
@@ -267,16 +262,14 @@ class Pool {
     this.#hand();
   }
 
-  /** Gives memory back: what a heap once held it keeps. A thread that is to stay is replaced once its heap has grown. */
+  /** Gives memory back: no heap of a thread that runs becomes as small as it began. */
   #endIdle(): void {
     const idle = performance.now() - IDLE_MS;
     for (const thread of [...this.#threads]) {
-      const isKept = this.#threads.length <= this.#least;
+      if (this.#threads.length <= this.#least) return;
       if (!thread.isReady || thread.orders.size > 0 || thread.idleSinceMs > idle) continue;
-      if (isKept && thread.heapBytes <= SMALL) continue;
       this.#threads.splice(this.#threads.indexOf(thread), 1);
       void thread.worker.terminate();
-      if (isKept) this.#start();
     }
   }
 }
