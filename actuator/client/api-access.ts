@@ -42,22 +42,27 @@ export interface ApiFailure {
   readonly isSlow?: true;
   /** Size of a body that is larger than the API accepts. */
   readonly tooLargeBytes?: number;
+  /** HTTP status of its answer; absent: it gave none, or one that is no API's. */
+  readonly status?: number;
 }
 
 /**
  * Posts to the API. Never throws: no answer in time is a failure that passes. What is posted may be posted again: a
  * connection that is cut is followed by another one, since the first may have been that of a body that was refused before
- * it had all arrived, which a server cuts some time later.
+ * it had all arrived, which a server cuts some time later. `about`: the length of what the answer speaks of, where that is
+ * more than what is posted.
  */
 export async function postJson(
   access: ApiAccess,
   path: string,
   body: unknown,
-): Promise<Result<Readonly<Record<string, unknown>>, ApiFailure>> {
+  about = 0,
+): Promise<Result<Reply, ApiFailure>> {
   const text = JSON.stringify(body);
+  const most = mostOf(Math.max(about, text.length));
   const signal = AbortSignal.timeout(access.timeoutMs);
-  const first = await tryPost(access, path, text, signal);
-  const last = isCut(first) ? await tryPost(access, path, text, signal) : first;
+  const first = await tryPost(access, path, text, most, signal);
+  const last = isCut(first) ? await tryPost(access, path, text, most, signal) : first;
   if (!("unanswered" in last)) return last;
   const bytes = Buffer.byteLength(text);
   const message = `${access.url}${path} does not answer (${last.unanswered})`;
@@ -85,10 +90,10 @@ export async function isReady({ url, timeoutMs, fetch }: ApiAccess): Promise<boo
 /** The length up to which an answer that is no decision is read: an error, or the answer of /readyz. */
 const MAX_WORDS = 2 ** 20;
 /**
- * The most bytes that a decision about what was posted may have. Decisions name each container's files with their reasons,
- * which is 12 times what the leanest pods take; of a usual node they are as long as the snapshot.
+ * The most bytes that a decision about a snapshot of this length may have. Decisions name each container's files with their
+ * reasons, which is 12 times what the leanest pods take; of a usual node they are as long as the snapshot.
  */
-const mostOf = (posted: string): number => Math.min(MAX_ANSWER_BYTES, 2 * 2 ** 20 + 24 * posted.length);
+const mostOf = (length: number): number => Math.min(MAX_ANSWER_BYTES, 2 * 2 ** 20 + 24 * length);
 
 /** A request hears its signal only for as long as somebody holds it: one that was collected would wait for ever. */
 const hold = (_request: Request): void => {};
@@ -97,12 +102,13 @@ interface Unanswered {
   /** The system's code, or the error's name. */
   readonly unanswered: string;
 }
-type Tried = Result<Readonly<Record<string, unknown>>, ApiFailure> | Unanswered;
+type Tried = Result<Reply, ApiFailure> | Unanswered;
 
 async function tryPost(
   { url, token, fetch }: ApiAccess,
   path: string,
   text: string,
+  most: number,
   signal: AbortSignal,
 ): Promise<Tried> {
   const headers: Record<string, string> = { "content-type": "application/json" };
@@ -110,8 +116,7 @@ async function tryPost(
   const request = new Request(url + path, { method: "POST", headers, body: text, signal });
   try {
     const response = await fetch(request);
-    const most = response.ok ? mostOf(text) : MAX_WORDS;
-    const reply = await replyOf(response, most);
+    const reply = await replyOf(response, response.ok ? most : MAX_WORDS);
     const said = typeof reply === "object" && reply !== null ? reply : null;
     if (response.ok && said !== null) return ok(said);
     if (response.ok) {
@@ -121,11 +126,8 @@ async function tryPost(
       const what = `${response.status} with ${held}`;
       return err({ message: `${url}${path} answered ${what}: is this the API?`, final: false });
     }
-    const message =
-      `${url}${path} answered ${response.status} ${String(said?.["code"] ?? "")} ${String(said?.["detail"] ?? "")}`.trimEnd();
     const tooLarge = response.status === 413 ? { tooLargeBytes: Buffer.byteLength(text) } : {};
-    const stuck = response.status >= 500 ? { isStuck: true as const } : {};
-    return err({ message, final: isFinal(response.status), ...tooLarge, ...stuck });
+    return err({ ...failureOf(url + path, response.status, said), ...tooLarge });
   } catch (e) {
     return { unanswered: reason(e) };
   } finally {
@@ -133,7 +135,20 @@ async function tryPost(
   }
 }
 
-type Reply = Readonly<Record<string, unknown>>;
+/** What an API's problem of this status means for who asked. `place`: who answered it. */
+export function failureOf(place: string, status: number, problem: Reply | null): ApiFailure {
+  const message =
+    `${place} answered ${status} ${String(problem?.["code"] ?? "")} ${String(problem?.["detail"] ?? "")}`.trimEnd();
+  return { message, final: isFinal(status), status, ...(status >= 500 ? { isStuck: true } : {}) };
+}
+/** What was answered is not carried out. The next version of that API may answer better. */
+export const nonsense = (place: string, fault: string): ApiFailure => ({
+  message: `${place} answered what is no decision of this node: ${fault}`,
+  final: false,
+});
+
+/** The members of an answer, which nobody has checked. */
+export type Reply = Readonly<Record<string, unknown>>;
 /** Null: it is no JSON object. Throws where it does not come to its end. */
 async function replyOf(response: Response, most: number): Promise<Reply | "too-long" | null> {
   const text = await answerText(response, most);

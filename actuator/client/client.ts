@@ -14,9 +14,10 @@ import type { DecisionAnswer, DecisionClient, Problem, ResultsReport } from "../
 import type { Counters } from "../status/counters.ts";
 import { unsafeOrder } from "./answer-guard.ts";
 import { STATE_FILES, shapeOf } from "./answer-shape.ts";
-import { type ApiAccess, type ApiFailure, isReady, postJson } from "./api-access.ts";
+import { type ApiAccess, type ApiFailure, isReady, nonsense, postJson, type Reply } from "./api-access.ts";
 import { type DecisionQuestion, decideWith, keepNext } from "./local-client.ts";
 import type { Outbox, Pending } from "./outbox.ts";
+import { Turns } from "./turns.ts";
 
 /**
  * A snapshot as the API is told it: of its pods what decisions read, which is also all that a history stores of them. So no
@@ -80,12 +81,7 @@ const answer = z.looseObject({
  * An API's answer, before anything of it is carried out. INVARIANT: what passes has the shape and the ranges that the core
  * here answers with, and orders nothing that `unsafeOrder` names. Errors: the first place that has not, in one line.
  */
-export function checkAnswer(
-  kind: Kind,
-  snapshot: unknown,
-  reply: Readonly<Record<string, unknown>>,
-  ask?: object,
-): Result<DecisionAnswer, string> {
+export function checkAnswer(kind: Kind, snapshot: unknown, reply: Reply, ask?: object): Result<DecisionAnswer, string> {
   const fault =
     faultIn(answer, reply, "") ??
     faultIn(shapeOf(kind), reply["decision"], "decision") ??
@@ -97,7 +93,7 @@ export function checkAnswer(
 }
 
 /** Checks only what names the answer in the history. Errors: the answer has no id. */
-function checkId(reply: Readonly<Record<string, unknown>>): Result<string | null, string> {
+function checkId(reply: Reply): Result<string | null, string> {
   const fault = faultIn(answerId, reply["id"], "id");
   return fault === null ? ok(reply["id"] as string | null) : err(fault);
 }
@@ -120,8 +116,6 @@ function faultOfNext(kind: Kind, next: unknown): string | null {
   return `${issue?.path ?? "next"}: ${issue?.message ?? ""}`;
 }
 
-/** A pass reports once on its decision, and a report that is sent again must be the same one. */
-const ONLY_REPORT = 1;
 /** Entries sent in one pass, so that a long absence does not hold up the present. */
 const DRAIN_PER_PASS = 50;
 /** Tries to send one entry to an API that has no answer to it. */
@@ -133,16 +127,9 @@ function sendReport(
   decisionId: string,
   report: Omit<ResultsReport, "decisionId" | "seq">,
 ): Promise<Result<unknown, ApiFailure>> {
-  const body = { ...report, decisionId, seq: ONLY_REPORT } satisfies ResultsReport;
+  // a decision that is made again is reported on again, and a report that is sent again must be the same one
+  const body = { ...report, decisionId, seq: Date.parse(report.at) } satisfies ResultsReport;
   return postJson(access, "/v1/results", body);
-}
-
-/** A decision that is not carried out. The next version of that API may answer better. */
-function nonsense({ url }: ApiAccess, kind: Kind, fault: string): Result<never, ApiFailure> {
-  return err({
-    message: `${url}/v1/decisions/${kind} answered what is no decision of this node: ${fault}`,
-    final: false,
-  });
 }
 
 /** Sends what an outbox kept while the API was away. */
@@ -186,11 +173,12 @@ class Backlog {
     // an older daemon kept them whole
     const told = redactSnapshot(snapshot);
     const body = ask === undefined ? { snapshot: told } : { snapshot: told, ask: redactAsk(ask) };
-    const reply = await postJson(this.#access, `/v1/decisions/${kind}`, body);
+    const path = `/v1/decisions/${kind}`;
+    const reply = await postJson(this.#access, path, body);
     if (!reply.ok) return reply;
     // the decision was carried out at its time: only the record's name is wanted
     const id = checkId(reply.value);
-    if (!id.ok) return nonsense(this.#access, kind, id.error);
+    if (!id.ok) return err(nonsense(this.#access.url + path, id.error));
     if (id.value === null || report === null) return id;
     return sendReport(this.#access, id.value, report);
   }
@@ -202,6 +190,7 @@ const REST_TIMES = 3;
 /** Asks the API; when it does not answer, decides here with the same core and sends both later. One call at a time. */
 export class ApiClient implements DecisionClient {
   readonly #access: ApiAccess;
+  readonly #turns: Turns;
   readonly #outbox: Outbox;
   readonly #backlog: Backlog;
   readonly #memory: Memory;
@@ -218,6 +207,7 @@ export class ApiClient implements DecisionClient {
 
   constructor(access: ApiAccess, outbox: Outbox, memory: Memory, onProblem: (problem: Problem) => void) {
     this.#access = access;
+    this.#turns = new Turns(access);
     this.#outbox = outbox;
     this.#backlog = new Backlog(access, outbox, onProblem);
     this.#memory = memory;
@@ -345,13 +335,9 @@ export class ApiClient implements DecisionClient {
     return isForgetful === true ? this.#ask(kind, snapshot, { ...ask, facts }) : asked;
   }
 
-  async #ask(kind: Kind, snapshot: unknown, ask: object | undefined): Promise<Result<DecisionAnswer, ApiFailure>> {
-    const told = redactSnapshot(snapshot);
-    const body = ask === undefined ? { snapshot: told } : { snapshot: told, ask: redactAsk(ask) };
-    const reply = await postJson(this.#access, `/v1/decisions/${kind}`, body);
-    if (!reply.ok) return reply;
-    const answer = checkAnswer(kind, snapshot, reply.value, ask);
-    return answer.ok ? answer : nonsense(this.#access, kind, answer.error);
+  #ask(kind: Kind, snapshot: unknown, ask: object | undefined): Promise<Result<DecisionAnswer, ApiFailure>> {
+    const question = { kind, snapshot: redactSnapshot(snapshot), ask: redactAsk(ask) };
+    return this.#turns.ask(question, (reply) => checkAnswer(kind, snapshot, reply, ask));
   }
 }
 

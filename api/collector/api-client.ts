@@ -7,6 +7,8 @@ export interface ApiFault {
   readonly code: "away" | "refused";
   /** One line, in the API's own words where it answered. */
   readonly message: string;
+  /** HTTP status of its answer; absent: there was none. */
+  readonly status?: number;
 }
 
 /** An API to which snapshots and outcomes are sent. */
@@ -55,8 +57,8 @@ function faultOf(url: string, status: number, text: string): ApiFault {
   const code = PASSES.has(status) || status === 401 || status === 403 ? "away" : "refused";
   const { code: problem, detail, advice } = objectIn(text);
   if (typeof problem !== "string")
-    return { code, message: `${url} answered ${status} and no JSON: is this a nodewise API?` };
-  return { code, message: `${url} answered ${status} ${problem}: ${String(detail)}; ${String(advice)}` };
+    return { code, status, message: `${url} answered ${status} and no JSON: is this a nodewise API?` };
+  return { code, status, message: `${url} answered ${status} ${problem}: ${String(detail)}; ${String(advice)}` };
 }
 
 /** A JSON object's members; none for any other text. */

@@ -4,9 +4,9 @@ import { type ClusterFault, clusterFaultText } from "../cluster/fault.ts";
 import { type ClusterChange, type FollowedResource, followCluster } from "../cluster/follow.ts";
 import { type NodeDocuments, snapshotOf } from "../cluster/read.ts";
 import type { Kind } from "../model/decision.ts";
-import type { Result } from "../model/result.ts";
-import { type ApiClient, type ApiFault, objectIn } from "./api-client.ts";
+import type { ApiClient, ApiFault } from "./api-client.ts";
 import { type NodeFault, NodeFaults } from "./node-faults.ts";
+import { NodeTurns } from "./node-turns.ts";
 import { Outcomes, type SeenOutcome } from "./outcomes.ts";
 
 /** What the collector tells of its work, each line when it begins and when it ends. */
@@ -54,6 +54,7 @@ const MAX_POSTED = 200;
 /** The fleet's history: follows a cluster, and sends snapshots of its nodes and what its kubelets did to an API. */
 export class Collector {
   readonly #api: ApiClient;
+  readonly #turns: NodeTurns;
   readonly #log: CollectorLog;
   readonly #found = new Outcomes();
   /** Node -> outcomes that wait. */
@@ -70,6 +71,7 @@ export class Collector {
 
   constructor(api: ApiClient, log: CollectorLog) {
     this.#api = api;
+    this.#turns = new NodeTurns(this.#send);
     this.#log = log;
   }
 
@@ -106,42 +108,35 @@ export class Collector {
 
   async onSnapshot(documents: NodeDocuments): Promise<void> {
     const { name, missing } = documents;
-    const path = `v1/nodes/${encodeURIComponent(name)}/snapshot`;
-    const stored = await this.#send("PUT", path, JSON.stringify(snapshotOf(documents)));
-    if (!stored.ok && stored.error.code === "away") return;
+    const kinds = KINDS.filter(({ needs }) => needs.every((part) => documents[part] !== undefined));
+    const taken = await this.#turns.send(
+      name,
+      snapshotOf(documents),
+      kinds.map(({ kind }) => kind),
+    );
+    if (!taken.ok && taken.error.code === "away") return;
     const faults = missing.map(
       ({ part, code, why, how }): NodeFault => ({ part, code, text: clusterFaultText({ message: why, next: how }) }),
     );
     this.#lack(missing);
-    if (stored.ok) {
+    if (taken.ok) {
+      const { decisions, refused } = taken.value;
       this.#counts.snapshots++;
+      this.#counts.decisions += decisions;
       this.#unlessThere(name);
-      faults.push(...(await this.#decide(documents, stored.value)));
-    } else faults.push({ part: "snapshot", code: "refused", text: stored.error.message });
+      if (refused !== undefined) faults.push({ part: "decisions", code: "refused", text: refused.message });
+    } else faults.push({ part: "snapshot", code: "refused", text: taken.error.message });
     this.#tellNode(name, ["pods", "configz", "stats", "snapshot", "decisions"], faults);
-  }
-
-  /** Has the API decide on a snapshot that it stored; answers what it refuses. */
-  async #decide(documents: NodeDocuments, stored: string): Promise<readonly NodeFault[]> {
-    const { id } = objectIn(stored);
-    const kinds = KINDS.filter(({ needs }) => needs.every((part) => documents[part] !== undefined));
-    const lines = kinds.map(({ kind }) => JSON.stringify({ kind, snapshotId: id, explain: "off" }));
-    if (lines.length === 0) return [];
-    const answered = await this.#send("POST", "v1/batch", lines.join("\n"), "application/x-ndjson");
-    if (!answered.ok)
-      return answered.error.code === "away"
-        ? []
-        : [{ part: "decisions", code: "refused", text: answered.error.message }];
-    for (const line of answered.value.split("\n")) if ("decision" in objectIn(line)) this.#counts.decisions++;
-    return [];
+    // it may have gone meanwhile
+    if (!this.#nodes.has(name)) this.#turns.forget(name);
   }
 
   /** Whether the API is away is told. */
-  async #send(method: "PUT" | "POST", path: string, body: string, type?: string): Promise<Result<string, ApiFault>> {
-    const sent = await this.#api.send(method, path, body, type);
+  readonly #send: ApiClient["send"] = async (...request) => {
+    const sent = await this.#api.send(...request);
     this.#tell("api", !sent.ok && sent.error.code === "away" ? sent.error.message : null);
     return sent;
-  }
+  };
 
   #node({ change, object }: ClusterChange): void {
     const name = nameOf(object);
@@ -149,6 +144,7 @@ export class Collector {
     else {
       if (this.#nodes.delete(name)) this.#deleted.add(name);
       this.#nodeFaults.forget(name);
+      this.#turns.forget(name);
     }
   }
   /** The API takes a node for one that is there whenever it gets something of it. */

@@ -43,3 +43,15 @@ export const snapshotChanges = z.strictObject({
   images: changesOf(LIMITS.images).optional(),
 });
 export type SnapshotChanges = z.output<typeof snapshotChanges>;
+
+/** An API without turns is asked for them again after so long: it may be a newer one by then. */
+export const LOOK_FOR_TURNS_MS = 10 * 60_000;
+
+/**
+ * What a caller does about a turn that was not taken, by its HTTP status: it tells everything (`tell whole`), goes on without turns
+ * (`no turns`), or has to live with it. `hasReferred`: the turn spoke of something that the API may have forgotten.
+ */
+export function turnRefusal(status: number | undefined, hasReferred: boolean): "tell whole" | "no turns" | "refused" {
+  if (status === 404 || status === 405) return "no turns";
+  return hasReferred && (status === 400 || status === 409 || status === 422) ? "tell whole" : "refused";
+}

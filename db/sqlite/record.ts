@@ -12,11 +12,15 @@ import { nodeSeen, placeSnapshot, rangesAreGone, snapshotLookup } from "./snapsh
 import { type Cut, placeSlices, TEXTS_ARE_STORED, type Texts, textsGuard } from "./texts.ts";
 
 const KEY_IS_FREE = "NOT EXISTS (SELECT 1 FROM idempotency WHERE key = ? AND scope = ?)";
-const DECISION_IS_NEW = "NOT EXISTS (SELECT 1 FROM decisions WHERE id = ?)";
+/**
+ * Parameters of conditions on decisions stand in a SELECT of their own: SQLite compares bare ones with the conditions of partial
+ * indexes, and then prepares the statement, with its triggers, anew for each value that is bound.
+ */
+const DECISION_IS_NEW = "NOT EXISTS (SELECT 1 FROM decisions WHERE id = (SELECT ?))";
 
 /** The row on which the decision of an id was counted last; nothing else of its node and kind has come since. */
 const COUNTED = `latest AS newest CROSS JOIN decisions AS first ON first.id = newest.decision_id
-  CROSS JOIN series ON series.seq = first.seq WHERE newest.node = ? AND newest.kind = ? AND series.last_id = ?`;
+  CROSS JOIN series ON series.seq = first.seq WHERE newest.node = (SELECT ?) AND newest.kind = (SELECT ?) AND series.last_id = (SELECT ?)`;
 const IS_NOT_COUNTED = `NOT EXISTS (SELECT 1 FROM ${COUNTED})`;
 const READ_SERIES = `SELECT first.id, first.decided_at_ms, first.snapshot_id, series.times FROM ${COUNTED}`;
 
@@ -32,15 +36,15 @@ const countWhere = (
   guard: string,
 ): string => `INSERT INTO series (seq, node, times, last_at_ms, last_snapshot_id, last_id)
 SELECT first.seq, first.node, 2, ?, ?, ? FROM latest AS newest CROSS JOIN decisions AS first ON first.id = newest.decision_id
-WHERE newest.node = ? AND newest.kind = ? AND first.decided_at_ms <= ?
-  AND first.policy_version = ? AND first.verdict = ? AND first.explain = ?
-  AND first.encoding = ? AND first.bytes = ? AND first.reason IS ? AND first.pod_namespace IS ? AND first.pod_name IS ?
-  AND first.pod_uid IS ? AND first.ask IS ? AND first.parts IS ? AND first.body = ? AND ${guard}
+WHERE newest.node = (SELECT ?) AND newest.kind = (SELECT ?) AND first.decided_at_ms <= (SELECT ?)
+  AND first.policy_version = (SELECT ?) AND first.verdict = (SELECT ?) AND first.explain = (SELECT ?)
+  AND first.encoding = (SELECT ?) AND first.bytes = (SELECT ?) AND first.reason IS (SELECT ?)
+  AND first.pod_namespace IS (SELECT ?) AND first.pod_name IS (SELECT ?) AND first.pod_uid IS (SELECT ?) AND first.ask IS (SELECT ?) AND first.parts IS (SELECT ?) AND first.body = (SELECT ?) AND ${guard}
 ${MOVE_ON}`;
 const COUNT_AGAIN = `INSERT INTO series (seq, node, times, last_at_ms, last_snapshot_id, last_id)
 SELECT first.seq, first.node, 1 + ?, max(first.decided_at_ms, ?), ?, ?
 FROM latest AS newest CROSS JOIN decisions AS first ON first.id = newest.decision_id
-WHERE newest.node = ? AND newest.kind = ? AND newest.decision_id = ? AND ${TEXTS_ARE_STORED}
+WHERE newest.node = (SELECT ?) AND newest.kind = (SELECT ?) AND newest.decision_id = (SELECT ?) AND ${TEXTS_ARE_STORED}
 ${MOVE_ON} RETURNING seq`;
 
 /** What a first recording is told from a repeated one by; with a key, that too. */

@@ -143,11 +143,12 @@ test("an API that hangs is waited for once, and then left alone for a while", as
   expect(client.fault?.message).toMatch(/TimeoutError/);
 });
 
-/** An API that is away until it is told to be there, which remembers what it was sent. */
+/** An API without turns that is away until it is told to be there, which remembers what it was sent. */
 async function comingBack() {
   const api = { isAway: true, sent: [] as string[] };
   const url = await serving((request, _body, response) => {
     if (api.isAway) return void request.socket.destroy();
+    if (request.url?.endsWith("/turns")) return json(response, 404, { code: "not_found" });
     api.sent.push(request.url ?? "");
     json(response, 200, request.url === "/v1/results" ? {} : answered("cgroups"));
   });

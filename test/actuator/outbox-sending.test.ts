@@ -12,10 +12,16 @@ vi.setConfig({ testTimeout: 60_000 });
 
 const recorded = JSON.parse(readFileSync(realNode("snapshot.json"), "utf8"));
 const at = (day: number): string => `2026-01-0${day}T00:00:00.000Z`;
+/** Each day has a decision of its own: the same again would be a count on the record of the last one. */
+const snapshotOf = (day: number) => ({
+  ...recorded,
+  observedAt: at(day),
+  kubeletConfiguration: { ...recorded.kubeletConfiguration, podPidsLimit: 1000 + day },
+});
 /** A decision of a day, and what was done about it. */
 const pending = (day: number): Pending => ({
   kind: "cgroups",
-  snapshot: { ...recorded, observedAt: at(day) },
+  snapshot: snapshotOf(day),
   report: { at: at(day), dryRun: false, complete: true, results: [{ status: "applied" }] },
 });
 
@@ -53,7 +59,7 @@ async function world() {
     const outbox = Outbox.open(file);
     const memory = new Memory(dir, (message) => told.push(message));
     const client = new ApiClient(access, outbox, memory, ({ message }) => told.push(message));
-    const pass = (day: number) => client.decide("cgroups", { ...recorded, observedAt: at(day) });
+    const pass = (day: number) => client.decide("cgroups", snapshotOf(day));
     return { outbox, told, pass };
   };
   const known = async () => {

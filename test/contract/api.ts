@@ -22,6 +22,7 @@ import { remembering } from "./api-remembering.ts";
 import { badRemovals, decidedRemovals, removals } from "./api-removals.ts";
 import type { ApiSubject } from "./api-subject.ts";
 import { cutOffBodies, pagesAndEncodings, surface } from "./api-surface.ts";
+import { turns } from "./api-turns.ts";
 import { unrecorded } from "./api-unrecorded.ts";
 import { versions, versionsAgain } from "./api-versions.ts";
 import { badLints, lints } from "./lint.ts";
@@ -127,6 +128,7 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
       nodeTokens(of);
       otherNodesIds(of);
     });
+    describe("turns of a node", () => turns(of));
     describe("the surface", () => surface(of));
     describe("pages and encodings", () => {
       pagesAndEncodings(of);

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import Sqlite from "better-sqlite3";
 import { expect, test } from "vitest";
 import { LATEST_MIGRATION } from "../../db/sqlite/history.ts";
-import { openNode, readMigrations } from "../../db/sqlite/node/open.ts";
+import { migrate, openNode, readMigrations } from "../../db/sqlite/node/open.ts";
 import { decisionRow, T0, value } from "../contract/store-rows.ts";
 import { testFolder } from "./folder.ts";
 
@@ -236,4 +236,30 @@ test("outcomes of before 0010 get the reason that their kind or a readable body 
     ["waits", "Deferred"],
     ["images", null],
   ]);
+});
+
+test("rows of a history from before series stay as they are, and what is the same again is counted on them", async () => {
+  const folder = testFolder();
+  const file = join(folder, "history.db");
+  const client = new Sqlite(file);
+  value(
+    migrate(
+      client,
+      readMigrations(own).filter(({ name }) => name < "0012"),
+    ),
+  );
+  client.exec(`INSERT INTO decisions (id, kind, node, snapshot_id, policy_version, verdict, explain, decided_at_ms, bytes, encoding, body)
+    VALUES ('old', 'cgroups', 'n', 's-1', 'p', 'planned', 'off', ${T0}, 2, 'json', '{}')`);
+  client.close();
+  const store = value(openNode({ file }));
+  const decision = decisionRow({ node: "n", snapshotId: "s-1", policyVersion: "p", explain: "off", body: "{}" });
+  expect(value(await store.getDecision("old"))).toEqual({ ...decision, id: "old" });
+  const again = { ...decision, snapshotId: "s-2", decidedAtMs: T0 + 1 };
+  expect(value(await store.record({ decision: again }))).toEqual({
+    fresh: false,
+    decisionId: "old",
+    conflict: false,
+    again: { times: 2, firstAtMs: T0, firstSnapshotId: "s-1" },
+  });
+  await store.close();
 });

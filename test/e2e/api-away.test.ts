@@ -35,9 +35,10 @@ afterEach(async () => {
 
 const recorded = JSON.parse(readFileSync(realNode("snapshot.json"), "utf8"));
 const START = Date.parse(recorded.observedAt);
-/** The node a little later: every pass sees another moment. */
+/** The node a little later. Every pass decides something else, since the same again is a count on the last one's record. */
 const after = (seconds: number) => ({
   ...recorded,
+  kubeletConfiguration: { ...recorded.kubeletConfiguration, podPidsLimit: 1000 + seconds },
   observedAt: new Date(START + seconds * 1000).toISOString(),
   stats: { ...recorded.stats, node: { ...recorded.stats?.node } },
 });

@@ -29,9 +29,15 @@ export interface ClientParts {
   readonly disk: WatchedDisk;
   readonly stateDir: string;
   readonly asked: Asked[];
-  /** Questions to the API of a daemon that died before it heard the answer. */
+  /** Kinds of the questions to the API of a daemon that died before it heard the answer. */
   readonly unheard: string[];
   readonly onProblem: (problem: Problem) => void;
+}
+
+/** The kind that a request asks of; of a report, nothing. */
+async function kindIn(request: Request): Promise<string> {
+  const { decisions } = (await request.json()) as { readonly decisions?: readonly { readonly kind: string }[] };
+  return decisions?.[0]?.kind ?? /\/v1\/decisions\/(.*)$/.exec(request.url)?.[1] ?? "";
 }
 
 /** The real client, and what it was asked and told of admissions. */
@@ -39,9 +45,10 @@ export function watchedClient({ api, life, disk, stateDir, asked, unheard, onPro
   // a dead daemon sends nothing, and hears nothing of what it sent
   const fetch = async (request: Request): Promise<Response> => {
     if (life.isOver) return never();
+    const kind = await kindIn(request.clone());
     const answer = await counted(() => api.fetch(request));
     if (!life.isOver) return answer;
-    unheard.push(new URL(request.url).pathname);
+    unheard.push(kind);
     return never();
   };
   const access = { url: "http://api.sim", token: undefined, timeoutMs: 1000, fetch };

@@ -1,29 +1,33 @@
+import { seriesOf } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
 import type { PodsNode } from "./pods-node.ts";
 
-/** The faults of a history that must have each admission once, with one report at most. */
+/** The faults of a history that must have each admission once, with one report at most of each time that it was made. */
 export async function misrecorded({ asked, unheard }: PodsNode, store: Store): Promise<string[]> {
   const found: string[] = [];
-  const kept = new Map<string, number>();
+  const kept = new Map<string, { readonly results: number; readonly times: number }>();
   for (let pageToken: string | null = ""; pageToken !== null; ) {
     const from = pageToken === "" ? {} : { pageToken };
     const page = await store.listDecisions({ kind: "admission", limit: 500, ...from });
     if (!page.ok) throw new Error(page.error.message);
-    for (const { id } of page.value.items) {
-      const results = await store.listResults(id);
-      kept.set(id, results.ok ? results.value.length : -1);
+    for (const item of page.value.items) {
+      const results = await store.listResults(item.id);
+      const { times } = seriesOf(item);
+      kept.set(item.id, { times, results: results.ok ? results.value.length : -1 });
     }
     pageToken = page.value.nextPageToken;
   }
   const byApi = asked.filter(({ answer }) => answer.decidedBy === "api");
   const here = asked.filter(({ answer }) => answer.decidedBy === "here");
   for (const { uid, answer } of byApi) if (!kept.has(answer.id ?? "")) found.push(`${answer.id} of ${uid} is not kept`);
-  for (const [id, results] of kept) if (results > 1) found.push(`${id} has ${results} results`);
+  for (const [id, { results, times }] of kept)
+    if (results > times) found.push(`${id} was made ${times} times and has ${results} results`);
+  const made = Array.from(kept.values()).reduce((sum, { times }) => sum + times, 0);
   const certain = new Set(here.filter(({ isKept }) => isKept).map(({ key }) => key)).size;
-  const ofApi = new Set(byApi.map(({ answer }) => answer.id)).size;
-  const most = here.length + unheard.filter((path) => path === "/v1/decisions/admission").length;
-  if (kept.size < ofApi + certain || kept.size > ofApi + most)
-    found.push(`${kept.size} admissions are kept of ${ofApi} by the API and ${certain} to ${most} here`);
+  const ofApi = new Set(byApi.map(({ key }) => key)).size;
+  const most = here.length + unheard.filter((kind) => kind === "admission").length;
+  if (made < ofApi + certain || made > ofApi + most)
+    found.push(`${made} admissions are kept of ${ofApi} by the API and ${certain} to ${most} here`);
   const untold = asked.filter(({ reports, life }) => reports !== 1 && !life.isOver);
   return [...found, ...untold.map(({ uid, reports }) => `an admission of ${uid} has ${reports} reports`)];
 }

@@ -35,7 +35,7 @@ export class PodsNode {
   readonly mounter = new FakeMounter();
   readonly problems: Problem[] = [];
   readonly asked: Asked[] = [];
-  /** Paths of what the API answered to a daemon that was dead by then. */
+  /** Kinds of what the API answered to a daemon that was dead by then. */
   readonly unheard: string[] = [];
   readonly disk: WatchedDisk;
   readonly stateDir: string;

@@ -144,6 +144,28 @@ test("a decision whose snapshot is gone still stands, and one that is gone says 
   expect(gone).toContain("old ones are removed");
 });
 
+test("a decision that was made again tells how often, since when, and on which snapshot the last time", async () => {
+  const { app, store } = appOver({});
+  const id = await decided(app, "cpus");
+  const row = value(await store.getDecision(id));
+  if (row === null) throw new Error("it was recorded");
+  const lastSnapshotId = "1".repeat(32);
+  const again = {
+    kind: row.kind,
+    decisionId: id,
+    times: 11,
+    lastAtMs: row.decidedAtMs + 60_000,
+    lastId: "again",
+    lastSnapshotId,
+  };
+  const nothing = { node: row.node, atMs: row.decidedAtMs, snapshots: [], decisions: [] };
+  value(await store.recordTurn({ ...nothing, again: [again] }));
+  const text = await textOf(app, `/decisions/${id}`);
+  expect(text).toMatch(/12 times the same since/);
+  expect(text).toContain(`/v1/snapshots/${lastSnapshotId}`);
+  expect(await textOf(app, "/decisions")).toMatch(/12 times since/);
+});
+
 test("decisions of older versions, and names full of markup, stay readable text", async () => {
   const { app, store } = appOver({});
   const node = '<img src=x onerror="alert(1)">';

@@ -170,20 +170,27 @@ test("the flags for dead containers count", async () => {
 
 test("a collection that had nothing to remove while the API was away is in its history later too", async () => {
   const { node, api, clock } = gcWorld();
+  // each looks at something else, since the same again would be a count on the last one's record
+  const look = async (minute: number) => {
+    await clock.advanceTo(START + minute * MINUTE);
+    node.pods = [...node.pods, gcPod(`u${minute}`)];
+    put(
+      node,
+      fakeSandbox(`s${minute}`, `u${minute}`, "SANDBOX_READY"),
+      fakeContainer(`c${minute}`, `s${minute}`, "img"),
+    );
+    await node.turn(["container-gc"]);
+  };
   const history = async () => {
     const answer = await api.fetch(new Request("http://api/v1/nodes/sim/decisions?kind=container-gc"));
     return ((await answer.json()) as { readonly decisions?: readonly object[] }).decisions?.length ?? 0;
   };
-  await node.turn(["container-gc"]);
+  await look(0);
   expect(await history()).toBe(1);
   api.reachable = false;
-  for (const minute of [1, 2]) {
-    await clock.advanceTo(START + minute * MINUTE);
-    await node.turn(["container-gc"]);
-  }
+  for (const minute of [1, 2]) await look(minute);
   expect(node.outboxSize).toBe(2);
   api.reachable = true;
-  await clock.advanceTo(START + 3 * MINUTE);
-  await node.turn(["container-gc"]);
+  await look(3);
   expect([node.outboxSize, await history()]).toEqual([0, 4]);
 });

@@ -4,8 +4,9 @@ import { Died } from "../../sim/gc-node.ts";
 import { fakeContainer, fakeSandbox, fullOfImages, gcWorld, put } from "./world.ts";
 
 type World = ReturnType<typeof gcWorld>;
-/** The API as before, but for bodies of more than so many bytes. */
+/** The API as before, but for bodies of more than so many bytes, and a daemon that has told it nothing yet. */
 function limitTo({ node, api }: World, bytes: number): void {
+  node.restart();
   node.fetch = async (request) => {
     const { byteLength } = await request.clone().arrayBuffer();
     if (byteLength <= bytes) return api.fetch(request);

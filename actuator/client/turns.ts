@@ -1,0 +1,147 @@
+import * as z from "zod";
+import type { Kind } from "../../api/model/decision.ts";
+import { jsonPatch, patched } from "../../api/model/json-patch.ts";
+import { fieldsOf, isObject } from "../../api/model/own.ts";
+import { err, type Result } from "../../api/model/result.ts";
+import { changesBetween, lengthOf } from "../../api/model/snapshot-difference.ts";
+import { LOOK_FOR_TURNS_MS, turnRefusal } from "../../api/model/turn.ts";
+import type { DecisionAnswer } from "../core/ports.ts";
+import { type ApiAccess, type ApiFailure, failureOf, nonsense, postJson, type Reply } from "./api-access.ts";
+
+/** What the API is asked, redacted. */
+interface Question {
+  readonly kind: Kind;
+  readonly snapshot: unknown;
+  readonly ask: object | undefined;
+}
+/** Whether a whole answer may be carried out. */
+type Check = (reply: Reply) => Result<DecisionAnswer, string>;
+
+/** A snapshot that the API took. */
+interface Base {
+  readonly id: string;
+  readonly snapshot: unknown;
+}
+/** An answer that the API may refer to. */
+interface Held {
+  readonly id: string;
+  /** As JSON text. */
+  readonly ask: string;
+  /** `HELD_MEMBERS` of the answer. */
+  readonly content: Reply;
+}
+const HELD_MEMBERS = ["decision", "reasons", "needs", "next"];
+
+/** HTTP status of a decision that is refused, for which a turn has no status of its own. */
+const REFUSED = 422;
+
+/** Of a turn with one question. */
+const turnAnswer = z.looseObject({
+  snapshotId: z.string().min(1).max(200),
+  decisions: z.tuple([z.looseObject({})]),
+});
+
+/**
+ * Asks the API by turns: it is told what changed since the last snapshot that it took, and tells what changed since the last
+ * answer to the same question. It is told, and asked for, everything where it does not know what it is referred to, and
+ * by `POST /v1/decisions/KIND` where it has no turns. One question at a time.
+ */
+export class Turns {
+  readonly #access: ApiAccess;
+  #base: Base | null = null;
+  /** The last answer of each kind. */
+  readonly #held = new Map<Kind, Held>();
+  #noTurnsUntilMs = Number.NEGATIVE_INFINITY;
+
+  constructor(access: ApiAccess) {
+    this.#access = access;
+  }
+
+  /** INVARIANT: what is answered has passed `check`, as a whole. */
+  async ask(question: Question, check: Check): Promise<Result<DecisionAnswer, ApiFailure>> {
+    const node = nodeOf(question.snapshot);
+    if (node === null || performance.now() < this.#noTurnsUntilMs) return this.#askWhole(question, check);
+    const path = `/v1/nodes/${encodeURIComponent(node)}/turns`;
+    const first = await this.#turn(path, question, check);
+    if (typeof first === "object") return first;
+    this.#base = null;
+    this.#held.delete(question.kind);
+    const second = first === "tell whole" ? await this.#turn(path, question, check) : first;
+    if (typeof second === "object") return second;
+    this.#noTurnsUntilMs = performance.now() + LOOK_FOR_TURNS_MS;
+    return this.#askWhole(question, check);
+  }
+
+  async #askWhole({ kind, snapshot, ask }: Question, check: Check): Promise<Result<DecisionAnswer, ApiFailure>> {
+    const path = `/v1/decisions/${kind}`;
+    const reply = await postJson(this.#access, path, { snapshot, ...(ask && { ask }) });
+    if (!reply.ok) {
+      // what comes back may be another one
+      if (reply.error.status === undefined) this.#noTurnsUntilMs = Number.NEGATIVE_INFINITY;
+      return reply;
+    }
+    const answer = check(reply.value);
+    return answer.ok ? answer : err(nonsense(this.#access.url + path, answer.error));
+  }
+
+  /** `tell whole`: the API does not know what it was referred to, or says something that does not fit to it. */
+  async #turn(
+    path: string,
+    { kind, snapshot, ask }: Question,
+    check: Check,
+  ): Promise<Result<DecisionAnswer, ApiFailure> | "tell whole" | "no turns"> {
+    // one that tells of a part of the node only is small, and does not take the place of the whole
+    const isOfAll = "pods" in fieldsOf(snapshot);
+    const base = isOfAll ? this.#base : null;
+    const changes = base === null ? null : changesBetween(base.snapshot, snapshot);
+    const askText = JSON.stringify(ask ?? null);
+    const kept = this.#held.get(kind);
+    const held = kept?.ask === askText ? kept : undefined;
+    const body = {
+      ...(base === null || changes === null ? { snapshot } : { base: base.id, changes }),
+      decisions: [{ kind, ...(ask && { ask }), ...(held && { holds: held.id }) }],
+    };
+    const posted = await postJson(this.#access, path, body, lengthOf(snapshot));
+    if (!posted.ok) {
+      const refusal = turnRefusal(posted.error.status, changes !== null || held !== undefined);
+      return refusal === "refused" ? posted : refusal;
+    }
+    const turn = turnAnswer.safeParse(posted.value);
+    if (!turn.success) return "no turns";
+    const { snapshotId, decisions } = turn.data;
+    const [entry] = decisions;
+    if (isOfAll) this.#base = { id: snapshotId, snapshot };
+    const place = this.#access.url + path;
+    const { problem } = entry;
+    if (isObject(problem)) return err(failureOf(place, REFUSED, problem));
+    const reply = wholeOf(entry, held);
+    if (reply === null) return "tell whole";
+    const answer = check(reply);
+    if (answer.ok) this.#hold(kind, ask, askText, reply);
+    else if ("holds" in entry) return "tell whole";
+    return answer.ok ? answer : err(nonsense(place, answer.error));
+  }
+
+  /** A question about one pod is not asked often enough to be worth the memory. */
+  #hold(kind: Kind, ask: object | undefined, askText: string, reply: Reply): void {
+    const { id } = reply;
+    if (typeof id !== "string" || (ask !== undefined && "pod" in ask)) return;
+    const content = Object.fromEntries(HELD_MEMBERS.flatMap((name) => (name in reply ? [[name, reply[name]]] : [])));
+    this.#held.set(kind, { id, ask: askText, content });
+  }
+}
+
+/** The whole answer of which the API told what is not held. Null: it speaks of another one, or does not fit to it. */
+function wholeOf(entry: Reply, held: Held | undefined): Reply | null {
+  if (!("holds" in entry)) return entry;
+  const patch = jsonPatch.safeParse(entry["patch"]);
+  if (held === undefined || entry["holds"] !== held.id || !patch.success) return null;
+  const content = patched(held.content, patch.data);
+  return content.ok && isObject(content.value) ? { ...entry, ...content.value } : null;
+}
+
+/** Null: the snapshot names no node, and has no turns. */
+function nodeOf(snapshot: unknown): string | null {
+  const { name } = fieldsOf(fieldsOf(fieldsOf(snapshot)["node"])["metadata"]);
+  return typeof name === "string" && name !== "" ? name : null;
+}

@@ -1,0 +1,97 @@
+import { hash } from "node:crypto";
+import * as z from "zod";
+import type { Kind } from "../model/decision.ts";
+import type { Fields } from "../model/own.ts";
+import { ok, type Result } from "../model/result.ts";
+import { digestingDifference, type SnapshotDigests } from "../model/snapshot-difference.ts";
+import { LOOK_FOR_TURNS_MS, turnRefusal } from "../model/turn.ts";
+import { type ApiClient, type ApiFault, objectIn } from "./api-client.ts";
+
+/** The API took a node's snapshot. */
+interface Taken {
+  readonly decisions: number;
+  /** Why it decided nothing. */
+  readonly refused?: ApiFault;
+}
+
+/** What is kept of a node between two turns: digests and ids, some 24 kB of a node with 110 pods. */
+interface Known {
+  readonly snapshotId: string;
+  readonly digests: SnapshotDigests;
+  /** The ids of its last decisions, which the API need not answer again: nothing of them is read here. */
+  readonly holds: ReadonlyMap<Kind, string>;
+}
+
+const turnAnswer = z.looseObject({ snapshotId: z.string(), decisions: z.array(z.looseObject({})) });
+// 132 bits
+const { digestsOf, changesSince } = digestingDifference((text) => hash("sha256", text, "base64url").slice(0, 22));
+
+/** Sends snapshots of nodes to an API and has it decide: by turns, or whole where it has none or does not know what is referred to. */
+export class NodeTurns {
+  readonly #send: ApiClient["send"];
+  readonly #known = new Map<string, Known>();
+  #noTurnsUntilMs = Number.NEGATIVE_INFINITY;
+
+  constructor(send: ApiClient["send"]) {
+    this.#send = send;
+  }
+
+  /** One node's are sent one after the other. Errors: the API is away, or refuses the snapshot. */
+  async send(node: string, snapshot: Fields, kinds: readonly Kind[]): Promise<Result<Taken, ApiFault>> {
+    if (performance.now() >= this.#noTurnsUntilMs) {
+      const first = await this.#turn(node, snapshot, kinds);
+      if (typeof first === "object") return first;
+      this.#known.delete(node);
+      const second = first === "tell whole" ? await this.#turn(node, snapshot, kinds) : first;
+      if (typeof second === "object") return second;
+      this.#noTurnsUntilMs = performance.now() + LOOK_FOR_TURNS_MS;
+    }
+    return this.#sendWhole(node, snapshot, kinds);
+  }
+
+  forget(node: string): void {
+    this.#known.delete(node);
+  }
+
+  async #turn(
+    node: string,
+    snapshot: Fields,
+    kinds: readonly Kind[],
+  ): Promise<Result<Taken, ApiFault> | "tell whole" | "no turns"> {
+    const known = this.#known.get(node);
+    const changes = known === undefined ? null : changesSince(known.digests, snapshot);
+    const decisions = kinds.map((kind) => ({ kind, explain: "off", holds: known?.holds.get(kind) }));
+    const begin = known === undefined || changes === null ? { snapshot } : { base: known.snapshotId, changes };
+    const path = `v1/nodes/${encodeURIComponent(node)}/turns`;
+    const sent = await this.#send("POST", path, JSON.stringify({ ...begin, decisions }));
+    if (!sent.ok) {
+      const refusal = turnRefusal(sent.error.status, known !== undefined);
+      return refusal === "refused" ? sent : refusal;
+    }
+    const turn = turnAnswer.safeParse(objectIn(sent.value));
+    if (!turn.success) return "no turns";
+    const answers = turn.data.decisions.filter((one) => "decision" in one || "holds" in one);
+    const holds = new Map(answers.map(({ kind, id }) => [kind as Kind, String(id)] as const));
+    const digests = digestsOf(snapshot);
+    if (digests === null) this.#known.delete(node);
+    else this.#known.set(node, { snapshotId: turn.data.snapshotId, digests, holds });
+    return ok({ decisions: answers.length });
+  }
+
+  async #sendWhole(node: string, snapshot: Fields, kinds: readonly Kind[]): Promise<Result<Taken, ApiFault>> {
+    const path = `v1/nodes/${encodeURIComponent(node)}/snapshot`;
+    const stored = await this.#send("PUT", path, JSON.stringify(snapshot));
+    if (!stored.ok) {
+      // what comes back may be another one
+      if (stored.error.status === undefined) this.#noTurnsUntilMs = Number.NEGATIVE_INFINITY;
+      return stored;
+    }
+    const { id } = objectIn(stored.value);
+    const lines = kinds.map((kind) => JSON.stringify({ kind, snapshotId: id, explain: "off" }));
+    if (lines.length === 0) return ok({ decisions: 0 });
+    const answered = await this.#send("POST", "v1/batch", lines.join("\n"), "application/x-ndjson");
+    if (!answered.ok)
+      return ok({ decisions: 0, ...(answered.error.code === "refused" && { refused: answered.error }) });
+    return ok({ decisions: answered.value.split("\n").filter((line) => "decision" in objectIn(line)).length });
+  }
+}
