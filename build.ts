@@ -5,7 +5,7 @@ import { type BuildOptions, build, type Plugin } from "esbuild";
 
 /**
  * `npm run build` writes dist/, which the package runs from; `node build.ts DIR` writes to DIR what of it is packed. main.js
- * is the command line and the API, daemon.js the actuator, and start.js chooses between them; kube-client.js is loaded by
+ * is the command line, serving.js `nodewise api`, daemon.js the actuator, and start.js chooses between them; kube-client.js is loaded by
  * what reads a cluster; the threads are the API's; worker/ is the Worker as wrangler makes it. All packages are within, but for better-sqlite3, which is not JavaScript
  * alone, and uplot, which browsers load.
  */
@@ -14,7 +14,7 @@ const [asked] = process.argv.slice(2);
 const DIST = asked ?? join(ROOT, "dist");
 /** Each is one module: a module takes some 20 KB beside its code, which a daemon cannot afford. */
 const ENTRIES = [
-  ...["api/cli/start.ts", "api/cli/main.ts", "api/cli/daemon.ts", "api/cluster/kube-client.ts"],
+  ...["api/cli/start.ts", "api/cli/main.ts", "api/cli/serving.ts", "api/cli/daemon.ts", "api/cluster/kube-client.ts"],
   ...["api/server/evaluate-thread.ts", "api/server/history-thread.ts"],
 ];
 
@@ -44,7 +44,7 @@ const sources: Plugin = {
       loader: "ts",
     }));
     onLoad({ filter: /\.[cm]?js$/ }, ({ path }) => ({ contents: escaped(readFileSync(path, "utf8")), loader: "js" }));
-    onResolve({ filter: /^\.\/(?:main|daemon|kube-client)\.ts$/ }, ({ kind, path }) =>
+    onResolve({ filter: /^\.\/(?:main|serving|daemon|kube-client)\.ts$/ }, ({ kind, path }) =>
       kind === "dynamic-import" ? { path: path.replace(".ts", ".js"), external: true } : undefined,
     );
   },

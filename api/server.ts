@@ -18,6 +18,7 @@ import { DEFAULT_RETENTION, type Retention } from "./retention.ts";
 import { gzip, nodeAssets, nodeBodies } from "./server/assets.ts";
 import { sha256 } from "./server/digest.ts";
 import { type History, keepPruned, openHistory } from "./server/history.ts";
+import { collectWhenIdle } from "./server/idle-memory.ts";
 import { listen, whenSent } from "./server/listen.ts";
 import { type Threads, threads, warm } from "./server/threads.ts";
 import { type KeyPair, keepRenewed, readKeyPair, type TlsFiles } from "./server/tls.ts";
@@ -41,7 +42,10 @@ export interface ServeOptions {
   readonly trustForwardedHost?: boolean;
   readonly limits?: Partial<ApiLimits>;
   readonly retention?: Partial<Retention>;
-  /** At most so many threads decide on large snapshots, and one more writes the history; 0: the event loop does it all. Default: one for each CPU, at most 8. */
+  /**
+   * So many threads decide on large snapshots and make pages, from the start on, and one more writes the history; 0: the event loop
+   * does it all. Default: they are started when there is work for them, and end when there is none; at most `mostThreads`.
+   */
   readonly threads?: number;
   /** Render each kind of page once after the start, so that the first visitor does not wait for it. Default: no. */
   readonly warm?: boolean;
@@ -69,6 +73,8 @@ const HOLD_MS = 10 * 60_000;
 const NODE_STATE_BYTES = 1024 * 1024 * 1024;
 const DAY_MS = 24 * 3600 * 1000;
 const MAX_THREADS = 8;
+/** A CPU is left to the event loop, the thread that writes the history, and the collection of garbage. */
+const mostThreads = (): number => Math.min(Math.max(1, availableParallelism() - 1), MAX_THREADS);
 /** Pages that are told of news at a time; further ones ask. */
 const MAX_STREAMS = 256;
 
@@ -120,9 +126,9 @@ async function serve(
   const ownLog = options.log === undefined ? pinoLog() : null;
   const log = options.log ?? (ownLog as Log);
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
-  const most = options.threads ?? Math.min(availableParallelism(), MAX_THREADS);
   const metrics = nodeMetrics();
-  const deciding = threads(most, {
+  const deciding = threads(options.threads ?? mostThreads(), {
+    least: options.threads ?? 0,
     server: connect === undefined ? null : { history: location.setting, limits, connect },
     log,
     metrics,
@@ -148,6 +154,7 @@ async function serve(
     metrics,
     confirm: `nodewise history prune --confirm --keep-days ${days} ${location.flags}`,
   });
+  const endCollecting = collectWhenIdle();
   const { tlsServer } = listening.value;
   const url = `${tlsServer === null ? "http" : "https"}://${hostText(host)}:${listening.value.port}`;
   const endRenewal =
@@ -164,6 +171,7 @@ async function serve(
     fetch: async (request) => app.fetch(request, { [TRUSTED]: true }),
     close: async () => {
       pruning.stop();
+      endCollecting();
       endRenewal();
       closing.abort();
       await listening.value.close(GRACE_MS);

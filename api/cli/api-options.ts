@@ -19,6 +19,7 @@ export interface ApiFlags {
   readonly maxBytesInFlight?: number;
   readonly minBodyRate?: number;
   readonly metricsNodes?: number;
+  readonly threads?: number;
   readonly keepDays?: number;
   readonly keepDecisions?: number;
 }
@@ -80,6 +81,14 @@ export const withApiOptions = (command: Command, below = ""): Command =>
     )
     .addOption(
       new Option("--max-concurrency <n>", "requests of one caller at a time (default: 512)").argParser(wholeNumber(1)),
+    )
+    .addOption(
+      new Option(
+        "--threads <n>",
+        "so many threads decide, from the start on; 0: the event loop does it all (default: as there is work, at most one less than CPUs)",
+      )
+        .env("NODEWISE_THREADS")
+        .argParser(wholeNumber(0, 64)),
     )
     .addOption(
       new Option(

@@ -25,6 +25,15 @@ const DAEMON: ProcessNeeds = {
   flags: [...DAEMON_FLAGS, ...(hasFeedbackCounts ? ["--invocation-count-for-feedback-allocation=64"] : [])],
   env: { MALLOC_ARENA_MAX: "1", MALLOC_MMAP_THRESHOLD_: "16384" },
 };
+/**
+ * What a request makes is garbage at its end, which V8 would let grow; deciding threads have a young generation of their own size.
+ * A thread that is idle collects by itself, for which V8 must let it. Bodies and answers go by malloc: glibc gives back at once what is
+ * large, and keeps one arena for all threads in place of one for each, whose free parts no other thread can use.
+ */
+const API: ProcessNeeds = {
+  flags: ["--max-semi-space-size=8", "--expose-gc"],
+  env: { MALLOC_ARENA_MAX: "1", MALLOC_MMAP_THRESHOLD_: "65536", MALLOC_TRIM_THRESHOLD_: "65536" },
+};
 /** A replay keeps some 100 MB, whatever the history has, beside garbage that V8 would let grow with the machine's memory too. */
 const REPLAY: ProcessNeeds = { flags: ["--max-semi-space-size=16", "--max-old-space-size=512"], env: {} };
 /**
@@ -39,10 +48,15 @@ export async function start(argv: readonly string[]): Promise<void> {
   if (isDaemon) restartWith(DAEMON);
   else if (argv[0] === "replay") restartWith(REPLAY);
   else if (followsCluster(argv)) restartWith({ flags: FOLLOWER_FLAGS, env: {} });
+  else if (argv[0] === "api" || argv[0] === "up") restartWith(API);
   // a SIGHUP before the settings file was read for the first time asks for nothing more, and must not end the process;
   // it is caught after the restart, which would forget that it is
   if (isDaemon && readsSettingsFile(argv)) process.on("SIGHUP", () => {});
-  const { main } = isDaemon ? await import("./daemon.ts") : await import("./main.ts");
+  const { main } = isDaemon
+    ? await import("./daemon.ts")
+    : argv[0] === "api"
+      ? await import("./serving.ts")
+      : await import("./main.ts");
   await main(argv);
 }
 

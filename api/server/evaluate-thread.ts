@@ -1,4 +1,3 @@
-import { getHeapStatistics } from "node:v8";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import type { StoreFailure } from "../../db/failure.ts";
 import { type StoreSetting, storeAt } from "../../db/open/node.ts";
@@ -14,6 +13,7 @@ import { evaluateSnapshot, evaluator } from "../service/evaluate.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
 import { movable, sha256 } from "./digest.ts";
 import { writesOver } from "./history.ts";
+import { collectWhenIdle } from "./idle-memory.ts";
 
 /** The entry of a thread that works for the event loop: it does the orders that it is sent, and says when it is ready. */
 export type Task =
@@ -24,8 +24,8 @@ export type Task =
 export type Order = { readonly number: number; readonly task: Task } | { readonly abandoned: number };
 export type Delivery =
   | "ready"
-  | { readonly number: number; readonly done: unknown; readonly heapBytes: number }
-  | { readonly number: number; readonly fault: string; readonly heapBytes: number }
+  | { readonly number: number; readonly done: unknown }
+  | { readonly number: number; readonly fault: string }
   /** It is decided, and waits for the disk. */
   | { readonly number: number; readonly isWaiting: true }
   | { readonly log: keyof Log; readonly fields: Readonly<Record<string, unknown>>; readonly message: string }
@@ -64,12 +64,13 @@ function serve(port: MessagePort, { server }: ThreadData): void {
     underWay.set(number, gone);
     try {
       const done = await work(task, number, gone.signal);
-      deliver({ number, done, heapBytes: heapBytes() }, movedIn(done));
+      deliver({ number, done }, movedIn(done));
     } catch (error) {
-      deliver({ number, fault: String(errorFields(error)["stack"] ?? error), heapBytes: heapBytes() });
+      deliver({ number, fault: String(errorFields(error)["stack"] ?? error) });
     }
     underWay.delete(number);
   });
+  collectWhenIdle();
   deliver("ready");
 }
 
@@ -145,11 +146,6 @@ function movedIn(done: unknown): ArrayBuffer[] {
   const { value } = done as { readonly value?: unknown };
   const bytes = value instanceof Uint8Array ? value : (value as { readonly body?: unknown } | undefined)?.body;
   return bytes instanceof Uint8Array && bytes.length > 0 ? [bytes.buffer as ArrayBuffer] : [];
-}
-
-function heapBytes(): number {
-  const { total_heap_size: heap, external_memory: external } = getHeapStatistics();
-  return heap + external;
 }
 
 /** Loaded when the first is asked for: most threads only decide. */

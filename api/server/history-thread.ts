@@ -4,6 +4,7 @@ import { type StoreSetting, storeAt } from "../../db/open/node.ts";
 import type { Store } from "../../db/store.ts";
 import type { Result } from "../model/result.ts";
 import { errorFields } from "../observe/log.ts";
+import { collectWhenIdle } from "./idle-memory.ts";
 
 /** The entry of the one thread that writes the history; its first answer, number 0, says whether it could open it. */
 export const WRITES = [
@@ -41,6 +42,7 @@ async function serve(parent: MessagePort, setting: StoreSetting): Promise<void> 
   parent.postMessage({ number: 0, result: opened.ok ? { ok: true, value: null } : opened } satisfies Delivery);
   if (!opened.ok) return;
   const store = opened.value;
+  collectWhenIdle();
   const take = async (order: Order, from: MessagePort): Promise<void> => {
     if ("connect" in order) return takeFrom(order.connect).unref();
     const deliver = (delivery: Delivery): void => from.postMessage(delivery);

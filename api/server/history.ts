@@ -42,6 +42,8 @@ export function keepPruned(store: Store, now: () => EpochMs, server: Log, sweep:
 }
 
 const ENTRY = new URL("./history-thread.ts", import.meta.url);
+/** MiB in which the thread's objects begin. Rows come and go; nearly all of their bytes are outside of the heap. */
+const YOUNG = 6;
 
 type Answer = Result<unknown, StoreFailure>;
 interface Waiting {
@@ -67,7 +69,10 @@ export async function openHistory(
 ): Promise<Result<History, StoreFailure>> {
   const reader = await storeAt(setting).open();
   if (!reader.ok) return reader;
-  const worker = new Worker(ENTRY, { workerData: { history: setting } satisfies HistoryThreadData });
+  const worker = new Worker(ENTRY, {
+    workerData: { history: setting } satisfies HistoryThreadData,
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG },
+  });
   const writer = new Writer((order) => worker.postMessage(order));
   const inOrder = (work: () => void): void => void turns(async () => work(), false);
   worker.on("message", (delivery: Delivery) => inOrder(() => writer.settle(delivery)));

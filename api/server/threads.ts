@@ -45,16 +45,17 @@ export async function warm(app: Pick<Hono, "fetch">, closing: AbortSignal): Prom
 /** Smaller bodies are decided here: handing them over would cost as much. */
 const INLINE_BELOW = 32 * 1024;
 /** MiB in which a thread's objects begin. A request leaves nothing behind, so the larger this is, the less is ever looked at. */
-const NURSERY = 32;
+const NURSERY = 16;
 /** MiB of a thread's heap: a thread that needs more ends, and nothing else does. */
 const HEAP = 1024;
-/** Orders that a thread works on at a time. A replay gives turns to others, and what is not begun can be given up. */
-const DEPTH = 4;
-/** A thread that has had nothing to do for so long ends, except one that is as small as it began. */
+/**
+ * Orders that a thread works on at a time. What a decision makes is held until its end, and one at work and one that waits keep a
+ * thread busy; a replay gives turns to others, and must not keep decisions from theirs. What is not begun can be given up.
+ */
+const depthOf = ({ of }: Task): number => (of === "route" ? 8 : 2);
+/** A thread that has had nothing to do for so long ends. */
 const IDLE_MS = 15_000;
 const LOOK_MS = 5_000;
-/** Bytes of a heap that is kept. */
-const SMALL = 192 * 1024 * 1024;
 const ENTRY = new URL("./evaluate-thread.ts", import.meta.url);
 
 interface Waiting {
@@ -72,7 +73,6 @@ interface Thread {
   readonly waiting: Set<number>;
   /** It has loaded its code, and takes orders. */
   isReady: boolean;
-  heapBytes: number;
   idleSinceMs: number;
 }
 export interface Threads {
@@ -83,6 +83,8 @@ export interface Threads {
 }
 
 export interface ThreadsOptions {
+  /** So many threads are there from the beginning, and stay. Default: none. */
+  readonly least?: number;
   /** Null: no thread decides or answers routes. */
   readonly server: (RoutesOf & Pick<History, "connect">) | null;
   readonly log?: Log;
@@ -130,14 +132,17 @@ class Pool {
   readonly #waiting: Waiting[] = [];
   readonly #looking: ReturnType<typeof setInterval>;
   #most: number;
+  #least: number;
   #number = 0;
   #unanswered = 0;
 
   constructor(most: number, options: ThreadsOptions & { readonly turns: Turns }) {
     this.#most = most;
+    this.#least = Math.min(options.least ?? 0, most);
     this.#options = options;
     this.#looking = setInterval(() => this.#endIdle(), LOOK_MS);
     this.#looking.unref();
+    for (let i = 0; i < this.#least; i++) this.#start();
   }
 
   get isOpen(): boolean {
@@ -187,7 +192,6 @@ class Pool {
       orders: new Map(),
       waiting: new Set(),
       isReady: false,
-      heapBytes: 0,
       idleSinceMs: performance.now(),
     };
     thread.worker.on("message", (delivery: Delivery) => this.#take(thread, delivery));
@@ -197,19 +201,16 @@ class Pool {
     this.#threads.push(thread);
   }
 
-  /** Hands what waits to the threads that have the least to do. */
+  /** Hands what waits, each to the thread that has the least to do of those with room for it. */
   #hand(): void {
-    for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
+    for (const next of [...this.#waiting]) {
       const ready = this.#threads.filter(({ isReady }) => isReady);
-      const thread = ready.reduce<Thread | undefined>(
-        (a, b) => (a === undefined || load(b) < load(a) ? b : a),
-        undefined,
-      );
       const isStarting = ready.length < this.#threads.length;
-      const isBusy = thread === undefined || load(thread) > 0;
+      const isBusy = ready.every((thread) => load(thread) > 0);
       if (isBusy && !isStarting && this.#threads.length < this.#most) this.#start();
-      if (thread === undefined || load(thread) >= DEPTH) return;
-      this.#waiting.shift();
+      const [thread] = ready.filter((one) => hasRoom(one, next.task)).sort((a, b) => load(a) - load(b));
+      if (thread === undefined) continue;
+      this.#waiting.splice(this.#waiting.indexOf(next), 1);
       thread.orders.set(next.number, next);
       thread.worker.postMessage({ number: next.number, task: next.task } satisfies Order, movedIn(next.task));
     }
@@ -224,7 +225,6 @@ class Pool {
       const order = thread.orders.get(delivery.number);
       thread.orders.delete(delivery.number);
       thread.waiting.delete(delivery.number);
-      thread.heapBytes = delivery.heapBytes;
       thread.idleSinceMs = performance.now();
       // the work that an answer makes on the event loop counts too
       if ("done" in delivery) void this.#options.turns(async () => order?.resolve(delivery.done as never), false);
@@ -262,17 +262,14 @@ class Pool {
     this.#hand();
   }
 
-  /** Gives memory back: what a heap once held it keeps. */
+  /** Gives memory back: no heap of a thread that runs becomes as small as it began. */
   #endIdle(): void {
     const idle = performance.now() - IDLE_MS;
     for (const thread of [...this.#threads]) {
-      const isOnly = this.#threads.length === 1;
+      if (this.#threads.length <= this.#least) return;
       if (!thread.isReady || thread.orders.size > 0 || thread.idleSinceMs > idle) continue;
-      if (isOnly && thread.heapBytes <= SMALL) continue;
       this.#threads.splice(this.#threads.indexOf(thread), 1);
       void thread.worker.terminate();
-      // whoever comes next does not wait for its start
-      if (isOnly) this.#start();
     }
   }
 }
@@ -286,6 +283,12 @@ const FULL: Problem = {
 
 /** How much a thread has to do. */
 const load = ({ orders, waiting }: Thread): number => orders.size - waiting.size;
+
+function hasRoom({ orders, waiting }: Thread, task: Task): boolean {
+  const isRoute = task.of === "route";
+  const alike = [...orders.values()].filter((one) => (one.task.of === "route") === isRoute && !waiting.has(one.number));
+  return alike.length < depthOf(task);
+}
 
 /** The buffers that a task hands over. */
 function movedIn(task: Task): ArrayBuffer[] {

@@ -1,4 +1,4 @@
-import { MessageChannel, type MessagePort } from "node:worker_threads";
+import { MessageChannel, type MessagePort, type Worker } from "node:worker_threads";
 import zlib from "node:zlib";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { ANONYMOUS } from "../../api/http/auth/authorize.ts";
@@ -13,6 +13,7 @@ import { appOver, dataDirectory, decisionRequest, serving } from "./serving.ts";
 
 const bytesOf = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
 const headers = { "content-type": "application/json" };
+const DECISIONS = "http://localhost/v1/decisions/cgroups";
 
 test("decisions are made by threads as here, large or small, right or wrong, alone or in a batch", async () => {
   const [here, there] = [await serving({ threads: 0 }), await serving({ threads: 2 })];
@@ -102,7 +103,7 @@ test.each(["", "/decisions?pod=web", "/removals", "/removals/summary"])(
   async (path) => {
     const { app, touched } = await watchedApp();
     const body = JSON.stringify({ snapshot: capturedSnapshot() });
-    await app.fetch(new Request("http://localhost/v1/decisions/cgroups", { method: "POST", headers, body }));
+    await app.fetch(new Request(DECISIONS, { method: "POST", headers, body }));
     touched.length = 0;
     expect((await app.fetch(new Request(`http://localhost/v1/nodes/n1${path}`, { headers }))).status).toBe(200);
     expect(touched).toEqual(["countTokens"]);
@@ -181,24 +182,63 @@ test("what nobody waits for any more is not begun", async () => {
   for (const answer of kept) expect(await answer).toMatchObject({ ok: true, value: { node: "n1" } });
 });
 
-test("a thread whose heap has grown ends when it is idle, and another is there for who comes next", async () => {
+/** Counts threads from now on, on a clock of the test's own for what looks after them. */
+function watchedThreads() {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
-  let started = 0;
-  const onWorker = (): void => void started++;
+  const seen = { started: 0, ended: 0 };
+  const onWorker = (worker: Worker): void => {
+    seen.started++;
+    worker.once("exit", () => void seen.ended++);
+  };
   process.on("worker", onWorker);
   onTestFinished(() => void process.off("worker", onWorker));
-  const pool = threads(1);
+  return seen;
+}
+
+test("a thread is there when there is work for it, and ends when there is none", async () => {
+  const seen = watchedThreads();
+  const pool = threads(2);
   onTestFinished(() => pool.close());
-  const read = (bytes: Uint8Array) => pool.offThread.snapshot(bytes, new AbortController().signal);
-  await read(bytesOf(capturedSnapshot()));
+  const read = () => pool.offThread.snapshot(new Uint8Array(bytesOf(capturedSnapshot())), new AbortController().signal);
+  expect(seen.started).toBe(0);
+  expect(await read()).toMatchObject({ ok: true });
+  expect(seen).toEqual({ started: 1, ended: 0 });
   vi.advanceTimersByTime(60_000);
-  expect(started).toBe(1);
-  const members = Array.from({ length: 700_000 }, (_, i) => `"${i.toString(36)}":1`).join();
-  expect(await read(Buffer.from(`{"x":{${members}}}`))).toMatchObject({ ok: true });
+  await vi.waitUntil(() => seen.ended === 1, { timeout: 20_000 });
+  expect(await read()).toMatchObject({ ok: true });
+  expect(seen.started).toBe(2);
+});
+
+test("where their number is fixed, threads are there from the start, and stay", async () => {
+  const seen = watchedThreads();
+  const pool = threads(2, { server: null, least: 2 });
+  onTestFinished(() => pool.close());
+  await vi.waitUntil(() => seen.started === 2);
+  const read = () => pool.offThread.snapshot(new Uint8Array(bytesOf(capturedSnapshot())), new AbortController().signal);
+  expect(await read()).toMatchObject({ ok: true });
   vi.advanceTimersByTime(60_000);
-  expect(started).toBe(2);
-  expect(await read(bytesOf(capturedSnapshot()))).toMatchObject({ ok: true });
+  expect(await read()).toMatchObject({ ok: true });
+  expect(seen).toEqual({ started: 2, ended: 0 });
+});
+
+test("a decision does not wait for the replays before it", async () => {
+  const { app } = await watchedApp();
+  const post = async (url: string, asked: unknown) => {
+    const response = await app.fetch(new Request(url, { method: "POST", headers, body: JSON.stringify(asked) }));
+    expect(response.status).toBe(200);
+  };
+  for (let i = 0; i < 300; i++) await post(DECISIONS, { snapshot: exampleSnapshot(`n${i}`) });
+  await post(DECISIONS, { snapshot: capturedSnapshot() });
+  let replayed = 0;
+  const replays = Array.from({ length: 12 }, async () => {
+    await post("http://localhost/v1/replay", { kubeletConfigurationPatch: { maxPods: 5 } });
+    replayed++;
+  });
+  await post(DECISIONS, { snapshot: { ...capturedSnapshot(), sequence: 2 } });
+  // one queue for all would have let nine of them go first
+  expect(replayed).toBeLessThan(4);
+  await Promise.all(replays);
 });
 
 test("pages, and what reads the history at length, are answered by threads as here", async () => {

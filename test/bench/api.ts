@@ -29,8 +29,8 @@ function template(snapshot: object): Template {
 const counting = (): Template => template({ sequence: FIRST, ...realSnapshot() });
 
 /** The digits are a container's memory limit in bytes. */
-function changing(): Template {
-  const text = JSON.stringify(realSnapshot());
+export function changing(snapshot: object = realSnapshot()): Template {
+  const text = JSON.stringify(snapshot);
   const changed = text.replace(/("limits":\{(?:"cpu":"[^"]*",)?"memory":)"[^"]*"/, `$1"${FIRST}"`);
   if (changed === text) throw new Error("the captured node has no memory limit");
   return template(JSON.parse(changed) as object);

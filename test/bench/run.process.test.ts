@@ -7,7 +7,9 @@ const bench = (...args: string[]) => spawnSync(NODE, ["test/bench/run.ts", ...ar
 test("the benchmarks tell their usage, and refuse a part that is none, before anything is measured", () => {
   const help = bench("--help");
   expect([help.status, help.stderr]).toEqual([0, ""]);
-  expect(help.stdout).toMatch(/^Usage: npm run bench \[-- PART\.\.\.\]\n\n.*: decisions, managers, .*, api\n$/);
+  expect(help.stdout).toMatch(
+    /^Usage: npm run bench \[-- PART\.\.\. \[NUMBER\.\.\.\]\]\n\n.*: decisions, managers, .*, soak\nNUMBER: .*\n$/,
+  );
   const wrong = bench("decisions", "x");
   expect([wrong.status, wrong.stdout]).toEqual([2, ""]);
   expect(wrong.stderr).toMatch(/^no part x; there are decisions, /);

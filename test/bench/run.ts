@@ -5,6 +5,7 @@ import { benchDevicePlugins } from "./device-plugins.ts";
 import { benchFleet } from "./fleet.ts";
 import { benchHistory } from "./history.ts";
 import { benchManagers } from "./managers.ts";
+import { benchMemory, benchSoak } from "./memory.ts";
 import { benchPages } from "./pages.ts";
 import { benchPods } from "./pods.ts";
 import { benchPodsDaemon } from "./pods-daemon.ts";
@@ -120,6 +121,27 @@ async function api(): Promise<void> {
     row(name, typeof value === "number" ? value.toFixed(value < 100 ? 2 : 0) : String(value));
 }
 
+async function memory(): Promise<void> {
+  console.log(
+    "\nthe installed API's memory, beside what it may take: posts of 463 KB (110 pods) that change each time",
+  );
+  console.log("".padEnd(64) + ["resident", "aim", "own"].map((c) => c.padStart(16)).join(""));
+  for (const { name, residentMB, aimMB, ownMB } of await benchMemory()) {
+    const sizes = [residentMB, aimMB, ownMB].map((size) => `${size.toFixed(1)} MB`);
+    console.log(name.padEnd(64) + sizes.map((c) => c.padStart(16)).join(""));
+  }
+}
+
+async function soak(): Promise<void> {
+  console.log("\nthe installed API under that load, on and on");
+  row("", "resident", "at most", "posts/s");
+  const { isBounded } = await benchSoak(sizes?.[0] ?? 600, ({ seconds, residentMB, peakMB, requestsPerSecond }) =>
+    row(`after ${seconds} s`, `${residentMB.toFixed(1)} MB`, `${peakMB.toFixed(1)} MB`, requestsPerSecond),
+  );
+  console.log(isBounded ? "bounded: the second half is no higher than the first" : "NOT bounded: it grows");
+  if (!isBounded) process.exitCode = 1;
+}
+
 const FLEETS = [1000, 2000, 5000, 10_000];
 async function fleet(): Promise<void> {
   console.log("\na fleet over loopback: a turn of each node each 10 s with new stats, a pod that changes each minute");
@@ -149,15 +171,29 @@ async function fleet(): Promise<void> {
   }
 }
 
-const parts = { decisions, managers, pods, podsDaemon, devicePlugins, probes, history, replay, pages, api, fleet };
+const parts = {
+  decisions,
+  managers,
+  pods,
+  podsDaemon,
+  devicePlugins,
+  probes,
+  history,
+  replay,
+  pages,
+  api,
+  fleet,
+  memory,
+  soak,
+};
 const names = Object.keys(parts).join(", ");
 const given = process.argv.slice(2);
 const asked = given.filter((arg) => !/^\d+$/.test(arg));
-/** Nodes of the fleets, where they are named. */
+/** Nodes of the fleets, or seconds of the soak, where they are named. */
 const sizes = given.length === asked.length ? null : given.filter((arg) => !asked.includes(arg)).map(Number);
 if (asked.some((arg) => arg === "--help" || arg === "-h")) {
   console.log(
-    `Usage: npm run bench [-- PART... [NODES...]]\n\nMeasures these parts, or those that are named: ${names}\nNODES: how many nodes the fleets have`,
+    `Usage: npm run bench [-- PART... [NUMBER...]]\n\nMeasures all of these parts but soak, or those that are named: ${names}\nNUMBER: how many nodes the fleets have; of soak, its seconds (600)`,
   );
   process.exit(0);
 }
@@ -168,7 +204,7 @@ if (unknown.length > 0) {
 }
 console.log(`${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} CPUs, Node ${process.versions.node}; medians`);
 for (const [name, part] of Object.entries(parts)) {
-  if (asked.length > 0 && !asked.includes(name)) continue;
+  if (asked.length > 0 ? !asked.includes(name) : name === "soak") continue;
   try {
     await part();
   } catch (error) {

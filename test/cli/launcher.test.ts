@@ -63,6 +63,17 @@ describe("on a Node that is new enough", () => {
     expect(await end).toMatchObject({ code: 0, signal: null });
   });
 
+  test("an API goes on in the same process with settings that save memory", async () => {
+    const child = start(["api", "--port", "0", "--data-dir", join(scratch, "api")]);
+    const end = ended(child);
+    await printed(child, /^http:/);
+    expect(commandOf(String(child.pid))).toContain("--expose-gc");
+    expect(environmentOf(child.pid)).toContain("MALLOC_ARENA_MAX=1");
+    expect(childrenOf(child.pid)).toEqual([]);
+    child.kill("SIGTERM");
+    expect(await end).toMatchObject({ code: 0, signal: null });
+  });
+
   test("a replay has a heap that does not grow with the machine, unless somebody says otherwise", async () => {
     const tell = join(scratch, "tell.cjs");
     writeFileSync(tell, 'process.on("exit", () => console.error("flags:", ...process.execArgv));\n');

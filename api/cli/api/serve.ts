@@ -19,6 +19,7 @@ export async function startServing(given: ApiFlags, cli: Cli, log?: Log): Promis
     maxBytesInFlight,
     minBodyRate,
     metricsNodes,
+    threads,
     keepDays,
     keepDecisions,
     tlsCert,
@@ -37,7 +38,9 @@ export async function startServing(given: ApiFlags, cli: Cli, log?: Log): Promis
     );
   const options: ApiOptions = {
     ...storeSetting(given, cli),
-    warm: true,
+    // a thread that ends when it is idle forgets the pages that it has rendered
+    warm: threads !== undefined,
+    ...(threads === undefined ? {} : { threads }),
     ...(port === undefined ? {} : { port }),
     ...(host === undefined ? {} : { host }),
     ...(tlsCert === undefined || tlsKey === undefined ? {} : { tls: { certFile: tlsCert, keyFile: tlsKey } }),

@@ -229,7 +229,8 @@ function configure(client: Sqlite.Database): void {
   // Fewer, larger checkpoints: 32 MiB of log, of which at most 64 MiB stay on disk after a burst.
   client.pragma("wal_autocheckpoint = 8000");
   client.pragma(`journal_size_limit = ${64 * 1024 * 1024}`);
-  client.pragma("cache_size = -32000");
+  // KiB of each connection; the kernel has the file's other pages, once for all of them
+  client.pragma("cache_size = -4000");
 }
 
 export const DISK: Disk = { exists: existsSync, parentOf: dirname, make: (path) => mkdirSync(path, { mode: 0o700 }) };

@@ -1,0 +1,5 @@
+import { addApi } from "./api/command.ts";
+import { runCommandLine } from "./program.ts";
+
+/** The command line of an API, which loads no other command: each module costs it memory for good. */
+export const main = (argv: readonly string[]): Promise<void> => runCommandLine(argv, [addApi]);

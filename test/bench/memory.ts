@@ -1,0 +1,139 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { install, pack } from "../cli/packed.ts";
+import { realSnapshot } from "../decide/real-node.ts";
+import { changing } from "./api.ts";
+import { load } from "./load.ts";
+import { usedBy } from "./used.ts";
+
+/** Resident memory of the installed package's API, in millions of bytes: what the kernel counts, pages of Node's own program too. */
+export interface MemoryFigure {
+  readonly name: string;
+  readonly residentMB: number;
+  /** The part of it that is backed by no file: the rest is shared with every other process of the same Node. */
+  readonly ownMB: number;
+  readonly aimMB: number;
+}
+export interface SoakFigure {
+  readonly seconds: number;
+  readonly requestsPerSecond: number;
+  /** At the end of the interval, and the most that was seen in it. */
+  readonly residentMB: number;
+  readonly peakMB: number;
+}
+
+const CONNECTIONS = 16;
+const POD_COPIES = 10;
+/** A thread that has worked to start is idle by then, and has collected. */
+const IDLE_MS = 50_000;
+const LOAD_MS = 30_000;
+const AFTER_MS = 60_000;
+const SAMPLE_MS = 50;
+const INTERVAL_MS = 30_000;
+/** The part by which the second half of a soak may be above the first. */
+const NOISE = 0.05;
+
+interface Captured {
+  readonly pods: { readonly items: readonly CapturedPod[] };
+}
+interface CapturedPod {
+  readonly metadata: { readonly name: string; readonly uid: string; readonly annotations?: Record<string, string> };
+}
+
+/** The captured node with ten copies of each of its 11 pods: 463 KB. */
+export function node110(): object {
+  const node = realSnapshot() as unknown as Captured;
+  const copyOf = ({ metadata, ...pod }: CapturedPod, copy: number): CapturedPod => {
+    const ofCopy = (uid: string): string => `${uid.slice(0, -2)}${copy.toString(16).padStart(2, "0")}`;
+    // the kubelet's own uid of a static pod is in two annotations
+    const annotations = Object.entries(metadata.annotations ?? {}).map(([name, value]) => [
+      name,
+      /^kubernetes\.io\/config\.(?:hash|mirror)$/.test(name) ? ofCopy(value) : value,
+    ]);
+    const { name, uid } = metadata;
+    const own = { name: `${name}-${copy}`, uid: ofCopy(uid), annotations: Object.fromEntries(annotations) };
+    return { ...pod, metadata: { ...metadata, ...own } };
+  };
+  const items = Array.from({ length: POD_COPIES }, (_, copy) => node.pods.items.map((pod) => copyOf(pod, copy)));
+  return { ...node, pods: { ...node.pods, items: items.flat() } };
+}
+
+/** The API of the package that `npm run build` and `npm pack` make, in a process of its own over a new history. */
+async function withInstalled<T>(use: (pid: number, port: number) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), "nodewise-bench-"));
+  let child: ChildProcess | undefined;
+  try {
+    const launcher = install(pack(join(folder, "packed")), join(folder, "installed"));
+    const args = ["api", "--port", "0", "--data-dir", join(folder, "data")];
+    const started = spawn(process.execPath, [launcher, ...args], { stdio: ["ignore", "pipe", "ignore"] });
+    child = started;
+    const url = await new Promise<string>((resolve, reject) => {
+      started.stdout.once("data", (line: Buffer) => resolve(line.toString().trim()));
+      started.once("exit", (code) => reject(new Error(`the API ended with ${code}`)));
+    });
+    return await use(started.pid as number, Number(new URL(url).port));
+  } finally {
+    if (child !== undefined && child.exitCode === null) {
+      const ended = new Promise((resolve) => child?.once("exit", resolve));
+      child.kill("SIGTERM");
+      await ended;
+    }
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** Posts bodies that change each time on all connections for `ms`, and answers the most that was resident meanwhile. */
+async function loaded(pid: number, port: number, ms: number): Promise<SoakFigure & { readonly ownMB: number }> {
+  let peak = usedBy(pid);
+  const look = (): void => {
+    const now = usedBy(pid);
+    if (now.rssBytes > peak.rssBytes) peak = now;
+  };
+  const looking = setInterval(look, SAMPLE_MS);
+  const { requestsPerSecond } = await load(port, changing(node110()), CONNECTIONS, ms).finally(() =>
+    clearInterval(looking),
+  );
+  look();
+  const sizes = { residentMB: usedBy(pid).rssBytes / 1e6, peakMB: peak.rssBytes / 1e6, ownMB: peak.ownBytes / 1e6 };
+  return { seconds: ms / 1000, requestsPerSecond, ...sizes };
+}
+
+/** Idle, the most under load, and a minute later. Takes two and a half minutes. */
+export async function benchMemory(): Promise<readonly MemoryFigure[]> {
+  return withInstalled(async (pid, port) => {
+    const resting = (name: string, aimMB: number): MemoryFigure => {
+      const { rssBytes, ownBytes } = usedBy(pid);
+      return { name, residentMB: rssBytes / 1e6, ownMB: ownBytes / 1e6, aimMB };
+    };
+    await sleep(IDLE_MS);
+    const figures = [resting(`idle for ${IDLE_MS / 1000} s`, 120)];
+    const { peakMB, ownMB, requestsPerSecond } = await loaded(pid, port, LOAD_MS);
+    const name = `at most, ${CONNECTIONS} connections (${requestsPerSecond} posts/s)`;
+    figures.push({ name, residentMB: peakMB, ownMB, aimMB: 250 });
+    await sleep(AFTER_MS);
+    figures.push(resting(`${AFTER_MS / 1000} s after the load`, 160));
+    return figures;
+  });
+}
+
+/** The same load on and on; each half minute (of a short soak: each quarter of it) is told to `onFigure` at its end. */
+export async function benchSoak(
+  seconds: number,
+  onFigure: (figure: SoakFigure) => void,
+): Promise<{ readonly isBounded: boolean }> {
+  const everyMs = Math.min(INTERVAL_MS, seconds * 250);
+  return withInstalled(async (pid, port) => {
+    const peaks: number[] = [];
+    for (let ms = everyMs; ms <= seconds * 1000; ms += everyMs) {
+      const figure = await loaded(pid, port, everyMs);
+      peaks.push(figure.peakMB);
+      onFigure({ ...figure, seconds: ms / 1000 });
+    }
+    const half = Math.ceil(peaks.length / 2);
+    const [first, second] = [Math.max(...peaks.slice(0, half)), Math.max(...peaks.slice(half))];
+    return { isBounded: second <= first * (1 + NOISE) };
+  });
+}
