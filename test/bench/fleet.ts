@@ -70,7 +70,7 @@ class Server {
     const dataDir = mkdtempSync(join(tmpdir(), "nodewise-fleet-"));
     const cli = join(import.meta.dirname, "..", "..", "api", "cli", "nodewise.js");
     const args = [cli, "api", "--port", "0", "--data-dir", dataDir];
-    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore"] });
+    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
     const url = await new Promise<string>((resolve, reject) => {
       child.stdout.once("data", (line: Buffer) => resolve(line.toString().split("\n")[0] as string));
       child.once("exit", (code) => reject(new Error(`the API ended with ${code}`)));

@@ -117,7 +117,7 @@ const WRONG: readonly (readonly [at: string, body: object])[] = [
   ["changes.set.node.metadata.name", { changes: { set: { node: { metadata: { name: "another" } } } } }],
   ["changes.set.stats.node.nodeName", { changes: { set: { stats: { node: { nodeName: "another" } } } } }],
   ["snapshot", { snapshot: {} }],
-  ["decisions", { decisions: [1] }],
+  ["decisions[0]", { decisions: [1] }],
   ["decisions[0].kind", { decisions: [{ kind: "nothing" }] }],
   ["decisions[0].holds", { decisions: [{ ...CGROUPS, holds: 1 }] }],
   ["decisions[0].snapshot", { decisions: [{ ...CGROUPS, snapshot: {} }] }],

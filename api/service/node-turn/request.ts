@@ -1,5 +1,5 @@
-import * as z from "zod";
 import { issuesOf } from "../../model/decode.ts";
+import { isObject } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { type SnapshotChanges, snapshotChanges } from "../../model/turn.ts";
 import { type DecisionRequest, decisionRequest, isId, unknownField } from "../decision-request.ts";
@@ -46,14 +46,14 @@ export function turnRequest(input: unknown): Result<TurnRequest, Problem> {
 }
 
 function asksIn(decisions: unknown): Result<readonly TurnAsk[], Problem> {
-  const listed = z
-    .array(z.record(z.string(), z.unknown()))
-    .max(MAX_ASKS)
-    .safeParse(decisions ?? []);
-  if (!listed.success) return err(inputProblem(issuesOf(listed.error, decisions, "decisions")));
+  const listed: unknown = decisions ?? [];
+  if (!Array.isArray(listed) || listed.length > MAX_ASKS)
+    return invalid("decisions", `must be a list of at most ${MAX_ASKS} decisions such as {"kind": "cgroups"}`);
   const asks: TurnAsk[] = [];
-  for (const [i, { holds, ...rest }] of listed.data.entries()) {
+  for (const [i, posted] of listed.entries()) {
     const at = `decisions[${i}]`;
+    if (!isObject(posted)) return invalid(at, 'must be an object such as {"kind": "cgroups"}');
+    const { holds, ...rest } = posted;
     for (const name of ["snapshot", "snapshotId"] as const)
       if (name in rest) return invalid(`${at}.${name}`, "the turn has one snapshot for all of its decisions");
     if (given(holds) && (typeof holds !== "string" || !isId(holds)))
