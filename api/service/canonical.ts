@@ -21,7 +21,9 @@ export interface Segment {
 export interface Canonical {
   readonly text: string;
   readonly repeats: readonly (readonly [from: number, to: number])[];
-  /** The text in pieces. */
+}
+/** The same, with the text in pieces. */
+export interface Segmented extends Canonical {
   readonly segments: readonly Segment[];
 }
 
@@ -29,6 +31,18 @@ const NEW: ReadonlySet<string> = new Set(ALWAYS_NEW);
 
 /** As `JSON.stringify(snapshot)` writes it. */
 export function canonical(snapshot: Snapshot): Canonical {
+  const { text, repeats } = written(snapshot, (part) => {
+    const value = JSON.stringify(part);
+    return value === undefined ? null : [between(value)];
+  });
+  return { text, repeats };
+}
+
+/** The same for a node that comes again: what is the same object in its next snapshot is not written down again. */
+export const canonicalInSegments = (snapshot: Snapshot): Segmented => written(snapshot, segmentsOf);
+
+/** `of`: the pieces of a part; null: it has no text. */
+function written(snapshot: Snapshot, of: (part: unknown) => readonly Segment[] | null): Segmented {
   const repeats: [number, number][] = [];
   const segments: Segment[] = [];
   let length = 0;
@@ -39,7 +53,7 @@ export function canonical(snapshot: Snapshot): Canonical {
   add(between("{"));
   let isOpen = false;
   for (const [name, part] of Object.entries(snapshot)) {
-    const own = segmentsOf(part);
+    const own = of(part);
     if (own === null) continue;
     const isNew = NEW.has(name);
     const from = length;

@@ -11,7 +11,7 @@ import { err, ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { type ChosenProfile, chooseProfileFor } from "../profiles/index.ts";
 import { leftOutOfSnapshot } from "../profiles/unknown-fields.ts";
-import { canonical, idOf, NO_NODE, type Sha256 } from "./canonical.ts";
+import { type Canonical, canonical, idOf, NO_NODE, type Sha256 } from "./canonical.ts";
 import { type DecisionRequest, decisionRequest } from "./decision-request.ts";
 import {
   type Decision,
@@ -54,7 +54,7 @@ export function evaluator(sha256: Sha256): Evaluate {
     const asked = recollected(request, job);
     const pass = passOf(request.kind, nodeOf(snapshot.value), snapshot.value);
     if (asked === null) return { state: "wants_facts", pass };
-    const posted = await decodedSnapshot(snapshot.value, sha256);
+    const posted = await decodedSnapshot(snapshot.value, sha256, canonical(snapshot.value));
     const { pods = [] } = snapshot.value;
     const chosen = chooseProfileFor(snapshot.value, request.kubeletVersion);
     const of = {
@@ -196,15 +196,17 @@ function pressureOf({ node }: Snapshot): string | null {
 }
 
 /** A snapshot as it is stored and recorded. */
-export async function decodedSnapshot(snapshot: Snapshot, sha256: Sha256): Promise<DecodedSnapshot> {
-  const { text, repeats, segments } = canonical(snapshot);
+export async function decodedSnapshot<C extends Canonical>(
+  snapshot: Snapshot,
+  sha256: Sha256,
+  form: C,
+): Promise<DecodedSnapshot & C> {
+  const { text } = form;
   const { sequence, bootId } = snapshot;
   return {
     id: await idOf(sha256, text),
     node: nodeOf(snapshot),
-    text,
-    repeats,
-    segments,
+    ...form,
     observedAtMs: passTimeOf(snapshot)?.atMs ?? null,
     sequence: sequence ?? null,
     bootId: bootId ?? snapshot.node?.status?.nodeInfo?.bootID ?? null,
@@ -219,5 +221,7 @@ export async function evaluateSnapshot(bytes: Uint8Array, sha256: Sha256): Promi
   const input = parseJson(bytes);
   if (!input.ok) return input;
   const decoded = decodeSnapshot(input.value);
-  return decoded.ok ? ok(await decodedSnapshot(decoded.value, sha256)) : err(inputProblem(decoded.error));
+  return decoded.ok
+    ? ok(await decodedSnapshot(decoded.value, sha256, canonical(decoded.value)))
+    : err(inputProblem(decoded.error));
 }

@@ -1,6 +1,6 @@
 import { byteLength } from "../../../db/body.ts";
 import type { BodyPiece } from "../../../db/rows.ts";
-import { type Canonical, idOf, type Sha256 } from "../canonical.ts";
+import { idOf, type Segmented, type Sha256 } from "../canonical.ts";
 
 /** Texts of an earlier snapshot of a node that the history has, and where in them which object's text is. */
 export interface Keyframe {
@@ -17,7 +17,7 @@ const SHORTEST = 1024;
 
 /** A snapshot as the history takes it, its lasting parts as texts of their own, and those texts. */
 export async function asKeyframe(
-  { text, repeats, segments }: Canonical,
+  { text, repeats, segments }: Segmented,
   sha256: Sha256,
 ): Promise<{ readonly pieces: readonly BodyPiece[]; readonly keyframe: Keyframe }> {
   const places = new WeakMap<object, Place>();
@@ -40,7 +40,7 @@ export async function asKeyframe(
 }
 
 /** The same as ranges of the texts of an earlier one. Null: less than half of it is as it was. */
-export function piecesOf({ text, segments }: Canonical, { places }: Keyframe): readonly BodyPiece[] | null {
+export function piecesOf({ text, segments }: Segmented, { places }: Keyframe): readonly BodyPiece[] | null {
   const pieces: BodyPiece[] = [];
   let own = "";
   let known = 0;

@@ -6,9 +6,10 @@ import { decodeSnapshot } from "../../model/decode.ts";
 import type { JsonPatch } from "../../model/json-patch.ts";
 import { fieldsOf } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
 import type { EpochMs } from "../../model/units.ts";
 import type { Metrics } from "../../observe/plain-metrics.ts";
-import type { Sha256 } from "../canonical.ts";
+import { canonicalInSegments, type Segmented, type Sha256 } from "../canonical.ts";
 import { decodedSnapshot } from "../evaluate.ts";
 import type { Decision, DecodedSnapshot } from "../evaluation.ts";
 import { historyProblem, inputProblem, invalid, type Problem, problem } from "../problem.ts";
@@ -71,7 +72,7 @@ export type TurnAnswer =
 /** A turn that is decided and not recorded. */
 interface Decided {
   readonly current: KnownSnapshot;
-  readonly told: DecodedSnapshot;
+  readonly told: Told;
   readonly taken: readonly (Taken | Refused)[];
 }
 
@@ -172,7 +173,7 @@ export class NodeTurns {
     const { store, sha256, metrics } = this.#ports;
     const begun = "snapshot" in from ? whole(from.snapshot) : await this.#changed(node, state, from);
     if (!begun.ok) return begun;
-    const told = await decodedSnapshot(begun.value.snapshot, sha256);
+    const told = await toldOf(begun.value.snapshot, sha256);
     if (told.node !== node) {
       const at = "snapshot" in from ? "snapshot.node.metadata.name" : "changes.set.node.metadata.name";
       const [asPath, found] = [node, told.node].map((name) => `\`${name.slice(0, 253)}\``);
@@ -332,7 +333,7 @@ export class NodeTurns {
     let keyframe = last;
     const waiting = new Map([waited, unstored].flatMap((one) => (one === null ? [] : [[one.id, one]])));
     for (const { id, snapshot } of waiting.values()) {
-      const own = told?.id === id ? told : await decodedSnapshot(snapshot, sha256);
+      const own = told?.id === id ? told : await toldOf(snapshot, sha256);
       let pieces = keyframe === null ? null : piecesOf(own, keyframe);
       if (pieces === null) ({ pieces, keyframe } = await asKeyframe(own, sha256));
       // what is in pieces is not looked for in the body
@@ -345,7 +346,7 @@ export class NodeTurns {
 /** All that a turn brings for the history beside its state. */
 interface Brought {
   /** The state's snapshot, where it was told just now. */
-  readonly told: DecodedSnapshot | null;
+  readonly told: Told | null;
   /** The snapshot before the state's, which waited. */
   readonly waited: KnownSnapshot | null;
   /** Answers that are not the node's last any more, and of which a count waited. */
@@ -384,6 +385,10 @@ function counted({ last, next }: Taken): LastAnswer {
 }
 
 type Begun = Pick<KnownSnapshot, "snapshot" | "configuration">;
+
+type Told = DecodedSnapshot & Segmented;
+const toldOf = (snapshot: Snapshot, sha256: Sha256): Promise<Told> =>
+  decodedSnapshot(snapshot, sha256, canonicalInSegments(snapshot));
 
 /** A whole snapshot as a turn's beginning. */
 function whole(posted: unknown): Result<Begun, Problem> {
