@@ -77,3 +77,20 @@ export function perObject<K extends object, V>(make: (object: K) => V): (object:
     return made;
   };
 }
+
+/**
+ * What pure functions made of the objects of one owner, each in a context that is an object too: it is found again while both are the
+ * very same. INVARIANT: nobody changes any of them.
+ */
+export class Kept {
+  readonly #known = new WeakMap<object, { readonly context: object; readonly made: unknown }>();
+
+  /** INVARIANT: of one object one kind of thing is kept. */
+  get<V>(object: object, context: object): V | undefined {
+    const known = this.#known.get(object);
+    return known?.context === context ? (known.made as V) : undefined;
+  }
+  set(object: object, context: object, made: unknown): void {
+    this.#known.set(object, { context, made });
+  }
+}

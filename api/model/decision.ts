@@ -1,3 +1,4 @@
+import type { Kept } from "./cache.ts";
 import type { Form, PlaceReasons } from "./forms.ts";
 import type { KIND_SPECS } from "./kinds.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -91,4 +92,6 @@ export interface Asked<A> {
   readonly facts: Facts;
   readonly ask: A;
   readonly explain: Explain;
+  /** What earlier decisions about the node made of objects that may be in the snapshot too; the answer is the same without it. */
+  readonly kept?: Kept;
 }

@@ -30,13 +30,13 @@ const isObject = (value: unknown): value is object => typeof value === "object" 
 type Total = { units: number; milliCpu: number };
 
 /** Amounts that are fine one by one and together leave exact arithmetic. INVARIANT: after this no sum of a decision does. */
-function amountIssues(snapshot: Snapshot, at: string, podsAt: string): readonly InputIssue[] {
+function amountIssues(snapshot: Snapshot, at: string, podsAt: string, look: PodLook): readonly InputIssue[] {
   const allocated: Total = { units: 0, milliCpu: 0 };
   for (const entry of Object.values(snapshot.assignments?.allocated_pods_state?.entries ?? {})) {
     addRequirements(allocated, entry.PodLevelResources);
     for (const resources of Object.values(entry.ContainerResources ?? {})) addRequirements(allocated, resources);
   }
-  const found: InputIssue[] = [...amountsOfPods(snapshot.pods ?? [], podsAt)];
+  const found: InputIssue[] = [...amountsOfPods(snapshot.pods ?? [], podsAt, look)];
   if (isTooMuch(allocated)) found.push({ path: joinPath(at, ["assignments", "allocated_pods_state"]), message });
   if (snapshot.machine !== undefined && machineUnits(snapshot.machine) > LIMITS.units) {
     found.push({ path: joinPath(at, ["machine", "numaNodes"]), message });
@@ -44,10 +44,10 @@ function amountIssues(snapshot: Snapshot, at: string, podsAt: string): readonly 
   return found;
 }
 /** The same of pods alone; `at`: their path. */
-export function amountsOfPods(pods: readonly Pod[], at: string): readonly InputIssue[] {
+export function amountsOfPods(pods: readonly Pod[], at: string, look: PodLook = LOOK): readonly InputIssue[] {
   const total: Total = { units: 0, milliCpu: 0 };
   for (const pod of pods) {
-    const { units, milliCpu } = totalOf(pod);
+    const { units, milliCpu } = look.totalOf(pod);
     total.units += units;
     total.milliCpu += milliCpu;
   }
@@ -56,8 +56,7 @@ export function amountsOfPods(pods: readonly Pod[], at: string): readonly InputI
 const message = "the amounts add up to more than exact arithmetic holds";
 const isTooMuch = (t: Total): boolean => t.units > LIMITS.units || t.milliCpu > LIMITS.milliCpu;
 
-/** Most pods of a node are the same objects in its next snapshot. */
-const totalOf = perObject((pod: Pod): Readonly<Total> => {
+function totalOf(pod: Pod): Readonly<Total> {
   const total: Total = { units: 0, milliCpu: 0 };
   for (const c of pod.spec.containers) addRequirements(total, c.resources);
   for (const c of pod.spec.initContainers ?? []) addRequirements(total, c.resources);
@@ -68,7 +67,18 @@ const totalOf = perObject((pod: Pod): Readonly<Total> => {
   addList(total, pod.status?.allocatedResources);
   addRequirements(total, pod.status?.resources);
   return total;
-});
+}
+/** What is looked at in a pod by itself: its amounts together, and what it has twice. */
+interface PodLook {
+  readonly totalOf: (pod: Pod) => Readonly<Total>;
+  readonly repeatedIn: (pod: Pod) => { readonly id: string | undefined; readonly name: string | undefined };
+}
+const LOOK: PodLook = {
+  totalOf,
+  repeatedIn: (pod) => ({ id: repeatedContainerId(pod), name: repeatedName(pod) }),
+};
+/** The same for a node that comes again, most pods of which are the same objects then. */
+const KEPT_LOOK: PodLook = { totalOf: perObject(totalOf), repeatedIn: perObject(LOOK.repeatedIn) };
 function addStatus(total: Total, status: ContainerStatus): void {
   addList(total, status.allocatedResources);
   addRequirements(total, status.resources);
@@ -110,7 +120,7 @@ export function decodeSnapshot(input: unknown, at = ""): Result<Snapshot, readon
   const issues = [
     ...(snapshot.machine === undefined ? [] : machineIssues(snapshot.machine, machineAt)),
     ...deviceIssues(snapshot.devices ?? [], joinPath(at, ["devices"])),
-    ...wholeIssues(snapshot, at, podsAt),
+    ...wholeIssues(snapshot, at, podsAt, LOOK),
     ...(ofOthers === undefined ? [] : [ofOthers]),
     ...pageIssues(input, at),
   ];
@@ -118,10 +128,13 @@ export function decodeSnapshot(input: unknown, at = ""): Result<Snapshot, readon
 }
 
 /** Faults that no part has by itself: what pods have twice, and amounts that are too much together. `podsAt`: the path of the pods. */
-export const wholeIssues = (snapshot: Snapshot, at: string, podsAt: string): readonly InputIssue[] => [
-  ...podIssues(snapshot.pods ?? [], (i) => `${podsAt}[${i}]`),
-  ...amountIssues(snapshot, at, podsAt),
-];
+function wholeIssues(snapshot: Snapshot, at: string, podsAt: string, look: PodLook): readonly InputIssue[] {
+  const pods = snapshot.pods ?? [];
+  return [...podIssues(pods, (i) => `${podsAt}[${i}]`, look), ...amountIssues(snapshot, at, podsAt, look)];
+}
+/** The same of a snapshot that was put together of what was checked before; each pod is looked at once. */
+export const togetherIssues = (snapshot: Snapshot, at: string, podsAt: string): readonly InputIssue[] =>
+  wholeIssues(snapshot, at, podsAt, KEPT_LOOK);
 
 /**
  * A snapshot of the history in the form that is taken now. Earlier versions took any text for a kubelet's version, and answered as the
@@ -227,7 +240,11 @@ const podsPath = (input: unknown, at: string): string =>
  * Lists faults that the schema of one field cannot see: pods with one uid, containers with one name, an annotation that serves
  * as uid. `place`: the path of a pod.
  */
-export function podIssues(pods: readonly Pod[], place: (i: number) => string): readonly InputIssue[] {
+export function podIssues(
+  pods: readonly Pod[],
+  place: (i: number) => string,
+  look: PodLook = LOOK,
+): readonly InputIssue[] {
   const issues: InputIssue[] = [];
   const seen = new Map<string, number>();
   for (const [i, pod] of pods.entries()) {
@@ -242,14 +259,13 @@ export function podIssues(pods: readonly Pod[], place: (i: number) => string): r
       const path = joinPath(`${here}.metadata.annotations`, [MIRROR_ANNOTATION]);
       issues.push({ path, message: "names the pod's cgroup: must be letters, digits, `-` or `.`, at most 253" });
     }
-    const { id, name } = repeatedIn(pod);
+    const { id, name: twin } = look.repeatedIn(pod);
     if (id !== undefined) issues.push({ path: `${here}.status`, message: `two containers have the id \`${id}\`` });
-    if (name !== undefined) issues.push({ path: `${here}.spec`, message: `two containers are named \`${name}\`` });
+    if (twin !== undefined) issues.push({ path: `${here}.spec`, message: `two containers are named \`${twin}\`` });
     if (issues.length >= LIMITS.issues) break;
   }
   return issues;
 }
-const repeatedIn = perObject((pod: Pod) => ({ id: repeatedContainerId(pod), name: repeatedName(pod) }));
 const nameOf = (p: Pod | undefined): string => (p === undefined ? "" : `${podNamespace(p)}/${p.metadata.name}`);
 
 function repeatedContainerId(pod: Pod): string | undefined {

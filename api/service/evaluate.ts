@@ -1,5 +1,6 @@
 import { decideKind } from "../decide/kinds/index.ts";
 import { askedPodRef, assumedIn } from "../model/asks.ts";
+import type { Kept } from "../model/cache.ts";
 import type { Decided, DecisionOf, Kind, Refusal, Verdict } from "../model/decision.ts";
 import { decodeSnapshot } from "../model/decode.ts";
 import { PRESSURE_CONDITIONS } from "../model/eviction.ts";
@@ -92,9 +93,10 @@ export function answerTo(
   { kind, ask, facts, explain }: DecisionRequest,
   snapshot: Snapshot,
   { profile }: ChosenProfile,
+  kept?: Kept,
 ): Answered {
   const started = performance.now();
-  const decided = decideKind(kind, { snapshot, facts: facts ?? {}, ask, explain }, profile);
+  const decided = decideKind(kind, { snapshot, facts: facts ?? {}, ask, explain, ...(kept && { kept }) }, profile);
   const seconds = (performance.now() - started) / 1000;
   if (!decided.ok) return { outcome: decided, seconds };
   const { decision, reasons, needs, next, verdict } = decided.value;

@@ -5,7 +5,7 @@ import {
   readCpuManagerState,
   readMemoryManagerState,
 } from "../../model/assignments.ts";
-import { perObject } from "../../model/cache.ts";
+import { type Kept, perObject } from "../../model/cache.ts";
 import { formatCpuSet } from "../../model/cpu-set.ts";
 import type { ReasonCode, Refusal } from "../../model/decision.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
@@ -134,6 +134,7 @@ export function treeContext(
   snapshot: EffectiveSnapshot,
   reasons: Reasons<ReasonCode<"cgroups">>,
   needs: string[],
+  kept?: Kept,
 ): Result<TreeContext, Refusal> {
   const version = snapshot.cgroup?.version;
   if (version === undefined || snapshot.pods === undefined) return err(unknownTree(snapshot));
@@ -180,7 +181,7 @@ export function treeContext(
     level: level.value,
     paths,
     surroundings,
-    pods: nodePods(snapshot, paths.pod, reasons, surroundings),
+    pods: nodePods(snapshot, paths.pod, reasons, surroundings, kept),
     cpuSets: cpuSets.value,
     cfsQuota: config.cpuCFSQuota,
     exclusiveWithoutQuota: gateOn(config, "DisableCPUQuotaWithExclusiveCPUs"),

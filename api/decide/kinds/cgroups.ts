@@ -1,4 +1,5 @@
 import { type Amount, isZero, milliValue, value, ZERO } from "../../model/amount.ts";
+import type { Kept } from "../../model/cache.ts";
 import type { CgroupLevel, CgroupPlan, CgroupValues } from "../../model/cgroups.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { ResourceList } from "../../model/fields.ts";
@@ -32,14 +33,15 @@ import { isPodLevelResourcesSet, oomScoreAdjuster } from "../resources/pod-resou
 export function decideCgroups(asked: EffectiveAsked<undefined>): Result<DecidedOf<"cgroups">, Refusal> {
   const reasons = new Reasons<ReasonCode<"cgroups">>(asked.explain);
   const needs: string[] = [];
-  const context = treeContext(asked.snapshot, reasons, needs);
+  const { kept } = asked;
+  const context = treeContext(asked.snapshot, reasons, needs, kept);
   if (!context.ok) return context;
   const cgroups = nodeTree(context.value);
   if (context.value.config.cgroupsPerQOS) {
     for (const pod of context.value.pods) {
       if (pod.isPending) cgroups.push(...plansOf(context.value, pod));
       else {
-        const { plans, because } = podTree(pod, context.value);
+        const { plans, because } = podTree(pod, context.value, kept);
         cgroups.push(...plans);
         reasons.append(because);
       }
@@ -59,17 +61,14 @@ interface PodTree {
   readonly plans: readonly CgroupPlan[];
   readonly because: readonly PlaceReasons<ReasonCode<"cgroups">>[];
 }
-/** Most pods of a node are the same objects in its next snapshot, and so are their cgroups. */
-const trees = new WeakMap<NodePod, { readonly surroundings: object; readonly tree: PodTree }>();
-
-/** A pod's cgroup and those of its containers that run or will run. */
-function podTree(nodePod: NodePod, ofNode: TreeContext): PodTree {
+/** A pod's cgroup and those of its containers that run or will run. Most pods are the same objects in a node's next snapshot. */
+function podTree(nodePod: NodePod, ofNode: TreeContext, kept: Kept | undefined): PodTree {
   const { surroundings } = ofNode;
-  const known = trees.get(nodePod);
-  if (known?.surroundings === surroundings) return known.tree;
+  const known = kept?.get<PodTree>(nodePod, surroundings);
+  if (known !== undefined) return known;
   const reasons = new Reasons<ReasonCode<"cgroups">>(ofNode.reasons.explain);
   const tree = { plans: plansOf({ ...ofNode, reasons }, nodePod), because: reasons.list };
-  trees.set(nodePod, { surroundings, tree });
+  kept?.set(nodePod, surroundings, tree);
   return tree;
 }
 

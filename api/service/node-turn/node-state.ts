@@ -1,6 +1,6 @@
 import type { Again } from "../../../db/store.ts";
 import { ALWAYS_NEW } from "../../decide/input.ts";
-import { memo } from "../../model/cache.ts";
+import { type Kept, memo } from "../../model/cache.ts";
 import type { Kind } from "../../model/decision.ts";
 import { decodeStored, PARTS } from "../../model/decode.ts";
 import { ok, type Result } from "../../model/result.ts";
@@ -59,6 +59,8 @@ export interface Question {
 export interface NodeState {
   readonly node: string;
   readonly current: KnownSnapshot;
+  /** What decisions made of its pods. */
+  readonly kept: Kept;
   /** By `askKey`. */
   readonly answers: ReadonlyMap<string, LastAnswer>;
   /** The row of the node's newest decision of each kind, on which alone the same again is counted. */

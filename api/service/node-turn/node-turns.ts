@@ -1,7 +1,7 @@
 import type { StoreFailure } from "../../../db/failure.ts";
 import type { SnapshotRow } from "../../../db/rows.ts";
 import type { Again, CountedAgain, Recorded, Store } from "../../../db/store.ts";
-import { Lru } from "../../model/cache.ts";
+import { Kept, Lru } from "../../model/cache.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import type { JsonPatch } from "../../model/json-patch.ts";
 import { fieldsOf } from "../../model/own.ts";
@@ -70,7 +70,7 @@ export type TurnAnswer =
     };
 
 /** A turn that is decided and not recorded. */
-interface Decided {
+interface Decided extends Pick<NodeState, "kept"> {
   readonly current: KnownSnapshot;
   readonly told: Told;
   readonly taken: readonly (Taken | Refused)[];
@@ -180,15 +180,16 @@ export class NodeTurns {
       return invalid(at, `must be ${asPath} as in the path, found ${found}`);
     }
     const facts = overlaid(store);
+    const kept = state?.kept ?? new Kept();
     const taken: (Taken | Refused)[] = [];
     for (const ask of asks) {
       const last = state?.answers.get(askKey(ask));
-      const one = await decideAsk(ask, begun.value, told, last, { store: facts.store, sha256, metrics });
+      const one = await decideAsk(ask, { ...begun.value, kept }, told, last, { store: facts.store, sha256, metrics });
       if (!one.ok) return one;
       taken.push(one.value);
       if ("next" in one.value && ask.record) facts.add(factsOf(one.value.decision).facts);
     }
-    return ok({ current: { ...begun.value, id: told.id, characters: told.text.length }, told, taken });
+    return ok({ current: { ...begun.value, id: told.id, characters: told.text.length }, kept, told, taken });
   }
 
   /** The node's snapshot after the changes of a base that is known here or in the history. */
@@ -215,7 +216,11 @@ export class NodeTurns {
   }
 
   /** Writes what the turn has brought, or keeps it for later, and answers. */
-  async #recorded(node: string, state: NodeState | undefined, { current, told, taken }: Decided): Promise<TurnOutcome> {
+  async #recorded(
+    node: string,
+    state: NodeState | undefined,
+    { current, kept, told, taken }: Decided,
+  ): Promise<TurnOutcome> {
     const now = this.#ports.now();
     const isNew = current.id !== state?.current.id;
     const decided = taken.filter((one) => "next" in one);
@@ -246,6 +251,7 @@ export class NodeTurns {
     const next: NodeState = {
       node,
       current,
+      kept,
       answers,
       newest,
       // a question about what is not so changes nothing of what waits

@@ -11,7 +11,7 @@ import { type Answered, answerTo, evaluation } from "../evaluate.ts";
 import type { Decision, DecodedSnapshot } from "../evaluation.ts";
 import type { Problem } from "../problem.ts";
 import { passOf, recollect, recollected } from "../remembered.ts";
-import { isSameQuestion, type KnownSnapshot, type LastAnswer, type Question } from "./node-state.ts";
+import { isSameQuestion, type KnownSnapshot, type LastAnswer, type NodeState, type Question } from "./node-state.ts";
 import type { TurnAsk } from "./request.ts";
 
 /** A decision on its way through a turn. */
@@ -35,7 +35,7 @@ export const askKey = ({ kind, explain, askText, kubeletVersion, record }: TurnA
 /** Decides one of a turn's asks. Where the core would be given what it was given for the last answer, that is the answer. */
 export async function decideAsk(
   ask: TurnAsk,
-  { snapshot, configuration }: Pick<KnownSnapshot, "snapshot" | "configuration">,
+  { snapshot, configuration, kept }: Pick<KnownSnapshot, "snapshot" | "configuration"> & Pick<NodeState, "kept">,
   told: DecodedSnapshot,
   last: LastAnswer | undefined,
   {
@@ -61,7 +61,7 @@ export async function decideAsk(
   const input = cacheableInput(kind, snapshot);
   const question: Question = { policyVersion: chosen.profile.policyVersion, ask: asked.askText, input };
   const isAsked = last !== undefined && isSameQuestion(last.question, question);
-  const answered = isAsked ? { ...last.answered, seconds: 0 } : answerTo(asked, input ?? snapshot, chosen);
+  const answered = isAsked ? { ...last.answered, seconds: 0 } : answerTo(asked, input ?? snapshot, chosen, kept);
   const leftOut = leftOutOfSnapshot({ kubeletConfiguration: configuration }, chosen.profile);
   const of = { stored: told, chosen, pass, posted: told, pods: snapshot.pods ?? [], leftOut };
   const decision = await evaluation(asked, answered, of, sha256);
