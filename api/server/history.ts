@@ -73,7 +73,9 @@ export async function openHistory(
     workerData: { history: setting } satisfies HistoryThreadData,
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG },
   });
-  const writer = new Writer((order) => worker.postMessage(order));
+  // the thread keeps no process alive, but whoever waits for a write does
+  const hold = (isAwaited: boolean): void => void (isAwaited ? worker.ref() : worker.unref());
+  const writer = new Writer((order) => worker.postMessage(order), hold);
   const inOrder = (work: () => void): void => void turns(async () => work(), false);
   worker.on("message", (delivery: Delivery) => inOrder(() => writer.settle(delivery)));
   worker.on("error", (error) => inOrder(() => writer.lose(error instanceof Error ? error.message : String(error))));
@@ -84,7 +86,6 @@ export async function openHistory(
     await reader.value.close();
     return opened as Result<never, StoreFailure>;
   }
-  worker.unref();
   const close = async (): Promise<void> => {
     // ends the thread when all that was sent is written
     void writer.send("close", []);
@@ -112,14 +113,17 @@ export function writesOver(port: MessagePort): Pick<Store, Write> {
 
 class Writer {
   readonly #post: (order: Order) => void;
+  readonly #hold: (isAwaited: boolean) => void;
   readonly #waiting = new Map<number, Waiting>();
   /** Whether the history's thread could open it. */
   readonly opened: Promise<Answer>;
   #number = 1;
   isClosed = false;
 
-  constructor(post: (order: Order) => void) {
+  /** `hold`: told whether any answer is awaited, whenever that changes; at first that of `opened` is. */
+  constructor(post: (order: Order) => void, hold: (isAwaited: boolean) => void = () => {}) {
     this.#post = post;
+    this.#hold = hold;
     this.opened = new Promise((resolve, reject) => this.#waiting.set(0, { resolve, reject }));
   }
 
@@ -131,6 +135,7 @@ class Writer {
   send(method: Write | "close", args: readonly unknown[]): Promise<Answer> {
     if (this.isClosed) return Promise.resolve(failure("unavailable", "the history is closed"));
     const number = this.#number++;
+    if (this.#waiting.size === 0) this.#hold(true);
     return new Promise((resolve, reject) => {
       this.#waiting.set(number, { resolve, reject });
       this.#post({ number, method, args });
@@ -140,6 +145,7 @@ class Writer {
   settle(delivery: Delivery): void {
     const waiting = this.#waiting.get(delivery.number);
     this.#waiting.delete(delivery.number);
+    if (this.#waiting.size === 0) this.#hold(false);
     if ("result" in delivery) waiting?.resolve(delivery.result);
     else waiting?.reject(new Error(`the history's thread failed: ${delivery.fault}`));
   }
@@ -150,5 +156,6 @@ class Writer {
     for (const { resolve } of this.#waiting.values())
       resolve(failure("unavailable", `the history's thread is gone: ${reason}; start again`));
     this.#waiting.clear();
+    this.#hold(false);
   }
 }

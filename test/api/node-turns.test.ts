@@ -1,0 +1,69 @@
+import { expect, test } from "vitest";
+import { exampleSnapshot } from "../contract/api-subject.ts";
+import { value } from "../contract/store-rows.ts";
+import { dataDirectory, serving } from "./serving.ts";
+
+interface Answer {
+  readonly snapshotId: string;
+  readonly decisions: readonly { readonly id: string; readonly again?: { readonly times: number } }[];
+}
+const turn = async (url: string, body: object): Promise<Answer> => {
+  const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+  const response = await fetch(`${url}/v1/nodes/n1/turns`, init);
+  const text = await response.text();
+  expect(response.status, text).toBe(200);
+  return JSON.parse(text) as Answer;
+};
+/** A first turn, and two more in which nothing but the time is another. */
+async function threeTurns(url: string): Promise<Answer> {
+  const snapshot = exampleSnapshot("n1");
+  let answer = await turn(url, { snapshot, decisions: [{ kind: "cgroups" }] });
+  for (const sequence of [2, 3]) {
+    const decisions = [{ kind: "cgroups", holds: answer.decisions[0]?.id }];
+    answer = await turn(url, { base: answer.snapshotId, changes: { set: { sequence } }, decisions });
+  }
+  expect(answer.decisions[0]?.again?.times).toBe(3);
+  return answer;
+}
+
+test("what is the same again waits for the history until somebody looks at the node", async () => {
+  const { api, store } = await serving();
+  const { snapshotId, decisions } = await threeTurns(api.url);
+  const id = decisions[0]?.id ?? "";
+  expect(value(await store.getDecision(id))?.series).toBeUndefined();
+  expect(value(await store.getSnapshot(snapshotId))).toBeNull();
+  const seen = (await (await fetch(`${api.url}/v1/nodes/n1/decisions`)).json()) as { decisions: object[] };
+  expect(seen.decisions).toMatchObject([{ id, times: 3, lastSnapshotId: snapshotId }]);
+  expect(value(await store.getSnapshot(snapshotId))?.id).toBe(snapshotId);
+});
+
+test("a snapshot that waits is found by its id, and a node that was deleted is there again with its next turn", async () => {
+  const { api, store } = await serving();
+  const { snapshotId } = await threeTurns(api.url);
+  const init = {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ snapshotId }),
+  };
+  expect((await fetch(`${api.url}/v1/decisions/allocatable`, init)).status).toBe(200);
+  expect((await fetch(`${api.url}/v1/nodes/n1/deletion`, { method: "POST" })).status).toBe(200);
+  expect(value(await store.getNode("n1"))?.deletedMs).not.toBeNull();
+  await turn(api.url, { base: snapshotId, changes: { set: { sequence: 4 } }, decisions: [{ kind: "cgroups" }] });
+  const { deletedMs, lastSeenMs } = value(await store.getNode("n1")) ?? {};
+  expect(lastSeenMs).toBeGreaterThanOrEqual(deletedMs ?? Number.NaN);
+});
+
+test("a server that ends writes what waits, and the next one goes on from there", async () => {
+  const dataDir = dataDirectory();
+  const first = await serving({ dataDir });
+  const { snapshotId, decisions } = await threeTurns(first.api.url);
+  await first.api.close();
+  const { api, store } = await serving({ dataDir });
+  expect(value(await store.getDecision(decisions[0]?.id ?? ""))?.series).toMatchObject({ times: 3 });
+  const next = await turn(api.url, {
+    base: snapshotId,
+    changes: { set: { sequence: 4 } },
+    decisions: [{ kind: "cgroups" }],
+  });
+  expect(next.decisions[0]).toMatchObject({ id: decisions[0]?.id, again: { times: 4 } });
+});
