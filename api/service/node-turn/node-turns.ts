@@ -86,7 +86,7 @@ export class NodeTurns {
   readonly #ports: NodeTurnsPorts;
   readonly #states: Lru<string, NodeState>;
   readonly #underWay = new Map<string, Promise<unknown>>();
-  /** Nodes of which something waits for the history, each with its newest snapshot. */
+  /** Nodes of which something waits for the history, each with the snapshot that does. */
   readonly #waiting = new Map<string, string>();
   #settledMs = 0;
 
@@ -157,7 +157,7 @@ export class NodeTurns {
 
   /** What has no room any more is written first. */
   #keep(state: NodeState): void {
-    if (waits(state)) this.#waiting.set(state.node, state.current.id);
+    if (waits(state)) this.#waiting.set(state.node, (state.unstored ?? state.current).id);
     else this.#waiting.delete(state.node);
     for (const gone of this.#states.set(state.node, state, bytesOf(state))) {
       if (!this.#waiting.delete(gone.node)) continue;
