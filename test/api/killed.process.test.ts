@@ -60,7 +60,9 @@ test("another program that opens, changes and closes the file beside the server 
   const [line] = (await Promise.race([once(child.stdout, "data"), ended])) as [Buffer];
   const url = line.toString().trim();
   const post = async (sequence: number): Promise<string> => {
-    const body = JSON.stringify({ snapshot: exampleSnapshot("n1", { sequence }) });
+    // a decision of its own, which is a row
+    const kubeletConfiguration = { podPidsLimit: 1000 + sequence };
+    const body = JSON.stringify({ snapshot: exampleSnapshot("n1", { sequence, kubeletConfiguration }) });
     const headers = { "content-type": "application/json" };
     const answer = await fetch(`${url}/v1/decisions/cgroups`, { method: "POST", headers, body });
     const { id, recorded } = (await answer.json()) as { id: string; recorded: boolean };

@@ -59,12 +59,26 @@ interface Base {
 }
 const RANGE = { since: "2026-01-01T00:00:00Z", until: "2027-01-01T00:00:00Z", limit: "5" };
 
+/** What a turn begins with: the whole, or what changed since one of the node's snapshots, which may be another's. */
+const turnFrom = (d: Draws, snapshot: unknown, base: string): object =>
+  d.chance(3)
+    ? { snapshot }
+    : {
+        base,
+        changes: {
+          set: { observedAt: "2026-02-01T00:00:00Z", machine: null },
+          merge: { kubeletConfiguration: { maxPods: 5 }, node: { metadata: { labels: { a: "b" } } } },
+          pods: { upsert: [POD], remove: [SNAPSHOT.pods[0].metadata.uid], order: ["u-asks"] },
+        },
+      };
+
 /** A valid request of some route. */
 function base(d: Draws, { decisions, snapshots, nodes }: Known): Base {
   const [decision, snapshotId, node] = [d.pick(decisions), d.pick(snapshots), d.pick(nodes)];
   const kind = d.pick(KINDS);
   const snapshot = d.chance(3) ? realSnapshot() : SNAPSHOT;
   const request = d.chance(5) ? { ...decisionOf(kind), snapshot: undefined, snapshotId } : decisionOf(kind, snapshot);
+  const asked = { kind, ask: ASKS[kind] ?? null, explain: "off", holds: d.chance(2) ? decision : null };
   const form = (fields: object) => ({ method: "POST", type: "form", body: fields }) as const;
   const get = (path: string, query: Base["query"] = {}): Base => ({ method: "GET", path, query });
   const reads = [
@@ -112,6 +126,7 @@ function base(d: Draws, { decisions, snapshots, nodes }: Known): Base {
       body: d.chance(2) ? WHY : { pod: "web", documents: [snapshot, ...WHY.documents] },
     },
     { method: "PUT", path: `/v1/nodes/n1/snapshot`, body: snapshot },
+    { method: "POST", path: `/v1/nodes/n1/turns`, body: { ...turnFrom(d, snapshot, snapshotId), decisions: [asked] } },
     { ...form({ node, change: "maxPods: 5", args: "kubelet --max-pods=5 $A" }), path: "/lint" },
     { ...form({ node, to: "1.36", from: "1.37", change: "maxPods: 5" }), path: "/upgrade" },
     { ...form({ node, change: '{"maxPods":5}', as: "patch" }), path: "/what-if" },

@@ -13,7 +13,7 @@ from schemathesis.openapi.checks import RejectedPositiveData
 # `METHOD PATH`, and then the place and the message of an issue, of a request that is as its schema says -> why it is refused
 BEYOND_SCHEMAS = {
     r"POST /v1/decisions/\{decision\} ask\b": "what may be asked depends on the kind, which is in the path: a batch has it in the line",
-    r"PUT .* node\.metadata\.name: must be .* as in the path": "the name is in the path, too",
+    r"(PUT|POST) .* (snapshot\.)?node\.metadata\.name: must be .* as in the path": "the name is in the path, too",
     r"pageToken: .*\b(is not one that|belongs to another)": "only what was answered is one",
     r"labelSelector: ": "a grammar of its own",
     r"since: is later than until": "one member is held against another",
@@ -85,6 +85,8 @@ def before_call(context, case, kwargs):
     rename_twins(case.body)
     if case.operation.label.startswith("PUT ") and isinstance(case.body, dict):
         case.path_parameters["node"] = case.body["node"]["metadata"]["name"]
+    if case.operation.label.endswith("/turns") and isinstance(case.body, dict) and case.body.get("snapshot") is not None:
+        case.path_parameters["node"] = case.body["snapshot"]["node"]["metadata"]["name"]
 
 
 def rename_twins(value):
