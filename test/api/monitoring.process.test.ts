@@ -241,8 +241,8 @@ describe("the scrape configuration", () => {
       const ask = await prometheus(directory(), stringify(configuration));
       const query = async (expr: string): Promise<readonly Any[]> =>
         (await ask(`query?query=${encodeURIComponent(expr)}`)).result;
-      // a rate has two samples
-      await vi.waitFor(async () => expect(await query("count(count_over_time(up[1m]) > 2) == 3")).toHaveLength(1), {
+      // a rate has two samples; a scrape that failed has none
+      await vi.waitFor(async () => expect(await query("count(sum_over_time(up[1m]) > 2) == 3")).toHaveLength(1), {
         timeout: 60_000,
         interval: 500,
       });

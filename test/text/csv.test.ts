@@ -34,8 +34,8 @@ test("a decision is a line, whatever an older API leaves out", () => {
     { ...decision, reason: "OutOfcpu", pod, snapshotId: "s", id: "2" },
   ]);
   expect(text.split("\r\n").slice(1)).toEqual([
-    "t,'=n,admission,refused,,,,,p,,1",
-    "t,'=n,admission,refused,OutOfcpu,prod,web,u,p,s,2",
+    "t,'=n,admission,refused,,,,,p,,1,1,t",
+    "t,'=n,admission,refused,OutOfcpu,prod,web,u,p,s,2,1,t",
     "",
   ]);
 });
