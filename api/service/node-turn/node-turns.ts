@@ -78,6 +78,8 @@ interface Decided extends Pick<NodeState, "kept"> {
 
 /** Whoever looks at all nodes sees what is at most so old. */
 const STALE_MS = 60_000;
+/** Of more nodes nobody waits for the writes. */
+const QUICKLY_SETTLED = 100;
 /** A node has one question of each kind, or one a pod. */
 const MAX_ANSWERS = 64;
 
@@ -115,14 +117,16 @@ export class NodeTurns {
     await Promise.all(settled);
   }
 
-  /** The same before somebody looks at a node, or at all of them, which may see what was a minute ago. */
+  /** The same before somebody looks at a node, or at all of them, who may see what was a minute ago, and of many nodes two. */
   async settleForReader(node: string | undefined): Promise<void> {
     if (node !== undefined)
       return this.#waiting.has(node) || this.#underWay.has(node) ? this.settle([node]) : undefined;
     const now = this.#ports.now();
     if (this.#waiting.size === 0 || now - this.#settledMs < STALE_MS) return;
     this.#settledMs = now;
-    await this.settle();
+    const isQuick = this.#waiting.size <= QUICKLY_SETTLED;
+    const settled = this.settle();
+    if (isQuick) await settled;
   }
 
   /** The same of the node whose snapshot has this id, where that waits. Answers whether there is one. */
