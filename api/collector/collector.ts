@@ -6,8 +6,8 @@ import { type NodeDocuments, snapshotOf } from "../cluster/read.ts";
 import type { Kind } from "../model/decision.ts";
 import type { ApiClient, ApiFault } from "./api-client.ts";
 import { type NodeFault, NodeFaults } from "./node-faults.ts";
-import { NodeTurns } from "./node-turns.ts";
 import { Outcomes, type SeenOutcome } from "./outcomes.ts";
+import { SnapshotSender } from "./snapshot-sender.ts";
 
 /** What the collector tells of its work, each line when it begins and when it ends. */
 export interface CollectorLog {
@@ -54,7 +54,7 @@ const MAX_POSTED = 200;
 /** The fleet's history: follows a cluster, and sends snapshots of its nodes and what its kubelets did to an API. */
 export class Collector {
   readonly #api: ApiClient;
-  readonly #turns: NodeTurns;
+  readonly #sender: SnapshotSender;
   readonly #log: CollectorLog;
   readonly #found = new Outcomes();
   /** Node -> outcomes that wait. */
@@ -71,7 +71,7 @@ export class Collector {
 
   constructor(api: ApiClient, log: CollectorLog) {
     this.#api = api;
-    this.#turns = new NodeTurns(this.#send);
+    this.#sender = new SnapshotSender(this.#send);
     this.#log = log;
   }
 
@@ -109,7 +109,7 @@ export class Collector {
   async onSnapshot(documents: NodeDocuments): Promise<void> {
     const { name, missing } = documents;
     const kinds = KINDS.filter(({ needs }) => needs.every((part) => documents[part] !== undefined));
-    const taken = await this.#turns.send(
+    const taken = await this.#sender.send(
       name,
       snapshotOf(documents),
       kinds.map(({ kind }) => kind),
@@ -128,7 +128,7 @@ export class Collector {
     } else faults.push({ part: "snapshot", code: "refused", text: taken.error.message });
     this.#tellNode(name, ["pods", "configz", "stats", "snapshot", "decisions"], faults);
     // it may have gone meanwhile
-    if (!this.#nodes.has(name)) this.#turns.forget(name);
+    if (!this.#nodes.has(name)) this.#sender.forget(name);
   }
 
   /** Whether the API is away is told. */
@@ -144,7 +144,7 @@ export class Collector {
     else {
       if (this.#nodes.delete(name)) this.#deleted.add(name);
       this.#nodeFaults.forget(name);
-      this.#turns.forget(name);
+      this.#sender.forget(name);
     }
   }
   /** The API takes a node for one that is there whenever it gets something of it. */

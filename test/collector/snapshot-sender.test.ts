@@ -1,6 +1,6 @@
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { apiClient } from "../../api/collector/api-client.ts";
-import { NodeTurns } from "../../api/collector/node-turns.ts";
+import { SnapshotSender } from "../../api/collector/snapshot-sender.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import { LOOK_FOR_TURNS_MS } from "../../api/model/turn.ts";
 import { epochMs } from "../../api/model/units.ts";
@@ -25,7 +25,7 @@ class World {
   isAnswerLost = false;
   seconds = 0;
   store = value(openNode({ file: ":memory:" }));
-  turns!: NodeTurns;
+  turns!: SnapshotSender;
   #app = this.#openApp();
 
   constructor() {
@@ -40,7 +40,7 @@ class World {
       token: async () => ({ ok: true, value: undefined }),
       fetch: this.#fetch,
     });
-    this.turns = new NodeTurns(client.send);
+    this.turns = new SnapshotSender(client.send);
   }
   restartApi(): void {
     this.#app = this.#openApp();

@@ -27,7 +27,7 @@ const turnAnswer = z.looseObject({ snapshotId: z.string(), decisions: z.array(z.
 const { digestsOf, changesSince } = digestingDifference((text) => hash("sha256", text, "base64url").slice(0, 22));
 
 /** Sends snapshots of nodes to an API and has it decide: by turns, or whole where it has none or does not know what is referred to. */
-export class NodeTurns {
+export class SnapshotSender {
   readonly #send: ApiClient["send"];
   readonly #known = new Map<string, Known>();
   #noTurnsUntilMs = Number.NEGATIVE_INFINITY;
