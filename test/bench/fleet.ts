@@ -1,4 +1,3 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { tmpdir } from "node:os";
@@ -6,6 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import Database from "better-sqlite3";
 import { historyFile } from "../../db/open/node.ts";
+import { type ApiProcess, startApiProcess } from "./api-process.ts";
 import { FleetNode } from "./fleet-node.ts";
 import { usedBy } from "./used.ts";
 
@@ -40,25 +40,27 @@ const CONNECTIONS = 32;
 
 class Server {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
-  readonly pid: number;
-  readonly #port: number;
+  readonly #api: ApiProcess;
   readonly #dataDir: string;
-  readonly #child: ChildProcess;
 
-  private constructor(child: ChildProcess, port: number, dataDir: string) {
-    this.#child = child;
-    this.pid = child.pid as number;
-    this.#port = port;
+  private constructor(api: ApiProcess, dataDir: string) {
+    this.#api = api;
     this.#dataDir = dataDir;
   }
 
-  /** All that waits for the history is written. */
+  static async start(): Promise<Server> {
+    const dataDir = mkdtempSync(join(tmpdir(), "nodewise-fleet-"));
+    const launcher = join(import.meta.dirname, "..", "..", "api", "cli", "nodewise.js");
+    return new Server(await startApiProcess(launcher, dataDir), dataDir);
+  }
+
+  get pid(): number {
+    return this.#api.pid;
+  }
+
   async stop(): Promise<void> {
     this.#agent.destroy();
-    if (this.#child.exitCode !== null) return;
-    const ended = new Promise((resolve) => this.#child.once("exit", resolve));
-    this.#child.kill("SIGTERM");
-    await ended;
+    await this.#api.stop();
   }
 
   async remove(): Promise<void> {
@@ -66,23 +68,10 @@ class Server {
     rmSync(this.#dataDir, { recursive: true, force: true });
   }
 
-  static async start(): Promise<Server> {
-    const dataDir = mkdtempSync(join(tmpdir(), "nodewise-fleet-"));
-    const cli = join(import.meta.dirname, "..", "..", "api", "cli", "nodewise.js");
-    const args = [cli, "api", "--port", "0", "--data-dir", dataDir];
-    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
-    const url = await new Promise<string>((resolve, reject) => {
-      child.stdout.once("data", (line: Buffer) => resolve(line.toString().split("\n")[0] as string));
-      child.once("exit", (code) => reject(new Error(`the API ended with ${code}`)));
-    });
-    child.stdout.resume();
-    return new Server(child, Number(new URL(url).port), dataDir);
-  }
-
   send(method: "GET" | "POST", path: string, body = ""): Promise<{ readonly status: number; readonly text: string }> {
     const { promise, resolve, reject } = Promise.withResolvers<{ readonly status: number; readonly text: string }>();
     const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
-    const asked = request({ port: this.#port, method, path, agent: this.#agent, headers }, (response) => {
+    const asked = request({ port: this.#api.port, method, path, agent: this.#agent, headers }, (response) => {
       const chunks: Buffer[] = [];
       response.on("data", (chunk: Buffer) => chunks.push(chunk));
       response.on("end", () => resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() }));

@@ -1,4 +1,3 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { install, pack } from "../cli/packed.ts";
 import { realSnapshot } from "../decide/real-node.ts";
 import { changing } from "./api.ts";
+import { type ApiProcess, startApiProcess } from "./api-process.ts";
 import { load } from "./load.ts";
 import { usedBy } from "./used.ts";
 
@@ -64,23 +64,13 @@ export function node110(): object {
 /** The API of the package that `npm run build` and `npm pack` make, in a process of its own over a new history. */
 async function withInstalled<T>(use: (pid: number, port: number) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), "nodewise-bench-"));
-  let child: ChildProcess | undefined;
+  let api: ApiProcess | undefined;
   try {
     const launcher = install(pack(join(folder, "packed")), join(folder, "installed"));
-    const args = ["api", "--port", "0", "--data-dir", join(folder, "data")];
-    const started = spawn(process.execPath, [launcher, ...args], { stdio: ["ignore", "pipe", "ignore"] });
-    child = started;
-    const url = await new Promise<string>((resolve, reject) => {
-      started.stdout.once("data", (line: Buffer) => resolve(line.toString().trim()));
-      started.once("exit", (code) => reject(new Error(`the API ended with ${code}`)));
-    });
-    return await use(started.pid as number, Number(new URL(url).port));
+    api = await startApiProcess(launcher, join(folder, "data"));
+    return await use(api.pid, api.port);
   } finally {
-    if (child !== undefined && child.exitCode === null) {
-      const ended = new Promise((resolve) => child?.once("exit", resolve));
-      child.kill("SIGTERM");
-      await ended;
-    }
+    await api?.stop();
     rmSync(folder, { recursive: true });
   }
 }

@@ -1,0 +1,29 @@
+import { spawn } from "node:child_process";
+
+/** An API in a process of its own, on a free port of loopback. */
+export interface ApiProcess {
+  readonly pid: number;
+  readonly port: number;
+  /** Tells it to end, and waits until it has: all that waited for the history is written then. */
+  stop(): Promise<void>;
+}
+
+/** `launcher`: the `nodewise.js` that starts it. Throws when it ends before it listens. */
+export async function startApiProcess(launcher: string, dataDir: string): Promise<ApiProcess> {
+  const args = [launcher, "api", "--port", "0", "--data-dir", dataDir];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore"] });
+  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  const url = await new Promise<string>((resolve, reject) => {
+    child.stdout.once("data", (line: Buffer) => resolve(line.toString().split("\n")[0] as string));
+    child.once("exit", (code) => reject(new Error(`the API ended with ${code}`)));
+  });
+  child.stdout.resume();
+  return {
+    pid: child.pid as number,
+    port: Number(new URL(url).port),
+    stop: async () => {
+      if (child.exitCode === null) child.kill("SIGTERM");
+      await ended;
+    },
+  };
+}
