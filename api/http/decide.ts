@@ -9,7 +9,7 @@ import type { Caller, Ports } from "../ports.ts";
 import { idOf } from "../service/canonical.ts";
 import type { Decision, Evaluation, Job } from "../service/evaluation.ts";
 import { type Problem, problem } from "../service/problem.ts";
-import { recordingOf, snapshotRow } from "../service/recording.ts";
+import { type NotRecorded, recordingOf, snapshotRow } from "../service/recording.ts";
 import { recollect } from "../service/remembered.ts";
 import { rfc3339 } from "../service/timestamp.ts";
 import { requireNode } from "./auth/authorize.ts";
@@ -104,13 +104,6 @@ async function answer(asking: Asking, job: Job, first: Evaluation): Promise<Resu
   }
   return ok(answerText({ ...evaluation, decidedAtMs: now }, null));
 }
-
-/**
- * Why an answer is not recorded: the request did not want it (`not-wanted`: a question about what is not so, which must not become
- * the node's latest decision), this server records nothing (`off`), or the history could not be written (`history-failed`).
- */
-export const NOT_RECORDED = ["not-wanted", "off", "history-failed"] as const;
-type NotRecorded = (typeof NOT_RECORDED)[number];
 
 /** A kind that remembers is asked again with what the history knows of the node. */
 async function withFacts(

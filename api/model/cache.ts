@@ -13,10 +13,6 @@ export class Lru<K, V> {
     this.#maxLength = maxLength;
   }
 
-  keys(): readonly K[] {
-    return [...this.#entries.keys()];
-  }
-
   get(key: K): V | undefined {
     const found = this.#entries.get(key);
     if (found === undefined) return undefined;
@@ -78,19 +74,25 @@ export function perObject<K extends object, V>(make: (object: K) => V): (object:
   };
 }
 
-/**
- * What pure functions made of the objects of one owner, each in a context that is an object too: it is found again while both are the
- * very same. INVARIANT: nobody changes any of them.
- */
+/** What pure functions made of objects, of each one thing. INVARIANT: nobody changes the objects, nor what was made of them. */
+export interface KeptIn {
+  get<V>(object: object): V | undefined;
+  set(object: object, made: unknown): void;
+}
+/** The same of one owner's objects, for as long as their surroundings, which count as well, are the very same. */
 export class Kept {
-  readonly #known = new WeakMap<object, { readonly context: object; readonly made: unknown }>();
+  #of: readonly unknown[] = [];
+  #in: KeptIn | undefined;
 
-  /** INVARIANT: of one object one kind of thing is kept. */
-  get<V>(object: object, context: object): V | undefined {
-    const known = this.#known.get(object);
-    return known?.context === context ? (known.made as V) : undefined;
-  }
-  set(object: object, context: object, made: unknown): void {
-    this.#known.set(object, { context, made });
+  in(...of: readonly unknown[]): KeptIn {
+    if (this.#in !== undefined && of.length === this.#of.length && of.every((one, i) => one === this.#of[i]))
+      return this.#in;
+    this.#of = of;
+    const known = new WeakMap<object, unknown>();
+    this.#in = {
+      get: <V>(object: object) => known.get(object) as V | undefined,
+      set: (object, made) => void known.set(object, made),
+    };
+    return this.#in;
   }
 }

@@ -21,8 +21,6 @@ import { err, ok, type Result } from "./result.ts";
 import { isPodList, pageField, type Snapshot, snapshot as snapshotSchema } from "./snapshot.ts";
 
 type Members = Readonly<Record<string, unknown>>;
-/** The parts of a snapshot in their canonical order. */
-export const PARTS = Object.keys(snapshotSchema.shape) as readonly (keyof Snapshot)[];
 
 const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 
@@ -30,7 +28,7 @@ const isObject = (value: unknown): value is object => typeof value === "object" 
 type Total = { units: number; milliCpu: number };
 
 /** Amounts that are fine one by one and together leave exact arithmetic. INVARIANT: after this no sum of a decision does. */
-function amountIssues(snapshot: Snapshot, at: string, podsAt: string, look: PodLook): readonly InputIssue[] {
+function amountIssues(snapshot: Snapshot, at: string, podsAt: string, look = LOOK): readonly InputIssue[] {
   const allocated: Total = { units: 0, milliCpu: 0 };
   for (const entry of Object.values(snapshot.assignments?.allocated_pods_state?.entries ?? {})) {
     addRequirements(allocated, entry.PodLevelResources);
@@ -44,7 +42,7 @@ function amountIssues(snapshot: Snapshot, at: string, podsAt: string, look: PodL
   return found;
 }
 /** The same of pods alone; `at`: their path. */
-export function amountsOfPods(pods: readonly Pod[], at: string, look: PodLook = LOOK): readonly InputIssue[] {
+export function amountsOfPods(pods: readonly Pod[], at: string, look = LOOK): readonly InputIssue[] {
   const total: Total = { units: 0, milliCpu: 0 };
   for (const pod of pods) {
     const { units, milliCpu } = look.totalOf(pod);
@@ -118,23 +116,24 @@ export function decodeSnapshot(input: unknown, at = ""): Result<Snapshot, readon
   const machineAt = joinPath(at, ["machine"]);
   const ofOthers = othersStats(input, at);
   const issues = [
+    ...podIssues(pods ?? [], (i) => `${podsAt}[${i}]`),
     ...(snapshot.machine === undefined ? [] : machineIssues(snapshot.machine, machineAt)),
     ...deviceIssues(snapshot.devices ?? [], joinPath(at, ["devices"])),
-    ...wholeIssues(snapshot, at, podsAt, LOOK),
+    ...amountIssues(snapshot, at, podsAt),
     ...(ofOthers === undefined ? [] : [ofOthers]),
     ...pageIssues(input, at),
   ];
   return issues.length > 0 ? err(issues.slice(0, LIMITS.issues)) : ok(snapshot);
 }
 
-/** Faults that no part has by itself: what pods have twice, and amounts that are too much together. `podsAt`: the path of the pods. */
-function wholeIssues(snapshot: Snapshot, at: string, podsAt: string, look: PodLook): readonly InputIssue[] {
-  const pods = snapshot.pods ?? [];
-  return [...podIssues(pods, (i) => `${podsAt}[${i}]`, look), ...amountIssues(snapshot, at, podsAt, look)];
-}
-/** The same of a snapshot that was put together of what was checked before; each pod is looked at once. */
-export const togetherIssues = (snapshot: Snapshot, at: string, podsAt: string): readonly InputIssue[] =>
-  wholeIssues(snapshot, at, podsAt, KEPT_LOOK);
+/**
+ * Faults that no part has by itself, of a snapshot that was put together of parts which were checked before: what pods have twice, and
+ * amounts that are too much together. Each pod is looked at once. `podsAt`: the path of the pods.
+ */
+export const togetherIssues = (snapshot: Snapshot, at: string, podsAt: string): readonly InputIssue[] => [
+  ...podIssues(snapshot.pods ?? [], (i) => `${podsAt}[${i}]`, KEPT_LOOK),
+  ...amountIssues(snapshot, at, podsAt, KEPT_LOOK),
+];
 
 /**
  * A snapshot of the history in the form that is taken now. Earlier versions took any text for a kubelet's version, and answered as the
@@ -240,11 +239,7 @@ const podsPath = (input: unknown, at: string): string =>
  * Lists faults that the schema of one field cannot see: pods with one uid, containers with one name, an annotation that serves
  * as uid. `place`: the path of a pod.
  */
-export function podIssues(
-  pods: readonly Pod[],
-  place: (i: number) => string,
-  look: PodLook = LOOK,
-): readonly InputIssue[] {
+export function podIssues(pods: readonly Pod[], place: (i: number) => string, look = LOOK): readonly InputIssue[] {
   const issues: InputIssue[] = [];
   const seen = new Map<string, number>();
   for (const [i, pod] of pods.entries()) {

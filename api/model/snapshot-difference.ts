@@ -1,7 +1,7 @@
 import { perObject } from "./cache.ts";
 import { type Fields, fieldsOf, isObject } from "./own.ts";
 import { MIRROR_ANNOTATION } from "./pod.ts";
-import { snapshot as snapshotSchema } from "./snapshot.ts";
+import { PARTS, type Snapshot } from "./snapshot.ts";
 import { CHANGED_BY_ENTRY, type ChangedByEntry, type ListChanges, MERGED_PARTS, type SnapshotChanges } from "./turn.ts";
 
 /** A list that is changed by entry. `T`: an entry, or what is kept of it. */
@@ -18,13 +18,12 @@ interface Part<T> {
   readonly lists: ReadonlyMap<ChangedByEntry, List<T>>;
 }
 type Parts<T> = ReadonlyMap<PartName, Part<T>>;
-type PartName = keyof typeof snapshotSchema.shape;
+type PartName = keyof Snapshot;
 type Sets = Partial<Record<PartName, unknown>>;
 
 /** Digests of a snapshot's parts and entries, by which the next one is compared with it. */
 export type SnapshotDigests = Parts<string>;
 
-const PARTS = Object.keys(snapshotSchema.shape) as readonly PartName[];
 const MERGED: ReadonlySet<PartName> = new Set(MERGED_PARTS);
 /** In which part each list is, and the member that holds it where it is posted in an object, as kubectl and crictl print it. */
 const LISTS: { readonly [L in ChangedByEntry]: { readonly part: PartName; readonly member: string } } = {

@@ -74,6 +74,8 @@ export const snapshot = z.object({
   devicePlugins: optional(devicePlugins),
   assignments: optional(assignments),
 });
+/** The names of a snapshot's parts in their canonical order. */
+export const PARTS = Object.keys(snapshot.shape) as readonly (keyof Snapshot)[];
 /** A decoded snapshot: checked once, immutable, its amounts parsed. `JSON.stringify` gives its stored form. */
 export type Snapshot = Readonly<z.output<typeof snapshot>>;
 

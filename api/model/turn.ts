@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { text } from "./fields.ts";
 import { LIMITS } from "./limits.ts";
-import { snapshot } from "./snapshot.ts";
+import { PARTS, type Snapshot } from "./snapshot.ts";
 
 /** Entries of a list that the history's node has already, each under its key. */
 const changesOf = (most: number) =>
@@ -15,7 +15,7 @@ const changesOf = (most: number) =>
   });
 export type ListChanges = z.output<ReturnType<typeof changesOf>>;
 
-type Part = keyof typeof snapshot.shape;
+type Part = keyof Snapshot;
 /** Parts that are kept in the form in which they are posted, so that a patch of the one is a patch of the other. */
 export const MERGED_PARTS = [
   "node",
@@ -33,7 +33,7 @@ export type ChangedByEntry = (typeof CHANGED_BY_ENTRY)[number];
 /** What is not as it was in the snapshot that a turn begins with. No part is named twice. */
 export const snapshotChanges = z.strictObject({
   /** Parts of the snapshot that are another; null: the part is gone. */
-  set: z.partialRecord(z.enum(Object.keys(snapshot.shape) as Part[]), z.unknown()).optional(),
+  set: z.partialRecord(z.enum(PARTS), z.unknown()).optional(),
   /** Merge patches (RFC 7396) of parts. */
   merge: z.partialRecord(z.enum(MERGED_PARTS), z.unknown()).optional(),
   /** By uid; of a mirror pod by its annotation `kubernetes.io/config.mirror`, which serves as uid. */

@@ -71,7 +71,7 @@ export function evaluator(sha256: Sha256): Evaluate {
 }
 
 /** The members of an answer that its body has. */
-export type AnswerParts = Pick<Decided<DecisionOf[Kind]>, "decision" | "reasons" | "needs" | "next">;
+type AnswerParts = Pick<Decided<DecisionOf[Kind]>, "decision" | "reasons" | "needs" | "next">;
 /** The decision, before it is known for which snapshot it was made. */
 export interface Answered {
   readonly outcome: Result<
@@ -117,7 +117,7 @@ export function answerTo(
 const chosenPod = (decision: DecisionOf[Kind]): PodRef | null =>
   "evicted" in decision ? (decision.evicted[0]?.pod ?? null) : null;
 
-export interface AnsweredOf {
+interface AnsweredOf {
   readonly stored: StoredSnapshot;
   readonly chosen: ChosenProfile;
   readonly pass: Pass;

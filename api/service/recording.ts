@@ -5,6 +5,13 @@ import type { EpochMs } from "../model/units.ts";
 import type { Decision, DecodedSnapshot } from "./evaluation.ts";
 import { beforeKey, type Remembered } from "./remembered.ts";
 
+/**
+ * Why an answer is not recorded: the request did not want it (`not-wanted`: a question about what is not so, which must not become
+ * the node's latest decision), this server records nothing (`off`), or the history could not be written (`history-failed`).
+ */
+export const NOT_RECORDED = ["not-wanted", "off", "history-failed"] as const;
+export type NotRecorded = (typeof NOT_RECORDED)[number];
+
 /** What a decision changes in the history beside its snapshot: its row, the node's facts, the removals of a pass, and the fleet's summary. */
 export const recordingOf = (decision: Decision, now: EpochMs): Recording => ({
   decision: rowOf(decision, now),

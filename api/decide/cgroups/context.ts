@@ -5,9 +5,9 @@ import {
   readCpuManagerState,
   readMemoryManagerState,
 } from "../../model/assignments.ts";
-import { type Kept, perObject } from "../../model/cache.ts";
+import type { Kept, KeptIn } from "../../model/cache.ts";
 import { formatCpuSet } from "../../model/cpu-set.ts";
-import type { ReasonCode, Refusal } from "../../model/decision.ts";
+import type { Explain, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
 import { own } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
@@ -121,11 +121,13 @@ export interface TreeContext {
   readonly memoryQos: MemoryQos | undefined;
   readonly swap: Swap;
   readonly reservedMemoryPercent: number | undefined;
-  /** The same object wherever all else that a pod's cgroups depend on beside the pod is the same. */
-  readonly surroundings: object;
+  /** What was made of the node's pods while all else that their cgroups depend on was the same. */
+  readonly kept: KeptIn | undefined;
   readonly reasons: Reasons<ReasonCode<"cgroups">>;
   readonly needs: string[];
 }
+
+type OfPods = Pick<TreeContext, "version" | "driver" | "pageSizes" | "memoryCapacity" | "memoryQos" | "swap">;
 
 const DEFAULT_PAGE_SIZE = 4096;
 
@@ -171,17 +173,15 @@ export function treeContext(
     memoryQos: memoryQosOf(snapshot, config, version, value(absolute.get("memory")?.amount ?? ZERO)),
     swap: swapOf(snapshot, config, version, memoryCapacity, needs),
   };
-  const { behaviour: _, ...memoryQos } = ofPods.memoryQos ?? {};
-  const told = [reasons.explain, snapshot.cgroup?.runtimeCpuWeight, { ...ofPods, memoryQos }];
-  const surroundings = surroundingsOf(config)(snapshot.assignments ?? NOTHING)(JSON.stringify(told));
+  const ofNode = kept?.in(config, snapshot.assignments, surroundingsText(snapshot, reasons.explain, ofPods));
   return ok({
     ...ofPods,
     snapshot,
     config,
     level: level.value,
     paths,
-    surroundings,
-    pods: nodePods(snapshot, paths.pod, reasons, surroundings, kept),
+    pods: nodePods(snapshot, paths.pod, reasons, ofNode),
+    kept: ofNode,
     cpuSets: cpuSets.value,
     cfsQuota: config.cpuCFSQuota,
     exclusiveWithoutQuota: gateOn(config, "DisableCPUQuotaWithExclusiveCPUs"),
@@ -193,17 +193,10 @@ export function treeContext(
   });
 }
 
-const NOTHING = {};
-/** One object for as long as a node's configuration and assignments are the same objects, and the text is the same. */
-const surroundingsOf = perObject((_config: EffectiveConfiguration) =>
-  perObject((_assignments: object) => {
-    let last: { readonly text: string; readonly surroundings: object } | undefined;
-    return (text: string): object => {
-      if (last?.text !== text) last = { text, surroundings: {} };
-      return last.surroundings;
-    };
-  }),
-);
+/** What a pod's cgroups depend on beside the pod, the configuration and the assignments. The profile's behaviour is the configuration's. */
+function surroundingsText({ cgroup }: EffectiveSnapshot, explain: Explain, { memoryQos, ...rest }: OfPods): string {
+  return JSON.stringify([explain, cgroup?.runtimeCpuWeight, rest, memoryQos && { ...memoryQos, behaviour: null }]);
+}
 
 /**
  * Refuses with everything that is missing and indispensable, all at once. A node whose pods nobody names may still have some.

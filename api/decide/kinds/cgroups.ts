@@ -1,5 +1,4 @@
 import { type Amount, isZero, milliValue, value, ZERO } from "../../model/amount.ts";
-import type { Kept } from "../../model/cache.ts";
 import type { CgroupLevel, CgroupPlan, CgroupValues } from "../../model/cgroups.ts";
 import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { ResourceList } from "../../model/fields.ts";
@@ -33,15 +32,14 @@ import { isPodLevelResourcesSet, oomScoreAdjuster } from "../resources/pod-resou
 export function decideCgroups(asked: EffectiveAsked<undefined>): Result<DecidedOf<"cgroups">, Refusal> {
   const reasons = new Reasons<ReasonCode<"cgroups">>(asked.explain);
   const needs: string[] = [];
-  const { kept } = asked;
-  const context = treeContext(asked.snapshot, reasons, needs, kept);
+  const context = treeContext(asked.snapshot, reasons, needs, asked.kept);
   if (!context.ok) return context;
   const cgroups = nodeTree(context.value);
   if (context.value.config.cgroupsPerQOS) {
     for (const pod of context.value.pods) {
       if (pod.isPending) cgroups.push(...plansOf(context.value, pod));
       else {
-        const { plans, because } = podTree(pod, context.value, kept);
+        const { plans, because } = podTree(pod, context.value);
         cgroups.push(...plans);
         reasons.append(because);
       }
@@ -62,13 +60,13 @@ interface PodTree {
   readonly because: readonly PlaceReasons<ReasonCode<"cgroups">>[];
 }
 /** A pod's cgroup and those of its containers that run or will run. Most pods are the same objects in a node's next snapshot. */
-function podTree(nodePod: NodePod, ofNode: TreeContext, kept: Kept | undefined): PodTree {
-  const { surroundings } = ofNode;
-  const known = kept?.get<PodTree>(nodePod, surroundings);
+function podTree(nodePod: NodePod, ofNode: TreeContext): PodTree {
+  const { kept } = ofNode;
+  const known = kept?.get<PodTree>(nodePod);
   if (known !== undefined) return known;
   const reasons = new Reasons<ReasonCode<"cgroups">>(ofNode.reasons.explain);
   const tree = { plans: plansOf({ ...ofNode, reasons }, nodePod), because: reasons.list };
-  kept?.set(nodePod, surroundings, tree);
+  kept?.set(nodePod, tree);
   return tree;
 }
 

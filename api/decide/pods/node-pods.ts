@@ -1,7 +1,7 @@
 import type { Amounts } from "../../model/aggregate.ts";
 import { compare } from "../../model/amount.ts";
 import type { AllocatedPodsState } from "../../model/assignments.ts";
-import type { Kept } from "../../model/cache.ts";
+import type { KeptIn } from "../../model/cache.ts";
 import type { ReasonCode } from "../../model/decision.ts";
 import { own } from "../../model/own.ts";
 import {
@@ -119,21 +119,19 @@ export function missingUid(snapshot: Snapshot): string | undefined {
 }
 
 /**
- * `pathOf`: of a pod's cgroup. `kept`: of pods that are as they were posted, of which there is nothing to tell, in surroundings that are
- * the same object for as long as that, the configuration and the assignments are the same. INVARIANT: every pod here has a uid
- * (`missingUid`).
+ * `pathOf`: of a pod's cgroup. `kept`: of pods that are as they were posted, of which there is nothing to tell, while that, the
+ * configuration and the assignments are the same. INVARIANT: every pod here has a uid (`missingUid`).
  */
 export function nodePods(
   snapshot: EffectiveSnapshot,
   pathOf: (qos: QosClass, uid: string) => string,
   reasons: ReasonRecorder<ReasonCode<"cgroups">>,
-  surroundings: object,
-  kept: Kept | undefined,
+  kept: KeptIn | undefined,
 ): readonly NodePod[] {
   const state = snapshot.assignments?.allocated_pods_state;
   const podLevel = gateOn(snapshot.kubeletConfiguration, "PodLevelResources");
   return podsHere(snapshot).map((given) => {
-    const known = kept?.get<NodePod>(given, surroundings);
+    const known = kept?.get<NodePod>(given);
     if (known !== undefined) return known;
     const posted = podLevel ? given : withoutPodLevel(given);
     const uid = podUid(posted) as string;
@@ -143,7 +141,7 @@ export function nodePods(
     const asked = podRequests(posted);
     const isPending = pod !== posted;
     const own = { pod, uid, qos, requests: isPending ? podRequests(pod) : asked, asked, path, isPending };
-    if (pod === given) kept?.set(given, surroundings, own);
+    if (pod === given) kept?.set(given, own);
     return own;
   });
 }

@@ -8,8 +8,8 @@ import { jsonPatch } from "../../model/json-patch.ts";
 import { KIND_SPECS } from "../../model/kinds.ts";
 import { comparison, OUTCOME_KINDS } from "../../model/outcome.ts";
 import { storyForm, storyListForm } from "../../model/why.ts";
+import { NOT_RECORDED } from "../../service/recording.ts";
 import { upgradeReport } from "../../service/upgrade/report.ts";
-import { NOT_RECORDED } from "../decide.ts";
 import { PROBLEMS } from "../problem.ts";
 import { componentName } from "./ask-schemas.ts";
 import {
@@ -104,9 +104,7 @@ export const decisionAnswer = z.strictObject({
   next: z.unknown().describe("the state to send back next time; null when the kind keeps none"),
 });
 /** A decision that its caller holds already, but for what the patch changes. */
-const { decision: _decision, reasons: _reasons, needs: _needs, next: _next, ...decisionHeadOf } = decisionAnswer.shape;
-export const heldDecision = z.strictObject({
-  ...decisionHeadOf,
+export const heldDecision = decisionAnswer.omit({ decision: true, reasons: true, needs: true, next: true }).extend({
   holds: id.describe("the id that the caller named"),
   patch: jsonPatch.describe(
     "a JSON patch (RFC 6902) of {decision, reasons, needs, next} as the caller holds them; []: they are the same",

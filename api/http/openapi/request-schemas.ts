@@ -1,8 +1,8 @@
 import { EXPLAIN, KINDS } from "../../model/decision.ts";
-import { PARTS } from "../../model/decode.ts";
 import { BACK_FROM_NOW } from "../../model/duration.ts";
 import { timestampMeta, VERSION_PATTERN } from "../../model/fields.ts";
 import { type JsonSchema, NULL, ref, strictObject } from "../../model/json-schema.ts";
+import { PARTS } from "../../model/snapshot.ts";
 import { MERGED_PARTS } from "../../model/turn.ts";
 import { KNOWN_VERSION_PATTERN, PROFILES } from "../../profiles/index.ts";
 import { MAX_ASKS } from "../../service/node-turn/request.ts";

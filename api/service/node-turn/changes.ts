@@ -1,11 +1,11 @@
-import { decodeSnapshot, othersStats, PARTS, togetherIssues } from "../../model/decode.ts";
+import { decodeSnapshot, othersStats, togetherIssues } from "../../model/decode.ts";
 import { type InputIssue, joinPath } from "../../model/input-issue.ts";
 import { configurationPath } from "../../model/kubelet-configuration.ts";
 import { mergePatch } from "../../model/merge-patch.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
 import { podUid } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import type { Snapshot } from "../../model/snapshot.ts";
+import { PARTS, type Snapshot } from "../../model/snapshot.ts";
 import { CHANGED_BY_ENTRY, type ChangedByEntry, type ListChanges, type SnapshotChanges } from "../../model/turn.ts";
 
 type Issues = readonly InputIssue[];
@@ -38,6 +38,7 @@ export function changedSnapshot(
     [set as Fields, "changes.set"],
     [merged, "changes.merge"],
   ] as const) {
+    if (Object.keys(posted).length === 0) continue;
     const given = Object.fromEntries(Object.entries(posted).filter(([, value]) => value !== null));
     const decoded = decodeSnapshot(given, at);
     if (!decoded.ok) return decoded;

@@ -2,9 +2,9 @@ import type { Again } from "../../../db/store.ts";
 import { ALWAYS_NEW } from "../../decide/input.ts";
 import { type Kept, memo } from "../../model/cache.ts";
 import type { Kind } from "../../model/decision.ts";
-import { decodeStored, PARTS } from "../../model/decode.ts";
+import { decodeStored } from "../../model/decode.ts";
 import { ok, type Result } from "../../model/result.ts";
-import type { Snapshot } from "../../model/snapshot.ts";
+import { PARTS, type Snapshot } from "../../model/snapshot.ts";
 import type { EpochMs } from "../../model/units.ts";
 import { PROFILES } from "../../profiles/index.ts";
 import { leftOutOfSnapshot } from "../../profiles/unknown-fields.ts";
@@ -43,7 +43,7 @@ export interface LastAnswer {
   /** The length of its text. */
   readonly characters: number;
   /** How often it was decided again and is not counted in the history yet. */
-  readonly uncounted: { readonly times: number } | null;
+  readonly uncounted: number;
 }
 
 /** All that the core is given beside the snapshot, and what it is given of that. */

@@ -13,7 +13,7 @@ import { canonicalInSegments, type Segmented, type Sha256 } from "../canonical.t
 import { decodedSnapshot } from "../evaluate.ts";
 import type { Decision, DecodedSnapshot } from "../evaluation.ts";
 import { historyProblem, inputProblem, invalid, type Problem, problem } from "../problem.ts";
-import { factsOf, recordingOf, snapshotRow } from "../recording.ts";
+import { factsOf, type NotRecorded, recordingOf, snapshotRow } from "../recording.ts";
 import { changedSnapshot } from "./changes.ts";
 import { asKeyframe, piecesOf } from "./keyframe.ts";
 import {
@@ -47,7 +47,6 @@ export interface NodeTurnsPorts {
   readonly maxBytes: number;
 }
 
-type NotRecorded = "not-wanted" | "off" | "history-failed";
 export interface TurnOutcome {
   readonly snapshotId: string;
   readonly answers: readonly TurnAnswer[];
@@ -243,14 +242,14 @@ export class NodeTurns {
         fresh.push(one);
         newest.delete(ask.kind);
       }
-      if (!isCounted && last !== undefined && last.uncounted !== null) ended.push(last);
+      if (!isCounted && last !== undefined && last.uncounted > 0) ended.push(last);
       const answer = isCounted ? counted(one) : one.next;
       answers.delete(askKey(ask));
       answers.set(askKey(ask), { ...answer, decidedAtMs: answer.decidedAtMs ?? now });
     }
     for (const [key, answer] of [...answers].slice(0, Math.max(0, answers.size - MAX_ANSWERS))) {
       answers.delete(key);
-      if (answer.uncounted !== null) ended.push(answer);
+      if (answer.uncounted > 0) ended.push(answer);
     }
     const next: NodeState = {
       node,
@@ -289,7 +288,7 @@ export class NodeTurns {
     if (now - state.writtenMs >= this.#ports.holdMs) return false;
     if (!isAsItWas(state.current.snapshot, next.current.snapshot)) return false;
     return Array.from(next.answers.values()).every(
-      ({ uncounted, snapshotId }) => uncounted === null || snapshotId === next.current.id,
+      ({ uncounted, snapshotId }) => uncounted === 0 || snapshotId === next.current.id,
     );
   }
 
@@ -302,7 +301,7 @@ export class NodeTurns {
     const { ended, fresh, recorded: ofTurn } = brought;
     const atMs = now();
     const { rows, keyframe } = await this.#rows(state, brought, atMs);
-    const countedOn = [...state.answers].filter(([, { uncounted }]) => uncounted !== null);
+    const countedOn = [...state.answers].filter(([, { uncounted }]) => uncounted > 0);
     const written = await store.recordTurn({
       node: state.node,
       atMs,
@@ -320,7 +319,7 @@ export class NodeTurns {
     const answers = new Map(state.answers);
     const newest = new Map(state.newest);
     for (const [i, [key, answer]] of countedOn.entries())
-      answers.set(key, { ...answer, uncounted: null, isRow: written.value.again[i] === true });
+      answers.set(key, { ...answer, uncounted: 0, isRow: written.value.again[i] === true });
     for (const [i, { ask, next }] of fresh.entries()) {
       const recorded = written.value.decisions[i];
       if (recorded?.fresh === true) metrics.recorded("decisions", 1);
@@ -371,7 +370,7 @@ const NOTHING: Brought = { told: null, waited: null, ended: [], fresh: [], recor
 const countOf = ({ kind, id, ownId, snapshotId, decidedAtMs, uncounted }: LastAnswer, atMs: EpochMs): CountedAgain => ({
   kind,
   decisionId: id,
-  times: uncounted?.times ?? 0,
+  times: uncounted,
   lastAtMs: decidedAtMs ?? atMs,
   lastSnapshotId: snapshotId,
   lastId: ownId,
@@ -387,11 +386,10 @@ const rowOf = (answer: LastAnswer, { decisionId, again }: Recorded): LastAnswer 
 
 /** The answer that is counted on the row of the one before it. The same snapshot once more does not count. */
 function counted({ last, next }: Taken): LastAnswer {
-  const isNew = last?.snapshotId !== next.snapshotId;
-  const times = (last?.uncounted?.times ?? 0) + (isNew ? 1 : 0);
-  const uncounted = times === 0 ? null : { times };
-  const made = last === undefined ? next.made : { ...last.made, times: last.made.times + (isNew ? 1 : 0) };
-  return { ...next, id: last?.id ?? next.id, isRow: true, made, uncounted };
+  if (last === undefined) return next;
+  const times = last.snapshotId === next.snapshotId ? 0 : 1;
+  const made = { ...last.made, times: last.made.times + times };
+  return { ...next, id: last.id, isRow: true, made, uncounted: last.uncounted + times };
 }
 
 type Begun = Pick<KnownSnapshot, "snapshot" | "configuration">;
@@ -422,4 +420,4 @@ function overlaid(store: Pick<Store, "readFacts">) {
 }
 
 const waits = ({ unstored, answers }: NodeState): boolean =>
-  unstored !== null || Array.from(answers.values()).some(({ uncounted }) => uncounted !== null);
+  unstored !== null || Array.from(answers.values()).some(({ uncounted }) => uncounted > 0);

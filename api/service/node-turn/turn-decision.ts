@@ -84,7 +84,7 @@ export async function decideAsk(
     // where it is the same, the core gives its objects again, which the next comparison finds at once
     answered,
     characters: isSame && last !== undefined ? last.characters : decision.body.length,
-    uncounted: null,
+    uncounted: 0,
   };
   return ok({ ask, decision, last, next, isSame });
 }
