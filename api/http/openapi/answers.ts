@@ -2,12 +2,12 @@ import * as z from "zod";
 import { LINT_SEVERITIES } from "../../decide/lint/finding.ts";
 import { reservesAdvice } from "../../model/advice.ts";
 import { cgroupValues } from "../../model/cgroups.ts";
-import { VERDICTS } from "../../model/decision.ts";
+import { type Kind, VERDICTS } from "../../model/decision.ts";
 import { placeReasonsForm, podRef, reasonForm } from "../../model/forms.ts";
 import { jsonPatch } from "../../model/json-patch.ts";
 import { KIND_SPECS } from "../../model/kinds.ts";
 import { comparison, OUTCOME_KINDS } from "../../model/outcome.ts";
-import { storyForm, storyListForm } from "../../model/why.ts";
+import { storyDecisionForm, storyForm, storyListForm } from "../../model/why.ts";
 import { NOT_RECORDED } from "../../service/recording.ts";
 import { upgradeReport } from "../../service/upgrade/report.ts";
 import { PROBLEMS } from "../problem.ts";
@@ -68,7 +68,17 @@ const reasonCodes = specs.map(([kind, { reasons }]) => [`${componentName(kind)}R
 const reason = reasonForm(z.union(reasonCodes.map(([, codes]) => codes)).describe("one of its kind's codes"));
 const placeReasons = placeReasonsForm(reason);
 
-const decisionOf = z.union(specs.map(([, { decision }]) => decision));
+type DecisionForm = (typeof specs)[number][1]["decision"];
+const ofKinds: Record<string, z.ZodType> = {};
+/** The forms of an answer whose decision goes by its kind, each with a name in the document: who looks at `kind` knows what `decision` is. */
+function ofEachKind<S extends z.ZodRawShape>(name: string, shapeOf: (decision: DecisionForm) => S) {
+  const forms = specs.map(([kind, { decision }]) => {
+    const form = z.strictObject({ ...shapeOf(decision), kind: z.literal(kind as Kind) });
+    ofKinds[`${componentName(kind)}${name}`] = form;
+    return form;
+  });
+  return z.discriminatedUnion("kind", forms as [(typeof forms)[number]]);
+}
 const needed = z.array(z.string()).describe("inputs that would have made the answer fuller");
 const explained = { reasons: z.array(placeReasons), needs: needed };
 const recordedReason = reasonForm(z.string().describe("one of the kind's codes, unless another version wrote it"));
@@ -76,7 +86,7 @@ const explainedThen = { reasons: z.array(placeReasonsForm(recordedReason)), need
 
 const namedVersion = z.string().optional().describe("as the request named it; absent: it named none");
 
-export const decisionAnswer = z.strictObject({
+const answered = {
   ...identity,
   profile,
   kubeletVersion: namedVersion,
@@ -99,12 +109,17 @@ export const decisionAnswer = z.strictObject({
     .describe(
       "fields of the posted kubeletConfiguration that a kubelet does not know and leaves out, at most 20; absent: none",
     ),
-  decision: decisionOf,
+};
+const decided = (decision: DecisionForm) => ({
+  ...answered,
+  decision,
   ...explained,
   next: z.unknown().describe("the state to send back next time; null when the kind keeps none"),
 });
+export const decisionAnswer = ofEachKind("Answer", decided);
 /** A decision that its caller holds already, but for what the patch changes. */
-export const heldDecision = decisionAnswer.omit({ decision: true, reasons: true, needs: true, next: true }).extend({
+export const heldDecision = z.strictObject({
+  ...answered,
   holds: id.describe("the id that the caller named"),
   patch: jsonPatch.describe(
     "a JSON patch (RFC 6902) of {decision, reasons, needs, next} as the caller holds them; []: they are the same",
@@ -121,18 +136,18 @@ const storedResult = z.looseObject({
   complete: z.boolean(),
   steps: z.array(z.looseObject({ status: z.string() })),
 });
-export const fullDecision = z.strictObject({
+export const fullDecision = ofEachKind("Record", (decision) => ({
   ...decisionHead.shape,
   profile: profile.describe(
     "as which kubelet it was decided; exact: it is the one that its snapshot or its request names. why: as in the answer, or that no snapshot of it is stored",
   ),
   kubeletVersion: namedVersion,
   ask: z.unknown(),
-  decision: decisionOf,
+  decision,
   ...explainedThen,
   next: z.unknown(),
   results: z.array(storedResult),
-});
+}));
 export const storedSnapshot = z.strictObject({
   id,
   node: z.string(),
@@ -155,20 +170,18 @@ export const resultsStored = z.strictObject({
   fresh: z.boolean(),
 });
 
-const side = { policyVersion: z.string(), decision: decisionOf };
-export const replayAnswer = z.strictObject({
+export const replayAnswer = ofEachKind("Replay", (decision) => ({
   id,
-  kind,
   node: z.string(),
   snapshotId: id.nullable(),
-  recorded: z.strictObject({ ...side, ...explainedThen }),
-  replayed: z.strictObject({ ...side, ...explained }),
+  recorded: z.strictObject({ policyVersion: z.string(), decision, ...explainedThen }),
+  replayed: z.strictObject({ policyVersion: z.string(), decision, ...explained }),
   differences: z.array(
     z.strictObject({ path: z.string(), recorded: z.unknown().optional(), replayed: z.unknown().optional() }),
   ),
   truncated: z.boolean().describe("true: there are more differences than are listed"),
   same: z.boolean(),
-});
+}));
 
 /** A page of the history decided again. */
 const replayCounts = z
@@ -378,7 +391,7 @@ export const problemAnswer = z.strictObject({
 const { code, detail, issues, needs } = problemAnswer.shape;
 /** One line of a batch's answer. */
 export const batchLine = z.union([
-  z.strictObject({ line: integer, ...decisionAnswer.shape }),
+  ofEachKind("Line", (decision) => ({ line: integer, ...decided(decision) })),
   z.strictObject({ line: integer, problem: z.strictObject({ code, detail, issues, needs }) }),
 ]);
 /** One node's turn. */
@@ -400,6 +413,8 @@ const ENVELOPES = {
   Reason: reason,
   PlaceReasons: placeReasons,
   CgroupValues: cgroupValues,
+  Profile: profile,
+  Again: again,
   DecisionHead: decisionHead,
   DecisionAnswer: decisionAnswer,
   HeldDecision: heldDecision,
@@ -426,6 +441,7 @@ const ENVELOPES = {
   LintAnswer: lintAnswer,
   UpgradeReport: upgradeReport,
   UpgradeAnswer: upgradeAnswer,
+  StoryDecision: storyDecisionForm,
   Story: storyForm,
   StoryList: storyListForm,
   WhyAnswer: whyAnswer,
@@ -441,5 +457,6 @@ export type AnswerName = keyof typeof ENVELOPES;
 export const ANSWERS: Readonly<Record<AnswerName, z.ZodType>> = {
   ...Object.fromEntries(specs.map(([kind, { decision }]) => [`${componentName(kind)}Decision`, decision])),
   ...Object.fromEntries(reasonCodes),
+  ...ofKinds,
   ...ENVELOPES,
 };
