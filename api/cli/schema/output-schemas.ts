@@ -1,8 +1,10 @@
+import * as z from "zod";
 import { ROUTES } from "../../http/index.ts";
 import { componentName } from "../../http/openapi/ask-schemas.ts";
 import { openApi } from "../../http/openapi/contract.ts";
 import { KINDS, REFUSAL_CODES, VERDICTS } from "../../model/decision.ts";
 import { type JsonSchema, type JsonSchemas, NULL, ref, strictObject } from "../../model/json-schema.ts";
+import { caseFileForm } from "../test/case-file.ts";
 
 const TEXT: JsonSchema = { type: "string" };
 const listOf = (items: JsonSchema): JsonSchema => ({ type: "array", items });
@@ -55,6 +57,11 @@ function decideSchema(kind: string): JsonSchema {
   };
 }
 
+function testSchema(): JsonSchema {
+  const { $schema: _, ...schema } = z.toJSONSchema(caseFileForm, { io: "input", reused: "inline" });
+  return schema;
+}
+
 interface Published {
   readonly what: string;
   readonly schema: () => JsonSchema;
@@ -67,6 +74,7 @@ export const PUBLISHED: ReadonlyMap<string, Published> = new Map<string, Publish
   ["why", { what: "nodewise why POD -o json", schema: () => ref("Story") }],
   ["why-list", { what: "nodewise why -o json, without a pod", schema: () => ref("StoryList") }],
   ["advise", { what: "nodewise advise reserves -o json", schema: () => ref("ReservesAdvice") }],
+  ["test", { what: "a file of cases for `nodewise test`", schema: testSchema }],
   ["snapshot", { what: "nodewise snapshot -o json, and what --snapshot takes", schema: () => ref("NodeSnapshot") }],
 ]);
 

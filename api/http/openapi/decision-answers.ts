@@ -94,6 +94,7 @@ const storedResult = z.looseObject({
   complete: z.boolean(),
   steps: z.array(z.looseObject({ status: z.string() })),
 });
+/** A record of a kind that only another version knows has that version's form. */
 export const fullDecision = ofEachKind("Record", (decision) => ({
   ...decisionHead.shape,
   profile: profile.describe(
