@@ -7,6 +7,7 @@ import { getAsset } from "./assets.ts";
 import { getDecisionPage } from "./decision/decision.ts";
 import { getDecisionsPage } from "./decision/decisions-page.ts";
 import { getDocs } from "./docs.ts";
+import { getCompare } from "./fleet/compare-page.ts";
 import { getFleet } from "./fleet/fleet.ts";
 import { getLintPage, postLintPage } from "./lint/lint-page.ts";
 import { getNodePage } from "./node/node-page.ts";
@@ -19,6 +20,7 @@ import { getWhyPage } from "./why-page.ts";
 /** The pages that people look at, and the files that those load. */
 export const PAGES: readonly Route[] = [
   { method: "GET", path: "/", scope: "read", page: true, offThread: true, handle: getFleet },
+  { method: "GET", path: "/compare", scope: "read", page: true, offThread: true, handle: getCompare },
   { method: "GET", path: "/decisions", scope: "read", page: true, offThread: true, handle: getDecisionsPage },
   { method: "GET", path: "/decisions/:decision", scope: "read", page: true, offThread: true, handle: getDecisionPage },
   { method: "GET", path: "/nodes/:node", scope: "read", page: true, offThread: true, handle: getNodePage },
