@@ -8,12 +8,16 @@ import { html } from "./html.ts";
 import { all, type Html, page, prose } from "./page.ts";
 
 type Loose = Readonly<Record<string, unknown>>;
+interface Content {
+  readonly example?: unknown;
+  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
+}
 interface Described {
   readonly summary: string;
   readonly description?: string;
   readonly operationId: string;
   readonly parameters?: readonly { in: string; name: string; description: string; required?: boolean; schema: Loose }[];
-  readonly requestBody?: { readonly content: Readonly<Record<string, { example: unknown }>> };
+  readonly requestBody?: { readonly content: Readonly<Record<string, Content>> };
   readonly responses: Readonly<Record<string, { description: string }>>;
   readonly "x-scope"?: string;
 }
@@ -64,23 +68,33 @@ function parameters({ operationId, parameters: list = [] }: Described): Html | P
   if (list.length === 0) return "";
   const rows = list.map(
     (p) =>
-      html`<tr><td><code>${p.name}</code></td><td>${p.in}</td><td>${p.description}</td><td><code>${typeOf(p.schema)}</code></td></tr>`,
+      html`<dt><code>${p.name}</code> <span class="soft small">${p.in}</span></dt><dd>${prose(p.description)}. <span class="soft">${typeOf(p.schema)}</span></dd>`,
   );
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Parameters of ${operationId}"><table><tbody>${all(rows)}</tbody></table></div>`;
+  return html`<dl class="pairs parameters card" aria-label="Parameters of ${operationId}">${all(rows)}</dl>`;
 }
-const typeOf = (schema: Loose): string =>
-  Array.isArray(schema["enum"]) ? schema["enum"].join(" | ") : String(schema["format"] ?? schema["type"]);
+/** `integer, 1 to 500, else 100`. */
+function typeOf(schema: Loose): string {
+  const { enum: words, anyOf, minimum, maximum, default: usual, type, format } = schema;
+  if (Array.isArray(anyOf)) return anyOf.map((one) => typeOf(one as Loose)).join(", or ");
+  const form = Array.isArray(words) ? words.join(", ") : String(format ?? type);
+  const range = minimum === undefined && maximum === undefined ? "" : `, ${minimum ?? ""} to ${maximum ?? ""}`;
+  return `${form}${range}${usual === undefined ? "" : `, else ${String(usual)}`}`;
+}
 
 function example({ requestBody }: Described): Html | Promise<Html> | "" {
   const [entry] = Object.entries(requestBody?.content ?? {});
   if (entry === undefined) return "";
-  const [type, { example: body }] = entry;
-  const text = typeof body === "string" ? body : JSON.stringify(body, null, 2);
-  return html`<details><summary>Example (${type})</summary><pre tabindex="0">${text}</pre></details>`;
+  const [type, { example: only, examples }] = entry;
+  const named = Object.entries(examples ?? { "": { value: only } });
+  const shown = named.map(([name, { value }]) => {
+    const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+    return html`<details><summary>Example${name === "" ? "" : html`: <code>${name}</code>`} <span class="soft">${type}</span></summary><pre tabindex="0">${text}</pre></details>`;
+  });
+  return named.length === 1 ? all(shown) : html`<div class="examples">${all(shown)}</div>`;
 }
 
 const answers = ({
   operationId,
   responses,
 }: Described): Html | Promise<Html> => html`<details><summary>Answers: ${Object.keys(responses).join(", ")}</summary>
-<div class="scroll" tabindex="0" role="region" aria-label="Answers of ${operationId}"><table><tbody>${all(Object.entries(responses).map(([status, r]) => html`<tr><td class="num">${status}</td><td>${prose(r.description)}</td></tr>`))}</tbody></table></div></details>`;
+<dl class="pairs card" aria-label="Answers of ${operationId}">${all(Object.entries(responses).map(([status, r]) => html`<dt>${status}</dt><dd>${prose(r.description)}</dd>`))}</dl></details>`;

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type * as z from "zod";
 import { snapshotStored, storedSnapshot } from "../../api/http/openapi/answers.ts";
 import { decisionAnswer, fullDecision } from "../../api/http/openapi/decision-answers.ts";
+import { EXAMPLES } from "../../api/http/openapi/examples.ts";
 import { decisionList } from "../../api/http/openapi/list-answers.ts";
 import { DECISION } from "../../api/http/openapi/operation.ts";
 import { KINDS, type Kind, type Verdict } from "../../api/model/decision.ts";
@@ -65,6 +66,12 @@ export function decisions(of: Of): void {
     expect(full).toMatchObject(same);
     expect(full).toMatchObject({ verdict: VERDICT_OF[kind] ?? "decided", explain: "reasons", results: [] });
     if (ASKS[kind] === undefined && !REMEMBERING.has(kind)) expect(full).toMatchObject({ ask: null, pod: null });
+  });
+
+  test.each(KINDS)("the document's example of %s is answered as it stands", async (kind) => {
+    const answered = await answer(await post(of(), `/v1/decisions/${kind}`, EXAMPLES[kind]), decisionAnswer);
+    expect(answered).toMatchObject({ kind, node: "n1" });
+    expect(answered.reasons.length).toBeGreaterThan(0);
   });
 
   test("the cgroups of the captured node hold what the real kubelet wrote", async () => {

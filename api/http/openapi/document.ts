@@ -216,13 +216,18 @@ function operation(
     parameters: parameters?.map((p) => (p.in === "path" ? { ...p, required: true } : p)),
     requestBody: body && {
       required: body.optional !== true,
-      content: { [body.type]: { schema: body.schema, example: body.example } },
+      content: { [body.type]: { schema: body.schema, ...examplesOf(body) } },
     },
     responses,
     security: route.scope === null ? [] : [{ token: [] }],
     "x-scope": route.scope ?? undefined,
   };
 }
+
+const examplesOf = ({ example, examples }: NonNullable<Operation["body"]>): JsonSchema =>
+  examples === undefined
+    ? { example }
+    : { examples: Object.fromEntries(Object.entries(examples).map(([name, value]) => [name, { value }])) };
 
 const operationId = ({ method, path }: Route): string =>
   `${method.toLowerCase()}${

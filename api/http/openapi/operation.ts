@@ -20,6 +20,8 @@ export interface Operation {
     readonly type: string;
     readonly schema: JsonSchema;
     readonly example: unknown;
+    /** In its place, by name: of a body that has several forms. */
+    readonly examples?: Readonly<Record<string, unknown>>;
     readonly optional?: boolean;
   };
   /** Status -> what it answers: a schema's name, or the media type of something else. */

@@ -5,6 +5,7 @@ import { MAX_LIMIT, MAX_MARGIN_PERCENT, USUAL_LIMIT } from "../../service/advise
 import { USUAL_MARGIN_PERCENT, USUAL_PERCENTILE } from "../../service/advise/reserves.ts";
 import { MAX_TOUCHED } from "../../service/lint-touched.ts";
 import { DEFAULT_PAGE } from "../decision-list.ts";
+import { EXAMPLES } from "./examples.ts";
 import {
   AGO,
   DECISION_FILTERS,
@@ -174,7 +175,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
       query("record", "False: answer, and record nothing", { type: "boolean", default: true }),
       idempotencyKey,
     ],
-    body: json(ref("DecisionRequest"), DECISION),
+    body: { ...json(ref("DecisionRequest"), DECISION), examples: EXAMPLES },
     answers: { 200: "DecisionAnswer" },
     problems: [...BODY, ...REFUSALS, "unknown_kind", "unknown_snapshot", "idempotency_conflict", "bad_request"],
   },

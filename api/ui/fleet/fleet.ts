@@ -121,7 +121,7 @@ function nodesTable(nodes: readonly FleetNode[], question: FleetQuestion, sinceM
   const left = rooms.map(([name, ...signals], i) =>
     i === 0 ? column(["headroom", name, "num"]) : html`<th class="num" title="${signals.join(", ")}">${name}</th>`,
   );
-  const heads = [html`<th aria-label="Compare"></th>`, ...COLUMNS.map(column), ...left, ...COUNTS.map(column)];
+  const heads = [html`<td></td>`, ...COLUMNS.map(column), ...left, ...COUNTS.map(column)];
   return html`<form action="/compare" method="get"><div class="scroll" tabindex="0" role="region" aria-label="Nodes"><table>
 <thead><tr>${all(heads)}</tr></thead>
 <tbody>${all(nodes.map((node) => nodeRow(node, rooms, question.hours, sinceMs)))}</tbody></table></div>
