@@ -18,6 +18,9 @@ const MORE_PATIENCE = {
   expect: { poll: { timeout: 90_000, interval: 50 } },
 };
 
+/** Processes that tests start run the package, which is built before: from sources they take up to four times the processor time. */
+const BUILT = { globalSetup: "./test/cli/build-once.ts" };
+
 /** Files share the modules that one of them has loaded: most of the time would go into loading them for each anew. */
 const SHARED = { isolate: false };
 
@@ -46,8 +49,8 @@ export default defineConfig({
       projectOf("contract", { ...SHARED, ...PATIENCE }),
       projectOf("properties", { ...SHARED, ...PATIENCE }),
       projectOf("sim", { ...SHARED, ...PATIENCE }),
-      projectOf("cli", { ...SHARED, ...MORE_PATIENCE }),
-      projectOf("e2e", MORE_PATIENCE),
+      projectOf("cli", { ...SHARED, ...MORE_PATIENCE, ...BUILT }),
+      projectOf("e2e", { ...MORE_PATIENCE, ...BUILT }),
       projectOf("ui", { ...SHARED, ...MORE_PATIENCE }),
       {
         plugins: [
