@@ -18,9 +18,6 @@ const MORE_PATIENCE = {
   expect: { poll: { timeout: 90_000, interval: 50 } },
 };
 
-/** Processes that tests start run the package, which is built before: from sources they take up to four times the processor time. */
-const BUILT = { globalSetup: "./test/cli/build-once.ts" };
-
 /** Files share the modules that one of them has loaded: most of the time would go into loading them for each anew. */
 const SHARED = { isolate: false };
 
@@ -28,11 +25,30 @@ const projectOf = (name: keyof typeof PROJECTS, more: object) => ({
   test: { name, include: PROJECTS[name], ...more },
 });
 
+/** `new URL("./history-thread.ts", import.meta.url)` */
+const THREAD = /new URL\("\.\/([\w-]+-thread)\.ts", import\.meta\.url\)/;
+const builtThreads = {
+  name: "built-threads",
+  // the folder stays a name here: what is transformed is kept for the next run
+  transform: (code: string, id: string) =>
+    /\/api\/server\/\w+\.ts$/.test(id)
+      ? code.replace(THREAD, 'new URL("file://" + process.env["BUILT_PACKAGE"] + "/dist/$1.js")')
+      : undefined,
+};
+/**
+ * The processes that its tests start, and the threads of their APIs, are those of the package, which is built before: from
+ * sources each takes two to four times the processor time, most of it for packages of a hundred modules.
+ */
+const packagedOf = (name: keyof typeof PROJECTS, more: object) => ({
+  plugins: [builtThreads],
+  ...projectOf(name, { ...more, globalSetup: "./test/cli/build-once.ts" }),
+});
+
 export default defineConfig({
   test: {
     reporters: ["default", "./test/closing-line.ts"],
-    // much of the time is spent waiting for other processes: one file more than there are processors
-    maxWorkers: availableParallelism() + 1,
+    // much of the time is spent waiting for other processes: two files more than there are processors
+    maxWorkers: availableParallelism() + 2,
     sequence: { sequencer: LongFirst },
     onConsoleLog: (text) => !text.startsWith('{"level":'),
     projects: [
@@ -46,12 +62,12 @@ export default defineConfig({
           ...PATIENCE,
         },
       },
-      projectOf("contract", { ...SHARED, ...PATIENCE }),
+      packagedOf("contract", { ...SHARED, ...PATIENCE }),
       projectOf("properties", { ...SHARED, ...PATIENCE }),
       projectOf("sim", { ...SHARED, ...PATIENCE }),
-      projectOf("cli", { ...SHARED, ...MORE_PATIENCE, ...BUILT }),
-      projectOf("e2e", { ...MORE_PATIENCE, ...BUILT }),
-      projectOf("ui", { ...SHARED, ...MORE_PATIENCE }),
+      packagedOf("cli", { ...SHARED, ...MORE_PATIENCE }),
+      packagedOf("e2e", MORE_PATIENCE),
+      packagedOf("ui", { ...SHARED, ...MORE_PATIENCE }),
       {
         plugins: [
           cloudflareTest(async () => ({

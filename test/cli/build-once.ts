@@ -5,8 +5,10 @@ import { built } from "./packed.ts";
 /** Where the package finds the packages that it needs. */
 const CACHE = join(import.meta.dirname, "../../node_modules/.cache");
 
-/** Builds the package once a run of vitest, for the processes that tests start; answers what removes it. */
-export default function buildOnce(): () => void {
+/** Builds the package once a run of vitest, for the processes and threads that tests start; answers what removes it. */
+export default function buildOnce(): (() => void) | undefined {
+  // another project's tests needed it as well
+  if (process.env["BUILT_PACKAGE"] !== undefined) return;
   mkdirSync(CACHE, { recursive: true });
   const folder = mkdtempSync(join(CACHE, "package-"));
   // some tests run it as another user
