@@ -27,12 +27,13 @@ const projectOf = (name: keyof typeof PROJECTS, more: object) => ({
 
 /** `new URL("./history-thread.ts", import.meta.url)` */
 const THREAD = /new URL\("\.\/([\w-]+-thread)\.ts", import\.meta\.url\)/;
+const FOLDER = 'process.env["BUILT_PACKAGE"]';
 const builtThreads = {
   name: "built-threads",
   // the folder stays a name here: what is transformed is kept for the next run
   transform: (code: string, id: string) =>
     /\/api\/server\/\w+\.ts$/.test(id)
-      ? code.replace(THREAD, 'new URL("file://" + process.env["BUILT_PACKAGE"] + "/dist/$1.js")')
+      ? code.replace(THREAD, `new URL(${FOLDER} ? "file://" + ${FOLDER} + "/dist/$1.js" : "./$1.ts", import.meta.url)`)
       : undefined,
 };
 /**
