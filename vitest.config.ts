@@ -25,11 +25,31 @@ const projectOf = (name: keyof typeof PROJECTS, more: object) => ({
   test: { name, include: PROJECTS[name], ...more },
 });
 
+/** `new URL("./history-thread.ts", import.meta.url)` */
+const THREAD = /new URL\("\.\/([\w-]+-thread)\.ts", import\.meta\.url\)/;
+const FOLDER = 'process.env["BUILT_PACKAGE"]';
+const builtThreads = {
+  name: "built-threads",
+  // the folder stays a name here: what is transformed is kept for the next run
+  transform: (code: string, id: string) =>
+    /\/api\/server\/\w+\.ts$/.test(id)
+      ? code.replace(THREAD, `new URL(${FOLDER} ? "file://" + ${FOLDER} + "/dist/$1.js" : "./$1.ts", import.meta.url)`)
+      : undefined,
+};
+/**
+ * The processes that its tests start, and the threads of their APIs, are those of the package, which is built before: from
+ * sources each takes two to four times the processor time, most of it for packages of a hundred modules.
+ */
+const packagedOf = (name: keyof typeof PROJECTS, more: object) => ({
+  plugins: [builtThreads],
+  ...projectOf(name, { ...more, globalSetup: "./test/cli/build-once.ts" }),
+});
+
 export default defineConfig({
   test: {
     reporters: ["default", "./test/closing-line.ts"],
-    // much of the time is spent waiting for other processes: one file more than there are processors
-    maxWorkers: availableParallelism() + 1,
+    // much of the time is spent waiting for other processes: two files more than there are processors
+    maxWorkers: availableParallelism() + 2,
     sequence: { sequencer: LongFirst },
     onConsoleLog: (text) => !text.startsWith('{"level":'),
     projects: [
@@ -43,12 +63,12 @@ export default defineConfig({
           ...PATIENCE,
         },
       },
-      projectOf("contract", { ...SHARED, ...PATIENCE }),
+      packagedOf("contract", { ...SHARED, ...PATIENCE }),
       projectOf("properties", { ...SHARED, ...PATIENCE }),
       projectOf("sim", { ...SHARED, ...PATIENCE }),
-      projectOf("cli", { ...SHARED, ...MORE_PATIENCE }),
-      projectOf("e2e", MORE_PATIENCE),
-      projectOf("ui", { ...SHARED, ...MORE_PATIENCE }),
+      packagedOf("cli", { ...SHARED, ...MORE_PATIENCE }),
+      packagedOf("e2e", MORE_PATIENCE),
+      packagedOf("ui", { ...SHARED, ...MORE_PATIENCE }),
       {
         plugins: [
           cloudflareTest(async () => ({

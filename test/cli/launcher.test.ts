@@ -14,7 +14,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { PATIENT } from "../patient.ts";
-import { ended, LAUNCHER, NODE, printed, runProcess, start } from "./run.ts";
+import { CHECKOUT, ended, NODE, printed, type RunOptions, runProcess as runOf, start as startOf } from "./run.ts";
+
+/** From sources, as a checkout does. */
+const start = (args: readonly string[], options: RunOptions = {}) => startOf(args, { launcher: CHECKOUT, ...options });
+const runProcess = (args: readonly string[], options: RunOptions = {}) =>
+  runOf(args, { launcher: CHECKOUT, ...options });
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const OLD_NODE = "/usr/bin/node";
@@ -125,7 +130,7 @@ describe.skipIf(!hasOldNode)(`on a Node that is too old${why}`, () => {
 
   test("a symbolic link to the launcher, as npm link makes it, finds the bundled Node of the real place", async () => {
     const link = join(scratch, "nodewise");
-    symlinkSync(LAUNCHER, link);
+    symlinkSync(CHECKOUT, link);
     expect(await runProcess(["kinds"], { node: OLD_NODE, launcher: link, cwd: scratch })).toMatchObject({
       code: 0,
       stderr: "",

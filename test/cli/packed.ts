@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { NODE } from "./run.ts";
+import { BUILT, NODE } from "./run.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const NPM = ["--ignore-scripts", "--silent"];
@@ -14,14 +14,20 @@ function packedRoots(): readonly string[] {
   return [...roots].filter((root) => root !== "dist");
 }
 
+/** What `npm run build` makes, with what else is packed beside it, in `folder`: a checkout without sources. Answers the folder. */
+export function built(folder: string): string {
+  const filter = (path: string): boolean => !path.endsWith(".ts");
+  for (const root of packedRoots()) cpSync(join(ROOT, root), join(folder, root), { recursive: true, filter });
+  const { status, stderr } = spawnSync(NODE, [join(ROOT, "build.ts"), join(folder, "dist")], { encoding: "utf8" });
+  if (status !== 0) throw new Error(`build.ts: ${stderr}`);
+  return folder;
+}
+
 /** Makes what `npm run build && npm pack` make, in `folder`, which is new: two test files may do so at a time. Answers the file. */
 export function pack(folder = mkdtempSync(join(tmpdir(), "nodewise-packed-"))): string {
-  const checkout = join(folder, "checkout");
-  mkdirSync(checkout, { recursive: true });
-  for (const root of packedRoots()) cpSync(join(ROOT, root), join(checkout, root), { recursive: true });
-  const built = spawnSync(NODE, [join(ROOT, "build.ts"), join(checkout, "dist")], { encoding: "utf8" });
-  if (built.status !== 0) throw new Error(`build.ts: ${built.stderr}`);
-  const packed = execFileSync("npm", ["pack", "--json", "--pack-destination", folder, ...NPM], { cwd: checkout });
+  mkdirSync(folder, { recursive: true });
+  const cwd = BUILT ?? built(join(folder, "checkout"));
+  const packed = execFileSync("npm", ["pack", "--json", "--pack-destination", folder, ...NPM], { cwd });
   const [{ filename }] = JSON.parse(String(packed)) as [{ filename: string }];
   return join(folder, filename);
 }

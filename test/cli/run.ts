@@ -12,7 +12,12 @@ const BUNDLED = path("node_modules/.bin/node");
 /** What is assumed of a node that tells no kubelet version. */
 export const NO_VERSION = `no kubelet version is given: ${NEWEST.version}, the newest that is known here, answers; --kubelet takes another`;
 
-export const LAUNCHER = path("api/cli/nodewise.js");
+/** Where test/cli/build-once.ts has built the package for this run. */
+export const BUILT = process.env["BUILT_PACKAGE"];
+/** It runs the sources. */
+export const CHECKOUT = path("api/cli/nodewise.js");
+/** Of the package, where it is built: from sources a command takes up to four times the processor time. */
+export const LAUNCHER = BUILT === undefined ? CHECKOUT : join(BUILT, "api/cli/nodewise.js");
 /** The Node that the launcher needs; whoever has a newer one runs the tests with it. */
 export const NODE = existsSync(BUNDLED) ? BUNDLED : process.execPath;
 export const realNode = (file: string): string => path(`test/data/real-node/${file}`);

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { PATIENT } from "../patient.ts";
-import { ended, LAUNCHER, manifest, printed, run, start } from "./run.ts";
+import { CHECKOUT, ended, LAUNCHER, manifest, printed, run, start } from "./run.ts";
 
 let scratch: string;
 beforeAll(() => {
@@ -168,7 +168,8 @@ describe("nodewise up", () => {
       "--manifests",
       manifest("two-pods.yaml"),
     ];
-    const child = start(args);
+    // from sources, as `npm start` does
+    const child = start(args, { launcher: CHECKOUT });
     const end = ended(child);
     const text = await printed(child, /Ctrl-C/);
     expect(text).toMatch(/^This machine\n\nhere · allocatable · kubelet-/);
