@@ -20,6 +20,7 @@ import { cgroupsSection } from "./cgroups.ts";
 import { cpusSection } from "./cpus.ts";
 import { devicesSection, memorySection } from "./devices.ts";
 import { evictionSection } from "./eviction.ts";
+import { glance } from "./glance.ts";
 import { imagesSection } from "./images.ts";
 import { listPage } from "./list-page.ts";
 import { askedList, Lists } from "./lists.ts";
@@ -129,7 +130,7 @@ export async function getNodePage(exchange: Exchange): Promise<Result<Reply, Pro
   const view = await nodeView(store, found.value, now(), undrawnIn(exchange));
   if (!view.ok) return view;
   if (asked.value !== null) return listPage(exchange, view.value, asked.value);
-  return page(found.value.name, contentOf(view.value), {
+  return page(found.value.name, contentOf(view.value, now()), {
     assets: ["uplot.css", "uplot.js", "plots.js"],
     live: found.value.name,
   });
@@ -147,12 +148,12 @@ const PARTS = [
   ["decisions", "Decisions"],
 ] as const;
 
-function contentOf(view: NodeView): Html {
+function contentOf(view: NodeView, nowMs: number): Html {
   const { seen } = view;
   const lists = new Lists(view.row.name);
   const known = seen.state === "known" ? seen.known : null;
   const parts = PARTS.filter(([id]) => known !== null || !FROM_SNAPSHOT.has(id));
-  return html`${headOf(view)}
+  return html`${headOf(view, nowMs)}
 <nav class="parts" aria-label="On this page">${parts.map(([id, title]) => html`<a href="#${id}">${title}</a>`)}</nav>
 ${known === null ? noSnapshot(view) : html`${capacitySection(known)}`}
 ${evictionSection(view, lists)}
@@ -208,7 +209,7 @@ const newestSection = ({ newest, row: { name } }: NodeView): Html =>
   );
 
 /** Shows who the node is, its state by its newest decision of each kind, and how often it was refused or evicted in a day. */
-function headOf(view: NodeView): Html {
+function headOf(view: NodeView, nowMs: number): Html {
   const { row, fleet, day, seen } = view;
   const { name, lastSeenMs, firstSeenMs, bootId, lastSequence, lastSnapshotId } = row;
   const deletedMs = fleet?.deletedMs ?? null;
@@ -230,6 +231,7 @@ function headOf(view: NodeView): Html {
   const told = pairs.filter(([, value]) => value !== undefined && value !== "");
   return html`<section id="head" data-live aria-label="The node">
 ${verdicts(view)}
+${glance(view, nowMs)}
 <dl class="facts">${told.map(([what, value]) => html`<div><dt>${what}</dt><dd>${value}</dd></div>`)}</dl>
 ${fleet === null ? "" : dayText(day)}${fleet === null ? "" : kubeletText(fleet)}</section>`;
 }

@@ -1,0 +1,75 @@
+import type { RankedPod } from "../../model/eviction.ts";
+import { type FleetNode, fleetNode } from "../../service/fleet.ts";
+import { amountText } from "../../text/size.ts";
+import { durationText } from "../../text/time-text.ts";
+import { severityTag } from "../fleet/fleet.ts";
+import { html, podLink } from "../html.ts";
+import type { Html } from "../page.ts";
+import { whatIfLink } from "../what-if/change.ts";
+import { isOpen, type NodeView, plural } from "./view.ts";
+
+/** What a person who is called at night looks for first: does it press, who goes next, what was refused, what is not as decided. */
+export function glance(view: NodeView, nowMs: number): Html {
+  const { fleet, row } = view;
+  const whatIf = whatIfLink({ node: row.name });
+  return html`<div class="cards glance">
+${fleet === null ? "" : pressureTile(fleetNode(fleet, nowMs), nowMs)}
+${nextTile(view)}
+${refusedTile(view)}
+${driftTile(view)}
+</div>
+${whatIf === null ? "" : html`<p><a href="${whatIf}">What if something on this node were otherwise?</a></p>`}`;
+}
+
+const tile = (name: string, figure: Html | string, words: Html | string, href: string, tone = ""): Html =>
+  html`<a class="card tile" href="${href}"><span class="soft small">${name}</span><span class="figure ${tone}">${figure}</span><span class="small">${words}</span></a>`;
+
+function pressureTile({ severity, headroom: [first], firstMetMs }: FleetNode, nowMs: number): Html {
+  const words = first === undefined ? "no eviction pass told what is left" : leftText(first, firstMetMs, nowMs);
+  return html`<a class="card tile" href="#eviction"><span class="soft small">Stands</span><span class="figure">${severityTag(severity)}</span><span class="small">${words}</span></a>`;
+}
+
+function leftText(
+  { signal, ratio, threshold }: FleetNode["headroom"][number],
+  metMs: number | null,
+  nowMs: number,
+): string {
+  if (ratio !== null && ratio < 0) return `${signal} is below ${threshold}`;
+  const left = ratio === null ? "" : ` ${(ratio * 100).toFixed(0)}\u00a0% above ${threshold}`;
+  return `${signal}${left}${metMs === null ? "" : `, met in ${durationText(Math.max(0, metMs - nowMs))}`}`;
+}
+
+/** The pod that an eviction for memory takes first, or for what a pass acts on. */
+function nextTile({ eviction, pass, row }: NodeView): Html {
+  const decision = eviction.newest?.decision ?? (pass?.ok === true ? pass.value.decision : null);
+  const acted = decision?.reclaim?.threshold.signal;
+  const rankings = decision?.rankings ?? [];
+  const ranking =
+    rankings.find(({ signals }) => signals.some((signal) => signal === acted)) ??
+    rankings.find(({ resource }) => resource === "memory");
+  const first: RankedPod | undefined = ranking?.pods.find(({ critical }) => !critical);
+  if (ranking === undefined || first === undefined)
+    return tile("Goes next", html`<span class="soft">–</span>`, "no pod is ranked", "#eviction");
+  const { resource } = ranking;
+  const uses = first.usage === null ? "no stats" : `uses ${amountText(resource, first.usage)}`;
+  const above = first.exceedsRequest === true ? ` of ${amountText(resource, first.request)} requested` : "";
+  return html`<div class="card tile"><span class="soft small">Goes next, for ${resource}</span><span class="figure pod">${podLink(row.name, first.pod)}</span><span class="small">${uses}${above}, priority ${first.priority}</span></div>`;
+}
+
+function refusedTile({ fleet, day, row }: NodeView): Html {
+  const refused = Math.max(day.refused, fleet?.kubeletRefused ?? 0);
+  const reasons = [...(fleet?.refusals ?? []), ...(fleet?.kubeletRefusals ?? [])].map(({ reason }) => reason);
+  const words = refused === 0 ? "no pod in 24 hours" : [...new Set(reasons)].slice(0, 3).join(", ") || "in 24 hours";
+  const href = `/nodes/${encodeURIComponent(row.name)}/decisions?verdict=refused`;
+  return tile("Refused", String(refused), words, href, refused === 0 ? "" : "warn-text");
+}
+
+function driftTile({ reports }: NodeView): Html {
+  if (reports === null)
+    return tile("Drift", html`<span class="soft">–</span>`, "no daemon has told of its files", "#cgroups");
+  const { open, mended, byPath } = reports;
+  const files = [...byPath.values()].flatMap((of) => [...of.values()]);
+  const first = files.find(isOpen);
+  const words = first === undefined ? `${plural(mended, "file")} put right` : `${first.path} ${first.file}`;
+  return tile("Drift", String(open), words, "#cgroups", open === 0 ? "" : "warn-text");
+}
