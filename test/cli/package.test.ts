@@ -58,6 +58,11 @@ describe("the packed package", () => {
     for (const file of inCheckout) expect(textIn(file), file).toBe(readFileSync(join(ROOT, file), "utf8"));
   });
 
+  test("brings man pages, where man looks for them", () => {
+    const page = readFileSync(join(scratch, "prefix/share/man/man1/nodewise-decide-eviction.1"), "utf8");
+    expect(page).toMatch(/^\.TH "NODEWISE\\-DECIDE\\-EVICTION" 1 /);
+  });
+
   test("names the licences of the packages that it holds", () => {
     const licences = textIn("dist/third-party-licenses.txt");
     for (const name of ["hono", "zod", "@grpc/grpc-js", "@kubernetes/client-node", "drizzle-orm", "pino"])

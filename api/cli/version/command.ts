@@ -1,0 +1,28 @@
+import type { Command } from "commander";
+import packageJson from "../../../package.json" with { type: "json" };
+import { ok } from "../../model/result.ts";
+import { PROFILES } from "../../profiles/index.ts";
+import { type Cli, examples, finish, outputOption } from "../cli.ts";
+import { EXIT, type Form, type Outcome, printData } from "../terminal.ts";
+
+const policyVersions = PROFILES.map(({ policyVersion }) => policyVersion);
+
+/** One line: the program's version, the policies that it knows, and the Node that it runs on. */
+export const VERSION_LINE = `nodewise ${packageJson.version} (policies ${policyVersions.join(", ")}, Node ${process.versions.node})`;
+
+export function addVersion(program: Command, cli: Cli): void {
+  const command = program
+    .command("version")
+    .description("Print the version of the program, and the kubelet versions as which it answers.")
+    .addOption(outputOption())
+    .action(({ output }: { output: Form }) => finish(cli, async () => version(output, cli)));
+  examples(command, "nodewise version", "nodewise version -o json");
+}
+
+function version(output: Form, { terminal }: Cli): Outcome {
+  const kubelets = PROFILES.map((profile) => profile.version);
+  const data = { version: packageJson.version, kubelets, policyVersions, node: process.versions.node };
+  if (output === "table") terminal.write(`${VERSION_LINE}\n`);
+  else printData(terminal, data, output);
+  return ok(EXIT.ok);
+}
