@@ -9,7 +9,7 @@ import { amountText, boundText, quantityText } from "../../api/text/size.ts";
 import { colorPaint, plainPaint } from "../../api/text/style.ts";
 import { legendText } from "../../api/text/table.ts";
 import { answerText } from "../../api/text/tables/index.ts";
-import { durationText, timeText } from "../../api/text/time-text.ts";
+import { durationText, soonText, timeText } from "../../api/text/time-text.ts";
 import { boundPod, CRITICAL, readyNode } from "../decide/admission/asking.ts";
 import { decoded, type Json } from "../kit/snapshots.ts";
 
@@ -141,6 +141,9 @@ describe("texts for the eye", () => {
     expect(boundText("memory", "most", 432013312)).toBe("412Mi");
     expect([boundText("memory", "least", 1), boundText("cpu", "most", 1500)]).toEqual(["1", "1500m"]);
     expect(boundText("memory", "least", 729_089, true)).toBe("729089");
+  });
+  test("what is less than a second away is now", () => {
+    expect([0, 999, 1000, 90_000].map(soonText)).toEqual(["now", "now", "in 1s", "in 1m30s"]);
   });
   test("lists and ordinals are English", () => {
     expect([[], ["a"], ["a", "b"], ["a", "b", "c"]].map(listed)).toEqual(["", "a", "a and b", "a, b and c"]);

@@ -67,12 +67,15 @@ function detailText({
   if (first === undefined) return "";
   const others = differenceCount > 1 ? `, and ${differenceCount - 1} more` : "";
   const [recorded, replayed] = comparedValues(first.path, [first.recorded, first.replayed]);
-  const shown = { ...first, recorded, replayed };
-  return printable(`${first.path}: ${sideText(shown, "recorded")} -> ${sideText(shown, "replayed")}${others}`);
+  return printable(
+    `${first.path}: ${sideText(first, "recorded", recorded)} -> ${sideText(first, "replayed", replayed)}${others}`,
+  );
 }
-function sideText(difference: ShortDifference, side: "recorded" | "replayed"): string {
+/** `shown`: the value as people read it, where that is another. */
+function sideText(difference: ShortDifference, side: "recorded" | "replayed", shown: unknown): string {
   if (difference.omitted?.includes(side)) return "(long)";
   const value = difference[side];
+  if (shown !== value) return String(shown);
   return value === undefined ? "(none)" : JSON.stringify(value);
 }
 

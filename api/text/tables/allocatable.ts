@@ -51,16 +51,14 @@ export function allocatableTable(shown: Shown<AllocatableDecision>): string {
 }
 
 function resourceRow(name: string, shown: Shown<AllocatableDecision>): Row {
-  const { decision, explain } = shown;
+  const { decision, isExact } = shown;
   const of = (list: QuantityList | undefined): string => list?.[name] ?? "";
   const quantities = [
     of(decision.capacity),
     ...PARTS.slice(1).map((p) => of(p.amounts(decision))),
     of(decision.allocatable),
   ];
-  const cells = quantities.map((text) =>
-    text === "" || text === "0" ? EMPTY : quantityText(name, text, explain === "full"),
-  );
+  const cells = quantities.map((text) => (text === "" || text === "0" ? EMPTY : quantityText(name, text, isExact)));
   const notes = shown.notesAt(name).map((note) => `  ${note}`);
   return { cells: [printable(name), ...cells, barOf(name, shown)], notes };
 }
@@ -79,7 +77,7 @@ function barOf(name: string, { decision, paint }: Shown<AllocatableDecision>): s
 
 function limitsTable(
   cgroups: readonly (readonly [name: string, key: string, values: CgroupValues])[],
-  { columns, paint, notesAt, explain }: Shown<AllocatableDecision>,
+  { columns, paint, notesAt, isExact }: Shown<AllocatableDecision>,
 ): string {
   const number = (n: number | undefined): string => (n === undefined ? EMPTY : String(n));
   return table(
@@ -94,7 +92,7 @@ function limitsTable(
       cells: [
         printable(name),
         number(values.cpuShares),
-        values.memory === undefined ? EMPTY : amountText("memory", values.memory, explain === "full"),
+        values.memory === undefined ? EMPTY : amountText("memory", values.memory, isExact),
         number(values.pidsLimit),
         key,
       ],

@@ -33,7 +33,7 @@ export function cgroupsTable(shown: Shown<CgroupsDecision>): string {
     lines.map((line) => ({
       cells: [
         cellOf(`${line.branch}${labelOf(line.item)}`, LEVEL_COLOR[line.item.level]),
-        ...values.map(({ cell }) => cell(line.item.values, shown.explain === "full")),
+        ...values.map(({ cell }) => cell(line.item.values, shown.isExact === true)),
         cellOf(directoryOf(line.item), "dim"),
       ],
       notes: notesAt(line.item.path).map((note) => paint("dim", `${line.below}  `) + note),

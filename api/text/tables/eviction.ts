@@ -48,7 +48,7 @@ const valueText = ({ signal, value }: ThresholdRef, isExact = false): string =>
 export const thresholdText = (threshold: ThresholdRef): string => `${threshold.signal}<${valueText(threshold)}`;
 
 /** Every threshold in force: what is available, below what it is met, and how far off that is. */
-function thresholdsTable({ decision, columns, paint, notesAt, explain }: Shown<EvictionDecision>): string {
+function thresholdsTable({ decision, columns, paint, notesAt, isExact = false }: Shown<EvictionDecision>): string {
   // hard and soft ones of a signal below each other
   const thresholds = [...Map.groupBy(decision.thresholds, ({ signal }) => signal).values()].flat();
   if (thresholds.length === 0) return paint("dim", "no threshold is configured\n");
@@ -68,7 +68,7 @@ function thresholdsTable({ decision, columns, paint, notesAt, explain }: Shown<E
       { title: "", giveUp: 1 },
     ],
     thresholds.map((t, i) => ({
-      cells: cellsOf(t, explain === "full", paint),
+      cells: cellsOf(t, isExact, paint),
       notes: last.get(t.signal) === i ? notesAt(t.signal).map((note) => `  ${note}`) : [],
     })),
     columns,
@@ -127,12 +127,14 @@ function rankingTables(shown: Shown<EvictionDecision>): readonly string[] {
   const known = rankings.filter(({ pods }) => pods.length > 0);
   const inOrder = [...known.filter(drives), ...known.filter((ranking) => !drives(ranking))];
   const count = shown.explain === "full" ? inOrder.length : Math.max(1, known.filter(drives).length);
-  const idle = inOrder.slice(count).map(({ resource, pods: [first] }) => `${resource} ${first && podName(first.pod)}`);
+  const idle = inOrder
+    .slice(count)
+    .map(({ resource, pods: [first] }) => `${resource} (${first && podName(first.pod)} would go first)`);
   return [
     ...inOrder.slice(0, count).map((one) => rankingTable(one, drives(one) ? MAX_DRIVING : MAX_OTHERS, shown)),
     ...(idle.length === 0
       ? []
-      : [shown.paint("dim", `first to go for ${idle.join(", for ")}: --explain full ranks all\n`)]),
+      : [shown.paint("dim", `not short, and not ranked here: ${idle.join(", ")}; --explain full ranks all\n`)]),
   ];
 }
 
@@ -140,13 +142,13 @@ function rankingTables(shown: Shown<EvictionDecision>): readonly string[] {
 export function rankingTable(
   ranking: Ranking,
   most: number,
-  { asked, columns, paint, explain }: Pick<Shown<unknown>, "asked" | "columns" | "paint" | "explain">,
+  { asked, columns, paint, isExact = false }: Pick<Shown<unknown>, "asked" | "columns" | "paint" | "isExact">,
 ): string {
   const { resource, signals, pods, total } = ranking;
   const first = pods.slice(0, most);
   const own = asked === undefined ? undefined : pods.slice(most).find(({ pod }) => isSamePod(pod, asked));
   const rest = total - first.length - (own === undefined ? 0 : 1);
-  const rows = [...first, ...(own === undefined ? [] : [own])].map((one) => rowOf(one, ranking, explain === "full"));
+  const rows = [...first, ...(own === undefined ? [] : [own])].map((one) => rowOf(one, ranking, isExact));
   const drawn = table(
     [
       { title: "", align: "right" },
@@ -161,7 +163,7 @@ export function rankingTable(
     columns,
     paint,
   );
-  const sentences = rankChangeSentences(ranking, explain === "full").map((text) => `- ${printable(text)}\n`);
+  const sentences = rankChangeSentences(ranking, isExact).map((text) => `- ${printable(text)}\n`);
   const more = rest > 0 ? `${rest} more; ` : "";
   return `${drawn}${paint("dim", `${more}by ${signals.join(", ")}`)}\n${sentences.join("")}`;
 }

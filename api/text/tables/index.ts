@@ -89,8 +89,9 @@ export interface Answer<K extends Kind> {
   readonly kind: K;
   readonly node: string;
   readonly decided: Pick<Decided<DecisionOf[K]>, "decision" | "reasons" | "needs"> & { readonly verdict?: Verdict };
-  /** How much of each reason is shown. */
+  /** How much of each reason is shown; `full` also shows exact amounts, unless `isExact` says otherwise. */
   readonly explain: Explain;
+  readonly isExact?: boolean;
   /** Advice to a person about an input that was missing: `give --stats`. */
   readonly advice?: (path: string) => string;
   /** The inputs that the decision assumed, since nobody gave them. */
@@ -127,7 +128,7 @@ export function answerText<K extends Kind>(answer: WholeAnswer<K>, terminal: Scr
 
 /** The kind's table, with the reasons below what they speak of. */
 export function decidedText<K extends Kind>(answer: Answer<K>, { paint, columns }: Screen): string {
-  const { kind, decided, explain, machine, asked, observedAtMs } = answer;
+  const { kind, decided, explain, machine, asked, observedAtMs, isExact = explain === "full" } = answer;
   const reasons = new Map(decided.reasons.map(({ at, because }) => [at, because]));
   const told = new Set<string>();
   const notesAt = (at: string): readonly string[] => {
@@ -135,7 +136,8 @@ export function decidedText<K extends Kind>(answer: Answer<K>, { paint, columns 
     return (reasons.get(at) ?? []).map((reason) => paint("dim", printable(reasonText(reason, explain === "full", at))));
   };
   const { decision, verdict } = decided;
-  const body = TABLES[kind]({ decision, verdict, columns, paint, notesAt, machine, asked, observedAtMs, explain });
+  const given = { machine, asked, observedAtMs, explain, isExact };
+  const body = TABLES[kind]({ decision, verdict, columns, paint, notesAt, ...given });
   // the reasons of a place that has no row in the table
   const others = [...reasons.keys()].filter((at) => !told.has(at));
   const rest = others.map(

@@ -247,6 +247,7 @@ function answerParts(
       node,
       decided,
       explain: "full",
+      isExact: false,
       machine: snapshot?.machine,
       ...(pod === null ? {} : { asked: pod }),
       observedAtMs: snapshot === null ? undefined : passTimeOf(snapshot)?.atMs,
@@ -254,7 +255,8 @@ function answerParts(
     { paint: colorPaint, columns: COLUMNS },
   );
   const end = text.indexOf("\n\n");
-  const isShort = end > 0 && text.slice(0, end).split("\n").length <= MAX_HEAD_LINES;
+  const isTable = verdictSentence(kind, answer.decision) !== null;
+  const isShort = !isTable && end > 0 && text.slice(0, end).split("\n").length <= MAX_HEAD_LINES;
   return isShort ? [text.slice(0, end + 1), text.slice(end + 2)] : ["", text];
 }
 const MAX_HEAD_LINES = 8;
