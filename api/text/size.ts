@@ -13,7 +13,7 @@ export function amountText(resource: string, units: number, isExact = false): st
 
 /** The same of a quantity as it was written. A configured threshold may be a share, `10%`, and stays. */
 export const quantityText = (resource: string, text: string, isExact = false): string =>
-  isBytes(resource) && !isExact && parseQuantity(text).ok && magnitude(text) > 0 ? humanBytes(magnitude(text)) : text;
+  isBytes(resource) && !isExact && parseQuantity(text).ok && magnitude(text) !== 0 ? humanBytes(magnitude(text)) : text;
 
 /**
  * An amount that a limit is to be set to, as one writes it in a manifest: of three digits or more, and rounded so that it holds what
