@@ -70,7 +70,7 @@ function form(here: string, filters: Filters, ofAll: boolean): Html {
     chosen: string | undefined,
     shown: Readonly<Record<string, string>> = {},
   ): Html =>
-    html`<label>${words}<select name="${name}"><option value="">any</option>${all.map((one) => html`<option value="${one}"${one === chosen ? raw(" selected") : ""}>${shown[one] ?? one}</option>`)}</select></label>`;
+    html`<label>${words}<select name="${name}"><option value="">any</option>${all.map((one) => html`<option${shown[one] === undefined ? "" : html` value="${one}"`}${one === chosen ? raw(" selected") : ""}>${shown[one] ?? one}</option>`)}</select></label>`;
   const time = (name: string, words: string, text: string | undefined): Html =>
     html`<label>${words}<input type="text" name="${name}" value="${text ?? ""}" placeholder="2026-01-31T12:00:00Z" size="21"></label>`;
   return html`<form class="row" method="get" action="${here}" aria-label="Which decisions">
