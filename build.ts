@@ -110,7 +110,7 @@ function buildWorker(): void {
   if (status !== 0) throw new Error(`wrangler made no Worker:\n${stdout}\n${stderr}`);
 }
 
-/** `npm install --global` puts these where `man` looks. */
+/** For packagers; `nodewise man --dir DIR` writes the same where `man` looks. */
 function writeManPages(): void {
   const args = [join(ROOT, "api/cli/nodewise.js"), "man", "--dir", join(DIST, "man")];
   const { status, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });

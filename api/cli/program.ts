@@ -5,7 +5,7 @@ import { isKind } from "../model/decision.ts";
 import { nearName } from "../model/near-name.ts";
 import { type Cli, reportCrash } from "./cli.ts";
 import { EXIT, processTerminal } from "./terminal.ts";
-import { VERSION_LINE } from "./version/command.ts";
+import { VERSION_LINE } from "./version-line.ts";
 
 const EXIT_CODES = `
 Exit codes:

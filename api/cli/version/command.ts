@@ -4,11 +4,7 @@ import { ok } from "../../model/result.ts";
 import { PROFILES } from "../../profiles/index.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
 import { EXIT, type Form, type Outcome, printData } from "../terminal.ts";
-
-const policyVersions = PROFILES.map(({ policyVersion }) => policyVersion);
-
-/** One line: the program's version, the policies that it knows, and the Node that it runs on. */
-export const VERSION_LINE = `nodewise ${packageJson.version} (policies ${policyVersions.join(", ")}, Node ${process.versions.node})`;
+import { policyVersions, VERSION_LINE } from "../version-line.ts";
 
 export function addVersion(program: Command, cli: Cli): void {
   const command = program
