@@ -110,10 +110,18 @@ function buildWorker(): void {
   if (status !== 0) throw new Error(`wrangler made no Worker:\n${stdout}\n${stderr}`);
 }
 
+/** For packagers; `nodewise man --dir DIR` writes the same where `man` looks. */
+function writeManPages(): void {
+  const args = [join(ROOT, "api/cli/nodewise.js"), "man", "--dir", join(DIST, "man")];
+  const { status, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
+  if (status !== 0) throw new Error(`no man pages were made: ${stderr}`);
+}
+
 rmSync(DIST, { recursive: true, force: true });
 const made = await Promise.all(ENTRIES.map((entry) => build({ ...common, entryPoints: [entry] })));
 writeFileSync(
   join(DIST, "third-party-licenses.txt"),
   licences(made.flatMap((one) => Object.keys(one.metafile.inputs))),
 );
+writeManPages();
 if (asked === undefined) buildWorker();

@@ -110,7 +110,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "api/server/": ["@hono/node-server", "hono", "pino", "prom-client", "uplot", "node:"],
   "api/model/": ["zod"],
   "api/profiles/": [],
-  "api/text/": [],
+  "api/text/": ["string-width"],
   "api/decide/": [],
   "api/documents/": ["yaml", "zod", "node:"],
   "api/cluster/": ["@kubernetes/client-node", "openid-client", "p-limit", "node:"],

@@ -1,10 +1,11 @@
 import { fstatSync } from "node:fs";
 import { basename } from "node:path";
 import { Command, CommanderError } from "commander";
-import packageJson from "../../package.json" with { type: "json" };
-import { PROFILES } from "../profiles/index.ts";
+import { isKind } from "../model/decision.ts";
+import { nearName } from "../model/near-name.ts";
 import { type Cli, reportCrash } from "./cli.ts";
 import { EXIT, processTerminal } from "./terminal.ts";
+import { VERSION_LINE } from "./version-line.ts";
 
 const EXIT_CODES = `
 Exit codes:
@@ -15,12 +16,12 @@ Exit codes:
   4  the API, a cluster or the history failed, or a file could not be written
   5  lint, upgrade: the kubelet does not start with the configuration
 
-Run \`nodewise COMMAND --help\` for the options and examples of a command.`;
+Run \`nodewise help COMMAND\` for the options and examples of a command.`;
 
 /** Under this name on PATH kubectl finds it as the command `kubectl nodewise`. */
 const PLUGIN = "kubectl-nodewise";
 
-type AddCommand = (program: Command, cli: Cli) => void;
+export type AddCommand = (program: Command, cli: Cli) => void;
 
 /** What this process is started with, and where it ends. */
 const processCli = (): Cli => ({
@@ -57,20 +58,54 @@ function commandFirst(argv: readonly string[]): readonly string[] {
   let at = 0;
   for (let early = EARLY.exec(argv[at] ?? ""); early !== null; early = EARLY.exec(argv[at] ?? ""))
     at += early[1] === "=" ? 1 : 2;
-  return at === 0 || at >= argv.length ? argv : [...argv.slice(at), ...argv.slice(0, at)];
+  const ordered = at === 0 || at >= argv.length ? argv : [...argv.slice(at), ...argv.slice(0, at)];
+  return ordered[0] === "decide" ? kindFirst(ordered) : ordered;
 }
+
+/** `decide --snapshot s.json eviction` is `decide eviction --snapshot s.json`: the options are those of the kind. */
+function kindFirst([decide, ...args]: readonly string[]): readonly string[] {
+  const isKindAt = (i: number): boolean => isKind(args[i] ?? "") && args[i - 1]?.startsWith("--") !== true;
+  const at = args[0]?.startsWith("-") === true ? args.findIndex((_, i) => isKindAt(i)) : -1;
+  return [decide ?? "", ...(at === -1 ? args : [args[at] ?? "", ...args.toSpliced(at, 1)])];
+}
+
+/** `help decide eviction` is `decide eviction --help`; commander's own takes one word. */
+const addHelp = (program: Command): Command =>
+  program
+    .command("help")
+    .argument("[command...]", "such as decide eviction")
+    .description("Show the help of a command.")
+    .action((words: readonly string[]) => helpOf(program, words));
+
+function helpOf(command: Command, words: readonly string[]): never {
+  let found: Command = command;
+  for (const word of words) found = found.commands.find((one) => one.name() === word) ?? unknown(found, word);
+  found.help();
+}
+
+/** Ends with a command that was perhaps meant: one that begins with the word, or is few letters away; also one below another. */
+function unknown(command: Command, word: string): never {
+  const names = command.commands.map((one) => one.name());
+  const below = command.commands.flatMap((one) => one.commands.map((sub) => [one.name(), sub.name()] as const));
+  const own = meantOf(word, names);
+  const [of, name] = below.find(([, one]) => one === meantOf(word, [...new Set(below.map(([, two]) => two))])) ?? [];
+  const meant = own ?? (name === undefined ? null : `${of} ${name}`);
+  const proposal = meant === null ? "" : `\n(Did you mean ${meant}?)`;
+  command.error(`error: unknown command '${word}'${proposal}`, { code: "commander.unknownCommand" });
+}
+const meantOf = (word: string, names: readonly string[]): string | null =>
+  names.find((name) => word.length > 1 && name.startsWith(word)) ?? nearName(word, names);
 
 /** Help and version that were asked for are no fault. */
 const usageExit = (error: CommanderError): number => (error.exitCode === 0 ? EXIT.ok : EXIT.badInput);
 
-function programOf(cli: Cli, commands: readonly AddCommand[]): Command {
+/** The tree of commands, to be parsed with or to be read. */
+export function programOf(cli: Cli, commands: readonly AddCommand[]): Command {
   const program = new Command(cli.isPlugin ? "kubectl nodewise" : "nodewise")
     .description(
       "What the kubelet would decide on a node, as explained answers: from files, as an API, on this machine.",
     )
-    .version(
-      `nodewise ${packageJson.version} (policies ${PROFILES.map(({ policyVersion }) => policyVersion).join(", ")}, Node ${process.versions.node})`,
-    )
+    .version(VERSION_LINE)
     .helpCommand(false)
     // `history` and its `removals` have options of the same names
     .enablePositionalOptions()
@@ -83,5 +118,12 @@ function programOf(cli: Cli, commands: readonly AddCommand[]): Command {
     })
     .addHelpText("after", EXIT_CODES);
   for (const addCommand of commands) addCommand(program, cli);
+  addHelp(program);
+  for (const one of [program, ...program.commands]) {
+    one.helpCommand(false).on("command:*", ([word = "", ...rest]: readonly string[]) => {
+      if (word === "help") helpOf(one, rest);
+      unknown(one, word);
+    });
+  }
   return program;
 }

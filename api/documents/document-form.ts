@@ -1,5 +1,6 @@
 import { isKind } from "../model/decision.ts";
 import { type Fields, isObject } from "../model/own.ts";
+import { isLscpu } from "./lscpu.ts";
 
 const hasAny = (value: unknown, ...names: readonly string[]): boolean =>
   isObject(value) && names.some((name) => value[name] !== undefined);
@@ -87,7 +88,7 @@ const FORMS = {
   "/configz": bare(({ kubeletconfig }) => isObject(kubeletconfig)),
   "/stats/summary": isStats,
   snapshot: bare((f) => !isStats(f) && hasAny(f, ...SNAPSHOT_FIELDS)),
-  machine: bare((f) => hasAny(f, ...MACHINE_FIELDS, ...MACHINE_INFO_FIELDS)),
+  machine: bare((f) => isLscpu(f) || hasAny(f, ...MACHINE_FIELDS, ...MACHINE_INFO_FIELDS)),
   cpu_manager_state: bare((f) => hasAny(f, "policyName") && !hasAny(f, "machineState")),
   memory_manager_state: bare((f) => hasAny(f, "policyName") && !hasAny(f, "defaultCpuSet")),
   allocated_pods_state: bare(

@@ -34,6 +34,25 @@ export const asksFor = (kind: Kind, member: string): boolean =>
   Object.hasOwn(KIND_SPECS[kind].ask.schema?.members ?? {}, member);
 export const traitsOf = (kind: Kind): KindSpec["traits"] => KIND_SPECS[kind].traits;
 
+/**
+ * How a decision ended, in a word for people: that a pod comes in, `admitted`, and not that it was decided. `pod` is absent where it is
+ * not known: all but the managers' own kinds are asked about one.
+ */
+export function endWord({
+  kind,
+  verdict,
+  pod,
+}: {
+  readonly kind: string;
+  readonly verdict: string;
+  readonly pod?: unknown;
+}): string {
+  if (verdict !== "decided" || pod === null || !Object.hasOwn(KIND_SPECS, kind)) return verdict;
+  const { ask, traits } = specOf(kind as Kind);
+  return ask.pod === "object" && (pod !== undefined || traits.managers !== "itself") ? ADMITTED : verdict;
+}
+export const ADMITTED = "admitted";
+
 /** A decision's reason and, as JSON, its summary: see `KindSpec`. Null: it has none. */
 export function notesOf(
   kind: Kind,

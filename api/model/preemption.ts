@@ -302,12 +302,16 @@ export type AdmissionDecision = Form<typeof admissionDecision>;
 const podPartsOf = ({ preempt }: Pick<Preemption, "preempt">): readonly PodPart[] =>
   preempt.map(({ namespace, name, uid }) => ({ pod: { namespace, name, uid } }));
 
+/** The reason in the event and the status of each pod that is ended for another. kubelet 1.36: events.PreemptContainer. */
+const PREEMPTING = "Preempting";
+const roomMade = (preempt: readonly unknown[]): string | null => (preempt.length > 0 ? PREEMPTING : null);
+
 export const admission = {
   decides: "whether the kubelet lets a pod in, with every reason that would refuse it",
   ask: podAsk,
   decision: admissionDecision,
   reasons: ADMISSION_REASONS,
-  reasonOf: ({ reason }: AdmissionDecision) => (reason === "" ? null : reason),
+  reasonOf: ({ reason, preempt }: AdmissionDecision) => (reason === "" ? roomMade(preempt) : reason),
   podPartsOf,
   facts: null,
   traits: { ...PLAIN, pods: "overhead", defaultsConfiguration: true, managers: "asked", assumesNoDevices: "unlisted" },
@@ -322,7 +326,8 @@ export const preemption = {
   },
   decision: preemptionDecision,
   reasons: PREEMPTION_REASONS,
-  reasonOf: ({ admit, remainingReasons: [first = NOT_RECOVERED] }: PreemptionDecision) => (admit ? null : first),
+  reasonOf: ({ admit, preempt, remainingReasons: [first = NOT_RECOVERED] }: PreemptionDecision) =>
+    admit ? roomMade(preempt) : first,
   podPartsOf,
   facts: null,
   traits: { ...PLAIN, pods: "overhead" },

@@ -19,6 +19,48 @@ const githubData = (text: string): string =>
   text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
 const githubValue = (text: string): string => githubData(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
 
+/** An annotation of a check that has a code for each kind of finding. */
+export interface CodedAnnotation extends Annotation {
+  readonly code: string;
+  /** What it is about within the file, such as a field. */
+  readonly subject: string;
+}
+
+const SARIF_LEVEL: Readonly<Record<Annotation["level"], string>> = {
+  error: "error",
+  warning: "warning",
+  notice: "note",
+};
+
+/** A log in SARIF 2.1.0, which GitHub code scanning, GitLab and editors read. */
+export function sarifText(version: string, annotations: readonly CodedAnnotation[]): string {
+  const codes = [...new Set(annotations.map(({ code }) => code))];
+  const results = annotations.map(({ level, file, line, message, code, subject }) => ({
+    ruleId: code,
+    ruleIndex: codes.indexOf(code),
+    level: SARIF_LEVEL[level],
+    message: { text: message },
+    locations: [
+      {
+        physicalLocation: { artifactLocation: { uri: uriOf(file) }, region: { startLine: line } },
+        logicalLocations: [{ fullyQualifiedName: subject }],
+      },
+    ],
+  }));
+  const rules = codes.map((id) => ({ id, shortDescription: { text: id.replaceAll("-", " ") } }));
+  const log = {
+    $schema: "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
+    version: "2.1.0",
+    runs: [{ tool: { driver: { name: "nodewise", semanticVersion: version, rules } }, results }],
+  };
+  return `${JSON.stringify(log, null, 2)}\n`;
+}
+/** A relative path stays one, so that whoever reads the log finds it from the root of the repository. */
+const uriOf = (path: string): string => {
+  const uri = encodeURI(path.replace(/^\.\//, "")).replaceAll("#", "%23").replaceAll("?", "%3F");
+  return path.startsWith("/") ? `file://${uri}` : uri;
+};
+
 /** One test of a suite. */
 export interface JUnitCase {
   readonly suite: string;

@@ -1,3 +1,4 @@
+import { endWord } from "../model/kinds.ts";
 import type { Comparison, SideValue } from "../model/outcome.ts";
 
 export type CsvCell = string | number | null;
@@ -39,8 +40,12 @@ interface ListedDecision {
 const DECISION_COLUMNS = [
   ...["decidedAt", "node", "kind", "verdict", "reason"],
   ...["namespace", "pod", "podUid", "policyVersion", "snapshotId", "id"],
-  ...["times", "lastDecidedAt"],
+  ...["times", "lastDecidedAt", "outcome"],
 ];
+
+/** `refused: OutOfcpu`, `admitted`, `admitted: Preempting`. */
+const outcomeText = ({ reason, ...head }: Pick<ListedDecision, "kind" | "verdict" | "reason" | "pod">): string =>
+  `${endWord(head)}${reason ? `: ${reason}` : ""}`;
 
 export const decisionsCsv = (decisions: readonly ListedDecision[]): string =>
   csvText(
@@ -48,7 +53,7 @@ export const decisionsCsv = (decisions: readonly ListedDecision[]): string =>
     decisions.map(({ decidedAt, node, kind, verdict, reason = null, pod, policyVersion, snapshotId, id, ...last }) => [
       ...[decidedAt, node, kind, verdict, reason],
       ...[pod?.namespace ?? null, pod?.name ?? null, pod?.uid ?? null, policyVersion, snapshotId, id],
-      ...[last.times ?? 1, last.lastDecidedAt ?? decidedAt],
+      ...[last.times ?? 1, last.lastDecidedAt ?? decidedAt, outcomeText({ kind, verdict, reason, pod })],
     ]),
   );
 

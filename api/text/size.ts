@@ -1,21 +1,54 @@
-import { type Amount, fromUnits, toNanos } from "../model/amount.ts";
-import { canonicalText, parseQuantity } from "../model/quantity.ts";
+import { type Amount, toNanos } from "../model/amount.ts";
+import { parseQuantity } from "../model/quantity.ts";
 
 const milliCpu = (n: number): string => (n % 1000 === 0 ? `${n / 1000}` : `${n}m`);
 
-/** An amount of a resource for the eye: `1500m` CPU (given in thousandths), `22.1 GiB`, `3`. */
-export function amountText(resource: string, units: number): string {
+/**
+ * An amount of a resource: `1500m` CPU (given in thousandths), `3`; bytes for the eye, `22.1 GiB`, or exact, as JSON has them.
+ */
+export function amountText(resource: string, units: number, isExact = false): string {
   if (resource === "cpu") return milliCpu(units);
-  return isBytes(resource) ? humanBytes(units) : `${units}`;
+  return isBytes(resource) && !isExact ? humanBytes(units) : `${units}`;
 }
 
-/** As one would write it in a manifest, to the unit: `412Mi`; beside a long one what it comes to. */
-export function exactAmountText(resource: string, units: number): string {
-  if (!isBytes(resource)) return amountText(resource, units);
-  const exact = canonicalText(fromUnits(units), "BinarySI");
-  return exact.length > LONGEST ? `${exact} (${humanBytes(units)})` : exact;
+/** The same of a quantity as it was written. A configured threshold may be a share, `10%`, and stays. */
+export const quantityText = (resource: string, text: string, isExact = false): string =>
+  isBytes(resource) && !isExact && parseQuantity(text).ok && magnitude(text) !== 0 ? humanBytes(magnitude(text)) : text;
+
+/**
+ * An amount that a limit is to be set to, as one writes it in a manifest: of three digits or more, and rounded so that it holds what
+ * the exact one does, `713Ki` for at least 729089 bytes.
+ */
+export function boundText(resource: string, bound: "least" | "most", units: number, isExact = false): string {
+  if (!isBytes(resource) || isExact) return amountText(resource, units, true);
+  const power = Math.max(
+    0,
+    MANIFEST_UNITS.findLastIndex((_, i) => units >= 100 * 1024 ** i),
+  );
+  const count = units / 1024 ** power;
+  return `${bound === "least" ? Math.ceil(count) : Math.floor(count)}${MANIFEST_UNITS[power]}`;
 }
-const LONGEST = 5;
+const MANIFEST_UNITS = ["", "Ki", "Mi", "Gi"];
+
+/**
+ * The two values of a place of an answer, such as `allocatable.memory`, as people read them: exact where they would look the same
+ * otherwise, and where they are no amounts of bytes.
+ */
+export function comparedValues(path: string, values: readonly [unknown, unknown]): readonly [unknown, unknown] {
+  const resource = /([\w-]+)["\]]*$/.exec(path)?.[1] ?? "";
+  if (!isBytes(resource)) return values;
+  const [a, b] = values.map((value) => {
+    if (typeof value === "number") return amountText(resource, value);
+    return typeof value === "string" ? quantityText(resource, value) : value;
+  });
+  return a === b ? values : [a, b];
+}
+
+/** The resource that a signal of the eviction manager is about: `nodefs.available` is of bytes, `pid.available` is not. */
+export const resourceOfSignal = (signal: string): string => {
+  if (!signal.endsWith(".available") || signal === "pid.available") return signal;
+  return signal.toLowerCase().includes("memory") ? "memory" : "ephemeral-storage";
+};
 
 /** `cpu 150m, memory 32 MiB`. */
 export const amountsText = (

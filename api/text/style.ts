@@ -1,3 +1,5 @@
+import stringWidth from "string-width";
+
 export const COLORS = {
   bold: [1, 22],
   dim: [2, 22],
@@ -51,19 +53,41 @@ function picture(character: string): string {
 export const assumedLine = (assumed: string | null | undefined, paint: Paint): string =>
   assumed ? paint("dim", `assumed: ${printable(assumed)}\n`) : "";
 
-/** Columns that a text takes, its colours aside. */
-export const widthOf = (text: string): number => Array.from(text.replace(ESCAPES, "")).length;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the escape that starts a colour
-const ESCAPES = /\u001b\[\d+m/g;
+/** Columns that a text takes, its colours aside: two for each East Asian letter, none for a mark that joins the letter before. */
+export const widthOf = (text: string): number => stringWidth(text);
+
+const SEGMENTER = new Intl.Segmenter();
+const lettersOf = (text: string): readonly string[] => Array.from(SEGMENTER.segment(text), ({ segment }) => segment);
+
+/** How many of the first letters fit into `width` columns together. */
+function fitting(letters: readonly string[], width: number): number {
+  let [count, used] = [0, 0];
+  for (const letter of letters) {
+    used += widthOf(letter);
+    if (used > width) break;
+    count++;
+  }
+  return count;
+}
 
 /** At most `width` columns, the last an ellipsis where something is cut off. The text must hold no colours. */
-export const clip = (text: string, width: number): string =>
-  widthOf(text) <= width
-    ? text
-    : `${Array.from(text)
-        .slice(0, Math.max(0, width - 1))
-        .join("")}…`;
-/** Lines of at most `width` cells, broken between words where there are any. */
+export function clip(text: string, width: number): string {
+  if (widthOf(text) <= width) return text;
+  const letters = lettersOf(text);
+  return `${letters.slice(0, fitting(letters, width - 1)).join("")}…`;
+}
+
+/** As `clip`, but the end stays. */
+export function clipStart(text: string, width: number): string {
+  if (widthOf(text) <= width) return text;
+  const letters = lettersOf(text).toReversed();
+  return `…${letters
+    .slice(0, fitting(letters, width - 1))
+    .toReversed()
+    .join("")}`;
+}
+
+/** Lines of at most `width` columns, broken between words where there are any. */
 export function wrap(text: string, width: number): readonly string[] {
   const most = Math.max(1, width);
   const lines: string[] = [];
@@ -75,16 +99,13 @@ export function wrap(text: string, width: number): readonly string[] {
       continue;
     }
     if (line !== "") lines.push(line);
-    const characters = Array.from(word);
-    while (widthOf(characters.join("")) > most) lines.push(characters.splice(0, most).join(""));
-    line = characters.join("");
+    let letters = lettersOf(word);
+    while (widthOf(letters.join("")) > most) {
+      const count = Math.max(1, fitting(letters, most));
+      lines.push(letters.slice(0, count).join(""));
+      letters = letters.slice(count);
+    }
+    line = letters.join("");
   }
   return line === "" ? lines : [...lines, line];
 }
-/** As `clip`, but the end stays. */
-export const clipStart = (text: string, width: number): string =>
-  widthOf(text) <= width
-    ? text
-    : `…${Array.from(text)
-        .slice(1 - width)
-        .join("")}`;

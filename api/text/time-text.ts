@@ -12,6 +12,9 @@ export function mayGoText(atMs: number, nowMs: number | undefined): string {
   return atMs > nowMs ? `may go in ${durationText(atMs - nowMs)}` : "may go now";
 }
 
+/** When something is going to be so: `in 5m12s`; what is less than a second away is so now. */
+export const soonText = (ms: number): string => (ms < 1000 ? "now" : `in ${durationText(ms)}`);
+
 const UNITS = [
   ["d", 86_400_000],
   ["h", 3_600_000],

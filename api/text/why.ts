@@ -19,7 +19,7 @@ import { table } from "./table.ts";
 import { rankingTable, signalText, thresholdText } from "./tables/eviction.ts";
 import { resourcesTable, victimsTable } from "./tables/preemption.ts";
 import { outcome, podName, sentenceList } from "./tables/shown.ts";
-import { durationText, timeText } from "./time-text.ts";
+import { durationText, soonText, timeText } from "./time-text.ts";
 
 const WAITING: ReadonlySet<FindingCode> = new Set([
   "image-pull",
@@ -211,7 +211,7 @@ function evictionText({ thresholds, ranking, forecast }: Excerpt<"eviction">, sc
     .toSorted((a, b) => (a.belowInMs ?? 0) - (b.belowInMs ?? 0))
     .map(
       ({ threshold, belowInMs }) =>
-        `  ${printable(thresholdText(threshold))} is met in ${durationText(belowInMs ?? 0)} at this rate\n`,
+        `  ${printable(thresholdText(threshold))} is met ${soonText(belowInMs ?? 0)} at this rate\n`,
     );
   const drawn =
     ranking === null ? "" : rankingTable({ ...ranking, counterfactuals: [] }, RANKED, { ...screen, asked: undefined });

@@ -1,5 +1,6 @@
 import { type DecisionHead, seriesOf } from "../../db/rows.ts";
 import { isVerdict, type Verdict } from "../model/decision.ts";
+import { endWord } from "../model/kinds.ts";
 import { profileOfPolicy } from "../profiles/index.ts";
 import { html, moment, nodeName, podLink } from "./html.ts";
 import { all, type Html } from "./page.ts";
@@ -20,7 +21,7 @@ const decisionRow = (
   ofOneNode: boolean,
 ): Html | Promise<Html> => html`<tr>
 <td>${whenMade(head)}</td>${ofOneNode ? "" : html`<td>${nodeName(node)}</td>`}
-<td>${kind}</td><td>${verdictTag(verdict, reason)}</td><td>${pod === null ? "" : podLink(node, pod)}</td><td>${profileOfPolicy(policyVersion).version}</td>
+<td>${kind}</td><td>${verdictTag(verdict, reason, endWord({ kind, verdict, pod }))}</td><td>${pod === null ? "" : podLink(node, pod)}</td><td>${profileOfPolicy(policyVersion).version}</td>
 <td><a href="/decisions/${id}"><code>${id.slice(0, 12)}</code></a></td></tr>`;
 
 /** When a decision was made last, and how often since when. */
@@ -43,6 +44,6 @@ const TONE: { readonly [V in Verdict]: "good" | "warn" | "bad" | "" } = {
   restarts: "warn",
 };
 
-/** How a decision ended, as a word in its colour, and why. */
-export const verdictTag = (verdict: string, reason: string | null = null): Html | Promise<Html> =>
-  html`<span class="tag ${isVerdict(verdict) ? TONE[verdict] : ""}">${verdict}</span>${reason === null ? "" : html` <span class="small">${reason}</span>`}`;
+/** How a decision ended, as a word in the colour of its verdict, and why. */
+export const verdictTag = (verdict: string, reason: string | null = null, word = verdict): Html | Promise<Html> =>
+  html`<span class="tag ${isVerdict(verdict) ? TONE[verdict] : ""}">${word}</span>${reason === null ? "" : html` <span class="small">${reason}</span>`}`;

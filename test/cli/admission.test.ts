@@ -73,7 +73,7 @@ WHAT WOULD CHANGE IT
 ADMITTED  default/guar-int (on the node already)
   onNode: it is on the node already: asked as at a kubelet's restart, with what is allocated to it, and not counted twice
 `);
-    expect(ran.stdout).toMatch(/^cpu +1 +800m +1800m +1 .*\n {2}requested: 1000 fits beside 800 used of 1800$/m);
+    expect(ran.stdout).toMatch(/^cpu +1 +800m +1800m +1 .*\n {2}requested: 1 fits beside 800m used of 1800m$/m);
     expect(ran.stdout).toMatch(/^c +1 +1 +its own +128 MiB of 0$/m);
   });
 
@@ -85,7 +85,7 @@ ADMITTED  default/guar-int (on the node already)
     );
     expect(ran.stdout).toContain("▶ what the kubelet shows: the first of them; each alone would refuse\n");
     expect(ran.stdout).toContain(
-      "- with at most 50m cpu (4950m less) and at most 22619708Ki (21.6 GiB) memory (78.4 GiB less) requested it would come in\n",
+      "- with at most 50m cpu (4950m less) and at most 22089Mi memory (78.4 GiB less) requested it would come in\n",
     );
   });
 

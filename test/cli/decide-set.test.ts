@@ -169,7 +169,7 @@ describe.concurrent("nodewise decide with single fields changed", () => {
     ]);
     expect(bare.stdout).toContain("assumed: the kubelet's default configuration");
     // naming one signal drops the defaults of the others, as in a kubelet's file
-    expect(bare.stdout).toMatch(/reserved\.evictionHard\["ephemeral-storage"\] +\S+ +\(none\)\n/);
+    expect(bare.stdout).toMatch(/reserved\.evictionHard\["ephemeral-storage"\] +[\d.]+ GiB +\(none\)\n/);
     expect(bare.stdout).toContain("warning evictionHard: evictionHard names memory.available");
     const assumed = await run([
       "decide",

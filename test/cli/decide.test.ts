@@ -76,13 +76,13 @@ describe.concurrent("decide over a captured node", () => {
     expect(lines.slice(0, 6)).toEqual([
       `n1 · cgroups · ${v1_36.policyVersion}`,
       "cgroup v1, cgroupfs driver: 28 cgroups, 11 pods",
-      "CGROUP                        SHARES  CPU LIMIT       MEMORY   PIDS  CPUSET",
-      "/kubepods                       1843             24202768384  31768",
+      "CGROUP                        SHARES  CPU LIMIT    MEMORY   PIDS  CPUSET",
+      "/kubepods                       1843             22.5 GiB  31768",
       "├─ burstable                     593",
-      "│  ├─ default/burst-lim          102        0.3    134217728   1024",
+      "│  ├─ default/burst-lim          102        0.3   128 MiB   1024",
     ]);
     expect(lines.slice(-2)).toEqual([
-      "   └─ c                           20       0.02     20971520         0",
+      "   └─ c                           20       0.02    20 MiB         0",
       "not known: machine.hugetlb (give --machine)",
     ]);
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
@@ -97,15 +97,13 @@ describe.concurrent("decide over files made by hand", () => {
 assumed: ${NO_VERSION}
 RESOURCE           CAPACITY  kubeReserved  systemReserved  evictionHard  ALLOCATABLE
 cpu                       4          200m            300m             –        3500m  █████████████████████▓▒▒  87 %
-ephemeral-storage     100Gi             –               –   10737418400  96636764000  ██████████████████████░░  89 %
-                    100 GiB                                      10 GiB       90 GiB
-memory                  8Gi         512Mi           512Mi           1Gi          6Gi  ██████████████████▓▓▒░░░  75 %
-                      8 GiB       512 MiB         512 MiB         1 GiB        6 GiB
+ephemeral-storage   100 GiB             –               –        10 GiB       90 GiB  ██████████████████████░░  89 %
+memory                8 GiB       512 MiB         512 MiB         1 GiB        6 GiB  ██████████████████▓▓▒░░░  75 %
 pods                    110             –               –             –          110  ████████████████████████ 100 %
 █ allocatable   ▓ kubeReserved   ▒ systemReserved   ░ evictionHard
 
-CGROUP    SHARES      MEMORY         PIDS  enforceNodeAllocatable
-kubepods    3584  7516192768  7 GiB     –  pods enforced
+CGROUP    SHARES  MEMORY  PIDS  enforceNodeAllocatable
+kubepods    3584   7 GiB     –  pods enforced
 not known: stats.node.rlimit.maxpid (give --stats)
 `);
   });

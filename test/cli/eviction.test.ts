@@ -63,8 +63,30 @@ unwatched: not looked at in a kubelet's first pass, which this is without --fact
 4  default/sidecar                0  988 KiB   56 MiB        -55 MiB
 5  default/podlevel               0  1.1 MiB   64 MiB      -62.9 MiB`);
     expect(ran.stdout).toContain(
-      "- with a request of 729089 (712 KiB) for memory, default/besteffort would rank 2nd: default/burst-nolim would go first\n",
+      "- with a request of 713Ki for memory, default/besteffort would rank 2nd: default/burst-nolim would go first\n",
     );
+  });
+
+  test("what is short is ranked, or memory where nothing is, and the rest is a line unless everything is asked for", async () => {
+    const ranked = async (...args: readonly string[]): Promise<readonly string[]> => {
+      const { stdout } = await run(["decide", "eviction", ...FILES, ...args]);
+      return stdout.split("\n").filter((line) => /FIRST TO GO FOR|not ranked here/.test(line));
+    };
+    const memory = expect.stringContaining("FIRST TO GO FOR MEMORY");
+    const idle = expect.stringMatching(
+      /^not short, and not ranked here: ephemeral-storage \(\S+ would go first\), inodes .*--explain full ranks all$/,
+    );
+    expect(await ranked()).toEqual([memory, idle]);
+    const full = await ranked("--explain", "full");
+    expect(full.length).toBeGreaterThan(2);
+    expect(full.filter((line) => !line.includes("FIRST TO GO FOR"))).toEqual([]);
+    const short = file("short.yaml", "evictionHard: { memory.available: 23Gi }\n");
+    expect(await ranked("--config", short)).toEqual([memory]);
+    const disk = file(
+      "disk.yaml",
+      "evictionSoft: { nodefs.available: 64Gi }\nevictionSoftGracePeriod: { nodefs.available: 2m }\n",
+    );
+    expect((await ranked("--config", disk))[0]).toContain("FIRST TO GO FOR EPHEMERAL-STORAGE");
   });
 
   test("a pod that goes ends with 1, with the kubelet's message below it and the reasons beside what they explain", async () => {

@@ -261,3 +261,69 @@ describe("lint against a history", () => {
     expect(there.stderr).toMatch(/unknown_node/);
   });
 });
+
+describe("lint of files that are named as arguments", () => {
+  const files = (): readonly [string, string] => [
+    written("with # space.yaml", BROKEN),
+    written("right.yaml", "podsPerCore: 0\n"),
+  ];
+  const lint = (...args: readonly string[]) => run(["lint", ...files(), "--kubelet", "1.36", ...args]);
+
+  test("each is looked over by itself, and one says the same as with --config", async () => {
+    const [broken, right] = files();
+    expect(await run(["lint", broken])).toEqual(await run(["lint", "--config", broken]));
+    const { code, stdout } = await lint();
+    expect(code).toBe(5);
+    expect(stdout.split("\n").filter((line) => line === broken || line === right)).toEqual([broken, right]);
+    expect(stdout).toMatch(/\nnothing found\n$/);
+  });
+
+  test("the JSON tells file and line of each finding", async () => {
+    const { findings } = JSON.parse((await lint("-o", "json")).stdout) as { findings: { where: string }[] };
+    expect(findings.map(({ where }) => where)).toEqual([3, 6, 5].map((line) => `${files()[0]}:${line}`));
+  });
+
+  test("SARIF 2.1.0 has a rule for each code and a result for each finding, at its place", async () => {
+    const { code, stdout } = await lint("-o", "sarif");
+    expect(code).toBe(5);
+    const log = JSON.parse(stdout);
+    expect([log.version, log.runs.length, log.runs[0].tool.driver.name]).toEqual(["2.1.0", 1, "nodewise"]);
+    const { results, tool } = log.runs[0];
+    const uri = `file://${files()[0].replaceAll(" ", "%20").replace("#", "%23")}`;
+    expect(results.map((one: { level: string }) => one.level)).toEqual(["error", "error", "warning"]);
+    for (const { ruleId, ruleIndex, message, locations } of results) {
+      expect(tool.driver.rules[ruleIndex].id).toBe(ruleId);
+      expect(message.text).not.toBe("");
+      expect(locations[0].physicalLocation.artifactLocation.uri).toBe(uri);
+    }
+    expect(results[0].locations[0]).toMatchObject({
+      physicalLocation: { region: { startLine: 3 } },
+      logicalLocations: [{ fullyQualifiedName: "maxPods" }],
+    });
+  });
+
+  test("JUnit has a suite for each file, a failure for each finding but notes, and a test that passes where nothing is found", async () => {
+    const { stdout } = await lint("-o", "junit");
+    expect(stdout).toMatch(/^<testsuites name="nodewise lint" tests="4" failures="3" /m);
+    expect(stdout.match(/<testsuite name=/g)).toHaveLength(2);
+    expect(stdout).toMatch(/<testcase classname="\S*right\.yaml" name="nothing found" time="0\.000"\/>/);
+    expect(stdout).toContain("with # space.yaml:3: maxPods: invalid configuration");
+  });
+
+  test("annotations of GitHub name file and line", async () => {
+    const [first, ...others] = (await lint("-o", "github")).stdout.trimEnd().split("\n");
+    expect(first).toMatch(/^::error file=\S* # space\.yaml,line=3,title=out-of-range \(refuses-start\)::maxPods: /);
+    expect(others.map((line) => line.split(" ")[0])).toEqual(["::error", "::warning"]);
+  });
+
+  test("files beside --config, standard input twice, and a file that is not there are bad usage", async () => {
+    const [broken] = files();
+    expect(await run(["lint", broken, "--config", broken])).toMatchObject({ code: 2, stdout: "" });
+    expect(await run(["lint", "-", "-"], { input: BROKEN })).toMatchObject({
+      ...{ code: 2, stderr: expect.stringContaining("standard input can be read once") },
+    });
+    expect(await run(["lint", broken, "/nowhere.yaml"])).toMatchObject({ code: 2, stdout: "" });
+    const piped = await run(["lint", "-", "-o", "github"], { input: BROKEN });
+    expect(piped.stdout).toMatch(/^::error file=standard input,line=3,/);
+  });
+});

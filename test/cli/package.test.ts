@@ -58,6 +58,10 @@ describe("the packed package", () => {
     for (const file of inCheckout) expect(textIn(file), file).toBe(readFileSync(join(ROOT, file), "utf8"));
   });
 
+  test("brings man pages", () => {
+    expect(textIn("dist/man/nodewise-decide-eviction.1")).toMatch(/^\.TH "NODEWISE\\-DECIDE\\-EVICTION" 1 /);
+  });
+
   test("names the licences of the packages that it holds", () => {
     const licences = textIn("dist/third-party-licenses.txt");
     for (const name of ["hono", "zod", "@grpc/grpc-js", "@kubernetes/client-node", "drizzle-orm", "pino"])

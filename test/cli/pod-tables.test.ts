@@ -5,11 +5,11 @@ import type { Kind } from "../../api/model/decision.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { counterfactualSentences } from "../../api/text/sentences/counterfactual.ts";
 import { listed, ordinal } from "../../api/text/sentences/words.ts";
-import { amountText, exactAmountText } from "../../api/text/size.ts";
+import { amountText, boundText, quantityText } from "../../api/text/size.ts";
 import { colorPaint, plainPaint } from "../../api/text/style.ts";
 import { legendText } from "../../api/text/table.ts";
 import { answerText } from "../../api/text/tables/index.ts";
-import { durationText, timeText } from "../../api/text/time-text.ts";
+import { durationText, soonText, timeText } from "../../api/text/time-text.ts";
 import { boundPod, CRITICAL, readyNode } from "../decide/admission/asking.ts";
 import { decoded, type Json } from "../kit/snapshots.ts";
 
@@ -127,16 +127,23 @@ describe("texts for the eye", () => {
       "4",
       "3",
     ]);
-    expect(resources.map((name, i) => exactAmountText(name, units[i] as number))).toEqual([
-      "1500m",
-      "2",
-      "412Mi",
-      "1",
-      "2Mi",
-      "4",
-      "3",
+    expect(amountText("memory", 432013312, true)).toBe("432013312");
+    expect(quantityText("memory", "23123516Ki")).toBe("22.1 GiB");
+    expect(quantityText("memory", "23123516Ki", true)).toBe("23123516Ki");
+    expect([quantityText("memory", "10%"), quantityText("cpu", "1800m"), quantityText("memory", "0")]).toEqual([
+      ...["10%", "1800m", "0"],
     ]);
-    expect(exactAmountText("memory", 432013313)).toBe("432013313 (412 MiB)");
+  });
+  test("a bound is rounded to the side that still holds it", () => {
+    expect(boundText("memory", "least", 729_089)).toBe("713Ki");
+    expect(boundText("memory", "most", 622_591)).toBe("607Ki");
+    expect(boundText("memory", "least", 432013313)).toBe("413Mi");
+    expect(boundText("memory", "most", 432013312)).toBe("412Mi");
+    expect([boundText("memory", "least", 1), boundText("cpu", "most", 1500)]).toEqual(["1", "1500m"]);
+    expect(boundText("memory", "least", 729_089, true)).toBe("729089");
+  });
+  test("what is less than a second away is now", () => {
+    expect([0, 999, 1000, 90_000].map(soonText)).toEqual(["now", "now", "in 1s", "in 1m30s"]);
   });
   test("lists and ordinals are English", () => {
     expect([[], ["a"], ["a", "b"], ["a", "b", "c"]].map(listed)).toEqual(["", "a", "a and b", "a, b and c"]);

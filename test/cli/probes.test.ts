@@ -44,13 +44,14 @@ a cell is 1s
 
  AT  CONTAINER  OF         WHAT
  0s  app        container  starts
- 0s  app        startup    Unknown (c0)
- 0s  app        liveness   Success (c0)
- 0s  app        readiness  Failure (c0)
+ 0s  app        startup    not yet (c0)
+ 0s  app        liveness   not yet (c0)
+ 0s  app        readiness  not yet (c0)
  4s  app        startup    Success (c0)
  4s  app        readiness  Success (c0)
  4s  app        status     started
  4s  app        status     ready
+ 5s  app        liveness   Success (c0)
 13s  app        readiness  Failure (c0)
 13s  app        readiness  Success (c0)
 13s  app        status     not ready
@@ -59,9 +60,9 @@ a cell is 1s
 25s  app        container  is ended (c0): liveness failed
 25s  app        container  starts again (c1)
 25s  app        status     not ready
-26s  app        startup    Unknown (c1)
+26s  app        startup    not yet (c1)
 26s  app        startup    Success (c1)
-26s  app        readiness  Failure (c1)
+26s  app        readiness  not yet (c1)
 26s  app        readiness  Success (c1)
 26s  app        status     started
 26s  app        status     ready

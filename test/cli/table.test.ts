@@ -4,7 +4,7 @@ import type { PodRef } from "../../api/model/forms.ts";
 import type { CpusDecision, DevicesDecision } from "../../api/model/managers.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { humanBytes, magnitude } from "../../api/text/size.ts";
-import { clip, clipStart, colorPaint, type Paint, plainPaint, printable, widthOf } from "../../api/text/style.ts";
+import { clip, clipStart, colorPaint, type Paint, plainPaint, printable, widthOf, wrap } from "../../api/text/style.ts";
 import { bar, table, treeLines } from "../../api/text/table.ts";
 import { cpuPicture } from "../../api/text/tables/cpus.ts";
 import { answerText } from "../../api/text/tables/index.ts";
@@ -66,6 +66,16 @@ describe("texts", () => {
       "…def",
       "abcd",
     ]);
+  });
+
+  test("East Asian letters take two columns, marks none, and are not cut in half", () => {
+    expect(["日本", "가", "e\u0301", "ｱ", "a界", "👍🏽"].map(widthOf)).toEqual([4, 2, 1, 1, 3, 2]);
+    expect([clip("日本語", 4), clip("日本語", 6), clip("a日本", 4)]).toEqual(["日…", "日本語", "a日…"]);
+    expect([clipStart("日本語", 4), clipStart("日本e\u0301", 4)]).toEqual(["…語", "…本e\u0301"]);
+    expect(wrap("日本語 ab", 4)).toEqual(["日本", "語", "ab"]);
+    const rows = [{ cells: ["日本", "1"] }, { cells: ["abcd", "22"] }];
+    const drawn = table([{ title: "NAME" }, { title: "N", align: "right" }], rows, 80, plainPaint);
+    expect(drawn).toBe("NAME   N\n日本   1\nabcd  22\n");
   });
 
   test("sizes have at most one decimal and never say 1024 of a unit", () => {

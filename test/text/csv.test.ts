@@ -26,6 +26,18 @@ test("an ordinary text stays as it is", () => {
   expect(csvText(["a"], [["OutOfcpu"], ["a=b"], ["node-1"], [""]])).toBe("a\r\nOutOfcpu\r\na=b\r\nnode-1\r\n\r\n");
 });
 
+test("what an admission did is a word of its own", () => {
+  const head = { decidedAt: "t", node: "n", kind: "admission", policyVersion: "p", snapshotId: null, id: "1" };
+  const pod = { namespace: "prod", name: "web", uid: "u" };
+  const outcomes = decisionsCsv([
+    { ...head, verdict: "decided", reason: null, pod },
+    { ...head, verdict: "decided", reason: "Preempting", pod },
+  ]);
+  expect(outcomes.match(/[^,\r\n]*(?=\r\n)/g)?.filter((text) => text !== "")).toEqual([
+    ...["outcome", "admitted", "admitted: Preempting"],
+  ]);
+});
+
 test("a decision is a line, whatever an older API leaves out", () => {
   const decision = { decidedAt: "t", node: "=n", kind: "admission", verdict: "refused", pod: null, policyVersion: "p" };
   const pod = { namespace: "prod", name: "web", uid: "u" };
@@ -34,8 +46,8 @@ test("a decision is a line, whatever an older API leaves out", () => {
     { ...decision, reason: "OutOfcpu", pod, snapshotId: "s", id: "2" },
   ]);
   expect(text.split("\r\n").slice(1)).toEqual([
-    "t,'=n,admission,refused,,,,,p,,1,1,t",
-    "t,'=n,admission,refused,OutOfcpu,prod,web,u,p,s,2,1,t",
+    "t,'=n,admission,refused,,,,,p,,1,1,t,refused",
+    "t,'=n,admission,refused,OutOfcpu,prod,web,u,p,s,2,1,t,refused: OutOfcpu",
     "",
   ]);
 });

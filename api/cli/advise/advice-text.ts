@@ -1,6 +1,6 @@
 import type { ReserveAdvice, ReservesAdvice } from "../../model/advice.ts";
 import { many, ordinal } from "../../text/sentences/words.ts";
-import { humanBytes, isBytes, magnitude } from "../../text/size.ts";
+import { quantityText } from "../../text/size.ts";
 import { type Color, printable, type Screen } from "../../text/style.ts";
 import { type Column, type Row, table } from "../../text/table.ts";
 import { sections, sentenceList } from "../../text/tables/shown.ts";
@@ -41,9 +41,6 @@ function spanText({ from, to }: ReservesAdvice["measurements"]): string {
     : `, ${timeText(first)} to ${timeText(last)} (${durationText(last - first)})`;
 }
 
-/** Bytes as a person reads them, all else as it is. */
-const eyeText = (resource: string, text: string): string => (isBytes(resource) ? humanBytes(magnitude(text)) : text);
-
 function reservesTable(reserves: readonly ReserveAdvice[], percentile: number, { paint, columns }: Screen): string {
   const right = (title: string, giveUp?: number): Column => ({
     title,
@@ -57,9 +54,9 @@ function reservesTable(reserves: readonly ReserveAdvice[], percentile: number, {
         field,
         resource,
         String(one.measurements),
-        eyeText(resource, median),
-        eyeText(resource, atPercentile),
-        eyeText(resource, peak),
+        quantityText(resource, median),
+        quantityText(resource, atPercentile),
+        quantityText(resource, peak),
         now === null ? "–" : now,
         recommended === null ? "–" : { text: recommended, color: recommended === now ? "green" : "yellow" },
       ],
@@ -85,12 +82,12 @@ function reservesTable(reserves: readonly ReserveAdvice[], percentile: number, {
 function effectTable(allocatable: ReservesAdvice["allocatable"], { paint, columns }: Screen): string {
   const rows = allocatable.map(({ resource, from, to, change }): Row => {
     const color: Color = change.startsWith("-") ? "red" : change === "0" ? "dim" : "green";
-    const eye = eyeText(resource, change);
+    const eye = quantityText(resource, change);
     return {
       cells: [
         resource,
-        from,
-        to,
+        quantityText(resource, from),
+        quantityText(resource, to),
         { text: change === "0" ? "the same" : change.startsWith("-") ? eye : `+${eye}`, color },
       ],
     };

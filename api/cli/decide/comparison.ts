@@ -12,6 +12,7 @@ import { membersOf, ownConfiguration } from "../../service/upgrade/configuration
 import { newReasons } from "../../service/upgrade/snapshot-decisions.ts";
 import { newFindings, sidesOf } from "../../service/what-if.ts";
 import { many } from "../../text/sentences/words.ts";
+import { comparedValues } from "../../text/size.ts";
 import { assumedLine, type Color, printable } from "../../text/style.ts";
 import { type Row, table } from "../../text/table.ts";
 import { reasonText } from "../../text/tables/index.ts";
@@ -145,7 +146,7 @@ export function comparisonText(
   const none = "nothing: the configuration has these values already";
   const change = outcome(paint, "cyan", "WHAT IF", printable(changed.join(", ") || none));
   const verdicts: Row = { cells: ["verdict", verdictCell(before), verdictCell(after)] };
-  const rows = all.slice(0, MAX_ROWS).map(rowOf);
+  const rows = all.slice(0, MAX_ROWS).map((one) => rowOf(one, explain === "full"));
   const isOther = verdictOf(before) !== verdictOf(after);
   const drawn =
     isOther || rows.length > 0
@@ -192,9 +193,10 @@ function verdictCell(answer: Answer): { readonly text: string; readonly color: C
   return { text: answer.value.verdict, color: isGood(answer.value.verdict) ? "green" : "yellow" };
 }
 
-const rowOf = ({ path, recorded, replayed }: Difference): Row => ({
-  cells: [printable(path), valueText(recorded), valueText(replayed)],
-});
+function rowOf({ path, recorded, replayed }: Difference, isExact: boolean): Row {
+  const values = isExact ? ([recorded, replayed] as const) : comparedValues(path, [recorded, replayed]);
+  return { cells: [printable(path), ...values.map(valueText)] };
+}
 /** Characters of a value in a table. */
 const LONG = 120;
 function valueText(value: unknown): string {
@@ -208,7 +210,7 @@ function whyText({ before, after }: Comparison, explain: Explain, paint: Termina
   if (explain === "off" || !after.ok) return "";
   const reasons = newReasons(before.ok ? before.value.reasons : [], after.value.reasons);
   const lines = reasons.flatMap(({ at, because }) =>
-    because.map((reason) => printable(`${at}: ${reasonText(reason, explain === "full")}`)),
+    because.map((reason) => printable(`${at}: ${reasonText(reason, explain === "full", at)}`)),
   );
   return lines.length === 0 ? "" : `\n${sentenceList(paint, "WHY", lines)}`;
 }

@@ -1,6 +1,7 @@
 import { type Command, Option } from "commander";
 import { REMOVAL_ENDS } from "../../model/container-gc.ts";
 import { KINDS, VERDICTS } from "../../model/decision.ts";
+import { ADMITTED } from "../../model/kinds.ts";
 import { dataDirOption } from "../api-options.ts";
 import { type Cli, examples, finish, kubeletOption, limitOption, outputOption, wholeNumber } from "../cli.ts";
 import type { BackupFlags, RestoreFlags } from "./backup.ts";
@@ -18,7 +19,12 @@ export function addHistory(program: Command, cli: Cli): void {
     .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
     .option("--node <name>", "of this node only")
     .addOption(new Option("--kind <kind>", "of this kind only").choices(KINDS))
-    .addOption(new Option("--verdict <verdict>", "with this verdict only").choices(VERDICTS))
+    .addOption(
+      new Option(
+        "--verdict <verdict>",
+        "with this verdict only; admitted: pods that came in, by --kind or else admission",
+      ).choices([...VERDICTS, ADMITTED]),
+    )
     .option("--reason <reason>", "with the kubelet's word for why only, such as OutOfcpu or memory.available")
     .option("--pod <pod>", "about this pod: uid, namespace/name, or name")
     .addOption(kubeletOption("decided as this version of the kubelet only, such as 1.36"))

@@ -1,6 +1,7 @@
 import type { OutcomeFilter } from "../../../db/rows.ts";
 import type { DecisionFilter } from "../../../db/store.ts";
 import { isVerdict, type Kind } from "../../model/decision.ts";
+import { ADMITTED, endWord } from "../../model/kinds.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { knownVersion } from "../../profiles/index.ts";
 import { decisionsCsv } from "../../text/csv.ts";
@@ -77,7 +78,10 @@ async function agreementInstead(
 }
 
 function filterOf(given: HistoryFlags, nowMs: number): Result<DecisionFilter, Fault> {
-  const { node, kind, verdict, reason, pod } = given;
+  const { node, reason, pod } = given;
+  // as lists show them: of a pod that came in
+  const isAdmitted = given.verdict === ADMITTED;
+  const [kind, verdict] = isAdmitted ? [given.kind ?? "admission", "decided"] : [given.kind, given.verdict];
   const version = given.kubelet === undefined ? null : knownVersion("kubelet", given.kubelet);
   if (version?.ok === false) return fault(EXIT.badInput, `--kubelet: ${version.error.message}`);
   const times = timesOf(given, nowMs);
@@ -120,7 +124,7 @@ function decisionsTable(decisions: readonly Listed[], { columns: width, paint }:
       ...(isAgain ? [String(last.times ?? 1)] : []),
       printable(node),
       printable(kind),
-      { text: printable(verdict), color: color(verdict) },
+      { text: printable(endWord({ kind, verdict, pod })), color: color(verdict) },
       printable(reason ?? ""),
       pod === null ? "" : printable(`${pod.namespace}/${pod.name}`),
       printable(policyVersion),

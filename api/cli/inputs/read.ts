@@ -5,6 +5,7 @@ import { podFieldsOf } from "../../../actuator/lifecycle/spec/rules.ts";
 import { hasForm } from "../../documents/document-form.ts";
 import type { InputDocument, Origin, Path } from "../../documents/inputs/origin.ts";
 import { misplaced, type PartOption, wrapperOf } from "../../documents/inputs/parts.ts";
+import { isLscpu, machineOfLscpu } from "../../documents/lscpu.ts";
 import { parseDocuments } from "../../documents/parse.ts";
 import { problemText, type ReadProblem } from "../../documents/problem.ts";
 import { faultOf } from "../../model/json-fault.ts";
@@ -18,7 +19,7 @@ import { EXIT, type Fault, fault } from "../terminal.ts";
 export interface ReadPart {
   /** As the snapshot takes it. */
   readonly posted: unknown;
-  /** Null: the text of a state file that holds none, and machines of the library. */
+  /** Null: the text of a state file that holds none, machines of the library and of lscpu. */
   readonly document: InputDocument | null;
   /** Where the part stands in its document. */
   readonly base: Path;
@@ -42,6 +43,12 @@ export async function readPart(option: Option, path: string): Promise<Result<Rea
   const { value, base } = single.value;
   const why = misplaced(value, option);
   if (why !== undefined) return fault(EXIT.badInput, `${document.file}: ${why}`);
+  if (option === "machine" && isLscpu(value)) {
+    const machine = machineOfLscpu(value);
+    if (!machine.ok) return fault(EXIT.badInput, `${document.file}: ${machine.error}`);
+    // not as it is written: its places are not those of the file
+    return ok({ posted: machine.value, document: null, base: [] });
+  }
   const wrapper = wrapperOf(option, value);
   return ok({ posted: value, document, base: [...base, ...wrapper] });
 }

@@ -40,6 +40,7 @@ export function addLint(program: Command, cli: Cli): void {
     .description(
       "Look over a KubeletConfiguration (JSON or YAML, `-` for standard input): what keeps the kubelet from starting, in its own words, its flags included; defaults that go because a field was set; settings that fight, or do nothing. With files of a node, or a node of the history, its sizes, machine and state files are looked at too; with a history, each finding is told with how many recorded decisions it touched.",
     )
+    .argument("[files...]", "KubeletConfigurations, each looked over by itself; the same as --config of one")
     .option("--config <file>", "KubeletConfiguration, or the kubelet's /configz; absent: that of the snapshot")
     .addOption(configDirOption())
     .addOption(argsOption())
@@ -51,14 +52,15 @@ export function addLint(program: Command, cli: Cli): void {
     .addOption(new Option("--data-dir <dir>", "where that history is (default: none is read)").env("NODEWISE_DATA_DIR"))
     .option("--api <url>", "ask this API instead")
     .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
-    .addOption(outputOption())
+    .addOption(outputOption(["table", "json", "yaml", "sarif", "junit", "github"]))
     .option("--json", "the same as -o json")
-    .action((given: LintFlags, of: Command) =>
-      finish(cli, () => lintOf(given, of.getOptionValueSource("dataDir") === "env", cli)),
+    .action((paths: readonly string[], given: LintFlags, of: Command) =>
+      finish(cli, () => lintOf({ ...given, paths }, of.getOptionValueSource("dataDir") === "env", cli)),
     );
   examples(
     command,
-    "nodewise lint --config kubelet.yaml",
+    "nodewise lint kubelet.yaml",
+    "nodewise lint nodes/*/kubelet.yaml --kubelet 1.37 -o sarif > lint.sarif",
     "nodewise lint --config kubelet.yaml --kubelet 1.35",
     "nodewise lint --config /var/lib/kubelet/config.yaml --config-dir /etc/kubernetes/kubelet.conf.d",
     "systemctl cat kubelet | nodewise lint --config /var/lib/kubelet/config.yaml --kubelet-args -",
@@ -73,8 +75,8 @@ export function addLint(program: Command, cli: Cli): void {
 }
 
 async function lintOf(given: LintFlags, usesEnvironment: boolean, cli: Cli): Promise<Outcome> {
-  const { node, output: _, ...others } = withoutEnv(given, cli);
-  const named = { namesObject: node !== undefined, hasFiles: Object.keys(others).length > 0 };
+  const { node, output: _, paths = [], ...others } = withoutEnv(given, cli);
+  const named = { namesObject: node !== undefined, hasFiles: paths.length > 0 || Object.keys(others).length > 0 };
   if (!asksCluster(given, cli, named)) return (await import("./lint.ts")).lint({ ...given, usesEnvironment }, cli);
   return (await import("./lint-cluster.ts")).lintCluster(given, cli);
 }

@@ -8,7 +8,7 @@ import type { Cli } from "../cli.ts";
 import { withoutEnv } from "../cluster-options.ts";
 import { type ClusterNode, eachClusterNode, readClusterNode, rightsText, withCluster } from "../inputs/cluster-node.ts";
 import { EXIT, type Fault, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
-import { exitOf, findingsIn, findingsText, type LintFlags, localInput, print, untouched } from "./lint.ts";
+import { exitOf, findingsIn, findingsText, type LintFlags, lintedFile, localInput, print, untouched } from "./lint.ts";
 import { type LintNode, readLintFiles } from "./lint-input.ts";
 
 /** The findings of one node, or why there are none. */
@@ -21,7 +21,10 @@ interface Linted {
 }
 
 /** Lints the kubelet of the node that is named, or those of all nodes of a live cluster. */
-export async function lintCluster(given: LintFlags, cli: Cli): Promise<Outcome> {
+export async function lintCluster({ paths = [], ...asked }: LintFlags, cli: Cli): Promise<Outcome> {
+  const [config = asked.config, another] = paths;
+  if (another !== undefined) return fault(EXIT.badInput, "with a cluster it is one configuration: give one file");
+  const given = config === undefined ? asked : { ...asked, config };
   const { node, snapshot, nodeName, dataDir, api, ...rest } = withoutEnv(given, cli);
   if (nodeName !== undefined || dataDir !== undefined || api !== undefined) {
     return fault(EXIT.badInput, "--node-name, --data-dir and --api are of a history: give them without a cluster");
@@ -32,7 +35,8 @@ export async function lintCluster(given: LintFlags, cli: Cli): Promise<Outcome> 
   if (!read.ok) return read;
   const files = await configured(rest, read.value);
   if (!files.ok) return files;
-  return print(ok(untouched(findingsIn(localInput(files.value), given.kubelet))), files.value, given, cli);
+  const linted = untouched(findingsIn(localInput(files.value), given.kubelet));
+  return print([lintedFile(linted, files.value, given)], given, cli);
 }
 
 /** Errors: those of the files; neither a file nor the kubelet tells a configuration. */
@@ -48,6 +52,9 @@ async function configured(
 }
 
 async function lintAll(given: LintFlags, files: LintFlags, cli: Cli): Promise<Outcome> {
+  const output = given.json === true ? "json" : given.output;
+  if (output === "sarif" || output === "junit" || output === "github")
+    return fault(EXIT.badInput, `-o ${output} is of files, or of one node: give files, or --node NAME`);
   const one = async (node: string, live: Result<ClusterNode, ClusterFault>): Promise<Linted> => {
     const read = live.ok ? await configured(files, live.value) : live;
     if (read.ok) return { node, ...findingsIn(localInput(read.value), given.kubelet), why: null };
@@ -56,7 +63,6 @@ async function lintAll(given: LintFlags, files: LintFlags, cli: Cli): Promise<Ou
   };
   const linted = await withCluster(given, cli, (cluster) => eachClusterNode(cluster, undefined, given, cli, one));
   if (!linted.ok) return linted;
-  const output = given.json === true ? "json" : given.output;
   if (output === "table") cli.terminal.write(nodesText(linted.value, cli.terminal));
   else printData(cli.terminal, { nodes: linted.value }, output);
   return ok(exitOfAll(linted.value));

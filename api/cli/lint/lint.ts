@@ -1,4 +1,5 @@
 import type { Store } from "../../../db/store.ts";
+import packageJson from "../../../package.json" with { type: "json" };
 import { LINT_SEVERITIES, type LintFinding, type LintSeverity } from "../../decide/lint/finding.ts";
 import { readFlags } from "../../decide/lint/flags.ts";
 import { type KubeletStart, lintStart } from "../../decide/lint/start.ts";
@@ -8,6 +9,7 @@ import type { Snapshot } from "../../model/snapshot.ts";
 import { chooseProfileFor, type ProfileNote, whyAnother } from "../../profiles/index.ts";
 import { type Touched, type TouchedFinding, touchedFindings } from "../../service/lint-touched.ts";
 import { postedSnapshot } from "../../service/replay/parsed.ts";
+import { type CodedAnnotation, githubText, type JUnitCase, junitText, sarifText } from "../../text/ci.ts";
 import { many } from "../../text/sentences/words.ts";
 import { assumedLine, type Color, printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
@@ -15,6 +17,7 @@ import type { Cli } from "../cli.ts";
 import type { ClusterFlags } from "../cluster-options.ts";
 import { posterOf } from "../history/history-api.ts";
 import { tokenOf } from "../history/source.ts";
+import { READ_ONCE, readsOnce } from "../inputs/snapshot.ts";
 import {
   EXIT,
   type ExitCode,
@@ -91,7 +94,12 @@ function countsText(findings: readonly TouchedFinding[]): string {
   return counts.filter((count) => count !== "").join(", ") + looked;
 }
 
+/** How findings are printed: for people, as data, or as tools of continuous integration read them. */
+export type LintForm = Form | "sarif" | "junit" | "github";
+
 export interface LintFlags extends LintFiles, ClusterFlags {
+  /** Configurations, each of which is looked over by itself, as with `config`. */
+  readonly paths?: readonly string[];
   readonly kubelet?: string;
   readonly nodeName?: string;
   readonly dataDir?: string;
@@ -99,11 +107,31 @@ export interface LintFlags extends LintFiles, ClusterFlags {
   readonly usesEnvironment?: boolean;
   readonly api?: string;
   readonly tokenFile?: string;
-  readonly output: Form;
+  readonly output: LintForm;
   readonly json?: boolean;
 }
 
+/** Looks over each of the files, or what the options name. Errors: those of the first file that cannot be read. */
 export async function lint(given: LintFlags, cli: Cli): Promise<Outcome> {
+  const { paths = [], ...rest } = given;
+  if (paths.length > 0 && given.config !== undefined) return fault(EXIT.badInput, ONE_WAY);
+  if (!readsOnce([...paths, ...(paths.length > 1 ? Object.values(rest) : [])])) return fault(EXIT.badInput, READ_ONCE);
+  const linted: LintedFile[] = [];
+  for (const one of paths.length === 0 ? [rest] : paths.map((config) => ({ ...rest, config }))) {
+    const ended = await lintOne(one, cli, (found, node) => {
+      if (found.ok) linted.push(lintedFile(found.value, node, one));
+      return found.ok ? ok(EXIT.ok) : found;
+    });
+    if (!ended.ok) return ended;
+  }
+  return print(linted, given, cli);
+}
+const ONE_WAY = "--config FILE is the same as FILE: give the files without it";
+
+/** Takes what was found; answers how the command ends where that is a fault. */
+type Take = (linted: Findings, node: LintNode) => Outcome;
+
+async function lintOne(given: LintFlags, cli: Cli, take: Take): Promise<Outcome> {
   const { nodeName, api, dataDir } = given;
   const read = await readLintFiles(given);
   if (!read.ok) return read;
@@ -118,16 +146,12 @@ export async function lint(given: LintFlags, cli: Cli): Promise<Outcome> {
     return fault(EXIT.badInput, "nothing to look over: give --config FILE, or --kubelet-args FILE");
   }
   warnAll(cli.terminal, commandLine?.warnings ?? []);
-  if (api !== undefined) return print(await askApi(api, given, read.value, cli), read.value, given, cli);
-  const alone = (): Outcome => {
-    return print(ok(untouched(findingsIn(localInput(read.value), given.kubelet))), read.value, given, cli);
-  };
+  if (api !== undefined) return take(await askApi(api, given, read.value, cli), read.value);
+  const alone = (): Outcome => take(ok(untouched(findingsIn(localInput(read.value), given.kubelet))), read.value);
   if (dataDir === undefined) return alone();
   const { hasHistory, withHistory } = await import("../history/open-history.ts");
   if (nodeName === undefined && given.usesEnvironment === true && !hasHistory({ dataDir })) return alone();
-  return withHistory({ dataDir }, false, async (store) =>
-    print(await askStore(store, given, read.value), read.value, given, cli),
-  );
+  return withHistory({ dataDir }, false, async (store) => take(await askStore(store, given, read.value), read.value));
 }
 
 interface Linted<F extends LintFinding> {
@@ -201,21 +225,66 @@ async function latestOf(store: Store, name: string, node: LintNode): Promise<Res
   return otherKubelet(asked.snapshot, node.file, asked.configuration) ?? ok(asked);
 }
 
-export function print(linted: Findings, node: LintNode, given: LintFlags, { terminal }: Cli): Outcome {
-  if (!linted.ok) return linted;
-  const { profile, findings } = linted.value;
+/** The findings of one configuration, and where they are. */
+export interface LintedFile extends Linted<TouchedFinding> {
+  /** Where a finding is that has no place: a file, or a node. */
+  readonly name: string;
+  readonly placeOf: (field: string) => string | null;
+}
+export const lintedFile = (linted: Linted<TouchedFinding>, node: LintNode, given: LintFlags): LintedFile => ({
+  ...linted,
+  name: given.config ?? given.kubeletArgs ?? given.snapshot ?? given.nodeName ?? given.node ?? "configuration",
+  placeOf: placesOf(node),
+});
+
+export function print(linted: readonly LintedFile[], given: LintFlags, { terminal }: Cli): Outcome {
   const output = given.json === true ? "json" : given.output;
-  const placeOf = placesOf(node);
-  if (output === "table")
-    terminal.write(assumedLine(whyAnother(profile), terminal.paint) + findingsText(findings, placeOf, terminal));
+  const findings = linted.flatMap((one) => one.findings);
+  if (output === "table") terminal.write(linted.map((one) => textOf(one, linted.length > 1, terminal)).join("\n"));
+  else if (output === "sarif") terminal.write(sarifText(packageJson.version, linted.flatMap(annotationsOf)));
+  else if (output === "github") terminal.write(githubText(linted.flatMap(annotationsOf)));
+  else if (output === "junit") terminal.write(junitText("nodewise lint", linted.flatMap(casesOf)));
   else {
-    const placed = findings.map((finding) => {
-      const where = placeOf(finding.field);
-      return where === null ? finding : { ...finding, where };
-    });
-    printData(terminal, { profile, findings: placed }, output);
+    const placed = linted.flatMap(({ findings: all, placeOf, name }) =>
+      all.map((finding) => {
+        const where = placeOf(finding.field) ?? (linted.length > 1 ? name : null);
+        return where === null ? finding : { ...finding, where };
+      }),
+    );
+    printData(terminal, { profile: linted[0]?.profile, findings: placed }, output);
   }
   return ok(exitOf(findings));
+}
+
+function textOf({ profile, findings, placeOf, name }: LintedFile, isNamed: boolean, terminal: Terminal): string {
+  const heading = isNamed ? `${terminal.paint("bold", printable(name))}\n` : "";
+  const assumed = assumedLine(whyAnother(profile), terminal.paint);
+  return `${heading}${assumed}${findingsText(findings, placeOf, terminal)}`;
+}
+
+const LEVEL: Readonly<Record<LintSeverity, CodedAnnotation["level"]>> = {
+  "refuses-start": "error",
+  error: "error",
+  warning: "warning",
+  note: "notice",
+};
+const annotationsOf = ({ findings, placeOf, name }: LintedFile): readonly CodedAnnotation[] =>
+  findings.map(({ severity, code, field, message, advice }) => {
+    const [, file = name, line = "1"] = /^(.*):(\d+)$/.exec(placeOf(field) ?? "") ?? [];
+    const [title, text] = [`${code} (${severity})`, `${field}: ${message}; ${advice}`];
+    return { level: LEVEL[severity], file, line: Number(line), title, message: text, code, subject: field };
+  });
+
+/** A test for each finding, which a note passes; one that passes for a configuration without any. */
+function casesOf(linted: LintedFile): readonly JUnitCase[] {
+  const { name: suite } = linted;
+  const cases = annotationsOf(linted).map(({ level, file, line, title, message, subject }) => ({
+    suite,
+    name: `${subject}: ${title}`,
+    seconds: 0,
+    failure: level === "notice" ? null : { message, text: `${file}:${line}: ${message}` },
+  }));
+  return cases.length > 0 ? cases : [{ suite, name: "nothing found", seconds: 0, failure: null }];
 }
 
 export function exitOf(findings: readonly LintFinding[]): ExitCode {

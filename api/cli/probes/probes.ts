@@ -67,8 +67,14 @@ export function probesText(rows: readonly ProbeRow[], at: string, { columns: wid
   return `${drawn}\n${paint("dim", `${many(rows.length, "probe")}${sum}`)}\n`;
 }
 
-const resultCell = ({ result }: ProbeRow): Cell | string =>
-  result === null ? "" : { text: result, color: COLOR[result] };
+function resultCell(row: ProbeRow): Cell | string {
+  if (row.result === null) return "";
+  return isInitial(row) ? { text: "not yet", color: "dim" } : { text: row.result, color: COLOR[row.result] };
+}
+
+/** A result of an attempt comes within its timeout; one that came without any is what counts before the first. */
+const isInitial = ({ since, lastAt, timeoutSeconds }: ProbeRow): boolean =>
+  lastAt === null || (since !== null && Date.parse(since) > Date.parse(lastAt) + timeoutSeconds * 1000);
 
 const NOW: Readonly<Record<ProbeRow["activity"], string>> = {
   spread: "waits for its first turn",

@@ -11,6 +11,7 @@ import {
   type UnreadableDecision,
   type VerdictChange,
 } from "../../service/replay/tally.ts";
+import { comparedValues } from "../../text/size.ts";
 import { type Color, clip, type Paint, printable } from "../../text/style.ts";
 import { type Column, table } from "../../text/table.ts";
 import { isGood, type Terminal } from "../terminal.ts";
@@ -65,11 +66,16 @@ function detailText({
   const [first] = differences;
   if (first === undefined) return "";
   const others = differenceCount > 1 ? `, and ${differenceCount - 1} more` : "";
-  return printable(`${first.path}: ${sideText(first, "recorded")} -> ${sideText(first, "replayed")}${others}`);
+  const [recorded, replayed] = comparedValues(first.path, [first.recorded, first.replayed]);
+  return printable(
+    `${first.path}: ${sideText(first, "recorded", recorded)} -> ${sideText(first, "replayed", replayed)}${others}`,
+  );
 }
-function sideText(difference: ShortDifference, side: "recorded" | "replayed"): string {
+/** `shown`: the value as people read it, where that is another. */
+function sideText(difference: ShortDifference, side: "recorded" | "replayed", shown: unknown): string {
   if (difference.omitted?.includes(side)) return "(long)";
   const value = difference[side];
+  if (shown !== value) return String(shown);
   return value === undefined ? "(none)" : JSON.stringify(value);
 }
 

@@ -10,7 +10,7 @@ export const PARTS = [
   {
     option: "machine",
     path: ["machine"],
-    what: "CPUs and NUMA nodes, cAdvisor's MachineInfo, or a name of `nodewise machines`",
+    what: "CPUs and NUMA nodes: `lscpu -J` (or `lscpu -J -e`), cAdvisor's MachineInfo, or a name of `nodewise machines`",
   },
   { option: "cpu-manager-state", path: ["assignments", "cpu_manager_state"], what: "the kubelet's file of that name" },
   {

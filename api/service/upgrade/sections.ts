@@ -200,7 +200,7 @@ export function answerNotes({
     ...(problem === null ? [] : [note("text", problem)]),
     ...differences.map((one) => note("text", differenceText(one))),
     ...(more > 0 ? [note("text", `and ${many(more, "more difference")}`)] : []),
-    ...reasons.flatMap(({ at, because }) => because.map((one) => note("do", `${at}: ${reasonText(one, false)}`))),
+    ...reasons.flatMap(({ at, because }) => because.map((one) => note("do", `${at}: ${reasonText(one, false, at)}`))),
   ];
 }
 

@@ -1,14 +1,14 @@
 import type { Counterfactual } from "../../model/preemption.ts";
-import { amountText, exactAmountText } from "../size.ts";
+import { amountText, boundText } from "../size.ts";
 import { listed, many } from "./words.ts";
 
 /** The smallest changes that turn an admission or a preemption, a sentence each; those that only help together are one. */
-export function counterfactualSentences(all: readonly Counterfactual[]): readonly string[] {
+export function counterfactualSentences(all: readonly Counterfactual[], isExact = false): readonly string[] {
   const better = all.filter(({ code }) => code === "fewer_pods_would_do" || code === "smaller_pods_would_do");
   const hopeless = all.filter(({ code }) => code === "no_request_helps");
   const lower = all.filter(({ code }) => code === "lower_request_admits" || code === "lower_request_spares_all");
   if (hopeless.length > 0) return [...better.map(betterSet), ...hopeless.map(noRequestHelps)];
-  return [...better.map(betterSet), ...(lower.length === 0 ? [] : [lowerRequests(lower)])];
+  return [...better.map(betterSet), ...(lower.length === 0 ? [] : [lowerRequests(lower, isExact)])];
 }
 
 const MAX_NAMES = 6;
@@ -37,13 +37,13 @@ function noRequestHelps({ numbers: { resource, overhead, atMost } }: Counterfact
   return `no lower request for ${name} helps: the pod's overhead alone is ${own}, and ${left} would have to do`;
 }
 
-function lowerRequests(all: readonly Counterfactual[]): string {
+function lowerRequests(all: readonly Counterfactual[], isExact: boolean): string {
   const parts = all.map(({ numbers: { resource, atMost, less } }) => {
     const name = String(resource);
-    const change = `${amountText(name, Number(less))} less`;
+    const change = `${amountText(name, Number(less), isExact)} less`;
     return Number(atMost) === 0
       ? `no ${name} (${change})`
-      : `at most ${exactAmountText(name, Number(atMost))} ${name} (${change})`;
+      : `at most ${boundText(name, "most", Number(atMost), isExact)} ${name} (${change})`;
   });
   const [first] = all as readonly [Counterfactual];
   const others = Number(first.numbers["otherReasons"]);

@@ -1,6 +1,6 @@
 import type { Counterfactual, Ranking, StarvedResource } from "../../model/eviction.ts";
 import { namespacedName } from "../../model/forms.ts";
-import { exactAmountText } from "../size.ts";
+import { amountText, boundText } from "../size.ts";
 import { durationText, timeText } from "../time-text.ts";
 import { many, ordinal, type Sentences } from "./words.ts";
 
@@ -55,22 +55,25 @@ export const EVICTION_SENTENCES = {
   threshold_forgotten: () => "it was met at the last pass and is no longer configured: forgotten",
 } satisfies Partial<Sentences>;
 
-/** For each pod and each value: the change after which another pod goes first, otherwise the smallest change there is. */
-export function rankChangeSentences({ counterfactuals, resource }: Ranking): readonly string[] {
+/** For each pod and each value, exact or for the eye: the change after which another pod goes first, otherwise the smallest change there is. */
+export function rankChangeSentences({ counterfactuals, resource }: Ranking, isExact = false): readonly string[] {
   const groups = Map.groupBy(counterfactuals, ({ pod, change }) => `${pod.uid} ${change}`);
   return [...groups.values()].map((group) => {
     const saving = group.find(({ pod, victim }) => victim !== null && victim.uid !== pod.uid);
-    return sentence(saving ?? (group[0] as Counterfactual), resource);
+    return sentence(saving ?? (group[0] as Counterfactual), resource, isExact);
   });
 }
 
-function sentence({ pod, change, from, to, place, victim }: Counterfactual, resource: StarvedResource): string {
+function sentence(
+  { pod, change, from, to, place, victim }: Counterfactual,
+  resource: StarvedResource,
+  isExact: boolean,
+): string {
   const isOther = victim !== null && victim.uid !== pod.uid;
   const then = victim === null ? "nobody" : isOther ? namespacedName(victim) : "still the same pod";
-  const amount = (units: number): string => exactAmountText(resource, units);
   const how = {
-    request: `with a request of ${amount(to)} for ${resource}`,
-    usage: `if it took up ${amount(to)} instead of ${amount(from)}`,
+    request: `with a request of ${boundText(resource, "least", to, isExact)} for ${resource}`,
+    usage: `if it took up ${boundText(resource, "most", to, isExact)} instead of ${amountText(resource, from, isExact)}`,
     priority: `with a priority of ${to}`,
   }[change];
   return `${how}, ${namespacedName(pod)} would rank ${ordinal(place)}: ${then} would go first`;

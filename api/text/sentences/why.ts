@@ -1,7 +1,7 @@
 import type { Counterfactual } from "../../model/preemption.ts";
 import type { ProbeFindingCode } from "../../model/probes-decision.ts";
 import { type Change, type Finding, type FindingCode, type FindingOf, isOnlyDecided } from "../../model/why.ts";
-import { amountText, exactAmountText, humanBytes } from "../size.ts";
+import { amountText, boundText, humanBytes, quantityText } from "../size.ts";
 import { durationText, timeText } from "../time-text.ts";
 import { counterfactualSentences } from "./counterfactual.ts";
 import { PROBE_FINDING } from "./probes.ts";
@@ -70,7 +70,7 @@ const HEADLINES: { readonly [C in FindingCode]: Headline<C> } = {
     const kubelet = again ? "a restarted kubelet" : "the kubelet";
     const then = `${isOnlyDecided(words) ? "a recorded decision" : kubelet} did not let it in${again ? " again" : ""}`;
     if (resource === null || requested === null || used === null || capacity === null) return then;
-    const amount = (units: number): string => exactAmountText(resource, units);
+    const amount = (units: number): string => amountText(resource, units);
     return `${then}: ${amount(requested)} ${resource} did not fit beside ${amount(used)} used of ${amount(capacity)}`;
   },
   "node-shutdown": () => "the node was shut down",
@@ -209,19 +209,18 @@ const CHANGES: { readonly [C in OtherCode]: (n: Numbers) => string } = {
   fits_now: (n) => `on what ${n["node"]} has now it would come in: make the pod anew, as its controller does`,
   rank_of_pod: (n) => {
     const resource = String(n["resource"]);
-    const amount = (key: string): string => exactAmountText(resource, Number(n[key]));
     const how: Readonly<Record<string, string>> = {
-      request: `with a request of ${amount("to")} for ${resource}`,
-      usage: `if it took up ${amount("to")} instead of ${amount("from")}`,
+      request: `with a request of ${boundText(resource, "least", Number(n["to"]))} for ${resource}`,
+      usage: `if it took up ${boundText(resource, "most", Number(n["to"]))} instead of ${amountText(resource, Number(n["from"]))}`,
       priority: `with a priority of ${n["to"]}`,
     };
     const then = n["saves"] === true ? `${n["victim"] ?? "nobody"} would go first` : "it would still go first";
     return `${how[String(n["change"])]} it would rank ${ordinal(Number(n["place"]))}: ${then}`;
   },
   request_covers_usage: (n) =>
-    `container ${n["name"]} used ${n["usage"]} of ${n["resource"]} and requested ${n["request"]}: pods that stay within their requests go last`,
+    `container ${n["name"]} used ${quantityText(String(n["resource"]), String(n["usage"]))} of ${n["resource"]} and requested ${quantityText(String(n["resource"]), String(n["request"]))}: pods that stay within their requests go last`,
   storage_limit: (n) =>
-    `a limit above ${n["limit"]}${n["name"] === undefined ? "" : ` for ${n["name"]}`}, or less that is written`,
+    `a limit above ${quantityText("ephemeral-storage", String(n["limit"]))}${n["name"] === undefined ? "" : ` for ${n["name"]}`}, or less that is written`,
   memory_limit: (n) =>
     `a memory limit above ${humanBytes(Number(n["limitBytes"]))} for container ${n["container"]}, or less use: how much it wanted, a kill does not tell`,
   cpu_limit: (n) =>
@@ -245,7 +244,7 @@ const CHANGES: { readonly [C in OtherCode]: (n: Numbers) => string } = {
       ? "a longer imageMaximumGCAge keeps images that are not used"
       : "more space, or a higher imageGCHighThresholdPercent, keeps images that are not used",
   resize_at_most: (n) =>
-    `at most ${exactAmountText(String(n["resource"]), Number(n["atMost"]))} ${n["resource"]} for the whole pod would be let in now`,
+    `at most ${boundText(String(n["resource"]), "most", Number(n["atMost"]))} ${n["resource"]} for the whole pod would be let in now`,
   resize_setting: (n) =>
     n["setting"] === undefined
       ? `the feature gate ${n["gate"]} lets the kubelet try`

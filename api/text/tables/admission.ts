@@ -26,7 +26,7 @@ export function admissionTable(shown: Shown<AdmissionDecision>): string {
     resourcesTable(resources, shown),
     `${inVain}${victims}${room.join("")}`,
     givenTable(shown),
-    sentenceList(paint, "WHAT WOULD CHANGE IT", counterfactualSentences(counterfactuals).map(printable)),
+    sentenceList(paint, "WHAT WOULD CHANGE IT", counterfactualSentences(counterfactuals, shown.isExact).map(printable)),
   );
 }
 

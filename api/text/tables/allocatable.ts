@@ -1,6 +1,6 @@
 import type { AllocatableDecision, QuantityList } from "../../model/allocatable.ts";
 import type { CgroupValues } from "../../model/cgroups.ts";
-import { humanBytes, isBytes, magnitude } from "../size.ts";
+import { amountText, magnitude, quantityText } from "../size.ts";
 import { type Color, printable } from "../style.ts";
 import { type BarPart, bar, type Column, type Row, table } from "../table.ts";
 import type { Shown } from "./shown.ts";
@@ -35,7 +35,7 @@ export function allocatableTable(shown: Shown<AllocatableDecision>): string {
       right("ALLOCATABLE"),
       { title: "", giveUp: 1 },
     ],
-    names.flatMap((name) => resourceRows(name, shown)),
+    names.map((name) => resourceRow(name, shown)),
     columns,
     paint,
   );
@@ -50,21 +50,17 @@ export function allocatableTable(shown: Shown<AllocatableDecision>): string {
   return `${resources}${legend}\n\n${limitsTable(cgroups, shown)}${refused}`;
 }
 
-/** The exact quantities, and below those counted in bytes a line for the eye. */
-function resourceRows(name: string, shown: Shown<AllocatableDecision>): readonly Row[] {
-  const { decision } = shown;
+function resourceRow(name: string, shown: Shown<AllocatableDecision>): Row {
+  const { decision, isExact } = shown;
   const of = (list: QuantityList | undefined): string => list?.[name] ?? "";
   const quantities = [
     of(decision.capacity),
     ...PARTS.slice(1).map((p) => of(p.amounts(decision))),
     of(decision.allocatable),
   ];
-  const exact = quantities.map((text) => (text === "" || text === "0" ? EMPTY : text));
+  const cells = quantities.map((text) => (text === "" || text === "0" ? EMPTY : quantityText(name, text, isExact)));
   const notes = shown.notesAt(name).map((note) => `  ${note}`);
-  const row: Row = { cells: [printable(name), ...exact, barOf(name, shown)], notes };
-  if (!isBytes(name) || magnitude(of(decision.capacity)) === 0) return [row];
-  const human = quantities.map((text) => (magnitude(text) === 0 ? "" : humanBytes(magnitude(text))));
-  return [{ cells: row.cells }, { cells: ["", ...human.map((text) => ({ text, color: "dim" as const })), ""], notes }];
+  return { cells: [printable(name), ...cells, barOf(name, shown)], notes };
 }
 
 function barOf(name: string, { decision, paint }: Shown<AllocatableDecision>): string {
@@ -81,7 +77,7 @@ function barOf(name: string, { decision, paint }: Shown<AllocatableDecision>): s
 
 function limitsTable(
   cgroups: readonly (readonly [name: string, key: string, values: CgroupValues])[],
-  { columns, paint, notesAt }: Shown<AllocatableDecision>,
+  { columns, paint, notesAt, isExact }: Shown<AllocatableDecision>,
 ): string {
   const number = (n: number | undefined): string => (n === undefined ? EMPTY : String(n));
   return table(
@@ -89,7 +85,6 @@ function limitsTable(
       { title: "CGROUP", shrinkTo: 12 },
       { title: "SHARES", align: "right" },
       { title: "MEMORY", align: "right" },
-      { title: "", align: "right", giveUp: 2 },
       { title: "PIDS", align: "right" },
       { title: "enforceNodeAllocatable", giveUp: 1 },
     ],
@@ -97,8 +92,7 @@ function limitsTable(
       cells: [
         printable(name),
         number(values.cpuShares),
-        number(values.memory),
-        { text: values.memory === undefined ? "" : humanBytes(values.memory), color: "dim" },
+        values.memory === undefined ? EMPTY : amountText("memory", values.memory, isExact),
         number(values.pidsLimit),
         key,
       ],

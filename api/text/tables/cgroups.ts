@@ -1,14 +1,14 @@
 import type { CgroupPlan, CgroupsDecision, CgroupValues } from "../../model/cgroups.ts";
 import { pageSizeName } from "../../model/machine.ts";
 import { KERNEL_CFS_PERIOD } from "../../model/units.ts";
-import { humanBytes } from "../size.ts";
+import { amountText, humanBytes } from "../size.ts";
 import { type Color, printable } from "../style.ts";
 import { type Cell, type Column, table, treeLines } from "../table.ts";
 import type { Shown } from "./shown.ts";
 
 interface ValueColumn extends Column {
   /** Empty where the cgroup sets no such value; a column without any is not shown. */
-  readonly cell: (values: CgroupValues) => string | Cell;
+  readonly cell: (values: CgroupValues, isExact: boolean) => string | Cell;
 }
 const LEVEL_COLOR: Readonly<Record<CgroupPlan["level"], Color | undefined>> = {
   node: "bold",
@@ -33,7 +33,7 @@ export function cgroupsTable(shown: Shown<CgroupsDecision>): string {
     lines.map((line) => ({
       cells: [
         cellOf(`${line.branch}${labelOf(line.item)}`, LEVEL_COLOR[line.item.level]),
-        ...values.map(({ cell }) => cell(line.item.values)),
+        ...values.map(({ cell }) => cell(line.item.values, shown.isExact === true)),
         cellOf(directoryOf(line.item), "dim"),
       ],
       notes: notesAt(line.item.path).map((note) => paint("dim", `${line.below}  `) + note),
@@ -74,12 +74,16 @@ function hugePages({ hugePageLimit }: CgroupValues): string {
   const shown = Object.entries(hugePageLimit ?? {}).filter(([, bytes]) => bytes > 0);
   return shown.map(([size, bytes]) => `${pageSizeName(Number(size))}: ${humanBytes(bytes)}`).join(", ");
 }
-const human = (n: number | undefined): Cell => ({ text: n === undefined || n < 0 ? "" : humanBytes(n), color: "dim" });
-const bytesColumn = (title: string, field: "memoryMin" | "memoryLow" | "memoryHigh" | "memorySwap"): ValueColumn => ({
+const bytesColumn = (
+  title: string,
+  field: "memory" | "memoryMin" | "memoryLow" | "memoryHigh" | "memorySwap",
+  giveUp?: number,
+): ValueColumn => ({
   title,
   align: "right",
-  giveUp: 4,
-  cell: (v) => limit(v[field]),
+  ...(giveUp === undefined ? {} : { giveUp }),
+  cell: ({ [field]: bytes }, isExact) =>
+    bytes === undefined || bytes < 0 ? limit(bytes) : amountText("memory", bytes, isExact),
 });
 
 const SHARES: ValueColumn = { title: "SHARES", align: "right", cell: (v) => number(v.cpuShares) };
@@ -87,8 +91,7 @@ const WEIGHT: ValueColumn = { title: "WEIGHT", align: "right", cell: (v) => numb
 const COMMON: readonly ValueColumn[] = [
   { title: "CPU LIMIT", align: "right", cell: cpuLimit },
   { title: "QUOTA µs", align: "right", giveUp: 2, cell: quota },
-  { title: "MEMORY", align: "right", cell: (v) => limit(v.memory) },
-  { title: "", align: "right", giveUp: 3, cell: (v) => human(v.memory) },
+  bytesColumn("MEMORY", "memory"),
 ];
 const LAST: readonly ValueColumn[] = [
   { title: "PIDS", align: "right", cell: (v) => limit(v.pidsLimit) },
@@ -97,13 +100,13 @@ const LAST: readonly ValueColumn[] = [
   { title: "HUGE PAGES", giveUp: 6, cell: hugePages },
   { title: "OOM ADJ", align: "right", giveUp: 7, cell: (v) => number(v.oomScoreAdj) },
 ];
-const V1_COLUMNS: readonly ValueColumn[] = [SHARES, ...COMMON, bytesColumn("MEM+SWAP", "memorySwap"), ...LAST];
+const V1_COLUMNS: readonly ValueColumn[] = [SHARES, ...COMMON, bytesColumn("MEM+SWAP", "memorySwap", 4), ...LAST];
 const V2_COLUMNS: readonly ValueColumn[] = [
   WEIGHT,
   ...COMMON,
-  bytesColumn("MIN", "memoryMin"),
-  bytesColumn("LOW", "memoryLow"),
-  bytesColumn("HIGH", "memoryHigh"),
-  bytesColumn("SWAP", "memorySwap"),
+  bytesColumn("MIN", "memoryMin", 4),
+  bytesColumn("LOW", "memoryLow", 4),
+  bytesColumn("HIGH", "memoryHigh", 4),
+  bytesColumn("SWAP", "memorySwap", 4),
   ...LAST,
 ];

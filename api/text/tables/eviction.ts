@@ -15,7 +15,7 @@ import {
 import { namespacedName } from "../../model/forms.ts";
 import { rankChangeSentences } from "../sentences/eviction.ts";
 import { listed, many } from "../sentences/words.ts";
-import { amountText, humanBytes } from "../size.ts";
+import { amountText, humanBytes, quantityText, resourceOfSignal } from "../size.ts";
 import { type Color, type Paint, printable } from "../style.ts";
 import { bar, type Cell, type Column, type Glyph, legendText, type Row, table } from "../table.ts";
 import { durationText, timeText } from "../time-text.ts";
@@ -38,14 +38,17 @@ const GLYPHS = [
 ] as const satisfies readonly Glyph[];
 
 /** An amount of a signal for the eye: bytes, or a number of inodes or process ids. */
-export const signalText = (signal: EvictionSignal, units: number): string =>
-  signal.endsWith(".available") && signal !== "pid.available" ? humanBytes(units) : `${units}`;
+export const signalText = (signal: EvictionSignal, units: number, isExact = false): string =>
+  amountText(resourceOfSignal(signal), units, isExact);
 
+/** As it was configured, `500Mi` or `10%`; a bare number of bytes for the eye. */
+const valueText = ({ signal, value }: ThresholdRef, isExact = false): string =>
+  /^\d+$/.test(value) ? quantityText(resourceOfSignal(signal), value, isExact) : value;
 /** As the kubelet's own log has it: `memory.available<500Mi`. */
-export const thresholdText = ({ signal, value }: ThresholdRef): string => `${signal}<${value}`;
+export const thresholdText = (threshold: ThresholdRef): string => `${threshold.signal}<${valueText(threshold)}`;
 
 /** Every threshold in force: what is available, below what it is met, and how far off that is. */
-function thresholdsTable({ decision, columns, paint, notesAt }: Shown<EvictionDecision>): string {
+function thresholdsTable({ decision, columns, paint, notesAt, isExact = false }: Shown<EvictionDecision>): string {
   // hard and soft ones of a signal below each other
   const thresholds = [...Map.groupBy(decision.thresholds, ({ signal }) => signal).values()].flat();
   if (thresholds.length === 0) return paint("dim", "no threshold is configured\n");
@@ -65,7 +68,7 @@ function thresholdsTable({ decision, columns, paint, notesAt }: Shown<EvictionDe
       { title: "", giveUp: 1 },
     ],
     thresholds.map((t, i) => ({
-      cells: cellsOf(t, paint),
+      cells: cellsOf(t, isExact, paint),
       notes: last.get(t.signal) === i ? notesAt(t.signal).map((note) => `  ${note}`) : [],
     })),
     columns,
@@ -76,16 +79,16 @@ function thresholdsTable({ decision, columns, paint, notesAt }: Shown<EvictionDe
   return `${drawn}${legendText(GLYPHS, drawn, paint)}${first}`;
 }
 
-function cellsOf(t: ThresholdState, paint: Paint): readonly (string | Cell)[] {
-  const { signal, value, graceMs, quantity, available, capacity, state, graceLeftMs } = t;
-  const amount = (units: number | null): string => (units === null ? "" : signalText(signal, units));
+function cellsOf(t: ThresholdState, isExact: boolean, paint: Paint): readonly (string | Cell)[] {
+  const { signal, graceMs, quantity, available, capacity, state, graceLeftMs } = t;
+  const amount = (units: number | null): string => (units === null ? "" : signalText(signal, units, isExact));
   const distance = available === null || quantity === null ? null : available - quantity;
   const isOpen = state === "below" || state === "unreclaimed";
   const stale = isOpen && !t.newerStats ? ", old stats" : "";
   return [
     signal,
     amount(available),
-    printable(value),
+    printable(valueText(t, isExact)),
     graceMs === 0 ? "hard" : `soft ${durationText(graceMs)}`,
     amount(distance),
     { text: `${state}${stale}`, color: STATE_COLOR[state] },
@@ -112,27 +115,40 @@ function barOf({ quantity, available, capacity }: ThresholdState, paint: Paint):
 const MAX_DRIVING = 10;
 const MAX_OTHERS = 5;
 
-/** Shows which pods would go first for each resource, and what would change that; the ranking that is acted on comes first. */
+/**
+ * Shows which pods would go first for what is short, or for memory where nothing is, and what would change that. The other rankings
+ * are idle: a line names them, unless everything is asked for.
+ */
 function rankingTables(shown: Shown<EvictionDecision>): readonly string[] {
-  const { rankings, reclaim } = shown.decision;
-  const drives = ({ signals }: Ranking): boolean => reclaim !== null && signals.includes(reclaim.threshold.signal);
-  const inOrder = [...rankings.filter(drives), ...rankings.filter((ranking) => !drives(ranking))];
-  return inOrder
-    .filter(({ pods }) => pods.length > 0)
-    .map((ranking) => rankingTable(ranking, drives(ranking) ? MAX_DRIVING : MAX_OTHERS, shown));
+  const { rankings, reclaim, thresholds } = shown.decision;
+  const isMet = ({ state }: ThresholdState): boolean => state === "below" || state === "unreclaimed";
+  const short = reclaim === null ? thresholds.filter(isMet) : [reclaim.threshold];
+  const drives = ({ signals }: Ranking): boolean => short.some(({ signal }) => signals.includes(signal));
+  const known = rankings.filter(({ pods }) => pods.length > 0);
+  const inOrder = [...known.filter(drives), ...known.filter((ranking) => !drives(ranking))];
+  const count = shown.explain === "full" ? inOrder.length : Math.max(1, known.filter(drives).length);
+  const idle = inOrder
+    .slice(count)
+    .map(({ resource, pods: [first] }) => `${resource} (${first && podName(first.pod)} would go first)`);
+  return [
+    ...inOrder.slice(0, count).map((one) => rankingTable(one, drives(one) ? MAX_DRIVING : MAX_OTHERS, shown)),
+    ...(idle.length === 0
+      ? []
+      : [shown.paint("dim", `not short, and not ranked here: ${idle.join(", ")}; --explain full ranks all\n`)]),
+  ];
 }
 
 /** The first pods of a ranking, and the one that was asked about, with what would give them another place. */
 export function rankingTable(
   ranking: Ranking,
   most: number,
-  { asked, columns, paint }: Pick<Shown<unknown>, "asked" | "columns" | "paint">,
+  { asked, columns, paint, isExact = false }: Pick<Shown<unknown>, "asked" | "columns" | "paint" | "isExact">,
 ): string {
   const { resource, signals, pods, total } = ranking;
   const first = pods.slice(0, most);
   const own = asked === undefined ? undefined : pods.slice(most).find(({ pod }) => isSamePod(pod, asked));
   const rest = total - first.length - (own === undefined ? 0 : 1);
-  const rows = [...first, ...(own === undefined ? [] : [own])].map((one) => rowOf(one, ranking));
+  const rows = [...first, ...(own === undefined ? [] : [own])].map((one) => rowOf(one, ranking, isExact));
   const drawn = table(
     [
       { title: "", align: "right" },
@@ -147,13 +163,17 @@ export function rankingTable(
     columns,
     paint,
   );
-  const sentences = rankChangeSentences(ranking).map((text) => `- ${printable(text)}\n`);
+  const sentences = rankChangeSentences(ranking, isExact).map((text) => `- ${printable(text)}\n`);
   const more = rest > 0 ? `${rest} more; ` : "";
   return `${drawn}${paint("dim", `${more}by ${signals.join(", ")}`)}\n${sentences.join("")}`;
 }
 
-function rowOf({ place, pod, priority, usage, request, aboveRequest, critical, tie }: RankedPod, of: Ranking): Row {
-  const amount = (units: number): string => amountText(of.resource, units);
+function rowOf(
+  { place, pod, priority, usage, request, aboveRequest, critical, tie }: RankedPod,
+  of: Ranking,
+  isExact: boolean,
+): Row {
+  const amount = (units: number): string => amountText(of.resource, units, isExact);
   const marks = [
     ...(critical ? ["critical, stays"] : []),
     ...(usage === null ? ["no stats"] : []),
@@ -219,7 +239,7 @@ function changeText({ threshold: { signal }, slopePerSecond }: Forecast): string
 const HOUR = 3_600_000;
 function whenCell(ms: number | null): Cell {
   if (ms === null) return { text: "not falling", color: "dim" };
-  if (ms === 0) return { text: "now", color: "red" };
+  if (ms < 1000) return { text: "now", color: "red" };
   return ms < HOUR ? { text: durationText(ms), color: "yellow" } : { text: durationText(ms) };
 }
 

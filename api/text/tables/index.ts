@@ -8,6 +8,7 @@ import { CONTAINER_GC_SENTENCES, IMAGE_GC_SENTENCES } from "../sentences/garbage
 import { PROBE_GUARD_SENTENCES, PROBES_SENTENCES } from "../sentences/probes.ts";
 import { RESOURCES_SENTENCES } from "../sentences/resources.ts";
 import { ADMISSION_SENTENCES, type Sentences } from "../sentences/words.ts";
+import { amountText, isBytes, quantityText, resourceOfSignal } from "../size.ts";
 import { assumedLine, escapeControls, printable, type Screen } from "../style.ts";
 import { admissionTable } from "./admission.ts";
 import { allocatableTable } from "./allocatable.ts";
@@ -51,12 +52,31 @@ const SENTENCES: Sentences = {
   ...PROBE_GUARD_SENTENCES,
 };
 
-/** One line for a person: `cpuShares: 500m cpu requested`; with `full` also the code and every number used. */
-export function reasonText(reason: Reason, full: boolean): string {
-  const sentence = own(SENTENCES, reason.code)?.(reason.numbers ?? {});
+/**
+ * One line for a person: `cpuShares: 500m cpu requested`; with `full` also the code and every number used. `at`: the place that it is
+ * of, a resource or a signal, by which its amounts are told.
+ */
+export function reasonText(reason: Reason, full: boolean, at = ""): string {
+  const sentence = own(SENTENCES, reason.code)?.(readable(reason.numbers ?? {}, at));
   const exact = [reason.code, numbersText(reason.numbers ?? {})].join(" ").trimEnd();
   if (sentence === undefined) return `${reason.field}: ${exact}`;
   return full ? `${reason.field}: ${sentence} [${exact}]` : `${reason.field}: ${sentence}`;
+}
+
+/** The numbers of a reason that are amounts of the resource that it speaks of. */
+const AMOUNTS: ReadonlySet<string> = new Set([
+  ...["allocatable", "allocated", "available", "capacity", "capacityBytes", "evictionHard", "goal", "kubeReserved"],
+  ...["quantity", "requested", "systemReserved", "told", "used"],
+]);
+function readable(numbers: Numbers, at: string): Numbers {
+  const resource = resourceOfSignal(at);
+  if (resource !== "cpu" && !isBytes(resource)) return numbers;
+  const told = Object.entries(numbers).map(([name, value]) => {
+    if (!AMOUNTS.has(name)) return [name, value];
+    if (typeof value === "number") return [name, amountText(resource, value)];
+    return [name, typeof value === "string" ? quantityText(resource, value) : value];
+  });
+  return Object.fromEntries(told);
 }
 
 const numbersText = (numbers: Numbers): string =>
@@ -69,8 +89,9 @@ export interface Answer<K extends Kind> {
   readonly kind: K;
   readonly node: string;
   readonly decided: Pick<Decided<DecisionOf[K]>, "decision" | "reasons" | "needs"> & { readonly verdict?: Verdict };
-  /** How much of each reason is shown. */
+  /** How much of each reason is shown; `full` also shows exact amounts, unless `isExact` says otherwise. */
   readonly explain: Explain;
+  readonly isExact?: boolean;
   /** Advice to a person about an input that was missing: `give --stats`. */
   readonly advice?: (path: string) => string;
   /** The inputs that the decision assumed, since nobody gave them. */
@@ -107,15 +128,16 @@ export function answerText<K extends Kind>(answer: WholeAnswer<K>, terminal: Scr
 
 /** The kind's table, with the reasons below what they speak of. */
 export function decidedText<K extends Kind>(answer: Answer<K>, { paint, columns }: Screen): string {
-  const { kind, decided, explain, machine, asked, observedAtMs } = answer;
+  const { kind, decided, explain, machine, asked, observedAtMs, isExact = explain === "full" } = answer;
   const reasons = new Map(decided.reasons.map(({ at, because }) => [at, because]));
   const told = new Set<string>();
   const notesAt = (at: string): readonly string[] => {
     told.add(at);
-    return (reasons.get(at) ?? []).map((reason) => paint("dim", printable(reasonText(reason, explain === "full"))));
+    return (reasons.get(at) ?? []).map((reason) => paint("dim", printable(reasonText(reason, explain === "full", at))));
   };
   const { decision, verdict } = decided;
-  const body = TABLES[kind]({ decision, verdict, columns, paint, notesAt, machine, asked, observedAtMs, explain });
+  const given = { machine, asked, observedAtMs, explain, isExact };
+  const body = TABLES[kind]({ decision, verdict, columns, paint, notesAt, ...given });
   // the reasons of a place that has no row in the table
   const others = [...reasons.keys()].filter((at) => !told.has(at));
   const rest = others.map(

@@ -195,7 +195,7 @@ function pickRows(
  */
 export function preemptionTable(shown: Shown<PreemptionDecision>): string {
   const { decision, paint } = shown;
-  const sentences = counterfactualSentences(decision.counterfactuals);
+  const sentences = counterfactualSentences(decision.counterfactuals, shown.isExact);
   return sections(
     headOf(shown),
     resourcesTable(decision.shortages, shown),

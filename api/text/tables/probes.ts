@@ -4,6 +4,7 @@ import type {
   OutcomeWord,
   ProbedContainer,
   ProbeFinding,
+  ProbeResultChange,
   ProbeRun,
   ProbesDecision,
   Span,
@@ -214,9 +215,14 @@ function changesOf({ container, runs, ready, started, probes }: ProbedContainer)
     ...(color !== undefined && { color }),
   });
   const startup = probes.some(({ type }) => type === "startup");
-  const told = probes.flatMap(({ type, results }) =>
-    results.map(({ atMs, containerId, result }) => ({
-      ...made(atMs, type, `${result} (${containerId})`, COLOR[result]),
+  const told = probes.flatMap((probe) =>
+    resultsTold(probe).map(({ atMs, containerId, result, isInitial }) => ({
+      ...made(
+        atMs,
+        probe.type,
+        `${isInitial ? "not yet" : result} (${containerId})`,
+        isInitial ? "dim" : COLOR[result],
+      ),
       isLast: runs.some(({ id, endedAtMs }) => id === containerId && endedAtMs === atMs),
     })),
   );
@@ -234,6 +240,32 @@ function changesOf({ container, runs, ready, started, probes }: ProbedContainer)
       ...(toMs === null ? [] : [made(toMs, "status", "not ready", "yellow")]),
     ]),
   ];
+}
+
+/** The results before the first attempt of a container. kubelet 1.36: worker.initialValue. */
+const INITIAL = { startup: "Unknown", liveness: "Success", readiness: "Failure" } as const;
+
+/**
+ * The results of a probe, those apart that nobody has asked for: a container counts as live before its first attempt. The first
+ * success after that is no change, and is told all the same.
+ */
+function resultsTold({
+  type,
+  results,
+  attempts,
+}: ProbeRun): readonly (ProbeResultChange & { readonly isInitial: boolean })[] {
+  const seen = new Set<string>();
+  return results.flatMap((one) => {
+    const { containerId, result } = one;
+    const isFirst = !seen.has(containerId);
+    seen.add(containerId);
+    if (!isFirst || result !== INITIAL[type]) return [{ ...one, isInitial: false }];
+    const first = attempts.find((attempt) => attempt.containerId === containerId);
+    const isLive = type === "liveness" && (first?.outcome === "ok" || first?.outcome === "warn");
+    if (first === undefined || !isLive) return [{ ...one, isInitial: true }];
+    const answered = { ...one, atMs: first.atMs + first.tookMs, isInitial: false };
+    return answered.atMs === one.atMs ? [answered] : [{ ...one, isInitial: true }, answered];
+  });
 }
 const COLOR: Readonly<Record<string, Color>> = { Success: "green", Failure: "red", Unknown: "dim" };
 

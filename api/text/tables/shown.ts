@@ -109,6 +109,8 @@ export interface Shown<D> {
   readonly observedAtMs?: number | undefined;
   /** `full`: no list is shortened. */
   readonly explain?: Explain | undefined;
+  /** Amounts are exact, and not for the eye. */
+  readonly isExact?: boolean | undefined;
 }
 
 /** Reasons of what a shortened list leaves out are not told elsewhere either. */

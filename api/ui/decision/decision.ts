@@ -8,6 +8,7 @@ import type { CgroupsDecision } from "../../model/cgroups.ts";
 import type { Decided, DecisionOf, Explain, Kind } from "../../model/decision.ts";
 import { decodeStored } from "../../model/decode.ts";
 import type { PlaceReasons, Reason } from "../../model/forms.ts";
+import { endWord } from "../../model/kinds.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
@@ -170,7 +171,7 @@ export async function getDecisionPage(exchange: Exchange): Promise<Result<Reply,
   };
   return page(
     `${row.kind} of ${row.node}`,
-    html`<p>${verdictTag(row.verdict, row.reason)} ${row.pod === null ? "" : html`<strong>${podLink(row.node, row.pod)}</strong> `}<span id="when" data-live><span class="soft">decided</span> ${whenDecided(row)}</span></p>
+    html`<p>${verdictTag(row.verdict, row.reason, endWord(row))} ${row.pod === null ? "" : html`<strong>${podLink(row.node, row.pod)}</strong> `}<span id="when" data-live><span class="soft">decided</span> ${whenDecided(row)}</span></p>
 ${shown.head}
 ${answeredAsNote(profile)}
 ${needsNote(answer.needs)}
@@ -246,6 +247,7 @@ function answerParts(
       node,
       decided,
       explain: "full",
+      isExact: false,
       machine: snapshot?.machine,
       ...(pod === null ? {} : { asked: pod }),
       observedAtMs: snapshot === null ? undefined : passTimeOf(snapshot)?.atMs,
@@ -253,7 +255,8 @@ function answerParts(
     { paint: colorPaint, columns: COLUMNS },
   );
   const end = text.indexOf("\n\n");
-  const isShort = end > 0 && text.slice(0, end).split("\n").length <= MAX_HEAD_LINES;
+  const isTable = verdictSentence(kind, answer.decision) !== null;
+  const isShort = !isTable && end > 0 && text.slice(0, end).split("\n").length <= MAX_HEAD_LINES;
   return isShort ? [text.slice(0, end + 1), text.slice(end + 2)] : ["", text];
 }
 const MAX_HEAD_LINES = 8;

@@ -63,13 +63,19 @@ function queryText(filters: Filters & { readonly format?: string }): string {
 
 function form(here: string, filters: Filters, ofAll: boolean): Html {
   const { node, kind, verdict, reason, pod, kubelet = "", since, until, limit } = filters;
-  const choice = (name: string, words: string, all: readonly string[], chosen: string | undefined): Html =>
-    html`<label>${words}<select name="${name}"><option value="">any</option>${all.map((one) => html`<option${one === chosen ? raw(" selected") : ""}>${one}</option>`)}</select></label>`;
+  const choice = (
+    name: string,
+    words: string,
+    all: readonly string[],
+    chosen: string | undefined,
+    shown: Readonly<Record<string, string>> = {},
+  ): Html =>
+    html`<label>${words}<select name="${name}"><option value="">any</option>${all.map((one) => html`<option${shown[one] === undefined ? "" : html` value="${one}"`}${one === chosen ? raw(" selected") : ""}>${shown[one] ?? one}</option>`)}</select></label>`;
   const time = (name: string, words: string, text: string | undefined): Html =>
     html`<label>${words}<input type="text" name="${name}" value="${text ?? ""}" placeholder="2026-01-31T12:00:00Z" size="21"></label>`;
   return html`<form class="row" method="get" action="${here}" aria-label="Which decisions">
 ${ofAll ? html`<label>Node<input type="text" name="node" value="${node ?? ""}" size="16"></label>` : ""}
-${choice("kind", "Kind", KINDS, kind)}${choice("verdict", "Verdict", VERDICTS, verdict)}
+${choice("kind", "Kind", KINDS, kind)}${choice("verdict", "Verdict", VERDICTS, verdict, { decided: "decided, admitted" })}
 <label>Reason<input type="text" name="reason" value="${reason ?? ""}" placeholder="OutOfcpu" size="16"></label>
 <label>Pod<input type="text" name="pod" value="${pod ?? ""}" placeholder="namespace/name" size="24"></label>
 <label>Kubelet<select name="kubelet">${kubeletOptions(kubelet, "any version")}</select></label>

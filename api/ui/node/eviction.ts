@@ -14,7 +14,7 @@ import { isCurrentPolicy } from "../../profiles/index.ts";
 import { rankChangeSentences } from "../../text/sentences/eviction.ts";
 import { amountText } from "../../text/size.ts";
 import { signalText, thresholdText } from "../../text/tables/eviction.ts";
-import { durationText } from "../../text/time-text.ts";
+import { durationText, soonText } from "../../text/time-text.ts";
 import { jsonBlock, type Point, plot } from "../draw/plot.ts";
 import { html, moment } from "../html.ts";
 import type { Html } from "../page.ts";
@@ -106,8 +106,8 @@ function forecastText(forecast: Forecast): string {
   const change =
     perMinute === 0 ? "steady" : `${perMinute > 0 ? "+" : ""}${signalText(threshold.signal, perMinute)}/min`;
   if (belowInMs === null) return `${change}: not coming nearer`;
-  const met = belowInMs === 0 ? "met now" : `met in ${durationText(belowInMs)}`;
-  const evicts = evictsInMs === null || evictsInMs === belowInMs ? "" : `, evicts in ${durationText(evictsInMs)}`;
+  const met = `met ${soonText(belowInMs)}`;
+  const evicts = evictsInMs === null || evictsInMs === belowInMs ? "" : `, evicts ${soonText(evictsInMs)}`;
   const first = victims
     .slice(0, 2)
     .flatMap(({ pod, buysMs }) => (buysMs === null ? [] : [`${podName(pod)} buys ${durationText(buysMs)}`]));

@@ -3,6 +3,7 @@ import { podsOfNode } from "../../decide/pods/node-pods.ts";
 import { findNode } from "../../http/nodes.ts";
 import type { Exchange } from "../../http/route.ts";
 import { KINDS } from "../../model/decision.ts";
+import { endWord } from "../../model/kinds.ts";
 import { isActive } from "../../model/pod.ts";
 import type { OutcomeWord, ProbedContainer, ProbeRun, ProbesDecision } from "../../model/probes-decision.ts";
 import type { Result } from "../../model/result.ts";
@@ -253,7 +254,7 @@ function verdicts({ fleet }: NodeView): Html {
   if (latest.length === 0) return html`<p class="soft">Nothing was decided about this node yet.</p>`;
   return html`<ul class="verdicts" aria-label="The newest decision of each kind">${latest.map(
     ({ kind, decisionId, verdict, reason }) =>
-      html`<li><a href="/decisions/${decisionId}">${kind}</a> ${verdictTag(verdict, reason)}</li>`,
+      html`<li><a href="/decisions/${decisionId}">${kind}</a> ${verdictTag(verdict, reason, endWord({ kind, verdict }))}</li>`,
   )}</ul>`;
 }
 

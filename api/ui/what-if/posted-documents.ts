@@ -2,6 +2,7 @@ import { formOf, formText } from "../../documents/document-form.ts";
 import type { InputDocument, Path } from "../../documents/inputs/origin.ts";
 import type { PartOption } from "../../documents/inputs/parts.ts";
 import { INSTEAD, optionOfForm, wrapperOf } from "../../documents/inputs/parts.ts";
+import { isLscpu, machineOfLscpu } from "../../documents/lscpu.ts";
 import { parseDocuments } from "../../documents/parse.ts";
 import { problemText, type ReadProblem } from "../../documents/problem.ts";
 import { jsonFaultOf } from "../../model/json-fault.ts";
@@ -159,6 +160,10 @@ function partsOf(source: InputDocument, text: string | null): readonly Part[] | 
   if (Array.isArray(value) && value.length > 0 && value.every((item) => formOf(item) === "v1.Pod"))
     return value.map((pod, i) => part("pods", pod, [i]));
   const option = form === undefined ? undefined : optionOfForm(form);
+  if (option === "machine" && isLscpu(value)) {
+    const machine = machineOfLscpu(value);
+    return machine.ok ? [part(option, machine.value)] : `what \`lscpu -J\` prints, which ${machine.error}`;
+  }
   if (option !== undefined) {
     const isState = STATES.has(option) && text !== null && /^\s*\{/.test(text);
     return [part(option, isState ? text : value, wrapperOf(option, value))];

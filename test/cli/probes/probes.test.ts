@@ -53,6 +53,19 @@ test("a line a probe, with what it said where it is not well", async () => {
   ]);
 });
 
+test("a result that nobody has asked for yet is told so, also of a container that came anew", () => {
+  const terminal = { columns: 200, paint: plainPaint, write: () => {}, warn: () => {} };
+  const ago = (seconds: number): string => new Date(Date.parse(AT) - seconds * 1000).toISOString();
+  const result = (since: string, lastAt: string | null): string => {
+    const live = row({ type: "liveness", result: "Success", since, lastAt, timeoutSeconds: 1 });
+    return /not yet|Success/.exec(probesText([live], AT, terminal))?.[0] ?? "";
+  };
+  expect(result(ago(3), null)).toBe("not yet");
+  expect(result(ago(3), ago(20))).toBe("not yet");
+  expect(result(ago(3), ago(3.5))).toBe("Success");
+  expect(result(ago(300), ago(2))).toBe("Success");
+});
+
 test("of a namespace, those that are not well only, and as data", async () => {
   const failing = JSON.parse(await shown("--failing", "-n", "shop", "-o", "json"));
   expect(failing).toEqual({ at: AT, nodeName: "n1", probes: [ROWS[2]] });

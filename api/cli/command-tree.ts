@@ -1,0 +1,61 @@
+import type { Command, Help, Option } from "commander";
+
+/** A command of the tree that commander has, with what completions and man pages need of it. */
+export interface TreeCommand {
+  /** Its words after the program's name: `["decide", "eviction"]`; of the program none. */
+  readonly path: readonly string[];
+  readonly summary: string;
+  readonly commands: readonly { readonly name: string; readonly summary: string }[];
+  readonly options: readonly TreeOption[];
+  /** The words that an argument of it may be; empty where any text is taken. */
+  readonly words: readonly string[];
+  readonly takesFiles: boolean;
+  readonly command: Command;
+  readonly help: Help;
+}
+export interface TreeOption {
+  /** `--output` and `-o`, as they are typed. */
+  readonly flags: readonly string[];
+  readonly summary: string;
+  /** `none`: the next word is no value of it, or need not be one. */
+  readonly value: "none" | "file" | "directory" | "text" | readonly string[];
+}
+
+/** Every visible command with its visible options, the program first, each before those below it. */
+export function commandTree(command: Command, path: readonly string[] = []): readonly TreeCommand[] {
+  const help = command.createHelp();
+  const below = help.visibleCommands(command);
+  const isHelp = path.at(-1) === "help";
+  const own: TreeCommand = {
+    path,
+    summary: path.length === 0 ? help.commandDescription(command) : help.subcommandDescription(command),
+    commands: below.map((one) => ({ name: one.name(), summary: help.subcommandDescription(one) })),
+    options: help.visibleOptions(command).map(optionOf),
+    words: isHelp ? siblings(command) : command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices),
+    takesFiles: command.registeredArguments.some((argument) => FILE.test(argument.name())),
+    command,
+    help,
+  };
+  return [own, ...below.flatMap((one) => commandTree(one, [...path, one.name()]))];
+}
+
+const FILE = /^(?:file|path|socket)s?$/;
+
+const siblings = ({ parent }: Command): readonly string[] => (parent?.commands ?? []).map((one) => one.name());
+
+function optionOf(option: Option): TreeOption {
+  const { short, long, description } = option;
+  return {
+    flags: [long, short].filter((flag) => flag !== undefined && flag !== null),
+    summary: description,
+    value: takenBy(option),
+  };
+}
+
+function takenBy({ flags, required, argChoices }: Option): TreeOption["value"] {
+  if (!required) return "none";
+  if (argChoices !== undefined) return argChoices;
+  const name = /<([^>.]+)/.exec(flags)?.[1] ?? "";
+  if (FILE.test(name)) return "file";
+  return name === "dir" ? "directory" : "text";
+}

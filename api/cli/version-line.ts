@@ -1,0 +1,7 @@
+import packageJson from "../../package.json" with { type: "json" };
+import { PROFILES } from "../profiles/index.ts";
+
+export const policyVersions = PROFILES.map(({ policyVersion }) => policyVersion);
+
+/** One line: the program's version, the policies that it knows, and the Node that it runs on. */
+export const VERSION_LINE = `nodewise ${packageJson.version} (policies ${policyVersions.join(", ")}, Node ${process.versions.node})`;

@@ -1,0 +1,24 @@
+import type { Command } from "commander";
+import packageJson from "../../../package.json" with { type: "json" };
+import { ok } from "../../model/result.ts";
+import { PROFILES } from "../../profiles/index.ts";
+import { type Cli, examples, finish, outputOption } from "../cli.ts";
+import { EXIT, type Form, type Outcome, printData } from "../terminal.ts";
+import { policyVersions, VERSION_LINE } from "../version-line.ts";
+
+export function addVersion(program: Command, cli: Cli): void {
+  const command = program
+    .command("version")
+    .description("Print the version of the program, and the kubelet versions as which it answers.")
+    .addOption(outputOption())
+    .action(({ output }: { output: Form }) => finish(cli, async () => version(output, cli)));
+  examples(command, "nodewise version", "nodewise version -o json");
+}
+
+function version(output: Form, { terminal }: Cli): Outcome {
+  const kubelets = PROFILES.map((profile) => profile.version);
+  const data = { version: packageJson.version, kubelets, policyVersions, node: process.versions.node };
+  if (output === "table") terminal.write(`${VERSION_LINE}\n`);
+  else printData(terminal, data, output);
+  return ok(EXIT.ok);
+}

@@ -1,0 +1,190 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { commandTree } from "../../api/cli/command-tree.ts";
+import { COMMANDS } from "../../api/cli/main.ts";
+import { programOf } from "../../api/cli/program.ts";
+import { EXIT, terminalOn } from "../../api/cli/terminal.ts";
+import { KINDS } from "../../api/model/decision.ts";
+import { specOf } from "../../api/model/kinds.ts";
+import { manifest, run } from "./run.ts";
+
+const nowhere = { write: () => true };
+const TREE = commandTree(
+  programOf(
+    { terminal: terminalOn(nowhere, nowhere, {}), isPlugin: false, env: {}, isPiped: () => false, exitWith: () => {} },
+    COMMANDS,
+  ),
+);
+const SHELLS = ["bash", "zsh", "fish"] as const;
+type Shell = (typeof SHELLS)[number];
+const isThere = (program: string): boolean => spawnSync(program, ["--version"]).status === 0;
+
+let scratch: string;
+const script = (shell: Shell): string => join(scratch, shell);
+beforeAll(async () => {
+  scratch = mkdtempSync(join(tmpdir(), "nodewise-completion-"));
+  for (const shell of SHELLS) writeFileSync(script(shell), (await run(["completion", shell])).stdout);
+  writeFileSync(join(scratch, "a file.yaml"), "");
+});
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+/** The same of all three: a shell, in `scratch`, that loads the script and prints what it would offer for the last word, a line each. */
+const ASKED: Readonly<Record<Shell, (words: readonly string[]) => readonly string[]>> = {
+  bash: (words) => [
+    "--norc",
+    "-c",
+    `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _nodewise; printf '%s\\n' "\${COMPREPLY[@]}"`,
+    "bash",
+    script("bash"),
+    ...words,
+  ],
+  // zsh's own functions for a completion work only within its line editor: these print what they are given
+  zsh: (words) => [
+    "-fc",
+    `compdef() { : }
+compadd() { print -rl -- "\${(@P)2}" | grep -e "^$PREFIX"; }
+_describe() { print -rl -- "\${(@P)2}" | sed 's/:.*//' | grep -e "^$PREFIX"; }
+_files() { print -rl -- *; }
+source "$1"; shift; words=("$@"); CURRENT=$#; PREFIX=\${words[-1]}; _nodewise`,
+    "zsh",
+    script("zsh"),
+    ...words,
+  ],
+  fish: (words) => ["--no-config", "-c", `source "$argv[1]"; complete -C "$argv[2]"`, script("fish"), words.join(" ")],
+};
+function offered(shell: Shell, ...words: readonly string[]): readonly string[] {
+  const { stdout, stderr } = spawnSync(shell, ASKED[shell](["nodewise", ...words]), { cwd: scratch, encoding: "utf8" });
+  expect(stderr).toBe("");
+  // fish adds descriptions
+  return stdout.split("\n").flatMap((line) => (line === "" ? [] : [line.split("\t")[0] ?? ""]));
+}
+
+describe.each(SHELLS)("the completion of %s", (shell) => {
+  test("has every command and every option that helps show, and each kind", () => {
+    const text = readFileSync(script(shell), "utf8");
+    expect(TREE.filter(({ path }) => path[0] === "decide").map(({ path }) => path[1])).toEqual([undefined, ...KINDS]);
+    for (const { path, options } of TREE) {
+      expect(text).toContain(`'${path.length === 1 ? ` ${path[0]}` : path.join(" ")}'`);
+      for (const flag of options.flatMap(({ flags }) => flags))
+        expect(text, `${path.join(" ")} ${flag}`).toContain(
+          shell === "fish" ? ` -${flag.startsWith("--") ? `l ${flag.slice(2)}` : `s ${flag.slice(1)}`} ` : flag,
+        );
+    }
+  });
+
+  describe.skipIf(!isThere(shell))("run by the shell", () => {
+    test("offers commands, and the kinds below decide", () => {
+      const below = TREE[0]?.commands.map(({ name }) => name) ?? [];
+      expect(offered(shell, "").toSorted()).toEqual(below.toSorted());
+      expect(offered(shell, "decide", "").toSorted()).toEqual(KINDS.toSorted());
+      expect(offered(shell, "decide", "ev")).toEqual(["eviction"]);
+      expect(offered(shell, "help", "hist")).toEqual(["history"]);
+      expect(offered(shell, "completion", "")).toEqual(expect.arrayContaining([...SHELLS]));
+    });
+
+    test.each([[""], ["decide eviction"], ["decide allocatable"], ["lint"], ["history removals"], ["exec"]])(
+      "offers the options of `nodewise %s`",
+      (words) => {
+        const { path, options } = TREE.find((one) => one.path.join(" ") === words) as (typeof TREE)[number];
+        const long = options.flatMap(({ flags }) => flags.filter((flag) => flag.startsWith("--")));
+        expect(offered(shell, ...path, "--").toSorted()).toEqual(long.toSorted());
+      },
+    );
+
+    test("offers the values of an option: its choices, files, or nothing", () => {
+      expect(offered(shell, "decide", "allocatable", "-o", "").toSorted()).toEqual(
+        ["table", "json", "yaml", "karpenter"].toSorted(),
+      );
+      expect(offered(shell, "decide", "eviction", "--output", "j")).toEqual(["json"]);
+      expect(offered(shell, "decide", "eviction", "--node", "eviction", "--snapshot", "")).toContain("a file.yaml");
+      expect(offered(shell, "history", "--since", "")).toEqual([]);
+    });
+  });
+});
+
+describe("decide KIND --help", () => {
+  test.each(KINDS)("%s: what it decides, its own options and two examples", async (kind) => {
+    const { stdout } = await run(["decide", kind, "--help"]);
+    expect(stdout.replaceAll(/\s+/g, " ")).toContain(`Decide ${specOf(kind).decides}.`);
+    const examples = /\nExamples:\n((?: {2}.*\n)+)/.exec(stdout)?.[1]?.trimEnd().split("\n") ?? [];
+    expect(examples).toHaveLength(2);
+    const shown = new Set(stdout.match(/--[a-z][\w-]*/g));
+    for (const line of examples) expect(line).toContain(`nodewise decide ${kind} `);
+    expect([shown.has("--outcomes"), shown.has("--operation"), shown.has("--facts"), shown.has("--policy")]).toEqual([
+      kind === "probes",
+      kind === "image-gc" || kind === "container-gc",
+      specOf(kind).facts !== null,
+      specOf(kind).traits.policy !== null,
+    ]);
+  });
+});
+
+describe("a word that is no command", () => {
+  test.each([
+    [["decide", "evict"], "eviction"],
+    [["decide", "evction"], "eviction"],
+    [["evict"], "decide eviction"],
+    [["evction"], "decide eviction"],
+    [["histry"], "history"],
+    [["help", "decide", "admision"], "admission"],
+  ])("%j: %s was perhaps meant", async (args, meant) => {
+    const ran = await run(args);
+    expect(ran).toMatchObject({ code: EXIT.badInput, stdout: "" });
+    expect(ran.stderr).toBe(
+      `nodewise: unknown command '${args.at(-1)}'\n(Did you mean ${meant}?)\n(\`--help\` shows what there is)\n`,
+    );
+  });
+
+  test("help of a command is its --help, of all commands", async () => {
+    for (const path of [[], ["decide"], ["decide", "eviction"], ["token", "create"], ["help"]])
+      expect(await run(["help", ...path])).toEqual(await run([...path, "--help"]));
+    expect(await run(["decide", "help", "cpus"])).toEqual(await run(["decide", "cpus", "--help"]));
+  });
+
+  test("version says the same as --version, and as data", async () => {
+    expect(await run(["version"])).toEqual(await run(["--version"]));
+    expect(JSON.parse((await run(["version", "-o", "json"])).stdout)).toHaveProperty("kubelets");
+  });
+});
+
+describe("man", () => {
+  const words = (text: string): string => text.replaceAll(/\\[-e&]/g, "-").replaceAll(/\s+/g, " ");
+
+  test("has a page for each command, with its texts", async () => {
+    const dir = join(scratch, "man1");
+    expect(await run(["man", "--dir", dir])).toMatchObject({ code: 0, stdout: "" });
+    expect(readdirSync(dir).toSorted()).toEqual(
+      TREE.map(({ path }) => `${["nodewise", ...path].join("-")}.1`).toSorted(),
+    );
+    for (const { path, options, commands, command } of TREE) {
+      const page = words(readFileSync(join(dir, `${["nodewise", ...path].join("-")}.1`), "utf8"));
+      for (const { flags } of options) expect(page, path.join(" ")).toContain(flags[0]);
+      for (const { name } of commands)
+        expect(page, path.join(" ")).toContain(`${["nodewise", ...path, name].join("-")}`);
+      expect(page).toContain(words(command.description()));
+    }
+  });
+
+  test.skipIf(!isThere("man") || !isThere("groff"))("is drawn by man without a warning", async () => {
+    for (const path of [[], ["decide", "eviction"], ["lint"], ["exec"]]) {
+      const { stdout } = await run(["man", ...path]);
+      const drawn = spawnSync("groff", ["-man", "-Tutf8", "-wall", "-z"], { input: stdout, encoding: "utf8" });
+      expect(drawn).toMatchObject({ status: 0, stderr: "" });
+    }
+  });
+
+  test("of no command proposes one", async () => {
+    expect(await run(["man", "decide", "evicton"])).toMatchObject({
+      code: EXIT.badInput,
+      stderr: "nodewise: there is no command `decide evicton`; did you mean decide eviction?\n",
+    });
+  });
+});
+
+test("options may stand before the kind", async () => {
+  const options = ["--node", manifest("node.yaml"), "-o", "json"];
+  expect(await run(["decide", ...options, "allocatable"])).toEqual(await run(["decide", "allocatable", ...options]));
+});

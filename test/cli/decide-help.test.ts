@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { HELP } from "../../api/cli/decide/kind-options.ts";
+import { decideKind } from "../../api/decide/kinds/index.ts";
+import { PARTS } from "../../api/documents/inputs/parts.ts";
+import { decodeAsk } from "../../api/model/asks.ts";
+import { KINDS, type Kind } from "../../api/model/decision.ts";
+import { decodeSnapshot } from "../../api/model/decode.ts";
+import { recordedCases } from "../model/decision-cases.ts";
+
+type Fields = Record<string, unknown>;
+
+/** A posted snapshot without the parts whose options the help of a kind does not show. */
+function shownOf(kind: Kind, posted: unknown): unknown {
+  const snapshot = structuredClone(posted) as Fields;
+  for (const { option, path } of PARTS) {
+    if ((HELP[kind].parts as readonly string[]).includes(option)) continue;
+    const [field, inner] = path;
+    if (inner === undefined) delete snapshot[field];
+    else delete (snapshot[field] as Fields | undefined)?.[inner];
+  }
+  return snapshot;
+}
+
+test("a part of the node whose option the help of a kind leaves out changes no answer of it", () => {
+  const seen = new Map<Kind, number>();
+  const answer = (kind: Kind, posted: unknown, ask: unknown): unknown => {
+    const [snapshot, asked] = [decodeSnapshot(posted), decodeAsk(kind, ask ?? null)];
+    if (!snapshot.ok || !asked.ok) return undefined;
+    return decideKind(kind, { snapshot: snapshot.value, ask: asked.value, facts: {}, explain: "off" });
+  };
+  for (const { kind, snapshot, ask } of recordedCases()) {
+    const count = (seen.get(kind) ?? 0) + 1;
+    seen.set(kind, count);
+    // the first are the most different ones
+    if (count > 60 && count % 25 > 0) continue;
+    expect(answer(kind, shownOf(kind, snapshot), ask), `${kind} ${count}`).toEqual(answer(kind, snapshot, ask));
+  }
+  const withSnapshot = KINDS.filter((kind) => HELP[kind].parts.length > 0 && kind !== "probes");
+  expect([...seen.keys()]).toEqual(expect.arrayContaining(withSnapshot));
+});

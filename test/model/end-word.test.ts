@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { endWord, notesOf } from "../../api/model/kinds.ts";
+
+const pod = { namespace: "shop", name: "web", uid: "u" };
+
+test("of a pod that asked to come in and does, lists say admitted", () => {
+  expect(endWord({ kind: "admission", verdict: "decided", pod })).toBe("admitted");
+  expect(endWord({ kind: "cpus", verdict: "decided", pod })).toBe("admitted");
+  // the newest of a node, of which the pod is not at hand
+  expect(endWord({ kind: "admission", verdict: "decided" })).toBe("admitted");
+});
+
+test("what is asked of no pod was decided, and other verdicts are words already", () => {
+  expect(endWord({ kind: "cpus", verdict: "decided", pod: null })).toBe("decided");
+  expect(endWord({ kind: "cpus", verdict: "decided" })).toBe("decided");
+  expect(endWord({ kind: "allocatable", verdict: "decided", pod: null })).toBe("decided");
+  expect(endWord({ kind: "admission", verdict: "refused", pod })).toBe("refused");
+  expect(endWord({ kind: "of a newer version", verdict: "decided", pod })).toBe("decided");
+});
+
+test("an admission for which others are ended has the kubelet's word for that as its reason", () => {
+  const reasonOf = (decision: object) => notesOf("admission", decision).reason;
+  expect(reasonOf({ reason: "", preempt: [{}] })).toBe("Preempting");
+  expect(reasonOf({ reason: "", preempt: [] })).toBeNull();
+  expect(reasonOf({ reason: "OutOfcpu", preempt: [{}] })).toBe("OutOfcpu");
+  expect(notesOf("preemption", { admit: true, preempt: [{}], remainingReasons: [] }).reason).toBe("Preempting");
+});
