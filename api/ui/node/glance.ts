@@ -1,20 +1,26 @@
-import type { RankedPod } from "../../model/eviction.ts";
+import type { EvictionDecision, RankedPod } from "../../model/eviction.ts";
 import { type FleetNode, fleetNode } from "../../service/fleet.ts";
 import { amountText } from "../../text/size.ts";
 import { durationText } from "../../text/time-text.ts";
 import { severityTag } from "../fleet/fleet.ts";
 import { html, podLink } from "../html.ts";
 import type { Html } from "../page.ts";
+import { tryDrawing } from "../record-part.ts";
 import { whatIfLink } from "../what-if/change.ts";
 import { isOpen, type NodeView, plural } from "./view.ts";
 
 /** What a person who is called at night looks for first: does it press, who goes next, what was refused, what is not as decided. */
-export function glance(view: NodeView, nowMs: number): Html {
-  const { fleet, row } = view;
+export async function glance(view: NodeView, nowMs: number): Promise<Html> {
+  const { fleet, row, eviction, pass } = view;
+  const recorded = eviction.newest;
+  const first =
+    recorded === null
+      ? nextTile(row.name, pass?.ok === true ? pass.value.decision : null)
+      : await tryDrawing(recorded.head, view.undrawn, () => nextTile(row.name, recorded.decision));
   const whatIf = whatIfLink({ node: row.name });
   return html`<div class="cards glance">
 ${fleet === null ? "" : pressureTile(fleetNode(fleet, nowMs), nowMs)}
-${nextTile(view)}
+${first ?? ""}
 ${refusedTile(view)}
 ${driftTile(view)}
 </div>
@@ -40,8 +46,7 @@ function leftText(
 }
 
 /** The pod that an eviction for memory takes first, or for what a pass acts on. */
-function nextTile({ eviction, pass, row }: NodeView): Html {
-  const decision = eviction.newest?.decision ?? (pass?.ok === true ? pass.value.decision : null);
+function nextTile(node: string, decision: EvictionDecision | null): Html {
   const acted = decision?.reclaim?.threshold.signal;
   const rankings = decision?.rankings ?? [];
   const ranking =
@@ -52,8 +57,9 @@ function nextTile({ eviction, pass, row }: NodeView): Html {
     return tile("Goes next", html`<span class="soft">–</span>`, "no pod is ranked", "#eviction");
   const { resource } = ranking;
   const uses = first.usage === null ? "no stats" : `uses ${amountText(resource, first.usage)}`;
-  const above = first.exceedsRequest === true ? ` of ${amountText(resource, first.request)} requested` : "";
-  return html`<div class="card tile"><span class="soft small">Goes next, for ${resource}</span><span class="figure pod">${podLink(row.name, first.pod)}</span><span class="small">${uses}${above}, priority ${first.priority}</span></div>`;
+  const asked = first.request === 0 ? ", no request" : ` of ${amountText(resource, first.request)} requested`;
+  const above = first.exceedsRequest === true ? asked : "";
+  return html`<div class="card tile"><span class="soft small">Goes next, for ${resource}</span><span class="figure pod">${podLink(node, first.pod)}</span><span class="small">${uses}${above}, priority ${first.priority}</span></div>`;
 }
 
 function refusedTile({ fleet, day, row }: NodeView): Html {
