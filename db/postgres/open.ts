@@ -1,0 +1,144 @@
+import { hash } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { gunzip, gzip } from "node:zlib";
+import { type SQL, sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/node-postgres";
+import { PgDialect } from "drizzle-orm/pg-core";
+import pg from "pg";
+import { ok, type Result } from "../../api/model/result.ts";
+import type { Packing } from "../body.ts";
+import { attempting, failure, type StoreFailure } from "../failure.ts";
+import { readMigrations } from "../migrations.ts";
+import type { Database, Dialect } from "../sql/driver.ts";
+import { createStore } from "../sql/history.ts";
+import type { Store } from "../store.ts";
+import { failureOf } from "./failure.ts";
+import { migrate, SCHEMA } from "./migrate.ts";
+import { dropDays, makeDays } from "./partitions.ts";
+import { connectionOf, labelOf, type PostgresSetting } from "./setting.ts";
+import { inPostgres } from "./translate.ts";
+import { groupedWrites, named } from "./writes.ts";
+
+// whole numbers within 2^53, and sums of them
+pg.types.setTypeParser(pg.types.builtins.INT8, Number);
+pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
+
+const MIGRATIONS_DIR = fileURLToPath(new URL("../../migrations/postgres", import.meta.url));
+/** The newest file there (a test keeps it so). */
+export const LATEST_MIGRATION = "0001_counts.sql";
+
+const CONNECTIONS = 10;
+const CONNECT_MS = 5_000;
+/** For the server; a network that lets nothing through takes as long again. */
+const STATEMENT_MS = 30_000;
+
+/** As on SQLite, but for the event loop, which also waits for the network: large texts are compressed beside it. */
+const PACKING: Packing = {
+  above: 2048,
+  areBytes: true,
+  gzip: (plain) => promisify(gzip)(plain, { level: 1 }),
+  gunzip: (packed) => promisify(gunzip)(packed),
+};
+const digest = (text: string): string => hash("sha256", text, "hex");
+
+export interface PostgresOptions {
+  /** False: a database without a history stays as it is, which is an error. Default: its tables are made. */
+  readonly create?: boolean;
+  /** At most, of this store. Default: 10. */
+  readonly connections?: number;
+  /** Days that begin then have partitions of their own. Default: now. */
+  readonly nowMs?: number;
+  readonly migrationsDir?: string;
+}
+
+/** How the store speaks to Postgres: drizzle makes the queries of `db/sql/`, and each is put in Postgres's words on its way. */
+function postgres(pool: pg.Pool): Dialect {
+  const query = (asked: { readonly text: string }, values: unknown[]) =>
+    pool.query({ ...asked, text: inPostgres(asked.text), values });
+  const db = drizzle({ client: { query } as unknown as pg.Pool });
+  const dialect = new PgDialect();
+  return {
+    // its queries are built of tables alone, which are of one form in all dialects
+    db: db as unknown as Database,
+    all: async <Row>(asked: SQL) => {
+      const { sql: text, params } = dialect.sqlToQuery(asked);
+      return (await pool.query({ text: inPostgres(text), values: params })).rows as Row[];
+    },
+    prepared: <Row>(asked: { prepare(name: string): unknown }) => {
+      const { name } = named(dialect.sqlToQuery((asked as unknown as { getSQL(): SQL }).getSQL()).sql);
+      const made = asked.prepare(name) as { execute(values: object): Promise<Row[]> };
+      return (values) => made.execute(values);
+    },
+    failureOf,
+    attempt: attempting(failureOf),
+    // an array, by which the index is asked for each row; of a subquery Postgres would make a walk through all texts
+    textsIn: (id, parts) => sql`${id} = ANY (text_ids(${parts}))`,
+    textsOfSnapshots: "SELECT unnest(text_ids(parts)) FROM snapshots",
+    hasLateral: true,
+    agedDecisions: "decisions_rest",
+    migrations: { table: "migrations", latest: LATEST_MIGRATION, advice: "start `nodewise api` again" },
+  };
+}
+
+/** Opens (and where needed makes and migrates) the history in a Postgres database, which any number of processes may share. */
+export async function openPostgres(
+  setting: PostgresSetting,
+  {
+    create = true,
+    connections = CONNECTIONS,
+    nowMs = Date.now(),
+    migrationsDir = MIGRATIONS_DIR,
+  }: PostgresOptions = {},
+): Promise<Result<Store, StoreFailure>> {
+  const label = labelOf(setting);
+  let client: pg.Client | undefined;
+  let pool: pg.Pool | undefined;
+  try {
+    const connection = {
+      ...connectionOf(setting),
+      application_name: "nodewise",
+      connectionTimeoutMillis: CONNECT_MS,
+      options: `-c search_path=${SCHEMA} -c statement_timeout=${STATEMENT_MS}`,
+      keepAlive: true,
+    };
+    client = new pg.Client(connection);
+    client.on("error", () => {});
+    await client.connect();
+    const migrated = await migrate(client, { label, migrations: readMigrations(migrationsDir), create });
+    if (!migrated.ok) return migrated;
+    const opened = new pg.Pool({ ...connection, pipeline: true, max: connections, query_timeout: 2 * STATEMENT_MS });
+    pool = opened;
+    // a connection that is lost fails what is under way on it, and is not used again
+    opened.on("error", () => {});
+    opened.on("connect", (one) => void one.on("error", () => {}));
+    if (create) await makeDays(opened, nowMs);
+    const { atomic, drained } = groupedWrites(opened, failureOf);
+    const close = once(async () => {
+      await drained();
+      await opened.end();
+    });
+    const dropOld = async (atMs: number, beforeMs: number) => {
+      await makeDays(opened, atMs);
+      return dropDays(opened, failureOf, beforeMs);
+    };
+    return ok(createStore({ ...postgres(opened), packing: PACKING, digest, atomic, dropOld, close }));
+  } catch (error) {
+    await pool?.end();
+    const known = failureOf(error);
+    if (known !== null) return failure(known.code, `cannot use ${label}: ${known.message}`);
+    if (error instanceof Error && "path" in error)
+      return failure("unavailable", `cannot use ${label}: ${error.message}`);
+    throw error;
+  } finally {
+    await client?.end().catch(() => {});
+  }
+}
+
+const once = (work: () => Promise<void>): (() => Promise<void>) => {
+  let done: Promise<void> | undefined;
+  return () => {
+    done ??= work();
+    return done;
+  };
+};
