@@ -33,6 +33,19 @@ const CONNECT_MS = 5_000;
 /** For the server; a network that lets nothing through takes as long again. */
 const STATEMENT_MS = 30_000;
 
+/**
+ * Each statement has its index, and walks from row to row along it, whatever the tables' statistics say: a plan that is kept from when
+ * a table was small would read all of it for each row once it is large.
+ */
+const SESSION = {
+  search_path: SCHEMA,
+  statement_timeout: STATEMENT_MS,
+  enable_seqscan: "off",
+  enable_hashjoin: "off",
+  enable_mergejoin: "off",
+  jit: "off",
+};
+
 /** As on SQLite, but for the event loop, which also waits for the network: large texts are compressed beside it. */
 const PACKING: Packing = {
   above: 2048,
@@ -99,7 +112,9 @@ export async function openPostgres(
       ...connectionOf(setting),
       application_name: "nodewise",
       connectionTimeoutMillis: CONNECT_MS,
-      options: `-c search_path=${SCHEMA} -c statement_timeout=${STATEMENT_MS}`,
+      options: Object.entries(SESSION)
+        .map(([name, value]) => `-c ${name}=${value}`)
+        .join(" "),
       keepAlive: true,
     };
     client = new pg.Client(connection);

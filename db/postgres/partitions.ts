@@ -9,6 +9,10 @@ const FEW = 2;
 /** A reader may hold a table for as long as it likes; whoever waits behind this one should not. */
 const PATIENCE = "3s";
 
+/** A day is looked through as a whole. */
+const SETTINGS = `SET LOCAL lock_timeout = '${PATIENCE}'; SET LOCAL statement_timeout = 0;
+  SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on`;
+
 const TABLES = ["decisions", "snapshots"] as const;
 type Table = (typeof TABLES)[number];
 
@@ -32,7 +36,7 @@ async function alone<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): P
   let fault: unknown;
   try {
     await client.query("BEGIN");
-    await client.query(`SET LOCAL lock_timeout = '${PATIENCE}'; SET LOCAL statement_timeout = 0`);
+    await client.query(SETTINGS);
     await client.query(`SELECT pg_advisory_xact_lock(${WRITING})`);
     const done = await work(client);
     await client.query("COMMIT");

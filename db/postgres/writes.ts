@@ -25,7 +25,8 @@ const LOCK_NAMES = `SELECT pg_advisory_xact_lock(${NAME}, one.hash) FROM
   (SELECT DISTINCT hashtext(name) AS hash FROM unnest(CAST($1 AS text[])) AS name ORDER BY hash) AS one`;
 
 /** Postgres holds no zero in a text. */
-const valueOf = (value: Value): Value => (typeof value === "string" ? value.replaceAll("\0", "\uFFFD") : value);
+const storable = (value: Value): Value =>
+  typeof value === "string" && value.includes("\0") ? value.replaceAll("\0", "\uFFFD") : value;
 
 /** Statements are prepared once on each connection. */
 const names = new Map<string, string>();
@@ -58,8 +59,10 @@ async function transact(client: PoolClient, jobs: readonly Job[]): Promise<reado
   ];
   const begun = sent.length;
   for (const { statements } of jobs)
-    for (const { sql, params } of statements)
-      sent.push(client.query({ ...named(inPostgres(sql)), values: params.map(valueOf) }));
+    for (const { sql, params, ofMany } of statements) {
+      const text = inPostgres(sql);
+      sent.push(client.query({ ...(ofMany === true ? { text } : named(text)), values: params.map(storable) }));
+    }
   sent.push(client.query("COMMIT"));
   const settled = await Promise.allSettled(sent);
   const failed = settled.flatMap((one) => (one.status === "rejected" ? [one.reason] : []));

@@ -11,6 +11,8 @@ export type Value = string | number | null | Uint8Array;
 export interface Statement {
   readonly sql: string;
   readonly params: readonly Value[];
+  /** It works on many rows: a database that keeps plans makes one for the tables as they are now. */
+  readonly ofMany?: true;
 }
 
 /** `rows` holds what RETURNING or SELECT gave; `changes` counts what the statement inserted or updated, on D1 its triggers with it. */

@@ -46,14 +46,15 @@ const dropAll =
     const found = await find();
     const seqs = firstOf(found);
     if (seqs.length === 0) return { removed: 0, isLast: true };
-    const [dropped] = await atomic([{ sql: drop(table), params: [JSON.stringify(seqs)] }], "everything");
+    const [dropped] = await atomic([{ sql: drop(table), params: [JSON.stringify(seqs)], ofMany: true }], "everything");
     return { removed: dropped?.rows.length ?? 0, isLast: seqs.length === found.length && found.length < sliceRows };
   };
 /** The statement's last parameter is how many. */
 const dropSlice =
   ({ atomic, sliceRows = SLICE_ROWS }: Driver, { sql, params }: Statement): Slice =>
   async () => {
-    const removed = (await atomic([{ sql, params: [...params, sliceRows] }], "everything"))[0]?.rows.length ?? 0;
+    const removed =
+      (await atomic([{ sql, params: [...params, sliceRows], ofMany: true }], "everything"))[0]?.rows.length ?? 0;
     return { removed, isLast: removed < sliceRows };
   };
 
@@ -160,7 +161,7 @@ function snapshotSlices({ atomic, sliceRows = SLICE_ROWS }: Driver, olderThanMs:
     const [looked, useless] = await atomic(
       [
         { sql: SOME_UNCHECKED, params: [after, sliceRows] },
-        { sql: USELESS_SNAPSHOTS, params: [after, sliceRows, olderThanMs] },
+        { sql: USELESS_SNAPSHOTS, params: [after, sliceRows, olderThanMs], ofMany: true },
       ],
       [],
     );
@@ -170,8 +171,8 @@ function snapshotSlices({ atomic, sliceRows = SLICE_ROWS }: Driver, olderThanMs:
     const seqs = firstOf(found);
     const [dropped] = await atomic(
       [
-        { sql: DROP_SNAPSHOTS, params: [JSON.stringify(seqs)] },
-        { sql: DROP_CHECKED, params: [after, sliceRows] },
+        { sql: DROP_SNAPSHOTS, params: [JSON.stringify(seqs)], ofMany: true },
+        { sql: DROP_CHECKED, params: [after, sliceRows], ofMany: true },
       ],
       "everything",
     );
@@ -266,7 +267,10 @@ async function pruneByAge(driver: Driver, drains: Drains, nowMs: number, maxAgeM
   const nodes: string[] = [];
   const goneMs = nowMs - Math.max(maxAgeMs, NODE_GRACE_MS);
   await drains.drain(async () => {
-    const [dropped] = await driver.atomic([{ sql: DROP_NODES, params: [goneMs, MAX_NODES] }], "everything");
+    const [dropped] = await driver.atomic(
+      [{ sql: DROP_NODES, params: [goneMs, MAX_NODES], ofMany: true }],
+      "everything",
+    );
     const names = (dropped?.rows ?? []).map(({ name }) => String(name));
     nodes.push(...names);
     return { removed: names.length, isLast: names.length < MAX_NODES };

@@ -96,12 +96,12 @@ const columnsOf = ({ target, id, runtimeHandler, names, sizeBytes, why, end, mes
  * Marks an image as come back, at its last removal before this pass, since the pass may remove it once more. Told again, the
  * mark stays as it is.
  */
-const comeBack = (guard: string): string => `UPDATE removals SET again_at_ms = back.at_ms FROM (
-  SELECT CAST(json_extract(value, '$[2]') AS bigint) AS at_ms, (
+const comeBack = (guard: string): string => `WITH back(at_ms, seq) AS MATERIALIZED (
+  SELECT CAST(json_extract(value, '$[2]') AS bigint), (
     SELECT seq FROM removals WHERE node = ? AND object_id = json_extract(value, '$[0]') AND target = 'image'
       AND runtime_handler = json_extract(value, '$[1]') AND at_ms < ? AND "end" = 'removed' ORDER BY at_ms DESC LIMIT 1
-  ) AS seq FROM json_each(?) WHERE ${guard}
-) AS back WHERE removals.seq = back.seq AND removals.again_at_ms IS NULL`;
+  ) FROM json_each(?) WHERE ${guard}
+) UPDATE removals SET again_at_ms = back.at_ms FROM back WHERE removals.seq = back.seq AND removals.again_at_ms IS NULL`;
 
 const returnOf = ({ id, runtimeHandler, againAtMs }: Return) => [id, runtimeHandler, againAtMs];
 
@@ -122,7 +122,11 @@ export function removalStatements(
       sql: insertSql,
       params: [node, kind, operation, atMs, decisionId, rows, ...guardParams],
     })),
-    ...chunks(returns.map(returnOf)).map((rows) => ({ sql: backSql, params: [node, atMs, rows, ...guardParams] })),
+    ...chunks(returns.map(returnOf)).map((rows) => ({
+      sql: backSql,
+      params: [node, atMs, rows, ...guardParams],
+      ofMany: true as const,
+    })),
   ];
 }
 

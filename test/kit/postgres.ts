@@ -21,7 +21,9 @@ export const noPostgres: string | null = !existsSync(join(BIN, "postgres"))
 
 /** A program and its arguments, as the user that may run the server. */
 const asUser = (program: string, args: readonly string[]): [string, string[]] =>
-  isRoot ? ["setpriv", ["--reuid=postgres", "--regid=postgres", "--clear-groups", program, ...args]] : [program, [...args]];
+  isRoot
+    ? ["setpriv", ["--reuid=postgres", "--regid=postgres", "--clear-groups", program, ...args]]
+    : [program, [...args]];
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
@@ -57,7 +59,10 @@ export class PostgresServer {
     const pass = join(folder, "password");
     execFileSync(...asUser("sh", ["-c", `printf %s ${PASSWORD} > ${pass}`]));
     const made = ["-D", join(folder, "data"), "-U", "postgres", "-A", "scram-sha-256", "--pwfile", pass, "-E", "UTF8"];
-    execFileSync(...asUser(join(BIN, "initdb"), [...made, "--locale=C.UTF-8", "--no-sync"]), { stdio: "ignore", cwd: "/" });
+    execFileSync(...asUser(join(BIN, "initdb"), [...made, "--locale=C.UTF-8", "--no-sync"]), {
+      stdio: "ignore",
+      cwd: "/",
+    });
     await server.run();
     return server;
   }
@@ -92,7 +97,13 @@ export class PostgresServer {
   }
 
   client(database: string): pg.Client {
-    const client = new pg.Client({ host: "127.0.0.1", port: this.port, user: "postgres", password: PASSWORD, database });
+    const client = new pg.Client({
+      host: "127.0.0.1",
+      port: this.port,
+      user: "postgres",
+      password: PASSWORD,
+      database,
+    });
     client.on("error", () => {});
     return client;
   }
