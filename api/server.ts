@@ -93,9 +93,10 @@ export async function startApi(options: ApiOptions): Promise<Result<RunningApi, 
   if (!pair.ok) return failed(pair.error);
   const turns = inTurns();
   const location = storeAt(options);
+  const maxAgeMs = options.retention?.maxAgeMs;
   const history =
     options.threads === 0 || location.isShared
-      ? withoutThread(await location.open())
+      ? withoutThread(await location.open(maxAgeMs === undefined ? {} : { maxAgeMs }))
       : await openHistory(location.setting, turns);
   if (!history.ok) return failed(history.error.message);
   const started = await serve(history.value, location, turns, options, pair.value);

@@ -36,6 +36,8 @@ export interface StoreLocation {
 export interface OpenOptions {
   /** False: where it is known only now that there is none, that is an error. Default: it is made. */
   readonly create?: boolean;
+  /** How long decisions will be kept. */
+  readonly maxAgeMs?: number;
   /** To a server, at most. Default: 10. */
   readonly connections?: number;
 }

@@ -15,7 +15,7 @@ import { createStore } from "../sql/history.ts";
 import type { Store } from "../store.ts";
 import { failureOf } from "./failure.ts";
 import { migrate, SCHEMA } from "./migrate.ts";
-import { dropDays, makeDays } from "./partitions.ts";
+import { dropPartitions, makePartitions } from "./partitions.ts";
 import { connectionOf, labelOf, type PostgresSetting } from "./setting.ts";
 import { inPostgres } from "./translate.ts";
 import { groupedWrites, named } from "./writes.ts";
@@ -29,6 +29,7 @@ const MIGRATIONS_DIR = fileURLToPath(new URL("../../migrations/postgres", import
 export const LATEST_MIGRATION = "0001_counts.sql";
 
 const CONNECTIONS = 10;
+const USUAL_AGE_MS = 30 * 24 * 3600 * 1000;
 const CONNECT_MS = 5_000;
 /** For the server; a network that lets nothing through takes as long again. */
 const STATEMENT_MS = 30_000;
@@ -60,7 +61,9 @@ export interface PostgresOptions {
   readonly create?: boolean;
   /** At most, of this store. Default: 10. */
   readonly connections?: number;
-  /** Days that begin then have partitions of their own. Default: now. */
+  /** How long decisions will be kept. Default: 30 days. */
+  readonly maxAgeMs?: number;
+  /** Rows of then and later have partitions. Default: now. */
   readonly nowMs?: number;
   readonly migrationsDir?: string;
 }
@@ -97,13 +100,10 @@ function postgres(pool: pg.Pool): Dialect {
 /** Opens (and where needed makes and migrates) the history in a Postgres database, which any number of processes may share. */
 export async function openPostgres(
   setting: PostgresSetting,
-  {
-    create = true,
-    connections = CONNECTIONS,
-    nowMs = Date.now(),
-    migrationsDir = MIGRATIONS_DIR,
-  }: PostgresOptions = {},
+  options: PostgresOptions = {},
 ): Promise<Result<Store, StoreFailure>> {
+  const { create = true, connections = CONNECTIONS, migrationsDir = MIGRATIONS_DIR } = options;
+  const { nowMs = Date.now(), maxAgeMs = USUAL_AGE_MS } = options;
   const label = labelOf(setting);
   let client: pg.Client | undefined;
   let pool: pg.Pool | undefined;
@@ -127,15 +127,15 @@ export async function openPostgres(
     // a connection that is lost fails what is under way on it, and is not used again
     opened.on("error", () => {});
     opened.on("connect", (one) => void one.on("error", () => {}));
-    if (create) await makeDays(opened, nowMs);
+    if (create) await makePartitions(opened, nowMs, maxAgeMs);
     const { atomic, drained } = groupedWrites(opened, failureOf);
     const close = once(async () => {
       await drained();
       await opened.end();
     });
     const dropOld = async (atMs: number, beforeMs: number) => {
-      await makeDays(opened, atMs);
-      return dropDays(opened, failureOf, beforeMs);
+      await makePartitions(opened, atMs, atMs - beforeMs);
+      return dropPartitions(opened, failureOf, beforeMs);
     };
     return ok(createStore({ ...postgres(opened), packing: PACKING, digest, atomic, dropOld, close }));
   } catch (error) {
