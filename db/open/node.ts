@@ -72,7 +72,8 @@ function inDatabase(database: PostgresSetting): StoreLocation {
   return {
     setting: { database },
     label,
-    flags: `--database ${label}`,
+    // it holds no password
+    flags: `--database '${database.url}'`,
     isShared: true,
     exists: () => true,
     // loaded only where there is a server
