@@ -16,17 +16,19 @@ import { addPods, addTop } from "./pods/command.ts";
 import { addProbes } from "./probes/command.ts";
 import { runCommandLine } from "./program.ts";
 import { addReplay } from "./replay/command.ts";
+import { addSchema } from "./schema/command.ts";
 import { addSnapshot } from "./snapshot/command.ts";
 import { addTakeover } from "./takeover/command.ts";
+import { addTest } from "./test/command.ts";
 import { addToken } from "./token/command.ts";
 import { addUp } from "./up/command.ts";
 import { addUpgrade } from "./upgrade/command.ts";
 import { addWhy } from "./why/command.ts";
 
 const COMMANDS = [
-  ...[addUp, addWhy, addDecide, addSnapshot, addMachines, addKinds, addApi, addCollect],
+  ...[addUp, addWhy, addDecide, addSnapshot, addMachines, addKinds, addSchema, addApi, addCollect],
   ...[addActuator, addPods, addTop, addLogs, addExec, addProbes, addDevices, addGc, addTakeover],
-  ...[addToken, addHistory, addAgreement, addReplay, addLint, addUpgrade, addAdvise],
+  ...[addToken, addHistory, addAgreement, addReplay, addLint, addTest, addUpgrade, addAdvise],
 ];
 
 /** The whole command line, of this process or of another one. */

@@ -420,13 +420,15 @@ const storyList = () =>
 export type StoryList = Form<typeof storyList>;
 
 /** The forms of the answers, for the API's document and for checks of real answers. */
-export const storyForm = z.lazy(() => {
+export const storyDecisionForm = z.lazy(() => {
   const head = decisionHead();
   const excerpts = Object.entries(EXCERPTS).map(([kind, excerpt]) =>
     z.strictObject({ kind: z.literal(kind), ...head, excerpt: excerpt() }),
   );
-  const decision = z.discriminatedUnion("kind", excerpts as [(typeof excerpts)[0], ...typeof excerpts]);
-  const common = { ...FINDING(), decisions: z.array(decision) };
+  return z.discriminatedUnion("kind", excerpts as [(typeof excerpts)[0], ...typeof excerpts]);
+});
+export const storyForm = z.lazy(() => {
+  const common = { ...FINDING(), decisions: z.array(storyDecisionForm) };
   const findings = FINDING_CODES.map((code) =>
     z.strictObject({ code: z.literal(code), ...common, numbers: z.strictObject(NUMBERS[code]()) }),
   );

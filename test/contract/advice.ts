@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type * as z from "zod";
-import { decisionAnswer } from "../../api/http/openapi/answers.ts";
+import { decisionAnswer } from "../../api/http/openapi/decision-answers.ts";
 import { reservesAdvice } from "../../api/model/advice.ts";
 import { measuredSnapshot } from "../kit/summary.ts";
 import {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decisionAnswer, fullDecision, replayAnswer } from "../../api/http/openapi/answers.ts";
+import { decisionAnswer, fullDecision, replayAnswer } from "../../api/http/openapi/decision-answers.ts";
 import { decisionList } from "../../api/http/openapi/list-answers.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";

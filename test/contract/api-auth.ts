@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createToken, listTokens, revokeToken } from "../../api/http/auth/tokens.ts";
-import { decisionAnswer } from "../../api/http/openapi/answers.ts";
+import { decisionAnswer } from "../../api/http/openapi/decision-answers.ts";
 import { nodeList } from "../../api/http/openapi/list-answers.ts";
 import { results } from "../../api/http/openapi/operation.ts";
 import { admin, answer, exampleSnapshot, fresh, get, type Of, post, problemOf, send, tokenFor } from "./api-subject.ts";

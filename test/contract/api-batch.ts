@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { batchLine } from "../../api/http/openapi/answers.ts";
+import { batchLine } from "../../api/http/openapi/decision-answers.ts";
 import { BATCH } from "../../api/http/openapi/operation.ts";
 import { LIMITS } from "../../api/model/limits.ts";
 import { type ApiSubject, admin, exampleSnapshot, fresh, type Of, problemOf } from "./api-subject.ts";

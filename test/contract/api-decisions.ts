@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type * as z from "zod";
-import { decisionAnswer, fullDecision, snapshotStored, storedSnapshot } from "../../api/http/openapi/answers.ts";
+import { snapshotStored, storedSnapshot } from "../../api/http/openapi/answers.ts";
+import { decisionAnswer, fullDecision } from "../../api/http/openapi/decision-answers.ts";
 import { decisionList } from "../../api/http/openapi/list-answers.ts";
 import { DECISION } from "../../api/http/openapi/operation.ts";
 import { KINDS, type Kind, type Verdict } from "../../api/model/decision.ts";

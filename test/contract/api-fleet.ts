@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { decisionAnswer } from "../../api/http/openapi/answers.ts";
+import { decisionAnswer } from "../../api/http/openapi/decision-answers.ts";
 import { decisionList, nodeAnswer, nodeDeleted, nodeList } from "../../api/http/openapi/list-answers.ts";
 import { SNAPSHOT } from "../../api/http/openapi/operation.ts";
 import { answer, exampleSnapshot, fresh, get, type Of, post, problemOf, send, tokenFor } from "./api-subject.ts";

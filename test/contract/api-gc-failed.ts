@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fullDecision, replayAnswer } from "../../api/http/openapi/answers.ts";
+import { fullDecision, replayAnswer } from "../../api/http/openapi/decision-answers.ts";
 import type { ContainerGcDecision } from "../../api/model/container-gc.ts";
 import { asker } from "./api-gc.ts";
 import { answer, fresh, get, type Of, post, problemOf } from "./api-subject.ts";

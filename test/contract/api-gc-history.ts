@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { replayAnswer, storedSnapshot } from "../../api/http/openapi/answers.ts";
+import { storedSnapshot } from "../../api/http/openapi/answers.ts";
+import { replayAnswer } from "../../api/http/openapi/decision-answers.ts";
 import type { ImageGcFacts } from "../../api/model/image-gc.ts";
 import { asker } from "./api-gc.ts";
 import { answer, fresh, get, type Of, post } from "./api-subject.ts";

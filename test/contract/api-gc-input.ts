@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { decisionAnswer } from "../../api/http/openapi/answers.ts";
+import { decisionAnswer } from "../../api/http/openapi/decision-answers.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import { answer, fresh, type Of, post, problemOf } from "./api-subject.ts";
 import { diskSnapshot, localImage, webContainer, webSandbox } from "./gc-snapshots.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decisionAnswer, fullDecision, replayAnswer } from "../../api/http/openapi/answers.ts";
+import { decisionAnswer, fullDecision, replayAnswer } from "../../api/http/openapi/decision-answers.ts";
 import type { ContainerGcDecision } from "../../api/model/container-gc.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import type { EvictionAsk, EvictionDecision } from "../../api/model/eviction.ts";

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type * as z from "zod";
-import { decisionAnswer, fullDecision, replayAnswer, resultsStored } from "../../api/http/openapi/answers.ts";
+import { resultsStored } from "../../api/http/openapi/answers.ts";
+import { decisionAnswer, fullDecision, replayAnswer } from "../../api/http/openapi/decision-answers.ts";
 import { type decisionHead, decisionList, nodeAnswer, nodeList } from "../../api/http/openapi/list-answers.ts";
 import { REPLAY, results as report } from "../../api/http/openapi/operation.ts";
 import { VERDICTS } from "../../api/model/decision.ts";

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { decisionAnswer, fullDecision, replayAnswer, storedSnapshot } from "../../api/http/openapi/answers.ts";
+import { storedSnapshot } from "../../api/http/openapi/answers.ts";
+import { decisionAnswer, fullDecision, replayAnswer } from "../../api/http/openapi/decision-answers.ts";
 import { container } from "../kit/containers.ts";
 import { pod } from "../kit/pods.ts";
 import type { Json } from "../kit/snapshots.ts";

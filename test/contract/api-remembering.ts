@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decisionAnswer, fullDecision, replayAnswer } from "../../api/http/openapi/answers.ts";
+import { decisionAnswer, fullDecision, replayAnswer } from "../../api/http/openapi/decision-answers.ts";
 import { decisionList } from "../../api/http/openapi/list-answers.ts";
 import type { EvictionDecision } from "../../api/model/eviction.ts";
 import { pod } from "../kit/pods.ts";

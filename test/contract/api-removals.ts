@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type * as z from "zod";
-import { decisionAnswer } from "../../api/http/openapi/answers.ts";
+import { decisionAnswer } from "../../api/http/openapi/decision-answers.ts";
 import { type removal, removalList, removalSummary } from "../../api/http/openapi/list-answers.ts";
 import { answer, fresh, get, type Of, post, problemOf, tokenFor } from "./api-subject.ts";
 import {

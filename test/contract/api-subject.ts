@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type * as z from "zod";
 import { createToken } from "../../api/http/auth/tokens.ts";
-import { problemAnswer } from "../../api/http/openapi/answers.ts";
+import { problemAnswer } from "../../api/http/openapi/decision-answers.ts";
 import { SNAPSHOT } from "../../api/http/openapi/operation.ts";
 import { PROBLEMS } from "../../api/http/problem.ts";
 import type { Scope } from "../../api/ports.ts";

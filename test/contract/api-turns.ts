@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type * as z from "zod";
-import { turnAnswer } from "../../api/http/openapi/answers.ts";
+import { turnAnswer } from "../../api/http/openapi/decision-answers.ts";
 import { TURN } from "../../api/http/openapi/operation.ts";
 import {
   type ApiSubject,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decisionAnswer } from "../../api/http/openapi/answers.ts";
+import { decisionAnswer } from "../../api/http/openapi/decision-answers.ts";
 import { decisionList, nodeAnswer } from "../../api/http/openapi/list-answers.ts";
 import { REMEMBERING } from "../../api/model/kinds.ts";
 import { batch, line } from "./api-batch.ts";

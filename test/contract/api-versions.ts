@@ -1,12 +1,6 @@
 import { expect, test } from "vitest";
-import {
-  decisionAnswer,
-  fullDecision,
-  historyReplay,
-  lintAnswer,
-  replayAnswer,
-  upgradeAnswer,
-} from "../../api/http/openapi/answers.ts";
+import { historyReplay, lintAnswer, upgradeAnswer } from "../../api/http/openapi/answers.ts";
+import { decisionAnswer, fullDecision, replayAnswer } from "../../api/http/openapi/decision-answers.ts";
 import { decisionList } from "../../api/http/openapi/list-answers.ts";
 import { NEWEST, PROFILES } from "../../api/profiles/index.ts";
 import { container } from "../kit/containers.ts";

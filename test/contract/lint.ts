@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type * as z from "zod";
-import { decisionAnswer, lintAnswer } from "../../api/http/openapi/answers.ts";
+import { lintAnswer } from "../../api/http/openapi/answers.ts";
+import { decisionAnswer } from "../../api/http/openapi/decision-answers.ts";
 import {
   type ApiSubject,
   answer,

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type * as z from "zod";
-import { decisionAnswer, historyReplay, replayAnswer } from "../../api/http/openapi/answers.ts";
+import { historyReplay } from "../../api/http/openapi/answers.ts";
+import { decisionAnswer, replayAnswer } from "../../api/http/openapi/decision-answers.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { encodeResume } from "../../api/service/replay/replay-answer.ts";
 import { container } from "../kit/containers.ts";

@@ -80,7 +80,7 @@ export class Terminal {
   #address = SHOWN;
 
   constructor() {
-    for (const path of ["test/data", "test/cli/manifests"])
+    for (const path of ["test/data", "test/cli/manifests", "docs/guide/policy-tests"])
       cpSync(join(ROOT, path), join(this.#home, path), { recursive: true });
     const programs = join(this.#home, "bin");
     mkdirSync(programs);

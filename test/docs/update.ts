@@ -1,12 +1,14 @@
-// Writes the page of the kinds, and what the commands print into the documents where no part of it is left out: `node test/docs/update.ts [DOCUMENT]`.
+// Writes the pages of the kinds, the error codes and the settings, and what the commands print into the documents where no part of it is left out: `node test/docs/update.ts [DOCUMENT]`.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { ERRORS_PAGE, errorsPage } from "./errors-page.ts";
 import { KINDS_PAGE, kindsPage } from "./kinds-page.ts";
 import { DOCUMENTS, masked, ROOT, typeAll } from "./sessions.ts";
 import { SETTINGS_PAGE, settingsPage } from "./settings-page.ts";
 
 const [only] = process.argv.slice(2);
 if (only === undefined || only === KINDS_PAGE) writeFileSync(join(ROOT, KINDS_PAGE), kindsPage());
+if (only === undefined || only === ERRORS_PAGE) writeFileSync(join(ROOT, ERRORS_PAGE), errorsPage());
 if (only === undefined || only === SETTINGS_PAGE) writeFileSync(join(ROOT, SETTINGS_PAGE), settingsPage());
 for (const document of DOCUMENTS.filter((file) => only === undefined || file === only)) {
   const path = join(ROOT, document);

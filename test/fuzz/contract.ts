@@ -1,7 +1,8 @@
 import type * as z from "zod";
 import { ROUTES } from "../../api/http/index.ts";
-import { ANSWERS, type AnswerName, problemAnswer } from "../../api/http/openapi/answers.ts";
+import { ANSWERS, type AnswerName } from "../../api/http/openapi/answers.ts";
 import { openApi } from "../../api/http/openapi/contract.ts";
+import { problemAnswer } from "../../api/http/openapi/decision-answers.ts";
 import { OPERATIONS } from "../../api/http/openapi/operations.ts";
 import { PROBLEM_TYPE } from "../../api/http/problem.ts";
 import type { FuzzRequest } from "./requests.ts";

@@ -122,8 +122,20 @@ export async function readInput(path: string): Promise<Result<InputText, Fault>>
 
 /** Every document of a file, or of standard input for `-`. JSON may have 64 MiB, YAML 4. */
 export async function readDocuments(path: string): Promise<Result<readonly InputDocument[], Fault>> {
+  if (partIn(path) !== undefined) {
+    const part = await readDocument(path);
+    return part.ok ? ok([part.value]) : part;
+  }
   const input = await readInput(path);
   return input.ok ? documentsOf(input.value) : input;
+}
+
+/** `FILE#/given/pod` is a part of the one document in a file (RFC 6901), unless a file has that name. */
+function partIn(path: string): { readonly file: string; readonly steps: Path } | undefined {
+  const at = path.indexOf("#/");
+  if (at <= 0 || existsSync(path)) return undefined;
+  const steps = path.slice(at + 2).split("/");
+  return { file: path.slice(0, at), steps: steps.map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~")) };
 }
 
 function documentsOf({ text, file }: InputText): Result<readonly InputDocument[], Fault> {
@@ -150,10 +162,17 @@ function jsonFault(text: string): string | undefined {
   }
 }
 
-/** The one document of a file. */
+/** The one document of a file, or a part of it. */
 export async function readDocument(path: string): Promise<Result<InputDocument, Fault>> {
-  const input = await readInput(path);
-  return input.ok ? onlyDocument(input.value) : input;
+  const part = partIn(path);
+  const input = await readInput(part?.file ?? path);
+  const read = input.ok ? onlyDocument(input.value) : input;
+  if (!read.ok || part === undefined) return read;
+  const { file } = read.value;
+  const value = valueAt(read.value, part.steps);
+  if (typeof value !== "object" || value === null)
+    return fault(EXIT.badInput, `${file}: holds no object at ${part.steps.join(".")}`);
+  return ok({ ...read.value, value, place: (at) => read.value.place([...part.steps, ...at]) });
 }
 
 function onlyDocument(input: InputText): Result<InputDocument, Fault> {
@@ -173,6 +192,10 @@ function onlyDocument(input: InputText): Result<InputDocument, Fault> {
 export async function readStateFile(
   path: string,
 ): Promise<Result<{ readonly posted: unknown; readonly document: InputDocument | null }, Fault>> {
+  if (partIn(path) !== undefined) {
+    const part = await readDocument(path);
+    return part.ok ? ok({ posted: part.value.value, document: part.value }) : part;
+  }
   const input = await readInput(path);
   if (!input.ok) return input;
   const { text } = input.value;

@@ -2,22 +2,33 @@ import * as z from "zod";
 import { LINT_SEVERITIES } from "../../decide/lint/finding.ts";
 import { reservesAdvice } from "../../model/advice.ts";
 import { cgroupValues } from "../../model/cgroups.ts";
-import { VERDICTS } from "../../model/decision.ts";
-import { placeReasonsForm, podRef, reasonForm } from "../../model/forms.ts";
-import { jsonPatch } from "../../model/json-patch.ts";
+import { placeReasonsForm, podRef } from "../../model/forms.ts";
 import { KIND_SPECS } from "../../model/kinds.ts";
 import { comparison, OUTCOME_KINDS } from "../../model/outcome.ts";
-import { storyForm, storyListForm } from "../../model/why.ts";
-import { NOT_RECORDED } from "../../service/recording.ts";
+import { storyDecisionForm, storyForm, storyListForm } from "../../model/why.ts";
 import { upgradeReport } from "../../service/upgrade/report.ts";
 import { PROBLEMS } from "../problem.ts";
 import { componentName } from "./ask-schemas.ts";
+import {
+  batchLine,
+  decisionAnswer,
+  fullDecision,
+  heldDecision,
+  ofKinds,
+  placeReasons,
+  problemAnswer,
+  profile,
+  reason,
+  reasonCodes,
+  recordedReason,
+  replayAnswer,
+  turnAnswer,
+} from "./decision-answers.ts";
 import {
   again,
   decisionHead,
   decisionList,
   id,
-  identity,
   integer,
   kind,
   nodeAnswer,
@@ -51,11 +62,6 @@ const lintFinding = z.strictObject({
     .nullable()
     .describe("null: the finding is of no field"),
 });
-const profile = z
-  .strictObject({ version: z.string(), exact: z.boolean(), why: z.string().nullable() })
-  .describe(
-    "as which kubelet it was answered; exact: it is the one that the node or the request names. why: what answered in its place, or that the node's own counted before another one that the request named; null: neither",
-  );
 export const lintAnswer = z.strictObject({
   profile,
   findings: z.array(lintFinding).describe("by severity, then field"),
@@ -63,76 +69,6 @@ export const lintAnswer = z.strictObject({
 
 /** The API's answers, as schemas: for the document, and for tests that check real answers against them. */
 
-const specs = Object.entries(KIND_SPECS);
-const reasonCodes = specs.map(([kind, { reasons }]) => [`${componentName(kind)}ReasonCode`, z.enum(reasons)] as const);
-const reason = reasonForm(z.union(reasonCodes.map(([, codes]) => codes)).describe("one of its kind's codes"));
-const placeReasons = placeReasonsForm(reason);
-
-const decisionOf = z.union(specs.map(([, { decision }]) => decision));
-const needed = z.array(z.string()).describe("inputs that would have made the answer fuller");
-const explained = { reasons: z.array(placeReasons), needs: needed };
-const recordedReason = reasonForm(z.string().describe("one of the kind's codes, unless another version wrote it"));
-const explainedThen = { reasons: z.array(placeReasonsForm(recordedReason)), needs: needed };
-
-const namedVersion = z.string().optional().describe("as the request named it; absent: it named none");
-
-export const decisionAnswer = z.strictObject({
-  ...identity,
-  profile,
-  kubeletVersion: namedVersion,
-  recorded: z.boolean().describe("false: the answer is the same, and nothing of it is in the history"),
-  notRecorded: z
-    .enum(NOT_RECORDED)
-    .optional()
-    .describe(
-      "why it is not recorded: the request did not want it, this server records nothing, or the history could not be written; absent: it is recorded",
-    ),
-  again: again.optional(),
-  verdict: z.enum(VERDICTS).describe("the decision in a word"),
-  assumed: z
-    .array(z.strictObject({ path: z.string(), value: z.string() }))
-    .optional()
-    .describe("what was not posted and was filled in as the API server does: requests from limits; absent: nothing"),
-  leftOut: z
-    .array(z.strictObject({ path: z.string(), message: z.string() }))
-    .optional()
-    .describe(
-      "fields of the posted kubeletConfiguration that a kubelet does not know and leaves out, at most 20; absent: none",
-    ),
-  decision: decisionOf,
-  ...explained,
-  next: z.unknown().describe("the state to send back next time; null when the kind keeps none"),
-});
-/** A decision that its caller holds already, but for what the patch changes. */
-export const heldDecision = decisionAnswer.omit({ decision: true, reasons: true, needs: true, next: true }).extend({
-  holds: id.describe("the id that the caller named"),
-  patch: jsonPatch.describe(
-    "a JSON patch (RFC 6902) of {decision, reasons, needs, next} as the caller holds them; []: they are the same",
-  ),
-});
-const storedResult = z.looseObject({
-  id,
-  seq: integer,
-  okCount: integer,
-  failedCount: integer,
-  reportedAt: time,
-  at: z.string(),
-  dryRun: z.boolean(),
-  complete: z.boolean(),
-  steps: z.array(z.looseObject({ status: z.string() })),
-});
-export const fullDecision = z.strictObject({
-  ...decisionHead.shape,
-  profile: profile.describe(
-    "as which kubelet it was decided; exact: it is the one that its snapshot or its request names. why: as in the answer, or that no snapshot of it is stored",
-  ),
-  kubeletVersion: namedVersion,
-  ask: z.unknown(),
-  decision: decisionOf,
-  ...explainedThen,
-  next: z.unknown(),
-  results: z.array(storedResult),
-});
 export const storedSnapshot = z.strictObject({
   id,
   node: z.string(),
@@ -153,21 +89,6 @@ export const resultsStored = z.strictObject({
   okCount: integer,
   failedCount: integer,
   fresh: z.boolean(),
-});
-
-const side = { policyVersion: z.string(), decision: decisionOf };
-export const replayAnswer = z.strictObject({
-  id,
-  kind,
-  node: z.string(),
-  snapshotId: id.nullable(),
-  recorded: z.strictObject({ ...side, ...explainedThen }),
-  replayed: z.strictObject({ ...side, ...explained }),
-  differences: z.array(
-    z.strictObject({ path: z.string(), recorded: z.unknown().optional(), replayed: z.unknown().optional() }),
-  ),
-  truncated: z.boolean().describe("true: there are more differences than are listed"),
-  same: z.boolean(),
 });
 
 /** A page of the history decided again. */
@@ -363,43 +284,12 @@ const policies = {
 };
 export const health = z.strictObject({ status: z.literal("ok"), ...policies });
 export const ready = z.strictObject({ status: z.literal("ready"), migration: z.string(), ...policies });
-export const problemAnswer = z.strictObject({
-  type: z.string(),
-  title: z.string(),
-  status: integer,
-  detail: z.string(),
-  code: z.enum(Object.keys(PROBLEMS) as [keyof typeof PROBLEMS]),
-  advice: z.string(),
-  issues: z.array(z.strictObject({ path: z.string(), message: z.string() })).optional(),
-  needs: z.array(z.string()).optional(),
-  near: z.array(z.string()).optional().describe("names that may have been meant"),
-  requestId: z.string(),
-});
-const { code, detail, issues, needs } = problemAnswer.shape;
-/** One line of a batch's answer. */
-export const batchLine = z.union([
-  z.strictObject({ line: integer, ...decisionAnswer.shape }),
-  z.strictObject({ line: integer, problem: z.strictObject({ code, detail, issues, needs }) }),
-]);
-/** One node's turn. */
-export const turnAnswer = z.strictObject({
-  node: z.string(),
-  snapshotId: id.describe("of the node's snapshot as it is now: the base of the next turn"),
-  decisions: z
-    .array(
-      z.union([
-        decisionAnswer,
-        heldDecision,
-        z.strictObject({ kind, problem: z.strictObject({ code, detail, issues, needs }) }),
-      ]),
-    )
-    .describe("one for each that was asked for, in that order"),
-});
-
 const ENVELOPES = {
   Reason: reason,
   PlaceReasons: placeReasons,
   CgroupValues: cgroupValues,
+  Profile: profile,
+  Again: again,
   DecisionHead: decisionHead,
   DecisionAnswer: decisionAnswer,
   HeldDecision: heldDecision,
@@ -426,6 +316,7 @@ const ENVELOPES = {
   LintAnswer: lintAnswer,
   UpgradeReport: upgradeReport,
   UpgradeAnswer: upgradeAnswer,
+  StoryDecision: storyDecisionForm,
   Story: storyForm,
   StoryList: storyListForm,
   WhyAnswer: whyAnswer,
@@ -439,7 +330,10 @@ export type AnswerName = keyof typeof ENVELOPES;
 
 /** The schemas that have a name in the document: of each kind's decision and codes, and of what the API puts around them. */
 export const ANSWERS: Readonly<Record<AnswerName, z.ZodType>> = {
-  ...Object.fromEntries(specs.map(([kind, { decision }]) => [`${componentName(kind)}Decision`, decision])),
+  ...Object.fromEntries(
+    Object.entries(KIND_SPECS).map(([kind, { decision }]) => [`${componentName(kind)}Decision`, decision]),
+  ),
   ...Object.fromEntries(reasonCodes),
+  ...ofKinds,
   ...ENVELOPES,
 };

@@ -1,0 +1,29 @@
+import type { Command } from "commander";
+import { ok } from "../../model/result.ts";
+import { table } from "../../text/table.ts";
+import { type Cli, examples, finish } from "../cli.ts";
+import { EXIT, fault, type Outcome, printData } from "../terminal.ts";
+
+export function addSchema(program: Command, cli: Cli): void {
+  const command = program
+    .command("schema")
+    .summary("the JSON Schema of what a command prints as JSON")
+    .description("Print the JSON Schema (2020-12) of what a command prints as JSON; without a name, list them.")
+    .argument("[name]", "a kind of decision, or another name of the list")
+    .action((name: string | undefined) => finish(cli, () => printSchema(name, cli)));
+  examples(command, "nodewise schema", "nodewise schema allocatable > allocatable.schema.json");
+}
+
+async function printSchema(name: string | undefined, { terminal }: Cli): Promise<Outcome> {
+  const { PUBLISHED, publishedSchema } = await import("./output-schemas.ts");
+  if (name === undefined) {
+    const rows = Array.from(PUBLISHED, ([one, { what }]) => ({ cells: [one, what] }));
+    terminal.write(table([{ title: "NAME" }, { title: "WHAT", shrinkTo: 20 }], rows, terminal.columns, terminal.paint));
+    return ok(EXIT.ok);
+  }
+  const found = PUBLISHED.get(name);
+  if (found === undefined)
+    return fault(EXIT.badInput, `schema ${name}: no such schema; \`nodewise schema\` lists them`);
+  printData(terminal, await publishedSchema(name, found), "json");
+  return ok(EXIT.ok);
+}

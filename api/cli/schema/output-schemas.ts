@@ -1,0 +1,109 @@
+import * as z from "zod";
+import { ROUTES } from "../../http/index.ts";
+import { componentName } from "../../http/openapi/ask-schemas.ts";
+import { openApi } from "../../http/openapi/contract.ts";
+import { KINDS, REFUSAL_CODES, VERDICTS } from "../../model/decision.ts";
+import { type JsonSchema, type JsonSchemas, NULL, ref, strictObject } from "../../model/json-schema.ts";
+import { caseFileForm } from "../test/case-file.ts";
+
+const TEXT: JsonSchema = { type: "string" };
+const listOf = (items: JsonSchema): JsonSchema => ({ type: "array", items });
+const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, NULL] });
+/** An object that has all of these members, and may have the optional ones. */
+const whole = (members: JsonSchemas, optional: JsonSchemas = {}): JsonSchema =>
+  strictObject({ ...members, ...optional }, Object.keys(members));
+
+const REFUSAL = whole({ code: { type: "string", enum: REFUSAL_CODES }, message: TEXT, needs: listOf(TEXT) });
+
+/** What `nodewise decide KIND -o json` prints: an answer, a refusal, or with --set and --patch the answers before and after. */
+function decideSchema(kind: string): JsonSchema {
+  const head = {
+    kind: { const: kind },
+    node: orNull({ ...TEXT, description: "null: no node was given" }),
+    policyVersion: TEXT,
+    profile: ref("Profile"),
+  };
+  const assumed = {
+    assumed: { type: "object", description: "what was not given and was taken to be so; absent: nothing" },
+  };
+  const answer = {
+    decision: ref(`${componentName(kind)}Decision`),
+    verdict: { type: "string", enum: VERDICTS },
+    reasons: listOf(ref("PlaceReasons")),
+    needs: listOf(TEXT),
+    next: { description: "what --facts takes for the next pass; null: the kind remembers nothing" },
+  };
+  const side: JsonSchema = {
+    oneOf: [whole({ policyVersion: TEXT, ...answer }), whole({ policyVersion: TEXT, refusal: REFUSAL })],
+  };
+  const fromTo = (form: JsonSchema): JsonSchema => whole({ from: form, to: form });
+  const comparison = {
+    change: { type: "object", description: "the merge patch of the configuration" },
+    kubelet: fromTo(TEXT),
+    same: { type: "boolean" },
+    verdict: fromTo(orNull({ ...TEXT, description: "null: it is refused" })),
+    differences: listOf(whole({ path: TEXT }, { from: {}, to: {} })),
+    truncated: { type: "boolean", description: "true: there are more differences than are listed" },
+    findings: { ...listOf({ type: "object" }), description: "what `nodewise lint` finds that it did not find before" },
+    before: side,
+    after: side,
+  };
+  return {
+    oneOf: [
+      whole({ ...head, ...answer }, assumed),
+      whole({ ...head, refusal: REFUSAL }, assumed),
+      whole({ ...head, ...comparison }, assumed),
+    ],
+  };
+}
+
+function testSchema(): JsonSchema {
+  const { $schema: _, ...schema } = z.toJSONSchema(caseFileForm, { io: "input", reused: "inline" });
+  return schema;
+}
+
+interface Published {
+  readonly what: string;
+  readonly schema: () => JsonSchema;
+}
+/** By the name that `nodewise schema` takes. */
+export const PUBLISHED: ReadonlyMap<string, Published> = new Map<string, Published>([
+  ...KINDS.map(
+    (kind) => [kind, { what: `nodewise decide ${kind} -o json`, schema: () => decideSchema(kind) }] as const,
+  ),
+  ["why", { what: "nodewise why POD -o json", schema: () => ref("Story") }],
+  ["why-list", { what: "nodewise why -o json, without a pod", schema: () => ref("StoryList") }],
+  ["advise", { what: "nodewise advise reserves -o json", schema: () => ref("ReservesAdvice") }],
+  ["test", { what: "a file of cases for `nodewise test`", schema: testSchema }],
+  ["snapshot", { what: "nodewise snapshot -o json, and what --snapshot takes", schema: () => ref("NodeSnapshot") }],
+]);
+
+const COMPONENTS = "#/components/schemas/";
+const isRef = (value: object): value is { readonly $ref: string } => "$ref" in value && typeof value.$ref === "string";
+
+/** A JSON Schema (2020-12) that refers to nothing outside of itself. */
+export async function publishedSchema(name: string, { what, schema }: Published): Promise<JsonSchema> {
+  const { document } = await openApi(ROUTES);
+  const { schemas } = document.components;
+  const used = new Map<string, JsonSchema>();
+  const own = (value: unknown): unknown => {
+    if (typeof value !== "object" || value === null) return value;
+    if (Array.isArray(value)) return value.map(own);
+    if (!isRef(value)) return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, own(item)]));
+    const to = value.$ref.slice(COMPONENTS.length);
+    if (!used.has(to)) {
+      // before its members, which may refer to it
+      used.set(to, {});
+      used.set(to, own(schemas[to]) as JsonSchema);
+    }
+    return { ...value, $ref: `#/$defs/${to}` };
+  };
+  const root = own(schema()) as JsonSchema;
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: name,
+    description: what,
+    ...root,
+    $defs: Object.fromEntries([...used].sort(([a], [b]) => (a < b ? -1 : 1))),
+  };
+}

@@ -1,0 +1,157 @@
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import * as z from "zod";
+import type { InputDocument } from "../../documents/inputs/origin.ts";
+import { placedIssue } from "../../documents/problem.ts";
+import { KINDS } from "../../model/decision.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import { readDocument } from "../inputs/read.ts";
+import { EXIT, type Fault, fault } from "../terminal.ts";
+
+const text = z.string().min(1);
+const scalar = z.union([z.string(), z.number(), z.boolean()]);
+const someJson = z.unknown();
+const members = z.record(z.string(), someJson);
+
+const givenForm = z
+  .record(
+    z.string().regex(/^[a-z][a-z-]*$/, "must be the long name of an option, such as snapshot or cgroup-version"),
+    z.union([scalar, z.array(someJson), members]),
+  )
+  .describe(
+    "options of `nodewise decide KIND` by their long names. A file is named from the folder of the case, or stands here itself; of an option that is given again and again, a list",
+  );
+
+const expectForm = z
+  .strictObject({
+    verdict: text.describe("the decision's verdict, such as refused"),
+    decision: members.describe(
+      "of the decision, the members that count: objects may hold others too, lists hold just these entries. In the place of a list, an object picks entries: by number, or by a member's value such as `name=app`",
+    ),
+    reasons: z.array(text).describe("codes that are among those of the reasons"),
+    needs: z.array(text).describe("inputs that the answer names as missing"),
+    next: members.describe("of what is remembered for the next pass, the members that count"),
+    refusal: z
+      .strictObject({ code: text, message: text, needs: z.array(text) })
+      .partial()
+      .describe("there is no decision, and this is why"),
+    error: text.describe("the input is bad, and a line of what is told about it holds this text"),
+  })
+  .partial()
+  .refine((expected) => Object.keys(expected).length > 0, "must expect something")
+  .describe("what is left out may be anything");
+
+const version = z.union([z.string(), z.number()]).transform(String);
+const common = {
+  kind: z.enum(KINDS),
+  kubelet: z
+    .union([version, z.array(version).min(1)])
+    .transform((one) => [one].flat())
+    .describe("the kubelet to answer as where the node tells no version; of several, the case is tried as each"),
+  now: text.describe("the time of the snapshot, such as 2026-01-31T12:00:00Z"),
+  given: givenForm,
+};
+const caseForm = z.strictObject({ name: text, expect: expectForm, ...z.strictObject(common).partial().shape });
+
+/** A case file: one case, or `cases` with what they have in common beside them. */
+export const caseFileForm = z
+  .union([caseForm, z.strictObject({ cases: z.array(caseForm).min(1), ...z.strictObject(common).partial().shape })])
+  .describe("a case of `nodewise test`, or `cases` that have what stands beside them in common");
+
+export type Expected = z.output<typeof expectForm>;
+type Step = string | number;
+
+/** One thing to try. */
+export interface Case {
+  readonly name: string;
+  readonly file: string;
+  readonly line: number;
+  readonly kind: (typeof KINDS)[number];
+  /** Undefined: as the node tells, or the newest. */
+  readonly kubelet: string | undefined;
+  readonly now: string | undefined;
+  /** By the option's name, and where in the file it stands. */
+  readonly given: ReadonlyMap<string, { readonly value: unknown; readonly path: readonly Step[] }>;
+  readonly expect: Expected;
+}
+
+const CASE_FILE = /\.(?:ya?ml|json)$/;
+/** A file that holds no cases, but what cases are given. */
+const isCaseFile = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && ("expect" in value || "cases" in value);
+
+/** The cases of files, and of all files below folders. Errors: with the place of each. */
+export async function readCases(paths: readonly string[]): Promise<Result<readonly Case[], Fault>> {
+  const cases: Case[] = [];
+  const lines: string[] = [];
+  for (const path of paths) {
+    const found = filesAt(path);
+    if (!found.ok) return found;
+    for (const file of found.value) {
+      const document = await readDocument(file);
+      if (!document.ok) lines.push(...(file === path ? document.error.lines : []));
+      else if (file !== path && !isCaseFile(document.value.value)) continue;
+      else {
+        const read = casesIn(document.value);
+        if (read.ok) cases.push(...read.value);
+        else lines.push(...read.error);
+      }
+    }
+  }
+  if (lines.length > 0) return fault(EXIT.badInput, ...lines);
+  if (cases.length === 0)
+    return fault(EXIT.badInput, `${paths.join(", ")}: no case is there: a YAML file with \`expect\`, or \`cases\``);
+  return ok(cases);
+}
+
+function filesAt(path: string): Result<readonly string[], Fault> {
+  try {
+    if (!statSync(path).isDirectory()) return ok([path]);
+    const files = readdirSync(path, { recursive: true, encoding: "utf8" });
+    return ok(
+      files
+        .filter((file) => CASE_FILE.test(file))
+        .sort()
+        .map((file) => join(path, file)),
+    );
+  } catch {
+    return fault(EXIT.badInput, `${path}: no such file or folder: check the path`);
+  }
+}
+
+function casesIn(document: InputDocument): Result<readonly Case[], readonly string[]> {
+  const several = typeof document.value === "object" && document.value !== null && "cases" in document.value;
+  const [alone, together] = caseFileForm.options;
+  const read = (several ? together : alone).safeParse(document.value);
+  if (!read.success)
+    return err(
+      read.error.issues.map(({ path, message }) =>
+        placedIssue(document, { base: [], at: path as Step[], message: message.replace(/^Invalid input: /, "") }),
+      ),
+    );
+  const { cases, ...shared } = "cases" in read.data ? read.data : { cases: [read.data] };
+  const made: Case[] = [];
+  for (const [i, own] of cases.entries()) {
+    const at = several ? ["cases", i] : [];
+    const kind = own.kind ?? shared.kind;
+    if (kind === undefined)
+      return err([placedIssue(document, { base: at, at: ["kind"], message: `must be one of ${KINDS.join(", ")}` })]);
+    const given = new Map([...optionsAt(shared.given, ["given"]), ...optionsAt(own.given, [...at, "given"])]);
+    const kubelets = own.kubelet ?? shared.kubelet ?? [undefined];
+    for (const kubelet of kubelets)
+      made.push({
+        name: kubelets.length === 1 ? own.name : `${own.name} (${kubelet})`,
+        file: document.file,
+        line: document.place([...at, "name"]).line,
+        kind,
+        kubelet,
+        now: own.now ?? shared.now,
+        given,
+        expect: own.expect,
+      });
+  }
+  return ok(made);
+}
+
+const optionsAt = (given: Readonly<Record<string, unknown>> = {}, at: readonly Step[]) =>
+  Object.entries(given).map(([option, value]) => [option, { value, path: [...at, option] }] as const);

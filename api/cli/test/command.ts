@@ -1,0 +1,143 @@
+import type { Command } from "commander";
+import { KINDS } from "../../model/decision.ts";
+import { specOf } from "../../model/kinds.ts";
+import { ok } from "../../model/result.ts";
+import { type Annotation, githubText, type JUnitCase, junitText } from "../../text/ci.ts";
+import { many } from "../../text/sentences/words.ts";
+import { printable } from "../../text/style.ts";
+import { table } from "../../text/table.ts";
+import { type Cli, examples, finish, outputOption } from "../cli.ts";
+import { EXIT, type Form, type Outcome, printData, type Terminal } from "../terminal.ts";
+import type { Mismatch } from "./expectation.ts";
+import type { Tried } from "./run-case.ts";
+
+interface TestFlags {
+  readonly output: Form | "junit" | "github";
+}
+
+const EXIT_CODES = `
+Exit codes:
+  0  all is as expected
+  1  something is not
+  2  a case cannot be read`;
+
+export function addTest(program: Command, cli: Cli): void {
+  const command = program
+    .command("test")
+    .summary("try decisions against what is expected of them")
+    .description(
+      "Try cases of YAML: what is given to `nodewise decide`, and what is expected of the decision. Tells which are not as expected, and which codes of reasons the cases met.",
+    )
+    .argument("<paths...>", "case files, or folders of them")
+    .addOption(outputOption(["table", "json", "yaml", "junit", "github"]))
+    .action((paths: readonly string[], flags: TestFlags) => finish(cli, () => testAll(paths, flags, cli)));
+  examples(
+    command,
+    "nodewise test policy-tests",
+    "nodewise test policy-tests -o junit > junit.xml",
+    "nodewise schema test > case.schema.json",
+  );
+  command.addHelpText("after", EXIT_CODES);
+}
+
+async function testAll(paths: readonly string[], { output }: TestFlags, { terminal }: Cli): Promise<Outcome> {
+  const { readCases } = await import("./case-file.ts");
+  const { tryCase } = await import("./run-case.ts");
+  const cases = await readCases(paths);
+  if (!cases.ok) return cases;
+  const tried: Tried[] = [];
+  for (const one of cases.value) tried.push(await tryCase(one));
+  if (output === "table") terminal.write(tableOf(tried, terminal));
+  else if (output === "junit") terminal.write(junitText("nodewise test", tried.map(junitOf)));
+  else if (output === "github") terminal.write(githubText(tried.flatMap(annotationOf)));
+  else printData(terminal, { ...countsOf(tried), cases: tried.map(dataOf), reasons: coverageOf(tried) }, output);
+  return ok(tried.every(isPassed) ? EXIT.ok : EXIT.negative);
+}
+
+const isPassed = ({ mismatches }: Tried): boolean => mismatches.length === 0;
+const mismatchText = ({ path, expected, found }: Mismatch): string => `${path}: expected ${expected}, found ${found}`;
+const countsOf = (tried: readonly Tried[]) => {
+  const passed = tried.filter(isPassed).length;
+  return { passed, failed: tried.length - passed };
+};
+
+interface Coverage {
+  readonly kind: string;
+  readonly cases: number;
+  readonly met: readonly string[];
+  readonly missed: readonly string[];
+}
+/** The codes of reasons of each kind that has a case: those that an answer gave, and the others. */
+function coverageOf(tried: readonly Tried[]): readonly Coverage[] {
+  return KINDS.flatMap((kind) => {
+    const own = tried.filter(({ case: of }) => of.kind === kind);
+    if (own.length === 0) return [];
+    const seen = new Set(own.flatMap(({ codes }) => [...codes]));
+    const codes = specOf(kind).reasons;
+    const [met, missed] = [codes.filter((code) => seen.has(code)), codes.filter((code) => !seen.has(code))];
+    return [{ kind, cases: own.length, met, missed }];
+  });
+}
+
+function tableOf(tried: readonly Tried[], { columns, paint }: Terminal): string {
+  const rows = tried.map(({ case: { name, file, line, kind }, mismatches }) => ({
+    cells: [
+      mismatches.length === 0 ? { text: "ok", color: "green" as const } : { text: "FAILED", color: "red" as const },
+      printable(name),
+      kind,
+      printable(`${file}:${line}`),
+    ],
+    notes: mismatches.map((one) => `  ${printable(mismatchText(one))}`),
+  }));
+  const cases = table(
+    [{ title: "" }, { title: "CASE", shrinkTo: 20 }, { title: "KIND" }, { title: "WHERE", giveUp: 1 }],
+    rows,
+    columns,
+    paint,
+  );
+  const covered = coverageOf(tried).map(({ kind, cases, met, missed }) => ({
+    cells: [kind, String(cases), `${met.length} of ${met.length + missed.length}`, fewOf(missed)],
+  }));
+  const coverage = table(
+    [
+      { title: "KIND" },
+      { title: "CASES", align: "right" },
+      { title: "REASONS MET", align: "right" },
+      { title: "NOT MET", shrinkTo: 30 },
+    ],
+    covered,
+    columns,
+    paint,
+  );
+  const { passed, failed } = countsOf(tried);
+  const end =
+    failed === 0
+      ? paint("green", `${many(passed, "case")} passed`)
+      : paint("red", `${passed} passed, ${failed} failed`);
+  return `${cases}\n${coverage}\n${end}\n`;
+}
+
+const SHOWN = 4;
+const fewOf = (codes: readonly string[]): string =>
+  codes.length <= SHOWN ? codes.join(", ") : `${codes.slice(0, SHOWN).join(", ")} and ${codes.length - SHOWN} more`;
+
+const dataOf = ({ case: { name, file, line, kind, kubelet }, mismatches, codes, seconds }: Tried) => ({
+  name,
+  file,
+  line,
+  kind,
+  ...(kubelet !== undefined && { kubelet }),
+  passed: mismatches.length === 0,
+  mismatches,
+  reasons: [...codes],
+  seconds,
+});
+const junitOf = ({ case: { name, file }, mismatches, seconds }: Tried): JUnitCase => {
+  const lines = mismatches.map(mismatchText);
+  const failure = lines[0] === undefined ? null : { message: lines[0], text: lines.join("\n") };
+  return { suite: file, name, seconds, failure };
+};
+const annotationOf = ({ case: { name, file, line }, mismatches }: Tried): readonly Annotation[] =>
+  mismatches.length === 0
+    ? []
+    : [{ level: "error", file, line, title: name, message: mismatches.map(mismatchText).join("\n") }];

@@ -1,0 +1,166 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, describe, expect, test } from "vitest";
+import { run } from "./run.ts";
+
+const EXAMPLES = fileURLToPath(new URL("../../docs/guide/policy-tests", import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), "nodewise-cases-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+let made = 0;
+/** A folder with these files in it. */
+function folderWith(files: Readonly<Record<string, string>>): string {
+  const of = join(folder, String(made++));
+  mkdirSync(of);
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(of, name), text);
+  return of;
+}
+const NODE =
+  "metadata: {name: worker}\nstatus: {capacity: {cpu: '4', memory: 8Gi, pods: '110', ephemeral-storage: 9Gi}, allocatable: {cpu: '4', memory: 8Gi, pods: '110', ephemeral-storage: 9Gi}}\n";
+const ADMISSION = `
+kind: admission
+given:
+  node: node.yaml
+  pods: []
+  pod: {metadata: {name: web, namespace: shop}, spec: {containers: [{name: app, resources: {requests: {cpu: '5'}}}]}}
+`;
+const oneCase = (expected: string, given = ADMISSION): string =>
+  folderWith({ "node.yaml": NODE, "case.yaml": `name: too large\n${given}expect: ${expected}\n` });
+
+interface Report {
+  readonly passed: number;
+  readonly failed: number;
+  readonly cases: readonly {
+    readonly name: string;
+    readonly file: string;
+    readonly line: number;
+    readonly mismatches: readonly { readonly path: string; readonly expected: string; readonly found: string }[];
+    readonly reasons: readonly string[];
+  }[];
+  readonly reasons: readonly {
+    readonly kind: string;
+    readonly met: readonly string[];
+    readonly missed: readonly string[];
+  }[];
+}
+async function report(path: string): Promise<Report & { readonly code: number | null }> {
+  const { stdout, stderr, code } = await run(["test", path, "-o", "json"]);
+  expect(stderr).toBe("");
+  return { ...(JSON.parse(stdout) as Report), code };
+}
+const mismatchesOf = async (expected: string, given?: string) => {
+  const { cases } = await report(oneCase(expected, given));
+  return cases[0]?.mismatches.map(({ path, expected, found }) => [path, expected, found]);
+};
+
+describe("nodewise test", () => {
+  test("of the guide's examples finds all as expected", async () => {
+    const { code, failed, passed, cases, reasons } = await report(EXAMPLES);
+    expect(cases.filter(({ mismatches }) => mismatches.length > 0)).toEqual([]);
+    expect({ code, failed }).toEqual({ code: 0, failed: 0 });
+    expect(passed).toBeGreaterThanOrEqual(10);
+    expect(new Set(cases.map(({ file }) => file)).size).toBe(10);
+    const admission = reasons.find(({ kind }) => kind === "admission");
+    expect(admission?.met).toContain("resource_short");
+    expect(admission?.missed).not.toContain("resource_short");
+  });
+
+  test("tells each place where the decision is not as expected", async () => {
+    expect(await mismatchesOf("{verdict: refused, decision: {reason: OutOfcpu, admit: false}}")).toEqual([]);
+    expect(
+      await mismatchesOf("{verdict: decided, decision: {reason: OutOfmemory, preempt: []}, reasons: [tied]}"),
+    ).toEqual([
+      ["verdict", '"decided"', '"refused"'],
+      ["decision.reason", '"OutOfmemory"', '"OutOfcpu"'],
+      ["reasons", "tied", expect.stringContaining("resource_short")],
+    ]);
+    expect(await mismatchesOf("{decision: {resources: {name=cpu: {}, 7: {}}}}")).toEqual([
+      ["decision.resources[7]", "{}", expect.stringMatching(/^nothing among \d+ entr/)],
+      ...((await mismatchesOf("{decision: {resources: {name=cpu: {}}}}")) ?? []),
+    ]);
+    expect(await mismatchesOf("{decision: {preempt: [{name: web}]}}")).toEqual([
+      ["decision.preempt", "1 entry", "0 entries"],
+    ]);
+    expect(await mismatchesOf("{decision: {madeUp: 1}}")).toEqual([["decision.madeUp", "1", "nothing"]]);
+  });
+
+  test("expects refusals and errors too", async () => {
+    const noPod = "kind: admission\ngiven: {node: node.yaml, pods: []}\n";
+    expect(await mismatchesOf("{refusal: {code: needs_input, needs: [ask.pod]}}", noPod)).toEqual([]);
+    expect(await mismatchesOf("{verdict: decided}", noPod)).toEqual([
+      ["refusal", "none", expect.stringMatching(/^needs_input: which pod/)],
+    ]);
+    const noFile = "kind: admission\ngiven: {node: nowhere.yaml}\n";
+    expect(await mismatchesOf('{error: "nowhere.yaml: no such file"}', noFile)).toEqual([]);
+    expect(await mismatchesOf("{error: broken}", ADMISSION)).toEqual([["error", "broken", "refused"]]);
+    const wrong = "kind: admission\ngiven:\n  node: {metadata: {name: 7}}\n";
+    const found = await mismatchesOf("{verdict: decided}", wrong);
+    // the place is that in the file of the case
+    expect(found?.[0]?.[2]).toMatch(/case\.yaml:4:27: node\.metadata\.name: /);
+  });
+
+  test("tries a case as each kubelet that it names, and takes what cases have in common", async () => {
+    const shared = folderWith({
+      "node.yaml": NODE.replace("status: {", "status: {conditions: [], "),
+      "cases.yaml": `kind: allocatable
+kubelet: ["1.34", "1.37"]
+given: {node: node.yaml, config: {kubeReserved: {cpu: 1}}}
+cases:
+  - {name: one, expect: {decision: {allocatable: {cpu: "3"}}}}
+  - {name: two, kubelet: "1.36", given: {set: {"kubeReserved.cpu": 2}}, expect: {verdict: decided}}
+`,
+    });
+    const { cases } = await report(shared);
+    expect(cases.map(({ name, line }) => [name, line])).toEqual([
+      ["one (1.34)", 5],
+      ["one (1.37)", 5],
+      ["two", 6],
+    ]);
+    expect(cases[0]?.mismatches).toEqual([]);
+  });
+
+  test("writes JUnit, and annotations of GitHub", async () => {
+    const path = oneCase('{decision: {message: "<a> & \\"b\\"\\n,:%"}}');
+    const junit = await run(["test", path, "-o", "junit"]);
+    expect(junit.code).toBe(1);
+    expect(junit.stdout).toContain('<testsuites name="nodewise test" tests="1" failures="1"');
+    expect(junit.stdout).toContain("&lt;a&gt; &amp; ");
+    expect(junit.stdout).not.toMatch(/<a>|& /);
+    const github = await run(["test", path, "-o", "github"]);
+    expect(github.stdout).toMatch(
+      /^::error file=[^,:]+case\.yaml,line=1,title=too large::decision\.message: expected "<a> & \\"b\\"\\n,:%25", found "Node didn't have [^\n]+\n$/,
+    );
+    const good = oneCase("{verdict: refused}");
+    expect(await run(["test", good, "-o", "github"])).toMatchObject({ code: 0, stdout: "", stderr: "" });
+  });
+
+  test.each([
+    ["expect: {verdict: refused}\nkind: admission\n", /case\.yaml:1:1: name: /],
+    ["name: x\nexpect: {}\nkind: admission\n", /case\.yaml:2:9: expect: must expect something/],
+    ["name: x\nexpect: {verdict: refused}\n", /case\.yaml:1:1: kind: must be one of allocatable, /],
+    ["name: x\nkind: admision\nexpect: {verdict: refused}\n", /case\.yaml:2:7: kind: /],
+    ["name: x\nkind: admission\nexpct: {verdict: refused}\nexpect: {verdict: a}\n", /case\.yaml.*expct/],
+    ["name: [\nexpect: {verdict: a}", /case\.yaml:\d/],
+  ])("refuses a file that is no case: %j", async (text, line) => {
+    const { code, stderr } = await run(["test", join(folderWith({ "case.yaml": text }), "case.yaml")]);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(line);
+  });
+
+  test("refuses what is no folder, what holds no case, and options that a case cannot have", async () => {
+    expect((await run(["test", join(folder, "nowhere")])).stderr).toMatch(
+      /nowhere: no such file or folder: check the path/,
+    );
+    expect((await run(["test", folderWith({ "node.yaml": NODE })])).stderr).toMatch(/no case is there/);
+    const cluster = "kind: admission\ngiven: {context: prod}\n";
+    expect(await mismatchesOf("{verdict: decided}", cluster)).toEqual([
+      ["error", "an answer", expect.stringMatching(/case\.yaml: given\.context: has no place in a case$/)],
+    ]);
+    const late = "kind: admission\ngiven: {observed-at: now}\n";
+    expect((await mismatchesOf("{verdict: decided}", late))?.[0]?.[2]).toMatch(
+      /given\.observed-at: write now beside given$/,
+    );
+  });
+});

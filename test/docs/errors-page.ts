@@ -1,0 +1,24 @@
+import { PROBLEMS } from "../../api/http/problem.ts";
+import { REFUSAL_CODES } from "../../api/model/decision.ts";
+
+export const ERRORS_PAGE = "docs/reference/errors.md";
+
+const HEAD = `# Error codes
+
+The API answers what went wrong as a problem document (RFC 9457, \`application/problem+json\`) with one of these codes in \`code\`; the list is closed. \`detail\` says what
+it is in this case, \`issues\` names each place in the input, \`needs\` what is missing, \`advice\` what to do. A line of a batch and a decision of a turn have the same codes.
+\`nodewise decide -o json\` prints the codes marked * in \`refusal.code\`. Exit codes of commands are in \`nodewise --help\`.
+
+| code | status | what it means | what to do |
+| --- | --- | --- | --- |
+`;
+
+/** The whole page. */
+export function errorsPage(): string {
+  const refusals: ReadonlySet<string> = new Set(REFUSAL_CODES);
+  const rows = Object.entries(PROBLEMS).map(
+    ([code, { status, title, advice }]) =>
+      `| \`${code}\`${refusals.has(code) ? " *" : ""} | ${status} | ${title} | ${advice.replaceAll("|", "\\|")} |\n`,
+  );
+  return `${HEAD}${rows.join("")}`;
+}
