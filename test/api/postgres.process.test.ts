@@ -45,7 +45,7 @@ const openedFor = async (server: PostgresServer): Promise<Store> => {
 
 /** A token that the API knows without its history. */
 const TOKEN = newToken().text;
-const headers = { "content-type": "application/json", authorization: `Bearer ${TOKEN}` };
+const headers = { "content-type": "application/json", authorization: `Bearer ${TOKEN}`, connection: "close" };
 const json = async <T>(url: string, body: unknown): Promise<T> => {
   const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
   return (await response.json()) as T;

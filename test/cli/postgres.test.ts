@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, connect as tcp } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { openPostgres } from "../../db/postgres/open.ts";
 import { decisionRow, snapshotRow, value } from "../contract/store-rows.ts";
 import { authority } from "../kit/certificates.ts";
 import { FAST, noPostgres, PASSWORD, PostgresServer } from "../kit/postgres.ts";
-import { run } from "./run.ts";
+import { run, start } from "./run.ts";
 
 test.each([
   [["--database", "postgres://u:secret@127.0.0.1/db"], /can see a password among the arguments: leave it out/],
@@ -78,6 +78,17 @@ else
         EXIT.failed,
         expect.stringMatching(/tools of its own for that: pg_dump/),
       ]);
+    });
+
+    test("a try-out keeps to its own folder, whatever database the environment names", async () => {
+      const dataDir = join(folder, "up");
+      const env = { NODEWISE_DATABASE: server.url("nothing"), NODEWISE_DATA_DIR: dataDir };
+      const up = start(["up", "--port", "0"], { env });
+      const ended = once(up, "exit");
+      await expect.poll(() => existsSync(join(dataDir, "made-by-nodewise-up"))).toBe(true);
+      up.kill("SIGTERM");
+      await ended;
+      expect(existsSync(join(dataDir, "history.db"))).toBe(true);
     });
 
     test("a wrong password, user, host or name of a database", async () => {

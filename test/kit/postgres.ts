@@ -71,8 +71,10 @@ export class PostgresServer {
   async run(): Promise<void> {
     const settings = ["listen_addresses=127.0.0.1", `unix_socket_directories=${this.folder}`, ...this.#settings];
     const args = ["-D", join(this.folder, "data"), "-p", String(this.port), ...settings.flatMap((one) => ["-c", one])];
-    this.#child = spawn(...asUser(join(BIN, "postgres"), args), { stdio: "ignore", cwd: "/" });
     for (let i = 0; ; i++) {
+      // after a SIGKILL the memory of the one before may be in use for a moment, and then the server ends at once
+      if (this.#child === undefined || this.#child.exitCode !== null)
+        this.#child = spawn(...asUser(join(BIN, "postgres"), args), { stdio: "ignore", cwd: "/" });
       const client = this.client("postgres");
       try {
         await client.connect();
