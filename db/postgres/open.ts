@@ -105,8 +105,6 @@ export async function openPostgres(
   const { create = true, connections = CONNECTIONS, migrationsDir = MIGRATIONS_DIR } = options;
   const { nowMs = Date.now(), maxAgeMs = USUAL_AGE_MS } = options;
   const label = labelOf(setting);
-  let client: pg.Client | undefined;
-  let pool: pg.Pool | undefined;
   try {
     const connection = {
       ...connectionOf(setting),
@@ -117,36 +115,45 @@ export async function openPostgres(
         .join(" "),
       keepAlive: true,
     };
-    client = new pg.Client(connection);
-    client.on("error", () => {});
-    await client.connect();
-    const migrated = await migrate(client, { label, migrations: readMigrations(migrationsDir), create });
+    /** For what may take long: a connection of its own. */
+    const beside = async <T>(work: (client: pg.Client) => Promise<T>): Promise<T> => {
+      const client = new pg.Client(connection);
+      client.on("error", () => {});
+      try {
+        await client.connect();
+        return await work(client);
+      } finally {
+        await client.end().catch(() => {});
+      }
+    };
+    const migrations = readMigrations(migrationsDir);
+    const migrated = await beside(async (client) => {
+      const made = await migrate(client, { label, migrations, create });
+      if (made.ok && create) await makePartitions(client, nowMs, maxAgeMs);
+      return made;
+    });
     if (!migrated.ok) return migrated;
-    const opened = new pg.Pool({ ...connection, pipeline: true, max: connections, query_timeout: 2 * STATEMENT_MS });
-    pool = opened;
+    const pool = new pg.Pool({ ...connection, pipeline: true, max: connections, query_timeout: 2 * STATEMENT_MS });
     // a connection that is lost fails what is under way on it, and is not used again
-    opened.on("error", () => {});
-    opened.on("connect", (one) => void one.on("error", () => {}));
-    if (create) await makePartitions(opened, nowMs, maxAgeMs);
-    const { atomic, drained } = groupedWrites(opened, failureOf);
+    pool.on("error", () => {});
+    pool.on("connect", (one) => void one.on("error", () => {}));
+    const { atomic, drained } = groupedWrites(pool, failureOf);
     const close = once(async () => {
       await drained();
-      await opened.end();
+      await pool.end();
     });
-    const dropOld = async (atMs: number, beforeMs: number) => {
-      await makePartitions(opened, atMs, atMs - beforeMs);
-      return dropPartitions(opened, failureOf, beforeMs);
-    };
-    return ok(createStore({ ...postgres(opened), packing: PACKING, digest, atomic, dropOld, close }));
+    const dropOld = (atMs: number, beforeMs: number) =>
+      beside(async (client) => {
+        await makePartitions(client, atMs, atMs - beforeMs);
+        return dropPartitions(client, failureOf, beforeMs);
+      });
+    return ok(createStore({ ...postgres(pool), packing: PACKING, digest, atomic, dropOld, close }));
   } catch (error) {
-    await pool?.end();
     const known = failureOf(error);
     if (known !== null) return failure(known.code, `cannot use ${label}: ${known.message}`);
     if (error instanceof Error && "path" in error)
       return failure("unavailable", `cannot use ${label}: ${error.message}`);
     throw error;
-  } finally {
-    await client?.end().catch(() => {});
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Pool, PoolClient } from "pg";
+import type { Client } from "pg";
 import type { Classify } from "../failure.ts";
 import { WRITING } from "./locks.ts";
 
@@ -27,7 +27,7 @@ interface Partition {
   readonly untilMs: number;
 }
 /** In their order; the one of what is in no other is not among them. */
-async function partitionsOf(client: Pool | PoolClient, table: Table): Promise<readonly Partition[]> {
+async function partitionsOf(client: Client, table: Table): Promise<readonly Partition[]> {
   const { rows } = await client.query<{ name: string; bounds: string }>(
     `SELECT relname AS name, pg_get_expr(relpartbound, pg_class.oid) AS bounds
     FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid WHERE inhparent = to_regclass($1)`,
@@ -42,22 +42,17 @@ async function partitionsOf(client: Pool | PoolClient, table: Table): Promise<re
 }
 
 /** Runs work in a transaction in which nobody else writes. */
-async function alone<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
-  const client = await pool.connect();
-  let fault: unknown;
+async function alone<T>(client: Client, work: () => Promise<T>): Promise<T> {
   try {
     await client.query("BEGIN");
     await client.query(SETTINGS);
     await client.query(`SELECT pg_advisory_xact_lock(${WRITING})`);
-    const done = await work(client);
+    const done = await work();
     await client.query("COMMIT");
     return done;
   } catch (error) {
-    fault = error;
     await client.query("ROLLBACK").catch(() => {});
     throw error;
-  } finally {
-    client.release(fault !== undefined && !("severity" in (fault as object)));
   }
 }
 
@@ -65,16 +60,16 @@ async function alone<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): P
  * Makes the partitions for now and soon. One that cannot be made, since rows of its time are in no partition already, is left out;
  * Postgres looks through those rows each time.
  */
-export async function makePartitions(pool: Pool, nowMs: number, maxAgeMs: number): Promise<void> {
+export async function makePartitions(client: Client, nowMs: number, maxAgeMs: number): Promise<void> {
   for (const table of TABLES) {
-    const last = (await partitionsOf(pool, table)).at(-1)?.untilMs ?? 0;
+    const last = (await partitionsOf(client, table)).at(-1)?.untilMs ?? 0;
     let from = Math.max(last, Math.floor(nowMs / DAY_MS) * DAY_MS);
     for (; from < nowMs + AHEAD_MS; from += widthOf(maxAgeMs)) {
       const until = from + widthOf(maxAgeMs);
       const name = `${table}_${new Date(from).toISOString().slice(0, 10).replaceAll("-", "_")}`;
       const sql = `CREATE TABLE IF NOT EXISTS ${name} PARTITION OF ${table} FOR VALUES FROM (${from}) TO (${until})`;
       try {
-        await alone(pool, (client) => client.query(sql));
+        await alone(client, () => client.query(sql));
       } catch (error) {
         // rows of it are elsewhere, or another process has made one of another width
         if (!["23514", "42P17"].includes(String((error as { code?: unknown }).code))) throw error;
@@ -110,7 +105,7 @@ const COLUMNS = `SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) A
   WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped AND attgenerated = ''`;
 
 /** Takes a partition away. What stays of it moves to the rows of none; answers how many rows went. */
-async function drop(client: PoolClient, table: Table, { name, untilMs }: Partition, beforeMs: number): Promise<number> {
+async function drop(client: Client, table: Table, { name, untilMs }: Partition, beforeMs: number): Promise<number> {
   await client.query("SET LOCAL nodewise.moves = 'on'");
   await client.query(`ALTER TABLE ${table} DETACH PARTITION ${name}`);
   const { rows } = await client.query<{ names: string }>(COLUMNS, [table]);
@@ -125,25 +120,32 @@ async function drop(client: PoolClient, table: Table, { name, untilMs }: Partiti
   return counted.rows[0]?.count ?? 0;
 }
 
-/** Takes away the partitions that ended before then. One whose table is in use stays until the next time. */
+/**
+ * Takes away the partitions that ended before then. Those whose table is in use stay until the next time, and so do snapshots of the
+ * same time as decisions that stay.
+ */
 export async function dropPartitions(
-  pool: Pool,
+  client: Client,
   failureOf: Classify,
   beforeMs: number,
 ): Promise<Readonly<Record<Table, number>>> {
   const gone = { decisions: 0, snapshots: 0 };
-  for (const table of TABLES)
-    for (const { name, untilMs } of await partitionsOf(pool, table)) {
-      if (untilMs > beforeMs) break;
+  let until = beforeMs;
+  for (const table of TABLES) {
+    for (const { name, untilMs } of await partitionsOf(client, table)) {
+      if (untilMs > until) break;
       try {
-        gone[table] += await alone(pool, async (client) => {
+        gone[table] += await alone(client, async () => {
           const found = (await partitionsOf(client, table)).find((one) => one.name === name);
           // another process may have been quicker
           return found === undefined ? 0 : drop(client, table, found, beforeMs);
         });
       } catch (error) {
         if (failureOf(error)?.code !== "unavailable") throw error;
+        break;
       }
     }
+    until = Math.min(until, (await partitionsOf(client, table))[0]?.fromMs ?? until);
+  }
   return gone;
 }

@@ -250,6 +250,21 @@ else
       await store.close();
     });
 
+    test("a store that is closed commits what waits, and answers unavailable from then on", async () => {
+      await server.database("closed");
+      const store = await opened("closed");
+      const waiting = store.record({ decision: decisionRow({ id: "last" }) });
+      await store.close();
+      expect(value(await waiting).fresh).toBe(true);
+      const unavailable = { ok: false, error: { code: "unavailable" } };
+      expect(await store.record({ decision: decisionRow() })).toMatchObject(unavailable);
+      expect(await store.getDecision("last")).toMatchObject(unavailable);
+      await store.close();
+      const again = await opened("closed");
+      expect(value(await again.getDecision("last"))).not.toBeNull();
+      await again.close();
+    });
+
     test("of what two processes record of one node nothing is lost, doubled or miscounted", async () => {
       await server.database("writers");
       const stores = [await opened("writers"), await opened("writers"), await opened("writers")];
