@@ -10,7 +10,7 @@ import { ok, type Result } from "../../api/model/result.ts";
 import type { Packing } from "../body.ts";
 import { attempting, failure, type StoreFailure } from "../failure.ts";
 import { readMigrations } from "../migrations.ts";
-import type { Database, Dialect } from "../sql/driver.ts";
+import { type Database, type Dialect, once } from "../sql/driver.ts";
 import { createStore } from "../sql/history.ts";
 import type { Store } from "../store.ts";
 import { failureOf } from "./failure.ts";
@@ -156,11 +156,3 @@ export async function openPostgres(
     throw error;
   }
 }
-
-const once = (work: () => Promise<void>): (() => Promise<void>) => {
-  let done: Promise<void> | undefined;
-  return () => {
-    done ??= work();
-    return done;
-  };
-};
