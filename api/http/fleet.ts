@@ -40,6 +40,7 @@ const FILTERS = [
   "kind",
   "verdict",
   "pressure",
+  "reason",
   "show",
 ] as const;
 const PARAMETERS = [...FILTERS, "sort", "order", "hours", "limit", "pageToken", "format"] as const;
@@ -207,14 +208,14 @@ function filterIn(given: Given, issues: InputIssue[]): FleetFilter {
   if (!selector.ok) issues.push({ path: "labelSelector", message: selector.error });
   if (given.kubelet !== undefined && !ASKED_VERSION.test(given.kubelet))
     issues.push({ path: "kubelet", message: NO_ASKED_VERSION });
-  const { name, namePrefix, zone, kubelet } = given;
+  const { name, namePrefix, zone, kubelet, reason } = given;
   const words = {
     kind: among(issues, "kind", given.kind, KINDS),
     verdict: among(issues, "verdict", given.verdict, VERDICTS),
     condition: among(issues, "pressure", given.pressure, PRESSURES),
     show: among(issues, "show", given.show, SHOWS),
   };
-  const texts = { name, namePrefix, zone, kubelet, ...words };
+  const texts = { name, namePrefix, zone, kubelet, reason, ...words };
   const known = Object.fromEntries(Object.entries(texts).filter(([, value]) => value !== undefined));
   return { ...known, selector: selector.ok ? selector.value : [] };
 }

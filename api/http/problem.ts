@@ -34,7 +34,8 @@ export const PROBLEMS = {
   unauthorized: {
     status: 401,
     title: "a token is required",
-    advice: "send `Authorization: Bearer nw_...`; `nodewise token create` makes one",
+    advice:
+      "send `Authorization: Bearer nw_...`, or Basic with the token as the password to look at something; in a browser open /sign-in. `nodewise token create` makes one",
   },
   forbidden: { status: 403, title: "the token's scopes do not allow this", advice: "use a token with the scope named" },
   forbidden_node: {

@@ -1,10 +1,11 @@
 import type { Context } from "hono";
+import { parse } from "hono/utils/cookie";
 import type { Store } from "../../db/store.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { errorFields } from "../observe/log.ts";
 import type { Caller, Ports, Reply, WhenSent } from "../ports.ts";
 import { type Problem, problem } from "../service/problem.ts";
-import { ANONYMOUS, INTERNAL, identify, isForeign, nameOf, requireScope } from "./auth/authorize.ts";
+import { ANONYMOUS, INTERNAL, identify, isForeign, nameOf, requireScope, TOKEN_COOKIE } from "./auth/authorize.ts";
 import { bytesInFlight } from "./body.ts";
 import { type BodyRoom, bodyRoom } from "./body-budget.ts";
 import { handOver } from "./off-thread.ts";
@@ -76,7 +77,7 @@ export function server(given: Ports, problemPage: ProblemPage): Server {
 }
 
 /** A problem as the page that a browser shows. */
-type ProblemPage = (problem: Problem, requestId: string) => Promise<Result<Reply, never>>;
+type ProblemPage = (problem: Problem, requestId: string, path: string) => Promise<Result<Reply, never>>;
 
 interface Ways {
   readonly queue: Gate;
@@ -95,7 +96,7 @@ async function serve(ports: Ports, ways: Ways, route: Route, c: Context): Promis
   let leave: (() => void) | null = null;
   let outcome: Result<Reply, Problem>;
   try {
-    const admitted = route.scope === null ? ok(ANONYMOUS) : await admit(ports, route, c);
+    const admitted = await admit(ports, route, c);
     if (admitted.ok) caller = admitted.value;
     const entered = admitted.ok && route.scope !== null ? queue(admitted.value.id) : ok(null);
     if (entered.ok) leave = entered.value;
@@ -110,7 +111,7 @@ async function serve(ports: Ports, ways: Ways, route: Route, c: Context): Promis
   // /readyz itself only repeats what was seen elsewhere
   if (route.scope !== null) damage.see(c.req.path, outcome);
   const isPage = route.page === true && wantsPage(c);
-  const shown = outcome.ok || !isPage ? outcome : await pageOf(ways, outcome.error, requestId);
+  const shown = outcome.ok || !isPage ? outcome : await pageOf(ways, outcome.error, requestId, c);
   const response = await respond(ports, c, requestId, shown);
   const { status } = response;
   const end = (): void => {
@@ -144,11 +145,13 @@ async function admit(ports: Ports, route: Route, c: Context): Promise<Result<Cal
   const [origin, site] = [req.header("origin"), req.header("sec-fetch-site")];
   if (isForeign({ method: req.method, host: forwarded ?? host, origin, site }))
     return foreign(origin, forwarded ?? host);
+  if (route.scope === null) return ok(ANONYMOUS);
   const caller = await identify(ports, {
     authorization: req.header("authorization"),
+    cookie: parse(req.header("cookie") ?? "", TOKEN_COOKIE)[TOKEN_COOKIE],
     hosts: [host, ...(forwarded === undefined ? [] : [forwarded])].map(nameOf),
     basic: route.page === true || route.method === "GET",
-    isPage: route.page === true,
+    asked: route.page !== true ? "for-json" : isOfBrowser(c) ? "by-form" : "for-page",
   });
   if (!caller.ok) return caller;
   const scoped = requireScope(caller.value, route.scope ?? "read");
@@ -163,7 +166,7 @@ const foreign = (origin: string | undefined, host: string): Result<never, Proble
 
 async function serveProblem(ports: Ports, ways: Ways, c: Context, outcome: Result<Reply, Problem>): Promise<Response> {
   const requestId = requestIdOf(c);
-  const shown = outcome.ok || !wantsPage(c) ? outcome : await pageOf(ways, outcome.error, requestId);
+  const shown = outcome.ok || !wantsPage(c) ? outcome : await pageOf(ways, outcome.error, requestId, c);
   const response = await respond(ports, c, requestId, shown);
   account(ports, c, {
     route: "(none)",
@@ -178,10 +181,18 @@ async function serveProblem(ports: Ports, ways: Ways, c: Context, outcome: Resul
 
 /** Browsers name HTML, other callers do not. */
 const wantsPage = (c: Context): boolean => /\btext\/html\b/.test(c.req.header("accept") ?? "");
+const isOfBrowser = (c: Context): boolean =>
+  c.req.header("sec-fetch-site") !== undefined || /\btext\/(?:html|event-stream)\b/.test(c.req.header("accept") ?? "");
 
 /** The same problem as a page, with its own status and headers. */
-async function pageOf({ problemPage }: Ways, problem: Problem, requestId: string): Promise<Result<Reply, Problem>> {
-  const shown = await problemPage(problem, requestId);
+async function pageOf(
+  { problemPage }: Ways,
+  problem: Problem,
+  requestId: string,
+  { req }: Context,
+): Promise<Result<Reply, Problem>> {
+  const { pathname, search } = new URL(req.url);
+  const shown = await problemPage(problem, requestId, req.method === "GET" ? pathname + search : pathname);
   return shown.ok ? ok({ ...shown.value, headers: { ...shown.value.headers, ...problem.headers } }) : shown;
 }
 

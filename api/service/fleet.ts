@@ -215,6 +215,8 @@ export interface FleetFilter {
   readonly verdict?: Verdict;
   readonly kind?: Kind;
   readonly condition?: PressureCondition | "any" | "none" | "not-known";
+  /** A word of the kubelet for why: of pods that were refused in the time that is counted, or of a newest decision. */
+  readonly reason?: string;
   readonly show?: Shows;
 }
 
@@ -246,7 +248,8 @@ function hasVerdict({ latest }: FleetNode, verdict: Verdict | undefined, kind: K
 
 /** The nodes that a filter lets through, in the order given. */
 export function filtered(nodes: readonly FleetNode[], filter: FleetFilter): readonly FleetNode[] {
-  const { name = "", namePrefix = "", selector = [], zone, kubelet, verdict, kind, condition, show = "all" } = filter;
+  const { name = "", namePrefix = "", selector = [], zone, kubelet, verdict, kind, condition, reason } = filter;
+  const { show = "all" } = filter;
   const part = name.toLowerCase();
   return nodes.filter(
     (node) =>
@@ -257,9 +260,23 @@ export function filtered(nodes: readonly FleetNode[], filter: FleetFilter): read
       (kubelet === undefined || isOfVersion(kubelet, node)) &&
       ((verdict === undefined && kind === undefined) || hasVerdict(node, verdict, kind)) &&
       (condition === undefined || hasCondition(node, condition)) &&
+      (reason === undefined || reasonsOf(node).has(reason)) &&
       SHOWN[show](node),
   );
 }
+const reasonsOf = ({ refusals, kubeletRefusals, latest }: FleetNode): ReadonlySet<string | null> =>
+  new Set([
+    ...[...refusals, ...kubeletRefusals].map(({ reason }) => reason),
+    ...Object.values(latest).map(({ reason }) => reason),
+  ]);
+
+/** The reasons and the zones that nodes can be asked for by. */
+export const reasonsAmong = (nodes: readonly FleetNode[]): readonly string[] =>
+  words(nodes.flatMap((node) => [...reasonsOf(node)]));
+export const zonesAmong = (nodes: readonly FleetNode[]): readonly string[] => words(nodes.map(({ zone }) => zone));
+const words = (all: readonly (string | null)[]): readonly string[] =>
+  [...new Set(all.filter((word) => word !== null && word !== ""))].sort() as readonly string[];
+
 function hasCondition({ pressureFrom, conditions }: FleetNode, wanted: NonNullable<FleetFilter["condition"]>): boolean {
   if (wanted === "not-known") return pressureFrom === null;
   if (wanted === "none") return pressureFrom !== null && conditions.length === 0;

@@ -7,10 +7,12 @@ import { getAsset } from "./assets.ts";
 import { getDecisionPage } from "./decision/decision.ts";
 import { getDecisionsPage } from "./decision/decisions-page.ts";
 import { getDocs } from "./docs.ts";
+import { getCompare } from "./fleet/compare-page.ts";
 import { getFleet } from "./fleet/fleet.ts";
 import { getLintPage, postLintPage } from "./lint/lint-page.ts";
 import { getNodePage } from "./node/node-page.ts";
 import { getReplayPage, postReplayPage } from "./replay/replay-page.ts";
+import { getSignIn, postSignIn, postSignOut } from "./sign-in.ts";
 import { getUpgradePage, postUpgradePage } from "./upgrade/upgrade-page.ts";
 import { getWhatIf, postWhatIf } from "./what-if/what-if.ts";
 import { getWhyPage } from "./why-page.ts";
@@ -18,6 +20,7 @@ import { getWhyPage } from "./why-page.ts";
 /** The pages that people look at, and the files that those load. */
 export const PAGES: readonly Route[] = [
   { method: "GET", path: "/", scope: "read", page: true, offThread: true, handle: getFleet },
+  { method: "GET", path: "/compare", scope: "read", page: true, offThread: true, handle: getCompare },
   { method: "GET", path: "/decisions", scope: "read", page: true, offThread: true, handle: getDecisionsPage },
   { method: "GET", path: "/decisions/:decision", scope: "read", page: true, offThread: true, handle: getDecisionPage },
   { method: "GET", path: "/nodes/:node", scope: "read", page: true, offThread: true, handle: getNodePage },
@@ -46,6 +49,9 @@ export const PAGES: readonly Route[] = [
   { method: "GET", path: "/upgrade", scope: "read", page: true, offThread: true, handle: getUpgradePage },
   { method: "POST", path: "/upgrade", scope: "read", page: true, offThread: true, handle: postUpgradePage },
   { method: "GET", path: "/agreement", scope: "read", page: true, offThread: true, handle: getAgreementPage },
+  { method: "GET", path: "/sign-in", scope: null, page: true, handle: getSignIn },
+  { method: "POST", path: "/sign-in", scope: null, page: true, handle: postSignIn },
+  { method: "POST", path: "/sign-out", scope: null, page: true, handle: postSignOut },
   { method: "GET", path: "/docs", scope: null, page: true, handle: () => getDocs(openApi(ROUTES)) },
   { method: "GET", path: "/live", scope: "read", page: true, handle: getLive },
   { method: "GET", path: "/assets/:name", scope: null, handle: getAsset },

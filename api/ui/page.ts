@@ -84,17 +84,25 @@ export const prose = (text: string): Promise<Html> =>
   all(text.split("`").map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : html`${part}`)));
 
 /** Shows a problem in a browser: the same as the JSON says. */
-export function problemPage(problem: Problem, requestId: string): Promise<Result<Reply, never>> {
+export function problemPage(problem: Problem, requestId: string, path = "/"): Promise<Result<Reply, never>> {
   const title = titleOf(problem);
   return page(
     `${title.slice(0, 1).toUpperCase()}${title.slice(1)}`,
     html`<p>${prose(problem.detail)}</p>
-${near(problem)}${issues(problem)}
+${near(problem)}${issues(problem)}${problem.code === "unauthorized" ? signInForm(path) : ""}
 <p class="soft">${prose(adviceOf(problem))}</p>
 <p class="soft small">Code <a href="/docs#${problem.code}"><code>${problem.code}</code></a>, status ${statusOf(problem)}, request <code>${requestId}</code>.</p>`,
     { status: statusOf(problem) },
   );
 }
+
+/** `to`: the path that is opened then. */
+export const signInForm = (to: string): Html => html`
+<form class="row card" method="post" action="/sign-in" aria-label="Sign in">
+<input type="hidden" name="to" value="${to}">
+<div><label for="token">Token</label><input id="token" name="token" type="password" size="44" placeholder="nw_…" autocomplete="current-password" required autofocus></div>
+<button class="main">Sign in</button>
+</form>`;
 
 function near({ code, near: names = [] }: Problem): Html | Promise<Html> | "" {
   if (names.length === 0 || code !== "unknown_node") return "";

@@ -73,6 +73,7 @@ export function tokens(of: Of): void {
 }
 
 export function nodeTokens(of: Of): void {
+  signIn(of);
   test("a node's token speaks for its node and no other, wherever a node is named", async () => {
     const [mine, theirs] = [fresh("node"), fresh("node")];
     const own = bearer(await tokenFor(of().store, ["decide", "read"], mine));
@@ -124,6 +125,56 @@ export function nodeTokens(of: Of): void {
     expect(page.status).toBe(200);
     expect(text).toContain(mine);
     expect(text).not.toContain(theirs);
+  });
+}
+
+function signIn(of: Of): void {
+  test("a browser signs in with a form, and is asked by no window of its own", async () => {
+    const token = await tokenFor(of().store, ["read"]);
+    const browser = { accept: "text/html", "sec-fetch-site": "same-origin" };
+    const asked = await of().fetch("/decisions?node=a&kind=cgroups", { headers: browser });
+    expect(asked.status).toBe(401);
+    expect(asked.headers.get("www-authenticate")).toBe('Bearer realm="nodewise"');
+    const shown = await asked.text();
+    expect(shown).toContain('action="/sign-in"');
+    expect(shown).toContain('name="to" value="/decisions?node=a&amp;kind=cgroups"');
+    for (const way of ["Bearer nw_", "Basic", "/sign-in"]) expect(shown).toContain(way);
+    const streamed = await of().fetch("/live", { headers: { accept: "text/event-stream" } });
+    expect(streamed.headers.get("www-authenticate")).toBe('Bearer realm="nodewise"');
+
+    const sign = (fields: Record<string, string>, headers: Record<string, string> = browser) =>
+      of().fetch("/sign-in", {
+        method: "POST",
+        headers: { ...headers, "content-type": "application/x-www-form-urlencoded" },
+        body: new URLSearchParams(fields).toString(),
+        redirect: "manual",
+      });
+    const wrong = await sign({ token: `nw_${"0".repeat(12)}_${"0".repeat(48)}`, to: "/" });
+    expect([wrong.status, wrong.headers.get("set-cookie")]).toEqual([401, null]);
+    expect(await wrong.text()).toContain("This token is not known here");
+    await problemOf(
+      await sign({ token }, { ...browser, accept: "*/*", "sec-fetch-site": "cross-site" }),
+      "forbidden_site",
+    );
+
+    const signed = await sign({ token: ` ${token}\r\n`, to: "/decisions?node=a" });
+    expect([signed.status, signed.headers.get("location")]).toEqual([303, "/decisions?node=a"]);
+    const cookie = signed.headers.get("set-cookie") ?? "";
+    expect(cookie).toMatch(/^nodewise=nw_\w+; Max-Age=43200; Path=\/; HttpOnly; (?:Secure; )?SameSite=Strict$/);
+    for (const to of ["https://elsewhere", "//elsewhere", "/\\elsewhere", "", "/a b"])
+      expect((await sign({ token, to })).headers.get("location"), to).toBe("/");
+
+    const own = { ...browser, cookie: `other=1; ${cookie.split(";")[0]}` };
+    for (const path of ["/", "/v1/nodes", "/lint"])
+      expect((await of().fetch(path, { headers: own })).status, path).toBe(200);
+    expect(await (await of().fetch("/sign-in", { headers: own })).text()).toContain("Sign out");
+    // what changes something and is no page's form wants the header
+    const post = { method: "POST", headers: { ...own, "content-type": "application/json" }, body: "{}" };
+    expect((await of().fetch("/v1/lint", post)).status).toBe(401);
+    const out = await of().fetch("/sign-out", { method: "POST", headers: own, redirect: "manual" });
+    expect(out.headers.get("set-cookie")).toMatch(/^nodewise=; Max-Age=0; /);
+    const stale = { ...browser, cookie: `nodewise=nw_${"1".repeat(12)}_${"1".repeat(48)}` };
+    expect((await of().fetch("/", { headers: stale })).status).toBe(401);
   });
 }
 

@@ -7,6 +7,12 @@ const fill = async (url: string): Promise<void> => {
   for (const name of ["node-1", "node-2"]) await decided(url, "cgroups", { snapshot: capturedNode(name) });
 };
 inBrowser("the fleet in a browser", fill, (ground) => {
+  test.each(LOOKS_AND_WITHOUT_SCRIPTS)("%s: two nodes beside each other fit", async (_name, options) => {
+    await ground.visit("/compare?node=node-1&node=node-2", options, async (page) => {
+      expect(await page.getByRole("region", { name: "How they stand" }).isVisible()).toBe(true);
+      if (hasScripts(options)) await expectReadable(page);
+    });
+  });
   test.each(LOOKS_AND_WITHOUT_SCRIPTS)("%s: it is there, fits, and asks nobody else", async (_name, options) => {
     await ground.visit("/", options, async (page) => {
       expect(await page.title()).toBe("Nodes · Nodewise");

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { PROFILES } from "../../api/profiles/index.ts";
 import { type FleetFilter, type FleetOrder, filtered, fleetNode, ordered, SILENT_MS } from "../../api/service/fleet.ts";
-import { fleetLink, hoursPicture } from "../../api/ui/fleet/fleet.ts";
+import { hoursPicture } from "../../api/ui/fleet/hours-picture.ts";
+import { fleetLink } from "../../api/ui/fleet/question.ts";
 import type { FleetRow, LatestRow } from "../../db/rows.ts";
 import { appOver } from "../api/serving.ts";
 import { outcomeRow } from "../contract/store-outcomes.ts";
@@ -42,10 +43,12 @@ const BY_NAME: FleetOrder = { sort: "name", order: "asc" };
 const QUESTION = {
   q: "",
   labels: "",
+  zone: "",
   show: "all",
   kubelet: "",
-  sort: "name",
-  order: "asc",
+  reason: "",
+  sort: "severity",
+  order: "desc",
   hours: 24,
   page: 1,
 } as const;
@@ -114,8 +117,11 @@ test("the page tells what the history holds, escaped, and keeps the question in 
   const text = await (await app.request(`/?q=${encodeURIComponent('n-"><s')}&show=pressure`)).text();
   expect(text).not.toContain("<script>alert");
   expect(text).toContain('value="n-&quot;&gt;&lt;s"');
-  expect(text).toContain("evicts: MemoryPressure");
-  expect(text).toMatch(/title="hard threshold 1Gi, met [^"]*">-3.0 % <span class="small">memory.available</);
+  expect(text).toContain(
+    `<a href="/decisions/${eviction.id}"><span class="tag bad">evicts</span></a> <span class="small soft">MemoryPressure</span>`,
+  );
+  expect(text).toMatch(/title="hard threshold 1Gi of memory.available, met [^"]*">-3.0\u00a0%</);
+  expect(text).toMatch(/title="hard threshold 1Gi of nodefs.available">40\u00a0%</);
   expect(text).toContain(`href="/decisions/${cgroups.id}">7</a>`);
   expect(text).toContain('<option value="pressure" selected>');
   expect(text).toContain(">1.36</td>");
@@ -245,7 +251,7 @@ test("what a kubelet did stands beside the decisions, escaped, and leads to its 
     `<span class="bad-text">3</span> <a title="&lt;b&gt;OutOfgpu 2, OutOfcpu 1" href="${link}%3Cb%3EOutOfgpu`,
   );
   expect(text).toContain(`<span class="bad-text">1</span> <a title="Evicted 1" href="${link}Evicted&amp;verdict=all">`);
-  expect(text).toContain('<span class="soft">not known</span>');
+  expect(text).toContain("pressure not known");
   const [, href = ""] = /href="(\/agreement[^"]*OutOfgpu[^"]*)"/.exec(text) ?? [];
   const listed = await (await app.request(href.replaceAll("&amp;", "&"))).text();
   expect(listed.match(/<article/g)).toHaveLength(2);
@@ -259,11 +265,105 @@ test("a node without an eviction pass is shown with its own conditions", async (
   for (const [node, conditions] of Object.entries(told))
     value(await store.putSnapshot({ ...snapshotRow({ node, storedAtMs: Date.now() }), conditions }));
   const text = await (await app.request("/")).text();
-  expect(text).toMatch(/>a<.*\n.*\n<td><span class="tag warn">MemoryPressure<\/span> <span[^>]*>by the node's status</);
-  expect(text).toMatch(/>b<.*\n.*\n<td><span class="tag good">no pressure<\/span>/);
-  expect(text).toMatch(/>c<.*\n.*\n<td><span class="soft">not known<\/span>/);
+  expect(text).toMatch(/>a<.*"tag warn">under pressure<\/span> <span[^>]*>MemoryPressure by the node’s status</);
+  expect(text).toMatch(/>b<.*"tag good">well<\/span> <span[^>]*>by the node’s status</);
+  expect(text).toMatch(/>c<.*"tag ">not known<\/span> <span[^>]*>pressure not known</);
   expect(text).toMatch(/show=not-known"><span class="figure warn-text">1</);
   const shown = await (await app.request("/?show=not-known")).text();
   expect(shown).toContain('href="/nodes/c"');
   expect(shown).not.toContain('href="/nodes/b"');
+});
+
+test("the worst node comes first, and nodes are found by zone and by the kubelet's word for a refusal", async () => {
+  const { app, store } = appOver({});
+  const zoned = (node: string, zone: string, over: object = {}) => ({
+    ...snapshotRow({ node, body: "{}", storedAtMs: Date.now() }),
+    id: node.repeat(32),
+    labels: JSON.stringify({ "topology.kubernetes.io/zone": zone }),
+    ...over,
+  });
+  const decidedAtMs = Date.now();
+  for (const [node, zone] of [
+    ["a", "east"],
+    ["b", "west"],
+    ["c", "west"],
+  ] as const) {
+    const decision = {
+      ...decisionRow({ id: node.repeat(32), node, snapshotId: node.repeat(32), decidedAtMs }),
+      kind: "admission",
+    };
+    const refused = node === "b" ? { verdict: "refused", reason: "OutOfcpu" } : {};
+    value(
+      await store.record({ decision: { ...decision, ...refused }, snapshot: zoned(node, zone, { conditions: "[]" }) }),
+    );
+  }
+  const namesAt = async (path: string) => {
+    const text = await (await app.request(path)).text();
+    const nodes = text.slice(text.indexOf('id="nodes"'), text.indexOf('id="latest"'));
+    return [...nodes.matchAll(/<a class="node-name"[^>]*>([^<]*)</g)].map((m) => m[1]);
+  };
+  expect(await namesAt("/")).toEqual(["b", "a", "c"]);
+  expect(await namesAt("/?sort=name")).toEqual(["a", "b", "c"]);
+  expect(await namesAt("/?zone=west")).toEqual(["b", "c"]);
+  expect(await namesAt("/?reason=OutOfcpu")).toEqual(["b"]);
+  const text = await (await app.request("/?zone=west&reason=OutOfcpu")).text();
+  expect(text).toContain('<option value="west" selected>');
+  expect(text).toContain('<option value="OutOfcpu" selected>');
+  const [, csv = ""] = /href="([^"]*format=csv[^"]*)"/.exec(text) ?? [];
+  const rows = await (await app.request(csv.replaceAll("&amp;", "&"))).text();
+  expect(
+    rows
+      .trim()
+      .split("\r\n")
+      .map((row) => row.split(",")[0]),
+  ).toEqual(["name", "b"]);
+});
+
+test("two nodes stand beside each other, with what differs of their configuration and labels", async () => {
+  const { app, store } = appOver({});
+  const node = (name: string, labels: object, kubeletConfiguration: object) => ({
+    ...snapshotRow({ node: name, storedAtMs: Date.now() }),
+    id: name.repeat(32),
+    labels: JSON.stringify(labels),
+    body: JSON.stringify({
+      node: { metadata: { name }, status: { capacity: { cpu: "4" }, nodeInfo: { kubeletVersion: "v1.36.3" } } },
+      kubeletConfiguration,
+    }),
+  });
+  value(await store.putSnapshot(node("a", { pool: "web", os: "linux" }, { maxPods: 60, podsPerCore: 3 })));
+  value(
+    await store.putSnapshot(
+      node("b", { pool: "<b>", os: "linux" }, { evictionHard: { "memory.available": "1Gi" }, podsPerCore: 3 }),
+    ),
+  );
+  const text = await (await app.request("/compare?node=a&node=b")).text();
+  const row = (name: string) => {
+    const [, cells = ""] = new RegExp(`<th scope="row">${name}</th>(.*?)</tr>`).exec(text) ?? [];
+    return [...cells.matchAll(/<td class="([^"]*)">(.*?)<\/td>/g)].map(([, tone, cell]) => [tone, cell]);
+  };
+  expect(row("maxPods")).toEqual([
+    ["changed", "60"],
+    ["changed", "110"],
+  ]);
+  expect(row("evictionHard.memory.available")).toEqual([
+    ["changed", "100Mi"],
+    ["changed", "1Gi"],
+  ]);
+  expect(row("pool")).toEqual([
+    ["changed", "web"],
+    ["changed", "&lt;b&gt;"],
+  ]);
+  expect(row("cpu \\(capacity\\)")).toEqual([
+    ["", "4"],
+    ["", "4"],
+  ]);
+  for (const same of ["podsPerCore", "os"]) expect(text).not.toContain(`<th scope="row">${same}</th>`);
+  for (const [path, status] of [
+    ["?node=a", 400],
+    ["?node=a&node=a", 400],
+    ["?node=a&node=b&node=c", 400],
+    ["?node=a&node=zz", 404],
+    ["?x=1", 400],
+  ] as const)
+    expect((await app.request(`/compare${path}`)).status, path).toBe(status);
 });

@@ -8,14 +8,19 @@ export const ANONYMOUS: Caller = { id: "anonymous", scopes: SCOPES, node: null }
 /** The program that the app runs in. */
 export const INTERNAL: Caller = { id: "internal", scopes: SCOPES, node: null };
 
+/** The cookie of a browser that is signed in: the token. */
+export const TOKEN_COOKIE = "nodewise";
+
 export interface Credentials {
   readonly authorization: string | undefined;
+  /** The token with which a browser is signed in. */
+  readonly cookie: string | undefined;
   /** The names by which it was asked, without ports: of Host, and of X-Forwarded-Host where that counts. */
   readonly hosts: readonly string[];
-  /** A browser that looks at something may send the token as the password of Basic authentication. */
+  /** A browser that looks at something may send the token as the password of Basic authentication, or as its cookie. */
   readonly basic: boolean;
-  /** It is asked for the token itself. */
-  readonly isPage: boolean;
+  /** How it is asked for the token: a page of a browser has a form for it, and others of a page may send Basic. */
+  readonly asked: "by-form" | "for-page" | "for-json";
 }
 
 interface AuthContext {
@@ -29,21 +34,35 @@ export async function identify(
   { store, auth, sha256 }: AuthContext,
   credentials: Credentials,
 ): Promise<Result<Caller, Problem>> {
-  const { authorization, hosts, basic, isPage } = credentials;
+  const { authorization, cookie, hosts, basic, asked } = credentials;
   if (authorization === undefined) {
-    if (auth.required) return unauthorized("this API requires a token", isPage);
+    const signedIn = cookie === undefined || !basic ? ok(null) : await callerWith({ store, auth, sha256 }, cookie);
+    if (!signedIn.ok || signedIn.value !== null) return signedIn as Result<Caller, Problem>;
+    if (auth.required) return unauthorized("this API requires a token", asked);
     const tokens = await store.countTokens();
     if (!tokens.ok) return historyProblem(tokens.error);
     const { active, revoked } = tokens.value;
-    if (active > 0) return unauthorized("this API requires a token, since one exists", isPage);
+    if (active > 0) return unauthorized("this API requires a token, since one exists", asked);
     if (revoked > 0)
-      return unauthorized("this API requires a token, and all that there were are revoked", isPage, ALL_REVOKED);
+      return unauthorized("this API requires a token, and all that there were are revoked", asked, ALL_REVOKED);
     const unknown = hosts.find((host) => auth.hosts?.has(host) === false);
     return unknown === undefined ? ok(ANONYMOUS) : wrongHost(unknown);
   }
-  const token = parseToken(tokenIn(authorization, basic) ?? "");
-  if (token === null)
-    return unauthorized("the Authorization header holds no token of the form `Bearer nw_ID_SECRET`", isPage);
+  const token = tokenIn(authorization, basic) ?? "";
+  if (parseToken(token) === null)
+    return unauthorized("the Authorization header holds no token of the form `Bearer nw_ID_SECRET`", asked);
+  const found = await callerWith({ store, auth, sha256 }, token);
+  if (!found.ok) return found;
+  return found.value === null ? unauthorized("the token is not known here, or was revoked", asked) : ok(found.value);
+}
+
+/** Null: the text is no token, or not one that is known here. */
+export async function callerWith(
+  { store, auth, sha256 }: AuthContext,
+  text: string,
+): Promise<Result<Caller | null, Problem>> {
+  const token = parseToken(text);
+  if (token === null) return ok(null);
   const hash = await sha256(token.text);
   if (auth.adminTokenHash !== undefined && sameDigest(hash, auth.adminTokenHash)) {
     return ok({ id: token.id, scopes: SCOPES, node: null });
@@ -51,9 +70,7 @@ export async function identify(
   const found = await store.findTokenByHash(hash);
   if (!found.ok) return historyProblem(found.error);
   const row = found.value;
-  if (row === null || row.id !== token.id || !sameDigest(hash, row.hash)) {
-    return unauthorized("the token is not known here, or was revoked", isPage);
-  }
+  if (row === null || row.id !== token.id || !sameDigest(hash, row.hash)) return ok(null);
   return ok({ id: row.id, scopes: row.scopes as readonly Scope[], node: row.node });
 }
 
@@ -94,10 +111,11 @@ function tokenIn(authorization: string, basic: boolean): string | undefined {
 const ALL_REVOKED =
   "`nodewise token create` makes one; `nodewise token open --to-everyone` opens an API on loopback to everybody again";
 
-function unauthorized(detail: string, isPage: boolean, advice?: string): Result<never, Problem> {
-  const challenge = isPage
-    ? 'Basic realm="nodewise: any user name, a token as the password"'
-    : 'Bearer realm="nodewise"';
+const BEARER = 'Bearer realm="nodewise"';
+function unauthorized(detail: string, asked: Credentials["asked"], advice?: string): Result<never, Problem> {
+  // a browser that is told of Basic shows a window of its own in front of the form
+  const isBasic = asked === "for-page";
+  const challenge = isBasic ? `Basic realm="nodewise: any user name, a token as the password", ${BEARER}` : BEARER;
   const headers = { "www-authenticate": challenge };
   return problem("unauthorized", detail, advice === undefined ? { headers } : { headers, advice });
 }

@@ -75,6 +75,9 @@ export const FLEET_OPERATIONS: Readonly<Record<string, Operation>> = {
         type: "string",
         enum: PRESSURES,
       }),
+      ofReason(
+        "of a pod that was refused in the time that is counted, by decisions or the kubelet, such as OutOfcpu; or of a newest decision, such as memory.available",
+      ),
       query(
         "show",
         "Only under pressure (or where that is not known), with refusals or evictions by decisions or the kubelet, with drift, or silent for 15 minutes",

@@ -1,155 +1,30 @@
-import type { HourRow } from "../../../db/rows.ts";
-import { type Exchange, queryOf, queryProblem } from "../../http/route.ts";
-import type { InputIssue } from "../../model/input-issue.ts";
-import { ok, type Result } from "../../model/result.ts";
+import type { Exchange } from "../../http/route.ts";
+import type { Result } from "../../model/result.ts";
 import type { Reply } from "../../ports.ts";
 import {
-  ASKED_VERSION,
-  FLEET_SORTS,
   type FleetNode,
   type FleetSort,
   filtered,
   fleetOf,
-  NO_ASKED_VERSION,
+  type Headroom,
   ordered,
+  reasonsAmong,
+  type Severity,
   SHOWN,
   SHOWS,
   type Shows,
   usualOrder,
   versionsAmong,
+  zonesAmong,
 } from "../../service/fleet.ts";
-import { parseLabelSelector, type Requirement } from "../../service/label-selector.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { agreementLink } from "../agreement/agreement-page.ts";
 import { kubeletOptions } from "../form-fields.ts";
 import { ago, html, nodeName, raw, utcText } from "../html.ts";
 import { all, type Html, page } from "../page.ts";
 import { decisionsTable } from "../verdict-tag.ts";
-
-/** Pixels down; across all is in shares of the width, so that the hours' type is as large on a phone. */
-const TOP = 6;
-const BASE = 62;
-/** Distance to an edge, in percent, below which a name has to stand beside its hour. */
-const EDGE = 4;
-const DAYS = 48;
-
-/** Decisions an hour as bars, with what was refused and what was evicted on each. */
-export function hoursPicture(rows: readonly HourRow[], nowMs: number, hours: number): Html | Promise<Html> {
-  if (hours < 2) return html``;
-  const last = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
-  const known = new Map(rows.map((row) => [row.hourMs, row]));
-  const slots = Array.from({ length: hours + 1 }, (_, i) => last - (hours - i) * HOUR_MS);
-  const most = Math.max(1, ...rows.map((row) => row.decisions));
-  const step = 100 / slots.length;
-  const bars = slots.map((hourMs, i) => barOf(known.get(hourMs), (i + 0.12) * step, { width: 0.76 * step, most }));
-  const names = slots.map((hourMs, i) => nameOf(hourMs, (i + 0.5) * step, hours));
-  return html`<figure class="card"><figcaption class="small soft">Decisions an hour, at most ${most} (hours in UTC)</figcaption>
-<svg class="hours" role="img" aria-label="Decisions of each hour, at most ${most}">
-<line class="line" x1="0" x2="100%" y1="${BASE}" y2="${BASE}"/>${all(bars)}${all(names)}</svg>
-<ul class="legend"><li>decisions</li><li class="warn">refused</li><li class="bad">evicted</li></ul></figure>`;
-}
-
-interface Scale {
-  readonly width: number;
-  readonly most: number;
-}
-function barOf(row: HourRow | undefined, at: number, { width, most }: Scale): Html | Promise<Html> {
-  if (row === undefined) return html``;
-  const { hourMs, decisions, refused, evicted } = row;
-  const high = (count: number): number => (count === 0 ? 0 : Math.max(2, Math.round((count / most) * (BASE - TOP))));
-  const part = (count: number, tone: string): Html | Promise<Html> =>
-    html`<rect class="${tone}" x="${at.toFixed(2)}%" width="${width.toFixed(2)}%" y="${BASE - high(count)}" height="${high(count)}"/>`;
-  const words = `${utcText(hourMs)}: ${decisions} decisions, ${refused} refused, ${evicted} evicted`;
-  return html`<g><title>${words}</title>${part(decisions, "faint")}${part(refused + evicted, "warn")}${part(evicted, "bad")}</g>`;
-}
-
-/** Round hours, or days; every other one is left out where there is little room. */
-function nameOf(hourMs: number, at: number, hours: number): Html | Promise<Html> {
-  const every = hours > DAYS ? 24 : hours > 12 ? 4 : 1;
-  const count = hourMs / HOUR_MS;
-  if (count % every !== 0) return html``;
-  const side = at < EDGE ? " start" : at > 100 - EDGE ? " end" : "";
-  const minor = (count / every) % 2 === 0 ? "" : " minor";
-  const text = utcText(hourMs);
-  const x = `${at.toFixed(2)}%`;
-  return html`<g class="hour${minor}${side}"><line class="line" x1="${x}" x2="${x}" y1="${BASE}" y2="${BASE + 4}"/><text class="soft" x="${x}" y="${BASE + 18}">${hours > DAYS ? text.slice(5, 10) : text.slice(11, 16)}</text></g>`;
-}
-
-const HOUR_MS = 3_600_000;
-
-const HOURS = [1, 6, 24, 168] as const;
-const PARAMETERS = ["q", "labels", "show", "kubelet", "sort", "order", "hours", "page"] as const;
-
-/** The part of the fleet that is to be seen; the link holds all of it. */
-interface FleetQuestion {
-  /** Part of the node's name. */
-  readonly q: string;
-  /** A label selector; empty: any. */
-  readonly labels: string;
-  readonly show: Shows;
-  /** Version of the kubelet; empty: any. */
-  readonly kubelet: string;
-  readonly sort: FleetSort;
-  readonly order: "asc" | "desc";
-  /** Counts go back so far. */
-  readonly hours: number;
-  /** From 1. */
-  readonly page: number;
-}
-
-const MAX_PAGES = 9_999;
-
-type Asked = FleetQuestion & { readonly selector: readonly Requirement[] };
-
-function fleetQuestion(exchange: Exchange): Result<Asked, Problem> {
-  const given = queryOf(exchange, PARAMETERS);
-  if (!given.ok) return given;
-  const { q = "", labels = "", show = "all" } = given.value;
-  const kubelet = (given.value.kubelet ?? "").trim();
-  const { sort = "name", order, hours = "24", page = "1" } = given.value;
-  const issues: InputIssue[] = [];
-  const among = <T extends string>(path: string, value: string, words: readonly T[]): T => {
-    const found = words.find((word) => word === value);
-    if (found === undefined)
-      issues.push({ path, message: `must be one of ${words.filter((word) => word !== "").join(", ")}` });
-    return found ?? (words[0] as T);
-  };
-  const hour = among("hours", hours, HOURS.map(String));
-  const place = /^\d{1,4}$/.test(page) ? Number(page) : 0;
-  if (place < 1) issues.push({ path: "page", message: `must be a number from 1 to ${MAX_PAGES}` });
-  if (kubelet !== "" && !ASKED_VERSION.test(kubelet)) issues.push({ path: "kubelet", message: NO_ASKED_VERSION });
-  const by = among("sort", sort, FLEET_SORTS);
-  const selector = parseLabelSelector(labels);
-  if (!selector.ok) issues.push({ path: "labels", message: selector.error });
-  const question: Asked = {
-    q: q.trim().slice(0, 253),
-    labels: labels.trim(),
-    selector: selector.ok ? selector.value : [],
-    show: among("show", show, SHOWS),
-    kubelet,
-    sort: by,
-    order: among("order", order ?? usualOrder(by), ["asc", "desc"]),
-    hours: Number(hour),
-    page: place,
-  };
-  return issues.length === 0 ? ok(question) : queryProblem(issues);
-}
-
-/** The link to the same with some of it changed; what is as it would be anyway is left out. */
-export function fleetLink(question: FleetQuestion, change: Partial<FleetQuestion>): string {
-  const { q, labels, show, kubelet, sort, order, hours, page } = { ...question, page: 1, ...change };
-  const query = new URLSearchParams();
-  if (q !== "") query.set("q", q);
-  if (labels !== "") query.set("labels", labels);
-  if (show !== "all") query.set("show", show);
-  if (kubelet !== "") query.set("kubelet", kubelet);
-  if (sort !== "name") query.set("sort", sort);
-  if (order !== usualOrder(sort)) query.set("order", order);
-  if (hours !== 24) query.set("hours", String(hours));
-  if (page !== 1) query.set("page", String(page));
-  const text = query.toString();
-  return text === "" ? "/" : `/?${text}`;
-}
+import { HOUR_MS, hoursPicture } from "./hours-picture.ts";
+import { csvLink, type FleetQuestion, fleetLink, fleetQuestion, HOURS } from "./question.ts";
 
 const HOURS_WORD: Readonly<Record<number, string>> = {
   1: "last hour",
@@ -181,7 +56,7 @@ function figures(nodes: readonly FleetNode[], question: FleetQuestion): Promise<
 
 /** Plain form fields: the answer is a link that can be shared. */
 function filters(
-  { q, labels, show, kubelet, sort, order, hours }: FleetQuestion,
+  { q, labels, zone, show, kubelet, reason, sort, order, hours }: FleetQuestion,
   nodes: readonly FleetNode[],
 ): Html | Promise<Html> {
   const options = (values: readonly (readonly [string, string])[], now: string): Promise<Html> =>
@@ -190,14 +65,24 @@ function filters(
         ([value, word]) => html`<option value="${value}"${value === now ? raw(" selected") : ""}>${word}</option>`,
       ),
     );
+  /** Only where there is something to choose, or something was chosen. */
+  const choice = (label: string, name: string, any: string, words: readonly string[], now: string) =>
+    words.length === 0 && now === ""
+      ? ""
+      : html`<label>${label}<select name="${name}">${options(
+          [["", any], ...[...new Set([...words, ...(now === "" ? [] : [now])])].map((word) => [word, word] as const)],
+          now,
+        )}</select></label>`;
   return html`<form class="row" action="/" method="get" role="search">
 <label>Name has<input name="q" type="search" value="${q}" maxlength="253"></label>
 <label>Labels<input name="labels" type="search" value="${labels}" placeholder="pool=web,!gpu"></label>
+${choice("Zone", "zone", "any zone", zonesAmong(nodes), zone)}
 <label>Show<select name="show">${options(
     SHOWS.map((word) => [word, SHOWS_WORD[word]] as const),
     show,
   )}</select></label>
 <label>Kubelet<select name="kubelet">${kubeletOptions(kubelet, "any version", versionsAmong(nodes))}</select></label>
+${choice("Reason", "reason", "any reason", reasonsAmong(nodes), reason)}
 <label>Counted over the<select name="hours">${options(
     HOURS.map((n) => [String(n), HOURS_WORD[n] ?? ""] as const),
     String(hours),
@@ -206,11 +91,13 @@ function filters(
 <button>Show</button> <a href="/">reset</a></form>`;
 }
 
+/** Before and after those of what is left to each threshold. */
 const COLUMNS: readonly (readonly [FleetSort, string, string])[] = [
   ["name", "Node", ""],
+  ["severity", "Stands", ""],
   ["kubelet", "Kubelet", ""],
-  ["pressure", "Pressure", ""],
-  ["headroom", "Headroom", ""],
+];
+const COUNTS: readonly (readonly [FleetSort, string, string])[] = [
   ["refused", "Refused", "num"],
   ["evicted", "Evicted", "num"],
   ["drift", "Drift", "num"],
@@ -221,18 +108,41 @@ const COLUMNS: readonly (readonly [FleetSort, string, string])[] = [
 /** `sinceMs`: what is counted is of then or later. */
 function nodesTable(nodes: readonly FleetNode[], question: FleetQuestion, sinceMs: number): Html | Promise<Html> {
   if (nodes.length === 0) return html`<p>No node is like that. <a href="/">All nodes</a></p>`;
-  const head = COLUMNS.map(([sort, name, tone]) => {
+  const rooms = roomsOf(nodes);
+  const column = ([sort, name, tone]: (typeof COLUMNS)[number]): Html | Promise<Html> => {
     const isSorted = sort === question.sort;
     const turned = question.order === "asc" ? "desc" : "asc";
     const order = isSorted ? turned : usualOrder(sort);
     const aria = isSorted ? raw(` aria-sort="${question.order}ending"`) : "";
     const arrow = !isSorted ? "" : question.order === "asc" ? " ▲" : " ▼";
     return html`<th class="${tone}"${aria}><a href="${fleetLink(question, { sort, order })}">${name}${arrow}</a></th>`;
-  });
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Nodes"><table>
-<thead><tr>${all(head)}</tr></thead>
-<tbody>${all(nodes.map((node) => nodeRow(node, question.hours, sinceMs)))}</tbody></table></div>`;
+  };
+  // the whole group is sorted by what is met first
+  const left = rooms.map(([name, ...signals], i) =>
+    i === 0 ? column(["headroom", name, "num"]) : html`<th class="num" title="${signals.join(", ")}">${name}</th>`,
+  );
+  const heads = [html`<th aria-label="Compare"></th>`, ...COLUMNS.map(column), ...left, ...COUNTS.map(column)];
+  return html`<form action="/compare" method="get"><div class="scroll" tabindex="0" role="region" aria-label="Nodes"><table>
+<thead><tr>${all(heads)}</tr></thead>
+<tbody>${all(nodes.map((node) => nodeRow(node, rooms, question.hours, sinceMs)))}</tbody></table></div>
+<p class="actions"><button>Compare two</button> <a href="${csvLink(question)}" download>CSV</a> <span class="soft small">${rooms.length === 0 ? "" : "Left until the kubelet evicts, as a share of the capacity; below it, when that is, as it falls."}</span></p></form>`;
 }
+
+type Signal = Headroom["signal"];
+/** What runs out, in the order that people know it in, with the signals that tell: a disk can run out of space or of inodes. */
+const ROOMS: readonly (readonly [name: string, ...signals: readonly Signal[]])[] = [
+  ["Pods’ memory", "allocatableMemory.available"],
+  ["Memory", "memory.available"],
+  ["Node disk", "nodefs.available", "nodefs.inodesFree"],
+  ["Image disk", "imagefs.available", "imagefs.inodesFree"],
+  ["Container disk", "containerfs.available", "containerfs.inodesFree"],
+  ["PIDs", "pid.available"],
+];
+/** Those that have a threshold on one of the nodes. */
+export const roomsOf = (nodes: readonly FleetNode[]): typeof ROOMS =>
+  ROOMS.filter(([, ...signals]) =>
+    nodes.some(({ headroom }) => headroom.some(({ signal }) => signals.includes(signal))),
+  );
 
 /** The node's own version, and as which one its newest decision was made where that is another or the node tells none. */
 function version({ kubelet, kubeletVersion }: FleetNode): Html | Promise<Html> {
@@ -242,10 +152,16 @@ function version({ kubelet, kubeletVersion }: FleetNode): Html | Promise<Html> {
   return html`${own} <span class="soft" title="as which kubelet its newest decision was made">as ${kubelet}</span>`;
 }
 
-const nodeRow = (node: FleetNode, hours: number, sinceMs: number): Html | Promise<Html> => html`<tr>
-<td>${nodeName(node.name)}</td>
+const nodeRow = (
+  node: FleetNode,
+  rooms: typeof ROOMS,
+  hours: number,
+  sinceMs: number,
+): Html | Promise<Html> => html`<tr>
+<td><input type="checkbox" name="node" value="${node.name}" aria-label="Compare ${node.name}"></td>
+<td>${nodeName(node.name)}</td><td>${stands(node)}</td>
 <td>${version(node)}</td>
-<td>${pressure(node)}</td><td>${headroom(node)}</td>
+${all(rooms.map(([, ...signals]) => html`<td class="num">${headroom(node, signals)}</td>`))}
 <td class="num">${counted(node, "refused", sinceMs)}${doneByKubelet(node.name, node.kubeletRefusals, hours)}</td>
 <td class="num">${counted(node, "evicted", sinceMs)}${doneByKubelet(node.name, evictions(node), hours)}</td>
 <td class="num">${drift(node)}</td><td class="num">${node.decisions}</td>
@@ -295,30 +211,45 @@ function doneByKubelet(node: string, counts: FleetNode["refusals"], hours: numbe
 /** A threshold nearer than this is worth a colour. */
 const NEAR = 0.05;
 
-/** What is left to the eviction threshold that is met first. */
-function headroom({ headroom: [first], firstMetMs }: FleetNode): Html | Promise<Html> {
+/** What is left to the threshold that is met first, and when that is within the hour. */
+function headroom({ headroom: all, latest }: FleetNode, signals: readonly Signal[]): Html | Promise<Html> {
+  const first = all.find((one) => signals.includes(one.signal));
   if (first?.ratio === null || first === undefined) return html`<span class="soft">–</span>`;
   const { signal, threshold, type, ratio, metAtMs } = first;
-  const isFalling = firstMetMs !== null && firstMetMs > 0;
-  const tone = ratio < 0 ? "bad-text" : ratio < NEAR || isFalling ? "warn-text" : "";
+  const inMs = metAtMs === null ? null : metAtMs - (latest.eviction?.decidedAtMs ?? metAtMs);
+  const isSoon = ratio >= 0 && inMs !== null && inMs <= HOUR_MS;
+  const tone = ratio < 0 ? "bad-text" : ratio < NEAR || isSoon ? "warn-text" : "";
   const when = metAtMs === null ? "" : `, met ${utcText(metAtMs)} as it falls`;
-  const soon = isFalling
-    ? html` <span class="small">met ${utcText(firstMetMs).slice("2026-01-31 ".length)}</span>`
-    : "";
-  return html`<span class="${tone}" title="${type} threshold ${threshold}${when}">${percentText(ratio)} <span class="small">${signal}</span>${soon}</span>`;
+  const soon = isSoon ? html` <span class="small">in ${minutesText(inMs)}</span>` : "";
+  return html`<span class="${tone}" title="${type} threshold ${threshold} of ${signal}${when}">${percentText(ratio)}${soon}</span>`;
 }
-const percentText = (ratio: number): string => `${(ratio * 100).toFixed(Math.abs(ratio) < 0.1 ? 1 : 0)} %`;
+const minutesText = (ms: number): string => (ms < 60_000 ? "< 1 min" : `${Math.round(ms / 60_000)} min`);
+export const percentText = (ratio: number): string => `${(ratio * 100).toFixed(Math.abs(ratio) < 0.1 ? 1 : 0)}\u00a0%`;
 
-function pressure({ latest, pressure: degree, pressureFrom, conditions }: FleetNode): Html | Promise<Html> {
+const SEVERITY: { readonly [S in Severity]: readonly [word: string, tone: string] } = {
+  ok: ["well", "good"],
+  gone: ["gone", ""],
+  "not-known": ["not known", ""],
+  refuses: ["refuses pods", "warn"],
+  evicted: ["has evicted", "warn"],
+  silent: ["silent", "warn"],
+  "under-pressure": ["under pressure", "warn"],
+  reclaims: ["reclaims", "warn"],
+  evicts: ["evicts", "bad"],
+};
+export const severityTag = (severity: Severity): Html | Promise<Html> =>
+  html`<span class="tag ${SEVERITY[severity][1]}">${SEVERITY[severity][0]}</span>`;
+
+/** The severity, which leads to the eviction pass that tells it, and the conditions that are true. */
+function stands({ severity, latest, pressureFrom, conditions }: FleetNode): Html | Promise<Html> {
   const { eviction } = latest;
-  if (pressureFrom === "node-status") {
-    const told = html`<span class="small soft">by the node's status</span>`;
-    return html`<span class="tag ${degree === 0 ? "good" : "warn"}">${conditions.join(", ") || "no pressure"}</span> ${told}`;
-  }
-  if (pressureFrom === null || eviction === undefined) return html`<span class="soft">not known</span>`;
-  const word = conditions.length === 0 ? eviction.verdict : `${eviction.verdict}: ${conditions.join(", ")}`;
-  const tone = degree === 0 ? "good" : degree === 3 ? "bad" : "warn";
-  return html`<a href="/decisions/${eviction.decisionId}"><span class="tag ${tone}">${word}</span></a>`;
+  const tag = severityTag(severity);
+  const isByPass = pressureFrom === "eviction-pass" && eviction !== undefined;
+  const told = isByPass ? html`<a href="/decisions/${eviction.decisionId}">${tag}</a>` : tag;
+  const by =
+    pressureFrom === "node-status" ? " by the node’s status" : pressureFrom === null ? "pressure not known" : "";
+  const words = `${conditions.join(", ")}${by}`.trim();
+  return words === "" ? told : html`${told} <span class="small soft">${words}</span>`;
 }
 
 function drift({ latest, drift: files, report }: FleetNode): Html | Promise<Html> {
@@ -361,9 +292,10 @@ export async function getFleet(exchange: Exchange): Promise<Result<Reply, Proble
   const nodes = rows.value;
   if (nodes.length === 0)
     return page("Nodes", html`<div id="nodes" data-live>${NOTHING}</div>`, { place: "/", live: "" });
-  const { q: name, selector, show, kubelet } = question.value;
+  const { q: name, selector, show, zone, kubelet, reason } = question.value;
   const named = filtered(nodes, { name, selector });
-  const found = ordered(filtered(named, { show, ...(kubelet === "" ? {} : { kubelet }) }), question.value);
+  const chosen = Object.fromEntries(Object.entries({ zone, kubelet, reason }).filter(([, word]) => word !== ""));
+  const found = ordered(filtered(named, { show, ...chosen }), question.value);
   const shown = found.slice((question.value.page - 1) * ROWS, question.value.page * ROWS);
   return page(
     "Nodes",

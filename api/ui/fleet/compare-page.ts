@@ -1,0 +1,160 @@
+import type { Store } from "../../../db/store.ts";
+import { nodeNamed } from "../../http/nodes.ts";
+import type { Exchange } from "../../http/route.ts";
+import { decodeStored } from "../../model/decode.ts";
+import { type Fields, isObject } from "../../model/own.ts";
+import { ok, type Result } from "../../model/result.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import type { Reply } from "../../ports.ts";
+import { effectiveConfiguration } from "../../profiles/effective.ts";
+import { chooseProfileFor } from "../../profiles/index.ts";
+import { type FleetNode, fleetOf } from "../../service/fleet.ts";
+import { historyProblem, invalid, type Problem } from "../../service/problem.ts";
+import { postedSnapshot } from "../../service/replay/parsed.ts";
+import { ago, html, nodeName } from "../html.ts";
+import { all, type Html, page } from "../page.ts";
+import { percentText, roomsOf, severityTag } from "./fleet.ts";
+import { HOUR_MS } from "./hours-picture.ts";
+
+const HOURS = 24;
+
+/** A node with its newest snapshot; null: none is stored, or it cannot be read. */
+interface Compared {
+  readonly node: FleetNode;
+  readonly snapshot: Snapshot | null;
+}
+type Cell = string | number | Html | Promise<Html> | null | undefined;
+/** A line of a table: what it is about, and what it is on each node. */
+type Row = readonly [name: string, a: Cell, b: Cell];
+
+/** GET /compare?node=A&node=B: two nodes beside each other. */
+export async function getCompare(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const given = exchange.c.req.queries();
+  const [other] = Object.keys(given).filter((name) => name !== "node");
+  if (other !== undefined) return invalid(other.slice(0, 64), "there is no such parameter; there is node, twice");
+  const [first, second, third] = given["node"] ?? [];
+  if (first === undefined || second === undefined || third !== undefined || first === second)
+    return invalid("node", "choose two nodes of the list of nodes: /compare?node=A&node=B");
+  const nodes: Compared[] = [];
+  for (const name of [first, second]) {
+    const known = await nodeNamed(exchange, name);
+    if (!known.ok) return known;
+    const read = await compared(exchange.ports.store, name, exchange.ports.now());
+    if (!read.ok) return read;
+    nodes.push(read.value);
+  }
+  const [a, b] = nodes as [Compared, Compared];
+  return page(
+    "Two nodes",
+    html`<p><a href="/">All nodes</a></p>
+${table("How they stand", a, b, standing(a, b), false)}
+${table("What they have", a, b, resources(a, b), false)}
+${table("Labels that differ", a, b, pairs(labelsOf(a), labelsOf(b)), true)}
+${table("Configuration that differs, with the defaults of each version", a, b, pairs(configurationOf(a), configurationOf(b)), true)}`,
+    { place: "/" },
+  );
+}
+
+async function compared(store: Store, name: string, nowMs: number): Promise<Result<Compared, Problem>> {
+  const [fleet, stored] = await Promise.all([
+    fleetOf(store, nowMs, Math.floor(nowMs / HOUR_MS - HOURS) * HOUR_MS, name),
+    store.latestSnapshot(name),
+  ]);
+  if (!fleet.ok) return historyProblem(fleet.error);
+  if (!stored.ok) return historyProblem(stored.error);
+  const [node] = fleet.value;
+  if (node === undefined) return invalid("node", `there is no node \`${name.slice(0, 253)}\``);
+  const posted = stored.value === null ? null : postedSnapshot(stored.value);
+  const decoded = posted?.ok === true ? decodeStored(posted.value) : null;
+  return ok({ node, snapshot: decoded?.ok === true ? decoded.value : null });
+}
+
+/** `onlyOther`: rows in which the nodes are alike are left out. */
+function table(
+  title: string,
+  a: Compared,
+  b: Compared,
+  rows: readonly Row[],
+  onlyOther: boolean,
+): Html | Promise<Html> {
+  const shown = rows.filter(([, x, y]) => (onlyOther ? x !== y : (x ?? y) !== undefined));
+  if (shown.length === 0) return html`<h2>${title}</h2><p class="soft">none</p>`;
+  const body = shown.map(([name, x, y]) => {
+    const isOther = typeof x !== "object" && typeof y !== "object" && x !== y;
+    return html`<tr><th scope="row">${name}</th>${all([x, y].map((cell) => html`<td class="${isOther ? "changed" : ""}">${cell ?? html`<span class="soft">–</span>`}</td>`))}</tr>`;
+  });
+  return html`<h2>${title}</h2><div class="scroll" tabindex="0" role="region" aria-label="${title}"><table class="compare">
+<thead><tr><td></td><th>${nodeName(a.node.name)}</th><th>${nodeName(b.node.name)}</th></tr></thead><tbody>${all(body)}</tbody></table></div>`;
+}
+
+const each = (a: Compared, b: Compared, cell: (of: Compared) => Cell): readonly [Cell, Cell] => [cell(a), cell(b)];
+
+function standing(a: Compared, b: Compared): readonly Row[] {
+  const left =
+    (signals: readonly string[]) =>
+    ({ node }: Compared): Cell => {
+      const found = node.headroom.find(({ signal }) => signals.includes(signal));
+      if (found === undefined) return null;
+      return `${found.ratio === null ? "" : `${percentText(found.ratio)}, `}threshold ${found.threshold}`;
+    };
+  return [
+    ["Stands", ...each(a, b, ({ node }) => severityTag(node.severity))],
+    ["Kubelet", ...each(a, b, ({ node }) => node.kubeletVersion ?? node.kubelet)],
+    [
+      "Conditions",
+      ...each(a, b, ({ node }) => (node.pressureFrom === null ? null : node.conditions.join(", ") || "no pressure")),
+    ],
+    ...roomsOf([a.node, b.node]).map(([name, ...signals]): Row => [`Left of ${name}`, ...each(a, b, left(signals))]),
+    [`Refused in ${HOURS} h`, ...each(a, b, ({ node }) => Math.max(node.refused, node.kubeletRefused))],
+    [`Evicted in ${HOURS} h`, ...each(a, b, ({ node }) => Math.max(node.evicted, node.kubeletEvicted))],
+    ["Files that drifted", ...each(a, b, ({ node }) => node.drift)],
+    [`Decisions in ${HOURS} h`, ...each(a, b, ({ node }) => node.decisions)],
+    ["Zone", ...each(a, b, ({ node }) => node.zone)],
+    ["Last seen", ...each(a, b, ({ node }) => ago(node.lastSeenMs))],
+  ];
+}
+
+function resources(a: Compared, b: Compared): readonly Row[] {
+  const amounts = (of: "capacity" | "allocatable") => (node: Compared) =>
+    Object.fromEntries(Object.entries(node.snapshot?.node?.status?.[of] ?? {}).map(([name, { text }]) => [name, text]));
+  const rows = (of: "capacity" | "allocatable"): readonly Row[] =>
+    pairs(amounts(of)(a), amounts(of)(b)).map(([name, x, y]): Row => [`${name} (${of})`, x, y]);
+  return [
+    ["Pods", ...each(a, b, ({ snapshot }) => snapshot?.pods?.length)],
+    ...rows("capacity"),
+    ...rows("allocatable"),
+    [
+      "Cgroups",
+      ...each(
+        a,
+        b,
+        ({ snapshot }) => snapshot?.cgroup && `v${snapshot.cgroup.version ?? "?"}, ${snapshot.cgroup.driver ?? "?"}`,
+      ),
+    ],
+    ["Kernel", ...each(a, b, ({ snapshot }) => snapshot?.node?.status?.nodeInfo?.kernelVersion)],
+  ];
+}
+
+const labelsOf = ({ node }: Compared): Fields => node.labels ?? {};
+
+/** Each field by its path; with what the node's kubelet takes where nothing is written. */
+function configurationOf({ snapshot }: Compared): Fields {
+  if (snapshot === null) return {};
+  const { profile } = chooseProfileFor(snapshot);
+  const { profile: _, given: __, ...fields } = effectiveConfiguration(profile, snapshot.kubeletConfiguration ?? {});
+  return flat(JSON.parse(JSON.stringify(fields)));
+}
+
+function flat(value: unknown, path = ""): Fields {
+  if (!isObject(value)) return { [path]: typeof value === "string" ? value : JSON.stringify(value) };
+  return Object.assign(
+    {},
+    ...Object.entries(value).map(([name, member]) => flat(member, path === "" ? name : `${path}.${name}`)),
+  );
+}
+
+/** The members of both, by name. */
+const pairs = (a: Fields, b: Fields): readonly Row[] =>
+  [...new Set([...Object.keys(a), ...Object.keys(b)])]
+    .sort()
+    .map((name): Row => [name, a[name] as Cell, b[name] as Cell]);
