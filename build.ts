@@ -81,7 +81,7 @@ const common = {
   sourcemap: true,
   sourcesContent: false,
   metafile: true,
-  external: ["better-sqlite3"],
+  external: ["better-sqlite3", "pg-native"],
   // packages in CommonJS ask for Node's modules by `require`
   banner: {
     js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);',

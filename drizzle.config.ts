@@ -1,3 +1,3 @@
 import { defineConfig } from "drizzle-kit";
 
-export default defineConfig({ dialect: "sqlite", schema: "./db/sqlite/schema.ts", out: "./migrations" });
+export default defineConfig({ dialect: "sqlite", schema: "./db/sql/schema.ts", out: "./migrations" });

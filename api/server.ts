@@ -67,7 +67,7 @@ export interface RunningApi {
 
 const DEFAULT_LIMITS: ApiLimits = { bodyBytes: LIMITS.bodyBytes, concurrency: 512 };
 const GRACE_MS = 10_000;
-/** See `NodeTurnsPorts`; it is well within the time after which a node counts as silent. */
+/** See `NodeTurnsPorts`. Of a history that other processes write too nothing waits: a node's next turn may be theirs. It is well within the time after which a node counts as silent. */
 const HOLD_MS = 10 * 60_000;
 /** Some 10,000 nodes of ten pods. */
 const NODE_STATE_BYTES = 1024 * 1024 * 1024;
@@ -93,8 +93,11 @@ export async function startApi(options: ApiOptions): Promise<Result<RunningApi, 
   if (!pair.ok) return failed(pair.error);
   const turns = inTurns();
   const location = storeAt(options);
+  const maxAgeMs = options.retention?.maxAgeMs;
   const history =
-    options.threads === 0 ? withoutThread(await location.open()) : await openHistory(location.setting, turns);
+    options.threads === 0 || location.isShared
+      ? withoutThread(await location.open(maxAgeMs === undefined ? {} : { maxAgeMs }))
+      : await openHistory(location.setting, turns);
   if (!history.ok) return failed(history.error.message);
   const started = await serve(history.value, location, turns, options, pair.value);
   if (!started.ok) await history.value.store.close();
@@ -129,7 +132,7 @@ async function serve(
   const metrics = nodeMetrics();
   const deciding = threads(options.threads ?? mostThreads(), {
     least: options.threads ?? 0,
-    server: connect === undefined ? null : { history: location.setting, limits, connect },
+    server: options.threads === 0 ? null : { history: location.setting, limits, connect: connect ?? (() => null) },
     log,
     metrics,
     turns,
@@ -138,7 +141,11 @@ async function serve(
   const atEnd: (() => Promise<void>)[] = [];
   const ports: Ports = {
     ...portsOf(store, log, metrics, deciding, open, closing.signal, options),
-    nodeStates: { maxBytes: NODE_STATE_BYTES, holdMs: HOLD_MS, atEnd: (work) => void atEnd.push(work) },
+    nodeStates: {
+      maxBytes: NODE_STATE_BYTES,
+      holdMs: location.isShared ? 0 : HOLD_MS,
+      atEnd: (work) => void atEnd.push(work),
+    },
   };
   const app = createApp(ports);
   prepareDecoding();

@@ -7,6 +7,8 @@ export type Encoding = (typeof ENCODINGS)[number];
 
 /** Which bodies are stored compressed, and how; a platform that can compress at once does it for more of them. */
 export interface Packing {
+  /** A body that is not compressed is stored as bytes too: the database's columns have one type. */
+  readonly areBytes?: true;
   /** Bodies above this many bytes are compressed. */
   readonly above: number;
   readonly gzip: (plain: Uint8Array<ArrayBuffer>) => Uint8Array | Promise<Uint8Array>;
@@ -69,7 +71,7 @@ export async function encodeSliced(
   const plain = encoder.encode(text);
   const bytes = plain.byteLength;
   if (bytes <= packing.above && beside + bytes <= MAX_ROW_BYTES) {
-    return ok({ encoding: "json", bytes, body: text, slices: [] });
+    return ok({ encoding: "json", bytes, body: packing.areBytes === true ? plain : text, slices: [] });
   }
   const packed = await packing.gzip(plain);
   if (packed.byteLength + beside <= MAX_ROW_BYTES) return ok({ encoding: "gzip", bytes, body: packed, slices: [] });
@@ -101,9 +103,9 @@ export async function decodeBody(
   { gunzip }: Pick<Packing, "gunzip">,
 ): Promise<Result<string, StoreFailure>> {
   const { encoding, body, bytes } = stored;
-  if (encoding === "json" && typeof body === "string") return ok(body);
+  if (encoding === "json") return ok(typeof body === "string" ? body : decoder.decode(body));
   const advice = "restore the database from a backup";
-  if (encoding !== "gzip" || typeof body === "string") {
+  if (typeof body === "string") {
     return corruptRow(`${what}: its encoding is \`${encoding}\`, its body ${typeof body}; ${advice}`);
   }
   try {

@@ -1,14 +1,17 @@
+import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { StoreSetting } from "../../db/open/node.ts";
+import { hasPassword, postgresSetting } from "../../db/open/setting.ts";
+import { ok, type Result } from "../model/result.ts";
 import { type Cli, wholeNumber } from "./cli.ts";
+import { EXIT, type Fault, fault } from "./terminal.ts";
 
 /** The options that `api` and `up` take from commander. */
-export interface ApiFlags {
+export interface ApiFlags extends HistoryPlace {
   readonly port?: number;
   readonly host?: string;
-  readonly dataDir?: string;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
   readonly adminTokenSha256?: string;
@@ -30,6 +33,23 @@ export const dataDirOption = (below = ""): Option =>
     "--data-dir <dir>",
     `where the history is (default: $XDG_STATE_HOME/nodewise${below} or ~/.local/state/nodewise${below})`,
   ).env("NODEWISE_DATA_DIR");
+
+/** Where a history is, by the options of a command. */
+export interface HistoryPlace {
+  readonly dataDir?: string;
+  readonly database?: string;
+  readonly databasePasswordFile?: string;
+}
+/** The place of the history in a database: of every command that has `dataDirOption`, but for `up`, whose history is its own. */
+export const databaseOption = (): Option =>
+  new Option(
+    "--database <url>",
+    "the history is in a Postgres database: postgres://user@host/name (or set NODEWISE_DATABASE, which may hold a password)",
+  );
+export const passwordFileOption = (): Option =>
+  new Option("--database-password-file <file>", "holds the password for it (or set PGPASSWORD or PGPASSFILE)").env(
+    "NODEWISE_DATABASE_PASSWORD_FILE",
+  );
 
 /** As the Host header has it without its port: what holds a scheme, a port or a path is never equal to one. */
 function hosts(text: string, before: readonly string[] = []): readonly string[] {
@@ -109,10 +129,30 @@ export const withApiOptions = (command: Command, below = ""): Command =>
       ).argParser(wholeNumber(1)),
     );
 
-/** The store that the options of a command name. */
-export const storeSetting = (given: { readonly dataDir?: string }, { env }: Cli): StoreSetting => ({
-  dataDir: given.dataDir ?? stateHome(env),
-});
+/** The store that a command's options name; without any that of the environment. Errors: no URL of a database, or a password in sight. */
+export function storeSetting(given: HistoryPlace, { env }: Cli): Result<StoreSetting, Fault> {
+  const { database, dataDir, databasePasswordFile: passwordFile } = given;
+  const isTyped = dataDir !== undefined && dataDir !== env["NODEWISE_DATA_DIR"];
+  if (database !== undefined && isTyped)
+    return fault(EXIT.badInput, "--database and --data-dir name two places of the history: give one of them");
+  if (database !== undefined && hasPassword(database))
+    return fault(
+      EXIT.badInput,
+      "--database: every user of this machine can see a password among the arguments: leave it out, and set NODEWISE_DATABASE to the whole URL, or PGPASSWORD, or give --database-password-file",
+    );
+  const url = database ?? (isTyped ? undefined : env["NODEWISE_DATABASE"] || undefined);
+  if (url === undefined) return ok({ dataDir: dataDir ?? stateHome(env) });
+  const name = database === undefined ? "NODEWISE_DATABASE" : "--database";
+  let password: string | undefined;
+  try {
+    password = passwordFile === undefined ? undefined : readFileSync(passwordFile, "utf8").replace(/\r?\n$/, "");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return fault(EXIT.badInput, `--database-password-file ${passwordFile}: cannot be read (${code})`);
+  }
+  const setting = postgresSetting(url, password);
+  return setting.ok ? ok({ database: setting.value }) : fault(EXIT.badInput, `${name}: ${setting.error}`);
+}
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -39,8 +39,8 @@ export interface RoutesOf {
 /** The workerData of a thread. */
 export interface ThreadData {
   readonly evaluates: true;
-  /** `writes`: a port of the history's `connect`. Null: the thread has no history, and neither decides nor answers routes. */
-  readonly server: (RoutesOf & { readonly writes: MessagePort }) | null;
+  /** `writes`: a port of the history's `connect`; null: the thread writes its own store. Null: it has none, and neither decides nor answers routes. */
+  readonly server: (RoutesOf & { readonly writes: MessagePort | null }) | null;
 }
 
 if (parentPort !== null && workerData?.evaluates === true) serve(parentPort, workerData as ThreadData);
@@ -94,16 +94,17 @@ function workOf(
   };
   const evaluate = evaluator(sha256);
   const open = opener(history);
-  const written = writesOver(writes);
+  const written = writes === null ? null : writesOver(writes);
   let routes: ReturnType<typeof routesOf> | undefined;
 
   const answered = async (asked: OffThreadAsk, number: number, signal: AbortSignal) => {
     const opened = await open();
+    const read = opened.ok ? opened.value : unread(opened.error);
     const record: Store["record"] = (recording) => {
       deliver({ number, isWaiting: true });
-      return written.record(recording);
+      return (written ?? read).record(recording);
     };
-    const store = { ...(opened.ok ? opened.value : unread(opened.error)), record };
+    const store = { ...read, record };
     const ports = { store, now, log, metrics, evaluate, sha256, recordDecisions: true };
     return inBytes(await decide({ ...asked, ports, signal }));
   };
@@ -121,20 +122,23 @@ function workOf(
 
 const now = () => epochMs(Date.now());
 
+/** Of each thread, to a server. */
+const FEW = 3;
+
 /** Opens the history when it is needed first; where that fails, again the next time. */
 function opener(setting: StoreSetting): () => Promise<Result<Store, StoreFailure>> {
   let opening: Promise<Result<Store, StoreFailure>> | undefined;
   return async () => {
-    opening ??= storeAt(setting).open();
+    opening ??= storeAt(setting).open({ connections: FEW });
     const opened = await opening;
     if (!opened.ok) opening = undefined;
     return opened;
   };
 }
 /** A history that cannot be opened for reading. */
-function unread(failure: StoreFailure): Omit<DecidingStore, "record"> {
+function unread(failure: StoreFailure): DecidingStore {
   const fails = async (): Promise<Result<never, StoreFailure>> => err(failure);
-  return { getSnapshot: fails, snapshotBytes: fails, getDecision: fails, readFacts: fails };
+  return { getSnapshot: fails, snapshotBytes: fails, getDecision: fails, readFacts: fails, record: fails };
 }
 
 /** Texts in UTF-8: bytes are handed to the event loop, where a text would be copied. */

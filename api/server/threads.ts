@@ -1,5 +1,5 @@
 import { setFlagsFromString } from "node:v8";
-import { Worker } from "node:worker_threads";
+import { type MessagePort, Worker } from "node:worker_threads";
 import type { Hono } from "hono";
 import type { Counts } from "../http/decide.ts";
 import { TRUSTED } from "../http/serve.ts";
@@ -12,7 +12,6 @@ import type { Problem } from "../service/problem.ts";
 import { inTurns, type Turns } from "../service/turns.ts";
 import { movable, sha256 } from "./digest.ts";
 import type { Delivery, Order, RoutesOf, Task, ThreadData } from "./evaluate-thread.ts";
-import type { History } from "./history.ts";
 
 const FIRST = ["/", "/what-if", "/replay", "/lint", "/upgrade", "/docs"];
 /** Pages of one thing: the first that the others link to stands for all. */
@@ -85,8 +84,8 @@ export interface Threads {
 export interface ThreadsOptions {
   /** So many threads are there from the beginning, and stay. Default: none. */
   readonly least?: number;
-  /** Null: no thread decides or answers routes. */
-  readonly server: (RoutesOf & Pick<History, "connect">) | null;
+  /** Null: no thread decides or answers routes. `connect`: see `History`; null: a thread writes its own store. */
+  readonly server: (RoutesOf & { readonly connect: () => MessagePort | null }) | null;
   readonly log?: Log;
   /** Counts what is decided in threads. */
   readonly metrics?: Counts;
@@ -180,13 +179,12 @@ class Pool {
     setFlagsFromString(`--min-semi-space-size=${NURSERY}`);
     setFlagsFromString(`--max-semi-space-size=${NURSERY}`);
     const { server } = this.#options;
-    const writes = server?.connect();
-    const given = server === null ? null : { history: server.history, limits: server.limits };
+    const writes = server?.connect() ?? null;
     const workerData: ThreadData = {
       evaluates: true,
-      server: given === null || writes === undefined ? null : { ...given, writes },
+      server: server === null ? null : { history: server.history, limits: server.limits, writes },
     };
-    const transferList = writes === undefined ? [] : [writes];
+    const transferList = writes === null ? [] : [writes];
     const thread: Thread = {
       worker: new Worker(ENTRY, { workerData, transferList, resourceLimits: { maxOldGenerationSizeMb: HEAP } }),
       orders: new Map(),

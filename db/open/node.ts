@@ -1,16 +1,16 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Result } from "../../api/model/result.ts";
-import type { StoreFailure } from "../failure.ts";
+import { failure, type StoreFailure } from "../failure.ts";
+import { labelOf, type PostgresSetting } from "../postgres/setting.ts";
 import { backupFile, type OnProgress, restoreFile } from "../sqlite/node/backup.ts";
 import { type Compacted, compactFile, openNode } from "../sqlite/node/open.ts";
 import type { Store } from "../store.ts";
 
 /** Names the store of a Node process. */
-export interface StoreSetting {
+export type StoreSetting =
   /** A folder, in which the history is a file. */
-  readonly dataDir: string;
-}
+  { readonly dataDir: string } | { readonly database: PostgresSetting };
 
 /** A store that a setting names, whether or not it is there yet. */
 export interface StoreLocation {
@@ -20,9 +20,12 @@ export interface StoreLocation {
   readonly label: string;
   /** The options of the command line that name the place. */
   readonly flags: string;
+  /** It is a server's, which other machines use too: a write waits for the network, and not for this machine's disk. */
+  readonly isShared: boolean;
+  /** Of a server's it is not known before it is opened. */
   exists(): boolean;
   /** Opens the store, which is made and migrated where needed. Several processes and threads may have the same one open. */
-  open(): Promise<Result<Store, StoreFailure>>;
+  open(options?: OpenOptions): Promise<Result<Store, StoreFailure>>;
   /** Gives back all space that is free in the store; nobody can write meanwhile. */
   compact(): Promise<Result<Compacted, StoreFailure>>;
   /** Copies all of it into a new file, while others read and write. */
@@ -30,21 +33,53 @@ export interface StoreLocation {
   /** Puts such a copy in its place. `kept`: the name that a history which is there gets; null: none may be there. */
   restore(from: string, kept: string | null): Promise<Result<null, StoreFailure>>;
 }
+export interface OpenOptions {
+  /** False: where it is known only now that there is none, that is an error. Default: it is made. */
+  readonly create?: boolean;
+  /** How long decisions will be kept. */
+  readonly maxAgeMs?: number;
+  /** To a server, at most. Default: 10. */
+  readonly connections?: number;
+}
 
 /** The history's file in a data directory. */
 export const historyFile = (dataDir: string): string => join(dataDir, "history.db");
 
 /** The one place where a Node process (the API with its threads, and the command line) chooses the implementation of its store. */
-export function storeAt({ dataDir }: StoreSetting): StoreLocation {
+export function storeAt(setting: StoreSetting): StoreLocation {
+  return "database" in setting ? inDatabase(setting.database) : inFile(setting.dataDir);
+}
+
+function inFile(dataDir: string): StoreLocation {
   const file = historyFile(dataDir);
   return {
     setting: { dataDir },
     label: file,
     flags: `--data-dir ${dataDir}`,
+    isShared: false,
     exists: () => existsSync(file),
     open: async () => openNode({ file }),
     compact: async () => compactFile(file),
     backup: (to, onProgress) => backupFile(file, to, onProgress),
     restore: (from, kept) => restoreFile(from, file, kept),
+  };
+}
+
+function inDatabase(database: PostgresSetting): StoreLocation {
+  const label = labelOf(database);
+  const instead = async (tool: string): Promise<Result<never, StoreFailure>> =>
+    failure("unavailable", `${label} is a server's, which has tools of its own for that: ${tool}`);
+  return {
+    setting: { database },
+    label,
+    // it holds no password
+    flags: `--database '${database.url}'`,
+    isShared: true,
+    exists: () => true,
+    // loaded only where there is a server
+    open: async (options) => (await import("../postgres/open.ts")).openPostgres(database, options),
+    compact: () => instead("VACUUM FULL, in psql"),
+    backup: () => instead("pg_dump"),
+    restore: () => instead("pg_restore"),
   };
 }

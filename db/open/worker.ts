@@ -1,6 +1,6 @@
 import type { D1Database } from "@cloudflare/workers-types";
+import { CONFIRM_SWEEP, STATEMENTS_A_SLICE, STATEMENTS_BESIDE } from "../sql/prune.ts";
 import { openD1 } from "../sqlite/d1/open.ts";
-import { CONFIRM_SWEEP, STATEMENTS_A_SLICE, STATEMENTS_BESIDE } from "../sqlite/prune.ts";
 import type { Store } from "../store.ts";
 
 /** The bindings of wrangler.toml in which a Worker keeps its history. */

@@ -1,5 +1,4 @@
-import { err, type Result } from "../../api/model/result.ts";
-import type { StoreFailure, StoreFailureCode } from "../failure.ts";
+import { type StoreFailure, type StoreFailureCode, withCauses } from "../failure.ts";
 
 /** SQLite's result codes by their first word, as better-sqlite3 gives them in `code` and D1 in the message. */
 const BY_SQLITE_CODE: Readonly<Record<string, readonly [StoreFailureCode, string]>> = {
@@ -61,25 +60,4 @@ function classify(error: Error & { code?: unknown }): StoreFailure | null {
   return null;
 }
 
-/** drizzle's own message is the statement with its parameters, which hold what callers wrote; its `cause` says what went wrong. */
-const isWrapping = (error: Error): boolean => /^Failed query/.test(error.message) && error.cause instanceof Error;
-
-/** The failure behind what a driver threw; null when it is a mistake of this program. drizzle and D1 wrap errors as `cause`. */
-export function failureOf(error: unknown): StoreFailure | null {
-  for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
-    const found = isWrapping(at) ? null : classify(at);
-    if (found !== null) return found;
-  }
-  return null;
-}
-
-/** Runs work against a driver. What the storage does wrong becomes a value, what this program does wrong throws on. */
-export async function attempt<T>(work: () => Promise<Result<T, StoreFailure>>): Promise<Result<T, StoreFailure>> {
-  try {
-    return await work();
-  } catch (error) {
-    const found = failureOf(error);
-    if (found === null) throw error;
-    return err(found);
-  }
-}
+export const failureOf = withCauses(classify);

@@ -5,7 +5,7 @@ import { plainMetrics } from "../../api/observe/plain-metrics.ts";
 import { nodeAssets, nodeBodies } from "../../api/server/assets.ts";
 import { sha256 } from "../../api/server/digest.ts";
 import { evaluator } from "../../api/service/evaluate.ts";
-import { once } from "../../db/sqlite/driver.ts";
+import { once } from "../../db/sql/driver.ts";
 import type { Store } from "../../db/store.ts";
 import { captured, realSnapshot } from "../decide/real-node.ts";
 import { pod } from "../kit/pods.ts";

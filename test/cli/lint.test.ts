@@ -92,7 +92,7 @@ describe("lint of files", () => {
     [["lint"], /nothing to look over: give --config FILE/],
     [["lint", "--config", "no-such-file"], /no-such-file/],
     [["lint", "--config", "-", "--node", "-"], /standard input can be read once/],
-    [["lint", "--config", "-", "--node-name", "n1"], /name it with --data-dir or --api/],
+    [["lint", "--config", "-", "--node-name", "n1"], /name it with --data-dir, --database or --api/],
     [["lint", "--config", "-", "--machine", "vm-small", "--node-name", "n1"], /without files of a node/],
     [["lint", "--config", realNode("node.json")], /is an object of kind `Node`.*--node/],
   ])("%j is refused with what to do", async (args, told) => {

@@ -173,7 +173,7 @@ describe("nodewise up", () => {
     const end = ended(child);
     const text = await printed(child, /Ctrl-C/);
     expect(text).toMatch(/^This machine\n\nhere · allocatable · kubelet-/);
-    expect(text).toMatch(/^memory +\d+Ki .*%$/m);
+    expect(text).toMatch(/^memory +[\d.]+ GiB .*%$/m);
     expect(text).toMatch(/─ default\/web-here +\d+ /);
     const url = /^Dashboard +(http:\/\/127\.0\.0\.1:\d+)\/$/m.exec(text)?.[1];
     const nodes = (await (await fetch(`${url}/v1/nodes`)).json()) as { nodes: { name: string }[] };

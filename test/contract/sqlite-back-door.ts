@@ -1,4 +1,4 @@
-import { CONFIRM_SWEEP } from "../../db/sqlite/prune.ts";
+import { CONFIRM_SWEEP } from "../../db/sql/prune.ts";
 import type { StoreBackDoor } from "./store-rows.ts";
 
 /** The back door of every store in SQLite's dialect; `run` executes one statement in its database. */

@@ -9,7 +9,7 @@ import Sqlite from "better-sqlite3";
 import { expect, test } from "vitest";
 import { getPlatformProxy } from "wrangler";
 import { openD1 } from "../../db/sqlite/d1/open.ts";
-import { LATEST_MIGRATION } from "../../db/sqlite/history.ts";
+import { LATEST_MIGRATION } from "../../db/sqlite/dialect.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import { decisionRow, T0, value } from "./store-rows.ts";
 

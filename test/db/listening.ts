@@ -3,9 +3,11 @@ import Sqlite from "better-sqlite3";
 import { drizzle } from "drizzle-orm/better-sqlite3";
 import { onTestFinished } from "vitest";
 import { WEB_PACKING } from "../../db/body.ts";
-import type { Database, Driver } from "../../db/sqlite/driver.ts";
-import { createStore } from "../../db/sqlite/history.ts";
-import { groupCommit, migrate, readMigrations } from "../../db/sqlite/node/open.ts";
+import { readMigrations } from "../../db/migrations.ts";
+import type { Database, Driver } from "../../db/sql/driver.ts";
+import { createStore } from "../../db/sql/history.ts";
+import { sqlite } from "../../db/sqlite/dialect.ts";
+import { groupCommit, migrate } from "../../db/sqlite/node/open.ts";
 import { value } from "../contract/store-rows.ts";
 
 /** A store in memory whose statements are written down as SQLite ran them; `around` may put itself between it and the driver. */
@@ -18,6 +20,6 @@ export function listeningStore(around: (driver: Driver) => Driver = (driver) => 
   value(migrate(client, readMigrations(new URL("../../migrations", import.meta.url).pathname)));
   const digest = (text: string) => hash("sha256", text, "hex");
   const db = drizzle({ client }) as unknown as Database;
-  const driver = { db, packing: WEB_PACKING, digest, ...groupCommit(client) };
+  const driver = { ...sqlite(db), packing: WEB_PACKING, digest, ...groupCommit(client) };
   return { store: createStore(around(driver)), client, log };
 }

@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import Sqlite from "better-sqlite3";
 import { expect, test } from "vitest";
-import { LATEST_MIGRATION } from "../../db/sqlite/history.ts";
-import { migrate, openNode, readMigrations } from "../../db/sqlite/node/open.ts";
+import { readMigrations } from "../../db/migrations.ts";
+import { LATEST_MIGRATION } from "../../db/sqlite/dialect.ts";
+import { migrate, openNode } from "../../db/sqlite/node/open.ts";
 import { decisionRow, T0, value } from "../contract/store-rows.ts";
 import { testFolder } from "./folder.ts";
 

@@ -17,9 +17,9 @@ test("a large snapshot that prune removes between the look and the write is stor
   const removals: (() => void)[] = [];
   const { store, client } = listeningStore((driver) => ({
     ...driver,
-    atomic: (statements) => {
+    atomic: (statements, alone) => {
       removals.pop()?.();
-      return driver.atomic(statements);
+      return driver.atomic(statements, alone);
     },
   }));
   const snapshot = snapshotRow({ body: large });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { USE_MS } from "../../db/sqlite/texts.ts";
+import { USE_MS } from "../../db/sql/texts.ts";
 import { decisionRow, noise, snapshotRow, T0, value } from "../contract/store-rows.ts";
 import { listeningStore } from "./listening.ts";
 

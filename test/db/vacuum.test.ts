@@ -2,7 +2,8 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { expect, test } from "vitest";
-import { compactFile, migrate, openNode, readMigrations } from "../../db/sqlite/node/open.ts";
+import { readMigrations } from "../../db/migrations.ts";
+import { compactFile, migrate, openNode } from "../../db/sqlite/node/open.ts";
 import { decisionRow, noise, T0, value } from "../contract/store-rows.ts";
 import { testFolder } from "./folder.ts";
 

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { TOKEN_COOKIE } from "../../api/http/auth/authorize.ts";
 import { nodeAssets } from "../../api/server/assets.ts";
 import { aBrowser, expectAccessible, expectToFit, hasBrowser } from "./browser.ts";
 import { capturedNode } from "./served.ts";
@@ -45,7 +46,24 @@ describe("wrangler dev", () => {
     if (!response.ok) throw new Error(await response.text());
     return ((await response.json()) as { id: string }).id;
   }
-  const credentials = () => ({ httpCredentials: { username: "anyone", password: dev.token } });
+  /** Of a browser that has signed in with the form. */
+  const credentials = () => ({
+    storageState: {
+      origins: [],
+      cookies: [
+        {
+          name: TOKEN_COOKIE,
+          value: dev.token,
+          domain: new URL(dev.url).hostname,
+          path: "/",
+          expires: -1,
+          httpOnly: true,
+          secure: false,
+          sameSite: "Strict" as const,
+        },
+      ],
+    },
+  });
 
   test("gzip that is cut off leaves no exception in the log that nobody caught", async () => {
     const body = gzipSync("{}").subarray(0, -4);

@@ -26,6 +26,7 @@ export interface AdviseFlags extends ClusterFlags {
   readonly margin?: string;
   readonly limit?: string;
   readonly dataDir?: string;
+  readonly database?: string;
   readonly api?: string;
   readonly tokenFile?: string;
   readonly kubelet?: string;
@@ -68,8 +69,8 @@ export async function adviseOnReserves(files: readonly string[], given: AdviseFl
   });
 }
 
-const asksHistory = ({ dataDir, api, since, until }: AdviseFlags): boolean =>
-  [dataDir, api, since, until].some((given) => given !== undefined);
+const asksHistory = ({ dataDir, database, api, since, until }: AdviseFlags): boolean =>
+  [dataDir, database, api, since, until].some((given) => given !== undefined);
 
 /** By what its kubelet measures now: of a peak only a history knows. */
 async function adviceOfCluster(given: AdviseFlags, request: AdviceRequest, cli: Cli): Promise<Outcome> {

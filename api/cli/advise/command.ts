@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { dataDirOption } from "../api-options.ts";
+import { databaseOption, dataDirOption, passwordFileOption } from "../api-options.ts";
 import { type Cli, examples, finish, kubeletOption, outputOption } from "../cli.ts";
 import { withClusterOptions } from "../cluster-options.ts";
 import type { AdviseFlags } from "./advise.ts";
@@ -33,7 +33,9 @@ export function addAdvise(program: Command, cli: Cli): void {
       "--limit <n>",
       "measurements that are read of the history, evenly over the time (default: 2016, and with --api 300)",
     )
-    .addOption(dataDirOption());
+    .addOption(dataDirOption())
+    .addOption(databaseOption())
+    .addOption(passwordFileOption());
   withClusterOptions(command)
     .option("--api <url>", "ask this API instead")
     .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")

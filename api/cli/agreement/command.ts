@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { AGREEMENT_VERDICTS, OUTCOME_KINDS } from "../../model/outcome.ts";
-import { dataDirOption } from "../api-options.ts";
+import { databaseOption, dataDirOption, passwordFileOption } from "../api-options.ts";
 import { type Cli, examples, finish, limitOption, outputOption } from "../cli.ts";
 import type { AgreementFlags } from "./agreement.ts";
 
@@ -33,6 +33,8 @@ export function addAgreement(program: Command, cli: Cli): void {
     )
     .addOption(limitOption())
     .addOption(dataDirOption())
+    .addOption(databaseOption())
+    .addOption(passwordFileOption())
     .option("--api <url>", "ask this API instead")
     .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
     .addOption(outputOption(["table", "json", "yaml", "csv"]))

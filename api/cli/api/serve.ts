@@ -36,8 +36,10 @@ export async function startServing(given: ApiFlags, cli: Cli, log?: Log): Promis
       EXIT.badInput,
       "--admin-token-sha256 (NODEWISE_TOKEN_SHA256): expected 64 hex digits, as `nodewise token generate` prints them",
     );
+  const setting = storeSetting(given, cli);
+  if (!setting.ok) return setting;
   const options: ApiOptions = {
-    ...storeSetting(given, cli),
+    ...setting.value,
     // a thread that ends when it is idle forgets the pages that it has rendered
     warm: threads !== undefined,
     ...(threads === undefined ? {} : { threads }),

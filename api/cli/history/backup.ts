@@ -21,7 +21,9 @@ const BAR = 24;
 
 /** `nodewise history backup FILE`: the whole history in one file, beside a running API. */
 export async function backup(to: string, given: BackupFlags, cli: Cli): Promise<Outcome> {
-  const location = storeAt(storeSetting(given, cli));
+  const setting = storeSetting(given, cli);
+  if (!setting.ok) return setting;
+  const location = storeAt(setting.value);
   if (!location.exists()) return missingHistory(location.label);
   const line = redrawnLine(process.stderr);
   const copied = await location.backup(to, (share) =>
@@ -35,7 +37,9 @@ export async function backup(to: string, given: BackupFlags, cli: Cli): Promise<
 
 /** `nodewise history restore FILE`: that copy in the place of the history. */
 export async function restore(from: string, given: RestoreFlags, cli: Cli): Promise<Outcome> {
-  const location = storeAt(storeSetting(given, cli));
+  const setting = storeSetting(given, cli);
+  if (!setting.ok) return setting;
+  const location = storeAt(setting.value);
   const { label } = location;
   if (!existsSync(from)) return fault(EXIT.badInput, `${from}: there is no such file`);
   if (resolve(from) === resolve(label)) return fault(EXIT.badInput, `${from} is the history itself: name a copy of it`);

@@ -2,7 +2,7 @@ import { type Command, Option } from "commander";
 import { REMOVAL_ENDS } from "../../model/container-gc.ts";
 import { KINDS, VERDICTS } from "../../model/decision.ts";
 import { ADMITTED } from "../../model/kinds.ts";
-import { dataDirOption } from "../api-options.ts";
+import { databaseOption, dataDirOption, passwordFileOption } from "../api-options.ts";
 import { type Cli, examples, finish, kubeletOption, limitOption, outputOption, wholeNumber } from "../cli.ts";
 import type { BackupFlags, RestoreFlags } from "./backup.ts";
 import type { HistoryFlags } from "./history.ts";
@@ -15,6 +15,8 @@ export function addHistory(program: Command, cli: Cli): void {
     .command("history")
     .description("List recorded decisions, newest first: of a data directory, or of a running API.")
     .addOption(dataDirOption())
+    .addOption(databaseOption())
+    .addOption(passwordFileOption())
     .option("--api <url>", "ask this API instead")
     .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
     .option("--node <name>", "of this node only")
@@ -57,6 +59,8 @@ function addKeeping(history: Command, cli: Cli): void {
       "Remove now what is older than --keep-days or beyond --keep-decisions, and nodes that were not heard of for so long.",
     )
     .addOption(dataDirOption())
+    .addOption(databaseOption())
+    .addOption(passwordFileOption())
     .addOption(
       new Option("--keep-days <n>", "age at which history goes: say what the API was given (its default is 30)")
         .argParser(wholeNumber(1, 36_500))
@@ -74,6 +78,8 @@ function addKeeping(history: Command, cli: Cli): void {
       "Write the history's file anew, without what is free in it. Stop the API first: it cannot write meanwhile.",
     )
     .addOption(dataDirOption())
+    .addOption(databaseOption())
+    .addOption(passwordFileOption())
     .action((given: { dataDir?: string }) => finish(cli, async () => (await import("./prune.ts")).compact(given, cli)));
   examples(compact, "nodewise history compact --data-dir /var/lib/nodewise");
 }
@@ -84,6 +90,8 @@ function addBackup(history: Command, cli: Cli): void {
     .argument("<file>", "the copy, which must not be there yet")
     .description("Copy the history into one file and check it. The API may go on reading and writing meanwhile.")
     .addOption(dataDirOption())
+    .addOption(databaseOption())
+    .addOption(passwordFileOption())
     .action((file: string, given: BackupFlags) =>
       finish(cli, async () => (await import("./backup.ts")).backup(file, given, cli)),
     );
@@ -93,6 +101,8 @@ function addBackup(history: Command, cli: Cli): void {
     .argument("<file>", "a file that `history backup` made; it stays as it is")
     .description("Put a copy in the place of the history. Stop the API first.")
     .addOption(dataDirOption())
+    .addOption(databaseOption())
+    .addOption(passwordFileOption())
     .option("--replace", "a history that is there is kept beside it, under another name")
     .action((file: string, given: RestoreFlags) =>
       finish(cli, async () => (await import("./backup.ts")).restore(file, given, cli)),
@@ -106,6 +116,8 @@ function addShow(history: Command, cli: Cli): void {
     .argument("<id>", "the decision's id")
     .description("Show one recorded decision: the answer, why, and what was done about it.")
     .addOption(dataDirOption())
+    .addOption(databaseOption())
+    .addOption(passwordFileOption())
     .option("--api <url>", "ask this API instead")
     .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
     .addOption(
@@ -129,6 +141,8 @@ function addRemovals(history: Command, cli: Cli): void {
     .command("removals")
     .description("List what was removed of a node, newest first; or what removing its images brought and cost.")
     .addOption(dataDirOption())
+    .addOption(databaseOption())
+    .addOption(passwordFileOption())
     .option("--api <url>", "ask this API instead")
     .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
     .requiredOption("--node <name>", "of this node")

@@ -15,6 +15,7 @@ import { type Listed, timesOf, tokenOf } from "./source.ts";
 
 export interface HistoryFlags {
   readonly dataDir?: string;
+  readonly database?: string;
   readonly api?: string;
   readonly tokenFile?: string;
   readonly node?: string;
@@ -62,7 +63,7 @@ const LOOKED_BACK = { text: "30d", ms: 30 * 86_400_000 } as const;
 type HasOutcomes = (filter: OutcomeFilter) => Promise<boolean>;
 /** What kubelets did is no decision: the command that lists it, where there is some for the reason that was asked for. */
 async function agreementInstead(
-  { since, until, api, dataDir }: HistoryFlags,
+  { since, until, api, dataDir, database }: HistoryFlags,
   { reason, node, pod, sinceMs, untilMs }: DecisionFilter,
   hasOutcomes: HasOutcomes,
 ): Promise<string | null> {
@@ -70,7 +71,7 @@ async function agreementInstead(
   const named = { reason, ...(node === undefined ? {} : { node }), ...(pod === undefined ? {} : { pod }) };
   const times = { sinceMs: sinceMs ?? Date.now() - LOOKED_BACK.ms, ...(untilMs === undefined ? {} : { untilMs }) };
   if (!(await hasOutcomes({ ...named, ...times }))) return null;
-  const options = { ...named, since: since ?? LOOKED_BACK.text, until, api, "data-dir": dataDir };
+  const options = { ...named, since: since ?? LOOKED_BACK.text, until, api, "data-dir": dataDir, database };
   const words = Object.entries(options).flatMap(([name, value]) =>
     value === undefined ? [] : [`--${name} ${shellWord(value)}`],
   );

@@ -9,17 +9,21 @@ import { headOf } from "../../service/decision-head.ts";
 import { EXIT, type Fault, fault, type Outcome } from "../terminal.ts";
 import { firstOf, type Listed, type RemovalSource } from "./source.ts";
 
+/** Connections that a command needs: it reads one thing after the other. */
+const FEW = 2;
+
 export const hasHistory = (setting: StoreSetting): boolean => storeAt(setting).exists();
 
 /** Works on the history that `setting` names, and closes it. Errors: it is not there (unless `create`), or cannot be used. */
 export async function withHistory(
-  setting: StoreSetting,
+  setting: Result<StoreSetting, Fault>,
   create: boolean,
   work: (store: Store) => Promise<Outcome>,
 ): Promise<Outcome> {
-  const location = storeAt(setting);
+  if (!setting.ok) return setting;
+  const location = storeAt(setting.value);
   if (!create && !location.exists()) return missingHistory(location.label);
-  const store = await location.open();
+  const store = await location.open({ create, connections: FEW });
   if (!store.ok) return fault(EXIT.failed, store.error.message);
   try {
     return await work(store.value);

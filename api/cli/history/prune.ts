@@ -48,9 +48,10 @@ export async function prune(given: PruneFlags, cli: Cli): Promise<Outcome> {
 /** `nodewise history compact`: the store is written anew, without what is free in it. */
 export async function compact(given: { readonly dataDir?: string }, cli: Cli): Promise<Outcome> {
   const setting = storeSetting(given, cli);
+  if (!setting.ok) return setting;
   return withHistory(setting, false, async (store) => {
     await store.close();
-    const location = storeAt(setting);
+    const location = storeAt(setting.value);
     const compacted = await location.compact();
     if (!compacted.ok) return fault(EXIT.failed, compacted.error.message);
     const { before, after } = compacted.value;

@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import { databaseOption, passwordFileOption } from "../api-options.ts";
 import { type Cli, examples, finish, kubeletOption, outputOption } from "../cli.ts";
 import { asksCluster, withClusterOptions, withoutEnv } from "../cluster-options.ts";
 import type { Outcome } from "../terminal.ts";
@@ -50,6 +51,8 @@ export function addLint(program: Command, cli: Cli): void {
     .addOption(kubeletOption("for which kubelet, where the node tells no version (default: the newest)"))
     .option("--node-name <name>", "a node of the history: its latest snapshot, and its decisions")
     .addOption(new Option("--data-dir <dir>", "where that history is (default: none is read)").env("NODEWISE_DATA_DIR"))
+    .addOption(databaseOption())
+    .addOption(passwordFileOption())
     .option("--api <url>", "ask this API instead")
     .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
     .addOption(outputOption(["table", "json", "yaml", "sarif", "junit", "github"]))

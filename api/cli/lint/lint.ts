@@ -13,6 +13,7 @@ import { type CodedAnnotation, githubText, type JUnitCase, junitText, sarifText 
 import { many } from "../../text/sentences/words.ts";
 import { assumedLine, type Color, printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
+import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import type { ClusterFlags } from "../cluster-options.ts";
 import { posterOf } from "../history/history-api.ts";
@@ -103,6 +104,8 @@ export interface LintFlags extends LintFiles, ClusterFlags {
   readonly kubelet?: string;
   readonly nodeName?: string;
   readonly dataDir?: string;
+  readonly database?: string;
+  readonly databasePasswordFile?: string;
   /** The environment names `dataDir`: where it holds no history, none is read. */
   readonly usesEnvironment?: boolean;
   readonly api?: string;
@@ -132,14 +135,14 @@ const ONE_WAY = "--config FILE is the same as FILE: give the files without it";
 type Take = (linted: Findings, node: LintNode) => Outcome;
 
 async function lintOne(given: LintFlags, cli: Cli, take: Take): Promise<Outcome> {
-  const { nodeName, api, dataDir } = given;
+  const { nodeName, api, dataDir, database } = given;
   const read = await readLintFiles(given);
   if (!read.ok) return read;
   if (nodeName !== undefined && read.value.snapshot !== undefined) {
     return fault(EXIT.badInput, "--node-name takes the node's latest snapshot: give it without files of a node");
   }
-  if (nodeName !== undefined && api === undefined && dataDir === undefined) {
-    return fault(EXIT.badInput, "--node-name is of a history: name it with --data-dir or --api");
+  if (nodeName !== undefined && api === undefined && (dataDir ?? database) === undefined) {
+    return fault(EXIT.badInput, "--node-name is of a history: name it with --data-dir, --database or --api");
   }
   const { file, commandLine, snapshot } = read.value;
   if (file === null && commandLine === null && snapshot === undefined && nodeName === undefined) {
@@ -148,10 +151,14 @@ async function lintOne(given: LintFlags, cli: Cli, take: Take): Promise<Outcome>
   warnAll(cli.terminal, commandLine?.warnings ?? []);
   if (api !== undefined) return take(await askApi(api, given, read.value, cli), read.value);
   const alone = (): Outcome => take(ok(untouched(findingsIn(localInput(read.value), given.kubelet))), read.value);
-  if (dataDir === undefined) return alone();
+  if (dataDir === undefined && database === undefined) return alone();
   const { hasHistory, withHistory } = await import("../history/open-history.ts");
-  if (nodeName === undefined && given.usesEnvironment === true && !hasHistory({ dataDir })) return alone();
-  return withHistory({ dataDir }, false, async (store) => take(await askStore(store, given, read.value), read.value));
+  if (nodeName === undefined && given.usesEnvironment === true) {
+    if (dataDir === undefined || !hasHistory({ dataDir })) return alone();
+  }
+  return withHistory(storeSetting(given, cli), false, async (store) =>
+    take(await askStore(store, given, read.value), read.value),
+  );
 }
 
 interface Linted<F extends LintFinding> {

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { KINDS } from "../../model/decision.ts";
-import { dataDirOption } from "../api-options.ts";
+import { databaseOption, dataDirOption, passwordFileOption } from "../api-options.ts";
 import { type Cli, examples, finish, kubeletOption, setOption, wholeNumber } from "../cli.ts";
 import type { ReplayFlags } from "./replay.ts";
 
@@ -21,6 +21,8 @@ export function addReplay(program: Command, cli: Cli): void {
       "Decide the history again, oldest first, with another configuration or kubelet version: which decisions would have been others. Records nothing. Without either it tells what this version decides otherwise.",
     )
     .addOption(dataDirOption())
+    .addOption(databaseOption())
+    .addOption(passwordFileOption())
     .option("--api <url>", "ask this API instead")
     .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
     .option("--since <time>", "RFC 3339, or a duration back from now such as 90m, 24h or 7d")

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { isScope } from "../../http/auth/token.ts";
 import { nodeName } from "../../model/fields.ts";
 import { SCOPES, type Scope } from "../../ports.ts";
-import { dataDirOption } from "../api-options.ts";
+import { databaseOption, dataDirOption, passwordFileOption } from "../api-options.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
 import type { Form } from "../terminal.ts";
 import type { TokenFlags } from "./token.ts";
@@ -52,6 +52,8 @@ export function addToken(program: Command, cli: Cli): void {
     )
     .option("--node <name>", "the only node that it may speak for (default: any)", takenNode)
     .addOption(dataDirOption())
+    .addOption(databaseOption())
+    .addOption(passwordFileOption())
     .addOption(outputOption())
     .action((name: string, given: TokenFlags) => finish(cli, async () => (await load()).create(name, given, cli)));
   group
@@ -64,6 +66,8 @@ export function addToken(program: Command, cli: Cli): void {
     .command("list")
     .description("List all tokens, the revoked ones too; secrets are not stored.")
     .addOption(dataDirOption())
+    .addOption(databaseOption())
+    .addOption(passwordFileOption())
     .addOption(outputOption())
     .action((given: TokenFlags) => finish(cli, async () => (await load()).list(given, cli)));
   group
@@ -71,6 +75,8 @@ export function addToken(program: Command, cli: Cli): void {
     .description("Revoke a token by its id or its name, at once.")
     .argument("<id-or-name>", "as `token list` shows them; a name that several active tokens have is not enough")
     .addOption(dataDirOption())
+    .addOption(databaseOption())
+    .addOption(passwordFileOption())
     .action((which: string, given: { dataDir?: string; output: Form }) =>
       finish(cli, async () => (await load()).revoke(which, given, cli)),
     );
@@ -79,6 +85,8 @@ export function addToken(program: Command, cli: Cli): void {
     .description("Open an API on loopback to everybody again: forget the tokens, which all must be revoked.")
     .option("--to-everyone", "whoever reaches the port may ask for everything, without a token")
     .addOption(dataDirOption())
+    .addOption(databaseOption())
+    .addOption(passwordFileOption())
     .action((given: { dataDir?: string; toEveryone?: boolean }) =>
       finish(cli, async () => (await load()).open(given, cli)),
     );

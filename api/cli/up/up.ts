@@ -165,7 +165,9 @@ async function startOwn(given: ApiFlags & { readonly dataDir: string }, cli: Cli
   const [history, marker] = [storeAt({ dataDir }), join(dataDir, MARKER)];
   const isThere = history.exists();
   if (isThere && !existsSync(marker)) return fault(EXIT.badInput, othersText(dataDir));
-  const api = await startServing(given, cli, quietLog(cli.terminal));
+  // a demo never goes into the database of the environment
+  const own = { ...cli, env: { ...cli.env, NODEWISE_DATABASE: undefined } };
+  const api = await startServing(given, own, quietLog(cli.terminal));
   // also where it does not start: the history that it made until then is its own at the next start
   if (isThere || !history.exists()) return api;
   try {

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { KINDS } from "../../model/decision.ts";
 import { isVersion, VERSION_FORM } from "../../model/fields.ts";
-import { dataDirOption } from "../api-options.ts";
+import { databaseOption, dataDirOption, passwordFileOption } from "../api-options.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
 import { withClusterOptions } from "../cluster-options.ts";
 import { argsOption, configDirOption } from "../lint/command.ts";
@@ -48,6 +48,8 @@ export function addUpgrade(program: Command, cli: Cli): void {
     .addOption(new Option("--kind <kind>", "compare recorded decisions of this kind only").choices(KINDS))
     .option("--page-token <token>", "go on where an interrupted run of the same command was left")
     .addOption(dataDirOption())
+    .addOption(databaseOption())
+    .addOption(passwordFileOption())
     .option("--api <url>", "ask this API instead")
     .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
     .addOption(outputOption(["table", "json", "yaml", "markdown"]))

@@ -27,6 +27,7 @@ export interface UpgradeFlags extends Omit<LintFiles, "node">, ClusterFlags {
   readonly kind?: Kind;
   readonly pageToken?: string;
   readonly dataDir?: string;
+  readonly database?: string;
   readonly api?: string;
   readonly tokenFile?: string;
   readonly output: UpgradeForm;
@@ -42,7 +43,7 @@ export async function upgrade(given: UpgradeFlags, cli: Cli): Promise<Outcome> {
   const { to: _, output: __, node: ___, ...others } = withoutEnv(given, cli);
   const named = { namesObject: false, hasFiles: Object.keys(others).length > 0 };
   if (asksCluster(given, cli, named)) return upgradeCluster(read.value, request.value, given, cli);
-  const { since, until, pageToken, dataDir, api } = given;
+  const { since, until, pageToken, dataDir, database, api } = given;
   if (nodeName !== undefined && read.value.snapshot !== undefined) {
     return fault(EXIT.badInput, "--node takes the node's latest snapshot: give it without files of a node");
   }
@@ -52,7 +53,7 @@ export async function upgrade(given: UpgradeFlags, cli: Cli): Promise<Outcome> {
   warnAll(cli.terminal, commandLine?.warnings ?? []);
   if (!asksHistory && nodeName === undefined) {
     if (hasFile) return filesAlone(read.value, request.value, given, cli);
-    if (dataDir === undefined && api === undefined) {
+    if ((dataDir ?? database ?? api) === undefined) {
       return fault(
         EXIT.badInput,
         "nothing to look at: give --config FILE, --snapshot FILE or --node NAME, --since 7d, or --context NAME of a live cluster",
@@ -123,7 +124,7 @@ async function upgradeCluster(
   // a node that is not told of could not be read
   return ok(exit === EXIT.cannotRun && found.value.unreported.length > 0 ? EXIT.failed : exit);
 }
-const HISTORY_FLAGS = ["since", "until", "pageToken", "kind", "dataDir", "api"] as const;
+const HISTORY_FLAGS = ["since", "until", "pageToken", "kind", "dataDir", "database", "api"] as const;
 
 const formOf = ({ json, output }: UpgradeFlags): UpgradeForm => (json === true ? "json" : output);
 

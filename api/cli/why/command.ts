@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { dataDirOption } from "../api-options.ts";
+import { databaseOption, dataDirOption, passwordFileOption } from "../api-options.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
 import { withClusterOptions } from "../cluster-options.ts";
 import type { WhyFlags } from "./why.ts";
@@ -25,7 +25,9 @@ export function addWhy(program: Command, cli: Cli): void {
       "-f, --filename <file...>",
       "documents, JSON or YAML, `-` for standard input (default, where something is piped in)",
     )
-    .addOption(dataDirOption());
+    .addOption(dataDirOption())
+    .addOption(databaseOption())
+    .addOption(passwordFileOption());
   withClusterOptions(command)
     .option("--api <url>", "ask this API's history instead")
     .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
@@ -33,7 +35,8 @@ export function addWhy(program: Command, cli: Cli): void {
     .addOption(outputOption())
     .action((words: readonly string[], given: WhyFlags) =>
       finish(cli, async () => {
-        const isAsked = command.getOptionValueSource("dataDir") === "cli" || given.api !== undefined;
+        const isAsked =
+          command.getOptionValueSource("dataDir") === "cli" || (given.database ?? given.api) !== undefined;
         return (await import("./why.ts")).why(words, given, isAsked, cli);
       }),
     );

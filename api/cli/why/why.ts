@@ -23,6 +23,7 @@ export interface WhyFlags extends ClusterWhyFlags {
   readonly namespace?: string;
   readonly filename?: readonly string[];
   readonly dataDir?: string;
+  readonly database?: string;
   readonly api?: string;
   readonly tokenFile?: string;
   readonly node?: string;
@@ -76,7 +77,9 @@ export async function why(
   if (given.api !== undefined) return ofApi(given.api, asked, documents.value, given, cli);
   const { checkNode, hasHistory, withHistory } = await import("../history/open-history.ts");
   const setting = storeSetting(given, cli);
-  if (!isOfHistory && given.dataDir === undefined && !hasHistory(setting)) return fault(EXIT.badInput, NOTHING_ASKED);
+  if (!setting.ok) return setting;
+  if (!isOfHistory && given.dataDir === undefined && !hasHistory(setting.value))
+    return fault(EXIT.badInput, NOTHING_ASKED);
   return withHistory(setting, false, async (store) => {
     const known = await checkNode(store, node ?? undefined);
     return known.ok ? print(await whyOfHistory(store, asked, documents.value), given, cli) : known;
@@ -166,7 +169,7 @@ async function ofApi(
 
 /** The commands as they have to be typed to ask again where the story is from: the same cluster, history, API or files. */
 function askingThere({ story, list }: WhyAnswer, given: WhyFlags, cli: Cli): WhyAnswer {
-  const { context, kubeconfig, cluster, user, as, dataDir, api, tokenFile, filename } = given;
+  const { context, kubeconfig, cluster, user, as, dataDir, database, api, tokenFile, filename } = given;
   const typed = (options: Readonly<Record<string, string | undefined>>): string =>
     Object.entries(options)
       .map(([name, value]) => (value === undefined ? "" : ` --${name} ${shellWord(value)}`))
@@ -175,6 +178,7 @@ function askingThere({ story, list }: WhyAnswer, given: WhyFlags, cli: Cli): Why
   const isOfEnv = dataDir === cli.env["NODEWISE_DATA_DIR"];
   const ofHistory = typed({
     ...(isOfEnv || api !== undefined ? {} : { "data-dir": dataDir }),
+    database,
     api,
     "token-file": tokenFile,
   });

@@ -1,10 +1,11 @@
 import type { D1Database } from "@cloudflare/workers-types";
 import { drizzle } from "drizzle-orm/d1";
 import { WEB_PACKING } from "../../body.ts";
+import type { Outcome, Statement } from "../../sql/driver.ts";
+import { createStore } from "../../sql/history.ts";
+import * as schema from "../../sql/schema.ts";
 import type { Store } from "../../store.ts";
-import type { Outcome, Statement } from "../driver.ts";
-import { createStore } from "../history.ts";
-import * as schema from "../schema.ts";
+import { sqlite } from "../dialect.ts";
 
 async function digest(text: string): Promise<string> {
   const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
@@ -20,7 +21,13 @@ export function openD1(d1: D1Database): Store {
     );
     return results.map(({ meta, results: rows }) => ({ changes: meta.changes, rows }));
   };
-  const db = drizzle(d1, { schema });
   // an invocation has a thousand statements, so each does more
-  return createStore({ db, packing: WEB_PACKING, digest, atomic, sliceRows: 1000, close: async () => {} });
+  return createStore({
+    ...sqlite(drizzle(d1, { schema })),
+    packing: WEB_PACKING,
+    digest,
+    atomic,
+    sliceRows: 1000,
+    close: async () => {},
+  });
 }

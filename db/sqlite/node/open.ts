@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
-import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gunzipSync, gzipSync } from "node:zlib";
 import Sqlite from "better-sqlite3";
@@ -9,11 +9,13 @@ import { type Disk, makeFolder } from "../../../api/model/make-folder.ts";
 import { ok, type Result } from "../../../api/model/result.ts";
 import type { Packing } from "../../body.ts";
 import { failure, type StoreFailure } from "../../failure.ts";
+import { type Migration, readMigrations } from "../../migrations.ts";
+import type { Database, Driver, Outcome, Statement } from "../../sql/driver.ts";
+import { createStore } from "../../sql/history.ts";
+import * as schema from "../../sql/schema.ts";
 import type { Store, Vacuumed } from "../../store.ts";
-import type { Database, Driver, Outcome, Statement } from "../driver.ts";
+import { sqlite } from "../dialect.ts";
 import { failureOf } from "../failure.ts";
-import { createStore } from "../history.ts";
-import * as schema from "../schema.ts";
 
 /** Pages that one transaction moves to where others were removed: a few milliseconds. */
 const SLICE_PAGES = 128;
@@ -68,12 +70,6 @@ function convertSmall(client: Sqlite.Database): void {
 function rewrite(client: Sqlite.Database): void {
   client.pragma(`auto_vacuum = ${INCREMENTAL}`);
   client.exec("VACUUM");
-}
-
-/** A file of migrations/: its name (`0000_history.sql`) and its text. */
-interface Migration {
-  readonly name: string;
-  readonly sql: string;
 }
 
 /** The table that `wrangler d1 migrations apply` keeps, so that either tool can continue the other's work. */
@@ -153,7 +149,9 @@ function runner(client: Sqlite.Database): (statement: Statement) => Outcome {
  * All writes that arrive in one turn of the event loop share a transaction, and so one fsync; a promise resolves after the commit.
  * INVARIANT: writes of one `atomic` are all there or none, and one that fails by itself does not take its neighbours with it.
  */
-export function groupCommit(client: Sqlite.Database): Pick<Driver, "atomic" | "close"> {
+export function groupCommit(client: Sqlite.Database): {
+  readonly atomic: (statements: readonly Statement[]) => Promise<readonly Outcome[]>;
+} & Pick<Driver, "close"> {
   const run = runner(client);
   const commit = client.transaction((jobs: readonly Job[]) => jobs.map((job) => job.statements.map(run))).immediate;
   let waiting: Job[] = [];
@@ -214,12 +212,6 @@ const PACKING: Packing = { above: 2048, gzip: (plain) => gzipSync(plain, { level
 
 const digest = (text: string): string => hash("sha256", text, "hex");
 
-/** Every .sql file of the folder, in the order of their numbers. */
-export function readMigrations(folder: string): readonly Migration[] {
-  const names = readdirSync(folder).filter((name) => name.endsWith(".sql"));
-  return names.sort().map((name) => ({ name, sql: readFileSync(join(folder, name), "utf8") }));
-}
-
 function configure(client: Sqlite.Database): void {
   // only before anything is in it
   if (client.pragma("page_count", { simple: true }) === 0) client.pragma("auto_vacuum = INCREMENTAL");
@@ -278,7 +270,9 @@ export function openNode({ file, migrationsDir = MIGRATIONS_DIR }: NodeOptions):
       client.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
       const opened = client;
       const db = drizzle({ client, schema }) as unknown as Database;
-      return ok(createStore({ db, packing: PACKING, digest, ...groupCommit(client), vacuum: () => vacuum(opened) }));
+      return ok(
+        createStore({ ...sqlite(db), packing: PACKING, digest, ...groupCommit(client), vacuum: () => vacuum(opened) }),
+      );
     }
     client.close();
     return migrated;

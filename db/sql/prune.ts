@@ -3,7 +3,6 @@ import { REMOVING_KINDS } from "../../api/model/kinds.ts";
 import { ok } from "../../api/model/result.ts";
 import { type ClockLeap, NODE_GRACE_MS, type Pruned, type Retention, SNAPSHOT_GRACE_MS, type Store } from "../store.ts";
 import type { Driver, Statement } from "./driver.ts";
-import { attempt } from "./failure.ts";
 import { USE_MS } from "./texts.ts";
 
 /** Rows that one transaction removes or looks at, unless the driver says it, and bytes of their bodies. */
@@ -36,60 +35,61 @@ function firstOf(rows: readonly Sized[]): readonly number[] {
   return seqs;
 }
 
+/** The parameter is a JSON array of them. */
+const SEQS = "SELECT CAST(value AS bigint) FROM json_each(?)";
 /** Results and idempotency keys go with their decision (ON DELETE CASCADE); RETURNING counts the rows alone. */
 type Table = "decisions" | "outcomes" | "removals";
-const drop = (table: Table): string =>
-  `DELETE FROM ${table} WHERE seq IN (SELECT value FROM json_each(?)) RETURNING seq`;
+const drop = (table: Table): string => `DELETE FROM ${table} WHERE seq IN (${SEQS}) RETURNING seq`;
 const dropAll =
   ({ atomic, sliceRows = SLICE_ROWS }: Driver, table: Table, find: () => Promise<readonly Sized[]>): Slice =>
   async () => {
     const found = await find();
     const seqs = firstOf(found);
     if (seqs.length === 0) return { removed: 0, isLast: true };
-    const [dropped] = await atomic([{ sql: drop(table), params: [JSON.stringify(seqs)] }]);
+    const [dropped] = await atomic([{ sql: drop(table), params: [JSON.stringify(seqs)], ofMany: true }], "everything");
     return { removed: dropped?.rows.length ?? 0, isLast: seqs.length === found.length && found.length < sliceRows };
   };
 /** The statement's last parameter is how many. */
 const dropSlice =
   ({ atomic, sliceRows = SLICE_ROWS }: Driver, { sql, params }: Statement): Slice =>
   async () => {
-    const removed = (await atomic([{ sql, params: [...params, sliceRows] }]))[0]?.rows.length ?? 0;
+    const removed =
+      (await atomic([{ sql, params: [...params, sliceRows], ofMany: true }], "everything"))[0]?.rows.length ?? 0;
     return { removed, isLast: removed < sliceRows };
   };
 
 /** Decisions that were made once. Those that were made again since, which may be many, are passed over once a call. */
-function oldDecisions({ db, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) {
+function oldDecisions({ all, agedDecisions, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) {
+  const decisions = sql.raw(agedDecisions);
   let fromMs = Number.MIN_SAFE_INTEGER;
   return async () => {
-    const found = await db.all<
+    const found = await all<
       Sized & { readonly atMs: number }
     >(sql`SELECT seq, octet_length(body) AS size, decided_at_ms AS "atMs"
-      FROM decisions WHERE decided_at_ms >= ${fromMs} AND decided_at_ms < ${beforeMs} AND ${MADE_ONCE}
+      FROM ${decisions} AS decisions WHERE decided_at_ms >= ${fromMs} AND decided_at_ms < ${beforeMs} AND ${MADE_ONCE}
       ORDER BY decided_at_ms, seq LIMIT ${sliceRows}`);
     fromMs = found[0]?.atMs ?? fromMs;
     return found;
   };
 }
 const MADE_ONCE = sql.raw("NOT EXISTS (SELECT 1 FROM series WHERE series.seq = decisions.seq)");
-const oldSeries = ({ db, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) =>
-  db.all<Sized>(sql`SELECT series.seq, octet_length(body) AS size FROM series CROSS JOIN decisions ON decisions.seq = series.seq
+const oldSeries = ({ all, agedDecisions, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) =>
+  all<Sized>(sql`SELECT series.seq, octet_length(body) AS size FROM series CROSS JOIN ${sql.raw(agedDecisions)} AS decisions ON decisions.seq = series.seq
     WHERE last_at_ms < ${beforeMs} ORDER BY last_at_ms LIMIT ${sliceRows}`);
 /** By the time of what the kubelet did. */
-const oldOutcomes = ({ db, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) =>
-  db.all<Sized>(sql`SELECT seq, octet_length(body) AS size FROM outcomes WHERE at_ms < ${beforeMs}
+const oldOutcomes = ({ all, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) =>
+  all<Sized>(sql`SELECT seq, octet_length(body) AS size FROM outcomes WHERE at_ms < ${beforeMs}
     ORDER BY at_ms, seq LIMIT ${sliceRows}`);
 /** By their own age and number: what was collected last month is asked for when its decisions are long gone. */
-const oldRemovals = ({ db, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) =>
-  db.all<Sized>(
-    sql`SELECT seq, 0 AS size FROM removals WHERE at_ms < ${beforeMs} ORDER BY at_ms, seq LIMIT ${sliceRows}`,
-  );
+const oldRemovals = ({ all, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) =>
+  all<Sized>(sql`SELECT seq, 0 AS size FROM removals WHERE at_ms < ${beforeMs} ORDER BY at_ms, seq LIMIT ${sliceRows}`);
 
 /**
  * The oldest rows of every node that has more than `keep`, for all nodes at once: first the oldest of each, then each one's
  * next, until its surplus is counted down.
  */
 const surplusOf = (
-  { db, sliceRows = SLICE_ROWS }: Driver,
+  { all, hasLateral, sliceRows = SLICE_ROWS }: Driver,
   what: string,
   keep: number,
   rows: SQL,
@@ -97,35 +97,42 @@ const surplusOf = (
   of: SQL,
   size: SQL,
 ) =>
-  db.all<Sized>(sql`WITH RECURSIVE surplus(node, remaining, at_ms, seq) AS (
-    SELECT counted.node, counted.rows - ${keep}, first.${at}, first.seq
-    FROM row_counts AS counted CROSS JOIN ${rows} AS first
-    WHERE counted.what = ${what} AND counted.rows > ${keep}
-      AND first.seq = (SELECT seq FROM ${rows} WHERE node = counted.node ${of} ORDER BY ${at}, seq LIMIT 1)
-    UNION ALL
-    SELECT surplus.node, surplus.remaining - 1, next.${at}, next.seq
-    FROM surplus CROSS JOIN ${rows} AS next
-    WHERE surplus.remaining > 1 AND next.seq = (SELECT seq FROM ${rows}
-      WHERE node = surplus.node ${of} AND (${at}, seq) > (surplus.at_ms, surplus.seq) ORDER BY ${at}, seq LIMIT 1)
-    LIMIT ${sliceRows}
-  ) SELECT row.seq, ${size} AS size FROM surplus CROSS JOIN ${rows} AS row ON row.seq = surplus.seq`);
+  all<Sized>(
+    hasLateral
+      ? sql`SELECT one.seq, one.size FROM row_counts AS counted, LATERAL (SELECT one.seq, ${size} AS size FROM ${rows} AS one
+          WHERE node = counted.node ${of} ORDER BY ${at}, seq LIMIT counted.rows - ${keep}) AS one
+          WHERE counted.what = ${what} AND counted.rows > ${keep} LIMIT ${sliceRows}`
+      : sql`WITH RECURSIVE surplus(node, remaining, at_ms, seq) AS (
+          SELECT counted.node, counted.rows - ${keep}, first.${at}, first.seq
+          FROM row_counts AS counted CROSS JOIN ${rows} AS first
+          WHERE counted.what = ${what} AND counted.rows > ${keep}
+            AND first.seq = (SELECT seq FROM ${rows} WHERE node = counted.node ${of} ORDER BY ${at}, seq LIMIT 1)
+          UNION ALL
+          SELECT surplus.node, surplus.remaining - 1, next.${at}, next.seq
+          FROM surplus CROSS JOIN ${rows} AS next
+          WHERE surplus.remaining > 1 AND next.seq = (SELECT seq FROM ${rows}
+            WHERE node = surplus.node ${of} AND (${at}, seq) > (surplus.at_ms, surplus.seq) ORDER BY ${at}, seq LIMIT 1)
+          LIMIT ${sliceRows}
+        ) SELECT one.seq, ${size} AS size FROM surplus CROSS JOIN ${rows} AS one ON one.seq = surplus.seq`,
+  );
 const surplusDecisions = (driver: Driver, keep: number) =>
-  surplusOf(driver, "decisions", keep, sql`decisions`, sql`decided_at_ms`, sql``, sql`octet_length(row.body)`);
+  surplusOf(driver, "decisions", keep, sql`decisions`, sql`decided_at_ms`, sql``, sql`octet_length(one.body)`);
 const surplusOutcomes = (driver: Driver, keep: number) =>
-  surplusOf(driver, "outcomes", keep, sql`outcomes`, sql`at_ms`, sql``, sql`octet_length(row.body)`);
+  surplusOf(driver, "outcomes", keep, sql`outcomes`, sql`at_ms`, sql``, sql`octet_length(one.body)`);
 /** Each kind for itself: a pod that restarts without end must not push out what is known of images. */
 const surplusRemovals = (driver: Driver, kind: string, keep: number) =>
   surplusOf(driver, kind, keep, sql`removals`, sql`at_ms`, sql`AND kind = ${kind}`, sql`0`);
 
+const HOUR_MS = 3_600_000;
 /** Whole hours: one that has begun to be too old stays until all of it is. */
 const DROP_OLD_HOURS = `DELETE FROM hours WHERE (hour_ms, node) IN
-(SELECT hour_ms, node FROM hours WHERE hour_ms < ? - 3600000 ORDER BY hour_ms, node LIMIT ?) RETURNING hour_ms`;
+(SELECT hour_ms, node FROM hours WHERE hour_ms < ? ORDER BY hour_ms, node LIMIT ?) RETURNING hour_ms`;
 
 const DROP_OLD_REFUSALS = `DELETE FROM refusals WHERE (hour_ms, node, reason) IN
-(SELECT hour_ms, node, reason FROM refusals WHERE hour_ms < ? - 3600000 ORDER BY hour_ms, node, reason LIMIT ?) RETURNING hour_ms`;
+(SELECT hour_ms, node, reason FROM refusals WHERE hour_ms < ? ORDER BY hour_ms, node, reason LIMIT ?) RETURNING hour_ms`;
 
 const DROP_OLD_OUTCOME_HOURS = `DELETE FROM outcome_hours WHERE (hour_ms, node, kind, reason) IN (SELECT hour_ms, node, kind, reason
-FROM outcome_hours WHERE hour_ms < ? - 3600000 ORDER BY hour_ms, node, kind, reason LIMIT ?) RETURNING hour_ms`;
+FROM outcome_hours WHERE hour_ms < ? ORDER BY hour_ms, node, kind, reason LIMIT ?) RETURNING hour_ms`;
 
 /** Nodes without decisions that nobody heard of: a trigger takes what is remembered of them along. */
 const DROP_NODES = `DELETE FROM nodes WHERE name IN (SELECT row_counts.node FROM row_counts INDEXED BY row_counts_none CROSS JOIN nodes AS known
@@ -138,7 +145,7 @@ AND NOT EXISTS (SELECT 1 FROM nodes WHERE name = snapshots.node AND last_snapsho
 const SOME_UNCHECKED = `SELECT seq FROM unchecked_snapshots WHERE seq > ? ORDER BY seq LIMIT ?`;
 const USELESS_SNAPSHOTS = `SELECT seq, octet_length(body) AS size FROM snapshots WHERE seq IN (${SOME_UNCHECKED}) AND stored_at_ms < ?
 AND ${UNUSED}`;
-const DROP_SNAPSHOTS = `DELETE FROM snapshots WHERE seq IN (SELECT value FROM json_each(?)) AND ${UNUSED} RETURNING seq`;
+const DROP_SNAPSHOTS = `DELETE FROM snapshots WHERE seq IN (${SEQS}) AND ${UNUSED} RETURNING seq`;
 /** One that is in use is looked at again when its decision or outcome goes, or its node has a newer one. */
 const DROP_CHECKED = `DELETE FROM unchecked_snapshots WHERE seq IN (${SOME_UNCHECKED})
 AND (NOT EXISTS (SELECT 1 FROM snapshots WHERE seq = unchecked_snapshots.seq)
@@ -151,18 +158,24 @@ AND (NOT EXISTS (SELECT 1 FROM snapshots WHERE seq = unchecked_snapshots.seq)
 function snapshotSlices({ atomic, sliceRows = SLICE_ROWS }: Driver, olderThanMs: number): Slice {
   let after = -1;
   return async () => {
-    const [looked, useless] = await atomic([
-      { sql: SOME_UNCHECKED, params: [after, sliceRows] },
-      { sql: USELESS_SNAPSHOTS, params: [after, sliceRows, olderThanMs] },
-    ]);
+    const [looked, useless] = await atomic(
+      [
+        { sql: SOME_UNCHECKED, params: [after, sliceRows] },
+        { sql: USELESS_SNAPSHOTS, params: [after, sliceRows, olderThanMs], ofMany: true },
+      ],
+      [],
+    );
     const end = looked?.rows.at(-1)?.["seq"];
     if (typeof end !== "number") return { removed: 0, isLast: true };
     const found = (useless?.rows ?? []) as unknown as readonly Sized[];
     const seqs = firstOf(found);
-    const [dropped] = await atomic([
-      { sql: DROP_SNAPSHOTS, params: [JSON.stringify(seqs)] },
-      { sql: DROP_CHECKED, params: [after, sliceRows] },
-    ]);
+    const [dropped] = await atomic(
+      [
+        { sql: DROP_SNAPSHOTS, params: [JSON.stringify(seqs)], ofMany: true },
+        { sql: DROP_CHECKED, params: [after, sliceRows], ofMany: true },
+      ],
+      "everything",
+    );
     // the rest of these is for the next slice
     const isWhole = seqs.length === found.length;
     if (isWhole) after = end;
@@ -176,19 +189,14 @@ function snapshotSlices({ atomic, sliceRows = SLICE_ROWS }: Driver, olderThanMs:
  * decision that is made again and again) are looked at.
  */
 const MARGIN_MS = 4 * USE_MS;
-const DROP_TEXTS = `DELETE FROM texts WHERE id IN (SELECT id FROM texts WHERE used_at_ms < ? - ${MARGIN_MS}
-  AND id NOT IN (SELECT coalesce(CASE json_each.type WHEN 'array' THEN json_extract(json_each.value, '$[1]') END, '')
-    FROM snapshots, json_each(CASE WHEN json_valid(snapshots.parts) THEN snapshots.parts ELSE '[]' END)
-    WHERE stored_at_ms < ?)
-  ORDER BY used_at_ms LIMIT ?) RETURNING id`;
+const dropTexts = ({ textsOfSnapshots }: Driver): string => `DELETE FROM texts WHERE id IN (SELECT id FROM texts
+  WHERE used_at_ms < ? AND id NOT IN (${textsOfSnapshots} WHERE stored_at_ms < ?) ORDER BY used_at_ms LIMIT ?) RETURNING id`;
 
 /** When the decision was last made that was not made since the longest; `nowMs` where there is none. */
-async function oldestMs({ db }: Driver, nowMs: number): Promise<number> {
-  const [oldest] = await db.all<{
-    atMs: number;
-  }>(sql`SELECT min(${nowMs}, coalesce((SELECT min(last_at_ms) FROM series), ${nowMs}),
-    coalesce((SELECT decided_at_ms FROM decisions WHERE ${MADE_ONCE} ORDER BY decided_at_ms, seq LIMIT 1), ${nowMs})) AS "atMs"`);
-  return oldest?.atMs ?? nowMs;
+async function oldestMs({ all }: Driver, nowMs: number): Promise<number> {
+  const found = await all<{ atMs: number | null }>(sql`SELECT (SELECT min(last_at_ms) FROM series) AS "atMs" UNION ALL
+    SELECT (SELECT decided_at_ms FROM decisions WHERE ${MADE_ONCE} ORDER BY decided_at_ms, seq LIMIT 1)`);
+  return Math.min(nowMs, ...found.flatMap(({ atMs }) => atMs ?? []));
 }
 
 const recordSweep = (at: string): string =>
@@ -205,23 +213,24 @@ const RECORD_TRUSTED_TIME = "INSERT INTO sweeps (id, at_ms) VALUES (1, ?) ON CON
  * that would go.
  */
 async function heldBack(
-  { db, atomic }: Driver,
+  { all, atomic }: Driver,
   nowMs: number,
   maxAgeMs: number,
   maxLeapMs: number,
 ): Promise<ClockLeap | null> {
-  const [last] = await db.all<{ atMs: number | null }>(
-    sql`SELECT coalesce((SELECT at_ms FROM sweeps WHERE id = 1),
-      nullif(max(coalesce((SELECT max(decided_at_ms) FROM decisions), 0), coalesce((SELECT max(last_at_ms) FROM series), 0)), 0)) AS "atMs"`,
+  const [last] = await all<Readonly<Record<"sweptMs" | "madeMs" | "againMs", number | null>>>(
+    sql`SELECT (SELECT at_ms FROM sweeps WHERE id = 1) AS "sweptMs",
+      (SELECT max(decided_at_ms) FROM decisions) AS "madeMs", (SELECT max(last_at_ms) FROM series) AS "againMs"`,
   );
-  const sinceMs = last?.atMs ?? nowMs;
+  const newestMs = Math.max(last?.madeMs ?? 0, last?.againMs ?? 0);
+  const sinceMs = last?.sweptMs ?? (newestMs > 0 ? newestMs : nowMs);
   if (nowMs - sinceMs <= maxLeapMs) return null;
-  const [count] = await db.all<{ decisions: number; of: number }>(sql`SELECT (SELECT count(*) FROM
+  const [count] = await all<{ decisions: number; of: number }>(sql`SELECT (SELECT count(*) FROM
       (SELECT 1 FROM decisions WHERE decided_at_ms < ${nowMs - maxAgeMs} AND NOT EXISTS
-        (SELECT 1 FROM series WHERE series.seq = decisions.seq AND last_at_ms >= ${nowMs - maxAgeMs}) LIMIT ${MAX_COUNTED})) AS decisions,
+        (SELECT 1 FROM series WHERE series.seq = decisions.seq AND last_at_ms >= ${nowMs - maxAgeMs}) LIMIT ${MAX_COUNTED}) AS old) AS decisions,
     (SELECT coalesce(sum(rows), 0) FROM row_counts WHERE what = 'decisions') AS of`);
   if (count === undefined || count.decisions === 0) return null;
-  await atomic([{ sql: RECORD_TRUSTED_TIME, params: [sinceMs] }]);
+  await atomic([{ sql: RECORD_TRUSTED_TIME, params: [sinceMs] }], "everything");
   return { sinceMs, ...count };
 }
 
@@ -247,22 +256,26 @@ class Drains {
 /** Deletes the rows that are older than the rules allow. */
 async function pruneByAge(driver: Driver, drains: Drains, nowMs: number, maxAgeMs: number) {
   const beforeMs = nowMs - maxAgeMs;
-  await driver.atomic([{ sql: RECORD_SWEEP, params: [nowMs] }]);
+  await driver.atomic([{ sql: RECORD_SWEEP, params: [nowMs] }], "everything");
+  const whole = (await driver.dropOld?.(nowMs, beforeMs)) ?? { decisions: 0, snapshots: 0 };
   const repeated = await drains.drain(dropAll(driver, "decisions", () => oldSeries(driver, beforeMs)));
   const once = await drains.drain(dropAll(driver, "decisions", oldDecisions(driver, beforeMs)));
   const outcomes = await drains.drain(dropAll(driver, "outcomes", () => oldOutcomes(driver, beforeMs)));
   const removals = await drains.drain(dropAll(driver, "removals", () => oldRemovals(driver, beforeMs)));
   for (const sql of [DROP_OLD_HOURS, DROP_OLD_REFUSALS, DROP_OLD_OUTCOME_HOURS])
-    await drains.drain(dropSlice(driver, { sql, params: [beforeMs] }));
+    await drains.drain(dropSlice(driver, { sql, params: [beforeMs - HOUR_MS] }));
   const nodes: string[] = [];
   const goneMs = nowMs - Math.max(maxAgeMs, NODE_GRACE_MS);
   await drains.drain(async () => {
-    const [dropped] = await driver.atomic([{ sql: DROP_NODES, params: [goneMs, MAX_NODES] }]);
+    const [dropped] = await driver.atomic(
+      [{ sql: DROP_NODES, params: [goneMs, MAX_NODES], ofMany: true }],
+      "everything",
+    );
     const names = (dropped?.rows ?? []).map(({ name }) => String(name));
     nodes.push(...names);
     return { removed: names.length, isLast: names.length < MAX_NODES };
   });
-  return { decisions: repeated + once, outcomes, removals, nodes };
+  return { decisions: whole.decisions + repeated + once, snapshots: whole.snapshots, outcomes, removals, nodes };
 }
 
 /** Deletes the rows beyond the number that each node may have. */
@@ -287,17 +300,18 @@ export function pruneOf(driver: Driver): Pick<Store, "prune"> {
     const held = maxAgeMs === undefined ? null : await heldBack(driver, nowMs, maxAgeMs, maxLeapMs);
     const aged =
       maxAgeMs === undefined || held !== null
-        ? { decisions: 0, outcomes: 0, removals: 0, nodes: [] }
+        ? { decisions: 0, snapshots: 0, outcomes: 0, removals: 0, nodes: [] }
         : await pruneByAge(driver, drains, nowMs, maxAgeMs);
     const surplus = await pruneByNumber(driver, drains, retention);
-    const snapshots = await drains.drain(snapshotSlices(driver, nowMs - SNAPSHOT_GRACE_MS));
+    const unused = await drains.drain(snapshotSlices(driver, nowMs - SNAPSHOT_GRACE_MS));
     const oldest = await oldestMs(driver, nowMs);
-    await drains.drain(dropSlice(driver, { sql: DROP_TEXTS, params: [oldest, oldest] }));
+    await drains.drain(dropSlice(driver, { sql: dropTexts(driver), params: [oldest - MARGIN_MS, oldest] }));
     const file = (await driver.vacuum?.()) ?? { freedBytes: 0, stuckBytes: 0 };
     const decisions = aged.decisions + surplus.decisions;
     const outcomes = aged.outcomes + surplus.outcomes;
     const removals = aged.removals + surplus.removals;
+    const snapshots = aged.snapshots + unused;
     return { decisions, outcomes, removals, snapshots, nodes: aged.nodes, isDone: drains.isDone, held, ...file };
   };
-  return { prune: (retention) => attempt(async () => ok(await sweep(retention))) };
+  return { prune: (retention) => driver.attempt(async () => ok(await sweep(retention))) };
 }

@@ -1,20 +1,14 @@
-import { type AnyColumn, type SQL, sql } from "drizzle-orm";
 import { ok, type Result } from "../../api/model/result.ts";
 import { decodeBody, type Packing, type StoredBody } from "../body.ts";
 import { corruptRow, type StoreFailure } from "../failure.ts";
 import type { Pieces, SharedText } from "../rows.ts";
-import { texts } from "./schema.ts";
+import type { texts } from "./schema.ts";
 import { type SliceOf, sliceOf } from "./texts.ts";
 
 type Text = typeof texts.$inferSelect;
 interface Whole extends StoredBody {
   readonly parts: string | null;
 }
-
-/** The texts of a row, to be joined to it: a row is so read together with them, whatever `prune` does meanwhile. */
-export const textsIn = (parts: AnyColumn): SQL =>
-  sql`${texts.id} IN (SELECT CASE type WHEN 'array' THEN json_extract(value, '$[1]') END
-    FROM json_each(CASE WHEN json_valid(${parts}) THEN ${parts} ELSE '[]' END))`;
 
 const DAMAGED = "the places of its texts are damaged; restore the database from a backup";
 /** With a range: that part of the text alone. */

@@ -5,7 +5,6 @@ import type { SnapshotRow } from "../rows.ts";
 import type { Again, CountedAgain, Recorded, Recording, Store, Turn, TurnRecorded } from "../store.ts";
 import { type Driver, insertInto, type Outcome, type Statement, type Value } from "./driver.ts";
 import { factsStatements } from "./facts.ts";
-import { attempt } from "./failure.ts";
 import { removalStatements } from "./removals.ts";
 import { decisions } from "./schema.ts";
 import { nodeSeen, placeSnapshot, rangesAreGone, snapshotLookup } from "./snapshots.ts";
@@ -27,7 +26,7 @@ const READ_SERIES = `SELECT first.id, first.decided_at_ms, first.snapshot_id, se
 /** A repetition that comes late, but after the first time, moves no time back. */
 const MOVE_ON = `ON CONFLICT (seq) DO UPDATE SET times = series.times + excluded.times - 1, last_id = excluded.last_id,
   last_snapshot_id = CASE WHEN excluded.last_at_ms >= series.last_at_ms THEN excluded.last_snapshot_id ELSE series.last_snapshot_id END,
-  last_at_ms = max(series.last_at_ms, excluded.last_at_ms)`;
+  last_at_ms = CASE WHEN excluded.last_at_ms >= series.last_at_ms THEN excluded.last_at_ms ELSE series.last_at_ms END`;
 /**
  * Counts a decision on its node's newest one of its kind, if it equals that: all that a row holds but its id, snapshot and time.
  * Long texts are compared by their ids in `parts`, the rest as it is stored.
@@ -38,11 +37,11 @@ const countWhere = (
 SELECT first.seq, first.node, 2, ?, ?, ? FROM latest AS newest CROSS JOIN decisions AS first ON first.id = newest.decision_id
 WHERE newest.node = (SELECT ?) AND newest.kind = (SELECT ?) AND first.decided_at_ms <= (SELECT ?)
   AND first.policy_version = (SELECT ?) AND first.verdict = (SELECT ?) AND first.explain = (SELECT ?)
-  AND first.encoding = (SELECT ?) AND first.bytes = (SELECT ?) AND first.reason IS (SELECT ?)
-  AND first.pod_namespace IS (SELECT ?) AND first.pod_name IS (SELECT ?) AND first.pod_uid IS (SELECT ?) AND first.ask IS (SELECT ?) AND first.parts IS (SELECT ?) AND first.body = (SELECT ?) AND ${guard}
+  AND first.encoding = (SELECT ?) AND first.bytes = (SELECT ?) AND first.reason IS NOT DISTINCT FROM (SELECT ?)
+  AND first.pod_namespace IS NOT DISTINCT FROM (SELECT ?) AND first.pod_name IS NOT DISTINCT FROM (SELECT ?) AND first.pod_uid IS NOT DISTINCT FROM (SELECT ?) AND first.ask IS NOT DISTINCT FROM (SELECT ?) AND first.parts IS NOT DISTINCT FROM (SELECT ?) AND first.body = (SELECT ?) AND ${guard}
 ${MOVE_ON}`;
 const COUNT_AGAIN = `INSERT INTO series (seq, node, times, last_at_ms, last_snapshot_id, last_id)
-SELECT first.seq, first.node, 1 + ?, max(first.decided_at_ms, ?), ?, ?
+SELECT first.seq, first.node, 1 + ?, CASE WHEN first.decided_at_ms > ? THEN first.decided_at_ms ELSE ? END, ?, ?
 FROM latest AS newest CROSS JOIN decisions AS first ON first.id = newest.decision_id
 WHERE newest.node = (SELECT ?) AND newest.kind = (SELECT ?) AND newest.decision_id = (SELECT ?) AND ${TEXTS_ARE_STORED}
 ${MOVE_ON} RETURNING seq`;
@@ -174,7 +173,7 @@ const countAgain = (
   texts: Value,
 ): Statement => ({
   sql: COUNT_AGAIN,
-  params: [times, lastAtMs, lastSnapshotId, lastId, node, kind, decisionId, texts],
+  params: [times, lastAtMs, lastAtMs, lastSnapshotId, lastId, node, kind, decisionId, texts],
 });
 
 export function recordOf(
@@ -182,6 +181,7 @@ export function recordOf(
   shared: Texts,
   putSnapshot: Store["putSnapshot"],
 ): Pick<Store, "record" | "recordTurn"> {
+  const { attempt } = driver;
   const isStored = snapshotLookup(driver);
   const isSkipped = async ({ id, body }: SnapshotRow): Promise<boolean> => isLarge(body) && isStored(id);
 
@@ -220,9 +220,12 @@ export function recordOf(
     }
     if (turn.snapshots.length === 0) statements.add(nodeSeen(node, atMs, undefined, texts));
     for (const row of turn.snapshots) statements.add(nodeSeen(node, atMs, row, texts));
+    const keys = turn.decisions.flatMap(({ idempotency: key }) =>
+      key === undefined ? [] : [`${key.scope}/${key.key}`],
+    );
     const found = skipped.map(({ id }) => statements.add({ sql: SNAPSHOT_EXISTS, params: [id] }));
 
-    const outcomes = await driver.atomic(statements.all);
+    const outcomes = await driver.atomic(statements.all, [node, ...keys]);
     for (const [i, place] of found.entries()) {
       if (outcomes[place]?.rows.length !== 0) continue;
       // removed by `prune` since it was looked for

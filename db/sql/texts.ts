@@ -4,7 +4,7 @@ import { ok, type Result } from "../../api/model/result.ts";
 import { byteLength, encodeBody, type Packing } from "../body.ts";
 import type { StoreFailure } from "../failure.ts";
 import type { BodyPiece, Ranges } from "../rows.ts";
-import { type Driver, insertInto, once, type Statement } from "./driver.ts";
+import { type Driver, insertInto, prepared, type Statement } from "./driver.ts";
 import { texts } from "./schema.ts";
 
 /** A body taken apart: what is its own, and the texts that it shares with other rows. */
@@ -58,16 +58,16 @@ interface Known {
 }
 
 /** Rows of one node repeat each other: their long texts are stored once, under the hash of their content. */
-export function textsOf({ db, packing, digest }: Pick<Driver, "db" | "packing" | "digest">): Texts {
+export function textsOf(driver: Driver): Texts {
+  const { db, packing, digest } = driver;
   const known = new Lru<string, Known>(KNOWN);
-  const lookup = once(() =>
+  const lookup = prepared(driver, () =>
     db
       .select({ id: texts.id })
       .from(texts)
-      .where(eq(texts.id, sql.placeholder("id")))
-      .prepare(),
+      .where(eq(texts.id, sql.placeholder("id"))),
   );
-  const isStored = async (id: string): Promise<boolean> => (await lookup().all({ id })).length > 0;
+  const isStored = async (id: string): Promise<boolean> => (await lookup({ id })).length > 0;
 
   const remember = (slot: string, entry: Known): void => {
     if (entry.text.length <= LONGEST_KNOWN) known.set(slot, entry);

@@ -4,27 +4,28 @@ import { encodeSliced } from "../body.ts";
 import { failure, type StoreFailure } from "../failure.ts";
 import type { SnapshotInPieces, SnapshotRow } from "../rows.ts";
 import type { Store } from "../store.ts";
-import { type Driver, insertInto, once, type Statement, type Value } from "./driver.ts";
-import { attempt } from "./failure.ts";
-import { grouped, joined, piecesReader, textsIn } from "./parts.ts";
+import { type Driver, insertInto, prepared, type Statement, type Value } from "./driver.ts";
+import { grouped, joined, piecesReader } from "./parts.ts";
 import { nodes, snapshots, texts } from "./schema.ts";
 import { type Cut, placeSlices, TEXTS_ARE_STORED, type Texts, textsGuard } from "./texts.ts";
 
 /** A late or repeated snapshot of the same boot does not replace a newer one; across boots the clock of the store decides. */
-const IS_NEWER = `excluded.last_snapshot_id IS NOT NULL AND excluded.last_seen_ms >= last_seen_ms
-  AND (excluded.boot_id IS NOT boot_id OR last_sequence IS NULL OR excluded.last_sequence IS NULL OR excluded.last_sequence >= last_sequence)`;
+const IS_NEWER = `excluded.last_snapshot_id IS NOT NULL AND excluded.last_seen_ms >= nodes.last_seen_ms
+  AND (excluded.boot_id IS DISTINCT FROM nodes.boot_id OR nodes.last_sequence IS NULL OR excluded.last_sequence IS NULL
+    OR excluded.last_sequence >= nodes.last_sequence)`;
+const newer = (column: string, value = `excluded.${column}`): string =>
+  `${column} = CASE WHEN ${IS_NEWER} THEN ${value} ELSE nodes.${column} END`;
+const either = (column: string, sign: "<" | ">"): string =>
+  `${column} = CASE WHEN excluded.${column} ${sign} nodes.${column} THEN excluded.${column} ELSE nodes.${column} END`;
 
 const SEEN = `INSERT INTO nodes (name, first_seen_ms, last_seen_ms, boot_id, last_snapshot_id, last_sequence, labels, kubelet_version, conditions)
 SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${TEXTS_ARE_STORED}
-ON CONFLICT (name) DO UPDATE SET
-  first_seen_ms = min(first_seen_ms, excluded.first_seen_ms),
-  last_seen_ms = max(last_seen_ms, excluded.last_seen_ms),
-  boot_id = CASE WHEN ${IS_NEWER} THEN excluded.boot_id ELSE boot_id END,
-  last_snapshot_id = CASE WHEN ${IS_NEWER} THEN excluded.last_snapshot_id ELSE last_snapshot_id END,
-  last_sequence = CASE WHEN ${IS_NEWER} THEN excluded.last_sequence ELSE last_sequence END,
-  labels = CASE WHEN ${IS_NEWER} THEN coalesce(excluded.labels, labels) ELSE labels END,
-  kubelet_version = CASE WHEN ${IS_NEWER} THEN coalesce(excluded.kubelet_version, kubelet_version) ELSE kubelet_version END,
-  conditions = CASE WHEN ${IS_NEWER} THEN excluded.conditions ELSE conditions END`;
+ON CONFLICT (name) DO UPDATE SET ${[
+  either("first_seen_ms", "<"),
+  either("last_seen_ms", ">"),
+  ...["boot_id", "last_snapshot_id", "last_sequence", "conditions"].map((column) => newer(column)),
+  ...["labels", "kubelet_version"].map((column) => newer(column, `coalesce(excluded.${column}, nodes.${column})`)),
+].join(", ")}`;
 
 /** The node was heard of at `atMs`, with a snapshot or without one. `texts`: see `textsGuard`. */
 export function nodeSeen(
@@ -38,13 +39,13 @@ export function nodeSeen(
   return { sql: SEEN, params: [node, atMs, atMs, bootId, id, sequence, labels, kubeletVersion, conditions, texts] };
 }
 
-export function nodesOf({ db }: Driver): Pick<Store, "listNodes" | "getNode" | "nodeDeleted"> {
-  const byName = once(() =>
+export function nodesOf(driver: Driver): Pick<Store, "listNodes" | "getNode" | "nodeDeleted"> {
+  const { db, attempt } = driver;
+  const byName = prepared(driver, () =>
     db
       .select()
       .from(nodes)
-      .where(eq(nodes.name, sql.placeholder("name")))
-      .prepare(),
+      .where(eq(nodes.name, sql.placeholder("name"))),
   );
   return {
     listNodes: (range) =>
@@ -55,7 +56,7 @@ export function nodesOf({ db }: Driver): Pick<Store, "listNodes" | "getNode" | "
         else all.where(range.after === undefined ? undefined : gt(nodes.name, range.after)).orderBy(asc(nodes.name));
         return ok(await all.limit(range.limit));
       }),
-    getNode: (name) => attempt(async () => ok((await byName().all({ name }))[0] ?? null)),
+    getNode: (name) => attempt(async () => ok((await byName({ name }))[0] ?? null)),
     nodeDeleted: (name, deletedMs) =>
       attempt(async () => {
         const changed = await db
@@ -68,7 +69,10 @@ export function nodesOf({ db }: Driver): Pick<Store, "listNodes" | "getNode" | "
   };
 }
 
-const insertSnapshot = insertInto(snapshots, TEXTS_ARE_STORED);
+const insertSnapshot = insertInto(
+  snapshots,
+  `NOT EXISTS (SELECT 1 FROM snapshots WHERE id = ?) AND ${TEXTS_ARE_STORED}`,
+);
 
 /** A row's texts and the statement that stores it unless it is there, which come in this order. */
 interface Placed {
@@ -94,7 +98,7 @@ export async function placeSnapshot(
   const values = { ...row, ...body.value, bytes, parts: placed.parts };
   return ok({
     cut: { ...cut.value, statements: [...cut.value.statements, ...placed.statements] },
-    insert: (guard) => insertSnapshot(values, [guard]),
+    insert: (guard) => insertSnapshot(values, [row.id, guard]),
   });
 }
 
@@ -103,15 +107,15 @@ export const rangesAreGone = (id: string): Result<never, StoreFailure> =>
   failure("unavailable", `the history has no more what row \`${id}\` is a change of; send the whole`);
 
 /** Checks that a snapshot is stored: cheaper than compressing it again. */
-export function snapshotLookup({ db }: Driver): (id: string) => Promise<boolean> {
-  const byId = once(() =>
+export function snapshotLookup(driver: Driver): (id: string) => Promise<boolean> {
+  const { db } = driver;
+  const byId = prepared(driver, () =>
     db
       .select({ seq: snapshots.seq })
       .from(snapshots)
-      .where(eq(snapshots.id, sql.placeholder("id")))
-      .prepare(),
+      .where(eq(snapshots.id, sql.placeholder("id"))),
   );
-  return async (id) => (await byId().all({ id })).length > 0;
+  return async (id) => (await byId({ id })).length > 0;
 }
 
 type Joined = readonly {
@@ -123,39 +127,36 @@ export function snapshotsOf(
   driver: Driver,
   shared: Texts,
 ): Pick<Store, "putSnapshot" | "getSnapshot" | "snapshotBytes" | "getSnapshotPieces" | "latestSnapshot"> {
-  const { db, atomic, packing } = driver;
+  const { db, atomic, packing, attempt } = driver;
   const piecesOf = piecesReader(packing);
-  const byId = once(() =>
+  const byId = prepared(driver, () =>
     db
       .select({ row: snapshots, text: texts })
       .from(snapshots)
-      .leftJoin(texts, textsIn(snapshots.parts))
-      .where(eq(snapshots.id, sql.placeholder("id")))
-      .prepare(),
+      .leftJoin(texts, driver.textsIn(texts.id, snapshots.parts))
+      .where(eq(snapshots.id, sql.placeholder("id"))),
   );
-  const bytesOf = once(() =>
+  const bytesOf = prepared(driver, () =>
     db
       .select({ bytes: snapshots.bytes })
       .from(snapshots)
-      .where(eq(snapshots.id, sql.placeholder("id")))
-      .prepare(),
+      .where(eq(snapshots.id, sql.placeholder("id"))),
   );
-  const latest = once(() =>
+  const latest = prepared(driver, () =>
     db
       .select({ row: snapshots, text: texts })
       .from(nodes)
       .innerJoin(snapshots, eq(snapshots.id, nodes.lastSnapshotId))
-      .leftJoin(texts, textsIn(snapshots.parts))
-      .where(eq(nodes.name, sql.placeholder("node")))
-      .prepare(),
+      .leftJoin(texts, driver.textsIn(texts.id, snapshots.parts))
+      .where(eq(nodes.name, sql.placeholder("node"))),
   );
   const put = async (row: SnapshotRow, isAgain: boolean): Promise<Result<{ fresh: boolean }, StoreFailure>> => {
     const placed = await placeSnapshot(row, driver, shared);
     if (!placed.ok) return placed;
     const { cut, insert } = placed.value;
-    const texts = textsGuard([cut]);
-    const seen = nodeSeen(row.node, row.storedAtMs, row, texts);
-    const outcomes = await atomic([...cut.statements, insert(texts), seen]);
+    const guard = textsGuard([cut]);
+    const seen = nodeSeen(row.node, row.storedAtMs, row, guard);
+    const outcomes = await atomic([...cut.statements, insert(guard), seen], [row.node]);
     const fresh = outcomes[cut.statements.length]?.changes !== 0;
     if (!fresh && (await shared.missing(cut.ids)).length > 0) return isAgain ? rangesAreGone(row.id) : put(row, true);
     cut.committed();
@@ -178,9 +179,9 @@ export function snapshotsOf(
   };
   return {
     putSnapshot: (row) => attempt(() => put(row, false)),
-    getSnapshot: (id) => attempt(async () => whole(await byId().all({ id }))),
-    snapshotBytes: (id) => attempt(async () => ok((await bytesOf().all({ id }))[0]?.bytes ?? null)),
-    getSnapshotPieces: (id) => attempt(async () => pieces(await byId().all({ id }))),
-    latestSnapshot: (node) => attempt(async () => whole(await latest().all({ node }))),
+    getSnapshot: (id) => attempt(async () => whole(await byId({ id }))),
+    snapshotBytes: (id) => attempt(async () => ok((await bytesOf({ id }))[0]?.bytes ?? null)),
+    getSnapshotPieces: (id) => attempt(async () => pieces(await byId({ id }))),
+    latestSnapshot: (node) => attempt(async () => whole(await latest({ node }))),
   };
 }

@@ -8,10 +8,9 @@ import type { DecisionFilter, ResultRow, Store } from "../store.ts";
 import { conditionsOf, decisionReader, decisionsOf, headOf, ofDecision, readInTurn } from "./decisions.ts";
 import type { Driver, Statement } from "./driver.ts";
 import { factsOf } from "./facts.ts";
-import { attempt, failureOf } from "./failure.ts";
 import { fleetOf } from "./fleet.ts";
 import { outcomesOf } from "./outcomes.ts";
-import { grouped, textsIn } from "./parts.ts";
+import { grouped } from "./parts.ts";
 import { pruneOf } from "./prune.ts";
 import { recordOf } from "./record.ts";
 import { namesOf, removalsOf } from "./removals.ts";
@@ -58,7 +57,7 @@ function beyond(filter: DecisionFilter, from: Place | undefined): readonly (SQL 
 }
 
 /** No statement stays open between two rows, so a slow reader holds back neither a checkpoint nor a writer. */
-function streamOf({ db, packing }: Driver): Pick<Store, "streamDecisions"> {
+function streamOf({ db, packing, attempt, textsIn }: Driver): Pick<Store, "streamDecisions"> {
   const decodeDecision = decisionReader(packing);
   const page = (filter: DecisionFilter, from: Place | undefined) =>
     attempt(async () =>
@@ -81,8 +80,8 @@ function streamOf({ db, packing }: Driver): Pick<Store, "streamDecisions"> {
         .select({ row: decisions, text: texts, series })
         .from(decisions)
         .leftJoin(series, ofDecision)
-        .leftJoin(texts, textsIn(decisions.parts))
-        .where(sql`${decisions.seq} IN (SELECT value FROM json_each(${seqs}))`);
+        .leftJoin(texts, textsIn(texts.id, decisions.parts))
+        .where(sql`${decisions.seq} IN (SELECT CAST(value AS bigint) FROM json_each(${seqs}))`);
       const bySeq = new Map(grouped(found).map((entry) => [entry.row.seq, entry]));
       return ok(entries.flatMap((entry) => bySeq.get(entry.seq) ?? []));
     });
@@ -135,7 +134,7 @@ async function decode(row: typeof results.$inferSelect, packing: Packing): Promi
   return body.ok ? ok({ id, seq, okCount, failedCount, atMs, body: body.value }) : body;
 }
 
-function resultsOf({ db, atomic, packing }: Driver): Pick<Store, "addResults" | "listResults"> {
+function resultsOf({ db, atomic, packing, attempt }: Driver): Pick<Store, "addResults" | "listResults"> {
   return {
     addResults: (decisionId, rows) =>
       attempt(async () => {
@@ -145,7 +144,7 @@ function resultsOf({ db, atomic, packing }: Driver): Pick<Store, "addResults" | 
           if (!statement.ok) return statement;
           statements.push(statement.value);
         }
-        const outcomes = await atomic([...statements, { sql: DECISION_EXISTS, params: [decisionId] }]);
+        const outcomes = await atomic([...statements, { sql: DECISION_EXISTS, params: [decisionId] }], [decisionId]);
         const added = outcomes.slice(0, -1).reduce((sum, outcome) => sum + outcome.changes, 0);
         return ok({ known: outcomes.at(-1)?.rows.length === 1, added });
       }),
@@ -167,10 +166,7 @@ function resultsOf({ db, atomic, packing }: Driver): Pick<Store, "addResults" | 
   };
 }
 
-/** The newest file of migrations/ (a test keeps it so). Code that cannot read that folder compares the database with it. */
-export const LATEST_MIGRATION = "0012_series.sql";
-
-const CHECK_WRITE = `INSERT INTO health (id, checked_at_ms, filler) VALUES (1, ?, zeroblob(nullif(?, 0)))
+const CHECK_WRITE = `INSERT INTO health (id, checked_at_ms, filler) VALUES (1, ?, ?)
 ON CONFLICT (id) DO UPDATE SET checked_at_ms = excluded.checked_at_ms, filler = excluded.filler
 WHERE abs(excluded.checked_at_ms - health.checked_at_ms) >= 1000 OR excluded.filler IS NOT NULL`;
 /** The bytes that a write needs beside its texts: pages of tables and indexes. */
@@ -191,6 +187,8 @@ interface Watched extends Driver {
   readonly failedBytes: () => number;
   /** Tells that a write of `failedBytes` went well. */
   readonly written: () => void;
+  /** A write that none of this is told of. */
+  readonly unwatched: Driver["atomic"];
   /** The last write met a damaged file. */
   readonly damage: () => StoreFailure | null;
 }
@@ -201,14 +199,15 @@ function watched(driver: Driver): Watched {
     ...driver,
     failedBytes: () => failedBytes,
     damage: () => damage,
-    atomic: async (statements) => {
+    unwatched: driver.atomic,
+    atomic: async (statements, alone) => {
       try {
-        const outcomes = await driver.atomic(statements);
+        const outcomes = await driver.atomic(statements, alone);
         damage = null;
         if (failedBytes > 0 && sizeOf(statements) >= failedBytes) failedBytes = 0;
         return outcomes;
       } catch (error) {
-        const failed = failureOf(error);
+        const failed = driver.failureOf(error);
         if (failed?.code === "unavailable") failedBytes = Math.max(failedBytes, sizeOf(statements));
         if (failed?.code === "corrupt") damage = failed;
         throw error;
@@ -220,25 +219,21 @@ function watched(driver: Driver): Watched {
   };
 }
 
-function readyOf({ db, atomic, failedBytes, written, damage }: Watched): Pick<Store, "ready"> {
+function readyOf(driver: Watched): Pick<Store, "ready"> {
+  const { all, unwatched, attempt, failedBytes, written, damage, migrations } = driver;
+  const { table, latest, advice } = migrations;
   return {
     ready: (nowMs) =>
       attempt(async () => {
         // the check's own row may be whole
         const damaged = damage();
         if (damaged !== null) return err(damaged);
-        const rows = await db.all<{ name: string }>(
-          sql`SELECT name FROM d1_migrations WHERE name = ${LATEST_MIGRATION}`,
-        );
-        if (rows.length === 0) {
-          return failure(
-            "not_migrated",
-            `the database lacks migration \`${LATEST_MIGRATION}\`; run \`wrangler d1 migrations apply DB\` (on Node: start again)`,
-          );
-        }
-        await atomic([{ sql: CHECK_WRITE, params: [nowMs, failedBytes()] }]);
+        const rows = await all<{ name: string }>(sql`SELECT name FROM ${sql.raw(table)} WHERE name = ${latest}`);
+        if (rows.length === 0) return failure("not_migrated", `the database lacks migration \`${latest}\`; ${advice}`);
+        const filler = failedBytes() === 0 ? null : new Uint8Array(failedBytes());
+        await unwatched([{ sql: CHECK_WRITE, params: [nowMs, filler] }], ["health"]);
         written();
-        return ok({ migration: LATEST_MIGRATION });
+        return ok({ migration: latest });
       }),
   };
 }
@@ -267,17 +262,19 @@ export function createStore(over: Driver): Store {
   };
 }
 
-/** `total` where `sum` would fail: sizes come from callers, and may add up to more than 64 bits hold. */
+/** As floats: sizes come from callers, and may add up to more than 64 bits hold. */
+const bytesWhere = (condition: string): SQL =>
+  sql.raw(`coalesce(sum(CAST(size_bytes AS double precision)) FILTER (WHERE ${condition}), 0)`);
 const totalsOf = (within: SQL): SQL => sql`WITH images AS
   (SELECT "end", size_bytes, again_at_ms, again_at_ms - at_ms AS away FROM removals WHERE ${within} AND target = 'image')
 SELECT count(*) FILTER (WHERE "end" = 'removed') AS removed,
   count(*) FILTER (WHERE "end" = 'failed') AS failed,
   count(*) FILTER (WHERE "end" = 'stopped') AS stopped,
-  total(size_bytes) FILTER (WHERE "end" = 'removed') AS bytes,
+  ${bytesWhere("\"end\" = 'removed'")} AS bytes,
   count(again_at_ms) AS "pulledAgain",
-  total(size_bytes) FILTER (WHERE again_at_ms IS NOT NULL) AS "pulledAgainBytes",
+  ${bytesWhere("again_at_ms IS NOT NULL")} AS "pulledAgainBytes",
   (SELECT avg(away) FROM
-    (SELECT away, row_number() OVER (ORDER BY away) AS place, count(*) OVER () AS n FROM images WHERE away IS NOT NULL)
+    (SELECT away, row_number() OVER (ORDER BY away) AS place, count(*) OVER () AS n FROM images WHERE away IS NOT NULL) AS one
     WHERE place IN ((n + 1) / 2, (n + 2) / 2)) AS "medianAwayMs"
 FROM images`;
 
@@ -287,8 +284,8 @@ WHERE ${within} AND target <> 'image' GROUP BY target, "end" ORDER BY target, "e
 /** The names and the size are looked up for the few that are answered. */
 const costsOf = (node: string, within: SQL): SQL => sql`WITH costs AS
   (SELECT object_id, runtime_handler, count(*) AS times, count(again_at_ms) AS again, max(at_ms) AS last_removed,
-    max(again_at_ms) AS last_again, total(size_bytes) FILTER (WHERE again_at_ms IS NOT NULL) AS again_bytes,
-    total(size_bytes) AS all_bytes
+    max(again_at_ms) AS last_again, ${bytesWhere("again_at_ms IS NOT NULL")} AS again_bytes,
+    ${bytesWhere("true")} AS all_bytes
   FROM removals WHERE ${within} AND target = 'image' AND "end" = 'removed' GROUP BY object_id, runtime_handler
   ORDER BY again_bytes DESC, again DESC, all_bytes DESC, object_id, runtime_handler LIMIT ${MAX_COSTS})
 SELECT costs.object_id AS id, costs.runtime_handler AS "runtimeHandler", removals.names, removals.size_bytes AS "sizeBytes",
@@ -297,15 +294,15 @@ FROM costs CROSS JOIN removals ON removals.node = ${node} AND removals.object_id
   AND removals.target = 'image' AND removals.runtime_handler = costs.runtime_handler AND removals.at_ms = last_removed
 ORDER BY again_bytes DESC, again DESC, all_bytes DESC, costs.object_id, costs.runtime_handler`;
 
-function removalSummaryOf({ db }: Driver): Pick<Store, "summarizeRemovals"> {
+function removalSummaryOf({ all, attempt }: Driver): Pick<Store, "summarizeRemovals"> {
   return {
     summarizeRemovals: (node, { sinceMs, untilMs }) =>
       attempt(async () => {
         const since = sql`at_ms >= ${sinceMs ?? Number.MIN_SAFE_INTEGER}`;
         const within = sql`node = ${node} AND ${since} AND at_ms < ${untilMs ?? Number.MAX_SAFE_INTEGER}`;
-        const [totals] = (await db.all<ImageTotals>(totalsOf(within))) as [ImageTotals];
-        const others = await db.all<TargetCount>(countsOf(within));
-        const rows = await db.all<Omit<ImageCost, "names"> & { readonly names: string }>(costsOf(node, within));
+        const [totals] = (await all<ImageTotals>(totalsOf(within))) as [ImageTotals];
+        const others = await all<TargetCount>(countsOf(within));
+        const rows = await all<Omit<ImageCost, "names"> & { readonly names: string }>(costsOf(node, within));
         const images: ImageCost[] = [];
         for (const row of rows) {
           const names = namesOf(row.id, row.names);

@@ -4,7 +4,6 @@ import { byteLength, MAX_BODY_LENGTH, MAX_ROW_BYTES } from "../body.ts";
 import { failure, type StoreFailure } from "../failure.ts";
 import type { Store } from "../store.ts";
 import type { Driver, Statement, Value } from "./driver.ts";
-import { attempt } from "./failure.ts";
 
 /** UTF-16 units of a value that one row holds: in whatever letters, as many are less than a row's bytes. */
 const PIECE = 250_000;
@@ -18,9 +17,9 @@ const dropParts = (guard: string): string => `DELETE FROM fact_parts
 WHERE node = ? AND key IN (SELECT value FROM json_each(?)) AND updated_at_ms <= ? AND ${guard}`;
 /** Only behind a first piece of the same time: an older value leaves a newer one as it is. */
 const insertParts = (guard: string): string => `INSERT INTO fact_parts (node, key, part, value, updated_at_ms)
-SELECT ?, json_extract(one.value, '$[0]'), json_extract(one.value, '$[2]'), json_extract(one.value, '$[1]'), ?
-FROM json_each(?) AS one WHERE ${guard} AND EXISTS
-  (SELECT 1 FROM facts WHERE node = ? AND key = json_extract(one.value, '$[0]') AND updated_at_ms = ?)
+SELECT ?, json_extract(json_each.value, '$[0]'), CAST(json_extract(json_each.value, '$[2]') AS bigint), json_extract(json_each.value, '$[1]'), ?
+FROM json_each(?) WHERE ${guard} AND EXISTS
+  (SELECT 1 FROM facts WHERE node = ? AND key = json_extract(json_each.value, '$[0]') AND updated_at_ms = ?)
 ON CONFLICT (node, key, part) DO UPDATE SET value = excluded.value, updated_at_ms = excluded.updated_at_ms`;
 
 /** A text -> pieces that one row each can hold, none ending within a character. */
@@ -112,10 +111,10 @@ function parse(node: string, pieces: readonly Piece[]): Result<Record<string, un
   return ok(Object.fromEntries(values));
 }
 
-export function factsOf({ db, atomic }: Driver): Pick<Store, "readFacts" | "writeFacts"> {
+export function factsOf({ all, atomic, attempt }: Driver): Pick<Store, "readFacts" | "writeFacts"> {
   /** Both tables in one statement, so that no write comes between them. */
   const read = (node: string, wanted: SQL) =>
-    db.all<Piece>(sql`SELECT key, 0 AS part, value FROM facts WHERE node = ${node} ${wanted}
+    all<Piece>(sql`SELECT key, 0 AS part, value FROM facts WHERE node = ${node} ${wanted}
       UNION ALL SELECT key, part, value FROM fact_parts WHERE node = ${node} ${wanted}`);
   return {
     readFacts: (node, keys) =>
@@ -128,7 +127,7 @@ export function factsOf({ db, atomic }: Driver): Pick<Store, "readFacts" | "writ
       attempt(async () => {
         const statements = factsStatements(node, values, nowMs);
         if (!statements.ok) return statements;
-        await atomic(statements.value);
+        await atomic(statements.value, [node]);
         return ok(null);
       }),
   };

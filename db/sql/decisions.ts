@@ -4,10 +4,9 @@ import { decodeBody, type Packing } from "../body.ts";
 import type { StoreFailure } from "../failure.ts";
 import type { DecisionHead, DecisionRow } from "../rows.ts";
 import type { DecisionFilter, Store } from "../store.ts";
-import { type Driver, once } from "./driver.ts";
-import { attempt } from "./failure.ts";
+import { type Driver, prepared } from "./driver.ts";
 import { newestFirst, ofPod, pageOf } from "./page.ts";
-import { bodyReader, grouped, textsIn, withSlices } from "./parts.ts";
+import { bodyReader, grouped, withSlices } from "./parts.ts";
 import { decisions, idempotency, series, texts, unusual } from "./schema.ts";
 
 /** Everything but the ask and the body, which may be long. */
@@ -68,7 +67,9 @@ async function readAsk(
   packing: Packing,
 ): Promise<Result<string | null, StoreFailure>> {
   if (ask === null || typeof ask === "string") return ok(ask);
-  const stored = { encoding: "gzip", bytes: ask.byteLength, body: ask } as const;
+  // JSON never begins so, and what is empty continues in slices
+  const isPacked = ask.byteLength === 0 || (ask[0] === 0x1f && ask[1] === 0x8b);
+  const stored = { encoding: isPacked ? "gzip" : "json", bytes: ask.byteLength, body: ask } as const;
   const whole = withSlices(what, stored, parts, shared, "ask");
   return whole.ok ? decodeBody(what, whole.value, packing) : whole;
 }
@@ -125,39 +126,37 @@ export async function readInTurn<Row>(
 
 const ORDER = { atMs: decisions.decidedAtMs, seq: decisions.seq };
 
-/** Of one that was made again the last time counts: the newest row, or the one that was made again last. */
+/** Those among which the newest is. Of one that was made again the last time counts: the newest row, or the one that was made again last. */
 const newestOf = (node: string | undefined): SQL =>
   node === undefined
-    ? sql`SELECT id, max(coalesce(last_at_ms, decided_at_ms)) AS "lastAtMs"
+    ? sql`SELECT id, coalesce(last_at_ms, decided_at_ms) AS "lastAtMs"
         FROM decisions LEFT JOIN series ON series.seq = decisions.seq WHERE decisions.seq IN
-        ((SELECT seq FROM decisions ORDER BY decided_at_ms DESC, seq DESC LIMIT 1), (SELECT seq FROM series ORDER BY last_at_ms DESC LIMIT 1))
-        HAVING id IS NOT NULL`
-    : sql`SELECT decision_id AS id, max(decided_at_ms) AS "lastAtMs" FROM latest WHERE node = ${node} HAVING id IS NOT NULL`;
+        ((SELECT seq FROM decisions ORDER BY decided_at_ms DESC, seq DESC LIMIT 1), (SELECT seq FROM series ORDER BY last_at_ms DESC LIMIT 1))`
+    : sql`SELECT decision_id AS id, decided_at_ms AS "lastAtMs" FROM latest WHERE node = ${node}`;
 
 type Read = Pick<Store, "getDecision" | "listDecisions" | "newestDecision" | "findIdempotency">;
 
-export function decisionsOf({ db, packing }: Driver): Read {
+export function decisionsOf(driver: Driver): Read {
+  const { db, packing, attempt } = driver;
   const decodeDecision = decisionReader(packing);
-  const byId = once(() =>
+  const byId = prepared(driver, () =>
     db
       .select({ row: decisions, text: texts, series })
       .from(decisions)
       .leftJoin(series, ofDecision)
-      .leftJoin(texts, textsIn(decisions.parts))
-      .where(eq(decisions.id, sql.placeholder("id")))
-      .prepare(),
+      .leftJoin(texts, driver.textsIn(texts.id, decisions.parts))
+      .where(eq(decisions.id, sql.placeholder("id"))),
   );
-  const byKey = once(() =>
+  const byKey = prepared(driver, () =>
     db
       .select()
       .from(idempotency)
-      .where(and(eq(idempotency.key, sql.placeholder("key")), eq(idempotency.scope, sql.placeholder("scope"))))
-      .prepare(),
+      .where(and(eq(idempotency.key, sql.placeholder("key")), eq(idempotency.scope, sql.placeholder("scope")))),
   );
   return {
     getDecision: (id) =>
       attempt(async () => {
-        const [found] = grouped(await byId().all({ id }));
+        const [found] = grouped(await byId({ id }));
         return found === undefined ? ok(null) : decodeDecision(found);
       }),
     listDecisions: ({ limit, pageToken, ...filter }) =>
@@ -178,10 +177,13 @@ export function decisionsOf({ db, packing }: Driver): Read {
         }),
       ),
     newestDecision: (node) =>
-      attempt(async () => ok((await db.all<{ id: string; lastAtMs: number }>(newestOf(node)))[0] ?? null)),
+      attempt(async () => {
+        const found = await driver.all<{ id: string; lastAtMs: number }>(newestOf(node));
+        return ok(found.toSorted((a, b) => b.lastAtMs - a.lastAtMs)[0] ?? null);
+      }),
     findIdempotency: (key, scope) =>
       attempt(async () => {
-        const [row] = await byKey().all({ key, scope });
+        const [row] = await byKey({ key, scope });
         if (row === undefined) return ok(null);
         return ok({ key, scope, requestHash: row.requestHash, decisionId: row.decisionId });
       }),

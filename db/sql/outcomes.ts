@@ -5,7 +5,6 @@ import type { StoreFailure } from "../failure.ts";
 import type { OutcomeFilter, OutcomeRow } from "../rows.ts";
 import type { Store } from "../store.ts";
 import type { Driver, Statement } from "./driver.ts";
-import { attempt } from "./failure.ts";
 import { newestFirst, ofPod, pageOf } from "./page.ts";
 import { outcomes, snapshots } from "./schema.ts";
 import { nodeSeen } from "./snapshots.ts";
@@ -16,7 +15,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET verdict = excluded.verdict, at_ms = excluded.at_ms, reason = excluded.reason,
   snapshot_id = excluded.snapshot_id, bytes = excluded.bytes, encoding = excluded.encoding, body = excluded.body
 WHERE (outcomes.verdict, outcomes.at_ms, outcomes.snapshot_id, outcomes.body)
-  IS NOT (excluded.verdict, excluded.at_ms, excluded.snapshot_id, excluded.body)`;
+  IS DISTINCT FROM (excluded.verdict, excluded.at_ms, excluded.snapshot_id, excluded.body)`;
 
 async function upsert(row: OutcomeRow, packing: Packing): Promise<Result<Statement, StoreFailure>> {
   const { id, node, kind, verdict, atMs, recordedAtMs, snapshotId, pod, reason } = row;
@@ -66,7 +65,7 @@ function conditionOf({
 
 /** `getSnapshot`: of the same store. */
 export function outcomesOf(
-  { db, atomic, packing }: Driver,
+  { db, atomic, packing, attempt }: Driver,
   { getSnapshot }: Pick<Store, "getSnapshot">,
 ): Pick<Store, "putOutcomes" | "listOutcomes" | "tallyOutcomes" | "snapshotBefore"> {
   return {
@@ -80,7 +79,7 @@ export function outcomesOf(
           if (!statement.ok) return statement;
           statements.push(statement.value);
         }
-        if (statements.length > 0) await atomic(statements);
+        if (statements.length > 0) await atomic(statements, [...heard.keys()]);
         return ok(null);
       }),
     listOutcomes: ({ limit, pageToken, ...filter }) =>
@@ -99,8 +98,8 @@ export function outcomesOf(
       ),
     tallyOutcomes: (filter, bucketMs) =>
       attempt(async () => {
-        // a bound number is a float to SQLite
-        const bucket = sql<number>`${outcomes.atMs} - ${outcomes.atMs} % CAST(${bucketMs} AS INTEGER)`;
+        // a number that is bound is a float to SQLite, and another parameter each time to Postgres
+        const bucket = sql<number>`${outcomes.atMs} - ${outcomes.atMs} % ${sql.raw(String(Math.trunc(bucketMs)))}`;
         const { kind, verdict } = outcomes;
         const rows = await db
           .select({ fromMs: bucket, kind, verdict, count: sql<number>`count(*)` })

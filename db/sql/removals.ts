@@ -4,7 +4,6 @@ import { failure, type StoreFailure } from "../failure.ts";
 import type { Removal, RemovalFilter, RemovalRow, Removals, Return } from "../rows.ts";
 import type { Store } from "../store.ts";
 import type { Driver, Statement, Value } from "./driver.ts";
-import { attempt } from "./failure.ts";
 import { newestFirst, pageOf } from "./page.ts";
 import { removals } from "./schema.ts";
 
@@ -28,7 +27,7 @@ function decode(row: typeof removals.$inferSelect): Result<RemovalRow, StoreFail
 /** Not LIKE, whose pattern D1 keeps shorter than a digest. */
 const contains = (text: SQL, part: string): SQL => sql`instr(lower(${text}), lower(${part})) > 0`;
 const naming = (part: string): SQL => sql`(${contains(sql`${removals.objectId}`, part)}
-  OR EXISTS (SELECT 1 FROM json_each(${removals.names}) WHERE ${contains(sql`value`, part)})
+  OR EXISTS (SELECT 1 FROM json_each(${removals.names}) WHERE ${contains(sql`json_each.value`, part)})
   OR ${contains(sql`${removals.podNamespace} || '/' || ${removals.podName}`, part)}
   OR ${contains(sql`${removals.containerName}`, part)})`;
 
@@ -43,7 +42,7 @@ const conditionOf = ({ node, kind, target, end, search, sinceMs, untilMs }: Remo
     search === undefined ? undefined : naming(search),
   );
 
-export function removalsOf({ db }: Driver): Pick<Store, "listRemovals"> {
+export function removalsOf({ db, attempt }: Driver): Pick<Store, "listRemovals"> {
   return {
     listRemovals: ({ limit, pageToken, ...filter }) =>
       attempt(() =>
@@ -65,14 +64,18 @@ export function removalsOf({ db }: Driver): Pick<Store, "listRemovals"> {
 /** UTF-16 units of JSON that one statement takes, so that no parameter comes near what D1 allows, whatever the letters are. */
 const CHUNK = 256 * 1024;
 
+/** The place of an image's size among `columnsOf`; the others are texts. */
+const SIZE = 4;
+const TEXT = "json_extract(value, '$[N]')";
+const NUMBER = `CAST(${TEXT} AS bigint)`;
 /** An end that is told again is not written again, and `removed` is the last that there is. */
 const insert = (guard: string): string => `INSERT INTO removals (node, kind, operation, at_ms, decision_id,
   target, object_id, runtime_handler, names, size_bytes, why, "end", message, pod_namespace, pod_name, pod_uid, container_name)
-SELECT ?, ?, ?, ?, ?, ${Array.from({ length: 12 }, (_, i) => `json_extract(value, '$[${i}]')`).join(", ")}
+SELECT ?, ?, ?, ?, ?, ${Array.from({ length: 12 }, (_, i) => (i === SIZE ? NUMBER : TEXT).replace("N", String(i))).join(", ")}
 FROM json_each(?) WHERE ${guard}
 ON CONFLICT (node, object_id, target, runtime_handler, at_ms) DO UPDATE
 SET "end" = excluded."end", message = excluded.message, decision_id = excluded.decision_id
-WHERE removals."end" <> 'removed' AND (removals."end", removals.message) IS NOT (excluded."end", excluded.message)`;
+WHERE removals."end" <> 'removed' AND (removals."end", removals.message) IS DISTINCT FROM (excluded."end", excluded.message)`;
 
 const columnsOf = ({ target, id, runtimeHandler, names, sizeBytes, why, end, message, pod, container }: Removal) => [
   target,
@@ -93,12 +96,12 @@ const columnsOf = ({ target, id, runtimeHandler, names, sizeBytes, why, end, mes
  * Marks an image as come back, at its last removal before this pass, since the pass may remove it once more. Told again, the
  * mark stays as it is.
  */
-const comeBack = (guard: string): string => `UPDATE removals SET again_at_ms = back.at_ms FROM (
-  SELECT json_extract(value, '$[2]') AS at_ms, (
+const comeBack = (guard: string): string => `WITH back(at_ms, seq) AS MATERIALIZED (
+  SELECT CAST(json_extract(value, '$[2]') AS bigint), (
     SELECT seq FROM removals WHERE node = ? AND object_id = json_extract(value, '$[0]') AND target = 'image'
       AND runtime_handler = json_extract(value, '$[1]') AND at_ms < ? AND "end" = 'removed' ORDER BY at_ms DESC LIMIT 1
-  ) AS seq FROM json_each(?) WHERE ${guard}
-) AS back WHERE removals.seq = back.seq AND removals.again_at_ms IS NULL`;
+  ) FROM json_each(?) WHERE ${guard}
+) UPDATE removals SET again_at_ms = back.at_ms FROM back WHERE removals.seq = back.seq AND removals.again_at_ms IS NULL`;
 
 const returnOf = ({ id, runtimeHandler, againAtMs }: Return) => [id, runtimeHandler, againAtMs];
 
@@ -119,7 +122,11 @@ export function removalStatements(
       sql: insertSql,
       params: [node, kind, operation, atMs, decisionId, rows, ...guardParams],
     })),
-    ...chunks(returns.map(returnOf)).map((rows) => ({ sql: backSql, params: [node, atMs, rows, ...guardParams] })),
+    ...chunks(returns.map(returnOf)).map((rows) => ({
+      sql: backSql,
+      params: [node, atMs, rows, ...guardParams],
+      ofMany: true as const,
+    })),
   ];
 }
 

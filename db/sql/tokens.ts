@@ -1,8 +1,7 @@
 import { and, asc, count, eq, isNull, sql } from "drizzle-orm";
 import { ok } from "../../api/model/result.ts";
 import type { TokenStore } from "../store.ts";
-import { type Driver, insertInto, once } from "./driver.ts";
-import { attempt } from "./failure.ts";
+import { type Driver, insertInto, prepared } from "./driver.ts";
 import { tokens } from "./schema.ts";
 
 const insert = insertInto(tokens);
@@ -10,42 +9,40 @@ const REVOKE = "UPDATE tokens SET revoked_at_ms = ? WHERE id = ? AND revoked_at_
 /** In one statement, so that no token which is made meanwhile is passed over. */
 const FORGET = "DELETE FROM tokens WHERE NOT EXISTS (SELECT 1 FROM tokens WHERE revoked_at_ms IS NULL)";
 
-export function tokensOf({ db, atomic }: Driver): TokenStore {
-  const byHash = once(() =>
+/** One change of tokens at a time. */
+const TOKENS = ["tokens"];
+
+export function tokensOf(driver: Driver): TokenStore {
+  const { db, atomic, attempt } = driver;
+  const byHash = prepared(driver, () =>
     db
       .select()
       .from(tokens)
-      .where(and(eq(tokens.hash, sql.placeholder("hash")), isNull(tokens.revokedAtMs)))
-      .prepare(),
+      .where(and(eq(tokens.hash, sql.placeholder("hash")), isNull(tokens.revokedAtMs))),
   );
-  const counted = once(() =>
-    db
-      .select({ all: count(), revoked: count(tokens.revokedAtMs) })
-      .from(tokens)
-      .prepare(),
-  );
+  const counted = prepared(driver, () => db.select({ all: count(), revoked: count(tokens.revokedAtMs) }).from(tokens));
   return {
     createToken: (token) =>
       attempt(async () => {
-        const [stored] = await atomic([insert(token)]);
+        const [stored] = await atomic([insert(token)], TOKENS);
         return ok({ fresh: stored?.changes === 1 });
       }),
     listTokens: () =>
       attempt(async () => ok(await db.select().from(tokens).orderBy(asc(tokens.createdAtMs), asc(tokens.id)))),
     revokeToken: (id, nowMs) =>
       attempt(async () => {
-        const [revoked] = await atomic([{ sql: REVOKE, params: [nowMs, id] }]);
+        const [revoked] = await atomic([{ sql: REVOKE, params: [nowMs, id] }], TOKENS);
         return ok({ revoked: revoked?.changes === 1 });
       }),
-    findTokenByHash: (hash) => attempt(async () => ok((await byHash().all({ hash }))[0] ?? null)),
+    findTokenByHash: (hash) => attempt(async () => ok((await byHash({ hash }))[0] ?? null)),
     countTokens: () =>
       attempt(async () => {
-        const { all = 0, revoked = 0 } = (await counted().all())[0] ?? {};
+        const { all = 0, revoked = 0 } = (await counted({}))[0] ?? {};
         return ok({ active: all - revoked, revoked });
       }),
     forgetRevokedTokens: () =>
       attempt(async () => {
-        const [forgotten] = await atomic([{ sql: FORGET, params: [] }]);
+        const [forgotten] = await atomic([{ sql: FORGET, params: [] }], TOKENS);
         return ok({ forgotten: forgotten?.changes ?? 0 });
       }),
   };

@@ -4,7 +4,6 @@ import { ok } from "../../api/model/result.ts";
 import type { Counted, FleetRow, KubeletCounts, LatestRow, RefusalCount, Tally } from "../rows.ts";
 import type { Store } from "../store.ts";
 import type { Driver } from "./driver.ts";
-import { attempt } from "./failure.ts";
 import { hours, latest, nodes, results } from "./schema.ts";
 
 const HOUR_MS = 3_600_000;
@@ -21,11 +20,11 @@ const NONE: Tally = { ...NOTHING, pressured: 0, removed: 0 };
 const only = (node: string | undefined): SQL => (node === undefined ? sql`` : sql`AND node = ${node}`);
 
 async function refused(
-  { db }: Driver,
+  { all }: Driver,
   sinceMs: number,
   node: string | undefined,
 ): Promise<Map<string, RefusalCount[]>> {
-  const rows = await db.all<RefusalCount & { readonly node: string }>(sql`SELECT node, reason, sum(count) AS count
+  const rows = await all<RefusalCount & { readonly node: string }>(sql`SELECT node, reason, sum(count) AS count
     FROM refusals WHERE hour_ms >= ${hourOf(sinceMs)} ${only(node)} GROUP BY node, reason`);
   const byNode = new Map<string, RefusalCount[]>();
   for (const { node: name, ...one } of rows) byNode.set(name, [...(byNode.get(name) ?? []), one]);
@@ -35,11 +34,11 @@ async function refused(
 
 /** Of what kubelets did only what the fleet tells. */
 async function ofKubelets(
-  { db }: Driver,
+  { all }: Driver,
   sinceMs: number,
   node: string | undefined,
 ): Promise<Map<string, KubeletCounts>> {
-  const rows = await db.all<RefusalCount & { readonly node: string; readonly kind: string }>(sql`SELECT node, kind,
+  const rows = await all<RefusalCount & { readonly node: string; readonly kind: string }>(sql`SELECT node, kind,
     reason, sum(count) AS count FROM outcome_hours WHERE hour_ms >= ${hourOf(sinceMs)} ${only(node)}
     AND kind IN ('admission', 'eviction') GROUP BY node, kind, reason ORDER BY count DESC, reason`);
   const byNode = new Map<string, KubeletCounts>();
@@ -58,12 +57,12 @@ async function ofKubelets(
 
 /** Walks over small tables, none over decisions: rows are joined here, by the node's name. */
 export function fleetOf(driver: Driver): Pick<Store, "listFleet" | "listHours" | "tallyOf"> {
-  const { db } = driver;
+  const { db, attempt } = driver;
   const counted = (sinceMs: number, node: string | undefined) =>
     and(gte(hours.hourMs, hourOf(sinceMs)), node === undefined ? undefined : eq(hours.node, node));
   // of all that is read here most rows by far: as they are, they come in half the time
   const newest = (node: string | undefined) =>
-    db.all<
+    driver.all<
       LatestRow & { readonly node: string; readonly kind: string }
     >(sql`SELECT node, kind, verdict, reason, summary,
       decision_id AS "decisionId", decided_at_ms AS "decidedAtMs", policy_version AS "policyVersion" FROM latest WHERE true ${only(node)}`);

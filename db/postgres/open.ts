@@ -1,0 +1,158 @@
+import { hash } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { gunzip, gzip } from "node:zlib";
+import { type SQL, sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/node-postgres";
+import { PgDialect } from "drizzle-orm/pg-core";
+import pg from "pg";
+import { ok, type Result } from "../../api/model/result.ts";
+import type { Packing } from "../body.ts";
+import { attempting, failure, type StoreFailure } from "../failure.ts";
+import { readMigrations } from "../migrations.ts";
+import { type Database, type Dialect, once } from "../sql/driver.ts";
+import { createStore } from "../sql/history.ts";
+import type { Store } from "../store.ts";
+import { failureOf } from "./failure.ts";
+import { migrate, SCHEMA } from "./migrate.ts";
+import { dropPartitions, makePartitions } from "./partitions.ts";
+import { connectionOf, labelOf, type PostgresSetting } from "./setting.ts";
+import { inPostgres } from "./translate.ts";
+import { groupedWrites, named } from "./writes.ts";
+
+// whole numbers within 2^53, and sums of them
+pg.types.setTypeParser(pg.types.builtins.INT8, Number);
+pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
+
+const MIGRATIONS_DIR = fileURLToPath(new URL("../../migrations/postgres", import.meta.url));
+/** The newest file there (a test keeps it so). */
+export const LATEST_MIGRATION = "0001_counts.sql";
+
+const CONNECTIONS = 10;
+const USUAL_AGE_MS = 30 * 24 * 3600 * 1000;
+const CONNECT_MS = 5_000;
+/** For the server; a network that lets nothing through takes as long again. */
+const STATEMENT_MS = 30_000;
+
+/**
+ * Each statement has its index, and walks from row to row along it, whatever the tables' statistics say: a plan that is kept from when
+ * a table was small would read all of it for each row once it is large.
+ */
+const SESSION = {
+  search_path: SCHEMA,
+  statement_timeout: STATEMENT_MS,
+  enable_seqscan: "off",
+  enable_hashjoin: "off",
+  enable_mergejoin: "off",
+  jit: "off",
+};
+
+/** As on SQLite, but for the event loop, which also waits for the network: large texts are compressed beside it. */
+const PACKING: Packing = {
+  above: 2048,
+  areBytes: true,
+  gzip: (plain) => promisify(gzip)(plain, { level: 1 }),
+  gunzip: (packed) => promisify(gunzip)(packed),
+};
+const digest = (text: string): string => hash("sha256", text, "hex");
+
+export interface PostgresOptions {
+  /** False: a database without a history stays as it is, which is an error. Default: its tables are made. */
+  readonly create?: boolean;
+  /** At most, of this store. Default: 10. */
+  readonly connections?: number;
+  /** How long decisions will be kept. Default: 30 days. */
+  readonly maxAgeMs?: number;
+  /** Rows of then and later have partitions. Default: now. */
+  readonly nowMs?: number;
+  readonly migrationsDir?: string;
+}
+
+/** How the store speaks to Postgres: drizzle makes the queries of `db/sql/`, and each is put in Postgres's words on its way. */
+function postgres(pool: pg.Pool): Dialect {
+  const query = (asked: { readonly text: string }, values: unknown[]) =>
+    pool.query({ ...asked, text: inPostgres(asked.text), values });
+  const db = drizzle({ client: { query } as unknown as pg.Pool });
+  const dialect = new PgDialect();
+  return {
+    // its queries are built of tables alone, which are of one form in all dialects
+    db: db as unknown as Database,
+    all: async <Row>(asked: SQL) => {
+      const { sql: text, params } = dialect.sqlToQuery(asked);
+      return (await pool.query({ text: inPostgres(text), values: params })).rows as Row[];
+    },
+    prepared: <Row>(asked: { prepare(name: string): unknown }) => {
+      const { name } = named(dialect.sqlToQuery((asked as unknown as { getSQL(): SQL }).getSQL()).sql);
+      const made = asked.prepare(name) as { execute(values: object): Promise<Row[]> };
+      return (values) => made.execute(values);
+    },
+    failureOf,
+    attempt: attempting(failureOf),
+    // an array, by which the index is asked for each row; of a subquery Postgres would make a walk through all texts
+    textsIn: (id, parts) => sql`${id} = ANY (text_ids(${parts}))`,
+    textsOfSnapshots: "SELECT unnest(text_ids(parts)) FROM snapshots",
+    hasLateral: true,
+    agedDecisions: "decisions_rest",
+    migrations: { table: "migrations", latest: LATEST_MIGRATION, advice: "start `nodewise api` again" },
+  };
+}
+
+/** Opens (and where needed makes and migrates) the history in a Postgres database, which any number of processes may share. */
+export async function openPostgres(
+  setting: PostgresSetting,
+  options: PostgresOptions = {},
+): Promise<Result<Store, StoreFailure>> {
+  const { create = true, connections = CONNECTIONS, migrationsDir = MIGRATIONS_DIR } = options;
+  const { nowMs = Date.now(), maxAgeMs = USUAL_AGE_MS } = options;
+  const label = labelOf(setting);
+  try {
+    const connection = {
+      ...connectionOf(setting),
+      application_name: "nodewise",
+      connectionTimeoutMillis: CONNECT_MS,
+      options: Object.entries(SESSION)
+        .map(([name, value]) => `-c ${name}=${value}`)
+        .join(" "),
+      keepAlive: true,
+    };
+    /** For what may take long: a connection of its own. */
+    const beside = async <T>(work: (client: pg.Client) => Promise<T>): Promise<T> => {
+      const client = new pg.Client(connection);
+      client.on("error", () => {});
+      try {
+        await client.connect();
+        return await work(client);
+      } finally {
+        await client.end().catch(() => {});
+      }
+    };
+    const migrations = readMigrations(migrationsDir);
+    const migrated = await beside(async (client) => {
+      const made = await migrate(client, { label, migrations, create });
+      if (made.ok && create) await makePartitions(client, nowMs, maxAgeMs);
+      return made;
+    });
+    if (!migrated.ok) return migrated;
+    const pool = new pg.Pool({ ...connection, pipeline: true, max: connections, query_timeout: 2 * STATEMENT_MS });
+    // a connection that is lost fails what is under way on it, and is not used again
+    pool.on("error", () => {});
+    pool.on("connect", (one) => void one.on("error", () => {}));
+    const { atomic, drained } = groupedWrites(pool, failureOf);
+    const close = once(async () => {
+      await drained();
+      await pool.end();
+    });
+    const dropOld = (atMs: number, beforeMs: number) =>
+      beside(async (client) => {
+        await makePartitions(client, atMs, atMs - beforeMs);
+        return dropPartitions(client, failureOf, beforeMs);
+      });
+    return ok(createStore({ ...postgres(pool), packing: PACKING, digest, atomic, dropOld, close }));
+  } catch (error) {
+    const known = failureOf(error);
+    if (known !== null) return failure(known.code, `cannot use ${label}: ${known.message}`);
+    if (error instanceof Error && "path" in error)
+      return failure("unavailable", `cannot use ${label}: ${error.message}`);
+    throw error;
+  }
+}

@@ -1,0 +1,151 @@
+import type { Client } from "pg";
+import type { Classify } from "../failure.ts";
+import { WRITING } from "./locks.ts";
+
+const DAY_MS = 24 * 3600 * 1000;
+/** A table's newest partition ends at least so long after now. */
+const AHEAD_MS = 2 * DAY_MS;
+/** Each statement that names a decision by its id looks into every partition, so there are few: some five at a time. */
+const MOST_DAYS = 7;
+const SHARE = 4;
+/** How long the rows of one partition are apart, where decisions are kept for `maxAgeMs`: so much later they go at the most. */
+const widthOf = (maxAgeMs: number): number =>
+  Math.min(MOST_DAYS, Math.max(1, Math.floor(maxAgeMs / SHARE / DAY_MS))) * DAY_MS;
+/** A reader may hold a table for as long as it likes; whoever waits behind this one should not. */
+const PATIENCE = "3s";
+
+/** A partition is looked through as a whole. */
+const SETTINGS = `SET LOCAL lock_timeout = '${PATIENCE}'; SET LOCAL statement_timeout = 0;
+  SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on`;
+
+const TABLES = ["decisions", "snapshots"] as const;
+type Table = (typeof TABLES)[number];
+
+interface Partition {
+  readonly name: string;
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+/** In their order; the one of what is in no other is not among them. */
+async function partitionsOf(client: Client, table: Table): Promise<readonly Partition[]> {
+  const { rows } = await client.query<{ name: string; bounds: string }>(
+    `SELECT relname AS name, pg_get_expr(relpartbound, pg_class.oid) AS bounds
+    FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid WHERE inhparent = to_regclass($1)`,
+    [table],
+  );
+  return rows
+    .flatMap(({ name, bounds }) => {
+      const [, from, until] = /FROM \('(-?\d+)'\) TO \('(-?\d+)'\)/.exec(bounds) ?? [];
+      return from === undefined ? [] : [{ name, fromMs: Number(from), untilMs: Number(until) }];
+    })
+    .sort((a, b) => a.fromMs - b.fromMs);
+}
+
+/** Runs work in a transaction in which nobody else writes. */
+async function alone<T>(client: Client, work: () => Promise<T>): Promise<T> {
+  try {
+    await client.query("BEGIN");
+    await client.query(SETTINGS);
+    await client.query(`SELECT pg_advisory_xact_lock(${WRITING})`);
+    const done = await work();
+    await client.query("COMMIT");
+    return done;
+  } catch (error) {
+    await client.query("ROLLBACK").catch(() => {});
+    throw error;
+  }
+}
+
+/**
+ * Makes the partitions for now and soon. One that cannot be made, since rows of its time are in no partition already, is left out;
+ * Postgres looks through those rows each time.
+ */
+export async function makePartitions(client: Client, nowMs: number, maxAgeMs: number): Promise<void> {
+  for (const table of TABLES) {
+    const last = (await partitionsOf(client, table)).at(-1)?.untilMs ?? 0;
+    let from = Math.max(last, Math.floor(nowMs / DAY_MS) * DAY_MS);
+    for (; from < nowMs + AHEAD_MS; from += widthOf(maxAgeMs)) {
+      const until = from + widthOf(maxAgeMs);
+      const name = `${table}_${new Date(from).toISOString().slice(0, 10).replaceAll("-", "_")}`;
+      const sql = `CREATE TABLE IF NOT EXISTS ${name} PARTITION OF ${table} FOR VALUES FROM (${from}) TO (${until})`;
+      try {
+        await alone(client, () => client.query(sql));
+      } catch (error) {
+        // rows of it are elsewhere, or another process has made one of another width
+        if (!["23514", "42P17"].includes(String((error as { code?: unknown }).code))) throw error;
+      }
+    }
+  }
+}
+
+/** The rows that stay of a partition that goes, as a condition on them. */
+const STAYS: Readonly<Record<Table, (beforeMs: number) => string>> = {
+  decisions: (beforeMs) => `EXISTS (SELECT 1 FROM series WHERE series.seq = old.seq AND last_at_ms >= ${beforeMs})`,
+  snapshots: () => `EXISTS (SELECT 1 FROM decisions WHERE snapshot_id = old.id)
+    OR EXISTS (SELECT 1 FROM series WHERE last_snapshot_id = old.id)
+    OR EXISTS (SELECT 1 FROM outcomes WHERE snapshot_id = old.id)
+    OR EXISTS (SELECT 1 FROM nodes WHERE name = old.node AND last_snapshot_id = old.id)`,
+};
+/** What goes with the rows that are left of it: the triggers do the same for one row. */
+const GOES: Readonly<Record<Table, (old: string, untilMs: number) => readonly string[]>> = {
+  decisions: (old, untilMs) => [
+    `UPDATE row_counts SET rows = rows - gone.count FROM (SELECT node, count(*) AS count FROM ${old} GROUP BY node) AS gone
+      WHERE what = 'decisions' AND row_counts.node = gone.node`,
+    `DELETE FROM series USING ${old} AS gone WHERE series.seq = gone.seq`,
+    `DELETE FROM results USING ${old} AS gone WHERE decision_id = gone.id`,
+    `DELETE FROM idempotency USING ${old} AS gone WHERE decision_id = gone.id`,
+    // snapshots that are not as old, and so do not go with their own partition
+    `INSERT INTO unchecked_snapshots SELECT snapshots.seq FROM ${old} AS gone JOIN snapshots ON snapshots.id = gone.snapshot_id
+      WHERE snapshots.stored_at_ms >= ${untilMs} OR snapshots.tableoid = to_regclass('snapshots_rest') ON CONFLICT DO NOTHING`,
+  ],
+  snapshots: (old) => [`DELETE FROM unchecked_snapshots USING ${old} AS gone WHERE unchecked_snapshots.seq = gone.seq`],
+};
+
+const COLUMNS = `SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) AS names FROM pg_attribute
+  WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped AND attgenerated = ''`;
+
+/** Takes a partition away. What stays of it moves to the rows of none; answers how many rows went. */
+async function drop(client: Client, table: Table, { name, untilMs }: Partition, beforeMs: number): Promise<number> {
+  await client.query("SET LOCAL nodewise.moves = 'on'");
+  await client.query(`ALTER TABLE ${table} DETACH PARTITION ${name}`);
+  const { rows } = await client.query<{ names: string }>(COLUMNS, [table]);
+  const columns = rows[0]?.names;
+  await client.query(`WITH moved AS (DELETE FROM ${name} AS old WHERE ${STAYS[table](beforeMs)} RETURNING ${columns})
+    INSERT INTO ${table}_rest (${columns}) SELECT ${columns} FROM moved`);
+  await client.query(`DELETE FROM texts USING (SELECT unnest(text_ids(parts)) AS id FROM ${name} WHERE parts LIKE '%/%') AS own
+    WHERE texts.id = own.id AND texts.id LIKE '%/%'`);
+  for (const sql of GOES[table](name, untilMs)) await client.query(sql);
+  const counted = await client.query<{ count: number }>(`SELECT count(*) AS count FROM ${name}`);
+  await client.query(`DROP TABLE ${name}`);
+  return counted.rows[0]?.count ?? 0;
+}
+
+/**
+ * Takes away the partitions that ended before then. Those whose table is in use stay until the next time, and so do snapshots of the
+ * same time as decisions that stay.
+ */
+export async function dropPartitions(
+  client: Client,
+  failureOf: Classify,
+  beforeMs: number,
+): Promise<Readonly<Record<Table, number>>> {
+  const gone = { decisions: 0, snapshots: 0 };
+  let until = beforeMs;
+  for (const table of TABLES) {
+    for (const { name, untilMs } of await partitionsOf(client, table)) {
+      if (untilMs > until) break;
+      try {
+        gone[table] += await alone(client, async () => {
+          const found = (await partitionsOf(client, table)).find((one) => one.name === name);
+          // another process may have been quicker
+          return found === undefined ? 0 : drop(client, table, found, beforeMs);
+        });
+      } catch (error) {
+        if (failureOf(error)?.code !== "unavailable") throw error;
+        break;
+      }
+    }
+    until = Math.min(until, (await partitionsOf(client, table))[0]?.fromMs ?? until);
+  }
+  return gone;
+}

@@ -1,0 +1,112 @@
+import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
+import { err, ok, type Result } from "../../api/model/result.ts";
+
+/** Names a database. Plain data, by which a thread finds the same one. */
+export interface PostgresSetting {
+  /** Without a password. */
+  readonly url: string;
+  /** Absent: PGPASSWORD, or the file that PGPASSFILE names, or none. */
+  readonly password?: string;
+}
+
+export const SSL_MODES = ["disable", "require", "verify-ca", "verify-full"] as const;
+const PARAMETERS = ["host", "user", "sslmode", "sslrootcert", "sslcert", "sslkey"];
+/** libpq has more, which promise nothing. */
+const EXAMPLE = "postgres://user@host:5432/database";
+
+interface Place {
+  readonly host: string;
+  readonly port: number;
+  readonly database: string;
+  readonly user: string | undefined;
+  readonly parameters: ReadonlyMap<string, string>;
+}
+
+/** A URL as it was given -> a setting. Errors: one line; it never repeats the URL, which may hold a password. */
+export function postgresSetting(given: string, password?: string): Result<PostgresSetting, string> {
+  let url: URL;
+  try {
+    url = new URL(given);
+  } catch {
+    return err(`it is no URL: write ${EXAMPLE}`);
+  }
+  const inUrl = decodeURIComponent(url.password);
+  url.password = "";
+  const setting = { url: url.href };
+  const place = placeOf(setting);
+  if (!place.ok) return place;
+  const secret = password ?? (inUrl === "" ? undefined : inUrl);
+  return ok(secret === undefined ? setting : { ...setting, password: secret });
+}
+
+export const hasPassword = (given: string): boolean => {
+  try {
+    return new URL(given).password !== "" || new URL(given).searchParams.has("password");
+  } catch {
+    return false;
+  }
+};
+
+function placeOf({ url: text }: PostgresSetting): Result<Place, string> {
+  const url = new URL(text);
+  if (url.protocol !== "postgres:" && url.protocol !== "postgresql:")
+    return err(`its scheme is \`${url.protocol.slice(0, -1)}\`: write ${EXAMPLE}`);
+  const parameters = new Map(url.searchParams);
+  const odd = [...parameters.keys()].find((name) => !PARAMETERS.includes(name));
+  if (odd === "password") return err("a password does not belong there: see --database-password-file");
+  if (odd !== undefined) return err(`\`${odd}\` is not known: it may have ${PARAMETERS.join(", ")}`);
+  const mode = parameters.get("sslmode");
+  if (mode !== undefined && !(SSL_MODES as readonly string[]).includes(mode))
+    return err(`sslmode is \`${mode}\`: it is one of ${SSL_MODES.join(", ")}`);
+  const database = decodeURIComponent(url.pathname.slice(1));
+  if (database === "" || database.includes("/")) return err(`it names no database: write ${EXAMPLE}`);
+  const host = parameters.get("host") ?? decodeURIComponent(url.hostname).replace(/^\[(.+)\]$/, "$1");
+  const user = parameters.get("user") ?? (decodeURIComponent(url.username) || undefined);
+  return ok({ host: host === "" ? "localhost" : host, port: Number(url.port || 5432), database, user, parameters });
+}
+
+const isHere = (host: string): boolean =>
+  host.startsWith("/") || host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+
+/** libpq's sslmode; without one, a server elsewhere has to prove its name, and one on this machine is spoken to in plain. */
+function tlsOf({ host, parameters }: Place) {
+  const mode = parameters.get("sslmode") ?? (isHere(host) ? "disable" : "verify-full");
+  if (mode === "disable" || host.startsWith("/")) return false;
+  const file = (name: string) => {
+    const path = parameters.get(name);
+    return path === undefined ? undefined : readFileSync(path, "utf8");
+  };
+  const [ca, cert, key] = [file("sslrootcert"), file("sslcert"), file("sslkey")];
+  return {
+    rejectUnauthorized: mode !== "require" || ca !== undefined,
+    ...(mode === "verify-full" ? {} : { checkServerIdentity: () => undefined }),
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key }),
+  };
+}
+
+/** What pg connects with. Throws where a file of the TLS parameters cannot be read. INVARIANT: `setting` is one of `postgresSetting`. */
+export function connectionOf(setting: PostgresSetting) {
+  const place = placeOf(setting);
+  if (!place.ok) throw new Error(place.error);
+  const { host, port, database, user } = place.value;
+  const { password } = setting;
+  return {
+    host,
+    port,
+    database,
+    ...(user === undefined ? {} : { user }),
+    ...(password === undefined ? {} : { password }),
+    ssl: tlsOf(place.value),
+  };
+}
+
+/** The database as messages name it. */
+export function labelOf(setting: PostgresSetting): string {
+  const { protocol, username, host, pathname } = new URL(setting.url);
+  const place = placeOf(setting);
+  const at = host !== "" || !place.ok ? host : place.value.host;
+  return `${protocol}//${username === "" ? "" : `${username}@`}${at}${pathname}`;
+}

@@ -1,0 +1,27 @@
+import { memo } from "../../api/model/cache.ts";
+
+/**
+ * The store writes its statements once, in SQLite's SQL (`db/sql/`). All of it that Postgres says in another way is here, in order;
+ * what is missing is a syntax error in the store's contract suite.
+ */
+const RULES: readonly (readonly [RegExp, string])[] = [
+  // hints for SQLite's planner: the order of a join, an index, no index, a value that is not compared with partial indexes
+  [/\bCROSS JOIN\b/g, "JOIN"],
+  [/\bINDEXED BY \w+/g, ""],
+  [/(?<=[\s(])\+(?=")/g, ""],
+  [/\(SELECT \?\)/g, "?"],
+  // JSON arrays: `value` is the name that both give to an element
+  [/\bjson_each\(([^()]+)\)/g, "json_array_elements_text(CAST($1 AS json)) AS json_each"],
+  [/\bjson_extract\(([\w.]+), '\$\[(\d+)\]'\)/g, "(CAST($1 AS json) ->> $2)"],
+  [/\binstr\(/g, "strpos("],
+];
+
+/** Some hundred texts, and the lists' by what is asked for. */
+const TEXTS = 2000;
+
+export const inPostgres = memo(TEXTS, (sqlite: string): string => {
+  let text = sqlite;
+  for (const [found, own] of RULES) text = text.replace(found, own);
+  let parameter = 0;
+  return text.replace(/\?/g, () => `$${++parameter}`);
+});

@@ -1,0 +1,153 @@
+import type { Pool, PoolClient, QueryResult } from "pg";
+import type { Classify } from "../failure.ts";
+import type { Alone, Driver, Outcome, Statement, Value } from "../sql/driver.ts";
+import { NAME, WRITING } from "./locks.ts";
+import { inPostgres } from "./translate.ts";
+
+/** Writers of which one transaction takes the statements. */
+const MAX_JOBS = 64;
+/** Transactions at a time. Those of one node are in one of them, one after the other. */
+const LANES = 4;
+/** Two transactions may wait for each other for a text that both use. */
+const ATTEMPTS = 4;
+
+interface Job {
+  readonly statements: readonly Statement[];
+  readonly alone: Alone;
+  readonly resolve: (outcomes: readonly Outcome[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const SHARE = { name: "share", text: `SELECT pg_advisory_xact_lock_shared(${WRITING})` };
+const EXCLUDE = { name: "exclude", text: `SELECT pg_advisory_xact_lock(${WRITING})` };
+/** In the order of their hashes, so that two that want the same names never wait for each other. */
+const LOCK_NAMES = `SELECT pg_advisory_xact_lock(${NAME}, one.hash) FROM
+  (SELECT DISTINCT hashtext(name) AS hash FROM unnest(CAST($1 AS text[])) AS name ORDER BY hash) AS one`;
+
+/** Postgres holds no zero in a text. */
+const storable = (value: Value): Value =>
+  typeof value === "string" && value.includes("\0") ? value.replaceAll("\0", "\uFFFD") : value;
+
+/** Statements are prepared once on each connection. */
+const names = new Map<string, string>();
+export function named(text: string): { readonly name: string; readonly text: string } {
+  let name = names.get(text);
+  if (name === undefined) {
+    name = `s${names.size}`;
+    names.set(text, name);
+  }
+  return { name, text };
+}
+
+const outcomeOf = ({ rowCount, rows }: QueryResult): Outcome => ({ changes: rowCount ?? 0, rows });
+const stateOf = (error: unknown): string => String((error as { code?: unknown } | null)?.code ?? "");
+/** What follows a statement that failed fails for that. */
+const IN_FAILED_TRANSACTION = "25P02";
+const isConflict = (error: unknown): boolean => ["40001", "40P01"].includes(stateOf(error));
+
+/**
+ * Runs jobs as one transaction. All its statements are on their way at once: the server takes one after the other, and what
+ * follows one that failed does nothing.
+ */
+async function transact(client: PoolClient, jobs: readonly Job[]): Promise<readonly (readonly Outcome[])[]> {
+  const alone = jobs.map((job) => job.alone);
+  const locked = alone.flatMap((one) => (one === "everything" ? [] : one));
+  const sent: Promise<QueryResult>[] = [
+    client.query("BEGIN"),
+    client.query(alone.includes("everything") ? EXCLUDE : SHARE),
+    ...(locked.length === 0 ? [] : [client.query({ ...named(LOCK_NAMES), values: [locked] })]),
+  ];
+  const begun = sent.length;
+  for (const { statements } of jobs)
+    for (const { sql, params, ofMany } of statements) {
+      const text = inPostgres(sql);
+      sent.push(client.query({ ...(ofMany === true ? { text } : named(text)), values: params.map(storable) }));
+    }
+  sent.push(client.query("COMMIT"));
+  const settled = await Promise.allSettled(sent);
+  const failed = settled.flatMap((one) => (one.status === "rejected" ? [one.reason] : []));
+  if (failed.length > 0) throw failed.find((error) => stateOf(error) !== IN_FAILED_TRANSACTION) ?? failed[0];
+  const results = settled.map((one) => outcomeOf((one as PromiseFulfilledResult<QueryResult>).value));
+  let end = begun;
+  return jobs.map(({ statements }) => {
+    end += statements.length;
+    return results.slice(end - statements.length, end);
+  });
+}
+
+/**
+ * Writes that wait share a transaction, and so one wait for the disk; a promise resolves after the commit. INVARIANT: writes of one
+ * `atomic` are all there or none, and one that fails by itself does not take its neighbours with it.
+ */
+export function groupedWrites(
+  pool: Pool,
+  failureOf: Classify,
+): Pick<Driver, "atomic"> & { readonly drained: () => Promise<void> } {
+  const lanes = Array.from({ length: LANES }, () => ({ waiting: [] as Job[], isBusy: false }));
+  type Lane = (typeof lanes)[number];
+  const underWay = new Set<Promise<void>>();
+
+  const attempt = async (jobs: readonly Job[]): Promise<readonly (readonly Outcome[])[]> => {
+    for (let again = 1; ; again++) {
+      const client = await pool.connect();
+      let fault: unknown;
+      try {
+        return await transact(client, jobs);
+      } catch (error) {
+        fault = error;
+        if (!isConflict(error) || again === ATTEMPTS) throw error;
+      } finally {
+        // a transaction that failed has ended by its COMMIT; a connection that failed is of no use
+        client.release(fault !== undefined && !("severity" in (fault as object)));
+      }
+    }
+  };
+  const settle = async (jobs: readonly Job[]): Promise<void> => {
+    try {
+      const outcomes = await attempt(jobs);
+      jobs.forEach((job, i) => {
+        job.resolve(outcomes[i] ?? []);
+      });
+    } catch (error) {
+      if (jobs.length > 1 && failureOf(error)?.code !== "unavailable") {
+        for (const job of jobs) await settle([job]);
+        return;
+      }
+      for (const job of jobs) job.reject(error);
+    }
+  };
+  /** Those at the beginning that may share a transaction. */
+  const take = ({ waiting }: Lane): readonly Job[] => {
+    const end = waiting.findIndex(({ alone }) => alone === "everything");
+    return waiting.splice(0, Math.min(MAX_JOBS, end === -1 ? waiting.length : Math.max(end, 1)));
+  };
+  const work = async (lane: Lane): Promise<void> => {
+    lane.isBusy = true;
+    // whatever else this turn of the event loop writes comes along
+    await new Promise((resolve) => setImmediate(resolve));
+    while (lane.waiting.length > 0) await settle(take(lane));
+    lane.isBusy = false;
+  };
+  const laneOf = (alone: Alone): Lane => {
+    const name = alone === "everything" ? "" : (alone[0] ?? "");
+    let hash = 0;
+    for (let i = 0; i < name.length; i++) hash = (hash * 31 + name.charCodeAt(i)) >>> 0;
+    return lanes[hash % LANES] as Lane;
+  };
+  return {
+    atomic: (statements, alone) =>
+      new Promise((resolve, reject) => {
+        if (statements.length === 0) return resolve([]);
+        const lane = laneOf(alone);
+        lane.waiting.push({ statements, alone, resolve, reject });
+        if (lane.isBusy) return;
+        const done = work(lane).finally(() => underWay.delete(done));
+        underWay.add(done);
+      }),
+    drained: async () => {
+      // one turn for the writes whose rows are still being put together
+      await new Promise((resolve) => setImmediate(resolve));
+      while (underWay.size > 0) await Promise.all(underWay);
+    },
+  };
+}

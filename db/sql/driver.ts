@@ -1,0 +1,122 @@
+import { type AnyColumn, getTableColumns, getTableName, type SQL } from "drizzle-orm";
+import type { BaseSQLiteDatabase, SQLiteTable } from "drizzle-orm/sqlite-core";
+import type { Packing } from "../body.ts";
+import type { Attempt, Classify } from "../failure.ts";
+import type { Vacuumed } from "../store.ts";
+import type * as schema from "./schema.ts";
+
+export type Value = string | number | null | Uint8Array;
+
+/** SQL with `?` for each parameter: at most 100 of them, as D1 allows. The texts are a closed set, so drivers keep them prepared. */
+export interface Statement {
+  readonly sql: string;
+  readonly params: readonly Value[];
+  /** It works on many rows: a database that keeps plans makes one for the tables as they are now. */
+  readonly ofMany?: true;
+}
+
+/** `rows` holds what RETURNING or SELECT gave; `changes` counts what the statement inserted or updated, on D1 its triggers with it. */
+export interface Outcome {
+  readonly changes: number;
+  readonly rows: readonly Readonly<Record<string, unknown>>[];
+}
+
+/** drizzle's asynchronous database; better-sqlite3's synchronous one fits under it as long as every query is awaited. */
+export type Database = BaseSQLiteDatabase<"async", unknown, typeof schema>;
+
+/** What is not the same in all databases, beside how they are reached. */
+export interface Dialect {
+  readonly db: Database;
+  /** Rows that a query of the form `SELECT ...` gives, as they come from the database. */
+  all<Row>(query: SQL): Promise<readonly Row[]>;
+  /** Runs a query that was prepared under a name of its own. */
+  prepared<Row>(query: Preparable<Row>): (values: Readonly<Record<string, unknown>>) => Promise<readonly Row[]>;
+  readonly failureOf: Classify;
+  readonly attempt: Attempt;
+  /** The condition that a text's id is one of those in a row's `parts`. */
+  textsIn(id: AnyColumn, parts: AnyColumn): SQL;
+  /** `SELECT` of the ids of texts in the `parts` of snapshots, up to a WHERE. */
+  readonly textsOfSnapshots: string;
+  /** A subquery may be asked for each row of what stands before it (LATERAL). */
+  readonly hasLateral: boolean;
+  /** The table that holds the decisions which go row by row when they are too old. */
+  readonly agedDecisions: string;
+  readonly migrations: {
+    /** The table of those that are applied, with their names. */
+    readonly table: string;
+    /** The last that this version has. */
+    readonly latest: string;
+    /** How they are applied. */
+    readonly advice: string;
+  };
+}
+
+/**
+ * The operations that the store needs from a database: typed reads, and all-or-nothing writes without a read in between (D1 has
+ * no other).
+ */
+export interface Driver extends Dialect {
+  readonly packing: Packing;
+  /** sha256 of the text's UTF-8, lower case hex. */
+  readonly digest: (text: string) => string | Promise<string>;
+  /**
+   * All of the statements, or none. Where several may write at a time, no other write goes on with one of the names in `alone`
+   * meanwhile; `"everything"`: no other write at all.
+   */
+  atomic(statements: readonly Statement[], alone: Alone): Promise<readonly Outcome[]>;
+  /** Rows that one transaction of a sweep removes or looks at: where they hold up others, a few milliseconds' worth. Default: 200. */
+  readonly sliceRows?: number;
+  /** Removes decisions and snapshots of before `beforeMs` that lie apart, without a look at each; answers how many. */
+  dropOld?(nowMs: number, beforeMs: number): Promise<{ readonly decisions: number; readonly snapshots: number }>;
+  /** Gives back what is free in the file; absent: the database does so by itself. */
+  vacuum?(): Promise<Vacuumed>;
+  close(): Promise<void>;
+}
+export type Alone = readonly string[] | "everything";
+
+/**
+ * The INSERT of a table, built once: `(row, guardParams)` -> statement. A row whose key exists stays as it is; `guard` is an SQL
+ * condition for inserting at all. An absent column becomes NULL, and `seq` numbers itself.
+ */
+export function insertInto<T extends SQLiteTable>(
+  table: T,
+  guard = "true",
+): (row: T["$inferInsert"], guardParams?: readonly Value[]) => Statement {
+  // what the database makes of other columns, or by itself, cannot be written
+  const columns = Object.entries(getTableColumns(table)).filter(
+    ([, { generated, hasDefault }]) => generated === undefined && !hasDefault,
+  );
+  const names = columns.map(([, column]) => `"${column.name}"`).join(", ");
+  const marks = columns.map(() => "?").join(", ");
+  const sql = `INSERT INTO "${getTableName(table)}" (${names}) SELECT ${marks} WHERE ${guard} ON CONFLICT DO NOTHING`;
+  return (row, guardParams = []) => {
+    const values = row as Readonly<Record<string, unknown>>;
+    const params = columns.map(([key, column]) => {
+      const value = values[key];
+      return value === undefined || value === null ? null : (column.mapToDriverValue(value) as Value);
+    });
+    return { sql, params: [...params, ...guardParams] };
+  };
+}
+
+/** A query of drizzle's. */
+export interface Preparable<Row> {
+  prepare(name?: string): { all(values?: Record<string, unknown>): Promise<Row[]> };
+}
+/** The query is made at its first use, and prepared only where it is needed. */
+export function prepared<Row>(
+  { prepared: prepare }: Pick<Dialect, "prepared">,
+  query: () => Preparable<Row>,
+): (values: Readonly<Record<string, unknown>>) => Promise<readonly Row[]> {
+  const run = once(() => prepare(query()));
+  return (values) => run()(values);
+}
+
+/** Makes a value at its first use. */
+export function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}

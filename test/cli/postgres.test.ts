@@ -1,0 +1,196 @@
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, connect as tcp } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { EXIT } from "../../api/cli/terminal.ts";
+import { openPostgres } from "../../db/postgres/open.ts";
+import { decisionRow, snapshotRow, value } from "../contract/store-rows.ts";
+import { authority } from "../kit/certificates.ts";
+import { FAST, noPostgres, PASSWORD, PostgresServer } from "../kit/postgres.ts";
+import { run, start } from "./run.ts";
+
+test.each([
+  [["--database", "postgres://u:secret@127.0.0.1/db"], /can see a password among the arguments: leave it out/],
+  [["--database", "mysql://u@h/db"], /^nodewise: --database: its scheme is `mysql`/],
+  [["--database", "postgres://u@h/db", "--data-dir", "/d"], /--database and --data-dir name two places/],
+  [["--database", "postgres://u@h/db", "--database-password-file", "/no/such"], /cannot be read \(ENOENT\)/],
+])("%s is refused in one line, without the password", async (args, message) => {
+  const ran = await run(["history", ...args]);
+  expect(ran.code).toBe(EXIT.badInput);
+  expect(ran.stderr).toMatch(message);
+  expect(ran.stderr.trimEnd()).not.toMatch(/\n|secret/);
+});
+
+if (noPostgres !== null) test.skip(`commands over Postgres: ${noPostgres}`, () => {});
+else
+  describe("commands over Postgres", () => {
+    let server: PostgresServer;
+    let folder: string;
+    let passwordFile: string;
+    beforeAll(async () => {
+      server = await PostgresServer.start(FAST);
+      folder = mkdtempSync(join(tmpdir(), "nodewise-cli-postgres-"));
+      passwordFile = join(folder, "password");
+      writeFileSync(passwordFile, `${PASSWORD}\n`, { mode: 0o600 });
+    });
+    afterAll(async () => {
+      await server?.dispose();
+      rmSync(folder, { recursive: true, force: true });
+    });
+    const place = (url: string) => ["--database", url, "--database-password-file", passwordFile];
+    /** One clear line, the exit code of a history that cannot be used, and no password. */
+    const failure = async (url: string, message: RegExp, args = ["token", "create", "t"]) => {
+      const ran = await run([...args, ...place(url)]);
+      expect(ran.stderr).toMatch(message);
+      expect(ran.stderr.trimEnd()).not.toMatch(new RegExp(`\\n|${PASSWORD}`));
+      expect(ran.code).toBe(EXIT.failed);
+    };
+    const tablesOf = async (database: string) =>
+      (
+        await server.query(
+          database,
+          "SELECT nspname || '.' || relname AS name FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace WHERE relkind IN ('r', 'p') AND nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema'",
+        )
+      ).map(({ name }) => name);
+
+    test("a token, decisions and a replay are found there by the flag, and by the environment with its password", async () => {
+      const url = await server.database("usual");
+      const made = await run(["token", "create", "cluster", ...place(url)]);
+      expect([made.code, made.stdout]).toEqual([0, expect.stringMatching(/^nw_/)]);
+      const store = value(await openPostgres({ url, password: PASSWORD }));
+      const decidedAtMs = Date.now();
+      const snapshot = snapshotRow({ node: "n1", storedAtMs: decidedAtMs });
+      value(await store.record({ snapshot, decision: decisionRow({ id: "d1", node: "n1", decidedAtMs }) }));
+      await store.close();
+      const listed = await run(["history", ...place(url)]);
+      expect([listed.code, listed.stdout]).toEqual([0, expect.stringContaining("d1")]);
+      const secret = url.replace("postgres@", `postgres:${PASSWORD}@`);
+      const env = { NODEWISE_DATABASE: secret };
+      expect((await run(["token", "list"], { env })).stdout).toContain("cluster");
+      const socket = `postgres://postgres@localhost:${server.port}/usual?host=${server.folder}`;
+      expect((await run(["token", "list", ...place(socket)])).stdout).toContain("cluster");
+      expect((await run(["history", "prune", "--keep-days", "30"], { env })).stdout).toMatch(/^removed: decisions 0/);
+      expect((await run(["replay", "--since", "1h"], { env })).code).not.toBe(EXIT.badInput);
+      const instead = await run(["history", "backup", join(folder, "copy")], { env });
+      expect([instead.code, instead.stderr]).toEqual([
+        EXIT.failed,
+        expect.stringMatching(/tools of its own for that: pg_dump/),
+      ]);
+    });
+
+    test("a try-out keeps to its own folder, whatever database the environment names", async () => {
+      const dataDir = join(folder, "up");
+      const env = { NODEWISE_DATABASE: server.url("nothing"), NODEWISE_DATA_DIR: dataDir };
+      const up = start(["up", "--port", "0"], { env });
+      const ended = once(up, "exit");
+      await expect.poll(() => existsSync(join(dataDir, "made-by-nodewise-up"))).toBe(true);
+      up.kill("SIGTERM");
+      await ended;
+      expect(existsSync(join(dataDir, "history.db"))).toBe(true);
+    });
+
+    test("a wrong password, user, host or name of a database", async () => {
+      const url = await server.database("named");
+      const wrong = join(folder, "wrong");
+      writeFileSync(wrong, "wrong");
+      const ran = await run(["token", "list", "--database", url, "--database-password-file", wrong]);
+      expect([ran.code, ran.stderr]).toEqual([
+        EXIT.failed,
+        expect.stringMatching(
+          /^nodewise: cannot use postgres:\/\/postgres@127[^\n]*password authentication failed[^\n]*check the user and the password\n$/,
+        ),
+      ]);
+      await failure(url.replace("postgres@", "nobody@"), /check the user and the password/);
+      await failure(server.url("nothing"), /database "nothing" does not exist[^\n]*createdb/);
+      await failure("postgres://postgres@127.0.0.1:1/x", /ECONNREFUSED[^\n]*start the server, or check host and port/);
+    });
+
+    test("a database without a history stays as it is when it is only read", async () => {
+      const url = await server.database("unused");
+      await failure(url, /there is no history in postgres:[^\n]*start `nodewise api`/, ["history"]);
+      expect(await tablesOf("unused")).toEqual([]);
+    });
+
+    test("a database of another program is left alone, until it has an empty schema for the history", async () => {
+      const url = await server.database("shop");
+      await server.query("shop", "CREATE TABLE orders (id int)");
+      await failure(url, /is the database of another program, which has table `public.orders`: make one for nodewise/);
+      expect(await tablesOf("shop")).toEqual(["public.orders"]);
+      await server.query("shop", "CREATE SCHEMA nodewise");
+      expect((await run(["token", "create", "t", ...place(url)])).code).toBe(0);
+      const other = await server.database("taken");
+      await server.query("taken", "CREATE SCHEMA nodewise; CREATE TABLE nodewise.mine (id int)");
+      await failure(other, /another program, which has table `nodewise.mine`/);
+      expect(await tablesOf("taken")).toEqual(["nodewise.mine"]);
+    });
+
+    test("a schema that is newer than the process, and a user who may make none", async () => {
+      const url = await server.database("newer");
+      expect((await run(["token", "create", "t", ...place(url)])).code).toBe(0);
+      await server.query("newer", "INSERT INTO nodewise.migrations VALUES ('0900_more.sql')");
+      await failure(url, /is of a newer version: it has migration `0900_more.sql`, this one ends at `[^`]+`; upgrade/);
+      await server.database("guarded");
+      await server.query("guarded", `CREATE ROLE guest LOGIN PASSWORD '${PASSWORD}'`);
+      await failure(
+        server.url("guarded").replace("postgres@", "guest@"),
+        /permission denied[^\n]*GRANT CREATE ON DATABASE/,
+      );
+    });
+
+    test("a server that is too old", async () => {
+      const url = await server.database("old");
+      // the real server, which says of itself that it is older
+      const proxy = createServer((socket) => {
+        const up = tcp(server.port, "127.0.0.1");
+        socket.pipe(up);
+        up.on("data", (bytes) => {
+          const text = bytes.toString("latin1");
+          const isAsked = /\d{6}/.test(text) && text.includes("isOurs");
+          socket.write(Buffer.from(isAsked ? text.replace(/1[4-9]\d{4}/, "130021") : text, "latin1"));
+        });
+        up.on("close", () => socket.destroy());
+        socket.on("close", () => up.destroy());
+        for (const one of [socket, up]) one.on("error", () => {});
+      }).listen(0, "127.0.0.1");
+      await once(proxy, "listening");
+      onTestFinished(() => void proxy.close());
+      const { port } = proxy.address() as { port: number };
+      await failure(
+        url.replace(String(server.port), String(port)),
+        /served by PostgreSQL 13: nodewise needs 14 or newer/,
+      );
+      expect(await tablesOf("old")).toEqual([]);
+    });
+
+    test("TLS: a certificate is checked unless the URL says that it need not be", async () => {
+      const ca = authority("a database's authority");
+      const { cert, key } = ca.issue("db");
+      const files = join(folder, "tls");
+      mkdirSync(files);
+      writeFileSync(join(files, "ca.pem"), ca.cert);
+      await server.query(
+        "postgres",
+        `COPY (SELECT '${cert}') TO PROGRAM 'printf "%b" "$(cat)" > ${server.folder}/cert.pem'`,
+      );
+      await server.query(
+        "postgres",
+        `COPY (SELECT '${key}') TO PROGRAM 'umask 077; printf "%b" "$(cat)" > ${server.folder}/key.pem'`,
+      );
+      const url = await server.database("secured");
+      for (const set of [
+        `ssl_cert_file = '${server.folder}/cert.pem'`,
+        `ssl_key_file = '${server.folder}/key.pem'`,
+        "ssl = on",
+      ])
+        await server.query("postgres", `ALTER SYSTEM SET ${set}`);
+      await server.query("postgres", "SELECT pg_reload_conf()");
+      await expect.poll(() => server.query("postgres", "SHOW ssl")).toEqual([{ ssl: "on" }]);
+      await failure(`${url}?sslmode=verify-full`, /name the server's authority with `\?sslrootcert=FILE`/);
+      for (const mode of ["require", `verify-full&sslrootcert=${files}/ca.pem`]) {
+        const ran = await run(["token", "create", "t", ...place(`${url}?sslmode=${mode}`)]);
+        expect([ran.code, ran.stderr]).toEqual([0, expect.not.stringContaining("cannot")]);
+      }
+    });
+  });

@@ -1,0 +1,145 @@
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+
+const INSTALLED = "/usr/lib/postgresql";
+const versions = existsSync(INSTALLED) ? readdirSync(INSTALLED).sort((a, b) => Number(b) - Number(a)) : [];
+const BIN = join(INSTALLED, versions[0] ?? "none", "bin");
+/** Debian's package makes the user, for the server refuses to run as root. */
+const isRoot = process.getuid?.() === 0;
+
+/** Why no server can be started here; null: one can. */
+export const noPostgres: string | null = !existsSync(join(BIN, "postgres"))
+  ? "PostgreSQL is not installed (apt install postgresql)"
+  : isRoot && spawnSync("id", ["postgres"]).status !== 0
+    ? "there is no user `postgres` to run the server as"
+    : null;
+
+/** A program and its arguments, as the user that may run the server. */
+const asUser = (program: string, args: readonly string[]): [string, string[]] =>
+  isRoot
+    ? ["setpriv", ["--reuid=postgres", "--regid=postgres", "--clear-groups", program, ...args]]
+    : [program, [...args]];
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+export const PASSWORD = "only-for-tests";
+
+/** A server of a test's own, in a folder of its own, on loopback. */
+export class PostgresServer {
+  readonly port: number;
+  readonly folder: string;
+  readonly #settings: readonly string[];
+  #child: ReturnType<typeof spawn> | undefined;
+
+  private constructor(folder: string, port: number, settings: readonly string[]) {
+    this.folder = folder;
+    this.port = port;
+    this.#settings = settings;
+  }
+
+  /** `settings`: of the server, such as `fsync=off`. */
+  static async start(settings: readonly string[] = []): Promise<PostgresServer> {
+    // not the folder for temporary files, which may belong to one user alone
+    const folder = mkdtempSync("/tmp/nodewise-postgres-");
+    if (isRoot) execFileSync("chown", ["postgres", folder]);
+    else chmodSync(folder, 0o700);
+    const server = new PostgresServer(folder, await freePort(), settings);
+    const pass = join(folder, "password");
+    execFileSync(...asUser("sh", ["-c", `printf %s ${PASSWORD} > ${pass}`]));
+    const made = ["-D", join(folder, "data"), "-U", "postgres", "-A", "scram-sha-256", "--pwfile", pass, "-E", "UTF8"];
+    execFileSync(...asUser(join(BIN, "initdb"), [...made, "--locale=C.UTF-8", "--no-sync"]), {
+      stdio: "ignore",
+      cwd: "/",
+    });
+    await server.run();
+    return server;
+  }
+
+  /** Starts it, or starts it again, and waits until it takes connections. */
+  async run(): Promise<void> {
+    const settings = ["listen_addresses=127.0.0.1", `unix_socket_directories=${this.folder}`, ...this.#settings];
+    const args = ["-D", join(this.folder, "data"), "-p", String(this.port), ...settings.flatMap((one) => ["-c", one])];
+    for (let i = 0; ; i++) {
+      // after a SIGKILL the memory of the one before may be in use for a moment, and then the server ends at once
+      if (this.#child === undefined || this.#child.exitCode !== null)
+        this.#child = spawn(...asUser(join(BIN, "postgres"), args), { stdio: "ignore", cwd: "/" });
+      const client = this.client("postgres");
+      try {
+        await client.connect();
+        await client.end();
+        return;
+      } catch (error) {
+        if (i === 600) throw error;
+        await sleep(50);
+      }
+    }
+  }
+
+  /** SIGKILL to the server; its own children notice and end. */
+  async kill(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined) return;
+    const [pid] = readFileSync(join(this.folder, "data", "postmaster.pid"), "utf8").split("\n");
+    const ended = once(child, "exit");
+    process.kill(Number(pid), "SIGKILL");
+    await ended;
+    this.#child = undefined;
+  }
+
+  client(database: string): pg.Client {
+    const client = new pg.Client({
+      host: "127.0.0.1",
+      port: this.port,
+      user: "postgres",
+      password: PASSWORD,
+      database,
+    });
+    client.on("error", () => {});
+    return client;
+  }
+  /** Runs statements in a database, as its owner. */
+  async query(database: string, sql: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
+    const client = this.client(database);
+    await client.connect();
+    try {
+      const result = await client.query(sql);
+      return result.rows;
+    } finally {
+      await client.end();
+    }
+  }
+  /** A new database -> its URL, without a password. */
+  async database(name: string): Promise<string> {
+    await this.query("postgres", `CREATE DATABASE ${name}`);
+    return this.url(name);
+  }
+  url(name: string): string {
+    return `postgres://postgres@127.0.0.1:${this.port}/${name}`;
+  }
+
+  async dispose(): Promise<void> {
+    const child = this.#child;
+    if (child !== undefined) {
+      const ended = once(child, "exit");
+      // "fast": connections are cut
+      process.kill(Number(readFileSync(join(this.folder, "data", "postmaster.pid"), "utf8").split("\n")[0]), "SIGINT");
+      await ended;
+    }
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** For tests of which none looks at what a crash leaves. */
+export const FAST = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"];
