@@ -310,9 +310,9 @@ function decisionLists(of: Of): void {
     expect(response.headers.get("content-disposition")).toBe('attachment; filename="decisions.csv"');
     const [head, ...lines] = (await response.text()).trimEnd().split("\r\n");
     expect(head).toBe(
-      "decidedAt,node,kind,verdict,reason,namespace,pod,podUid,policyVersion,snapshotId,id,times,lastDecidedAt",
+      "decidedAt,node,kind,verdict,reason,namespace,pod,podUid,policyVersion,snapshotId,id,times,lastDecidedAt,outcome",
     );
-    expect(lines.map((line) => line.split(",").at(-3))).toEqual(rows.map(({ id }) => id));
+    expect(lines.map((line) => line.split(",").at(-4))).toEqual(rows.map(({ id }) => id));
     expect(lines[0]).toContain(`,'${node},`);
   });
 }

@@ -26,8 +26,8 @@ inBrowser("a node in a browser", fill, (ground) => {
     await ground.visit("/nodes/n1", options, async (page) => {
       await page.locator("#plot-memory\\.available.has-plot canvas").waitFor();
       expect(await page.locator("#plot-memory\\.available svg.picture").isVisible()).toBe(false);
-      expect(await page.locator("#cpus svg.cells").boundingBox()).toMatchObject({ width: 80 });
       await page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true");
+      expect(await page.locator("#cpus svg.cells").boundingBox()).toMatchObject({ width: 80 });
       await expectReadable(page);
     });
   });
@@ -43,7 +43,8 @@ inBrowser("a node in a browser", fill, (ground) => {
   test("a new pass moves the plot by itself, and what is opened stays open", async () => {
     const { page, faults, close } = await ground.open("/nodes/n1");
     await page.locator("#live-state", { hasText: "live" }).waitFor();
-    const pod = page.locator("#cgroups details details").first();
+    await page.locator("#cgroups > details > summary").click();
+    const pod = page.locator("#cgroups > details details details").first();
     await pod.locator("summary").first().click();
     await page.locator("h1").click();
     await decided(ground.url, "eviction", passAt(passes++));
@@ -52,6 +53,46 @@ inBrowser("a node in a browser", fill, (ground) => {
     expect(await page.locator("#plot-memory\\.available canvas").count()).toBe(1);
     expect(await pod.getAttribute("open")).not.toBeNull();
     expect(faults).toEqual([]);
+    await close();
+  });
+
+  test("a link to a part that is folded opens it", async () => {
+    const { page, close } = await ground.open("/nodes/n1");
+    expect(await page.locator("#cgroups .tree").isVisible()).toBe(false);
+    await page.getByLabel("On this page").getByRole("link", { name: "Cgroups" }).click();
+    await page.locator("#cgroups .tree").waitFor();
+    await page.goto("about:blank");
+    await page.goto(`${ground.url}/nodes/n1#images`);
+    await page.locator("#images > details[open]").waitFor();
+    await close();
+  });
+
+  test("what counts is above the fold, and 110 pods make no long page", async () => {
+    const { pods, ...rest } = captured() as { pods: { metadata: object; spec: object }[] };
+    const many = Array.from({ length: 10 }, (_, copy) =>
+      pods.map((pod, i) => ({
+        ...pod,
+        metadata: { ...pod.metadata, name: `p-${copy}-${i}`, uid: `uid-${copy}-${i}` },
+        spec: { ...pod.spec, nodeName: "full" },
+        status: { phase: "Running" },
+      })),
+    ).flat();
+    const { node, stats } = rest as unknown as { node: { metadata: object }; stats: { node: object } };
+    const full = {
+      ...rest,
+      node: { ...node, metadata: { ...node.metadata, name: "full" } },
+      stats: { ...stats, node: { ...stats.node, nodeName: "full" } },
+      pods: many,
+    };
+    await decided(ground.url, "eviction", { snapshot: full });
+    await decided(ground.url, "cgroups", { snapshot: full });
+    const { page, close } = await ground.open("/nodes/full", { viewport: { width: 1440, height: 900 } });
+    for (const words of ["Stands", "Goes next, for memory", "Refused", "Drift", "What if something on this node"]) {
+      const box = await page.getByText(words, { exact: false }).first().boundingBox();
+      expect((box?.y ?? Number.NaN) + (box?.height ?? 0), words).toBeLessThan(900);
+    }
+    expect(await page.locator("#pods tbody tr").count()).toBe(10);
+    expect(await page.evaluate("document.documentElement.scrollHeight")).toBeLessThan(3000);
     await close();
   });
 

@@ -222,11 +222,6 @@ test.each([
     [["pods.json", '{"kind": "PodList", "items": [']],
     "pods.json:1:31: is not JSON: expected a value; the text is cut off",
   ],
-  [
-    "another kind",
-    [["web.yaml", "kind: Deployment\nmetadata: {name: web}"]],
-    "web.yaml: is an object of kind Deployment",
-  ],
   ["words", [["notes.txt", "hello"]], "notes.txt: is text"],
   ["nothing", [["empty.json", " \n"]], "empty.json: holds no object"],
   ["bytes", [["x.bin", "\ud800"]], "x.bin: "],
@@ -264,6 +259,35 @@ test.each([
     expect(page).toContain('value="a/b"');
   },
 );
+
+test("objects that are no part of a node are told, each with its file, and stop nothing", async () => {
+  const { app } = appOver({});
+  const event = {
+    apiVersion: "v1",
+    kind: "Event",
+    involvedObject: { kind: "Pod", name: "x" },
+    reason: "Killing",
+    type: "Normal",
+  };
+  const list = { kind: "List", items: [event, event, { kind: "Service", metadata: { name: "s" } }] };
+  const page = await asked(app, {
+    files: [
+      ...without(),
+      ["web.yaml", "kind: Deployment\nmetadata: {name: web}"],
+      ["events.json", JSON.stringify({ ...list, items: [event] })],
+      ["all.json", JSON.stringify(list)],
+      ["event.json", JSON.stringify(event)],
+    ],
+    texts: { change: "maxPods: 7" },
+  });
+  const words = plain(page);
+  expect(words).toContain("web.yaml: passed over, as it is an object of kind Deployment, which is no part of a node");
+  expect(words).toContain("events.json: 1 of kind Event passed over: only a node and its pods count");
+  expect(words).toContain("all.json: 2 of kind Event, 1 of kind Service passed over");
+  expect(words).toMatch(/event\.json: passed over, as it is .*`?nodewise why`? does/);
+  expect(words).toContain("What would change");
+  expect(page).not.toContain('aria-invalid="true"');
+});
 
 test("what is wrong with one part leaves the others kept", async () => {
   const { app } = appOver({});

@@ -70,6 +70,14 @@ export function furnish() {
   offerCopies();
 }
 
+/** A link to a part that is folded opens it. */
+function openTarget() {
+  const part = location.hash === "" ? null : document.getElementById(location.hash.slice(1));
+  part?.querySelector(":scope > details")?.setAttribute("open", "");
+}
+addEventListener("hashchange", openTarget);
+
 furnish();
+openTarget();
 takeDrops();
 setInterval(tellAges, 1000);

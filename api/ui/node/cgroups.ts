@@ -4,7 +4,7 @@ import { html, moment, raw } from "../html.ts";
 import type { Html } from "../page.ts";
 import { LISTS, type Lists } from "./lists.ts";
 import type { Known } from "./node-decisions.ts";
-import { isOpen, plural, type Reported, type Reports, refusedText, scrolling, section } from "./view.ts";
+import { folded, isOpen, plural, type Reported, type Reports, refusedText, scrolling, section } from "./view.ts";
 
 /** The files of a cgroup and of those below it, a row each: what it should hold and, where results were reported, what was found. */
 function fileTable(plans: readonly CgroupPlan[], reports: Reports | null): Html {
@@ -96,12 +96,13 @@ export function cgroupsSection({ decided }: Known, reports: Reports | null, list
   const trees = cgroupTree(decision.cgroups, reports);
   const roots = lists.asked?.name === "cgroups" ? branchesAt(trees, lists.asked.of) : trees;
   const known = new Set(decision.cgroups.map(({ path }) => path));
-  return section(
+  return folded(
     "cgroups",
     "Cgroups: wanted, actual and drift",
     html`<p>${captionOf(decision)}. ${reportText(reports)}</p>
 <div class="card tree">${roots.map((branch) => branchOf(branch, { reports, lists }, true))}</div>
 ${otherSteps(reports, known, lists)}`,
+    lists.asked !== null,
     reports === null ? "" : driftTag(reports.open, reports.mended),
   );
 }

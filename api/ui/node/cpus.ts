@@ -6,7 +6,7 @@ import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 import type { Lists } from "./lists.ts";
 import type { Known } from "./node-decisions.ts";
-import { managedNotes, notKnown, plural, podName, refusedText, scrolling, section } from "./view.ts";
+import { folded, managedNotes, notKnown, plural, podName, refusedText, scrolling, section } from "./view.ts";
 
 type Cpu = NonNullable<Machine["cpus"]>[number];
 interface Owner {
@@ -26,12 +26,13 @@ export function cpusSection({ snapshot, decided }: Known, lists: Lists): Html {
   const { decision } = answer.value;
   const cpus = snapshot.machine?.cpus ?? [];
   const owners = ownersOf(decision);
-  return section(
+  return folded(
     "cpus",
     "CPUs by owner",
     html`<p>${captionOf(decision, cpus)}</p>${managedNotes(decision)}
 ${cpus.length === 0 ? notKnown("Not known: which CPUs the machine has", ["machine.cpus"]) : mapOf(cpus, owners, lists)}
 ${tableOf(decision, cpus, owners, lists)}`,
+    lists.asked !== null,
   );
 }
 

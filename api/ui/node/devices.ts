@@ -8,7 +8,17 @@ import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 import type { Lists } from "./lists.ts";
 import type { Known } from "./node-decisions.ts";
-import { managedNotes, notKnown, plural, podName, refusedText, scrolling, section, toldOfCpus } from "./view.ts";
+import {
+  folded,
+  managedNotes,
+  notKnown,
+  plural,
+  podName,
+  refusedText,
+  scrolling,
+  section,
+  toldOfCpus,
+} from "./view.ts";
 
 const LEGEND = [
   ["c4", "reserved for the system"],
@@ -27,7 +37,7 @@ export function memorySection(known: Known, lists: Lists): Html {
       .map(([resource, table]) => rowOf(id, group, resource, table)),
   );
   const isOff = decision.policy === "None";
-  return section(
+  return folded(
     "memory",
     "NUMA memory",
     html`<p>memoryManagerPolicy ${decision.policy}${isOff ? ": memory is taken from any NUMA node" : ""}.</p>${managedNotes(decision, toldOfCpus(known))}
@@ -37,6 +47,7 @@ ${
     : html`<div class="card bars">${rows}<ul class="legend">${LEGEND.map(([tone, words]) => html`<li class="${tone}">${words}</li>`)}</ul></div>`
 }
 ${isOff ? "" : holders(decision, lists)}`,
+    lists.asked !== null,
   );
 }
 
@@ -97,12 +108,13 @@ export function devicesSection(known: Known, lists: Lists): Html {
   const mapped = decision.resources.filter(({ resource }) => lists.isAsked("device-map", resource));
   const cards = mapped.length > 0 ? { shown: mapped, note: "" } : lists.cut("resources", decision.resources);
   const few = Math.min(MAX_CELLS, Math.floor(MAX_CELLS_IN_ALL / Math.max(1, cards.shown.length)));
-  return section(
+  return folded(
     "devices",
     "Devices by owner and health",
     html`${managedNotes(decision, toldOfCpus(known))}${broken === null ? "" : html`<p class="note bad">The checkpoint is not taken: ${broken}</p>`}
 <div class="device-cards">${cards.shown.map((state) => resourceCard(state, devices, { holders, lists, few }))}</div>${cards.note}
 ${holdersTable(decision, holders, lists)}`,
+    lists.asked !== null,
   );
 }
 

@@ -10,7 +10,7 @@ import type { Html } from "../page.ts";
 import { LISTS, type Lists } from "./lists.ts";
 import type { Known } from "./node-decisions.ts";
 import type { NodeView } from "./view.ts";
-import { notKnown, plural, refusedText, scrolling, section } from "./view.ts";
+import { folded, notKnown, plural, refusedText, scrolling, section } from "./view.ts";
 
 /** Images in the order in which they would go, with the line between those that go and those that stay. */
 export function imagesSection({ snapshot }: Known, answer: NodeView["imageGc"], lists: Lists): Html {
@@ -20,7 +20,7 @@ export function imagesSection({ snapshot }: Known, answer: NodeView["imageGc"], 
   const { remove, keep, error } = decision;
   const now = passTimeOf(snapshot)?.atMs;
   const total = [...remove, ...keep].reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-  return section(
+  return folded(
     "images",
     "Images by size and age",
     html`<p>${plural(remove.length + keep.length, "image")}, ${humanBytes(total)} as the runtime counts. ${fileSystemText(decision)}.</p>
@@ -28,6 +28,7 @@ ${error === null ? "" : html`<p class="note bad">${error}</p>`}
 ${fileSystemBar(decision)}
 <p class="small soft">${policyText(decision)}</p>
 ${remove.length + keep.length === 0 ? html`<p class="soft">The runtime lists no image.</p>` : list(decision, now, lists)}`,
+    lists.asked !== null,
   );
 }
 

@@ -13,6 +13,7 @@ import { evictionSection } from "./eviction.ts";
 import { imagesSection } from "./images.ts";
 import { type AskedList, LISTS, Lists } from "./lists.ts";
 import { decideOn, type Known, knowSnapshot } from "./node-decisions.ts";
+import { podsSection } from "./pods.ts";
 import type { NodeView } from "./view.ts";
 
 /** The part of a node's page that a list is in, with that page of the list. Errors: the node has no such list now; the history's. */
@@ -41,17 +42,17 @@ ${content}`,
 
 function sectionOf(section: string, view: NodeView, lists: Lists): Html | "" {
   if (section === "eviction") return evictionSection(view, lists);
-  const { seen, reports, imageGc } = view;
-  return seen.state === "known" ? fromSnapshot(section, seen.known, { reports, imageGc, lists }) : "";
+  const { seen } = view;
+  return seen.state === "known" ? fromSnapshot(section, seen.known, view, lists) : "";
 }
 
-type Beside = Pick<NodeView, "reports" | "imageGc"> & { readonly lists: Lists };
-function fromSnapshot(section: string, known: Known, { reports, imageGc, lists }: Beside): Html | "" {
-  if (section === "cgroups") return cgroupsSection(known, reports, lists);
+function fromSnapshot(section: string, known: Known, view: NodeView, lists: Lists): Html | "" {
+  if (section === "pods") return podsSection(known, view, lists);
+  if (section === "cgroups") return cgroupsSection(known, view.reports, lists);
   if (section === "cpus") return cpusSection(known, lists);
   if (section === "memory") return memorySection(known, lists);
   if (section === "devices") return devicesSection(known, lists);
-  return imagesSection(known, imageGc, lists);
+  return imagesSection(known, view.imageGc, lists);
 }
 
 /**

@@ -26,24 +26,27 @@ import { imagesSection } from "./images.ts";
 import { listPage } from "./list-page.ts";
 import { askedList, Lists } from "./lists.ts";
 import type { Known } from "./node-decisions.ts";
-import { type NodeView, nodeView, type ProbedPod, plural, section } from "./view.ts";
+import { podsSection } from "./pods.ts";
+import { folded, type NodeView, nodeView, type ProbedPod, plural, section } from "./view.ts";
 
 /** The dry runs of probes that were recorded, as lanes of time. */
 function probesSection({ probed, row: { name, lastSnapshotId }, undrawn }: NodeView): Html {
   if (probed.length > 0)
-    return section(
+    return folded(
       "probes",
       "Probe timelines",
       html`${probed.map((pod) => recordPart(pod.head, undrawn, () => podLanes(pod)))}${LEGEND}
 <p class="small rest">Of each pod the newest, of the pods probed last: ${probed.length} · <a href="/nodes/${encodeURIComponent(name)}/decisions?kind=probes">all recorded dry runs</a></p>`,
+      false,
     );
   const asked = { snapshotId: lastSnapshotId ?? "ID", ask: { pod: "NAMESPACE/NAME", outcomes: "ok,ok,fail*3" } };
-  return section(
+  return folded(
     "probes",
     "Probe timelines",
     html`<p>No dry run of a pod’s probes is recorded for this node. This makes one, with the answers that you name:</p>
 <pre tabindex="0" data-copy="the command">curl -X POST -H 'content-type: application/json' "$API/v1/decisions/probes" -d '${JSON.stringify(asked)}'</pre>
 <p class="small soft">What became of the node’s own probes is told on the node: <code>nodewise probes</code>, <code>nodewise probes history</code>.</p>`,
+    false,
   );
 }
 
@@ -140,6 +143,7 @@ export async function getNodePage(exchange: Exchange): Promise<Result<Reply, Pro
 const PARTS = [
   ["capacity", "Capacity"],
   ["eviction", "Eviction"],
+  ["pods", "Pods"],
   ["cgroups", "Cgroups"],
   ["cpus", "CPUs"],
   ["memory", "NUMA memory"],
@@ -162,15 +166,20 @@ ${known === null ? "" : fromSnapshot(known, view, lists)}
 ${probesSection(view)}
 ${newestSection(view)}`;
 }
-const FROM_SNAPSHOT: ReadonlySet<string> = new Set(["capacity", "cgroups", "cpus", "memory", "devices", "images"]);
+const FROM_SNAPSHOT: ReadonlySet<string> = new Set([
+  "capacity",
+  "pods",
+  "cgroups",
+  "cpus",
+  "memory",
+  "devices",
+  "images",
+]);
 
 /** With at most this many CPUs, their map leaves room beside it. */
 const FEW_CPUS = 32;
-const fromSnapshot = (
-  known: Known,
-  view: NodeView,
-  lists: Lists,
-): Html => html`${cgroupsSection(known, view.reports, lists)}
+const fromSnapshot = (known: Known, view: NodeView, lists: Lists): Html => html`${podsSection(known, view, lists)}
+${cgroupsSection(known, view.reports, lists)}
 <div class="${(known.snapshot.machine?.cpus ?? []).length > FEW_CPUS ? "" : "halves wide"}">${cpusSection(known, lists)}${memorySection(known, lists)}</div>
 ${devicesSection(known, lists)}
 ${imagesSection(known, view.imageGc, lists)}`;

@@ -219,6 +219,17 @@ async function probedPods(
   return ok(pods);
 }
 
+/** The same, closed until somebody wants it. `isOpen`: it holds what was asked for. */
+export const folded = (
+  id: string,
+  title: string,
+  content: Html | "",
+  isOpen: boolean,
+  aside: Html | "" = "",
+): Html => html`
+<section id="${id}" data-live aria-labelledby="${id}-title"><details id="${id}-part"${isOpen ? html` open` : ""}><summary><h2 id="${id}-title">${title} ${aside}</h2></summary>
+${content}</details></section>`;
+
 /** A part of the page that is made anew when something was decided about the node. */
 export const section = (id: string, title: string, content: Html | "", aside: Html | "" = ""): Html => html`
 <section id="${id}" data-live aria-labelledby="${id}-title"><h2 id="${id}-title">${title} ${aside}</h2>

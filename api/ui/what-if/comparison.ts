@@ -46,6 +46,8 @@ export interface NodeBefore {
   /** As it was given, with fields that no decision reads. */
   readonly configuration: unknown;
   readonly faults: readonly FormFault[];
+  /** What of the files and the text does not count, each beside its field. */
+  readonly warnings: readonly FormFault[];
   readonly given: Assembled["given"];
   /** The values that were assumed where nobody gave one. */
   readonly assumed: readonly string[];
@@ -75,6 +77,14 @@ export function beforeOf({ texts, files, faults: unread }: Given, stored: Fields
     ofFiles.flatMap((each) => each.faults),
   );
   tell("paste", pasted?.faults ?? []);
+  const passed = (field: FormFault["field"], all: readonly string[]) => all.map((text) => ({ field, text }));
+  const warnings = [
+    ...passed(
+      "files",
+      ofFiles.flatMap((each) => each.passed),
+    ),
+    ...passed("paste", pasted?.passed ?? []),
+  ];
   const fileParts = ofFiles.flatMap((each) => each.parts);
   const parts = [...fileParts, ...(pasted?.parts ?? [])];
   const isWhole = parts.some(({ part }) => part === "snapshot");
@@ -96,6 +106,7 @@ export function beforeOf({ texts, files, faults: unread }: Given, stored: Fields
     known: timed ?? (right === null || Object.keys(right).length <= 1 ? null : right),
     configuration: chosen.input["kubeletConfiguration"],
     faults,
+    warnings,
     given: all.given,
     assumed: [...chosen.assumed, ...assumed],
     kept,

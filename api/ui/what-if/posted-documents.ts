@@ -90,9 +90,13 @@ export interface Part {
 }
 export interface Recognised {
   readonly parts: readonly Part[];
-  /** The inputs that are no part of a node, or cannot be read, each with its place. */
+  /** The inputs that cannot be read, or that nobody knows, each with its place. */
   readonly faults: readonly string[];
+  /** Objects that are no part of a node, each with its place: the others count without them. */
+  readonly passed: readonly string[];
 }
+/** What one document is. */
+type Found = { readonly parts: readonly Part[]; readonly passed?: string } | { readonly fault: string };
 
 type Fields = Readonly<Record<string, unknown>>;
 const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
@@ -113,11 +117,11 @@ const AS_JSON = "give what the same command prints with `-o json`";
 /** Everything that a text holds of a node, told by its content. */
 export function recognise(given: GivenText): Recognised {
   if (TABLE.test(given.text))
-    return { parts: [], faults: [`${given.name}:1: is a table, made for people: ${AS_JSON}`] };
+    return { parts: [], passed: [], faults: [`${given.name}:1: is a table, made for people: ${AS_JSON}`] };
   const read = documentsOf(given);
   const state = STATE_FILES[given.name.replace(/^.*\//, "").replace(/\.(?:json|txt)$/, "")];
   if (!read.ok) {
-    if (state === undefined) return { parts: [], faults: read.error };
+    if (state === undefined) return { parts: [], passed: [], faults: read.error };
     const source: InputDocument = {
       value: null,
       file: given.name,
@@ -125,16 +129,20 @@ export function recognise(given: GivenText): Recognised {
       hasPlaces: false,
       place: () => ({ line: 1, column: 1 }),
     };
-    return { parts: [{ part: state, posted: given.text, source, base: [] }], faults: [] };
+    return { parts: [{ part: state, posted: given.text, source, base: [] }], passed: [], faults: [] };
   }
   const parts: Part[] = [];
   const faults: string[] = [];
+  const passed: string[] = [];
   for (const source of read.value) {
     const found = partsOf(source, read.value.length === 1 ? given.text : null);
-    if (typeof found === "string") faults.push(`${placeText(source)}: is ${found}`);
-    else parts.push(...found);
+    if ("fault" in found) faults.push(`${placeText(source)}: is ${found.fault}`);
+    else {
+      parts.push(...found.parts);
+      if (found.passed !== undefined) passed.push(`${placeText(source)}: ${found.passed}`);
+    }
   }
-  return { parts, faults };
+  return { parts, faults, passed };
 }
 
 function placeText(source: InputDocument): string {
@@ -144,8 +152,8 @@ function placeText(source: InputDocument): string {
 
 const STATES: ReadonlySet<PartOption> = new Set(Object.values(STATE_FILES));
 
-/** The parts of one document; a text says what it is where that is nothing. `text`: the document's own, of a state file. */
-function partsOf(source: InputDocument, text: string | null): readonly Part[] | string {
+/** The parts of one document. `text`: the document's own, of a state file. */
+function partsOf(source: InputDocument, text: string | null): Found {
   const { value } = source;
   const form = formOf(value);
   const part = (name: PartName, posted: unknown = value, base: Path = []): Part => ({
@@ -154,25 +162,28 @@ function partsOf(source: InputDocument, text: string | null): readonly Part[] | 
     source,
     base,
   });
-  if (form === "snapshot") return [part("snapshot")];
-  if (form === "v1.Pod") return [part("pods")];
+  if (form === "snapshot") return { parts: [part("snapshot")] };
+  if (form === "v1.Pod") return { parts: [part("pods")] };
   if (form === "list") return listParts(source);
   if (Array.isArray(value) && value.length > 0 && value.every((item) => formOf(item) === "v1.Pod"))
-    return value.map((pod, i) => part("pods", pod, [i]));
+    return { parts: value.map((pod, i) => part("pods", pod, [i])) };
   const option = form === undefined ? undefined : optionOfForm(form);
   if (option === "machine" && isLscpu(value)) {
     const machine = machineOfLscpu(value);
-    return machine.ok ? [part(option, machine.value)] : `what \`lscpu -J\` prints, which ${machine.error}`;
+    return machine.ok
+      ? { parts: [part(option, machine.value)] }
+      : { fault: `what \`lscpu -J\` prints, which ${machine.error}` };
   }
   if (option !== undefined) {
     const isState = STATES.has(option) && text !== null && /^\s*\{/.test(text);
-    return [part(option, isState ? text : value, wrapperOf(option, value))];
+    return { parts: [part(option, isState ? text : value, wrapperOf(option, value))] };
   }
-  if (form === undefined && isPartOfConfiguration(value)) return [part("config")];
+  if (form === undefined && isPartOfConfiguration(value)) return { parts: [part("config")] };
   const instead = form === undefined ? undefined : INSTEAD[form];
-  return instead === undefined
-    ? `${formText(value)}, which is nothing that is known of a node`
-    : `${formText(value)}, and no part of a node: ${instead}`;
+  if (instead !== undefined) return { parts: [], passed: `passed over, as it is ${formText(value)}: ${instead}` };
+  if (typeof fieldsOf(value)["kind"] === "string")
+    return { parts: [], passed: `passed over, as it is ${formText(value)}, which is no part of a node` };
+  return { fault: `${formText(value)}, which is nothing that is known of a node` };
 }
 
 /** Any part of a KubeletConfiguration is one, if it has a field of it. */
@@ -182,22 +193,26 @@ const isPartOfConfiguration = (value: unknown): boolean =>
   PROFILES.some(({ fieldNames }) => Object.keys(fieldsOf(value)).some((name) => fieldNames.get("")?.includes(name)));
 
 /** `kubectl get -o json` prints a List of whatever was asked for. */
-function listParts(source: InputDocument): readonly Part[] | string {
+function listParts(source: InputDocument): Found {
   const { kind: listKind, items } = fieldsOf(source.value);
   const list = Array.isArray(items) ? (items as readonly unknown[]) : [];
   // an empty list of crictl does not say what it is a list of; those of kubectl and the kubelet have a kind
   if (list.length === 0 && listKind === undefined)
-    return [{ part: "sandboxes", posted: source.value, source, base: ["items"] }];
+    return { parts: [{ part: "sandboxes", posted: source.value, source, base: ["items"] }] };
   const parts: Part[] = [];
+  const others = new Map<string, number>();
   for (const [i, item] of list.entries()) {
     const { kind = listKind === "NodeList" ? "Node" : "Pod" } = fieldsOf(item);
-    if (kind !== "Node" && kind !== "Pod") return `a list with ${formText(item)}: give nodes and pods`;
-    parts.push({ part: kind === "Node" ? "node" : "pods", posted: item, source, base: ["items", i] });
+    if (kind !== "Node" && kind !== "Pod") others.set(String(kind), (others.get(String(kind)) ?? 0) + 1);
+    else parts.push({ part: kind === "Node" ? "node" : "pods", posted: item, source, base: ["items", i] });
   }
   const nodes = parts.filter(({ part }) => part === "node").length;
-  if (nodes > 1) return `a list of ${nodes} nodes: give one (kubectl get node NAME -o json)`;
-  if (list.length === 0) return listKind === "NodeList" ? "a list without a node" : [noPods(source)];
-  return parts;
+  if (nodes > 1) return { fault: `a list of ${nodes} nodes: give one (kubectl get node NAME -o json)` };
+  if (list.length === 0)
+    return listKind === "NodeList" ? { fault: "a list without a node" } : { parts: [noPods(source)] };
+  if (others.size === 0) return { parts };
+  const counts = Array.from(others, ([kind, count]) => `${count} of kind ${kind}`).join(", ");
+  return { parts, passed: `${counts} passed over: only a node and its pods count` };
 }
 
 /** A node without pods is known to have none. */

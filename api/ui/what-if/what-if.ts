@@ -302,7 +302,7 @@ async function shown(
   const view: FormView = {
     given: textsAfter(given, stored, before, change),
     faults: all,
-    warnings: change.warnings,
+    warnings: [...before.warnings, ...change.warnings],
     known: before.known,
     configuration: before.configuration,
     files: before.given,

@@ -1,0 +1,73 @@
+import { podsOfNode } from "../../decide/pods/node-pods.ts";
+import { podLimits, podRequests, unitsOf } from "../../decide/resources/pod-resources.ts";
+import { qosClass } from "../../decide/resources/qos.ts";
+import type { Amounts } from "../../model/aggregate.ts";
+import type { EvictionDecision } from "../../model/eviction.ts";
+import { isActive, type Pod, podNamespace, podUid } from "../../model/pod.ts";
+import { amountText } from "../../text/size.ts";
+import { html, podLink } from "../html.ts";
+import type { Html } from "../page.ts";
+import type { Lists } from "./lists.ts";
+import type { Known } from "./node-decisions.ts";
+import { type NodeView, plural, scrolling, section } from "./view.ts";
+
+/** A pod as its row tells of it. */
+interface Row {
+  readonly pod: Pod;
+  readonly requests: Amounts;
+  readonly limits: Amounts;
+  /** Bytes of its working set; null: no stats tell. */
+  readonly used: number | null;
+  /** When it goes for want of memory: 1 is the first; null: not ranked. */
+  readonly place: number | null;
+}
+
+/** The pods that count on the node, those first that go first for want of memory, then the largest. */
+export function podsSection({ snapshot }: Known, view: NodeView, lists: Lists): Html {
+  if (snapshot.pods === undefined) return html``;
+  const used = new Map((snapshot.stats?.pods ?? []).map(({ podRef, memory }) => [podRef.uid, memory?.workingSetBytes]));
+  const places = placesIn(decisionOf(view));
+  const rows = podsOfNode(snapshot)
+    .filter(isActive)
+    .map((pod): Row => {
+      const uid = podUid(pod) ?? "";
+      return {
+        pod,
+        requests: podRequests(pod),
+        limits: podLimits(pod),
+        used: used.get(uid) ?? null,
+        place: places.get(uid) ?? null,
+      };
+    })
+    .sort((a, b) => (a.place ?? LAST) - (b.place ?? LAST) || (b.used ?? 0) - (a.used ?? 0));
+  const { shown, note } = lists.cut("pods", rows);
+  const head = ["Pod", "QoS", "Priority", "CPU request", "limit", "Memory request", "limit", "uses", "Goes"];
+  const table = html`<table><thead><tr>${head.map((name, i) => html`<th class="${i < 2 ? "" : "num"}">${name}</th>`)}</tr></thead><tbody>${shown.map((row) => rowOf(row, view.row.name))}</tbody></table>`;
+  return section(
+    "pods",
+    "Pods",
+    html`<p>${plural(rows.length, "pod")}${places.size === 0 ? "" : ", in the order in which they go for want of memory"}.</p>
+${scrolling("Pods", table)}${note}`,
+  );
+}
+const LAST = Number.MAX_SAFE_INTEGER;
+
+const decisionOf = ({ eviction, pass }: NodeView): EvictionDecision | null =>
+  eviction.newest?.decision ?? (pass?.ok === true ? pass.value.decision : null);
+
+/** A pass of another version may have another form. */
+function placesIn(decision: EvictionDecision | null): ReadonlyMap<string, number> {
+  const ranking = decision?.rankings?.find?.(({ resource }) => resource === "memory");
+  return new Map((ranking?.pods ?? []).filter(({ critical }) => !critical).map(({ pod, place }) => [pod.uid, place]));
+}
+
+function rowOf({ pod, requests, limits, used, place }: Row, node: string): Html {
+  const amount = (of: Amounts, resource: string): string => {
+    const found = of.get(resource);
+    return found === undefined ? "–" : amountText(resource, unitsOf(resource, found));
+  };
+  const memory = requests.get("memory");
+  const isAbove = used !== null && memory !== undefined && used > unitsOf("memory", memory);
+  const ref = { namespace: podNamespace(pod), name: pod.metadata.name, uid: podUid(pod) ?? "" };
+  return html`<tr><td>${podLink(node, ref)}</td><td>${qosClass(pod)}</td><td class="num">${pod.spec.priority ?? 0}</td><td class="num">${amount(requests, "cpu")}</td><td class="num">${amount(limits, "cpu")}</td><td class="num">${amount(requests, "memory")}</td><td class="num">${amount(limits, "memory")}</td><td class="num${isAbove ? " warn-text" : ""}">${used === null ? "–" : amountText("memory", used)}</td><td class="num">${place ?? "–"}</td></tr>`;
+}
