@@ -71,10 +71,12 @@ describe("whatever the recorded and the odd nodes are answered", () => {
     expect(isForm(decision)).toBe(true);
     expect([isForm({ ...decision, more: 1 }), isForm({ ...decision, driver: undefined })]).toEqual([false, false]);
   });
-  test("a refused pod has the kubelet's reason, and what went well has none", () => {
+  test("a refused pod has the kubelet's reason, and what went well has none but that others were ended for it", () => {
     for (const kind of KINDS) {
       const { words } = of(kind);
-      for (const good of ["decided", "calm", "keeps"]) expect([...(words.get(good) ?? [null])], kind).toEqual([null]);
+      const none = kind === "admission" || kind === "preemption" ? [null, "Preempting"] : [null];
+      for (const good of ["decided", "calm", "keeps"])
+        expect(new Set(words.get(good) ?? none), kind).toEqual(new Set(none));
       expect([...(words.get("refused") ?? [])], kind).not.toContain(null);
     }
     for (const kind of ["admission", "preemption"] as const)

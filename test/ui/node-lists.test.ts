@@ -85,7 +85,7 @@ describe("as large a node as there is", () => {
   });
 
   test.each([
-    ["list=nothing", "list: must be one of cgroups, "],
+    ["list=nothing", "list: must be one of pods, cgroups, "],
     ["list=images&page=0", "page: must be a number from 1 to 99999"],
     ["list=images&page=x", "page: must be a number"],
     ["page=2", "page: goes with list only"],

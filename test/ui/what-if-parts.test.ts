@@ -45,9 +45,15 @@ describe("what a document is", () => {
     expect(partsOf("x", "a: 1\nmaxPods: 3")).toEqual(["config"]);
   });
   test("several documents of one text, each with its own place", () => {
-    const { parts, faults } = recognise({ name: "all.yaml", text: "kind: Node\n---\nkind: Secret\n---\nmaxPods: 3\n" });
+    const { parts, faults, passed } = recognise({
+      name: "all.yaml",
+      text: "kind: Node\n---\nkind: Secret\n---\nmaxPods: 3\n",
+    });
     expect(parts.map(({ part }) => part)).toEqual(["node", "config"]);
-    expect(faults).toEqual(["all.yaml:3: is an object of kind `Secret`, which is nothing that is known of a node"]);
+    expect(faults).toEqual([]);
+    expect(passed).toEqual([
+      "all.yaml:3: passed over, as it is an object of kind `Secret`, which is no part of a node",
+    ]);
   });
   test("a state file that is cut off is taken as it is, by its name: the decision says what the kubelet finds", () => {
     const text = '{"policyName":"sta';

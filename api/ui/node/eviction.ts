@@ -124,7 +124,9 @@ function rankings({ rankings: all, reclaim }: EvictionDecision, lists: Lists): H
   const asked = known.filter((ranking) => lists.isAsked("ranking", nameOf(ranking)));
   const shown = asked.length > 0 ? asked : known;
   if (shown.length === 0) return html`<p class="soft">No ranking: no running pod is known.</p>`;
-  return html`<div class="halves wide">${shown.map((ranking) => one(ranking, drives(ranking) ? MAX_DRIVING : LISTS.ranking.few, lists))}</div>`;
+  const names = shown.map(({ resource }) => resource).join(", ");
+  return html`<details id="rankings"${lists.asked === null ? "" : html` open`}><summary>Who would go first, for ${names}</summary>
+<div class="halves wide">${shown.map((ranking) => one(ranking, drives(ranking) ? MAX_DRIVING : LISTS.ranking.few, lists))}</div></details>`;
 }
 
 /** A signal is of one ranking. */

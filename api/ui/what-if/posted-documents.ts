@@ -1,4 +1,4 @@
-import { formOf, formText } from "../../documents/document-form.ts";
+import { type DocumentForm, formOf, formText } from "../../documents/document-form.ts";
 import type { InputDocument, Path } from "../../documents/inputs/origin.ts";
 import type { PartOption } from "../../documents/inputs/parts.ts";
 import { INSTEAD, optionOfForm, wrapperOf } from "../../documents/inputs/parts.ts";
@@ -152,6 +152,9 @@ function placeText(source: InputDocument): string {
 
 const STATES: ReadonlySet<PartOption> = new Set(Object.values(STATE_FILES));
 
+/** They come with a node's parts, and no decision reads them; of others somebody gave the wrong one. */
+const NOT_READ: ReadonlySet<string> = new Set(["v1.Event", "cpu.stat", "decision"] satisfies DocumentForm[]);
+
 /** The parts of one document. `text`: the document's own, of a state file. */
 function partsOf(source: InputDocument, text: string | null): Found {
   const { value } = source;
@@ -180,7 +183,9 @@ function partsOf(source: InputDocument, text: string | null): Found {
   }
   if (form === undefined && isPartOfConfiguration(value)) return { parts: [part("config")] };
   const instead = form === undefined ? undefined : INSTEAD[form];
-  if (instead !== undefined) return { parts: [], passed: `passed over, as it is ${formText(value)}: ${instead}` };
+  if (form !== undefined && NOT_READ.has(form))
+    return { parts: [], passed: `passed over, as it is ${formText(value)}: ${instead}` };
+  if (instead !== undefined) return { fault: `${formText(value)}, and no part of a node: ${instead}` };
   if (typeof fieldsOf(value)["kind"] === "string")
     return { parts: [], passed: `passed over, as it is ${formText(value)}, which is no part of a node` };
   return { fault: `${formText(value)}, which is nothing that is known of a node` };
