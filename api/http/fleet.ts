@@ -101,7 +101,10 @@ export async function getNode(exchange: Exchange): Promise<Result<Reply, Problem
   return json({ ...listedNode(node), labels: node.labels, thresholds, countedSince: rfc3339(sinceMs), latest });
 }
 
-const headroomOf = ({ metAtMs, ...rest }: Headroom) => ({ ...rest, metAt: metAtMs === null ? null : rfc3339(metAtMs) });
+const headroomOf = ({ metAtMs, soonMs: _, ...rest }: Headroom) => ({
+  ...rest,
+  metAt: metAtMs === null ? null : rfc3339(metAtMs),
+});
 
 /** A node as lists tell of it. */
 const listedNode = (node: FleetNode) => ({

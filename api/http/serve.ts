@@ -1,11 +1,10 @@
 import type { Context } from "hono";
-import { parse } from "hono/utils/cookie";
 import type { Store } from "../../db/store.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { errorFields } from "../observe/log.ts";
 import type { Caller, Ports, Reply, WhenSent } from "../ports.ts";
 import { type Problem, problem } from "../service/problem.ts";
-import { ANONYMOUS, INTERNAL, identify, isForeign, nameOf, requireScope, TOKEN_COOKIE } from "./auth/authorize.ts";
+import { ANONYMOUS, INTERNAL, identify, isForeign, nameOf, requireScope, tokenOfCookie } from "./auth/authorize.ts";
 import { bytesInFlight } from "./body.ts";
 import { type BodyRoom, bodyRoom } from "./body-budget.ts";
 import { handOver } from "./off-thread.ts";
@@ -148,7 +147,7 @@ async function admit(ports: Ports, route: Route, c: Context): Promise<Result<Cal
   if (route.scope === null) return ok(ANONYMOUS);
   const caller = await identify(ports, {
     authorization: req.header("authorization"),
-    cookie: parse(req.header("cookie") ?? "", TOKEN_COOKIE)[TOKEN_COOKIE],
+    cookie: tokenOfCookie(req.header("cookie")),
     hosts: [host, ...(forwarded === undefined ? [] : [forwarded])].map(nameOf),
     basic: route.page === true || route.method === "GET",
     asked: route.page !== true ? "for-json" : isOfBrowser(c) ? "by-form" : "for-page",

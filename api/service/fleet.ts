@@ -34,6 +34,8 @@ export interface Headroom {
   readonly ratio: number | null;
   /** When it is met at the pass's slope; null: it is not falling, or not known. */
   readonly metAtMs: number | null;
+  /** The same within the hour, of a pass that is not old; 0: it is met; null: not by what is known. */
+  readonly soonMs: number | null;
 }
 
 /** A node as the lists, pages and metrics of all nodes tell of it. */
@@ -141,8 +143,10 @@ function severityOf(row: FleetRow, { pressureFrom, pressure }: NodePressure): Se
 }
 
 /** By decisions or by the kubelet, whichever count is larger: the same pod may be in both. */
-const refusedOf = ({ refused, kubeletRefused }: FleetRow | FleetNode): number => Math.max(refused, kubeletRefused);
-const evictedOf = ({ evicted, kubeletEvicted }: FleetRow | FleetNode): number => Math.max(evicted, kubeletEvicted);
+export const refusedOf = ({ refused, kubeletRefused }: FleetRow | FleetNode): number =>
+  Math.max(refused, kubeletRefused);
+export const evictedOf = ({ evicted, kubeletEvicted }: FleetRow | FleetNode): number =>
+  Math.max(evicted, kubeletEvicted);
 
 function json(text: string | null): unknown {
   if (text === null) return null;
@@ -169,20 +173,20 @@ function headroomOf(
   nowMs: number,
 ): Pick<FleetNode, "headroom" | "firstMetMs"> {
   const isOld = nowMs - decidedAtMs > SILENT_MS;
-  const all = (summary?.thresholds ?? []).map(({ signal, value, graceMs, distance, capacity, belowInMs }) => {
+  const all = (summary?.thresholds ?? []).map(({ signal, value, graceMs, distance, capacity, belowInMs }): Headroom => {
     const isForecast = belowInMs !== null && belowInMs <= FORECAST_MS && !isOld;
-    const own: Headroom = {
+    return {
       signal,
       threshold: value,
       type: graceMs === 0 ? "hard" : "soft",
       distance,
       ratio: capacity === null || capacity <= 0 ? null : distance / capacity,
       metAtMs: belowInMs === null ? null : decidedAtMs + belowInMs,
+      soonMs: distance < 0 ? 0 : isForecast ? decidedAtMs + belowInMs : null,
     };
-    return { own, metMs: distance < 0 ? 0 : isForecast ? decidedAtMs + belowInMs : null };
   });
-  all.sort((a, b) => (a.metMs ?? NEVER) - (b.metMs ?? NEVER) || (a.own.ratio ?? 1) - (b.own.ratio ?? 1));
-  return { headroom: all.map(({ own }) => own), firstMetMs: all[0]?.metMs ?? null };
+  all.sort((a, b) => (a.soonMs ?? NEVER) - (b.soonMs ?? NEVER) || (a.ratio ?? 1) - (b.ratio ?? 1));
+  return { headroom: all, firstMetMs: all[0]?.soonMs ?? null };
 }
 /** Later than any time. */
 const NEVER = Number.MAX_SAFE_INTEGER;

@@ -1,5 +1,5 @@
-import { parse, serialize } from "hono/utils/cookie";
-import { callerWith, TOKEN_COOKIE } from "../http/auth/authorize.ts";
+import { serialize } from "hono/utils/cookie";
+import { callerWith, TOKEN_COOKIE, tokenOfCookie } from "../http/auth/authorize.ts";
 import { type Exchange, queryOf } from "../http/route.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
@@ -18,7 +18,7 @@ const ownPath = (to = ""): string => (/^\/(?![/\\])[\x21-\x7e]*$/.test(to) ? to 
 export async function getSignIn(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const query = queryOf(exchange, ["to"]);
   if (!query.ok) return query;
-  const cookie = parse(exchange.c.req.header("cookie") ?? "", TOKEN_COOKIE)[TOKEN_COOKIE];
+  const cookie = tokenOfCookie(exchange.c.req.header("cookie"));
   const caller = cookie === undefined ? ok(null) : await callerWith(exchange.ports, cookie);
   if (!caller.ok) return caller;
   return signInPage(caller.value === null ? signInForm(ownPath(query.value.to)) : signedIn(caller.value.id), 200);

@@ -367,3 +367,29 @@ test("two nodes stand beside each other, with what differs of their configuratio
   ] as const)
     expect((await app.request(`/compare${path}`)).status, path).toBe(status);
 });
+
+test("when a threshold is met is told of a pass that is not old", async () => {
+  const { app, store } = appOver({});
+  const memory = {
+    signal: "memory.available",
+    value: "1Gi",
+    graceMs: 0,
+    distance: 400,
+    capacity: 1000,
+    belowInMs: 5 * 60_000,
+  };
+  const summary = JSON.stringify({ conditions: [], thresholds: [memory] });
+  for (const [node, age] of [
+    ["now", 0],
+    ["then", SILENT_MS + 60_000],
+  ] as const) {
+    const decidedAtMs = Date.now() - age;
+    value(
+      await store.record({ decision: decisionRow({ node, kind: "eviction", verdict: "calm", decidedAtMs }), summary }),
+    );
+  }
+  const text = await (await app.request("/?sort=name")).text();
+  const row = (node: string) => text.split("<tr>").find((one) => one.includes(`>${node}</a>`)) ?? "";
+  expect(row("now")).toMatch(/40\u00a0% <span class="small">in 5 min<\/span>/);
+  expect(row("then")).toContain("40\u00a0%</span>");
+});

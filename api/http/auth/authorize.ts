@@ -1,3 +1,4 @@
+import { parse } from "hono/utils/cookie";
 import type { Store } from "../../../db/store.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { type AuthSettings, type Caller, SCOPES, type Scope } from "../../ports.ts";
@@ -10,6 +11,9 @@ export const INTERNAL: Caller = { id: "internal", scopes: SCOPES, node: null };
 
 /** The cookie of a browser that is signed in: the token. */
 export const TOKEN_COOKIE = "nodewise";
+/** The token in a Cookie header. */
+export const tokenOfCookie = (header: string | undefined): string | undefined =>
+  parse(header ?? "", TOKEN_COOKIE)[TOKEN_COOKIE];
 
 export interface Credentials {
   readonly authorization: string | undefined;

@@ -8,7 +8,7 @@ import type { Snapshot } from "../../model/snapshot.ts";
 import type { Reply } from "../../ports.ts";
 import { effectiveConfiguration } from "../../profiles/effective.ts";
 import { chooseProfileFor } from "../../profiles/index.ts";
-import { type FleetNode, fleetOf } from "../../service/fleet.ts";
+import { evictedOf, type FleetNode, fleetOf, refusedOf } from "../../service/fleet.ts";
 import { historyProblem, invalid, type Problem } from "../../service/problem.ts";
 import { postedSnapshot } from "../../service/replay/parsed.ts";
 import { ago, html, nodeName } from "../html.ts";
@@ -105,8 +105,8 @@ function standing(a: Compared, b: Compared): readonly Row[] {
       ...each(a, b, ({ node }) => (node.pressureFrom === null ? null : node.conditions.join(", ") || "no pressure")),
     ],
     ...roomsOf([a.node, b.node]).map(([name, ...signals]): Row => [`Left of ${name}`, ...each(a, b, left(signals))]),
-    [`Refused in ${HOURS} h`, ...each(a, b, ({ node }) => Math.max(node.refused, node.kubeletRefused))],
-    [`Evicted in ${HOURS} h`, ...each(a, b, ({ node }) => Math.max(node.evicted, node.kubeletEvicted))],
+    [`Refused in ${HOURS} h`, ...each(a, b, ({ node }) => refusedOf(node))],
+    [`Evicted in ${HOURS} h`, ...each(a, b, ({ node }) => evictedOf(node))],
     ["Files that drifted", ...each(a, b, ({ node }) => node.drift)],
     [`Decisions in ${HOURS} h`, ...each(a, b, ({ node }) => node.decisions)],
     ["Zone", ...each(a, b, ({ node }) => node.zone)],

@@ -105,8 +105,17 @@ const COUNTS: readonly (readonly [FleetSort, string, string])[] = [
   ["seen", "Last seen", ""],
 ];
 
-/** `sinceMs`: what is counted is of then or later. */
-function nodesTable(nodes: readonly FleetNode[], question: FleetQuestion, sinceMs: number): Html | Promise<Html> {
+interface Times {
+  /** What is counted is of then or later. */
+  readonly sinceMs: number;
+  readonly nowMs: number;
+}
+
+function nodesTable(
+  nodes: readonly FleetNode[],
+  question: FleetQuestion,
+  { sinceMs, nowMs }: Times,
+): Html | Promise<Html> {
   if (nodes.length === 0) return html`<p>No node is like that. <a href="/">All nodes</a></p>`;
   const rooms = roomsOf(nodes);
   const column = ([sort, name, tone]: (typeof COLUMNS)[number]): Html | Promise<Html> => {
@@ -124,7 +133,7 @@ function nodesTable(nodes: readonly FleetNode[], question: FleetQuestion, sinceM
   const heads = [html`<td></td>`, ...COLUMNS.map(column), ...left, ...COUNTS.map(column)];
   return html`<form action="/compare" method="get"><div class="scroll" tabindex="0" role="region" aria-label="Nodes"><table>
 <thead><tr>${all(heads)}</tr></thead>
-<tbody>${all(nodes.map((node) => nodeRow(node, rooms, question.hours, sinceMs)))}</tbody></table></div>
+<tbody>${all(nodes.map((node) => nodeRow(node, rooms, question.hours, { sinceMs, nowMs })))}</tbody></table></div>
 <p class="actions"><button>Compare two</button> <a href="${csvLink(question)}" download>CSV</a> <span class="soft small">${rooms.length === 0 ? "" : "Left until the kubelet evicts, as a share of the capacity; below it, when that is, as it falls."}</span></p></form>`;
 }
 
@@ -156,12 +165,12 @@ const nodeRow = (
   node: FleetNode,
   rooms: typeof ROOMS,
   hours: number,
-  sinceMs: number,
+  { sinceMs, nowMs }: Times,
 ): Html | Promise<Html> => html`<tr>
 <td><input type="checkbox" name="node" value="${node.name}" aria-label="Compare ${node.name}"></td>
 <td>${nodeName(node.name)}</td><td>${stands(node)}</td>
 <td>${version(node)}</td>
-${all(rooms.map(([, ...signals]) => html`<td class="num">${headroom(node, signals)}</td>`))}
+${all(rooms.map(([, ...signals]) => html`<td class="num">${headroom(node, signals, nowMs)}</td>`))}
 <td class="num">${counted(node, "refused", sinceMs)}${doneByKubelet(node.name, node.kubeletRefusals, hours)}</td>
 <td class="num">${counted(node, "evicted", sinceMs)}${doneByKubelet(node.name, evictions(node), hours)}</td>
 <td class="num">${drift(node)}</td><td class="num">${node.decisions}</td>
@@ -212,15 +221,14 @@ function doneByKubelet(node: string, counts: FleetNode["refusals"], hours: numbe
 const NEAR = 0.05;
 
 /** What is left to the threshold that is met first, and when that is within the hour. */
-function headroom({ headroom: all, latest }: FleetNode, signals: readonly Signal[]): Html | Promise<Html> {
+function headroom({ headroom: all }: FleetNode, signals: readonly Signal[], nowMs: number): Html | Promise<Html> {
   const first = all.find((one) => signals.includes(one.signal));
   if (first?.ratio === null || first === undefined) return html`<span class="soft">–</span>`;
-  const { signal, threshold, type, ratio, metAtMs } = first;
-  const inMs = metAtMs === null ? null : metAtMs - (latest.eviction?.decidedAtMs ?? metAtMs);
-  const isSoon = ratio >= 0 && inMs !== null && inMs <= HOUR_MS;
+  const { signal, threshold, type, ratio, metAtMs, soonMs } = first;
+  const isSoon = soonMs !== null && soonMs > 0;
   const tone = ratio < 0 ? "bad-text" : ratio < NEAR || isSoon ? "warn-text" : "";
   const when = metAtMs === null ? "" : `, met ${utcText(metAtMs)} as it falls`;
-  const soon = isSoon ? html` <span class="small">in ${minutesText(inMs)}</span>` : "";
+  const soon = isSoon ? html` <span class="small">in ${minutesText(soonMs - nowMs)}</span>` : "";
   return html`<span class="${tone}" title="${type} threshold ${threshold} of ${signal}${when}">${percentText(ratio)}${soon}</span>`;
 }
 const minutesText = (ms: number): string => (ms < 60_000 ? "< 1 min" : `${Math.round(ms / 60_000)} min`);
@@ -302,7 +310,7 @@ export async function getFleet(exchange: Exchange): Promise<Result<Reply, Proble
     html`<div id="figures" data-live>${figures(named, question.value)}</div>
 <div id="hours" data-live>${hoursPicture(hours.value, now, question.value.hours)}</div>
 ${filters(question.value, nodes)}
-<div id="nodes" data-live>${nodesTable(shown, question.value, sinceMs)}
+<div id="nodes" data-live>${nodesTable(shown, question.value, { sinceMs, nowMs: now })}
 ${pager(found.length, ROWS, question.value)}</div>
 <h2 id="latest"><a href="/decisions">Newest decisions</a>${found.length === nodes.length ? "" : " of all nodes"}</h2>
 <div id="decisions" data-live>${decisionsTable(latest.value.items)}</div>`,

@@ -7,16 +7,13 @@ import { html, podLink } from "../html.ts";
 import type { Html } from "../page.ts";
 import { tryDrawing } from "../record-part.ts";
 import { whatIfLink } from "../what-if/change.ts";
-import { isOpen, type NodeView, plural } from "./view.ts";
+import { isOpen, type NodeView, passOf, plural } from "./view.ts";
 
 /** What a person who is called at night looks for first: does it press, who goes next, what was refused, what is not as decided. */
 export async function glance(view: NodeView, nowMs: number): Promise<Html> {
-  const { fleet, row, eviction, pass } = view;
-  const recorded = eviction.newest;
-  const first =
-    recorded === null
-      ? nextTile(row.name, pass?.ok === true ? pass.value.decision : null)
-      : await tryDrawing(recorded.head, view.undrawn, () => nextTile(row.name, recorded.decision));
+  const { fleet, row, eviction, undrawn } = view;
+  const next = (): Html => nextTile(row.name, passOf(view));
+  const first = eviction.newest === null ? next() : await tryDrawing(eviction.newest.head, undrawn, next);
   const whatIf = whatIfLink({ node: row.name });
   return html`<div class="cards glance">
 ${fleet === null ? "" : pressureTile(fleetNode(fleet, nowMs), nowMs)}

@@ -9,7 +9,7 @@ import { html, podLink } from "../html.ts";
 import type { Html } from "../page.ts";
 import type { Lists } from "./lists.ts";
 import type { Known } from "./node-decisions.ts";
-import { type NodeView, plural, scrolling, section } from "./view.ts";
+import { type NodeView, passOf, plural, scrolling, section } from "./view.ts";
 
 /** A pod as its row tells of it. */
 interface Row {
@@ -26,7 +26,7 @@ interface Row {
 export function podsSection({ snapshot }: Known, view: NodeView, lists: Lists): Html {
   if (snapshot.pods === undefined) return html``;
   const used = new Map((snapshot.stats?.pods ?? []).map(({ podRef, memory }) => [podRef.uid, memory?.workingSetBytes]));
-  const places = placesIn(decisionOf(view));
+  const places = placesIn(passOf(view));
   const rows = podsOfNode(snapshot)
     .filter(isActive)
     .map((pod): Row => {
@@ -51,9 +51,6 @@ ${scrolling("Pods", table)}${note}`,
   );
 }
 const LAST = Number.MAX_SAFE_INTEGER;
-
-const decisionOf = ({ eviction, pass }: NodeView): EvictionDecision | null =>
-  eviction.newest?.decision ?? (pass?.ok === true ? pass.value.decision : null);
 
 /** A pass of another version may have another form. */
 function placesIn(decision: EvictionDecision | null): ReadonlyMap<string, number> {

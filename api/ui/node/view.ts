@@ -219,6 +219,15 @@ async function probedPods(
   return ok(pods);
 }
 
+/** The newest eviction pass: as it was recorded, else as one on the snapshot would be. */
+export const passOf = ({ eviction, pass }: NodeView): DecisionOf["eviction"] | null =>
+  eviction.newest?.decision ?? (pass?.ok === true ? pass.value.decision : null);
+
+/** A part of the page that is made anew when something was decided about the node. */
+export const section = (id: string, title: string, content: Html | "", aside: Html | "" = ""): Html => html`
+<section id="${id}" data-live aria-labelledby="${id}-title"><h2 id="${id}-title">${title} ${aside}</h2>
+${content}</section>`;
+
 /** The same, closed until somebody wants it. `isOpen`: it holds what was asked for. */
 export const folded = (
   id: string,
@@ -229,11 +238,6 @@ export const folded = (
 ): Html => html`
 <section id="${id}" data-live aria-labelledby="${id}-title"><details id="${id}-part"${isOpen ? html` open` : ""}><summary><h2 id="${id}-title">${title} ${aside}</h2></summary>
 ${content}</details></section>`;
-
-/** A part of the page that is made anew when something was decided about the node. */
-export const section = (id: string, title: string, content: Html | "", aside: Html | "" = ""): Html => html`
-<section id="${id}" data-live aria-labelledby="${id}-title"><h2 id="${id}-title">${title} ${aside}</h2>
-${content}</section>`;
 
 /** The note in the place of a picture: what is not known, and what to post for it. */
 export const notKnown = (what: string, needs: readonly string[] = [], more: Html | "" = ""): Html =>
