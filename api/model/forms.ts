@@ -64,5 +64,23 @@ export const placeReasonsForm = <Code extends string>(reason: z.ZodType<Reason<C
   z
     .strictObject({ at: z.string().describe("the cgroup's path or the resource's name"), because: z.array(reason) })
     .describe("why a place has the values it has");
+/** A place where two decisions differ. */
+export const placeDifference = z.strictObject({
+  path: z.string(),
+  recorded: z.unknown().optional(),
+  replayed: z.unknown().optional(),
+  resources: z
+    .strictObject({ recorded: z.string().exactOptional(), replayed: z.string().exactOptional() })
+    .describe("the resource or the signal that each number is an amount of, where the answer names it")
+    .exactOptional(),
+});
+/** The same for lists. */
+export const shortDifference = placeDifference.extend({
+  omitted: z
+    .array(z.enum(["recorded", "replayed"]))
+    .describe("what is too long to be listed")
+    .exactOptional(),
+});
+
 /** The reason codes of every kind that looks at pods. */
 export const REASONS_OF_PODS = ["pods_of_other_nodes"] as const;

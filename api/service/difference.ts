@@ -7,6 +7,12 @@ export interface Difference extends PlaceDifference {
   /** Absent: there was none. */
   readonly recorded?: unknown;
   readonly replayed?: unknown;
+  /** The resource or the signal that each number is an amount of, where the answer names it. */
+  readonly resources?: Sides;
+}
+interface Sides {
+  readonly recorded?: string;
+  readonly replayed?: string;
 }
 export const MAX_DIFFERENCES = 1000;
 
@@ -15,7 +21,7 @@ type HasNoEffect = KindSpec["hasNoEffect"];
 /** The places where two values of plain JSON differ, at most `MAX_DIFFERENCES` and one; those without an effect are the last. */
 export function differences(recorded: unknown, replayed: unknown, hasNoEffect?: HasNoEffect): readonly Difference[] {
   const found = new Found(hasNoEffect);
-  compare(recorded, replayed, "", found);
+  compare(recorded, replayed, "", found, {});
   return found.list();
 }
 
@@ -55,26 +61,43 @@ class Found {
 
 type Members = ReadonlyMap<string | number, unknown>;
 
-function compare(a: unknown, b: unknown, path: string, found: Found): void {
+/** `of`: the resources that the nearest objects around the values name. */
+function compare(a: unknown, b: unknown, path: string, found: Found, of: Sides): void {
   if (found.isFull || Object.is(a, b)) return;
   const key = keyOfBoth(a, b);
   const before = membersOf(a, key);
   const after = membersOf(b, key);
   if (before === null || after === null || Array.isArray(a) !== Array.isArray(b)) {
-    found.add({ path: path === "" ? "$" : path, recorded: a, replayed: b });
+    found.add({ path: path === "" ? "$" : path, recorded: a, replayed: b, ...resourcesOf(a, b, of) });
     return;
   }
+  const here: Sides = { ...of, ...named("recorded", a), ...named("replayed", b) };
   for (const [name, value] of before) {
     if (found.isFull) return;
     const at = key === null ? joinPath(path, [name]) : `${path}[${JSON.stringify(name)}]`;
-    if (after.has(name)) compare(value, after.get(name), at, found);
-    else found.add({ path: at, recorded: value });
+    if (after.has(name)) compare(value, after.get(name), at, found, here);
+    else found.add({ path: at, recorded: value, ...resourcesOf(value, undefined, here) });
   }
   for (const [name, value] of after) {
     if (found.isFull) return;
     const at = key === null ? joinPath(path, [name]) : `${path}[${JSON.stringify(name)}]`;
-    if (!before.has(name)) found.add({ path: at, replayed: value });
+    if (!before.has(name)) found.add({ path: at, replayed: value, ...resourcesOf(undefined, value, here) });
   }
+}
+
+/** An object names its resource or its signal, and a forecast that of its threshold. */
+function named(side: keyof Sides, value: unknown): Sides {
+  if (!isObject(value)) return {};
+  const name = value["resource"] ?? value["signal"] ?? (isObject(value["threshold"]) && value["threshold"]["signal"]);
+  return typeof name === "string" ? { [side]: name } : {};
+}
+
+function resourcesOf(a: unknown, b: unknown, { recorded, replayed }: Sides): Pick<Difference, "resources"> {
+  const sides: Sides = {
+    ...(typeof a === "number" && recorded !== undefined && { recorded }),
+    ...(typeof b === "number" && replayed !== undefined && { replayed }),
+  };
+  return Object.keys(sides).length === 0 ? {} : { resources: sides };
 }
 
 const isObject = (v: unknown): v is Readonly<Record<string, unknown>> => typeof v === "object" && v !== null;

@@ -30,20 +30,6 @@ export function boundText(resource: string, bound: "least" | "most", units: numb
 }
 const MANIFEST_UNITS = ["", "Ki", "Mi", "Gi"];
 
-/**
- * The two values of a place of an answer, such as `allocatable.memory`, as people read them: exact where they would look the same
- * otherwise, and where they are no amounts of bytes.
- */
-export function comparedValues(path: string, values: readonly [unknown, unknown]): readonly [unknown, unknown] {
-  const resource = /([\w-]+)["\]]*$/.exec(path)?.[1] ?? "";
-  if (!isBytes(resource)) return values;
-  const [a, b] = values.map((value) => {
-    if (typeof value === "number") return amountText(resource, value);
-    return typeof value === "string" ? quantityText(resource, value) : value;
-  });
-  return a === b ? values : [a, b];
-}
-
 /** The resource that a signal of the eviction manager is about: `nodefs.available` is of bytes, `pid.available` is not. */
 export const resourceOfSignal = (signal: string): string => {
   if (!signal.endsWith(".available") || signal === "pid.available") return signal;

@@ -11,8 +11,8 @@ import { changed, profileOfChange } from "../../service/replay/parsed.ts";
 import { membersOf, ownConfiguration } from "../../service/upgrade/configuration.ts";
 import { newReasons } from "../../service/upgrade/snapshot-decisions.ts";
 import { newFindings, sidesOf } from "../../service/what-if.ts";
+import { differenceTexts } from "../../text/difference.ts";
 import { many } from "../../text/sentences/words.ts";
-import { comparedValues } from "../../text/size.ts";
 import { assumedLine, type Color, printable } from "../../text/style.ts";
 import { type Row, table } from "../../text/table.ts";
 import { reasonText } from "../../text/tables/index.ts";
@@ -141,7 +141,7 @@ export function comparisonText(
   const [from, to] = profiles;
   const changed = [
     ...(from === to ? [] : [`kubelet: ${from.version} -> ${to.version}`]),
-    ...changes.map(({ path, recorded, replayed }) => `${path}: ${valueText(recorded)} -> ${valueText(replayed)}`),
+    ...changes.map((one) => `${one.path}: ${differenceTexts(one, true).join(" -> ")}`),
   ];
   const none = "nothing: the configuration has these values already";
   const change = outcome(paint, "cyan", "WHAT IF", printable(changed.join(", ") || none));
@@ -193,17 +193,9 @@ function verdictCell(answer: Answer): { readonly text: string; readonly color: C
   return { text: answer.value.verdict, color: isGood(answer.value.verdict) ? "green" : "yellow" };
 }
 
-function rowOf({ path, recorded, replayed }: Difference, isExact: boolean): Row {
-  const values = isExact ? ([recorded, replayed] as const) : comparedValues(path, [recorded, replayed]);
-  return { cells: [printable(path), ...values.map(valueText)] };
-}
-/** Characters of a value in a table. */
-const LONG = 120;
-function valueText(value: unknown): string {
-  if (value === undefined) return "(none)";
-  const text = typeof value === "string" && value !== "" ? value : JSON.stringify(value);
-  return printable(text.length > LONG ? `${text.slice(0, LONG)}… (${text.length} characters)` : text);
-}
+const rowOf = (difference: Difference, isExact: boolean): Row => ({
+  cells: [printable(difference.path), ...differenceTexts(difference, isExact)],
+});
 
 /** The reasons that are new, where reasons are asked for. */
 function whyText({ before, after }: Comparison, explain: Explain, paint: Terminal["paint"]): string {

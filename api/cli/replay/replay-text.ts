@@ -5,13 +5,12 @@ import {
   type Counts,
   passedOf,
   podsText,
-  type ShortDifference,
   standForText,
   type Tally,
   type UnreadableDecision,
   type VerdictChange,
 } from "../../service/replay/tally.ts";
-import { comparedValues } from "../../text/size.ts";
+import { differenceLine } from "../../text/difference.ts";
 import { type Color, clip, type Paint, printable } from "../../text/style.ts";
 import { type Column, table } from "../../text/table.ts";
 import { isGood, type Terminal } from "../terminal.ts";
@@ -66,17 +65,7 @@ function detailText({
   const [first] = differences;
   if (first === undefined) return "";
   const others = differenceCount > 1 ? `, and ${differenceCount - 1} more` : "";
-  const [recorded, replayed] = comparedValues(first.path, [first.recorded, first.replayed]);
-  return printable(
-    `${first.path}: ${sideText(first, "recorded", recorded)} -> ${sideText(first, "replayed", replayed)}${others}`,
-  );
-}
-/** `shown`: the value as people read it, where that is another. */
-function sideText(difference: ShortDifference, side: "recorded" | "replayed", shown: unknown): string {
-  if (difference.omitted?.includes(side)) return "(long)";
-  const value = difference[side];
-  if (shown !== value) return String(shown);
-  return value === undefined ? "(none)" : JSON.stringify(value);
+  return `${differenceLine(first)}${others}`;
 }
 
 const verdictText = (verdict: string | null, paint: Paint): string =>

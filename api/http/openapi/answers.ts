@@ -2,7 +2,7 @@ import * as z from "zod";
 import { LINT_SEVERITIES } from "../../decide/lint/finding.ts";
 import { reservesAdvice } from "../../model/advice.ts";
 import { cgroupValues } from "../../model/cgroups.ts";
-import { placeReasonsForm, podRef } from "../../model/forms.ts";
+import { placeReasonsForm, podRef, shortDifference } from "../../model/forms.ts";
 import { KIND_SPECS } from "../../model/kinds.ts";
 import { comparison, OUTCOME_KINDS } from "../../model/outcome.ts";
 import { storyDecisionForm, storyForm, storyListForm } from "../../model/why.ts";
@@ -120,19 +120,7 @@ export const changedDecision = z.strictObject({
   ...versions,
   recordedVerdict: z.string(),
   verdict: z.string().nullable().describe("null: it is refused"),
-  differences: z
-    .array(
-      z.strictObject({
-        path: z.string(),
-        recorded: z.unknown().optional(),
-        replayed: z.unknown().optional(),
-        omitted: z
-          .array(z.enum(["recorded", "replayed"]))
-          .optional()
-          .describe("what is too long to be listed"),
-      }),
-    )
-    .describe("the first few"),
+  differences: z.array(shortDifference).describe("the first few"),
   differenceCount: integer.describe("1000: or more"),
   pods: z
     .array(z.string())

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { type Kind, VERDICTS } from "../../model/decision.ts";
-import { placeReasonsForm, reasonForm } from "../../model/forms.ts";
+import { placeDifference, placeReasonsForm, reasonForm } from "../../model/forms.ts";
 import { jsonPatch } from "../../model/json-patch.ts";
 import { KIND_SPECS } from "../../model/kinds.ts";
 import { NOT_RECORDED } from "../../service/recording.ts";
@@ -113,9 +113,7 @@ export const replayAnswer = ofEachKind("Replay", (decision) => ({
   snapshotId: id.nullable(),
   recorded: z.strictObject({ policyVersion: z.string(), decision, ...explainedThen }),
   replayed: z.strictObject({ policyVersion: z.string(), decision, ...explained }),
-  differences: z.array(
-    z.strictObject({ path: z.string(), recorded: z.unknown().optional(), replayed: z.unknown().optional() }),
-  ),
+  differences: z.array(placeDifference),
   truncated: z.boolean().describe("true: there are more differences than are listed"),
   same: z.boolean(),
 }));

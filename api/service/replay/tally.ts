@@ -90,7 +90,7 @@ function short(difference: Difference): ShortDifference {
     (side) => (JSON.stringify(difference[side]) ?? "").length > LONG,
   );
   if (omitted.length === 0) return difference;
-  const { path, ...sides } = difference;
+  const { path, resources: _, ...sides } = difference;
   for (const side of omitted) delete sides[side];
   return { path, ...sides, omitted };
 }

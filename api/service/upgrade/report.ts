@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { LINT_SEVERITIES } from "../../decide/lint/finding.ts";
 import { KINDS } from "../../model/decision.ts";
-import { type Form, placeReasonsForm, reasonForm } from "../../model/forms.ts";
+import { type Form, placeReasonsForm, reasonForm, shortDifference } from "../../model/forms.ts";
 import { DIRECTIONS } from "../../profiles/between.ts";
 import { NOTE_TOPICS } from "../../profiles/note.ts";
 
@@ -77,17 +77,7 @@ const changedAnswer = z.strictObject({
   from: text.nullable().describe("the verdict; null: it is refused"),
   to: text.nullable(),
   differences: z
-    .array(
-      z.strictObject({
-        path: text,
-        recorded: z.unknown().optional(),
-        replayed: z.unknown().optional(),
-        omitted: z
-          .array(z.enum(["recorded", "replayed"]))
-          .optional()
-          .describe("what is too long to be listed"),
-      }),
-    )
+    .array(shortDifference)
     .describe("the first few, with an effect before others: `recorded` is under `from`, `replayed` under `to`"),
   differenceCount: integer,
   reasons: z.array(placeReasonsForm(reasonForm(text))).describe("the first few that only `to` has"),

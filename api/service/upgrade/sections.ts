@@ -1,3 +1,4 @@
+import { differenceLine } from "../../text/difference.ts";
 import { many } from "../../text/sentences/words.ts";
 import type { Color } from "../../text/style.ts";
 import type { Column } from "../../text/table.ts";
@@ -198,16 +199,10 @@ export function answerNotes({
   const more = differenceCount - differences.length;
   return [
     ...(problem === null ? [] : [note("text", problem)]),
-    ...differences.map((one) => note("text", differenceText(one))),
+    ...differences.map((one) => note("text", differenceLine(one))),
     ...(more > 0 ? [note("text", `and ${many(more, "more difference")}`)] : []),
     ...reasons.flatMap(({ at, because }) => because.map((one) => note("do", `${at}: ${reasonText(one, false, at)}`))),
   ];
-}
-
-function differenceText(difference: ChangedAnswer["differences"][number]): string {
-  const side = (name: "recorded" | "replayed"): string =>
-    difference.omitted?.includes(name) === true ? "(long)" : valueText(difference[name]);
-  return `${difference.path}: ${side("recorded")} -> ${side("replayed")}`;
 }
 
 const notes = ({ notes: all }: UpgradeReport): Section => ({

@@ -1,0 +1,90 @@
+import { isObject } from "../model/own.ts";
+import { amountText, humanBytes, quantityText, resourceOfSignal } from "./size.ts";
+import { printable } from "./style.ts";
+import { durationText, timeText } from "./time-text.ts";
+
+/** A place where two answers differ. */
+export interface ComparedPlace {
+  readonly path: string;
+  readonly recorded?: unknown;
+  readonly replayed?: unknown;
+  /** The resource or the signal that each number is an amount of. */
+  readonly resources?: { readonly recorded?: string; readonly replayed?: string };
+  /** The sides whose value is not here, since it is long. */
+  readonly omitted?: readonly ("recorded" | "replayed")[];
+}
+
+/** `allocatable.memory: 22.1 GiB -> 20.6 GiB`. Printable. */
+export const differenceLine = (place: ComparedPlace): string =>
+  `${printable(place.path)}: ${differenceTexts(place).join(" -> ")}`;
+
+/**
+ * Both values as people read them: `500 MiB`, a time, `default/web` of a pod, `3 entries`. Exact, as JSON has them, where that is
+ * asked for, and where both would look the same otherwise. Printable; `(none)` where there is no value, `(long)` where it is left out.
+ */
+export function differenceTexts(
+  { path, recorded, replayed, resources = {}, omitted = [] }: ComparedPlace,
+  isExact = false,
+): readonly [recorded: string, replayed: string] {
+  const told = (a: string, b: string) =>
+    [omitted.includes("recorded") ? LEFT_OUT : a, omitted.includes("replayed") ? LEFT_OUT : b] as const;
+  const [a, b] = told(readText(path, recorded, resources.recorded), readText(path, replayed, resources.replayed));
+  return isExact || a === b ? told(exactText(recorded), exactText(replayed)) : [a, b];
+}
+const LEFT_OUT = "(long)";
+
+/** Characters of a value in a table. */
+const LONG = 120;
+const clipped = (text: string): string =>
+  printable(text.length > LONG ? `${text.slice(0, LONG)}… (${text.length} characters)` : text);
+const exactText = (value: unknown): string => {
+  if (value === undefined) return "(none)";
+  return clipped(typeof value === "string" && value !== "" ? value : JSON.stringify(value));
+};
+
+/** `resource`: as `ComparedPlace.resources` has it; a member may as well have the resource's own name, `allocatable.memory`. */
+function readText(path: string, value: unknown, resource: string | undefined): string {
+  if (value === undefined || value === null) return "(none)";
+  const member = /([\w-]+)["\]]*$/.exec(path)?.[1] ?? "";
+  if (typeof value === "number") return numberText(member, value, resource);
+  if (typeof value === "string") return exactText(quantityText(member, value));
+  return typeof value === "object" ? clipped(shortText(value)) : exactText(value);
+}
+
+/** Members that hold amounts of the resource that the object around them names. */
+const AMOUNTS =
+  /^(?:quantity|available|capacity|distance|usage|request|aboveRequest|requested|used|insufficient|atMost|less|overhead|others)$/;
+
+function numberText(member: string, value: number, resource: string | undefined): string {
+  if (/Bytes$/.test(member)) return humanBytes(value);
+  if (/(?:At|until)Ms$/.test(member)) return timeText(value);
+  if (/Ms$/.test(member)) return durationText(value);
+  if (resource !== undefined && AMOUNTS.test(member)) return amountText(resourceOfSignal(resource), value);
+  return amountText(member, value);
+}
+
+const NAMES = 3;
+/** Of a list its names, or how many there are. */
+function shortText(value: object): string {
+  if (!Array.isArray(value)) return nameOf(value) ?? `{${Object.keys(value).join(", ")}}`;
+  const names = value.map(nameOf);
+  if (names.length === 0) return "none";
+  if (names.length <= NAMES && names.every((name) => name !== null)) return names.join(", ");
+  return names.length === 1 ? "1 entry" : `${names.length} entries`;
+}
+
+/** Null: it has no name that says which one it is. */
+function nameOf(value: unknown): string | null {
+  if (typeof value === "string" || typeof value === "number") return `${value}`;
+  if (!isObject(value)) return null;
+  const { namespace, name, pod, threshold, signal, resource, quantity, value: limit } = value;
+  if (typeof name === "string" && name !== "") return typeof namespace === "string" ? `${namespace}/${name}` : name;
+  for (const inner of [pod, threshold]) if (isObject(inner)) return nameOf(inner);
+  if (typeof signal === "string") return typeof limit === "string" ? `${signal}<${limit}` : signal;
+  if (typeof resource === "string")
+    return typeof quantity === "number" ? `${resource} ${amountText(resource, quantity)}` : resource;
+  const own = NAMING.map((member) => value[member]).find((one) => typeof one === "string" && one !== "");
+  return typeof own === "string" ? own : null;
+}
+/** Members by which people know an object, the most telling first. */
+const NAMING = ["path", "key", "container", "cgroup", "reason", "code", "type", "id", "uid", "message"];

@@ -1,0 +1,68 @@
+import { describe, expect, test } from "vitest";
+import { differences } from "../../api/service/difference.ts";
+import { differenceLine, differenceTexts } from "../../api/text/difference.ts";
+
+const lines = (before: unknown, after: unknown) => differences(before, after).map(differenceLine);
+
+describe("where two answers differ, as people read it", () => {
+  test("a number is an amount of the resource or the signal that the object around it names", () => {
+    const pass = (signal: string, quantity: number) => ({ forecast: [{ threshold: { signal }, distance: quantity }] });
+    expect(lines(pass("memory.available", 23927377920), pass("memory.available", -244396032))).toEqual([
+      "forecast[0].distance: 22.3 GiB -> -233.1 MiB",
+    ]);
+    expect(lines(pass("nodefs.inodesFree", 5000), pass("nodefs.inodesFree", 4000))).toEqual([
+      "forecast[0].distance: 5000 -> 4000",
+    ]);
+    const need = (resource: string, quantity: number) => ({ need: [{ resource, quantity }] });
+    expect(lines(need("memory", 67108864), need("cpu", 150))).toEqual([
+      "need[0].resource: memory -> cpu",
+      "need[0].quantity: 64 MiB -> 150m",
+    ]);
+    expect(lines({ resource: "memory", place: 67108864 }, { resource: "memory", place: 2 })).toEqual([
+      "place: 67108864 -> 2",
+    ]);
+  });
+
+  test("bytes, times and durations are known by their names", () => {
+    const now = { wantedBytes: null, firstObservedAtMs: null, untilMs: 1795242291566, minAgeMs: 120_000 };
+    const then = { wantedBytes: 67306481664, firstObservedAtMs: 1795242291566, untilMs: 1795242591566, minAgeMs: 0 };
+    expect(lines(now, then)).toEqual([
+      "wantedBytes: (none) -> 62.7 GiB",
+      "firstObservedAtMs: (none) -> 2026-11-21T06:24:51.566Z",
+      "untilMs: 2026-11-21T06:24:51.566Z -> 2026-11-21T06:29:51.566Z",
+      "minAgeMs: 2m -> 0s",
+    ]);
+  });
+
+  test("objects and lists are told by their names, and counted where they have none", () => {
+    const pod = { namespace: "default", name: "web", uid: "u" };
+    const lost = { pod, reason: "Evicted", message: "low on memory" };
+    const reclaim = { threshold: { signal: "memory.available", value: "23Gi", graceMs: 0 }, resource: "memory" };
+    const four = [1, 2, 3, 4].map((n) => ({ n }));
+    const then = {
+      evicted: lost,
+      reclaim,
+      conditions: [{ type: "MemoryPressure" }],
+      others: four,
+      pods: [pod],
+      none: [],
+    };
+    expect(lines(Object.fromEntries(Object.keys(then).map((name) => [name, null])), then)).toEqual([
+      "evicted: (none) -> default/web",
+      "reclaim: (none) -> memory.available<23Gi",
+      "conditions: (none) -> MemoryPressure",
+      "others: (none) -> 4 entries",
+      "pods: (none) -> default/web",
+      "none: (none) -> none",
+    ]);
+  });
+
+  test("what would look the same, or is asked for exactly, is as JSON has it", () => {
+    const [place = { path: "" }] = differences({ usedBytes: 1073741824 }, { usedBytes: 1073741825 });
+    expect(differenceTexts(place)).toEqual(["1073741824", "1073741825"]);
+    const far = { path: "usedBytes", recorded: 1024, replayed: { pod: "web" } };
+    expect(differenceTexts(far)[0]).toBe("1 KiB");
+    expect(differenceTexts(far, true)).toEqual(["1024", '{"pod":"web"}']);
+    expect(differenceTexts({ path: "a", recorded: 1, omitted: ["replayed"] })).toEqual(["1", "(long)"]);
+  });
+});
