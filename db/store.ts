@@ -220,6 +220,8 @@ export interface Store extends TokenStore {
   latestSnapshot(node: string): Answer<SnapshotRow | null>;
 
   getDecision(id: string): Answer<DecisionRow | null>;
+  /** Those whose ids begin with these hexadecimal digits, at most 100, in the order of the ids. */
+  decisionsBeginning(digits: string): Answer<readonly { readonly id: string; readonly node: string }[]>;
   listDecisions(query: DecisionQuery): Answer<DecisionPage>;
   /** Oldest first, in constant memory; with `after`, what follows that place. A row that cannot be read is a failure of its own; any other ends it. */
   streamDecisions(filter: DecisionFilter, after?: Place): AsyncIterable<Result<StreamedDecision, StreamFailure>>;

@@ -4,6 +4,7 @@ import type { Store } from "../../db/store.ts";
 import type { InputIssue } from "../model/input-issue.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Caller, Ports, Reply, Scope } from "../ports.ts";
+import { decisionNamed, notFoundText } from "../service/decision-named.ts";
 import { historyProblem, type Problem, problem } from "../service/problem.ts";
 import { speaksFor } from "./auth/authorize.ts";
 import type { HeldBytes } from "./body-budget.ts";
@@ -90,14 +91,17 @@ interface Asking<Read extends keyof Store> extends Pick<Exchange, "caller"> {
   readonly ports: { readonly store: Pick<Store, Read> };
 }
 
-/** The decision of this id. Errors: there is none, or it is of a node that the caller does not speak for, which is the same answer. */
+/**
+ * The decision of this id, or of the beginning of one. Errors: there is none, or it is of a node that the caller does not speak for,
+ * which is the same answer; several begin so.
+ */
 export async function decisionSeen(
-  { ports, caller }: Asking<"getDecision">,
+  { ports, caller }: Asking<"getDecision" | "decisionsBeginning">,
   id: string,
 ): Promise<Result<DecisionRow, Problem>> {
-  const found = await ports.store.getDecision(id);
+  const found = await decisionNamed(ports.store, id, (node) => speaksFor(caller, node));
   if (!found.ok) return historyProblem(found.error);
-  return found.value !== null && speaksFor(caller, found.value.node) ? ok(found.value) : unknownDecision(id);
+  return found.value.row === null ? unknownDecision(id, found.value.ids) : ok(found.value.row);
 }
 
 /** The snapshot of this id. Errors: as of a decision. */
@@ -110,7 +114,7 @@ export async function snapshotSeen(
   return found.value !== null && speaksFor(caller, found.value.node) ? ok(found.value) : unknownSnapshot(id);
 }
 
-export const unknownDecision = (id: string): Result<never, Problem> =>
-  problem("unknown_decision", `there is no decision \`${id.slice(0, 64)}\``);
+export const unknownDecision = (id: string, several: readonly string[] = []): Result<never, Problem> =>
+  problem("unknown_decision", notFoundText(id, several));
 const unknownSnapshot = (id: string): Result<never, Problem> =>
   problem("unknown_snapshot", `there is no snapshot \`${id.slice(0, 64)}\``);

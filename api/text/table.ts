@@ -1,14 +1,20 @@
-import { type Color, clip, clipStart, type Paint, widthOf } from "./style.ts";
+import { type Color, clip, clipStart, type Paint, widthOf, wrap } from "./style.ts";
 
+/**
+ * In a narrow terminal nothing is lost by which somebody decides: such a column becomes shorter, goes on in a line below, or stays
+ * as it is. Only what is told elsewhere, or is for the eye, goes.
+ */
 export interface Column {
   readonly title: string;
   readonly align?: "right";
-  /** In a narrow terminal the column with the lowest number goes first; without a number it stays. */
+  /** The column with the lowest number gives way first; without a number it keeps its place. */
   readonly giveUp?: number;
-  /** May be cut down to this many cells once no column is left to give up. */
+  /** How it gives way: its title and its texts become shorter, or it is told below the row; absent: it is left out. */
+  readonly giveUpTo?: ((text: string) => string) | "below";
+  /** May become as narrow as this many cells once no column is left to give way; its texts then go on below, in their column. */
   readonly shrinkTo?: number;
-  /** Side that is cut off. The end of a path says more than its start. */
-  readonly cut?: "start";
+  /** The side that is cut off in place of that, for what is told elsewhere. The end of a path says more than its start. */
+  readonly cut?: "start" | "end";
 }
 export interface Cell {
   readonly text: string;
@@ -23,18 +29,22 @@ export interface Row {
 
 const GAP = "  ";
 
-/** Columns side by side under bold titles, as wide as their widest cell; empty columns are left out. */
+/** Columns side by side under bold titles, as wide as their widest cell; empty columns are left out. `Column`: how it becomes narrower. */
 export function table(
   columns: readonly Column[],
   rows: readonly Row[],
   columnsOfTerminal: number,
   paint: Paint,
 ): string {
-  const kept = fitting(columns, rows, columnsOfTerminal);
+  const { kept, below } = fitting(columns, rows, columnsOfTerminal);
   const line = (cells: readonly string[]): string => cells.join(GAP).trimEnd();
-  const header = line(kept.map(({ column, width }) => paint("bold", pad(column.title, width, column.align))));
+  const header = line(kept.map(({ title, column, width }) => paint("bold", pad(title, width, column.align))));
   const lines = rows.flatMap((row) => [
-    line(kept.map(({ column, index, width }) => drawn(row.cells[index], column, width, paint))),
+    ...linesOf(row, kept, paint).map(line),
+    ...below.flatMap(({ title, index }) => {
+      const text = `${title} ${textOf(row.cells[index])}`;
+      return textOf(row.cells[index]) === "" ? [] : wrap(text, columnsOfTerminal - 2).map((one) => `  ${one}`);
+    }),
     ...(row.notes ?? []),
   ]);
   return `${[header, ...lines].join("\n")}\n`;
@@ -43,47 +53,84 @@ export function table(
 interface Fitted {
   readonly column: Column;
   readonly index: number;
+  readonly title: string;
+  readonly textOf: (row: Row) => string;
   readonly width: number;
+  /** It gave way, and stays. */
+  readonly isShort?: true;
 }
 
-function fitting(columns: readonly Column[], rows: readonly Row[], available: number): readonly Fitted[] {
+function fitting(
+  columns: readonly Column[],
+  rows: readonly Row[],
+  available: number,
+): { readonly kept: readonly Fitted[]; readonly below: readonly Fitted[] } {
+  const measured = (one: Omit<Fitted, "width">): Fitted => ({ ...one, width: widest(one.title, rows.map(one.textOf)) });
   let kept = columns
-    .map((column, index) => ({
-      column,
-      index,
-      width: widest(
-        column,
-        rows.map((row) => textOf(row.cells[index])),
-      ),
-    }))
+    .map((column, index) => measured({ column, index, title: column.title, textOf: (row) => textOf(row.cells[index]) }))
     .filter(({ width }) => width > 0);
+  const below: Fitted[] = [];
   while (totalWidth(kept) > available) {
     const next = kept.reduce<Fitted | undefined>((a, b) => (order(b) < order(a) ? b : a), undefined);
-    if (next?.column.giveUp === undefined) break;
-    kept = kept.filter((one) => one !== next);
+    const { giveUp, giveUpTo } = next?.column ?? {};
+    if (next === undefined || giveUp === undefined || next.isShort === true) break;
+    if (giveUpTo === "below") below.push(next);
+    if (typeof giveUpTo === "function") {
+      const { title, textOf: whole } = next;
+      const short = measured({ ...next, title: giveUpTo(title), textOf: (row) => giveUpTo(whole(row)), isShort: true });
+      kept = kept.map((one) => (one === next ? short : one));
+    } else kept = kept.filter((one) => one !== next);
   }
-  let excess = totalWidth(kept) - available;
-  return kept.map((one) => {
-    if (excess <= 0 || one.column.shrinkTo === undefined) return one;
-    const width = Math.max(Math.min(one.column.shrinkTo, one.width), one.width - excess);
-    excess -= one.width - width;
-    return { ...one, width };
-  });
+  return { kept: shrunk(kept, totalWidth(kept) - available), below: below.toSorted((a, b) => a.index - b.index) };
 }
-const order = (one: Fitted | undefined): number => one?.column.giveUp ?? Number.POSITIVE_INFINITY;
+
+/** Takes so many cells away: of columns that are cut in their order, then each from the column that is the widest then. */
+function shrunk(all: readonly Fitted[], excess: number): readonly Fitted[] {
+  const widths = all.map(({ width }) => width);
+  const room = all.map(({ column: { shrinkTo }, width }) => (shrinkTo === undefined ? 0 : width - shrinkTo));
+  const take = (i: number, cells: number): void => {
+    widths[i] = (widths[i] as number) - cells;
+    room[i] = (room[i] as number) - cells;
+    left -= cells;
+  };
+  let left = excess;
+  for (const [i, { column }] of all.entries())
+    if (column.cut !== undefined && left > 0) take(i, Math.max(0, Math.min(left, room[i] as number)));
+  while (left > 0) {
+    const shrinkable = [...widths.keys()].filter((i) => (room[i] as number) > 0);
+    const [first] = shrinkable.sort((a, b) => (widths[b] as number) - (widths[a] as number) || a - b);
+    if (first === undefined) break;
+    take(first, 1);
+  }
+  return all.map((one, i) => ({ ...one, width: widths[i] as number }));
+}
+const order = (one: Fitted | undefined): number =>
+  one === undefined || one.isShort === true
+    ? Number.POSITIVE_INFINITY
+    : (one.column.giveUp ?? Number.POSITIVE_INFINITY);
 const totalWidth = (kept: readonly Fitted[]): number =>
   kept.reduce((sum, { width }) => sum + width, GAP.length * (kept.length - 1));
 
 /** 0: no row has anything to say there. */
-function widest(column: Column, texts: readonly string[]): number {
+function widest(title: string, texts: readonly string[]): number {
   const widths = texts.map(widthOf);
-  return widths.every((width) => width === 0) ? 0 : Math.max(widthOf(column.title), ...widths);
+  return widths.every((width) => width === 0) ? 0 : Math.max(widthOf(title), ...widths);
 }
 
-function drawn(cell: string | Cell | undefined, column: Column, width: number, paint: Paint): string {
-  const cut = column.cut === "start" ? clipStart : clip;
-  const text = pad(cut(textOf(cell), width), width, column.align);
-  return typeof cell === "object" && cell.color !== undefined ? paint(cell.color, text) : text;
+/** The lines of a row: the first, and those on which a text goes on that is longer than its column is wide. */
+function linesOf(row: Row, kept: readonly Fitted[], paint: Paint): readonly (readonly string[])[] {
+  const texts = kept.map(({ column: { cut }, textOf: of, width }) => {
+    const text = of(row);
+    if (widthOf(text) <= width) return [text];
+    return cut === undefined ? wrap(text, width) : [cut === "start" ? clipStart(text, width) : clip(text, width)];
+  });
+  return Array.from({ length: Math.max(1, ...texts.map(({ length }) => length)) }, (_, i) =>
+    kept.map(({ column, index, width }, place) => {
+      const cell = row.cells[index];
+      const text = pad(texts[place]?.[i] ?? "", width, column.align);
+      return typeof cell === "object" && cell.color !== undefined ? paint(cell.color, text) : text;
+    }),
+  );
 }
 const textOf = (cell: string | Cell | undefined): string => (typeof cell === "object" ? cell.text : (cell ?? ""));
 

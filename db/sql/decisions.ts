@@ -134,7 +134,8 @@ const newestOf = (node: string | undefined): SQL =>
         ((SELECT seq FROM decisions ORDER BY decided_at_ms DESC, seq DESC LIMIT 1), (SELECT seq FROM series ORDER BY last_at_ms DESC LIMIT 1))`
     : sql`SELECT decision_id AS id, decided_at_ms AS "lastAtMs" FROM latest WHERE node = ${node}`;
 
-type Read = Pick<Store, "getDecision" | "listDecisions" | "newestDecision" | "findIdempotency">;
+const MOST_BEGINNING = 100;
+type Read = Pick<Store, "getDecision" | "decisionsBeginning" | "listDecisions" | "newestDecision" | "findIdempotency">;
 
 export function decisionsOf(driver: Driver): Read {
   const { db, packing, attempt } = driver;
@@ -159,6 +160,18 @@ export function decisionsOf(driver: Driver): Read {
         const [found] = grouped(await byId({ id }));
         return found === undefined ? ok(null) : decodeDecision(found);
       }),
+    decisionsBeginning: (digits) =>
+      attempt(async () =>
+        ok(
+          await db
+            .select({ id: decisions.id, node: decisions.node })
+            .from(decisions)
+            // a range, so that the index of the ids is used; `g` comes after the last digit
+            .where(and(gte(decisions.id, digits), lt(decisions.id, `${digits}g`)))
+            .orderBy(decisions.id)
+            .limit(MOST_BEGINNING),
+        ),
+      ),
     listDecisions: ({ limit, pageToken, ...filter }) =>
       attempt(() =>
         pageOf({ limit, pageToken }, ORDER, {

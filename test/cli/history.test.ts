@@ -93,6 +93,19 @@ describe("history and tokens", () => {
     }
   });
 
+  test("at 80 columns the id and the time are shorter, and what begins an id names the decision", async () => {
+    const { stdout } = await run(["history"], { env: { ...env, COLUMNS: "80" } });
+    const lines = stdout.trimEnd().split("\n");
+    expect(lines.every((line) => line.length <= 80)).toBe(true);
+    const [, short = ""] = / {2}([0-9a-f]{12})$/.exec(lines[1] ?? "") ?? [];
+    for (const args of [[], ["--api", url]]) {
+      const shown = await run(["history", "show", short, ...args, "-o", "json"], { env });
+      expect([shown.code, JSON.parse(shown.stdout).id.slice(0, 12)]).toEqual([0, short]);
+      const few = await run(["history", "show", short.slice(0, 7), ...args], { env });
+      expect([few.code, few.stderr]).toEqual([2, expect.stringContaining("there is no decision")]);
+    }
+  });
+
   test("filters hold in both places, and pages are joined up to the limit", async () => {
     const list = async (...args: string[]) =>
       JSON.parse((await run(["history", "-o", "json", ...args], { env })).stdout);

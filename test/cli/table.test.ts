@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { columnsOf, isColorful } from "../../api/cli/terminal.ts";
 import type { PodRef } from "../../api/model/forms.ts";
+import { KIND_SPECS } from "../../api/model/kinds.ts";
 import type { CpusDecision, DevicesDecision } from "../../api/model/managers.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { humanBytes, magnitude } from "../../api/text/size.ts";
@@ -8,6 +9,7 @@ import { clip, clipStart, colorPaint, type Paint, plainPaint, printable, widthOf
 import { bar, table, treeLines } from "../../api/text/table.ts";
 import { cpuPicture } from "../../api/text/tables/cpus.ts";
 import { answerText } from "../../api/text/tables/index.ts";
+import { realNode, run } from "./run.ts";
 
 const COLUMNS = [
   { title: "NAME", shrinkTo: 6 },
@@ -37,8 +39,25 @@ describe("a table", () => {
   test("gives up columns in their order, then shrinks, as the terminal gets narrower", () => {
     expect(drawn(30).split("\n")[0]).toBe("NAME         SIZE  MORE");
     expect(drawn(20).split("\n")[0]).toBe("NAME         SIZE");
-    expect(drawn(12)).toBe("NAME    SIZE\na-lon…    12\n  below\nb       1234\n");
+    expect(drawn(12)).toBe("NAME    SIZE\na-long    12\n-name\n  below\nb       1234\n");
     expect(drawn(3)).toBe(drawn(12));
+    const cut = table([{ title: "NAME", shrinkTo: 6, cut: "end" }, ...COLUMNS.slice(1)], ROWS, 12, plainPaint);
+    expect(cut).toBe("NAME    SIZE\na-lon…    12\n  below\nb       1234\n");
+  });
+
+  test("loses nothing that decides: it becomes shorter, or goes on below", () => {
+    const columns = [
+      { title: "ID", giveUp: 1, giveUpTo: (id: string) => id.slice(0, 4) },
+      { title: "POD", giveUp: 2, giveUpTo: "below" },
+      { title: "REASON", giveUp: 3, giveUpTo: "below" },
+      { title: "WHAT", shrinkTo: 8 },
+    ] as const;
+    const rows = [{ cells: ["12345678", "shop/web", "OutOfcpu", "refused by it"], notes: ["  note"] }];
+    const at = (width: number) => table(columns, rows, width, plainPaint);
+    expect(at(60)).toBe("ID        POD       REASON    WHAT\n12345678  shop/web  OutOfcpu  refused by it\n  note\n");
+    expect(at(39)).toBe("ID    POD       REASON    WHAT\n1234  shop/web  OutOfcpu  refused by it\n  note\n");
+    expect(at(30)).toBe("ID    REASON    WHAT\n1234  OutOfcpu  refused by it\n  POD shop/web\n  note\n");
+    expect(at(15)).toBe("ID    WHAT\n1234  refused\n      by it\n  POD shop/web\n  REASON\n  OutOfcpu\n  note\n");
   });
 
   test("leaves a column out that has nothing in any row", () => {
@@ -270,3 +289,16 @@ describe("an answer about devices", () => {
   });
 });
 const SILENT = { write: () => {}, warn: () => {}, columns: 80 };
+
+test("at 80 columns all that is taken off allocatable is there, without a legend of bars that are not; descriptions of kinds are whole", async () => {
+  const env = { COLUMNS: "80" };
+  const { stdout } = await run(["decide", "allocatable", "--snapshot", realNode("snapshot.json")], { env });
+  const [, titles] = stdout.split("\n");
+  expect(titles).toMatch(/^RESOURCE +CAPACITY +kube +systemReserved +evictionHard +ALLOCATABLE$/);
+  expect(stdout).toContain("\nmemory             23.5 GiB  512 MiB         512 MiB       500 MiB     22.1 GiB\n");
+  expect(stdout).not.toContain("█");
+  const kinds = (await run(["kinds"], { env })).stdout;
+  expect(kinds).not.toContain("…");
+  expect(kinds.split("\n").every((line) => line.length <= 80)).toBe(true);
+  expect(kinds.replaceAll(/\s+/g, " ")).toContain(`allocatable ${KIND_SPECS.allocatable.decides} cgroups `);
+});

@@ -43,6 +43,22 @@ export function lists(of: () => Store): void {
     expect(second.items.map((item) => item.id)).toEqual([rows[1]?.id, rows[0]?.id]);
   });
 
+  test("decisions are found by how their ids begin", async () => {
+    const node = fresh("node");
+    const rest = "0".repeat(22);
+    const ids = ["abcdef0123", "abcdef0124", "abcdef012f", "abcdef0130"].map((digits) => `${digits}${rest}`);
+    for (const id of ids)
+      value(
+        await of().record({
+          decision: decisionRow({ node, id, decidedAtMs: T0 + Number.parseInt(id.slice(8, 10), 16) }),
+        }),
+      );
+    const found = async (digits: string) => value(await of().decisionsBeginning(digits));
+    expect(await found("abcdef012")).toEqual(ids.slice(0, 3).map((id) => ({ id, node })));
+    expect(await found("abcdef0124")).toEqual([{ id: ids[1], node }]);
+    expect(await found("abcdef014")).toEqual([]);
+  });
+
   test("every filter keeps what it names, alone and together", async () => {
     const node = fresh("node");
     const pod = { namespace: "a", name: fresh("web"), uid: fresh("uid") };

@@ -152,7 +152,7 @@ export function comparisonText(
     isOther || rows.length > 0
       ? table(
           [
-            { title: "FIELD", shrinkTo: 20, cut: "start" },
+            { title: "FIELD", shrinkTo: 20 },
             { title: "NOW", shrinkTo: 16 },
             { title: "THEN", shrinkTo: 16 },
           ],

@@ -113,7 +113,7 @@ function addBackup(history: Command, cli: Cli): void {
 function addShow(history: Command, cli: Cli): void {
   const command = history
     .command("show")
-    .argument("<id>", "the decision's id")
+    .argument("<id>", "the decision's id, or at least its first 8 characters")
     .description("Show one recorded decision: the answer, why, and what was done about it.")
     .addOption(dataDirOption())
     .addOption(databaseOption())

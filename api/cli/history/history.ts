@@ -7,7 +7,7 @@ import { knownVersion } from "../../profiles/index.ts";
 import { decisionsCsv } from "../../text/csv.ts";
 import { shellWord } from "../../text/shell-word.ts";
 import { type Color, printable } from "../../text/style.ts";
-import { table } from "../../text/table.ts";
+import { type Column, table } from "../../text/table.ts";
 import { storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, type Form, fault, isGood, type Outcome, printData, type Terminal } from "../terminal.ts";
@@ -105,19 +105,22 @@ function printDecisions(decisions: readonly Listed[], output: Form | "csv", { te
   else terminal.write(decisionsTable(decisions, terminal));
 }
 
+/** Characters of an id that pages show too; `history show` takes them. */
+const SHOWN_OF_ID = 12;
+
 function decisionsTable(decisions: readonly Listed[], { columns: width, paint }: Terminal): string {
   const isAgain = decisions.some(({ times = 1 }) => times > 1);
-  const columns = [
-    { title: "DECIDED" },
+  const columns: readonly Column[] = [
+    { title: "DECIDED", giveUp: 3, giveUpTo: (time) => time.replace(/^\d{4}-(.+)T(.+)\.\d+Z$/, "$1 $2") },
     ...(isAgain ? ([{ title: "TIMES", align: "right" }] as const) : []),
     { title: "NODE", shrinkTo: 10 },
     { title: "KIND" },
     { title: "VERDICT" },
-    { title: "REASON", giveUp: 3 },
-    { title: "POD", giveUp: 1 },
+    { title: "REASON", giveUp: 5, giveUpTo: "below" },
+    { title: "POD", giveUp: 4, giveUpTo: "below" },
     { title: "POLICY", giveUp: 2 },
-    { title: "ID" },
-  ] as const;
+    { title: "ID", giveUp: 1, giveUpTo: (id) => id.slice(0, SHOWN_OF_ID) },
+  ];
   const color = (verdict: string): Color => (isVerdict(verdict) && isGood(verdict) ? "green" : "yellow");
   const rows = decisions.map(({ decidedAt, node, kind, verdict, reason, pod, policyVersion, id, ...last }) => ({
     cells: [

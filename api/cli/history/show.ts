@@ -44,16 +44,18 @@ export async function showDecision(id: string, given: ShowFlags, cli: Cli): Prom
   if (given.api !== undefined) return print(await ofApi(id, given.api, given, cli));
   const { withHistory } = await import("./open-history.ts");
   return withHistory(storeSetting(given, cli), false, async (store) => {
+    const { decisionNamed, notFoundText } = await import("../../service/decision-named.ts");
     const { recordText } = await import("../../http/decisions.ts");
     const { postedSnapshot } = await import("../../service/replay/parsed.ts");
-    const row = await store.getDecision(id);
-    if (!row.ok) return fault(EXIT.failed, row.error.message);
-    if (row.value === null)
-      return fault(
-        EXIT.badInput,
-        `there is no decision \`${id}\`: old ones are removed; \`nodewise history\` lists what is there`,
-      );
-    const text = await recordText(store, row.value);
+    const found = await decisionNamed(store, id);
+    if (!found.ok) return fault(EXIT.failed, found.error.message);
+    const { row } = found.value;
+    if (row === null) {
+      const { ids } = found.value;
+      const listed = ids.length === 0 ? ": old ones are removed; `nodewise history` lists what is there" : "";
+      return fault(EXIT.badInput, `${notFoundText(id, ids)}${listed}`);
+    }
+    const text = await recordText(store, row);
     if (!text.ok) return fault(EXIT.failed, text.error.message);
     const record = JSON.parse(text.value) as Shown;
     const snapshot = record.snapshotId === null ? ok(null) : await store.getSnapshot(record.snapshotId);

@@ -77,16 +77,16 @@ export function podsText({ pods, at }: NodeStatus, { columns: width, paint }: Te
   // a column that is empty on every sound node is shown where it is not
   const isStopped = pods.some(({ stoppedByOthers = 0 }) => stoppedByOthers > 0);
   const columns: readonly Column[] = [
-    { title: "NAMESPACE", shrinkTo: 9 },
-    { title: "NAME", shrinkTo: 12 },
-    { title: "PHASE", shrinkTo: 9 },
+    { title: "NAMESPACE", shrinkTo: 9, cut: "end" },
+    { title: "NAME", shrinkTo: 12, cut: "end" },
+    { title: "PHASE", shrinkTo: 9, cut: "end" },
     { title: "READY", align: "right" },
     { title: "RESTARTS", align: "right", giveUp: 3 },
     ...(isStopped ? [{ title: "BY OTHERS", align: "right" } as const] : []),
     { title: "QOS", giveUp: 1 },
-    { title: "CPUS", giveUp: 2, shrinkTo: 8 },
+    { title: "CPUS", giveUp: 2, shrinkTo: 8, cut: "end" },
     { title: "AGE", align: "right", giveUp: 4 },
-    { title: "LAST", shrinkTo: 9 },
+    { title: "LAST", shrinkTo: 9, cut: "end" },
   ];
   const rows = [...pods].sort(byName).map((pod) => ({
     cells: cellsOf(pod, at, isStopped),

@@ -47,8 +47,8 @@ const THROTTLED_MUCH = 250;
 export function topText(pods: readonly PodRow[], { columns: width, paint }: Terminal): string {
   if (pods.length === 0) return paint("dim", "no pod runs\n");
   const columns = [
-    { title: "POD", shrinkTo: 14 },
-    { title: "PHASE", giveUp: 3, shrinkTo: 9 },
+    { title: "POD", shrinkTo: 14, cut: "end" },
+    { title: "PHASE", giveUp: 3, shrinkTo: 9, cut: "end" },
     { title: "QOS", giveUp: 2 },
     { title: "CPU", align: "right" },
     { title: "OF", giveUp: 5 },

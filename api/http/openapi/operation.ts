@@ -59,7 +59,10 @@ export const idempotencyKey: Parameter = {
     "A retry with the same key answers the first decision. Without one, the same request has the same id anyway.",
   schema: { type: "string", pattern: "^[\\x21-\\x7e]{1,255}$" },
 };
-export const decisionId = path("decision", "A decision's id", ID);
+export const decisionId = path("decision", "A decision's id, or at least its first 8 digits", {
+  type: "string",
+  pattern: "^[0-9a-f]{8,32}$",
+});
 export const node = path("node", "A node's name");
 export const BODY: readonly ProblemCode[] = [
   "malformed_body",

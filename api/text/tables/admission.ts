@@ -54,7 +54,7 @@ function refusalsTable({ decision, columns, paint, notesAt }: Shown<AdmissionDec
   if (wouldRefuse.length === 0) return "";
   const last = new Map(wouldRefuse.map(({ handler }, i) => [handler, i]));
   const drawn = table(
-    [{ title: "" }, { title: "WOULD REFUSE" }, { title: "REASON", shrinkTo: 12 }, { title: "MESSAGE", shrinkTo: 10 }],
+    [{ title: "" }, { title: "WOULD REFUSE" }, { title: "REASON" }, { title: "MESSAGE", shrinkTo: 20 }],
     wouldRefuse.map(({ handler, reason, message, shown }, i) => ({
       cells: [
         { text: shown ? SHOWN : "", color: "red" },

@@ -2,7 +2,7 @@ import type { AllocatableDecision, QuantityList } from "../../model/allocatable.
 import type { CgroupValues } from "../../model/cgroups.ts";
 import { amountText, magnitude, quantityText } from "../size.ts";
 import { type Color, printable } from "../style.ts";
-import { type BarPart, bar, type Column, type Row, table } from "../table.ts";
+import { type BarPart, bar, type Column, type Glyph, legendText, type Row, table } from "../table.ts";
 import type { Shown } from "./shown.ts";
 
 const BAR_WIDTH = 24;
@@ -25,13 +25,12 @@ const PARTS: readonly Part[] = [
 export function allocatableTable(shown: Shown<AllocatableDecision>): string {
   const { decision, paint, columns } = shown;
   const names = Object.keys(decision.capacity);
-  const right = (title: string, giveUp?: number): Column =>
-    giveUp === undefined ? { title, align: "right" } : { title, align: "right", giveUp };
+  const right = (title: string): Column => ({ title, align: "right" });
   const resources = table(
     [
       { title: "RESOURCE", shrinkTo: 12 },
       right("CAPACITY"),
-      ...PARTS.slice(1).map(({ title }, i) => right(title, i + 2)),
+      ...PARTS.slice(1).map(({ title }, i) => ({ ...right(title), giveUp: i + 2, giveUpTo: withoutEnding })),
       right("ALLOCATABLE"),
       { title: "", giveUp: 1 },
     ],
@@ -39,7 +38,7 @@ export function allocatableTable(shown: Shown<AllocatableDecision>): string {
     columns,
     paint,
   );
-  const legend = PARTS.map(({ title, glyph, color }) => `${paint(color, glyph)} ${title}`).join("   ");
+  const glyphs = PARTS.map(({ title, glyph, color }): Glyph => [color, glyph, title]);
   const cgroups = [
     ["kubepods", decision.kubepods.enforced ? "pods enforced" : "pods not enforced", decision.kubepods.values] as const,
     ...decision.enforcement.map((e) => [e.cgroup, e.key, e.values] as const),
@@ -47,8 +46,13 @@ export function allocatableTable(shown: Shown<AllocatableDecision>): string {
   const refused = decision.errors
     .map((error) => paint("red", `the kubelet does not start: ${printable(error)}\n`))
     .join("");
-  return `${resources}${legend}\n\n${limitsTable(cgroups, shown)}${refused}`;
+  return `${resources}${isBarDrawn(resources) ? legendText(glyphs, ALL_GLYPHS, paint) : ""}\n${limitsTable(cgroups, shown)}${refused}`;
 }
+
+const ALL_GLYPHS = PARTS.map(({ glyph }) => glyph).join("");
+const isBarDrawn = (drawn: string): boolean => PARTS.some(({ glyph }) => drawn.includes(glyph));
+/** `kubeReserved`: `kube`. */
+const withoutEnding = (text: string): string => text.replace(/(?:Reserved|Hard)$/, "");
 
 function resourceRow(name: string, shown: Shown<AllocatableDecision>): Row {
   const { decision, isExact } = shown;
@@ -86,7 +90,7 @@ function limitsTable(
       { title: "SHARES", align: "right" },
       { title: "MEMORY", align: "right" },
       { title: "PIDS", align: "right" },
-      { title: "enforceNodeAllocatable", giveUp: 1 },
+      { title: "enforceNodeAllocatable", giveUp: 1, giveUpTo: "below" },
     ],
     cgroups.map(([name, key, values]) => ({
       cells: [

@@ -1,0 +1,39 @@
+import type { StoreFailure } from "../../db/failure.ts";
+import type { DecisionRow } from "../../db/rows.ts";
+import type { Store } from "../../db/store.ts";
+import { ok, type Result } from "../model/result.ts";
+
+/** The beginning of an id, as lists show it. */
+const BEGINNING = /^[0-9a-f]{8,31}$/;
+/** So many are told where a beginning is that of several. */
+const FEW = 4;
+
+/** One decision, or why there is not one: no id begins so, or several do. */
+export type FoundDecision =
+  | { readonly row: DecisionRow }
+  | { readonly row: null /** Empty: there is none. */; readonly ids: readonly string[] };
+
+/** The decision of an id, or of a beginning of at least 8 characters that only one has among those whose node `isSeen` lets pass. */
+export async function decisionNamed(
+  store: Pick<Store, "getDecision" | "decisionsBeginning">,
+  id: string,
+  isSeen: (node: string) => boolean = () => true,
+): Promise<Result<FoundDecision, StoreFailure>> {
+  const whole = await store.getDecision(id);
+  if (!whole.ok) return whole;
+  if (whole.value !== null) return ok(isSeen(whole.value.node) ? { row: whole.value } : { row: null, ids: [] });
+  if (!BEGINNING.test(id)) return ok({ row: null, ids: [] });
+  const found = await store.decisionsBeginning(id);
+  if (!found.ok) return found;
+  const ids = found.value.filter(({ node }) => isSeen(node)).map((one) => one.id);
+  const [only, another] = ids;
+  if (only === undefined || another !== undefined) return ok({ row: null, ids: ids.slice(0, FEW) });
+  const row = await store.getDecision(only);
+  return row.ok ? ok(row.value === null ? { row: null, ids: [] } : { row: row.value }) : row;
+}
+
+/** Says why there is not one. */
+export const notFoundText = (id: string, ids: readonly string[]): string =>
+  ids.length === 0
+    ? `there is no decision \`${id.slice(0, 64)}\``
+    : `several decisions begin with \`${id}\`: ${ids.join(", ")}; give more of the id`;
