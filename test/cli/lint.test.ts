@@ -89,7 +89,7 @@ describe("lint of files", () => {
   });
 
   test.each([
-    [["lint"], /nothing to look over: give --config FILE/],
+    [["lint"], /nothing to look over: give files, `nodewise lint kubelet.yaml`/],
     [["lint", "--config", "no-such-file"], /no-such-file/],
     [["lint", "--config", "-", "--node", "-"], /standard input can be read once/],
     [["lint", "--config", "-", "--node-name", "n1"], /name it with --data-dir, --database or --api/],

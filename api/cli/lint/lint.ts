@@ -146,7 +146,10 @@ async function lintOne(given: LintFlags, cli: Cli, take: Take): Promise<Outcome>
   }
   const { file, commandLine, snapshot } = read.value;
   if (file === null && commandLine === null && snapshot === undefined && nodeName === undefined) {
-    return fault(EXIT.badInput, "nothing to look over: give --config FILE, or --kubelet-args FILE");
+    return fault(
+      EXIT.badInput,
+      "nothing to look over: give files, `nodewise lint kubelet.yaml`, or --kubelet-args FILE",
+    );
   }
   warnAll(cli.terminal, commandLine?.warnings ?? []);
   if (api !== undefined) return take(await askApi(api, given, read.value, cli), read.value);
