@@ -2,6 +2,7 @@ import { MAX_PAGE } from "../../db/store.ts";
 import { KINDS, VERDICTS } from "../model/decision.ts";
 import { PRESSURE_CONDITIONS } from "../model/eviction.ts";
 import type { InputIssue } from "../model/input-issue.ts";
+import { endWord } from "../model/kinds.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
 import { headOf } from "../service/decision-head.ts";
@@ -159,7 +160,10 @@ const nodesCsv = (nodes: readonly FleetNode[]): string =>
       ...[node.decisions, node.refused, reasonsText(node.refusals), node.evicted],
       ...[node.kubeletRefused, reasonsText(node.kubeletRefusals), node.kubeletEvicted, node.drift],
       Object.entries(node.latest)
-        .map(([kind, { verdict, reason }]) => `${kind}=${verdict}${reason === null ? "" : `:${reason}`}`)
+        .map(
+          ([kind, { verdict, reason }]) =>
+            `${kind}=${endWord({ kind, verdict })}${reason === null ? "" : `:${reason}`}`,
+        )
         .join(" "),
       ...[node.lastDecisionAt, node.lastSeenAt, node.deletedAt],
     ]),

@@ -36,7 +36,7 @@ export const traitsOf = (kind: Kind): KindSpec["traits"] => KIND_SPECS[kind].tra
 
 /**
  * How a decision ended, in a word for people: that a pod comes in, `admitted`, and not that it was decided. `pod` is absent where it is
- * not known: all but the managers' own kinds are asked about one.
+ * not known: all but the managers' own kinds are asked about one. A dry run of probes is asked about a pod too, and lets none in.
  */
 export function endWord({
   kind,
@@ -49,7 +49,9 @@ export function endWord({
 }): string {
   if (verdict !== "decided" || pod === null || !Object.hasOwn(KIND_SPECS, kind)) return verdict;
   const { ask, traits } = specOf(kind as Kind);
-  return ask.pod === "object" && (pod !== undefined || traits.managers !== "itself") ? ADMITTED : verdict;
+  return ask.pod === "object" && traits.pods !== "nothing" && (pod !== undefined || traits.managers !== "itself")
+    ? ADMITTED
+    : verdict;
 }
 export const ADMITTED = "admitted";
 

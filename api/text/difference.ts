@@ -1,5 +1,5 @@
 import { isObject } from "../model/own.ts";
-import { amountText, humanBytes, quantityText, resourceOfSignal } from "./size.ts";
+import { amountText, humanBytes, isBytes, quantityText, resourceOfSignal } from "./size.ts";
 import { printable } from "./style.ts";
 import { durationText, timeText } from "./time-text.ts";
 
@@ -60,7 +60,7 @@ function numberText(member: string, value: number, resource: string | undefined)
   if (/(?:At|until)Ms$/.test(member)) return timeText(value);
   if (/Ms$/.test(member)) return durationText(value);
   if (resource !== undefined && AMOUNTS.test(member)) return amountText(resourceOfSignal(resource), value);
-  return amountText(member, value);
+  return isBytes(member) ? amountText(member, value) : `${value}`;
 }
 
 const NAMES = 3;

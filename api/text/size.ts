@@ -4,11 +4,12 @@ import { parseQuantity } from "../model/quantity.ts";
 const milliCpu = (n: number): string => (n % 1000 === 0 ? `${n / 1000}` : `${n}m`);
 
 /**
- * An amount of a resource: `1500m` CPU (given in thousandths), `3`; bytes for the eye, `22.1 GiB`, or exact, as JSON has them.
+ * An amount of a resource: `1500m` CPU (given in thousandths), `16,066,164`; bytes for the eye, `22.1 GiB`, or exact, as JSON has them.
  */
 export function amountText(resource: string, units: number, isExact = false): string {
   if (resource === "cpu") return milliCpu(units);
-  return isBytes(resource) && !isExact ? humanBytes(units) : `${units}`;
+  if (isExact) return `${units}`;
+  return isBytes(resource) ? humanBytes(units) : units.toLocaleString("en");
 }
 
 /** The same of a quantity as it was written. A configured threshold may be a share, `10%`, and stays. */

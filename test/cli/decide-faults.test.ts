@@ -30,6 +30,29 @@ describe.concurrent("decide that cannot answer", () => {
     expect(JSON.parse(json.stdout).refusal).toMatchObject({ code: "needs_input", needs: ["cgroup.version", "pods"] });
   });
 
+  test("of stats that were given it is told what they lack, and not that they were to be given", async () => {
+    const { runtime: _, ...node } = JSON.parse(readFileSync(realNode("stats-summary.json"), "utf8")).node;
+    const stats = ["--stats", file("stats.json", JSON.stringify({ node, pods: [] }))];
+    const eviction = await run([
+      "decide",
+      "eviction",
+      ...stats,
+      "--pods",
+      realNode("pods.json"),
+      "--config",
+      realNode("configz.json"),
+    ]);
+    expect(eviction.stdout).toMatch(
+      /^not known: stats\.node\.runtime\.imageFs \(the given stats have no node\.runtime/m,
+    );
+    expect(eviction.stdout).not.toContain("give --stats");
+    const lists = ["--images", realNode("images.json"), "--containers", realNode("containers.json")];
+    const images = await run(["decide", "image-gc", ...lists, ...stats]);
+    expect(images.stderr).toContain(
+      "; here: the given stats have no node.runtime.imageFs, or --capacity and --available of `df -B1`\n",
+    );
+  });
+
   test("a configuration that the kubelet refuses ends with 1 and says why", async () => {
     const config = file("config.yaml", "enforceNodeAllocatable: [pods, kube-reserved]\n");
     const ran = await run(["decide", "allocatable", "--node", manifest("node.yaml"), "--config", config]);

@@ -43,16 +43,16 @@ assumed: observedAt 2026-11-21T06:24:50Z (the latest time in the stats); --obser
 CALM  no condition holds, no pod goes
 nodefs, imagefs and containerfs are one file system
 
-SIGNAL                       AVAILABLE  THRESHOLD            DISTANCE  STATE      CAPACITY
-memory.available              22.8 GiB      500Mi  hard      22.3 GiB  above      23.5 GiB  ▒██████████████████████·
-memory.available              22.8 GiB      700Mi  soft 30s  22.1 GiB  above      23.5 GiB  ▒██████████████████████·
-nodefs.available              63.3 GiB         5%  hard      50.7 GiB  above       252 GiB  ▒█████··················
-nodefs.inodesFree             16066164         5%  hard      15227304  above      16777216  ▒██████████████████████·
-imagefs.available             63.3 GiB         5%  hard      50.7 GiB  above       252 GiB  ▒█████··················
-pid.available                    32444         5%  hard         30806  above         32768  ▒██████████████████████·
-allocatableMemory.available   22.5 GiB      500Mi  hard        22 GiB  above      22.5 GiB  ▒██████████████████████·
-containerfs.available         63.3 GiB         5%  hard      50.7 GiB  unwatched   252 GiB  ▒█████··················
-containerfs.inodesFree        16066164         5%  hard      15227304  unwatched  16777216  ▒██████████████████████·
+SIGNAL                        AVAILABLE  THRESHOLD              DISTANCE  STATE        CAPACITY
+memory.available               22.8 GiB      500Mi  hard        22.3 GiB  above        23.5 GiB  ▒██████████████████████·
+memory.available               22.8 GiB      700Mi  soft 30s    22.1 GiB  above        23.5 GiB  ▒██████████████████████·
+nodefs.available               63.3 GiB         5%  hard        50.7 GiB  above         252 GiB  ▒█████··················
+nodefs.inodesFree            16,066,164         5%  hard      15,227,304  above      16,777,216  ▒██████████████████████·
+imagefs.available              63.3 GiB         5%  hard        50.7 GiB  above         252 GiB  ▒█████··················
+pid.available                    32,444         5%  hard          30,806  above          32,768  ▒██████████████████████·
+allocatableMemory.available    22.5 GiB      500Mi  hard          22 GiB  above        22.5 GiB  ▒██████████████████████·
+containerfs.available          63.3 GiB         5%  hard        50.7 GiB  unwatched     252 GiB  ▒█████··················
+containerfs.inodesFree       16,066,164         5%  hard      15,227,304  unwatched  16,777,216  ▒██████████████████████·
 ▒ available, below the threshold   █ available above it   · in use
 unwatched: not looked at in a kubelet's first pass, which this is without --facts
 

@@ -14,6 +14,7 @@ test("what is asked of no pod was decided, and other verdicts are words already"
   expect(endWord({ kind: "cpus", verdict: "decided", pod: null })).toBe("decided");
   expect(endWord({ kind: "cpus", verdict: "decided" })).toBe("decided");
   expect(endWord({ kind: "allocatable", verdict: "decided", pod: null })).toBe("decided");
+  expect(endWord({ kind: "probes", verdict: "decided", pod })).toBe("decided");
   expect(endWord({ kind: "admission", verdict: "refused", pod })).toBe("refused");
   expect(endWord({ kind: "of a newer version", verdict: "decided", pod })).toBe("decided");
 });

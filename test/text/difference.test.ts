@@ -11,7 +11,7 @@ describe("where two answers differ, as people read it", () => {
       "forecast[0].distance: 22.3 GiB -> -233.1 MiB",
     ]);
     expect(lines(pass("nodefs.inodesFree", 5000), pass("nodefs.inodesFree", 4000))).toEqual([
-      "forecast[0].distance: 5000 -> 4000",
+      "forecast[0].distance: 5,000 -> 4,000",
     ]);
     const need = (resource: string, quantity: number) => ({ need: [{ resource, quantity }] });
     expect(lines(need("memory", 67108864), need("cpu", 150))).toEqual([

@@ -1,7 +1,8 @@
 import { decideKind } from "../../decide/kinds/index.ts";
 import type { LintFinding } from "../../decide/lint/finding.ts";
-import { optionFor } from "../../documents/inputs/parts.ts";
+import { adviceFor } from "../../documents/inputs/parts.ts";
 import type { Decided, DecisionOf, Explain, Kind, Refusal } from "../../model/decision.ts";
+import { endWord } from "../../model/kinds.ts";
 import type { Fields } from "../../model/own.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
@@ -37,6 +38,7 @@ export interface Compared extends Pick<Question, "ask" | "facts"> {
 }
 /** Both answers, and where they differ. */
 interface Comparison {
+  readonly snapshot: Snapshot;
   readonly patch: Fields;
   /** Under which each side is decided. */
   readonly profiles: readonly [before: Profile, after: Profile];
@@ -72,6 +74,7 @@ export function comparison(
   };
   const is = changed({ kubeletConfiguration: was }, change, profile).kubeletConfiguration;
   return ok({
+    snapshot,
     patch,
     profiles: [profile, then],
     leftOut: kubeletVersion === undefined ? [] : ownConfiguration(was, profile, then).assumed,
@@ -145,7 +148,7 @@ export function comparisonText(
   ];
   const none = "nothing: the configuration has these values already";
   const change = outcome(paint, "cyan", "WHAT IF", printable(changed.join(", ") || none));
-  const verdicts: Row = { cells: ["verdict", verdictCell(before), verdictCell(after)] };
+  const verdicts: Row = { cells: ["verdict", verdictCell(kind, before), verdictCell(kind, after)] };
   const rows = all.slice(0, MAX_ROWS).map((one) => rowOf(one, explain === "full"));
   const isOther = verdictOf(before) !== verdictOf(after);
   const drawn =
@@ -166,8 +169,8 @@ export function comparisonText(
       ? paint("dim", `and ${many(all.length - MAX_ROWS, "more place")}: -o json has them all\n`)
       : "";
   const end = isSame(compared)
-    ? outcome(paint, "green", "SAME", `${verdictOf(after) ?? "refused"}: nothing would be decided otherwise`)
-    : outcome(paint, "yellow", "DIFFERS", differsText(compared));
+    ? outcome(paint, "green", "SAME", `${wordOf(kind, after)}: nothing would be decided otherwise`)
+    : outcome(paint, "yellow", "DIFFERS", differsText(kind, compared));
   return [
     title,
     assumption,
@@ -177,20 +180,24 @@ export function comparisonText(
     more,
     whyText(compared, explain, paint),
     findingsText(findings, paint),
-    needsText(after, paint),
+    needsText(compared, paint),
   ].join("");
 }
 
-function differsText({ before, after, differences: all }: Comparison): string {
-  const [from, to] = [verdictOf(before) ?? "refused", verdictOf(after) ?? "refused"];
+/** In the word of lists. */
+const wordOf = (kind: Kind, answer: Answer): string =>
+  answer.ok ? endWord({ kind, verdict: answer.value.verdict }) : "refused";
+
+function differsText(kind: Kind, { before, after, differences: all }: Comparison): string {
+  const [from, to] = [wordOf(kind, before), wordOf(kind, after)];
   const count = all.length > MAX_DIFFERENCES ? `more than ${MAX_DIFFERENCES} places` : many(all.length, "place");
   const where = all.length === 0 ? "" : `, and ${count} of the answer`;
   return from === to ? `${to} as now, and in ${count} of the answer otherwise` : `${from} -> ${to}${where}`;
 }
 
-function verdictCell(answer: Answer): { readonly text: string; readonly color: Color } {
+function verdictCell(kind: Kind, answer: Answer): { readonly text: string; readonly color: Color } {
   if (!answer.ok) return { text: `refused (${answer.error.code})`, color: "red" };
-  return { text: answer.value.verdict, color: isGood(answer.value.verdict) ? "green" : "yellow" };
+  return { text: wordOf(kind, answer), color: isGood(answer.value.verdict) ? "green" : "yellow" };
 }
 
 const rowOf = (difference: Difference, isExact: boolean): Row => ({
@@ -225,9 +232,9 @@ const findingsText = (findings: readonly LintFinding[], paint: Terminal["paint"]
         ),
       )}`;
 
-const needsText = (after: Answer, paint: Terminal["paint"]): string =>
+const needsText = ({ after, snapshot }: Comparison, paint: Terminal["paint"]): string =>
   !after.ok
     ? ""
     : after.value.needs
-        .map((path) => paint("yellow", `not known: ${printable(path)} (give ${optionFor(path)})\n`))
+        .map((path) => paint("yellow", `not known: ${printable(path)} (${adviceFor(path, snapshot)})\n`))
         .join("");

@@ -2,7 +2,7 @@ import { isExtended, tellsDevices } from "../../decide/allocatable/capacity.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
 import { podOfAsk } from "../../decide/managers/node.ts";
 import { looksAtPods, podsLeftOut, podsOfAnother } from "../../decide/pods/whose-pods.ts";
-import { optionFor } from "../../documents/inputs/parts.ts";
+import { adviceFor } from "../../documents/inputs/parts.ts";
 import type { AllocatableDecision } from "../../model/allocatable.ts";
 import { milliValue } from "../../model/amount.ts";
 import { askedPodRef } from "../../model/asks.ts";
@@ -88,7 +88,7 @@ export async function decide(
   warnAll(terminal, leftOut);
   if (dropped.length > 0) terminal.warn(`nodewise: ${replacedText(dropped)}`);
   const mixed = unreadPods(kind, snapshot);
-  if (mixed !== undefined) return refused(headOf(kind, snapshot, chosen, []), mixed, output, terminal);
+  if (mixed !== undefined) return refused(headOf(kind, snapshot, chosen, []), mixed, snapshot, output, terminal);
   const asks = await readQuestion(kind, options, nodeIn(snapshot), chosen.profile);
   if (!asks.ok) return asks;
   const newcomer = options.ask === undefined ? asNewcomer(kind, snapshot, asks.value.ask) : undefined;
@@ -157,7 +157,7 @@ function compareOn(
     const assumed = assumedText(assumptions);
     terminal.write(comparisonText({ ...head, node: head.node ?? machineName, assumed, explain }, made.value, terminal));
   } else if (output !== "karpenter") printData(terminal, { ...head, ...comparisonData(made.value) }, output);
-  if (!after.ok) return refusalFault(kind, after.error);
+  if (!after.ok) return refusalFault(kind, after.error, snapshot);
   return ok(isGood(after.value.verdict) ? EXIT.ok : EXIT.negative);
 }
 function decideOn(
@@ -171,8 +171,8 @@ function decideOn(
   const answer = decideKind(kind, { snapshot, facts, ask, explain }, chosen.profile);
   const assumptions = assumptionsOf(kind, given, ask, answer);
   const head = headOf(kind, snapshot, chosen, assumptions);
-  if (!answer.ok) return refused(head, answer.error, output, terminal);
-  const advice = (path: string): string => `give ${optionFor(path)}`;
+  if (!answer.ok) return refused(head, answer.error, snapshot, output, terminal);
+  const advice = (path: string): string => adviceFor(path, snapshot);
   const question = {
     assumed: assumedText(assumptions),
     leftOut: explain === "off" ? podsLeftOut(kind, snapshot) : undefined,
@@ -217,16 +217,17 @@ function replacedText(dropped: readonly string[]): string {
 function refused(
   head: ReturnType<typeof headOf>,
   refusal: Refusal,
+  snapshot: Snapshot,
   output: DecideOptions["output"],
   terminal: Terminal,
 ): Result<never, Fault> {
   if (output === "json" || output === "yaml") printData(terminal, { ...head, refusal }, output);
-  return refusalFault(head.kind, refusal);
+  return refusalFault(head.kind, refusal, snapshot);
 }
 
 /** A pod that is not there is bad input, as in every command. */
-function refusalFault(kind: Kind, { code, message, needs }: Refusal): Result<never, Fault> {
-  const options = [...new Set(needs.map(optionFor))].join(", ");
-  const line = `${kind} refused (${code}): ${message}${options === "" ? "" : `; here: ${options}`}`;
+function refusalFault(kind: Kind, { code, message, needs }: Refusal, snapshot: Snapshot): Result<never, Fault> {
+  const advice = [...new Set(needs.map((path) => adviceFor(path, snapshot).replace(/^give /, "")))].join(", ");
+  const line = `${kind} refused (${code}): ${message}${advice === "" ? "" : `; here: ${advice}`}`;
   return fault(code === "no_such_pod" ? EXIT.badInput : EXIT.negative, line);
 }

@@ -1,4 +1,5 @@
 import { isVerdict } from "../../model/decision.ts";
+import { endWord } from "../../model/kinds.ts";
 import type { Versions } from "../../service/replay/replay-one.ts";
 import {
   type ChangedDecision,
@@ -20,13 +21,14 @@ const NODES = 20;
 
 /** A changed decision: one line, and one for the first place where it differs. */
 export function changedText(
-  { decidedAt, node, kind, recordedVerdict, verdict, id, ...more }: ChangedDecision,
+  { decidedAt, node, kind, pod, recordedVerdict, recordedReason, verdict, reason, id, ...more }: ChangedDecision,
   { columns, paint }: Terminal,
 ): string {
   const who = podsText(more);
   const parts = [decidedAt, node, kind, ...(who === "" ? [] : [who]), `kubelet ${versionsText(more)}`];
   const head = parts.map(printable).join("  ");
-  const line = `${head}  ${verdictsText(recordedVerdict, verdict, paint)}  ${printable(id)}`;
+  const recorded = { kind, pod, verdict: recordedVerdict, reason: recordedReason };
+  const line = `${head}  ${verdictsText(recorded, { kind, pod, verdict, reason }, paint)}  ${printable(id)}`;
   return `${line}\n  ${clip(detailText(more), Math.max(20, columns - 2))}\n`;
 }
 
@@ -68,13 +70,24 @@ function detailText({
   return `${differenceLine(first)}${others}`;
 }
 
-const verdictText = (verdict: string | null, paint: Paint): string =>
-  verdict === null ? paint("red", "(refused)") : paint(colorOf(verdict), printable(verdict));
+/** How a decision ended; `verdict` is null where it is refused. */
+interface End {
+  readonly kind: string;
+  readonly verdict: string | null;
+  readonly pod?: ChangedDecision["pod"];
+  readonly reason?: string | null | undefined;
+}
+/** In the words of lists: `admitted`, `refused OutOfcpu`. */
+function endText({ kind, verdict, reason, ...about }: End, paint: Paint): string {
+  if (verdict === null) return paint("red", "(refused)");
+  const word = [endWord({ kind, verdict, ...about }), ...(reason ? [reason] : [])].join(" ");
+  return paint(colorOf(verdict), printable(word));
+}
 const colorOf = (verdict: string): Color => (isVerdict(verdict) && isGood(verdict) ? "green" : "yellow");
-const verdictsText = (recorded: string, replayed: string | null, paint: Paint): string =>
-  recorded === replayed
-    ? verdictText(recorded, paint)
-    : `${verdictText(recorded, paint)} -> ${verdictText(replayed, paint)}`;
+const verdictsText = (recorded: End, replayed: End, paint: Paint): string =>
+  recorded.verdict === replayed.verdict
+    ? endText(recorded, paint)
+    : `${endText(recorded, paint)} -> ${endText(replayed, paint)}`;
 
 const COUNTS = ["REPLAYED", "SAME", "DIFFERS", "REFUSED", "GONE"];
 /** Lists the columns of counts, with one for unreadable decisions where there are any. */
@@ -132,7 +145,7 @@ function versionsTable(tally: Tally, { columns: width, paint }: Terminal): strin
 function verdictChanges(changes: readonly VerdictChange[], { columns: width, paint }: Terminal): string {
   if (changes.length === 0) return "";
   const rows = changes.map(({ kind, recorded, replayed, count }) => ({
-    cells: [kind, verdictsText(recorded, replayed, paint), text(count)],
+    cells: [kind, verdictsText({ kind, verdict: recorded }, { kind, verdict: replayed }, paint), text(count)],
   }));
   const columns: readonly Column[] = [{ title: "KIND" }, { title: "VERDICT" }, { title: "DECISIONS", align: "right" }];
   return table(columns, rows, width, paint);

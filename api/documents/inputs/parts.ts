@@ -75,6 +75,12 @@ export function optionFor(path: string): string {
   const command = /\((crictl [^)]*)\)$/.exec(part.what)?.[1];
   return command === undefined ? `--${part.option}` : `--${part.option} of \`${command}\``;
 }
+
+/** Where a missing input is to come from: the option that gives it, or what the stats that were given lack. */
+export function adviceFor(path: string, { stats }: { readonly stats?: unknown }): string {
+  if (stats === undefined || stats === null || !path.startsWith("stats.")) return `give ${optionFor(path)}`;
+  return `the given stats have no ${path.slice("stats.".length)}${optionFor(path).replace("--stats", "")}`;
+}
 const isBelow = (path: string, prefix: string): boolean =>
   path === prefix || path.startsWith(`${prefix}.`) || path.startsWith(`${prefix}[`);
 

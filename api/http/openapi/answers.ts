@@ -120,6 +120,8 @@ export const changedDecision = z.strictObject({
   ...versions,
   recordedVerdict: z.string(),
   verdict: z.string().nullable().describe("null: it is refused"),
+  recordedReason: z.string().nullable().describe("the kubelet's word for why; null: none"),
+  reason: z.string().nullable().describe("the same of the new answer"),
   differences: z.array(shortDifference).describe("the first few"),
   differenceCount: integer.describe("1000: or more"),
   pods: z

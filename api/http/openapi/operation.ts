@@ -2,7 +2,6 @@ import { REFUSAL_CODES } from "../../model/decision.ts";
 import type { JsonSchema } from "../../model/json-schema.ts";
 import type { ProblemCode } from "../../service/problem.ts";
 import type { AnswerName } from "./answers.ts";
-import { ID } from "./request-schemas.ts";
 
 export interface Parameter {
   readonly in: "path" | "query" | "header";

@@ -7,7 +7,7 @@ import { Lru } from "../../model/cache.ts";
 import type { DecisionOf, Explain, Kind, Verdict } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { namespacedName, type PlaceReasons } from "../../model/forms.ts";
-import { specOf } from "../../model/kinds.ts";
+import { notesOf, specOf } from "../../model/kinds.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { type EffectiveSnapshot, effectiveSnapshot } from "../../profiles/effective.ts";
 import { profileOfPolicy } from "../../profiles/index.ts";
@@ -187,6 +187,8 @@ interface DecidedAgain {
   readonly state: "same" | "differs";
   /** The new answer's verdict. */
   readonly verdict: Verdict;
+  /** The kubelet's word for why, of one that differs and has one. */
+  readonly reason?: string;
   /** At most `MAX_DIFFERENCES`, those that have an effect first. */
   readonly differences: readonly Difference[];
   /** There are more differences than those. */
@@ -201,6 +203,7 @@ interface Lost {
   /** Why. */
   readonly problem: Problem;
   readonly verdict: null;
+  readonly reason?: never;
   readonly differences: readonly [];
   readonly truncated: false;
   /** The pod that was asked about. */
@@ -323,7 +326,7 @@ function replayed(row: KnownRow, snapshot: EffectiveSnapshot, explain: Explain):
   });
 }
 
-type Comparison = Pick<DecidedAgain, "state" | "differences" | "truncated" | "pods">;
+type Comparison = Pick<DecidedAgain, "state" | "reason" | "differences" | "truncated" | "pods">;
 const SAME: Comparison = { state: "same", differences: [], truncated: false, pods: [] };
 
 /** A body is written with its decision first: of one that is spelled the same, nothing has to be parsed. */
@@ -336,8 +339,10 @@ function comparison(row: KnownRow, decision: DecisionOf[Kind]): Result<Compariso
   const again: unknown = JSON.parse(text);
   const all = differences(recorded.value.decision, again, specOf(kind).hasNoEffect);
   if (all.length === 0) return ok(SAME);
+  const { reason } = notesOf(kind, decision);
   return ok({
     state: "differs",
+    ...(reason === null ? {} : { reason }),
     differences: all.slice(0, MAX_DIFFERENCES),
     truncated: all.length > MAX_DIFFERENCES,
     pods: [...new Set([...askedPod(row), ...changedPods(kind, recorded.value.decision, again)])],

@@ -28,6 +28,9 @@ export interface ChangedDecision extends Versions {
   readonly recordedVerdict: string;
   /** Null: it is refused now. */
   readonly verdict: string | null;
+  /** The kubelet's words for why, where it has one; absent in the answers of an older API. */
+  readonly recordedReason?: string | null;
+  readonly reason?: string | null;
   /** At most `FEW_DIFFERENCES`. */
   readonly differences: readonly ShortDifference[];
   readonly differenceCount: number;
@@ -52,7 +55,7 @@ export const unreadableDecision = (
 /** Null: it is the same, or nobody can tell. */
 export function changedDecision(row: DecisionHead, again: Compared): ChangedDecision | null {
   if (again.state !== "differs" && again.state !== "refused") return null;
-  const { id, kind, node, decidedAtMs, pod, verdict } = row;
+  const { id, kind, node, decidedAtMs, pod, verdict, reason } = row;
   return {
     id,
     kind,
@@ -63,6 +66,8 @@ export function changedDecision(row: DecisionHead, again: Compared): ChangedDeci
     replayedUnder: again.replayedUnder,
     recordedVerdict: verdict,
     verdict: again.verdict,
+    recordedReason: reason,
+    reason: again.reason ?? null,
     differences: shortDifferences(again.differences),
     differenceCount: again.differences.length,
     ...shortPods(again.pods),
