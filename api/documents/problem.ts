@@ -50,11 +50,10 @@ export interface ReadProblem {
   readonly item?: RefusedItem;
 }
 
-/** `pods/web.yaml:12:3: document 1: ...` */
-export function problemText(problem: ReadProblem): string {
-  const { place, document } = problem;
-  const where = place === undefined ? problem.file : `${problem.file}:${place.line}:${place.column}`;
-  return document === undefined ? `${where}: ${problem.message}` : `${where}: document ${document}: ${problem.message}`;
+/** `pods/web.yaml:12:3: document 2: ...`: documents are counted from 1 there; that it is the first one goes without saying. */
+export function problemText({ place, document = 0, file, message }: ReadProblem): string {
+  const where = place === undefined ? file : `${file}:${place.line}:${place.column}`;
+  return document === 0 ? `${where}: ${message}` : `${where}: document ${document + 1}: ${message}`;
 }
 
 /** One document of a file as plain values. */

@@ -106,7 +106,7 @@ describe.concurrent("decide that cannot answer", () => {
     [
       "truncated JSON",
       ["--node", "-"],
-      /^nodewise: standard input:1:18: document 0: is not JSON: expected a name in quotes; the text is cut off$/,
+      /^nodewise: standard input:1:18: is not JSON: expected a name in quotes; the text is cut off$/,
     ],
     ["standard input twice", ["--node", "-", "--pods", "-"], /^nodewise: standard input can be read once/],
     ["no file at all", [], /^nodewise: nothing to decide on: give --snapshot FILE/],

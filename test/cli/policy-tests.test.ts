@@ -56,6 +56,36 @@ const mismatchesOf = async (expected: string, given?: string) => {
 };
 
 describe("nodewise test", () => {
+  test("a case file that cannot be read is an error with its line, in every form, beside the cases that can", async () => {
+    const good = `name: too large\n${ADMISSION}expect: {verdict: refused}\n`;
+    const of = folderWith({
+      "node.yaml": NODE,
+      "good.yaml": good,
+      "broken.yaml": "name: b\nkind: admission\nexpect: {verdict: refused\n",
+      "typo.yaml": `name: c\n${ADMISSION.replace("admission", "admision")}expects: {verdict: refused}\n`,
+    });
+    const ran = await run(["test", of]);
+    expect(ran.code).toBe(2);
+    expect(ran.stdout).toContain("too large");
+    expect(ran.stderr).toMatch(/broken\.yaml:\d+:\d+: is not YAML or JSON/);
+    expect(ran.stderr).toContain("expects: is no member that a case has: did you mean `expect`?");
+    expect(ran.stderr).toContain("did you mean `admission`?");
+    const junit = await run(["test", of, "-o", "junit"]);
+    expect(junit.stdout).toMatch(/<testcase classname="[^"]*broken\.yaml" name="can be read"[^/]*>\n\s*<failure /);
+    const github = await run(["test", of, "-o", "github"]);
+    expect(github.stdout).toMatch(/^::error file=[^,]*broken\.yaml,line=\d+,/m);
+  });
+
+  test("a file of a folder that holds no case, and that no case is given, is named", async () => {
+    const good = `name: too large\n${ADMISSION}expect: {verdict: refused}\n`;
+    const { code, stderr } = await run([
+      "test",
+      folderWith({ "node.yaml": NODE, "a.yaml": good, "notes.yaml": "a: 1\n" }),
+    ]);
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^nodewise: \S*notes\.yaml: no case is there, and no case is given it: passed over\n$/);
+  });
+
   test("of the guide's examples finds all as expected", async () => {
     const { code, failed, passed, cases, reasons } = await report(EXAMPLES);
     expect(cases.filter(({ mismatches }) => mismatches.length > 0)).toEqual([]);

@@ -1,11 +1,13 @@
 import { readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import * as z from "zod";
 import type { InputDocument } from "../../documents/inputs/origin.ts";
 import { placedIssue } from "../../documents/problem.ts";
 import { KINDS } from "../../model/decision.ts";
+import { nearName } from "../../model/near-name.ts";
+import { isObject } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { readDocument } from "../inputs/read.ts";
+import { readDocument, readInput, valueAt } from "../inputs/read.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 
 const text = z.string().min(1);
@@ -76,32 +78,53 @@ export interface Case {
 }
 
 const CASE_FILE = /\.(?:ya?ml|json)$/;
-/** A file that holds no cases, but what cases are given. */
+/** Members by which a file holds cases, also where they are misspelt; other files are what cases are given. */
+const TELLING = ["expect", "cases", "given"];
 const isCaseFile = (value: unknown): boolean =>
-  typeof value === "object" && value !== null && ("expect" in value || "cases" in value);
+  isObject(value) && !("apiVersion" in value) && Object.keys(value).some((key) => nearName(key, TELLING) !== null);
+/** The same of a text that cannot be read. */
+const looksLikeCases = (lines: string): boolean => /(?:^|[\s{,"'])(?:expect\w*|cases)["']?\s*:/.test(lines);
 
-/** The cases of files, and of all files below folders. Errors: with the place of each. */
-export async function readCases(paths: readonly string[]): Promise<Result<readonly Case[], Fault>> {
+/** What was read, and what is wrong with files of which no case could be read. */
+export interface ReadCases {
+  readonly cases: readonly Case[];
+  /** `FILE:LINE:COLUMN: ...`, each with the file that it is about. */
+  readonly faults: readonly { readonly file: string; readonly line: string }[];
+  /** Files of folders that hold no case, and that no case is given. */
+  readonly passedOver: readonly string[];
+}
+
+/** The cases of files, and of all files below folders. Errors: a path that is not there; no case at all. */
+export async function readCases(paths: readonly string[]): Promise<Result<ReadCases, Fault>> {
   const cases: Case[] = [];
-  const lines: string[] = [];
+  const faults: { file: string; line: string }[] = [];
+  const others: string[] = [];
   for (const path of paths) {
     const found = filesAt(path);
     if (!found.ok) return found;
     for (const file of found.value) {
       const document = await readDocument(file);
-      if (!document.ok) lines.push(...(file === path ? document.error.lines : []));
-      else if (file !== path && !isCaseFile(document.value.value)) continue;
+      const isCases = document.ok ? isCaseFile(document.value.value) : looksLikeCases(await textOf(file));
+      if (file !== path && !isCases) others.push(file);
+      else if (!document.ok) faults.push(...document.error.lines.map((line) => ({ file, line })));
       else {
         const read = casesIn(document.value);
         if (read.ok) cases.push(...read.value);
-        else lines.push(...read.error);
+        else faults.push(...read.error.map((line) => ({ file, line })));
       }
     }
   }
-  if (lines.length > 0) return fault(EXIT.badInput, ...lines);
-  if (cases.length === 0)
+  if (cases.length === 0 && faults.length === 0)
     return fault(EXIT.badInput, `${paths.join(", ")}: no case is there: a YAML file with \`expect\`, or \`cases\``);
-  return ok(cases);
+  const named = new Set(
+    cases.flatMap(({ file, given }) => Array.from(given.values(), ({ value }) => besideOf(file, value))),
+  );
+  return ok({ cases, faults, passedOver: others.filter((file) => !named.has(file)) });
+}
+const besideOf = (file: string, value: unknown): string => join(dirname(file), String(value).replace(/#\/.*$/, ""));
+async function textOf(file: string): Promise<string> {
+  const input = await readInput(file);
+  return input.ok ? input.value.text : "";
 }
 
 function filesAt(path: string): Result<readonly string[], Fault> {
@@ -123,12 +146,7 @@ function casesIn(document: InputDocument): Result<readonly Case[], readonly stri
   const several = typeof document.value === "object" && document.value !== null && "cases" in document.value;
   const [alone, together] = caseFileForm.options;
   const read = (several ? together : alone).safeParse(document.value);
-  if (!read.success)
-    return err(
-      read.error.issues.map(({ path, message }) =>
-        placedIssue(document, { base: [], at: path as Step[], message: message.replace(/^Invalid input: /, "") }),
-      ),
-    );
+  if (!read.success) return err(read.error.issues.flatMap((issue) => issueLines(document, issue)));
   const { cases, ...shared } = "cases" in read.data ? read.data : { cases: [read.data] };
   const made: Case[] = [];
   for (const [i, own] of cases.entries()) {
@@ -151,6 +169,26 @@ function casesIn(document: InputDocument): Result<readonly Case[], readonly stri
       });
   }
   return ok(made);
+}
+
+const MEMBERS = [...Object.keys(caseForm.shape), "cases", ...Object.keys(expectForm.def.shape)];
+
+/** A line for each place that is wrong, with the word that was perhaps meant. */
+function issueLines(document: InputDocument, issue: z.core.$ZodIssue): readonly string[] {
+  const at = issue.path as Step[];
+  const meant = (given: unknown, names: readonly string[]): string => {
+    const near = typeof given === "string" ? nearName(given, names) : null;
+    return near === null ? "" : `: did you mean \`${near}\`?`;
+  };
+  if (issue.code === "unrecognized_keys")
+    return issue.keys.map((key) => {
+      const message = `is no member that a case has${meant(key, MEMBERS)}`;
+      return placedIssue(document, { base: [], at: [...at, key], message });
+    });
+  const proposal = at.at(-1) === "kind" ? meant(valueAt(document, at), KINDS) : "";
+  return [
+    placedIssue(document, { base: [], at, message: `${issue.message.replace(/^Invalid input: /, "")}${proposal}` }),
+  ];
 }
 
 const optionsAt = (given: Readonly<Record<string, unknown>> = {}, at: readonly Step[]) =>

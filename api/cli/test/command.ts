@@ -7,7 +7,8 @@ import { many } from "../../text/sentences/words.ts";
 import { printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import { type Cli, examples, finish, outputOption } from "../cli.ts";
-import { EXIT, type Form, type Outcome, printData, type Terminal } from "../terminal.ts";
+import { EXIT, type Form, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
+import type { ReadCases } from "./case-file.ts";
 import type { Mismatch } from "./expectation.ts";
 import type { Tried } from "./run-case.ts";
 
@@ -43,14 +44,20 @@ export function addTest(program: Command, cli: Cli): void {
 async function testAll(paths: readonly string[], { output }: TestFlags, { terminal }: Cli): Promise<Outcome> {
   const { readCases } = await import("./case-file.ts");
   const { tryCase } = await import("./run-case.ts");
-  const cases = await readCases(paths);
-  if (!cases.ok) return cases;
+  const read = await readCases(paths);
+  if (!read.ok) return read;
+  const { cases, faults, passedOver } = read.value;
   const tried: Tried[] = [];
-  for (const one of cases.value) tried.push(await tryCase(one));
+  for (const one of cases) tried.push(await tryCase(one));
+  if (output === "table" && passedOver.length > 0)
+    terminal.warn(`nodewise: ${passedOver.join(", ")}: no case is there, and no case is given it: passed over`);
   if (output === "table") terminal.write(tableOf(tried, terminal));
-  else if (output === "junit") terminal.write(junitText("nodewise test", tried.map(junitOf)));
-  else if (output === "github") terminal.write(githubText(tried.flatMap(annotationOf)));
+  else if (output === "junit")
+    terminal.write(junitText("nodewise test", [...tried.map(junitOf), ...faults.map(junitOfFault)]));
+  else if (output === "github")
+    terminal.write(githubText([...tried.flatMap(annotationOf), ...faults.map(annotationOfFault)]));
   else printData(terminal, { ...countsOf(tried), cases: tried.map(dataOf), reasons: coverageOf(tried) }, output);
+  if (faults.length > 0) return fault(EXIT.badInput, ...faults.map(({ line }) => line));
   return ok(tried.every(isPassed) ? EXIT.ok : EXIT.negative);
 }
 
@@ -136,6 +143,18 @@ const junitOf = ({ case: { name, file }, mismatches, seconds }: Tried): JUnitCas
   const lines = mismatches.map(mismatchText);
   const failure = lines[0] === undefined ? null : { message: lines[0], text: lines.join("\n") };
   return { suite: file, name, seconds, failure };
+};
+/** A file of which no case could be read. */
+type CaseFault = ReadCases["faults"][number];
+const junitOfFault = ({ file, line }: CaseFault): JUnitCase => ({
+  suite: file,
+  name: "can be read",
+  seconds: 0,
+  failure: { message: line, text: line },
+});
+const annotationOfFault = ({ file, line: message }: CaseFault): Annotation => {
+  const [, line = "1"] = /:(\d+):\d+: /.exec(message) ?? [];
+  return { level: "error", file, line: Number(line), title: "no case can be read", message };
 };
 const annotationOf = ({ case: { name, file, line }, mismatches }: Tried): readonly Annotation[] =>
   mismatches.length === 0

@@ -52,18 +52,18 @@ test.each([
   [
     "truncated JSON",
     '{"a": {\n  "b": 1',
-    "f.yaml:2:9: document 0: is not JSON: expected `,` or `}`; the text is cut off",
+    "f.yaml:2:9: is not JSON: expected `,` or `}`; the text is cut off",
   ],
-  ["JSON with too much", '{"a": 1}\n}', "f.yaml:2:1: document 0: is not JSON: expected nothing more, found `}`"],
-  ["a list without its end", "[1, 2", "f.yaml:1:6: document 0: is not JSON: expected `,` or `]`; the text is cut off"],
-  ["a flow map of YAML", "{a: 1", "f.yaml:1:6: document 0: is not YAML or JSON: flow map must end with a }"],
+  ["JSON with too much", '{"a": 1}\n}', "f.yaml:2:1: is not JSON: expected nothing more, found `}`"],
+  ["a list without its end", "[1, 2", "f.yaml:1:6: is not JSON: expected `,` or `]`; the text is cut off"],
+  ["a flow map of YAML", "{a: 1", "f.yaml:1:6: is not YAML or JSON: flow map must end with a }"],
   [
     "a tab as indentation",
     "a:\n\tb: 1\n",
-    "f.yaml:2:1: document 0: is not YAML or JSON: tabs are not allowed as indentation",
+    "f.yaml:2:1: is not YAML or JSON: tabs are not allowed as indentation",
   ],
-  ["an unknown alias", "a: 1\nb: *none\n", "document 0: is not YAML or JSON: unresolved alias"],
-  ["a key twice", "a:\n  x: 1\n  y: 2\n  x: 3\n", "f.yaml:4:3: document 0: has the key `x` twice: keep one"],
+  ["an unknown alias", "a: 1\nb: *none\n", "is not YAML or JSON: unresolved alias"],
+  ["a key twice", "a:\n  x: 1\n  y: 2\n  x: 3\n", "f.yaml:4:3: has the key `x` twice: keep one"],
 ])("%s is named with line and column", (_, text, message) => {
   expect(problems(text)).toEqual([expect.stringContaining(message)]);
   expect(values(text)).toEqual([]);
@@ -75,7 +75,7 @@ test.each([
   ["written in two ways", '{"a": {}, "b": [], "\\u0061": 1}', "1:20", "a"],
 ])("JSON with a key twice %s is refused, as YAML is, at the second", (_, text, place, key) => {
   expect(JSON.parse(text)).toBeDefined();
-  expect(problems(text)).toEqual([`f.yaml:${place}: document 0: has the key \`${key}\` twice: keep one`]);
+  expect(problems(text)).toEqual([`f.yaml:${place}: has the key \`${key}\` twice: keep one`]);
   expect(values(text)).toEqual([]);
 });
 
@@ -86,8 +86,8 @@ test("JSON whose keys and texts are alike in different places is none with a key
 
 test("what a file named .json holds is told in JSON's words, several documents in YAML's", () => {
   const told = (text: string, file: string) => parseDocuments(text, file).problems.map(problemText);
-  expect(told("a: [", "f.json")).toEqual(["f.json:1:1: document 0: is not JSON: expected a JSON value, found `a`"]);
-  expect(told('{"a": 1}\n---\n{"b": [', "f.yaml")[0]).toMatch(/^f\.yaml:3:\d: document 1: is not YAML or JSON: /);
+  expect(told("a: [", "f.json")).toEqual(["f.json:1:1: is not JSON: expected a JSON value, found `a`"]);
+  expect(told('{"a": 1}\n---\n{"b": [', "f.yaml")[0]).toMatch(/^f\.yaml:3:\d: document 2: is not YAML or JSON: /);
 });
 
 test("JSON objects one after the other are a document each, with the places of the whole text", () => {
@@ -103,7 +103,7 @@ test("JSON objects one after the other are a document each, with the places of t
     ],
   ]);
   expect(problems('{"a": 1}\n  {"b": 1,\n "b": 2}')).toEqual([
-    "f.yaml:3:2: document 1: has the key `b` twice: keep one",
+    "f.yaml:3:2: document 2: has the key `b` twice: keep one",
   ]);
   for (const faulty of [
     '{"a": 1}\n{"b": ',

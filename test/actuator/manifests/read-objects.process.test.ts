@@ -46,10 +46,10 @@ test("a fault names file, line and column, and what to do", async () => {
   });
   const at = (name: string) => join(directory, name);
   expect(await outcome(at("bad.json"))).toBe(
-    `${at("bad.json")}:3:3: document 0: is not JSON: expected \`,\` or \`}\`, found \`"\``,
+    `${at("bad.json")}:3:3: is not JSON: expected \`,\` or \`}\`, found \`"\``,
   );
   expect(await outcome(at("second.yaml"))).toMatch(
-    new RegExp(`^${at("second.yaml")}:3:4: document 1: is not YAML or JSON: `),
+    new RegExp(`^${at("second.yaml")}:3:4: document 2: is not YAML or JSON: `),
   );
   expect(await outcome(at("empty.yaml"))).toBe(`${at("empty.yaml")}: holds no object: expected JSON or YAML`);
   expect(await outcome(at("binary"))).toBe(`${at("binary")}: is not UTF-8 text: expected YAML or JSON`);

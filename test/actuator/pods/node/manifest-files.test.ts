@@ -137,7 +137,7 @@ test("a second manifest of a pod changes nothing, nor does its end, nor a restar
     await node.world.run(5);
     expect([node.pods(), node.uidOf("twin")]).toEqual([active("twin"), uid]);
     expect(node.problems().join("\n")).toContain(
-      `${file}:1:1: document 0: pod default/twin-${NODE} is also in m.yaml, which counts: rename one`,
+      `${file}:1:1: pod default/twin-${NODE} is also in m.yaml, which counts: rename one`,
     );
   }
   node.restart();
