@@ -22,7 +22,7 @@ const githubValue = (text: string): string => githubData(text).replaceAll(":", "
 /** An annotation of a check that has a code for each kind of finding. */
 export interface CodedAnnotation extends Annotation {
   readonly code: string;
-  /** What it is about within the file, such as a field. */
+  /** What it is about within the file, such as a field; empty: the file as a whole. */
   readonly subject: string;
 }
 
@@ -43,7 +43,7 @@ export function sarifText(version: string, annotations: readonly CodedAnnotation
     locations: [
       {
         physicalLocation: { artifactLocation: { uri: uriOf(file) }, region: { startLine: line } },
-        logicalLocations: [{ fullyQualifiedName: subject }],
+        ...(subject === "" ? {} : { logicalLocations: [{ fullyQualifiedName: subject }] }),
       },
     ],
   }));

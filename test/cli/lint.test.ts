@@ -302,6 +302,30 @@ describe("lint of files that are named as arguments", () => {
     });
   });
 
+  test("a file that cannot be read is an error at its line in every form, beside what is found in the others", async () => {
+    const [good = ""] = files();
+    const bad = written("bad.yaml", "maxPods: {a\nb: 2\n");
+    const of = (form: string) => run(["lint", good, bad, "-o", form]);
+    for (const form of ["table", "json", "sarif", "junit", "github"]) {
+      const ran = await of(form);
+      expect([form, ran.code]).toEqual([form, 2]);
+      expect(ran.stdout).toContain("maxPods");
+      expect(ran.stdout).toContain("is not YAML or JSON");
+      expect(ran.stderr).toMatch(/bad\.yaml:2:1: is not YAML or JSON/);
+    }
+    const { findings } = JSON.parse((await of("json")).stdout);
+    expect(findings.at(-1)).toMatchObject({ code: "unreadable", severity: "error", where: `${bad}:2` });
+    expect((await of("github")).stdout).toMatch(/^::error file=[^,]*bad\.yaml,line=2,/m);
+  });
+
+  test("--fail-on error lets warnings pass, and errors not", async () => {
+    const warned = written("warned.yaml", "evictionHard: {memory.available: 500Mi}\n");
+    const codes = async (...args: string[]) => (await run(["lint", warned, ...args])).code;
+    expect([await codes(), await codes("--fail-on", "warning"), await codes("--fail-on", "error")]).toEqual([1, 1, 0]);
+    const [wrong = ""] = files();
+    expect((await run(["lint", wrong, "--fail-on", "error"])).code).not.toBe(0);
+  });
+
   test("JUnit has a suite for each file, a failure for each finding but notes, and a test that passes where nothing is found", async () => {
     const { stdout } = await lint("-o", "junit");
     expect(stdout).toMatch(/^<testsuites name="nodewise lint" tests="4" failures="3" /m);

@@ -16,8 +16,8 @@ TOUCHED, with a history: the recorded decisions whose own configuration has the 
 const EXIT_CODES = `
 Exit codes:
   0  nothing found, or notes only
-  1  warnings or errors
-  2  bad usage or bad input, such as a file that is not there
+  1  warnings or errors (with --fail-on error: errors)
+  2  bad usage or bad input, such as a file that is not there or cannot be read; other files are looked over all the same
   4  the API, the cluster or the history failed
   5  the kubelet does not start with this configuration`;
 
@@ -57,6 +57,11 @@ export function addLint(program: Command, cli: Cli): void {
     .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
     .addOption(outputOption(["table", "json", "yaml", "sarif", "junit", "github"]))
     .option("--json", "the same as -o json")
+    .addOption(
+      new Option("--fail-on <severity>", "the least severity that ends with 1")
+        .choices(["error", "warning"])
+        .default("warning"),
+    )
     .action((paths: readonly string[], given: LintFlags, of: Command) =>
       finish(cli, () => lintOf({ ...given, paths }, of.getOptionValueSource("dataDir") === "env", cli)),
     );
@@ -78,7 +83,7 @@ export function addLint(program: Command, cli: Cli): void {
 }
 
 async function lintOf(given: LintFlags, usesEnvironment: boolean, cli: Cli): Promise<Outcome> {
-  const { node, output: _, paths = [], ...others } = withoutEnv(given, cli);
+  const { node, output: _, failOn: __, paths = [], ...others } = withoutEnv(given, cli);
   const named = { namesObject: node !== undefined, hasFiles: paths.length > 0 || Object.keys(others).length > 0 };
   if (!asksCluster(given, cli, named)) return (await import("./lint.ts")).lint({ ...given, usesEnvironment }, cli);
   return (await import("./lint-cluster.ts")).lintCluster(given, cli);

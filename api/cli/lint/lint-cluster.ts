@@ -65,7 +65,7 @@ async function lintAll(given: LintFlags, files: LintFlags, cli: Cli): Promise<Ou
   if (!linted.ok) return linted;
   if (output === "table") cli.terminal.write(nodesText(linted.value, cli.terminal));
   else printData(cli.terminal, { nodes: linted.value }, output);
-  return ok(exitOfAll(linted.value));
+  return ok(exitOfAll(linted.value, given.failOn));
 }
 
 /** Nodes with the same findings are told together. */
@@ -81,7 +81,10 @@ function nodesText(linted: readonly Linted[], terminal: Terminal): string {
   return texts.length === 0 ? "the cluster has no nodes\n" : texts.join("\n");
 }
 
-function exitOfAll(linted: readonly Linted[]): number {
-  const exit = exitOf(linted.flatMap(({ findings }) => findings));
+function exitOfAll(linted: readonly Linted[], failOn: LintFlags["failOn"]): number {
+  const exit = exitOf(
+    linted.flatMap(({ findings }) => findings),
+    failOn,
+  );
   return exit === EXIT.ok && linted.some(({ why }) => why !== null) ? EXIT.failed : exit;
 }

@@ -112,23 +112,45 @@ export interface LintFlags extends LintFiles, ClusterFlags {
   readonly tokenFile?: string;
   readonly output: LintForm;
   readonly json?: boolean;
+  readonly failOn?: (typeof FAIL_ON)[number];
 }
 
-/** Looks over each of the files, or what the options name. Errors: those of the first file that cannot be read. */
+/** Looks over each of the files, or what the options name. A file that cannot be read is a finding. */
 export async function lint(given: LintFlags, cli: Cli): Promise<Outcome> {
   const { paths = [], ...rest } = given;
   if (paths.length > 0 && given.config !== undefined) return fault(EXIT.badInput, ONE_WAY);
   if (!readsOnce([...paths, ...(paths.length > 1 ? Object.values(rest) : [])])) return fault(EXIT.badInput, READ_ONCE);
   const linted: LintedFile[] = [];
+  const faults: string[] = [];
   for (const one of paths.length === 0 ? [rest] : paths.map((config) => ({ ...rest, config }))) {
     const ended = await lintOne(one, cli, (found, node) => {
       if (found.ok) linted.push(lintedFile(found.value, node, one));
       return found.ok ? ok(EXIT.ok) : found;
     });
-    if (!ended.ok) return ended;
+    if (ended.ok) continue;
+    // the other files are looked over all the same
+    if (paths.length === 0 || ended.error.exit !== EXIT.badInput) return ended;
+    linted.push(...unreadable(one.config ?? "", ended.error, given.kubelet));
+    faults.push(...ended.error.lines);
   }
-  return print(linted, given, cli);
+  const printed = print(linted, given, cli);
+  return faults.length === 0 || !printed.ok ? printed : fault(EXIT.badInput, ...faults);
 }
+
+/** The lines of a fault as findings of their file. */
+const unreadable = (file: string, { lines }: Fault, kubelet: string | undefined): readonly LintedFile[] =>
+  lines.map((line) => {
+    const [, place, text = line] = /^(.*?:\d+):\d+: (.*)$/s.exec(line) ?? [];
+    const finding = { code: "unreadable", severity: "error", field: "", message: text, kubelet: false } as const;
+    return {
+      profile: chooseProfileFor(undefined, kubelet).note,
+      findings: [
+        { ...finding, advice: "nothing of the file is looked over until it can be read", fix: null, touched: null },
+      ],
+      name: file,
+      placeOf: () => place ?? null,
+    };
+  });
 const ONE_WAY = "--config FILE is the same as FILE: give the files without it";
 
 /** Takes what was found; answers how the command ends where that is a fault. */
@@ -263,7 +285,7 @@ export function print(linted: readonly LintedFile[], given: LintFlags, { termina
     );
     printData(terminal, { profile: linted[0]?.profile, findings: placed }, output);
   }
-  return ok(exitOf(findings));
+  return ok(exitOf(findings, given.failOn));
 }
 
 function textOf({ profile, findings, placeOf, name }: LintedFile, isNamed: boolean, terminal: Terminal): string {
@@ -281,7 +303,7 @@ const LEVEL: Readonly<Record<LintSeverity, CodedAnnotation["level"]>> = {
 const annotationsOf = ({ findings, placeOf, name }: LintedFile): readonly CodedAnnotation[] =>
   findings.map(({ severity, code, field, message, advice }) => {
     const [, file = name, line = "1"] = /^(.*):(\d+)$/.exec(placeOf(field) ?? "") ?? [];
-    const [title, text] = [`${code} (${severity})`, `${field}: ${message}; ${advice}`];
+    const [title, text] = [`${code} (${severity})`, `${field === "" ? "" : `${field}: `}${message}; ${advice}`];
     return { level: LEVEL[severity], file, line: Number(line), title, message: text, code, subject: field };
   });
 
@@ -290,15 +312,18 @@ function casesOf(linted: LintedFile): readonly JUnitCase[] {
   const { name: suite } = linted;
   const cases = annotationsOf(linted).map(({ level, file, line, title, message, subject }) => ({
     suite,
-    name: `${subject}: ${title}`,
+    name: subject === "" ? title : `${subject}: ${title}`,
     seconds: 0,
     failure: level === "notice" ? null : { message, text: `${file}:${line}: ${message}` },
   }));
   return cases.length > 0 ? cases : [{ suite, name: "nothing found", seconds: 0, failure: null }];
 }
 
-export function exitOf(findings: readonly LintFinding[]): ExitCode {
+/** The least severity of a finding that is told in the exit code. */
+export const FAIL_ON = ["error", "warning"] as const;
+
+export function exitOf(findings: readonly LintFinding[], failOn: (typeof FAIL_ON)[number] = "warning"): ExitCode {
   const severities = new Set(findings.map(({ severity }) => severity));
   if (severities.has("refuses-start")) return EXIT.refusesStart;
-  return severities.has("error") || severities.has("warning") ? EXIT.negative : EXIT.ok;
+  return severities.has("error") || (failOn === "warning" && severities.has("warning")) ? EXIT.negative : EXIT.ok;
 }
