@@ -147,7 +147,10 @@ export async function openPostgres(
         await makePartitions(client, atMs, atMs - beforeMs);
         return dropPartitions(client, failureOf, beforeMs);
       });
-    return ok(createStore({ ...postgres(pool), packing: PACKING, digest, atomic, dropOld, close }));
+    // what is older than that goes row by row
+    const makeRoom = (fromMs: number, atMs: number) =>
+      beside((client) => makePartitions(client, atMs, maxAgeMs, Math.max(fromMs, atMs - maxAgeMs)));
+    return ok(createStore({ ...postgres(pool), packing: PACKING, digest, atomic, dropOld, makeRoom, close }));
   } catch (error) {
     const known = failureOf(error);
     if (known !== null) return failure(known.code, `cannot use ${label}: ${known.message}`);
