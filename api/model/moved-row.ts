@@ -5,7 +5,7 @@ import { isRemoving } from "./kinds.ts";
 
 /** The version of the form below. One with another meaning, or with new rows that must not be passed over, has the next. */
 export const MOVED_FORMAT = 1;
-/** Characters of a line at most. A row holds less than half as many. */
+/** Bytes of a line at most. What a row can hold is less. */
 export const MAX_MOVED_LINE = 128 * 1024 * 1024;
 
 const ms = z.number().int().min(Number.MIN_SAFE_INTEGER).max(Number.MAX_SAFE_INTEGER);
@@ -151,6 +151,7 @@ const token = z.strictObject({
 
 /** One row of a history on its way to another one, with all that belongs to it alone. A text or a snapshot comes before the rows that need it. */
 export const movedRow = z.discriminatedUnion("type", [text, snapshot, decision, outcome, removal, node, hour, token]);
+export const MOVED_TYPES = movedRow.options.map((option) => option.shape.type.value);
 export type MovedRow = z.output<typeof movedRow>;
 export type Moved<Type extends MovedRow["type"]> = Extract<MovedRow, { readonly type: Type }>;
 
@@ -173,5 +174,4 @@ export type MovedHeader = z.output<typeof movedHeader>;
 /** The last line: without it the file is not whole. `rows`: lines between the first and this one. */
 export const movedEnd = z.object({ type: z.literal("end"), rows: count });
 
-/** What one may read of in a line, the first and the last included. */
-export const movedLine = z.union([movedRow, movedHeader, movedEnd]);
+export type MovedEnd = z.output<typeof movedEnd>;

@@ -68,7 +68,7 @@ export async function makePartitions(client: Client, nowMs: number, maxAgeMs: nu
     const [first, last] = [there[0]?.fromMs, there.at(-1)?.untilMs ?? 0];
     // in front of the first, up to where that begins
     if (first !== undefined)
-      for (let from = dayOf(fromMs); from < first; from += width)
+      for (let from = dayOf(fromMs); from < Math.min(first, nowMs); from += width)
         await makePartition(client, table, from, Math.min(from + width, first));
     for (let from = Math.max(last, dayOf(first === undefined ? fromMs : nowMs)); from < nowMs + AHEAD_MS; from += width)
       await makePartition(client, table, from, from + width);

@@ -421,7 +421,10 @@ export function exportOf(driver: Driver): Pick<Store, "exportRows"> {
             if (step.error.isRow !== true) return;
           } else {
             const { rows, at, atMs } = step.value;
-            yield ok({ rows, atMs, place: `${name}/${at}` });
+            // a text lasts by itself; what else stands together can then be imported together
+            const isText = (row: MovedRow): boolean => row.type === "text";
+            const ordered = [...rows.filter(isText), ...rows.filter((row) => !isText(row))];
+            yield ok({ rows: ordered, atMs, place: `${name}/${at}` });
           }
         }
     },

@@ -71,8 +71,9 @@ export function storeContract(name: string, open: () => Promise<StoreSubject>): 
       sweepsInParts(() => subject);
     });
     describe("moving to another store", () => {
-      moving(of);
-      movedFaults(of);
+      const another = (): Store => subject.another;
+      moving(of, another);
+      movedFaults(of, another);
     });
     describe("damage", () => damage(() => subject));
   });
