@@ -1,5 +1,5 @@
 import { createReadStream, statSync } from "node:fs";
-import { Readable } from "node:stream";
+import { pipeline, Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { ImportedRows, MovedCounts, Store } from "../../../db/store.ts";
 import { lines } from "../../http/batch.ts";
@@ -105,10 +105,13 @@ function plainOf(stream: Readable, passed: (bytes: number) => void): ReadableStr
     if (begin.done === true) return;
     const isGzip = begin.value[0] === 0x1f && begin.value[1] === 0x8b;
     const all = counted(begin.value, source);
-    if (isGzip) yield* Readable.from(all).compose(createGunzip()) as AsyncIterable<Uint8Array>;
-    else yield* all;
+    if (!isGzip) return yield* all;
+    const gunzip = createGunzip();
+    // a fault comes out of what is read
+    pipeline(Readable.from(all), gunzip, () => {});
+    yield* gunzip;
   }
-  return Readable.toWeb(Readable.from(chunks())) as ReadableStream<Uint8Array>;
+  return ReadableStream.from(chunks()) as ReadableStream<Uint8Array>;
 }
 
 class Import {
@@ -141,6 +144,8 @@ class Import {
       if (broken !== null) return this.#ended(line, `line ${broken.number}: ${broken.message}`, CORRECT);
       last = number;
       const read = bytes.ok ? readMovedLine(bytes.value) : err(bytes.error === "too_large" ? "it is too long" : CUT);
+      if (!read.ok && this.#header === undefined && bytes.ok)
+        return fault(EXIT.badInput, `line ${number}: it is not the first line of an exported history: ${read.error}`);
       if (!read.ok) {
         broken = { number, message: read.error };
         continue;
