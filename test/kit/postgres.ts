@@ -87,6 +87,19 @@ export class PostgresServer {
     }
   }
 
+  /** A standby that follows it by streaming replication, from a copy that it makes. */
+  async standby(): Promise<PostgresServer> {
+    const folder = mkdtempSync("/tmp/nodewise-postgres-");
+    if (isRoot) execFileSync("chown", ["postgres", folder]);
+    else chmodSync(folder, 0o700);
+    const standby = new PostgresServer(folder, await freePort(), this.#settings);
+    const from = `host=127.0.0.1 port=${this.port} user=postgres password=${PASSWORD}`;
+    const copy = ["-D", join(folder, "data"), "-d", from, "-R", "-X", "stream", "-c", "fast"];
+    execFileSync(...asUser(join(BIN, "pg_basebackup"), copy), { stdio: "ignore", cwd: "/" });
+    await standby.run();
+    return standby;
+  }
+
   /** SIGKILL to the server; its own children notice and end. */
   async kill(): Promise<void> {
     const child = this.#child;
