@@ -63,6 +63,8 @@ async function alone<T>(client: Client, work: () => Promise<T>): Promise<T> {
 export async function makePartitions(client: Client, nowMs: number, maxAgeMs: number, fromMs = nowMs): Promise<void> {
   const width = widthOf(maxAgeMs);
   const dayOf = (ms: number): number => Math.floor(ms / DAY_MS) * DAY_MS;
+  // to look at the partitions waits for whoever drops one, too
+  await client.query(`SET lock_timeout = '${PATIENCE}'`);
   for (const table of TABLES) {
     const there = await partitionsOf(client, table);
     const [first, last] = [there[0]?.fromMs, there.at(-1)?.untilMs ?? 0];

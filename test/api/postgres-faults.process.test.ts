@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -45,8 +45,8 @@ async function proxyTo(first: number) {
   };
 }
 
-/** A file system of so many megabytes, half of which `ballast` takes until it is removed; null where none may be mounted. */
-function smallDisk(megabytes: number): { readonly folder: string; readonly ballast: string } | null {
+/** A file system of so many megabytes; null where none may be mounted. */
+function smallDisk(megabytes: number): string | null {
   const folder = mkdtempSync("/tmp/nodewise-disk-");
   try {
     execFileSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m,mode=0755`, "nodewise-test", folder], {
@@ -56,9 +56,14 @@ function smallDisk(megabytes: number): { readonly folder: string; readonly balla
     rmSync(folder, { recursive: true });
     return null;
   }
+  return folder;
+}
+/** Takes what is free in a file system, but for a megabyte, until the file is removed. */
+function ballastIn(folder: string): string {
+  const { bavail, bsize } = statfsSync(folder);
   const ballast = join(folder, "ballast");
-  writeFileSync(ballast, Buffer.alloc((megabytes * 1024 * 1024) / 2));
-  return { folder, ballast };
+  writeFileSync(ballast, Buffer.alloc(bavail * bsize - 1024 * 1024));
+  return ballast;
 }
 
 if (noPostgres !== null) test.skip(`faults of Postgres: ${noPostgres}`, () => {});
@@ -89,9 +94,9 @@ else
     test("a disk that is full: answers are not recorded and the process is not ready, until there is room", async ({
       skip,
     }) => {
-      const disk = smallDisk(24);
+      const disk = smallDisk(40);
       if (disk === null) return skip("mounting a small tmpfs needs root");
-      const own = join(disk.folder, "space");
+      const own = join(disk, "space");
       mkdirSync(own);
       execFileSync("chown", ["postgres", own]);
       await server.query("postgres", `CREATE TABLESPACE small LOCATION '${own}'`);
@@ -99,16 +104,18 @@ else
       onTestFinished(async () => {
         await server.query("postgres", "DROP DATABASE full_disk WITH (FORCE)");
         await server.query("postgres", "DROP TABLESPACE small");
-        execFileSync("umount", [disk.folder]);
-        rmSync(disk.folder, { recursive: true });
+        execFileSync("umount", [disk]);
+        rmSync(disk, { recursive: true });
       });
       const database = server.url("full_disk");
       const { url, child } = await serve(database);
       const asked = load(url);
-      await asked.more(5, 10);
+      await asked.more(20);
+      const ballast = ballastIn(disk);
+      await asked.more(0, 10);
       expect((await fetch(`${url}/readyz`)).status).toBe(503);
       expect((await fetch(`${url}/healthz`)).status).toBe(200);
-      rmSync(disk.ballast);
+      rmSync(ballast);
       await asked.more(20);
       await asked.end(await openedFor(database));
       expect(child.exitCode).toBeNull();
