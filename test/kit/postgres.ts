@@ -36,6 +36,14 @@ async function freePort(): Promise<number> {
 
 export const PASSWORD = "only-for-tests";
 
+/** For one server's data. Not in the folder for temporary files, which may belong to one user alone. */
+function emptyFolder(): string {
+  const folder = mkdtempSync("/tmp/nodewise-postgres-");
+  if (isRoot) execFileSync("chown", ["postgres", folder]);
+  else chmodSync(folder, 0o700);
+  return folder;
+}
+
 /** A server of a test's own, in a folder of its own, on loopback. */
 export class PostgresServer {
   readonly port: number;
@@ -51,10 +59,7 @@ export class PostgresServer {
 
   /** `settings`: of the server, such as `fsync=off`. */
   static async start(settings: readonly string[] = []): Promise<PostgresServer> {
-    // not the folder for temporary files, which may belong to one user alone
-    const folder = mkdtempSync("/tmp/nodewise-postgres-");
-    if (isRoot) execFileSync("chown", ["postgres", folder]);
-    else chmodSync(folder, 0o700);
+    const folder = emptyFolder();
     const server = new PostgresServer(folder, await freePort(), settings);
     const pass = join(folder, "password");
     execFileSync(...asUser("sh", ["-c", `printf %s ${PASSWORD} > ${pass}`]));
@@ -89,9 +94,7 @@ export class PostgresServer {
 
   /** A standby that follows it by streaming replication, from a copy that it makes. */
   async standby(): Promise<PostgresServer> {
-    const folder = mkdtempSync("/tmp/nodewise-postgres-");
-    if (isRoot) execFileSync("chown", ["postgres", folder]);
-    else chmodSync(folder, 0o700);
+    const folder = emptyFolder();
     const standby = new PostgresServer(folder, await freePort(), this.#settings);
     const from = `host=127.0.0.1 port=${this.port} user=postgres password=${PASSWORD}`;
     const copy = ["-D", join(folder, "data"), "-d", from, "-R", "-X", "stream", "-c", "fast"];
@@ -100,13 +103,17 @@ export class PostgresServer {
     return standby;
   }
 
+  /** Of the server itself, whose children serve its connections. */
+  get pid(): number {
+    return Number(readFileSync(join(this.folder, "data", "postmaster.pid"), "utf8").split("\n")[0]);
+  }
+
   /** SIGKILL to the server; its own children notice and end. */
   async kill(): Promise<void> {
     const child = this.#child;
     if (child === undefined) return;
-    const [pid] = readFileSync(join(this.folder, "data", "postmaster.pid"), "utf8").split("\n");
     const ended = once(child, "exit");
-    process.kill(Number(pid), "SIGKILL");
+    process.kill(this.pid, "SIGKILL");
     await ended;
     this.#child = undefined;
   }
@@ -147,7 +154,7 @@ export class PostgresServer {
     if (child !== undefined) {
       const ended = once(child, "exit");
       // "fast": connections are cut
-      process.kill(Number(readFileSync(join(this.folder, "data", "postmaster.pid"), "utf8").split("\n")[0]), "SIGINT");
+      process.kill(this.pid, "SIGINT");
       await ended;
     }
     rmSync(this.folder, { recursive: true, force: true });
