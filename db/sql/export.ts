@@ -283,14 +283,24 @@ function removalsPart({ db, attempt }: Driver): Part {
     );
 }
 
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Nodes with what is remembered of them, their newest decisions and their newest snapshot: as they are now, whatever the time asked for. */
 function nodesPart({ db, attempt }: Driver, needed: Needed): Part {
   const factsOf = async (node: string) => {
     const found = await db.select().from(facts).where(eq(facts.node, node)).orderBy(asc(facts.key));
     const more = await db.select().from(factParts).where(eq(factParts.node, node)).orderBy(asc(factParts.part));
-    return found.map(({ key, value, updatedAtMs }) => {
-      const rest = more.filter((one) => one.key === key).map((one) => one.value);
-      return { key, value: value + rest.join(""), updatedAtMs };
+    return found.flatMap(({ key, value: first, updatedAtMs }) => {
+      const value = first + more.flatMap((one) => (one.key === key ? one.value : [])).join("");
+      // what is damaged is of use to nobody
+      return isJson(value) ? { key, value, updatedAtMs } : [];
     });
   };
   return ({ node }, first) =>

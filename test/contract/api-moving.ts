@@ -23,7 +23,7 @@ export function moving(of: Of): void {
     expect(known.known).toMatchObject({ decision: 1, snapshot: 1 });
     // the same of another node, which this history has not
     const other = fresh("moved");
-    const [otherId, otherSnapshot] = ["0".repeat(31) + "1", "0".repeat(31) + "2"];
+    const [otherId, otherSnapshot] = ["1".padStart(32, "0"), "2".padStart(32, "0")];
     const decision = rows.find((row) => (row as { type: string }).type === "decision") as { snapshotId: string };
     const renamed = lines.map((line) =>
       line
