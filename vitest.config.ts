@@ -76,7 +76,7 @@ export default defineConfig({
             miniflare: {
               bindings: { MIGRATIONS: await readD1Migrations("migrations") },
               // beside wrangler.toml's own: for tests that need an empty history of their own
-              d1Databases: { SWEPT: "swept", UNMIGRATED: "unmigrated" },
+              d1Databases: { MOVED: "moved", SWEPT: "swept", UNMIGRATED: "unmigrated" },
             },
           })),
         ],

@@ -94,9 +94,10 @@ export async function startApi(options: ApiOptions): Promise<Result<RunningApi, 
   const turns = inTurns();
   const location = storeAt(options);
   const maxAgeMs = options.retention?.maxAgeMs;
+  const onWait = (reason: string): void => (options.log ?? pinoLog()).warn({ reason }, "history not open yet");
   const history =
     options.threads === 0 || location.isShared
-      ? withoutThread(await location.open(maxAgeMs === undefined ? {} : { maxAgeMs }))
+      ? withoutThread(await location.open({ onWait, ...(maxAgeMs === undefined ? {} : { maxAgeMs }) }))
       : await openHistory(location.setting, turns);
   if (!history.ok) return failed(history.error.message);
   const started = await serve(history.value, location, turns, options, pair.value);

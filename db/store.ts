@@ -1,4 +1,5 @@
 import type { Kind } from "../api/model/decision.ts";
+import type { MovedRow } from "../api/model/moved-row.ts";
 import type { Result } from "../api/model/result.ts";
 import type { StoreFailure } from "./failure.ts";
 import type {
@@ -186,6 +187,30 @@ export interface ClockLeap {
   readonly of: number;
 }
 
+/** What of a history moves: half-open, `sinceMs` <= a row's time < `untilMs`. Nodes move as they are now. */
+export interface ExportFilter {
+  readonly node?: string;
+  readonly sinceMs?: number;
+  readonly untilMs?: number;
+  /** With tokens: names, rights and hashes. */
+  readonly tokens?: true;
+}
+/** Rows that are to be imported together: what a row needs, and the row. */
+export interface ExportedRows {
+  readonly rows: readonly MovedRow[];
+  /** An export goes on behind them with this. */
+  readonly place: string;
+  /** When it was decided; null: they are about something else. */
+  readonly atMs: number | null;
+}
+/** Rows by their type. */
+export type MovedCounts = Readonly<Partial<Record<MovedRow["type"], number>>>;
+export interface ImportedRows {
+  readonly added: MovedCounts;
+  /** They were there before, and stay as they were but for what is newer now: see `importRows`. */
+  readonly known: MovedCounts;
+}
+
 type Answer<T> = Promise<Result<T, StoreFailure>>;
 
 /** The part of the store that holds tokens. */
@@ -268,6 +293,14 @@ export interface Store extends TokenStore {
 
   /** Removes what is too old or too much, in slices of a few milliseconds, each its own transaction; a failure leaves removed what was. */
   prune(retention: Retention): Answer<Pruned>;
+  /** With `after`, what follows that place. A row that cannot be read is a failure of its own (`isRow`); any other ends it. */
+  exportRows(filter: ExportFilter, after?: string): AsyncIterable<Result<ExportedRows, StoreFailure>>;
+  /**
+   * One atomic write of rows that another history exported, under their own ids and times. A row that is there stays: a decision takes
+   * only the longer series and reports that it lacks, a node what is newer, an hour the larger count, an outcome what it came to.
+   * `corrupt`: a text is not its id's, or a row needs a text that is nowhere; nothing was written.
+   */
+  importRows(rows: readonly MovedRow[], nowMs: number): Answer<ImportedRows>;
   /** Writes one row (at most once a second) and checks that the migrations of this version are applied. */
   ready(nowMs: number): Answer<{ readonly migration: string }>;
   /** Commits what waits, then closes. Later calls answer `unavailable`. */

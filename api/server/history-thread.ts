@@ -18,6 +18,7 @@ export const WRITES = [
   "createToken",
   "revokeToken",
   "prune",
+  "importRows",
   "ready",
 ] as const satisfies readonly (keyof Store)[];
 export type Write = (typeof WRITES)[number];

@@ -7,6 +7,7 @@ declare module "cloudflare:test" {
   type WorkerEnv = import("../../api/worker.ts").WorkerEnv;
   export const env: WorkerEnv & {
     readonly MIGRATIONS: readonly unknown[];
+    readonly MOVED: WorkerEnv["DB"];
     readonly SWEPT: WorkerEnv["DB"];
     readonly UNMIGRATED: WorkerEnv["DB"];
   };

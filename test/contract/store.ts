@@ -4,6 +4,7 @@ import { damage } from "./store-damage.ts";
 import { fleet, fleetNotes, fleetOutcomes } from "./store-fleet.ts";
 import { largeBodies, resultsFactsTokens } from "./store-keeping.ts";
 import { lists } from "./store-lists.ts";
+import { movedFaults, moving } from "./store-moving.ts";
 import { outcomeFilters, outcomeRetention, outcomes, snapshotsBefore } from "./store-outcomes.ts";
 import { dearestRemovals, removalRetention, removalSummaries } from "./store-removal-costs.ts";
 import { manyRemovals, removalLists } from "./store-removal-lists.ts";
@@ -68,6 +69,11 @@ export function storeContract(name: string, open: () => Promise<StoreSubject>): 
       goneNodes(() => subject);
       leapingClocks(() => subject);
       sweepsInParts(() => subject);
+    });
+    describe("moving to another store", () => {
+      const another = (): Store => subject.another;
+      moving(of, another);
+      movedFaults(of, another);
     });
     describe("damage", () => damage(() => subject));
   });
