@@ -10,12 +10,13 @@ import { LIMITS } from "./model/limits.ts";
 import { err, ok, type Result } from "./model/result.ts";
 import { epochMs } from "./model/units.ts";
 import type { Log } from "./observe/log.ts";
-import { nodeMetrics } from "./observe/node-metrics.ts";
+import { type NodeMetrics, nodeMetrics } from "./observe/node-metrics.ts";
 import { pinoLog } from "./observe/pino-log.ts";
 import { type Metrics, plainMetrics } from "./observe/plain-metrics.ts";
 import type { ApiLimits, AuthSettings, Ports } from "./ports.ts";
 import { DEFAULT_RETENTION, type Retention } from "./retention.ts";
 import { gzip, nodeAssets, nodeBodies } from "./server/assets.ts";
+import type { DecisionLogSetting } from "./server/decision-log/start.ts";
 import { sha256 } from "./server/digest.ts";
 import { type History, keepPruned, openHistory } from "./server/history.ts";
 import { collectWhenIdle } from "./server/idle-memory.ts";
@@ -49,6 +50,8 @@ export interface ServeOptions {
   readonly threads?: number;
   /** Render each kind of page once after the start, so that the first visitor does not wait for it. Default: no. */
   readonly warm?: boolean;
+  /** Delivers what is recorded to others. Default: no. */
+  readonly decisionLog?: DecisionLogSetting;
   /** Default: JSON lines on standard error. */
   readonly log?: Log;
 }
@@ -104,6 +107,21 @@ export async function startApi(options: ApiOptions): Promise<Result<RunningApi, 
   return started;
 }
 
+/** Loaded only where it is asked for. */
+async function deliverLog(
+  setting: DecisionLogSetting | undefined,
+  { metrics, ...ports }: Pick<Ports, "store" | "log"> & { readonly turns: Turns; readonly metrics: NodeMetrics },
+): Promise<Result<{ close(): Promise<void> } | null, string>> {
+  if (setting === undefined) return ok(null);
+  const { startDecisionLog } = await import("./server/decision-log/start.ts");
+  return startDecisionLog(setting, { ...ports, metrics: metrics.decisionLog() });
+}
+
+function retentionOf({ retention = {} }: ServeOptions, { flags }: StoreLocation) {
+  const days = Math.ceil((retention.maxAgeMs ?? DEFAULT_RETENTION.maxAgeMs) / DAY_MS);
+  return { retention, confirm: `nodewise history prune --confirm --keep-days ${days} ${flags}` };
+}
+
 const withoutThread = (store: Result<Store, StoreFailure>): Result<Pick<History, "store">, StoreFailure> =>
   store.ok ? ok({ store: store.value }) : store;
 
@@ -130,6 +148,8 @@ async function serve(
   const log = options.log ?? (ownLog as Log);
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const metrics = nodeMetrics();
+  const decisionLog = await deliverLog(options.decisionLog, { store, log, metrics, turns });
+  if (!decisionLog.ok) return failed(decisionLog.error);
   const deciding = threads(options.threads ?? mostThreads(), {
     least: options.threads ?? 0,
     server: options.threads === 0 ? null : { history: location.setting, limits, connect: connect ?? (() => null) },
@@ -152,15 +172,10 @@ async function serve(
   const listening = await listen(app, { host, port, turns, ...(tls === undefined ? {} : { tls }) });
   if (!listening.ok) {
     await deciding.close();
+    await decisionLog.value?.close();
     return failed(listening.error);
   }
-  const { retention = {} } = options;
-  const days = Math.ceil((retention.maxAgeMs ?? DEFAULT_RETENTION.maxAgeMs) / DAY_MS);
-  const pruning = keepPruned(store, now, log, {
-    retention,
-    metrics,
-    confirm: `nodewise history prune --confirm --keep-days ${days} ${location.flags}`,
-  });
+  const pruning = keepPruned(store, now, log, { metrics, ...retentionOf(options, location) });
   const endCollecting = collectWhenIdle();
   const { tlsServer } = listening.value;
   const url = `${tlsServer === null ? "http" : "https"}://${hostText(host)}:${listening.value.port}`;
@@ -185,6 +200,7 @@ async function serve(
       await warming;
       await deciding.close();
       for (const work of atEnd) await work();
+      await decisionLog.value?.close();
       await store.close();
       log.info({ url }, "closed");
       ownLog?.flush();

@@ -18,6 +18,9 @@ export const WRITES = [
   "createToken",
   "revokeToken",
   "prune",
+  "holdLog",
+  "moveLog",
+  "releaseLog",
   "ready",
 ] as const satisfies readonly (keyof Store)[];
 export type Write = (typeof WRITES)[number];

@@ -1,10 +1,11 @@
-import { and, asc, eq, type SQL, sql } from "drizzle-orm";
+import { type AnyColumn, and, asc, eq, gt, lte, type SQL, sql } from "drizzle-orm";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { decodeBody, encodeBody, MAX_ROW_BYTES, type Packing } from "../body.ts";
 import { failure, type StoreFailure } from "../failure.ts";
 import type { Place, StreamedDecision, StreamFailure } from "../rows.ts";
 import { type ImageCost, type ImageTotals, MAX_COSTS, type TargetCount } from "../rows.ts";
 import type { DecisionFilter, ResultRow, Store } from "../store.ts";
+import { logOf } from "./decision-log.ts";
 import { conditionsOf, decisionReader, decisionsOf, headOf, ofDecision, readInTurn } from "./decisions.ts";
 import type { Driver, Statement } from "./driver.ts";
 import { factsOf } from "./facts.ts";
@@ -57,21 +58,23 @@ function beyond(filter: DecisionFilter, from: Place | undefined): readonly (SQL 
 }
 
 /** No statement stays open between two rows, so a slow reader holds back neither a checkpoint nor a writer. */
-function streamOf({ db, packing, attempt, textsIn }: Driver): Pick<Store, "streamDecisions"> {
+function streamOf({ db, packing, attempt, textsIn }: Driver): Pick<Store, "streamDecisions" | "streamLog"> {
   const decodeDecision = decisionReader(packing);
-  const page = (filter: DecisionFilter, from: Place | undefined) =>
-    attempt(async () =>
-      ok(
-        await readInTurn(beyond(filter, from).toReversed(), PAGE_ROWS, (condition, most) =>
-          db
-            .select({ atMs: decisions.decidedAtMs, seq: decisions.seq, bytes: decisions.bytes })
-            .from(decisions)
-            .where(condition)
-            .orderBy(asc(decisions.decidedAtMs), asc(decisions.seq))
-            .limit(most),
-        ),
-      ),
+  const entriesWhere = (condition: SQL | undefined, most: number, order: readonly AnyColumn[]) =>
+    db
+      .select({ atMs: decisions.decidedAtMs, seq: decisions.seq, bytes: decisions.bytes })
+      .from(decisions)
+      .where(condition)
+      .orderBy(...order.map((column) => asc(column)))
+      .limit(most);
+  const byTime = (filter: DecisionFilter) => (from: Place | undefined) =>
+    readInTurn(beyond(filter, from).toReversed(), PAGE_ROWS, (condition, most) =>
+      entriesWhere(condition, most, [decisions.decidedAtMs, decisions.seq]),
     );
+  const bySeq = (afterSeq: number, untilSeq: number) => (from: Place | undefined) =>
+    entriesWhere(and(gt(decisions.seq, from?.seq ?? afterSeq), lte(decisions.seq, untilSeq)), PAGE_ROWS, [
+      decisions.seq,
+    ]);
   // Put in order here: SQLite would sort the rows with their bodies.
   const rowsOf = (entries: readonly Entry[]) =>
     attempt(async () => {
@@ -86,13 +89,13 @@ function streamOf({ db, packing, attempt, textsIn }: Driver): Pick<Store, "strea
       return ok(entries.flatMap((entry) => bySeq.get(entry.seq) ?? []));
     });
 
-  async function* streamDecisions(
-    filter: DecisionFilter,
+  async function* stream(
+    page: (from: Place | undefined) => Promise<readonly Entry[]>,
     after?: Place,
   ): AsyncGenerator<Result<StreamedDecision, StreamFailure>> {
     let from = after;
     while (true) {
-      const entries = await page(filter, from);
+      const entries = await attempt(async () => ok(await page(from)));
       if (!entries.ok) return yield entries;
       from = entries.value.at(-1);
       if (from === undefined) return;
@@ -109,7 +112,10 @@ function streamOf({ db, packing, attempt, textsIn }: Driver): Pick<Store, "strea
       }
     }
   }
-  return { streamDecisions };
+  return {
+    streamDecisions: (filter, after) => stream(byTime(filter), after),
+    streamLog: (afterSeq, untilSeq) => stream(bySeq(afterSeq, untilSeq)),
+  };
 }
 
 const INSERT = `INSERT INTO results (id, decision_id, node, seq, ok_count, failed_count, at_ms, bytes, encoding, body)
@@ -248,6 +254,7 @@ export function createStore(over: Driver): Store {
     ...kept,
     ...decisionsOf(driver),
     ...streamOf(driver),
+    ...logOf(driver),
     ...resultsOf(driver),
     ...outcomesOf(driver, kept),
     ...removalsOf(driver),

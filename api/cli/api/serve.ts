@@ -4,11 +4,14 @@ import { type ApiOptions, type RunningApi, startApi } from "../../server.ts";
 import { type ApiFlags, storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, fault, type Outcome, stopSignal } from "../terminal.ts";
+import { type TelemetryFlags, telemetryOf } from "./telemetry.ts";
 
 const DAY_MS = 24 * 3600 * 1000;
 
+export type ServeFlags = ApiFlags & TelemetryFlags;
+
 /** Starts the API as flags and variables say. Errors: the history or the address cannot be used, or not without a token. */
-export async function startServing(given: ApiFlags, cli: Cli, log?: Log): Promise<Result<RunningApi, Fault>> {
+export async function startServing(given: ServeFlags, cli: Cli, log?: Log): Promise<Result<RunningApi, Fault>> {
   const {
     port,
     host,
@@ -38,8 +41,11 @@ export async function startServing(given: ApiFlags, cli: Cli, log?: Log): Promis
     );
   const setting = storeSetting(given, cli);
   if (!setting.ok) return setting;
+  const telemetry = telemetryOf(given, cli);
+  if (!telemetry.ok) return telemetry;
   const options: ApiOptions = {
     ...setting.value,
+    ...telemetry.value,
     // a thread that ends when it is idle forgets the pages that it has rendered
     warm: threads !== undefined,
     ...(threads === undefined ? {} : { threads }),
@@ -67,8 +73,10 @@ export async function startServing(given: ApiFlags, cli: Cli, log?: Log): Promis
 }
 
 /** `nodewise api`: the address on standard output once it listens, the log on standard error, until a signal. */
-export async function serve(given: ApiFlags, cli: Cli): Promise<Outcome> {
+export async function serve(given: ServeFlags, cli: Cli): Promise<Outcome> {
   const stop = stopSignal();
+  // the file of the decision log is looked at before each write, and whoever moves it away says so by this
+  if (given.decisionLog !== undefined) process.on("SIGHUP", () => {});
   const api = await startServing(given, cli);
   if (!api.ok) return api;
   cli.terminal.write(`${api.value.url}\n`);
