@@ -20,7 +20,8 @@ import type { DecisionLogSetting } from "./server/decision-log/start.ts";
 import { sha256 } from "./server/digest.ts";
 import { type History, keepPruned, openHistory } from "./server/history.ts";
 import { collectWhenIdle } from "./server/idle-memory.ts";
-import { listen, whenSent } from "./server/listen.ts";
+import { type Listening, listen, whenSent } from "./server/listen.ts";
+import type { Otlp, OtlpSetting } from "./server/otlp/start.ts";
 import { type Threads, threads, warm } from "./server/threads.ts";
 import { type KeyPair, keepRenewed, readKeyPair, type TlsFiles } from "./server/tls.ts";
 import { inTurns, type Turns } from "./service/turns.ts";
@@ -52,6 +53,8 @@ export interface ServeOptions {
   readonly warm?: boolean;
   /** Delivers what is recorded to others. Default: no. */
   readonly decisionLog?: DecisionLogSetting;
+  /** Tells traces and metrics over OTLP. Default: no. */
+  readonly otlp?: OtlpSetting;
   /** Default: JSON lines on standard error. */
   readonly log?: Log;
 }
@@ -108,6 +111,12 @@ export async function startApi(options: ApiOptions): Promise<Result<RunningApi, 
 }
 
 /** Loaded only where it is asked for. */
+async function tellOtlp(setting: OtlpSetting | undefined, log: Log, metrics: NodeMetrics): Promise<Otlp | null> {
+  if (setting === undefined) return null;
+  return (await import("./server/otlp/start.ts")).startOtlp(setting, log, metrics.otlp());
+}
+
+/** The same. */
 async function deliverLog(
   setting: DecisionLogSetting | undefined,
   { metrics, ...ports }: Pick<Ports, "store" | "log"> & { readonly turns: Turns; readonly metrics: NodeMetrics },
@@ -116,6 +125,14 @@ async function deliverLog(
   const { startDecisionLog } = await import("./server/decision-log/start.ts");
   return startDecisionLog(setting, { ...ports, metrics: metrics.decisionLog() });
 }
+
+function withoutToken(host: string, revoked: number, { flags }: StoreLocation): Result<never, StartFailure> {
+  const none = `there is none${revoked > 0 ? " that is not revoked" : ""}`;
+  const way = `run \`nodewise token create ${flags}\` first, or listen on ${DEFAULT_HOST}`;
+  return err({ code: "usage", message: `listening on ${host} needs a token, and ${none}: ${way}` });
+}
+
+const limitsOf = ({ limits }: ServeOptions): ApiLimits => ({ ...DEFAULT_LIMITS, ...limits });
 
 function retentionOf({ retention = {} }: ServeOptions, { flags }: StoreLocation) {
   const days = Math.ceil((retention.maxAgeMs ?? DEFAULT_RETENTION.maxAgeMs) / DAY_MS);
@@ -137,30 +154,28 @@ async function serve(
   const tokens = await store.countTokens();
   if (!tokens.ok) return failed(tokens.error.message);
   const { active, revoked } = tokens.value;
-  if (!open && active === 0 && options.adminTokenHash === undefined) {
-    const way = `run \`nodewise token create ${location.flags}\` first, or listen on ${DEFAULT_HOST}`;
-    return err({
-      code: "usage",
-      message: `listening on ${host} needs a token, and there is none${revoked > 0 ? " that is not revoked" : ""}: ${way}`,
-    });
-  }
+  if (!open && active === 0 && options.adminTokenHash === undefined) return withoutToken(host, revoked, location);
   const ownLog = options.log === undefined ? pinoLog() : null;
   const log = options.log ?? (ownLog as Log);
-  const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const metrics = nodeMetrics();
   const decisionLog = await deliverLog(options.decisionLog, { store, log, metrics, turns });
   if (!decisionLog.ok) return failed(decisionLog.error);
   const deciding = threads(options.threads ?? mostThreads(), {
     least: options.threads ?? 0,
-    server: options.threads === 0 ? null : { history: location.setting, limits, connect: connect ?? (() => null) },
+    server:
+      options.threads === 0
+        ? null
+        : { history: location.setting, limits: limitsOf(options), connect: connect ?? (() => null) },
     log,
     metrics,
     turns,
   });
+  const otlp = await tellOtlp(options.otlp, log, metrics);
   const closing = new AbortController();
   const atEnd: (() => Promise<void>)[] = [];
   const ports: Ports = {
     ...portsOf(store, log, metrics, deciding, open, closing.signal, options),
+    ...otlp?.ports,
     nodeStates: {
       maxBytes: NODE_STATE_BYTES,
       holdMs: location.isShared ? 0 : HOLD_MS,
@@ -168,17 +183,18 @@ async function serve(
     },
   };
   const app = createApp(ports);
+  const ask = async (request: Request): Promise<Response> => app.fetch(request, { [TRUSTED]: true });
   prepareDecoding();
   const listening = await listen(app, { host, port, turns, ...(tls === undefined ? {} : { tls }) });
   if (!listening.ok) {
-    await deciding.close();
-    await decisionLog.value?.close();
+    await Promise.all([deciding.close(), decisionLog.value?.close(), otlp?.close()]);
     return failed(listening.error);
   }
   const pruning = keepPruned(store, now, log, { metrics, ...retentionOf(options, location) });
+  otlp?.tellMetrics(async () => (await ask(new Request(`${url}/metrics`))).text());
   const endCollecting = collectWhenIdle();
   const { tlsServer } = listening.value;
-  const url = `${tlsServer === null ? "http" : "https"}://${hostText(host)}:${listening.value.port}`;
+  const url = urlOf(host, listening.value);
   const endRenewal =
     tlsServer === null || options.tls === undefined ? () => {} : keepRenewed(tlsServer, options.tls, log);
   const requiresToken = !open || active + revoked > 0;
@@ -190,7 +206,7 @@ async function serve(
     url,
     port: listening.value.port,
     requiresToken,
-    fetch: async (request) => app.fetch(request, { [TRUSTED]: true }),
+    fetch: ask,
     close: async () => {
       pruning.stop();
       endCollecting();
@@ -198,6 +214,7 @@ async function serve(
       closing.abort();
       await listening.value.close(GRACE_MS);
       await warming;
+      await otlp?.close();
       await deciding.close();
       for (const work of atEnd) await work();
       await decisionLog.value?.close();
@@ -228,7 +245,7 @@ const portsOf = (
   offThread: deciding.offThread,
   sha256,
   auth: authSettings(open, options),
-  limits: { ...DEFAULT_LIMITS, ...options.limits },
+  limits: limitsOf(options),
   recordDecisions: true,
   streams: { closing, limit: MAX_STREAMS },
   assets: nodeAssets(),
@@ -243,6 +260,8 @@ const unseen = (ports: Ports): Ports => ({
 });
 
 const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i.test(host);
+const urlOf = (host: string, { tlsServer, port }: Listening): string =>
+  `${tlsServer === null ? "http" : "https"}://${hostText(host)}:${port}`;
 const hostText = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 
 /** Beyond loopback everyone must show a token; on it, everyone may ask by its own name until the first token is made, and not again after it. */

@@ -56,9 +56,16 @@ function logMetrics(registry: Registry): LogMetrics {
   };
 }
 
-/** `decisionLog`: adds what its delivery counts, at most once. */
+/** What telemetry over OTLP counts. */
+export interface OtlpMetrics {
+  failed(signal: "traces" | "metrics"): void;
+  dropped(spans: number): void;
+}
+
+/** With what some APIs count beside: each is added when it is asked for, at most once. */
 export interface NodeMetrics extends Metrics {
   decisionLog(): LogMetrics;
+  otlp(): OtlpMetrics;
 }
 
 /** The counters in a registry of their own, beside those of the Node process. */
@@ -88,6 +95,11 @@ export function nodeMetrics(): NodeMetrics {
       for (const [table, count] of Object.entries(rows)) removed.inc({ table }, count);
     },
     decisionLog: () => logMetrics(registry),
+    otlp: () => {
+      const failed = counter(registry, METRICS.otlpFailed);
+      const dropped = counter(registry, METRICS.otlpDropped);
+      return { failed: (signal) => failed.inc({ signal }), dropped: (spans) => dropped.inc(spans) };
+    },
     render: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   };
 }

@@ -70,6 +70,18 @@ export const METRICS = {
     help: "Age of the oldest decision that waits; absent: another process delivers",
     labels: [],
   },
+  otlpFailed: {
+    name: "nodewise_otlp_failed_exports_total",
+    help: "Exports that the OpenTelemetry collector did not take, by signal",
+    labels: ["signal"],
+    known: ["traces", "metrics"].map((signal) => ({ signal })),
+  },
+  otlpDropped: {
+    name: "nodewise_otlp_dropped_spans_total",
+    help: "Spans that the OpenTelemetry collector did not take, or that had no room to wait for it",
+    labels: [],
+    known: [{}],
+  },
   sweeps: {
     name: "nodewise_history_sweeps_total",
     help: "Sweeps of the history: done, partial (more is left), held (the clock has leapt: see the log), failed",

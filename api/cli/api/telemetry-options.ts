@@ -35,6 +35,12 @@ export const withTelemetryOptions = (command: Command): Command =>
         "--decision-log-max-bytes <n>",
         "bytes of the events of one POST, before gzip; a larger event goes alone (default: 1 MiB)",
       ).argParser(wholeNumber(1024)),
+    )
+    .addOption(
+      new Option(
+        "--otlp <url>",
+        "tell traces and metrics to an OpenTelemetry collector, over HTTP, such as http://127.0.0.1:4318 (or set OTEL_EXPORTER_OTLP_ENDPOINT; other OTEL_* variables hold too)",
+      ),
     );
 
 function labels(text: string, before: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
