@@ -21,7 +21,7 @@ import { sha256 } from "./server/digest.ts";
 import { type History, keepPruned, openHistory } from "./server/history.ts";
 import { collectWhenIdle } from "./server/idle-memory.ts";
 import { type Listening, listen, whenSent } from "./server/listen.ts";
-import type { Otlp, OtlpSetting } from "./server/otlp/start.ts";
+import type { Otlp, OtlpSetting } from "./server/otlp/otlp.ts";
 import { type Threads, threads, warm } from "./server/threads.ts";
 import { type KeyPair, keepRenewed, readKeyPair, type TlsFiles } from "./server/tls.ts";
 import { inTurns, type Turns } from "./service/turns.ts";
@@ -113,7 +113,7 @@ export async function startApi(options: ApiOptions): Promise<Result<RunningApi, 
 /** Loaded only where it is asked for. */
 async function tellOtlp(setting: OtlpSetting | undefined, log: Log, metrics: NodeMetrics): Promise<Otlp | null> {
   if (setting === undefined) return null;
-  return (await import("./server/otlp/start.ts")).startOtlp(setting, log, metrics.otlp());
+  return (await import("./server/otlp/otlp.ts")).startOtlp(setting, log, metrics.otlp());
 }
 
 /** The same. */

@@ -1,61 +1,13 @@
-import { once } from "node:events";
 import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { createServer, type IncomingHttpHeaders } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { gunzipSync } from "node:zlib";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { ServeOptions } from "../../api/server.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
 import { capturedSnapshot } from "../contract/captured.ts";
 import { value } from "../contract/store-rows.ts";
+import { type Event, receiver } from "./decision-log-receiver.ts";
 import { dataDirectory, serving } from "./serving.ts";
-
-interface Event {
-  readonly labels: Readonly<Record<string, string>>;
-  readonly decision_id: string;
-  readonly path: string;
-  readonly input?: Readonly<Record<string, unknown>>;
-  readonly result: Readonly<Record<string, unknown>>;
-  readonly timestamp: string;
-  readonly erased?: readonly string[];
-  readonly custom: Readonly<Record<string, unknown>>;
-}
-interface Post {
-  readonly headers: IncomingHttpHeaders;
-  readonly events: readonly Event[];
-  readonly bytes: number;
-}
-/** A receiver of OPA's form on loopback. `answers`: status of the next posts, with headers and after so many ms; after them 200, and 413 beyond `limits.bytes`. */
-async function receiver(
-  answers: (readonly [status: number, headers?: Record<string, string>, afterMs?: number])[] = [],
-) {
-  const posts: Post[] = [];
-  const taken: Event[] = [];
-  const limits = { bytes: Number.POSITIVE_INFINITY };
-  const server = createServer((request, response) => {
-    const parts: Buffer[] = [];
-    request.on("data", (part: Buffer) => parts.push(part));
-    request.on("end", async () => {
-      const text = gunzipSync(Buffer.concat(parts)).toString();
-      const events = JSON.parse(text) as Event[];
-      posts.push({ headers: request.headers, events, bytes: text.length });
-      const usual = text.length > limits.bytes ? 413 : 200;
-      const [status, headers, afterMs = 0] = answers.shift() ?? [usual];
-      await sleep(afterMs);
-      if (status < 300) taken.push(...events);
-      response.writeHead(status, headers).end("whatever");
-    });
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/logs?partition=secret`);
-  return { url, posts, taken, limits };
-}
 
 type Log = NonNullable<ServeOptions["decisionLog"]>;
 const logTo = (to: Log["to"], over: Partial<Log> = {}): Log => ({ to, labels: {}, version: "1", erase: [], ...over });

@@ -268,6 +268,8 @@ else
         for await (const row of store.streamLog(0, value(await store.settledSeq()))) found.push(value(row).id);
         return found;
       };
+      // before the first number was given
+      expect(value(await store.settledSeq())).toBe(0);
       value(await store.record({ decision: decisionRow({ id: "first" }) }));
       expect(await ids()).toEqual(["first"]);
       const writer = server.client("settled");

@@ -45,15 +45,18 @@ export const tracingWith = (tracer: Tracer): Tracing => ({
       ...(peer === undefined ? {} : { "client.address": peer }),
       ...(userAgent === null ? {} : { "user_agent.original": userAgent }),
     };
-    const span = tracer.startSpan(method, { kind: SpanKind.SERVER, attributes }, parent);
+    // one clock for a span and those below it: the other may be set meanwhile
+    const beganMs = Date.now() - performance.now();
+    const now = (): number => beganMs + performance.now();
+    const span = tracer.startSpan(method, { kind: SpanKind.SERVER, attributes, startTime: now() }, parent);
     const own = trace.setSpan(parent, span);
     return {
       traceId: span.spanContext().traceId,
       child: (name, startedMs, of, error) => {
-        const startTime = performance.timeOrigin + startedMs;
+        const startTime = beganMs + startedMs;
         const child = tracer.startSpan(name, { startTime, attributes: of as Record<string, string> }, own);
         if (error !== undefined) fail(child, error);
-        child.end();
+        child.end(now());
       },
       end: ({ route, status, code }) => {
         if (route !== null) {
@@ -65,7 +68,7 @@ export const tracingWith = (tracer: Tracer): Tracing => ({
         if (code !== undefined) span.setAttribute("error.type", code);
         // what the caller did wrong is no error of this server
         if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
-        span.end();
+        span.end(now());
       },
     };
   },
