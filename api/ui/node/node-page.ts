@@ -24,7 +24,7 @@ import { evictionSection } from "./eviction.ts";
 import { glance } from "./glance.ts";
 import { imagesSection } from "./images.ts";
 import { listPage } from "./list-page.ts";
-import { askedList, Lists } from "./lists.ts";
+import { askedPart, Lists } from "./lists.ts";
 import type { Known } from "./node-decisions.ts";
 import { podsSection } from "./pods.ts";
 import { folded, type NodeView, nodeView, type ProbedPod, plural, section } from "./view.ts";
@@ -126,14 +126,15 @@ function probeLane({ type, handler, attempts, onHold }: ProbeRun, container: str
 
 /** GET /nodes/{node}: all that is known of a node, drawn; with `list`, a page of one of its lists. */
 export async function getNodePage(exchange: Exchange): Promise<Result<Reply, Problem>> {
-  const asked = askedList(exchange);
+  const asked = askedPart(exchange);
   if (!asked.ok) return asked;
+  const { list, range } = asked.value;
   const found = await findNode(exchange);
   if (!found.ok) return found;
   const { store, now } = exchange.ports;
-  const view = await nodeView(store, found.value, now(), undrawnIn(exchange));
+  const view = await nodeView(store, found.value, now(), { undrawn: undrawnIn(exchange), range });
   if (!view.ok) return view;
-  if (asked.value !== null) return listPage(exchange, view.value, asked.value);
+  if (list !== null) return listPage(exchange, view.value, list);
   return page(found.value.name, contentOf(view.value, now()), {
     assets: ["uplot.css", "uplot.js", "plots.js"],
     live: found.value.name,
