@@ -7,8 +7,8 @@ const LOOK_MS = 10;
 /** Then the last answer is given again: somebody writes for long, or has gone with a transaction open. */
 const PATIENCE_MS = 500;
 
-/** A sequence that gave no number yet names its first all the same. */
-const LAST = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS seq FROM decisions_seq_seq";
+/** A sequence that gave no number yet has none; its own row would name its first all the same. */
+const LAST = "SELECT coalesce(pg_sequence_last_value('decisions_seq_seq'), 0) AS seq";
 /** Each write shares the lock from its beginning to its end, and takes its numbers in between. */
 const WRITERS = `SELECT virtualtransaction AS writer FROM pg_locks WHERE locktype = 'advisory' AND granted AND mode = 'ShareLock'
   AND classid = 0 AND objid = ${WRITING} AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;

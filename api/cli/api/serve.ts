@@ -74,9 +74,9 @@ export async function startServing(given: ServeFlags, cli: Cli, log?: Log): Prom
 
 /** `nodewise api`: the address on standard output once it listens, the log on standard error, until a signal. */
 export async function serve(given: ServeFlags, cli: Cli): Promise<Outcome> {
-  const stop = stopSignal();
-  // the file of the decision log is looked at before each write, and whoever moves it away says so by this
+  // whoever moves the file of the decision log away says so by SIGHUP; it is looked at before each write anyhow
   if (given.decisionLog !== undefined) process.on("SIGHUP", () => {});
+  const stop = stopSignal(given.decisionLog === undefined ? undefined : ["SIGINT", "SIGTERM"]);
   const api = await startServing(given, cli);
   if (!api.ok) return api;
   cli.terminal.write(`${api.value.url}\n`);
