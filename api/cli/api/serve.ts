@@ -1,5 +1,4 @@
 import { ok, type Result } from "../../model/result.ts";
-import type { Log } from "../../observe/log.ts";
 import { type ApiOptions, type RunningApi, startApi } from "../../server.ts";
 import { type ApiFlags, storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
@@ -8,10 +7,12 @@ import { type TelemetryFlags, telemetryOf } from "./telemetry.ts";
 
 const DAY_MS = 24 * 3600 * 1000;
 
-export type ServeFlags = ApiFlags & TelemetryFlags;
-
-/** Starts the API as flags and variables say. Errors: the history or the address cannot be used, or not without a token. */
-export async function startServing(given: ServeFlags, cli: Cli, log?: Log): Promise<Result<RunningApi, Fault>> {
+/** Starts the API as flags and variables say, with what its caller adds. Errors: the history or the address cannot be used, or not without a token. */
+export async function startServing(
+  given: ApiFlags,
+  cli: Cli,
+  more: Pick<ApiOptions, "log" | "decisionLog" | "otlp"> = {},
+): Promise<Result<RunningApi, Fault>> {
   const {
     port,
     host,
@@ -41,11 +42,9 @@ export async function startServing(given: ServeFlags, cli: Cli, log?: Log): Prom
     );
   const setting = storeSetting(given, cli);
   if (!setting.ok) return setting;
-  const telemetry = telemetryOf(given, cli);
-  if (!telemetry.ok) return telemetry;
   const options: ApiOptions = {
     ...setting.value,
-    ...telemetry.value,
+    ...more,
     // a thread that ends when it is idle forgets the pages that it has rendered
     warm: threads !== undefined,
     ...(threads === undefined ? {} : { threads }),
@@ -66,18 +65,23 @@ export async function startServing(given: ServeFlags, cli: Cli, log?: Log): Prom
       ...(keepDays === undefined ? {} : { maxAgeMs: keepDays * DAY_MS }),
       ...(keepDecisions === undefined ? {} : { maxRowsPerNode: keepDecisions }),
     },
-    ...(log === undefined ? {} : { log }),
   };
   const api = await startApi(options);
   return api.ok ? api : fault(api.error.code === "usage" ? EXIT.badInput : EXIT.failed, api.error.message);
 }
 
+export type ServeFlags = ApiFlags & TelemetryFlags;
+
 /** `nodewise api`: the address on standard output once it listens, the log on standard error, until a signal. */
 export async function serve(given: ServeFlags, cli: Cli): Promise<Outcome> {
-  // whoever moves the file of the decision log away says so by SIGHUP; it is looked at before each write anyhow
-  if (given.decisionLog !== undefined) process.on("SIGHUP", () => {});
-  const stop = stopSignal(given.decisionLog === undefined ? undefined : ["SIGINT", "SIGTERM"]);
-  const api = await startServing(given, cli);
+  const telemetry = telemetryOf(given, cli);
+  if (!telemetry.ok) return telemetry;
+  const { decisionLog } = telemetry.value;
+  const hasFile = decisionLog !== undefined && "file" in decisionLog.to;
+  // whoever moves the file away says so by SIGHUP; it is looked at before each write anyhow
+  if (hasFile) process.on("SIGHUP", () => {});
+  const stop = stopSignal(hasFile ? ["SIGINT", "SIGTERM"] : undefined);
+  const api = await startServing(given, cli, telemetry.value);
   if (!api.ok) return api;
   cli.terminal.write(`${api.value.url}\n`);
   await stop;

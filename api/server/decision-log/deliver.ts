@@ -125,6 +125,7 @@ export class Delivery {
     if ((await this.#hold()) !== null || this.#place === null) return metrics.waits(null);
     const settled = await store.settledSeq();
     if (!settled.ok) return this.#unread(settled.error.message);
+    this.#isUnread = false;
     const from = this.#place.seq;
     if (settled.value <= from) return metrics.waits({ events: 0, sinceMs: null });
     let batch: Waiting[] = [];
@@ -212,9 +213,12 @@ export class Delivery {
     return null;
   }
 
+  /** Said once until it can be read again: it is looked at each second. */
   #unread(reason: string): void {
-    this.#ports.log.error({ reason }, "decision log: the history cannot be read or written");
+    if (!this.#isUnread) this.#ports.log.error({ reason }, "decision log: the history cannot be read or written");
+    this.#isUnread = true;
   }
+  #isUnread = false;
 
   /** Sends until the receiver has taken all, and moves the place to `seq`. Null: done. */
   async #sendUntil(batch: readonly Waiting[], seq: number, settledSeq: number): Promise<Cut | null> {
