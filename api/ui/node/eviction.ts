@@ -188,7 +188,7 @@ function plotsOf(
   for (const signal of nearest) if (seen.size < SEEN_PLOTS) seen.add(signal);
   const others = signals.filter((signal) => !seen.has(signal));
   const drawn = (some: readonly EvictionSignal[]): Html =>
-    html`<div class="plots">${some.map((signal) => signalPlot(signal, decision, of(signal)))}</div>`;
+    html`<div class="plots" tabindex="0" role="region" aria-label="Plots">${some.map((signal) => signalPlot(signal, decision, of(signal)))}</div>`;
   return html`${drawn(signals.filter((signal) => seen.has(signal)))}${
     others.length === 0
       ? ""

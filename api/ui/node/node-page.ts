@@ -226,14 +226,20 @@ function headOf(view: NodeView, nowMs: number): Html {
   const deletedMs = fleet?.deletedMs ?? null;
   const snapshot = seen.state === "known" ? seen.known.snapshot : undefined;
   const info = snapshot?.node?.status?.nodeInfo;
+  const active = snapshot?.pods === undefined ? null : podsOfNode(snapshot).filter(isActive).length;
+  const shortly = [
+    ...(info?.kubeletVersion === undefined ? [] : [`Kubelet ${info.kubeletVersion}`]),
+    ...(snapshot?.cgroup === undefined ? [] : [`cgroups ${cgroupText(snapshot.cgroup)}`]),
+    ...(active === null ? [] : [plural(active, "pod")]),
+  ];
   const pairs: readonly (readonly [string, Html | string | undefined])[] = [
-    ["Last seen", html`${ago(lastSeenMs)}`],
+    ["Last seen", html`${moment(lastSeenMs)}`],
     ["Deleted", deletedMs === null ? undefined : html`${ago(deletedMs)}, by its cluster`],
     ["First seen", html`${moment(firstSeenMs)}`],
     ["Kubelet", info?.kubeletVersion],
     ["Kernel", info?.kernelVersion],
     ["Cgroups", snapshot?.cgroup && cgroupText(snapshot.cgroup)],
-    ["Pods", snapshot?.pods && `${podsOfNode(snapshot).filter(isActive).length}`],
+    ["Pods", active === null ? undefined : `${active}`],
     ["Boot", (bootId ?? info?.bootID) && html`<code>${bootId ?? info?.bootID}</code>`],
     ["Snapshot", lastSnapshotId === null ? "none" : snapshotText(view, lastSnapshotId)],
     ["Sequence", lastSequence === null ? undefined : `${lastSequence}`],
@@ -243,7 +249,7 @@ function headOf(view: NodeView, nowMs: number): Html {
   return html`<section id="head" data-live aria-label="The node">
 ${verdicts(view)}
 ${glance(view, nowMs)}
-<dl class="facts">${told.map(([what, value]) => html`<div><dt>${what}</dt><dd>${value}</dd></div>`)}</dl>
+<details id="facts"><summary>${[...shortly, ""].join(", ")}last seen ${ago(lastSeenMs)}</summary><dl class="facts">${told.map(([what, value]) => html`<div><dt>${what}</dt><dd>${value}</dd></div>`)}</dl></details>
 ${fleet === null ? "" : dayText(day)}${fleet === null ? "" : kubeletText(fleet)}</section>`;
 }
 

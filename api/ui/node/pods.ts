@@ -65,7 +65,7 @@ export function podsSection({ snapshot }: Known, view: NodeView, lists: Lists): 
     "pods",
     "Pods",
     html`<p>${plural(rows.length, "pod")}${places.size === 0 ? "" : ", in the order in which they go for want of memory"}.</p>
-${scrolling("Pods", table)}${note}${rows.some(({ throttled }) => throttled !== null) ? html`<p class="small soft">Throttled: how much of the last minute all tasks of the pod waited for CPU at once.</p>` : ""}`,
+${scrolling("Pods", table)}${note}${rows.some(({ throttled }) => throttled !== null) ? html`<p class="small soft">Throttled: of the last minute, spent waiting for CPU.</p>` : ""}`,
   );
 }
 
