@@ -227,8 +227,33 @@ export interface TokenStore {
   forgetRevokedTokens(): Answer<{ readonly forgotten: number }>;
 }
 
+/** How far the decision log is delivered. */
+export interface LogPlace {
+  /** All decisions up to this one are delivered, by the order in which they were stored. */
+  readonly deliveredSeq: number;
+  /** Decisions that were removed before they were delivered, and of which nobody has been told yet. */
+  readonly lost: number;
+}
+
+/** The part of the store that the decision log is read from: the decisions are its buffer, behind a place that is stored beside them. */
+export interface LogStore {
+  /**
+   * Takes or keeps the right to deliver, for `leaseMs` by the database's clock; the first call of all begins the log, with what is recorded after it.
+   * `told`: so many of `lost` were told of. Null: another process delivers.
+   */
+  holdLog(holder: string, leaseMs: number, told: number): Answer<LogPlace | null>;
+  /** All decisions up to this one can be read, or will never be there. */
+  settledSeq(): Answer<number>;
+  /** Those after `afterSeq` up to `untilSeq` in the order of storing, as `streamDecisions`. */
+  streamLog(afterSeq: number, untilSeq: number): AsyncIterable<Result<StreamedDecision, StreamFailure>>;
+  /** False: nothing changed, since another process delivers, or the place is not `fromSeq` any more. */
+  moveLog(holder: string, fromSeq: number, toSeq: number): Answer<{ readonly moved: boolean }>;
+  /** Lets another process deliver at once. */
+  releaseLog(holder: string): Answer<null>;
+}
+
 /** The history. Every method answers a value, also when the disk is full, the database locked or broken, or the network gone. */
-export interface Store extends TokenStore {
+export interface Store extends TokenStore, LogStore {
   /**
    * One atomic write. When it answers, the rows survive a crash. A decision that equals the node's newest of its kind in all but
    * its snapshot and its time is counted on that row; one that tells removals has a row of its own.

@@ -109,6 +109,15 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "api/server.ts": ["@hono/node-server", "hono", "pino", "node:"],
   "api/ui/draw/": ["diff"],
   "api/server/": ["@hono/node-server", "hono", "pino", "prom-client", "uplot", "node:"],
+  "api/server/otlp/": [
+    "@opentelemetry/api",
+    "@opentelemetry/core",
+    "@opentelemetry/exporter-metrics-otlp-proto",
+    "@opentelemetry/exporter-trace-otlp-proto",
+    "@opentelemetry/resources",
+    "@opentelemetry/sdk-metrics",
+    "@opentelemetry/sdk-trace",
+  ],
   "api/model/": ["zod"],
   "api/profiles/": [],
   "api/text/": ["string-width"],
@@ -232,6 +241,7 @@ describe("who may import whom", () => {
     const heavy = [
       "@grpc/grpc-js",
       "@kubernetes/client-node",
+      "@opentelemetry/api",
       "better-sqlite3",
       "drizzle-orm",
       "hono",

@@ -4,7 +4,7 @@ import type { Result } from "../model/result.ts";
 import type { Ports, Reply } from "../ports.ts";
 import { parseJson } from "../service/json.ts";
 import { NodeTurns, type TurnAnswer } from "../service/node-turn/node-turns.ts";
-import { turnRequest } from "../service/node-turn/request.ts";
+import { type TurnRequest, turnRequest } from "../service/node-turn/request.ts";
 import type { Problem } from "../service/problem.ts";
 import { requireNode } from "./auth/authorize.ts";
 import { readJsonBody } from "./body.ts";
@@ -60,11 +60,26 @@ export async function postTurn(exchange: Exchange): Promise<Result<Reply, Proble
   if (!request.ok) return request;
   const { turns } = exchange.ports;
   if (turns === undefined) throw new Error("turns are taken by the server alone");
-  const taken = await turns.take(node, request.value);
+  const taken = await takeTraced(exchange, turns, node, request.value);
   if (!taken.ok) return taken;
   const { snapshotId, answers } = taken.value;
   const head = JSON.stringify({ node, snapshotId });
   return jsonText(spliced(head, `{"decisions":[${answers.map(answerText).join(",")}]}`));
+}
+
+/** With a span for all that the turn decides, and one for what it records. */
+async function takeTraced({ span }: Exchange, turns: NodeTurns, node: string, request: TurnRequest) {
+  if (span === undefined) return turns.take(node, request);
+  let started = performance.now();
+  const taken = await turns.take(node, request, (kinds) => {
+    span.child("decide", started, { "nodewise.node": node, "nodewise.kinds": kinds });
+    started = performance.now();
+  });
+  if (taken.ok) {
+    const ids = taken.value.answers.flatMap((one) => ("problem" in one ? [] : [one.id]));
+    span.child("record", started, { "nodewise.node": node, "nodewise.decision.ids": ids });
+  }
+  return taken;
 }
 
 function answerText(answer: TurnAnswer): string {

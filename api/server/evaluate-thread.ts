@@ -8,7 +8,7 @@ import { err, ok, type Result } from "../model/result.ts";
 import { epochMs } from "../model/units.ts";
 import { errorFields, type Log } from "../observe/log.ts";
 import { plainMetrics } from "../observe/plain-metrics.ts";
-import type { ApiLimits, OffThreadAsk, OffThreadRequest } from "../ports.ts";
+import type { ApiLimits, DecidedHead, OffThreadAsk, OffThreadRequest } from "../ports.ts";
 import { evaluateSnapshot, evaluator } from "../service/evaluate.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
 import { movable, sha256 } from "./digest.ts";
@@ -27,7 +27,7 @@ export type Delivery =
   | { readonly number: number; readonly done: unknown }
   | { readonly number: number; readonly fault: string }
   /** It is decided, and waits for the disk. */
-  | { readonly number: number; readonly isWaiting: true }
+  | { readonly number: number; readonly isWaiting: DecidedHead }
   | { readonly log: keyof Log; readonly fields: Readonly<Record<string, unknown>>; readonly message: string }
   | { readonly counted: keyof Counts; readonly args: readonly (string | number)[] };
 
@@ -101,7 +101,8 @@ function workOf(
     const opened = await open();
     const read = opened.ok ? opened.value : unread(opened.error);
     const record: Store["record"] = (recording) => {
-      deliver({ number, isWaiting: true });
+      const { id, kind, node, verdict } = recording.decision;
+      deliver({ number, isWaiting: { id, kind, node, verdict } });
       return (written ?? read).record(recording);
     };
     const store = { ...read, record };

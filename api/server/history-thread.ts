@@ -19,6 +19,9 @@ export const WRITES = [
   "revokeToken",
   "prune",
   "importRows",
+  "holdLog",
+  "moveLog",
+  "releaseLog",
   "ready",
 ] as const satisfies readonly (keyof Store)[];
 export type Write = (typeof WRITES)[number];

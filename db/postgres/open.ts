@@ -17,6 +17,7 @@ import { failureOf } from "./failure.ts";
 import { migrate, SCHEMA } from "./migrate.ts";
 import { dropPartitions, makePartitions } from "./partitions.ts";
 import { connectionOf, labelOf, type PostgresSetting } from "./setting.ts";
+import { settling } from "./settled.ts";
 import { inPostgres } from "./translate.ts";
 import { groupedWrites, named, READ_ONLY } from "./writes.ts";
 
@@ -26,7 +27,7 @@ pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 
 const MIGRATIONS_DIR = fileURLToPath(new URL("../../migrations/postgres", import.meta.url));
 /** The newest file there (a test keeps it so). */
-export const LATEST_MIGRATION = "0001_counts.sql";
+export const LATEST_MIGRATION = "0002_decision_log.sql";
 
 const CONNECTIONS = 10;
 const USUAL_AGE_MS = 30 * 24 * 3600 * 1000;
@@ -93,6 +94,7 @@ function postgres(pool: pg.Pool): Dialect {
     // an array, by which the index is asked for each row; of a subquery Postgres would make a walk through all texts
     textsIn: (id, parts) => sql`${id} = ANY (text_ids(${parts}))`,
     textsOfSnapshots: "SELECT unnest(text_ids(parts)) FROM snapshots",
+    settledSeq: settling(pool),
     hasLateral: true,
     agedDecisions: "decisions_rest",
     migrations: { table: "migrations", latest: LATEST_MIGRATION, advice: "start `nodewise api` again" },

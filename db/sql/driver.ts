@@ -39,6 +39,8 @@ export interface Dialect {
   readonly textsOfSnapshots: string;
   /** A subquery may be asked for each row of what stands before it (LATERAL). */
   readonly hasLateral: boolean;
+  /** The highest number of a decision, of which no lower one is still being written. */
+  settledSeq(): Promise<number>;
   /** The table that holds the decisions which go row by row when they are too old. */
   readonly agedDecisions: string;
   readonly migrations: {

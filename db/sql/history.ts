@@ -4,6 +4,7 @@ import { MAX_ROW_BYTES } from "../body.ts";
 import { failure, type StoreFailure } from "../failure.ts";
 import { type ImageCost, type ImageTotals, MAX_COSTS, type TargetCount } from "../rows.ts";
 import type { Store } from "../store.ts";
+import { logOf } from "./decision-log.ts";
 import { decisionsOf } from "./decisions.ts";
 import type { Driver, Statement } from "./driver.ts";
 import { exportOf } from "./export.ts";
@@ -102,6 +103,7 @@ export function createStore(over: Driver): Store {
     ...kept,
     ...decisionsOf(driver),
     ...streamOf(driver),
+    ...logOf(driver),
     ...resultsOf(driver),
     ...outcomesOf(driver, kept),
     ...removalsOf(driver),

@@ -362,6 +362,18 @@ export const idempotency = sqliteTable(
   (t) => [primaryKey({ columns: [t.key, t.scope] }), index("idempotency_by_decision").on(t.decisionId)],
 );
 
+/** One row, once a decision log was asked for: how far the decisions are delivered, and who delivers them. */
+export const decisionLog = sqliteTable("decision_log", {
+  id: integer("id").primaryKey(),
+  /** All decisions up to this one are delivered. */
+  deliveredSeq: integer("delivered_seq").notNull(),
+  /** Decisions that were removed before they were delivered, and of which nobody has been told yet. Triggers add to it. */
+  lost: integer("lost").notNull(),
+  /** The process that delivers, until then by the database's clock. Null: none, or its place is not true any more. */
+  holder: text("holder"),
+  heldUntilMs: integer("held_until_ms").notNull(),
+});
+
 /** One row, rewritten by `ready`: the proof that the database takes writes. */
 export const health = sqliteTable("health", {
   id: integer("id").primaryKey(),

@@ -1,4 +1,4 @@
-import { and, asc, type SQL, sql } from "drizzle-orm";
+import { type AnyColumn, and, asc, gt, lte, type SQL, sql } from "drizzle-orm";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import type { StoreFailure } from "../failure.ts";
 import type { Place, StreamedDecision, StreamFailure } from "../rows.ts";
@@ -45,28 +45,45 @@ function beyond(filter: DecisionFilter, from: Place | undefined): readonly (SQL 
   return isWithin ? [and(own, isAfter(from))] : [own, ...began.map((one) => and(one, isAfter(from)))];
 }
 
+const entriesWhere = (
+  { db }: Pick<Driver, "db">,
+  condition: SQL | undefined,
+  most: number,
+  order: readonly AnyColumn[],
+): Promise<readonly Entry[]> =>
+  db
+    .select({ atMs: decisions.decidedAtMs, seq: decisions.seq, bytes: decisions.bytes })
+    .from(decisions)
+    .where(condition)
+    .orderBy(...order.map((column) => asc(column)))
+    .limit(most);
+
 /** Places of the decisions of a filter, oldest first, a page at a time; behind the last there is an empty one. */
 export const decisionPages =
-  ({ db, attempt }: Driver) =>
+  (driver: Driver) =>
   (filter: DecisionFilter, from: Place | undefined): Promise<Result<readonly Entry[], StoreFailure>> =>
-    attempt(async () =>
+    driver.attempt(async () =>
       ok(
         await readInTurn(beyond(filter, from).toReversed(), PAGE_ROWS, (condition, most) =>
-          db
-            .select({ atMs: decisions.decidedAtMs, seq: decisions.seq, bytes: decisions.bytes })
-            .from(decisions)
-            .where(condition)
-            .orderBy(asc(decisions.decidedAtMs), asc(decisions.seq))
-            .limit(most),
+          entriesWhere(driver, condition, most, [decisions.decidedAtMs, decisions.seq]),
         ),
       ),
     );
 
+/** The same in the order in which they were recorded, of the places after one up to another. */
+const pagesBySeq =
+  (driver: Driver) =>
+  (afterSeq: number, untilSeq: number, from: Place | undefined): Promise<Result<readonly Entry[], StoreFailure>> =>
+    driver.attempt(async () => {
+      const within = and(gt(decisions.seq, from?.seq ?? afterSeq), lte(decisions.seq, untilSeq));
+      return ok(await entriesWhere(driver, within, PAGE_ROWS, [decisions.seq]));
+    });
+
 /** No statement stays open between two rows, so a slow reader holds back neither a checkpoint nor a writer. */
-export function streamOf(driver: Driver): Pick<Store, "streamDecisions"> {
+export function streamOf(driver: Driver): Pick<Store, "streamDecisions" | "streamLog"> {
   const { db, packing, attempt, textsIn } = driver;
   const decodeDecision = decisionReader(packing);
-  const page = decisionPages(driver);
+  const [byTime, bySeq] = [decisionPages(driver), pagesBySeq(driver)];
   // Put in order here: SQLite would sort the rows with their bodies.
   const rowsOf = (entries: readonly Entry[]) =>
     attempt(async () => {
@@ -77,17 +94,17 @@ export function streamOf(driver: Driver): Pick<Store, "streamDecisions"> {
         .leftJoin(series, ofDecision)
         .leftJoin(texts, textsIn(texts.id, decisions.parts))
         .where(sql`${decisions.seq} IN (SELECT CAST(value AS bigint) FROM json_each(${seqs}))`);
-      const bySeq = new Map(grouped(found).map((entry) => [entry.row.seq, entry]));
-      return ok(entries.flatMap((entry) => bySeq.get(entry.seq) ?? []));
+      const rows = new Map(grouped(found).map((entry) => [entry.row.seq, entry]));
+      return ok(entries.flatMap((entry) => rows.get(entry.seq) ?? []));
     });
 
-  async function* streamDecisions(
-    filter: DecisionFilter,
+  async function* stream(
+    page: (from: Place | undefined) => Promise<Result<readonly Entry[], StoreFailure>>,
     after?: Place,
   ): AsyncGenerator<Result<StreamedDecision, StreamFailure>> {
     let from = after;
     while (true) {
-      const entries = await page(filter, from);
+      const entries = await page(from);
       if (!entries.ok) return yield entries;
       from = entries.value.at(-1);
       if (from === undefined) return;
@@ -104,5 +121,8 @@ export function streamOf(driver: Driver): Pick<Store, "streamDecisions"> {
       }
     }
   }
-  return { streamDecisions };
+  return {
+    streamDecisions: (filter, after) => stream((from) => byTime(filter, from), after),
+    streamLog: (afterSeq, untilSeq) => stream((from) => bySeq(afterSeq, untilSeq, from)),
+  };
 }

@@ -4,6 +4,7 @@ import { damage } from "./store-damage.ts";
 import { fleet, fleetNotes, fleetOutcomes } from "./store-fleet.ts";
 import { largeBodies, resultsFactsTokens } from "./store-keeping.ts";
 import { lists } from "./store-lists.ts";
+import { decisionLog } from "./store-log.ts";
 import { movedFaults, moving } from "./store-moving.ts";
 import { outcomeFilters, outcomeRetention, outcomes, snapshotsBefore } from "./store-outcomes.ts";
 import { dearestRemovals, removalRetention, removalSummaries } from "./store-removal-costs.ts";
@@ -75,6 +76,7 @@ export function storeContract(name: string, open: () => Promise<StoreSubject>): 
       moving(of, another);
       movedFaults(of, another);
     });
+    describe("the decision log", () => decisionLog(() => subject));
     describe("damage", () => damage(() => subject));
   });
 }

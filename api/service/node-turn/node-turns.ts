@@ -96,12 +96,21 @@ export class NodeTurns {
     this.#states = new Lru(Number.POSITIVE_INFINITY, ports.maxBytes);
   }
 
-  /** Decides and records. Errors leave the node's state as it was: the base is not known, or what is posted is wrong. */
-  take(node: string, request: TurnRequest): Promise<Result<TurnOutcome, Problem>> {
+  /**
+   * Decides and records. Errors leave the node's state as it was: the base is not known, or what is posted is wrong. `onDecided`: called
+   * with the kinds when it is decided, and is recorded next.
+   */
+  take(
+    node: string,
+    request: TurnRequest,
+    onDecided?: (kinds: readonly string[]) => void,
+  ): Promise<Result<TurnOutcome, Problem>> {
     return this.#inOrder(node, async () => {
       const state = this.#states.get(node);
       const decided = await this.#decided(node, state, request);
-      return decided.ok ? ok(await this.#recorded(node, state, decided.value)) : decided;
+      if (!decided.ok) return decided;
+      onDecided?.(request.asks.map(({ kind }) => kind));
+      return ok(await this.#recorded(node, state, decided.value));
     });
   }
 
