@@ -1,0 +1,137 @@
+import { DurableObject } from "cloudflare:workers";
+import {
+  type HistoryObject,
+  isEmpty,
+  type ObjectMethod,
+  openDurable,
+  rollUp,
+  type Streamed,
+  sinceRollup,
+} from "../../db/open/worker.ts";
+import type { Place } from "../../db/rows.ts";
+import type { DecisionFilter, Store } from "../../db/store.ts";
+import { webSha256 } from "../http/auth/token.ts";
+import { nodeTurns, takeTurn } from "../http/turns.ts";
+import type { Result } from "../model/result.ts";
+import { epochMs } from "../model/units.ts";
+import { consoleLog, errorFields } from "../observe/log.ts";
+import { plainMetrics } from "../observe/plain-metrics.ts";
+import { idsWithPlace } from "../service/canonical.ts";
+import type { NodeTurns } from "../service/node-turn/node-turns.ts";
+import type { Problem } from "../service/problem.ts";
+import { retentionIn, type WorkerEnv } from "./settings.ts";
+
+/** The fleet hears of a new decision within this time, and of what is the same again within the other. */
+const NEWS_MS = 60_000;
+const COUNTS_MS = 600_000;
+const SWEEP_MS = 6 * 3600 * 1000;
+/** What one message of a stream holds, in UTF-16 units of bodies; the platform takes 32 MiB. */
+const STREAMED_CHARACTERS = 4 * 1024 * 1024;
+
+/** Methods that may store the first that there is of a node, and those that only change what is there. All others read. */
+const BEGINNING: ReadonlySet<ObjectMethod> = new Set([
+  "record",
+  "recordTurn",
+  "putSnapshot",
+  "putOutcomes",
+  "writeFacts",
+]);
+const CHANGING: ReadonlySet<ObjectMethod> = new Set(["addResults", "nodeDeleted"]);
+
+/**
+ * A node's place: its history, and its state between two turns. The routes and the tokens are the Worker's, which alone can reach
+ * it. An alarm tells the fleet what is new, and keeps the history short.
+ */
+export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObject {
+  readonly #log = consoleLog(Date.now);
+  #opened: { readonly store: Store; readonly turns: NodeTurns } | null = null;
+
+  /** The posted bytes of a node's turn -> the JSON text of the answer. The caller may speak for the node. */
+  async turn(node: string, bytes: Uint8Array): Promise<Result<string, Problem>> {
+    const answer = await takeTurn(this.#open().turns, node, bytes);
+    await this.#schedule(false);
+    return answer;
+  }
+
+  async call(method: ObjectMethod, args: readonly unknown[]): Promise<unknown> {
+    if (!BEGINNING.has(method) && this.#isEmpty()) return undefined;
+    const { store, turns } = this.#open();
+    // its next turn is written, and so it is there again
+    if (method === "nodeDeleted") await turns.forget(String(args[0]));
+    const answer = await (store[method] as (...args: readonly unknown[]) => Promise<unknown>)(...args);
+    if (BEGINNING.has(method) || CHANGING.has(method)) await this.#schedule(method === "addResults");
+    return answer;
+  }
+
+  async stream(filter: DecisionFilter, after: Place | undefined): Promise<Streamed> {
+    const decisions: Streamed["decisions"][number][] = [];
+    let room = STREAMED_CHARACTERS;
+    if (this.#isEmpty()) return { decisions, isLast: true };
+    for await (const one of this.#open().store.streamDecisions(filter, after)) {
+      decisions.push(one);
+      room -= one.ok ? one.value.body.length + (one.value.ask?.length ?? 0) : 0;
+      if (room <= 0) return { decisions, isLast: false };
+    }
+    return { decisions, isLast: true };
+  }
+
+  async alarm(): Promise<void> {
+    if (this.#isEmpty()) return;
+    const { storage } = this.ctx;
+    const nowMs = Date.now();
+    let nextMs = nowMs + NEWS_MS;
+    try {
+      const isDone = await rollUp(storage, this.env.DB, nowMs);
+      const sweptMs = await this.#sweep(nowMs);
+      nextMs = isDone ? sweptMs + SWEEP_MS : nowMs;
+    } catch (error) {
+      this.#log.error(errorFields(error), "the fleet was not told, or the history not pruned; tried again in a minute");
+    }
+    if (storage.sql.exec("SELECT 1 FROM nodes LIMIT 1").toArray().length > 0) return this.#wakeAt(nextMs);
+    this.#opened = null;
+    await storage.deleteAlarm();
+    await storage.deleteAll();
+  }
+
+  /** Answers when the last sweep was, which may be this one. */
+  async #sweep(nowMs: number): Promise<number> {
+    const { kv } = this.ctx.storage;
+    const lastMs = kv.get<number>("swept") ?? 0;
+    if (nowMs - lastMs < SWEEP_MS) return lastMs;
+    const pruned = await this.#open().store.prune({ nowMs, ...retentionIn(this.env) });
+    if (!pruned.ok) throw new Error(pruned.error.message);
+    kv.put("swept", nowMs);
+    return nowMs;
+  }
+
+  #isEmpty(): boolean {
+    return this.#opened === null && isEmpty(this.ctx.storage);
+  }
+
+  #open(): { readonly store: Store; readonly turns: NodeTurns } {
+    if (this.#opened !== null) return this.#opened;
+    const store = openDurable(this.ctx.storage);
+    const turns = nodeTurns({
+      store,
+      now: () => epochMs(Date.now()),
+      sha256: webSha256,
+      ids: idsWithPlace(webSha256),
+      metrics: plainMetrics(),
+      log: this.#log,
+      recordDecisions: true,
+    });
+    this.#opened = { store, turns };
+    return this.#opened;
+  }
+
+  async #schedule(isNews: boolean): Promise<void> {
+    const { atMs, hasDecided } = sinceRollup(this.ctx.storage);
+    await this.#wakeAt(Math.max(Date.now(), atMs + (isNews || hasDecided ? NEWS_MS : COUNTS_MS)));
+  }
+  /** Or earlier, where that is planned. */
+  async #wakeAt(atMs: number): Promise<void> {
+    const { storage } = this.ctx;
+    const planned = await storage.getAlarm();
+    if (planned === null || planned > atMs) await storage.setAlarm(atMs);
+  }
+}
