@@ -93,13 +93,15 @@ export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObjec
     await storage.deleteAll();
   }
 
-  /** Answers when the last sweep was, which may be this one. */
+  /** Answers when the last sweep was, which may be this one. A new history waits for its first. */
   async #sweep(nowMs: number): Promise<number> {
     const { kv } = this.ctx.storage;
-    const lastMs = kv.get<number>("swept") ?? 0;
-    if (nowMs - lastMs < SWEEP_MS) return lastMs;
-    const pruned = await this.#open().store.prune({ nowMs, ...retentionIn(this.env) });
-    if (!pruned.ok) throw new Error(pruned.error.message);
+    const lastMs = kv.get<number>("swept");
+    if (lastMs !== undefined && nowMs - lastMs < SWEEP_MS) return lastMs;
+    if (lastMs !== undefined) {
+      const pruned = await this.#open().store.prune({ nowMs, ...retentionIn(this.env) });
+      if (!pruned.ok) throw new Error(pruned.error.message);
+    }
     kv.put("swept", nowMs);
     return nowMs;
   }

@@ -40,7 +40,8 @@ interface Objects {
 }
 
 const attempt = attempting(failureOf);
-const NODE_OF = "SELECT node FROM decisions WHERE id = ?1 OR snapshot_id = ?1 LIMIT 1";
+const NODE_OF = `SELECT node FROM decisions WHERE id = ?1 UNION ALL SELECT node FROM decisions WHERE snapshot_id = ?1
+  UNION ALL SELECT node FROM series WHERE last_snapshot_id = ?1 LIMIT 1`;
 
 function objectsOf(at: (place: string) => HistoryObject, d1: D1Database): Objects {
   const place = (node: string) => placeOf(webDigest, node);
@@ -116,7 +117,8 @@ function ofObjects(fleet: Store, objects: Objects) {
     // a message holds the whole at once
     getSnapshotPieces: async (id) => {
       const found = await ofId<SnapshotRow | null>(id, "getSnapshot", [id], null);
-      if (!found.ok || found.value === null) return ok(null);
+      if (!found.ok) return found;
+      if (found.value === null) return ok(null);
       const { body, repeats: _, pieces: __, ...row } = found.value;
       return ok({ ...row, pieces: { rest: body, shared: [] } });
     },
