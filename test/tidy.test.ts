@@ -100,7 +100,9 @@ function importsUp(
         .map((target) => `${file} imports ${target}`),
     );
 }
-const isPath = (target: string): boolean => target.includes("/") && !target.startsWith("@");
+/** Migrations are no code of a room. */
+const isPath = (target: string): boolean =>
+  target.includes("/") && !target.startsWith("@") && !target.startsWith("migrations/");
 const CLI = "api/cli/";
 
 /** Packages that a room, or rooms with a beginning, may use, beside what is its own. */
@@ -108,6 +110,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "api/": ["hono", "zod", "pino", "prom-client", "@cloudflare/workers-types", "uplot", "node:"],
   "api/server.ts": ["@hono/node-server", "hono", "pino", "node:"],
   "api/server/": ["@hono/node-server", "hono", "pino", "prom-client", "uplot", "node:"],
+  "api/worker/": ["cloudflare:workers"],
   "api/model/": ["zod"],
   "api/profiles/": [],
   "api/text/": ["string-width"],

@@ -19,7 +19,7 @@ import { plainMetrics } from "../observe/plain-metrics.ts";
 import { idsWithPlace } from "../service/canonical.ts";
 import type { NodeTurns } from "../service/node-turn/node-turns.ts";
 import type { Problem } from "../service/problem.ts";
-import { retentionIn, type WorkerEnv } from "./settings.ts";
+import { numberIn, retentionIn, type WorkerEnv } from "./settings.ts";
 
 /** The fleet hears of a new decision within this time, and of what is the same again within the other. */
 const NEWS_MS = 60_000;
@@ -27,6 +27,9 @@ const COUNTS_MS = 600_000;
 const SWEEP_MS = 6 * 3600 * 1000;
 /** What one message of a stream holds, in UTF-16 units of bodies; the platform takes 32 MiB. */
 const STREAMED_CHARACTERS = 4 * 1024 * 1024;
+
+/** Objects share the 128 MiB of their isolate. */
+const STATE_BYTES = 16 * 1024 * 1024;
 
 /** Methods that may store the first that there is of a node, and those that only change what is there. All others read. */
 const BEGINNING: ReadonlySet<ObjectMethod> = new Set([
@@ -44,18 +47,22 @@ const CHANGING: ReadonlySet<ObjectMethod> = new Set(["addResults", "nodeDeleted"
  */
 export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObject {
   readonly #log = consoleLog(Date.now);
+  readonly #holdMs = numberIn(this.env, "NODEWISE_HOLD_SECONDS", 0, 0) * 1000;
   #opened: { readonly store: Store; readonly turns: NodeTurns } | null = null;
 
   /** The posted bytes of a node's turn -> the JSON text of the answer. The caller may speak for the node. */
   async turn(node: string, bytes: Uint8Array): Promise<Result<string, Problem>> {
     const answer = await takeTurn(this.#open().turns, node, bytes);
     await this.#schedule(false);
+    if (this.#holdMs > 0) await this.#wakeAt(Date.now() + this.#holdMs);
     return answer;
   }
 
   async call(method: ObjectMethod, args: readonly unknown[]): Promise<unknown> {
     if (!BEGINNING.has(method) && this.#isEmpty()) return undefined;
     const { store, turns } = this.#open();
+    // whoever looks sees what waits to be counted
+    await turns.settle();
     // its next turn is written, and so it is there again
     if (method === "nodeDeleted") await turns.forget(String(args[0]));
     const answer = await (store[method] as (...args: readonly unknown[]) => Promise<unknown>)(...args);
@@ -67,7 +74,9 @@ export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObjec
     const decisions: Streamed["decisions"][number][] = [];
     let room = STREAMED_CHARACTERS;
     if (this.#isEmpty()) return { decisions, isLast: true };
-    for await (const one of this.#open().store.streamDecisions(filter, after)) {
+    const { store, turns } = this.#open();
+    await turns.settle();
+    for await (const one of store.streamDecisions(filter, after)) {
       decisions.push(one);
       room -= one.ok ? one.value.body.length + (one.value.ask?.length ?? 0) : 0;
       if (room <= 0) return { decisions, isLast: false };
@@ -81,6 +90,7 @@ export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObjec
     const nowMs = Date.now();
     let nextMs = nowMs + NEWS_MS;
     try {
+      await this.#opened?.turns.settle();
       const isDone = await rollUp(storage, this.env.DB, nowMs);
       const sweptMs = await this.#sweep(nowMs);
       nextMs = isDone ? sweptMs + SWEEP_MS : nowMs;
@@ -121,6 +131,7 @@ export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObjec
       metrics: plainMetrics(),
       log: this.#log,
       recordDecisions: true,
+      nodeStates: { maxBytes: STATE_BYTES, holdMs: this.#holdMs, atEnd: () => {} },
     });
     this.#opened = { store, turns };
     return this.#opened;

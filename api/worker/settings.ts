@@ -10,6 +10,8 @@ export interface WorkerEnv extends StoreBindings {
   readonly NODEWISE_KEEP_DECISIONS?: string | number;
   /** Statements that one sweep may run: an invocation has 1,000 of them, on the free plan 50. Default: 900. */
   readonly NODEWISE_SWEEP_STATEMENTS?: string | number;
+  /** Seconds that what a node decides again and again may wait in its object before it is counted. Default: 0. */
+  readonly NODEWISE_HOLD_SECONDS?: string | number;
 }
 const DAY_MS = 24 * 3600 * 1000;
 

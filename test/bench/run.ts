@@ -11,6 +11,7 @@ import { benchPods } from "./pods.ts";
 import { benchPodsDaemon } from "./pods-daemon.ts";
 import { benchProbes } from "./probes.ts";
 import { benchReplay } from "./replay.ts";
+import { benchWorker } from "./worker.ts";
 
 const row = (...cells: readonly (string | number)[]): void =>
   console.log(cells.map((c, i) => (i === 0 ? String(c).padEnd(24) : String(c).padStart(16))).join(""));
@@ -171,6 +172,14 @@ async function fleet(): Promise<void> {
   }
 }
 
+async function worker(): Promise<void> {
+  console.log(
+    "\na Worker with an object for each node, in workerd: CPU time a request, that of the development server with it",
+  );
+  for (const { name, cpuMs } of await benchWorker())
+    console.log(name.padEnd(64) + `${cpuMs.toFixed(2)} ms`.padStart(16));
+}
+
 const parts = {
   decisions,
   managers,
@@ -185,6 +194,7 @@ const parts = {
   fleet,
   memory,
   soak,
+  worker,
 };
 const names = Object.keys(parts).join(", ");
 const given = process.argv.slice(2);

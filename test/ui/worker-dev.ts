@@ -12,11 +12,20 @@ const LONGEST_MS = 120_000;
 
 export interface Dev {
   readonly url: string;
+  /** Its process, with all that it starts in a group of the same number. */
+  readonly pid: number;
   /** An administrator's. */
   readonly token: string;
   /** All that it has written so far. */
   said(): string;
+  /** Ends it at once, as a power cut would. */
   close(): Promise<void>;
+}
+export interface DevOptions {
+  /** The environment of wrangler.toml. Default: the one at the top. */
+  readonly environment?: string;
+  /** Where its databases are and stay. Default: a folder that is gone with it. */
+  readonly folder?: string;
 }
 
 /** Runs the tool that people deploy with, without a word to its maker. Throws what it said when it failed. */
@@ -27,12 +36,13 @@ export function wrangler(args: readonly string[]): void {
 const options = () =>
   ({ cwd: ROOT, encoding: "utf8", env: { ...process.env, CI: "true", WRANGLER_SEND_METRICS: "false" } }) as const;
 
-/** The Worker as `wrangler dev` runs it: the built bundle in workerd, over a D1 database of its own. */
-export async function workerDev(): Promise<Dev> {
-  const folder = mkdtempSync(join(tmpdir(), "nodewise-worker-"));
-  wrangler(["d1", "migrations", "apply", "DB", "--local", "--persist-to", folder]);
+/** The Worker as `wrangler dev` runs it: the built bundle in workerd, over databases of its own. */
+export async function workerDev({ environment, folder: kept }: DevOptions = {}): Promise<Dev> {
+  const folder = kept ?? mkdtempSync(join(tmpdir(), "nodewise-worker-"));
+  const place = ["--local", "--persist-to", folder, ...(environment === undefined ? [] : ["--env", environment])];
+  wrangler(["d1", "migrations", "apply", "DB", ...place]);
   const { text } = newToken();
-  const dev = ["dev", "--local", "--ip", "127.0.0.1", "--port", "0", "--inspector-port", "0", "--persist-to", folder];
+  const dev = ["dev", ...place, "--ip", "127.0.0.1", "--port", "0", "--inspector-port", "0"];
   const child = spawn(process.execPath, [WRANGLER, ...dev, "--var", `NODEWISE_TOKEN_SHA256:${await webSha256(text)}`], {
     ...options(),
     stdio: ["ignore", "pipe", "pipe"],
@@ -47,10 +57,11 @@ export async function workerDev(): Promise<Dev> {
       process.kill(-child.pid, "SIGKILL");
       await ended;
     }
-    rmSync(folder, { recursive: true, force: true });
+    if (kept === undefined) rmSync(folder, { recursive: true, force: true });
   };
   try {
-    return { url: await addressOf(child, () => said), token: text, said: () => said, close };
+    const url = await addressOf(child, () => said);
+    return { url, pid: child.pid as number, token: text, said: () => said, close };
   } catch (error) {
     await close();
     throw error;
