@@ -47,7 +47,7 @@ const CHANGING: ReadonlySet<ObjectMethod> = new Set(["addResults", "nodeDeleted"
  */
 export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObject {
   readonly #log = consoleLog(Date.now);
-  readonly #holdMs = numberIn(this.env, "NODEWISE_HOLD_SECONDS", 0, 0) * 1000;
+  readonly #holdMs = this.#held();
   #opened: { readonly store: Store; readonly turns: NodeTurns } | null = null;
 
   /** The posted bytes of a node's turn -> the JSON text of the answer. The caller may speak for the node. */
@@ -114,6 +114,16 @@ export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObjec
     }
     kv.put("swept", nowMs);
     return nowMs;
+  }
+
+  /** Nothing is held where the setting is no number, which is logged. */
+  #held(): number {
+    try {
+      return numberIn(this.env, "NODEWISE_HOLD_SECONDS", 0, 0) * 1000;
+    } catch (error) {
+      this.#log.error(errorFields(error), "what is the same again is counted at once");
+      return 0;
+    }
   }
 
   #isEmpty(): boolean {

@@ -15,7 +15,7 @@ export interface WorkerEnv extends StoreBindings {
 }
 const DAY_MS = 24 * 3600 * 1000;
 
-/** A variable of wrangler.toml. Throws where it is no number: nothing is removed by a guess. */
+/** A variable of wrangler.toml. Throws where it is no number: nothing is removed or lost by a guess. */
 export function numberIn(
   env: WorkerEnv,
   name: Exclude<keyof WorkerEnv, keyof StoreBindings>,

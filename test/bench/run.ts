@@ -173,9 +173,7 @@ async function fleet(): Promise<void> {
 }
 
 async function worker(): Promise<void> {
-  console.log(
-    "\na Worker with an object for each node, in workerd: CPU time a request, that of the development server with it",
-  );
+  console.log("\na Worker with an object for each node, in workerd: CPU time a request");
   for (const { name, cpuMs } of await benchWorker())
     console.log(name.padEnd(64) + `${cpuMs.toFixed(2)} ms`.padStart(16));
 }

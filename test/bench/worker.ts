@@ -1,37 +1,52 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { newToken, webSha256 } from "../../api/http/auth/token.ts";
 import { realSnapshot } from "../decide/real-node.ts";
-import { type Dev, workerDev } from "../ui/worker-dev.ts";
+import { wrangler } from "../ui/worker-dev.ts";
 import { node110 } from "./memory.ts";
 import { usedBy } from "./used.ts";
 
 export interface WorkerFigure {
   readonly name: string;
-  /** CPU time of all that runs in workerd for one request, the databases of the development server with it. */
+  /** CPU time of workerd for one request: of the Worker, of the object and its database, and of HTTP. */
   readonly cpuMs: number;
 }
+
+interface Served {
+  readonly url: string;
+  /** An administrator's. */
+  readonly token: string;
+  readonly pid: number;
+  readonly close: () => Promise<void>;
+}
+
+const require = createRequire(createRequire(import.meta.url).resolve("wrangler/package.json"));
+const WORKERD: string = (require("workerd") as { readonly default: string }).default;
 
 type Json = Record<string, unknown>;
 const KINDS = ["cgroups", "allocatable"] as const;
 
 /** A node's turns, one after the other. */
 class Turns {
-  readonly #dev: Dev;
+  readonly #served: Served;
   readonly #name: string;
   readonly #snapshot: Json;
   #base = "";
   #holds: readonly string[] = [];
   #turn = 0;
 
-  constructor(dev: Dev, name: string, snapshot: Json) {
-    this.#dev = dev;
+  constructor(served: Served, name: string, snapshot: Json) {
+    this.#served = served;
     this.#name = name;
     const { assignments: _, pods, ...rest } = snapshot;
-    const node = rest["node"] as Json;
-    this.#snapshot = {
-      ...rest,
-      pods: (pods as { items?: unknown }).items ?? pods,
-      node: { ...node, metadata: { ...(node["metadata"] as Json), name } },
-    };
+    const all = { ...rest, pods: (pods as { items?: unknown }).items ?? pods };
+    this.#snapshot = JSON.parse(JSON.stringify(all).replaceAll('"n1"', JSON.stringify(name))) as Json;
   }
 
   whole = (): Promise<void> => this.#take({ snapshot: this.#snapshot });
@@ -57,9 +72,9 @@ class Turns {
 
   async #take(from: object): Promise<void> {
     const decisions = KINDS.map((kind, i) => ({ kind, explain: "off", holds: this.#holds[i] ?? null }));
-    const answered = await fetch(`${this.#dev.url}/v1/nodes/${this.#name}/turns`, {
+    const answered = await fetch(`${this.#served.url}/v1/nodes/${this.#name}/turns`, {
       method: "POST",
-      headers: { "content-type": "application/json", authorization: `Bearer ${this.#dev.token}` },
+      headers: { "content-type": "application/json", authorization: `Bearer ${this.#served.token}` },
       body: JSON.stringify({ ...from, decisions }),
     });
     const text = await answered.text();
@@ -71,50 +86,104 @@ class Turns {
   }
 }
 
-/** The processes of the development server in which workerd runs. */
-function workerds({ pid }: Dev): readonly number[] {
-  return readdirSync("/proc")
-    .filter((entry) => /^\d+$/.test(entry))
-    .map(Number)
-    .filter((one) => {
-      try {
-        const text = readFileSync(`/proc/${one}/stat`, "utf8");
-        const [, , group] = text.slice(text.lastIndexOf(")") + 2).split(" ");
-        return text.includes("(workerd") && Number(group) === pid;
-      } catch {
-        return false;
-      }
-    });
+const PLACE = { host: "127.0.0.1" } as const;
+
+/** A port that nobody listens on now. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, PLACE.host);
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
 }
 
-async function measured(dev: Dev, times: number, work: () => Promise<unknown>): Promise<number> {
-  const cpu = (): number => workerds(dev).reduce((sum, pid) => sum + usedBy(pid).allMs, 0);
-  for (let i = 0; i < times / 4; i++) await work();
-  const before = cpu();
+/**
+ * The bundle that would be deployed with an object for each node, in workerd alone, with objects on the disk. It has no D1: the caller's
+ * token is the secret's, and what the fleet would be told stays where it is.
+ */
+async function alone(): Promise<Served> {
+  const folder = mkdtempSync(join(tmpdir(), "nodewise-workerd-"));
+  wrangler(["deploy", "--dry-run", "--env", "objects", "--outdir", folder]);
+  mkdirSync(join(folder, "objects"));
+  const { text: token } = newToken();
+  const modules = readdirSync(folder).flatMap((name) => {
+    if (name === "worker.js") return [];
+    return /\.(?:sql|js|css)$/.test(name) ? [`(name = "./${name}", text = embed "${name}")`] : [];
+  });
+  const config = `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [(name = "main", worker = .main), (name = "disk", disk = (path = "${join(folder, "objects")}", writable = true))],
+  sockets = [(name = "http", http = (), service = "main")],
+);
+const main :Workerd.Worker = (
+  modules = [(name = "worker.js", esModule = embed "worker.js"), ${modules.join(", ")}],
+  compatibilityDate = "2026-06-01",
+  bindings = [(name = "NODES", durableObjectNamespace = "NodeObject"),
+    (name = "NODEWISE_TOKEN_SHA256", text = "${await webSha256(token)}")],
+  durableObjectNamespaces = [(className = "NodeObject", uniqueKey = "nodes", enableSql = true)],
+  durableObjectStorage = (localDisk = "disk"),
+);
+`;
+  writeFileSync(join(folder, "config.capnp"), config);
+  const port = await freePort();
+  const child = spawn(WORKERD, ["serve", join(folder, "config.capnp"), "--socket-addr", `http=${PLACE.host}:${port}`], {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let said = "";
+  child.stderr.on("data", (chunk) => (said += chunk));
+  const close = async (): Promise<void> => {
+    if (child.exitCode === null) {
+      const ended = once(child, "exit");
+      child.kill("SIGKILL");
+      await ended;
+    }
+    rmSync(folder, { recursive: true, force: true });
+  };
+  const url = `http://${PLACE.host}:${port}`;
+  for (let left = 100; ; left--) {
+    if (
+      await fetch(`${url}/healthz`).then(
+        (response) => response.ok,
+        () => false,
+      )
+    )
+      return { url, token, pid: child.pid as number, close };
+    if (left === 0 || child.exitCode !== null) {
+      await close();
+      throw new Error(`workerd does not answer: ${said.slice(0, 400)}`);
+    }
+    await setTimeout(100);
+  }
+}
+
+async function measured({ pid }: Served, times: number, work: () => Promise<unknown>): Promise<number> {
   for (let i = 0; i < times; i++) await work();
-  return (cpu() - before) / times;
+  const before = usedBy(pid).allMs;
+  for (let i = 0; i < times; i++) await work();
+  return (usedBy(pid).allMs - before) / times;
 }
 
-/** The Worker with an object for each node, as `wrangler dev` runs it: turns of one node, one after the other. */
+/** The Worker with an object for each node: turns of one node, one after the other. */
 export async function benchWorker(): Promise<readonly WorkerFigure[]> {
-  const dev = await workerDev({ environment: "objects" });
+  const served = await alone();
   try {
     const figures: WorkerFigure[] = [];
     const add = async (name: string, times: number, work: () => Promise<unknown>) =>
-      figures.push({ name, cpuMs: await measured(dev, times, work) });
-    await add("GET /healthz", 400, async () => (await fetch(`${dev.url}/healthz`)).text());
+      figures.push({ name, cpuMs: await measured(served, times, work) });
+    await add("GET /healthz", 500, async () => (await fetch(`${served.url}/healthz`)).text());
     for (const [pods, snapshot] of [
       [11, realSnapshot()],
       [110, node110()],
     ] as const) {
-      const turns = new Turns(dev, `bench-${pods}`, snapshot as Json);
-      await add(`${pods} pods: the whole snapshot again`, 40, turns.whole);
-      await add(`${pods} pods: a turn in which nothing is another`, 400, turns.quiet);
-      await add(`${pods} pods: a turn with other stats`, 400, turns.measured);
+      const turns = new Turns(served, `bench-${pods}`, snapshot as Json);
+      await add(`${pods} pods: the whole snapshot again`, 100, turns.whole);
+      await add(`${pods} pods: a turn in which nothing is another`, 500, turns.quiet);
+      await add(`${pods} pods: a turn with other stats`, 500, turns.measured);
       await add(`${pods} pods: a turn with another limit of a pod`, 100, turns.changed);
     }
     return figures;
   } finally {
-    await dev.close();
+    await served.close();
   }
 }

@@ -12,8 +12,6 @@ const LONGEST_MS = 120_000;
 
 export interface Dev {
   readonly url: string;
-  /** Its process, with all that it starts in a group of the same number. */
-  readonly pid: number;
   /** An administrator's. */
   readonly token: string;
   /** All that it has written so far. */
@@ -29,12 +27,12 @@ export interface DevOptions {
 }
 
 /** Runs the tool that people deploy with, without a word to its maker. Throws what it said when it failed. */
-export function wrangler(args: readonly string[]): void {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [WRANGLER, ...args], options());
+export function wrangler(args: readonly string[], cwd = ROOT): void {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [WRANGLER, ...args], options(cwd));
   if (status !== 0) throw new Error(`wrangler ${args.join(" ")}: ${stdout}${stderr}`);
 }
-const options = () =>
-  ({ cwd: ROOT, encoding: "utf8", env: { ...process.env, CI: "true", WRANGLER_SEND_METRICS: "false" } }) as const;
+const options = (cwd: string) =>
+  ({ cwd, encoding: "utf8", env: { ...process.env, CI: "true", WRANGLER_SEND_METRICS: "false" } }) as const;
 
 /** The Worker as `wrangler dev` runs it: the built bundle in workerd, over databases of its own. */
 export async function workerDev({ environment, folder: kept }: DevOptions = {}): Promise<Dev> {
@@ -42,9 +40,22 @@ export async function workerDev({ environment, folder: kept }: DevOptions = {}):
   const place = ["--local", "--persist-to", folder, ...(environment === undefined ? [] : ["--env", environment])];
   wrangler(["d1", "migrations", "apply", "DB", ...place]);
   const { text } = newToken();
-  const dev = ["dev", ...place, "--ip", "127.0.0.1", "--port", "0", "--inspector-port", "0"];
-  const child = spawn(process.execPath, [WRANGLER, ...dev, "--var", `NODEWISE_TOKEN_SHA256:${await webSha256(text)}`], {
-    ...options(),
+  const dev = [...place, "--var", `NODEWISE_TOKEN_SHA256:${await webSha256(text)}`];
+  const remove = () => {
+    if (kept === undefined) rmSync(folder, { recursive: true, force: true });
+  };
+  return { token: text, ...(await running(dev, ROOT, remove)) };
+}
+
+/** `wrangler dev` on a free port. */
+export async function running(
+  args: readonly string[],
+  cwd: string,
+  atEnd: () => void = () => {},
+): Promise<Omit<Dev, "token">> {
+  const dev = ["dev", ...args, "--ip", "127.0.0.1", "--port", "0", "--inspector-port", "0"];
+  const child = spawn(process.execPath, [WRANGLER, ...dev], {
+    ...options(cwd),
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   });
@@ -57,11 +68,11 @@ export async function workerDev({ environment, folder: kept }: DevOptions = {}):
       process.kill(-child.pid, "SIGKILL");
       await ended;
     }
-    if (kept === undefined) rmSync(folder, { recursive: true, force: true });
+    atEnd();
   };
   try {
     const url = await addressOf(child, () => said);
-    return { url, pid: child.pid as number, token: text, said: () => said, close };
+    return { url, said: () => said, close };
   } catch (error) {
     await close();
     throw error;

@@ -1,10 +1,13 @@
 import { applyD1Migrations, env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import type { D1PreparedStatement } from "@cloudflare/workers-types";
 import { beforeAll, expect, test } from "vitest";
 import { newToken, webSha256 } from "../../api/http/auth/token.ts";
 import { placeOf } from "../../api/service/canonical.ts";
+import { NodeObject } from "../../api/worker/node-object.ts";
 import worker from "../../api/worker.ts";
-import { openStore } from "../../db/open/worker.ts";
+import { openStore, rollUp } from "../../db/open/worker.ts";
 import { openD1 } from "../../db/sqlite/d1/open.ts";
+import { MIGRATIONS } from "../../db/sqlite/durable/migrations.ts";
 import { type ApiSubject, exampleSnapshot, problemOf } from "../contract/api-subject.ts";
 import { decisionRow, value } from "../contract/store-rows.ts";
 
@@ -130,6 +133,89 @@ test("an alarm removes what is too old, and in the end the object itself", async
   await runDurableObjectAlarm(object);
   expect(value(await store.getNode(node))).toBeNull();
   expect(await alarmOf(node)).toBeNull();
+});
+
+test("what is the same again may wait in the object, until it is looked at or an alarm rings", async () => {
+  const node = "holding";
+  const object = await objectOf(node);
+  const post = (body: object) =>
+    new TextEncoder().encode(JSON.stringify({ decisions: [{ kind: "allocatable" }], ...body }));
+  await runInDurableObject(object, async (_object, state) => {
+    const holding = new NodeObject(state, { ...bound, NODEWISE_HOLD_SECONDS: "300" });
+    const turned = async (body: object): Promise<Turned> => {
+      const answer = await holding.turn(node, post(body));
+      if (!answer.ok) throw new Error(answer.error.detail);
+      return JSON.parse(answer.value);
+    };
+    const times = () =>
+      state.storage.sql
+        .exec("SELECT times FROM series")
+        .toArray()
+        .map((row) => row["times"]);
+    let { snapshotId } = await turned({ snapshot: exampleSnapshot(node) });
+    for (const sequence of [201, 202])
+      ({ snapshotId } = await turned({ base: snapshotId, changes: { set: { sequence } } }));
+    expect(times()).toEqual([]);
+    await holding.call("getNode", [node]);
+    expect(times()).toEqual([3]);
+    await turned({ base: snapshotId, changes: { set: { sequence: 203 } } });
+    expect(times()).toEqual([3]);
+    await holding.alarm();
+    expect(times()).toEqual([4]);
+  });
+});
+
+test("a request needs few statements of D1, each with few parameters", async () => {
+  const statements: string[] = [];
+  const bindings: number[] = [];
+  const counted = (real: D1PreparedStatement): D1PreparedStatement =>
+    new Proxy(real, {
+      get: (target, name) => {
+        if (name === "bind")
+          return (...values: unknown[]) => {
+            bindings.push(values.length);
+            return target.bind(...values);
+          };
+        const found = Reflect.get(target, name);
+        return typeof found === "function" ? found.bind(target) : found;
+      },
+    });
+  const DB = new Proxy(env.DB, {
+    get: (target, name) => {
+      if (name !== "prepare") return Reflect.get(target, name).bind(target);
+      return (sql: string) => {
+        statements.push(sql);
+        return counted(target.prepare(sql));
+      };
+    },
+  });
+  const own = await openStore(bound).createToken({
+    id: "0123456789ab",
+    name: "counted",
+    hash: await webSha256(`nw_0123456789ab_${"0".repeat(48)}`),
+    scopes: ["decide", "read"],
+    node: "counted",
+    createdAtMs: 1,
+    revokedAtMs: null,
+  });
+  expect(own.ok).toBe(true);
+  const headers = { authorization: `Bearer nw_0123456789ab_${"0".repeat(48)}`, "content-type": "application/json" };
+  const body = JSON.stringify({ snapshot: exampleSnapshot("counted"), decisions: [{ kind: "allocatable" }] });
+  const turned = await worker.fetch(
+    new Request("https://nodewise.test/v1/nodes/counted/turns", { method: "POST", headers, body }),
+    { DB, NODES: env.OBJECTS },
+  );
+  expect(turned.status).toBe(200);
+  // who calls
+  expect(statements).toHaveLength(1);
+  const object = await objectOf("counted");
+  await runInDurableObject(object, (_object, { storage }) => rollUp(storage, DB, Date.now()));
+  expect(statements.length).toBeLessThanOrEqual(1 + 5);
+  expect(Math.max(...bindings)).toBe(1);
+});
+
+test("an object has every migration that D1 has", () => {
+  expect(Object.keys(MIGRATIONS)).toEqual(env.MIGRATIONS.map((one) => (one as { readonly name: string }).name));
 });
 
 test("an object that cannot be reached is a 503 that says when to come back", async () => {
