@@ -50,6 +50,12 @@ class Turns {
   }
 
   whole = (): Promise<void> => this.#take({ snapshot: this.#snapshot });
+  /** Refused after the object was asked: the way there and back. */
+  refused = async (): Promise<void> => {
+    const answered = await this.#post({ base: "0".repeat(32) });
+    if (answered.status !== 409) throw new Error(`a turn with an unknown base was answered ${answered.status}`);
+    await answered.text();
+  };
   quiet = (): Promise<void> => this.#take({ base: this.#base, changes: { set: { sequence: 1000 + this.#turn++ } } });
   /** Other stats, as in every turn of a real node. */
   measured = (): Promise<void> => {
@@ -70,13 +76,16 @@ class Turns {
     return this.#take({ base: this.#base, changes: { set: { sequence: 1000 + this.#turn++ }, pods: { upsert } } });
   };
 
-  async #take(from: object): Promise<void> {
-    const decisions = KINDS.map((kind, i) => ({ kind, explain: "off", holds: this.#holds[i] ?? null }));
-    const answered = await fetch(`${this.#served.url}/v1/nodes/${this.#name}/turns`, {
+  readonly #post = (body: object): Promise<Response> =>
+    fetch(`${this.#served.url}/v1/nodes/${this.#name}/turns`, {
       method: "POST",
       headers: { "content-type": "application/json", authorization: `Bearer ${this.#served.token}` },
-      body: JSON.stringify({ ...from, decisions }),
+      body: JSON.stringify(body),
     });
+
+  async #take(from: object): Promise<void> {
+    const decisions = KINDS.map((kind, i) => ({ kind, explain: "off", holds: this.#holds[i] ?? null }));
+    const answered = await this.#post({ ...from, decisions });
     const text = await answered.text();
     if (!answered.ok) throw new Error(text.slice(0, 400));
     const answer = JSON.parse(text) as { snapshotId: string; decisions: readonly { id: string; recorded: boolean }[] };
@@ -102,7 +111,7 @@ async function freePort(): Promise<number> {
  * The bundle that would be deployed with an object for each node, in workerd alone, with objects on the disk. It has no D1: the caller's
  * token is the secret's, and what the fleet would be told stays where it is.
  */
-async function alone(): Promise<Served> {
+async function alone(holdSeconds: number): Promise<Served> {
   const folder = mkdtempSync(join(tmpdir(), "nodewise-workerd-"));
   wrangler(["deploy", "--dry-run", "--env", "objects", "--outdir", folder]);
   mkdirSync(join(folder, "objects"));
@@ -119,7 +128,7 @@ const config :Workerd.Config = (
 const main :Workerd.Worker = (
   modules = [(name = "worker.js", esModule = embed "worker.js"), ${modules.join(", ")}],
   compatibilityDate = "2026-06-01",
-  bindings = [(name = "NODES", durableObjectNamespace = "NodeObject"),
+  bindings = [(name = "NODES", durableObjectNamespace = "NodeObject"), (name = "NODEWISE_HOLD_SECONDS", text = "${holdSeconds}"),
     (name = "NODEWISE_TOKEN_SHA256", text = "${await webSha256(token)}")],
   durableObjectNamespaces = [(className = "NodeObject", uniqueKey = "nodes", enableSql = true)],
   durableObjectStorage = (localDisk = "disk"),
@@ -165,12 +174,17 @@ async function measured({ pid }: Served, times: number, work: () => Promise<unkn
 }
 
 /** The Worker with an object for each node: turns of one node, one after the other. */
-export async function benchWorker(): Promise<readonly WorkerFigure[]> {
-  const served = await alone();
+export const benchWorker = async (): Promise<readonly WorkerFigure[]> => [
+  ...(await benchTurns(0, "counted at once")),
+  ...(await benchTurns(600, "counts wait ten minutes")),
+];
+
+async function benchTurns(holdSeconds: number, how: string): Promise<readonly WorkerFigure[]> {
+  const served = await alone(holdSeconds);
   try {
     const figures: WorkerFigure[] = [];
     const add = async (name: string, times: number, work: () => Promise<unknown>) =>
-      figures.push({ name, cpuMs: await measured(served, times, work) });
+      figures.push({ name: `${name}, ${how}`, cpuMs: await measured(served, times, work) });
     await add("GET /healthz", 500, async () => (await fetch(`${served.url}/healthz`)).text());
     for (const [pods, snapshot] of [
       [11, realSnapshot()],
@@ -178,6 +192,7 @@ export async function benchWorker(): Promise<readonly WorkerFigure[]> {
     ] as const) {
       const turns = new Turns(served, `bench-${pods}`, snapshot as Json);
       await add(`${pods} pods: the whole snapshot again`, 100, turns.whole);
+      await add(`${pods} pods: a turn that is refused`, 500, turns.refused);
       await add(`${pods} pods: a turn in which nothing is another`, 500, turns.quiet);
       await add(`${pods} pods: a turn with other stats`, 500, turns.measured);
       await add(`${pods} pods: a turn with another limit of a pod`, 100, turns.changed);
