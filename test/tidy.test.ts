@@ -109,6 +109,7 @@ const CLI = "api/cli/";
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "api/": ["hono", "zod", "pino", "prom-client", "@cloudflare/workers-types", "uplot", "node:"],
   "api/server.ts": ["@hono/node-server", "hono", "pino", "node:"],
+  "api/ui/draw/": ["diff"],
   "api/server/": ["@hono/node-server", "hono", "pino", "prom-client", "uplot", "node:"],
   "api/worker/": ["cloudflare:workers"],
   "api/model/": ["zod"],

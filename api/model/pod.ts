@@ -65,6 +65,7 @@ export const containerStatus = z.object({
   name: pathPart,
   containerID: optional(text),
   state: optional(containerState),
+  restartCount: optional(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
   /** Requests that the kubelet has allocated; differs from the spec while a resize is pending. */
   allocatedResources: optional(observedResourceList),
   /** The resources in force on the node. */

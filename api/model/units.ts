@@ -10,6 +10,8 @@ const memory = z.object({
 });
 /** Billionths of a core, over the last seconds. */
 const cpu = z.object({ time: optional(timestamp), usageNanoCores: optional(count) });
+/** The shares of time, in percent, in which all tasks waited for CPU. kubelet 1.34: KubeletPSI, of cgroup v2. */
+const pressure = z.object({ full: optional(z.object({ avg60: optional(z.number().min(0).max(100)) })) });
 const fileSystem = z.object({
   time: optional(timestamp),
   availableBytes: optional(count),
@@ -29,6 +31,7 @@ const podStats = z.object({
       .array(z.object({ name: text, memory: optional(memory), rootfs: optional(used), logs: optional(used) }))
       .max(2 * LIMITS.containersPerPod),
   ),
+  cpu: optional(z.object({ psi: optional(pressure) })),
   memory: optional(memory),
   volume: optional(z.array(z.object({ name: text, ...used.shape })).max(LIMITS.volumesPerPod)),
   "ephemeral-storage": optional(used),

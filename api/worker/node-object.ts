@@ -1,5 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import {
+  afterRemovals,
   type HistoryObject,
   isEmpty,
   type ObjectMethod,
@@ -99,7 +100,7 @@ export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObjec
     }
     if (storage.sql.exec("SELECT 1 FROM nodes LIMIT 1").toArray().length > 0) return this.#wakeAt(nextMs);
     this.#opened = null;
-    await storage.deleteAlarm();
+    // with its alarm, and before anything else can be written
     await storage.deleteAll();
   }
 
@@ -111,6 +112,7 @@ export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObjec
     if (lastMs !== undefined) {
       const pruned = await this.#open().store.prune({ nowMs, ...retentionIn(this.env) });
       if (!pruned.ok) throw new Error(pruned.error.message);
+      afterRemovals(this.ctx.storage);
     }
     kv.put("swept", nowMs);
     return nowMs;

@@ -7,7 +7,7 @@ import { failureOf } from "../sqlite/failure.ts";
 import type { Store } from "../store.ts";
 
 export { isEmpty, openDurable } from "../sqlite/durable/open.ts";
-export { rollUp, sinceRollup } from "../sqlite/durable/rollup.ts";
+export { afterRemovals, rollUp, sinceRollup } from "../sqlite/durable/rollup.ts";
 export type { HistoryObject, ObjectMethod, Streamed } from "../sqlite/durable/routed.ts";
 
 /** The bindings of wrangler.toml in which a Worker keeps its history. */

@@ -8,10 +8,14 @@ export interface ApiProcess {
   stop(): Promise<void>;
 }
 
-/** `launcher`: the `nodewise.js` that starts it. Throws when it ends before it listens. */
-export async function startApiProcess(launcher: string, dataDir: string): Promise<ApiProcess> {
-  const args = [launcher, "api", "--port", "0", "--data-dir", dataDir];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore"] });
+/** `launcher`: the `nodewise.js` that starts it; `history`: where it is kept. Throws when it ends before it listens. */
+export async function startApiProcess(
+  launcher: string,
+  history: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<ApiProcess> {
+  const args = [launcher, "api", "--port", "0", ...history];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore"], env: { ...process.env, ...env } });
   const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout.once("data", (line: Buffer) => resolve(line.toString().split("\n")[0] as string));

@@ -38,12 +38,39 @@ export interface FleetFigure {
 
 const CONNECTIONS = 32;
 
-class Server {
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
+/** Sends requests to a port of loopback over connections that are kept. */
+export class Sender {
+  readonly #agent: Agent;
+  readonly #port: number;
+
+  constructor(port: number, connections = CONNECTIONS) {
+    this.#port = port;
+    this.#agent = new Agent({ keepAlive: true, maxSockets: connections });
+  }
+
+  send(method: "GET" | "POST", path: string, body = ""): Promise<{ readonly status: number; readonly text: string }> {
+    const { promise, resolve, reject } = Promise.withResolvers<{ readonly status: number; readonly text: string }>();
+    const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
+    const asked = request({ port: this.#port, method, path, agent: this.#agent, headers }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() }));
+    });
+    asked.on("error", reject).end(body);
+    return promise;
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
+
+class Server extends Sender {
   readonly #api: ApiProcess;
   readonly #dataDir: string;
 
   private constructor(api: ApiProcess, dataDir: string) {
+    super(api.port);
     this.#api = api;
     this.#dataDir = dataDir;
   }
@@ -51,7 +78,7 @@ class Server {
   static async start(): Promise<Server> {
     const dataDir = mkdtempSync(join(tmpdir(), "nodewise-fleet-"));
     const launcher = join(import.meta.dirname, "..", "..", "api", "cli", "nodewise.js");
-    return new Server(await startApiProcess(launcher, dataDir), dataDir);
+    return new Server(await startApiProcess(launcher, ["--data-dir", dataDir]), dataDir);
   }
 
   get pid(): number {
@@ -59,25 +86,13 @@ class Server {
   }
 
   async stop(): Promise<void> {
-    this.#agent.destroy();
+    this.close();
     await this.#api.stop();
   }
 
   async remove(): Promise<void> {
     await this.stop();
     rmSync(this.#dataDir, { recursive: true, force: true });
-  }
-
-  send(method: "GET" | "POST", path: string, body = ""): Promise<{ readonly status: number; readonly text: string }> {
-    const { promise, resolve, reject } = Promise.withResolvers<{ readonly status: number; readonly text: string }>();
-    const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
-    const asked = request({ port: this.#api.port, method, path, agent: this.#agent, headers }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on("data", (chunk: Buffer) => chunks.push(chunk));
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() }));
-    });
-    asked.on("error", reject).end(body);
-    return promise;
   }
 
   /** Rows of snapshots and decisions, and the bytes that are in use. */
@@ -96,7 +111,7 @@ class Server {
 }
 
 /** Runs `work` for each of the items, so many at a time. */
-async function each<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+export async function each<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const left = items.values();
   await Promise.all(
     Array.from({ length: CONNECTIONS }, async () => {
@@ -105,14 +120,14 @@ async function each<T>(items: readonly T[], work: (item: T) => Promise<void>): P
   );
 }
 
-const take = async (server: Server, node: FleetNode, isQuiet: boolean): Promise<void> => {
+export const take = async (server: Sender, node: FleetNode, isQuiet: boolean): Promise<void> => {
   const { status, text } = await server.send("POST", node.path, node.turn(isQuiet));
   node.took(status, text);
 };
 
 /** Each node has a turn each `everyMs`, evenly spread, whether or not the last ones are answered; the ms that each took. */
-async function rounds(
-  server: Server,
+export async function rounds(
+  server: Sender,
   nodes: readonly FleetNode[],
   ms: number,
   everyMs: number,
@@ -143,7 +158,8 @@ async function rounds(
   return took.sort((a, b) => a - b);
 }
 
-const at = (sorted: readonly number[], part: number): number => sorted[Math.floor(sorted.length * part)] ?? Number.NaN;
+export const at = (sorted: readonly number[], part: number): number =>
+  sorted[Math.floor(sorted.length * part)] ?? Number.NaN;
 const medianMs = async (times: number, work: () => Promise<unknown>): Promise<number> => {
   const took: number[] = [];
   for (let i = 0; i < times; i++) {

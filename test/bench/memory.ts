@@ -67,7 +67,7 @@ async function withInstalled<T>(use: (pid: number, port: number) => Promise<T>):
   let api: ApiProcess | undefined;
   try {
     const launcher = install(pack(join(folder, "packed")), join(folder, "installed"));
-    api = await startApiProcess(launcher, join(folder, "data"));
+    api = await startApiProcess(launcher, ["--data-dir", join(folder, "data")]);
     return await use(api.pid, api.port);
   } finally {
     await api?.stop();

@@ -11,6 +11,7 @@ import { benchPods } from "./pods.ts";
 import { benchPodsDaemon } from "./pods-daemon.ts";
 import { benchProbes } from "./probes.ts";
 import { benchReplay } from "./replay.ts";
+import { benchScale } from "./scale.ts";
 import { benchWorker } from "./worker.ts";
 
 const row = (...cells: readonly (string | number)[]): void =>
@@ -143,6 +144,9 @@ async function soak(): Promise<void> {
   if (!isBounded) process.exitCode = 1;
 }
 
+const tellProgress = (progress: string): void =>
+  void (process.stderr.isTTY && process.stderr.write(`\r\x1b[K${progress}`));
+
 const FLEETS = [1000, 2000, 5000, 10_000];
 async function fleet(): Promise<void> {
   console.log("\na fleet over loopback: a turn of each node each 10 s with new stats, a pod that changes each minute");
@@ -160,9 +164,8 @@ async function fleet(): Promise<void> {
   ];
   console.log("nodes".padEnd(8) + titles.map((c) => c.padStart(14)).join(""));
   for (const nodes of sizes ?? FLEETS) {
-    const tell = (progress: string): void => void (process.stderr.isTTY && process.stderr.write(`\r\x1b[K${progress}`));
-    const f = await benchFleet({ nodes, seconds: 30, everyMs: 10_000, tell });
-    tell("");
+    const f = await benchFleet({ nodes, seconds: 30, everyMs: 10_000, tell: tellProgress });
+    tellProgress("");
     const rates = [f.joinsPerSecond, f.turnsPerSecond].map((n) => n.toFixed(0));
     const ms = [f.p50Ms, f.p99Ms].map((n) => `${n.toFixed(1)} ms`);
     const sizesOf = [f.rssBytes, f.bytesADay].map(megabytes);
@@ -170,6 +173,32 @@ async function fleet(): Promise<void> {
     const cells = [...rates, percent(f.share), ...ms, ...sizesOf, `${f.pageMs.toFixed(0)} ms`, ...quiet];
     console.log(String(nodes).padEnd(8) + cells.map((c) => c.padStart(14)).join(""));
   }
+}
+
+const RATES = [50, 100, 150, 200, 250, 300, 400];
+async function scale(): Promise<void> {
+  console.log(
+    "\nthe same fleet over Postgres, behind nginx, with so many API processes: milliseconds of CPU that a turn takes",
+  );
+  const titles = ["offered/s", "answered/s", "p50", "p99", "API", "Postgres", "nginx", "nodes", "RSS of APIs"];
+  console.log("processes".padEnd(10) + titles.map((c) => c.padStart(12)).join(""));
+  const history = await benchScale({
+    processes: sizes ?? [1, 2, 4],
+    rates: RATES,
+    seconds: 20,
+    tell: tellProgress,
+    found: ({ processes, offered, answered, p50Ms, p99Ms, cpu, rssBytes }) => {
+      tellProgress("");
+      const times = answered === null ? [] : [p50Ms, p99Ms, cpu.api, cpu.postgres, cpu.nginx, cpu.nodes];
+      const cells = [String(offered), answered?.toFixed(0) ?? "too late", ...times.map((ms) => `${ms.toFixed(2)} ms`)];
+      const padded = [...cells, ...(answered === null ? [] : [megabytes(rssBytes)])];
+      console.log(String(processes).padEnd(10) + padded.map((c) => c.padStart(12)).join(""));
+    },
+  });
+  const a = (bytes: number): string => `${(bytes / history.turns / 1000).toFixed(2)} kB`;
+  console.log(
+    `a turn writes ${(history.rows / history.turns).toFixed(2)} rows, ${a(history.bytes)} of tables and indexes, ${a(history.walBytes)} of log`,
+  );
 }
 
 async function worker(): Promise<void> {
@@ -190,6 +219,7 @@ const parts = {
   pages,
   api,
   fleet,
+  scale,
   memory,
   soak,
   worker,
@@ -197,11 +227,11 @@ const parts = {
 const names = Object.keys(parts).join(", ");
 const given = process.argv.slice(2);
 const asked = given.filter((arg) => !/^\d+$/.test(arg));
-/** Nodes of the fleets, or seconds of the soak, where they are named. */
+/** Nodes of the fleets, processes of the scale, or seconds of the soak, where they are named. */
 const sizes = given.length === asked.length ? null : given.filter((arg) => !asked.includes(arg)).map(Number);
 if (asked.some((arg) => arg === "--help" || arg === "-h")) {
   console.log(
-    `Usage: npm run bench [-- PART... [NUMBER...]]\n\nMeasures all of these parts but soak, or those that are named: ${names}\nNUMBER: how many nodes the fleets have; of soak, its seconds (600)`,
+    `Usage: npm run bench [-- PART... [NUMBER...]]\n\nMeasures all of these parts but soak and scale, or those that are named: ${names}\nNUMBER: how many nodes the fleets have, or processes the scale; of soak, its seconds (600)`,
   );
   process.exit(0);
 }
@@ -212,7 +242,7 @@ if (unknown.length > 0) {
 }
 console.log(`${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} CPUs, Node ${process.versions.node}; medians`);
 for (const [name, part] of Object.entries(parts)) {
-  if (asked.length > 0 ? !asked.includes(name) : name === "soak") continue;
+  if (asked.length > 0 ? !asked.includes(name) : name === "soak" || name === "scale") continue;
   try {
     await part();
   } catch (error) {

@@ -1,7 +1,14 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PUBLISHED } from "../../api/cli/schema/output-schemas.ts";
 import { KINDS } from "../../api/model/decision.ts";
+import { startApi } from "../../api/server.ts";
+import { historyFile } from "../../db/open/node.ts";
+import { openNode } from "../../db/sqlite/node/open.ts";
+import { decisionRow, value as stored } from "../contract/store-rows.ts";
 import { manifest, realNode, run } from "./run.ts";
 
 type Json = Record<string, unknown>;
@@ -78,5 +85,74 @@ describe("nodewise schema", () => {
       code: 2,
       stderr: "nodewise: schema alocatable: no such schema; `nodewise schema` lists them\n",
     });
+  });
+});
+
+describe("nodewise schema, of what is recorded", () => {
+  const scratch = mkdtempSync(join(tmpdir(), "nodewise-schema-"));
+  const dataDir = join(scratch, "history");
+  const config = join(scratch, "kubelet.yaml");
+  const ofHistory = ["--data-dir", dataDir];
+  let id: string;
+  beforeAll(async () => {
+    writeFileSync(config, "kubeReserved:\n  cpu: 200m\nmaxPod: 20\nevictionHard:\n  memory.available: 10Gi\n");
+    const started = await startApi({ port: 0, dataDir, log: { info() {}, warn() {}, error() {} } });
+    if (!started.ok) throw new Error(started.error.message);
+    const api = started.value;
+    const post = async (method: string, path: string, body: string): Promise<{ readonly id: string }> => {
+      const headers = { "content-type": "application/json" };
+      const response = await fetch(`${api.url}${path}`, { method, headers, body });
+      expect(response.ok).toBe(true);
+      return (await response.json()) as { id: string };
+    };
+    const snapshot = JSON.parse(readFileSync(realNode("snapshot.json"), "utf8")) as Json;
+    const at = { ...snapshot, observedAt: "2026-11-21T06:26:20Z" };
+    for (const kind of ["allocatable", "cgroups", "eviction"])
+      ({ id } = await post("POST", `/v1/decisions/${kind}`, JSON.stringify({ snapshot: at })));
+    const report = readFileSync(new URL("../data/real-outcomes/report.json", import.meta.url), "utf8");
+    await post("POST", "/v1/nodes/n1/outcomes", report);
+    await api.close();
+    const store = stored(openNode({ file: historyFile(dataDir) }));
+    stored(
+      await store.record({ decision: decisionRow({ id: "0".repeat(32), node: "n3", kind: "cgroups", body: "{torn" }) }),
+    );
+    await store.close();
+  });
+  afterAll(() => rmSync(scratch, { recursive: true }));
+
+  test.each([
+    ["lint", ["lint", config]],
+    ["lint", ["lint", "--config", config, "--snapshot", realNode("snapshot.json")]],
+    ["history", ["history", ...ofHistory]],
+    ["upgrade", ["upgrade", "--to", "1.37", "--from", "1.36", "--config", config, ...ofHistory]],
+    ["upgrade", ["upgrade", "--to", "1.37", "--node", "n1", ...ofHistory]],
+    ["agreement", ["agreement", "--since", "2026-11-01", "--verdict", "all", ...ofHistory]],
+  ])("of %s is that of what `%s` prints", async (name, args) => {
+    const [schema, answer] = [await printed(name), await outputOf(...args)];
+    expect(faultsOf(schema, answer)).toEqual([]);
+    expect(JSON.stringify(answer).length).toBeGreaterThan(100);
+    expect(faultsOf(schema, { ...(answer as Json), more: 1 })).not.toEqual([]);
+  });
+
+  test("of history-show is that of a recorded decision", async () => {
+    const [schema, answer] = [
+      await printed("history-show"),
+      (await outputOf("history", "show", id, ...ofHistory)) as Json,
+    ];
+    expect(faultsOf(schema, answer)).toEqual([]);
+    expect(faultsOf(schema, { ...answer, kind: "cpus" })).not.toEqual([]);
+  });
+
+  test("of replay is that of each of its lines", async () => {
+    const schema = await printed("replay");
+    const { stdout } = await run(["replay", "--json", "--set", "maxPods=7", ...ofHistory]);
+    const lines = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Json);
+    for (const line of lines) expect(faultsOf(schema, line)).toEqual([]);
+    const told = JSON.stringify(lines);
+    for (const part of ["differences", "unreadable", "summary"]) expect(told).toContain(`"${part}":`);
+    expect(faultsOf(schema, { summary: {} })).not.toEqual([]);
   });
 });

@@ -87,13 +87,17 @@ export class PostgresServer {
     }
   }
 
+  /** Of the server itself, whose children serve its connections. */
+  get pid(): number {
+    return Number(readFileSync(join(this.folder, "data", "postmaster.pid"), "utf8").split("\n")[0]);
+  }
+
   /** SIGKILL to the server; its own children notice and end. */
   async kill(): Promise<void> {
     const child = this.#child;
     if (child === undefined) return;
-    const [pid] = readFileSync(join(this.folder, "data", "postmaster.pid"), "utf8").split("\n");
     const ended = once(child, "exit");
-    process.kill(Number(pid), "SIGKILL");
+    process.kill(this.pid, "SIGKILL");
     await ended;
     this.#child = undefined;
   }
@@ -134,7 +138,7 @@ export class PostgresServer {
     if (child !== undefined) {
       const ended = once(child, "exit");
       // "fast": connections are cut
-      process.kill(Number(readFileSync(join(this.folder, "data", "postmaster.pid"), "utf8").split("\n")[0]), "SIGINT");
+      process.kill(this.pid, "SIGINT");
       await ended;
     }
     rmSync(this.folder, { recursive: true, force: true });

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
+import { epochMs } from "../../api/model/units.ts";
 import { openNode } from "../../db/sqlite/node/open.ts";
 import { value } from "../contract/store-rows.ts";
-import { captured, plotData, subject } from "./node-subject.ts";
+import { captured, partOf, plotData, subject } from "./node-subject.ts";
 
 const START = Date.parse("2026-11-21T06:24:51Z");
 const MI = 2 ** 20;
@@ -73,6 +74,57 @@ const FIRST = {
   lastObservations: [],
   samples: [],
 };
+
+test("plots go as far back as is asked: over a week by a few passes of each stretch, with what was done in it", async () => {
+  const { store, reads } = counted();
+  let clock = START;
+  const { decide, show } = subject({ store, now: () => epochMs(clock) });
+  const hours = 6 * 24;
+  for (let hour = 0; hour <= hours; hour++) {
+    for (let i = 0; i < 3; i++) {
+      const pass = hour * 360 + i;
+      clock = START + pass * 10_000;
+      await decide("eviction", { snapshot: passAt(pass, hour === 30 ? 400 : 2000 + hour) });
+    }
+  }
+  const hoursOf = async (range: string): Promise<number[]> => {
+    reads.count = 0;
+    const { html } = await show(`/nodes/n1${range}`);
+    expect(reads.count).toBeLessThanOrEqual(48);
+    const { times } = plotData(html, "memory.available");
+    return times.map((at) => Math.floor((at - START / 1000) / 3600));
+  };
+  const week = await hoursOf("?range=7d");
+  expect([week[0], week.at(-1)]).toEqual([expect.toSatisfy((hour: number) => hour < 12), hours]);
+  expect(new Set(week).size).toBeGreaterThan(20);
+  expect(new Set(await hoursOf("?range=6h"))).toEqual(
+    new Set([hours - 5, hours - 4, hours - 3, hours - 2, hours - 1, hours]),
+  );
+  expect(new Set(await hoursOf("?range=1h"))).toEqual(new Set([hours]));
+  const { html, text } = await show("/nodes/n1?range=7d");
+  expect(text("plot-memory.available")).toMatch(/evicted default\/\S+ for memory\.available<500Mi/);
+  expect(html).toMatch(/<a href="\/nodes\/n1\?range=7d#eviction" aria-current="true">week</);
+  expect((await show("/nodes/n1?range=9d")).status).toBe(400);
+});
+
+test("the plots that are seen at once are those that press, memory's and the nearest; the others are folded", async () => {
+  const { decide, show } = subject();
+  const snapshot = passAt(0, 2000);
+  await decide("eviction", { snapshot });
+  const folded = async (): Promise<readonly string[]> =>
+    [...partOf((await show("/nodes/n1")).html, "other-plots").matchAll(/id="plot-([^"]*)"/g)].map(
+      ([, id]) => id as string,
+    );
+  expect(await folded()).not.toContain("memory.available");
+  expect(await folded()).not.toContain("nodefs.available");
+  expect(await folded()).toContain("imagefs.available");
+  const pids = { time: new Date(START + 60_000).toISOString(), maxpid: 1000, curproc: 990 };
+  const pressed = passAt(6, 2000);
+  await decide("eviction", {
+    snapshot: { ...pressed, stats: { ...pressed.stats, node: { ...pressed.stats.node, rlimit: pids } } },
+  });
+  expect(await folded()).not.toContain("pid.available");
+});
 
 test("pressure: the conditions, who goes and why, and the ranking that is acted on", async () => {
   const { decide, show } = subject();

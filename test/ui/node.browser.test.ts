@@ -77,7 +77,8 @@ inBrowser("a node in a browser", fill, (ground) => {
         status: { phase: "Running" },
       })),
     ).flat();
-    const { node, stats } = rest as unknown as { node: { metadata: object }; stats: { node: object } };
+    type Captured = { node: { metadata: object }; stats: { node: { memory: object; rlimit: object } } };
+    const { node, stats } = rest as unknown as Captured;
     const full = {
       ...rest,
       node: { ...node, metadata: { ...node.metadata, name: "full" } },
@@ -86,6 +87,17 @@ inBrowser("a node in a browser", fill, (ground) => {
     };
     await decided(ground.url, "eviction", { snapshot: full });
     await decided(ground.url, "cgroups", { snapshot: full });
+    const time = "2026-11-21T06:25:01Z";
+    const fs = { time, inodes: 100, inodesFree: 90, availableBytes: 9e10, capacityBytes: 1e11 };
+    const later = {
+      ...full.stats.node,
+      memory: { ...stats.node.memory, time },
+      fs,
+      runtime: { imageFs: fs, containerFs: fs },
+    };
+    await decided(ground.url, "eviction", {
+      snapshot: { ...full, observedAt: time, stats: { ...full.stats, node: later } },
+    });
     const { page, close } = await ground.open("/nodes/full", { viewport: { width: 1440, height: 900 } });
     for (const words of ["Stands", "Goes next, for memory", "Refused", "Drift", "What if something on this node"]) {
       // a part that is made anew meanwhile has no place for a moment
@@ -95,8 +107,17 @@ inBrowser("a node in a browser", fill, (ground) => {
       };
       await expect.poll(bottom, { message: words }).toBeLessThan(900);
     }
-    expect(await page.locator("#pods tbody tr").count()).toBe(10);
-    expect(await page.evaluate("document.documentElement.scrollHeight")).toBeLessThan(3600);
+    expect(await page.locator("#pods tbody tr").count()).toBe(8);
+    const height = (): Promise<number> => page.evaluate("document.documentElement.scrollHeight");
+    expect(await height()).toBeLessThan(3000);
+    await page.setViewportSize({ width: 390, height: 844 });
+    await expect.poll(height).toBeLessThan(3000);
+    await expectReadable(page);
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await page.locator("#other-plots > summary").click();
+    await page.locator("#other-plots .has-plot canvas").first().waitFor();
+    await page.getByRole("link", { name: "week" }).click();
+    await page.locator(".ranges [aria-current]", { hasText: "week" }).waitFor();
     await close();
   });
 

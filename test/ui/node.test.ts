@@ -230,3 +230,24 @@ test("256 CPUs and 512 pods stay a page of less than 150 KB", async () => {
   expect(html.match(/class="cell /g)).toHaveLength(256);
   expect(gzipSync(html).length).toBeLessThan(150_000);
 });
+
+test("the table of pods has what each asks for, uses, and how it fares, those first that go first", async () => {
+  const { decide, show } = subject();
+  const snapshot = captured();
+  const [first, second] = (snapshot.pods as unknown as { metadata: { name: string; uid: string } }[]).slice(0, 2);
+  const status = (restarts: readonly number[]) => ({
+    phase: "Running",
+    containerStatuses: restarts.map((restartCount, i) => ({ name: `c${i}`, restartCount })),
+  });
+  const pods = snapshot.pods.map((pod, i) => (i < 2 ? { ...pod, status: status(i === 0 ? [2, 1] : [0]) } : pod));
+  const told = (snapshot.stats as unknown as { pods: { podRef: { uid: string } }[] }).pods;
+  const stats = told.map((of) =>
+    of.podRef.uid === first?.metadata.uid ? { ...of, cpu: { psi: { full: { avg10: 99, avg60: 12.34 } } } } : of,
+  );
+  await decide("eviction", { snapshot: { ...snapshot, pods, stats: { ...snapshot.stats, pods: stats } } });
+  const { html } = await show("/nodes/n1");
+  const rows = partOf(html, "pods").split("<tr>").slice(2).map(readable);
+  const rowOf = (name: string | undefined) => rows.find((row) => row.includes(`/${name} `))?.replaceAll(/\s+/g, " ");
+  expect(rowOf(first?.metadata.name)).toMatch(/ 12 % 3 (?:\d+|–) *$/);
+  expect(rowOf(second?.metadata.name)).toMatch(/ 0 (?:\d+|–) *$/);
+});

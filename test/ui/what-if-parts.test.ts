@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { libraryMachine, machineNames } from "../../api/cli/machines/machine-library.ts";
-import { lineDiff } from "../../api/ui/what-if/change.ts";
+import { lineDiff } from "../../api/ui/draw/text-diff.ts";
 import { MACHINES, machineNamed } from "../../api/ui/what-if/fields.ts";
 import { NO_POD, recognise } from "../../api/ui/what-if/posted-documents.ts";
 
@@ -116,24 +116,19 @@ test("the machines that may be chosen are those of the library", () => {
   expect(machineNamed("toString")).toBeUndefined();
 });
 
-describe("the line diff", () => {
+describe("both answers as one text", () => {
   const sidesOf = (a: readonly string[], b: readonly string[]) => {
-    const rows = lineDiff(a.map((line) => `${line}\n`).join(""), b.map((line) => `${line}\n`).join(""));
-    return { rows, before: rows.flatMap((r) => r.before ?? []), after: rows.flatMap((r) => r.after ?? []) };
+    const lines = lineDiff(a.map((line) => `${line}\n`).join(""), b.map((line) => `${line}\n`).join(""));
+    const side = (of: "before" | "after"): readonly string[] =>
+      lines
+        .filter((line) => line.of === of || line.of === "both")
+        .map(({ words }) => words.map(({ text }) => text).join(""));
+    return { lines, before: side("before"), after: side("after") };
   };
-  const lcs = (a: readonly string[], b: readonly string[]): number => {
-    const row = new Array<number>(b.length + 1).fill(0);
-    for (const x of a) {
-      let corner = 0;
-      for (let j = 1; j <= b.length; j++) {
-        const above = row[j] as number;
-        row[j] = x === b[j - 1] ? corner + 1 : Math.max(above, row[j - 1] as number);
-        corner = above;
-      }
-    }
-    return row[b.length] as number;
-  };
-  test("holds both texts, and as many common lines as there can be", () => {
+  const ownWords = (a: string, b: string): readonly string[] =>
+    lineDiff(a, b).flatMap(({ of, words }) => words.filter(({ isOwn }) => isOwn).map(({ text }) => `${of} ${text}`));
+
+  test("hold both texts, line by line", () => {
     let seed = 7;
     const next = (n: number): number => {
       seed = (seed * 1103515245 + 12345) % 2147483648;
@@ -142,20 +137,21 @@ describe("the line diff", () => {
     for (let run = 0; run < 400; run++) {
       const some = (): string[] => Array.from({ length: next(14) }, () => "abcd"[next(4)] as string);
       const [a, b] = [some(), some()];
-      const { rows, before, after } = sidesOf(a, b);
+      const { before, after } = sidesOf(a, b);
       expect(before).toEqual(a);
       expect(after).toEqual(b);
-      expect(rows.filter((row) => row.before === row.after).length, `${a} ${b}`).toBe(lcs(a, b));
     }
-  });
-  test("puts what came in the place of what went beside it, and gives up on what has nothing in common", () => {
-    expect(lineDiff("a\nb\nc\n", "a\nx\nc\n")).toEqual([
-      { before: "a", after: "a" },
-      { before: "b", after: "x" },
-      { before: "c", after: "c" },
-    ]);
     const many = (letter: string): string[] => Array.from({ length: 5000 }, (_, i) => `${letter}${i}`);
-    const { before, after, rows } = sidesOf(many("a"), many("b"));
-    expect([before.length, after.length, rows.length]).toEqual([5000, 5000, 5000]);
+    const { before, after } = sidesOf(many("a"), many("b"));
+    expect([before.length, after.length]).toEqual([5000, 5000]);
+  });
+
+  test("mark the words that changed, and no line whose columns only moved", () => {
+    expect(ownWords("NAME  MEMORY\nweb   22.5 GiB  on\n", "NAME MEMORY\nweb  22 GiB  on\n")).toEqual([
+      "before 22.5",
+      "after 22",
+    ]);
+    expect(ownWords("a b\n", "a b\nc d\n")).toEqual(["after c", "after d"]);
+    expect(ownWords("a\n", "")).toEqual(["before a"]);
   });
 });

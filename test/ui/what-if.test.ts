@@ -92,8 +92,8 @@ test("what kubectl, crictl and the kubelet print, as files: every kind on both s
   const cgroups = cardOf(page, "cgroups");
   expect(cgroups).toContain("1 cgroup file would change");
   expect(cgroups).toContain("/kubepods cpu.shares 1843 1638");
-  expect(resultIn(page)).toMatch(/<del class="wi-line wi-del">[^<]*1843/);
-  expect(resultIn(page)).toMatch(/<ins class="wi-line wi-ins">[^<]*1638/);
+  expect(resultIn(page)).toMatch(/<del class="line">[^\n]*?<b>1843<\/b>/);
+  expect(resultIn(page)).toMatch(/<ins class="line">[^\n]*?<b>1638<\/b>/);
   expect(plain(page)).toContain("cpu_manager_state");
   expect(page.length).toBeLessThan(400_000);
   // nothing of it stays

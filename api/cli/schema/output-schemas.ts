@@ -57,6 +57,44 @@ function decideSchema(kind: string): JsonSchema {
   };
 }
 
+/** The forms of the API by their names, and one form's members. */
+type Components = Readonly<Record<string, JsonSchema>>;
+const membersOf = (components: Components, name: string): JsonSchemas =>
+  (components[name] as { readonly properties: JsonSchemas }).properties;
+const picked = (members: JsonSchemas, ...names: readonly string[]): JsonSchemas =>
+  Object.fromEntries(names.map((name) => [name, members[name] as JsonSchema]));
+
+/** What `nodewise lint -o json` prints: of files or one node, or with a cluster of all its nodes. */
+function lintSchema(components: Components): JsonSchema {
+  const finding = components["LintFinding"] as JsonSchema & { readonly properties: JsonSchemas };
+  const where = { ...TEXT, description: "the file and line, FILE:LINE, or the node; absent: it has no place" };
+  const findings = listOf({ ...finding, properties: { ...finding.properties, where } });
+  const why = orNull({ ...TEXT, description: "why the node was not looked over; null: it was" });
+  const node = whole({ node: TEXT, profile: orNull(ref("Profile")), findings, why });
+  return { oneOf: [whole({ profile: ref("Profile"), findings }), whole({ nodes: listOf(node) })] };
+}
+
+const SUM = ["counts", "byKind", "byNode", "byVersion", "verdicts"];
+/** A line of `nodewise replay --json`: a decision that differs or cannot be read, how far it is, or in the end the sum. */
+function replayLineSchema(components: Components): JsonSchema {
+  const page = membersOf(components, "HistoryReplay");
+  const going = whole(picked(page, "counts", "progress", "reachedAt", "nextPageToken"));
+  const summary = whole(picked(page, ...SUM, "until", "reachedAt", "nextPageToken"));
+  return { oneOf: [ref("ChangedDecision"), ref("UnreadableDecision"), whole({ going }), whole({ summary })] };
+}
+
+/** What `nodewise upgrade -o json` prints. */
+function upgradeSchema(components: Components): JsonSchema {
+  const { history } = membersOf(components, "UpgradeAnswer");
+  const unreported = listOf(whole({ node: TEXT, why: TEXT }));
+  return whole({
+    to: ref("Profile"),
+    reports: listOf(ref("UpgradeReport")),
+    unreported,
+    history: history as JsonSchema,
+  });
+}
+
 function testSchema(): JsonSchema {
   const { $schema: _, ...schema } = z.toJSONSchema(caseFileForm, { io: "input", reused: "inline" });
   return schema;
@@ -64,7 +102,7 @@ function testSchema(): JsonSchema {
 
 interface Published {
   readonly what: string;
-  readonly schema: () => JsonSchema;
+  readonly schema: (components: Components) => JsonSchema;
 }
 /** By the name that `nodewise schema` takes. */
 export const PUBLISHED: ReadonlyMap<string, Published> = new Map<string, Published>([
@@ -74,6 +112,18 @@ export const PUBLISHED: ReadonlyMap<string, Published> = new Map<string, Publish
   ["why", { what: "nodewise why POD -o json", schema: () => ref("Story") }],
   ["why-list", { what: "nodewise why -o json, without a pod", schema: () => ref("StoryList") }],
   ["advise", { what: "nodewise advise reserves -o json", schema: () => ref("ReservesAdvice") }],
+  ["lint", { what: "nodewise lint -o json", schema: lintSchema }],
+  ["history", { what: "nodewise history -o json", schema: () => listOf(ref("DecisionHead")) }],
+  ["history-show", { what: "nodewise history show ID -o json", schema: () => ref("FullDecision") }],
+  ["replay", { what: "nodewise replay --json, each line", schema: replayLineSchema }],
+  ["upgrade", { what: "nodewise upgrade -o json", schema: upgradeSchema }],
+  [
+    "agreement",
+    {
+      what: "nodewise agreement -o json",
+      schema: (components) => whole(picked(membersOf(components, "AgreementAnswer"), "kinds", "outcomes")),
+    },
+  ],
   ["test", { what: "a file of cases for `nodewise test`", schema: testSchema }],
   ["snapshot", { what: "nodewise snapshot -o json, and what --snapshot takes", schema: () => ref("NodeSnapshot") }],
 ]);
@@ -98,7 +148,7 @@ export async function publishedSchema(name: string, { what, schema }: Published)
     }
     return { ...value, $ref: `#/$defs/${to}` };
   };
-  const root = own(schema()) as JsonSchema;
+  const root = own(schema(schemas)) as JsonSchema;
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: name,

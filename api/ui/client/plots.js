@@ -140,7 +140,8 @@ const drawn = new Map();
 function draw(figure) {
   const block = figure.querySelector('script[type="application/json"]');
   const picture = figure.querySelector("svg.picture");
-  if (block === null || picture === null) return;
+  // what is folded has no width yet
+  if (block === null || picture === null || figure.clientWidth === 0) return;
   const data = JSON.parse(block.textContent);
   const box = document.createElement("div");
   box.className = "live-plot";
@@ -176,6 +177,7 @@ function drawAnew() {
 if (typeof uPlot === "function") {
   drawAll();
   document.addEventListener("nodewise:refreshed", drawAll);
+  document.addEventListener("toggle", drawAll, true);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAnew);
   let width = innerWidth;
   addEventListener("resize", () => {

@@ -47,8 +47,8 @@ export function capacitySection({ snapshot, decided }: Known): Html {
     html`${decision.errors.map((error) => html`<p class="note bad">The kubelet does not start: ${error}</p>`)}
 <div class="card bars">${present.map(row)}
 <ul class="legend">${LEGEND.filter(([tone]) => tones.has(tone)).map(([tone, words]) => html`<li class="${tone}">${words}</li>`)}</ul></div>
-<details id="capacity-numbers"><summary>The numbers</summary>${numbers(present, decision)}</details>
-${absent.length === 0 ? "" : html`<p class="small soft">The node has none of ${absent.join(", ")}.</p>`}`,
+<details id="capacity-numbers"><summary>The numbers</summary>${numbers(present, decision)}
+${absent.length === 0 ? "" : html`<p class="small soft">The node has none of ${absent.join(", ")}.</p>`}</details>`,
   );
 }
 

@@ -4,7 +4,7 @@ import { html, moment, raw } from "../html.ts";
 import type { Html } from "../page.ts";
 import { LISTS, type Lists } from "./lists.ts";
 import type { Known } from "./node-decisions.ts";
-import { folded, isOpen, plural, type Reported, type Reports, refusedText, scrolling, section } from "./view.ts";
+import { folded, isOpen, plural, type Reported, type Reports, scrolling, undecided } from "./view.ts";
 
 /** The files of a cgroup and of those below it, a row each: what it should hold and, where results were reported, what was found. */
 function fileTable(plans: readonly CgroupPlan[], reports: Reports | null): Html {
@@ -91,7 +91,7 @@ ${scrolling("Other cgroups", html`<table class="files"><thead>${HEAD}</thead>${r
 /** The tree of cgroups: what each should hold, and what was found where the node reported about its newest decision. */
 export function cgroupsSection({ decided }: Known, reports: Reports | null, lists: Lists): Html {
   const { cgroups } = decided;
-  if (!cgroups.ok) return section("cgroups", "Cgroups", refusedText(cgroups.error));
+  if (!cgroups.ok) return undecided("cgroups", "Cgroups", cgroups.error);
   const { decision } = cgroups.value;
   const trees = cgroupTree(decision.cgroups, reports);
   const roots = lists.asked?.name === "cgroups" ? branchesAt(trees, lists.asked.of) : trees;

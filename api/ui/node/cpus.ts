@@ -6,7 +6,7 @@ import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 import type { Lists } from "./lists.ts";
 import type { Known } from "./node-decisions.ts";
-import { folded, managedNotes, notKnown, plural, podName, refusedText, scrolling, section } from "./view.ts";
+import { folded, managedNotes, notKnown, plural, podName, scrolling, undecided } from "./view.ts";
 
 type Cpu = NonNullable<Machine["cpus"]>[number];
 interface Owner {
@@ -22,7 +22,7 @@ const NOBODY: Owner = { mark: "–", tone: "nobody", words: "in neither pool" };
 /** Shows whose each CPU is: a map by socket, NUMA node, core and thread, and the same as a table. */
 export function cpusSection({ snapshot, decided }: Known, lists: Lists): Html {
   const { cpus: answer } = decided;
-  if (!answer.ok) return section("cpus", "CPUs", refusedText(answer.error));
+  if (!answer.ok) return undecided("cpus", "CPUs", answer.error);
   const { decision } = answer.value;
   const cpus = snapshot.machine?.cpus ?? [];
   const owners = ownersOf(decision);

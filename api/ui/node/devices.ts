@@ -11,13 +11,13 @@ import type { Known } from "./node-decisions.ts";
 import {
   folded,
   managedNotes,
+  NOT_KNOWN,
   notKnown,
   plural,
   podName,
-  refusedText,
   scrolling,
-  section,
   toldOfCpus,
+  undecided,
 } from "./view.ts";
 
 const LEGEND = [
@@ -29,7 +29,7 @@ const LEGEND = [
 /** The memory of each NUMA node: the system's, what containers hold, what is free. */
 export function memorySection(known: Known, lists: Lists): Html {
   const { memory: answer } = known.decided;
-  if (!answer.ok) return section("memory", "NUMA memory", refusedText(answer.error));
+  if (!answer.ok) return undecided("memory", "NUMA memory", answer.error);
   const { decision } = answer.value;
   const rows = decision.numaNodes.flatMap(({ id, group, memory }) =>
     Object.entries(memory)
@@ -96,12 +96,14 @@ const MAX_CELLS_IN_ALL = 1536;
 export function devicesSection(known: Known, lists: Lists): Html {
   const { snapshot, decided } = known;
   const { devices: answer } = decided;
-  if (!answer.ok) return section("devices", "Devices", refusedText(answer.error));
+  if (!answer.ok) return undecided("devices", "Devices", answer.error);
   const { decision } = answer.value;
   const devices = snapshot.devices ?? [];
   if (decision.resources.length === 0 && devices.length === 0) {
     const lacks = notKnown("No device plugin has told of any device", ["devices", "devicePlugins", "assignments"]);
-    return section("devices", "Devices", html`${managedNotes(decision, toldOfCpus(known))}${lacks}`);
+    const notes = html`${managedNotes(decision, toldOfCpus(known))}${lacks}`;
+    const isNoted = decision.startErrors.length + decision.warnings.length > 0;
+    return folded("devices", "Devices", notes, isNoted, NOT_KNOWN);
   }
   const holders = holdersOf(decision);
   const broken = decision.checkpointError;

@@ -7,6 +7,7 @@ import type { AdmissionDecision } from "../../model/preemption.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Point } from "../draw/plot.ts";
 import { type Act, actsOfAdmission, actsOfPass, actsOfRun } from "./acts.ts";
+import { PLOT_RANGES, type PlotRange } from "./lists.ts";
 
 type Points = ReadonlyMap<EvictionSignal, readonly Point[]>;
 /** The contents of a recorded decision about the signals; a pass also tells of those before it. */
@@ -101,26 +102,27 @@ export interface EvictionHistory {
   /** The acts of those passes, and of admissions between them that ended pods; the newest of each. */
   readonly acts: readonly Act[];
   readonly decisions: number;
+  /** How far back it goes; null: to the newest passes. */
+  readonly range: PlotRange | null;
 }
-const NONE: EvictionHistory = { newest: null, points: new Map(), acts: [], decisions: 0 };
+const NONE: EvictionHistory = { newest: null, points: new Map(), acts: [], decisions: 0, range: null };
 
 type History = Pick<Store, "listDecisions" | "getDecision">;
 type KeptContents = Omit<PassContents, "pass">;
 const keptOf = perObject((_store: History) => new Lru<string, KeptContents>(MAX_KEPT));
 const MAX_KEPT = 2048;
 
-/**
- * Reads what was available of each signal at the node's last passes, and what was done about it. A decision's `next` holds the
- * samples of up to 32 passes, so only those decisions are read that tell of earlier ones, or that did something.
- */
+/** Reads what was available of each signal at the node's last passes, or within `range` of the newest, and what was done about it. */
 export async function evictionHistory(
   store: History,
   node: string,
   latest: FleetRow["latest"] | undefined,
+  range: PlotRange | null,
 ): Promise<Result<EvictionHistory, StoreFailure>> {
-  if (latest?.eviction === undefined) return ok(NONE);
-  const range = aroundLatest(latest.eviction, SPAN_MS);
-  const page = await store.listDecisions({ node, kind: "eviction", limit: MAX_DECISIONS, ...range });
+  const last = latest?.eviction;
+  if (latest === undefined || last === undefined) return ok(NONE);
+  const span = aroundLatest(last, range === null ? SPAN_MS : PLOT_RANGES[range]);
+  const page = await store.listDecisions({ node, kind: "eviction", limit: MAX_DECISIONS, ...span });
   if (!page.ok) return page;
   const heads = page.value.items;
   const [first] = heads;
@@ -129,29 +131,94 @@ export async function evictionHistory(
   if (!row.ok) return row;
   // pruned meanwhile, damaged, or of another version
   const { pass, ...told } = contentsOfPass(row.value);
-  const all = new Map<EvictionSignal, Map<number, number>>();
-  let skip = Math.max(1, addTo(all, told.points));
-  for (let i = skip, read = 1; i < heads.length && read < MAX_BODIES; i += skip, read++) {
-    const earlier = await keptOrRead(store, heads[i] as DecisionHead);
-    if (!earlier.ok) return earlier;
-    skip = Math.max(1, addTo(all, earlier.value.points));
-  }
   keptOf(store).set(first.id, told);
-  const acts = await actsOf(store, heads);
+  const isWhole = range === null || page.value.nextPageToken === null;
+  const all = isWhole ? await pointsOf(store, heads, told) : await pointsWithin(store, node, span);
+  if (!all.ok) return all;
+  const acted = isWhole ? ok(heads) : await actedWithin(store, node, span);
+  if (!acted.ok) return acted;
+  const acts = await actsOf(store, acted.value);
   if (!acts.ok) return acts;
-  const preempted = await preemptionsOf(store, node, latest, heads.at(-1)?.decidedAtMs ?? 0);
+  const preempted = await preemptionsOf(store, node, latest, isWhole ? (heads.at(-1)?.decidedAtMs ?? 0) : span.sinceMs);
   if (!preempted.ok) return preempted;
   const sorted = EVICTION_SIGNALS.flatMap((signal) => {
-    const own = [...(all.get(signal) ?? [])].sort(([a], [b]) => a - b).slice(-MAX_DECISIONS);
-    return own.length === 0 ? [] : [[signal, own] as const];
+    const known = [...(all.value.get(signal) ?? [])].sort(([a], [b]) => a - b);
+    // a pass also tells of those before it, which may be earlier than what is asked for
+    const sinceMs = range === null ? 0 : (known.at(-1)?.[0] ?? 0) - PLOT_RANGES[range];
+    const own = known.filter(([atMs]) => atMs > sinceMs);
+    return own.length === 0 ? [] : [[signal, isWhole ? own.slice(-MAX_DECISIONS) : thinned(own)] as const];
   });
   return ok({
     newest: pass === null ? null : { head: first, decision: pass },
     points: new Map(sorted),
     acts: [...acts.value, ...preempted.value],
     decisions: heads.length,
+    range,
   });
 }
+
+type AllPoints = Map<EvictionSignal, Map<number, number>>;
+/** A decision's `next` holds the samples of up to 32 passes, so only those decisions are read that tell of earlier ones. */
+async function pointsOf(
+  store: History,
+  heads: readonly DecisionHead[],
+  told: KeptContents,
+): Promise<Result<AllPoints, StoreFailure>> {
+  const all: AllPoints = new Map();
+  let skip = Math.max(1, addTo(all, told.points));
+  for (let i = skip, read = 1; i < heads.length && read < MAX_BODIES; i += skip, read++) {
+    const earlier = await keptOrRead(store, heads[i] as DecisionHead);
+    if (!earlier.ok) return earlier;
+    skip = Math.max(1, addTo(all, earlier.value.points));
+  }
+  return ok(all);
+}
+
+interface Within {
+  readonly sinceMs: number;
+  readonly untilMs: number;
+}
+/** Passes that are looked at in a long time, spread evenly over it. */
+const STRETCHES = MAX_BODIES / 2;
+async function pointsWithin(
+  store: History,
+  node: string,
+  { sinceMs, untilMs }: Within,
+): Promise<Result<AllPoints, StoreFailure>> {
+  const all: AllPoints = new Map();
+  const step = (untilMs - sinceMs) / STRETCHES;
+  for (let i = STRETCHES; i > 0; i--) {
+    const stretch = { sinceMs: Math.floor(sinceMs + (i - 1) * step), untilMs: Math.floor(sinceMs + i * step) };
+    const page = await store.listDecisions({ node, kind: "eviction", limit: 1, ...stretch });
+    if (!page.ok) return page;
+    const [head] = page.value.items;
+    if (head === undefined) continue;
+    const found = await keptOrRead(store, head);
+    if (!found.ok) return found;
+    addTo(all, found.value.points);
+  }
+  return ok(all);
+}
+
+/** The newest of those passes that did something. */
+async function actedWithin(
+  store: History,
+  node: string,
+  within: Within,
+): Promise<Result<DecisionHead[], StoreFailure>> {
+  const heads: DecisionHead[] = [];
+  for (const verdict of ACTED) {
+    const page = await store.listDecisions({ node, kind: "eviction", verdict, limit: MAX_DECISIONS, ...within });
+    if (!page.ok) return page;
+    heads.push(...page.value.items);
+  }
+  return ok(heads.sort((a, b) => b.decidedAtMs - a.decidedAtMs));
+}
+
+const thinned = (points: readonly Point[]): readonly Point[] => {
+  const step = Math.ceil(points.length / MAX_DECISIONS);
+  return points.filter((_, i) => (points.length - 1 - i) % step === 0);
+};
 
 /** Reads a recorded decision. It never changes, so it is read once as long as it is among the last. */
 async function keptOrRead(store: History, head: DecisionHead): Promise<Result<KeptContents, StoreFailure>> {
@@ -219,7 +286,7 @@ async function preemptionsOf(
 }
 
 /** How many passes were not yet told of. */
-function addTo(all: Map<EvictionSignal, Map<number, number>>, points: Points): number {
+function addTo(all: AllPoints, points: Points): number {
   let most = 0;
   for (const [signal, own] of points) {
     const known = all.get(signal) ?? new Map<number, number>();

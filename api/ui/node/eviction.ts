@@ -22,9 +22,9 @@ import { recordPart } from "../record-part.ts";
 import { verdictTag } from "../verdict-tag.ts";
 import { type Act, actMarks, actsList, otherActs, plotsLegend, spansOf } from "./acts.ts";
 import type { EvictionHistory } from "./eviction-history.ts";
-import { LISTS, type Lists } from "./lists.ts";
+import { LISTS, type Lists, PLOT_RANGES, type PlotRange } from "./lists.ts";
 import type { NodeView } from "./view.ts";
-import { notKnown, podName, refusedText, scrolling, section } from "./view.ts";
+import { notKnown, plural, podName, refusedText, scrolling, section } from "./view.ts";
 
 const TONE: Readonly<Record<ThresholdState["state"], string>> = {
   above: "good",
@@ -158,6 +158,55 @@ function row(
   return html`<tr><td class="num soft">${place}</td><td>${podName(pod)}${critical ? html` <span class="tag">critical</span> <span class="small soft">passed over</span>` : ""}${tie ? html` <span class="tag">tie</span>` : ""}</td><td class="num">${priority}</td><td class="num">${usage === null ? "no stats" : amount(usage)}</td><td class="num">${exceedsRequest === null ? "" : amount(request)}</td><td class="num${exceedsRequest === true ? " warn-text" : ""}">${amount(aboveRequest)}</td></tr>`;
 }
 
+/** Plots that are seen at once, where no more signals press; the others are a click away. */
+const SEEN_PLOTS = 3;
+const PRESSED: ReadonlySet<ThresholdState["state"]> = new Set(["below", "unreclaimed"]);
+
+/** How near a signal is to the nearest of its thresholds: 0 where one presses, 1 at twice a threshold. */
+function nearness(signal: EvictionSignal, { thresholds }: EvictionDecision): number {
+  const own = thresholds.filter((threshold) => threshold.signal === signal);
+  const ratios = own.map(({ state, available, quantity }) => {
+    if (PRESSED.has(state)) return 0;
+    return available === null || quantity === null ? Number.MAX_VALUE : available / Math.max(1, quantity) - 1;
+  });
+  return Math.max(0, Math.min(Number.MAX_VALUE, ...ratios));
+}
+
+/** The plots of the signals that press or were acted on, of memory, and of those nearest to a threshold; the others are folded. */
+function plotsOf(
+  signals: readonly EvictionSignal[],
+  decision: EvictionDecision,
+  of: (s: EvictionSignal) => SignalHistory,
+) {
+  const isTwin = (signal: EvictionSignal): boolean =>
+    decision.fileSystems === "one" && /^(?:imagefs|containerfs)\./.test(signal);
+  const isMemory = (signal: EvictionSignal): boolean => signal === "memory.available";
+  const nearest = signals
+    .filter((signal) => !isTwin(signal))
+    .sort((a, b) => Number(isMemory(b)) - Number(isMemory(a)) || nearness(a, decision) - nearness(b, decision));
+  const seen = new Set(signals.filter((one) => nearness(one, decision) === 0 || of(one).acts.length > 0));
+  for (const signal of nearest) if (seen.size < SEEN_PLOTS) seen.add(signal);
+  const others = signals.filter((signal) => !seen.has(signal));
+  const drawn = (some: readonly EvictionSignal[]): Html =>
+    html`<div class="plots" tabindex="0" role="region" aria-label="Plots">${some.map((signal) => signalPlot(signal, decision, of(signal)))}</div>`;
+  return html`${drawn(signals.filter((signal) => seen.has(signal)))}${
+    others.length === 0
+      ? ""
+      : html`<details id="other-plots"><summary>${plural(others.length, "signal")} farther from a threshold: ${others.join(", ")}</summary>${drawn(others)}</details>`
+  }`;
+}
+
+const RANGE_WORDS: Readonly<Record<PlotRange, string>> = { "1h": "hour", "6h": "6 hours", "1d": "day", "7d": "week" };
+/** Links to the same plots over other times. */
+function rangesNav({ range }: EvictionHistory, node: string): Html {
+  const link = (of: PlotRange | null, words: string): Html => {
+    const query = of === null ? "" : `?range=${of}`;
+    return html`<a href="/nodes/${encodeURIComponent(node)}${query}#eviction"${of === range ? html` aria-current="true"` : ""}>${words}</a>`;
+  };
+  const ranges = (Object.keys(PLOT_RANGES) as PlotRange[]).map((of) => link(of, RANGE_WORDS[of]));
+  return html`<nav class="ranges" aria-label="How far back the plots go"><span class="soft">Plots of the last</span> ${link(null, "passes")}${ranges}</nav>`;
+}
+
 /** Every signal over time with its thresholds and forecast, the conditions, who goes and who would go first. */
 export function evictionSection(view: NodeView, lists: Lists): Html {
   const { eviction, pass, row } = view;
@@ -198,7 +247,8 @@ interface EvictionContext {
   readonly from: Html;
   readonly lists: Lists;
 }
-function drawn(decision: EvictionDecision, { eviction: { points, acts }, from, lists }: EvictionContext): Html {
+function drawn(decision: EvictionDecision, { eviction, from, lists }: EvictionContext): Html {
+  const { points, acts } = eviction;
   if (lists.asked !== null) return html`<p>${from}.</p>${rankings(decision, lists)}`;
   const of = (signal: EvictionSignal): SignalHistory => {
     const own = points.get(signal) ?? [];
@@ -216,7 +266,7 @@ ${conditions(decision)}${evicted(decision)}
 ${
   signals.length === 0
     ? notKnown("No threshold is configured and no signal was observed", ["kubeletConfiguration.evictionHard", "stats"])
-    : html`${plotsLegend(decision, acts)}<div class="plots">${signals.map((signal) => signalPlot(signal, decision, of(signal)))}</div>${otherActs(acts)}`
+    : html`${points.size === 0 ? "" : rangesNav(eviction, lists.node)}${plotsLegend(decision, acts)}${plotsOf(signals, decision, of)}${otherActs(acts)}`
 }
 ${rankings(decision, lists)}`;
 }

@@ -10,12 +10,12 @@ import type { Html } from "../page.ts";
 import { LISTS, type Lists } from "./lists.ts";
 import type { Known } from "./node-decisions.ts";
 import type { NodeView } from "./view.ts";
-import { folded, notKnown, plural, refusedText, scrolling, section } from "./view.ts";
+import { folded, notKnown, plural, scrolling, undecided } from "./view.ts";
 
 /** Images in the order in which they would go, with the line between those that go and those that stay. */
 export function imagesSection({ snapshot }: Known, answer: NodeView["imageGc"], lists: Lists): Html {
   if (answer === null) return html``;
-  if (!answer.ok) return section("images", "Images", refusedText(answer.error));
+  if (!answer.ok) return undecided("images", "Images", answer.error);
   const { decision } = answer.value;
   const { remove, keep, error } = decision;
   const now = passTimeOf(snapshot)?.atMs;

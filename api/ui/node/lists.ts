@@ -16,7 +16,7 @@ interface Bounds {
 }
 /** Lists that may be longer than the node's page shows: each has pages of its own, at the same address. */
 export const LISTS = {
-  pods: { section: "pods", title: "Pods", few: 10, rows: 200 },
+  pods: { section: "pods", title: "Pods", few: 8, rows: 200 },
   cgroups: { section: "cgroups", title: "Cgroups", few: 128, rows: 256 },
   "cgroups-others": { section: "cgroups", title: "Other cgroups", few: 40, rows: 200 },
   "cpu-map": { section: "cpus", title: "Map of CPUs", few: 1024, rows: 1024 },
@@ -41,21 +41,39 @@ export interface AskedList {
 }
 const MAX_OF = 4096;
 
-/** Which list the link asks for; null: none, but the whole page. Errors: what no list is called, what is no page. */
-export function askedList(exchange: Exchange): Result<AskedList | null, Problem> {
-  const given = queryOf(exchange, ["list", "of", "page"]);
+/** How far back the plots go, in milliseconds. */
+export const PLOT_RANGES = { "1h": 3_600_000, "6h": 21_600_000, "1d": 86_400_000, "7d": 604_800_000 } as const;
+export type PlotRange = keyof typeof PLOT_RANGES;
+
+/** The part of a node's page that its link asks for. */
+export interface AskedPart {
+  /** Null: none, but the whole page. */
+  readonly list: AskedList | null;
+  /** Null: the newest passes. */
+  readonly range: PlotRange | null;
+}
+
+/** Which list or time the link asks for. Errors: what no list is called, what is no page, what is no range. */
+export function askedPart(exchange: Exchange): Result<AskedPart, Problem> {
+  const given = queryOf(exchange, ["list", "of", "page", "range"]);
   if (!given.ok) return given;
-  const { list, of = "", page = "1" } = given.value;
+  const { list, of = "", page = "1", range } = given.value;
   const issues: InputIssue[] = [];
+  if (range !== undefined && !Object.hasOwn(PLOT_RANGES, range))
+    issues.push({ path: "range", message: `must be one of ${Object.keys(PLOT_RANGES).join(", ")}` });
   if (list === undefined) {
-    for (const path of Object.keys(given.value)) issues.push({ path, message: "goes with `list` only" });
-    return issues.length === 0 ? ok(null) : queryProblem(issues);
+    const others = Object.keys(given.value).filter((path) => path !== "range");
+    for (const path of others) issues.push({ path, message: "goes with `list` only" });
+    if (issues.length > 0) return queryProblem(issues);
+    return ok({ list: null, range: (range as PlotRange | undefined) ?? null });
   }
+  if (range !== undefined) issues.push({ path: "range", message: "goes without `list` only" });
   if (!Object.hasOwn(LISTS, list))
     issues.push({ path: "list", message: `must be one of ${Object.keys(LISTS).join(", ")}` });
   if (of.length > MAX_OF) issues.push({ path: "of", message: `has more than ${MAX_OF} characters` });
   if (!/^[1-9]\d{0,4}$/.test(page)) issues.push({ path: "page", message: "must be a number from 1 to 99999" });
-  return issues.length === 0 ? ok({ name: list as ListName, of, page: Number(page) }) : queryProblem(issues);
+  if (issues.length > 0) return queryProblem(issues);
+  return ok({ list: { name: list as ListName, of, page: Number(page) }, range: null });
 }
 
 /** Rows from `from` to before `to`, and what is said below them. */

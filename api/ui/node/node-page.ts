@@ -24,7 +24,7 @@ import { evictionSection } from "./eviction.ts";
 import { glance } from "./glance.ts";
 import { imagesSection } from "./images.ts";
 import { listPage } from "./list-page.ts";
-import { askedList, Lists } from "./lists.ts";
+import { askedPart, Lists } from "./lists.ts";
 import type { Known } from "./node-decisions.ts";
 import { podsSection } from "./pods.ts";
 import { folded, type NodeView, nodeView, type ProbedPod, plural, section } from "./view.ts";
@@ -126,14 +126,15 @@ function probeLane({ type, handler, attempts, onHold }: ProbeRun, container: str
 
 /** GET /nodes/{node}: all that is known of a node, drawn; with `list`, a page of one of its lists. */
 export async function getNodePage(exchange: Exchange): Promise<Result<Reply, Problem>> {
-  const asked = askedList(exchange);
+  const asked = askedPart(exchange);
   if (!asked.ok) return asked;
+  const { list, range } = asked.value;
   const found = await findNode(exchange);
   if (!found.ok) return found;
   const { store, now } = exchange.ports;
-  const view = await nodeView(store, found.value, now(), undrawnIn(exchange));
+  const view = await nodeView(store, found.value, now(), { undrawn: undrawnIn(exchange), range });
   if (!view.ok) return view;
-  if (asked.value !== null) return listPage(exchange, view.value, asked.value);
+  if (list !== null) return listPage(exchange, view.value, list);
   return page(found.value.name, contentOf(view.value, now()), {
     assets: ["uplot.css", "uplot.js", "plots.js"],
     live: found.value.name,
@@ -225,14 +226,20 @@ function headOf(view: NodeView, nowMs: number): Html {
   const deletedMs = fleet?.deletedMs ?? null;
   const snapshot = seen.state === "known" ? seen.known.snapshot : undefined;
   const info = snapshot?.node?.status?.nodeInfo;
+  const active = snapshot?.pods === undefined ? null : podsOfNode(snapshot).filter(isActive).length;
+  const shortly = [
+    ...(info?.kubeletVersion === undefined ? [] : [`Kubelet ${info.kubeletVersion}`]),
+    ...(snapshot?.cgroup === undefined ? [] : [`cgroups ${cgroupText(snapshot.cgroup)}`]),
+    ...(active === null ? [] : [plural(active, "pod")]),
+  ];
   const pairs: readonly (readonly [string, Html | string | undefined])[] = [
-    ["Last seen", html`${ago(lastSeenMs)}`],
+    ["Last seen", html`${moment(lastSeenMs)}`],
     ["Deleted", deletedMs === null ? undefined : html`${ago(deletedMs)}, by its cluster`],
     ["First seen", html`${moment(firstSeenMs)}`],
     ["Kubelet", info?.kubeletVersion],
     ["Kernel", info?.kernelVersion],
     ["Cgroups", snapshot?.cgroup && cgroupText(snapshot.cgroup)],
-    ["Pods", snapshot?.pods && `${podsOfNode(snapshot).filter(isActive).length}`],
+    ["Pods", active === null ? undefined : `${active}`],
     ["Boot", (bootId ?? info?.bootID) && html`<code>${bootId ?? info?.bootID}</code>`],
     ["Snapshot", lastSnapshotId === null ? "none" : snapshotText(view, lastSnapshotId)],
     ["Sequence", lastSequence === null ? undefined : `${lastSequence}`],
@@ -242,7 +249,7 @@ function headOf(view: NodeView, nowMs: number): Html {
   return html`<section id="head" data-live aria-label="The node">
 ${verdicts(view)}
 ${glance(view, nowMs)}
-<dl class="facts">${told.map(([what, value]) => html`<div><dt>${what}</dt><dd>${value}</dd></div>`)}</dl>
+<details id="facts"><summary>${[...shortly, ""].join(", ")}last seen ${ago(lastSeenMs)}</summary><dl class="facts">${told.map(([what, value]) => html`<div><dt>${what}</dt><dd>${value}</dd></div>`)}</dl></details>
 ${fleet === null ? "" : dayText(day)}${fleet === null ? "" : kubeletText(fleet)}</section>`;
 }
 

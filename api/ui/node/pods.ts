@@ -18,6 +18,10 @@ interface Row {
   readonly limits: Amounts;
   /** Bytes of its working set; null: no stats tell. */
   readonly used: number | null;
+  /** Percent of the last minute in which all its tasks waited for CPU; null: no stats tell. */
+  readonly throttled: number | null;
+  /** Of all its containers; null: no status tells. */
+  readonly restarts: number | null;
   /** When it goes for want of memory: 1 is the first; null: not ranked. */
   readonly place: number | null;
 }
@@ -25,7 +29,7 @@ interface Row {
 /** The pods that count on the node, those first that go first for want of memory, then the largest. */
 export function podsSection({ snapshot }: Known, view: NodeView, lists: Lists): Html {
   if (snapshot.pods === undefined) return html``;
-  const used = new Map((snapshot.stats?.pods ?? []).map(({ podRef, memory }) => [podRef.uid, memory?.workingSetBytes]));
+  const stats = new Map((snapshot.stats?.pods ?? []).map((of) => [of.podRef.uid, of]));
   const places = placesIn(passOf(view));
   const rows = podsOfNode(snapshot)
     .filter(isActive)
@@ -35,20 +39,40 @@ export function podsSection({ snapshot }: Known, view: NodeView, lists: Lists): 
         pod,
         requests: podRequests(pod),
         limits: podLimits(pod),
-        used: used.get(uid) ?? null,
+        used: stats.get(uid)?.memory?.workingSetBytes ?? null,
+        throttled: stats.get(uid)?.cpu?.psi?.full?.avg60 ?? null,
+        restarts: restartsOf(pod),
         place: places.get(uid) ?? null,
       };
     })
     .sort((a, b) => (a.place ?? LAST) - (b.place ?? LAST) || (b.used ?? 0) - (a.used ?? 0));
   const { shown, note } = lists.cut("pods", rows);
-  const head = ["Pod", "QoS", "Priority", "CPU request", "limit", "Memory request", "limit", "uses", "Goes"];
+  const head = [
+    "Pod",
+    "QoS",
+    "Priority",
+    "CPU request",
+    "limit",
+    "Memory request",
+    "limit",
+    "uses",
+    "Throttled",
+    "Restarts",
+    "Goes",
+  ];
   const table = html`<table><thead><tr>${head.map((name, i) => html`<th class="${i < 2 ? "" : "num"}">${name}</th>`)}</tr></thead><tbody>${shown.map((row) => rowOf(row, view.row.name))}</tbody></table>`;
   return section(
     "pods",
     "Pods",
     html`<p>${plural(rows.length, "pod")}${places.size === 0 ? "" : ", in the order in which they go for want of memory"}.</p>
-${scrolling("Pods", table)}${note}`,
+${scrolling("Pods", table)}${note}${rows.some(({ throttled }) => throttled !== null) ? html`<p class="small soft">Throttled: of the last minute, spent waiting for CPU.</p>` : ""}`,
   );
+}
+
+function restartsOf({ status }: Pod): number | null {
+  const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  const told = all.flatMap(({ restartCount }) => restartCount ?? []);
+  return told.length === 0 ? null : told.reduce((sum, count) => sum + count, 0);
 }
 const LAST = Number.MAX_SAFE_INTEGER;
 
@@ -58,7 +82,9 @@ function placesIn(decision: EvictionDecision | null): ReadonlyMap<string, number
   return new Map((ranking?.pods ?? []).filter(({ critical }) => !critical).map(({ pod, place }) => [pod.uid, place]));
 }
 
-function rowOf({ pod, requests, limits, used, place }: Row, node: string): Html {
+/** Percent of throttling that is told in colour. */
+const MUCH = 10;
+function rowOf({ pod, requests, limits, used, throttled, restarts, place }: Row, node: string): Html {
   const amount = (of: Amounts, resource: string): string => {
     const found = of.get(resource);
     return found === undefined ? "–" : amountText(resource, unitsOf(resource, found));
@@ -66,5 +92,5 @@ function rowOf({ pod, requests, limits, used, place }: Row, node: string): Html 
   const memory = requests.get("memory");
   const isAbove = used !== null && memory !== undefined && used > unitsOf("memory", memory);
   const ref = { namespace: podNamespace(pod), name: pod.metadata.name, uid: podUid(pod) ?? "" };
-  return html`<tr><td>${podLink(node, ref)}</td><td>${qosClass(pod)}</td><td class="num">${pod.spec.priority ?? 0}</td><td class="num">${amount(requests, "cpu")}</td><td class="num">${amount(limits, "cpu")}</td><td class="num">${amount(requests, "memory")}</td><td class="num">${amount(limits, "memory")}</td><td class="num${isAbove ? " warn-text" : ""}">${used === null ? "–" : amountText("memory", used)}</td><td class="num">${place ?? "–"}</td></tr>`;
+  return html`<tr><td>${podLink(node, ref)}</td><td>${qosClass(pod)}</td><td class="num">${pod.spec.priority ?? 0}</td><td class="num">${amount(requests, "cpu")}</td><td class="num">${amount(limits, "cpu")}</td><td class="num">${amount(requests, "memory")}</td><td class="num">${amount(limits, "memory")}</td><td class="num${isAbove ? " warn-text" : ""}">${used === null ? "–" : amountText("memory", used)}</td><td class="num${(throttled ?? 0) >= MUCH ? " warn-text" : ""}">${throttled === null ? "–" : `${throttled.toFixed(throttled < 10 ? 1 : 0)}\u00a0%`}</td><td class="num${(restarts ?? 0) > 0 ? " warn-text" : ""}">${restarts ?? "–"}</td><td class="num">${place ?? "–"}</td></tr>`;
 }

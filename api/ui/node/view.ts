@@ -14,6 +14,7 @@ import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 import type { Undrawn } from "../record-part.ts";
 import { aroundLatest, type EvictionHistory, evictionHistory } from "./eviction-history.ts";
+import type { PlotRange } from "./lists.ts";
 import { decideOn, type Known, knowSnapshot, type Seen } from "./node-decisions.ts";
 
 /** The report on one file of a cgroup, or (file "") on the cgroup itself. */
@@ -110,7 +111,7 @@ function decisionIn(body: string): unknown {
 }
 
 const DAY_MS = 86_400_000;
-const NEWEST = 20;
+const NEWEST = 8;
 /** Recorded dry runs that are looked at, and pods that are drawn. */
 const PROBES = 20;
 const PROBED_PODS = 4;
@@ -142,7 +143,7 @@ export async function nodeView(
   store: Store,
   row: NodeRow,
   nowMs: number,
-  undrawn: Undrawn,
+  { undrawn, range }: { readonly undrawn: Undrawn; readonly range: PlotRange | null },
 ): Promise<Result<NodeView, Problem>> {
   const fleet = await store.listFleet(nowMs - DAY_MS, row.name);
   if (!fleet.ok) return historyProblem(fleet.error);
@@ -154,7 +155,7 @@ export async function nodeView(
   const cgroups = latest?.latest.cgroups;
   const results = cgroups === undefined ? ok([]) : await store.listResults(cgroups.decisionId);
   if (!results.ok) return historyProblem(results.error);
-  const eviction = await evictionHistory(store, row.name, latest?.latest);
+  const eviction = await evictionHistory(store, row.name, latest?.latest, range);
   if (!eviction.ok) return historyProblem(eviction.error);
   const probed = await probedPods(store, row.name, latest?.latest.probes);
   if (!probed.ok) return probed;
@@ -250,6 +251,12 @@ export const notKnown = (what: string, needs: readonly string[] = [], more: Html
 /** A kind's refusal, in its own words. */
 export const refusedText = ({ message, needs }: Refusal): Html =>
   notKnown(`Not decided: ${message.replace(/\.$/, "")}`, needs);
+
+/** Tells that a folded part has nothing to show. */
+export const NOT_KNOWN = html`<span class="tag">not known</span>`;
+/** A part whose kind was refused. */
+export const undecided = (id: string, title: string, refusal: Refusal): Html =>
+  folded(id, title, refusedText(refusal), false, NOT_KNOWN);
 
 /** A table that scrolls by itself, by keyboard too. */
 export const scrolling = (label: string, table: Html): Html =>

@@ -3,12 +3,12 @@ import type { CgroupsDecision } from "../../model/cgroups.ts";
 import type { DecisionOf } from "../../model/decision.ts";
 import { namespacedName } from "../../model/forms.ts";
 import type { Difference } from "../../service/difference.ts";
+import { textDiff } from "../draw/text-diff.ts";
 import { html } from "../html.ts";
 import { all, type Html } from "../page.ts";
 import { terminalText } from "../record-part.ts";
 import { verdictTag } from "../verdict-tag.ts";
 import type { Plan, Side } from "./assemble.ts";
-import { diffView } from "./change.ts";
 
 type Piece = Html | Promise<Html> | "";
 const MAX_ROWS = 60;
@@ -27,7 +27,7 @@ ${goingsList(goings(before, after))}
 ${refusals(before, after)}
 ${files.length === 0 ? "" : fileTable(files)}
 ${differences.length === 0 ? "" : differenceTable(differences, truncated, files.length > 0 || differences.length > MAX_OPEN || refuses(before) || refuses(after))}
-${isDecided ? html`<details class="wi-more"${differences.length <= MAX_ROWS && !refuses(after) ? html` open` : ""}><summary class="wi-summary">Both answers</summary>${diffView(kind, before.text, after.text)}</details>` : ""}
+${isDecided ? html`<details class="wi-more"${differences.length <= MAX_ROWS && !refuses(after) ? html` open` : ""}><summary class="wi-summary">Both answers</summary>${textDiff(`${kind}, before and after`, before.text, after.text)}</details>` : ""}
 ${isDecided ? "" : answerOf(before.decided === null ? after : before)}</section>`;
 }
 
@@ -85,11 +85,11 @@ ${both === 0 ? "" : html`<p class="soft small">${both} on both sides.</p>`}`;
 function fileTable(files: ReturnType<typeof fileChanges>): Html | Promise<Html> {
   const rows = files.map(
     ({ cgroup, file, before, after }) =>
-      html`<tr><td class="wi-path"><code class="wi-value">${cgroup}</code></td><td><code>${file}</code></td><td class="wi-cell">${was(before)}</td><td class="wi-cell">${becomes(after)}</td></tr>`,
+      html`<tr><td class="wi-path"><code class="wi-value">${cgroup}</code> <code class="wi-file">${file}</code></td><td class="wi-cell">${was(before)}</td><td class="wi-cell">${becomes(after)}</td></tr>`,
   );
   return shortened(
     `${files.length} cgroup file${files.length === 1 ? "" : "s"} would change`,
-    ["Cgroup", "File"],
+    ["Cgroup and file"],
     rows,
     true,
   );

@@ -3,6 +3,9 @@ import type { D1Database, DurableObjectStorage, SqlStorageValue } from "@cloudfl
 /** Rows that one statement takes: their JSON stays far below what a parameter may hold. */
 const ROWS = 500;
 
+/** What others' clocks and requests that are under way may be behind: so much is told again. */
+const MARGIN_MS = 60_000;
+
 /** How much of an object's history the fleet's has. */
 interface Told {
   /** The last decision that was told. */
@@ -13,11 +16,19 @@ interface Told {
 const KEY = "told";
 const toldOf = ({ kv }: DurableObjectStorage): Told => kv.get<Told>(KEY) ?? { seq: 0, atMs: 0 };
 
+const newestOf = ({ sql }: DurableObjectStorage): number =>
+  sql.exec<{ newest: number | null }>("SELECT max(seq) AS newest FROM decisions").one().newest ?? 0;
+
+/** After rows were removed: the next ones may be numbered as they were. */
+export function afterRemovals(storage: DurableObjectStorage): void {
+  const { seq, atMs } = toldOf(storage);
+  storage.kv.put<Told>(KEY, { seq: Math.min(seq, newestOf(storage)), atMs });
+}
+
 /** When the object last told the fleet of itself (0: never), and whether it has made a decision since that differs. */
 export function sinceRollup(storage: DurableObjectStorage): { readonly atMs: number; readonly hasDecided: boolean } {
   const { seq, atMs } = toldOf(storage);
-  const { newest } = storage.sql.exec<{ newest: number | null }>("SELECT max(seq) AS newest FROM decisions").one();
-  return { atMs, hasDecided: (newest ?? 0) > seq };
+  return { atMs, hasDecided: newestOf(storage) > seq };
 }
 
 /** Rows that are read in an object and written in the fleet's database. */
@@ -45,7 +56,7 @@ const NO_BODY = "2, 'json', '{}'";
  * What the fleet is told: heads of decisions, which the triggers of its own tables count; how often they were made again; reports;
  * nodes; what is shown of their newest decisions. Any of it may be told again.
  */
-const partsOf = ({ seq, atMs }: Told): readonly Part[] => [
+const partsOf = (seq: number, sinceMs: number): readonly Part[] => [
   {
     read: `SELECT seq, ${HEAD.join(", ")} FROM decisions WHERE seq > ? ORDER BY seq LIMIT ${ROWS}`,
     from: [seq],
@@ -55,14 +66,14 @@ const partsOf = ({ seq, atMs }: Told): readonly Part[] => [
   {
     read: `SELECT decisions.id, ${COUNT.join(", ")} FROM series CROSS JOIN decisions ON decisions.seq = series.seq
       WHERE last_at_ms >= ? ORDER BY last_at_ms DESC LIMIT ${ROWS}`,
-    from: [atMs],
+    from: [sinceMs],
     write: `INSERT INTO series (seq, node, ${COUNT.join(", ")}) SELECT decisions.seq, decisions.node, ${extracted(COUNT)}
       FROM json_each(?) CROSS JOIN decisions ON decisions.id = json_extract(value, '$.id')
-      WHERE true ON CONFLICT (seq) DO UPDATE SET ${excluded(COUNT)}`,
+      WHERE true ON CONFLICT (seq) DO UPDATE SET ${excluded(COUNT)} WHERE series.times < excluded.times`,
   },
   {
     read: `SELECT ${REPORT.join(", ")} FROM results WHERE at_ms >= ? ORDER BY at_ms DESC LIMIT ${ROWS}`,
-    from: [atMs],
+    from: [sinceMs],
     write: `INSERT INTO results (${REPORT.join(", ")}, bytes, encoding, body) SELECT ${extracted(REPORT)}, ${NO_BODY}
       FROM json_each(?) WHERE EXISTS (SELECT 1 FROM decisions WHERE id = json_extract(value, '$.decision_id')) ON CONFLICT DO NOTHING`,
   },
@@ -74,11 +85,12 @@ const partsOf = ({ seq, atMs }: Told): readonly Part[] => [
   },
   {
     read: `SELECT node, kind, decision_id, summary FROM latest WHERE summary IS NOT NULL AND decided_at_ms >= ? LIMIT ${ROWS}`,
-    from: [atMs],
+    from: [sinceMs],
     write: `UPDATE latest SET summary = told.summary FROM (SELECT ${["node", "kind", "decision_id", "summary"]
       .map((name) => `json_extract(value, '$.${name}') AS ${name}`)
       .join(", ")} FROM json_each(?)) AS told
-      WHERE (latest.node, latest.kind, latest.decision_id) = (told.node, told.kind, told.decision_id)`,
+      WHERE (latest.node, latest.kind, latest.decision_id) = (told.node, told.kind, told.decision_id)
+      AND latest.summary IS NOT told.summary`,
   },
 ];
 
@@ -88,7 +100,7 @@ const partsOf = ({ seq, atMs }: Told): readonly Part[] => [
  */
 export async function rollUp(storage: DurableObjectStorage, fleet: D1Database, nowMs: number): Promise<boolean> {
   const told = toldOf(storage);
-  const found = partsOf(told).map(({ read, from, write }) => ({
+  const found = partsOf(told.seq, told.atMs - MARGIN_MS).map(({ read, from, write }) => ({
     rows: storage.sql.exec(read, ...from).toArray(),
     write,
   }));

@@ -1,0 +1,87 @@
+import { diffArrays } from "diff";
+import { html } from "../html.ts";
+import type { Html } from "../page.ts";
+
+/** A word of a line; `isOwn`: the line in whose place this one came, or that came in its place, does not have it. */
+interface Word {
+  readonly text: string;
+  readonly isOwn: boolean;
+}
+interface DiffLine {
+  readonly of: "both" | "before" | "after";
+  readonly words: readonly Word[];
+}
+
+/** Beyond so many changed lines the texts have little in common, and are told as one change. */
+const MAX_EDITS = 300;
+
+/** Both texts as one, line by line. Lines that differ in nothing but how far their columns stand apart are the same. */
+export function lineDiff(before: string, after: string): readonly DiffLine[] {
+  const [a, b] = [linesOf(before), linesOf(after)];
+  const isSame = (one: string, other: string): boolean => one === other || wordsOf(one) === wordsOf(other);
+  const runs = diffArrays(a, b, { comparator: isSame, maxEditLength: MAX_EDITS }) ?? [
+    { value: a, removed: true, added: false },
+    { value: b, removed: false, added: true },
+  ];
+  return runs.flatMap(({ value, removed, added }, i): readonly DiffLine[] => {
+    if (!removed && !added) return value.map((text) => ({ of: "both", words: [{ text, isOwn: false }] }));
+    // what was taken away is told before what came in its place
+    const beside = runs[removed ? i + 1 : i - 1];
+    const twins = (removed ? beside?.added : beside?.removed) === true ? (beside?.value ?? []) : [];
+    return value.map((line, n) => ({ of: removed ? "before" : "after", words: wordsBeside(line, twins[n]) }));
+  });
+}
+const linesOf = (text: string): string[] => (text === "" ? [] : text.replace(/\n$/, "").split("\n"));
+const wordsOf = (line: string): string => line.trim().replaceAll(/\s+/g, " ");
+
+/** Characters of a line that are shown. */
+const LONGEST = 240;
+
+/** The words of a line, each with whether the line beside it has it too. */
+function wordsBeside(line: string, other = ""): readonly Word[] {
+  const cut = line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line;
+  const parts = cut.split(/(\s+)/);
+  const own = parts.filter(isWord);
+  const runs = diffArrays(own, other.split(/\s+/).filter(isWord)).filter(({ added }) => !added);
+  const flags = runs.flatMap(({ value, removed }) => value.map(() => removed));
+  let at = 0;
+  return parts.filter((text) => text !== "").map((text) => ({ text, isOwn: isWord(text) && flags[at++] === true }));
+}
+const isWord = (text: string): boolean => /\S/.test(text);
+
+/** Unchanged lines around a change that are shown. */
+const AROUND = 3;
+/** Beyond so many lines the rest is left to the table of differences. */
+const MAX_LINES = 480;
+
+/** Two texts as one, with the words that changed marked and what is far from a change left out. */
+export function textDiff(label: string, before: string, after: string): Html {
+  const lines = lineDiff(before, after);
+  const near = new Set<number>();
+  for (const [i, { of }] of lines.entries())
+    if (of !== "both") for (let j = i - AROUND; j <= i + AROUND; j++) near.add(j);
+  const shown: Html[] = [];
+  let skipped = 0;
+  let at = 0;
+  for (; at < lines.length && shown.length < MAX_LINES; at++) {
+    if (!near.has(at)) {
+      skipped++;
+      continue;
+    }
+    if (skipped > 0) shown.push(gap(skipped));
+    skipped = 0;
+    shown.push(lineOf(lines[at] as DiffLine));
+  }
+  if (skipped > 0) shown.push(gap(skipped));
+  const more = lines.length - at;
+  return html`<pre class="text-diff" tabindex="0" role="region" aria-label="${label}">${shown}</pre>${more === 0 ? "" : html`<p class="soft small">${more} more lines are not shown.</p>`}`;
+}
+
+const gap = (count: number): Html => html`<span class="line gap">${count} the same</span>`;
+
+function lineOf({ of, words }: DiffLine): Html {
+  const content = words.map(({ text, isOwn }) => (isOwn ? html`<b>${text}</b>` : text));
+  if (of === "before") return html`<del class="line">${content}</del>`;
+  if (of === "after") return html`<ins class="line">${content}</ins>`;
+  return html`<span class="line">${content.length === 0 ? " " : content}</span>`;
+}
