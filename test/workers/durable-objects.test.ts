@@ -9,7 +9,7 @@ import { openStore, rollUp } from "../../db/open/worker.ts";
 import { openD1 } from "../../db/sqlite/d1/open.ts";
 import { MIGRATIONS } from "../../db/sqlite/durable/migrations.ts";
 import { type ApiSubject, exampleSnapshot, problemOf } from "../contract/api-subject.ts";
-import { decisionRow, value } from "../contract/store-rows.ts";
+import { decisionRow, snapshotRow, value } from "../contract/store-rows.ts";
 
 beforeAll(() => applyD1Migrations(env.DB, env.MIGRATIONS));
 
@@ -216,6 +216,23 @@ test("a request needs few statements of D1, each with few parameters", async () 
 
 test("an object has every migration that D1 has", () => {
   expect(Object.keys(MIGRATIONS)).toEqual(env.MIGRATIONS.map((one) => (one as { readonly name: string }).name));
+});
+
+test("what is decided after all before was removed is told too, though its row is numbered as one before", async () => {
+  const node = "renewed";
+  const object = await objectOf(node);
+  const atMs = Date.now();
+  value(await store.record({ decision: decisionRow({ id: "1".repeat(32), node, decidedAtMs: atMs - 90 * DAY_MS }) }));
+  value(await store.putSnapshot(snapshotRow({ node, storedAtMs: atMs })));
+  await runDurableObjectAlarm(object);
+  await runInDurableObject(object, (_object, { storage }) => storage.kv.put("swept", 1));
+  await store.putSnapshot(snapshotRow({ id: "2".repeat(32), node, storedAtMs: atMs }));
+  await runDurableObjectAlarm(object);
+  expect(value(await store.listDecisions({ node, limit: 9 })).items).toEqual([]);
+  const renewed = decisionRow({ id: "3".repeat(32), node, decidedAtMs: atMs });
+  value(await store.record({ decision: renewed }));
+  await runDurableObjectAlarm(object);
+  expect(value(await fleet.listDecisions({ node, limit: 9 })).items.map(({ id }) => id)).toContain(renewed.id);
 });
 
 test("an object that cannot be reached is a 503 that says when to come back", async () => {
