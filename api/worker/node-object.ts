@@ -49,6 +49,8 @@ const CHANGING: ReadonlySet<ObjectMethod> = new Set(["addResults", "nodeDeleted"
 export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObject {
   readonly #log = consoleLog(Date.now);
   readonly #holdMs = this.#held();
+  /** When the fleet was to be told last, which may have failed. */
+  #triedMs = 0;
   #opened: { readonly store: Store; readonly turns: NodeTurns } | null = null;
 
   /** The posted bytes of a node's turn -> the JSON text of the answer. The caller may speak for the node. */
@@ -90,6 +92,7 @@ export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObjec
     const { storage } = this.ctx;
     const nowMs = Date.now();
     let nextMs = nowMs + NEWS_MS;
+    this.#triedMs = nowMs;
     try {
       await this.#opened?.turns.settle();
       const isDone = await rollUp(storage, this.env.DB, nowMs);
@@ -151,7 +154,8 @@ export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObjec
 
   async #schedule(isNews: boolean): Promise<void> {
     const { atMs, hasDecided } = sinceRollup(this.ctx.storage);
-    await this.#wakeAt(Math.max(Date.now(), atMs + (isNews || hasDecided ? NEWS_MS : COUNTS_MS)));
+    const dueMs = atMs + (isNews || hasDecided ? NEWS_MS : COUNTS_MS);
+    await this.#wakeAt(Math.max(Date.now(), dueMs, this.#triedMs + NEWS_MS));
   }
   /** Or earlier, where that is planned. */
   async #wakeAt(atMs: number): Promise<void> {

@@ -100,7 +100,9 @@ test("what the fleet cannot be told now is told later, and the node is decided f
   const object = await objectOf(node);
   await env.DB.prepare("ALTER TABLE nodes RENAME TO away").run();
   await runDurableObjectAlarm(object);
-  expect(await alarmOf(node)).toBeGreaterThan(Date.now());
+  expect(await alarmOf(node)).toBeGreaterThan(Date.now() + 50_000);
+  await turn(node, { snapshot: exampleSnapshot(node, { kubeletConfiguration: { kubeReserved: { cpu: "901m" } } }) });
+  expect(await alarmOf(node)).toBeGreaterThan(Date.now() + 50_000);
   await env.DB.prepare("ALTER TABLE away RENAME TO nodes").run();
   expect(value(await fleet.getNode(node))).toBeNull();
   await runDurableObjectAlarm(object);
