@@ -20,9 +20,7 @@ declare module "cloudflare:test" {
     work: (object: NodeObject, state: State) => T | Promise<T>,
   ): Promise<T>;
   export function runDurableObjectAlarm(stub: Stub): Promise<boolean>;
-  export function listDurableObjectIds(objects: Namespace): Promise<ReturnType<Namespace["idFromName"]>[]>;
   export function evictDurableObject(stub: Stub): Promise<void>;
-  export function abortAllDurableObjects(): Promise<void>;
   export const SELF: { fetch(url: string, init?: RequestInit): Promise<Response> };
   export function applyD1Migrations(database: unknown, migrations: readonly unknown[]): Promise<void>;
 }
