@@ -4,6 +4,7 @@ import type { Result } from "./model/result.ts";
 import type { EpochMs } from "./model/units.ts";
 import type { Log } from "./observe/log.ts";
 import type { Metrics } from "./observe/plain-metrics.ts";
+import type { Ids } from "./service/canonical.ts";
 import type { DecodedSnapshot, Evaluate } from "./service/evaluation.ts";
 import type { NodeTurns } from "./service/node-turn/node-turns.ts";
 import type { Problem } from "./service/problem.ts";
@@ -216,6 +217,8 @@ export interface Ports {
   readonly offThread?: OffThread;
   /** Lower case hex of the text's UTF-8. */
   readonly sha256: (text: string) => string | Promise<string>;
+  /** Of snapshots and decisions. Absent: hashes of what they are made of, alone. */
+  readonly ids?: Ids;
   readonly auth: AuthSettings;
   readonly limits: ApiLimits;
   /** False: decisions are answered with `recorded: false` and nothing is written for them. */
@@ -224,6 +227,8 @@ export interface Ports {
   readonly nodeStates?: NodeStates;
   /** The server makes it of these ports. Absent: this is none, and takes no turns. */
   readonly turns?: NodeTurns;
+  /** Takes a node's turn where its history is, and answers the JSON text of the answer. Absent: that is here. */
+  readonly turnElsewhere?: (node: string, bytes: Uint8Array) => Promise<Result<string, Problem>>;
   /** Absent: this platform ends responses soon, so who wants to hear of news asks again and again. */
   readonly streams?: Streams;
   /** The files that the pages load. */

@@ -9,6 +9,7 @@ import { epochMs } from "../model/units.ts";
 import { errorFields, type Log } from "../observe/log.ts";
 import { plainMetrics } from "../observe/plain-metrics.ts";
 import type { ApiLimits, DecidedHead, OffThreadAsk, OffThreadRequest } from "../ports.ts";
+import { idsOf } from "../service/canonical.ts";
 import { evaluateSnapshot, evaluator } from "../service/evaluate.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
 import { movable, sha256 } from "./digest.ts";
@@ -51,7 +52,7 @@ function serve(port: MessagePort, { server }: ThreadData): void {
   const deliver = (delivery: Delivery, moved: readonly ArrayBuffer[] = []): void => port.postMessage(delivery, moved);
   const withHistory = server === null ? null : workOf(server, deliver);
   const work: DoTask<Task> = async (task, number, signal) => {
-    if (task.of === "snapshot") return evaluateSnapshot(task.bytes, sha256);
+    if (task.of === "snapshot") return evaluateSnapshot(task.bytes, idsOf(sha256));
     if (task.of === "report") return readReport(task.bytes, sha256);
     if (withHistory === null) throw new Error("this thread has no history");
     return withHistory(task, number, signal);

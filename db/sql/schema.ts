@@ -6,12 +6,15 @@ import type { RemovingKind } from "../../api/model/kinds.ts";
 import { ENCODINGS } from "../body.ts";
 import type { RemovalEnd, RemovalTarget } from "../rows.ts";
 
-/** JSON as text, or its gzip, which SQLite keeps in a column of any type. D1 hands blobs out as arrays of numbers. */
+/**
+ * JSON as text, or its gzip, which SQLite keeps in a column of any type. D1 hands blobs out as arrays of numbers, an object's
+ * database as bare buffers.
+ */
 const packable = (dataType: "blob" | "text") =>
-  customType<{ data: string | Uint8Array; driverData: string | Uint8Array | number[] }>({
+  customType<{ data: string | Uint8Array; driverData: string | Uint8Array | ArrayBuffer | number[] }>({
     dataType: () => dataType,
     toDriver: (value) => value,
-    fromDriver: (value) => (Array.isArray(value) ? Uint8Array.from(value) : value),
+    fromDriver: (value) => (Array.isArray(value) || value instanceof ArrayBuffer ? new Uint8Array(value) : value),
   });
 const body = packable("blob");
 const longText = packable("text");
