@@ -33,6 +33,10 @@ const STREAMED_CHARACTERS = 4 * 1024 * 1024;
 /** Objects share the 128 MiB of their isolate. */
 const STATE_BYTES = 16 * 1024 * 1024;
 
+/** Rows that are imported may come before their node's. */
+const IS_KEPT =
+  "SELECT 1 WHERE EXISTS (SELECT 1 FROM nodes) OR EXISTS (SELECT 1 FROM decisions) OR EXISTS (SELECT 1 FROM snapshots)";
+
 /** Methods that may store the first that there is of a node, and those that only change what is there. All others read. */
 const BEGINNING: ReadonlySet<ObjectMethod> = new Set([
   "record",
@@ -120,7 +124,7 @@ export class NodeObject extends DurableObject<WorkerEnv> implements HistoryObjec
     } catch (error) {
       this.#log.error(errorFields(error), "the fleet was not told, or the history not pruned; tried again in a minute");
     }
-    if (storage.sql.exec("SELECT 1 FROM nodes LIMIT 1").toArray().length > 0) return this.#wakeAt(nextMs);
+    if (storage.sql.exec(IS_KEPT).toArray().length > 0) return this.#wakeAt(nextMs);
     this.#opened = null;
     // with its alarm, and before anything else can be written
     await storage.deleteAll();

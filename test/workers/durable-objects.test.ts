@@ -258,3 +258,35 @@ test("an object that cannot be reached is a 503 that says when to come back", as
     await problemOf(answered, "history_unavailable");
   }
 });
+
+test("rows of another history go to their nodes' objects, with texts that they share over calls and nodes, and stay", async () => {
+  await applyD1Migrations(env.MOVED, env.MIGRATIONS);
+  const source = openD1(env.MOVED);
+  const shared = JSON.stringify("shared".repeat(1000));
+  const nodes = ["imported-a", "imported-b"];
+  const rows = nodes.map((node) => {
+    const body = `{"own":"${node}","shared":${shared}}`;
+    const at = body.indexOf(shared);
+    return decisionRow({
+      node,
+      body,
+      repeats: [[at, at + shared.length]],
+      id: crypto.randomUUID().replaceAll("-", ""),
+    });
+  });
+  for (const decision of rows) value(await source.record({ decision }));
+  const added: Record<string, number> = {};
+  for (const node of nodes)
+    for await (const step of source.exportRows({ node })) {
+      const imported = value(await store.importRows(value(step).rows, Date.now()));
+      for (const [type, count] of Object.entries(imported.added)) added[type] = (added[type] ?? 0) + count;
+      // which looks whether the object holds anything
+      for (const one of nodes) await runDurableObjectAlarm(await objectOf(one));
+    }
+  expect(added).toMatchObject({ decision: 2, text: 1 });
+  for (const { id, node, body } of rows) {
+    expect(value(await store.getDecision(id))).toMatchObject({ node, body });
+    expect(value(await store.listDecisions({ node, limit: 9 })).items).toMatchObject([{ id }]);
+    expect(value(await fleet.listFleet(0, node))[0]).toMatchObject({ name: node });
+  }
+});

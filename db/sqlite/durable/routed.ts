@@ -2,18 +2,10 @@ import type { D1Database } from "@cloudflare/workers-types";
 import type { MovedRow } from "../../../api/model/moved-row.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { placeIn, placeOf } from "../../../api/service/canonical.ts";
-import { webDigest } from "../../body.ts";
+import { decodeBody, WEB_PACKING, webDigest } from "../../body.ts";
 import { attempting, type StoreFailure } from "../../failure.ts";
 import type { Place, SnapshotRow, StreamedDecision, StreamFailure } from "../../rows.ts";
-import type {
-  DecisionFilter,
-  ExportedRows,
-  ExportFilter,
-  ImportedRows,
-  MovedCounts,
-  ResultRow,
-  Store,
-} from "../../store.ts";
+import type { DecisionFilter, ExportedRows, ExportFilter, ImportedRows, ResultRow, Store } from "../../store.ts";
 import { openD1 } from "../d1/open.ts";
 import { failureOf } from "../failure.ts";
 
@@ -132,49 +124,67 @@ const UNKNOWN = { known: false, added: 0 };
 /** What is there for nobody, so that it is told apart. */
 const NOWHERE = null as never;
 
-/** Rows by the node that they are of, each with the shared texts that its rows need. Tokens are of none. */
-function byNode(rows: readonly MovedRow[]): ReadonlyMap<string, readonly MovedRow[]> {
-  const texts = new Map(rows.flatMap((row) => (row.type === "text" ? [[row.id, row] as const] : [])));
-  const owned = rows.filter((row) => row.type !== "text" && row.type !== "token");
-  const groups = Map.groupBy(owned, (row) => (row.type === "node" ? row.name : row.node));
-  const needed = (own: readonly MovedRow[]): readonly MovedRow[] => {
-    const ids = own.flatMap((row) => ("parts" in row ? (row.parts ?? []).map(([, id]) => id) : []));
-    return [...new Set(ids)].flatMap((id) => texts.get(id) ?? []);
-  };
-  return new Map([...groups].map(([node, own]) => [node, [...needed(own), ...own]]));
-}
+const TEXTS = "SELECT id, bytes, encoding, body FROM texts WHERE id IN (SELECT value FROM json_each(?))";
 
-/** Each node's rows are one write of its object's; those that the fleet's database holds too are written there as well. */
-async function importInto(fleet: Store, { ofNode }: Objects, rows: readonly MovedRow[], nowMs: number) {
-  const [added, known]: [Counts, Counts] = [{}, {}];
-  const count = (into: Counts, counts: MovedCounts): void => {
-    for (const [type, n] of Object.entries(counts) as [MovedRow["type"], number][]) into[type] = (into[type] ?? 0) + n;
-  };
-  for (const [node, own] of byNode(rows)) {
-    const imported = await ofNode<ImportedRows>(node, "importRows", [own, nowMs], NOWHERE);
-    if (!imported.ok) return imported;
-    count(added, imported.value.added);
-    count(known, imported.value.known);
+/** The shared texts that rows need, of those that an import has put into the fleet's database. */
+async function neededTexts(d1: D1Database, rows: readonly MovedRow[]): Promise<Result<MovedRow[], StoreFailure>> {
+  const ids = new Set(rows.flatMap((row) => ("parts" in row ? (row.parts ?? []).map(([, id]) => id) : [])));
+  if (ids.size === 0) return ok([]);
+  const stored = await d1
+    .prepare(TEXTS)
+    .bind(JSON.stringify([...ids]))
+    .all<StoredText>();
+  const found: MovedRow[] = [];
+  for (const { id, ...row } of stored.results) {
+    // D1 gives bytes as an array of numbers
+    const body = typeof row.body === "string" ? row.body : Uint8Array.from(row.body);
+    const text = await decodeBody(`text \`${id}\``, { ...row, body }, WEB_PACKING);
+    if (!text.ok) return text;
+    found.push({ type: "text", id, text: text.value });
   }
-  const shared = rows.filter(({ type }) => type === "token" || type === "outcome");
-  const told = shared.length === 0 ? null : await fleet.importRows(shared, nowMs);
-  if (told?.ok === false) return told;
-  const { token: newTokens } = told?.value.added ?? {};
-  const { token: oldTokens } = told?.value.known ?? {};
-  count(added, newTokens === undefined ? {} : { token: newTokens });
-  count(known, oldTokens === undefined ? {} : { token: oldTokens });
-  return ok({ added, known });
+  return ok(found);
 }
-type Counts = Partial<Record<MovedRow["type"], number>>;
+type StoredText = Parameters<typeof decodeBody>[1] & { readonly id: string };
+
+/**
+ * Texts, tokens and outcomes go into the fleet's database: a text may be needed by rows of any node, and of later calls. All
+ * other rows are one write of their node's object.
+ */
+async function importInto(
+  fleet: Store,
+  d1: D1Database,
+  { ofNode }: Objects,
+  rows: readonly MovedRow[],
+  nowMs: number,
+): Promise<Result<ImportedRows, StoreFailure>> {
+  const shared = rows.filter(({ type }) => type === "text" || type === "token" || type === "outcome");
+  const told = await fleet.importRows(shared, nowMs);
+  if (!told.ok) return told;
+  const counts = { added: { ...told.value.added }, known: { ...told.value.known } };
+  const owned = rows.filter((row) => row.type !== "text" && row.type !== "token");
+  for (const [node, own] of Map.groupBy(owned, (row) => (row.type === "node" ? row.name : row.node))) {
+    const texts = await attempt(() => neededTexts(d1, own));
+    if (!texts.ok) return texts;
+    const imported = await ofNode<ImportedRows>(node, "importRows", [[...texts.value, ...own], nowMs], NOWHERE);
+    if (!imported.ok) return imported;
+    for (const [to, from] of [
+      [counts.added, imported.value.added],
+      [counts.known, imported.value.known],
+    ] as const)
+      for (const type of OWNED) if (from[type] !== undefined) to[type] = (to[type] ?? 0) + from[type];
+  }
+  return ok(counts);
+}
+const OWNED = ["snapshot", "decision", "removal", "node", "hour"] as const;
 
 /** What is asked of one node's object, or of an id's. */
-function ofObjects(fleet: Store, objects: Objects) {
+function ofObjects(fleet: Store, d1: D1Database, objects: Objects) {
   const { ofNode, ofId } = objects;
   return {
     record: (recording) => ofNode(recording.decision.node, "record", [recording], NOWHERE),
     recordTurn: (turn) => ofNode(turn.node, "recordTurn", [turn], NOWHERE),
     putSnapshot: (snapshot) => ofNode(snapshot.node, "putSnapshot", [snapshot], NOWHERE),
-    importRows: (rows, nowMs) => importInto(fleet, objects, rows, nowMs),
+    importRows: (rows, nowMs) => importInto(fleet, d1, objects, rows, nowMs),
     writeFacts: (node, facts, nowMs) => ofNode(node, "writeFacts", [node, facts, nowMs], NOWHERE),
     readFacts: (node, ...keys) => ofNode(node, "readFacts", [node, ...keys], {}),
     getSnapshot: (id) => ofId(id, "getSnapshot", [id], null),
@@ -231,7 +241,7 @@ export function openRouted(at: (place: string) => HistoryObject, d1: D1Database)
   };
   return {
     ...fleet,
-    ...ofObjects(fleet, objects),
+    ...ofObjects(fleet, d1, objects),
     listDecisions: (query) => either(query.node, "listDecisions", [query], NO_PAGE),
     newestDecision: (node) =>
       node === undefined ? fleet.newestDecision() : ofNode(node, "newestDecision", [node], null),
