@@ -1,12 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { type BuildOptions, build, type Plugin } from "esbuild";
 
 /**
  * `npm run build` writes dist/, which the package runs from; `node build.ts DIR` writes to DIR what of it is packed. main.js
  * is the command line, serving.js `nodewise api`, daemon.js the actuator, and start.js chooses between them; kube-client.js is loaded by
- * what reads a cluster; the threads are the API's; worker/ is the Worker as wrangler makes it. All packages are within, but for better-sqlite3, which is not JavaScript
+ * what reads a cluster, and otlp.js by an API that tells traces or metrics; the threads are the API's; worker/ is the Worker as wrangler makes it. All packages are within, but for better-sqlite3, which is not JavaScript
  * alone, and uplot, which browsers load.
  */
 const ROOT = import.meta.dirname;
@@ -15,7 +15,7 @@ const DIST = asked ?? join(ROOT, "dist");
 /** Each is one module: a module takes some 20 KB beside its code, which a daemon cannot afford. */
 const ENTRIES = [
   ...["api/cli/start.ts", "api/cli/main.ts", "api/cli/serving.ts", "api/cli/daemon.ts", "api/cluster/kube-client.ts"],
-  ...["api/server/evaluate-thread.ts", "api/server/history-thread.ts"],
+  ...["api/server/evaluate-thread.ts", "api/server/history-thread.ts", "api/server/otlp/otlp.ts"],
 ];
 
 /** One character beyond ASCII, and V8 keeps the whole text of a module at two bytes each. */
@@ -44,8 +44,8 @@ const sources: Plugin = {
       loader: "ts",
     }));
     onLoad({ filter: /\.[cm]?js$/ }, ({ path }) => ({ contents: escaped(readFileSync(path, "utf8")), loader: "js" }));
-    onResolve({ filter: /^\.\/(?:main|serving|daemon|kube-client)\.ts$/ }, ({ kind, path }) =>
-      kind === "dynamic-import" ? { path: path.replace(".ts", ".js"), external: true } : undefined,
+    onResolve({ filter: /\/(?:main|serving|daemon|kube-client|otlp)\.ts$/ }, ({ kind, path }) =>
+      kind === "dynamic-import" ? { path: `./${basename(path, ".ts")}.js`, external: true } : undefined,
     );
   },
 };

@@ -76,7 +76,9 @@ export default defineConfig({
             miniflare: {
               bindings: { MIGRATIONS: await readD1Migrations("migrations") },
               // beside wrangler.toml's own: for tests that need an empty history of their own
-              d1Databases: { SWEPT: "swept", UNMIGRATED: "unmigrated" },
+              d1Databases: { MOVED: "moved", SWEPT: "swept", UNMIGRATED: "unmigrated" },
+              // the objects of wrangler.toml's other way, for tests that ask for it
+              durableObjects: { OBJECTS: { className: "NodeObject", useSQLite: true } },
             },
           })),
         ],

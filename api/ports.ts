@@ -4,6 +4,7 @@ import type { Result } from "./model/result.ts";
 import type { EpochMs } from "./model/units.ts";
 import type { Log } from "./observe/log.ts";
 import type { Metrics } from "./observe/plain-metrics.ts";
+import type { Ids } from "./service/canonical.ts";
 import type { DecodedSnapshot, Evaluate } from "./service/evaluation.ts";
 import type { NodeTurns } from "./service/node-turn/node-turns.ts";
 import type { Problem } from "./service/problem.ts";
@@ -65,13 +66,22 @@ export interface OffThreadRequest {
   readonly requestId: string;
 }
 
+/** What is told of a decision that was made in another thread, before it is recorded. */
+export interface DecidedHead {
+  readonly id: string;
+  readonly kind: string;
+  readonly node: string;
+  readonly verdict: string;
+}
+
 /** Work that would hold up everybody else, done in threads. Null: no thread can be had, or it is too little. */
 export interface OffThread {
-  /** `bytes`: of what is to be read for it. Decides, records, and answers the answer's JSON text in UTF-8. */
+  /** `bytes`: of what is to be read for it. Decides, records, and answers the answer's JSON text in UTF-8. `onDecided`: called when it is decided, and is recorded next. */
   decide(
     asked: OffThreadAsk,
     bytes: number,
     signal: AbortSignal,
+    onDecided?: (head: DecidedHead) => void,
   ): Promise<Result<Uint8Array<ArrayBuffer>, Problem>> | null;
   route(request: OffThreadRequest, signal: AbortSignal): Promise<Result<Reply, Problem>> | null;
   /** A posted snapshot by itself. */
@@ -175,6 +185,21 @@ export interface NodeStates {
 /** Calls `onSent` once, when the answer to a request has been handed over whole, or its connection is gone. */
 export type WhenSent = (env: unknown, onSent: () => void) => void;
 
+export type SpanAttributes = Readonly<Record<string, string | number | boolean | readonly string[]>>;
+/** The span of a request under way. */
+export interface RequestSpan {
+  readonly traceId: string;
+  /** Adds a span that began at `startedMs` (of `performance.now`) and ends now. `error`: a closed code of what went wrong. */
+  child(name: "decide" | "record", startedMs: number, attributes: SpanAttributes, error?: string): void;
+  /** `route`: null: there is none. `code`: of the problem that was answered. */
+  end(ended: { readonly route: string | null; readonly status: number; readonly code: string | undefined }): void;
+}
+/** Spans of requests, by OpenTelemetry's conventions. */
+export interface Tracing {
+  /** `env`: what the server gave the app beside the request. */
+  request(request: Request, env: unknown, requestId: string): RequestSpan;
+}
+
 /** Everything that the app touches of the world. */
 export interface Ports {
   readonly store: Store;
@@ -186,10 +211,14 @@ export interface Ports {
   readonly whenSent?: WhenSent;
   /** Decodes and decides; inline, or in threads of its own. */
   readonly evaluate: Evaluate;
+  /** Absent: nobody wants spans. */
+  readonly tracing?: Tracing;
   /** Absent: this platform has no threads, and all is done in the one that listens. */
   readonly offThread?: OffThread;
   /** Lower case hex of the text's UTF-8. */
   readonly sha256: (text: string) => string | Promise<string>;
+  /** Of snapshots and decisions. Absent: hashes of what they are made of, alone. */
+  readonly ids?: Ids;
   readonly auth: AuthSettings;
   readonly limits: ApiLimits;
   /** False: decisions are answered with `recorded: false` and nothing is written for them. */
@@ -198,6 +227,8 @@ export interface Ports {
   readonly nodeStates?: NodeStates;
   /** The server makes it of these ports. Absent: this is none, and takes no turns. */
   readonly turns?: NodeTurns;
+  /** Takes a node's turn where its history is, and answers the JSON text of the answer. Absent: that is here. */
+  readonly turnElsewhere?: (node: string, bytes: Uint8Array) => Promise<Result<string, Problem>>;
   /** Absent: this platform ends responses soon, so who wants to hear of news asks again and again. */
   readonly streams?: Streams;
   /** The files that the pages load. */

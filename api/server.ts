@@ -10,16 +10,18 @@ import { LIMITS } from "./model/limits.ts";
 import { err, ok, type Result } from "./model/result.ts";
 import { epochMs } from "./model/units.ts";
 import type { Log } from "./observe/log.ts";
-import { nodeMetrics } from "./observe/node-metrics.ts";
+import { type NodeMetrics, nodeMetrics } from "./observe/node-metrics.ts";
 import { pinoLog } from "./observe/pino-log.ts";
 import { type Metrics, plainMetrics } from "./observe/plain-metrics.ts";
 import type { ApiLimits, AuthSettings, Ports } from "./ports.ts";
 import { DEFAULT_RETENTION, type Retention } from "./retention.ts";
 import { gzip, nodeAssets, nodeBodies } from "./server/assets.ts";
+import type { DecisionLogSetting } from "./server/decision-log/start.ts";
 import { sha256 } from "./server/digest.ts";
 import { type History, keepPruned, openHistory } from "./server/history.ts";
 import { collectWhenIdle } from "./server/idle-memory.ts";
-import { listen, whenSent } from "./server/listen.ts";
+import { type Listening, listen, whenSent } from "./server/listen.ts";
+import type { Otlp, OtlpSetting } from "./server/otlp/otlp.ts";
 import { type Threads, threads, warm } from "./server/threads.ts";
 import { type KeyPair, keepRenewed, readKeyPair, type TlsFiles } from "./server/tls.ts";
 import { inTurns, type Turns } from "./service/turns.ts";
@@ -49,6 +51,10 @@ export interface ServeOptions {
   readonly threads?: number;
   /** Render each kind of page once after the start, so that the first visitor does not wait for it. Default: no. */
   readonly warm?: boolean;
+  /** Delivers what is recorded to others. Default: no. */
+  readonly decisionLog?: DecisionLogSetting;
+  /** Tells traces and metrics over OTLP. Default: no. */
+  readonly otlp?: OtlpSetting;
   /** Default: JSON lines on standard error. */
   readonly log?: Log;
 }
@@ -94,14 +100,44 @@ export async function startApi(options: ApiOptions): Promise<Result<RunningApi, 
   const turns = inTurns();
   const location = storeAt(options);
   const maxAgeMs = options.retention?.maxAgeMs;
+  const onWait = (reason: string): void => (options.log ?? pinoLog()).warn({ reason }, "history not open yet");
   const history =
     options.threads === 0 || location.isShared
-      ? withoutThread(await location.open(maxAgeMs === undefined ? {} : { maxAgeMs }))
+      ? withoutThread(await location.open({ onWait, ...(maxAgeMs === undefined ? {} : { maxAgeMs }) }))
       : await openHistory(location.setting, turns);
   if (!history.ok) return failed(history.error.message);
   const started = await serve(history.value, location, turns, options, pair.value);
   if (!started.ok) await history.value.store.close();
   return started;
+}
+
+/** Loaded only where it is asked for. */
+async function tellOtlp(setting: OtlpSetting | undefined, log: Log, metrics: NodeMetrics): Promise<Otlp | null> {
+  if (setting === undefined) return null;
+  return (await import("./server/otlp/otlp.ts")).startOtlp(setting, log, metrics.otlp());
+}
+
+/** The same. */
+async function deliverLog(
+  setting: DecisionLogSetting | undefined,
+  { metrics, ...ports }: Pick<Ports, "store" | "log"> & { readonly turns: Turns; readonly metrics: NodeMetrics },
+): Promise<Result<{ close(): Promise<void> } | null, string>> {
+  if (setting === undefined) return ok(null);
+  const { startDecisionLog } = await import("./server/decision-log/start.ts");
+  return startDecisionLog(setting, { ...ports, metrics: metrics.decisionLog() });
+}
+
+function withoutToken(host: string, revoked: number, { flags }: StoreLocation): Result<never, StartFailure> {
+  const none = `there is none${revoked > 0 ? " that is not revoked" : ""}`;
+  const way = `run \`nodewise token create ${flags}\` first, or listen on ${DEFAULT_HOST}`;
+  return err({ code: "usage", message: `listening on ${host} needs a token, and ${none}: ${way}` });
+}
+
+const limitsOf = ({ limits }: ServeOptions): ApiLimits => ({ ...DEFAULT_LIMITS, ...limits });
+
+function retentionOf({ retention = {} }: ServeOptions, { flags }: StoreLocation) {
+  const days = Math.ceil((retention.maxAgeMs ?? DEFAULT_RETENTION.maxAgeMs) / DAY_MS);
+  return { retention, confirm: `nodewise history prune --confirm --keep-days ${days} ${flags}` };
 }
 
 const withoutThread = (store: Result<Store, StoreFailure>): Result<Pick<History, "store">, StoreFailure> =>
@@ -119,28 +155,28 @@ async function serve(
   const tokens = await store.countTokens();
   if (!tokens.ok) return failed(tokens.error.message);
   const { active, revoked } = tokens.value;
-  if (!open && active === 0 && options.adminTokenHash === undefined) {
-    const way = `run \`nodewise token create ${location.flags}\` first, or listen on ${DEFAULT_HOST}`;
-    return err({
-      code: "usage",
-      message: `listening on ${host} needs a token, and there is none${revoked > 0 ? " that is not revoked" : ""}: ${way}`,
-    });
-  }
+  if (!open && active === 0 && options.adminTokenHash === undefined) return withoutToken(host, revoked, location);
   const ownLog = options.log === undefined ? pinoLog() : null;
   const log = options.log ?? (ownLog as Log);
-  const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const metrics = nodeMetrics();
+  const decisionLog = await deliverLog(options.decisionLog, { store, log, metrics, turns });
+  if (!decisionLog.ok) return failed(decisionLog.error);
   const deciding = threads(options.threads ?? mostThreads(), {
     least: options.threads ?? 0,
-    server: options.threads === 0 ? null : { history: location.setting, limits, connect: connect ?? (() => null) },
+    server:
+      options.threads === 0
+        ? null
+        : { history: location.setting, limits: limitsOf(options), connect: connect ?? (() => null) },
     log,
     metrics,
     turns,
   });
+  const otlp = await tellOtlp(options.otlp, log, metrics);
   const closing = new AbortController();
   const atEnd: (() => Promise<void>)[] = [];
   const ports: Ports = {
     ...portsOf(store, log, metrics, deciding, open, closing.signal, options),
+    ...otlp?.ports,
     nodeStates: {
       maxBytes: NODE_STATE_BYTES,
       holdMs: location.isShared ? 0 : HOLD_MS,
@@ -148,22 +184,18 @@ async function serve(
     },
   };
   const app = createApp(ports);
+  const ask = async (request: Request): Promise<Response> => app.fetch(request, { [TRUSTED]: true });
   prepareDecoding();
   const listening = await listen(app, { host, port, turns, ...(tls === undefined ? {} : { tls }) });
   if (!listening.ok) {
-    await deciding.close();
+    await Promise.all([deciding.close(), decisionLog.value?.close(), otlp?.close()]);
     return failed(listening.error);
   }
-  const { retention = {} } = options;
-  const days = Math.ceil((retention.maxAgeMs ?? DEFAULT_RETENTION.maxAgeMs) / DAY_MS);
-  const pruning = keepPruned(store, now, log, {
-    retention,
-    metrics,
-    confirm: `nodewise history prune --confirm --keep-days ${days} ${location.flags}`,
-  });
+  const pruning = keepPruned(store, now, log, { metrics, ...retentionOf(options, location) });
+  otlp?.tellMetrics(async () => (await ask(new Request(`${url}/metrics`))).text());
   const endCollecting = collectWhenIdle();
   const { tlsServer } = listening.value;
-  const url = `${tlsServer === null ? "http" : "https"}://${hostText(host)}:${listening.value.port}`;
+  const url = urlOf(host, listening.value);
   const endRenewal =
     tlsServer === null || options.tls === undefined ? () => {} : keepRenewed(tlsServer, options.tls, log);
   const requiresToken = !open || active + revoked > 0;
@@ -175,7 +207,7 @@ async function serve(
     url,
     port: listening.value.port,
     requiresToken,
-    fetch: async (request) => app.fetch(request, { [TRUSTED]: true }),
+    fetch: ask,
     close: async () => {
       pruning.stop();
       endCollecting();
@@ -183,8 +215,10 @@ async function serve(
       closing.abort();
       await listening.value.close(GRACE_MS);
       await warming;
+      await otlp?.close();
       await deciding.close();
       for (const work of atEnd) await work();
+      await decisionLog.value?.close();
       await store.close();
       log.info({ url }, "closed");
       ownLog?.flush();
@@ -212,7 +246,7 @@ const portsOf = (
   offThread: deciding.offThread,
   sha256,
   auth: authSettings(open, options),
-  limits: { ...DEFAULT_LIMITS, ...options.limits },
+  limits: limitsOf(options),
   recordDecisions: true,
   streams: { closing, limit: MAX_STREAMS },
   assets: nodeAssets(),
@@ -227,6 +261,8 @@ const unseen = (ports: Ports): Ports => ({
 });
 
 const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i.test(host);
+const urlOf = (host: string, { tlsServer, port }: Listening): string =>
+  `${tlsServer === null ? "http" : "https"}://${hostText(host)}:${port}`;
 const hostText = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 
 /** Beyond loopback everyone must show a token; on it, everyone may ask by its own name until the first token is made, and not again after it. */

@@ -49,6 +49,11 @@ export const WEB_PACKING: Packing = {
   gzip: async (plain) => new Uint8Array(await pipe(plain, new CompressionStream("gzip"))),
   gunzip: async (packed) => new Uint8Array(await pipe(new Uint8Array(packed), new DecompressionStream("gzip"))),
 };
+/** sha256 of the text's UTF-8, lower case hex, likewise. */
+export async function webDigest(text: string): Promise<string> {
+  const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(text)));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
 
 /** The part of a body that a row holds, and the parts that do not fit, which are to be stored beside it and belong behind. */
 interface SlicedBody extends StoredBody {

@@ -1,4 +1,5 @@
 import type { Kind } from "../api/model/decision.ts";
+import type { MovedRow } from "../api/model/moved-row.ts";
 import type { Result } from "../api/model/result.ts";
 import type { StoreFailure } from "./failure.ts";
 import type {
@@ -186,6 +187,30 @@ export interface ClockLeap {
   readonly of: number;
 }
 
+/** What of a history moves: half-open, `sinceMs` <= a row's time < `untilMs`. Nodes move as they are now. */
+export interface ExportFilter {
+  readonly node?: string;
+  readonly sinceMs?: number;
+  readonly untilMs?: number;
+  /** With tokens: names, rights and hashes. */
+  readonly tokens?: true;
+}
+/** Rows that are to be imported together: what a row needs, and the row. */
+export interface ExportedRows {
+  readonly rows: readonly MovedRow[];
+  /** An export goes on behind them with this. */
+  readonly place: string;
+  /** When it was decided; null: they are about something else. */
+  readonly atMs: number | null;
+}
+/** Rows by their type. */
+export type MovedCounts = Readonly<Partial<Record<MovedRow["type"], number>>>;
+export interface ImportedRows {
+  readonly added: MovedCounts;
+  /** They were there before, and stay as they were but for what is newer now: see `importRows`. */
+  readonly known: MovedCounts;
+}
+
 type Answer<T> = Promise<Result<T, StoreFailure>>;
 
 /** The part of the store that holds tokens. */
@@ -202,8 +227,33 @@ export interface TokenStore {
   forgetRevokedTokens(): Answer<{ readonly forgotten: number }>;
 }
 
+/** How far the decision log is delivered. */
+export interface LogPlace {
+  /** All decisions up to this one are delivered, by the order in which they were stored. */
+  readonly deliveredSeq: number;
+  /** Decisions that were removed before they were delivered, and of which nobody has been told yet. */
+  readonly lost: number;
+}
+
+/** The part of the store that the decision log is read from: the decisions are its buffer, behind a place that is stored beside them. */
+export interface LogStore {
+  /**
+   * Takes or keeps the right to deliver, for `leaseMs` by the database's clock; the first call of all begins the log, with what is recorded after it.
+   * `told`: so many of `lost` were told of. Null: another process delivers.
+   */
+  holdLog(holder: string, leaseMs: number, told: number): Answer<LogPlace | null>;
+  /** All decisions up to this one can be read, or will never be there. */
+  settledSeq(): Answer<number>;
+  /** Those after `afterSeq` up to `untilSeq` in the order of storing, as `streamDecisions`. */
+  streamLog(afterSeq: number, untilSeq: number): AsyncIterable<Result<StreamedDecision, StreamFailure>>;
+  /** False: nothing changed, since another process delivers, or the place is not `fromSeq` any more. */
+  moveLog(holder: string, fromSeq: number, toSeq: number): Answer<{ readonly moved: boolean }>;
+  /** Lets another process deliver at once. */
+  releaseLog(holder: string): Answer<null>;
+}
+
 /** The history. Every method answers a value, also when the disk is full, the database locked or broken, or the network gone. */
-export interface Store extends TokenStore {
+export interface Store extends TokenStore, LogStore {
   /**
    * One atomic write. When it answers, the rows survive a crash. A decision that equals the node's newest of its kind in all but
    * its snapshot and its time is counted on that row; one that tells removals has a row of its own.
@@ -270,6 +320,14 @@ export interface Store extends TokenStore {
 
   /** Removes what is too old or too much, in slices of a few milliseconds, each its own transaction; a failure leaves removed what was. */
   prune(retention: Retention): Answer<Pruned>;
+  /** With `after`, what follows that place. A row that cannot be read is a failure of its own (`isRow`); any other ends it. */
+  exportRows(filter: ExportFilter, after?: string): AsyncIterable<Result<ExportedRows, StoreFailure>>;
+  /**
+   * One atomic write of rows that another history exported, under their own ids and times. A row that is there stays: a decision takes
+   * only the longer series and reports that it lacks, a node what is newer, an hour the larger count, an outcome what it came to.
+   * `corrupt`: a text is not its id's, or a row needs a text that is nowhere; nothing was written.
+   */
+  importRows(rows: readonly MovedRow[], nowMs: number): Answer<ImportedRows>;
   /** Writes one row (at most once a second) and checks that the migrations of this version are applied. */
   ready(nowMs: number): Answer<{ readonly migration: string }>;
   /** Commits what waits, then closes. Later calls answer `unavailable`. */

@@ -2,6 +2,7 @@ import { stringify } from "yaml";
 import type { Verdict } from "../model/decision.ts";
 import { err, type Result } from "../model/result.ts";
 import { colorPaint, plainPaint, printable, type Screen } from "../text/style.ts";
+import { shareBar } from "../text/table.ts";
 
 /** Ctrl-C in a terminal reaches the launcher and its child, so one keystroke may come twice. */
 const SAME_KEYSTROKE_MS = 500;
@@ -85,6 +86,18 @@ export interface LineScreen {
   readonly columns?: number;
   write(text: string): unknown;
 }
+const BAR_WIDTH = 24;
+const NARROW = 60;
+
+/** `████░░░░  42 %  41,234 decisions  at 2026-01-31`: a bar and as many of the texts behind it as fit. */
+export function barLine(share: number, texts: readonly string[], columns: number): string {
+  const drawn = shareBar(share, columns < NARROW ? 0 : BAR_WIDTH);
+  const parts = [drawn, `${Math.floor(share * 100)} %`.padStart(5), ...texts].filter((part) => part !== "");
+  // the last column stays free: a terminal goes on to the next line behind it
+  while (parts.length > 1 && parts.join("  ").length >= columns) parts.pop();
+  return parts.join("  ");
+}
+
 /** Back to the first column, and everything behind it away. */
 const CLEAR = "\r\u001b[K";
 

@@ -3,7 +3,7 @@ import type { Store } from "../../db/store.ts";
 import { nearNames } from "../model/near-name.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
-import { NO_NODE } from "../service/canonical.ts";
+import { idsOf, NO_NODE } from "../service/canonical.ts";
 import { evaluateSnapshot } from "../service/evaluate.ts";
 import { historyProblem, invalid, type Problem, problem } from "../service/problem.ts";
 import { snapshotRow } from "../service/recording.ts";
@@ -59,7 +59,8 @@ export async function putSnapshot(exchange: Exchange): Promise<Result<Reply, Pro
   if (!allowed.ok) return allowed;
   const bytes = await readJsonBody(exchange);
   if (!bytes.ok) return bytes;
-  const decoded = await (ports.offThread?.snapshot(bytes.value, signal) ?? evaluateSnapshot(bytes.value, ports.sha256));
+  const ids = ports.ids ?? idsOf(ports.sha256);
+  const decoded = await (ports.offThread?.snapshot(bytes.value, signal) ?? evaluateSnapshot(bytes.value, ids));
   if (!decoded.ok) return decoded;
   const snapshot = decoded.value;
   if (snapshot.node !== node) {

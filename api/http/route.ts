@@ -3,7 +3,7 @@ import type { DecisionRow, SnapshotRow } from "../../db/rows.ts";
 import type { Store } from "../../db/store.ts";
 import type { InputIssue } from "../model/input-issue.ts";
 import { ok, type Result } from "../model/result.ts";
-import type { Caller, Ports, Reply, Scope } from "../ports.ts";
+import type { Caller, Ports, Reply, RequestSpan, Scope } from "../ports.ts";
 import { decisionNamed, notFoundText } from "../service/decision-named.ts";
 import { historyProblem, type Problem, problem } from "../service/problem.ts";
 import { speaksFor } from "./auth/authorize.ts";
@@ -19,6 +19,8 @@ export interface Exchange {
   readonly held: HeldBytes;
   /** Aborted when the sender is gone: what was begun for it ends. */
   readonly signal: AbortSignal;
+  /** Absent: nobody wants spans. */
+  readonly span?: RequestSpan;
 }
 
 export interface Route {

@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import type { Store } from "../../db/store.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { errorFields } from "../observe/log.ts";
-import type { Caller, Ports, Reply, WhenSent } from "../ports.ts";
+import type { Caller, Ports, Reply, RequestSpan, WhenSent } from "../ports.ts";
 import { type Problem, problem } from "../service/problem.ts";
 import { ANONYMOUS, INTERNAL, identify, isForeign, nameOf, requireScope, tokenOfCookie } from "./auth/authorize.ts";
 import { bytesInFlight } from "./body.ts";
@@ -10,6 +10,7 @@ import { type BodyRoom, bodyRoom } from "./body-budget.ts";
 import { handOver } from "./off-thread.ts";
 import { respond } from "./respond.ts";
 import type { Exchange, Route } from "./route.ts";
+import { tracedBy } from "./traced.ts";
 import { nodeTurns, withWaiting } from "./turns.ts";
 
 /** Remembers the last answer that a damaged file prevented, in whichever thread, until the same one is given. */
@@ -33,6 +34,8 @@ class SeenDamage {
 
 /** Set in the environment of a request, it says that the program itself asks. No header can say so. */
 export const TRUSTED: unique symbol = Symbol("nodewise.trusted");
+
+const isTrusted = (c: Context): boolean => (c.env as { [TRUSTED]?: boolean } | undefined)?.[TRUSTED] === true;
 
 const GIVEN_ID = /^[\w.:-]{1,64}$/;
 
@@ -91,6 +94,7 @@ async function serve(ports: Ports, ways: Ways, route: Route, c: Context): Promis
   const { signal } = c.req.raw;
   const started = performance.now();
   const requestId = requestIdOf(c);
+  const span = isTrusted(c) ? undefined : ports.tracing?.request(c.req.raw, c.env, requestId);
   let caller: Caller | null = null;
   let leave: (() => void) | null = null;
   let outcome: Result<Reply, Problem>;
@@ -102,7 +106,7 @@ async function serve(ports: Ports, ways: Ways, route: Route, c: Context): Promis
     if (!admitted.ok) outcome = admitted;
     else
       outcome = entered.ok
-        ? await handle(route, { ports, c, caller: admitted.value, requestId, held, signal })
+        ? await handle(route, { ...tracedBy(ports, span), c, caller: admitted.value, requestId, held, signal })
         : entered;
   } catch (error) {
     outcome = fault(ports, requestId, error);
@@ -116,7 +120,7 @@ async function serve(ports: Ports, ways: Ways, route: Route, c: Context): Promis
   const end = (): void => {
     if (leave !== null) (ports.whenSent ?? atOnce)(c.env, leave);
     held.leave();
-    account(ports, c, { route: route.path, requestId, caller: caller?.id, started, outcome, status });
+    account(ports, c, { route: route.path, requestId, caller: caller?.id, started, outcome, status, span });
   };
   const streaming = outcome.ok ? outcome.value.done : undefined;
   if (streaming === undefined) end();
@@ -136,7 +140,7 @@ async function handle(route: Route, exchange: Exchange): Promise<Result<Reply, P
 }
 
 async function admit(ports: Ports, route: Route, c: Context): Promise<Result<Caller, Problem>> {
-  if ((c.env as { [TRUSTED]?: boolean } | undefined)?.[TRUSTED] === true) return ok(INTERNAL);
+  if (isTrusted(c)) return ok(INTERNAL);
   const { req } = c;
   const host = req.header("host") ?? new URL(req.url).host;
   const forwarded =
@@ -165,15 +169,17 @@ const foreign = (origin: string | undefined, host: string): Result<never, Proble
 
 async function serveProblem(ports: Ports, ways: Ways, c: Context, outcome: Result<Reply, Problem>): Promise<Response> {
   const requestId = requestIdOf(c);
+  const span = ports.tracing?.request(c.req.raw, c.env, requestId);
   const shown = outcome.ok || !wantsPage(c) ? outcome : await pageOf(ways, outcome.error, requestId, c);
   const response = await respond(ports, c, requestId, shown);
   account(ports, c, {
-    route: "(none)",
+    route: NO_ROUTE,
     requestId,
     caller: undefined,
     started: performance.now(),
     outcome,
     status: response.status,
+    span,
   });
   return response;
 }
@@ -205,6 +211,9 @@ function requestIdOf(c: Context): string {
   return given !== undefined && GIVEN_ID.test(given) ? given : crypto.randomUUID();
 }
 
+/** As metrics name it. */
+const NO_ROUTE = "(none)";
+
 interface Account {
   readonly route: string;
   readonly requestId: string;
@@ -212,17 +221,19 @@ interface Account {
   readonly started: number;
   readonly outcome: Result<Reply, Problem>;
   readonly status: number;
+  readonly span: RequestSpan | undefined;
 }
 
-function account(ports: Ports, c: Context, { route, requestId, caller, started, outcome, status }: Account): void {
+function account(ports: Ports, c: Context, account: Account): void {
+  const { route, requestId, caller, started, outcome, status, span } = account;
   const ms = performance.now() - started;
   const { method } = c.req;
   ports.metrics.request(route, method, status, ms / 1000);
   const code = outcome.ok ? undefined : outcome.error.code;
-  ports.log.info(
-    { requestId, method, path: c.req.path, status, ms: Math.round(ms * 100) / 100, caller, code },
-    "request",
-  );
+  span?.end({ route: route === NO_ROUTE ? null : route, status, code });
+  const rounded = Math.round(ms * 100) / 100;
+  const trace = span === undefined ? {} : { traceId: span.traceId };
+  ports.log.info({ requestId, ...trace, method, path: c.req.path, status, ms: rounded, caller, code }, "request");
 }
 
 /** Answers a function that gives the place back. Errors: the caller has too many requests under way. */

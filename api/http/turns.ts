@@ -1,10 +1,10 @@
 import type { StoreFailure } from "../../db/failure.ts";
 import type { Store } from "../../db/store.ts";
-import type { Result } from "../model/result.ts";
+import { ok, type Result } from "../model/result.ts";
 import type { Ports, Reply } from "../ports.ts";
 import { parseJson } from "../service/json.ts";
 import { NodeTurns, type TurnAnswer } from "../service/node-turn/node-turns.ts";
-import { turnRequest } from "../service/node-turn/request.ts";
+import { type TurnRequest, turnRequest } from "../service/node-turn/request.ts";
 import type { Problem } from "../service/problem.ts";
 import { requireNode } from "./auth/authorize.ts";
 import { readJsonBody } from "./body.ts";
@@ -15,13 +15,15 @@ import { type Exchange, jsonText, param, queryOf } from "./route.ts";
 /** Nodes of a process that may end at any time. */
 const FEW_BYTES = 16 * 1024 * 1024;
 
+type TurnPorts = Pick<Ports, "store" | "now" | "sha256" | "ids" | "metrics" | "log" | "recordDecisions" | "nodeStates">;
 /** The turns of nodes, over ports. */
-export function nodeTurns(ports: Ports): NodeTurns {
-  const { store, now, sha256, metrics, recordDecisions, nodeStates } = ports;
+export function nodeTurns(ports: TurnPorts): NodeTurns {
+  const { store, now, sha256, ids, metrics, recordDecisions, nodeStates } = ports;
   const turns = new NodeTurns({
     store,
     now,
     sha256,
+    ...(ids === undefined ? {} : { ids }),
     metrics,
     onFailure: (failure, node) => historyFailed(ports, "", failure, { node }),
     record: recordDecisions,
@@ -54,17 +56,43 @@ export async function postTurn(exchange: Exchange): Promise<Result<Reply, Proble
   if (!allowed.ok) return allowed;
   const bytes = await readJsonBody(exchange);
   if (!bytes.ok) return bytes;
-  const posted = parseJson(bytes.value);
+  const { turns, turnElsewhere } = exchange.ports;
+  if (turns === undefined) throw new Error("turns are taken by the server alone");
+  const taken = await (turnElsewhere?.(node, bytes.value) ?? takeTurn(turns, node, bytes.value, exchange.span));
+  return taken.ok ? jsonText(taken.value) : taken;
+}
+
+/** The posted bytes of a node's turn -> the JSON text of the answer. `span`: of the request, where it is traced. */
+export async function takeTurn(
+  turns: NodeTurns,
+  node: string,
+  bytes: Uint8Array,
+  span?: Exchange["span"],
+): Promise<Result<string, Problem>> {
+  const posted = parseJson(bytes);
   if (!posted.ok) return posted;
   const request = turnRequest(posted.value);
   if (!request.ok) return request;
-  const { turns } = exchange.ports;
-  if (turns === undefined) throw new Error("turns are taken by the server alone");
-  const taken = await turns.take(node, request.value);
+  const taken = await takeTraced(span, turns, node, request.value);
   if (!taken.ok) return taken;
   const { snapshotId, answers } = taken.value;
   const head = JSON.stringify({ node, snapshotId });
-  return jsonText(spliced(head, `{"decisions":[${answers.map(answerText).join(",")}]}`));
+  return ok(spliced(head, `{"decisions":[${answers.map(answerText).join(",")}]}`));
+}
+
+/** With a span for all that the turn decides, and one for what it records. */
+async function takeTraced(span: Exchange["span"], turns: NodeTurns, node: string, request: TurnRequest) {
+  if (span === undefined) return turns.take(node, request);
+  let started = performance.now();
+  const taken = await turns.take(node, request, (kinds) => {
+    span.child("decide", started, { "nodewise.node": node, "nodewise.kinds": kinds });
+    started = performance.now();
+  });
+  if (taken.ok) {
+    const ids = taken.value.answers.flatMap((one) => ("problem" in one ? [] : [one.id]));
+    span.child("record", started, { "nodewise.node": node, "nodewise.decision.ids": ids });
+  }
+  return taken;
 }
 
 function answerText(answer: TurnAnswer): string {

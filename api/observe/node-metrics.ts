@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { METRICS, type MetricForm, type Metrics } from "./plain-metrics.ts";
 
 function counter<L extends string>(registry: Registry, { name, help, labels, known = [] }: MetricForm<L>): Counter<L> {
@@ -20,8 +20,56 @@ export function processRegistry(): Registry {
   return registry;
 }
 
+/** What the delivery of the decision log counts. */
+export interface LogMetrics {
+  delivered(events: number): void;
+  attempted(outcome: "taken" | "failed" | "too-large"): void;
+  lost(cause: "removed" | "damaged" | "too-large", events: number): void;
+  /** `sinceMs`: when the oldest was decided; null: none waits. Null as a whole: another process delivers. */
+  waits(state: { readonly events: number; readonly sinceMs: number | null } | null): void;
+}
+
+function logMetrics(registry: Registry): LogMetrics {
+  const delivered = counter(registry, METRICS.logDelivered);
+  const attempts = counter(registry, METRICS.logAttempts);
+  const lost = counter(registry, METRICS.logLost);
+  let state: Parameters<LogMetrics["waits"]>[0] = null;
+  const gauge = ({ name, help }: MetricForm, value: (known: NonNullable<typeof state>) => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        if (state === null) this.remove();
+        else this.set(value(state));
+      },
+    });
+  gauge(METRICS.logWaiting, ({ events }) => events);
+  gauge(METRICS.logLag, ({ sinceMs }) => (sinceMs === null ? 0 : Math.max(0, (Date.now() - sinceMs) / 1000)));
+  return {
+    delivered: (events) => delivered.inc(events),
+    attempted: (outcome) => attempts.inc({ outcome }),
+    lost: (cause, events) => lost.inc({ cause }, events),
+    waits: (now) => {
+      state = now;
+    },
+  };
+}
+
+/** What telemetry over OTLP counts. */
+export interface OtlpMetrics {
+  failed(signal: "traces" | "metrics"): void;
+  dropped(spans: number): void;
+}
+
+/** With what some APIs count beside: each is added when it is asked for, at most once. */
+export interface NodeMetrics extends Metrics {
+  decisionLog(): LogMetrics;
+  otlp(): OtlpMetrics;
+}
+
 /** The counters in a registry of their own, beside those of the Node process. */
-export function nodeMetrics(): Metrics {
+export function nodeMetrics(): NodeMetrics {
   const registry = processRegistry();
   const requests = counter(registry, METRICS.requests);
   const duration = histogram(registry, METRICS.duration, [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10]);
@@ -45,6 +93,12 @@ export function nodeMetrics(): Metrics {
     swept: (outcome, rows) => {
       sweeps.inc({ outcome });
       for (const [table, count] of Object.entries(rows)) removed.inc({ table }, count);
+    },
+    decisionLog: () => logMetrics(registry),
+    otlp: () => {
+      const failed = counter(registry, METRICS.otlpFailed);
+      const dropped = counter(registry, METRICS.otlpDropped);
+      return { failed: (signal) => failed.inc({ signal }), dropped: (spans) => dropped.inc(spans) };
     },
     render: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   };

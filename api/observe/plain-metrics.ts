@@ -42,6 +42,46 @@ export const METRICS = {
     help: "Rows that the retention removed from the history, by table",
     labels: ["table"],
   },
+  logDelivered: {
+    name: "nodewise_decision_log_delivered_total",
+    help: "Decisions that the receiver of the decision log has taken",
+    labels: [],
+    known: [{}],
+  },
+  logAttempts: {
+    name: "nodewise_decision_log_attempts_total",
+    help: "Attempts to deliver the decision log: taken, failed, too-large (what is sent next is smaller)",
+    labels: ["outcome"],
+    known: ["taken", "failed", "too-large"].map((outcome) => ({ outcome })),
+  },
+  logLost: {
+    name: "nodewise_decision_log_lost_total",
+    help: "Decisions that are not in the decision log: removed before they were delivered, damaged, or too-large for its receiver",
+    labels: ["cause"],
+    known: ["removed", "damaged", "too-large"].map((cause) => ({ cause })),
+  },
+  logWaiting: {
+    name: "nodewise_decision_log_waiting",
+    help: "Decisions that wait for the receiver of the decision log; absent: another process delivers",
+    labels: [],
+  },
+  logLag: {
+    name: "nodewise_decision_log_lag_seconds",
+    help: "Age of the oldest decision that waits; absent: another process delivers",
+    labels: [],
+  },
+  otlpFailed: {
+    name: "nodewise_otlp_failed_exports_total",
+    help: "Exports that the OpenTelemetry collector did not take, by signal",
+    labels: ["signal"],
+    known: ["traces", "metrics"].map((signal) => ({ signal })),
+  },
+  otlpDropped: {
+    name: "nodewise_otlp_dropped_spans_total",
+    help: "Spans that the OpenTelemetry collector did not take, or that had no room to wait for it",
+    labels: [],
+    known: [{}],
+  },
   sweeps: {
     name: "nodewise_history_sweeps_total",
     help: "Sweeps of the history: done, partial (more is left), held (the clock has leapt: see the log), failed",

@@ -8,7 +8,8 @@ import { err, ok, type Result } from "../model/result.ts";
 import { epochMs } from "../model/units.ts";
 import { errorFields, type Log } from "../observe/log.ts";
 import { plainMetrics } from "../observe/plain-metrics.ts";
-import type { ApiLimits, OffThreadAsk, OffThreadRequest } from "../ports.ts";
+import type { ApiLimits, DecidedHead, OffThreadAsk, OffThreadRequest } from "../ports.ts";
+import { idsOf } from "../service/canonical.ts";
 import { evaluateSnapshot, evaluator } from "../service/evaluate.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
 import { movable, sha256 } from "./digest.ts";
@@ -27,7 +28,7 @@ export type Delivery =
   | { readonly number: number; readonly done: unknown }
   | { readonly number: number; readonly fault: string }
   /** It is decided, and waits for the disk. */
-  | { readonly number: number; readonly isWaiting: true }
+  | { readonly number: number; readonly isWaiting: DecidedHead }
   | { readonly log: keyof Log; readonly fields: Readonly<Record<string, unknown>>; readonly message: string }
   | { readonly counted: keyof Counts; readonly args: readonly (string | number)[] };
 
@@ -51,7 +52,7 @@ function serve(port: MessagePort, { server }: ThreadData): void {
   const deliver = (delivery: Delivery, moved: readonly ArrayBuffer[] = []): void => port.postMessage(delivery, moved);
   const withHistory = server === null ? null : workOf(server, deliver);
   const work: DoTask<Task> = async (task, number, signal) => {
-    if (task.of === "snapshot") return evaluateSnapshot(task.bytes, sha256);
+    if (task.of === "snapshot") return evaluateSnapshot(task.bytes, idsOf(sha256));
     if (task.of === "report") return readReport(task.bytes, sha256);
     if (withHistory === null) throw new Error("this thread has no history");
     return withHistory(task, number, signal);
@@ -101,7 +102,8 @@ function workOf(
     const opened = await open();
     const read = opened.ok ? opened.value : unread(opened.error);
     const record: Store["record"] = (recording) => {
-      deliver({ number, isWaiting: true });
+      const { id, kind, node, verdict } = recording.decision;
+      deliver({ number, isWaiting: { id, kind, node, verdict } });
       return (written ?? read).record(recording);
     };
     const store = { ...read, record };

@@ -18,6 +18,10 @@ export const WRITES = [
   "createToken",
   "revokeToken",
   "prune",
+  "importRows",
+  "holdLog",
+  "moveLog",
+  "releaseLog",
   "ready",
 ] as const satisfies readonly (keyof Store)[];
 export type Write = (typeof WRITES)[number];

@@ -5,7 +5,7 @@ import type { Counts } from "../http/decide.ts";
 import { TRUSTED } from "../http/serve.ts";
 import { err } from "../model/result.ts";
 import type { Log } from "../observe/log.ts";
-import type { OffThread } from "../ports.ts";
+import type { DecidedHead, OffThread } from "../ports.ts";
 import { evaluator } from "../service/evaluate.ts";
 import type { Evaluate } from "../service/evaluation.ts";
 import type { Problem } from "../service/problem.ts";
@@ -64,6 +64,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
   /** Answers a problem in the task's own form. */
   readonly refuse: (problem: Problem) => void;
+  readonly onDecided: ((head: DecidedHead) => void) | undefined;
 }
 interface Thread {
   readonly worker: Worker;
@@ -106,10 +107,11 @@ export function threads(most: number, options: ThreadsOptions = { server: null }
   return {
     evaluate: (job) => turns(async () => inline(job), job.kind === null),
     offThread: {
-      decide: (asked, bytes, signal) =>
-        server !== null && isOffThread(bytes)
-          ? pool.order({ of: "decide", asked: { ...asked, bytes: movable(asked.bytes) } }, signal, problemResult)
-          : null,
+      decide: (asked, bytes, signal, onDecided) => {
+        if (server === null || !isOffThread(bytes)) return null;
+        const task = { of: "decide" as const, asked: { ...asked, bytes: movable(asked.bytes) } };
+        return pool.order(task, signal, problemResult, onDecided);
+      },
       route: (request, signal) => {
         if (!pool.isOpen || server === null) return null;
         const { body } = request;
@@ -148,14 +150,19 @@ class Pool {
     return this.#most > 0;
   }
 
-  order<T>(task: Task, signal: AbortSignal | undefined, problemIn: (problem: Problem) => T): Promise<T> {
+  order<T>(
+    task: Task,
+    signal: AbortSignal | undefined,
+    problemIn: (problem: Problem) => T,
+    onDecided?: Waiting["onDecided"],
+  ): Promise<T> {
     const number = this.#number++;
     // a batch has one signal for all of its lines
     const onGone = (): void => this.#abandon(number);
     const answer = new Promise<T>((resolve, reject) => {
       const refuse = (problem: Problem): void => resolve(problemIn(problem));
       if (signal?.aborted === true) return refuse(GONE);
-      this.#waiting.push({ number, task, resolve: resolve as Waiting["resolve"], reject, refuse });
+      this.#waiting.push({ number, task, resolve: resolve as Waiting["resolve"], reject, refuse, onDecided });
       signal?.addEventListener("abort", onGone, { once: true });
       this.#hand();
     });
@@ -218,8 +225,10 @@ class Pool {
     if (delivery === "ready") thread.isReady = true;
     else if ("log" in delivery) this.#options.log?.[delivery.log](delivery.fields, delivery.message);
     else if ("counted" in delivery) this.#count(delivery.counted, delivery.args);
-    else if ("isWaiting" in delivery) thread.waiting.add(delivery.number);
-    else {
+    else if ("isWaiting" in delivery) {
+      thread.waiting.add(delivery.number);
+      thread.orders.get(delivery.number)?.onDecided?.(delivery.isWaiting);
+    } else {
       const order = thread.orders.get(delivery.number);
       thread.orders.delete(delivery.number);
       thread.waiting.delete(delivery.number);

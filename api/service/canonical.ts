@@ -10,6 +10,23 @@ export const NO_NODE = "unknown";
 
 export const idOf = async (sha256: Sha256, text: string): Promise<string> => (await sha256(text)).slice(0, 32);
 
+/** Makes the id, 32 hex digits, of a snapshot or a decision of a node: its text tells all that it is made of. */
+export type Ids = (text: string, node: string) => Promise<string>;
+export const idsOf =
+  (sha256: Sha256): Ids =>
+  (text) =>
+    idOf(sha256, text);
+
+/** The digits of a node's hash that name the place where its history is, where each node has one of its own. */
+export const placeOf = async (sha256: Sha256, node: string): Promise<string> => (await sha256(node)).slice(0, 8);
+/** The place to which an id made by `idsWithPlace` leads. */
+export const placeIn = (id: string): string => id.slice(0, 8);
+/** Ids that begin with their node's place, so that whoever has an id finds what it names. */
+export const idsWithPlace =
+  (sha256: Sha256): Ids =>
+  async (text, node) =>
+    (await placeOf(sha256, node)) + (await sha256(text)).slice(0, 24);
+
 /** A piece of a snapshot's text. */
 export interface Segment {
   readonly text: string;

@@ -12,7 +12,7 @@ import { err, ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { type ChosenProfile, chooseProfileFor } from "../profiles/index.ts";
 import { leftOutOfSnapshot } from "../profiles/unknown-fields.ts";
-import { type Canonical, canonical, idOf, NO_NODE, type Sha256 } from "./canonical.ts";
+import { type Canonical, canonical, type Ids, idsOf, NO_NODE, type Sha256 } from "./canonical.ts";
 import { type DecisionRequest, decisionRequest } from "./decision-request.ts";
 import {
   type Decision,
@@ -29,7 +29,7 @@ import { type FullRequest, type Pass, passOf, recollected } from "./remembered.t
 import { postedSnapshot } from "./replay/parsed.ts";
 
 /** Decodes and decides in this thread. */
-export function evaluator(sha256: Sha256): Evaluate {
+export function evaluator(sha256: Sha256, ids: Ids = idsOf(sha256)): Evaluate {
   return async (job) => {
     if ("stored" in job) {
       const { request, stored } = job;
@@ -42,7 +42,7 @@ export function evaluator(sha256: Sha256): Evaluate {
       const chosen = chooseProfileFor(snapshot.value, request.kubeletVersion);
       if (asked === null) return { state: "wants_facts", pass };
       const of = { stored, chosen, pass, posted: null, pods: [], leftOut: [] };
-      return evaluation(asked, answerTo(asked, snapshot.value, chosen), of, sha256);
+      return evaluation(asked, answerTo(asked, snapshot.value, chosen), of, ids);
     }
     const input = parseJson(job.bytes);
     if (!input.ok) return { state: "invalid", problem: input.error };
@@ -55,7 +55,7 @@ export function evaluator(sha256: Sha256): Evaluate {
     const asked = recollected(request, job);
     const pass = passOf(request.kind, nodeOf(snapshot.value), snapshot.value);
     if (asked === null) return { state: "wants_facts", pass };
-    const posted = await decodedSnapshot(snapshot.value, sha256, canonical(snapshot.value));
+    const posted = await decodedSnapshot(snapshot.value, ids, canonical(snapshot.value));
     const { pods = [] } = snapshot.value;
     const chosen = chooseProfileFor(snapshot.value, request.kubeletVersion);
     const of = {
@@ -66,7 +66,7 @@ export function evaluator(sha256: Sha256): Evaluate {
       pods,
       leftOut: leftOutOfSnapshot(request.snapshot, chosen.profile),
     };
-    return evaluation(asked, answerTo(asked, snapshot.value, chosen), of, sha256);
+    return evaluation(asked, answerTo(asked, snapshot.value, chosen), of, ids);
   };
 }
 
@@ -141,7 +141,7 @@ export async function evaluation(
   }: FullRequest,
   { outcome, seconds }: Answered,
   { stored: { id: snapshotId, node }, chosen: { profile, note }, pass, posted: snapshot, pods, leftOut }: AnsweredOf,
-  sha256: Sha256,
+  ids: Ids,
 ): Promise<Evaluation> {
   if (!outcome.ok) {
     const { code, message, needs } = outcome.error;
@@ -151,7 +151,7 @@ export async function evaluation(
   let text: string | undefined;
   const { policyVersion } = profile;
   const ask = looksAtImages ? askText : askWithoutImages;
-  const id = await idOf(sha256, JSON.stringify([kind, snapshotId, ask, policyVersion, explain, kubeletVersion ?? ""]));
+  const id = await ids(JSON.stringify([kind, snapshotId, ask, policyVersion, explain, kubeletVersion ?? ""]), node);
   return {
     state: "decided",
     kind,
@@ -200,14 +200,15 @@ function pressureOf({ node }: Snapshot): string | null {
 /** A snapshot as it is stored and recorded. */
 export async function decodedSnapshot<C extends Canonical>(
   snapshot: Snapshot,
-  sha256: Sha256,
+  ids: Ids,
   form: C,
 ): Promise<DecodedSnapshot & C> {
   const { text } = form;
   const { sequence, bootId } = snapshot;
+  const node = nodeOf(snapshot);
   return {
-    id: await idOf(sha256, text),
-    node: nodeOf(snapshot),
+    id: await ids(text, node),
+    node,
     ...form,
     observedAtMs: passTimeOf(snapshot)?.atMs ?? null,
     sequence: sequence ?? null,
@@ -219,11 +220,11 @@ export async function decodedSnapshot<C extends Canonical>(
 }
 
 /** A posted snapshot by itself. */
-export async function evaluateSnapshot(bytes: Uint8Array, sha256: Sha256): Promise<Result<DecodedSnapshot, Problem>> {
+export async function evaluateSnapshot(bytes: Uint8Array, ids: Ids): Promise<Result<DecodedSnapshot, Problem>> {
   const input = parseJson(bytes);
   if (!input.ok) return input;
   const decoded = decodeSnapshot(input.value);
   return decoded.ok
-    ? ok(await decodedSnapshot(decoded.value, sha256, canonical(decoded.value)))
+    ? ok(await decodedSnapshot(decoded.value, ids, canonical(decoded.value)))
     : err(inputProblem(decoded.error));
 }

@@ -83,6 +83,11 @@ export const all = async (parts: readonly (Html | Promise<Html>)[]): Promise<Htm
 export const prose = (text: string): Promise<Html> =>
   all(text.split("`").map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : html`${part}`)));
 
+/** Advice to a person, where that to a program is no help. */
+const BY_HAND: Readonly<Record<string, string>> = {
+  invalid_input: "go back, correct what is named here, and try again",
+  invalid_query: "correct the address, or go back to the page that led here",
+};
 /** Shows a problem in a browser: the same as the JSON says. */
 export function problemPage(problem: Problem, requestId: string, path = "/"): Promise<Result<Reply, never>> {
   const title = titleOf(problem);
@@ -90,7 +95,7 @@ export function problemPage(problem: Problem, requestId: string, path = "/"): Pr
     `${title.slice(0, 1).toUpperCase()}${title.slice(1)}`,
     html`<p>${prose(problem.detail)}</p>
 ${near(problem)}${issues(problem)}${problem.code === "unauthorized" ? signInForm(path) : ""}
-<p class="soft">${prose(adviceOf(problem))}</p>
+<p class="soft">${prose(BY_HAND[problem.code] ?? adviceOf(problem))}</p>
 <p class="soft small">Code <a href="/docs#${problem.code}"><code>${problem.code}</code></a>, status ${statusOf(problem)}, request <code>${requestId}</code>.</p>`,
     { status: statusOf(problem) },
   );
@@ -100,7 +105,7 @@ ${near(problem)}${issues(problem)}${problem.code === "unauthorized" ? signInForm
 export const signInForm = (to: string): Html => html`
 <form class="row card" method="post" action="/sign-in" aria-label="Sign in">
 <input type="hidden" name="to" value="${to}">
-<div><label for="token">Token</label><input id="token" name="token" type="password" size="44" placeholder="nw_…" autocomplete="current-password" required autofocus></div>
+<div><label for="token">Token</label><input id="token" name="token" type="password" placeholder="nw_…" autocomplete="current-password" required autofocus></div>
 <button class="main">Sign in</button>
 </form>`;
 

@@ -39,3 +39,7 @@ declare module "uplot/dist/uPlot.iife.min.js" {
   const text: string;
   export default text;
 }
+declare module "*.sql" {
+  const text: string;
+  export default text;
+}

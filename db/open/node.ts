@@ -38,6 +38,8 @@ export interface OpenOptions {
   readonly create?: boolean;
   /** How long decisions will be kept. */
   readonly maxAgeMs?: number;
+  /** Is told, in a line, why opening takes long. */
+  readonly onWait?: (message: string) => void;
   /** To a server, at most. Default: 10. */
   readonly connections?: number;
 }

@@ -17,8 +17,9 @@ import { failureOf } from "./failure.ts";
 import { migrate, SCHEMA } from "./migrate.ts";
 import { dropPartitions, makePartitions } from "./partitions.ts";
 import { connectionOf, labelOf, type PostgresSetting } from "./setting.ts";
+import { settling } from "./settled.ts";
 import { inPostgres } from "./translate.ts";
-import { groupedWrites, named } from "./writes.ts";
+import { groupedWrites, named, READ_ONLY } from "./writes.ts";
 
 // whole numbers within 2^53, and sums of them
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
@@ -26,7 +27,7 @@ pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 
 const MIGRATIONS_DIR = fileURLToPath(new URL("../../migrations/postgres", import.meta.url));
 /** The newest file there (a test keeps it so). */
-export const LATEST_MIGRATION = "0001_counts.sql";
+export const LATEST_MIGRATION = "0002_decision_log.sql";
 
 const CONNECTIONS = 10;
 const USUAL_AGE_MS = 30 * 24 * 3600 * 1000;
@@ -63,6 +64,8 @@ export interface PostgresOptions {
   readonly connections?: number;
   /** How long decisions will be kept. Default: 30 days. */
   readonly maxAgeMs?: number;
+  /** Is told, in a line, why the start waits for another process. */
+  readonly onWait?: (message: string) => void;
   /** Rows of then and later have partitions. Default: now. */
   readonly nowMs?: number;
   readonly migrationsDir?: string;
@@ -91,10 +94,38 @@ function postgres(pool: pg.Pool): Dialect {
     // an array, by which the index is asked for each row; of a subquery Postgres would make a walk through all texts
     textsIn: (id, parts) => sql`${id} = ANY (text_ids(${parts}))`,
     textsOfSnapshots: "SELECT unnest(text_ids(parts)) FROM snapshots",
+    settledSeq: settling(pool),
     hasLateral: true,
     agedDecisions: "decisions_rest",
     migrations: { table: "migrations", latest: LATEST_MIGRATION, advice: "start `nodewise api` again" },
   };
+}
+
+/** Refuses a connection to a standby, such as the old primary is after a fail-over: the next one may lead to the new one. */
+function takesWrites(client: pg.PoolClient, done: (error?: Error) => void): void {
+  client.query("SELECT pg_is_in_recovery() AS standby").then(
+    ({ rows }) => {
+      const standby = Object.assign(new Error("cannot write to a standby"), { code: READ_ONLY, severity: "FATAL" });
+      done(rows[0]?.standby === true ? standby : undefined);
+    },
+    (error: Error) => done(error),
+  );
+}
+
+/** How long a start waits for a process that has the tables alone, which may be dropping a partition. */
+const WAIT_MS = 60_000;
+const LOCK_TIMEOUT = "55P03";
+
+async function patiently(work: () => Promise<void>, onWait: PostgresOptions["onWait"]): Promise<void> {
+  const until = performance.now() + WAIT_MS;
+  while (true) {
+    try {
+      return await work();
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== LOCK_TIMEOUT || performance.now() > until) throw error;
+      onWait?.("another process has the history's tables, perhaps to remove old ones; waiting for it");
+    }
+  }
 }
 
 /** Opens (and where needed makes and migrates) the history in a Postgres database, which any number of processes may share. */
@@ -129,11 +160,12 @@ export async function openPostgres(
     const migrations = readMigrations(migrationsDir);
     const migrated = await beside(async (client) => {
       const made = await migrate(client, { label, migrations, create });
-      if (made.ok && create) await makePartitions(client, nowMs, maxAgeMs);
+      if (made.ok && create) await patiently(() => makePartitions(client, nowMs, maxAgeMs), options.onWait);
       return made;
     });
     if (!migrated.ok) return migrated;
-    const pool = new pg.Pool({ ...connection, pipeline: true, max: connections, query_timeout: 2 * STATEMENT_MS });
+    const limits = { max: connections, query_timeout: 2 * STATEMENT_MS };
+    const pool = new pg.Pool({ ...connection, ...limits, pipeline: true, verify: takesWrites });
     // a connection that is lost fails what is under way on it, and is not used again
     pool.on("error", () => {});
     pool.on("connect", (one) => void one.on("error", () => {}));
@@ -147,7 +179,10 @@ export async function openPostgres(
         await makePartitions(client, atMs, atMs - beforeMs);
         return dropPartitions(client, failureOf, beforeMs);
       });
-    return ok(createStore({ ...postgres(pool), packing: PACKING, digest, atomic, dropOld, close }));
+    // what is older than that goes row by row
+    const makeRoom = (fromMs: number, atMs: number) =>
+      beside((client) => makePartitions(client, atMs, maxAgeMs, Math.max(fromMs, atMs - maxAgeMs)));
+    return ok(createStore({ ...postgres(pool), packing: PACKING, digest, atomic, dropOld, makeRoom, close }));
   } catch (error) {
     const known = failureOf(error);
     if (known !== null) return failure(known.code, `cannot use ${label}: ${known.message}`);

@@ -57,24 +57,34 @@ async function alone<T>(client: Client, work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Makes the partitions for now and soon. One that cannot be made, since rows of its time are in no partition already, is left out;
- * Postgres looks through those rows each time.
+ * Makes the partitions for now and soon, and with `fromMs` those from then on. One that cannot be made, since rows of its time are in
+ * no partition already, is left out; Postgres looks through those rows each time.
  */
-export async function makePartitions(client: Client, nowMs: number, maxAgeMs: number): Promise<void> {
+export async function makePartitions(client: Client, nowMs: number, maxAgeMs: number, fromMs = nowMs): Promise<void> {
+  const width = widthOf(maxAgeMs);
+  const dayOf = (ms: number): number => Math.floor(ms / DAY_MS) * DAY_MS;
+  // to look at the partitions waits for whoever drops one, too
+  await client.query(`SET lock_timeout = '${PATIENCE}'`);
   for (const table of TABLES) {
-    const last = (await partitionsOf(client, table)).at(-1)?.untilMs ?? 0;
-    let from = Math.max(last, Math.floor(nowMs / DAY_MS) * DAY_MS);
-    for (; from < nowMs + AHEAD_MS; from += widthOf(maxAgeMs)) {
-      const until = from + widthOf(maxAgeMs);
-      const name = `${table}_${new Date(from).toISOString().slice(0, 10).replaceAll("-", "_")}`;
-      const sql = `CREATE TABLE IF NOT EXISTS ${name} PARTITION OF ${table} FOR VALUES FROM (${from}) TO (${until})`;
-      try {
-        await alone(client, () => client.query(sql));
-      } catch (error) {
-        // rows of it are elsewhere, or another process has made one of another width
-        if (!["23514", "42P17"].includes(String((error as { code?: unknown }).code))) throw error;
-      }
-    }
+    const there = await partitionsOf(client, table);
+    const [first, last] = [there[0]?.fromMs, there.at(-1)?.untilMs ?? 0];
+    // in front of the first, up to where that begins
+    if (first !== undefined)
+      for (let from = dayOf(fromMs); from < Math.min(first, nowMs); from += width)
+        await makePartition(client, table, from, Math.min(from + width, first));
+    for (let from = Math.max(last, dayOf(first === undefined ? fromMs : nowMs)); from < nowMs + AHEAD_MS; from += width)
+      await makePartition(client, table, from, from + width);
+  }
+}
+
+async function makePartition(client: Client, table: Table, from: number, until: number): Promise<void> {
+  const name = `${table}_${new Date(from).toISOString().slice(0, 10).replaceAll("-", "_")}`;
+  const sql = `CREATE TABLE IF NOT EXISTS ${name} PARTITION OF ${table} FOR VALUES FROM (${from}) TO (${until})`;
+  try {
+    await alone(client, () => client.query(sql));
+  } catch (error) {
+    // rows of it are elsewhere, or another process has made one of another width
+    if (!["23514", "42P17"].includes(String((error as { code?: unknown }).code))) throw error;
   }
 }
 
@@ -91,6 +101,7 @@ const GOES: Readonly<Record<Table, (old: string, untilMs: number) => readonly st
   decisions: (old, untilMs) => [
     `UPDATE row_counts SET rows = rows - gone.count FROM (SELECT node, count(*) AS count FROM ${old} GROUP BY node) AS gone
       WHERE what = 'decisions' AND row_counts.node = gone.node`,
+    `UPDATE decision_log SET lost = lost + (SELECT count(*) FROM ${old} AS gone WHERE gone.seq > delivered_seq) WHERE id = 1`,
     `DELETE FROM series USING ${old} AS gone WHERE series.seq = gone.seq`,
     `DELETE FROM results USING ${old} AS gone WHERE decision_id = gone.id`,
     `DELETE FROM idempotency USING ${old} AS gone WHERE decision_id = gone.id`,

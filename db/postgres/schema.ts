@@ -78,4 +78,5 @@ export const uncheckedSnapshots = tableOf(history.uncheckedSnapshots);
 export const sweeps = tableOf(history.sweeps);
 export const tokens = tableOf(history.tokens);
 export const idempotency = tableOf(history.idempotency);
+export const decisionLog = tableOf(history.decisionLog);
 export const health = tableOf(history.health);

@@ -14,6 +14,8 @@ const RULES: readonly (readonly [RegExp, string])[] = [
   [/\bjson_each\(([^()]+)\)/g, "json_array_elements_text(CAST($1 AS json)) AS json_each"],
   [/\bjson_extract\(([\w.]+), '\$\[(\d+)\]'\)/g, "(CAST($1 AS json) ->> $2)"],
   [/\binstr\(/g, "strpos("],
+  // not the beginning of the transaction, which may have waited
+  [/\bunixepoch\(\)/g, "CAST(extract(epoch FROM clock_timestamp()) AS bigint)"],
 ];
 
 /** Some hundred texts, and the lists' by what is asked for. */

@@ -43,6 +43,8 @@ const outcomeOf = ({ rowCount, rows }: QueryResult): Outcome => ({ changes: rowC
 const stateOf = (error: unknown): string => String((error as { code?: unknown } | null)?.code ?? "");
 /** What follows a statement that failed fails for that. */
 const IN_FAILED_TRANSACTION = "25P02";
+/** The server has become a standby: whoever connects anew may come to the one that takes writes. */
+export const READ_ONLY = "25006";
 const isConflict = (error: unknown): boolean => ["40001", "40P01"].includes(stateOf(error));
 
 /**
@@ -98,7 +100,8 @@ export function groupedWrites(
         if (!isConflict(error) || again === ATTEMPTS) throw error;
       } finally {
         // a transaction that failed has ended by its COMMIT; a connection that failed is of no use
-        client.release(fault !== undefined && !("severity" in (fault as object)));
+        const isUseless = fault !== undefined && (!("severity" in (fault as object)) || stateOf(fault) === READ_ONLY);
+        client.release(isUseless);
       }
     }
   };

@@ -60,7 +60,8 @@ export function decisionReader(packing: Packing): (found: Found) => Promise<Resu
   };
 }
 
-async function readAsk(
+/** The ask of a decision, its slices put together. */
+export async function readAsk(
   what: string,
   { ask, parts }: Found["row"],
   shared: Found["texts"],

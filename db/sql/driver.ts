@@ -39,6 +39,8 @@ export interface Dialect {
   readonly textsOfSnapshots: string;
   /** A subquery may be asked for each row of what stands before it (LATERAL). */
   readonly hasLateral: boolean;
+  /** The highest number of a decision, of which no lower one is still being written. */
+  settledSeq(): Promise<number>;
   /** The table that holds the decisions which go row by row when they are too old. */
   readonly agedDecisions: string;
   readonly migrations: {
@@ -68,6 +70,8 @@ export interface Driver extends Dialect {
   readonly sliceRows?: number;
   /** Removes decisions and snapshots of before `beforeMs` that lie apart, without a look at each; answers how many. */
   dropOld?(nowMs: number, beforeMs: number): Promise<{ readonly decisions: number; readonly snapshots: number }>;
+  /** Prepares for rows of `fromMs` and later, which are older than any that were written before. */
+  makeRoom?(fromMs: number, nowMs: number): Promise<void>;
   /** Gives back what is free in the file; absent: the database does so by itself. */
   vacuum?(): Promise<Vacuumed>;
   close(): Promise<void>;

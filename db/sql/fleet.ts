@@ -6,8 +6,8 @@ import type { Store } from "../store.ts";
 import type { Driver } from "./driver.ts";
 import { hours, latest, nodes, results } from "./schema.ts";
 
-const HOUR_MS = 3_600_000;
-const hourOf = (ms: number): number => Math.floor(ms / HOUR_MS) * HOUR_MS;
+export const HOUR_MS = 3_600_000;
+export const hourOf = (ms: number): number => Math.floor(ms / HOUR_MS) * HOUR_MS;
 
 const total = (column: (typeof hours)[keyof Tally]) => sql<number>`sum(${column})`;
 // over 500 nodes and a week each sum more is 10 ms

@@ -1,170 +1,25 @@
-import { and, asc, eq, type SQL, sql } from "drizzle-orm";
-import { err, ok, type Result } from "../../api/model/result.ts";
-import { decodeBody, encodeBody, MAX_ROW_BYTES, type Packing } from "../body.ts";
+import { type SQL, sql } from "drizzle-orm";
+import { err, ok } from "../../api/model/result.ts";
+import { MAX_ROW_BYTES } from "../body.ts";
 import { failure, type StoreFailure } from "../failure.ts";
-import type { Place, StreamedDecision, StreamFailure } from "../rows.ts";
 import { type ImageCost, type ImageTotals, MAX_COSTS, type TargetCount } from "../rows.ts";
-import type { DecisionFilter, ResultRow, Store } from "../store.ts";
-import { conditionsOf, decisionReader, decisionsOf, headOf, ofDecision, readInTurn } from "./decisions.ts";
+import type { Store } from "../store.ts";
+import { logOf } from "./decision-log.ts";
+import { decisionsOf } from "./decisions.ts";
 import type { Driver, Statement } from "./driver.ts";
+import { exportOf } from "./export.ts";
 import { factsOf } from "./facts.ts";
 import { fleetOf } from "./fleet.ts";
+import { importOf } from "./import.ts";
 import { outcomesOf } from "./outcomes.ts";
-import { grouped } from "./parts.ts";
 import { pruneOf } from "./prune.ts";
 import { recordOf } from "./record.ts";
 import { namesOf, removalsOf } from "./removals.ts";
-import { decisions, results, series, texts } from "./schema.ts";
+import { resultsOf } from "./results.ts";
 import { nodesOf, snapshotsOf } from "./snapshots.ts";
+import { streamOf } from "./stream.ts";
 import { textsOf } from "./texts.ts";
 import { tokensOf } from "./tokens.ts";
-
-const PAGE_ROWS = 256;
-/** Bodies are read this many bytes at a time (before compression), or one by one where one is larger. */
-const CHUNK_BYTES = 1024 * 1024;
-
-interface Entry extends Place {
-  readonly bytes: number;
-}
-
-/** Consecutive entries whose bodies together stay within `CHUNK_BYTES`. */
-function chunks(entries: readonly Entry[]): readonly (readonly Entry[])[] {
-  const groups: Entry[][] = [];
-  let room = 0;
-  for (const entry of entries) {
-    room -= entry.bytes;
-    const group = groups.at(-1);
-    if (group !== undefined && room >= 0) {
-      group.push(entry);
-      continue;
-    }
-    groups.push([entry]);
-    room = CHUNK_BYTES - entry.bytes;
-  }
-  return groups;
-}
-
-const isAfter = (place: Place): SQL =>
-  sql`(${decisions.decidedAtMs}, ${decisions.seq}) > (${place.atMs}, ${place.seq})`;
-
-/** The conditions for what follows a place. One bound from below alone: of two SQLite may walk from the lower one, page after page. */
-function beyond(filter: DecisionFilter, from: Place | undefined): readonly (SQL | undefined)[] {
-  const { sinceMs, ...rest } = filter;
-  if (from === undefined) return conditionsOf(filter);
-  const isWithin = sinceMs === undefined || sinceMs <= from.atMs;
-  const [own, ...began] = conditionsOf(isWithin ? rest : filter);
-  return isWithin ? [and(own, isAfter(from))] : [own, ...began.map((one) => and(one, isAfter(from)))];
-}
-
-/** No statement stays open between two rows, so a slow reader holds back neither a checkpoint nor a writer. */
-function streamOf({ db, packing, attempt, textsIn }: Driver): Pick<Store, "streamDecisions"> {
-  const decodeDecision = decisionReader(packing);
-  const page = (filter: DecisionFilter, from: Place | undefined) =>
-    attempt(async () =>
-      ok(
-        await readInTurn(beyond(filter, from).toReversed(), PAGE_ROWS, (condition, most) =>
-          db
-            .select({ atMs: decisions.decidedAtMs, seq: decisions.seq, bytes: decisions.bytes })
-            .from(decisions)
-            .where(condition)
-            .orderBy(asc(decisions.decidedAtMs), asc(decisions.seq))
-            .limit(most),
-        ),
-      ),
-    );
-  // Put in order here: SQLite would sort the rows with their bodies.
-  const rowsOf = (entries: readonly Entry[]) =>
-    attempt(async () => {
-      const seqs = JSON.stringify(entries.map((entry) => entry.seq));
-      const found = await db
-        .select({ row: decisions, text: texts, series })
-        .from(decisions)
-        .leftJoin(series, ofDecision)
-        .leftJoin(texts, textsIn(texts.id, decisions.parts))
-        .where(sql`${decisions.seq} IN (SELECT CAST(value AS bigint) FROM json_each(${seqs}))`);
-      const bySeq = new Map(grouped(found).map((entry) => [entry.row.seq, entry]));
-      return ok(entries.flatMap((entry) => bySeq.get(entry.seq) ?? []));
-    });
-
-  async function* streamDecisions(
-    filter: DecisionFilter,
-    after?: Place,
-  ): AsyncGenerator<Result<StreamedDecision, StreamFailure>> {
-    let from = after;
-    while (true) {
-      const entries = await page(filter, from);
-      if (!entries.ok) return yield entries;
-      from = entries.value.at(-1);
-      if (from === undefined) return;
-      for (const chunk of chunks(entries.value)) {
-        const rows = await rowsOf(chunk);
-        if (!rows.ok) return yield rows;
-        for (const row of rows.value) {
-          const { seq } = row.row;
-          const decision = await decodeDecision(row);
-          yield decision.ok
-            ? ok({ ...decision.value, seq })
-            : err({ ...decision.error, row: { ...headOf(row.row, row.series), seq } });
-        }
-      }
-    }
-  }
-  return { streamDecisions };
-}
-
-const INSERT = `INSERT INTO results (id, decision_id, node, seq, ok_count, failed_count, at_ms, bytes, encoding, body)
-SELECT ?, id, node, ?, ?, ?, ?, ?, ?, ? FROM decisions WHERE id = ? ON CONFLICT DO NOTHING`;
-const DECISION_EXISTS = "SELECT 1 FROM decisions WHERE id = ?";
-
-async function insertStatement(
-  decisionId: string,
-  row: ResultRow,
-  packing: Packing,
-): Promise<Result<Statement, StoreFailure>> {
-  const encoded = await encodeBody(`result \`${row.id}\``, row.body, packing);
-  if (!encoded.ok) return encoded;
-  const { bytes, encoding, body } = encoded.value;
-  const params = [row.id, row.seq, row.okCount, row.failedCount, row.atMs, bytes, encoding, body, decisionId];
-  return ok({ sql: INSERT, params });
-}
-
-async function decode(row: typeof results.$inferSelect, packing: Packing): Promise<Result<ResultRow, StoreFailure>> {
-  const { id, seq, okCount, failedCount, atMs } = row;
-  const body = await decodeBody(`result \`${id}\``, row, packing);
-  return body.ok ? ok({ id, seq, okCount, failedCount, atMs, body: body.value }) : body;
-}
-
-function resultsOf({ db, atomic, packing, attempt }: Driver): Pick<Store, "addResults" | "listResults"> {
-  return {
-    addResults: (decisionId, rows) =>
-      attempt(async () => {
-        const statements: Statement[] = [];
-        for (const row of rows) {
-          const statement = await insertStatement(decisionId, row, packing);
-          if (!statement.ok) return statement;
-          statements.push(statement.value);
-        }
-        const outcomes = await atomic([...statements, { sql: DECISION_EXISTS, params: [decisionId] }], [decisionId]);
-        const added = outcomes.slice(0, -1).reduce((sum, outcome) => sum + outcome.changes, 0);
-        return ok({ known: outcomes.at(-1)?.rows.length === 1, added });
-      }),
-    listResults: (decisionId) =>
-      attempt(async () => {
-        const rows = await db
-          .select()
-          .from(results)
-          .where(eq(results.decisionId, decisionId))
-          .orderBy(asc(results.seq), asc(results.id));
-        const items: ResultRow[] = [];
-        for (const row of rows) {
-          const item = await decode(row, packing);
-          if (!item.ok) return item;
-          items.push(item.value);
-        }
-        return ok(items);
-      }),
-  };
-}
 
 const CHECK_WRITE = `INSERT INTO health (id, checked_at_ms, filler) VALUES (1, ?, ?)
 ON CONFLICT (id) DO UPDATE SET checked_at_ms = excluded.checked_at_ms, filler = excluded.filler
@@ -248,6 +103,7 @@ export function createStore(over: Driver): Store {
     ...kept,
     ...decisionsOf(driver),
     ...streamOf(driver),
+    ...logOf(driver),
     ...resultsOf(driver),
     ...outcomesOf(driver, kept),
     ...removalsOf(driver),
@@ -257,6 +113,8 @@ export function createStore(over: Driver): Store {
     ...factsOf(driver),
     ...tokensOf(driver),
     ...pruneOf(driver),
+    ...exportOf(driver),
+    ...importOf(driver),
     ...readyOf(driver),
     close: () => driver.close(),
   };

@@ -17,7 +17,8 @@ ON CONFLICT (id) DO UPDATE SET verdict = excluded.verdict, at_ms = excluded.at_m
 WHERE (outcomes.verdict, outcomes.at_ms, outcomes.snapshot_id, outcomes.body)
   IS DISTINCT FROM (excluded.verdict, excluded.at_ms, excluded.snapshot_id, excluded.body)`;
 
-async function upsert(row: OutcomeRow, packing: Packing): Promise<Result<Statement, StoreFailure>> {
+/** The statement that stores an outcome, or changes it. */
+export async function upsertOutcome(row: OutcomeRow, packing: Packing): Promise<Result<Statement, StoreFailure>> {
   const { id, node, kind, verdict, atMs, recordedAtMs, snapshotId, pod, reason } = row;
   const encoded = await encodeBody(`outcome \`${id}\``, row.body, packing);
   if (!encoded.ok) return encoded;
@@ -27,7 +28,7 @@ async function upsert(row: OutcomeRow, packing: Packing): Promise<Result<Stateme
   return ok({ sql: UPSERT, params });
 }
 
-async function decode(
+export async function decodeOutcome(
   { seq: _, podNamespace, podName, podUid, bytes, encoding, body, ...row }: typeof outcomes.$inferSelect,
   packing: Packing,
 ): Promise<Result<OutcomeRow, StoreFailure>> {
@@ -75,7 +76,7 @@ export function outcomesOf(
         for (const { node, recordedAtMs } of rows) heard.set(node, Math.max(heard.get(node) ?? 0, recordedAtMs));
         const statements = [...heard].map(([node, atMs]) => nodeSeen(node, atMs, undefined));
         for (const row of rows) {
-          const statement = await upsert(row, packing);
+          const statement = await upsertOutcome(row, packing);
           if (!statement.ok) return statement;
           statements.push(statement.value);
         }
@@ -93,7 +94,7 @@ export function outcomesOf(
               .orderBy(...newestFirst(outcomes))
               .limit(most),
           placeOf: (row) => row,
-          itemOf: (row) => decode(row, packing),
+          itemOf: (row) => decodeOutcome(row, packing),
         }),
       ),
     tallyOutcomes: (filter, bucketMs) =>

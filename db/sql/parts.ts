@@ -10,11 +10,11 @@ interface Whole extends StoredBody {
   readonly parts: string | null;
 }
 
-const DAMAGED = "the places of its texts are damaged; restore the database from a backup";
+export const DAMAGED = "the places of its texts are damaged; restore the database from a backup";
 /** With a range: that part of the text alone. */
-type Place = readonly [at: number, id: string] | readonly [at: number, id: string, from: number, to: number];
+export type Place = readonly [at: number, id: string] | readonly [at: number, id: string, from: number, to: number];
 /** Where which texts belong. Null: nobody wrote that. */
-function placesIn(parts: string | null): readonly Place[] | null {
+export function placesIn(parts: string | null): readonly Place[] | null {
   try {
     const places = JSON.parse(parts ?? "[]") as unknown;
     const isPlace = (one: unknown): boolean =>
@@ -62,7 +62,7 @@ export function withSlices<B extends StoredBody>(
   return ok(slices.length === 1 ? stored : { ...stored, body: concat(slices) });
 }
 
-const missing = (what: string, id: string): Result<never, StoreFailure> =>
+export const missing = (what: string, id: string): Result<never, StoreFailure> =>
   corruptRow(`${what}: its text \`${id}\` is missing; restore the database from a backup`);
 
 function concat(parts: readonly Uint8Array[]): Uint8Array {

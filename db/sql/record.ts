@@ -15,7 +15,7 @@ const KEY_IS_FREE = "NOT EXISTS (SELECT 1 FROM idempotency WHERE key = ? AND sco
  * Parameters of conditions on decisions stand in a SELECT of their own: SQLite compares bare ones with the conditions of partial
  * indexes, and then prepares the statement, with its triggers, anew for each value that is bound.
  */
-const DECISION_IS_NEW = "NOT EXISTS (SELECT 1 FROM decisions WHERE id = (SELECT ?))";
+export const DECISION_IS_NEW = "NOT EXISTS (SELECT 1 FROM decisions WHERE id = (SELECT ?))";
 
 /** The row on which the decision of an id was counted last; nothing else of its node and kind has come since. */
 const COUNTED = `latest AS newest CROSS JOIN decisions AS first ON first.id = newest.decision_id

@@ -16,7 +16,7 @@ export function namesOf(id: string, text: string): Result<readonly string[], Sto
   }
 }
 
-function decode(row: typeof removals.$inferSelect): Result<RemovalRow, StoreFailure> {
+export function decodeRemoval(row: typeof removals.$inferSelect): Result<RemovalRow, StoreFailure> {
   const { seq: _, node: _node, objectId: id, podNamespace, podName, podUid, containerName, ...rest } = row;
   const names = namesOf(id, rest.names);
   if (!names.ok) return names;
@@ -55,7 +55,7 @@ export function removalsOf({ db, attempt }: Driver): Pick<Store, "listRemovals">
               .orderBy(...newestFirst(removals))
               .limit(most),
           placeOf: (row) => row,
-          itemOf: decode,
+          itemOf: decodeRemoval,
         }),
       ),
   };

@@ -6,12 +6,15 @@ import type { RemovingKind } from "../../api/model/kinds.ts";
 import { ENCODINGS } from "../body.ts";
 import type { RemovalEnd, RemovalTarget } from "../rows.ts";
 
-/** JSON as text, or its gzip, which SQLite keeps in a column of any type. D1 hands blobs out as arrays of numbers. */
+/**
+ * JSON as text, or its gzip, which SQLite keeps in a column of any type. D1 hands blobs out as arrays of numbers, an object's
+ * database as bare buffers.
+ */
 const packable = (dataType: "blob" | "text") =>
-  customType<{ data: string | Uint8Array; driverData: string | Uint8Array | number[] }>({
+  customType<{ data: string | Uint8Array; driverData: string | Uint8Array | ArrayBuffer | number[] }>({
     dataType: () => dataType,
     toDriver: (value) => value,
-    fromDriver: (value) => (Array.isArray(value) ? Uint8Array.from(value) : value),
+    fromDriver: (value) => (Array.isArray(value) || value instanceof ArrayBuffer ? new Uint8Array(value) : value),
   });
 const body = packable("blob");
 const longText = packable("text");
@@ -361,6 +364,18 @@ export const idempotency = sqliteTable(
   },
   (t) => [primaryKey({ columns: [t.key, t.scope] }), index("idempotency_by_decision").on(t.decisionId)],
 );
+
+/** One row, once a decision log was asked for: how far the decisions are delivered, and who delivers them. */
+export const decisionLog = sqliteTable("decision_log", {
+  id: integer("id").primaryKey(),
+  /** All decisions up to this one are delivered. */
+  deliveredSeq: integer("delivered_seq").notNull(),
+  /** Decisions that were removed before they were delivered, and of which nobody has been told yet. Triggers add to it. */
+  lost: integer("lost").notNull(),
+  /** The process that delivers, until then by the database's clock. Null: none, or its place is not true any more. */
+  holder: text("holder"),
+  heldUntilMs: integer("held_until_ms").notNull(),
+});
 
 /** One row, rewritten by `ready`: the proof that the database takes writes. */
 export const health = sqliteTable("health", {

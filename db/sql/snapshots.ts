@@ -15,8 +15,9 @@ const IS_NEWER = `excluded.last_snapshot_id IS NOT NULL AND excluded.last_seen_m
     OR excluded.last_sequence >= nodes.last_sequence)`;
 const newer = (column: string, value = `excluded.${column}`): string =>
   `${column} = CASE WHEN ${IS_NEWER} THEN ${value} ELSE nodes.${column} END`;
-const either = (column: string, sign: "<" | ">"): string =>
-  `${column} = CASE WHEN excluded.${column} ${sign} nodes.${column} THEN excluded.${column} ELSE nodes.${column} END`;
+/** The smaller (or the larger) of what is there and what comes. */
+export const either = (column: string, sign: "<" | ">", table = "nodes"): string =>
+  `${column} = CASE WHEN excluded.${column} ${sign} ${table}.${column} THEN excluded.${column} ELSE ${table}.${column} END`;
 
 const SEEN = `INSERT INTO nodes (name, first_seen_ms, last_seen_ms, boot_id, last_snapshot_id, last_sequence, labels, kubelet_version, conditions)
 SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${TEXTS_ARE_STORED}
@@ -69,7 +70,8 @@ export function nodesOf(driver: Driver): Pick<Store, "listNodes" | "getNode" | "
   };
 }
 
-const insertSnapshot = insertInto(
+/** Unless it is there. Parameters of the guard: its id, and `textsGuard`. */
+export const insertSnapshot = insertInto(
   snapshots,
   `NOT EXISTS (SELECT 1 FROM snapshots WHERE id = ?) AND ${TEXTS_ARE_STORED}`,
 );

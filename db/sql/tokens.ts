@@ -1,10 +1,19 @@
 import { and, asc, count, eq, isNull, sql } from "drizzle-orm";
 import { ok } from "../../api/model/result.ts";
+import type { TokenRow } from "../rows.ts";
 import type { TokenStore } from "../store.ts";
 import { type Driver, insertInto, prepared } from "./driver.ts";
 import { tokens } from "./schema.ts";
 
 const insert = insertInto(tokens);
+/** The statement that stores a token, for whoever has no program at the database: values stand in it. */
+export function tokenSql(token: TokenRow): string {
+  const { sql: text, params } = insert(token);
+  const values = params.map((value) =>
+    typeof value === "string" ? `'${value.replaceAll("'", "''")}'` : String(value),
+  );
+  return text.replace(/\?/g, () => values.shift() ?? "NULL");
+}
 const REVOKE = "UPDATE tokens SET revoked_at_ms = ? WHERE id = ? AND revoked_at_ms IS NULL";
 /** In one statement, so that no token which is made meanwhile is passed over. */
 const FORGET = "DELETE FROM tokens WHERE NOT EXISTS (SELECT 1 FROM tokens WHERE revoked_at_ms IS NULL)";

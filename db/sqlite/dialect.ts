@@ -4,7 +4,7 @@ import type { Database, Dialect } from "../sql/driver.ts";
 import { failureOf } from "./failure.ts";
 
 /** The newest file of migrations/ (a test keeps it so). Code that cannot read that folder compares the database with it. */
-export const LATEST_MIGRATION = "0012_series.sql";
+export const LATEST_MIGRATION = "0013_decision_log.sql";
 
 /** The ids in a list of places; of one that is damaged, none. */
 const idsIn = (parts: string): string => `json_each(CASE WHEN json_valid(${parts}) THEN ${parts} ELSE '[]' END)`;
@@ -23,6 +23,9 @@ export const sqlite = (db: Database): Dialect => ({
   textsIn: (id: AnyColumn, parts: AnyColumn): SQL =>
     sql`${id} IN (SELECT ${sql.raw(ID)} FROM json_each(CASE WHEN json_valid(${parts}) THEN ${parts} ELSE '[]' END))`,
   textsOfSnapshots: `SELECT coalesce(${ID}, '') FROM snapshots, ${idsIn("snapshots.parts")}`,
+  // one writer at a time
+  settledSeq: async () =>
+    (await db.all<{ seq: number | null }>(sql`SELECT max(seq) AS seq FROM decisions`))[0]?.seq ?? 0,
   hasLateral: false,
   agedDecisions: "decisions",
   migrations: {

@@ -38,7 +38,15 @@ const ADVICE_MIGRATE = "apply the migrations (`wrangler d1 migrations apply DB`;
 
 const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();
 
-function classify(error: Error & { code?: unknown }): StoreFailure | null {
+/** The Workers runtime marks so what went wrong with an object, and not within it. */
+interface Marked {
+  readonly code?: unknown;
+  readonly retryable?: boolean;
+  readonly overloaded?: boolean;
+  readonly durableObjectReset?: boolean;
+}
+
+function classify(error: Error & Marked): StoreFailure | null {
   const { message } = error;
   if (message.includes("database connection is not open"))
     return { code: "unavailable", message: "the history is closed; open it again" };
@@ -57,6 +65,8 @@ function classify(error: Error & { code?: unknown }): StoreFailure | null {
       message: `the history failed: ${found.replace(/\.$/, "")}; ${advice ?? "try again"}`,
     };
   }
+  if (error.retryable === true || error.overloaded === true || error.durableObjectReset === true)
+    return { code: "unavailable", message: `the history failed: ${found.replace(/\.$/, "")}; try again` };
   return null;
 }
 

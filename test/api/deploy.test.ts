@@ -3,12 +3,13 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
+import { postgresSetting } from "../../db/postgres/setting.ts";
 import { scratch } from "../actuator/manifests/scratch.ts";
 import { run } from "../cli/run.ts";
 import {
   type Any,
   deployed,
-  deployedWithTls,
+  deployedWith,
   isPlaced,
   KUBECTL,
   kustomization,
@@ -71,7 +72,7 @@ test.skipIf(!KUBECTL)(
     const objects = deployed();
     expect(objects).toHaveLength(plain.length);
     expect(objects.filter((object) => !isPlaced(object))).toEqual([]);
-    const withTls = deployedWithTls();
+    const withTls = deployedWith("tls");
     for (const name of ["nodewise-api", "nodewise-collector"]) {
       const { containers, volumes } = named(withTls, "Deployment", name).spec.template.spec;
       await expectCommand(containers[0].args);
@@ -89,6 +90,52 @@ test.skipIf(!KUBECTL)(
     }
   },
 );
+
+test.skipIf(!KUBECTL)(
+  "with Postgres any number of replicas serve, ready only where the history takes writes, and no volume is claimed",
+  async () => {
+    for (const objects of [deployedWith("postgres"), deployedWith("tls", "postgres")]) {
+      expect(objects.filter((object) => !isPlaced(object))).toEqual([]);
+      expect(objects.filter(({ kind }) => kind === "PersistentVolumeClaim")).toEqual([]);
+      const { spec } = named(objects, "Deployment", "nodewise-api");
+      expect(spec.replicas).toBeGreaterThan(1);
+      expect(spec.strategy.type).toBe("RollingUpdate");
+      const [container] = spec.template.spec.containers;
+      await expectCommand(container.args);
+      expect(container.args.join(" ")).not.toMatch(/--data-dir/);
+      const env = new Map<string, Any>(container.env.map((one: Any) => [one.name, one]));
+      expect(env.get("NODEWISE_TOKEN_SHA256").valueFrom.secretKeyRef.name).toBe("nodewise-api");
+      const mounts = new Map(container.volumeMounts.map((mount: Any) => [mount.name, mount.mountPath]));
+      expect([...mounts.keys()].sort()).toEqual(spec.template.spec.volumes.map((volume: Any) => volume.name).sort());
+      expect(mounts.has("history")).toBe(false);
+      const place = mounts.get("postgres");
+      expect(env.get("NODEWISE_DATABASE_PASSWORD_FILE").value).toBe(`${place}/password`);
+      const setting = postgresSetting(env.get("NODEWISE_DATABASE").value);
+      if (!setting.ok) throw new Error(setting.error);
+      expect(new URL(setting.value.url).searchParams.get("sslmode")).toBe("verify-full");
+      expect(new URL(setting.value.url).searchParams.get("sslrootcert")).toBe(`${place}/ca.crt`);
+      expect([container.readinessProbe.httpGet.path, container.livenessProbe.httpGet.path]).toEqual([
+        "/readyz",
+        "/healthz",
+      ]);
+      expect(named(objects, "PodDisruptionBudget", "nodewise-api").spec.selector).toEqual(spec.selector);
+    }
+  },
+);
+
+test("the compose file with Postgres gives the password as a file, waits for the server, and opens none of its ports", async () => {
+  const { services, secrets } = parse(textOf("compose.postgres.yaml"));
+  await expectCommand(services.api.command);
+  const [name = ""] = Object.keys(secrets);
+  for (const service of [services.api, services.postgres]) expect(service.secrets).toEqual([name]);
+  const file = `/run/secrets/${name}`;
+  expect(services.api.environment.NODEWISE_DATABASE_PASSWORD_FILE).toBe(file);
+  expect(services.postgres.environment.POSTGRES_PASSWORD_FILE).toBe(file);
+  expect(postgresSetting(services.api.environment.NODEWISE_DATABASE)).toMatchObject({ ok: true });
+  expect(new URL(services.api.environment.NODEWISE_DATABASE).hostname).toBe("postgres");
+  expect(services.api.depends_on.postgres.condition).toBe("service_healthy");
+  expect(services.postgres.ports).toBeUndefined();
+});
 
 test("the compose file starts commands with options that they have, and opens its port to this machine alone", async () => {
   const { services } = parse(textOf("compose.yaml"));

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse, parseAllDocuments } from "yaml";
 import { scratch } from "../actuator/manifests/scratch.ts";
@@ -42,12 +42,13 @@ export const deployed = (): readonly Any[] =>
           : { ...object, metadata: { ...object.metadata, namespace: kustomization.namespace } },
       );
 
-/** The same with TLS, whose lines of kustomization.yaml are comments. Only kubectl can build it. */
-export function deployedWithTls(): readonly Any[] {
-  const files = ["kustomization.yaml", ...kustomization.resources, "tls/kustomization.yaml"] as readonly string[];
-  const uncommented = files.map((file) => [
-    file,
-    textOf(`kubernetes/${file}`).replace(/^# (components:|- tls)/gm, "$1"),
-  ]);
+/** The same with components, whose lines of kustomization.yaml are comments. Only kubectl can build it. */
+export function deployedWith(...components: readonly ("tls" | "postgres")[]): readonly Any[] {
+  const folders = components.flatMap((name) =>
+    readdirSync(join(DEPLOY, "kubernetes", name)).map((file) => `${name}/${file}`),
+  );
+  const files = ["kustomization.yaml", ...kustomization.resources, ...folders] as readonly string[];
+  const wanted = new RegExp(`^# (components:|- (?:${components.join("|")})$)`, "gm");
+  const uncommented = files.map((file) => [file, textOf(`kubernetes/${file}`).replace(wanted, "$1")]);
   return built(scratch(Object.fromEntries(uncommented)));
 }

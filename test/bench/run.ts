@@ -12,6 +12,7 @@ import { benchPodsDaemon } from "./pods-daemon.ts";
 import { benchProbes } from "./probes.ts";
 import { benchReplay } from "./replay.ts";
 import { benchScale } from "./scale.ts";
+import { benchWorker } from "./worker.ts";
 
 const row = (...cells: readonly (string | number)[]): void =>
   console.log(cells.map((c, i) => (i === 0 ? String(c).padEnd(24) : String(c).padStart(16))).join(""));
@@ -200,6 +201,12 @@ async function scale(): Promise<void> {
   );
 }
 
+async function worker(): Promise<void> {
+  console.log("\na Worker with an object for each node, in workerd: CPU time a request");
+  for (const { name, cpuMs } of await benchWorker())
+    console.log(name.padEnd(64) + `${cpuMs.toFixed(2)} ms`.padStart(16));
+}
+
 const parts = {
   decisions,
   managers,
@@ -215,6 +222,7 @@ const parts = {
   scale,
   memory,
   soak,
+  worker,
 };
 const names = Object.keys(parts).join(", ");
 const given = process.argv.slice(2);

@@ -1,8 +1,13 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import Sqlite from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { historyFile } from "../../db/open/node.ts";
+import { openNode } from "../../db/sqlite/node/open.ts";
 import { exampleSnapshot } from "../contract/api-subject.ts";
+import { value } from "../contract/store-rows.ts";
 import { ended, printed, realNode, run, start } from "./run.ts";
 
 let scratch: string;
@@ -177,6 +182,26 @@ describe("history and tokens", () => {
   ])("a token made with %j may decide and read", async (args) => {
     const made = await run(["token", "create", "t", ...args, "--data-dir", join(scratch, "scopes")]);
     expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining(" may: decide, read. ") });
+  });
+  test("a token that is only printed is stored by the SQL beside it, and nothing is opened for it", async () => {
+    const folder = join(scratch, "elsewhere");
+    const print = ["token", "create", "it's a node's", "--scope", "decide", "--node", "n1", "--print"];
+    const printed = await run([...print, "-o", "json"], { env: { NODEWISE_DATA_DIR: folder } });
+    expect(printed.code).toBe(0);
+    expect(existsSync(folder)).toBe(false);
+    const { token, sql } = JSON.parse(printed.stdout) as { readonly token: string; readonly sql: string };
+    const store = value(openNode({ file: historyFile(folder) }));
+    new Sqlite(historyFile(folder)).exec(sql).close();
+    expect(value(await store.findTokenByHash(createHash("sha256").update(token).digest("hex")))).toMatchObject({
+      name: "it's a node's",
+      scopes: ["decide"],
+      node: "n1",
+      revokedAtMs: null,
+    });
+    await store.close();
+    const shown = await run(print);
+    expect(shown).toMatchObject({ code: 0, stdout: expect.stringMatching(/^nw_[0-9a-f]{12}_[0-9a-f]{48}\n$/) });
+    expect(shown.stderr).toContain("npx wrangler d1 execute DB --remote --command 'INSERT INTO");
   });
   test("a scope that there is not is bad usage", async () => {
     const made = await run(["token", "create", "t", "--scope", "decide,write", "--data-dir", join(scratch, "scopes")]);

@@ -1,11 +1,12 @@
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, connect as tcp } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { EXIT } from "../../api/cli/terminal.ts";
 import { openPostgres } from "../../db/postgres/open.ts";
+import { openNode } from "../../db/sqlite/node/open.ts";
 import { decisionRow, snapshotRow, value } from "../contract/store-rows.ts";
 import { authority } from "../kit/certificates.ts";
 import { FAST, noPostgres, PASSWORD, PostgresServer } from "../kit/postgres.ts";
@@ -78,6 +79,34 @@ else
         EXIT.failed,
         expect.stringMatching(/tools of its own for that: pg_dump/),
       ]);
+    });
+
+    test("a history in a file moves into a database, with rooms for its weeks, and back out", async () => {
+      const dataDir = join(folder, "file");
+      const store = value(openNode({ file: join(dataDir, "history.db") }));
+      const DAYS = 20;
+      for (let day = DAYS; day >= 0; day--) {
+        const decidedAtMs = Date.now() - day * 24 * 3600 * 1000;
+        const snapshot = snapshotRow({ id: `s-${day}`, node: "n1", storedAtMs: decidedAtMs, sequence: DAYS - day });
+        const decision = decisionRow({ id: `d-${day}`, node: "n1", snapshotId: snapshot.id, decidedAtMs });
+        value(await store.record({ snapshot, decision }));
+      }
+      await store.close();
+      const file = join(folder, "moved.ndjson");
+      expect((await run(["history", "export", file, "--data-dir", dataDir])).code).toBe(0);
+      const url = await server.database("moved");
+      const ran = await run(["history", "import", file, ...place(url)]);
+      expect([ran.code, ran.stdout]).toEqual([
+        0,
+        expect.stringMatching(/^imported: decisions 21, snapshots 21, nodes 1;/),
+      ]);
+      // none is among those that go row by row
+      const rest =
+        "SELECT (SELECT count(*) FROM nodewise.decisions_rest) AS d, (SELECT count(*) FROM nodewise.snapshots_rest) AS s";
+      expect(await server.query("moved", rest)).toEqual([{ d: 0, s: 0 }]);
+      const back = await run(["history", "export", ...place(url)]);
+      const rows = (text: string) => text.trimEnd().split("\n").slice(1, -1);
+      expect(rows(back.stdout)).toEqual(rows(readFileSync(file, "utf8")));
     });
 
     test("a try-out keeps to its own folder, whatever database the environment names", async () => {

@@ -15,6 +15,7 @@ import { runtimeKept } from "./api-gc-history.ts";
 import { collectionsAskedBadly } from "./api-gc-input.ts";
 import { fleets, history, replays, results } from "./api-history.ts";
 import { kubeletsInFleet, outcomeLists, unreadKubelets } from "./api-kubelets.ts";
+import { moving } from "./api-moving.ts";
 import { agreements, badOutcomes, conditions, evictions, outcomes, preemptions } from "./api-outcomes.ts";
 import { pages } from "./api-pages.ts";
 import { probeRuns, probesKeptAndRefused } from "./api-probes.ts";
@@ -33,6 +34,7 @@ import { whyNot, whyOutcomes } from "./why-outcomes.ts";
 
 /** Answers that are made of decisions and recorded nowhere. */
 function questions(of: () => ApiSubject): void {
+  describe("rows of another history", () => moving(of));
   describe("lint of a configuration", () => {
     lints(of);
     badLints(of);

@@ -15,6 +15,7 @@ storeContract("the store over better-sqlite3, in a file", async () => {
   const backDoor = new Sqlite(file);
   return {
     store,
+    another: value(openNode({ file: ":memory:" })),
     backDoor: sqliteBackDoor((sql) => backDoor.exec(sql)),
     dispose: async () => {
       backDoor.close();

@@ -1,5 +1,6 @@
 import { test } from "vitest";
 import { openPostgres } from "../../db/postgres/open.ts";
+import { openNode } from "../../db/sqlite/node/open.ts";
 import { FAST, noPostgres, PASSWORD, PostgresServer } from "../kit/postgres.ts";
 import { postgresBackDoor } from "./postgres-back-door.ts";
 import { storeContract } from "./store.ts";
@@ -19,6 +20,7 @@ else
     await backDoor.query("SET search_path = nodewise");
     return {
       store,
+      another: value(openNode({ file: ":memory:" })),
       backDoor: postgresBackDoor((sql) => backDoor.query(sql)),
       dispose: async () => {
         await backDoor.end();

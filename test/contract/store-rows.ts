@@ -7,6 +7,8 @@ import type { ResultRow, Store } from "../../db/store.ts";
 export interface StoreSubject {
   readonly store: Store;
   readonly backDoor: StoreBackDoor;
+  /** A second one, to and from which histories move. */
+  readonly another: Store;
   readonly dispose: () => Promise<void>;
 }
 

@@ -4,6 +4,8 @@ import { damage } from "./store-damage.ts";
 import { fleet, fleetNotes, fleetOutcomes } from "./store-fleet.ts";
 import { largeBodies, resultsFactsTokens } from "./store-keeping.ts";
 import { lists } from "./store-lists.ts";
+import { decisionLog } from "./store-log.ts";
+import { movedFaults, moving } from "./store-moving.ts";
 import { outcomeFilters, outcomeRetention, outcomes, snapshotsBefore } from "./store-outcomes.ts";
 import { dearestRemovals, removalRetention, removalSummaries } from "./store-removal-costs.ts";
 import { manyRemovals, removalLists } from "./store-removal-lists.ts";
@@ -69,6 +71,12 @@ export function storeContract(name: string, open: () => Promise<StoreSubject>): 
       leapingClocks(() => subject);
       sweepsInParts(() => subject);
     });
+    describe("moving to another store", () => {
+      const another = (): Store => subject.another;
+      moving(of, another);
+      movedFaults(of, another);
+    });
+    describe("the decision log", () => decisionLog(() => subject));
     describe("damage", () => damage(() => subject));
   });
 }

@@ -87,6 +87,14 @@ test("no query walks a whole table, and none sorts but the one for a pod", async
     facts: () => store.readFacts(node),
     key: () => store.findIdempotency("k", "s"),
     token: () => store.findTokenByHash("h"),
+    holdLog: () => store.holdLog("h", 1000, 0),
+    holdLogAgain: () => store.holdLog("h", 1000, 0),
+    settledSeq: () => store.settledSeq(),
+    streamLog: async () => {
+      for await (const item of store.streamLog(3, 15)) value(item);
+    },
+    moveLog: () => store.moveLog("h", 20, 20),
+    releaseLog: () => store.releaseLog("h"),
     prune: () => store.prune({ nowMs: T0 * 2, maxAgeMs: T0, maxRowsPerNode: 3 }),
   };
   for (const [name, query] of Object.entries(queries)) {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { getTableColumns, getTableName } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { failureOf } from "../../db/postgres/failure.ts";
+import { WRITING } from "../../db/postgres/locks.ts";
 import { LATEST_MIGRATION, openPostgres } from "../../db/postgres/open.ts";
 import * as postgres from "../../db/postgres/schema.ts";
 import { connectionOf, hasPassword, labelOf, postgresSetting } from "../../db/postgres/setting.ts";
@@ -174,6 +175,10 @@ else
       value(await store.tallyOf(node, T0));
       value(await store.readFacts(node, ["i"]));
       value(await store.findTokenByHash("h"));
+      value(await store.holdLog("h", 60_000, 0));
+      for await (const item of store.streamLog(0, value(await store.settledSeq()))) value(item);
+      value(await store.moveLog("h", 0, 9));
+      value(await store.releaseLog("h"));
       value(await store.prune({ nowMs: T0 + DAY_MS, maxAgeMs: 60_000, maxRowsPerNode: 3, maxRemovalsPerNode: 3 }));
       await store.close();
       const log = readFileSync(join(server.folder, "data/log/plans.log"), "utf8");
@@ -206,7 +211,11 @@ else
             "SELECT c.relname AS name, p.relname AS parent FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid JOIN pg_class p ON p.oid = inhparent WHERE p.relkind = 'p' ORDER BY 1",
           )
         ).map(({ name }) => String(name));
+      // the log is at its first decision when they go
+      value(await store.holdLog("h", 60_000, 0));
       await record("old", T0);
+      const first = value(await store.settledSeq());
+      expect(value(await store.moveLog("h", 0, first))).toEqual({ moved: true });
       await record("large", T0 + 1, { body: JSON.stringify([noise(3_000_000)]) });
       const kept = await record("kept", T0 + 2);
       const late = T0 + 20 * DAY_MS;
@@ -227,6 +236,7 @@ else
       const pruned = value(await store.prune({ nowMs: T0 + 40 * DAY_MS, ...rule }));
       expect(pruned).toMatchObject({ decisions: 2, snapshots: 2, isDone: true });
       expect(await tables()).not.toContain(before[0]);
+      expect(value(await store.holdLog("h", 60_000, 0))).toEqual({ deliveredSeq: first, lost: 1 });
       for (const name of ["old", "large"]) {
         expect(value(await store.getDecision(name))).toBeNull();
         expect(value(await store.getSnapshot(`s-${name}`))).toBeNull();
@@ -247,6 +257,34 @@ else
       // the one that stayed goes by itself, when it is not made again
       expect(value(await store.prune({ nowMs: late + 31 * DAY_MS, ...rule })).decisions).toBe(1);
       expect(value(await store.getDecision("kept"))).toBeNull();
+      await store.close();
+    });
+
+    test("the log goes no further than a transaction that is still writing", async () => {
+      await server.database("settled");
+      const store = await opened("settled");
+      const ids = async (): Promise<readonly string[]> => {
+        const found: string[] = [];
+        for await (const row of store.streamLog(0, value(await store.settledSeq()))) found.push(value(row).id);
+        return found;
+      };
+      // before the first number was given
+      expect(value(await store.settledSeq())).toBe(0);
+      value(await store.record({ decision: decisionRow({ id: "first" }) }));
+      expect(await ids()).toEqual(["first"]);
+      const writer = server.client("settled");
+      await writer.connect();
+      await writer.query("SET search_path = nodewise");
+      await writer.query(`BEGIN; SELECT pg_advisory_xact_lock_shared(${WRITING})`);
+      await writer.query(
+        `INSERT INTO decisions (id, kind, node, policy_version, verdict, explain, decided_at_ms, bytes, encoding, body)
+        VALUES ('slow', 'cgroups', 'n', 'p', 'planned', 'off', ${T0}, 2, 'json', '{}')`,
+      );
+      value(await store.record({ decision: decisionRow({ id: "quick" }) }));
+      expect(await ids()).toEqual(["first"]);
+      await writer.query("COMMIT");
+      await writer.end();
+      expect(await ids()).toEqual(["first", "slow", "quick"]);
       await store.close();
     });
 

@@ -36,6 +36,14 @@ async function freePort(): Promise<number> {
 
 export const PASSWORD = "only-for-tests";
 
+/** For one server's data. Not in the folder for temporary files, which may belong to one user alone. */
+function emptyFolder(): string {
+  const folder = mkdtempSync("/tmp/nodewise-postgres-");
+  if (isRoot) execFileSync("chown", ["postgres", folder]);
+  else chmodSync(folder, 0o700);
+  return folder;
+}
+
 /** A server of a test's own, in a folder of its own, on loopback. */
 export class PostgresServer {
   readonly port: number;
@@ -51,10 +59,7 @@ export class PostgresServer {
 
   /** `settings`: of the server, such as `fsync=off`. */
   static async start(settings: readonly string[] = []): Promise<PostgresServer> {
-    // not the folder for temporary files, which may belong to one user alone
-    const folder = mkdtempSync("/tmp/nodewise-postgres-");
-    if (isRoot) execFileSync("chown", ["postgres", folder]);
-    else chmodSync(folder, 0o700);
+    const folder = emptyFolder();
     const server = new PostgresServer(folder, await freePort(), settings);
     const pass = join(folder, "password");
     execFileSync(...asUser("sh", ["-c", `printf %s ${PASSWORD} > ${pass}`]));
@@ -85,6 +90,17 @@ export class PostgresServer {
         await sleep(50);
       }
     }
+  }
+
+  /** A standby that follows it by streaming replication, from a copy that it makes. */
+  async standby(): Promise<PostgresServer> {
+    const folder = emptyFolder();
+    const standby = new PostgresServer(folder, await freePort(), this.#settings);
+    const from = `host=127.0.0.1 port=${this.port} user=postgres password=${PASSWORD}`;
+    const copy = ["-D", join(folder, "data"), "-d", from, "-R", "-X", "stream", "-c", "fast"];
+    execFileSync(...asUser(join(BIN, "pg_basebackup"), copy), { stdio: "ignore", cwd: "/" });
+    await standby.run();
+    return standby;
   }
 
   /** Of the server itself, whose children serve its connections. */

@@ -9,7 +9,7 @@ const fill = async (url: string): Promise<void> => {
 inBrowser("the fleet in a browser", fill, (ground) => {
   test.each(LOOKS_AND_WITHOUT_SCRIPTS)("%s: two nodes beside each other fit", async (_name, options) => {
     await ground.visit("/compare?node=node-1&node=node-2", options, async (page) => {
-      expect(await page.getByRole("region", { name: "How they stand" }).isVisible()).toBe(true);
+      expect(await page.getByRole("region", { name: "State", exact: true }).isVisible()).toBe(true);
       if (hasScripts(options)) await expectReadable(page);
     });
   });

@@ -266,7 +266,7 @@ test("a node without an eviction pass is shown with its own conditions", async (
     value(await store.putSnapshot({ ...snapshotRow({ node, storedAtMs: Date.now() }), conditions }));
   const text = await (await app.request("/")).text();
   expect(text).toMatch(/>a<.*"tag warn">under pressure<\/span> <span[^>]*>MemoryPressure by the node’s status</);
-  expect(text).toMatch(/>b<.*"tag good">well<\/span> <span[^>]*>by the node’s status</);
+  expect(text).toMatch(/>b<.*"tag good">healthy<\/span> <span[^>]*>by the node’s status</);
   expect(text).toMatch(/>c<.*"tag ">not known<\/span> <span[^>]*>pressure not known</);
   expect(text).toMatch(/show=not-known"><span class="figure warn-text">1</);
   const shown = await (await app.request("/?show=not-known")).text();

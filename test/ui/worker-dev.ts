@@ -16,25 +16,46 @@ export interface Dev {
   readonly token: string;
   /** All that it has written so far. */
   said(): string;
+  /** Ends it at once, as a power cut would. */
   close(): Promise<void>;
+}
+export interface DevOptions {
+  /** The environment of wrangler.toml. Default: the one at the top. */
+  readonly environment?: string;
+  /** Where its databases are and stay. Default: a folder that is gone with it. */
+  readonly folder?: string;
 }
 
 /** Runs the tool that people deploy with, without a word to its maker. Throws what it said when it failed. */
-export function wrangler(args: readonly string[]): void {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [WRANGLER, ...args], options());
+export function wrangler(args: readonly string[], cwd = ROOT): void {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [WRANGLER, ...args], options(cwd));
   if (status !== 0) throw new Error(`wrangler ${args.join(" ")}: ${stdout}${stderr}`);
 }
-const options = () =>
-  ({ cwd: ROOT, encoding: "utf8", env: { ...process.env, CI: "true", WRANGLER_SEND_METRICS: "false" } }) as const;
+const options = (cwd: string) =>
+  ({ cwd, encoding: "utf8", env: { ...process.env, CI: "true", WRANGLER_SEND_METRICS: "false" } }) as const;
 
-/** The Worker as `wrangler dev` runs it: the built bundle in workerd, over a D1 database of its own. */
-export async function workerDev(): Promise<Dev> {
-  const folder = mkdtempSync(join(tmpdir(), "nodewise-worker-"));
-  wrangler(["d1", "migrations", "apply", "DB", "--local", "--persist-to", folder]);
+/** The Worker as `wrangler dev` runs it: the built bundle in workerd, over databases of its own. */
+export async function workerDev({ environment, folder: kept }: DevOptions = {}): Promise<Dev> {
+  const folder = kept ?? mkdtempSync(join(tmpdir(), "nodewise-worker-"));
+  const place = ["--local", "--persist-to", folder, ...(environment === undefined ? [] : ["--env", environment])];
+  wrangler(["d1", "migrations", "apply", "DB", ...place]);
   const { text } = newToken();
-  const dev = ["dev", "--local", "--ip", "127.0.0.1", "--port", "0", "--inspector-port", "0", "--persist-to", folder];
-  const child = spawn(process.execPath, [WRANGLER, ...dev, "--var", `NODEWISE_TOKEN_SHA256:${await webSha256(text)}`], {
-    ...options(),
+  const dev = [...place, "--var", `NODEWISE_TOKEN_SHA256:${await webSha256(text)}`];
+  const remove = () => {
+    if (kept === undefined) rmSync(folder, { recursive: true, force: true });
+  };
+  return { token: text, ...(await running(dev, ROOT, remove)) };
+}
+
+/** `wrangler dev` on a free port. */
+export async function running(
+  args: readonly string[],
+  cwd: string,
+  atEnd: () => void = () => {},
+): Promise<Omit<Dev, "token">> {
+  const dev = ["dev", ...args, "--ip", "127.0.0.1", "--port", "0", "--inspector-port", "0"];
+  const child = spawn(process.execPath, [WRANGLER, ...dev], {
+    ...options(cwd),
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   });
@@ -47,10 +68,11 @@ export async function workerDev(): Promise<Dev> {
       process.kill(-child.pid, "SIGKILL");
       await ended;
     }
-    rmSync(folder, { recursive: true, force: true });
+    atEnd();
   };
   try {
-    return { url: await addressOf(child, () => said), token: text, said: () => said, close };
+    const url = await addressOf(child, () => said);
+    return { url, said: () => said, close };
   } catch (error) {
     await close();
     throw error;

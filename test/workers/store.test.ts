@@ -8,9 +8,10 @@ import { storeContract } from "../contract/store.ts";
 import { decisionRow, T0, value } from "../contract/store-rows.ts";
 
 storeContract("the store over D1, inside workerd", async () => {
-  await applyD1Migrations(env.DB, env.MIGRATIONS);
+  for (const db of [env.DB, env.MOVED]) await applyD1Migrations(db, env.MIGRATIONS);
   return {
     store: openD1(env.DB),
+    another: openD1(env.MOVED),
     backDoor: sqliteBackDoor((sql) => env.DB.prepare(sql).run()),
     dispose: async () => {},
   };

@@ -1,14 +1,18 @@
 import { ok, type Result } from "../../model/result.ts";
-import type { Log } from "../../observe/log.ts";
 import { type ApiOptions, type RunningApi, startApi } from "../../server.ts";
 import { type ApiFlags, storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, fault, type Outcome, stopSignal } from "../terminal.ts";
+import { type TelemetryFlags, telemetryOf } from "./telemetry.ts";
 
 const DAY_MS = 24 * 3600 * 1000;
 
-/** Starts the API as flags and variables say. Errors: the history or the address cannot be used, or not without a token. */
-export async function startServing(given: ApiFlags, cli: Cli, log?: Log): Promise<Result<RunningApi, Fault>> {
+/** Starts the API as flags and variables say, with what its caller adds. Errors: the history or the address cannot be used, or not without a token. */
+export async function startServing(
+  given: ApiFlags,
+  cli: Cli,
+  more: Pick<ApiOptions, "log" | "decisionLog" | "otlp"> = {},
+): Promise<Result<RunningApi, Fault>> {
   const {
     port,
     host,
@@ -40,6 +44,7 @@ export async function startServing(given: ApiFlags, cli: Cli, log?: Log): Promis
   if (!setting.ok) return setting;
   const options: ApiOptions = {
     ...setting.value,
+    ...more,
     // a thread that ends when it is idle forgets the pages that it has rendered
     warm: threads !== undefined,
     ...(threads === undefined ? {} : { threads }),
@@ -60,16 +65,23 @@ export async function startServing(given: ApiFlags, cli: Cli, log?: Log): Promis
       ...(keepDays === undefined ? {} : { maxAgeMs: keepDays * DAY_MS }),
       ...(keepDecisions === undefined ? {} : { maxRowsPerNode: keepDecisions }),
     },
-    ...(log === undefined ? {} : { log }),
   };
   const api = await startApi(options);
   return api.ok ? api : fault(api.error.code === "usage" ? EXIT.badInput : EXIT.failed, api.error.message);
 }
 
+export type ServeFlags = ApiFlags & TelemetryFlags;
+
 /** `nodewise api`: the address on standard output once it listens, the log on standard error, until a signal. */
-export async function serve(given: ApiFlags, cli: Cli): Promise<Outcome> {
-  const stop = stopSignal();
-  const api = await startServing(given, cli);
+export async function serve(given: ServeFlags, cli: Cli): Promise<Outcome> {
+  const telemetry = telemetryOf(given, cli);
+  if (!telemetry.ok) return telemetry;
+  const { decisionLog } = telemetry.value;
+  const hasFile = decisionLog !== undefined && "file" in decisionLog.to;
+  // whoever moves the file away says so by SIGHUP; it is looked at before each write anyhow
+  if (hasFile) process.on("SIGHUP", () => {});
+  const stop = stopSignal(hasFile ? ["SIGINT", "SIGTERM"] : undefined);
+  const api = await startServing(given, cli, telemetry.value);
   if (!api.ok) return api;
   cli.terminal.write(`${api.value.url}\n`);
   await stop;

@@ -5,7 +5,9 @@ import { ADMITTED } from "../../model/kinds.ts";
 import { databaseOption, dataDirOption, passwordFileOption } from "../api-options.ts";
 import { type Cli, examples, finish, kubeletOption, limitOption, outputOption, wholeNumber } from "../cli.ts";
 import type { BackupFlags, RestoreFlags } from "./backup.ts";
+import type { ExportFlags } from "./export.ts";
 import type { HistoryFlags } from "./history.ts";
+import type { ImportFlags } from "./import.ts";
 import type { PruneFlags } from "./prune.ts";
 import type { RemovalsFlags } from "./removals.ts";
 import type { ShowFlags } from "./show.ts";
@@ -50,6 +52,50 @@ export function addHistory(program: Command, cli: Cli): void {
   addRemovals(command, cli);
   addKeeping(command, cli);
   addBackup(command, cli);
+  addMoving(command, cli);
+}
+
+function addMoving(history: Command, cli: Cli): void {
+  const out = history
+    .command("export")
+    .argument("[file]", "made anew, compressed where it ends in .gz; without it standard output")
+    .description(
+      "Write the history as lines of JSON, for another store. Ended or cut off, the same command goes on with its file.",
+    )
+    .addOption(dataDirOption())
+    .addOption(databaseOption())
+    .addOption(passwordFileOption())
+    .option("--node <name>", "of this node only")
+    .option("--since <time>", "RFC 3339, or a duration back from now such as 90m")
+    .option("--until <time>", "likewise")
+    .option("--tokens", "with the API's tokens: their names, rights and hashes, not the secrets")
+    .action((file: string | undefined, given: ExportFlags) =>
+      finish(cli, async () => (await import("./export.ts")).exportHistory(file, given, cli)),
+    );
+  examples(
+    out,
+    "nodewise history export history.ndjson.gz --data-dir /var/lib/nodewise --tokens",
+    "nodewise history export --node n1 --since 24h | gzip > n1.ndjson.gz",
+  );
+  const into = history
+    .command("import")
+    .argument("[file]", "what `history export` wrote, compressed or not; - or nothing: standard input")
+    .description(
+      "Read such lines into a history, or with --api into a running API. Run again, it passes over what is there.",
+    )
+    .addOption(dataDirOption())
+    .addOption(databaseOption())
+    .addOption(passwordFileOption())
+    .option("--api <url>", "into the history of this API instead, such as one on Workers")
+    .option("--token-file <file>", "holds the token for it, which needs the scope admin (or set NODEWISE_TOKEN)")
+    .action((file: string | undefined, given: ImportFlags) =>
+      finish(cli, async () => (await import("./import.ts")).importHistory(file, given, cli)),
+    );
+  examples(
+    into,
+    "nodewise history import history.ndjson.gz --database postgres://nodewise@db.example/nodewise",
+    "NODEWISE_TOKEN=$(cat token) nodewise history import history.ndjson.gz --api https://nodewise.example.workers.dev",
+  );
 }
 
 function addKeeping(history: Command, cli: Cli): void {

@@ -45,6 +45,16 @@ export function posterOf(url: string, token: string | undefined): Result<Post, F
   return api.ok ? ok((path, body) => askJson(api.value, path, {}, token, body)) : api;
 }
 
+/** How lines of JSON are posted to a running API. Errors: as `apiOf`. */
+export function linesPoster(
+  url: string,
+  token: string | undefined,
+): Result<<T>(path: string, lines: readonly object[]) => Promise<Result<T, Fault>>, Fault> {
+  const api = addressOf(url);
+  if (!api.ok) return api;
+  return ok((path, lines) => askJson(api.value, path, {}, token, lines.map((line) => JSON.stringify(line)).join("\n")));
+}
+
 export function addressOf(url: string): Result<URL, Fault> {
   const api = URL.parse(url);
   if (api === null || !/^https?:$/.test(api.protocol) || api.username !== "")
@@ -100,13 +110,15 @@ async function askJson<T>(
   path: string,
   query: Query,
   token: string | undefined,
-  body?: object,
+  /** A text: lines of JSON. */
+  body?: object | string,
 ): Promise<Result<T, Fault>> {
   const url = new URL(path, api.href.endsWith("/") ? api : `${api.href}/`);
   for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  if (body !== undefined) headers["content-type"] = "application/json";
-  const posted = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+  const isLines = typeof body === "string";
+  if (body !== undefined) headers["content-type"] = isLines ? "application/x-ndjson" : "application/json";
+  const posted = body === undefined ? {} : { method: "POST", body: isLines ? body : JSON.stringify(body) };
   try {
     const response = await fetch(url, { ...posted, headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
     const answer: unknown = await response.json().catch(() => null);

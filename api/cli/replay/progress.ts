@@ -1,16 +1,12 @@
 import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
 import { type Counts, passedOf } from "../../service/replay/tally.ts";
-import { shareBar } from "../../text/table.ts";
-import { type LineScreen, redrawnLine } from "../terminal.ts";
+import { barLine, type LineScreen, redrawnLine } from "../terminal.ts";
 
 interface Progress {
   show(page: Pick<ReplayAnswer, "progress" | "reachedAt">, counts: Counts): void;
   /** Takes the line away, before something else is printed. */
   clear(): void;
 }
-
-const WIDTH = 24;
-const NARROW = 60;
 
 /** A line with a bar on a terminal; nothing anywhere else. `now`: milliseconds of whatever clock. */
 export function progressOn(screen: LineScreen, now: () => number): Progress {
@@ -31,14 +27,8 @@ export function progressLine(
   seconds: number,
   columns: number,
 ): string {
-  const width = columns < NARROW ? 0 : WIDTH;
-  const drawn = shareBar(progress, width);
   const passed = passedOf(counts);
   const rate = seconds > 0 ? `, ${Math.round(passed / seconds).toLocaleString("en")}/s` : "";
   const counted = `${passed.toLocaleString("en")} decisions, ${(counts.differs + counts.refused).toLocaleString("en")} others${rate}`;
-  const percent = `${Math.floor(progress * 100)} %`.padStart(5);
-  const parts = [drawn, percent, counted, ...(reachedAt === null ? [] : [`at ${reachedAt}`])].filter((p) => p !== "");
-  // the last column stays free: a terminal goes on to the next line behind it
-  while (parts.length > 1 && parts.join("  ").length >= columns) parts.pop();
-  return parts.join("  ");
+  return barLine(progress, [counted, ...(reachedAt === null ? [] : [`at ${reachedAt}`])], columns);
 }

@@ -38,6 +38,7 @@ export function addToken(program: Command, cli: Cli): void {
     group,
     "TOKEN=$(nodewise token create dashboard --scope read)",
     "nodewise token create actuator --scope decide --node $(hostname) > token && chmod 600 token",
+    "nodewise token create edge-1 --scope decide --node edge-1 --print",
     "nodewise token list",
     "nodewise token revoke dashboard",
     "nodewise token open --to-everyone",
@@ -51,6 +52,7 @@ export function addToken(program: Command, cli: Cli): void {
       new Option("--scope <scopes...>", "what it may do").choices(SCOPES).argParser(addScopes).default(DEFAULT_SCOPES),
     )
     .option("--node <name>", "the only node that it may speak for (default: any)", takenNode)
+    .option("--print", "store nothing: print the SQL, too, with which a Worker's database knows it")
     .addOption(dataDirOption())
     .addOption(databaseOption())
     .addOption(passwordFileOption())

@@ -1,8 +1,17 @@
 import type { TokenRow } from "../../../db/rows.ts";
+import { tokenSql } from "../../../db/sql/tokens.ts";
 import { newToken, webSha256 } from "../../http/auth/token.ts";
-import { createToken, listTokens, openToEveryone, revokeToken } from "../../http/auth/tokens.ts";
+import {
+  type CreatedToken,
+  createToken,
+  freshToken,
+  listTokens,
+  openToEveryone,
+  revokeToken,
+} from "../../http/auth/tokens.ts";
 import { ok } from "../../model/result.ts";
 import type { Scope } from "../../ports.ts";
+import { shellWord } from "../../text/shell-word.ts";
 import { printable } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import { storeSetting } from "../api-options.ts";
@@ -15,25 +24,41 @@ export interface TokenFlags {
   readonly output: Form;
   readonly scope: readonly Scope[];
   readonly node?: string;
+  /** Store nothing. */
+  readonly print?: boolean;
 }
 type Where = Pick<TokenFlags, "dataDir">;
 
 /** The token alone on standard output, so that a script can take it; what to know about it on standard error. */
-export const create = (name: string, given: TokenFlags, cli: Cli): Promise<Outcome> =>
-  withHistory(storeSetting(given, cli), true, async (store) => {
-    const { terminal } = cli;
-    const request = { name, scopes: [...new Set(given.scope)], node: given.node ?? null, now: Date.now() };
+export async function create(name: string, given: TokenFlags, cli: Cli): Promise<Outcome> {
+  const request = { name, scopes: [...new Set(given.scope)], node: given.node ?? null, now: Date.now() };
+  if (given.print === true) return print(await freshToken(request), given, cli);
+  return withHistory(storeSetting(given, cli), true, async (store) => {
     const created = await createToken(store, request);
     if (!created.ok) return storeFault(created);
-    const { token, row } = created.value;
-    if (given.output !== "table") printData(terminal, { token, ...shown(row) }, given.output);
-    else {
-      terminal.write(`${token}\n`);
-      const node = row.node === null ? "any node" : `node ${row.node}`;
-      terminal.warn(`token ${row.id} for ${node} may: ${row.scopes.join(", ")}. It is shown only now; keep it secret.`);
-    }
+    tell(created.value, {}, given, cli);
     return ok(EXIT.ok);
   });
+}
+
+/** For a history that this machine cannot open, a Worker's: with what makes it known there. */
+function print(created: CreatedToken, given: TokenFlags, cli: Cli): Outcome {
+  const sql = tokenSql(created.row);
+  tell(created, { sql }, given, cli);
+  if (given.output === "table")
+    cli.terminal.warn(`nothing knows it yet: npx wrangler d1 execute DB --remote --command ${shellWord(sql)}`);
+  return ok(EXIT.ok);
+}
+
+function tell({ token, row }: CreatedToken, more: object, given: TokenFlags, { terminal }: Cli): void {
+  if (given.output !== "table") {
+    printData(terminal, { token, ...shown(row), ...more }, given.output);
+    return;
+  }
+  terminal.write(`${token}\n`);
+  const node = row.node === null ? "any node" : `node ${row.node}`;
+  terminal.warn(`token ${row.id} for ${node} may: ${row.scopes.join(", ")}. It is shown only now; keep it secret.`);
+}
 
 /** Two lines as `docker --env-file` and `kubectl create secret --from-env-file` read them. */
 export async function generate({ terminal }: Cli): Promise<Outcome> {

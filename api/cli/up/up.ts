@@ -167,7 +167,7 @@ async function startOwn(given: ApiFlags & { readonly dataDir: string }, cli: Cli
   if (isThere && !existsSync(marker)) return fault(EXIT.badInput, othersText(dataDir));
   // a demo never goes into the database of the environment
   const own = { ...cli, env: { ...cli.env, NODEWISE_DATABASE: undefined } };
-  const api = await startServing(given, own, quietLog(cli.terminal));
+  const api = await startServing(given, own, { log: quietLog(cli.terminal) });
   // also where it does not start: the history that it made until then is its own at the next start
   if (isThere || !history.exists()) return api;
   try {

@@ -20,14 +20,19 @@ export interface CreatedToken {
   readonly row: TokenRow;
 }
 
+/** A new token that is not stored. */
+export async function freshToken({ name, scopes, node, now }: TokenRequest): Promise<CreatedToken> {
+  const { id, text } = newToken();
+  const row = { id, name, hash: await webSha256(text), scopes, node, createdAtMs: now, revokedAtMs: null };
+  return { token: text, row };
+}
+
 export async function createToken(store: Store, request: TokenRequest): Promise<Result<CreatedToken, StoreFailure>> {
   while (true) {
-    const { id, text } = newToken();
-    const { name, scopes, node, now } = request;
-    const row: TokenRow = { id, name, hash: await webSha256(text), scopes, node, createdAtMs: now, revokedAtMs: null };
-    const stored = await store.createToken(row);
+    const created = await freshToken(request);
+    const stored = await store.createToken(created.row);
     if (!stored.ok) return stored;
-    if (stored.value.fresh) return ok({ token: text, row });
+    if (stored.value.fresh) return ok(created);
   }
 }
 

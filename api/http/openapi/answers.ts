@@ -4,6 +4,7 @@ import { reservesAdvice } from "../../model/advice.ts";
 import { cgroupValues } from "../../model/cgroups.ts";
 import { placeReasonsForm, podRef, shortDifference } from "../../model/forms.ts";
 import { KIND_SPECS } from "../../model/kinds.ts";
+import { MOVED_TYPES } from "../../model/moved-row.ts";
 import { comparison, OUTCOME_KINDS } from "../../model/outcome.ts";
 import { storyDecisionForm, storyForm, storyListForm } from "../../model/why.ts";
 import { upgradeReport } from "../../service/upgrade/report.ts";
@@ -263,6 +264,12 @@ export const agreementAnswer = z.strictObject({
   nextPageToken: z.string().nullable(),
 });
 
+const moved = z.partialRecord(z.enum(MOVED_TYPES), integer);
+export const historyImported = z.strictObject({
+  added: moved.describe("rows by their type"),
+  known: moved.describe("rows that were there before"),
+});
+
 export const whyAnswer = z.strictObject({
   story: storyForm.nullable().describe("null: no pod was named"),
   list: storyListForm.nullable().describe("null: a pod was named"),
@@ -294,6 +301,7 @@ const ENVELOPES = {
   NodeDeleted: nodeDeleted,
   SnapshotStored: snapshotStored,
   ResultsStored: resultsStored,
+  HistoryImported: historyImported,
   Comparison: comparison,
   OutcomesRecorded: outcomesRecorded,
   AgreementAnswer: agreementAnswer,

@@ -8,6 +8,7 @@ import { REMEMBERING, specOf } from "../../model/kinds.ts";
 import { kubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { devices, machine } from "../../model/machine.ts";
+import { movedHeader, movedRow } from "../../model/moved-row.ts";
 import { outcomesPosted } from "../../model/outcome.ts";
 import { node } from "../../model/placement.ts";
 import { container, containerStatus, pod } from "../../model/pod.ts";
@@ -215,6 +216,7 @@ export function inputSchemas(): readonly SchemaToMake[] {
     ...toMake(ASK_SCHEMAS),
     ...toMake(REQUEST_SCHEMAS),
     ["OutcomesPosted", () => inputSchema(outcomesPosted)],
+    ["HistoryLine", () => jsonSchema(z.union([movedHeader, movedRow]), "input", NAMES)],
     ["ResultsReport", () => jsonSchema(resultsReport, "input", NAMES)],
   ];
 }

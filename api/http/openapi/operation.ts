@@ -1,5 +1,6 @@
 import { REFUSAL_CODES } from "../../model/decision.ts";
 import type { JsonSchema } from "../../model/json-schema.ts";
+import { MOVED_FORMAT } from "../../model/moved-row.ts";
 import type { ProblemCode } from "../../service/problem.ts";
 import type { AnswerName } from "./answers.ts";
 
@@ -104,6 +105,29 @@ export const SNAPSHOT = {
 
 export const DECISION = { snapshot: SNAPSHOT, explain: "reasons" } as const;
 export const BATCH = ["allocatable", "cgroups"].map((kind) => JSON.stringify({ kind, snapshot: SNAPSHOT })).join("\n");
+export const MOVED = [
+  {
+    type: "nodewise-history",
+    formatVersion: MOVED_FORMAT,
+    version: "0.1.0",
+    exportedAt: "2026-01-31T12:00:00Z",
+    oldestAt: null,
+  },
+  {
+    type: "hour",
+    hourMs: 1769860800000,
+    node: "n1",
+    decisions: 12,
+    refused: 0,
+    pressured: 0,
+    evicted: 0,
+    removed: 0,
+    refusals: [],
+    outcomes: [],
+  },
+]
+  .map((line) => JSON.stringify(line))
+  .join("\n");
 export const TURN = { snapshot: SNAPSHOT, decisions: [{ kind: "cgroups" }, { kind: "allocatable" }] } as const;
 export const REPLAY = { kubeletConfigurationPatch: { kubeReserved: { cpu: "500m", memory: "1Gi" } } } as const;
 export const REPLAY_HISTORY = { since: "2026-01-01T00:00:00Z", ...REPLAY } as const;

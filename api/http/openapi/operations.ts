@@ -5,6 +5,7 @@ import { MAX_LIMIT, MAX_MARGIN_PERCENT, USUAL_LIMIT } from "../../service/advise
 import { USUAL_MARGIN_PERCENT, USUAL_PERCENTILE } from "../../service/advise/reserves.ts";
 import { MAX_TOUCHED } from "../../service/lint-touched.ts";
 import { DEFAULT_PAGE } from "../decision-list.ts";
+import { MAX_MOVED_ROWS } from "../moving.ts";
 import { EXAMPLES } from "./examples.ts";
 import {
   AGO,
@@ -25,6 +26,7 @@ import {
   idempotencyKey,
   json,
   LINT,
+  MOVED,
   node,
   type Operation,
   OUTCOMES,
@@ -266,6 +268,14 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     parameters: [node],
     answers: { 200: "NodeDeleted" },
     problems: ["unknown_node", "invalid_query"],
+  },
+  "POST /v1/history": {
+    tag: "history",
+    summary: "Import rows of another history",
+    description: `What \`nodewise history import --api\` sends: the first line of an export, then up to ${MAX_MOVED_ROWS} of its rows, each behind the texts and snapshots that it needs. All of them are imported, or none. Rows keep their ids and times, and one that is there stays as it is: sent twice, it is one.`,
+    body: { type: "application/x-ndjson", schema: ref("HistoryLine"), example: MOVED },
+    answers: { 200: "HistoryImported" },
+    problems: BODY,
   },
   "GET /v1/snapshots/:id": {
     tag: "history",

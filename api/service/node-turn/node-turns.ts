@@ -9,7 +9,7 @@ import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { EpochMs } from "../../model/units.ts";
 import type { Metrics } from "../../observe/plain-metrics.ts";
-import { canonicalInSegments, type Segmented, type Sha256 } from "../canonical.ts";
+import { canonicalInSegments, type Ids, idsOf, type Segmented, type Sha256 } from "../canonical.ts";
 import { decodedSnapshot } from "../evaluate.ts";
 import type { Decision, DecodedSnapshot } from "../evaluation.ts";
 import { historyProblem, inputProblem, invalid, type Problem, problem } from "../problem.ts";
@@ -33,6 +33,8 @@ export interface NodeTurnsPorts {
   readonly store: Pick<Store, "getSnapshot" | "readFacts" | "recordTurn">;
   readonly now: () => EpochMs;
   readonly sha256: Sha256;
+  /** Absent: ids are hashes of the text alone. */
+  readonly ids?: Ids;
   readonly metrics: Pick<Metrics, "decided" | "refused" | "recorded" | "historyFailed">;
   /** Told of each write that failed. */
   readonly onFailure: (failure: StoreFailure, node: string) => void;
@@ -89,19 +91,30 @@ export class NodeTurns {
   readonly #underWay = new Map<string, Promise<unknown>>();
   /** Nodes of which something waits for the history, each with the snapshot that does. */
   readonly #waiting = new Map<string, string>();
+  readonly #ids: Ids;
   #settledMs = 0;
 
   constructor(ports: NodeTurnsPorts) {
     this.#ports = ports;
+    this.#ids = ports.ids ?? idsOf(ports.sha256);
     this.#states = new Lru(Number.POSITIVE_INFINITY, ports.maxBytes);
   }
 
-  /** Decides and records. Errors leave the node's state as it was: the base is not known, or what is posted is wrong. */
-  take(node: string, request: TurnRequest): Promise<Result<TurnOutcome, Problem>> {
+  /**
+   * Decides and records. Errors leave the node's state as it was: the base is not known, or what is posted is wrong. `onDecided`: called
+   * with the kinds when it is decided, and is recorded next.
+   */
+  take(
+    node: string,
+    request: TurnRequest,
+    onDecided?: (kinds: readonly string[]) => void,
+  ): Promise<Result<TurnOutcome, Problem>> {
     return this.#inOrder(node, async () => {
       const state = this.#states.get(node);
       const decided = await this.#decided(node, state, request);
-      return decided.ok ? ok(await this.#recorded(node, state, decided.value)) : decided;
+      if (!decided.ok) return decided;
+      onDecided?.(request.asks.map(({ kind }) => kind));
+      return ok(await this.#recorded(node, state, decided.value));
     });
   }
 
@@ -173,10 +186,11 @@ export class NodeTurns {
     state: NodeState | undefined,
     { from, asks }: TurnRequest,
   ): Promise<Result<Decided, Problem>> {
-    const { store, sha256, metrics } = this.#ports;
+    const { store, metrics } = this.#ports;
+    const ids = this.#ids;
     const begun = "snapshot" in from ? whole(from.snapshot) : await this.#changed(node, state, from);
     if (!begun.ok) return begun;
-    const told = await toldOf(begun.value.snapshot, sha256);
+    const told = await toldOf(begun.value.snapshot, ids);
     if (told.node !== node) {
       const at = "snapshot" in from ? "snapshot.node.metadata.name" : "changes.set.node.metadata.name";
       const [asPath, found] = [node, told.node].map((name) => `\`${name.slice(0, 253)}\``);
@@ -187,7 +201,7 @@ export class NodeTurns {
     const taken: (Taken | Refused)[] = [];
     for (const ask of asks) {
       const last = state?.answers.get(askKey(ask));
-      const one = await decideAsk(ask, { ...begun.value, kept }, told, last, { store: facts.store, sha256, metrics });
+      const one = await decideAsk(ask, { ...begun.value, kept }, told, last, { store: facts.store, ids, metrics });
       if (!one.ok) return one;
       taken.push(one.value);
       if ("next" in one.value && ask.record) facts.add(factsOf(one.value.decision).facts);
@@ -342,7 +356,7 @@ export class NodeTurns {
     let keyframe = last;
     const waiting = new Map([waited, unstored].flatMap((one) => (one === null ? [] : [[one.id, one]])));
     for (const { id, snapshot } of waiting.values()) {
-      const own = told?.id === id ? told : await toldOf(snapshot, sha256);
+      const own = told?.id === id ? told : await toldOf(snapshot, this.#ids);
       let pieces = keyframe === null ? null : piecesOf(own, keyframe);
       if (pieces === null) ({ pieces, keyframe } = await asKeyframe(own, sha256));
       // what is in pieces is not looked for in the body
@@ -395,8 +409,8 @@ function counted({ last, next }: Taken): LastAnswer {
 type Begun = Pick<KnownSnapshot, "snapshot" | "configuration">;
 
 type Told = DecodedSnapshot & Segmented;
-const toldOf = (snapshot: Snapshot, sha256: Sha256): Promise<Told> =>
-  decodedSnapshot(snapshot, sha256, canonicalInSegments(snapshot));
+const toldOf = (snapshot: Snapshot, ids: Ids): Promise<Told> =>
+  decodedSnapshot(snapshot, ids, canonicalInSegments(snapshot));
 
 /** A whole snapshot as a turn's beginning. */
 function whole(posted: unknown): Result<Begun, Problem> {

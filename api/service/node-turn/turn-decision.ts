@@ -6,7 +6,7 @@ import { ok, type Result } from "../../model/result.ts";
 import type { Metrics } from "../../observe/plain-metrics.ts";
 import { chooseProfileFor } from "../../profiles/index.ts";
 import { leftOutOfSnapshot } from "../../profiles/unknown-fields.ts";
-import type { Sha256 } from "../canonical.ts";
+import type { Ids } from "../canonical.ts";
 import { type Answered, answerTo, evaluation } from "../evaluate.ts";
 import type { Decision, DecodedSnapshot } from "../evaluation.ts";
 import type { Problem } from "../problem.ts";
@@ -40,11 +40,11 @@ export async function decideAsk(
   last: LastAnswer | undefined,
   {
     store,
-    sha256,
+    ids,
     metrics,
   }: {
     readonly store: Pick<Store, "readFacts">;
-    readonly sha256: Sha256;
+    readonly ids: Ids;
     readonly metrics: Pick<Metrics, "decided" | "refused">;
   },
 ): Promise<Result<Taken | Refused, Problem>> {
@@ -64,7 +64,7 @@ export async function decideAsk(
   const answered = isAsked ? { ...last.answered, seconds: 0 } : answerTo(asked, input ?? snapshot, chosen, kept);
   const leftOut = leftOutOfSnapshot({ kubeletConfiguration: configuration }, chosen.profile);
   const of = { stored: told, chosen, pass, posted: told, pods: snapshot.pods ?? [], leftOut };
-  const decision = await evaluation(asked, answered, of, sha256);
+  const decision = await evaluation(asked, answered, of, ids);
   if (decision.state === "refused") {
     metrics.refused(kind, decision.problem.code);
     return ok({ kind, problem: decision.problem });

@@ -101,19 +101,19 @@ function reasonsList(reasons: readonly PlaceReasons[], explain: Explain): Html |
 
 const placeReasons = ({ at, because }: PlaceReasons, isOpen: boolean): Html | Promise<Html> =>
   isOpen
-    ? html`<section><h3><code>${at}</code></h3><ul>${all(because.map(reasonItem))}</ul></section>`
-    : html`<details><summary><code>${at}</code> <span class="soft small">${because.length}</span></summary><ul>${all(because.map(reasonItem))}</ul></details>`;
+    ? html`<section><h3><code>${at}</code></h3><ul>${all(because.map((reason) => reasonItem(reason, at)))}</ul></section>`
+    : html`<details><summary><code>${at}</code> <span class="soft small">${because.length}</span></summary><ul>${all(because.map((reason) => reasonItem(reason, at)))}</ul></details>`;
 
 /** As many digits as one reads. */
 const numberText = (value: string | number | boolean | undefined): string =>
   typeof value === "number" && !Number.isInteger(value) ? `${Number(value.toPrecision(6))}` : String(value);
 
-function reasonItem(reason: Reason): Html | Promise<Html> {
+function reasonItem(reason: Reason, at: string): Html | Promise<Html> {
   const numbers = Object.entries(reason.numbers ?? {}).filter(([, value]) => value !== undefined);
   const told = numbers.map(
     ([name, value]) => html`<span><span class="soft">${name}</span> ${numberText(value)}</span> `,
   );
-  return html`<li>${reasonText(reason, false)} <span class="numbers small"><code>${reason.code}</code> ${all(told)}</span></li>`;
+  return html`<li>${reasonText(reason, false, at)} <span class="numbers small"><code>${reason.code}</code> ${all(told)}</span></li>`;
 }
 
 /** The verdict in a sentence, of the kinds whose text begins with a table; null: the text says it itself. */
@@ -142,7 +142,7 @@ function ofAllocatable({ capacity, allocatable, errors }: AllocatableDecision): 
 
 const amount = (name: string, quantity = ""): string => (isBytes(name) ? humanBytes(magnitude(quantity)) : quantity);
 
-const COLUMNS = 110;
+const COLUMNS = 140;
 type Answer = Omit<Decided<DecisionOf[Kind]>, "verdict">;
 
 /** GET /decisions/{id}: the verdict, why, what else there would have been, what was asked, and what was done. */

@@ -15,7 +15,7 @@ interface DiffLine {
 /** Beyond so many changed lines the texts have little in common, and are told as one change. */
 const MAX_EDITS = 300;
 
-/** Both texts as one, line by line. Lines that differ in nothing but how far their columns stand apart are the same. */
+/** Both texts as one, line by line. Lines that differ in nothing but how far their columns stand apart, or in a bar, are the same. */
 export function lineDiff(before: string, after: string): readonly DiffLine[] {
   const [a, b] = [linesOf(before), linesOf(after)];
   const isSame = (one: string, other: string): boolean => one === other || wordsOf(one) === wordsOf(other);
@@ -32,7 +32,12 @@ export function lineDiff(before: string, after: string): readonly DiffLine[] {
   });
 }
 const linesOf = (text: string): string[] => (text === "" ? [] : text.replace(/\n$/, "").split("\n"));
-const wordsOf = (line: string): string => line.trim().replaceAll(/\s+/g, " ");
+/** Bars only draw the amounts beside them, and are left out where a table needs the room. */
+const wordsOf = (line: string): string =>
+  line
+    .replaceAll(/[█▓▒░·]{4,}/g, "")
+    .trim()
+    .replaceAll(/\s+/g, " ");
 
 /** Characters of a line that are shown. */
 const LONGEST = 240;

@@ -11,6 +11,7 @@ import { chooseProfileFor } from "../../profiles/index.ts";
 import { evictedOf, type FleetNode, fleetOf, refusedOf } from "../../service/fleet.ts";
 import { historyProblem, invalid, type Problem } from "../../service/problem.ts";
 import { postedSnapshot } from "../../service/replay/parsed.ts";
+import { quantityText } from "../../text/size.ts";
 import { ago, html, nodeName } from "../html.ts";
 import { all, type Html, page } from "../page.ts";
 import { percentText, roomsOf, severityTag } from "./fleet.ts";
@@ -34,7 +35,14 @@ export async function getCompare(exchange: Exchange): Promise<Result<Reply, Prob
   if (other !== undefined) return invalid(other.slice(0, 64), "there is no such parameter; there is node, twice");
   const [first, second, third] = given["node"] ?? [];
   if (first === undefined || second === undefined || third !== undefined || first === second)
-    return invalid("node", "choose two nodes of the list of nodes: /compare?node=A&node=B");
+    return page(
+      "Two nodes",
+      html`<p class="note warn">Two nodes are compared. Go back to the <a href="/">list of nodes</a>, tick two of them, and press <em>Compare two</em>.</p>`,
+      {
+        place: "/",
+        status: 400,
+      },
+    );
   const nodes: Compared[] = [];
   for (const name of [first, second]) {
     const known = await nodeNamed(exchange, name);
@@ -47,7 +55,7 @@ export async function getCompare(exchange: Exchange): Promise<Result<Reply, Prob
   return page(
     "Two nodes",
     html`<p><a href="/">All nodes</a></p>
-${table("How they stand", a, b, standing(a, b), false)}
+${table("State", a, b, standing(a, b), false)}
 ${table("What they have", a, b, resources(a, b), false)}
 ${table("Labels that differ", a, b, pairs(labelsOf(a), labelsOf(b)), true)}
 ${table("Configuration that differs, with the defaults of each version", a, b, pairs(configurationOf(a), configurationOf(b)), true)}`,
@@ -80,12 +88,15 @@ function table(
   const shown = rows.filter(([, x, y]) => (onlyOther ? x !== y : (x ?? y) !== undefined));
   if (shown.length === 0) return html`<h2>${title}</h2><p class="soft">none</p>`;
   const body = shown.map(([name, x, y]) => {
-    const isOther = typeof x !== "object" && typeof y !== "object" && x !== y;
+    const isOther = textOf(x) !== textOf(y);
     return html`<tr><th scope="row">${name}</th>${all([x, y].map((cell) => html`<td class="${isOther ? "changed" : ""}">${cell ?? html`<span class="soft">–</span>`}</td>`))}</tr>`;
   });
   return html`<h2>${title}</h2><div class="scroll" tabindex="0" role="region" aria-label="${title}"><table class="compare">
 <thead><tr><td></td><th>${nodeName(a.node.name)}</th><th>${nodeName(b.node.name)}</th></tr></thead><tbody>${all(body)}</tbody></table></div>`;
 }
+
+/** Markup by its characters; what is made later counts as the same. */
+const textOf = (cell: Cell): string => (cell instanceof Promise ? "" : String(cell ?? ""));
 
 const each = (a: Compared, b: Compared, cell: (of: Compared) => Cell): readonly [Cell, Cell] => [cell(a), cell(b)];
 
@@ -98,7 +109,7 @@ function standing(a: Compared, b: Compared): readonly Row[] {
       return `${found.ratio === null ? "" : `${percentText(found.ratio)}, `}threshold ${found.threshold}`;
     };
   return [
-    ["Stands", ...each(a, b, ({ node }) => severityTag(node.severity))],
+    ["State", ...each(a, b, ({ node }) => severityTag(node.severity))],
     ["Kubelet", ...each(a, b, ({ node }) => node.kubeletVersion ?? node.kubelet)],
     [
       "Conditions",
@@ -116,7 +127,12 @@ function standing(a: Compared, b: Compared): readonly Row[] {
 
 function resources(a: Compared, b: Compared): readonly Row[] {
   const amounts = (of: "capacity" | "allocatable") => (node: Compared) =>
-    Object.fromEntries(Object.entries(node.snapshot?.node?.status?.[of] ?? {}).map(([name, { text }]) => [name, text]));
+    Object.fromEntries(
+      Object.entries(node.snapshot?.node?.status?.[of] ?? {}).map(([name, { text }]) => [
+        name,
+        quantityText(name, text),
+      ]),
+    );
   const rows = (of: "capacity" | "allocatable"): readonly Row[] =>
     pairs(amounts(of)(a), amounts(of)(b)).map(([name, x, y]): Row => [`${name} (${of})`, x, y]);
   return [

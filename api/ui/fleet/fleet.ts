@@ -94,7 +94,7 @@ ${choice("Reason", "reason", "any reason", reasonsAmong(nodes), reason)}
 /** Before and after those of what is left to each threshold. */
 const COLUMNS: readonly (readonly [FleetSort, string, string])[] = [
   ["name", "Node", ""],
-  ["severity", "Stands", ""],
+  ["severity", "State", ""],
   ["kubelet", "Kubelet", ""],
 ];
 const COUNTS: readonly (readonly [FleetSort, string, string])[] = [
@@ -134,24 +134,35 @@ function nodesTable(
   return html`<form action="/compare" method="get"><div class="scroll" tabindex="0" role="region" aria-label="Nodes"><table>
 <thead><tr>${all(heads)}</tr></thead>
 <tbody>${all(nodes.map((node) => nodeRow(node, rooms, question.hours, { sinceMs, nowMs })))}</tbody></table></div>
-<p class="actions"><button>Compare two</button> <a href="${csvLink(question)}" download>CSV</a> <span class="soft small">${rooms.length === 0 ? "" : "Left until the kubelet evicts, as a share of the capacity; below it, when that is, as it falls."}</span></p></form>`;
+<p class="actions"><button>Compare two</button> <a href="${csvLink(question)}" download>CSV</a> <span class="soft small">${rooms.length === 0 ? "" : "Memory, disks and PIDs: the share of the capacity that is left until the kubelet evicts, and the minutes until then where it falls."}</span></p></form>`;
 }
 
 type Signal = Headroom["signal"];
+const NODE_DISK = ["Node disk", "nodefs.available", "nodefs.inodesFree"] as const;
 /** What runs out, in the order that people know it in, with the signals that tell: a disk can run out of space or of inodes. */
 const ROOMS: readonly (readonly [name: string, ...signals: readonly Signal[]])[] = [
   ["Pods’ memory", "allocatableMemory.available"],
   ["Memory", "memory.available"],
-  ["Node disk", "nodefs.available", "nodefs.inodesFree"],
+  NODE_DISK,
   ["Image disk", "imagefs.available", "imagefs.inodesFree"],
   ["Container disk", "containerfs.available", "containerfs.inodesFree"],
   ["PIDs", "pid.available"],
 ];
-/** Those that have a threshold on one of the nodes. */
+/** Those that have a threshold on one of the nodes; disks that are the node's own everywhere are one. */
 export const roomsOf = (nodes: readonly FleetNode[]): typeof ROOMS =>
   ROOMS.filter(([, ...signals]) =>
     nodes.some(({ headroom }) => headroom.some(({ signal }) => signals.includes(signal))),
-  );
+  ).filter((room, _, rooms) => room === NODE_DISK || !rooms.includes(NODE_DISK) || !isTwin(room, nodes));
+
+const firstOf = ({ headroom }: FleetNode, [, ...signals]: (typeof ROOMS)[number]): Headroom | undefined =>
+  headroom.find(({ signal }) => signals.includes(signal));
+/** On all nodes the same file system as the node's own disk, and so the same figure. */
+const isTwin = (room: (typeof ROOMS)[number], nodes: readonly FleetNode[]): boolean =>
+  (room[1] ?? "").endsWith("fs.available") &&
+  nodes.every((node) => {
+    const [own, disk] = [firstOf(node, room), firstOf(node, NODE_DISK)];
+    return own?.ratio === disk?.ratio && own?.metAtMs === disk?.metAtMs;
+  });
 
 /** The node's own version, and as which one its newest decision was made where that is another or the node tells none. */
 function version({ kubelet, kubeletVersion }: FleetNode): Html | Promise<Html> {
@@ -235,7 +246,7 @@ const minutesText = (ms: number): string => (ms < 60_000 ? "< 1 min" : `${Math.r
 export const percentText = (ratio: number): string => `${(ratio * 100).toFixed(Math.abs(ratio) < 0.1 ? 1 : 0)}\u00a0%`;
 
 const SEVERITY: { readonly [S in Severity]: readonly [word: string, tone: string] } = {
-  ok: ["well", "good"],
+  ok: ["healthy", "good"],
   gone: ["gone", ""],
   "not-known": ["not known", ""],
   refuses: ["refuses pods", "warn"],

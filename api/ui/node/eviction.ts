@@ -106,12 +106,13 @@ function forecastText(forecast: Forecast): string {
   const change =
     perMinute === 0 ? "steady" : `${perMinute > 0 ? "+" : ""}${signalText(threshold.signal, perMinute)}/min`;
   if (belowInMs === null) return `${change}: not coming nearer`;
-  const met = `met ${soonText(belowInMs)}`;
-  const evicts = evictsInMs === null || evictsInMs === belowInMs ? "" : `, evicts ${soonText(evictsInMs)}`;
-  const first = victims
-    .slice(0, 2)
-    .flatMap(({ pod, buysMs }) => (buysMs === null ? [] : [`${podName(pod)} buys ${durationText(buysMs)}`]));
-  return `${change}: ${met}${evicts}${first.length === 0 ? "" : `; goes first: ${first.join(", then ")}`}`;
+  const after = (ms: number): string => (soonText(ms) === "now" ? "now" : `${durationText(ms)} after this pass`);
+  const met = `met ${after(belowInMs)}`;
+  const evicts = evictsInMs === null || evictsInMs === belowInMs ? "" : `, evicts ${after(evictsInMs)}`;
+  const [first] = victims;
+  const goes = first === undefined ? "" : `; ${podName(first.pod)} goes first`;
+  const off = typeof first?.buysMs === "number" ? `, which puts it off by ${durationText(first.buysMs)}` : "";
+  return `${change}: ${met}${evicts}${goes}${off}`;
 }
 
 const MAX_DRIVING = 10;

@@ -7,7 +7,7 @@ import { html, podLink } from "../html.ts";
 import type { Html } from "../page.ts";
 import { tryDrawing } from "../record-part.ts";
 import { whatIfLink } from "../what-if/change.ts";
-import { isOpen, type NodeView, passOf, plural } from "./view.ts";
+import { isOpen, type NodeView, passOf, plural, podName } from "./view.ts";
 
 /** What a person who is called at night looks for first: does it press, who goes next, what was refused, what is not as decided. */
 export async function glance(view: NodeView, nowMs: number): Promise<Html> {
@@ -29,7 +29,7 @@ const tile = (name: string, figure: Html | string, words: Html | string, href: s
 
 function pressureTile({ severity, headroom: [first], firstMetMs }: FleetNode, nowMs: number): Html {
   const words = first === undefined ? "no eviction pass told what is left" : leftText(first, firstMetMs, nowMs);
-  return html`<a class="card tile" href="#eviction"><span class="soft small">Stands</span><span class="figure">${severityTag(severity)}</span><span class="small">${words}</span></a>`;
+  return html`<a class="card tile" href="#eviction"><span class="soft small">State</span><span class="figure">${severityTag(severity)}</span><span class="small">${words}</span></a>`;
 }
 
 function leftText(
@@ -39,7 +39,7 @@ function leftText(
 ): string {
   if (ratio !== null && ratio < 0) return `${signal} is below ${threshold}`;
   const left = ratio === null ? "" : ` ${(ratio * 100).toFixed(0)}\u00a0% above ${threshold}`;
-  return `${signal}${left}${metMs === null ? "" : `, met in ${durationText(Math.max(0, metMs - nowMs))}`}`;
+  return `${signal}${left}${metMs === null || metMs <= nowMs ? "" : `, met in ${durationText(metMs - nowMs)}`}`;
 }
 
 /** The pod that an eviction for memory takes first, or for what a pass acts on. */
@@ -51,12 +51,12 @@ function nextTile(node: string, decision: EvictionDecision | null): Html {
     rankings.find(({ resource }) => resource === "memory");
   const first: RankedPod | undefined = ranking?.pods.find(({ critical }) => !critical);
   if (ranking === undefined || first === undefined)
-    return tile("Goes next", html`<span class="soft">–</span>`, "no pod is ranked", "#eviction");
+    return tile("Evicted first", html`<span class="soft">–</span>`, "no pod is ranked", "#eviction");
   const { resource } = ranking;
   const uses = first.usage === null ? "no stats" : `uses ${amountText(resource, first.usage)}`;
   const asked = first.request === 0 ? ", no request" : ` of ${amountText(resource, first.request)} requested`;
   const above = first.exceedsRequest === true ? asked : "";
-  return html`<div class="card tile"><span class="soft small">Goes next, for ${resource}</span><span class="figure pod">${podLink(node, first.pod)}</span><span class="small">${uses}${above}, priority ${first.priority}</span></div>`;
+  return html`<div class="card tile"><span class="soft small">Evicted first, for ${resource}</span><span class="figure pod" title="${podName(first.pod)}">${podLink(node, first.pod)}</span><span class="small">${uses}${above}, priority ${first.priority}</span></div>`;
 }
 
 function refusedTile({ fleet, day, row }: NodeView): Html {

@@ -58,14 +58,14 @@ export function podsSection({ snapshot }: Known, view: NodeView, lists: Lists): 
     "uses",
     "Throttled",
     "Restarts",
-    "Goes",
+    "Eviction order",
   ];
   const table = html`<table><thead><tr>${head.map((name, i) => html`<th class="${i < 2 ? "" : "num"}">${name}</th>`)}</tr></thead><tbody>${shown.map((row) => rowOf(row, view.row.name))}</tbody></table>`;
   return section(
     "pods",
     "Pods",
     html`<p>${plural(rows.length, "pod")}${places.size === 0 ? "" : ", in the order in which they go for want of memory"}.</p>
-${scrolling("Pods", table)}${note}${rows.some(({ throttled }) => throttled !== null) ? html`<p class="small soft">Throttled: of the last minute, spent waiting for CPU.</p>` : ""}`,
+${scrolling("Requests, limits and use of pods", table)}${note}${rows.some(({ throttled }) => throttled !== null) ? html`<p class="small soft">Throttled: of the last minute, spent waiting for CPU.</p>` : ""}`,
   );
 }
 

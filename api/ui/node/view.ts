@@ -111,7 +111,7 @@ function decisionIn(body: string): unknown {
 }
 
 const DAY_MS = 86_400_000;
-const NEWEST = 8;
+const NEWEST = 6;
 /** Recorded dry runs that are looked at, and pods that are drawn. */
 const PROBES = 20;
 const PROBED_PODS = 4;

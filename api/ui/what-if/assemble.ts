@@ -102,7 +102,7 @@ const withPod = (snapshot: EffectiveSnapshot, pod: Pod): EffectiveSnapshot => ({
   pods: [...(snapshot.pods ?? []), { ...pod, metadata: { ...pod.metadata, uid: pod.metadata.uid ?? "what-if" } }],
 });
 
-const COLUMNS = 120;
+const COLUMNS = 148;
 function sideOf(kind: PlannedKind, snapshot: Snapshot, { ask, facts }: Remembered): Side {
   const answer = decideKind(kind, { snapshot, facts, ask, explain: "off" });
   if (!answer.ok) return { decided: null, refusal: answer.error, text: answer.error.message };

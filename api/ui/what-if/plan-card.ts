@@ -3,6 +3,7 @@ import type { CgroupsDecision } from "../../model/cgroups.ts";
 import type { DecisionOf } from "../../model/decision.ts";
 import { namespacedName } from "../../model/forms.ts";
 import type { Difference } from "../../service/difference.ts";
+import { comparedValues } from "../../text/size.ts";
 import { textDiff } from "../draw/text-diff.ts";
 import { html } from "../html.ts";
 import { all, type Html } from "../page.ts";
@@ -100,10 +101,10 @@ function differenceTable(
   truncated: boolean,
   isAside: boolean,
 ): Html | Promise<Html> {
-  const rows = differences.map(
-    ({ path, recorded, replayed }) =>
-      html`<tr><td class="wi-path"><code class="wi-value">${path.slice(0, 160)}</code></td><td class="wi-cell">${was(shown(recorded))}</td><td class="wi-cell">${becomes(shown(replayed))}</td></tr>`,
-  );
+  const rows = differences.map(({ path, recorded, replayed }) => {
+    const [before, after] = comparedValues(path, [recorded, replayed]);
+    return html`<tr><td class="wi-path"><code class="wi-value">${path.slice(0, 160)}</code></td><td class="wi-cell">${was(shown(before))}</td><td class="wi-cell">${becomes(shown(after))}</td></tr>`;
+  });
   const count = `${truncated ? "more than " : ""}${differences.length}`;
   return shortened(
     `${count} value${differences.length === 1 && !truncated ? "" : "s"} of the answer differ${differences.length === 1 && !truncated ? "s" : ""}`,

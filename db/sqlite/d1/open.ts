@@ -1,16 +1,11 @@
 import type { D1Database } from "@cloudflare/workers-types";
 import { drizzle } from "drizzle-orm/d1";
-import { WEB_PACKING } from "../../body.ts";
+import { WEB_PACKING, webDigest } from "../../body.ts";
 import type { Outcome, Statement } from "../../sql/driver.ts";
 import { createStore } from "../../sql/history.ts";
 import * as schema from "../../sql/schema.ts";
 import type { Store } from "../../store.ts";
 import { sqlite } from "../dialect.ts";
-
-async function digest(text: string): Promise<string> {
-  const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
 
 /** The history in a D1 database, to which `wrangler d1 migrations apply` has applied migrations/. Does no I/O by itself. */
 export function openD1(d1: D1Database): Store {
@@ -25,7 +20,7 @@ export function openD1(d1: D1Database): Store {
   return createStore({
     ...sqlite(drizzle(d1, { schema })),
     packing: WEB_PACKING,
-    digest,
+    digest: webDigest,
     atomic,
     sliceRows: 1000,
     close: async () => {},

@@ -5,7 +5,7 @@ import type { EvictionDecision } from "../../../api/model/eviction.ts";
 import type { AdmissionDecision, PreemptionDecision } from "../../../api/model/preemption.ts";
 import type { ProbesDecision } from "../../../api/model/probes-decision.ts";
 import type { FindingOf, Story } from "../../../api/model/why.ts";
-import { deployed, deployedWithTls, KUBECTL, named } from "../../api/deployed.ts";
+import { deployed, deployedWith, KUBECTL, named } from "../../api/deployed.ts";
 import { kubernetes } from "../go-programs.ts";
 import { noPods } from "../pods/skip.ts";
 import { WAITS } from "../pods/until.ts";
@@ -247,7 +247,9 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     const [collector, api] = [COLLECTOR, "nodewise-api"].map((name) => named(deployed(), "Deployment", name));
     const misspelt = { ...api, spec: { ...api.spec, replica: 1 } };
     await expect(apply(plane.admin, [misspelt], { dryRun: true })).rejects.toThrow(/\.spec\.replica/);
-    if (KUBECTL) expect(await apply(plane.admin, deployedWithTls(), { dryRun: true })).toEqual([]);
+    if (KUBECTL)
+      for (const components of [["tls"], ["postgres"], ["tls", "postgres"]] as const)
+        expect(await apply(plane.admin, deployedWith(...components), { dryRun: true })).toEqual([]);
     for (const { metadata, spec } of [collector, api]) {
       const pod = { ...spec.template, apiVersion: "v1", kind: "Pod" };
       const made = { ...pod, metadata: { ...pod.metadata, name: metadata.name, namespace: DEPLOYED_IN } };

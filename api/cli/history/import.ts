@@ -1,0 +1,260 @@
+import { createReadStream, statSync } from "node:fs";
+import { pipeline, Readable } from "node:stream";
+import { createGunzip } from "node:zlib";
+import type { ImportedRows, MovedCounts, Store } from "../../../db/store.ts";
+import { lines } from "../../http/batch.ts";
+import { MAX_MOVED_LINE, type MovedHeader, type MovedRow } from "../../model/moved-row.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import { DEFAULT_RETENTION } from "../../retention.ts";
+import { checkHeader, type MovedLine, readMovedLine } from "../../service/moved-line.ts";
+import { humanBytes } from "../../text/size.ts";
+import { printable } from "../../text/style.ts";
+import { type HistoryPlace, storeSetting } from "../api-options.ts";
+import type { Cli } from "../cli.ts";
+import { barLine, EXIT, type Fault, fault, type Outcome, redrawnLine, stopFlag } from "../terminal.ts";
+import { linesPoster } from "./history-api.ts";
+import { storeFault, withHistory } from "./open-history.ts";
+import { tokenOf } from "./source.ts";
+
+export interface ImportFlags extends HistoryPlace {
+  readonly api?: string;
+  readonly tokenFile?: string;
+}
+const DAY_MS = 24 * 3600 * 1000;
+
+/** Where rows go: at most so many, and so many bytes of them, at a time. */
+interface Target {
+  readonly rows: number;
+  readonly bytes: number;
+  readonly takesTokens: boolean;
+  take(header: MovedHeader, rows: readonly MovedRow[]): Promise<Result<ImportedRows, Fault>>;
+}
+
+const storeTarget = (store: Store): Target => ({
+  rows: 500,
+  bytes: 8 * 1024 * 1024,
+  takesTokens: true,
+  take: async (_, rows) => {
+    const imported = await store.importRows(rows, Date.now());
+    return imported.ok ? imported : storeFault(imported);
+  },
+});
+
+function apiTarget(url: string, token: string | undefined): Result<Target, Fault> {
+  const post = linesPoster(url, token);
+  if (!post.ok) return post;
+  return ok({
+    rows: 100,
+    bytes: 2 * 1024 * 1024,
+    takesTokens: false,
+    take: (header, rows) => post.value<ImportedRows>("v1/history", [header, ...rows]),
+  });
+}
+
+/** `nodewise history import [FILE]`: what `export` wrote, into another store, or into a running API. */
+export async function importHistory(file: string | undefined, given: ImportFlags, cli: Cli): Promise<Outcome> {
+  const source = sourceOf(file, cli);
+  if (!source.ok) return source;
+  if (given.api === undefined)
+    return withHistory(storeSetting(given, cli), true, (store) =>
+      new Import(storeTarget(store), cli).run(source.value),
+    );
+  const token = await tokenOf(given, cli);
+  if (!token.ok) return token;
+  const target = apiTarget(given.api, token.value);
+  return target.ok ? new Import(target.value, cli).run(source.value) : target;
+}
+
+interface Source {
+  readonly name: string;
+  readonly stream: Readable;
+  /** Null: it is not known how long it is. */
+  readonly bytes: number | null;
+}
+
+function sourceOf(file: string | undefined, cli: Cli): Result<Source, Fault> {
+  if (file === undefined || file === "-") {
+    if (file === undefined && !cli.isPiped())
+      return fault(EXIT.badInput, "name the file that `nodewise history export` wrote, or pipe it in");
+    return ok({ name: "standard input", stream: process.stdin, bytes: null });
+  }
+  try {
+    return ok({
+      name: file,
+      bytes: statSync(file).size,
+      stream: createReadStream(file, { highWaterMark: 1024 * 1024 }),
+    });
+  } catch (error) {
+    return fault(EXIT.badInput, `${file}: cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+}
+
+/** The bytes, unpacked where they are gzip. `passed` is told of each chunk as it was read. */
+function plainOf(stream: Readable, passed: (bytes: number) => void): ReadableStream<Uint8Array> {
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    const counted = async function* (first: Uint8Array | null, rest: AsyncIterator<Buffer>) {
+      for (let chunk = first; chunk !== null; ) {
+        passed(chunk.length);
+        yield chunk;
+        const next = await rest.next();
+        chunk = next.done === true ? null : next.value;
+      }
+    };
+    const source = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+    const begin = await source.next();
+    if (begin.done === true) return;
+    const isGzip = begin.value[0] === 0x1f && begin.value[1] === 0x8b;
+    const all = counted(begin.value, source);
+    if (!isGzip) return yield* all;
+    const gunzip = createGunzip();
+    // a fault comes out of what is read
+    pipeline(Readable.from(all), gunzip, () => {});
+    yield* gunzip;
+  }
+  return ReadableStream.from(chunks()) as ReadableStream<Uint8Array>;
+}
+
+class Import {
+  readonly #target: Target;
+  readonly #cli: Cli;
+  readonly #counts = { added: {} as Record<string, number>, known: {} as Record<string, number> };
+  #header: MovedHeader | undefined;
+  #rows: MovedRow[] = [];
+  #bytes = 0;
+  #first = 0;
+  #tokens = 0;
+
+  constructor(target: Target, cli: Cli) {
+    this.#target = target;
+    this.#cli = cli;
+  }
+
+  async run({ name, stream, bytes: size }: Source): Promise<Outcome> {
+    const line = redrawnLine(process.stderr);
+    const isStopped = stopFlag();
+    let passed = 0;
+    /** A line that cannot be read: where it is the last one, the file is cut off. */
+    let broken: { readonly number: number; readonly message: string } | null = null;
+    let isWhole = false;
+    let last = 0;
+    const plain = plainOf(stream, (bytes) => {
+      passed += bytes;
+    });
+    for await (const { number, bytes } of lines(plain, MAX_MOVED_LINE)) {
+      if (broken !== null) return this.#ended(line, `line ${broken.number}: ${broken.message}`, CORRECT);
+      last = number;
+      const read = bytes.ok ? readMovedLine(bytes.value) : err(bytes.error === "too_large" ? "it is too long" : CUT);
+      if (!read.ok && this.#header === undefined && bytes.ok)
+        return fault(EXIT.badInput, `line ${number}: it is not the first line of an exported history: ${read.error}`);
+      if (!read.ok) {
+        broken = { number, message: read.error };
+        continue;
+      }
+      const taken = await this.#line(read.value, number, bytes.ok ? bytes.value.length : 0);
+      if (!taken.ok) return this.#faulty(line, taken.error);
+      isWhole = read.value.type === "end";
+      line.show((columns) => barLine(size === null ? 0 : passed / Math.max(1, size), [this.#told()], columns));
+      if (!isStopped()) continue;
+      line.clear();
+      return fault(EXIT.interrupted, "the import was ended: run it again, and it passes over what is there");
+    }
+    if (broken !== null || !isWhole)
+      return this.#ended(line, `${name} ends within line ${broken?.number ?? last + 1}`, EXPORT_AGAIN);
+    const flushed = await this.#flush();
+    line.clear();
+    if (!flushed.ok) return flushed;
+    this.#tell(size);
+    return ok(EXIT.ok);
+  }
+
+  async #line(line: MovedLine, number: number, bytes: number): Promise<Result<null, Fault>> {
+    if (this.#header === undefined) {
+      const header = checkHeader(line);
+      if (!header.ok) return fault(EXIT.badInput, `line ${number}: ${header.error}`);
+      this.#header = header.value;
+      this.#warn(header.value);
+      return ok(null);
+    }
+    if (line.type === "end" || line.type === "nodewise-history") return ok(null);
+    if (line.type === "token" && !this.#target.takesTokens) {
+      this.#tokens++;
+      return ok(null);
+    }
+    // a snapshot stays with the row that was made on it: by itself a sweep of the target would take it
+    const isFull = this.#rows.length >= this.#target.rows || this.#bytes + bytes > this.#target.bytes;
+    if (isFull && this.#rows.at(-1)?.type !== "snapshot") {
+      const flushed = await this.#flush();
+      if (!flushed.ok) return flushed;
+    }
+    if (this.#rows.length === 0) this.#first = number;
+    this.#rows.push(line);
+    this.#bytes += bytes;
+    return ok(null);
+  }
+
+  async #flush(): Promise<Result<null, Fault>> {
+    if (this.#header === undefined || this.#rows.length === 0) return ok(null);
+    const imported = await this.#target.take(this.#header, this.#rows);
+    if (!imported.ok) {
+      const [message = "", ...more] = imported.error.lines;
+      const at = `lines ${this.#first} to ${this.#first + this.#rows.length - 1}: ${message}`;
+      return err({ ...imported.error, lines: [`${at}; what stands before them is imported`, ...more] });
+    }
+    for (const which of ["added", "known"] as const)
+      for (const [type, count] of Object.entries(imported.value[which]))
+        this.#counts[which][type] = (this.#counts[which][type] ?? 0) + count;
+    this.#rows = [];
+    this.#bytes = 0;
+    return ok(null);
+  }
+
+  /** Imports what stands in front of a fault of the file, and says what to do. */
+  async #ended(line: { clear(): void }, what: string, advice: string): Promise<Outcome> {
+    // the rows of a line that is not whole
+    while (/^(?:text|snapshot)$/.test(this.#rows.at(-1)?.type ?? "")) this.#rows.pop();
+    const flushed = await this.#flush();
+    line.clear();
+    if (!flushed.ok) return flushed;
+    return fault(EXIT.failed, `${what}; what stands before it is imported; ${advice}`);
+  }
+
+  #faulty(line: { clear(): void }, error: Fault): Outcome {
+    line.clear();
+    return err(error);
+  }
+
+  #warn({ oldestAt }: MovedHeader): void {
+    const days = oldestAt === null ? 0 : Math.ceil((Date.now() - Date.parse(oldestAt)) / DAY_MS);
+    const { maxAgeMs, maxRowsPerNode } = DEFAULT_RETENTION;
+    if (days * DAY_MS <= maxAgeMs) return;
+    this.#cli.terminal.warn(
+      `nodewise: the oldest decision is of ${oldestAt}: an API on this history removes at its next sweep what is older than its --keep-days (default ${maxAgeMs / DAY_MS}) and beyond ${maxRowsPerNode} of a node; to keep all of it, start it with --keep-days ${days + 1} before you import`,
+    );
+  }
+
+  #told(): string {
+    const decisions = (this.#counts.added["decision"] ?? 0) + (this.#counts.known["decision"] ?? 0);
+    return `${decisions.toLocaleString("en")} decisions`;
+  }
+
+  #tell(size: number | null): void {
+    const told = (["decision", "snapshot", "outcome", "removal", "token"] as const).flatMap((type) => {
+      const [added, known] = [countOf(this.#counts.added, type), countOf(this.#counts.known, type)];
+      const there = known === 0 ? "" : ` (${known.toLocaleString("en")} were there)`;
+      return added + known === 0 ? [] : [`${type}s ${added.toLocaleString("en")}${there}`];
+    });
+    const nodes = countOf(this.#counts.added, "node") + countOf(this.#counts.known, "node");
+    const read = size === null ? "" : `; read ${humanBytes(size)}`;
+    this.#cli.terminal.write(printable(`imported: ${[...told, `nodes ${nodes}`].join(", ")}${read}`) + "\n");
+    if (this.#tokens > 0)
+      this.#cli.terminal.warn(
+        `nodewise: tokens do not go over HTTP: make them anew where the API runs (${this.#tokens} were left out)`,
+      );
+  }
+}
+
+const countOf = (counts: MovedCounts | Record<string, number>, type: keyof MovedCounts): number => counts[type] ?? 0;
+const CUT = "the file ends within it, or is damaged";
+const CORRECT = "correct or remove that line, or export anew, and import again: what is there is passed over";
+const EXPORT_AGAIN =
+  "run the export to its end (the same command goes on with it), then import again: what is there is passed over";

@@ -1,0 +1,48 @@
+import type { MovedRow } from "../model/moved-row.ts";
+import type { Result } from "../model/result.ts";
+import type { Reply } from "../ports.ts";
+import { checkHeader, readMovedLine } from "../service/moved-line.ts";
+import { historyProblem, invalid, type Problem, problem } from "../service/problem.ts";
+import { lines } from "./batch.ts";
+import { bodyProblem, boundsOf, ndjsonStream } from "./body.ts";
+import { type Exchange, json, queryOf } from "./route.ts";
+
+/** Rows of one request: on Workers an invocation may run a thousand statements, and a row takes three or four. */
+export const MAX_MOVED_ROWS = 200;
+
+/** POST /v1/history: rows that `nodewise history export` wrote, behind its first line. All of them are imported, or none. */
+export async function postHistory(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const query = queryOf(exchange, []);
+  if (!query.ok) return query;
+  const stream = ndjsonStream(exchange);
+  if (!stream.ok) return stream;
+  const { ports, held, signal } = exchange;
+  const { limit, bytesPerSecond } = boundsOf(exchange);
+  const rows: MovedRow[] = [];
+  let isFirst = true;
+  let size = 0;
+  for await (const { number, bytes } of lines(stream.value, limit, { held, signal, bytesPerSecond })) {
+    if (!bytes.ok) return bodyProblem(bytes.error, limit);
+    size += bytes.value.length;
+    if (size > limit) return bodyProblem("too_large", limit);
+    const at = `line ${number}`;
+    const line = readMovedLine(bytes.value);
+    if (!line.ok) return invalid(at, line.error);
+    if (isFirst) {
+      const header = checkHeader(line.value);
+      if (!header.ok) return invalid(at, header.error);
+      isFirst = false;
+    } else if (line.value.type === "nodewise-history" || line.value.type === "end" || line.value.type === "token")
+      return invalid(at, `a line of type \`${line.value.type}\` cannot be imported over HTTP: leave it out`);
+    else rows.push(line.value);
+    if (rows.length > MAX_MOVED_ROWS)
+      return invalid(at, `there are more than ${MAX_MOVED_ROWS} rows: send the rest with the next request`);
+  }
+  if (isFirst) return invalid("line 1", "there is none: begin with the first line of the export");
+  const imported = await ports.store.importRows(rows, ports.now());
+  if (imported.ok) return json(imported.value);
+  const { code, message } = imported.error;
+  ports.metrics.historyFailed(code);
+  // the rows that were sent, and not the history
+  return code === "corrupt" ? problem("invalid_input", message) : historyProblem(imported.error);
+}

@@ -1,0 +1,299 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { StreamedDecision } from "../../../db/rows.ts";
+import type { LogStore, Store } from "../../../db/store.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import { errorFields, type Log } from "../../observe/log.ts";
+import type { LogMetrics } from "../../observe/node-metrics.ts";
+import { type EventForm, eventText, INPUT, SNAPSHOT, wantsSnapshot } from "../../service/decision-event.ts";
+import type { Turns } from "../../service/turns.ts";
+
+export type Sent =
+  | { readonly state: "taken" }
+  | { readonly state: "too-large" }
+  | { readonly state: "failed"; readonly reason: string; readonly retryMs?: number };
+
+/** Where events go. */
+export interface Receiver {
+  /** As the log names it, without a secret. */
+  readonly label: string;
+  /** `taken`: they are the receiver's, and may be forgotten here. Never rejects; ends well within `LEASE_MS`. */
+  send(events: readonly string[]): Promise<Sent>;
+  close(): Promise<void>;
+}
+
+export interface DeliveryPorts {
+  readonly store: LogStore & Pick<Store, "getSnapshot">;
+  readonly receiver: Receiver;
+  readonly form: EventForm;
+  /** Bytes of the events that are sent together; a larger one goes alone. */
+  readonly maxBytes: number;
+  /** Of this process. */
+  readonly holder: string;
+  readonly log: Log;
+  readonly metrics: LogMetrics;
+  /** In which events are made, between the requests. */
+  readonly turns: Turns;
+}
+
+/** From look to look at what is new. */
+const LOOK_MS = 1_000;
+/** Another process delivers so long after this one has gone without a word; this one says each `RENEW_MS` that it is there. */
+const LEASE_MS = 20_000;
+const RENEW_MS = 5_000;
+/** From attempt to attempt, doubled each time. */
+const BACK_OFF_MS = { least: 1_000, most: 60_000 };
+/** For what is left when the server ends. */
+const LAST_MS = 5_000;
+/** Events that are sent together, however small. */
+const MAX_EVENTS = 1_000;
+
+/** An event that waits to be sent. */
+interface Waiting {
+  readonly row: StreamedDecision;
+  readonly text: string;
+}
+/** Why a pass ended before its end: another process delivers, the history cannot be read or written, or the server ends. */
+type Cut = "not-ours" | "history" | "ended";
+
+/**
+ * Delivers what is recorded, from the place that is stored in the history on: each decision at least once, in the order of
+ * storing, by one process at a time. What the receiver does not take waits in the history.
+ */
+export class Delivery {
+  readonly #ports: DeliveryPorts;
+  readonly #closing = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+  /** Of the last `#hold`; null: another process delivers. */
+  #place: { readonly seq: number; readonly atMs: number } | null = null;
+  /** Lost ones that were told of, which the next `#hold` takes off. */
+  #told = 0;
+  #failures = 0;
+  #snapshot: { readonly id: string; readonly text: string | null } | null = null;
+
+  constructor(ports: DeliveryPorts) {
+    this.#ports = ports;
+  }
+
+  /** Begins the log where there is none, so that all that is recorded later is in it. Errors: the history cannot be written. */
+  async begin(): Promise<Result<null, string>> {
+    const { store, holder } = this.#ports;
+    const held = await store.holdLog(holder, LEASE_MS, 0);
+    if (!held.ok) return err(held.error.message);
+    this.#take(held.value);
+    this.#running = this.#run();
+    return ok(null);
+  }
+
+  /** Sends what is left, if it can be sent at once, and lets another process deliver. */
+  async close(): Promise<void> {
+    const { store, holder, receiver } = this.#ports;
+    const end = setTimeout(() => this.#closing.abort(), LAST_MS);
+    this.#isLast = true;
+    this.#wake();
+    await this.#running;
+    clearTimeout(end);
+    await store.releaseLog(holder);
+    await receiver.close();
+  }
+  #isLast = false;
+  #wake: () => void = () => {};
+
+  async #run(): Promise<void> {
+    while (!this.#closing.signal.aborted) {
+      const isLast = this.#isLast;
+      try {
+        await this.#pass();
+      } catch (error) {
+        this.#ports.log.error(errorFields(error), "internal fault");
+      }
+      if (isLast) return;
+      await this.#rest(LOOK_MS);
+    }
+  }
+
+  /** Until then, or until the server ends. */
+  async #rest(ms: number): Promise<void> {
+    if (this.#isLast) return;
+    const woken = new AbortController();
+    this.#wake = () => woken.abort();
+    await sleep(ms, undefined, { signal: woken.signal, ref: false }).catch(() => {});
+    this.#wake = () => {};
+  }
+
+  async #pass(): Promise<void> {
+    const { store, maxBytes, metrics } = this.#ports;
+    if ((await this.#hold()) !== null || this.#place === null) return metrics.waits(null);
+    const settled = await store.settledSeq();
+    if (!settled.ok) return this.#unread(settled.error.message);
+    this.#isUnread = false;
+    const from = this.#place.seq;
+    if (settled.value <= from) return metrics.waits({ events: 0, sinceMs: null });
+    let batch: Waiting[] = [];
+    let bytes = 0;
+    for await (const found of store.streamLog(from, settled.value)) {
+      if (!found.ok && found.error.row === undefined) return this.#unread(found.error.message);
+      const made = found.ok
+        ? await this.#eventOf(found.value)
+        : this.#damaged(found.error.row?.id, found.error.message);
+      if (made === "history") return;
+      if (made === null) continue;
+      const size = Buffer.byteLength(made.text);
+      if (batch.length > 0 && (bytes + size > maxBytes || batch.length === MAX_EVENTS)) {
+        if ((await this.#sendUntil(batch, batch.at(-1)?.row.seq ?? from, settled.value)) !== null) return;
+        [batch, bytes] = [[], 0];
+      }
+      batch.push(made);
+      bytes += size;
+    }
+    if ((await this.#sendUntil(batch, settled.value, settled.value)) !== null) return;
+    metrics.waits({ events: 0, sinceMs: null });
+  }
+
+  /** Null: this process delivers. */
+  async #hold(): Promise<Cut | null> {
+    const { store, holder } = this.#ports;
+    if (this.#place !== null && performance.now() - this.#place.atMs < RENEW_MS && this.#told === 0) return null;
+    const told = this.#told;
+    const held = await store.holdLog(holder, LEASE_MS, told);
+    if (!held.ok) {
+      this.#unread(held.error.message);
+      return "history";
+    }
+    this.#told -= told;
+    const before = this.#place?.seq;
+    this.#take(held.value);
+    // the place may have been moved by another process, or back by the removal of the newest decisions
+    if (this.#place === null || (before !== undefined && before !== this.#place.seq)) return "not-ours";
+    return null;
+  }
+
+  #take(held: { readonly deliveredSeq: number; readonly lost: number } | null): void {
+    const { log, metrics } = this.#ports;
+    this.#place = held === null ? null : { seq: held.deliveredSeq, atMs: performance.now() };
+    const lost = (held?.lost ?? 0) - this.#told;
+    if (lost <= 0) return;
+    this.#told += lost;
+    metrics.lost("removed", lost);
+    log.error(
+      { lost, advice: "keep the history for longer (--keep-days, --keep-decisions), or have the receiver answer" },
+      "decisions were removed from the history before the decision log was delivered",
+    );
+  }
+
+  async #eventOf(row: StreamedDecision): Promise<Waiting | "history" | null> {
+    const { form, turns } = this.#ports;
+    let snapshot: string | null = null;
+    if (wantsSnapshot(form) && row.snapshotId !== null) {
+      const read = await this.#snapshotOf(row.snapshotId);
+      if (!read.ok) {
+        if (read.error.isRow === true) return this.#damaged(row.id, read.error.message);
+        this.#unread(read.error.message);
+        return "history";
+      }
+      snapshot = read.value;
+    }
+    const made = await turns(async () => eventText(row, snapshot, form), true);
+    return made.ok ? { row, text: made.value } : this.#damaged(row.id, made.error);
+  }
+
+  /** Decisions of one turn share theirs. */
+  async #snapshotOf(id: string) {
+    if (this.#snapshot?.id === id) return ok(this.#snapshot.text);
+    const read = await this.#ports.store.getSnapshot(id);
+    if (!read.ok) return read;
+    this.#snapshot = { id, text: read.value?.body ?? null };
+    return ok(this.#snapshot.text);
+  }
+
+  /** A row that nobody can read holds up none behind it. */
+  #damaged(decisionId: string | undefined, reason: string): null {
+    const { log, metrics } = this.#ports;
+    metrics.lost("damaged", 1);
+    log.error({ decisionId, reason }, "a decision cannot be read, and is not in the decision log");
+    return null;
+  }
+
+  /** Said once until it can be read again: it is looked at each second. */
+  #unread(reason: string): void {
+    if (!this.#isUnread) this.#ports.log.error({ reason }, "decision log: the history cannot be read or written");
+    this.#isUnread = true;
+  }
+  #isUnread = false;
+
+  /** Sends until the receiver has taken all, and moves the place to `seq`. Null: done. */
+  async #sendUntil(batch: readonly Waiting[], seq: number, settledSeq: number): Promise<Cut | null> {
+    const { store, holder, metrics } = this.#ports;
+    for (let attempt = 0; batch.length > 0; attempt++) {
+      if (this.#closing.signal.aborted || (this.#isLast && attempt > 0)) return "ended";
+      const cut = await this.#hold();
+      if (cut !== null) return cut;
+      metrics.waits({ events: settledSeq - (this.#place?.seq ?? 0), sinceMs: batch[0]?.row.decidedAtMs ?? null });
+      const sent = await this.#ports.receiver.send(batch.map(({ text }) => text));
+      metrics.attempted(sent.state);
+      if (sent.state === "taken") break;
+      if (sent.state === "failed") await this.#backOff(sent, batch);
+      else if (batch.length === 1) return this.#sendLess(batch[0] as Waiting, seq, settledSeq);
+      else {
+        const half = Math.ceil(batch.length / 2);
+        const [first, second] = [batch.slice(0, half), batch.slice(half)];
+        const ended = await this.#sendUntil(first, first.at(-1)?.row.seq ?? seq, settledSeq);
+        return ended ?? this.#sendUntil(second, seq, settledSeq);
+      }
+    }
+    if (batch.length > 0) this.#taken(batch.length);
+    const moved = this.#place === null ? null : await store.moveLog(holder, this.#place.seq, seq);
+    if (moved === null) return "not-ours";
+    if (!moved.ok) {
+      this.#unread(moved.error.message);
+      return "history";
+    }
+    if (!moved.value.moved) {
+      this.#place = null;
+      return "not-ours";
+    }
+    if (this.#place !== null) this.#place = { ...this.#place, seq };
+    return null;
+  }
+
+  /** An event that the receiver finds too large goes without its snapshot, then without its input, and is given up last. */
+  async #sendLess({ row, text }: Waiting, seq: number, settledSeq: number): Promise<Cut | null> {
+    const { form, log, metrics } = this.#ports;
+    const smaller = [SNAPSHOT, INPUT].map((pointer) =>
+      eventText(row, null, { ...form, erase: [...form.erase, pointer] }),
+    );
+    const next = smaller.find((one) => one.ok && one.value.length < text.length);
+    if (next?.ok) return this.#sendUntil([{ row, text: next.value }], seq, settledSeq);
+    metrics.lost("too-large", 1);
+    log.error(
+      { decisionId: row.id, bytes: Buffer.byteLength(text) },
+      "the receiver of the decision log finds a decision too large",
+    );
+    return this.#sendUntil([], seq, settledSeq);
+  }
+
+  #taken(events: number): void {
+    const { log, metrics, receiver } = this.#ports;
+    metrics.delivered(events);
+    if (this.#failures > 0)
+      log.info({ receiver: receiver.label, attempts: this.#failures + 1 }, "decision log delivered again");
+    this.#failures = 0;
+  }
+
+  async #backOff({ reason, retryMs }: Extract<Sent, { state: "failed" }>, batch: readonly Waiting[]): Promise<void> {
+    const { receiver, log } = this.#ports;
+    const { least, most } = BACK_OFF_MS;
+    const ms = Math.max(retryMs ?? 0, Math.min(most, least * 2 ** this.#failures));
+    this.#failures++;
+    log.warn(
+      {
+        receiver: receiver.label,
+        reason,
+        events: batch.length,
+        since: batch[0]?.row.decidedAtMs,
+        againInSeconds: ms / 1000,
+      },
+      "decision log not delivered: it waits in the history",
+    );
+    await this.#rest(ms);
+  }
+}

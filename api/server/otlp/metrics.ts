@@ -1,0 +1,79 @@
+import { type HrTime, ValueType } from "@opentelemetry/api";
+import { millisToHrTime } from "@opentelemetry/core";
+import { emptyResource } from "@opentelemetry/resources";
+import {
+  AggregationTemporality,
+  type DataPoint,
+  DataPointType,
+  type Histogram,
+  type MetricData,
+  type MetricProducer,
+} from "@opentelemetry/sdk-metrics";
+import { familiesIn, type TextFamily, type TextSample } from "./prometheus-text.ts";
+
+/** Units (UCUM) by the last word of a name, before `_total`. */
+const UNITS: readonly (readonly [RegExp, string])[] = [
+  [/_seconds(?:_total)?$/, "s"],
+  [/_bytes(?:_total)?$/, "By"],
+  [/_ratio$/, "1"],
+];
+const unitOf = (name: string): string => UNITS.find(([end]) => end.test(name))?.[1] ?? "";
+
+/** What `/metrics` answers, as OTLP tells it: the same names, labels and values. Counts began with the process. */
+export function metricsOf(text: string, nowMs: number): MetricData[] {
+  const [startTime, endTime] = [millisToHrTime(performance.timeOrigin), millisToHrTime(nowMs)];
+  return familiesIn(text).map((family): MetricData => {
+    const { name, help, type } = family;
+    const base = {
+      descriptor: { name, description: help, unit: unitOf(name), valueType: ValueType.DOUBLE },
+      aggregationTemporality: AggregationTemporality.CUMULATIVE,
+    };
+    if (type === "histogram")
+      return { ...base, dataPointType: DataPointType.HISTOGRAM, dataPoints: histogramsOf(family, startTime, endTime) };
+    const dataPoints = family.samples.map(({ labels, value }) => ({ startTime, endTime, attributes: labels, value }));
+    return type === "counter"
+      ? { ...base, dataPointType: DataPointType.SUM, isMonotonic: true, dataPoints }
+      : { ...base, dataPointType: DataPointType.GAUGE, dataPoints };
+  });
+}
+
+/** Prometheus' buckets each hold those before them as well, and OTLP's do not. */
+function histogramsOf({ samples }: TextFamily, startTime: HrTime, endTime: HrTime): DataPoint<Histogram>[] {
+  const series = new Map<string, { readonly attributes: Record<string, string>; readonly samples: TextSample[] }>();
+  for (const sample of samples) {
+    const { le: _, ...attributes } = sample.labels;
+    const key = JSON.stringify(attributes);
+    const known = series.get(key);
+    if (known === undefined) series.set(key, { attributes, samples: [sample] });
+    else known.samples.push(sample);
+  }
+  return [...series.values()].map(({ attributes, samples: own }) => {
+    const one = (suffix: string): number => own.find((sample) => sample.suffix === suffix)?.value ?? 0;
+    const bounds = own
+      .filter(({ suffix, labels }) => suffix === "_bucket" && labels["le"] !== "+Inf")
+      .map(({ labels, value }) => ({ le: Number(labels["le"]), value }))
+      .sort((a, b) => a.le - b.le);
+    const count = one("_count");
+    const upTo = [...bounds.map(({ value }) => value), count];
+    const counts = upTo.map((value, i) => value - (upTo[i - 1] ?? 0));
+    const value: Histogram = { buckets: { boundaries: bounds.map(({ le }) => le), counts }, sum: one("_sum"), count };
+    return { startTime, endTime, attributes, value };
+  });
+}
+
+/** `read`: what `/metrics` answers. Where it fails, nothing is told this time. */
+export const producerOf = (read: () => Promise<string>, version: string): MetricProducer => ({
+  collect: async () => {
+    // of the reader's own, which takes its place
+    const resource = emptyResource();
+    try {
+      const metrics = metricsOf(await read(), Date.now());
+      return {
+        resourceMetrics: { resource, scopeMetrics: [{ scope: { name: "nodewise", version }, metrics }] },
+        errors: [],
+      };
+    } catch (error) {
+      return { resourceMetrics: { resource, scopeMetrics: [] }, errors: [error] };
+    }
+  },
+});

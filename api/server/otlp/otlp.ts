@@ -1,0 +1,180 @@
+import { DiagLogLevel, diag } from "@opentelemetry/api";
+import { type ExportResult, ExportResultCode } from "@opentelemetry/core";
+import { OTLPMetricExporter } from "@opentelemetry/exporter-metrics-otlp-proto";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
+import { detectResources, envDetector, resourceFromAttributes, serviceNameEnvDetector } from "@opentelemetry/resources";
+import { MeterProvider, PeriodicExportingMetricReader, type PushMetricExporter } from "@opentelemetry/sdk-metrics";
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type ReadableSpan,
+  type Sampler,
+  type SpanExporter,
+  type SpanProcessor,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from "@opentelemetry/sdk-trace";
+import type { Log } from "../../observe/log.ts";
+import type { OtlpMetrics } from "../../observe/node-metrics.ts";
+import type { Tracing } from "../../ports.ts";
+import { producerOf } from "./metrics.ts";
+import { tracingWith } from "./tracing.ts";
+
+/** As OTEL_TRACES_SAMPLER names them. */
+export type SamplerName = `${"" | "parentbased_"}${"always_on" | "always_off" | "traceidratio"}`;
+
+/** Where traces and metrics go. What is not here is read by OpenTelemetry's exporters from `OTEL_*` in the environment. */
+export interface OtlpSetting {
+  /** Without `/v1/traces`; null: as the environment says. */
+  readonly url: string | null;
+  readonly traces: boolean;
+  readonly metrics: boolean;
+  readonly sampler: SamplerName;
+  /** OTEL_TRACES_SAMPLER_ARG, 0 to 1. */
+  readonly ratio: number;
+  /** From one export of the metrics to the next. */
+  readonly intervalMs: number;
+  readonly version: string;
+}
+
+export interface Otlp {
+  /** Empty: no traces are wanted. */
+  readonly ports: { readonly tracing?: Tracing };
+  /** Begins to tell what `read` answers: the text of `/metrics`. */
+  tellMetrics(read: () => Promise<string>): void;
+  /** Sends what waits, for a few seconds at the most. */
+  close(): Promise<void>;
+}
+
+/** Spans that wait for the collector; more are dropped, and counted. */
+const MAX_WAITING = 2048;
+const CLOSE_MS = 5_000;
+/** The log says again that the collector does not take anything after so long. */
+const REMIND_MS = 60_000;
+
+const SAMPLERS: Readonly<Record<SamplerName, (ratio: number) => Sampler>> = {
+  always_on: () => new AlwaysOnSampler(),
+  always_off: () => new AlwaysOffSampler(),
+  traceidratio: (ratio) => new TraceIdRatioBasedSampler(ratio),
+  parentbased_always_on: () => new ParentBasedSampler({ root: new AlwaysOnSampler() }),
+  parentbased_always_off: () => new ParentBasedSampler({ root: new AlwaysOffSampler() }),
+  parentbased_traceidratio: (ratio) => new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
+};
+
+/** Nothing of it waits for the collector: what cannot be sent is dropped, counted and said. */
+export function startOtlp(setting: OtlpSetting, log: Log, counts: OtlpMetrics): Otlp {
+  const { url, version } = setting;
+  const trouble = new Trouble(log);
+  // the exporters' own words hold bodies of answers
+  diag.setLogger({ error() {}, warn() {}, info() {}, debug() {}, verbose() {} }, DiagLogLevel.NONE);
+  const resource = resourceFromAttributes({
+    "service.name": "nodewise-api",
+    "service.version": version,
+    "service.instance.id": crypto.randomUUID(),
+  }).merge(detectResources({ detectors: [envDetector, serviceNameEnvDetector] }));
+  const at = (signal: string) => (url === null ? {} : { url: `${url}/v1/${signal}` });
+  const closing: (() => Promise<void>)[] = [];
+  let tracing: Tracing | null = null;
+  if (setting.traces) {
+    const sampler = SAMPLERS[setting.sampler](setting.ratio);
+    const spans = new CountedSpans(new OTLPTraceExporter(at("traces")), counts, trouble);
+    const provider = new TracerProvider({ resource, spanProcessors: [spans], sampler });
+    tracing = tracingWith(provider.getTracer("nodewise", version));
+    closing.push(() => provider.shutdown());
+  }
+  const tellMetrics = (read: () => Promise<string>): void => {
+    if (!setting.metrics) return;
+    const exporter = new OTLPMetricExporter(at("metrics"));
+    watch(exporter, (result) => trouble.see("metrics", result, () => counts.failed("metrics")));
+    const reader = new PeriodicExportingMetricReader({
+      exporter,
+      metricProducers: [producerOf(read, version)],
+      exportIntervalMillis: setting.intervalMs,
+      exportTimeoutMillis: Math.min(setting.intervalMs, 30_000),
+    });
+    const provider = new MeterProvider({ resource, readers: [reader] });
+    closing.push(() => provider.shutdown());
+  };
+  const close = async (): Promise<void> => {
+    const late = new Promise<void>((resolve) => setTimeout(resolve, CLOSE_MS).unref());
+    await Promise.race([late, Promise.allSettled(closing.map((end) => end()))]);
+  };
+  return { ports: tracing === null ? {} : { tracing }, tellMetrics, close };
+}
+
+/** Calls `onEnd` with what each export came to. */
+function watch(
+  exporter: SpanExporter | PushMetricExporter,
+  onEnd: (result: ExportResult, count: number) => void,
+): void {
+  const send = exporter.export.bind(exporter) as (batch: unknown, done: (result: ExportResult) => void) => void;
+  exporter.export = (batch: unknown, done: (result: ExportResult) => void): void =>
+    send(batch, (result) => {
+      onEnd(result, Array.isArray(batch) ? batch.length : 0);
+      done(result);
+    });
+}
+
+/** Sends spans in batches, and counts those that nobody will see. */
+class CountedSpans implements SpanProcessor {
+  readonly #inner: BatchSpanProcessor;
+  readonly #counts: OtlpMetrics;
+  readonly #trouble: Trouble;
+  #waiting = 0;
+
+  constructor(exporter: SpanExporter, counts: OtlpMetrics, trouble: Trouble) {
+    this.#counts = counts;
+    this.#trouble = trouble;
+    watch(exporter, (result, count) => {
+      this.#waiting -= count;
+      trouble.see("traces", result, () => {
+        counts.failed("traces");
+        counts.dropped(count);
+      });
+    });
+    this.#inner = new BatchSpanProcessor({ exporter, maxQueueSize: 2 * MAX_WAITING });
+  }
+  onStart(): void {}
+  onEnd(span: ReadableSpan): void {
+    if (this.#waiting < MAX_WAITING) {
+      this.#waiting++;
+      this.#inner.onEnd(span);
+    } else {
+      this.#counts.dropped(1);
+      this.#trouble.say("traces", `more than ${MAX_WAITING} spans wait`);
+    }
+  }
+  forceFlush(): Promise<void> {
+    return this.#inner.forceFlush();
+  }
+  shutdown(): Promise<void> {
+    return this.#inner.shutdown();
+  }
+}
+
+/** Says that the collector takes nothing, seldom, and that it takes something again. */
+class Trouble {
+  readonly #log: Log;
+  readonly #saidMs = new Map<string, number>();
+  constructor(log: Log) {
+    this.#log = log;
+  }
+  see(signal: "traces" | "metrics", { code, error }: ExportResult, onFailure: () => void): void {
+    if (code === ExportResultCode.SUCCESS) {
+      if (this.#saidMs.delete(signal)) this.#log.info({ signal }, "telemetry delivered again");
+      return;
+    }
+    onFailure();
+    const { code: status } = (error ?? {}) as { readonly code?: unknown };
+    this.say(signal, String(status ?? error?.name ?? "unknown"));
+  }
+  say(signal: "traces" | "metrics", reason: string): void {
+    const now = performance.now();
+    const said = this.#saidMs.get(signal);
+    if (said !== undefined && now - said < REMIND_MS) return;
+    this.#saidMs.set(signal, now);
+    this.#log.warn({ signal, reason }, "telemetry not delivered: it is dropped");
+  }
+}

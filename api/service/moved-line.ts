@@ -1,0 +1,43 @@
+import { issuesOf } from "../model/decode.ts";
+import {
+  MOVED_FORMAT,
+  type MovedEnd,
+  type MovedHeader,
+  type MovedRow,
+  movedEnd,
+  movedHeader,
+  movedRow,
+} from "../model/moved-row.ts";
+import { err, ok, type Result } from "../model/result.ts";
+
+export type MovedLine = MovedHeader | MovedRow | MovedEnd;
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/** A line of an exported history. Errors: one line that says what is wrong with it. */
+export function readMovedLine(bytes: Uint8Array): Result<MovedLine, string> {
+  let value: unknown;
+  try {
+    value = JSON.parse(utf8.decode(bytes));
+  } catch {
+    return err("it is no JSON");
+  }
+  const type = (value as { readonly type?: unknown } | null)?.type;
+  const form = type === "nodewise-history" ? movedHeader : type === "end" ? movedEnd : movedRow;
+  const read = form.safeParse(value);
+  if (!read.success) {
+    const [issue] = issuesOf(read.error, value, "");
+    return err(`${issue?.path}: ${issue?.message}`);
+  }
+  return ok(read.data);
+}
+
+/** Checks the first line. Errors: it is none, or of a form that is newer than this program. */
+export function checkHeader(line: MovedLine): Result<MovedHeader, string> {
+  if (line.type !== "nodewise-history") return err("it is not the first line of an exported history: export it anew");
+  if (line.formatVersion > MOVED_FORMAT)
+    return err(
+      `it was written by nodewise ${line.version} in form ${line.formatVersion}, and this one reads up to ${MOVED_FORMAT}: upgrade nodewise where it is imported`,
+    );
+  return ok(line);
+}

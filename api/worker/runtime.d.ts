@@ -1,0 +1,9 @@
+/** The module of the Workers runtime, as far as it is used here. */
+declare module "cloudflare:workers" {
+  import type { DurableObjectState } from "@cloudflare/workers-types";
+  export abstract class DurableObject<Env> {
+    protected readonly ctx: DurableObjectState;
+    protected readonly env: Env;
+    constructor(ctx: DurableObjectState, env: Env);
+  }
+}

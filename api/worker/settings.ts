@@ -1,0 +1,35 @@
+import type { StoreBindings } from "../../db/open/worker.ts";
+import { DEFAULT_RETENTION, type Retention } from "../retention.ts";
+
+/** The bindings of wrangler.toml, its variables and its secrets. */
+export interface WorkerEnv extends StoreBindings {
+  /** sha256 (hex) of an administrator's token, as `wrangler secret put` takes it: the way in before the history holds one. */
+  readonly NODEWISE_TOKEN_SHA256?: string;
+  /** Days after which history goes, and decisions that are kept of each node. Defaults: 30 and 10000. */
+  readonly NODEWISE_KEEP_DAYS?: string | number;
+  readonly NODEWISE_KEEP_DECISIONS?: string | number;
+  /** Statements that one sweep may run: an invocation has 1,000 of them, on the free plan 50. Default: 900. */
+  readonly NODEWISE_SWEEP_STATEMENTS?: string | number;
+  /** Seconds that what a node decides again and again may wait in its object before it is counted. Default: 0. */
+  readonly NODEWISE_HOLD_SECONDS?: string | number;
+}
+const DAY_MS = 24 * 3600 * 1000;
+
+/** A variable of wrangler.toml. Throws where it is no number: nothing is removed or lost by a guess. */
+export function numberIn(
+  env: WorkerEnv,
+  name: Exclude<keyof WorkerEnv, keyof StoreBindings>,
+  least: number,
+  fallback: number,
+): number {
+  const value = env[name] === undefined ? fallback : Number(env[name]);
+  if (Number.isSafeInteger(value) && value >= least) return value;
+  throw new Error(`${name}: \`${env[name]}\` is not a whole number from ${least} on; correct it in wrangler.toml`);
+}
+
+/** What is kept. Throws as `numberIn` does. */
+export const retentionIn = (env: WorkerEnv): Retention => ({
+  ...DEFAULT_RETENTION,
+  maxAgeMs: numberIn(env, "NODEWISE_KEEP_DAYS", 1, DEFAULT_RETENTION.maxAgeMs / DAY_MS) * DAY_MS,
+  maxRowsPerNode: numberIn(env, "NODEWISE_KEEP_DECISIONS", 1, DEFAULT_RETENTION.maxRowsPerNode),
+});

@@ -1,0 +1,442 @@
+import { type AnyColumn, and, asc, eq, gt, gte, lt, type SQL, sql } from "drizzle-orm";
+import { Lru } from "../../api/model/cache.ts";
+import type { Moved, MovedRow } from "../../api/model/moved-row.ts";
+import { err, ok, type Result } from "../../api/model/result.ts";
+import { decodeBody } from "../body.ts";
+import { corruptRow, type StoreFailure } from "../failure.ts";
+import type { Place } from "../rows.ts";
+import type { ExportFilter, Store } from "../store.ts";
+import { headOf, ofDecision, readAsk } from "./decisions.ts";
+import { type Driver, prepared } from "./driver.ts";
+import { HOUR_MS, hourOf } from "./fleet.ts";
+import { decodeOutcome } from "./outcomes.ts";
+import { DAMAGED, placesIn, withSlices } from "./parts.ts";
+import { decodeRemoval } from "./removals.ts";
+import { decodeResult } from "./results.ts";
+import {
+  decisions,
+  factParts,
+  facts,
+  hours,
+  latest,
+  nodes,
+  outcomeHours,
+  outcomes,
+  refusals,
+  removals,
+  results,
+  series,
+  snapshots,
+  texts,
+  tokens,
+} from "./schema.ts";
+import { chunks, decisionPages } from "./stream.ts";
+import { sliceOf } from "./texts.ts";
+
+const PAGE_ROWS = 256;
+/** Texts and snapshots that are known to be in the export already. One that is forgotten is exported once more. */
+const SENT = 128 * 1024;
+
+/** Rows that belong together, and the place in their part from which the export goes on behind them. */
+interface Step {
+  readonly rows: readonly MovedRow[];
+  readonly at: string;
+  readonly atMs: number | null;
+}
+type Steps = AsyncGenerator<Result<Step, StoreFailure>>;
+/** `from`: the place of the last step that is not wanted again. */
+type Part = (filter: ExportFilter, from: string | undefined) => Steps;
+type Read<T> = Promise<Result<T, StoreFailure>>;
+
+const placeOf = ({ atMs, seq }: Place): string => `${atMs}/${seq}`;
+function readPlace(at: string | undefined): Place | undefined {
+  if (at === undefined) return undefined;
+  const [atMs = 0, seq = 0] = at.split("/").map(Number);
+  return { atMs, seq };
+}
+
+/** Reads pages until one is empty; each row is a step. A row that cannot be read is a failure of its own, any other ends it. */
+async function* paged<Row>(
+  first: string | undefined,
+  read: (from: string | undefined) => Read<readonly Row[]>,
+  step: (row: Row) => Read<Step>,
+  placed: (row: Row) => string,
+): Steps {
+  let from = first;
+  while (true) {
+    const page = await read(from);
+    if (!page.ok) return yield page;
+    if (page.value.length === 0) return;
+    for (const row of page.value) yield await step(row);
+    from = placed(page.value.at(-1) as Row);
+  }
+}
+
+/** What rows share and what they were made on, each once: to be exported before the row that needs it. */
+class Needed {
+  readonly #driver: Driver;
+  readonly #sent = new Lru<string, true>(SENT);
+  readonly #snapshot: (values: { id: string }) => Promise<readonly (typeof snapshots.$inferSelect)[]>;
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+    this.#snapshot = prepared(driver, () =>
+      driver.db
+        .select()
+        .from(snapshots)
+        .where(eq(snapshots.id, sql.placeholder("id"))),
+    );
+  }
+
+  /** A row's own texts whole, what it shares as it is stored, and the texts that are not in the export yet. */
+  async taken(what: string, row: { readonly parts: string | null }) {
+    const { db, packing } = this.#driver;
+    const places = placesIn(row.parts);
+    if (places === null) return corruptRow(`${what}: ${DAMAGED}`);
+    const ids = new Set(places.map(([, id]) => id).filter((id) => sliceOf(id) !== null || !this.#sent.get(id)));
+    const found =
+      ids.size === 0
+        ? []
+        : await db
+            .select()
+            .from(texts)
+            .where(sql`${texts.id} IN (SELECT value FROM json_each(${JSON.stringify([...ids])}))`);
+    const moved: Moved<"text">[] = [];
+    for (const one of found) {
+      if (sliceOf(one.id) !== null) continue;
+      const text = await decodeBody(what, one, packing);
+      if (!text.ok) return text;
+      moved.push({ type: "text", id: one.id, text: text.value });
+    }
+    const lacking = [...ids].find((id) => !found.some((one) => one.id === id));
+    if (lacking !== undefined) return corruptRow(`${what}: its text \`${lacking}\` is missing`);
+    for (const { id } of moved) this.#sent.set(id, true);
+    const shared = places.filter(([, id]) => sliceOf(id) === null).map((place) => [...place]);
+    const parts = (shared.length === 0 ? null : shared) as Moved<"snapshot">["parts"];
+    return ok({ moved, found, parts });
+  }
+
+  /** The snapshots of these ids that are not in the export yet, each behind its texts. One that is gone is left out. */
+  async snapshots(ids: readonly (string | null | undefined)[]): Read<readonly MovedRow[]> {
+    const rows: MovedRow[] = [];
+    for (const id of ids) {
+      if (id === null || id === undefined || this.#sent.get(`s/${id}`)) continue;
+      const [row] = await this.#snapshot({ id });
+      if (row === undefined) continue;
+      const what = `snapshot \`${id}\``;
+      const taken = await this.taken(what, row);
+      if (!taken.ok) return taken;
+      const { moved, found, parts } = taken.value;
+      const whole = withSlices(what, row, row.parts, found, "body");
+      if (!whole.ok) return whole;
+      const body = await decodeBody(what, whole.value, this.#driver.packing);
+      if (!body.ok) return body;
+      const { node, observedAtMs, sequence, bootId, storedAtMs, bytes } = row;
+      const own = { id, node, observedAtMs, sequence, bootId, storedAtMs, bytes, body: body.value, parts };
+      rows.push(...moved, { type: "snapshot", ...own });
+      this.#sent.set(`s/${id}`, true);
+    }
+    return ok(rows);
+  }
+}
+
+/** Decisions, oldest first, each with the snapshots of its first and last time and what was reported of it. */
+function decisionsPart(driver: Driver, needed: Needed): Part {
+  const { db, attempt, packing } = driver;
+  const page = decisionPages(driver);
+  const read = (seqs: readonly number[]) =>
+    attempt(async () => {
+      const rows = await db
+        .select({ row: decisions, series })
+        .from(decisions)
+        .leftJoin(series, ofDecision)
+        .where(sql`${decisions.seq} IN (SELECT CAST(value AS bigint) FROM json_each(${JSON.stringify(seqs)}))`);
+      const ids = JSON.stringify(rows.map(({ row }) => row.id));
+      const reports = await db
+        .select()
+        .from(results)
+        .where(sql`${results.decisionId} IN (SELECT value FROM json_each(${ids}))`)
+        .orderBy(asc(results.decisionId), asc(results.seq), asc(results.id));
+      return ok({ rows: new Map(rows.map((one) => [one.row.seq, one])), reports });
+    });
+  type Found = { readonly row: typeof decisions.$inferSelect; readonly series: typeof series.$inferSelect | null };
+  const step = (
+    { row, series: repeated }: Found,
+    reports: readonly (typeof results.$inferSelect)[],
+    at: string,
+  ): Read<Step> =>
+    attempt(async () => {
+      const what = `decision \`${row.id}\``;
+      const snapshots = await needed.snapshots([row.snapshotId, repeated?.lastSnapshotId]);
+      if (!snapshots.ok) return snapshots;
+      const taken = await needed.taken(what, row);
+      if (!taken.ok) return taken;
+      const { moved, found, parts } = taken.value;
+      const whole = withSlices(what, row, row.parts, found, "body");
+      if (!whole.ok) return whole;
+      const body = await decodeBody(what, whole.value, packing);
+      if (!body.ok) return body;
+      const ask = await readAsk(`ask of ${what}`, row, found, packing);
+      if (!ask.ok) return ask;
+      const told = [];
+      for (const report of reports) {
+        const one = await decodeResult(report, packing);
+        if (!one.ok) return one;
+        told.push(one.value);
+      }
+      const { series: told_, ...head } = headOf(row, repeated);
+      const again = told_ === undefined ? {} : { series: { ...told_, lastId: repeated?.lastId ?? null } };
+      const texts = { bytes: row.bytes, ask: ask.value, body: body.value, parts };
+      const decision = { type: "decision", ...head, ...texts, ...again, results: told } as const;
+      return ok({ rows: [...snapshots.value, ...moved, decision], at, atMs: row.decidedAtMs });
+    });
+  return async function* ({ node, sinceMs, untilMs }, first) {
+    const filter = {
+      ...(node === undefined ? {} : { node }),
+      ...(sinceMs === undefined ? {} : { sinceMs }),
+      ...(untilMs === undefined ? {} : { untilMs }),
+    };
+    let from = readPlace(first);
+    while (true) {
+      const entries = await page(filter, from);
+      if (!entries.ok) return yield entries;
+      from = entries.value.at(-1);
+      if (from === undefined) return;
+      for (const chunk of chunks(entries.value)) {
+        const found = await read(chunk.map(({ seq }) => seq));
+        if (!found.ok) return yield found;
+        for (const entry of chunk) {
+          const one = found.value.rows.get(entry.seq);
+          if (one === undefined) continue;
+          const reports = found.value.reports.filter(({ decisionId }) => decisionId === one.row.id);
+          yield await step(one, reports, placeOf(entry));
+        }
+      }
+    }
+  };
+}
+
+/** The conditions for rows of a filter behind a place, of a table in the order of time. */
+function rowsAfter(
+  table: { readonly node: AnyColumn; readonly atMs: AnyColumn; readonly seq: AnyColumn },
+  { node, sinceMs, untilMs }: ExportFilter,
+  from: Place | undefined,
+): SQL | undefined {
+  return and(
+    node === undefined ? undefined : eq(table.node, node),
+    sinceMs === undefined ? undefined : gte(table.atMs, sinceMs),
+    untilMs === undefined ? undefined : lt(table.atMs, untilMs),
+    from === undefined ? undefined : sql`(${table.atMs}, ${table.seq}) > (${from.atMs}, ${from.seq})`,
+  );
+}
+
+function outcomesPart({ db, attempt, packing }: Driver, needed: Needed): Part {
+  return (filter, first) =>
+    paged(
+      first,
+      (from) =>
+        attempt(async () =>
+          ok(
+            await db
+              .select()
+              .from(outcomes)
+              .where(rowsAfter(outcomes, filter, readPlace(from)))
+              .orderBy(asc(outcomes.atMs), asc(outcomes.seq))
+              .limit(PAGE_ROWS),
+          ),
+        ),
+      (row) =>
+        attempt(async () => {
+          const before = await needed.snapshots([row.snapshotId]);
+          if (!before.ok) return before;
+          const outcome = await decodeOutcome(row, packing);
+          if (!outcome.ok) return outcome;
+          return ok({ rows: [...before.value, { type: "outcome", ...outcome.value }], at: placeOf(row), atMs: null });
+        }),
+      placeOf,
+    );
+}
+
+function removalsPart({ db, attempt }: Driver): Part {
+  return (filter, first) =>
+    paged(
+      first,
+      (from) =>
+        attempt(async () =>
+          ok(
+            await db
+              .select()
+              .from(removals)
+              .where(rowsAfter(removals, filter, readPlace(from)))
+              .orderBy(asc(removals.atMs), asc(removals.seq))
+              .limit(PAGE_ROWS),
+          ),
+        ),
+      async (row) => {
+        const removal = decodeRemoval(row);
+        if (!removal.ok) return removal;
+        const names = [...removal.value.names];
+        const moved: Moved<"removal"> = { type: "removal", node: row.node, ...removal.value, names };
+        return ok({ rows: [moved], at: placeOf(row), atMs: null });
+      },
+      placeOf,
+    );
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Nodes with what is remembered of them, their newest decisions and their newest snapshot: as they are now, whatever the time asked for. */
+function nodesPart({ db, attempt }: Driver, needed: Needed): Part {
+  const factsOf = async (node: string) => {
+    const found = await db.select().from(facts).where(eq(facts.node, node)).orderBy(asc(facts.key));
+    const more = await db.select().from(factParts).where(eq(factParts.node, node)).orderBy(asc(factParts.part));
+    return found.flatMap(({ key, value: first, updatedAtMs }) => {
+      const value = first + more.flatMap((one) => (one.key === key ? one.value : [])).join("");
+      // what is damaged is of use to nobody
+      return isJson(value) ? { key, value, updatedAtMs } : [];
+    });
+  };
+  return ({ node }, first) =>
+    paged(
+      first,
+      (from) =>
+        attempt(async () =>
+          ok(
+            await db
+              .select()
+              .from(nodes)
+              .where(
+                and(
+                  node === undefined ? undefined : eq(nodes.name, node),
+                  from === undefined ? undefined : gt(nodes.name, from),
+                ),
+              )
+              .orderBy(asc(nodes.name))
+              .limit(PAGE_ROWS),
+          ),
+        ),
+      (row) =>
+        attempt(async () => {
+          const newest = await needed.snapshots([row.lastSnapshotId]);
+          if (!newest.ok) return newest;
+          const own = await db.select().from(latest).where(eq(latest.node, row.name)).orderBy(asc(latest.kind));
+          const moved = {
+            type: "node",
+            ...row,
+            latest: own.map(({ node: _, ...one }) => one),
+            facts: await factsOf(row.name),
+          } as const;
+          return ok({ rows: [...newest.value, moved], at: row.name, atMs: null });
+        }),
+      (row) => row.name,
+    );
+}
+
+/** Of an hour that is only partly within the time asked for, the decisions themselves tell. */
+function hoursPart({ db, attempt }: Driver): Part {
+  const after = (from: string | undefined): SQL | undefined => {
+    if (from === undefined) return undefined;
+    const at = from.indexOf("/");
+    return sql`(${hours.hourMs}, ${hours.node}) > (${Number(from.slice(0, at))}, ${from.slice(at + 1)})`;
+  };
+  const placed = (row: typeof hours.$inferSelect): string => `${row.hourMs}/${row.node}`;
+  return ({ node, sinceMs, untilMs }, first) =>
+    paged(
+      first,
+      (from) =>
+        attempt(async () =>
+          ok(
+            await db
+              .select()
+              .from(hours)
+              .where(
+                and(
+                  node === undefined ? undefined : eq(hours.node, node),
+                  sinceMs === undefined ? undefined : gte(hours.hourMs, hourOf(sinceMs + HOUR_MS - 1)),
+                  untilMs === undefined ? undefined : lt(hours.hourMs, hourOf(untilMs)),
+                  after(from),
+                ),
+              )
+              .orderBy(asc(hours.hourMs), asc(hours.node))
+              .limit(PAGE_ROWS),
+          ),
+        ),
+      (row) =>
+        attempt(async () => {
+          const within = (table: typeof refusals | typeof outcomeHours) =>
+            and(eq(table.hourMs, row.hourMs), eq(table.node, row.node));
+          const refused = await db.select().from(refusals).where(within(refusals)).orderBy(asc(refusals.reason));
+          const done = await db.select().from(outcomeHours).where(within(outcomeHours));
+          const moved = {
+            type: "hour",
+            ...row,
+            refusals: refused.map(({ reason, count }) => ({ reason, count })),
+            outcomes: done.map(({ kind, reason, count }) => ({ kind, reason, count })),
+          } as const;
+          return ok({ rows: [moved], at: placed(row), atMs: null });
+        }),
+      placed,
+    );
+}
+
+function tokensPart({ db, attempt }: Driver): Part {
+  return async function* ({ tokens: isWanted }, first) {
+    if (isWanted !== true) return;
+    yield* paged(
+      first,
+      (from) =>
+        attempt(async () =>
+          ok(
+            await db
+              .select()
+              .from(tokens)
+              .where(from === undefined ? undefined : gt(tokens.id, from))
+              .orderBy(asc(tokens.id))
+              .limit(PAGE_ROWS),
+          ),
+        ),
+      async (row) => ok({ rows: [{ type: "token", ...row, scopes: [...row.scopes] }], at: row.id, atMs: null }),
+      (row) => row.id,
+    );
+  };
+}
+
+/** A history as rows that move. Bounded in memory, whatever its size; no statement stays open between two rows. */
+export function exportOf(driver: Driver): Pick<Store, "exportRows"> {
+  return {
+    exportRows: async function* (filter, after) {
+      const needed = new Needed(driver);
+      const parts: readonly (readonly [string, Part])[] = [
+        ["decisions", decisionsPart(driver, needed)],
+        ["outcomes", outcomesPart(driver, needed)],
+        ["removals", removalsPart(driver)],
+        ["nodes", nodesPart(driver, needed)],
+        ["hours", hoursPart(driver)],
+        ["tokens", tokensPart(driver)],
+      ];
+      const [begun, from] = after === undefined ? [] : after.split(/\/(.*)/s);
+      const first = begun === undefined ? 0 : parts.findIndex(([name]) => name === begun);
+      if (first === -1) return yield err({ code: "bad_page_token", message: `\`${after}\` is no place of an export` });
+      for (const [i, [name, steps]] of parts.slice(first).entries())
+        for await (const step of steps(filter, i === 0 ? from : undefined)) {
+          if (!step.ok) {
+            yield step;
+            if (step.error.isRow !== true) return;
+          } else {
+            const { rows, at, atMs } = step.value;
+            // a text lasts by itself; what else stands together can then be imported together
+            const isText = (row: MovedRow): boolean => row.type === "text";
+            const ordered = [...rows.filter(isText), ...rows.filter((row) => !isText(row))];
+            yield ok({ rows: ordered, atMs, place: `${name}/${at}` });
+          }
+        }
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import type { DurableObjectStorage, SqlStorageValue } from "@cloudflare/workers-types";
+import { drizzle } from "drizzle-orm/durable-sqlite";
+import { WEB_PACKING, webDigest } from "../../body.ts";
+import type { Database, Outcome, Statement } from "../../sql/driver.ts";
+import { createStore } from "../../sql/history.ts";
+import * as schema from "../../sql/schema.ts";
+import type { Store } from "../../store.ts";
+import { sqlite } from "../dialect.ts";
+import { MIGRATIONS } from "./migrations.ts";
+
+/** The table that `wrangler d1 migrations apply` keeps, so that a history is the same wherever it is. */
+const CREATE_TABLE = `CREATE TABLE IF NOT EXISTS d1_migrations(
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  name       TEXT UNIQUE,
+  applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL
+)`;
+
+/** Whether anything was ever stored in the object. One that was only asked for an id that nobody has holds nothing. */
+export const isEmpty = ({ sql }: DurableObjectStorage): boolean =>
+  sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'd1_migrations'").toArray().length === 0;
+
+/** Applies what is missing, in one transaction: an object has no other process beside it, and no tool that could do it. */
+function migrate(storage: DurableObjectStorage): void {
+  const { sql } = storage;
+  storage.transactionSync(() => {
+    sql.exec(CREATE_TABLE);
+    const applied = new Set(
+      sql
+        .exec("SELECT name FROM d1_migrations")
+        .toArray()
+        .map(({ name }) => name),
+    );
+    for (const [name, text] of Object.entries(MIGRATIONS)) {
+      if (applied.has(name)) continue;
+      sql.exec(text);
+      sql.exec("INSERT INTO d1_migrations (name) VALUES (?)", name);
+    }
+  });
+}
+
+/**
+ * The history in the SQLite database of a Durable Object. Its statements are calls within the same thread, and the platform holds
+ * an answer back until what was written before it is on several disks.
+ */
+export function openDurable(storage: DurableObjectStorage): Store {
+  const { sql } = storage;
+  migrate(storage);
+  const run = ({ sql: text, params }: Statement): Outcome => {
+    const cursor = sql.exec(text, ...(params as readonly SqlStorageValue[]));
+    const rows = cursor.toArray();
+    if (cursor.columnNames.length > 0) return { changes: rows.length, rows };
+    // the cursor's own count has the rows of indexes and triggers in it
+    return { changes: Number(sql.exec("SELECT changes() AS changes").one()["changes"]), rows: [] };
+  };
+  return createStore({
+    ...sqlite(drizzle(storage, { schema }) as unknown as Database),
+    packing: WEB_PACKING,
+    digest: webDigest,
+    atomic: async (statements) => storage.transactionSync(() => statements.map(run)),
+    close: async () => {},
+  });
+}

@@ -1,0 +1,116 @@
+import type { D1Database, DurableObjectStorage, SqlStorageValue } from "@cloudflare/workers-types";
+
+/** Rows that one statement takes: their JSON stays far below what a parameter may hold. */
+const ROWS = 500;
+
+/** What others' clocks and requests that are under way may be behind: so much is told again. */
+const MARGIN_MS = 60_000;
+
+/** How much of an object's history the fleet's has. */
+interface Told {
+  /** The last decision that was told. */
+  readonly seq: number;
+  /** When: what was counted or reported since is told the next time. */
+  readonly atMs: number;
+}
+const KEY = "told";
+const toldOf = ({ kv }: DurableObjectStorage): Told => kv.get<Told>(KEY) ?? { seq: 0, atMs: 0 };
+
+const newestOf = ({ sql }: DurableObjectStorage): number =>
+  sql.exec<{ newest: number | null }>("SELECT max(seq) AS newest FROM decisions").one().newest ?? 0;
+
+/** After rows were removed: the next ones may be numbered as they were. */
+export function afterRemovals(storage: DurableObjectStorage): void {
+  const { seq, atMs } = toldOf(storage);
+  storage.kv.put<Told>(KEY, { seq: Math.min(seq, newestOf(storage)), atMs });
+}
+
+/** When the object last told the fleet of itself (0: never), and whether it has made a decision since that differs. */
+export function sinceRollup(storage: DurableObjectStorage): { readonly atMs: number; readonly hasDecided: boolean } {
+  const { seq, atMs } = toldOf(storage);
+  return { atMs, hasDecided: newestOf(storage) > seq };
+}
+
+/** Rows that are read in an object and written in the fleet's database. */
+interface Part {
+  readonly read: string;
+  readonly from: readonly SqlStorageValue[];
+  /** Its parameter is the JSON of what was read, and `value` one row of it. */
+  readonly write: string;
+}
+const words = (text: string): readonly string[] => text.trim().split(/\s+/);
+const extracted = (columns: readonly string[]): string =>
+  columns.map((name) => `json_extract(value, '$.${name}')`).join(", ");
+const excluded = (columns: readonly string[]): string => columns.map((name) => `${name} = excluded.${name}`).join(", ");
+
+const HEAD = words(`id kind node snapshot_id policy_version verdict reason explain decided_at_ms
+  pod_namespace pod_name pod_uid`);
+const COUNT = words("times last_at_ms last_snapshot_id last_id");
+const REPORT = words("id decision_id node seq ok_count failed_count at_ms");
+const NODE = words(`name first_seen_ms last_seen_ms boot_id last_snapshot_id last_sequence labels kubelet_version
+  conditions deleted_ms`);
+/** Longer texts stay in the object. */
+const NO_BODY = "2, 'json', '{}'";
+
+/**
+ * What the fleet is told: heads of decisions, which the triggers of its own tables count; how often they were made again; reports;
+ * nodes; what is shown of their newest decisions. Any of it may be told again.
+ */
+const partsOf = (seq: number, sinceMs: number): readonly Part[] => [
+  {
+    read: `SELECT seq, ${HEAD.join(", ")} FROM decisions WHERE seq > ? ORDER BY seq LIMIT ${ROWS}`,
+    from: [seq],
+    write: `INSERT INTO decisions (${HEAD.join(", ")}, bytes, encoding, body) SELECT ${extracted(HEAD)}, ${NO_BODY}
+      FROM json_each(?) WHERE true ON CONFLICT DO NOTHING`,
+  },
+  {
+    read: `SELECT decisions.id, ${COUNT.join(", ")} FROM series CROSS JOIN decisions ON decisions.seq = series.seq
+      WHERE last_at_ms >= ? ORDER BY last_at_ms DESC LIMIT ${ROWS}`,
+    from: [sinceMs],
+    write: `INSERT INTO series (seq, node, ${COUNT.join(", ")}) SELECT decisions.seq, decisions.node, ${extracted(COUNT)}
+      FROM json_each(?) CROSS JOIN decisions ON decisions.id = json_extract(value, '$.id')
+      WHERE true ON CONFLICT (seq) DO UPDATE SET ${excluded(COUNT)} WHERE series.times < excluded.times`,
+  },
+  {
+    read: `SELECT ${REPORT.join(", ")} FROM results WHERE at_ms >= ? ORDER BY at_ms DESC LIMIT ${ROWS}`,
+    from: [sinceMs],
+    write: `INSERT INTO results (${REPORT.join(", ")}, bytes, encoding, body) SELECT ${extracted(REPORT)}, ${NO_BODY}
+      FROM json_each(?) WHERE EXISTS (SELECT 1 FROM decisions WHERE id = json_extract(value, '$.decision_id')) ON CONFLICT DO NOTHING`,
+  },
+  {
+    read: `SELECT ${NODE.join(", ")} FROM nodes LIMIT ${ROWS}`,
+    from: [],
+    write: `INSERT INTO nodes (${NODE.join(", ")}) SELECT ${extracted(NODE)} FROM json_each(?)
+      WHERE true ON CONFLICT (name) DO UPDATE SET ${excluded(NODE.slice(1))}`,
+  },
+  {
+    read: `SELECT node, kind, decision_id, summary FROM latest WHERE summary IS NOT NULL AND decided_at_ms >= ? LIMIT ${ROWS}`,
+    from: [sinceMs],
+    write: `UPDATE latest SET summary = told.summary FROM (SELECT ${["node", "kind", "decision_id", "summary"]
+      .map((name) => `json_extract(value, '$.${name}') AS ${name}`)
+      .join(", ")} FROM json_each(?)) AS told
+      WHERE (latest.node, latest.kind, latest.decision_id) = (told.node, told.kind, told.decision_id)
+      AND latest.summary IS NOT told.summary`,
+  },
+];
+
+/**
+ * Tells the fleet's database what is new in an object's, in one batch of a few statements; more than fits is for the next time.
+ * `isDone`: there is no more. Throws what D1 throws, and then nothing counts as told.
+ */
+export async function rollUp(storage: DurableObjectStorage, fleet: D1Database, nowMs: number): Promise<boolean> {
+  const told = toldOf(storage);
+  const found = partsOf(told.seq, told.atMs - MARGIN_MS).map(({ read, from, write }) => ({
+    rows: storage.sql.exec(read, ...from).toArray(),
+    write,
+  }));
+  const [decisions] = found;
+  const statements = found.filter(({ rows }) => rows.length > 0);
+  if (statements.length > 0)
+    await fleet.batch(statements.map(({ rows, write }) => fleet.prepare(write).bind(JSON.stringify(rows))));
+  const isDone = decisions === undefined || decisions.rows.length < ROWS;
+  const seq = Number(decisions?.rows.at(-1)?.["seq"] ?? told.seq);
+  // what is counted on decisions that are not told yet is told with them
+  storage.kv.put<Told>(KEY, { seq, atMs: isDone ? nowMs : told.atMs });
+  return isDone;
+}

@@ -1,0 +1,264 @@
+import type { D1Database } from "@cloudflare/workers-types";
+import type { MovedRow } from "../../../api/model/moved-row.ts";
+import { err, ok, type Result } from "../../../api/model/result.ts";
+import { placeIn, placeOf } from "../../../api/service/canonical.ts";
+import { decodeBody, WEB_PACKING, webDigest } from "../../body.ts";
+import { attempting, type StoreFailure } from "../../failure.ts";
+import type { Place, SnapshotRow, StreamedDecision, StreamFailure } from "../../rows.ts";
+import type { DecisionFilter, ExportedRows, ExportFilter, ImportedRows, ResultRow, Store } from "../../store.ts";
+import { openD1 } from "../d1/open.ts";
+import { failureOf } from "../failure.ts";
+
+/** The methods of a store that are called from without its object. */
+export type ObjectMethod = Exclude<
+  keyof Store,
+  "streamDecisions" | "streamLog" | "exportRows" | "getSnapshotPieces" | "prune" | "ready" | "close"
+>;
+
+/** An object as its callers see it. Rows and failures are plain data, so they pass as they are. */
+export interface HistoryObject {
+  /** Calls a method of the object's store. Undefined: nothing is stored there, and it is not one that would begin to. */
+  call(method: ObjectMethod, args: readonly unknown[]): Promise<unknown>;
+  /** The next decisions of a stream, as many as one message takes. */
+  stream(filter: DecisionFilter, after: Place | undefined): Promise<Streamed<Result<StreamedDecision, StreamFailure>>>;
+  /** The same of an export. */
+  exported(filter: ExportFilter, after: string | undefined): Promise<Streamed<Result<ExportedRows, StoreFailure>>>;
+}
+export interface Streamed<T> {
+  readonly steps: readonly T[];
+  readonly isLast: boolean;
+}
+
+type Answer<T> = Promise<Result<T, StoreFailure>>;
+type Stream = AsyncGenerator<Result<StreamedDecision, StreamFailure>>;
+/** Calls in the objects of nodes and of ids. `none`: what is answered where nothing is stored. */
+interface Objects {
+  ofNode<T>(node: string, method: ObjectMethod, args: readonly unknown[], none: T): Answer<T>;
+  /** `isThere`: whether an answer tells of something that is there. Default: it is not null. */
+  ofId<T>(
+    id: string,
+    method: ObjectMethod,
+    args: readonly unknown[],
+    none: T,
+    isThere?: (answer: T) => boolean,
+  ): Answer<T>;
+  stream(filter: DecisionFilter & { readonly node: string }, after: Place | undefined): Stream;
+  exported(
+    filter: ExportFilter & { readonly node: string },
+    after: string | undefined,
+  ): ReturnType<Store["exportRows"]>;
+}
+
+const attempt = attempting(failureOf);
+const NODE_OF = `SELECT node FROM decisions WHERE id = ?1 UNION ALL SELECT node FROM decisions WHERE snapshot_id = ?1
+  UNION ALL SELECT node FROM series WHERE last_snapshot_id = ?1 LIMIT 1`;
+
+function objectsOf(at: (place: string) => HistoryObject, d1: D1Database): Objects {
+  const place = (node: string) => placeOf(webDigest, node);
+  const call = async <T>(where: string, method: ObjectMethod, args: readonly unknown[], none: T) =>
+    ((await at(where).call(method, args)) ?? ok(none)) as Result<T, StoreFailure>;
+  return {
+    ofNode: (node, method, args, none) => attempt(async () => call(await place(node), method, args, none)),
+    ofId: (id, method, args, none, isThere = (answer) => answer !== null) =>
+      attempt(async () => {
+        const found = await call(placeIn(id), method, args, none);
+        if (!found.ok || isThere(found.value)) return found;
+        const node = await d1.prepare(NODE_OF).bind(id).first<string>("node");
+        const other = node === null ? placeIn(id) : await place(node);
+        return other === placeIn(id) ? found : call(other, method, args, none);
+      }),
+    async *stream(filter, after) {
+      for (let from = after; ; ) {
+        const read = await attempt(async () => ok(await at(await place(filter.node)).stream(filter, from)));
+        if (!read.ok) return yield read;
+        const { steps, isLast } = read.value;
+        yield* steps;
+        const last = steps.at(-1);
+        const row = last?.ok === true ? last.value : last?.error.row;
+        if (isLast || row === undefined) return;
+        from = { atMs: row.decidedAtMs, seq: row.seq };
+      }
+    },
+    async *exported(filter, after) {
+      for (let from = after; ; ) {
+        const read = await attempt(async () => ok(await at(await place(filter.node)).exported(filter, from)));
+        if (!read.ok) return yield read;
+        const { steps, isLast } = read.value;
+        yield* steps;
+        const last = steps.at(-1);
+        if (isLast || last === undefined || !last.ok) return;
+        from = last.value.place;
+      }
+    },
+  };
+}
+
+/** Decisions of all nodes that are read at a time, each from its object. */
+const AT_A_TIME = 16;
+
+/** The fleet's database has the order of all, the objects have the rest. */
+async function* streamOfAll(
+  fleet: Store,
+  { ofNode }: Objects,
+  filter: DecisionFilter,
+  after: Place | undefined,
+): Stream {
+  const whole = async (head: Result<StreamedDecision, StreamFailure>) => {
+    if (!head.ok) return head;
+    const { id, node, seq } = head.value;
+    const found: Awaited<ReturnType<Store["getDecision"]>> = await ofNode(node, "getDecision", [id], null);
+    if (!found.ok) return err({ ...found.error, row: head.value });
+    return found.value === null ? null : ok({ ...found.value, seq });
+  };
+  const some: Result<StreamedDecision, StreamFailure>[] = [];
+  const readSome = async () => (await Promise.all(some.splice(0).map(whole))).filter((one) => one !== null);
+  for await (const head of fleet.streamDecisions(filter, after)) {
+    some.push(head);
+    if (some.length === AT_A_TIME) yield* await readSome();
+  }
+  yield* await readSome();
+}
+
+const NO_PAGE = { items: [], nextPageToken: null };
+const UNKNOWN = { known: false, added: 0 };
+/** What is there for nobody, so that it is told apart. */
+const NOWHERE = null as never;
+
+const TEXTS = "SELECT id, bytes, encoding, body FROM texts WHERE id IN (SELECT value FROM json_each(?))";
+
+/** The shared texts that rows need, of those that an import has put into the fleet's database. */
+async function neededTexts(d1: D1Database, rows: readonly MovedRow[]): Promise<Result<MovedRow[], StoreFailure>> {
+  const ids = new Set(rows.flatMap((row) => ("parts" in row ? (row.parts ?? []).map(([, id]) => id) : [])));
+  if (ids.size === 0) return ok([]);
+  const stored = await d1
+    .prepare(TEXTS)
+    .bind(JSON.stringify([...ids]))
+    .all<StoredText>();
+  const found: MovedRow[] = [];
+  for (const { id, ...row } of stored.results) {
+    // D1 gives bytes as an array of numbers
+    const body = typeof row.body === "string" ? row.body : Uint8Array.from(row.body);
+    const text = await decodeBody(`text \`${id}\``, { ...row, body }, WEB_PACKING);
+    if (!text.ok) return text;
+    found.push({ type: "text", id, text: text.value });
+  }
+  return ok(found);
+}
+type StoredText = Parameters<typeof decodeBody>[1] & { readonly id: string };
+
+/**
+ * Texts, tokens and outcomes go into the fleet's database: a text may be needed by rows of any node, and of later calls. All
+ * other rows are one write of their node's object.
+ */
+async function importInto(
+  fleet: Store,
+  d1: D1Database,
+  { ofNode }: Objects,
+  rows: readonly MovedRow[],
+  nowMs: number,
+): Promise<Result<ImportedRows, StoreFailure>> {
+  const shared = rows.filter(({ type }) => type === "text" || type === "token" || type === "outcome");
+  const told = await fleet.importRows(shared, nowMs);
+  if (!told.ok) return told;
+  const counts = { added: { ...told.value.added }, known: { ...told.value.known } };
+  const owned = rows.filter((row) => row.type !== "text" && row.type !== "token");
+  for (const [node, own] of Map.groupBy(owned, (row) => (row.type === "node" ? row.name : row.node))) {
+    const texts = await attempt(() => neededTexts(d1, own));
+    if (!texts.ok) return texts;
+    const imported = await ofNode<ImportedRows>(node, "importRows", [[...texts.value, ...own], nowMs], NOWHERE);
+    if (!imported.ok) return imported;
+    for (const [to, from] of [
+      [counts.added, imported.value.added],
+      [counts.known, imported.value.known],
+    ] as const)
+      for (const type of OWNED) if (from[type] !== undefined) to[type] = (to[type] ?? 0) + from[type];
+  }
+  return ok(counts);
+}
+const OWNED = ["snapshot", "decision", "removal", "node", "hour"] as const;
+
+/** What is asked of one node's object, or of an id's. */
+function ofObjects(fleet: Store, d1: D1Database, objects: Objects) {
+  const { ofNode, ofId } = objects;
+  return {
+    record: (recording) => ofNode(recording.decision.node, "record", [recording], NOWHERE),
+    recordTurn: (turn) => ofNode(turn.node, "recordTurn", [turn], NOWHERE),
+    putSnapshot: (snapshot) => ofNode(snapshot.node, "putSnapshot", [snapshot], NOWHERE),
+    importRows: (rows, nowMs) => importInto(fleet, d1, objects, rows, nowMs),
+    writeFacts: (node, facts, nowMs) => ofNode(node, "writeFacts", [node, facts, nowMs], NOWHERE),
+    readFacts: (node, ...keys) => ofNode(node, "readFacts", [node, ...keys], {}),
+    getSnapshot: (id) => ofId(id, "getSnapshot", [id], null),
+    snapshotBytes: (id) => ofId(id, "snapshotBytes", [id], null),
+    // a message holds the whole at once
+    getSnapshotPieces: async (id) => {
+      const found = await ofId<SnapshotRow | null>(id, "getSnapshot", [id], null);
+      if (!found.ok) return found;
+      if (found.value === null) return ok(null);
+      const { body, repeats: _, pieces: __, ...row } = found.value;
+      return ok({ ...row, pieces: { rest: body, shared: [] } });
+    },
+    latestSnapshot: (node) => ofNode(node, "latestSnapshot", [node], null),
+    snapshotBefore: (node, ...when) => ofNode(node, "snapshotBefore", [node, ...when], null),
+    getDecision: (id) => ofId(id, "getDecision", [id], null),
+    addResults: (id, rows) => ofId(id, "addResults", [id, rows], UNKNOWN, ({ known }) => known),
+    listResults: (id) => ofId<readonly ResultRow[]>(id, "listResults", [id], [], ({ length }) => length > 0),
+    putOutcomes: async (rows) => {
+      for (const [node, own] of Map.groupBy(rows, (row) => row.node)) {
+        const put = await ofNode<null>(node, "putOutcomes", [own], null);
+        if (!put.ok) return put;
+      }
+      return fleet.putOutcomes(rows);
+    },
+    listRemovals: (query) => ofNode(query.node, "listRemovals", [query], NO_PAGE),
+    getNode: (name) => ofNode(name, "getNode", [name], null),
+    nodeDeleted: async (name, atMs) => {
+      const deleted = await ofNode(name, "nodeDeleted", [name, atMs], { known: false });
+      if (!deleted.ok || !deleted.value.known) return deleted;
+      const told = await fleet.nodeDeleted(name, atMs);
+      return told.ok ? deleted : told;
+    },
+  } satisfies Partial<Store>;
+}
+
+/**
+ * The history of a fleet of which each node has an object. What is of one node is asked of its object, and what has an id of the
+ * one that the id begins with; what is of all nodes, of a database to which the objects tell what is new. Tokens are there alone, and
+ * outcomes there too. An id that does not begin with its node's place, as of a history that was kept elsewhere before, is
+ * looked up there.
+ */
+export function openRouted(at: (place: string) => HistoryObject, d1: D1Database): Store {
+  const fleet = openD1(d1);
+  const objects = objectsOf(at, d1);
+  const { ofNode } = objects;
+  const ofAll = <T>(method: ObjectMethod, args: readonly unknown[]): Answer<T> =>
+    (fleet[method] as (...args: readonly unknown[]) => Answer<T>)(...args);
+  const either = <T>(node: string | undefined, method: ObjectMethod, args: readonly unknown[], none: T): Answer<T> =>
+    node === undefined ? ofAll(method, args) : ofNode(node, method, args, none);
+  /** Where nothing is stored of a node, the fleet's database has nothing either, and says so in the form of the answer. */
+  const orNothing = async <T>(node: string, method: ObjectMethod, args: readonly unknown[]): Answer<T> => {
+    const found = await ofNode<T | null>(node, method, args, null);
+    return found.ok && found.value === null ? ofAll(method, args) : (found as Result<T, StoreFailure>);
+  };
+  return {
+    ...fleet,
+    ...ofObjects(fleet, d1, objects),
+    listDecisions: (query) => either(query.node, "listDecisions", [query], NO_PAGE),
+    newestDecision: (node) =>
+      node === undefined ? fleet.newestDecision() : ofNode(node, "newestDecision", [node], null),
+    streamDecisions: (filter, after) =>
+      filter.node === undefined
+        ? streamOfAll(fleet, objects, filter, after)
+        : objects.stream({ ...filter, node: filter.node }, after),
+    // of all nodes there is no export: it goes object by object
+    exportRows: (filter, after) =>
+      filter.node === undefined
+        ? fleet.exportRows(filter, after)
+        : objects.exported({ ...filter, node: filter.node }, after),
+    listOutcomes: (query) => either(query.node, "listOutcomes", [query], NO_PAGE),
+    tallyOutcomes: (filter, bucketMs) => either(filter.node, "tallyOutcomes", [filter, bucketMs], []),
+    summarizeRemovals: (node, range) => orNothing(node, "summarizeRemovals", [node, range]),
+    listFleet: (sinceMs, node) => either(node, "listFleet", [sinceMs, node], []),
+    listHours: (sinceMs, node) => either(node, "listHours", [sinceMs, node], []),
+    tallyOf: (node, sinceMs) => orNothing(node, "tallyOf", [node, sinceMs]),
+  };
+}

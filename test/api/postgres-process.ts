@@ -1,0 +1,104 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { hash } from "node:crypto";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished } from "vitest";
+import { newToken } from "../../api/http/auth/token.ts";
+import { openPostgres } from "../../db/postgres/open.ts";
+import type { Store } from "../../db/store.ts";
+import { exampleSnapshot } from "../contract/api-subject.ts";
+import { value } from "../contract/store-rows.ts";
+import { PASSWORD } from "../kit/postgres.ts";
+
+const CLI = fileURLToPath(new URL("../../api/cli/nodewise.js", import.meta.url));
+/** A token that the API knows without its history. */
+const TOKEN = newToken().text;
+export const HEADERS = { "content-type": "application/json", authorization: `Bearer ${TOKEN}`, connection: "close" };
+
+export interface Process {
+  readonly url: string;
+  readonly child: ChildProcess;
+  /** What it has logged. */
+  readonly log: () => string;
+}
+/** Starts `nodewise api` over a database, in a process of its own that ends with the test. `ready`: it serves, or has ended. */
+export function begin(database: string): Omit<Process, "url"> & { readonly ready: Promise<Process> } {
+  const args = [CLI, "api", "--port", "0", "--database", database];
+  const env = { ...process.env, PGPASSWORD: PASSWORD, NODEWISE_TOKEN_SHA256: hash("sha256", TOKEN, "hex") };
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], env });
+  let text = "";
+  child.stderr?.on("data", (chunk) => {
+    text += chunk;
+  });
+  const ended = once(child, "exit");
+  onTestFinished(async () => {
+    child.kill("SIGTERM");
+    await ended;
+  });
+  const log = (): string => text;
+  const ready = Promise.race([once(child.stdout as NodeJS.ReadableStream, "data"), ended]).then(
+    ([line]: readonly unknown[]) => ({ url: String(line).trim().split("\n")[0] ?? "", child, log }),
+  );
+  return { child, log, ready };
+}
+export const serve = (database: string): Promise<Process> => begin(database).ready;
+
+export async function openedFor(url: string): Promise<Store> {
+  const store = value(await openPostgres({ url, password: PASSWORD }));
+  onTestFinished(() => store.close());
+  return store;
+}
+
+export interface Load {
+  readonly acknowledged: readonly string[];
+  readonly unrecorded: () => number;
+  /** Waits until so many more are acknowledged, or answered without a record. */
+  readonly more: (acknowledged: number, unrecorded?: number) => Promise<void>;
+  /** Ends, and checks what always holds: each answer was a decision, and what was acknowledged is in the history, whole. */
+  readonly end: (store: Store) => Promise<void>;
+}
+/** Asks for decisions, each of its own, in so many lanes at a time. */
+export function load(url: string, lanes = 8): Load {
+  const acknowledged: string[] = [];
+  const statuses = new Set<number>();
+  let unrecorded = 0;
+  let sequence = 0;
+  let isGoing = true;
+  const lane = async (n: number): Promise<void> => {
+    while (isGoing) {
+      const kubeletConfiguration = { podPidsLimit: 1000 + sequence };
+      const snapshot = exampleSnapshot(`n${n}`, { sequence: sequence++, kubeletConfiguration });
+      const body = JSON.stringify({ snapshot });
+      const response = await fetch(`${url}/v1/decisions/cgroups`, { method: "POST", headers: HEADERS, body });
+      statuses.add(response.status);
+      const answer = (await response.json()) as { id: string; recorded: boolean; notRecorded?: string };
+      if (answer.recorded) acknowledged.push(answer.id);
+      else {
+        expect(answer.notRecorded).toBe("history-failed");
+        unrecorded++;
+      }
+    }
+  };
+  const going = Array.from({ length: lanes }, (_, n) => lane(n));
+  return {
+    acknowledged,
+    unrecorded: () => unrecorded,
+    more: async (more, without = 0) => {
+      const [most, mostWithout] = [acknowledged.length + more, unrecorded + without];
+      const patience = { timeout: 60_000, interval: 20 };
+      await expect.poll(() => acknowledged.length, patience).toBeGreaterThanOrEqual(most);
+      await expect.poll(() => unrecorded, patience).toBeGreaterThanOrEqual(mostWithout);
+    },
+    end: async (store) => {
+      isGoing = false;
+      await Promise.all(going);
+      expect([...statuses]).toEqual([200]);
+      for (const id of acknowledged) {
+        const row = value(await store.getDecision(id));
+        expect(row, id).not.toBeNull();
+        expect(value(await store.getSnapshot(row?.snapshotId ?? "")), id).not.toBeNull();
+      }
+      await expect.poll(async () => (await fetch(`${url}/readyz`)).status).toBe(200);
+    },
+  };
+}

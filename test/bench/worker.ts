@@ -1,0 +1,204 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { newToken, webSha256 } from "../../api/http/auth/token.ts";
+import { realSnapshot } from "../decide/real-node.ts";
+import { wrangler } from "../ui/worker-dev.ts";
+import { node110 } from "./memory.ts";
+import { usedBy } from "./used.ts";
+
+export interface WorkerFigure {
+  readonly name: string;
+  /** CPU time of workerd for one request: of the Worker, of the object and its database, and of HTTP. */
+  readonly cpuMs: number;
+}
+
+interface Served {
+  readonly url: string;
+  /** An administrator's. */
+  readonly token: string;
+  readonly pid: number;
+  readonly close: () => Promise<void>;
+}
+
+const require = createRequire(createRequire(import.meta.url).resolve("wrangler/package.json"));
+const WORKERD: string = (require("workerd") as { readonly default: string }).default;
+
+type Json = Record<string, unknown>;
+const KINDS = ["cgroups", "allocatable"] as const;
+
+/** A node's turns, one after the other. */
+class Turns {
+  readonly #served: Served;
+  readonly #name: string;
+  readonly #snapshot: Json;
+  #base = "";
+  #holds: readonly string[] = [];
+  #turn = 0;
+
+  constructor(served: Served, name: string, snapshot: Json) {
+    this.#served = served;
+    this.#name = name;
+    const { assignments: _, pods, ...rest } = snapshot;
+    const all = { ...rest, pods: (pods as { items?: unknown }).items ?? pods };
+    this.#snapshot = JSON.parse(JSON.stringify(all).replaceAll('"n1"', JSON.stringify(name))) as Json;
+  }
+
+  whole = (): Promise<void> => this.#take({ snapshot: this.#snapshot });
+  /** Refused after the object was asked: the way there and back. */
+  refused = async (): Promise<void> => {
+    const answered = await this.#post({ base: "0".repeat(32) });
+    if (answered.status !== 409) throw new Error(`a turn with an unknown base was answered ${answered.status}`);
+    await answered.text();
+  };
+  quiet = (): Promise<void> => this.#take({ base: this.#base, changes: { set: { sequence: 1000 + this.#turn++ } } });
+  /** Other stats, as in every turn of a real node. */
+  measured = (): Promise<void> => {
+    const turn = this.#turn++;
+    const text = JSON.stringify(this.#snapshot["stats"]).replace(
+      /"(workingSetBytes|usageNanoCores|rssBytes)":(\d+)/g,
+      (_, name: string, value: string) => `"${name}":${Number(value) + turn * 4096}`,
+    );
+    return this.#take({ base: this.#base, changes: { set: { sequence: 1000 + turn, stats: JSON.parse(text) } } });
+  };
+  /** Another limit of one pod: decisions are written. */
+  changed = (): Promise<void> => {
+    const [pod] = this.#snapshot["pods"] as readonly Json[];
+    const spec = pod?.["spec"] as Json & { readonly containers: readonly Json[] };
+    const limits = { memory: `${100 + this.#turn++}Mi` };
+    const containers = spec.containers.map((one) => ({ ...one, resources: { limits, requests: limits } }));
+    const upsert = [{ ...pod, spec: { ...spec, containers } }];
+    return this.#take({ base: this.#base, changes: { set: { sequence: 1000 + this.#turn++ }, pods: { upsert } } });
+  };
+
+  readonly #post = (body: object): Promise<Response> =>
+    fetch(`${this.#served.url}/v1/nodes/${this.#name}/turns`, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${this.#served.token}` },
+      body: JSON.stringify(body),
+    });
+
+  async #take(from: object): Promise<void> {
+    const decisions = KINDS.map((kind, i) => ({ kind, explain: "off", holds: this.#holds[i] ?? null }));
+    const answered = await this.#post({ ...from, decisions });
+    const text = await answered.text();
+    if (!answered.ok) throw new Error(text.slice(0, 400));
+    const answer = JSON.parse(text) as { snapshotId: string; decisions: readonly { id: string; recorded: boolean }[] };
+    if (!answer.decisions.every(({ recorded }) => recorded)) throw new Error(`not recorded: ${text.slice(0, 400)}`);
+    this.#base = answer.snapshotId;
+    this.#holds = answer.decisions.map(({ id }) => id);
+  }
+}
+
+const PLACE = { host: "127.0.0.1" } as const;
+
+/** A port that nobody listens on now. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, PLACE.host);
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+/**
+ * The bundle that would be deployed with an object for each node, in workerd alone, with objects on the disk. It has no D1: the caller's
+ * token is the secret's, and what the fleet would be told stays where it is.
+ */
+async function alone(holdSeconds: number): Promise<Served> {
+  const folder = mkdtempSync(join(tmpdir(), "nodewise-workerd-"));
+  wrangler(["deploy", "--dry-run", "--env", "objects", "--outdir", folder]);
+  mkdirSync(join(folder, "objects"));
+  const { text: token } = newToken();
+  const modules = readdirSync(folder).flatMap((name) => {
+    if (name === "worker.js") return [];
+    return /\.(?:sql|js|css)$/.test(name) ? [`(name = "./${name}", text = embed "${name}")`] : [];
+  });
+  const config = `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [(name = "main", worker = .main), (name = "disk", disk = (path = "${join(folder, "objects")}", writable = true))],
+  sockets = [(name = "http", http = (), service = "main")],
+);
+const main :Workerd.Worker = (
+  modules = [(name = "worker.js", esModule = embed "worker.js"), ${modules.join(", ")}],
+  compatibilityDate = "2026-06-01",
+  bindings = [(name = "NODES", durableObjectNamespace = "NodeObject"), (name = "NODEWISE_HOLD_SECONDS", text = "${holdSeconds}"),
+    (name = "NODEWISE_TOKEN_SHA256", text = "${await webSha256(token)}")],
+  durableObjectNamespaces = [(className = "NodeObject", uniqueKey = "nodes", enableSql = true)],
+  durableObjectStorage = (localDisk = "disk"),
+);
+`;
+  writeFileSync(join(folder, "config.capnp"), config);
+  const port = await freePort();
+  const child = spawn(WORKERD, ["serve", join(folder, "config.capnp"), "--socket-addr", `http=${PLACE.host}:${port}`], {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let said = "";
+  child.stderr.on("data", (chunk) => (said += chunk));
+  const close = async (): Promise<void> => {
+    if (child.exitCode === null) {
+      const ended = once(child, "exit");
+      child.kill("SIGKILL");
+      await ended;
+    }
+    rmSync(folder, { recursive: true, force: true });
+  };
+  const url = `http://${PLACE.host}:${port}`;
+  for (let left = 100; ; left--) {
+    if (
+      await fetch(`${url}/healthz`).then(
+        (response) => response.ok,
+        () => false,
+      )
+    )
+      return { url, token, pid: child.pid as number, close };
+    if (left === 0 || child.exitCode !== null) {
+      await close();
+      throw new Error(`workerd does not answer: ${said.slice(0, 400)}`);
+    }
+    await setTimeout(100);
+  }
+}
+
+async function measured({ pid }: Served, times: number, work: () => Promise<unknown>): Promise<number> {
+  for (let i = 0; i < times; i++) await work();
+  const before = usedBy(pid).allMs;
+  for (let i = 0; i < times; i++) await work();
+  return (usedBy(pid).allMs - before) / times;
+}
+
+/** The Worker with an object for each node: turns of one node, one after the other. */
+export const benchWorker = async (): Promise<readonly WorkerFigure[]> => [
+  ...(await benchTurns(0, "counted at once")),
+  ...(await benchTurns(600, "counts wait ten minutes")),
+];
+
+async function benchTurns(holdSeconds: number, how: string): Promise<readonly WorkerFigure[]> {
+  const served = await alone(holdSeconds);
+  try {
+    const figures: WorkerFigure[] = [];
+    const add = async (name: string, times: number, work: () => Promise<unknown>) =>
+      figures.push({ name: `${name}, ${how}`, cpuMs: await measured(served, times, work) });
+    await add("GET /healthz", 500, async () => (await fetch(`${served.url}/healthz`)).text());
+    for (const [pods, snapshot] of [
+      [11, realSnapshot()],
+      [110, node110()],
+    ] as const) {
+      const turns = new Turns(served, `bench-${pods}`, snapshot as Json);
+      await add(`${pods} pods: the whole snapshot again`, 100, turns.whole);
+      await add(`${pods} pods: a turn that is refused`, 500, turns.refused);
+      await add(`${pods} pods: a turn in which nothing is another`, 500, turns.quiet);
+      await add(`${pods} pods: a turn with other stats`, 500, turns.measured);
+      await add(`${pods} pods: a turn with another limit of a pod`, 100, turns.changed);
+    }
+    return figures;
+  } finally {
+    await served.close();
+  }
+}

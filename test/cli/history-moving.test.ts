@@ -1,0 +1,227 @@
+import { once } from "node:events";
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { EXIT } from "../../api/cli/terminal.ts";
+import { newToken } from "../../api/http/auth/token.ts";
+import { sha256 } from "../../api/server/digest.ts";
+import { startApi } from "../../api/server.ts";
+import { openNode } from "../../db/sqlite/node/open.ts";
+import { exampleSnapshot } from "../contract/api-subject.ts";
+import { decisionRow, resultRow, snapshotRow, value } from "../contract/store-rows.ts";
+import { run, start } from "./run.ts";
+
+const QUIET = { info: () => {}, warn: () => {}, error: () => {} };
+/** Rows of a history that takes a while to move. */
+const MANY = 3000;
+
+describe("history export and import", () => {
+  let folder: string;
+  /** A data directory in which an API has decided, and what was exported of it. */
+  let lived: string;
+  let file: string;
+  let ids: readonly string[];
+  const at = (name: string): string => join(folder, name);
+  const into = (dataDir: string): readonly string[] => ["--data-dir", dataDir];
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "nodewise-moving-"));
+    lived = at("lived");
+    const api = await startApi({ dataDir: lived, port: 0, threads: 0, log: QUIET });
+    if (!api.ok) throw new Error(api.error.message);
+    const found: string[] = [];
+    for (const node of ["n1", "n2"])
+      for (const kind of ["cgroups", "allocatable"])
+        for (const sequence of [1, 2]) {
+          const response = await fetch(`${api.value.url}/v1/decisions/${kind}`, {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify({ snapshot: exampleSnapshot(node, { sequence }) }),
+          });
+          found.push(((await response.json()) as { id: string }).id);
+        }
+    await api.value.close();
+    ids = [...new Set(found)];
+    file = at("history.ndjson.gz");
+    const ran = await run(["history", "export", file, ...into(lived)]);
+    expect([ran.code, ran.stderr]).toEqual([0, expect.stringMatching(/history\.ndjson\.gz: [\d.]+ KiB, \d+ rows\n$/)]);
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** What people see of a history. */
+  const seen = async (args: readonly string[]) => {
+    const shown = [];
+    for (const id of ids) shown.push((await run(["history", "show", id, "-o", "json", ...args])).stdout);
+    const { stdout } = await run(["replay", "--since", "1h", ...args]);
+    return { shown, list: (await run(["history", ...args])).stdout, replayed: stdout };
+  };
+
+  test("what moved is shown in the same bytes and replayed to the same, and an import that is run again adds nothing", async () => {
+    const to = at("moved");
+    const first = await run(["history", "import", file, ...into(to)]);
+    expect([first.code, first.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^imported: decisions 4, snapshots 4, nodes 2; read /),
+    ]);
+    const again = await run(["history", "import", file, ...into(to)]);
+    expect(again.stdout).toMatch(/^imported: decisions 0 \(4 were there\), snapshots 0 \(4 were there\), nodes 2;/);
+    expect(await seen(into(to))).toEqual(await seen(into(lived)));
+    expect((await seen(into(to))).replayed).toMatch(/SAME/);
+  });
+
+  test("through a pipe, of one node", async () => {
+    const out = await run(["history", "export", "--node", "n1", "--since", "1h", ...into(lived)]);
+    const [header = "", ...lines] = out.stdout.trimEnd().split("\n");
+    expect(JSON.parse(header)).toMatchObject({ type: "nodewise-history", formatVersion: 1, node: "n1" });
+    expect(JSON.parse(lines.at(-1) ?? "")).toEqual({ type: "end", rows: lines.length - 1 });
+    const imported = await run(["history", "import", ...into(at("piped"))], { input: out.stdout });
+    expect(imported.stdout).toMatch(/^imported: decisions 2, snapshots 2, nodes 1\n$/);
+    expect((await run(["history", "export", "--node", "n3", ...into(lived)])).stderr).toMatch(
+      /no such node: did you mean/,
+    );
+  });
+
+  test("into a running API", async () => {
+    const token = newToken().text;
+    const dataDir = at("served");
+    const api = await startApi({ dataDir, port: 0, threads: 1, adminTokenHash: sha256(token), log: QUIET });
+    if (!api.ok) throw new Error(api.error.message);
+    onTestFinished(() => api.value.close());
+    const to = ["--api", api.value.url];
+    const env = { NODEWISE_TOKEN: token };
+    const ran = await run(["history", "import", file, ...to], { env });
+    expect([ran.code, ran.stdout]).toEqual([0, expect.stringMatching(/^imported: decisions 4, /)]);
+    for (const id of ids) {
+      const shown = async (args: readonly string[]) =>
+        (await run(["history", "show", id, "-o", "json", ...args], { env })).stdout;
+      expect(await shown(to)).toBe(await shown(into(lived)));
+    }
+    const refused = await run(["history", "import", file, ...to], { env: { NODEWISE_TOKEN: newToken().text } });
+    expect([refused.code, refused.stderr]).toEqual([
+      EXIT.failed,
+      expect.stringMatching(/^nodewise: lines 2 to \d+: .* 401 unauthorized: /),
+    ]);
+  });
+
+  test("a file that is cut off, a line that is broken and a newer form are named, and what stands before is kept", async () => {
+    const text = gunzipSync(readFileSync(file)).toString();
+    const lines = text.trimEnd().split("\n");
+    const tried = async (name: string, content: string | Buffer, message: RegExp, code: number = EXIT.failed) => {
+      writeFileSync(at(name), content);
+      const ran = await run(["history", "import", at(name), ...into(at(`${name}.d`))]);
+      expect(ran.stderr).toMatch(message);
+      expect(ran.stderr.trimEnd()).not.toContain("\n");
+      expect(ran.code).toBe(code);
+    };
+    const second = lines.findIndex((line, i) => i > 6 && line.startsWith('{"type":"decision"'));
+    const head = lines.slice(0, second).join("\n");
+    await tried(
+      "cut",
+      `${head}\n${lines[second]?.slice(0, 200)}`,
+      new RegExp(`cut ends within line ${second + 1}; what stands before it is imported; run the export to its end`),
+    );
+    expect((await run(["history", ...into(at("cut.d"))])).stdout).toContain(ids[0]);
+    expect((await run(["history", "import", file, ...into(at("cut.d"))])).code).toBe(0);
+    await tried("no-end", lines.slice(0, -1).join("\n"), new RegExp(`ends within line ${lines.length}; `));
+    await tried("cut.gz", gzipSync(text).subarray(0, -200), /ends within line \d+; /);
+    await tried(
+      "broken",
+      [...lines.slice(0, second), '{"type":"decision"}', ...lines.slice(second)].join("\n"),
+      new RegExp(
+        `^nodewise: line ${second + 1}: id: .*; what stands before it is imported; correct or remove that line`,
+      ),
+    );
+    expect((await run(["history", ...into(at("broken.d"))])).stdout).toContain(ids[0]);
+    await tried(
+      "newer",
+      text.replace('"formatVersion":1', '"formatVersion":2'),
+      /^nodewise: line 1: it was written by nodewise [\d.]+ in form 2, and this one reads up to 1: upgrade nodewise/,
+      EXIT.badInput,
+    );
+    await tried("other", '{"a":1}\n', /line 1: it is not the first line of an exported history: type: /, EXIT.badInput);
+    await tried("empty", "", /empty ends within line 1; /);
+    const none = await run(["history", "import", at("none"), ...into(at("x"))]);
+    expect([none.code, none.stderr]).toEqual([EXIT.badInput, expect.stringContaining("none: cannot be read (ENOENT)")]);
+  });
+
+  /** A history of many rows, the oldest of which are older than an API keeps. */
+  async function large(dataDir: string): Promise<void> {
+    const store = value(openNode({ file: join(dataDir, "history.db") }));
+    const from = Date.now() - 40 * 24 * 3600 * 1000;
+    await Promise.all(
+      Array.from({ length: MANY }, async (_, i) => {
+        const node = `n${i % 20}`;
+        const storedAtMs = from + i * 60_000;
+        const shared = JSON.stringify(`${node} `.repeat(600));
+        const snapshot = snapshotRow({ node, storedAtMs, sequence: i, body: shared, repeats: [[0, shared.length]] });
+        const decision = decisionRow({
+          node,
+          snapshotId: snapshot.id,
+          decidedAtMs: storedAtMs,
+          body: JSON.stringify(`${i} `.repeat(500)),
+        });
+        value(await store.record({ snapshot, decision }));
+        value(await store.addResults(decision.id, [resultRow()]));
+      }),
+    );
+    await store.close();
+  }
+  /** What a store has, in counts and in the order of a stream. */
+  async function held(dataDir: string) {
+    const store = value(openNode({ file: join(dataDir, "history.db") }));
+    const rows: unknown[] = [];
+    for await (const row of store.streamDecisions({})) rows.push({ ...value(row), seq: 0 });
+    const fleet = value(await store.listFleet(0));
+    await store.close();
+    return { rows, fleet };
+  }
+
+  test("export and import that are killed again and again go on, and double and lose nothing; the age of what is imported is told", async () => {
+    const from = at("large");
+    await large(from);
+    const [out, to] = [at("large.ndjson"), at("large-moved")];
+    /** Runs a command that is killed later each time, until it comes to its end. */
+    const again = async (args: readonly string[]): Promise<{ kills: number; stderr: string }> => {
+      for (let kills = 0; ; kills++) {
+        const child = start(args);
+        let stderr = "";
+        child.stderr.on("data", (chunk) => {
+          stderr += chunk;
+        });
+        const ended = once(child, "exit");
+        const killed = sleep(500 + 150 * kills).then(() => child.kill("SIGKILL"));
+        const [code] = await ended;
+        await killed;
+        if (code !== null) {
+          expect(stderr).not.toMatch(/error|cannot/);
+          expect(code).toBe(0);
+          return { kills, stderr };
+        }
+      }
+    };
+    expect((await again(["history", "export", out, ...into(from)])).kills).toBeGreaterThan(0);
+    expect(existsSync(`${out}.part`) || existsSync(`${out}.place`)).toBe(false);
+    const { kills, stderr } = await again(["history", "import", out, ...into(to)]);
+    expect(kills).toBeGreaterThan(0);
+    expect(stderr).toMatch(/the oldest decision is of 20[^\n]*start it with --keep-days 4\d before you import/);
+    expect(await held(to)).toEqual(await held(from));
+    // an export that was cut off behind its first part goes on there
+    copyFileSync(out, at("whole"));
+    const place = at("left.place");
+    const first = readFileSync(out, "utf8").split("\n").slice(0, 400);
+    const other = await run(["history", "export", out, ...into(from)]);
+    expect([other.code, other.stderr]).toEqual([
+      EXIT.badInput,
+      expect.stringMatching(/is there already: name another file/),
+    ]);
+    writeFileSync(at("left.part"), `${first.join("\n")}\n`);
+    writeFileSync(place, JSON.stringify({ asked: ["another"], bytes: 0, reached: {} }));
+    const elsewhere = await run(["history", "export", at("left"), ...into(from)]);
+    expect(elsewhere.stderr).toMatch(
+      /is of an export with other options: give the same ones and it goes on, or remove/,
+    );
+  });
+});

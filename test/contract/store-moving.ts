@@ -1,0 +1,243 @@
+import { expect, test } from "vitest";
+import { type MovedRow, movedRow } from "../../api/model/moved-row.ts";
+import type { ExportFilter, Store } from "../../db/store.ts";
+import { cameBack, imageRemoval, pass, recordPass } from "./removal-rows.ts";
+import { outcomeRow } from "./store-outcomes.ts";
+import { decisionRow, fresh, noise, resultRow, snapshotRow, T0, value } from "./store-rows.ts";
+
+const HOUR_MS = 3_600_000;
+/** The hour that the rows begin in. */
+const H0 = Math.floor(T0 / HOUR_MS) * HOUR_MS;
+/** When it is imported: where there are partitions, none is made for it. */
+const LATER = Math.floor(T0 / (24 * HOUR_MS)) * 24 * HOUR_MS;
+/** Units that are imported together. */
+const BATCH = 5;
+
+/** The rows as they come through a file: each with those that it needs. */
+async function exported(store: Store, filter: ExportFilter, after?: string): Promise<readonly (readonly MovedRow[])[]> {
+  const units: (readonly MovedRow[])[] = [];
+  for await (const step of store.exportRows(filter, after))
+    units.push(value(step).rows.map((row) => movedRow.parse(JSON.parse(JSON.stringify(row)))));
+  return units;
+}
+const sum = (counts: Readonly<Record<string, number | undefined>>): number =>
+  Object.values(counts).reduce<number>((all, one) => all + (one ?? 0), 0);
+async function importAll(to: Store, batches: readonly (readonly MovedRow[])[], nowMs = LATER) {
+  const counts = { added: 0, known: 0 };
+  for (let i = 0; i < batches.length; i += BATCH) {
+    const rows = batches.slice(i, i + BATCH).flat();
+    const { added, known } = value(await to.importRows(rows, nowMs));
+    counts.added += sum(added);
+    counts.known += sum(known);
+  }
+  return counts;
+}
+
+/** Records a bit of everything about a node, with texts that rows share, slices, series, results, outcomes, removals, facts. */
+async function lived(store: Store, node: string) {
+  const shared = JSON.stringify("shared".repeat(1000));
+  const body = (own: string): string => `{"own":${JSON.stringify(own)},"shared":${shared}}`;
+  const at = (text: string) => [[text.indexOf(shared), text.indexOf(shared) + shared.length]] as const;
+  const ids: string[] = [];
+  const snapshots: string[] = [];
+  for (let i = 0; i < 4; i++) {
+    const snapshotBody = body(`s${i}`);
+    const snapshot = snapshotRow({
+      node,
+      sequence: i,
+      observedAtMs: T0 + i * HOUR_MS,
+      storedAtMs: T0 + i * HOUR_MS,
+      body: snapshotBody,
+      repeats: at(snapshotBody),
+      labels: '{"zone":"a"}',
+      kubeletVersion: "v1.36.3",
+    });
+    const text = body(`d${i % 3}`);
+    const pod = { namespace: "shop", name: "web", uid: `uid-${i}` };
+    const decision = decisionRow({
+      node,
+      snapshotId: snapshot.id,
+      decidedAtMs: T0 + i * HOUR_MS,
+      verdict: i === 1 ? "refused" : "decided",
+      reason: i === 1 ? "OutOfcpu" : null,
+      pod,
+      ask: i === 2 ? noise(5000) : null,
+      body: text,
+      repeats: at(text),
+    });
+    const summary = `{"n":${i}}`;
+    value(await store.record({ snapshot, decision, summary, facts: { cgroups: { i } } }));
+    value(await store.addResults(decision.id, [resultRow({ okCount: i }), resultRow({ seq: 2 })]));
+    ids.push(decision.id);
+    snapshots.push(snapshot.id);
+    // made again in each of the next hours, the last time on a snapshot of its own
+    for (let again = 1; again <= i; again++) {
+      const later = T0 + i * HOUR_MS + again * 1000;
+      const last = snapshotRow({ node, sequence: 10 * i + again, storedAtMs: later, observedAtMs: later });
+      value(
+        await store.record({
+          snapshot: last,
+          decision: { ...decision, id: fresh("again"), snapshotId: last.id, decidedAtMs: later },
+        }),
+      );
+      // those between the first and the last are for the next sweep
+      if (again === i) snapshots.push(last.id);
+    }
+  }
+  const large = decisionRow({ node, kind: "cpus", decidedAtMs: T0 + 5, body: noise(2_500_000), ask: noise(1_200_000) });
+  value(await store.record({ decision: large }));
+  ids.push(large.id);
+  const outcome = outcomeRow({ node, snapshotId: snapshots[0] ?? null, atMs: T0 + 7, reason: "OutOfcpu" });
+  value(await store.putOutcomes([outcome]));
+  await recordPass(store, node, pass(T0, [imageRemoval("image-1")]));
+  await recordPass(
+    store,
+    node,
+    pass(T0 + HOUR_MS, [imageRemoval("image-2")], { returns: [cameBack("image-1", T0 + 9)] }),
+  );
+  value(await store.writeFacts(node, { long: "x".repeat(300_000), gone: null, other: [1, { two: null }] }, T0 + 1));
+  value(await store.writeFacts(node, { gone: null }, T0 + 2));
+  return { ids, snapshots };
+}
+
+/** All that a reader can tell of a node. */
+async function told(
+  store: Store,
+  node: string,
+  { ids, snapshots }: { ids: readonly string[]; snapshots: readonly string[] },
+) {
+  const all: unknown[] = [];
+  for (const id of ids) all.push(value(await store.getDecision(id)), value(await store.listResults(id)));
+  for (const id of snapshots) all.push(value(await store.getSnapshot(id)));
+  const heads = value(await store.listDecisions({ node, limit: 500 })).items;
+  const outcomes = value(await store.listOutcomes({ node, limit: 500 })).items;
+  const removals = value(await store.listRemovals({ node, limit: 500 })).items;
+  return {
+    all,
+    heads,
+    outcomes,
+    removals,
+    node: value(await store.getNode(node)),
+    latest: value(await store.latestSnapshot(node)),
+    facts: value(await store.readFacts(node)),
+    fleet: value(await store.listFleet(H0, node)),
+    tally: value(await store.tallyOf(node, H0)),
+    hours: value(await store.listHours(H0, node)),
+    kubelet: value(await store.tallyOutcomes({ node }, HOUR_MS)),
+  };
+}
+
+export function moving(of: () => Store, another: () => Store): void {
+  test.each(["to", "from"])(
+    "a history moves %s it, and everything that can be read is the same; once more adds nothing",
+    async (way) => {
+      const node = fresh("moved");
+      const [from, to] = way === "to" ? [another(), of()] : [of(), another()];
+      const ids = await lived(from, node);
+      const before = await told(from, node, ids);
+      const batches = await exported(from, { node });
+      // an import that is cut off, and run again
+      await importAll(to, batches.slice(0, BATCH));
+      const counts = await importAll(to, batches);
+      expect(counts.added).toBeGreaterThan(10);
+      expect(await told(to, node, ids)).toEqual(before);
+      const again = (await importAll(to, batches)).added;
+      // nodes and hours are written again as they are
+      const isRewritten = ({ type }: MovedRow) => type === "node" || type === "hour";
+      expect(again).toBeLessThanOrEqual(batches.flat().filter(isRewritten).length);
+      expect(await told(to, node, ids)).toEqual(before);
+      // and back, it is the same export
+      expect((await exported(to, { node })).flat()).toEqual(batches.flat());
+    },
+  );
+
+  test("what is decided again after the move is counted on the row that moved, and a longer series takes the place of a shorter", async () => {
+    const node = fresh("moved");
+    const from = another();
+    const body = JSON.stringify("same".repeat(1000));
+    const decision = decisionRow({ node, body, repeats: [[0, body.length]] });
+    const made = (store: Store, n: number) =>
+      store.record({ decision: n === 0 ? decision : { ...decision, id: fresh("again"), decidedAtMs: T0 + n * 1000 } });
+    for (let n = 0; n < 3; n++) value(await made(from, n));
+    const early = await exported(from, { node });
+    await importAll(of(), early);
+    for (let n = 3; n < 6; n++) value(await made(from, n));
+    const late = await exported(from, { node });
+    await importAll(of(), late);
+    await importAll(of(), early);
+    const series = async () => value(await of().getDecision(decision.id))?.series?.times;
+    expect(await series()).toBe(6);
+    expect(value(await of().tallyOf(node, H0)).decisions).toBe(6);
+    expect(value(await made(of(), 7))).toMatchObject({ fresh: false, decisionId: decision.id, again: { times: 7 } });
+    expect(value(await of().tallyOf(node, H0)).decisions).toBe(7);
+    await importAll(of(), late);
+    expect(await series()).toBe(7);
+  });
+
+  test("a part of the time, and an export that goes on behind a place", async () => {
+    const node = fresh("moved");
+    const from = another();
+    const ids = await lived(from, node);
+    const some = (await exported(from, { node, sinceMs: T0 + HOUR_MS, untilMs: T0 + 3 * HOUR_MS })).flat();
+    const decisions = some.flatMap((row) => (row.type === "decision" && row.kind === "cgroups" ? [row.id] : []));
+    expect(decisions).toEqual(ids.ids.slice(1, 3));
+    expect(some.filter(({ type }) => type === "outcome")).toEqual([]);
+    expect(some.filter(({ type }) => type === "node")).toHaveLength(1);
+    const all = await exported(from, { node });
+    const places: string[] = [];
+    for await (const step of from.exportRows({ node })) places.push(value(step).place);
+    for (const i of [0, 2, all.length - 2]) {
+      const rest = (await exported(from, { node }, places[i])).flat().filter(({ type }) => !/text|snapshot/.test(type));
+      expect(rest).toEqual(
+        all
+          .slice(i + 1)
+          .flat()
+          .filter(({ type }) => !/text|snapshot/.test(type)),
+      );
+      // by itself it is whole
+      value({ ok: true, value: await importAll(another(), await exported(from, { node }, places[i])) });
+    }
+  });
+}
+
+export function movedFaults(of: () => Store, another: () => Store): void {
+  test("a text that is not its id's, and a row whose text is nowhere, are refused, and nothing of them is written", async () => {
+    const node = fresh("moved");
+    const from = another();
+    await lived(from, node);
+    const rows = (await exported(from, { node })).flat();
+    const text = rows.find((row) => row.type === "text") as MovedRow & { type: "text" };
+    const needs = rows.find((row) => row.type === "snapshot" && row.parts !== null) as MovedRow & { type: "snapshot" };
+    const refused = (message: RegExp) => ({
+      ok: false,
+      error: { code: "corrupt", message: expect.stringMatching(message) },
+    });
+    const id = fresh("snapshot");
+    const other = { ...text, text: `${text.text} ` };
+    expect(await of().importRows([other, { ...needs, id }], LATER)).toMatchObject(refused(/is not what its id says/));
+    const nowhere = { ...needs, id, parts: [[0, "0".repeat(32)] as [number, string]] };
+    expect(await of().importRows([nowhere], LATER)).toMatchObject(refused(/neither in front of it nor in the history/));
+    expect(value(await of().getSnapshot(id))).toBeNull();
+  });
+
+  test("tokens move when they are asked for", async () => {
+    const from = another();
+    const token = {
+      id: fresh("token"),
+      name: "ci",
+      hash: "ab".repeat(32),
+      scopes: ["read"],
+      node: "n",
+      createdAtMs: T0,
+      revokedAtMs: null,
+    };
+    value(await from.createToken(token));
+    const withTokens = (rows: readonly (readonly MovedRow[])[]) => rows.flat().some(({ type }) => type === "token");
+    expect(withTokens(await exported(from, {}))).toBe(false);
+    await importAll(of(), await exported(from, { tokens: true }));
+    expect(value(await of().findTokenByHash(token.hash))).toEqual(token);
+    value(await of().revokeToken(token.id, T0 + 1));
+    await importAll(of(), await exported(from, { tokens: true }));
+    expect(value(await of().findTokenByHash(token.hash))).toBeNull();
+  });
+}
