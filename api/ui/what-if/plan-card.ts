@@ -3,7 +3,7 @@ import type { CgroupsDecision } from "../../model/cgroups.ts";
 import type { DecisionOf } from "../../model/decision.ts";
 import { namespacedName } from "../../model/forms.ts";
 import type { Difference } from "../../service/difference.ts";
-import { comparedValues } from "../../text/size.ts";
+import { differenceTexts } from "../../text/difference.ts";
 import { textDiff } from "../draw/text-diff.ts";
 import { html } from "../html.ts";
 import { all, type Html } from "../page.ts";
@@ -101,8 +101,13 @@ function differenceTable(
   truncated: boolean,
   isAside: boolean,
 ): Html | Promise<Html> {
-  const rows = differences.map(({ path, recorded, replayed }) => {
-    const [before, after] = comparedValues(path, [recorded, replayed]);
+  const rows = differences.map((one) => {
+    const { path, recorded, replayed } = one;
+    const texts = differenceTexts(one);
+    const [before, after] = [
+      recorded === undefined ? undefined : texts[0],
+      replayed === undefined ? undefined : texts[1],
+    ];
     return html`<tr><td class="wi-path"><code class="wi-value">${path.slice(0, 160)}</code></td><td class="wi-cell">${was(shown(before))}</td><td class="wi-cell">${becomes(shown(after))}</td></tr>`;
   });
   const count = `${truncated ? "more than " : ""}${differences.length}`;
