@@ -49,19 +49,11 @@ test("JSON is read as JSON, and a list or a flow map that only YAML knows as YAM
 });
 
 test.each([
-  [
-    "truncated JSON",
-    '{"a": {\n  "b": 1',
-    "f.yaml:2:9: is not JSON: expected `,` or `}`; the text is cut off",
-  ],
+  ["truncated JSON", '{"a": {\n  "b": 1', "f.yaml:2:9: is not JSON: expected `,` or `}`; the text is cut off"],
   ["JSON with too much", '{"a": 1}\n}', "f.yaml:2:1: is not JSON: expected nothing more, found `}`"],
   ["a list without its end", "[1, 2", "f.yaml:1:6: is not JSON: expected `,` or `]`; the text is cut off"],
   ["a flow map of YAML", "{a: 1", "f.yaml:1:6: is not YAML or JSON: flow map must end with a }"],
-  [
-    "a tab as indentation",
-    "a:\n\tb: 1\n",
-    "f.yaml:2:1: is not YAML or JSON: tabs are not allowed as indentation",
-  ],
+  ["a tab as indentation", "a:\n\tb: 1\n", "f.yaml:2:1: is not YAML or JSON: tabs are not allowed as indentation"],
   ["an unknown alias", "a: 1\nb: *none\n", "is not YAML or JSON: unresolved alias"],
   ["a key twice", "a:\n  x: 1\n  y: 2\n  x: 3\n", "f.yaml:4:3: has the key `x` twice: keep one"],
 ])("%s is named with line and column", (_, text, message) => {
