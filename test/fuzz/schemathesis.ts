@@ -21,6 +21,9 @@ const RUNS = [
   { phases: ["Fuzzing", "Stateful"], share: 0.6 },
 ] as const;
 
+/** An import takes the rows of a history as they are, and whatever is made up would then be in the answers of all others. */
+const EXCLUDED = "/v1/history";
+
 export interface SchemathesisOptions {
   readonly url: string;
   /** The history of that server. */
@@ -59,7 +62,15 @@ export async function schemathesis(options: SchemathesisOptions): Promise<readon
       "suppress-health-check": "all",
     };
     const named = Object.entries(given).map(([name, one]) => `--${name}=${one}`);
-    const args = ["run", `${url}/openapi.json`, "--no-color", "--no-shrink", "--continue-on-failure", ...named];
+    const args = [
+      "run",
+      `${url}/openapi.json`,
+      `--exclude-path=${EXCLUDED}`,
+      "--no-color",
+      "--no-shrink",
+      "--continue-on-failure",
+      ...named,
+    ];
     runs.push({ phases, ...(await run(args, folder)) });
   }
   return runs;

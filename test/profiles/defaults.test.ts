@@ -124,7 +124,6 @@ const NONE: readonly (readonly [file: string, part: string, what: string])[] = [
   ["api/decide/topology/policy.ts", "const DEFAULT_MAX_NODES", "the topology manager's own, behind an option"],
   ["api/decide/topology/policy.ts", "const DEFAULT_OPTIONS", "the topology manager's own"],
   ["api/http/openapi/operation.ts", '"memory.available": "100Mi"', "an example"],
-  ["api/ui/decision/decision.ts", "const COLUMNS = 110;", "the width of a table"],
   ["actuator/lifecycle/spec/pod-spec.ts", "const DEFAULT_GRACE", "a pod's: the API server's SetDefaults_PodSpec"],
   ["actuator/probes/dns/names.ts", "export const systemNames", "of the machine, whose names a probe asks"],
 ];
