@@ -62,7 +62,7 @@ export const METRICS = {
   },
   logWaiting: {
     name: "nodewise_decision_log_waiting",
-    help: "Decisions that wait for the receiver of the decision log; absent: another process delivers",
+    help: "Decisions that waited for the receiver of the decision log at the last attempt; absent: another process delivers",
     labels: [],
   },
   logLag: {

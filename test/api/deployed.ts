@@ -29,6 +29,9 @@ export const KUBECTL = spawnSync("kubectl", ["version", "--client"]).status === 
 function built(folder: string): readonly Any[] {
   const { status, stdout, stderr } = spawnSync("kubectl", ["kustomize", folder], { encoding: "utf8" });
   if (status !== 0 || stderr !== "") throw new Error(`kubectl kustomize ${folder}: ${status} ${stderr}`);
+  // an API server refuses them where it creates
+  const [directive] = /^\s*\$\w+:.*/m.exec(stdout) ?? [];
+  if (directive !== undefined) throw new Error(`kubectl kustomize ${folder} leaves ${directive.trim()}`);
   return objectsIn(stdout);
 }
 

@@ -215,3 +215,17 @@ test("while decisions are not recorded because the disk is full, the API is not 
   rmSync(ballast);
   expect([await ready(), await post(2000), await ready()]).toEqual([200, true, 200]);
 });
+
+test("a turn whose base cannot be read is told to post the whole, which is answered", async () => {
+  const away: Store = { ...realStore(), getSnapshot: async () => failure("unavailable", "the database is away") };
+  const { app } = appOver({ store: away });
+  const turn = (body: object): Response | Promise<Response> =>
+    app.request("http://localhost/v1/nodes/n1/turns", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ decisions: [{ kind: "cgroups" }], ...body }),
+    });
+  const { detail } = await problemOf(await turn({ base: "0".repeat(32) }), "unknown_base");
+  expect(detail).toContain("cannot be read now: the database is away");
+  expect((await turn({ snapshot: exampleSnapshot("n1") })).status).toBe(200);
+});

@@ -340,13 +340,16 @@ describe("lint of files that are named as arguments", () => {
     expect(others.map((line) => line.split(" ")[0])).toEqual(["::error", "::warning"]);
   });
 
-  test("files beside --config, standard input twice, and a file that is not there are bad usage", async () => {
+  test("files beside --config and standard input twice are bad usage, and a file that is not there keeps no other back", async () => {
     const [broken] = files();
     expect(await run(["lint", broken, "--config", broken])).toMatchObject({ code: 2, stdout: "" });
     expect(await run(["lint", "-", "-"], { input: BROKEN })).toMatchObject({
       ...{ code: 2, stderr: expect.stringContaining("standard input can be read once") },
     });
-    expect(await run(["lint", broken, "/nowhere.yaml"])).toMatchObject({ code: 2, stdout: "" });
+    const beside = await run(["lint", broken, "/nowhere.yaml"]);
+    expect(beside.code).toBe(2);
+    expect(beside.stdout).toContain("out-of-range");
+    expect(beside.stdout).toContain("/nowhere.yaml: no such file");
     const piped = await run(["lint", "-", "-o", "github"], { input: BROKEN });
     expect(piped.stdout).toMatch(/^::error file=standard input,line=3,/);
   });

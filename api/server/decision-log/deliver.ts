@@ -227,7 +227,10 @@ export class Delivery {
       if (this.#closing.signal.aborted || (this.#isLast && attempt > 0)) return "ended";
       const cut = await this.#hold();
       if (cut !== null) return cut;
-      metrics.waits({ events: settledSeq - (this.#place?.seq ?? 0), sinceMs: batch[0]?.row.decidedAtMs ?? null });
+      // more was recorded while the receiver was away
+      const settled = attempt === 0 ? null : await store.settledSeq();
+      const newest = settled?.ok === true ? settled.value : settledSeq;
+      metrics.waits({ events: newest - (this.#place?.seq ?? 0), sinceMs: batch[0]?.row.decidedAtMs ?? null });
       const sent = await this.#ports.receiver.send(batch.map(({ text }) => text));
       metrics.attempted(sent.state);
       if (sent.state === "taken") break;

@@ -12,7 +12,7 @@ import type { Metrics } from "../../observe/plain-metrics.ts";
 import { canonicalInSegments, type Ids, idsOf, type Segmented, type Sha256 } from "../canonical.ts";
 import { decodedSnapshot } from "../evaluate.ts";
 import type { Decision, DecodedSnapshot } from "../evaluation.ts";
-import { historyProblem, inputProblem, invalid, type Problem, problem } from "../problem.ts";
+import { inputProblem, invalid, type Problem, problem } from "../problem.ts";
 import { factsOf, type NotRecorded, recordingOf, snapshotRow } from "../recording.ts";
 import { changedSnapshot } from "./changes.ts";
 import { asKeyframe, piecesOf } from "./keyframe.ts";
@@ -227,7 +227,8 @@ export class NodeTurns {
 
   async #stored(node: string, id: string): Promise<Result<KnownSnapshot, Problem>> {
     const stored = await this.#ports.store.getSnapshot(id);
-    if (!stored.ok) return historyProblem(stored.error);
+    // with the whole snapshot the node is answered, recorded or not
+    if (!stored.ok) return problem("unknown_base", `snapshot \`${id}\` cannot be read now: ${stored.error.message}`);
     if (stored.value?.node === node) return fromHistory({ id, node, text: stored.value.body });
     return problem("unknown_base", `no snapshot \`${id}\` of node \`${node.slice(0, 253)}\` is known`);
   }
