@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { PROBLEMS } from "../../http/problem.ts";
+import { endWord } from "../../model/kinds.ts";
 import type { ProblemCode } from "../../service/problem.ts";
 import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
 import type { Versions } from "../../service/replay/replay-one.ts";
@@ -58,7 +59,7 @@ export function verdictsTable({ verdicts }: Tally): Html | "" {
   if (verdicts.length === 0) return "";
   const rows = verdicts.map(
     ({ kind, recorded, replayed, count }) =>
-      html`<tr><td>${kind}</td><td>${verdictChange(recorded, replayed)}</td><td class="num">${number(count)}</td></tr>`,
+      html`<tr><td>${kind}</td><td>${verdictChange(recorded, replayed, { kind })}</td><td class="num">${number(count)}</td></tr>`,
   );
   return html`<div><h3>By verdict</h3><div class="scroll" tabindex="0" role="region" aria-label="Changes of verdicts"><table>
 <thead><tr><th>Kind</th><th>Verdict</th><th class="num">Decisions</th></tr></thead><tbody>${rows}</tbody></table></div></div>`;
@@ -109,11 +110,21 @@ function countsTable({ title, head, rows, counts }: CountsShown): Html {
 <tbody>${rows.map(row)}</tbody></table></div></div>`;
 }
 
-/** `decided → refused`. Null: it cannot be decided any more, since the new configuration is refused for it. */
-export function verdictChange(recorded: string, replayed: string | null): Html {
-  const now = replayed === null ? html`<span class="tag bad">not decided</span>` : html`${verdictTag(replayed)}`;
-  if (recorded === replayed) return html`${verdictTag(recorded)} <span class="soft small">otherwise</span>`;
-  return html`<span class="becomes">${verdictTag(recorded)} <span aria-label="becomes">→</span> ${now}</span>`;
+/** What a verdict is told with, as in lists. */
+interface Told {
+  readonly kind: string;
+  readonly pod?: unknown;
+  readonly recordedReason?: string | null;
+  readonly reason?: string | null;
+}
+/** `admitted → refused OutOfcpu`. Null: it cannot be decided any more, since the new configuration is refused for it. */
+export function verdictChange(recorded: string, replayed: string | null, { kind, pod, ...told }: Told): Html {
+  const tag = (verdict: string, reason: string | null = null) =>
+    verdictTag(verdict, reason, endWord({ kind, verdict, pod }));
+  const before = tag(recorded, told.recordedReason);
+  const now = replayed === null ? html`<span class="tag bad">not decided</span>` : tag(replayed, told.reason);
+  if (recorded === replayed) return html`${before} <span class="soft small">otherwise</span>`;
+  return html`<span class="becomes">${before} <span aria-label="becomes">→</span> ${now}</span>`;
 }
 
 /** Changed decisions that the page lists; the others are counted. */
@@ -171,7 +182,9 @@ const changedDecision = z.object({
   ...versions,
   pod: z.object({ namespace: name, name, uid: name }).nullable(),
   recordedVerdict: text(64),
+  recordedReason: text(253).nullable().optional(),
   verdict: text(64).nullable(),
+  reason: text(253).nullable().optional(),
   differences: z
     .array(
       z.object({

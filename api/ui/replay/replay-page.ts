@@ -52,7 +52,7 @@ const changedTable = (changed: readonly ChangedDecision[]): Html => html`
 
 const changedRows = (one: ChangedDecision): Html => html`<tr>
 <td>${moment(Date.parse(one.decidedAt))}</td><td><a href="/nodes/${encodeURIComponent(one.node)}">${one.node}</a></td>
-<td>${one.kind}</td><td>${versionChange(one)}</td><td>${verdictChange(one.recordedVerdict, one.verdict)}</td>
+<td>${one.kind}</td><td>${versionChange(one)}</td><td>${verdictChange(one.recordedVerdict, one.verdict, one)}</td>
 <td>${podsText(one)}</td>
 <td><a href="/decisions/${one.id}"><code>${one.id.slice(0, 12)}</code></a></td></tr>
 <tr class="what"><td colspan="7">${whatDiffers(one)}</td></tr>`;
@@ -107,7 +107,7 @@ interface SingleShown {
 /** One decision, as it was recorded and as it would be. */
 function singleAnswer({ row, recorded, again, warnings, undrawn, link }: SingleShown): Html {
   const { state, verdict, problem } = again;
-  const head = html`<p>${verdictChange(row.verdict, verdict)} <strong>${HEADLINES[state]}</strong> <span class="soft">Kubelet ${versionChange(again)}.</span></p>`;
+  const head = html`<p>${verdictChange(row.verdict, verdict, { ...row, recordedReason: row.reason })} <strong>${HEADLINES[state]}</strong> <span class="soft">Kubelet ${versionChange(again)}.</span></p>`;
   return html`<section id="answer"${linkAttribute(link)} aria-labelledby="answer-title"><h2 id="answer-title">This decision again</h2>
 ${warningsNote(warnings)}${head}
 ${problem === null ? "" : html`<p class="note bad"><code>${problem.code}</code> ${problem.detail}</p>`}
