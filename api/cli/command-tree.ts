@@ -1,4 +1,5 @@
 import type { Command, Help, Option } from "commander";
+import { PROFILES } from "../profiles/index.ts";
 
 /** A command of the tree that commander has, with what completions and man pages need of it. */
 export interface TreeCommand {
@@ -56,6 +57,7 @@ function takenBy({ flags, required, argChoices }: Option): TreeOption["value"] {
   if (!required) return "none";
   if (argChoices !== undefined) return argChoices;
   const name = /<([^>.]+)/.exec(flags)?.[1] ?? "";
+  if (name === "version") return PROFILES.map(({ version }) => version);
   if (FILE.test(name)) return "file";
   return name === "dir" ? "directory" : "text";
 }

@@ -220,9 +220,9 @@ const parts = {
   api,
   fleet,
   scale,
+  worker,
   memory,
   soak,
-  worker,
 };
 const names = Object.keys(parts).join(", ");
 const given = process.argv.slice(2);

@@ -82,6 +82,8 @@ describe.each(SHELLS)("the completion of %s", (shell) => {
       expect(offered(shell, "decide", "").toSorted()).toEqual(KINDS.toSorted());
       expect(offered(shell, "decide", "ev")).toEqual(["eviction"]);
       expect(offered(shell, "help", "hist")).toEqual(["history"]);
+      expect(offered(shell, "help", "decide", "ev")).toEqual(["eviction"]);
+      expect(offered(shell, "schema", "ev")).toEqual(["eviction"]);
       expect(offered(shell, "completion", "")).toEqual(expect.arrayContaining([...SHELLS]));
     });
 
@@ -100,6 +102,7 @@ describe.each(SHELLS)("the completion of %s", (shell) => {
       );
       expect(offered(shell, "decide", "eviction", "--output", "j")).toEqual(["json"]);
       expect(offered(shell, "decide", "eviction", "--node", "eviction", "--snapshot", "")).toContain("a file.yaml");
+      expect(offered(shell, "decide", "eviction", "--kubelet", "").toSorted()).toEqual(["1.34", "1.35", "1.36", "1.37"]);
       expect(offered(shell, "history", "--since", "")).toEqual([]);
     });
   });
@@ -129,6 +132,7 @@ describe("a word that is no command", () => {
     [["evict"], "decide eviction"],
     [["evction"], "decide eviction"],
     [["histry"], "history"],
+    [["decide", "gc"], "image-gc"],
     [["help", "decide", "admision"], "admission"],
   ])("%j: %s was perhaps meant", async (args, meant) => {
     const ran = await run(args);

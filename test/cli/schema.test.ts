@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { SCHEMAS } from "../../api/cli/schema/command.ts";
 import { PUBLISHED } from "../../api/cli/schema/output-schemas.ts";
 import { KINDS } from "../../api/model/decision.ts";
 import { startApi } from "../../api/server.ts";
@@ -80,6 +81,7 @@ describe("nodewise schema", () => {
   });
   test("lists them, and says so of a name that there is not", async () => {
     const { stdout } = await run(["schema"]);
+    expect([...PUBLISHED.keys()]).toEqual(SCHEMAS);
     for (const name of PUBLISHED.keys()) expect(stdout).toMatch(new RegExp(`^${name} +(?:nodewise|a file) `, "m"));
     expect(await run(["schema", "alocatable"])).toMatchObject({
       code: 2,

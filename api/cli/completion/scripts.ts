@@ -50,6 +50,7 @@ _nodewise() {
   local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]}
   for ((i = 1; i < COMP_CWORD; i++)); do
     word=\${COMP_WORDS[i]}
+    [[ $word == help && -z $at ]] && continue
     case "$at $word" in
       ${pathPatterns(tree, "|")}) at=\${at:+$at }$word ;;
     esac
@@ -92,6 +93,7 @@ _nodewise() {
   local -a commands options choices
   for ((i = 2; i < CURRENT; i++)); do
     word=\${words[i]}
+    [[ $word == help && -z $at ]] && continue
     case "$at $word" in
       ${pathPatterns(tree, "|")}) at=\${at:+$at }$word ;;
     esac
@@ -130,6 +132,7 @@ function fishScript(tree: readonly TreeCommand[]): string {
 function __nodewise_at
     set -l at ''
     for word in (commandline -opc)[2..]
+        test "$word" = help -a -z "$at"; and continue
         switch "$at $word"
             case ${pathPatterns(tree, " ")}
                 set at (string trim -- "$at $word")

@@ -1,15 +1,23 @@
-import type { Command } from "commander";
+import { Argument, type Command } from "commander";
+import { KINDS } from "../../model/decision.ts";
 import { ok } from "../../model/result.ts";
 import { table } from "../../text/table.ts";
 import { type Cli, examples, finish } from "../cli.ts";
 import { EXIT, fault, type Outcome, printData } from "../terminal.ts";
+
+/** Beside the kinds of decisions, in the order of the list. */
+const OTHERS = ["why", "why-list", "advise", "lint", "history", "history-show", "replay", "upgrade", "agreement", "test"];
+export const SCHEMAS: readonly string[] = [...KINDS, ...OTHERS, "snapshot"];
+const NAME = new Argument("[name]", "a kind of decision, or another name of the list");
+// for completions: a name that there is not is told by the command itself
+NAME.argChoices = [...SCHEMAS];
 
 export function addSchema(program: Command, cli: Cli): void {
   const command = program
     .command("schema")
     .summary("the JSON Schema of what a command prints as JSON")
     .description("Print the JSON Schema (2020-12) of what a command prints as JSON; without a name, list them.")
-    .argument("[name]", "a kind of decision, or another name of the list")
+    .addArgument(NAME)
     .action((name: string | undefined) => finish(cli, () => printSchema(name, cli)));
   examples(command, "nodewise schema", "nodewise schema allocatable > allocatable.schema.json");
 }
