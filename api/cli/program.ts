@@ -94,7 +94,8 @@ function unknown(command: Command, word: string): never {
   command.error(`error: unknown command '${word}'${proposal}`, { code: "commander.unknownCommand" });
 }
 const meantOf = (word: string, names: readonly string[]): string | null =>
-  names.find((name) => word.length > 1 && (name.startsWith(word) || name.endsWith(`-${word}`))) ?? nearName(word, names);
+  names.find((name) => word.length > 1 && (name.startsWith(word) || name.endsWith(`-${word}`))) ??
+  nearName(word, names);
 
 /** Help and version that were asked for are no fault. */
 const usageExit = (error: CommanderError): number => (error.exitCode === 0 ? EXIT.ok : EXIT.badInput);

@@ -102,7 +102,12 @@ describe.each(SHELLS)("the completion of %s", (shell) => {
       );
       expect(offered(shell, "decide", "eviction", "--output", "j")).toEqual(["json"]);
       expect(offered(shell, "decide", "eviction", "--node", "eviction", "--snapshot", "")).toContain("a file.yaml");
-      expect(offered(shell, "decide", "eviction", "--kubelet", "").toSorted()).toEqual(["1.34", "1.35", "1.36", "1.37"]);
+      expect(offered(shell, "decide", "eviction", "--kubelet", "").toSorted()).toEqual([
+        "1.34",
+        "1.35",
+        "1.36",
+        "1.37",
+      ]);
       expect(offered(shell, "history", "--since", "")).toEqual([]);
     });
   });

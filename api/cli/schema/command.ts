@@ -6,7 +6,18 @@ import { type Cli, examples, finish } from "../cli.ts";
 import { EXIT, fault, type Outcome, printData } from "../terminal.ts";
 
 /** Beside the kinds of decisions, in the order of the list. */
-const OTHERS = ["why", "why-list", "advise", "lint", "history", "history-show", "replay", "upgrade", "agreement", "test"];
+const OTHERS = [
+  "why",
+  "why-list",
+  "advise",
+  "lint",
+  "history",
+  "history-show",
+  "replay",
+  "upgrade",
+  "agreement",
+  "test",
+];
 export const SCHEMAS: readonly string[] = [...KINDS, ...OTHERS, "snapshot"];
 const NAME = new Argument("[name]", "a kind of decision, or another name of the list");
 // for completions: a name that there is not is told by the command itself
