@@ -1,5 +1,6 @@
 import { joinPath } from "../model/input-issue.ts";
 import type { KindSpec, PlaceDifference } from "../model/kind-spec.ts";
+import { isObject } from "../model/own.ts";
 
 export interface Difference extends PlaceDifference {
   /** As in issues; an element of a list that has a `path` or `key` is named by it: `cgroups["/kubepods"].values.memory`. */
@@ -99,8 +100,6 @@ function resourcesOf(a: unknown, b: unknown, { recorded, replayed }: Sides): Pic
   };
   return Object.keys(sides).length === 0 ? {} : { resources: sides };
 }
-
-const isObject = (v: unknown): v is Readonly<Record<string, unknown>> => typeof v === "object" && v !== null;
 
 function membersOf(value: unknown, key: string | null): Members | null {
   if (Array.isArray(value))

@@ -10,7 +10,7 @@ import { headOf, ofDecision, readAsk } from "./decisions.ts";
 import { type Driver, prepared } from "./driver.ts";
 import { HOUR_MS, hourOf } from "./fleet.ts";
 import { decodeOutcome } from "./outcomes.ts";
-import { DAMAGED, placesIn, withSlices } from "./parts.ts";
+import { DAMAGED, missing, placesIn, withSlices } from "./parts.ts";
 import { decodeRemoval } from "./removals.ts";
 import { decodeResult } from "./results.ts";
 import {
@@ -57,17 +57,18 @@ function readPlace(at: string | undefined): Place | undefined {
 
 /** Reads pages until one is empty; each row is a step. A row that cannot be read is a failure of its own, any other ends it. */
 async function* paged<Row>(
+  { attempt }: Driver,
   first: string | undefined,
-  read: (from: string | undefined) => Read<readonly Row[]>,
+  read: (from: string | undefined) => Promise<readonly Row[]>,
   step: (row: Row) => Read<Step>,
   placed: (row: Row) => string,
 ): Steps {
   let from = first;
   while (true) {
-    const page = await read(from);
+    const page = await attempt(async () => ok(await read(from)));
     if (!page.ok) return yield page;
     if (page.value.length === 0) return;
-    for (const row of page.value) yield await step(row);
+    for (const row of page.value) yield await attempt(() => step(row));
     from = placed(page.value.at(-1) as Row);
   }
 }
@@ -109,7 +110,7 @@ class Needed {
       moved.push({ type: "text", id: one.id, text: text.value });
     }
     const lacking = [...ids].find((id) => !found.some((one) => one.id === id));
-    if (lacking !== undefined) return corruptRow(`${what}: its text \`${lacking}\` is missing`);
+    if (lacking !== undefined) return missing(what, lacking);
     for (const { id } of moved) this.#sent.set(id, true);
     const shared = places.filter(([, id]) => sliceOf(id) === null).map((place) => [...place]);
     const parts = (shared.length === 0 ? null : shared) as Moved<"snapshot">["parts"];
@@ -157,7 +158,8 @@ function decisionsPart(driver: Driver, needed: Needed): Part {
         .from(results)
         .where(sql`${results.decisionId} IN (SELECT value FROM json_each(${ids}))`)
         .orderBy(asc(results.decisionId), asc(results.seq), asc(results.id));
-      return ok({ rows: new Map(rows.map((one) => [one.row.seq, one])), reports });
+      const byDecision = Map.groupBy(reports, ({ decisionId }) => decisionId);
+      return ok({ rows: new Map(rows.map((one) => [one.row.seq, one])), reports: byDecision });
     });
   type Found = { readonly row: typeof decisions.$inferSelect; readonly series: typeof series.$inferSelect | null };
   const step = (
@@ -184,18 +186,13 @@ function decisionsPart(driver: Driver, needed: Needed): Part {
         if (!one.ok) return one;
         told.push(one.value);
       }
-      const { series: told_, ...head } = headOf(row, repeated);
-      const again = told_ === undefined ? {} : { series: { ...told_, lastId: repeated?.lastId ?? null } };
+      const { series: times, ...head } = headOf(row, repeated);
+      const again = times === undefined ? {} : { series: { ...times, lastId: repeated?.lastId ?? null } };
       const texts = { bytes: row.bytes, ask: ask.value, body: body.value, parts };
       const decision = { type: "decision", ...head, ...texts, ...again, results: told } as const;
       return ok({ rows: [...snapshots.value, ...moved, decision], at, atMs: row.decidedAtMs });
     });
-  return async function* ({ node, sinceMs, untilMs }, first) {
-    const filter = {
-      ...(node === undefined ? {} : { node }),
-      ...(sinceMs === undefined ? {} : { sinceMs }),
-      ...(untilMs === undefined ? {} : { untilMs }),
-    };
+  return async function* ({ tokens: _, ...filter }, first) {
     let from = readPlace(first);
     while (true) {
       const entries = await page(filter, from);
@@ -208,8 +205,7 @@ function decisionsPart(driver: Driver, needed: Needed): Part {
         for (const entry of chunk) {
           const one = found.value.rows.get(entry.seq);
           if (one === undefined) continue;
-          const reports = found.value.reports.filter(({ decisionId }) => decisionId === one.row.id);
-          yield await step(one, reports, placeOf(entry));
+          yield await step(one, found.value.reports.get(one.row.id) ?? [], placeOf(entry));
         }
       }
     }
@@ -230,57 +226,40 @@ function rowsAfter(
   );
 }
 
-function outcomesPart({ db, attempt, packing }: Driver, needed: Needed): Part {
-  return (filter, first) =>
-    paged(
-      first,
-      (from) =>
-        attempt(async () =>
-          ok(
-            await db
-              .select()
-              .from(outcomes)
-              .where(rowsAfter(outcomes, filter, readPlace(from)))
-              .orderBy(asc(outcomes.atMs), asc(outcomes.seq))
-              .limit(PAGE_ROWS),
-          ),
-        ),
-      (row) =>
-        attempt(async () => {
-          const before = await needed.snapshots([row.snapshotId]);
-          if (!before.ok) return before;
-          const outcome = await decodeOutcome(row, packing);
-          if (!outcome.ok) return outcome;
-          return ok({ rows: [...before.value, { type: "outcome", ...outcome.value }], at: placeOf(row), atMs: null });
-        }),
-      placeOf,
-    );
+function outcomesPart(driver: Driver, needed: Needed): Part {
+  const read = (filter: ExportFilter) => (from: string | undefined) =>
+    driver.db
+      .select()
+      .from(outcomes)
+      .where(rowsAfter(outcomes, filter, readPlace(from)))
+      .orderBy(asc(outcomes.atMs), asc(outcomes.seq))
+      .limit(PAGE_ROWS);
+  const step = async (row: typeof outcomes.$inferSelect): Read<Step> => {
+    const before = await needed.snapshots([row.snapshotId]);
+    if (!before.ok) return before;
+    const outcome = await decodeOutcome(row, driver.packing);
+    if (!outcome.ok) return outcome;
+    return ok({ rows: [...before.value, { type: "outcome", ...outcome.value }], at: placeOf(row), atMs: null });
+  };
+  return (filter, first) => paged(driver, first, read(filter), step, placeOf);
 }
 
-function removalsPart({ db, attempt }: Driver): Part {
-  return (filter, first) =>
-    paged(
-      first,
-      (from) =>
-        attempt(async () =>
-          ok(
-            await db
-              .select()
-              .from(removals)
-              .where(rowsAfter(removals, filter, readPlace(from)))
-              .orderBy(asc(removals.atMs), asc(removals.seq))
-              .limit(PAGE_ROWS),
-          ),
-        ),
-      async (row) => {
-        const removal = decodeRemoval(row);
-        if (!removal.ok) return removal;
-        const names = [...removal.value.names];
-        const moved: Moved<"removal"> = { type: "removal", node: row.node, ...removal.value, names };
-        return ok({ rows: [moved], at: placeOf(row), atMs: null });
-      },
-      placeOf,
-    );
+function removalsPart(driver: Driver): Part {
+  const read = (filter: ExportFilter) => (from: string | undefined) =>
+    driver.db
+      .select()
+      .from(removals)
+      .where(rowsAfter(removals, filter, readPlace(from)))
+      .orderBy(asc(removals.atMs), asc(removals.seq))
+      .limit(PAGE_ROWS);
+  const step = async (row: typeof removals.$inferSelect): Read<Step> => {
+    const removal = decodeRemoval(row);
+    if (!removal.ok) return removal;
+    const names = [...removal.value.names];
+    const moved: Moved<"removal"> = { type: "removal", node: row.node, ...removal.value, names };
+    return ok({ rows: [moved], at: placeOf(row), atMs: null });
+  };
+  return (filter, first) => paged(driver, first, read(filter), step, placeOf);
 }
 
 function isJson(text: string): boolean {
@@ -293,7 +272,8 @@ function isJson(text: string): boolean {
 }
 
 /** Nodes with what is remembered of them, their newest decisions and their newest snapshot: as they are now, whatever the time asked for. */
-function nodesPart({ db, attempt }: Driver, needed: Needed): Part {
+function nodesPart(driver: Driver, needed: Needed): Part {
+  const { db } = driver;
   const factsOf = async (node: string) => {
     const found = await db.select().from(facts).where(eq(facts.node, node)).orderBy(asc(facts.key));
     const more = await db.select().from(factParts).where(eq(factParts.node, node)).orderBy(asc(factParts.part));
@@ -303,108 +283,72 @@ function nodesPart({ db, attempt }: Driver, needed: Needed): Part {
       return isJson(value) ? { key, value, updatedAtMs } : [];
     });
   };
-  return ({ node }, first) =>
-    paged(
-      first,
-      (from) =>
-        attempt(async () =>
-          ok(
-            await db
-              .select()
-              .from(nodes)
-              .where(
-                and(
-                  node === undefined ? undefined : eq(nodes.name, node),
-                  from === undefined ? undefined : gt(nodes.name, from),
-                ),
-              )
-              .orderBy(asc(nodes.name))
-              .limit(PAGE_ROWS),
-          ),
-        ),
-      (row) =>
-        attempt(async () => {
-          const newest = await needed.snapshots([row.lastSnapshotId]);
-          if (!newest.ok) return newest;
-          const own = await db.select().from(latest).where(eq(latest.node, row.name)).orderBy(asc(latest.kind));
-          const moved = {
-            type: "node",
-            ...row,
-            latest: own.map(({ node: _, ...one }) => one),
-            facts: await factsOf(row.name),
-          } as const;
-          return ok({ rows: [...newest.value, moved], at: row.name, atMs: null });
-        }),
-      (row) => row.name,
-    );
+  const read = (node: string | undefined) => (from: string | undefined) => {
+    const own = node === undefined ? undefined : eq(nodes.name, node);
+    const after = from === undefined ? undefined : gt(nodes.name, from);
+    return db.select().from(nodes).where(and(own, after)).orderBy(asc(nodes.name)).limit(PAGE_ROWS);
+  };
+  const step = async (row: typeof nodes.$inferSelect): Read<Step> => {
+    const newest = await needed.snapshots([row.lastSnapshotId]);
+    if (!newest.ok) return newest;
+    const own = await db.select().from(latest).where(eq(latest.node, row.name)).orderBy(asc(latest.kind));
+    const moved = {
+      type: "node",
+      ...row,
+      latest: own.map(({ node: _, ...one }) => one),
+      facts: await factsOf(row.name),
+    } as const;
+    return ok({ rows: [...newest.value, moved], at: row.name, atMs: null });
+  };
+  return ({ node }, first) => paged(driver, first, read(node), step, ({ name }) => name);
 }
 
 /** Of an hour that is only partly within the time asked for, the decisions themselves tell. */
-function hoursPart({ db, attempt }: Driver): Part {
+function hoursPart(driver: Driver): Part {
+  const { db } = driver;
+  type Hour = typeof hours.$inferSelect;
   const after = (from: string | undefined): SQL | undefined => {
     if (from === undefined) return undefined;
     const at = from.indexOf("/");
     return sql`(${hours.hourMs}, ${hours.node}) > (${Number(from.slice(0, at))}, ${from.slice(at + 1)})`;
   };
-  const placed = (row: typeof hours.$inferSelect): string => `${row.hourMs}/${row.node}`;
-  return ({ node, sinceMs, untilMs }, first) =>
-    paged(
-      first,
-      (from) =>
-        attempt(async () =>
-          ok(
-            await db
-              .select()
-              .from(hours)
-              .where(
-                and(
-                  node === undefined ? undefined : eq(hours.node, node),
-                  sinceMs === undefined ? undefined : gte(hours.hourMs, hourOf(sinceMs + HOUR_MS - 1)),
-                  untilMs === undefined ? undefined : lt(hours.hourMs, hourOf(untilMs)),
-                  after(from),
-                ),
-              )
-              .orderBy(asc(hours.hourMs), asc(hours.node))
-              .limit(PAGE_ROWS),
-          ),
-        ),
-      (row) =>
-        attempt(async () => {
-          const within = (table: typeof refusals | typeof outcomeHours) =>
-            and(eq(table.hourMs, row.hourMs), eq(table.node, row.node));
-          const refused = await db.select().from(refusals).where(within(refusals)).orderBy(asc(refusals.reason));
-          const done = await db.select().from(outcomeHours).where(within(outcomeHours));
-          const moved = {
-            type: "hour",
-            ...row,
-            refusals: refused.map(({ reason, count }) => ({ reason, count })),
-            outcomes: done.map(({ kind, reason, count }) => ({ kind, reason, count })),
-          } as const;
-          return ok({ rows: [moved], at: placed(row), atMs: null });
-        }),
-      placed,
-    );
+  const placed = (row: Hour): string => `${row.hourMs}/${row.node}`;
+  const read =
+    ({ node, sinceMs, untilMs }: ExportFilter) =>
+    (from: string | undefined) => {
+      const within = and(
+        node === undefined ? undefined : eq(hours.node, node),
+        sinceMs === undefined ? undefined : gte(hours.hourMs, hourOf(sinceMs + HOUR_MS - 1)),
+        untilMs === undefined ? undefined : lt(hours.hourMs, hourOf(untilMs)),
+        after(from),
+      );
+      return db.select().from(hours).where(within).orderBy(asc(hours.hourMs), asc(hours.node)).limit(PAGE_ROWS);
+    };
+  const step = async (row: Hour): Read<Step> => {
+    const within = (table: typeof refusals | typeof outcomeHours) =>
+      and(eq(table.hourMs, row.hourMs), eq(table.node, row.node));
+    const refused = await db.select().from(refusals).where(within(refusals)).orderBy(asc(refusals.reason));
+    const done = await db.select().from(outcomeHours).where(within(outcomeHours));
+    const moved = {
+      type: "hour",
+      ...row,
+      refusals: refused.map(({ reason, count }) => ({ reason, count })),
+      outcomes: done.map(({ kind, reason, count }) => ({ kind, reason, count })),
+    } as const;
+    return ok({ rows: [moved], at: placed(row), atMs: null });
+  };
+  return (filter, first) => paged(driver, first, read(filter), step, placed);
 }
 
-function tokensPart({ db, attempt }: Driver): Part {
+function tokensPart(driver: Driver): Part {
+  const read = (from: string | undefined) => {
+    const after = from === undefined ? undefined : gt(tokens.id, from);
+    return driver.db.select().from(tokens).where(after).orderBy(asc(tokens.id)).limit(PAGE_ROWS);
+  };
+  const step = async (row: typeof tokens.$inferSelect): Read<Step> =>
+    ok({ rows: [{ type: "token", ...row, scopes: [...row.scopes] }], at: row.id, atMs: null });
   return async function* ({ tokens: isWanted }, first) {
-    if (isWanted !== true) return;
-    yield* paged(
-      first,
-      (from) =>
-        attempt(async () =>
-          ok(
-            await db
-              .select()
-              .from(tokens)
-              .where(from === undefined ? undefined : gt(tokens.id, from))
-              .orderBy(asc(tokens.id))
-              .limit(PAGE_ROWS),
-          ),
-        ),
-      async (row) => ok({ rows: [{ type: "token", ...row, scopes: [...row.scopes] }], at: row.id, atMs: null }),
-      (row) => row.id,
-    );
+    if (isWanted === true) yield* paged(driver, first, read, step, ({ id }) => id);
   };
 }
 

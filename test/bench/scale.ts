@@ -1,10 +1,10 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { freePort } from "../e2e/pods/port.ts";
 import { PASSWORD, PostgresServer } from "../kit/postgres.ts";
 import { type ApiProcess, startApiProcess } from "./api-process.ts";
 import { at, each, rounds, Sender, take } from "./fleet.ts";
@@ -42,15 +42,6 @@ export interface ScaleHistory {
 
 const EVERY_MS = 10_000;
 const launcher = join(import.meta.dirname, "..", "..", "api", "cli", "nodewise.js");
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 /** An nginx of its own that gives each request to the next of the processes. */
 async function balancer(folder: string, ports: readonly number[]): Promise<{ child: ChildProcess; port: number }> {

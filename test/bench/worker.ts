@@ -2,12 +2,12 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { newToken, webSha256 } from "../../api/http/auth/token.ts";
 import { realSnapshot } from "../decide/real-node.ts";
+import { freePort } from "../e2e/pods/port.ts";
 import { wrangler } from "../ui/worker-dev.ts";
 import { node110 } from "./memory.ts";
 import { usedBy } from "./used.ts";
@@ -96,16 +96,6 @@ class Turns {
 }
 
 const PLACE = { host: "127.0.0.1" } as const;
-
-/** A port that nobody listens on now. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, PLACE.host);
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 /**
  * The bundle that would be deployed with an object for each node, in workerd alone, with objects on the disk. It has no D1: the caller's

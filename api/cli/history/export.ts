@@ -132,11 +132,9 @@ export async function exportHistory(file: string | undefined, given: ExportFlags
 }
 
 async function beginning(store: Store, filter: ExportFilter, nowMs: number): Promise<Reached> {
-  const { node, sinceMs, untilMs, tokens: _, ...rest } = filter;
+  const { node, sinceMs, untilMs } = filter;
   let oldestAt: string | null = null;
-  const range = { ...rest, ...(node === undefined ? {} : { node }) };
-  const times = { ...(sinceMs === undefined ? {} : { sinceMs }), ...(untilMs === undefined ? {} : { untilMs }) };
-  for await (const first of store.exportRows({ ...range, ...times })) {
+  for await (const first of store.exportRows(filter)) {
     if (first.ok && first.value.atMs !== null) oldestAt = rfc3339(first.value.atMs);
     break;
   }

@@ -151,7 +151,10 @@ class Import {
         continue;
       }
       const taken = await this.#line(read.value, number, bytes.ok ? bytes.value.length : 0);
-      if (!taken.ok) return this.#faulty(line, taken.error);
+      if (!taken.ok) {
+        line.clear();
+        return taken;
+      }
       isWhole = read.value.type === "end";
       line.show((columns) => barLine(size === null ? 0 : passed / Math.max(1, size), [this.#told()], columns));
       if (!isStopped()) continue;
@@ -218,11 +221,6 @@ class Import {
     return fault(EXIT.failed, `${what}; what stands before it is imported; ${advice}`);
   }
 
-  #faulty(line: { clear(): void }, error: Fault): Outcome {
-    line.clear();
-    return err(error);
-  }
-
   #warn({ oldestAt }: MovedHeader): void {
     const days = oldestAt === null ? 0 : Math.ceil((Date.now() - Date.parse(oldestAt)) / DAY_MS);
     const { maxAgeMs, maxRowsPerNode } = DEFAULT_RETENTION;
@@ -245,7 +243,7 @@ class Import {
     });
     const nodes = countOf(this.#counts.added, "node") + countOf(this.#counts.known, "node");
     const read = size === null ? "" : `; read ${humanBytes(size)}`;
-    this.#cli.terminal.write(printable(`imported: ${[...told, `nodes ${nodes}`].join(", ")}${read}`) + "\n");
+    this.#cli.terminal.write(`${printable(`imported: ${[...told, `nodes ${nodes}`].join(", ")}${read}`)}\n`);
     if (this.#tokens > 0)
       this.#cli.terminal.warn(
         `nodewise: tokens do not go over HTTP: make them anew where the API runs (${this.#tokens} were left out)`,

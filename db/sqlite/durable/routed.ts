@@ -1,10 +1,13 @@
 import type { D1Database } from "@cloudflare/workers-types";
+import { sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
 import type { MovedRow } from "../../../api/model/moved-row.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { placeIn, placeOf } from "../../../api/service/canonical.ts";
 import { decodeBody, WEB_PACKING, webDigest } from "../../body.ts";
 import { attempting, type StoreFailure } from "../../failure.ts";
 import type { Place, SnapshotRow, StreamedDecision, StreamFailure } from "../../rows.ts";
+import { texts } from "../../sql/schema.ts";
 import type { DecisionFilter, ExportedRows, ExportFilter, ImportedRows, ResultRow, Store } from "../../store.ts";
 import { openD1 } from "../d1/open.ts";
 import { failureOf } from "../failure.ts";
@@ -124,27 +127,22 @@ const UNKNOWN = { known: false, added: 0 };
 /** What is there for nobody, so that it is told apart. */
 const NOWHERE = null as never;
 
-const TEXTS = "SELECT id, bytes, encoding, body FROM texts WHERE id IN (SELECT value FROM json_each(?))";
-
 /** The shared texts that rows need, of those that an import has put into the fleet's database. */
 async function neededTexts(d1: D1Database, rows: readonly MovedRow[]): Promise<Result<MovedRow[], StoreFailure>> {
   const ids = new Set(rows.flatMap((row) => ("parts" in row ? (row.parts ?? []).map(([, id]) => id) : [])));
   if (ids.size === 0) return ok([]);
-  const stored = await d1
-    .prepare(TEXTS)
-    .bind(JSON.stringify([...ids]))
-    .all<StoredText>();
+  const stored = await drizzle(d1)
+    .select()
+    .from(texts)
+    .where(sql`${texts.id} IN (SELECT value FROM json_each(${JSON.stringify([...ids])}))`);
   const found: MovedRow[] = [];
-  for (const { id, ...row } of stored.results) {
-    // D1 gives bytes as an array of numbers
-    const body = typeof row.body === "string" ? row.body : Uint8Array.from(row.body);
-    const text = await decodeBody(`text \`${id}\``, { ...row, body }, WEB_PACKING);
+  for (const row of stored) {
+    const text = await decodeBody(`text \`${row.id}\``, row, WEB_PACKING);
     if (!text.ok) return text;
-    found.push({ type: "text", id, text: text.value });
+    found.push({ type: "text", id: row.id, text: text.value });
   }
   return ok(found);
 }
-type StoredText = Parameters<typeof decodeBody>[1] & { readonly id: string };
 
 /**
  * Texts, tokens and outcomes go into the fleet's database: a text may be needed by rows of any node, and of later calls. All
@@ -163,9 +161,9 @@ async function importInto(
   const counts = { added: { ...told.value.added }, known: { ...told.value.known } };
   const owned = rows.filter((row) => row.type !== "text" && row.type !== "token");
   for (const [node, own] of Map.groupBy(owned, (row) => (row.type === "node" ? row.name : row.node))) {
-    const texts = await attempt(() => neededTexts(d1, own));
-    if (!texts.ok) return texts;
-    const imported = await ofNode<ImportedRows>(node, "importRows", [[...texts.value, ...own], nowMs], NOWHERE);
+    const needed = await attempt(() => neededTexts(d1, own));
+    if (!needed.ok) return needed;
+    const imported = await ofNode<ImportedRows>(node, "importRows", [[...needed.value, ...own], nowMs], NOWHERE);
     if (!imported.ok) return imported;
     for (const [to, from] of [
       [counts.added, imported.value.added],
