@@ -289,4 +289,7 @@ test("rows of another history go to their nodes' objects, with texts that they s
     expect(value(await store.listDecisions({ node, limit: 9 })).items).toMatchObject([{ id }]);
     expect(value(await fleet.listFleet(0, node))[0]).toMatchObject({ name: node });
   }
+  const whole: unknown[] = [];
+  for await (const step of store.exportRows({})) whole.push(step);
+  expect(whole).toMatchObject([{ ok: false, error: { message: expect.stringContaining("node by node") } }]);
 });

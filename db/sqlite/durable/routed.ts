@@ -5,7 +5,7 @@ import type { MovedRow } from "../../../api/model/moved-row.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { placeIn, placeOf } from "../../../api/service/canonical.ts";
 import { decodeBody, WEB_PACKING, webDigest } from "../../body.ts";
-import { attempting, type StoreFailure } from "../../failure.ts";
+import { attempting, failure, type StoreFailure } from "../../failure.ts";
 import type { Place, SnapshotRow, StreamedDecision, StreamFailure } from "../../rows.ts";
 import { texts } from "../../sql/schema.ts";
 import type { DecisionFilter, ExportedRows, ExportFilter, ImportedRows, ResultRow, Store } from "../../store.ts";
@@ -175,6 +175,11 @@ async function importInto(
 }
 const OWNED = ["snapshot", "decision", "removal", "node", "hour"] as const;
 
+/** The fleet's database has the heads of decisions alone: their export would be none. */
+async function* notOfAll(): ReturnType<Store["exportRows"]> {
+  yield failure("unavailable", "a history in objects is exported node by node: name one");
+}
+
 /** What is asked of one node's object, or of an id's. */
 function ofObjects(fleet: Store, d1: D1Database, objects: Objects) {
   const { ofNode, ofId } = objects;
@@ -247,11 +252,8 @@ export function openRouted(at: (place: string) => HistoryObject, d1: D1Database)
       filter.node === undefined
         ? streamOfAll(fleet, objects, filter, after)
         : objects.stream({ ...filter, node: filter.node }, after),
-    // of all nodes there is no export: it goes object by object
     exportRows: (filter, after) =>
-      filter.node === undefined
-        ? fleet.exportRows(filter, after)
-        : objects.exported({ ...filter, node: filter.node }, after),
+      filter.node === undefined ? notOfAll() : objects.exported({ ...filter, node: filter.node }, after),
     listOutcomes: (query) => either(query.node, "listOutcomes", [query], NO_PAGE),
     tallyOutcomes: (filter, bucketMs) => either(filter.node, "tallyOutcomes", [filter, bucketMs], []),
     summarizeRemovals: (node, range) => orNothing(node, "summarizeRemovals", [node, range]),
