@@ -23,13 +23,19 @@ import { decisionRow, snapshotRow, T0, value } from "./store-rows.ts";
 const UNDER = { recordedUnder: NEWEST.version, replayedUnder: NEWEST.version };
 
 type Replayed = z.output<typeof historyReplay>;
-const replay = async (api: ApiSubject, body: object, headers = {}): Promise<Replayed> =>
+const onePage = async (api: ApiSubject, body: object, headers = {}): Promise<Replayed> =>
   answer(await post(api, "/v1/replay", body, headers), historyReplay);
+/** Without a limit asks again for what ended by time: on a busy machine two decisions may take the second that a page has. */
+async function replay(api: ApiSubject, body: { limit?: number }, headers = {}): Promise<Replayed> {
+  let found = await onePage(api, body, headers);
+  for (let i = 0; i < 20 && body.limit === undefined && found.nextPageToken !== null; i++) found = await onePage(api, body, headers);
+  return found;
+}
 
 async function pages(api: ApiSubject, body: object): Promise<Replayed[]> {
-  const found = [await replay(api, body)];
+  const found = [await onePage(api, body)];
   for (let token = found[0]?.nextPageToken; token !== null; token = found.at(-1)?.nextPageToken) {
-    found.push(await replay(api, { ...body, pageToken: token }));
+    found.push(await onePage(api, { ...body, pageToken: token }));
   }
   return found;
 }
@@ -82,7 +88,8 @@ export function historyReplays(of: Of): void {
       admission: { ...all, replayed: 2, same: 2, decisions: 2 },
     });
     const found = await pages(of(), { node, limit: 2 });
-    expect(found.map(({ counts }) => counts.replayed)).toEqual([2, 2, 1]);
+    expect(sum(found, "replayed")).toBe(5);
+    expect(Math.max(...found.map(({ counts }) => counts.replayed))).toBeLessThanOrEqual(2);
     expect(found[0]?.progress).toBeLessThanOrEqual(found[1]?.progress ?? 0);
     expect(new Set(found.map(({ until }) => until)).size).toBe(1);
     expect(found.at(-1)?.reachedAt).toBe(whole.reachedAt);
