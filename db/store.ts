@@ -202,6 +202,8 @@ export interface ExportedRows {
   readonly place: string;
   /** When it was decided; null: they are about something else. */
   readonly atMs: number | null;
+  /** 0 to 1, of an export that does not go by time. */
+  readonly progress?: number;
 }
 /** Rows by their type. */
 export type MovedCounts = Readonly<Partial<Record<MovedRow["type"], number>>>;

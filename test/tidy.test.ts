@@ -122,6 +122,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   ],
   "api/worker/": ["cloudflare:workers"],
   "api/model/": ["zod"],
+  "api/service/": ["package.json", "zod"],
   "api/profiles/": [],
   "api/text/": ["string-width"],
   "api/decide/": [],

@@ -6,7 +6,7 @@ import { getDecision, postDecision } from "./decisions.ts";
 import { getNode, listNodes } from "./fleet.ts";
 import { getHealth, getReady, METRICS_ROUTES } from "./health.ts";
 import { postLint } from "./lint.ts";
-import { postHistory } from "./moving.ts";
+import { getHistory, postHistory } from "./moving.ts";
 import { getSnapshot, postDeletion, putSnapshot } from "./nodes.ts";
 import { openApi } from "./openapi/contract.ts";
 import { getRemovalSummary, listRemovals } from "./removals.ts";
@@ -47,6 +47,7 @@ export const ROUTES: readonly Route[] = [
   { method: "POST", path: "/v1/nodes/:node/turns", scope: "decide", handle: postTurn },
   { method: "PUT", path: "/v1/nodes/:node/snapshot", scope: "decide", handle: putSnapshot },
   { method: "POST", path: "/v1/nodes/:node/deletion", scope: "decide", handle: postDeletion },
+  { method: "GET", path: "/v1/history", scope: "admin", offThread: true, handle: getHistory },
   { method: "POST", path: "/v1/history", scope: "admin", handle: postHistory },
   { method: "GET", path: "/v1/snapshots/:id", scope: "read", offThread: true, handle: getSnapshot },
   { method: "GET", path: "/healthz", scope: null, handle: getHealth },

@@ -1,14 +1,38 @@
 import type { MovedRow } from "../model/moved-row.ts";
-import type { Result } from "../model/result.ts";
+import { ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
+import { DEFAULT_EXPORTED, exportPage } from "../service/export-page.ts";
 import { checkHeader, readMovedLine } from "../service/moved-line.ts";
 import { historyProblem, invalid, type Problem, problem } from "../service/problem.ts";
 import { lines } from "./batch.ts";
 import { bodyProblem, boundsOf, ndjsonStream } from "./body.ts";
-import { type Exchange, json, queryOf } from "./route.ts";
+import { nodeAsked, rangeIn } from "./decision-list.ts";
+import { type Exchange, JSON_TYPE, json, queryOf, queryProblem } from "./route.ts";
 
 /** Rows of one request: on Workers an invocation may run a thousand statements, and a row takes three or four. */
 export const MAX_MOVED_ROWS = 200;
+
+/** GET /v1/history: a page of an export, which `nodewise history export --api` writes as a file. */
+export async function getHistory(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const { ports, signal } = exchange;
+  const given = queryOf(exchange, ["node", "since", "until", "limit", "pageToken"]);
+  if (!given.ok) return given;
+  const { node: name, pageToken, ...range } = given.value;
+  const nowMs = ports.now();
+  const { issues, times } = rangeIn(range, nowMs);
+  if (issues.length > 0) return queryProblem(issues);
+  const node = await nodeAsked(exchange, name);
+  if (!node.ok) return node;
+  const page = await exportPage(ports.store, {
+    part: { ...times, ...(node.value === null ? {} : { node: node.value }) },
+    limit: range.limit === undefined ? DEFAULT_EXPORTED : Number(range.limit),
+    ...(pageToken === undefined ? {} : { pageToken }),
+    nowMs,
+    signal,
+  });
+  if (!page.ok) return historyProblem(page.error);
+  return ok({ status: 200, type: JSON_TYPE, body: JSON.stringify(page.value), untagged: true });
+}
 
 /** POST /v1/history: rows that `nodewise history export` wrote, behind its first line. All of them are imported, or none. */
 export async function postHistory(exchange: Exchange): Promise<Result<Reply, Problem>> {

@@ -1,9 +1,9 @@
 import { type AnyColumn, and, asc, eq, gt, gte, lt, type SQL, sql } from "drizzle-orm";
 import { Lru } from "../../api/model/cache.ts";
 import type { Moved, MovedRow } from "../../api/model/moved-row.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
+import { ok, type Result } from "../../api/model/result.ts";
 import { decodeBody } from "../body.ts";
-import { corruptRow, type StoreFailure } from "../failure.ts";
+import { corruptRow, failure, type StoreFailure } from "../failure.ts";
 import type { Place } from "../rows.ts";
 import type { ExportFilter, Store } from "../store.ts";
 import { headOf, ofDecision, readAsk } from "./decisions.ts";
@@ -49,6 +49,8 @@ type Part = (filter: ExportFilter, from: string | undefined) => Steps;
 type Read<T> = Promise<Result<T, StoreFailure>>;
 
 const placeOf = ({ atMs, seq }: Place): string => `${atMs}/${seq}`;
+/** The part that an export has come to, and the place in it. */
+const PLACE = /^(?:(?:decisions|outcomes|removals)\/-?\d{1,15}\/\d{1,15}|hours\/-?\d{1,15}\/.*|nodes\/.*|tokens\/.*)$/s;
 function readPlace(at: string | undefined): Place | undefined {
   if (at === undefined) return undefined;
   const [atMs = 0, seq = 0] = at.split("/").map(Number);
@@ -365,9 +367,10 @@ export function exportOf(driver: Driver): Pick<Store, "exportRows"> {
         ["hours", hoursPart(driver)],
         ["tokens", tokensPart(driver)],
       ];
+      if (after !== undefined && !PLACE.test(after))
+        return yield failure("bad_page_token", `\`${after.slice(0, 64)}\` is no place of an export`);
       const [begun, from] = after === undefined ? [] : after.split(/\/(.*)/s);
       const first = begun === undefined ? 0 : parts.findIndex(([name]) => name === begun);
-      if (first === -1) return yield err({ code: "bad_page_token", message: `\`${after}\` is no place of an export` });
       for (const [i, [name, steps]] of parts.slice(first).entries())
         for await (const step of steps(filter, i === 0 ? from : undefined)) {
           if (!step.ok) {

@@ -17,6 +17,7 @@ import { run, start } from "./run.ts";
 const QUIET = { info: () => {}, warn: () => {}, error: () => {} };
 /** Rows of a history that takes a while to move. */
 const MANY = 3000;
+const DAY_MS = 24 * 3600 * 1000;
 
 describe("history export and import", () => {
   let folder: string;
@@ -99,6 +100,20 @@ describe("history export and import", () => {
         (await run(["history", "show", id, "-o", "json", ...args], { env })).stdout;
       expect(await shown(to)).toBe(await shown(into(lived)));
     }
+    const back = await run(["history", "export", at("back.ndjson.gz"), ...to], { env });
+    expect([back.code, back.stderr]).toEqual([0, expect.stringMatching(/back\.ndjson\.gz: [\d.]+ KiB, \d+ rows\n$/)]);
+    expect((await run(["history", "import", at("back.ndjson.gz"), ...into(at("back"))])).stdout).toMatch(
+      /^imported: decisions 4, snapshots 4, nodes 2/,
+    );
+    expect(await seen(into(at("back")))).toEqual(await seen(into(lived)));
+    const unknown = await run(["history", "export", "--node", "n3", ...to], { env });
+    expect([unknown.code, unknown.stdout, unknown.stderr]).toEqual([
+      EXIT.badInput,
+      "",
+      expect.stringMatching(/404 unknown_node: there is no node `n3`; there are n1, n2/),
+    ]);
+    const both = await run(["history", "export", "--tokens", ...to], { env });
+    expect([both.code, both.stderr]).toEqual([EXIT.badInput, expect.stringContaining("--tokens")]);
     const refused = await run(["history", "import", file, ...to], { env: { NODEWISE_TOKEN: newToken().text } });
     expect([refused.code, refused.stderr]).toEqual([
       EXIT.failed,
@@ -150,7 +165,7 @@ describe("history export and import", () => {
   /** A history of many rows, the oldest of which are older than an API keeps. */
   async function large(dataDir: string): Promise<void> {
     const store = value(openNode({ file: join(dataDir, "history.db") }));
-    const from = Date.now() - 40 * 24 * 3600 * 1000;
+    const from = Date.now() - 40 * DAY_MS;
     await Promise.all(
       Array.from({ length: MANY }, async (_, i) => {
         const node = `n${i % 20}`;
@@ -208,6 +223,19 @@ describe("history export and import", () => {
     expect(kills).toBeGreaterThan(0);
     expect(stderr).toMatch(/the oldest decision is of 20[^\n]*start it with --keep-days 4\d before you import/);
     expect(await held(to)).toEqual(await held(from));
+    const api = await startApi({
+      dataDir: from,
+      port: 0,
+      threads: 1,
+      log: QUIET,
+      retention: { maxAgeMs: 100 * DAY_MS },
+    });
+    if (!api.ok) throw new Error(api.error.message);
+    onTestFinished(() => api.value.close());
+    const [overHttp, toOther] = [at("http.ndjson.gz"), at("http-moved")];
+    expect((await again(["history", "export", overHttp, "--api", api.value.url])).kills).toBeGreaterThan(0);
+    expect((await run(["history", "import", overHttp, ...into(toOther)])).code).toBe(0);
+    expect(await held(toOther)).toEqual(await held(to));
     // an export that was cut off behind its first part goes on there
     copyFileSync(out, at("whole"));
     const place = at("left.place");

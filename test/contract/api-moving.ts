@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
-import { historyImported } from "../../api/http/openapi/answers.ts";
+import { historyExported, historyImported } from "../../api/http/openapi/answers.ts";
 import { MOVED } from "../../api/http/openapi/operation.ts";
 import { MOVED_FORMAT } from "../../api/model/moved-row.ts";
+import { encodeResume } from "../../api/service/export-page.ts";
 import { answer, exampleSnapshot, fresh, get, type Of, post, problemOf, send, tokenFor } from "./api-subject.ts";
 import { value } from "./store-rows.ts";
 
@@ -75,5 +76,68 @@ export function moving(of: Of): void {
       [HEADER, JSON.stringify({ type: "text", id: "0".repeat(32), text: "x" })],
       /text `0+` is not what its id says/,
     );
+  });
+  exporting(of, sent);
+}
+
+type Sent = (lines: readonly string[]) => Promise<Response>;
+function exporting(of: Of, sent: Sent): void {
+  const page = async (query: Readonly<Record<string, string>>) =>
+    answer(await get(of(), `/v1/history?${new URLSearchParams(query)}`), historyExported);
+  const pages = async (query: Readonly<Record<string, string>>) => {
+    const found = [await page(query)];
+    for (let token = found[0]?.nextPageToken; token; token = found.at(-1)?.nextPageToken)
+      found.push(await page({ ...query, pageToken: token }));
+    return found;
+  };
+  /** Rows as lines, each once. */
+  const linesOf = (rows: readonly object[]): readonly string[] => [...new Set(rows.map((row) => JSON.stringify(row)))];
+
+  test("pages of an export have the rows that the store exports, in their order, and are what an import takes", async () => {
+    const node = fresh("exported");
+    for (const sequence of [1, 2, 3]) {
+      const kubeletConfiguration = { podPidsLimit: 200 + sequence };
+      await post(of(), "/v1/decisions/cgroups", {
+        snapshot: exampleSnapshot(node, { sequence, kubeletConfiguration }),
+      });
+    }
+    const whole: object[] = [];
+    for await (const step of of().store.exportRows({ node })) whole.push(...value(step).rows);
+    const found = await pages({ node, limit: "2" });
+    expect(found.length).toBeGreaterThan(2);
+    const rows = found.flatMap((one) => one.rows);
+    expect(linesOf(rows)).toEqual(linesOf(whole));
+    expect(new Set(found.map(({ header }) => JSON.stringify(header))).size).toBe(1);
+    expect(found[0]?.header).toMatchObject({ node, oldestAt: found[0]?.reachedAt && expect.any(String) });
+    expect(found[0]?.reachedAt).not.toBeNull();
+    const progress = found.map((one) => one.progress);
+    expect(progress).toEqual([...progress].sort((a, b) => a - b));
+    expect(progress.at(-1)).toBe(1);
+    for (const { header, rows: some } of found) {
+      const known = await answer(await sent([JSON.stringify(header), ...linesOf(some)]), historyImported);
+      for (const type of ["decision", "snapshot"]) expect(known.added).not.toHaveProperty(type);
+    }
+    const later = await page({ node, since: new Date(Date.now() + 60_000).toISOString() });
+    expect(later.rows.filter(({ type }) => type === "decision" || type === "outcome")).toEqual([]);
+    expect(later.header.oldestAt).toBeNull();
+  });
+
+  test("only an administrator exports; a node that is not there and a token of another export are refused", async () => {
+    const token = await tokenFor(of().store, ["decide", "read"]);
+    const node = fresh("exported");
+    await post(of(), "/v1/decisions/cgroups", { snapshot: exampleSnapshot(node) });
+    const asked = (query: string, headers = {}) => get(of(), `/v1/history?${query}`, headers);
+    await problemOf(await asked(`node=${node}`, { authorization: `Bearer ${token}` }), "forbidden");
+    await problemOf(await asked(`node=${fresh("nowhere")}`), "unknown_node");
+    const { nextPageToken } = await page({ node, limit: "1" });
+    const refused = async (query: string, message: RegExp) =>
+      expect((await problemOf(await asked(query), "invalid_query")).detail).toMatch(message);
+    await refused(`pageToken=${nextPageToken}`, /^the page token belongs to an export of the node `/);
+    await refused(`node=${node}&pageToken=abcd`, /^the page token is not one that an export gave out/);
+    const { header } = await page({ node, limit: "1" });
+    for (const place of ["decisions/x/1", "nowhere/1", "hours/1"])
+      await refused(`node=${node}&pageToken=${encodeResume(header, place)}`, /is no place of an export/);
+    await refused(`node=${node}&limit=0`, /^limit: must be a number from 1 to 500/);
+    await refused(`node=${node}&since=monday`, /^since: must be an RFC 3339 time/);
   });
 }

@@ -26,9 +26,10 @@ type Replayed = z.output<typeof historyReplay>;
 const onePage = async (api: ApiSubject, body: object, headers = {}): Promise<Replayed> =>
   answer(await post(api, "/v1/replay", body, headers), historyReplay);
 /** Without a limit asks again for what ended by time: on a busy machine two decisions may take the second that a page has. */
-async function replay(api: ApiSubject, body: { limit?: number }, headers = {}): Promise<Replayed> {
+async function replay(api: ApiSubject, body: object, headers = {}): Promise<Replayed> {
   let found = await onePage(api, body, headers);
-  for (let i = 0; i < 20 && body.limit === undefined && found.nextPageToken !== null; i++) found = await onePage(api, body, headers);
+  for (let i = 0; i < 20 && !("limit" in body) && found.nextPageToken !== null; i++)
+    found = await onePage(api, body, headers);
   return found;
 }
 

@@ -8,6 +8,7 @@ import worker from "../../api/worker.ts";
 import { openStore, rollUp } from "../../db/open/worker.ts";
 import { openD1 } from "../../db/sqlite/d1/open.ts";
 import { MIGRATIONS } from "../../db/sqlite/durable/migrations.ts";
+import type { ExportedRows } from "../../db/store.ts";
 import { type ApiSubject, exampleSnapshot, problemOf } from "../contract/api-subject.ts";
 import { decisionRow, snapshotRow, value } from "../contract/store-rows.ts";
 
@@ -289,7 +290,18 @@ test("rows of another history go to their nodes' objects, with texts that they s
     expect(value(await store.listDecisions({ node, limit: 9 })).items).toMatchObject([{ id }]);
     expect(value(await fleet.listFleet(0, node))[0]).toMatchObject({ name: node });
   }
-  const whole: unknown[] = [];
-  for await (const step of store.exportRows({})) whole.push(step);
-  expect(whole).toMatchObject([{ ok: false, error: { message: expect.stringContaining("node by node") } }]);
+  const steps: ExportedRows[] = [];
+  for await (const step of store.exportRows({})) steps.push(value(step));
+  const decided = (of: readonly ExportedRows[]) =>
+    of.flatMap((step) => step.rows.flatMap((row) => (row.type === "decision" ? [row.id] : [])));
+  expect(decided(steps)).toEqual(expect.arrayContaining(rows.map(({ id }) => id)));
+  const progress = steps.map((step) => step.progress ?? -1);
+  expect(progress).toEqual([...progress].sort((a, b) => a - b));
+  // from each place on, the rest follows
+  for (const [i, { place }] of steps.entries()) {
+    const rest: ExportedRows[] = [];
+    for await (const step of store.exportRows({}, place)) rest.push(value(step));
+    expect(decided(rest)).toEqual(decided(steps.slice(i + 1)));
+  }
+  for await (const step of store.exportRows({}, "node/2/x")) expect(step).toMatchObject({ ok: false });
 });

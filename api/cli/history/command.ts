@@ -68,7 +68,11 @@ function addMoving(history: Command, cli: Cli): void {
     .option("--node <name>", "of this node only")
     .option("--since <time>", "RFC 3339, or a duration back from now such as 90m")
     .option("--until <time>", "likewise")
-    .option("--tokens", "with the API's tokens: their names, rights and hashes, not the secrets")
+    .addOption(
+      new Option("--tokens", "with the API's tokens: their names, rights and hashes, not the secrets").conflicts("api"),
+    )
+    .option("--api <url>", "the history of this API instead, such as one on Workers; without its tokens")
+    .option("--token-file <file>", "holds the token for it, which needs the scope admin (or set NODEWISE_TOKEN)")
     .action((file: string | undefined, given: ExportFlags) =>
       finish(cli, async () => (await import("./export.ts")).exportHistory(file, given, cli)),
     );
@@ -76,6 +80,7 @@ function addMoving(history: Command, cli: Cli): void {
     out,
     "nodewise history export history.ndjson.gz --data-dir /var/lib/nodewise --tokens",
     "nodewise history export --node n1 --since 24h | gzip > n1.ndjson.gz",
+    "nodewise history export history.ndjson.gz --api https://nodewise.example.workers.dev --token-file admin-token",
   );
   const into = history
     .command("import")

@@ -12,22 +12,21 @@ import {
   writeSync,
 } from "node:fs";
 import { gzipSync } from "node:zlib";
-import type { StoreFailure } from "../../../db/failure.ts";
 import { storeAt } from "../../../db/open/node.ts";
-import type { ExportFilter, Store } from "../../../db/store.ts";
-import { MOVED_FORMAT, type MovedHeader } from "../../model/moved-row.ts";
-import { ok, type Result } from "../../model/result.ts";
-import { rfc3339 } from "../../service/timestamp.ts";
+import type { MovedHeader } from "../../model/moved-row.ts";
+import { err, ok, type Result } from "../../model/result.ts";
 import { humanBytes } from "../../text/size.ts";
 import { printable } from "../../text/style.ts";
 import { type HistoryPlace, storeSetting } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
 import { barLine, EXIT, type Fault, fault, type Outcome, redrawnLine, stopFlag } from "../terminal.ts";
-import { VERSION } from "../version-line.ts";
+import { apiSource, type ExportSource, storeSource } from "./export-source.ts";
 import { checkNode, withHistory } from "./open-history.ts";
-import { timesOf } from "./source.ts";
+import { timesOf, tokenOf } from "./source.ts";
 
 export interface ExportFlags extends HistoryPlace {
+  readonly api?: string;
+  readonly tokenFile?: string;
   readonly node?: string;
   readonly since?: string;
   readonly until?: string;
@@ -39,7 +38,6 @@ const CHUNK = 4 * 1024 * 1024;
 /** How far an export has come. */
 interface Reached {
   readonly header: MovedHeader;
-  readonly filter: ExportFilter;
   /** Of the rows that are written; empty: none is. */
   readonly place: string;
   readonly rows: number;
@@ -110,94 +108,71 @@ function keptOf(file: string, asked: readonly unknown[]): Result<Kept | null, Fa
 
 /** `nodewise history export [FILE]`: a history, or a part of it, as lines of JSON that any other store imports. */
 export async function exportHistory(file: string | undefined, given: ExportFlags, cli: Cli): Promise<Outcome> {
-  const nowMs = Date.now();
-  const times = timesOf(given, nowMs);
+  const times = timesOf(given, Date.now());
   if (!times.ok) return times;
   if (file !== undefined && existsSync(file))
     return fault(EXIT.badInput, `${file} is there already: name another file, or remove it`);
-  const setting = storeSetting(given, cli);
-  return withHistory(setting, false, async (store) => {
-    const node = await checkNode(store, given.node);
-    if (!node.ok) return node;
-    const place = setting.ok ? storeAt(setting.value).label : "";
+  const part = { ...(given.node === undefined ? {} : { node: given.node }), ...times.value };
+  const written = async (from: ExportSource): Promise<Outcome> => {
     // as they were given: a duration back from now is another time each time
-    const asked = [place, given.node ?? null, given.since ?? null, given.until ?? null, given.tokens === true];
+    const asked = [from.label, given.node ?? null, given.since ?? null, given.until ?? null, given.tokens === true];
     const kept = file === undefined ? ok(null) : keptOf(file, asked);
     if (!kept.ok) return kept;
-    const named = given.node === undefined ? {} : { node: given.node };
-    const filter = { ...named, ...times.value, ...(given.tokens === true ? { tokens: true as const } : {}) };
+    const begun = kept.value === null ? await from.begin(part) : ok(kept.value.reached.header);
+    if (!begun.ok) return begun;
     const sink = file === undefined ? outSink(cli) : fileSink(file, asked, kept.value);
-    return write(store, sink, kept.value?.reached ?? (await beginning(store, filter, nowMs)), cli);
+    return write(from, sink, kept.value?.reached ?? { header: begun.value, place: "", rows: 0 }, cli);
+  };
+  if (given.api !== undefined) {
+    const token = await tokenOf(given, cli);
+    if (!token.ok) return token;
+    const source = apiSource(given.api, token.value);
+    return source.ok ? written(source.value) : source;
+  }
+  const setting = storeSetting(given, cli);
+  return withHistory(setting, false, async (store) => {
+    const label = setting.ok ? storeAt(setting.value).label : "";
+    const node = await checkNode(store, given.node);
+    return node.ok ? written(storeSource(store, label, given.tokens === true)) : node;
   });
 }
 
-async function beginning(store: Store, filter: ExportFilter, nowMs: number): Promise<Reached> {
-  const { node, sinceMs, untilMs } = filter;
-  let oldestAt: string | null = null;
-  for await (const first of store.exportRows(filter)) {
-    if (first.ok && first.value.atMs !== null) oldestAt = rfc3339(first.value.atMs);
-    break;
-  }
-  const header: MovedHeader = {
-    type: "nodewise-history",
-    formatVersion: MOVED_FORMAT,
-    version: VERSION,
-    exportedAt: rfc3339(nowMs),
-    ...(node === undefined ? {} : { node }),
-    ...(sinceMs === undefined ? {} : { since: rfc3339(sinceMs) }),
-    ...(untilMs === undefined ? {} : { until: rfc3339(untilMs) }),
-    oldestAt,
-  };
-  return { header, filter, place: "", rows: 0 };
-}
-
-/** The share of the decisions that are exported, by their times. */
-async function shares(store: Store, { header, filter }: Reached): Promise<(atMs: number | null) => number> {
-  const newest = await store.newestDecision(filter.node);
-  const fromMs = Date.parse(header.oldestAt ?? header.exportedAt);
-  const endMs = Math.min(
-    filter.untilMs ?? Number.POSITIVE_INFINITY,
-    (newest.ok ? newest.value?.lastAtMs : undefined) ?? Date.now(),
-  );
-  return (atMs) => (atMs === null ? 1 : Math.min(1, Math.max(0, (atMs - fromMs) / Math.max(1, endMs - fromMs))));
-}
-
-async function write(store: Store, sink: Sink, from: Reached, cli: Cli): Promise<Outcome> {
-  const { header, filter } = from;
-  const shareAt = await shares(store, from);
+async function write(source: ExportSource, sink: Sink, from: Reached, cli: Cli): Promise<Outcome> {
+  const { header } = from;
   const line = redrawnLine(process.stderr);
   const isStopped = stopFlag();
-  const damaged: StoreFailure[] = [];
+  const leftOut: string[] = [];
   let { place, rows } = from;
   let text = place === "" ? `${JSON.stringify(header)}\n` : "";
   const flush = async (): Promise<void> => {
-    await sink.write(text, { header, filter, place, rows });
+    await sink.write(text, { header, place, rows });
     text = "";
   };
-  for await (const step of store.exportRows(filter, place === "" ? undefined : place)) {
-    if (!step.ok && step.error.isRow === true) damaged.push(step.error);
-    if (!step.ok && step.error.isRow !== true) {
+  for await (const step of source.steps(header, place)) {
+    if (!step.ok) {
       line.clear();
       await flush();
-      return fault(EXIT.failed, `${step.error.message}; the same command goes on with the export`);
+      return err({ ...step.error, lines: [...step.error.lines, "the same command goes on with the export"] });
     }
-    if (!step.ok) continue;
+    leftOut.push(...step.value.leftOut);
     for (const row of step.value.rows) text += `${JSON.stringify(row)}\n`;
     rows += step.value.rows.length;
+    // what follows now is the end alone, and is written with it
+    if (step.value.place === null) break;
     place = step.value.place;
     if (text.length < CHUNK && !isStopped()) continue;
     await flush();
-    const { atMs } = step.value;
-    const told = [`${rows.toLocaleString("en")} rows`, ...(atMs === null ? [] : [`at ${rfc3339(atMs)}`])];
-    line.show((columns) => barLine(shareAt(atMs), told, columns));
+    const { reachedAt, progress } = step.value;
+    const told = [`${rows.toLocaleString("en")} rows`, ...(reachedAt === null ? [] : [`at ${reachedAt}`])];
+    line.show((columns) => barLine(progress, told, columns));
     if (!isStopped()) continue;
     line.clear();
     return fault(EXIT.interrupted, "the export was ended: the same command goes on with it");
   }
   line.clear();
-  for (const one of damaged) cli.terminal.warn(`nodewise: left out: ${one.message}`);
+  for (const one of leftOut) cli.terminal.warn(`nodewise: left out: ${one}`);
   text += `${JSON.stringify({ type: "end", rows })}\n`;
   await flush();
   cli.terminal.warn(`nodewise: ${sink.end()}, ${rows.toLocaleString("en")} rows`);
-  return ok(damaged.length === 0 ? EXIT.ok : EXIT.negative);
+  return ok(leftOut.length === 0 ? EXIT.ok : EXIT.negative);
 }

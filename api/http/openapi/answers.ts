@@ -4,7 +4,7 @@ import { reservesAdvice } from "../../model/advice.ts";
 import { cgroupValues } from "../../model/cgroups.ts";
 import { placeReasonsForm, podRef, shortDifference } from "../../model/forms.ts";
 import { KIND_SPECS } from "../../model/kinds.ts";
-import { MOVED_TYPES } from "../../model/moved-row.ts";
+import { MOVED_TYPES, movedHeader, movedRow } from "../../model/moved-row.ts";
 import { comparison, OUTCOME_KINDS } from "../../model/outcome.ts";
 import { storyDecisionForm, storyForm, storyListForm } from "../../model/why.ts";
 import { upgradeReport } from "../../service/upgrade/report.ts";
@@ -270,6 +270,15 @@ export const historyImported = z.strictObject({
   known: moved.describe("rows that were there before"),
 });
 
+export const historyExported = z.strictObject({
+  header: movedHeader.describe("the first line of the export, the same on each page"),
+  rows: z.array(movedRow),
+  leftOut: z.array(z.string()).describe("what is missing because it cannot be read, a line each"),
+  reachedAt: time.nullable().describe("when the last decision of the page was made; null: it ends with something else"),
+  progress: z.number().min(0).max(1),
+  nextPageToken: z.string().nullable(),
+});
+
 export const whyAnswer = z.strictObject({
   story: storyForm.nullable().describe("null: no pod was named"),
   list: storyListForm.nullable().describe("null: a pod was named"),
@@ -302,6 +311,7 @@ const ENVELOPES = {
   SnapshotStored: snapshotStored,
   ResultsStored: resultsStored,
   HistoryImported: historyImported,
+  HistoryExported: historyExported,
   Comparison: comparison,
   OutcomesRecorded: outcomesRecorded,
   AgreementAnswer: agreementAnswer,

@@ -103,6 +103,13 @@ const LINKS: Readonly<Record<string, Readonly<Record<string, Link>>>> = {
   },
   "GET /v1/nodes/:node/decisions": { decision: decision("decisions/0/id"), next: next("decisions") },
   "GET /v1/nodes/:node/removals": { decision: decision("removals/0/decisionId"), next: next("removals") },
+  "GET /v1/history": {
+    next: {
+      to: "GET /v1/history",
+      description: "the next page, with the same node",
+      parameters: { pageToken: "$response.body#/nextPageToken" },
+    },
+  },
   "POST /v1/replay": { decision: decision("changed/0/id") },
 };
 

@@ -1,8 +1,10 @@
+import { MAX_PAGE } from "../../../db/store.ts";
 import { KINDS } from "../../model/decision.ts";
 import { ref } from "../../model/json-schema.ts";
 import { AGREEMENT_VERDICTS, MAX_OUTCOMES_POSTED, OUTCOME_KINDS } from "../../model/outcome.ts";
 import { MAX_LIMIT, MAX_MARGIN_PERCENT, USUAL_LIMIT } from "../../service/advise/advise-node.ts";
 import { USUAL_MARGIN_PERCENT, USUAL_PERCENTILE } from "../../service/advise/reserves.ts";
+import { DEFAULT_EXPORTED } from "../../service/export-page.ts";
 import { MAX_TOUCHED } from "../../service/lint-touched.ts";
 import { DEFAULT_PAGE } from "../decision-list.ts";
 import { MAX_MOVED_ROWS } from "../moving.ts";
@@ -267,6 +269,27 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
       "Its history stays. It counts as gone, and not as silent, until something is heard of it again. Without a body.",
     parameters: [node],
     answers: { 200: "NodeDeleted" },
+    problems: ["unknown_node", "invalid_query"],
+  },
+  "GET /v1/history": {
+    tag: "history",
+    summary: "Export rows for another history",
+    description:
+      "A page of what `nodewise history export --api` writes: `header` is the first line, and `rows` are the next ones, decisions first and oldest first, each row behind the texts and snapshots that it needs. Together they are the body of POST /v1/history. A text or a snapshot that is on a page may be on a later one again. Tokens are not exported.",
+    parameters: [
+      query("node", "Only of this node"),
+      query("since", `Only decided then or later: ${AGO}`, TIME_OR_AGO),
+      query("until", `Only decided earlier: ${AGO}`, TIME_OR_AGO),
+      query("limit", "Decisions and other entries at most, with what they need; a page may end before, by its size", {
+        type: "integer",
+        minimum: 1,
+        maximum: MAX_PAGE,
+        default: DEFAULT_EXPORTED,
+      }),
+      query("pageToken", "The nextPageToken of the page before, with the same node"),
+    ],
+    answers: { 200: "HistoryExported" },
+    untagged: true,
     problems: ["unknown_node", "invalid_query"],
   },
   "POST /v1/history": {

@@ -175,9 +175,65 @@ async function importInto(
 }
 const OWNED = ["snapshot", "decision", "removal", "node", "hour"] as const;
 
-/** The fleet's database has the heads of decisions alone: their export would be none. */
-async function* notOfAll(): ReturnType<Store["exportRows"]> {
-  yield failure("unavailable", "a history in objects is exported node by node: name one");
+/** The nodes by name, behind one or from the first. */
+async function* nodesBehind(fleet: Store, first: string | undefined): AsyncGenerator<Result<string, StoreFailure>> {
+  for (let after = first; ; ) {
+    const page = await fleet.listNodes({ limit: NAMES, ...(after === undefined ? {} : { after }) });
+    if (!page.ok) return yield page;
+    for (const { name } of page.value) yield ok(name);
+    after = page.value.at(-1)?.name;
+    if (after === undefined) return;
+  }
+}
+const NAMES = 250;
+
+/** The place of an export of all: how long the node's name is, the name, and the place in its object. */
+const placeOfAll = (node: string, at: string): string => `node/${node.length}/${node}${at}`;
+function readPlaceOfAll(place: string | undefined): readonly [node?: string, at?: string] | null {
+  if (place === undefined) return [];
+  const [, length, rest = ""] = /^node\/(\d{1,3})\/(.+)$/s.exec(place) ?? [];
+  return length === undefined ? null : [rest.slice(0, Number(length)), rest.slice(Number(length))];
+}
+/** How far it is: the nodes in front of one, and all. */
+const COUNT_NODES = "SELECT count(CASE WHEN name < ? THEN 1 END) AS done, count(*) AS total FROM nodes";
+
+/** The fleet's database has the heads of decisions alone: one object after the other is exported, then the tokens. */
+async function* exportOfAll(
+  fleet: Store,
+  d1: D1Database,
+  { exported }: Objects,
+  filter: ExportFilter,
+  after: string | undefined,
+): AsyncGenerator<Result<ExportedRows, StoreFailure>> {
+  if (after?.startsWith("tokens/")) return yield* fleet.exportRows(filter, after);
+  const place = readPlaceOfAll(after);
+  if (place === null) return yield failure("bad_page_token", "the place is not one of an export of all nodes");
+  const [first, at] = place;
+  const counted = await attempt(async () =>
+    ok(
+      await d1
+        .prepare(COUNT_NODES)
+        .bind(first ?? "")
+        .first<{ done: number; total: number }>(),
+    ),
+  );
+  if (!counted.ok) return yield counted;
+  let { done, total } = counted.value ?? { done: 0, total: 0 };
+  let isOver = false;
+  const ofNode = async function* (node: string, from?: string): ReturnType<Store["exportRows"]> {
+    for await (const step of exported({ ...filter, node }, from)) {
+      isOver = !step.ok && step.error.isRow !== true;
+      yield step.ok ? ok({ ...step.value, place: placeOfAll(node, step.value.place), progress: done / total }) : step;
+    }
+    done += 1;
+  };
+  if (first !== undefined) yield* ofNode(first, at);
+  for await (const node of nodesBehind(fleet, first)) {
+    if (isOver) return;
+    if (!node.ok) return yield node;
+    yield* ofNode(node.value);
+  }
+  if (filter.tokens === true && !isOver) yield* fleet.exportRows(filter, "tokens/");
 }
 
 /** What is asked of one node's object, or of an id's. */
@@ -253,7 +309,9 @@ export function openRouted(at: (place: string) => HistoryObject, d1: D1Database)
         ? streamOfAll(fleet, objects, filter, after)
         : objects.stream({ ...filter, node: filter.node }, after),
     exportRows: (filter, after) =>
-      filter.node === undefined ? notOfAll() : objects.exported({ ...filter, node: filter.node }, after),
+      filter.node === undefined
+        ? exportOfAll(fleet, d1, objects, filter, after)
+        : objects.exported({ ...filter, node: filter.node }, after),
     listOutcomes: (query) => either(query.node, "listOutcomes", [query], NO_PAGE),
     tallyOutcomes: (filter, bucketMs) => either(filter.node, "tallyOutcomes", [filter, bucketMs], []),
     summarizeRemovals: (node, range) => orNothing(node, "summarizeRemovals", [node, range]),

@@ -1,0 +1,172 @@
+import * as z from "zod";
+import { failure, type StoreFailure } from "../../db/failure.ts";
+import type { ExportedRows, ExportFilter, Store } from "../../db/store.ts";
+import packageJson from "../../package.json" with { type: "json" };
+import { MOVED_FORMAT, type MovedHeader, type MovedRow, movedHeader } from "../model/moved-row.ts";
+import { ok, type Result } from "../model/result.ts";
+import { rfc3339 } from "./timestamp.ts";
+import { nextTurn } from "./turns.ts";
+
+/** Decisions and other entries of one page, each with what it needs: on Workers an invocation may run a thousand statements. */
+export const DEFAULT_EXPORTED = 200;
+/** UTF-16 units of the rows, and milliseconds, after which a page ends with what it has. */
+const MAX_CHARACTERS = 4 * 1024 * 1024;
+const BUDGET_MS = 1000;
+/** Reading holds up everyone else on the thread, so it pauses this often. */
+const TURN_MS = 5;
+
+/** What is exported. A node, a time from and a time until, in milliseconds since the epoch; absent: all. */
+export type ExportPart = Omit<ExportFilter, "tokens">;
+type Exporting = Pick<Store, "exportRows" | "streamDecisions" | "newestDecision">;
+
+/** The first line of an export that begins now. */
+export async function exportHeader(store: Exporting, part: ExportPart, nowMs: number): Promise<MovedHeader> {
+  const { node, sinceMs, untilMs } = part;
+  let oldestAt: string | null = null;
+  for await (const first of store.streamDecisions(part)) {
+    const head = first.ok ? first.value : first.error.row;
+    if (head !== undefined) oldestAt = rfc3339(head.decidedAtMs);
+    break;
+  }
+  return {
+    type: "nodewise-history",
+    formatVersion: MOVED_FORMAT,
+    version: packageJson.version,
+    exportedAt: rfc3339(nowMs),
+    ...(node === undefined ? {} : { node }),
+    ...(sinceMs === undefined ? {} : { since: rfc3339(sinceMs) }),
+    ...(untilMs === undefined ? {} : { until: rfc3339(untilMs) }),
+    oldestAt,
+  };
+}
+
+/** How far an export is, 0 to 1, when it has come to decisions of a time (null: it is behind the last): by their times. */
+export async function exportProgress(
+  store: Exporting,
+  { oldestAt, exportedAt }: MovedHeader,
+  { node, untilMs = Number.POSITIVE_INFINITY }: ExportPart,
+): Promise<(atMs: number | null) => number> {
+  const newest = await store.newestDecision(node);
+  const fromMs = Date.parse(oldestAt ?? exportedAt);
+  const endMs = Math.min(untilMs, (newest.ok ? newest.value?.lastAtMs : undefined) ?? Date.parse(exportedAt));
+  return (atMs) => (atMs === null ? 1 : Math.min(1, Math.max(0, (atMs - fromMs) / Math.max(1, endMs - fromMs))));
+}
+
+/** The answer of GET /v1/history. */
+export interface ExportPage {
+  /** The export's first line, the same on each page. */
+  readonly header: MovedHeader;
+  readonly rows: readonly MovedRow[];
+  /** What is missing on this page because it cannot be read, a line each. */
+  readonly leftOut: readonly string[];
+  /** When the last decision of the page was made, in RFC 3339; null: the page ends with something else. */
+  readonly reachedAt: string | null;
+  /** 0 to 1. */
+  readonly progress: number;
+  readonly nextPageToken: string | null;
+}
+
+/** An export that has begun: its first line, of which the rest follows, and the place behind which it goes on. */
+const resume = z.tuple([movedHeader, z.string()]);
+type Resume = z.output<typeof resume>;
+
+export function encodeResume(...begun: Resume): string {
+  const bytes = new TextEncoder().encode(JSON.stringify(begun));
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll("=", "")
+    .replaceAll("+", "-")
+    .replaceAll("/", "_");
+}
+
+/** Null: no export gave it out. */
+function decodeResume(token: string): Resume | null {
+  try {
+    const text = atob(token.replaceAll("-", "+").replaceAll("_", "/"));
+    const bytes = Uint8Array.from(text, (character) => character.charCodeAt(0));
+    return resume.parse(JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)));
+  } catch {
+    return null;
+  }
+}
+
+/** What the export of this first line is of. */
+export const partOf = ({ node, since, until }: MovedHeader): ExportPart => ({
+  ...(node === undefined ? {} : { node }),
+  ...(since === undefined ? {} : { sinceMs: Date.parse(since) }),
+  ...(until === undefined ? {} : { untilMs: Date.parse(until) }),
+});
+
+function resumed(token: string, node: string | undefined): Result<Resume, StoreFailure> {
+  const found = decodeResume(token);
+  if (found === null)
+    return failure("bad_page_token", "the page token is not one that an export gave out; start again without it");
+  if (found[0].node === node) return ok(found);
+  const whose = found[0].node === undefined ? "all nodes" : `the node \`${found[0].node}\``;
+  return failure(
+    "bad_page_token",
+    `the page token belongs to an export of ${whose}: ask for that, or start without it`,
+  );
+}
+
+export interface ExportRequest {
+  /** With a page token its times do not count, but those of the first page. */
+  readonly part: ExportPart;
+  /** At least 1. */
+  readonly limit: number;
+  readonly pageToken?: string;
+  readonly nowMs: number;
+  /** Aborted, the page ends with what it has. */
+  readonly signal?: AbortSignal;
+}
+
+/** A page of an export. Bounded in entries, in characters and in time. */
+export async function exportPage(
+  store: Exporting,
+  { part, limit, pageToken, nowMs, signal }: ExportRequest,
+): Promise<Result<ExportPage, StoreFailure>> {
+  const begun = pageToken === undefined ? ok(null) : resumed(pageToken, part.node);
+  if (!begun.ok) return begun;
+  const [header, after] = begun.value ?? [await exportHeader(store, part, nowMs), undefined];
+  const asked = partOf(header);
+  const shareAt = await exportProgress(store, header, asked);
+  const rows: MovedRow[] = [];
+  const leftOut: string[] = [];
+  const started = performance.now();
+  let turn = started;
+  let characters = 0;
+  let entries = 0;
+  let last: ExportedRows | null = null;
+  let isWhole = true;
+  for await (const step of store.exportRows(asked, after)) {
+    if (!step.ok && step.error.isRow !== true) return step;
+    const isFull = entries >= limit || characters > MAX_CHARACTERS || performance.now() - started > BUDGET_MS;
+    isWhole = last === null || !(isFull || signal?.aborted === true);
+    if (!isWhole) break;
+    entries += 1;
+    if (!step.ok) leftOut.push(step.error.message);
+    else {
+      last = step.value;
+      rows.push(...last.rows);
+      characters += charactersOf(last.rows);
+    }
+    if (performance.now() - turn < TURN_MS) continue;
+    await nextTurn();
+    turn = performance.now();
+  }
+  const atMs = last?.atMs ?? null;
+  return ok({
+    header,
+    rows,
+    leftOut,
+    reachedAt: atMs === null ? null : rfc3339(atMs),
+    progress: isWhole ? 1 : (last?.progress ?? shareAt(atMs)),
+    nextPageToken: isWhole || last === null ? null : encodeResume(header, last.place),
+  });
+}
+
+/** Of the long members, which are most of a row. */
+const charactersOf = (rows: readonly MovedRow[]): number =>
+  rows.reduce(
+    (sum, row) => sum + 200 + ("body" in row ? row.body.length : 0) + ("text" in row ? row.text.length : 0),
+    0,
+  );
