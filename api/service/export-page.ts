@@ -2,6 +2,7 @@ import * as z from "zod";
 import { failure, type StoreFailure } from "../../db/failure.ts";
 import type { ExportedRows, ExportFilter, Store } from "../../db/store.ts";
 import packageJson from "../../package.json" with { type: "json" };
+import { isTimestamp } from "../model/fields.ts";
 import { MOVED_FORMAT, type MovedHeader, type MovedRow, movedHeader } from "../model/moved-row.ts";
 import { ok, type Result } from "../model/result.ts";
 import { rfc3339 } from "./timestamp.ts";
@@ -83,7 +84,9 @@ function decodeResume(token: string): Resume | null {
   try {
     const text = atob(token.replaceAll("-", "+").replaceAll("_", "/"));
     const bytes = Uint8Array.from(text, (character) => character.charCodeAt(0));
-    return resume.parse(JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)));
+    const begun = resume.parse(JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)));
+    const { exportedAt, oldestAt, since, until } = begun[0];
+    return [exportedAt, oldestAt, since, until].every((time) => time == null || isTimestamp(time)) ? begun : null;
   } catch {
     return null;
   }

@@ -137,6 +137,8 @@ function exporting(of: Of, sent: Sent): void {
     const { header } = await page({ node, limit: "1" });
     for (const place of ["decisions/x/1", "nowhere/1", "hours/1"])
       await refused(`node=${node}&pageToken=${encodeResume(header, place)}`, /is no place of an export/);
+    const damaged = encodeResume({ ...header, since: "monday" }, "decisions/1/1");
+    await refused(`node=${node}&pageToken=${damaged}`, /^the page token is not one that an export gave out/);
     await refused(`node=${node}&limit=0`, /^limit: must be a number from 1 to 500/);
     await refused(`node=${node}&since=monday`, /^since: must be an RFC 3339 time/);
   });
