@@ -6,6 +6,7 @@ import type { Store } from "../db/store.ts";
 import { createApp } from "./app.ts";
 import { TRUSTED } from "./http/serve.ts";
 import { prepareDecoding } from "./model/decode.ts";
+import { isLoopback } from "./model/fields.ts";
 import { LIMITS } from "./model/limits.ts";
 import { err, ok, type Result } from "./model/result.ts";
 import { epochMs } from "./model/units.ts";
@@ -260,7 +261,6 @@ const unseen = (ports: Ports): Ports => ({
   metrics: plainMetrics(),
 });
 
-const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i.test(host);
 const urlOf = (host: string, { tlsServer, port }: Listening): string =>
   `${tlsServer === null ? "http" : "https"}://${hostText(host)}:${port}`;
 const hostText = (host: string): string => (isIPv6(host) ? `[${host}]` : host);

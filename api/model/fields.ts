@@ -64,6 +64,10 @@ export const timestamp = z
   .refine(isTimestamp, "must be an RFC 3339 time such as 2026-01-31T12:00:00Z")
   .meta(timestampMeta);
 
+/** Whether a host's name or address, an IPv6 one with or without brackets, leads to the machine itself. */
+export const isLoopback = (host: string): boolean =>
+  /^(?:localhost|127(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}|::1|\[::1\])$/i.test(host);
+
 const issue = (ctx: z.RefinementCtx, message: string, path: (string | number)[] = []): never => {
   ctx.addIssue({ code: "custom", message, path });
   return z.NEVER;

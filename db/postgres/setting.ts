@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { isIP } from "node:net";
+import { isLoopback } from "../../api/model/fields.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 
 /** Names a database. Plain data, by which a thread finds the same one. */
@@ -66,8 +66,7 @@ function placeOf({ url: text }: PostgresSetting): Result<Place, string> {
   return ok({ host: host === "" ? "localhost" : host, port: Number(url.port || 5432), database, user, parameters });
 }
 
-const isHere = (host: string): boolean =>
-  host.startsWith("/") || host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+const isHere = (host: string): boolean => host.startsWith("/") || isLoopback(host);
 
 /** libpq's sslmode; without one, a server elsewhere has to prove its name, and one on this machine is spoken to in plain. */
 function tlsOf({ host, parameters }: Place) {

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import packageJson from "../../../package.json" with { type: "json" };
+import { isLoopback } from "../../model/fields.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { SamplerName } from "../../server/otlp/otlp.ts";
 import type { ServeOptions } from "../../server.ts";
@@ -66,7 +67,7 @@ function targetOf(
   const inEnvironment = env["NODEWISE_DECISION_LOG_TOKEN"] || null;
   const token = (): string | null =>
     tokenFile === undefined ? inEnvironment : readFileSync(tokenFile, "utf8").trim() || null;
-  const isReadable = url.protocol === "http:" && !/^(?:localhost|127\.[\d.]+|\[::1\])$/.test(url.hostname);
+  const isReadable = url.protocol === "http:" && !isLoopback(url.hostname);
   try {
     if (token() !== null && isReadable)
       return fault(

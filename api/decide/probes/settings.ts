@@ -1,3 +1,4 @@
+import { isLoopback } from "../../model/fields.ts";
 import { type Container, isSidecar, type Pod } from "../../model/pod.ts";
 import { type PodProbe, PROBE_TYPES, type ProbeType } from "../../model/probe.ts";
 import type { ProbeHandlerName, ProbeReach, ProbeTiming } from "../../model/probes-decision.ts";
@@ -65,6 +66,7 @@ function settingOf(container: Container, type: ProbeType, at: string, isOnHost: 
   const named = container.ports?.find(({ name }) => name === port);
   const isUnknown = typeof port === "string" && named === undefined;
   const given = handler === "httpGet" || handler === "tcpSocket" ? (probe[handler]?.host ?? "") : "";
+  // the kubelet is on the host's network too
   const host = isOnHost && isLoopback(given) ? "" : given;
   return [
     {
@@ -89,9 +91,6 @@ const targetOf = (
     ...[handler, port, host, exec?.print, httpGet?.scheme ?? "HTTP", httpGet?.print],
     handler === "grpc" ? (grpc?.service ?? "") : "",
   ]);
-/** The kubelet is on the host's network too. */
-const isLoopback = (host: string): boolean =>
-  host.toLowerCase() === "localhost" || /^127(?:\.\d{1,3}){3}$/.test(host) || host === "::1";
 /** kubernetes 1.36: SetDefaults_Probe, which takes 0 for absent. */
 const timingOf = (probe: PodProbe): ProbeTiming => ({
   initialDelaySeconds: probe.initialDelaySeconds ?? 0,
