@@ -1,6 +1,6 @@
 import { MAX_PAGE } from "../../db/store.ts";
 import { KINDS, VERDICTS } from "../model/decision.ts";
-import { PRESSURE_CONDITIONS } from "../model/eviction.ts";
+import { EVICTION_SIGNALS, PRESSURE_CONDITIONS } from "../model/eviction.ts";
 import type { InputIssue } from "../model/input-issue.ts";
 import { endWord } from "../model/kinds.ts";
 import { ok, type Result } from "../model/result.ts";
@@ -144,6 +144,8 @@ const listedNode = (node: FleetNode) => ({
 const reasonsText = (refusals: FleetNode["refusals"]): string =>
   refusals.map(({ reason, count }) => `${reason}=${count}`).join(" ");
 
+const HEADROOM_COLUMNS = ["threshold", "type", "distance", "ratio", "metAt"] as const;
+
 const nodesCsv = (nodes: readonly FleetNode[]): string =>
   csvText(
     [
@@ -151,8 +153,9 @@ const nodesCsv = (nodes: readonly FleetNode[]): string =>
       ...["headroomSignal", "headroomThreshold", "headroomType", "headroomDistance", "headroomRatio", "headroomMetAt"],
       ...["decisions", "refused", "refusals", "evicted", "kubeletRefused", "kubeletRefusals", "kubeletEvicted"],
       ...["drift", "verdicts", "lastDecisionAt", "lastSeenAt", "deletedAt"],
+      ...EVICTION_SIGNALS.flatMap((signal) => HEADROOM_COLUMNS.map((column) => `${signal}.${column}`)),
     ],
-    nodes.map(listedNode).map((node) => [
+    nodes.map((of) => ({ ...listedNode(of), thresholds: of.headroom.map(headroomOf) })).map((node) => [
       ...[node.name, node.zone, node.kubeletVersion, node.decidedAs, node.severity, String(node.silent)],
       ...[node.pressureFrom, node.conditions.join(" ")],
       ...[node.headroom?.signal ?? null, node.headroom?.threshold ?? null, node.headroom?.type ?? null],
@@ -166,6 +169,10 @@ const nodesCsv = (nodes: readonly FleetNode[]): string =>
         )
         .join(" "),
       ...[node.lastDecisionAt, node.lastSeenAt, node.deletedAt],
+      // of a hard and a soft threshold of one signal the one that is met first, as on the page
+      ...EVICTION_SIGNALS.map((signal) => node.thresholds.find((one) => one.signal === signal)).flatMap((first) =>
+        HEADROOM_COLUMNS.map((column) => first?.[column] ?? null),
+      ),
     ]),
   );
 
