@@ -27,7 +27,7 @@ import {
 import { parseLabelSelector } from "../service/label-selector.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
 import { rfc3339 } from "../service/timestamp.ts";
-import { csvText } from "../text/csv.ts";
+import { type CsvCell, csvText } from "../text/csv.ts";
 import { rangeIn } from "./decision-list.ts";
 import { findNode, unknownNode } from "./nodes.ts";
 import { csv, type Exchange, json, MAX_CSV_ROWS, queryOf, queryProblem, wantsCsv } from "./route.ts";
@@ -145,6 +145,13 @@ const reasonsText = (refusals: FleetNode["refusals"]): string =>
   refusals.map(({ reason, count }) => `${reason}=${count}`).join(" ");
 
 const HEADROOM_COLUMNS = ["threshold", "type", "distance", "ratio", "metAt"] as const;
+/** Of a hard and a soft threshold of one signal the one that is met first, as on the page. */
+const headroomCells = ({ headroom }: FleetNode): readonly CsvCell[] =>
+  EVICTION_SIGNALS.flatMap((signal) => {
+    const first = headroom.find((one) => one.signal === signal);
+    const told = first === undefined ? null : headroomOf(first);
+    return HEADROOM_COLUMNS.map((column) => told?.[column] ?? null);
+  });
 
 const nodesCsv = (nodes: readonly FleetNode[]): string =>
   csvText(
@@ -155,7 +162,7 @@ const nodesCsv = (nodes: readonly FleetNode[]): string =>
       ...["drift", "verdicts", "lastDecisionAt", "lastSeenAt", "deletedAt"],
       ...EVICTION_SIGNALS.flatMap((signal) => HEADROOM_COLUMNS.map((column) => `${signal}.${column}`)),
     ],
-    nodes.map((of) => ({ ...listedNode(of), thresholds: of.headroom.map(headroomOf) })).map((node) => [
+    nodes.map(listedNode).map((node, i) => [
       ...[node.name, node.zone, node.kubeletVersion, node.decidedAs, node.severity, String(node.silent)],
       ...[node.pressureFrom, node.conditions.join(" ")],
       ...[node.headroom?.signal ?? null, node.headroom?.threshold ?? null, node.headroom?.type ?? null],
@@ -169,10 +176,7 @@ const nodesCsv = (nodes: readonly FleetNode[]): string =>
         )
         .join(" "),
       ...[node.lastDecisionAt, node.lastSeenAt, node.deletedAt],
-      // of a hard and a soft threshold of one signal the one that is met first, as on the page
-      ...EVICTION_SIGNALS.map((signal) => node.thresholds.find((one) => one.signal === signal)).flatMap((first) =>
-        HEADROOM_COLUMNS.map((column) => first?.[column] ?? null),
-      ),
+      ...headroomCells(nodes[i] as FleetNode),
     ]),
   );
 

@@ -64,7 +64,7 @@ function thresholdsTable({ decision, columns, paint, notesAt, isExact = false }:
       right("DISTANCE"),
       { title: "STATE" },
       right("GRACE LEFT", 3),
-      right("CAPACITY", 2),
+      { title: "CAPACITY", align: "right", giveUp: 2, giveUpTo: "nothing" },
       { title: "", giveUp: 1 },
     ],
     thresholds.map((t, i) => ({
@@ -209,11 +209,11 @@ function forecastTable({ decision, columns, paint }: Shown<EvictionDecision>): s
   const drawn = table(
     [
       { title: "FORECAST", shrinkTo: 22 },
-      { title: "CHANGES BY", align: "right", giveUp: 2 },
+      { title: "CHANGES BY", align: "right", giveUp: 3 },
       { title: "MET IN", align: "right" },
       { title: "EVICTS IN", align: "right" },
-      { title: "GOES FIRST, AND BUYS", shrinkTo: 12 },
-      { title: "FROM", align: "right", giveUp: 1 },
+      { title: "GOES FIRST, AND BUYS", giveUp: 1 },
+      { title: "FROM", align: "right", giveUp: 2 },
     ],
     falling.map((forecast) => ({
       cells: [
@@ -340,7 +340,7 @@ function evictedTable({ decision, columns, paint, notesAt }: Shown<EvictionDecis
       { title: "EVICTED", shrinkTo: 12 },
       { title: "CAUSE" },
       { title: "GRACE PERIOD", align: "right" },
-      { title: "CONDITION", giveUp: 1 },
+      { title: "CONDITION", giveUp: 1, giveUpTo: "nothing" },
     ],
     decision.evicted.map((eviction) => ({
       cells: [
