@@ -88,7 +88,7 @@ export function clipStart(text: string, width: number): string {
 }
 
 /** A word that is longer than a line is broken behind one of these rather than anywhere: `nodefs.` and `inodesFree`. */
-const JOINTS: ReadonlySet<string> = new Set("./,:]=<");
+const JOINTS: ReadonlySet<string> = new Set("./,:]=<-");
 
 /** How many of the first letters of a long word go on a line of `width` columns. */
 function breakIn(letters: readonly string[], width: number): number {

@@ -9,8 +9,8 @@ export interface Column {
   readonly align?: "right";
   /** The column with the lowest number gives way first; without a number it keeps its place. */
   readonly giveUp?: number;
-  /** How it gives way: its title and its texts become shorter, or it is left out; absent: it is told below the row, or without a title left out. */
-  readonly giveUpTo?: ((text: string) => string) | "nothing";
+  /** How it gives way: its title and its texts become shorter, or it is told below the row, or left out. Usual: a column with a title is told below. */
+  readonly giveUpTo?: ((text: string) => string) | "below" | "nothing";
   /** May become as narrow as this many cells once no column is left to give way; its texts then go on below, in their column. */
   readonly shrinkTo?: number;
   /** The side that is cut off in place of that, for what is told elsewhere. The end of a path says more than its start. */
@@ -40,13 +40,16 @@ export function table(
 ): string {
   const { kept, below } = fitting(columns, rows, columnsOfTerminal);
   const line = (cells: readonly string[]): string => cells.join(GAP).trimEnd();
-  const header = line(kept.map(({ title, column, width }) => paint("bold", pad(title, width, column.align))));
+  const titles = kept.map(({ title, width }) => wrap(title, width));
+  const header = Array.from({ length: Math.max(1, ...titles.map(({ length }) => length)) }, (_, i) =>
+    line(kept.map(({ column, width }, at) => paint("bold", pad(titles[at]?.[i] ?? "", width, column.align)))),
+  );
   const lines = rows.flatMap((row) => [
     ...linesOf(row, kept, paint).map(line),
     ...belowLines(row, below, columnsOfTerminal),
     ...(row.notes ?? []),
   ]);
-  return `${[header, ...lines].join("\n")}\n`;
+  return `${[...header, ...lines].join("\n")}\n`;
 }
 
 interface Fitted {
@@ -76,7 +79,7 @@ function fitting(
     const next = kept.reduce<Fitted | undefined>((a, b) => (order(b) < order(a) ? b : a), undefined);
     const { giveUp, giveUpTo } = next?.column ?? {};
     if (next === undefined || giveUp === undefined || next.isShort === true) break;
-    const isTold = giveUpTo === undefined && next.title !== "";
+    const isTold = (giveUpTo ?? (next.title === "" ? "nothing" : "below")) === "below";
     // a line for each row costs more than a cell that goes on below
     if (isTold && totalWidth(kept) - available <= slack(kept)) break;
     if (isTold) below.push(next);
@@ -86,6 +89,13 @@ function fitting(
       kept = kept.map((one) => (one === next ? short : one));
     } else kept = kept.filter((one) => one !== next);
   }
+  // narrower than all that keeps its place: the last columns are told below too
+  const [first] = kept.filter(({ title }) => title !== "");
+  for (const one of kept.toReversed())
+    if (leastWidth(kept) > available && one !== first && one.title !== "") {
+      below.push(one);
+      kept = kept.filter((other) => other !== one);
+    }
   return { kept: shrunk(kept, totalWidth(kept) - available), below: below.toSorted((a, b) => a.index - b.index) };
 }
 
@@ -101,7 +111,7 @@ function belowLines(row: Row, below: readonly Fitted[], available: number): read
   const before = row.tree === undefined ? GAP : `${row.tree.below}${GAP}`;
   const most = Math.max(10, available - widthOf(before));
   const told = below.filter(({ index }) => textOf(row.cells[index]) !== "");
-  const texts = told.map(({ title, index }) => `${title} ${textOf(row.cells[index])}`);
+  const texts = told.map(({ title, index }) => `${title} ${textOf(row.cells[index])}`.trimStart());
   const lines: string[] = [];
   for (const text of texts) {
     const longer = [...lines.slice(-1), text].join(GAP);
@@ -135,6 +145,8 @@ const order = (one: Fitted | undefined): number =>
   one === undefined || one.isShort === true
     ? Number.POSITIVE_INFINITY
     : (one.column.giveUp ?? Number.POSITIVE_INFINITY);
+const leastWidth = (kept: readonly Fitted[]): number =>
+  totalWidth(kept.map((one) => ({ ...one, width: Math.min(one.width, one.column.shrinkTo ?? one.width) })));
 const totalWidth = (kept: readonly Fitted[]): number =>
   kept.reduce((sum, { width }) => sum + width, GAP.length * (kept.length - 1));
 

@@ -151,6 +151,11 @@ describe("both answers as one text", () => {
       "before 22.5",
       "after 22",
     ]);
+    // of two amounts that are alike the one in its column
+    expect(ownWords("cpu  100m  100m\n", "cpu  300m  100m\n")).toEqual(["before 100m", "after 300m"]);
+    expect(lineDiff("cpu 100m 100m\n", "cpu 300m 100m\n")[0]?.words.map(({ isOwn }) => isOwn)).toEqual([
+      ...[false, false, true, false, false],
+    ]);
     expect(ownWords("a b\n", "a b\nc d\n")).toEqual(["after c", "after d"]);
     expect(ownWords("a\n", "")).toEqual(["before a"]);
   });

@@ -58,7 +58,8 @@ const unescaped = (text: string): string =>
     .replaceAll("&quot;", '"')
     .replaceAll("&#39;", "'")
     .replaceAll("&amp;", "&");
-const plain = (page: string): string => unescaped(page.replace(/<[^>]*>/g, " ")).replace(/\s+/g, " ");
+const plain = (page: string): string =>
+  unescaped(page.replaceAll("<wbr>", "").replace(/<[^>]*>/g, " ")).replace(/\s+/g, " ");
 const resultIn = (page: string): string => page.slice(page.indexOf('<section id="result"'));
 const cardOf = (page: string, kind: string): string =>
   plain(

@@ -61,7 +61,7 @@ function thresholdsTable({ decision, columns, paint, notesAt, isExact = false }:
       right("AVAILABLE", 5),
       right("THRESHOLD", 4),
       { title: "" },
-      right("DISTANCE"),
+      right("DISTANCE", 6),
       { title: "STATE" },
       right("GRACE LEFT", 3),
       { title: "CAPACITY", align: "right", giveUp: 2, giveUpTo: "nothing" },
@@ -154,10 +154,10 @@ export function rankingTable(
       { title: "", align: "right" },
       { title: `FIRST TO GO FOR ${resource.toUpperCase()}`, shrinkTo: 12 },
       { title: "PRIORITY", align: "right", giveUp: 2 },
-      { title: "USAGE", align: "right" },
+      { title: "USAGE", align: "right", giveUp: 3 },
       { title: "REQUEST", align: "right", giveUp: 1 },
-      { title: "ABOVE REQUEST", align: "right" },
-      { title: "" },
+      { title: "ABOVE REQUEST", align: "right", giveUp: 5 },
+      { title: "", giveUp: 4, giveUpTo: "below" },
     ],
     rows,
     columns,
@@ -359,7 +359,7 @@ function evictedTable({ decision, columns, paint, notesAt }: Shown<EvictionDecis
 function conditionsTable({ decision, columns, paint, notesAt }: Shown<EvictionDecision>): string {
   if (decision.conditions.length === 0) return "";
   return table(
-    [{ title: "CONDITION" }, { title: "OBSERVED" }, { title: "TRUE UNTIL, AT LEAST" }],
+    [{ title: "CONDITION" }, { title: "OBSERVED" }, { title: "TRUE UNTIL, AT LEAST", giveUp: 1 }],
     decision.conditions.map(({ type, observed, lastObservedAtMs, untilMs }) => ({
       cells: [
         { text: type, color: "yellow" },
