@@ -120,22 +120,35 @@ const MAX_OTHERS = 5;
  * are idle: a line names them, unless everything is asked for.
  */
 function rankingTables(shown: Shown<EvictionDecision>): readonly string[] {
-  const { rankings, reclaim, thresholds } = shown.decision;
+  const { drives, inOrder, acted } = rankingsOf(shown.decision);
+  const drawn = (some: readonly Ranking[]): readonly string[] =>
+    some.map((one) => rankingTable(one, drives(one) ? MAX_DRIVING : MAX_OTHERS, shown));
+  if (shown.rankings === "acted-on") return drawn(inOrder.slice(0, acted));
+  if (shown.rankings === "idle") return drawn(inOrder.slice(acted));
+  if (shown.explain === "full") return drawn(inOrder);
+  const idle = inOrder
+    .slice(acted)
+    .map(({ resource, pods: [first] }) => `${resource} (${first && podName(first.pod)} would go first)`);
+  if (idle.length === 0) return drawn(inOrder);
+  const line = `not short, and not ranked here: ${idle.join(", ")}; --explain full ranks all\n`;
+  return [...drawn(inOrder.slice(0, acted)), shown.paint("dim", line)];
+}
+
+/** The rankings with those first that are for what is short. `acted`: so many are not idle; where nothing is short, that of memory. */
+function rankingsOf({ rankings, reclaim, thresholds }: EvictionDecision) {
   const isMet = ({ state }: ThresholdState): boolean => state === "below" || state === "unreclaimed";
   const short = reclaim === null ? thresholds.filter(isMet) : [reclaim.threshold];
   const drives = ({ signals }: Ranking): boolean => short.some(({ signal }) => signals.includes(signal));
   const known = rankings.filter(({ pods }) => pods.length > 0);
-  const inOrder = [...known.filter(drives), ...known.filter((ranking) => !drives(ranking))];
-  const count = shown.explain === "full" ? inOrder.length : Math.max(1, known.filter(drives).length);
-  const idle = inOrder
-    .slice(count)
-    .map(({ resource, pods: [first] }) => `${resource} (${first && podName(first.pod)} would go first)`);
-  return [
-    ...inOrder.slice(0, count).map((one) => rankingTable(one, drives(one) ? MAX_DRIVING : MAX_OTHERS, shown)),
-    ...(idle.length === 0
-      ? []
-      : [shown.paint("dim", `not short, and not ranked here: ${idle.join(", ")}; --explain full ranks all\n`)]),
-  ];
+  const driving = known.filter(drives);
+  const inOrder = [...driving, ...known.filter((ranking) => !drives(ranking))];
+  return { drives, inOrder, acted: Math.max(1, driving.length) };
+}
+
+/** The resources whose rankings are idle. */
+export function idleRankings(decision: EvictionDecision): readonly string[] {
+  const { inOrder, acted } = rankingsOf(decision);
+  return inOrder.slice(acted).map(({ resource }) => resource);
 }
 
 /** The first pods of a ranking, and the one that was asked about, with what would give them another place. */
@@ -251,6 +264,7 @@ const victimsText = ({ victims }: Forecast): string =>
 
 /** One pass of the eviction manager: how far off each threshold is, who goes and why, who would be next, and when. */
 export function evictionTable(shown: Shown<EvictionDecision>): string {
+  if (shown.rankings === "idle") return sections(...rankingTables(shown));
   return sections(
     headOf(shown),
     evictedTable(shown),
