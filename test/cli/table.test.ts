@@ -43,7 +43,9 @@ describe("a table", () => {
     expect(drawn(12)).toBe(
       "NAME    SIZE\na-long    12\n-name\n  NOTE first\n  MORE x\n  below\nb       1234\n  NOTE\n  second\n",
     );
-    expect(drawn(3)).toBe(drawn(12));
+    const below = "  NOTE first\n  MORE x\n  below\nb\n  SIZE 1234\n  NOTE\n  second\n";
+    expect(drawn(11)).toBe(`NAME\na-long-name\n  SIZE 12\n${below}`);
+    expect(drawn(3)).toBe(`NAME\na-long\n-name\n  SIZE 12\n${below}`);
     const [, size, note, more] = COLUMNS;
     const gone = [note, more].map((column) => ({ ...column, giveUpTo: "nothing" as const }));
     const cut = table([{ title: "NAME", shrinkTo: 6, cut: "end" }, size, ...gone], ROWS, 12, plainPaint);
