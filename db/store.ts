@@ -31,6 +31,7 @@ export interface ResultRow {
   readonly id: string;
   /** The actuator's counter: results of one decision are listed in its order. */
   readonly seq: number;
+  /** Steps that changed something, or in a dry run would; rows of earlier versions count those too that had nothing to change. */
   readonly okCount: number;
   readonly failedCount: number;
   readonly atMs: number;

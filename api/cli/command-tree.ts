@@ -1,5 +1,6 @@
 import type { Command, Help, Option } from "commander";
 import { PROFILES } from "../profiles/index.ts";
+import { machineNames } from "./machines/machine-library.ts";
 
 /** A command of the tree that commander has, with what completions and man pages need of it. */
 export interface TreeCommand {
@@ -20,19 +21,20 @@ export interface TreeOption {
   readonly summary: string;
   /** `none`: the next word is no value of it, or need not be one. */
   readonly value: "none" | "file" | "directory" | "text" | readonly string[];
+  /** Names that stand for a file of that value. */
+  readonly names: readonly string[];
 }
 
 /** Every visible command with its visible options, the program first, each before those below it. */
 export function commandTree(command: Command, path: readonly string[] = []): readonly TreeCommand[] {
   const help = command.createHelp();
   const below = help.visibleCommands(command);
-  const isHelp = path.at(-1) === "help";
   const own: TreeCommand = {
     path,
     summary: path.length === 0 ? help.commandDescription(command) : help.subcommandDescription(command),
     commands: below.map((one) => ({ name: one.name(), summary: help.subcommandDescription(one) })),
     options: help.visibleOptions(command).map(optionOf),
-    words: isHelp ? siblings(command) : command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices),
+    words: wordsOf(command),
     takesFiles: command.registeredArguments.some((argument) => FILE.test(argument.name())),
     command,
     help,
@@ -42,7 +44,11 @@ export function commandTree(command: Command, path: readonly string[] = []): rea
 
 const FILE = /^(?:file|path|socket)s?$/;
 
-const siblings = ({ parent }: Command): readonly string[] => (parent?.commands ?? []).map((one) => one.name());
+function wordsOf(command: Command): readonly string[] {
+  if (command.name() === "help") return (command.parent?.commands ?? []).map((one) => one.name());
+  if (command.name() === "machines") return machineNames();
+  return command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices);
+}
 
 function optionOf(option: Option): TreeOption {
   const { short, long, description } = option;
@@ -50,6 +56,7 @@ function optionOf(option: Option): TreeOption {
     flags: [long, short].filter((flag) => flag !== undefined && flag !== null),
     summary: description,
     value: takenBy(option),
+    names: long === "--machine" ? machineNames() : [],
   };
 }
 

@@ -121,10 +121,14 @@ export function programOf(cli: Cli, commands: readonly AddCommand[]): Command {
   for (const addCommand of commands) addCommand(program, cli);
   addHelp(program);
   for (const one of [program, ...program.commands]) {
-    one.helpCommand(false).on("command:*", ([word = "", ...rest]: readonly string[]) => {
-      if (word === "help") helpOf(one, rest);
-      unknown(one, word);
-    });
+    const refuse = ([word = "", ...rest]: readonly string[]): void =>
+      word === "help" ? helpOf(one, rest) : unknown(one, word);
+    one.helpCommand(false).on("command:*", refuse);
+    // one that does something by itself, as `history`, would only tell how many arguments it takes
+    if (one.commands.length > 0 && one.registeredArguments.length === 0)
+      one.allowExcessArguments().hook("preAction", (_, ran) => {
+        if (ran === one && ran.args.length > 0) refuse(ran.args);
+      });
   }
   return program;
 }

@@ -1,6 +1,6 @@
 import { MAX_PAGE } from "../../db/store.ts";
 import { KINDS, VERDICTS } from "../model/decision.ts";
-import { PRESSURE_CONDITIONS } from "../model/eviction.ts";
+import { EVICTION_SIGNALS, PRESSURE_CONDITIONS } from "../model/eviction.ts";
 import type { InputIssue } from "../model/input-issue.ts";
 import { endWord } from "../model/kinds.ts";
 import { ok, type Result } from "../model/result.ts";
@@ -27,7 +27,7 @@ import {
 import { parseLabelSelector } from "../service/label-selector.ts";
 import { historyProblem, type Problem } from "../service/problem.ts";
 import { rfc3339 } from "../service/timestamp.ts";
-import { csvText } from "../text/csv.ts";
+import { type CsvCell, csvText } from "../text/csv.ts";
 import { rangeIn } from "./decision-list.ts";
 import { findNode, unknownNode } from "./nodes.ts";
 import { csv, type Exchange, json, MAX_CSV_ROWS, queryOf, queryProblem, wantsCsv } from "./route.ts";
@@ -144,6 +144,15 @@ const listedNode = (node: FleetNode) => ({
 const reasonsText = (refusals: FleetNode["refusals"]): string =>
   refusals.map(({ reason, count }) => `${reason}=${count}`).join(" ");
 
+const HEADROOM_COLUMNS = ["threshold", "type", "distance", "ratio", "metAt"] as const;
+/** Of a hard and a soft threshold of one signal the one that is met first, as on the page. */
+const headroomCells = ({ headroom }: FleetNode): readonly CsvCell[] =>
+  EVICTION_SIGNALS.flatMap((signal) => {
+    const first = headroom.find((one) => one.signal === signal);
+    const told = first === undefined ? null : headroomOf(first);
+    return HEADROOM_COLUMNS.map((column) => told?.[column] ?? null);
+  });
+
 const nodesCsv = (nodes: readonly FleetNode[]): string =>
   csvText(
     [
@@ -151,8 +160,9 @@ const nodesCsv = (nodes: readonly FleetNode[]): string =>
       ...["headroomSignal", "headroomThreshold", "headroomType", "headroomDistance", "headroomRatio", "headroomMetAt"],
       ...["decisions", "refused", "refusals", "evicted", "kubeletRefused", "kubeletRefusals", "kubeletEvicted"],
       ...["drift", "verdicts", "lastDecisionAt", "lastSeenAt", "deletedAt"],
+      ...EVICTION_SIGNALS.flatMap((signal) => HEADROOM_COLUMNS.map((column) => `${signal}.${column}`)),
     ],
-    nodes.map(listedNode).map((node) => [
+    nodes.map(listedNode).map((node, i) => [
       ...[node.name, node.zone, node.kubeletVersion, node.decidedAs, node.severity, String(node.silent)],
       ...[node.pressureFrom, node.conditions.join(" ")],
       ...[node.headroom?.signal ?? null, node.headroom?.threshold ?? null, node.headroom?.type ?? null],
@@ -166,6 +176,7 @@ const nodesCsv = (nodes: readonly FleetNode[]): string =>
         )
         .join(" "),
       ...[node.lastDecisionAt, node.lastSeenAt, node.deletedAt],
+      ...headroomCells(nodes[i] as FleetNode),
     ]),
   );
 

@@ -12,7 +12,8 @@ import { decisionSeen, type Exchange, json, queryOf } from "./route.ts";
 
 /** How a step of a plan ended. */
 export const STEP_STATUSES = ["planned", "applied", "unchanged", "skipped", "failed", "rolled_back"] as const;
-const DONE: readonly string[] = ["planned", "applied", "unchanged"] satisfies (typeof STEP_STATUSES)[number][];
+/** Of a file that was as wanted already nothing was done. */
+const DONE: readonly string[] = ["planned", "applied"] satisfies (typeof STEP_STATUSES)[number][];
 const NOT_DONE: readonly string[] = ["failed", "rolled_back"] satisfies (typeof STEP_STATUSES)[number][];
 const MAX_STEPS = 50_000;
 

@@ -5,6 +5,12 @@
 export const nearName = (given: string, names: readonly string[]): string | null =>
   nearNames(given, names, 1)[0] ?? null;
 
+/** A proposal where a name is near, else what is to be said in its place. */
+export function didYouMean(given: string, names: readonly string[], otherwise: string): string {
+  const near = nearName(given, names);
+  return near === null ? otherwise : `did you mean ${near}?`;
+}
+
 /** No name that one looks for is longer. */
 export const LONGEST = 253;
 

@@ -44,7 +44,7 @@ export function othersConfiguration(
   configuration: unknown,
   node: string,
   { profile, note }: ChosenProfile,
-): { readonly path: Path; readonly message: string } | undefined {
+): { readonly path: Path; readonly message: string; readonly note: string } | undefined {
   const { version, fieldNames } = profile;
   const wrapper = configurationPath(configuration);
   const own = wrapper.reduce<unknown>((at, step) => fieldsOf(at)[step], configuration);
@@ -53,8 +53,9 @@ export function othersConfiguration(
   // of a long document no more is looked at than is told
   const unknown = below(own, [], "", fieldNames).next().value;
   if (unknown === undefined) return undefined;
-  const message = `a kubelet ${version}, which node ${node} has, does not know the field, so this is another kubelet's /configz: give that of ${node}`;
-  return { path: unknown.path, message };
+  const why = `a kubelet ${version}, which node ${node} has, does not know the field`;
+  const message = `${why}, so this is another kubelet's /configz: give that of ${node}`;
+  return { path: unknown.path, message, note: `${joinPath("", unknown.path)} counts as left out: ${why}` };
 }
 
 /** The same for the node of a snapshot, which may tell no version; `at`: where the configuration was given. */
@@ -63,10 +64,18 @@ export function configurationOfAnother(
   configuration: unknown,
   at = "kubeletConfiguration",
 ): InputIssue | undefined {
+  const other = otherOfSnapshot(snapshot, configuration);
+  return other && { path: joinPath(at, other.path), message: other.message };
+}
+
+/** Says of what a node recorded which field counts as left out; undefined: none. */
+export const noteOfRecorded = (snapshot: Pick<Snapshot, "node"> | undefined, configuration: unknown) =>
+  otherOfSnapshot(snapshot, configuration)?.note;
+
+function otherOfSnapshot(snapshot: Pick<Snapshot, "node"> | undefined, configuration: unknown) {
   const { metadata, status } = snapshot?.node ?? {};
   if (status?.nodeInfo?.kubeletVersion === undefined) return undefined;
-  const other = othersConfiguration(configuration, metadata?.name ?? "", chooseProfileFor(snapshot));
-  return other && { path: joinPath(at, other.path), message: other.message };
+  return othersConfiguration(configuration, metadata?.name ?? "", chooseProfileFor(snapshot));
 }
 
 /** Limit of the fields that are named; a document with more has another format. */

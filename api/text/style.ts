@@ -87,6 +87,16 @@ export function clipStart(text: string, width: number): string {
     .join("")}`;
 }
 
+/** A word that is longer than a line is broken behind one of these rather than anywhere: `nodefs.` and `inodesFree`. */
+const JOINTS: ReadonlySet<string> = new Set("./,:]=<-");
+
+/** How many of the first letters of a long word go on a line of `width` columns. */
+function breakIn(letters: readonly string[], width: number): number {
+  const most = Math.max(1, fitting(letters, width));
+  const joint = letters.slice(0, most).findLastIndex((letter) => JOINTS.has(letter)) + 1;
+  return joint > most / 3 ? joint : most;
+}
+
 /** Lines of at most `width` columns, broken between words where there are any. */
 export function wrap(text: string, width: number): readonly string[] {
   const most = Math.max(1, width);
@@ -101,7 +111,7 @@ export function wrap(text: string, width: number): readonly string[] {
     if (line !== "") lines.push(line);
     let letters = lettersOf(word);
     while (widthOf(letters.join("")) > most) {
-      const count = Math.max(1, fitting(letters, most));
+      const count = breakIn(letters, most);
       lines.push(letters.slice(0, count).join(""));
       letters = letters.slice(count);
     }

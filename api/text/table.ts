@@ -1,16 +1,16 @@
 import { type Color, clip, clipStart, type Paint, widthOf, wrap } from "./style.ts";
 
 /**
- * In a narrow terminal nothing is lost by which somebody decides: such a column becomes shorter, goes on in a line below, or stays
- * as it is. Only what is told elsewhere, or is for the eye, goes.
+ * In a narrow terminal nothing is lost by which somebody decides: a column becomes shorter, is told in a line below its row, or stays
+ * as it is. Only what is told elsewhere, or is for the eye and has no title, goes.
  */
 export interface Column {
   readonly title: string;
   readonly align?: "right";
   /** The column with the lowest number gives way first; without a number it keeps its place. */
   readonly giveUp?: number;
-  /** How it gives way: its title and its texts become shorter, or it is told below the row; absent: it is left out. */
-  readonly giveUpTo?: ((text: string) => string) | "below";
+  /** How it gives way: its title and its texts become shorter, or it is told below the row, or left out. Usual: a column with a title is told below. */
+  readonly giveUpTo?: ((text: string) => string) | "below" | "nothing";
   /** May become as narrow as this many cells once no column is left to give way; its texts then go on below, in their column. */
   readonly shrinkTo?: number;
   /** The side that is cut off in place of that, for what is told elsewhere. The end of a path says more than its start. */
@@ -25,6 +25,8 @@ export interface Row {
   readonly cells: readonly (string | Cell)[];
   /** Lines below the row, over the whole width. */
   readonly notes?: readonly string[];
+  /** The row's place in a tree, drawn before the text of its first cell and before what goes on below. */
+  readonly tree?: Pick<TreeLine<unknown>, "branch" | "below">;
 }
 
 const GAP = "  ";
@@ -38,16 +40,16 @@ export function table(
 ): string {
   const { kept, below } = fitting(columns, rows, columnsOfTerminal);
   const line = (cells: readonly string[]): string => cells.join(GAP).trimEnd();
-  const header = line(kept.map(({ title, column, width }) => paint("bold", pad(title, width, column.align))));
+  const titles = kept.map(({ title, width }) => wrap(title, width));
+  const header = Array.from({ length: Math.max(1, ...titles.map(({ length }) => length)) }, (_, i) =>
+    line(kept.map(({ column, width }, at) => paint("bold", pad(titles[at]?.[i] ?? "", width, column.align)))),
+  );
   const lines = rows.flatMap((row) => [
     ...linesOf(row, kept, paint).map(line),
-    ...below.flatMap(({ title, index }) => {
-      const text = `${title} ${textOf(row.cells[index])}`;
-      return textOf(row.cells[index]) === "" ? [] : wrap(text, columnsOfTerminal - 2).map((one) => `  ${one}`);
-    }),
+    ...belowLines(row, below, columnsOfTerminal),
     ...(row.notes ?? []),
   ]);
-  return `${[header, ...lines].join("\n")}\n`;
+  return `${[...header, ...lines].join("\n")}\n`;
 }
 
 interface Fitted {
@@ -67,21 +69,56 @@ function fitting(
 ): { readonly kept: readonly Fitted[]; readonly below: readonly Fitted[] } {
   const measured = (one: Omit<Fitted, "width">): Fitted => ({ ...one, width: widest(one.title, rows.map(one.textOf)) });
   let kept = columns
-    .map((column, index) => measured({ column, index, title: column.title, textOf: (row) => textOf(row.cells[index]) }))
+    .map((column, index) => {
+      const ownText = (row: Row): string => `${index === 0 ? (row.tree?.branch ?? "") : ""}${textOf(row.cells[index])}`;
+      return measured({ column, index, title: column.title, textOf: ownText });
+    })
     .filter(({ width }) => width > 0);
   const below: Fitted[] = [];
   while (totalWidth(kept) > available) {
     const next = kept.reduce<Fitted | undefined>((a, b) => (order(b) < order(a) ? b : a), undefined);
     const { giveUp, giveUpTo } = next?.column ?? {};
     if (next === undefined || giveUp === undefined || next.isShort === true) break;
-    if (giveUpTo === "below") below.push(next);
+    const isTold = (giveUpTo ?? (next.title === "" ? "nothing" : "below")) === "below";
+    // a line for each row costs more than a cell that goes on below
+    if (isTold && totalWidth(kept) - available <= slack(kept)) break;
+    if (isTold) below.push(next);
     if (typeof giveUpTo === "function") {
       const { title, textOf: whole } = next;
       const short = measured({ ...next, title: giveUpTo(title), textOf: (row) => giveUpTo(whole(row)), isShort: true });
       kept = kept.map((one) => (one === next ? short : one));
     } else kept = kept.filter((one) => one !== next);
   }
+  // narrower than all that keeps its place: the last columns are told below too
+  const [first] = kept.filter(({ title }) => title !== "");
+  for (const one of kept.toReversed())
+    if (leastWidth(kept) > available && one !== first && one.title !== "") {
+      below.push(one);
+      kept = kept.filter((other) => other !== one);
+    }
   return { kept: shrunk(kept, totalWidth(kept) - available), below: below.toSorted((a, b) => a.index - b.index) };
+}
+
+/** Cells that columns lose without becoming hard to read. */
+const slack = (kept: readonly Fitted[]): number =>
+  kept.reduce((sum, { column: { shrinkTo = Number.POSITIVE_INFINITY, cut }, width }) => {
+    const most = cut === undefined ? Math.floor(width / 5) : 0;
+    return sum + Math.max(0, Math.min(most, width - shrinkTo));
+  }, 0);
+
+/** The columns that are told below a row, as many on a line as it has room for. */
+function belowLines(row: Row, below: readonly Fitted[], available: number): readonly string[] {
+  const before = row.tree === undefined ? GAP : `${row.tree.below}${GAP}`;
+  const most = Math.max(10, available - widthOf(before));
+  const told = below.filter(({ index }) => textOf(row.cells[index]) !== "");
+  const texts = told.map(({ title, index }) => `${title} ${textOf(row.cells[index])}`.trimStart());
+  const lines: string[] = [];
+  for (const text of texts) {
+    const longer = [...lines.slice(-1), text].join(GAP);
+    if (lines.length > 0 && widthOf(longer) <= most) lines[lines.length - 1] = longer;
+    else lines.push(text);
+  }
+  return lines.flatMap((line) => wrap(line, most)).map((line) => `${before}${line}`);
 }
 
 /** Takes so many cells away: of columns that are cut in their order, then each from the column that is the widest then. */
@@ -108,6 +145,8 @@ const order = (one: Fitted | undefined): number =>
   one === undefined || one.isShort === true
     ? Number.POSITIVE_INFINITY
     : (one.column.giveUp ?? Number.POSITIVE_INFINITY);
+const leastWidth = (kept: readonly Fitted[]): number =>
+  totalWidth(kept.map((one) => ({ ...one, width: Math.min(one.width, one.column.shrinkTo ?? one.width) })));
 const totalWidth = (kept: readonly Fitted[]): number =>
   kept.reduce((sum, { width }) => sum + width, GAP.length * (kept.length - 1));
 
@@ -119,9 +158,10 @@ function widest(title: string, texts: readonly string[]): number {
 
 /** The lines of a row: the first, and those on which a text goes on that is longer than its column is wide. */
 function linesOf(row: Row, kept: readonly Fitted[], paint: Paint): readonly (readonly string[])[] {
-  const texts = kept.map(({ column: { cut }, textOf: of, width }) => {
+  const texts = kept.map(({ column: { cut }, index, textOf: of, width }) => {
     const text = of(row);
     if (widthOf(text) <= width) return [text];
+    if (index === 0 && row.tree !== undefined) return branchLines(textOf(row.cells[0]), row.tree, width);
     return cut === undefined ? wrap(text, width) : [cut === "start" ? clipStart(text, width) : clip(text, width)];
   });
   return Array.from({ length: Math.max(1, ...texts.map(({ length }) => length)) }, (_, i) =>
@@ -132,6 +172,10 @@ function linesOf(row: Row, kept: readonly Fitted[], paint: Paint): readonly (rea
     }),
   );
 }
+/** A text of a tree that goes on below, beside the drawing. */
+const branchLines = (text: string, { branch, below }: NonNullable<Row["tree"]>, width: number): readonly string[] =>
+  wrap(text, width - Math.max(widthOf(branch), widthOf(below))).map((line, i) => `${i === 0 ? branch : below}${line}`);
+
 const textOf = (cell: string | Cell | undefined): string => (typeof cell === "object" ? cell.text : (cell ?? ""));
 
 function pad(text: string, width: number, align: "right" | undefined): string {

@@ -59,10 +59,11 @@ export async function formFields<Name extends string>(
   return ok({ texts, form });
 }
 
-/** A file's content; null where it is no UTF-8. */
+/** A file's content; null where it is no UTF-8, or no text. */
 export async function fileText(file: File): Promise<string | null> {
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+    return text.includes("\0") ? null : text;
   } catch {
     return null;
   }

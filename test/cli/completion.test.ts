@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { commandTree } from "../../api/cli/command-tree.ts";
+import { machineNames } from "../../api/cli/machines/machine-library.ts";
 import { COMMANDS } from "../../api/cli/main.ts";
 import { programOf } from "../../api/cli/program.ts";
 import { EXIT, terminalOn } from "../../api/cli/terminal.ts";
@@ -110,6 +111,14 @@ describe.each(SHELLS)("the completion of %s", (shell) => {
       ]);
       expect(offered(shell, "history", "--since", "")).toEqual([]);
     });
+
+    test("offers the machines that are known by name, and files", () => {
+      const all = offered(shell, "decide", "cpus", "--machine", "");
+      expect(all).toEqual(expect.arrayContaining([...machineNames(), "a file.yaml"]));
+      expect(offered(shell, "lint", "--machine", "")).toEqual(all);
+      expect(offered(shell, "decide", "cpus", "--snapshot", "")).not.toContain("xeon-2s");
+      expect(offered(shell, "machines", "xe")).toEqual(["xeon-2s", "xeon-2s-snc2"]);
+    });
   });
 });
 
@@ -139,12 +148,36 @@ describe("a word that is no command", () => {
     [["histry"], "history"],
     [["decide", "gc"], "image-gc"],
     [["help", "decide", "admision"], "admission"],
+    [["history", "shw"], "show"],
+    [["probes", "outcome"], "outcomes"],
+    [["devices", "alocate"], "allocate"],
+    [["token", "creat"], "create"],
   ])("%j: %s was perhaps meant", async (args, meant) => {
     const ran = await run(args);
     expect(ran).toMatchObject({ code: EXIT.badInput, stdout: "" });
     expect(ran.stderr).toBe(
       `nodewise: unknown command '${args.at(-1)}'\n(Did you mean ${meant}?)\n(\`--help\` shows what there is)\n`,
     );
+  });
+
+  test("proposes a subcommand whatever follows it, and takes no other word for one", async () => {
+    expect((await run(["history", "shw", "0e1c1a2b"])).stderr).toContain("(Did you mean show?)");
+    expect((await run(["history", "nothing-like-it"])).stderr).toBe(
+      "nodewise: unknown command 'nothing-like-it'\n(`--help` shows what there is)\n",
+    );
+    expect(await run(["history", "help", "show"])).toEqual(await run(["history", "show", "--help"]));
+  });
+
+  test("names of machines and schemas get a proposal too", async () => {
+    for (const args of [
+      ["machines", "xeon-s2"],
+      ["decide", "cpus", "--machine", "xeon-s2"],
+    ])
+      expect(await run(args)).toMatchObject({
+        code: EXIT.badInput,
+        stderr: expect.stringContaining("did you mean xeon-2s?"),
+      });
+    expect((await run(["schema", "evction"])).stderr).toContain("did you mean eviction?");
   });
 
   test("help of a command is its --help, of all commands", async () => {

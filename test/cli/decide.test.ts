@@ -70,19 +70,20 @@ describe.concurrent("decide over a captured node", () => {
     expect(answer.reasons).toEqual([]);
   });
 
-  test("the tree names every pod and container, and is cut to the terminal's width", async () => {
+  test("the tree names every pod and container, and fits the terminal's width", async () => {
     const { stdout } = await run(["decide", "cgroups", ...CAPTURED], { env: { COLUMNS: "80" } });
     const lines = stdout.trimEnd().split("\n");
     expect(lines.slice(0, 6)).toEqual([
       `n1 · cgroups · ${v1_36.policyVersion}`,
       "cgroup v1, cgroupfs driver: 28 cgroups, 11 pods",
-      "CGROUP                        SHARES  CPU LIMIT    MEMORY   PIDS  CPUSET",
-      "/kubepods                       1843             22.5 GiB  31768",
-      "├─ burstable                     593",
-      "│  ├─ default/burst-lim          102        0.3   128 MiB   1024",
+      "CGROUP                       SHARES  CPU LIMIT    MEMORY   PIDS  CPUSET  OOM ADJ",
+      "/kubepods                      1843             22.5 GiB  31768",
+      "├─ burstable                    593",
+      "│  ├─ default/burst-lim         102        0.3   128 MiB   1024",
     ]);
-    expect(lines.slice(-2)).toEqual([
-      "   └─ c                           20       0.02    20 MiB         0",
+    expect(lines.slice(-3)).toEqual([
+      "   └─ c                          20       0.02    20 MiB         0          -997",
+      "           MEM+SWAP 20 MiB  MEMS 0",
       "not known: machine.hugetlb (give --machine)",
     ]);
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);

@@ -185,7 +185,12 @@ describe.concurrent("eviction from pass to pass", () => {
     expect(ran.stdout).toMatch(/^nodefs\.available<5% +-429\.2 MiB\/min +2h /m);
     expect(ran.stdout).toMatch(/^\d other thresholds not coming nearer$/m);
     const narrow = await run(args, { env: { COLUMNS: "60" } });
-    expect(narrow.stdout).toMatch(/^memory\.available<500Mi +12m47s +12m47s +default\/be.*\n +t? ?45ms/m);
+    expect(narrow.stdout).toMatch(
+      /^memory\.available<500Mi +-1\.7 GiB\/min +12m47s +12m47s\n {2}GOES FIRST, AND BUYS default\/besteffort 45ms,\n.*\n {2}FROM 4 obs\.$/m,
+    );
+    // nothing is lost of any threshold, of any rank
+    expect(narrow.stdout).toMatch(/^memory\.available +soft 30s .*above\n {2}AVAILABLE .* THRESHOLD 700Mi$/m);
+    expect(narrow.stdout).toMatch(/^3 {2}default\/inits .*\n {2}REQUEST 48 MiB$/m);
   });
 
   test("stats that are those of the last pass drive nothing, which is under pressure", async () => {

@@ -70,6 +70,16 @@ describe("nodewise test", () => {
     expect(ran.stderr).toMatch(/broken\.yaml:\d+:\d+: is not YAML or JSON/);
     expect(ran.stderr).toContain("expects: is no member that a case has: did you mean `expect`?");
     expect(ran.stderr).toContain("did you mean `admission`?");
+    expect(ran.stdout).toMatch(/\n1 passed, 0 failed, 4 faults in case files\n$/);
+    const json = await run(["test", of, "-o", "json"]);
+    const { passed, faults, passedOver } = JSON.parse(json.stdout);
+    expect([json.code, passed, passedOver]).toEqual([2, 1, []]);
+    expect(faults.map(({ message }: { message: string }) => `nodewise: ${message}`)).toEqual(
+      json.stderr.trimEnd().split("\n"),
+    );
+    expect(faults[0]).toMatchObject({ file: expect.stringMatching(/broken\.yaml$/) });
+    const alone = await run(["test", join(of, "broken.yaml")]);
+    expect(alone).toMatchObject({ code: 2, stdout: "0 passed, 0 failed, 1 fault in case files\n" });
     const junit = await run(["test", of, "-o", "junit"]);
     expect(junit.stdout).toMatch(/<testcase classname="[^"]*broken\.yaml" name="can be read"[^/]*>\n\s*<failure /);
     const github = await run(["test", of, "-o", "github"]);

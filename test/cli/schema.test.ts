@@ -83,9 +83,10 @@ describe("nodewise schema", () => {
     const { stdout } = await run(["schema"]);
     expect([...PUBLISHED.keys()]).toEqual(SCHEMAS);
     for (const name of PUBLISHED.keys()) expect(stdout).toMatch(new RegExp(`^${name} +(?:nodewise|a file) `, "m"));
+    expect((await run(["schema", "nothing"])).stderr).toContain("no such schema; `nodewise schema` lists them\n");
     expect(await run(["schema", "alocatable"])).toMatchObject({
       code: 2,
-      stderr: "nodewise: schema alocatable: no such schema; `nodewise schema` lists them\n",
+      stderr: "nodewise: schema alocatable: no such schema; did you mean allocatable?\n",
     });
   });
 });

@@ -37,19 +37,26 @@ describe("a table", () => {
   });
 
   test("gives up columns in their order, then shrinks, as the terminal gets narrower", () => {
-    expect(drawn(30).split("\n")[0]).toBe("NAME         SIZE  MORE");
+    expect(drawn(29).split("\n")[0]).toBe("NAME       SIZE  NOTE    MORE");
+    expect(drawn(28).split("\n")[0]).toBe("NAME         SIZE  MORE");
     expect(drawn(20).split("\n")[0]).toBe("NAME         SIZE");
-    expect(drawn(12)).toBe("NAME    SIZE\na-long    12\n-name\n  below\nb       1234\n");
-    expect(drawn(3)).toBe(drawn(12));
-    const cut = table([{ title: "NAME", shrinkTo: 6, cut: "end" }, ...COLUMNS.slice(1)], ROWS, 12, plainPaint);
+    expect(drawn(12)).toBe(
+      "NAME    SIZE\na-long    12\n-name\n  NOTE first\n  MORE x\n  below\nb       1234\n  NOTE\n  second\n",
+    );
+    const below = "  NOTE first\n  MORE x\n  below\nb\n  SIZE 1234\n  NOTE\n  second\n";
+    expect(drawn(11)).toBe(`NAME\na-long-name\n  SIZE 12\n${below}`);
+    expect(drawn(3)).toBe(`NAME\na-long\n-name\n  SIZE 12\n${below}`);
+    const [, size, note, more] = COLUMNS;
+    const gone = [note, more].map((column) => ({ ...column, giveUpTo: "nothing" as const }));
+    const cut = table([{ title: "NAME", shrinkTo: 6, cut: "end" }, size, ...gone], ROWS, 12, plainPaint);
     expect(cut).toBe("NAME    SIZE\na-lon…    12\n  below\nb       1234\n");
   });
 
   test("loses nothing that decides: it becomes shorter, or goes on below", () => {
     const columns = [
       { title: "ID", giveUp: 1, giveUpTo: (id: string) => id.slice(0, 4) },
-      { title: "POD", giveUp: 2, giveUpTo: "below" },
-      { title: "REASON", giveUp: 3, giveUpTo: "below" },
+      { title: "POD", giveUp: 2 },
+      { title: "REASON", giveUp: 3 },
       { title: "WHAT", shrinkTo: 8 },
     ] as const;
     const rows = [{ cells: ["12345678", "shop/web", "OutOfcpu", "refused by it"], notes: ["  note"] }];
@@ -57,7 +64,41 @@ describe("a table", () => {
     expect(at(60)).toBe("ID        POD       REASON    WHAT\n12345678  shop/web  OutOfcpu  refused by it\n  note\n");
     expect(at(39)).toBe("ID    POD       REASON    WHAT\n1234  shop/web  OutOfcpu  refused by it\n  note\n");
     expect(at(30)).toBe("ID    REASON    WHAT\n1234  OutOfcpu  refused by it\n  POD shop/web\n  note\n");
+    expect(at(28)).toBe(
+      "ID    REASON    WHAT\n1234  OutOfcpu  refused by\n                it\n  POD shop/web\n  note\n",
+    );
     expect(at(15)).toBe("ID    WHAT\n1234  refused\n      by it\n  POD shop/web\n  REASON\n  OutOfcpu\n  note\n");
+  });
+
+  test("tells several columns below on one line, a long text of a tree beside its drawing, and no bar", () => {
+    const columns = [
+      { title: "CGROUP", shrinkTo: 11 },
+      { title: "SIZE" },
+      { title: "LIMIT", giveUp: 2 },
+      { title: "MEMS", giveUp: 3 },
+      { title: "", giveUp: 1 },
+    ];
+    const lines = treeLines(
+      ["/pods", "/pods/shop.web1", "/pods/shop.web1/c"],
+      (path) => path,
+      (path) => path.slice(0, path.lastIndexOf("/")),
+    );
+    const rows = lines.map((tree, i) => ({
+      cells: [tree.item.slice(tree.item.lastIndexOf("/") + 1), "1 GiB", i === 0 ? "" : "2", "0", "████"],
+      tree,
+    }));
+    const at = (width: number) => table(columns, rows, width, plainPaint).trimEnd().split("\n");
+    expect(at(23)).toEqual([
+      "CGROUP        SIZE",
+      "pods          1 GiB",
+      "│    MEMS 0",
+      "└─ shop.web1  1 GiB",
+      "   │    LIMIT 2  MEMS 0",
+      "   └─ c       1 GiB",
+      "           LIMIT 2",
+      "           MEMS 0",
+    ]);
+    expect(at(18).slice(3, 7)).toEqual(["└─ shop.     1 GiB", "   │  web1", "   │    LIMIT 2", "   │    MEMS 0"]);
   });
 
   test("leaves a column out that has nothing in any row", () => {
@@ -95,6 +136,12 @@ describe("texts", () => {
     const rows = [{ cells: ["日本", "1"] }, { cells: ["abcd", "22"] }];
     const drawn = table([{ title: "NAME" }, { title: "N", align: "right" }], rows, 80, plainPaint);
     expect(drawn).toBe("NAME   N\n日本   1\nabcd  22\n");
+  });
+
+  test("a word that is longer than a line is broken at a joint", () => {
+    expect(wrap("a allocatableMemory.available", 20)).toEqual(["a", "allocatableMemory.", "available"]);
+    expect(wrap("default/burst-lim", 12)).toEqual(["default/", "burst-lim"]);
+    expect(wrap("a.bcdefghijkl", 8)).toEqual(["a.bcdefg", "hijkl"]);
   });
 
   test("sizes have at most one decimal and never say 1024 of a unit", () => {

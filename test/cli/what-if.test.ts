@@ -105,7 +105,7 @@ describe.concurrent("a machine of the library", () => {
     const ran = await run(["decide", "topology", "--machine", "epyc"]);
     expect(ran).toMatchObject({ code: 2, stdout: "" });
     expect(ran.stderr).toBe(
-      "nodewise: --machine epyc: is neither a file nor a machine of the library (`nodewise machines` lists them)\n",
+      "nodewise: --machine epyc: is neither a file nor a machine of the library: `nodewise machines` lists them\n",
     );
     file("xeon-2s", JSON.stringify({ cpus: [{ cpu: 0, core: 0, socket: 0, numa: 0 }], memoryBytes: 2 ** 31 }));
     const own = await run(["decide", "allocatable", "--machine", "./xeon-2s", "-o", "json"], { cwd: scratch });

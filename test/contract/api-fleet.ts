@@ -149,6 +149,14 @@ function fleetPressure(of: Of): void {
     }
     expect(await names(await get(of(), `/v1/nodes?name=${node}&pressure=MemoryPressure`))).toEqual([node]);
     const text = await (await get(of(), "/metrics")).text();
+    const csv = await (await get(of(), `/v1/nodes?name=${node}&format=csv`)).text();
+    const [columns = [], cells = []] = csv.split("\r\n").map((line) => line.split(","));
+    const cell = (name: string): string | undefined => cells[columns.indexOf(name)];
+    for (const { signal, threshold, type, distance, ratio, metAt } of thresholds)
+      expect(["threshold", "type", "distance", "ratio", "metAt"].map((of) => cell(`${signal}.${of}`))).toEqual(
+        [threshold, type, distance, ratio, metAt].map((value) => String(value ?? "")),
+      );
+    expect([thresholds.length > 1, cell("pid.available.ratio")]).toEqual([true, ""]);
     const worst = thresholds.find(({ signal }) => signal === "memory.available");
     expect(text).toContain(`nodewise_node_pressure{node="${node}",condition="MemoryPressure"} 1\n`);
     expect(text).toContain(

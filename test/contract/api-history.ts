@@ -127,7 +127,8 @@ export function fleets(of: Of): void {
 
 export function results(of: Of): void {
   test("what the node did is kept with its decision, once for each report", async () => {
-    const { id } = await decideOn(of(), fresh("node"), 1);
+    const node = fresh("node");
+    const { id } = await decideOn(of(), node, 1);
     const stored = await answer(await post(of(), "/v1/results", report(id)), resultsStored, 201);
     expect(stored).toMatchObject({ decisionId: id, okCount: 1, failedCount: 0, fresh: true });
     expect(await answer(await post(of(), "/v1/results", report(id)), resultsStored, 200)).toEqual({
@@ -141,10 +142,24 @@ export function results(of: Of): void {
       results: [{ status: "failed", errno: "EBUSY" }, { status: "skipped" }, { status: "rolled_back" }],
     };
     await answer(await post(of(), "/v1/results", failed), resultsStored, 201);
+    // what was as wanted already had not drifted
+    const drift = async () => (await answer(await get(of(), `/v1/nodes/${node}`), nodeAnswer)).drift;
+    expect(await drift()).toBe(2);
+    const statuses = ["unchanged", "unchanged", "applied", "planned"].map((status) => ({ status }));
+    await answer(await post(of(), "/v1/results", { ...report(id), seq: 3, results: statuses }), resultsStored, 201);
+    expect(await drift()).toBe(2);
+    await answer(
+      await post(of(), "/v1/results", { ...report(id), seq: 4, results: statuses.slice(0, 2) }),
+      resultsStored,
+      201,
+    );
+    expect(await drift()).toBe(0);
     const full = await answer(await get(of(), `/v1/decisions/${id}`), fullDecision);
     expect(full.results.map(({ seq, okCount, failedCount }) => [seq, okCount, failedCount])).toEqual([
       [1, 1, 0],
       [2, 0, 2],
+      [3, 2, 0],
+      [4, 0, 0],
     ]);
     expect(full.results[1]?.steps[0]).toEqual({ status: "failed", errno: "EBUSY" });
   });

@@ -74,6 +74,28 @@ test("where the nearest kubelet answered, or nobody named one, the page says so;
   expect(await of("v1.36.3")).not.toContain("Answered as");
 });
 
+test("an eviction shows the ranking of what is short, and folds those of what is not", async () => {
+  const { app } = appOver({});
+  const of = async (evictionHard: object): Promise<readonly [shown: string, folded: string]> => {
+    const snapshot = JSON.parse(CAPTURED);
+    snapshot.kubeletConfiguration.evictionHard = evictionHard;
+    const text = await textOf(app, `/decisions/${await decided(app, "eviction", { snapshot })}`);
+    const [shown = "", folded = ""] = text.split('<details id="idle-rankings">');
+    return [shown, folded.split("</details>")[0] ?? ""];
+  };
+  const tables = (text: string) => text.match(/FIRST TO GO FOR [A-Z-]+/g);
+  const [disk, others] = await of({ "memory.available": "100Mi", "nodefs.available": "90%", "pid.available": "1%" });
+  expect(tables(disk)).toEqual(["FIRST TO GO FOR EPHEMERAL-STORAGE"]);
+  expect(others).toContain("<summary>Who would go first for what is not short: memory, pids</summary>");
+  expect(tables(others)).toEqual(["FIRST TO GO FOR MEMORY", "FIRST TO GO FOR PIDS"]);
+  // of a calm node that of memory
+  const [calm, rest] = await of({ "memory.available": "100Mi", "pid.available": "1%" });
+  expect([tables(calm), tables(rest)]).toEqual([["FIRST TO GO FOR MEMORY"], ["FIRST TO GO FOR PIDS"]]);
+  const [alone, none] = await of({ "memory.available": "100Mi" });
+  expect([tables(alone), none]).toEqual([["FIRST TO GO FOR MEMORY"], ""]);
+  expect(alone).not.toContain("--explain");
+});
+
 test("what the node reported is told step by step, and long reports are cut with a word", async () => {
   const { app, store } = appOver({});
   const id = await decided(app, "cgroups");

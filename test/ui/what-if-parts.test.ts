@@ -76,9 +76,10 @@ describe("what cannot be taken is told with what to give", () => {
     ["inspecti", { status: { id: "x", repoTags: [] }, info: {} }, "`crictl images -o json`"],
     ["info", { status: { conditions: [] }, config: {} }, "leave it out"],
   ])("crictl %s", (command, value, advice) => {
-    const [fault = ""] = faultsOf("a.json", JSON.stringify(value));
-    expect(fault).toContain(`a.json: is what \`crictl ${command}\` prints, and no part of a node: `);
-    expect(fault).toContain(advice);
+    const { parts, faults, passed } = recognise({ name: "a.json", text: JSON.stringify(value) });
+    expect({ parts, faults }).toEqual({ parts: [], faults: [] });
+    expect(passed[0]).toContain(`a.json: passed over, as it is what \`crictl ${command}\` prints: `);
+    expect(passed[0]).toContain(advice);
   });
   test.each([
     ["NAME   STATUS   ROLES    AGE   VERSION\nn1     Ready    <none>   5d    v1.36.3\n"],
@@ -86,9 +87,12 @@ describe("what cannot be taken is told with what to give", () => {
     ["NAME   CPU(cores)   CPU(%)   MEMORY(bytes)\nn1  250m  6%  1Gi\n"],
     ["\nCONTAINER ID  POD ID\r\na: b: c"],
   ])("a table: %j", (text) => {
-    expect(faultsOf("x.txt", text)).toEqual([
-      "x.txt:1: is a table, made for people: give what the same command prints with `-o json`",
-    ]);
+    expect(recognise({ name: "x.txt", text })).toEqual({
+      ...{ parts: [], faults: [] },
+      passed: [
+        "x.txt: passed over, as it is a table, made for people: give what the same command prints with `-o json`",
+      ],
+    });
   });
   test("YAML of a full node is read with its places; above the limits they are told, and the way out", () => {
     const many = (count: number, text: (i: number) => string): string =>
@@ -150,6 +154,11 @@ describe("both answers as one text", () => {
     expect(ownWords("NAME  MEMORY\nweb   22.5 GiB  on\n", "NAME MEMORY\nweb  22 GiB  on\n")).toEqual([
       "before 22.5",
       "after 22",
+    ]);
+    // of two amounts that are alike the one in its column
+    expect(ownWords("cpu  100m  100m\n", "cpu  300m  100m\n")).toEqual(["before 100m", "after 300m"]);
+    expect(lineDiff("cpu 100m 100m\n", "cpu 300m 100m\n")[0]?.words.map(({ isOwn }) => isOwn)).toEqual([
+      ...[false, false, true, false, false],
     ]);
     expect(ownWords("a b\n", "a b\nc d\n")).toEqual(["after c", "after d"]);
     expect(ownWords("a\n", "")).toEqual(["before a"]);

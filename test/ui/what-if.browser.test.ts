@@ -36,6 +36,17 @@ inBrowser("what if, in a browser", fill, (ground) => {
       const wide: string = await page.evaluate(`[...document.querySelectorAll(".scroll, .text-diff")]
         .filter((box) => box.scrollWidth > box.clientWidth + 1).map((box) => box.getAttribute("aria-label")).join()`);
       expect(wide).toBe("");
+      const lines: string[] = await page.evaluate(
+        `[...document.querySelectorAll("#allocatable .text-diff .line")].filter((line) => line.offsetHeight > 0).map((line) => line.textContent)`,
+      );
+      // on a phone what has no room in its columns is told below them
+      const [cpu] = lines.flatMap((line, i) => (/^cpu +2 /.test(line) ? [i] : []));
+      const isNarrow = (options.viewport?.width ?? 1200) < 832;
+      expect(lines[cpu ?? -1]?.endsWith("1800m")).toBe(false);
+      expect(lines[(cpu ?? -1) + (isNarrow ? 1 : 0)]).toMatch(
+        isNarrow ? /^ {2}eviction – {2}ALLOCATABLE 1800m$/ : / 1800m /,
+      );
+      if (isNarrow) expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(42);
       if (isScripted) await expectReadable(page);
       // the files are not asked for again
       await page.locator("[name=change]").fill("maxPods: 8");

@@ -28,7 +28,7 @@ const without = (...names: readonly string[]): Named => CAPTURED.filter(([name])
 
 type App = ReturnType<typeof appOver>["app"];
 interface Asking {
-  readonly files?: Named;
+  readonly files?: readonly (readonly [name: string, content: string | Uint8Array<ArrayBuffer>])[];
   readonly texts?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly status?: number;
@@ -58,7 +58,8 @@ const unescaped = (text: string): string =>
     .replaceAll("&quot;", '"')
     .replaceAll("&#39;", "'")
     .replaceAll("&amp;", "&");
-const plain = (page: string): string => unescaped(page.replace(/<[^>]*>/g, " ")).replace(/\s+/g, " ");
+const plain = (page: string): string =>
+  unescaped(page.replaceAll("<wbr>", "").replace(/<[^>]*>/g, " ")).replace(/\s+/g, " ");
 const resultIn = (page: string): string => page.slice(page.indexOf('<section id="result"'));
 const cardOf = (page: string, kind: string): string =>
   plain(
@@ -222,9 +223,6 @@ test.each([
     [["pods.json", '{"kind": "PodList", "items": [']],
     "pods.json:1:31: is not JSON: expected a value; the text is cut off",
   ],
-  ["words", [["notes.txt", "hello"]], "notes.txt: is text"],
-  ["nothing", [["empty.json", " \n"]], "empty.json: holds no object"],
-  ["bytes", [["x.bin", "\ud800"]], "x.bin: "],
   [
     "a wrong field",
     [["node.json", '{"kind": "Node",\n "metadata": {"name": 5}}']],
@@ -287,6 +285,39 @@ test("objects that are no part of a node are told, each with its file, and stop 
   expect(words).toMatch(/event\.json: passed over, as it is .*nodewise why\s+does/);
   expect(words).toContain("What would change");
   expect(page).not.toContain('aria-invalid="true"');
+});
+
+test("files that are empty, no text, or nothing of a node are told, each by itself, and stop nothing", async () => {
+  const { app } = appOver({});
+  const files = [
+    ["empty.json", " \n"],
+    ["comment.yaml", "# nothing yet\n"],
+    ["photo.png", new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0xff])],
+    ["zeros.bin", "\0\0\0"],
+    ["notes.txt", "hello"],
+    ["nodes.txt", "NAME   STATUS\nn1     Ready\n"],
+    ["inspect.json", JSON.stringify({ status: { id: "x", metadata: { name: "c" } }, info: {} })],
+  ] as const;
+  const told = [
+    "empty.json: passed over, as it is empty",
+    "comment.yaml: passed over, as it is empty",
+    "photo.png: passed over, as it is not UTF-8 text",
+    "zeros.bin: passed over, as it is not UTF-8 text",
+    "notes.txt: passed over, as it is text, which is no part of a node",
+    "nodes.txt: passed over, as it is a table, made for people: give what the same command prints with -o json",
+    "inspect.json: passed over, as it is what crictl inspect prints: give what crictl ps -a -o json prints",
+  ];
+  const page = await asked(app, { files: [...without(), ...files], texts: { change: "maxPods: 7" } });
+  expect(page).not.toContain('aria-invalid="true"');
+  // beside the field, and before the answer
+  for (const words of told) {
+    expect(plain(page)).toContain(words);
+    expect(plain(resultIn(page)).split("What would change")[0]).toContain(words);
+  }
+  expect(plain(resultIn(page))).toContain("maxPods 20 7");
+  const nothing = plain(await asked(app, { files: files.slice(0, 3), texts: {}, status: 422 }));
+  expect(nothing).toContain("there is no node yet");
+  for (const words of told.slice(0, 3)) expect(nothing).toContain(words);
 });
 
 test("what is wrong with one part leaves the others kept", async () => {

@@ -24,3 +24,35 @@ test("a refused pod's story is a page to which its decision leads; a pod that th
   expect(await read("/nodes/n1/pods/default/burst-lin", 422)).toContain("there are default/burst-lim");
   await read("/nodes/n9/pods/default/big", 404);
 });
+
+test("a recorded configuration with a field that the node's kubelet does not know is a note, and no fault", async () => {
+  const { app } = appOver({});
+  // as the captured kubelet, a 1.36, printed it
+  const snapshot = capturedNode("n1") as Snapshot;
+  snapshot.node.status.nodeInfo.kubeletVersion = "v1.34.4";
+  const headers = { "content-type": "application/json" };
+  const body = JSON.stringify({ snapshot });
+  expect((await app.request("/v1/decisions/eviction", { method: "POST", headers, body })).status).toBe(200);
+  const left = "memoryReservationPolicy counts as left out: a kubelet 1.34, which node n1 has, does not know the field";
+  for (const path of ["/nodes/n1/pods/default/burst-lim", "/lint?node=n1"]) {
+    const response = await app.request(path, { headers: { accept: "text/html" } });
+    expect([path, response.status]).toEqual([path, 200]);
+    expect(await response.text()).toContain(left);
+  }
+  const story = await app.request("/v1/nodes/n1/pods/default/burst-lim/why");
+  expect(((await story.json()) as { story: { notes: string[] } }).story.notes).toContain(
+    `of the configuration ${left}`,
+  );
+  // one that is brought along is still another kubelet's
+  const kubeletconfig = { ...snapshot.kubeletConfiguration };
+  const form = new FormData();
+  form.append("node", "n1");
+  form.append("change", JSON.stringify({ kubeletconfig }));
+  const brought = await app.request("/lint", { method: "POST", body: form });
+  expect(brought.status).toBe(400);
+  expect(await brought.text()).toContain("so this is another kubelet&#39;s /configz: give that of n1");
+});
+type Snapshot = ReturnType<typeof capturedNode> & {
+  node: { status: { nodeInfo: { kubeletVersion: string } } };
+  kubeletConfiguration: object;
+};

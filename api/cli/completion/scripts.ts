@@ -32,7 +32,11 @@ function valueCases(options: readonly TreeOption[], list: (words: readonly strin
   const chosen = options.flatMap(({ flags, value }) =>
     typeof value === "string" ? [] : [`        ${flags.join("|")}) takes=choices choices=${list(value)} ;;`],
   );
-  const cases = [...plain, ...chosen];
+  const named = options
+    .filter(({ names }) => names.length > 0)
+    .map(({ flags, names }) => `        ${flags.join("|")}) takes=file choices=${list(names)} ;;`);
+  // the first that matches counts
+  const cases = [...named, ...plain, ...chosen];
   return cases.length === 0 ? "" : `      case $previous in\n${cases.join("\n")}\n      esac\n`;
 }
 
@@ -65,7 +69,10 @@ ${cases.join("\n")}
     text) ;;
     choices) COMPREPLY=($(compgen -W "$choices" -- "$current")) ;;
     directory) compopt -o filenames 2>/dev/null; IFS=$'\\n' COMPREPLY=($(compgen -d -- "$current")) ;;
-    *) compopt -o filenames 2>/dev/null; IFS=$'\\n' COMPREPLY=($(compgen -f -- "$current")) ;;
+    *)
+      compopt -o filenames 2>/dev/null
+      COMPREPLY=($(compgen -W "$choices" -- "$current"))
+      IFS=$'\\n' COMPREPLY+=($(compgen -f -- "$current")) ;;
   esac
 }
 complete -F _nodewise nodewise kubectl-nodewise
@@ -105,7 +112,7 @@ ${cases.join("\n")}
     text) ;;
     choices) compadd -a choices ;;
     directory) _files -/ ;;
-    file) _files ;;
+    file) compadd -a choices; _files ;;
     *)
       if [[ $PREFIX == -* ]]; then _describe option options
       elif [[ -n $files ]]; then _files
@@ -147,10 +154,10 @@ ${lines.join("\n")}
 /** In fish a backslash counts before a quote and before another one. */
 const fishText = (text: string): string => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
 
-function fishOption({ flags, value }: TreeOption): string {
+function fishOption({ flags, value, names: known }: TreeOption): string {
   const names = flags.map((flag) => (flag.startsWith("--") ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`)).join(" ");
   if (value === "none") return names;
-  if (value === "file") return `${names} -r -F`;
+  if (value === "file") return `${names} -r -F${known.length === 0 ? "" : ` -a ${quoted(known.join(" "))}`}`;
   if (value === "directory") return `${names} -x -a '(__fish_complete_directories)'`;
   return value === "text" ? `${names} -x` : `${names} -x -a ${quoted(value.join(" "))}`;
 }

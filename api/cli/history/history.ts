@@ -116,9 +116,9 @@ function decisionsTable(decisions: readonly Listed[], { columns: width, paint }:
     { title: "NODE", shrinkTo: 10 },
     { title: "KIND" },
     { title: "VERDICT" },
-    { title: "REASON", giveUp: 5, giveUpTo: "below" },
-    { title: "POD", giveUp: 4, giveUpTo: "below" },
-    { title: "POLICY", giveUp: 2 },
+    { title: "REASON", giveUp: 5 },
+    { title: "POD", giveUp: 4 },
+    { title: "POLICY", giveUp: 2, giveUpTo: "nothing" },
     { title: "ID", giveUp: 1, giveUpTo: (id) => id.slice(0, SHOWN_OF_ID) },
   ];
   const color = (verdict: string): Color => (isVerdict(verdict) && isGood(verdict) ? "green" : "yellow");

@@ -103,10 +103,10 @@ export function removalsTable(removals: readonly ListedRemoval[], { columns: wid
     { title: "WHAT", shrinkTo: 20 },
     { title: "SIZE", align: "right" },
     { title: "WHY" },
-    { title: "OPERATION", giveUp: 2 },
+    { title: "OPERATION", giveUp: 2, giveUpTo: "nothing" },
     { title: "END" },
     { title: "BACK AFTER", align: "right" },
-    { title: "ID", giveUp: 1 },
+    { title: "ID", giveUp: 1, giveUpTo: "nothing" },
   ] as const;
   const rows = removals.map((one) => ({
     cells: [
@@ -142,14 +142,14 @@ export function summaryText({ totals, images, others }: Summary, terminal: Termi
 function costsTable(images: Summary["images"], { columns: width, paint }: Terminal): string {
   const columns = [
     { title: "IMAGE", shrinkTo: 20 },
-    { title: "HANDLER", giveUp: 2 },
+    { title: "HANDLER", giveUp: 2, giveUpTo: "nothing" },
     { title: "REMOVED", align: "right" },
     { title: "AGAIN", align: "right" },
     { title: "PULLED AGAIN", align: "right" },
     { title: "SIZE", align: "right", giveUp: 3 },
     { title: "LAST REMOVED" },
     { title: "LAST BACK", giveUp: 4 },
-    { title: "ID", giveUp: 1 },
+    { title: "ID", giveUp: 1, giveUpTo: "nothing" },
   ] as const;
   const rows = images.map((image) => ({
     cells: [

@@ -2,7 +2,7 @@ import { value } from "../../model/amount.ts";
 import type { Kind } from "../../model/decision.ts";
 import { asksFor } from "../../model/kinds.ts";
 import { LIMITS } from "../../model/limits.ts";
-import { nearName } from "../../model/near-name.ts";
+import { didYouMean } from "../../model/near-name.ts";
 import { parseQuantity } from "../../model/quantity.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
@@ -60,9 +60,7 @@ function resourcesIn(text: string): Result<ResourceTexts, Fault> {
       );
     const isKnown = NATIVE.includes(name) || HUGE_PAGES.test(name) || name.includes("/");
     if (!isKnown) {
-      const near = nearName(name, NATIVE);
-      const meant =
-        near === null ? `there are ${NATIVE.join(", ")}, hugepages-SIZE and DOMAIN/NAME` : `did you mean ${near}?`;
+      const meant = didYouMean(name, NATIVE, `there are ${NATIVE.join(", ")}, hugepages-SIZE and DOMAIN/NAME`);
       return fault(EXIT.badInput, `--capacity: a node has no resource \`${name}\`; ${meant}`);
     }
     if (resources.has(name)) return fault(EXIT.badInput, `--capacity: \`${name}\` is given twice`);

@@ -13,7 +13,7 @@ import { err, ok, type Result } from "../../model/result.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { unknownFields } from "../../profiles/unknown-fields.ts";
 import { isNodeName } from "../cluster-options.ts";
-import { libraryMachine } from "../machines/machine-library.ts";
+import { libraryMachine, meantMachine } from "../machines/machine-library.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 
 export interface ReadPart {
@@ -34,7 +34,11 @@ export async function readPart(option: Option, path: string): Promise<Result<Rea
   if (known !== undefined) return ok({ posted: known.machine, document: null, base: [] });
   if (option === "node" && isNodeName(path) && !existsSync(path))
     return fault(EXIT.badInput, `--node ${path}: no such file: check the path; ${OF_CLUSTER}`);
-  if (option === "machine" && isUnknownName(path)) return fault(EXIT.badInput, `--machine ${path}: ${NO_MACHINE}`);
+  if (option === "machine" && isUnknownName(path))
+    return fault(
+      EXIT.badInput,
+      `--machine ${path}: is neither a file nor a machine of the library: ${meantMachine(path)}`,
+    );
   const source = await readDocument(path);
   if (!source.ok) return source;
   const document = source.value;
@@ -95,7 +99,6 @@ async function readState(option: Option, path: string): Promise<Result<ReadPart,
 /** The library's names come first: a file of such a name is given as `./NAME`. */
 const isUnknownName = (given: string): boolean => /^[\w-]+$/.test(given) && given !== "-" && !existsSync(given);
 const OF_CLUSTER = "for a node of that name in a live cluster give --context NAME too";
-const NO_MACHINE = "is neither a file nor a machine of the library (`nodewise machines` lists them)";
 
 /** `kubectl get nodes -o json` prints a list, also of one node; that of `kubectl get nodes,pods` has others beside it. */
 function singleNode(value: unknown): Result<{ value: unknown; base: Path }, string> {

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expandLayout, type MachineLayout } from "../../machines/layout.ts";
 import type { Machine } from "../../model/machine.ts";
+import { didYouMean } from "../../model/near-name.ts";
 
 export interface LibraryMachine extends Pick<MachineLayout, "description" | "facts"> {
   readonly name: string;
@@ -16,6 +17,9 @@ export const machineNames = (): readonly string[] =>
     .filter((file) => file.endsWith(EXTENSION))
     .map((file) => file.slice(0, -EXTENSION.length))
     .sort();
+
+export const meantMachine = (name: string): string =>
+  didYouMean(name, machineNames(), "`nodewise machines` lists them");
 
 /** Undefined for a name that is not in the library. */
 export function libraryMachine(name: string): LibraryMachine | undefined {

@@ -4,7 +4,7 @@ import { clip } from "../../text/style.ts";
 import { table } from "../../text/table.ts";
 import { cpuPicture } from "../../text/tables/cpus.ts";
 import { EXIT, type Form, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
-import { type LibraryMachine, libraryMachine, machineNames } from "./machine-library.ts";
+import { type LibraryMachine, libraryMachine, machineNames, meantMachine } from "./machine-library.ts";
 
 /** The library as a list; of one machine its picture, or in a data form what `--machine` takes. */
 export function showMachines(name: string | undefined, output: Form, terminal: Terminal): Outcome {
@@ -16,7 +16,7 @@ export function showMachines(name: string | undefined, output: Form, terminal: T
   }
   const found = libraryMachine(name);
   if (found === undefined)
-    return fault(EXIT.badInput, `no machine of the library is named \`${name}\`: \`nodewise machines\` lists them`);
+    return fault(EXIT.badInput, `no machine of the library is named \`${name}\`: ${meantMachine(name)}`);
   if (output === "table") terminal.write(oneMachine(found, terminal));
   else printData(terminal, found.machine, output);
   return ok(EXIT.ok);

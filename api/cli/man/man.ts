@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command, Help } from "commander";
 import packageJson from "../../../package.json" with { type: "json" };
-import { nearName } from "../../model/near-name.ts";
+import { didYouMean } from "../../model/near-name.ts";
 import { ok } from "../../model/result.ts";
 import type { Cli } from "../cli.ts";
 import { commandTree, type TreeCommand } from "../command-tree.ts";
@@ -26,11 +26,8 @@ export async function man(
     terminal.write(manPage(found));
     return ok(EXIT.ok);
   }
-  const near = nearName(
-    path.join(" "),
-    tree.map(({ path: words }) => words.join(" ")),
-  );
-  const meant = near === null ? "`nodewise --help` lists them" : `did you mean ${near}?`;
+  const names = tree.map(({ path: words }) => words.join(" "));
+  const meant = didYouMean(path.join(" "), names, "`nodewise --help` lists them");
   return fault(EXIT.badInput, `there is no command \`${path.join(" ")}\`; ${meant}`);
 }
 const ONE_OR_ALL = "--dir takes the pages of all commands: leave the command out";

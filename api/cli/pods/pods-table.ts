@@ -83,8 +83,8 @@ export function podsText({ pods, at }: NodeStatus, { columns: width, paint }: Te
     { title: "READY", align: "right" },
     { title: "RESTARTS", align: "right", giveUp: 3 },
     ...(isStopped ? [{ title: "BY OTHERS", align: "right" } as const] : []),
-    { title: "QOS", giveUp: 1 },
-    { title: "CPUS", giveUp: 2, shrinkTo: 8, cut: "end" },
+    { title: "QOS", giveUp: 1, giveUpTo: "nothing" },
+    { title: "CPUS", giveUp: 2, giveUpTo: "nothing", shrinkTo: 8, cut: "end" },
     { title: "AGE", align: "right", giveUp: 4 },
     { title: "LAST", shrinkTo: 9, cut: "end" },
   ];

@@ -91,7 +91,7 @@ function containersTable(containers: readonly ContainerRow[], at: string, { colu
     { title: "RESTARTS", align: "right" },
     { title: "CPUS" },
     { title: "IMAGE", shrinkTo: 16, cut: "start", giveUp: 2 },
-    { title: "ID", giveUp: 1 },
+    { title: "ID", giveUp: 1, giveUpTo: "nothing" },
   ] as const;
   const rows = containers.map(
     ({ name, kind, id, state, reason, message, exitCode, lastState, restarts, ready, image, cpuset }) => {
@@ -311,7 +311,7 @@ function eventsTable(events: readonly SeenEvent[], at: string, { columns: width,
   if (events.length === 0) return paint("dim", "no events\n");
   const columns = [
     { title: "LAST SEEN", align: "right" },
-    { title: "TYPE", giveUp: 1 },
+    { title: "TYPE", giveUp: 1, giveUpTo: "nothing" },
     { title: "REASON" },
     { title: "POD", shrinkTo: 12 },
     { title: "CONTAINER", giveUp: 2 },

@@ -48,8 +48,8 @@ export function topText(pods: readonly PodRow[], { columns: width, paint }: Term
   if (pods.length === 0) return paint("dim", "no pod runs\n");
   const columns = [
     { title: "POD", shrinkTo: 14, cut: "end" },
-    { title: "PHASE", giveUp: 3, shrinkTo: 9, cut: "end" },
-    { title: "QOS", giveUp: 2 },
+    { title: "PHASE", giveUp: 3, giveUpTo: "nothing", shrinkTo: 9, cut: "end" },
+    { title: "QOS", giveUp: 2, giveUpTo: "nothing" },
     { title: "CPU", align: "right" },
     { title: "OF", giveUp: 5 },
     { title: "", giveUp: 6 },
@@ -57,7 +57,7 @@ export function topText(pods: readonly PodRow[], { columns: width, paint }: Term
     { title: "OF", giveUp: 5 },
     { title: "", giveUp: 6 },
     { title: "THROTTLED", align: "right", giveUp: 4 },
-    { title: "PRESSURE cpu/memory/io", align: "right", giveUp: 1 },
+    { title: "PRESSURE cpu/memory/io", align: "right", giveUp: 1, giveUpTo: "nothing" },
   ] as const;
   const rows = pods.map((pod) => {
     const { namespace, name, qos, usage, resources } = pod;

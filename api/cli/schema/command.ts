@@ -1,5 +1,6 @@
 import { Argument, type Command } from "commander";
 import { KINDS } from "../../model/decision.ts";
+import { didYouMean } from "../../model/near-name.ts";
 import { ok } from "../../model/result.ts";
 import { table } from "../../text/table.ts";
 import { type Cli, examples, finish } from "../cli.ts";
@@ -42,7 +43,10 @@ async function printSchema(name: string | undefined, { terminal }: Cli): Promise
   }
   const found = PUBLISHED.get(name);
   if (found === undefined)
-    return fault(EXIT.badInput, `schema ${name}: no such schema; \`nodewise schema\` lists them`);
+    return fault(
+      EXIT.badInput,
+      `schema ${name}: no such schema; ${didYouMean(name, SCHEMAS, "`nodewise schema` lists them")}`,
+    );
   printData(terminal, await publishedSchema(name, found), "json");
   return ok(EXIT.ok);
 }

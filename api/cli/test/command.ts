@@ -51,12 +51,19 @@ async function testAll(paths: readonly string[], { output }: TestFlags, { termin
   for (const one of cases) tried.push(await tryCase(one));
   if (output === "table" && passedOver.length > 0)
     terminal.warn(`nodewise: ${passedOver.join(", ")}: no case is there, and no case is given it: passed over`);
-  if (output === "table") terminal.write(tableOf(tried, terminal));
+  if (output === "table") terminal.write(tableOf(tried, faults.length, terminal));
   else if (output === "junit")
     terminal.write(junitText("nodewise test", [...tried.map(junitOf), ...faults.map(junitOfFault)]));
   else if (output === "github")
     terminal.write(githubText([...tried.flatMap(annotationOf), ...faults.map(annotationOfFault)]));
-  else printData(terminal, { ...countsOf(tried), cases: tried.map(dataOf), reasons: coverageOf(tried) }, output);
+  else {
+    const unread = { faults: faults.map(({ file, line: message }) => ({ file, message })), passedOver };
+    printData(
+      terminal,
+      { ...countsOf(tried), cases: tried.map(dataOf), reasons: coverageOf(tried), ...unread },
+      output,
+    );
+  }
   if (faults.length > 0) return fault(EXIT.badInput, ...faults.map(({ line }) => line));
   return ok(tried.every(isPassed) ? EXIT.ok : EXIT.negative);
 }
@@ -86,7 +93,8 @@ function coverageOf(tried: readonly Tried[]): readonly Coverage[] {
   });
 }
 
-function tableOf(tried: readonly Tried[], { columns, paint }: Terminal): string {
+/** `faults`: in files of cases, so many. */
+function tableOf(tried: readonly Tried[], faults: number, { columns, paint }: Terminal): string {
   const rows = tried.map(({ case: { name, file, line, kind }, mismatches }) => ({
     cells: [
       mismatches.length === 0 ? { text: "ok", color: "green" as const } : { text: "FAILED", color: "red" as const },
@@ -117,11 +125,12 @@ function tableOf(tried: readonly Tried[], { columns, paint }: Terminal): string 
     paint,
   );
   const { passed, failed } = countsOf(tried);
+  const unread = faults === 0 ? "" : `, ${many(faults, "fault")} in case files`;
   const end =
-    failed === 0
+    failed + faults === 0
       ? paint("green", `${many(passed, "case")} passed`)
-      : paint("red", `${passed} passed, ${failed} failed`);
-  return `${cases}\n${coverage}\n${end}\n`;
+      : paint("red", `${passed} passed, ${failed} failed${unread}`);
+  return tried.length === 0 ? `${end}\n` : `${cases}\n${coverage}\n${end}\n`;
 }
 
 const SHOWN = 4;

@@ -87,7 +87,7 @@ export const snapshotStored = z.strictObject({
 export const resultsStored = z.strictObject({
   id,
   decisionId: z.string(),
-  okCount: integer,
+  okCount: integer.describe("steps that changed something, or with `dryRun` would"),
   failedCount: integer,
   fresh: z.boolean(),
 });

@@ -86,7 +86,7 @@ export const heldDecision = z.strictObject({
 const storedResult = z.looseObject({
   id,
   seq: integer,
-  okCount: integer,
+  okCount: integer.describe("steps that changed something, or with `dryRun` would"),
   failedCount: integer,
   reportedAt: time,
   at: z.string(),

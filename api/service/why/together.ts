@@ -1,4 +1,5 @@
 import { joinPath } from "../../model/input-issue.ts";
+import { configurationPath } from "../../model/kubelet-configuration.ts";
 import { type Finding, isCalm, type Unused } from "../../model/why.ts";
 import { chooseProfile } from "../../profiles/index.ts";
 import { othersConfiguration } from "../../profiles/unknown-fields.ts";
@@ -10,17 +11,19 @@ import { type Subject, timeOf } from "./find-pod.ts";
 export function contradictionIn(evidence: Evidence, subject: Subject): string | null {
   const { held, node } = subject;
   const other = samePod(evidence, subject).find(({ node }) => node !== "" && held?.node !== "" && node !== held?.node);
-  if (other === undefined) return otherKubelet(evidence, node);
+  if (other === undefined) {
+    const { isRecorded, found } = otherKubelet(evidence, node);
+    return found === undefined || isRecorded ? null : `/configz: ${joinPath("", found.path)}: ${found.message}`;
+  }
   return `${other.place} has the pod on node ${other.node}, and ${held?.place} on ${held?.node}: a pod never moves; give the documents of one cluster`;
 }
 
-/** A /configz with a field that the node's kubelet does not know. */
-function otherKubelet({ nodes, parts }: Evidence, name: string | null): string | null {
-  if (name === null) return null;
-  const configuration = (parts.get("") ?? parts.get(name))?.["kubeletConfiguration"];
-  const chosen = chooseProfile(kubeletVersionOf(nodes.get(name)?.value));
-  const other = othersConfiguration(configuration, name, chosen);
-  return other === undefined ? null : `/configz: ${joinPath("", other.path)}: ${other.message}`;
+/** A configuration with a field that the node's kubelet does not know. `isRecorded`: a NodeSnapshot holds it, of which the field is left out. */
+function otherKubelet({ nodes, parts }: Evidence, name: string | null) {
+  const configuration = (parts.get("") ?? parts.get(name ?? ""))?.["kubeletConfiguration"];
+  const chosen = chooseProfile(kubeletVersionOf(nodes.get(name ?? "")?.value));
+  const found = name === null ? undefined : othersConfiguration(configuration, name, chosen);
+  return { isRecorded: configurationPath(configuration).length === 0, found };
 }
 
 /** Documents of the very pod, those of snapshots aside. */
@@ -32,7 +35,9 @@ export function notesOf({ subject, evidence }: Case, findings: readonly Finding[
   const { othersEvents, namesakes, held } = subject;
   const versions = new Set(samePod(evidence, subject).map(versionOf));
   const address = otherAddress(evidence, subject);
+  const unknown = otherKubelet(evidence, subject.node).found;
   return [
+    ...(unknown === undefined ? [] : [`of the configuration ${unknown.note}`]),
     ...(othersEvents > 0 ? [`events of another pod of this name are left out: ${othersEvents} (other uid)`] : []),
     ...(namesakes.length > 0
       ? [`there are documents of ${namesakes.length + 1} pods of this name: this is of the one made last`]

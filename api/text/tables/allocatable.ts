@@ -90,7 +90,7 @@ function limitsTable(
       { title: "SHARES", align: "right" },
       { title: "MEMORY", align: "right" },
       { title: "PIDS", align: "right" },
-      { title: "enforceNodeAllocatable", giveUp: 1, giveUpTo: "below" },
+      { title: "enforceNodeAllocatable", giveUp: 1 },
     ],
     cgroups.map(([name, key, values]) => ({
       cells: [

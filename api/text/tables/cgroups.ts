@@ -29,13 +29,14 @@ export function cgroupsTable(shown: Shown<CgroupsDecision>): string {
   const pods = new Set(decision.cgroups.flatMap(({ pod }) => (pod === null ? [] : [pod.uid]))).size;
   const caption = `cgroup v${decision.version}, ${decision.driver} driver: ${decision.cgroups.length} cgroups, ${pods} pods`;
   const tree = table(
-    [{ title: "CGROUP", shrinkTo: 20 }, ...values, { title: "DIRECTORY", giveUp: 1 }],
+    [{ title: "CGROUP", shrinkTo: 20 }, ...values, { title: "DIRECTORY", giveUp: 1, giveUpTo: "nothing" }],
     lines.map((line) => ({
       cells: [
-        cellOf(`${line.branch}${labelOf(line.item)}`, LEVEL_COLOR[line.item.level]),
+        cellOf(labelOf(line.item), LEVEL_COLOR[line.item.level]),
         ...values.map(({ cell }) => cell(line.item.values, shown.isExact === true)),
         cellOf(directoryOf(line.item), "dim"),
       ],
+      tree: line,
       notes: notesAt(line.item.path).map((note) => paint("dim", `${line.below}  `) + note),
     })),
     columns,
@@ -90,7 +91,8 @@ const SHARES: ValueColumn = { title: "SHARES", align: "right", cell: (v) => numb
 const WEIGHT: ValueColumn = { title: "WEIGHT", align: "right", cell: (v) => number(v.cpuWeight) };
 const COMMON: readonly ValueColumn[] = [
   { title: "CPU LIMIT", align: "right", cell: cpuLimit },
-  { title: "QUOTA µs", align: "right", giveUp: 2, cell: quota },
+  // the limit before it says the same
+  { title: "QUOTA µs", align: "right", giveUp: 2, giveUpTo: "nothing", cell: quota },
   bytesColumn("MEMORY", "memory"),
 ];
 const LAST: readonly ValueColumn[] = [

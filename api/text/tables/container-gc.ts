@@ -139,7 +139,7 @@ function goesTable(shown: Shown<ContainerGcDecision>): string {
       { title: "", align: "right" },
       { title: "GOES" },
       { title: "OF", shrinkTo: 16 },
-      { title: "ID", giveUp: 1 },
+      { title: "ID", giveUp: 1, giveUpTo: "nothing" },
       { title: "MADE", align: "right", giveUp: 2 },
       { title: "STATE", giveUp: 3 },
       { title: "WHY", shrinkTo: 12 },

@@ -222,7 +222,7 @@ function changesTable({ decision, columns, paint }: Shown<CpusDecision>): string
       { title: "NOW", align: "right" },
       { title: "" },
       { title: "WANTED" },
-      { title: "CONTAINER ID", giveUp: 1 },
+      { title: "CONTAINER ID", giveUp: 1, giveUpTo: "nothing" },
     ],
     decision.reconcile.map(({ pod, container, containerId, from, cpus }) => ({
       cells: [

@@ -61,10 +61,10 @@ function thresholdsTable({ decision, columns, paint, notesAt, isExact = false }:
       right("AVAILABLE", 5),
       right("THRESHOLD", 4),
       { title: "" },
-      right("DISTANCE"),
+      right("DISTANCE", 6),
       { title: "STATE" },
       right("GRACE LEFT", 3),
-      right("CAPACITY", 2),
+      { title: "CAPACITY", align: "right", giveUp: 2, giveUpTo: "nothing" },
       { title: "", giveUp: 1 },
     ],
     thresholds.map((t, i) => ({
@@ -120,22 +120,35 @@ const MAX_OTHERS = 5;
  * are idle: a line names them, unless everything is asked for.
  */
 function rankingTables(shown: Shown<EvictionDecision>): readonly string[] {
-  const { rankings, reclaim, thresholds } = shown.decision;
+  const { drives, inOrder, acted } = rankingsOf(shown.decision);
+  const drawn = (some: readonly Ranking[]): readonly string[] =>
+    some.map((one) => rankingTable(one, drives(one) ? MAX_DRIVING : MAX_OTHERS, shown));
+  if (shown.rankings === "acted-on") return drawn(inOrder.slice(0, acted));
+  if (shown.rankings === "idle") return drawn(inOrder.slice(acted));
+  if (shown.explain === "full") return drawn(inOrder);
+  const idle = inOrder
+    .slice(acted)
+    .map(({ resource, pods: [first] }) => `${resource} (${first && podName(first.pod)} would go first)`);
+  if (idle.length === 0) return drawn(inOrder);
+  const line = `not short, and not ranked here: ${idle.join(", ")}; --explain full ranks all\n`;
+  return [...drawn(inOrder.slice(0, acted)), shown.paint("dim", line)];
+}
+
+/** The rankings with those first that are for what is short. `acted`: so many are not idle; where nothing is short, that of memory. */
+function rankingsOf({ rankings, reclaim, thresholds }: EvictionDecision) {
   const isMet = ({ state }: ThresholdState): boolean => state === "below" || state === "unreclaimed";
   const short = reclaim === null ? thresholds.filter(isMet) : [reclaim.threshold];
   const drives = ({ signals }: Ranking): boolean => short.some(({ signal }) => signals.includes(signal));
   const known = rankings.filter(({ pods }) => pods.length > 0);
-  const inOrder = [...known.filter(drives), ...known.filter((ranking) => !drives(ranking))];
-  const count = shown.explain === "full" ? inOrder.length : Math.max(1, known.filter(drives).length);
-  const idle = inOrder
-    .slice(count)
-    .map(({ resource, pods: [first] }) => `${resource} (${first && podName(first.pod)} would go first)`);
-  return [
-    ...inOrder.slice(0, count).map((one) => rankingTable(one, drives(one) ? MAX_DRIVING : MAX_OTHERS, shown)),
-    ...(idle.length === 0
-      ? []
-      : [shown.paint("dim", `not short, and not ranked here: ${idle.join(", ")}; --explain full ranks all\n`)]),
-  ];
+  const driving = known.filter(drives);
+  const inOrder = [...driving, ...known.filter((ranking) => !drives(ranking))];
+  return { drives, inOrder, acted: Math.max(1, driving.length) };
+}
+
+/** The resources whose rankings are idle. */
+export function idleRankings(decision: EvictionDecision): readonly string[] {
+  const { inOrder, acted } = rankingsOf(decision);
+  return inOrder.slice(acted).map(({ resource }) => resource);
 }
 
 /** The first pods of a ranking, and the one that was asked about, with what would give them another place. */
@@ -154,10 +167,10 @@ export function rankingTable(
       { title: "", align: "right" },
       { title: `FIRST TO GO FOR ${resource.toUpperCase()}`, shrinkTo: 12 },
       { title: "PRIORITY", align: "right", giveUp: 2 },
-      { title: "USAGE", align: "right" },
+      { title: "USAGE", align: "right", giveUp: 3 },
       { title: "REQUEST", align: "right", giveUp: 1 },
-      { title: "ABOVE REQUEST", align: "right" },
-      { title: "" },
+      { title: "ABOVE REQUEST", align: "right", giveUp: 5 },
+      { title: "", giveUp: 4, giveUpTo: "below" },
     ],
     rows,
     columns,
@@ -209,11 +222,11 @@ function forecastTable({ decision, columns, paint }: Shown<EvictionDecision>): s
   const drawn = table(
     [
       { title: "FORECAST", shrinkTo: 22 },
-      { title: "CHANGES BY", align: "right", giveUp: 2 },
+      { title: "CHANGES BY", align: "right", giveUp: 3 },
       { title: "MET IN", align: "right" },
       { title: "EVICTS IN", align: "right" },
-      { title: "GOES FIRST, AND BUYS", shrinkTo: 12 },
-      { title: "FROM", align: "right", giveUp: 1 },
+      { title: "GOES FIRST, AND BUYS", giveUp: 1 },
+      { title: "FROM", align: "right", giveUp: 2 },
     ],
     falling.map((forecast) => ({
       cells: [
@@ -251,6 +264,7 @@ const victimsText = ({ victims }: Forecast): string =>
 
 /** One pass of the eviction manager: how far off each threshold is, who goes and why, who would be next, and when. */
 export function evictionTable(shown: Shown<EvictionDecision>): string {
+  if (shown.rankings === "idle") return sections(...rankingTables(shown));
   return sections(
     headOf(shown),
     evictedTable(shown),
@@ -340,7 +354,7 @@ function evictedTable({ decision, columns, paint, notesAt }: Shown<EvictionDecis
       { title: "EVICTED", shrinkTo: 12 },
       { title: "CAUSE" },
       { title: "GRACE PERIOD", align: "right" },
-      { title: "CONDITION", giveUp: 1 },
+      { title: "CONDITION", giveUp: 1, giveUpTo: "nothing" },
     ],
     decision.evicted.map((eviction) => ({
       cells: [
@@ -359,7 +373,7 @@ function evictedTable({ decision, columns, paint, notesAt }: Shown<EvictionDecis
 function conditionsTable({ decision, columns, paint, notesAt }: Shown<EvictionDecision>): string {
   if (decision.conditions.length === 0) return "";
   return table(
-    [{ title: "CONDITION" }, { title: "OBSERVED" }, { title: "TRUE UNTIL, AT LEAST" }],
+    [{ title: "CONDITION" }, { title: "OBSERVED" }, { title: "TRUE UNTIL, AT LEAST", giveUp: 1 }],
     decision.conditions.map(({ type, observed, lastObservedAtMs, untilMs }) => ({
       cells: [
         { text: type, color: "yellow" },

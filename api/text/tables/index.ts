@@ -102,6 +102,8 @@ export interface Answer<K extends Kind> {
   readonly asked?: PodRef | undefined;
   /** When it was so, in epoch ms. */
   readonly observedAtMs?: number | undefined;
+  /** Of an eviction: all but the rankings of what is not short, or these alone. */
+  readonly rankings?: "acted-on" | "idle";
 }
 
 /** An answer with the version of the profile that made it. */
@@ -136,7 +138,7 @@ export function decidedText<K extends Kind>(answer: Answer<K>, { paint, columns 
     return (reasons.get(at) ?? []).map((reason) => paint("dim", printable(reasonText(reason, explain === "full", at))));
   };
   const { decision, verdict } = decided;
-  const given = { machine, asked, observedAtMs, explain, isExact };
+  const given = { machine, asked, observedAtMs, explain, isExact, rankings: answer.rankings };
   const body = TABLES[kind]({ decision, verdict, columns, paint, notesAt, ...given });
   // the reasons of a place that has no row in the table
   const others = [...reasons.keys()].filter((at) => !told.has(at));

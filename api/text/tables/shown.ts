@@ -111,6 +111,8 @@ export interface Shown<D> {
   readonly explain?: Explain | undefined;
   /** Amounts are exact, and not for the eye. */
   readonly isExact?: boolean | undefined;
+  /** Of an eviction: all but the rankings of what is not short, or these alone. */
+  readonly rankings?: "acted-on" | "idle" | undefined;
 }
 
 /** Reasons of what a shortened list leaves out are not told elsewhere either. */

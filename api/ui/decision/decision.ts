@@ -7,6 +7,7 @@ import type { AllocatableDecision } from "../../model/allocatable.ts";
 import type { CgroupsDecision } from "../../model/cgroups.ts";
 import type { Decided, DecisionOf, Explain, Kind } from "../../model/decision.ts";
 import { decodeStored } from "../../model/decode.ts";
+import type { EvictionDecision } from "../../model/eviction.ts";
 import type { PlaceReasons, Reason } from "../../model/forms.ts";
 import { endWord } from "../../model/kinds.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
@@ -18,6 +19,7 @@ import { historyProblem, type Problem } from "../../service/problem.ts";
 import { knownKind, parsed, parsedObject, recordedAnswer, recordedProfile } from "../../service/replay/parsed.ts";
 import { humanBytes, isBytes, magnitude } from "../../text/size.ts";
 import { colorPaint } from "../../text/style.ts";
+import { idleRankings } from "../../text/tables/eviction.ts";
 import { answeredAsText, decidedText, reasonText } from "../../text/tables/index.ts";
 import { ago, html, moment, podLink, utcText } from "../html.ts";
 import { plural } from "../node/view.ts";
@@ -221,8 +223,15 @@ function drawnAnswer(
   const sentence = head === "" ? verdictSentence(kind, read.answer.decision) : null;
   return {
     head: html`${head === "" ? "" : html`<div class="verdict">${terminalText(head)}</div>`}${sentence === null ? "" : html`<p><strong>${sentence}</strong></p>`}`,
-    rest: terminalText(rest),
+    rest: html`${terminalText(rest)}${kind === "eviction" ? idleRanked(row, read) : ""}`,
   };
+}
+
+/** Who would go first for what is not short. */
+function idleRanked(row: DecisionRow, read: Pick<RecordRead, "answer" | "snapshot">): Html | Promise<Html> | "" {
+  const resources = idleRankings(read.answer.decision as EvictionDecision);
+  if (resources.length === 0) return "";
+  return html`<details id="idle-rankings"><summary>Who would go first for what is not short: ${resources.join(", ")}</summary>${terminalText(answerText(row, "eviction", read, "idle"))}</details>`;
 }
 
 /** Characters of a decision that are shown as they are stored. */
@@ -237,11 +246,24 @@ const sentenceOf = (message: string): string => `${message.slice(0, 1).toUpperCa
 function answerParts(
   row: DecisionRow,
   kind: Kind,
-  { answer, snapshot }: Pick<RecordRead, "answer" | "snapshot">,
+  read: Pick<RecordRead, "answer" | "snapshot">,
 ): readonly [string, string] {
-  const { node, verdict, pod } = row;
+  const text = answerText(row, kind, read, "acted-on");
+  const end = text.indexOf("\n\n");
+  const isTable = verdictSentence(kind, read.answer.decision) !== null;
+  const isShort = !isTable && end > 0 && text.slice(0, end).split("\n").length <= MAX_HEAD_LINES;
+  return isShort ? [text.slice(0, end + 1), text.slice(end + 2)] : ["", text];
+}
+const MAX_HEAD_LINES = 8;
+
+function answerText(
+  { node, verdict, pod }: DecisionRow,
+  kind: Kind,
+  { answer, snapshot }: Pick<RecordRead, "answer" | "snapshot">,
+  rankings: "acted-on" | "idle",
+): string {
   const decided = { ...answer, reasons: [], verdict } as never;
-  const text = decidedText(
+  return decidedText(
     {
       kind,
       node,
@@ -251,15 +273,11 @@ function answerParts(
       machine: snapshot?.machine,
       ...(pod === null ? {} : { asked: pod }),
       observedAtMs: snapshot === null ? undefined : passTimeOf(snapshot)?.atMs,
+      rankings,
     },
     { paint: colorPaint, columns: COLUMNS },
   );
-  const end = text.indexOf("\n\n");
-  const isTable = verdictSentence(kind, answer.decision) !== null;
-  const isShort = !isTable && end > 0 && text.slice(0, end).split("\n").length <= MAX_HEAD_LINES;
-  return isShort ? [text.slice(0, end + 1), text.slice(end + 2)] : ["", text];
 }
-const MAX_HEAD_LINES = 8;
 
 /** Tells where another kubelet's answer stands for that of the node's own. */
 function whenDecided(row: DecisionRow): Html | Promise<Html> {

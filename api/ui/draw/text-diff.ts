@@ -46,12 +46,14 @@ const LONGEST = 240;
 function wordsBeside(line: string, other = ""): readonly Word[] {
   const cut = line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line;
   const parts = cut.split(/(\s+)/);
-  const own = parts.filter(isWord);
-  const runs = diffArrays(own, other.split(/\s+/).filter(isWord)).filter(({ added }) => !added);
-  const flags = runs.flatMap(({ value, removed }) => value.map(() => removed));
+  const [own, others] = [parts.filter(isWord), other.split(/\s+/).filter(isWord)];
+  const flags = own.length === others.length ? own.map((word, i) => word !== others[i]) : ownFlags(own, others);
   let at = 0;
   return parts.filter((text) => text !== "").map((text) => ({ text, isOwn: isWord(text) && flags[at++] === true }));
 }
+/** Of words without a column of their own. */
+const ownFlags = (own: string[], others: string[]): readonly boolean[] =>
+  diffArrays(own, others).flatMap(({ value, added, removed }) => (added ? [] : value.map(() => removed)));
 const isWord = (text: string): boolean => /\S/.test(text);
 
 /** Unchanged lines around a change that are shown. */

@@ -9,7 +9,7 @@ import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Reply } from "../../ports.ts";
 import { chooseProfileFor, type ProfileNote } from "../../profiles/index.ts";
-import { configurationOfAnother } from "../../profiles/unknown-fields.ts";
+import { configurationOfAnother, noteOfRecorded } from "../../profiles/unknown-fields.ts";
 import { type Touched, type TouchedFinding, touchedFindings } from "../../service/lint-touched.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { many } from "../../text/sentences/words.ts";
@@ -292,7 +292,10 @@ async function looked(
   const { profile, note: kubelet } = chooseProfileFor(about?.snapshot, texts.kubelet);
   const flags = args.value === null ? null : readFlags(args.value, profile);
   const configuration = read.value === null ? (about?.configuration ?? undefined) : read.value.source.value;
-  const other = configurationOfAnother(about?.snapshot, configuration);
+  // what a node itself recorded is read without the fields that its kubelet does not know
+  const isRecorded = JSON.stringify(configuration) === JSON.stringify(about?.configuration);
+  const leftOut = isRecorded ? noteOfRecorded(about?.snapshot, configuration) : undefined;
+  const other = isRecorded ? undefined : configurationOfAnother(about?.snapshot, configuration);
   if (other !== undefined) {
     const faults = [{ field: "change", text: `${other.path}: ${other.message}` }];
     return show(exchange, { texts, faults, note, status: 400 });
@@ -305,7 +308,8 @@ async function looked(
   const lineOf = read.value === null ? () => null : lineIn(read.value, source.text);
   const placeOf = (field: string) => (flags !== null && flagOf(field, flags) !== null ? null : lineOf(field));
   const answer = html`${findingsList(findings, placeOf, texts.node, kubelet)}${listing(source.text, findings, placeOf)}`;
-  return show(exchange, { texts, note, answer });
+  const notes = leftOut === undefined ? note : html`${note}<p class="note warn">${leftOut}.</p>`;
+  return show(exchange, { texts, note: notes, answer });
 }
 
 interface Shown {

@@ -46,6 +46,8 @@ export interface Side {
   readonly refusal: Refusal | null;
   /** As the terminal would show it; of a refusal its words. */
   readonly text: string;
+  /** The same in a terminal that is no wider than a phone. */
+  readonly narrowText: string;
 }
 export interface Plan {
   readonly kind: PlannedKind;
@@ -103,9 +105,11 @@ const withPod = (snapshot: EffectiveSnapshot, pod: Pod): EffectiveSnapshot => ({
 });
 
 const COLUMNS = 148;
+/** As many letters as `.text-diff-narrow` has room for on a phone of 360 px. */
+const NARROW_COLUMNS = 42;
 function sideOf(kind: PlannedKind, snapshot: Snapshot, { ask, facts }: Remembered): Side {
   const answer = decideKind(kind, { snapshot, facts, ask, explain: "off" });
-  if (!answer.ok) return { decided: null, refusal: answer.error, text: answer.error.message };
+  if (!answer.ok) return { decided: null, refusal: answer.error, ...textsOf(() => answer.error.message) };
   const asked = askedPodRef(ask);
   const shown = {
     kind,
@@ -116,8 +120,13 @@ function sideOf(kind: PlannedKind, snapshot: Snapshot, { ask, facts }: Remembere
     ...(asked === null ? {} : { asked }),
     observedAtMs: passTimeOf(snapshot)?.atMs,
   };
-  return { decided: answer.value, refusal: null, text: decidedText(shown, { paint: plainPaint, columns: COLUMNS }) };
+  const texts = textsOf((columns) => decidedText(shown, { paint: plainPaint, columns }));
+  return { decided: answer.value, refusal: null, ...texts };
 }
+const textsOf = (at: (columns: number) => string): Pick<Side, "text" | "narrowText"> => ({
+  text: at(COLUMNS),
+  narrowText: at(NARROW_COLUMNS),
+});
 
 function planOf(kind: PlannedKind, before: Side, after: Side): Plan {
   const plan = { kind, before, after };

@@ -63,7 +63,11 @@ export interface NodeBefore {
 const MAX_KEPT = 1024 * 1024;
 
 /** Puts together a stored snapshot, what the form kept, files, pasted text and choices; the later take the place of the earlier. */
-export function beforeOf({ texts, files, faults: unread }: Given, stored: Fields | null, nowMs: number): NodeBefore {
+export function beforeOf(
+  { texts, files, faults: unread, warnings: unreadable }: Given,
+  stored: Fields | null,
+  nowMs: number,
+): NodeBefore {
   const faults: FormFault[] = [...unread];
   const tell = (field: FormFault["field"], found: readonly string[]): void => {
     faults.push(...found.map((text) => ({ field, text })));
@@ -79,6 +83,7 @@ export function beforeOf({ texts, files, faults: unread }: Given, stored: Fields
   tell("paste", pasted?.faults ?? []);
   const passed = (field: FormFault["field"], all: readonly string[]) => all.map((text) => ({ field, text }));
   const warnings = [
+    ...unreadable,
     ...passed(
       "files",
       ofFiles.flatMap((each) => each.passed),

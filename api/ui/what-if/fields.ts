@@ -66,8 +66,10 @@ export type FieldName = TextField | "files";
 export interface Given {
   readonly texts: Readonly<Record<TextField, string>>;
   readonly files: readonly GivenText[];
-  /** Files that hold no text. */
+  /** Files that were not read, since there are too many. */
   readonly faults: readonly FormFault[];
+  /** Files that hold no text: the others count without them. */
+  readonly warnings: readonly FormFault[];
 }
 /** A fault of a field, in words with the place in it. */
 export interface FormFault {
@@ -82,6 +84,7 @@ export const emptyGiven = (texts: Partial<Given["texts"]> = {}): Given => ({
   texts: { ...(Object.fromEntries(TEXT_FIELDS.map((name) => [name, ""])) as Given["texts"]), ...texts },
   files: [],
   faults: [],
+  warnings: [],
 });
 
 const WORDS: FormWords = {
@@ -100,10 +103,11 @@ export async function readGiven(exchange: Exchange): Promise<Result<Given, Probl
   const { texts, form } = fields.value;
   const files: GivenText[] = [];
   const faults: FormFault[] = [];
+  const warnings: FormFault[] = [];
   for (const entry of form.getAll("files")) {
     if (typeof entry === "string" || (entry.name === "" && entry.size === 0)) continue;
     const name = nameOf(entry.name);
-    if (files.length + faults.length === MAX_FILES) {
+    if (files.length + warnings.length === MAX_FILES) {
       faults.push({
         field: "files",
         text: `there are more than ${MAX_FILES} files: those after \`${files.at(-1)?.name}\` were not read`,
@@ -111,10 +115,10 @@ export async function readGiven(exchange: Exchange): Promise<Result<Given, Probl
       break;
     }
     const text = await fileText(entry);
-    if (text === null) faults.push({ field: "files", text: `${name}: is not UTF-8 text: expected YAML or JSON` });
+    if (text === null) warnings.push({ field: "files", text: `${name}: passed over, as it is not UTF-8 text` });
     else files.push({ name, text });
   }
-  return ok({ texts, files, faults });
+  return ok({ texts, files, faults, warnings });
 }
 
 /** The shown part of a file's name, which anybody may choose. */

@@ -28,9 +28,14 @@ ${goingsList(goings(before, after))}
 ${refusals(before, after)}
 ${files.length === 0 ? "" : fileTable(files)}
 ${differences.length === 0 ? "" : differenceTable(differences, truncated, files.length > 0 || differences.length > MAX_OPEN || refuses(before) || refuses(after))}
-${isDecided ? html`<details class="wi-more"${differences.length <= MAX_ROWS && !refuses(after) ? html` open` : ""}><summary class="wi-summary">Both answers</summary>${textDiff(`${kind}, before and after`, before.text, after.text)}</details>` : ""}
+${isDecided ? html`<details class="wi-more"${differences.length <= MAX_ROWS && !refuses(after) ? html` open` : ""}><summary class="wi-summary">Both answers</summary>${bothTexts(kind, before, after)}</details>` : ""}
 ${isDecided ? "" : answerOf(before.decided === null ? after : before)}</section>`;
 }
+
+/** For wide and for narrow pages: what is put in columns can only be drawn for a width. */
+const bothTexts = (kind: string, before: Side, after: Side): Html | Promise<Html> =>
+  html`<div class="text-diff-wide">${textDiff(`${kind}, before and after`, before.text, after.text)}</div>
+<div class="text-diff-narrow">${textDiff(`${kind}, before and after`, before.narrowText, after.narrowText)}</div>`;
 
 /** Then everything differs, and its words say all. */
 const refuses = ({ decided }: Side): boolean => decided?.verdict === "kubelet-refuses";
@@ -96,6 +101,10 @@ function fileTable(files: ReturnType<typeof fileChanges>): Html | Promise<Html> 
   );
 }
 
+/** A path that is broken behind its points where it is too long for a line. */
+const breakable = (path: string): Html | Promise<Html> =>
+  all(path.split(/(?<=\.)/).map((step, i) => (i === 0 ? html`${step}` : html`<wbr>${step}`)));
+
 function differenceTable(
   differences: readonly Difference[],
   truncated: boolean,
@@ -108,7 +117,7 @@ function differenceTable(
       recorded === undefined ? undefined : texts[0],
       replayed === undefined ? undefined : texts[1],
     ];
-    return html`<tr><td class="wi-path"><code class="wi-value">${path.slice(0, 160)}</code></td><td class="wi-cell">${was(shown(before))}</td><td class="wi-cell">${becomes(shown(after))}</td></tr>`;
+    return html`<tr><td class="wi-path"><code class="wi-value">${breakable(path.slice(0, 160))}</code></td><td class="wi-cell">${was(shown(before))}</td><td class="wi-cell">${becomes(shown(after))}</td></tr>`;
   });
   const count = `${truncated ? "more than " : ""}${differences.length}`;
   return shortened(

@@ -1,4 +1,4 @@
-import { type DocumentForm, formOf, formText } from "../../documents/document-form.ts";
+import { formOf, formText } from "../../documents/document-form.ts";
 import type { InputDocument, Path } from "../../documents/inputs/origin.ts";
 import type { PartOption } from "../../documents/inputs/parts.ts";
 import { INSTEAD, optionOfForm, wrapperOf } from "../../documents/inputs/parts.ts";
@@ -23,7 +23,7 @@ export const MAX_YAML_CHARACTERS = 1024 * 1024;
 /** Lines and commas, so at least as many as there are values. */
 const MAX_YAML_VALUES = 64 * 1024;
 
-/** The documents of a text, JSON or YAML. Errors: in words, each with its place. */
+/** The documents of a text, JSON or YAML; none of one that is empty. Errors: in words, each with its place. */
 export function documentsOf({ name, text }: GivenText): Result<readonly InputDocument[], readonly string[]> {
   const limit = limitPassed(text);
   const hasPlaces = limit === null;
@@ -33,7 +33,6 @@ export function documentsOf({ name, text }: GivenText): Result<readonly InputDoc
   }
   const { documents, problems } = parseDocuments(text, name);
   if (problems.length > 0) return err(problems.map((problem) => problemText(alone(problem, text))));
-  if (documents.length === 0) return err([`${name}: holds no object: expected JSON or YAML`]);
   return ok(documents.map((document) => ({ ...document, hasPlaces })));
 }
 
@@ -42,9 +41,8 @@ export function documentOf(given: GivenText): Result<InputDocument, readonly str
   const read = documentsOf(given);
   if (!read.ok) return read;
   const [first, second] = read.value;
-  return first === undefined || second !== undefined
-    ? err([`${given.name}: holds ${read.value.length} documents: give one`])
-    : ok(first);
+  if (first === undefined) return err([`${given.name}: holds no object: expected JSON or YAML`]);
+  return second !== undefined ? err([`${given.name}: holds ${read.value.length} documents: give one`]) : ok(first);
 }
 
 /** Which document it is, is told where there are several. */
@@ -90,9 +88,9 @@ export interface Part {
 }
 export interface Recognised {
   readonly parts: readonly Part[];
-  /** The inputs that cannot be read, or that nobody knows, each with its place. */
+  /** The inputs that cannot be read, each with its place. */
   readonly faults: readonly string[];
-  /** Objects that are no part of a node, each with its place: the others count without them. */
+  /** What is no part of a node, each with its place: the others count without it. */
   readonly passed: readonly string[];
 }
 /** What one document is. */
@@ -117,11 +115,18 @@ const AS_JSON = "give what the same command prints with `-o json`";
 /** Everything that a text holds of a node, told by its content. */
 export function recognise(given: GivenText): Recognised {
   if (TABLE.test(given.text))
-    return { parts: [], passed: [], faults: [`${given.name}:1: is a table, made for people: ${AS_JSON}`] };
-  const read = documentsOf(given);
+    return {
+      parts: [],
+      faults: [],
+      passed: [`${given.name}: passed over, as it is a table, made for people: ${AS_JSON}`],
+    };
   const state = STATE_FILES[given.name.replace(/^.*\//, "").replace(/\.(?:json|txt)$/, "")];
-  if (!read.ok) {
-    if (state === undefined) return { parts: [], passed: [], faults: read.error };
+  const read = documentsOf(given);
+  if (!read.ok || read.value.length === 0) {
+    if (state === undefined)
+      return read.ok
+        ? { parts: [], faults: [], passed: [`${given.name}: passed over, as it is empty`] }
+        : { parts: [], faults: read.error, passed: [] };
     const source: InputDocument = {
       value: null,
       file: given.name,
@@ -152,9 +157,6 @@ function placeText(source: InputDocument): string {
 
 const STATES: ReadonlySet<PartOption> = new Set(Object.values(STATE_FILES));
 
-/** They come with a node's parts, and no decision reads them; of others somebody gave the wrong one. */
-const NOT_READ: ReadonlySet<string> = new Set(["v1.Event", "cpu.stat", "decision"] satisfies DocumentForm[]);
-
 /** The parts of one document. `text`: the document's own, of a state file. */
 function partsOf(source: InputDocument, text: string | null): Found {
   const { value } = source;
@@ -183,12 +185,8 @@ function partsOf(source: InputDocument, text: string | null): Found {
   }
   if (form === undefined && isPartOfConfiguration(value)) return { parts: [part("config")] };
   const instead = form === undefined ? undefined : INSTEAD[form];
-  if (form !== undefined && NOT_READ.has(form))
-    return { parts: [], passed: `passed over, as it is ${formText(value)}: ${instead}` };
-  if (instead !== undefined) return { fault: `${formText(value)}, and no part of a node: ${instead}` };
-  if (typeof fieldsOf(value)["kind"] === "string")
-    return { parts: [], passed: `passed over, as it is ${formText(value)}, which is no part of a node` };
-  return { fault: `${formText(value)}, which is nothing that is known of a node` };
+  const why = instead === undefined ? ", which is no part of a node" : `: ${instead}`;
+  return { parts: [], passed: `passed over, as it is ${formText(value)}${why}` };
 }
 
 /** Any part of a KubeletConfiguration is one, if it has a field of it. */

@@ -314,7 +314,7 @@ async function shown(
     "What if",
     html`<p class="soft">What would the kubelet’s decisions be if its configuration, or a pod, were otherwise.</p>
 ${whatIfForm(view)}
-<section id="result" class="wi-result">${all.length > 0 ? faultsNote(all) : html`${result?.value.content ?? ""}${result === null ? "" : shareNote(view.given, stored)}`}</section>`,
+<section id="result" class="wi-result">${all.length > 0 ? faultsNote(all) : html`${result === null ? "" : warningsNote(view.warnings)}${result?.value.content ?? ""}${result === null ? "" : shareNote(view.given, stored)}`}</section>`,
     { place: "/what-if", assets: ["what-if.js"], status: all.length > 0 ? faultStatus : 200 },
   );
 }
@@ -341,6 +341,12 @@ const NO_HANDY = {
   imageGCHighThresholdPercent: "",
   imageGCLowThresholdPercent: "",
 };
+
+/** What does not count, where whoever looks at the answer sees it too. */
+const warningsNote = (warnings: readonly FormFault[]): Piece =>
+  warnings.length === 0
+    ? ""
+    : html`<div class="note warn">${all(warnings.slice(0, MAX_SHOWN).map(({ text }) => html`<p>${prose(text)}</p>`))}${warnings.length > MAX_SHOWN ? html`<p>and ${warnings.length - MAX_SHOWN} more</p>` : ""}</div>`;
 
 /** How others come to see the same. */
 function shareNote(texts: Given["texts"], stored: StoredBase | null): Html | Promise<Html> {
