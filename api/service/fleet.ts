@@ -57,7 +57,7 @@ export interface FleetNode extends Omit<FleetRow, "labels" | "conditions"> {
   readonly firstMetMs: number | null;
   /** 0: none, or not known; 1: some; 2: its newest eviction pass reclaims; 3: it evicts. */
   readonly pressure: number;
-  /** Files that were not as decided at the newest pass. */
+  /** Files that were not as decided at the newest pass, which has nothing to report where all are. */
   readonly drift: number;
   /** Nothing was heard of it for `SILENT_MS`, and its cluster has not deleted it. */
   readonly silent: boolean;
@@ -102,13 +102,17 @@ export function fleetNode(row: FleetRow, nowMs: number): FleetNode {
     labels,
     zone: labels?.[ZONE_LABEL] ?? null,
     ...headroomOf(summary, latest.eviction?.decidedAtMs ?? 0, nowMs),
-    drift: report === null ? 0 : report.okCount + report.failedCount,
+    drift: report === null || isOfEarlierPass(report, latest.cgroups) ? 0 : report.okCount + report.failedCount,
     silent,
     deletedMs,
     severity: isGone ? "gone" : silent ? "silent" : severityOf(row, pressure),
     lastDecisionMs: newest?.decidedAtMs ?? null,
   };
 }
+
+/** The same was decided again after the report, and nothing was reported of that. */
+export const isOfEarlierPass = (report: { readonly atMs: number }, latest: LatestRow | undefined): boolean =>
+  latest !== undefined && report.atMs < latest.decidedAtMs;
 
 const newestOf = (latest: FleetRow["latest"]): LatestRow | null =>
   Object.values(latest).reduce<LatestRow | null>(

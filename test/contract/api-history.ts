@@ -148,6 +148,10 @@ export function results(of: Of): void {
     const statuses = ["unchanged", "unchanged", "applied", "planned"].map((status) => ({ status }));
     await answer(await post(of(), "/v1/results", { ...report(id), seq: 3, results: statuses }), resultsStored, 201);
     expect(await drift()).toBe(2);
+    // a pass that finds all as wanted reports nothing, and its decision is the same again
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    expect((await decideOn(of(), node, 2)).id).toBe(id);
+    expect(await drift()).toBe(0);
     await answer(
       await post(of(), "/v1/results", { ...report(id), seq: 4, results: statuses.slice(0, 2) }),
       resultsStored,

@@ -51,7 +51,7 @@ test("every page shows control characters of names and messages by their picture
   value(await store.record({ decision: old, snapshot: stored }));
   const step = { op: BAD, path: BAD, file: BAD, to: BAD, before: BAD, status: "failed", message: BAD };
   for (const id of [old.id, decided.get("cgroups")?.id ?? ""]) {
-    const report = { ...resultRow(), body: JSON.stringify({ dryRun: true, steps: [step] }) };
+    const report = { ...resultRow({ atMs: Date.now() }), body: JSON.stringify({ dryRun: true, steps: [step] }) };
     value(await store.addResults(id, [report]));
   }
   const odd = encodeURIComponent(BAD);

@@ -108,7 +108,7 @@ test("the page tells what the history holds, escaped, and keeps the question in 
   const name = 'n-"><script>alert(1)</script>';
   const cgroups = decisionRow({ node: name, decidedAtMs: Date.now() });
   value(await store.record({ decision: cgroups }));
-  value(await store.addResults(cgroups.id, [resultRow({ okCount: 2, failedCount: 5 })]));
+  value(await store.addResults(cgroups.id, [resultRow({ atMs: Date.now(), okCount: 2, failedCount: 5 })]));
   const eviction = decisionRow({ node: name, kind: "eviction", verdict: "evicts", decidedAtMs: Date.now() });
   const memory = { signal: "memory.available", value: "1Gi", graceMs: 0, distance: -30, capacity: 1000, belowInMs: 0 };
   const disk = { ...memory, signal: "nodefs.available", distance: 400, belowInMs: null };

@@ -28,7 +28,7 @@ test("names full of markup stay text in every part", async () => {
   }
   const step = { op: EVIL, path: EVIL, file: EVIL, to: EVIL, before: EVIL, status: "failed", message: EVIL };
   const body = JSON.stringify({ dryRun: true, steps: [step] });
-  value(await store.addResults(cgroups.id, [{ ...resultRow(), body }]));
+  value(await store.addResults(cgroups.id, [{ ...resultRow({ atMs: Date.now() }), body }]));
   const { html, status } = await show("/nodes/n1");
   expect(status).toBe(200);
   expect(html).toContain(`/decisions/${id}`);

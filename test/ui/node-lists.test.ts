@@ -115,7 +115,7 @@ test("cgroups beyond the newest snapshot that were reported have pages too", asy
     status: "planned",
   }));
   const body = JSON.stringify({ at: "2026-11-21T06:25:00Z", dryRun: true, complete: true, steps });
-  value(await own.store.addResults(id, [{ ...resultRow(), body }]));
+  value(await own.store.addResults(id, [{ ...resultRow({ atMs: Date.now() }), body }]));
   expect((await own.show("/nodes/n1")).text("cgroups-others")).toContain("40 of 250 shown · all");
   const rows = found(await pagesOf(own, "/nodes/n1?list=cgroups-others"), /scope="rowgroup">(\/kubepods\/gone-\d+)/g);
   expect(new Set(rows).size).toBe(250);

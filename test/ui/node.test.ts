@@ -11,7 +11,7 @@ import { captured, partOf, readable, runtime, subject } from "./node-subject.ts"
 import { renamed } from "./served.ts";
 
 const report = (decisionId: string, seq: number, dryRun: boolean, steps: readonly object[]) => ({
-  ...resultRow({ seq, failedCount: 1 }),
+  ...resultRow({ seq, failedCount: 1, atMs: Date.now() }),
   id: `r-${decisionId}-${seq}`,
   body: JSON.stringify({ at: "2026-11-21T06:25:00Z", dryRun, complete: true, steps }),
 });
@@ -74,6 +74,11 @@ describe("the captured node", () => {
     expect(after.text("cgroups-title")).toContain("1 put right");
     expect(after.text(`cgroup-${pod.path}`)).toMatch(/^\S+ 1 put right /);
     expect(after.text("cgroup-/kubepods")).toContain("as wanted");
+    const old = { ...report(id, 3, false, [{ ...step, status: "failed" }]), atMs: Date.now() - 3_600_000 };
+    value(await store.addResults(id, [old]));
+    const later = await show("/nodes/n1");
+    expect(later.text("cgroups-title")).toContain("no drift");
+    expect(later.text("cgroups")).toMatch(/Last reported at .* The passes since had nothing to report/);
   });
 
   test("the newest report counts, as in the fleet, and of a cgroup that is not there nothing is as wanted", async () => {

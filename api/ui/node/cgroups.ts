@@ -117,6 +117,8 @@ function reportText(reports: Reports | null): Html {
     return html`What the files hold is not known: no results were reported of the node’s newest <code>cgroups</code> decision. <code>nodewise actuator</code> reports them (<code>--mode observe</code> only looks), and so does <code>POST /v1/results</code>; one that finds all as wanted has nothing to report.`;
   }
   const { atMs, dryRun, open, mended } = reports;
+  if (reports.isOfEarlierPass)
+    return html`Last reported at ${moment(atMs)}. The passes since had nothing to report: every file is as wanted.`;
   const found =
     open === 0
       ? html`nothing differs${mended === 0 ? "" : " any more"}`

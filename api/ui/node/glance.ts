@@ -3,7 +3,7 @@ import { type FleetNode, fleetNode } from "../../service/fleet.ts";
 import { amountText } from "../../text/size.ts";
 import { durationText } from "../../text/time-text.ts";
 import { severityTag } from "../fleet/fleet.ts";
-import { html, podLink } from "../html.ts";
+import { html, moment, podLink } from "../html.ts";
 import type { Html } from "../page.ts";
 import { tryDrawing } from "../record-part.ts";
 import { whatIfLink } from "../what-if/change.ts";
@@ -70,7 +70,8 @@ function refusedTile({ fleet, day, row }: NodeView): Html {
 function driftTile({ reports }: NodeView): Html {
   if (reports === null)
     return tile("Drift", html`<span class="soft">–</span>`, "no daemon has told of its files", "#cgroups");
-  const { open, mended, byPath } = reports;
+  const { open, mended, byPath, atMs } = reports;
+  if (reports.isOfEarlierPass) return tile("Drift", "0", html`none since ${moment(atMs)}`, "#cgroups");
   const files = [...byPath.values()].flatMap((of) => [...of.values()]);
   const first = files.find(isOpen);
   const words = first === undefined ? `${plural(mended, "file")} put right` : `${first.path} ${first.file}`;

@@ -8,6 +8,7 @@ import { passTimeOf } from "../../model/pass-time.ts";
 import type { ProbesDecision } from "../../model/probes-decision.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
+import { isOfEarlierPass } from "../../service/fleet.ts";
 import { historyProblem, type Problem } from "../../service/problem.ts";
 import { recollect } from "../../service/remembered.ts";
 import { html } from "../html.ts";
@@ -32,6 +33,8 @@ export interface Reports {
   /** By path, then by file. */
   readonly byPath: ReadonlyMap<string, ReadonlyMap<string, Reported>>;
   readonly atMs: number;
+  /** There was a pass since, which had nothing to report: all is as decided. */
+  readonly isOfEarlierPass: boolean;
   /** The reporter only looked. */
   readonly dryRun: boolean;
   /** Steps that are not as decided now. */
@@ -45,9 +48,11 @@ export const isOpen = ({ status }: Reported): boolean => !AS_DECIDED.has(status)
 const textOf = (value: unknown): string | null => (typeof value === "string" ? value : null);
 
 /** The newest report of one decision, which is of all its steps, as the fleet counts it; null: none was made. */
-function reportsOf(rows: readonly ResultRow[]): Reports | null {
+function reportsOf(rows: readonly ResultRow[], latest: LatestRow | undefined): Reports | null {
   const last = rows.at(-1);
   if (last === undefined) return null;
+  if (isOfEarlierPass(last, latest))
+    return { byPath: new Map(), atMs: last.atMs, isOfEarlierPass: true, dryRun: false, open: 0, mended: 0 };
   const byPath = new Map<string, Map<string, Reported>>();
   const body = bodyOf(last.body);
   const dryRun = body.dryRun === true;
@@ -60,7 +65,7 @@ function reportsOf(rows: readonly ResultRow[]): Reports | null {
   const all = [...byPath.values()].flatMap((files) => [...files.values()]);
   const open = all.filter(isOpen).length;
   const mended = all.filter(({ status }) => status === "applied").length;
-  return { byPath, atMs: last.atMs, dryRun, open, mended };
+  return { byPath, atMs: last.atMs, isOfEarlierPass: false, dryRun, open, mended };
 }
 
 function bodyOf(text: string): { readonly dryRun?: unknown; readonly steps?: unknown } {
@@ -167,7 +172,7 @@ export async function nodeView(
     fleet: latest,
     day: day.value,
     seen: seen.value,
-    reports: reportsOf(results.value),
+    reports: reportsOf(results.value, cgroups),
     eviction: eviction.value,
     pass: snapshot === null || eviction.value.newest !== null ? null : decideOn("eviction", snapshot),
     imageGc: snapshot === null ? null : await imagePass(store, row.name, snapshot),
