@@ -211,7 +211,7 @@ const PREEMPTION_REASONS = [
   "taint_not_tolerated",
   "tied",
 ] as const;
-export const ADMISSION_REASONS = [
+const ADMISSION_REASONS = [
   ...PREEMPTION_REASONS,
   "kubelet_does_not_start",
   "node_under_pressure",

@@ -3,14 +3,14 @@ import { POD_NAME } from "./ask.ts";
 import { cgroupFiles, cgroupValues } from "./cgroups.ts";
 import { issuesOf } from "./decode.ts";
 import { optional, pathPart, resourceList } from "./fields.ts";
-import { answerText, type Form, integer, podRef } from "./forms.ts";
+import { answerText, type Form, integer, podRef, REASONS_OF_PODS } from "./forms.ts";
 import type { InputIssue } from "./input-issue.ts";
 import { type JsonSchema, ref, strictObject, TEXT } from "./json-schema.ts";
 import { type KindSpec, PLAIN, type PodPart } from "./kind-spec.ts";
 import { LIMITS } from "./limits.ts";
 import { withoutNulls } from "./nulls.ts";
 import { resourceRequirements } from "./pod.ts";
-import { ADMISSION_REASONS, resourceAmounts, testedResource, victim, wouldRefuse } from "./preemption.ts";
+import { resourceAmounts, testedResource, victim, wouldRefuse } from "./preemption.ts";
 import { err, ok, type Result } from "./result.ts";
 
 const podName = z.string().regex(POD_NAME, "must be NAMESPACE/NAME of a pod of the snapshot");
@@ -69,6 +69,8 @@ const RESIZE_CHECKS = [
   "swap",
 ] as const;
 export type ResizeCheck = (typeof RESIZE_CHECKS)[number];
+
+const RESIZE_REASONS = [...REASONS_OF_PODS, "resource_fits", "resource_short"] as const;
 
 const change = () =>
   z.strictObject({
@@ -196,7 +198,7 @@ export const resize = {
   decides: "what the kubelet makes of pods' new resources: taken, put off or never, with its words and what it writes",
   ask: { decode: decodeResizeAsk, schema: { name: "ResizeAsk", members: MEMBERS }, pod: "name" },
   decision: resizeDecision,
-  reasons: ADMISSION_REASONS,
+  reasons: RESIZE_REASONS,
   reasonOf: ({ resizes }: ResizeDecision) =>
     resizes.find(({ status }) => status !== "InProgress" && status !== "Unchanged")?.status ?? null,
   podPartsOf,

@@ -1,7 +1,6 @@
 import { decideResize } from "../../api/decide/kinds/resize.ts";
 import type { CgroupValues } from "../../api/model/cgroups.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
-import { withoutNulls } from "../../api/model/nulls.ts";
 import type { ResizeDecision } from "../../api/model/resize.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { effectiveSnapshot } from "../../api/profiles/effective.ts";
@@ -19,7 +18,7 @@ function readSnapshot(input: Json): Snapshot {
   const decoded = decodeSnapshot(rest);
   if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
   // the functions behind the vectors do not default requests, so the pods are read below that step
-  return { ...decoded.value, pods: pods.map((pod) => decodedPod(withoutNulls(pod))) };
+  return { ...decoded.value, pods: pods.map(decodedPod) };
 }
 function decide(snapshot: Snapshot, pods: readonly string[] | undefined, profile: Profile): ResizeDecision {
   const ask = { pod: null, ...(pods !== undefined && { pods: [...pods] }) };

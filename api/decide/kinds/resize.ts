@@ -72,7 +72,8 @@ export function decideResize(asked: EffectiveAsked<ResizeAsk>): Result<DecidedOf
     if (!tried.ok) return tried;
     resizes.push(tried.value.resize);
     for (const path of tried.value.needs) needs.add(path);
-    if (pushed.value.length === 1) reasons.push(...tried.value.reasons);
+    const isAsked = namespacedPodName(one.desired) === ask.pod;
+    if (isAsked || pushed.value.length === 1) reasons.push(...tried.value.reasons);
     if (tried.value.resize.status === "InProgress") node = withTaken(node, one, tried.value.resize.preempt);
   }
   const count = (status: PodResize["status"]): number => resizes.filter((r) => r.status === status).length;
@@ -180,7 +181,17 @@ function tryResize(node: Node, one: Resize, asked: EffectiveAsked<ResizeAsk>): R
     leave: changes.length === 0 ? null : leavingFor(desired, snapshot.pods ?? [], decision),
     actuation,
   };
-  return ok({ resize, reasons, needs: [...needs, ...usage] });
+  return ok({ resize, reasons: changes.length === 0 ? [] : ofRoom(reasons), needs: [...needs, ...usage] });
+}
+
+/** Of what admission tells, the room: all else is in the resize itself. */
+function ofRoom(reasons: DecidedOf<"admission">["reasons"]): Tried["reasons"] {
+  return reasons.flatMap(({ at, because }) => {
+    const told = because.flatMap(({ code, ...rest }) =>
+      code === "resource_fits" || code === "resource_short" ? [{ code, ...rest }] : [],
+    );
+    return told.length === 0 ? [] : [{ at, because: told }];
+  });
 }
 
 function verdictOf(

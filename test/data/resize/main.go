@@ -88,7 +88,8 @@ func resourcesOf(r *rand.Rand, class string, cpu, mem int) v1.ResourceRequiremen
 	}
 	if r.Intn(3) > 0 {
 		q.Limits = v1.ResourceList{}
-		for name, amount := range q.Requests {
+		for _, name := range []v1.ResourceName{"cpu", "memory"} {
+			amount := q.Requests[name]
 			limit := amount.DeepCopy()
 			limit.Add(pick(r, amount, *resource.NewQuantity(0, resource.DecimalSI)))
 			if r.Intn(4) > 0 {
