@@ -128,7 +128,7 @@ const podResize = () =>
       .array(victim())
       .nullable()
       .describe(
-        "the fewest other pods of no higher priority whose end makes room for it; the kubelet ends nobody for it. Null: it needs no room, or their end does not give it",
+        "other pods of no higher priority, none of them needless, whose end makes room for it; the kubelet ends nobody for it. Null: it needs no room, or their end does not give it",
       ),
     actuation: actuation().nullable().describe("what brings it into force; null: it is not taken"),
   });

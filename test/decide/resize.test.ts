@@ -124,7 +124,7 @@ describe("what waits in the specs", () => {
   const waiting = (name: string, cpu: string, since: string | null, priority = 0, reason = "Deferred"): Json => {
     const made = pod(name, { cpu }, {}, { priority });
     const condition = { type: "PodResizePending", status: "True", reason, lastTransitionTime: since };
-    return since === null ? made : { ...made, status: { ...made["status"], conditions: [condition] } };
+    return since === null ? made : { ...made, status: { ...(made["status"] as Json), conditions: [condition] } };
   };
   const allocated = (names: readonly string[]): Json => ({
     assignments: {
@@ -145,7 +145,7 @@ describe("what waits in the specs", () => {
       waiting("told", "600m", "2026-01-01T00:00:00Z", 99, "Infeasible"),
       pod("same", { cpu: "500m" }),
     ];
-    const names = pods.map((p) => p["metadata"].name as string);
+    const names = pods.map((p) => (p["metadata"] as { name: string }).name);
     const { resizes } = decide(on(pods, "v1.36.3", allocated(names)), {});
     expect(resizes.map(({ pod: { name }, isRetried }) => [name, isRetried])).toEqual([
       ["less", true],

@@ -211,7 +211,7 @@ const largestOf = ({ resources }: AdmissionDecision): PodResize["largest"] =>
     .filter(({ resource }) => resource === "cpu" || resource === "memory")
     .map(({ resource, capacity, used }) => ({ resource, quantity: Math.max(0, capacity - used) }));
 
-/** Of the lowest priority first, and the largest of these; none of them is needless. */
+/** Of the lowest priority first, and no more than it takes: none of them is needless, and no smaller one would do in its place. */
 function leavingFor(desired: Pod, pods: readonly Pod[], { resources }: AdmissionDecision): readonly Victim[] | null {
   const need = requirementsOf(resources.filter(({ insufficient }) => insufficient > 0));
   if (need.length === 0) return null;
@@ -231,9 +231,14 @@ function leavingFor(desired: Pod, pods: readonly Pod[], { resources }: Admission
     taken.push(one);
   }
   if (subtract(need, taken).length > 0) return null;
+  const smallest = others.toReversed();
   for (const one of taken.toReversed()) {
-    const without = taken.filter((other) => other !== one);
-    if (subtract(need, without).length === 0) taken = without;
+    const rest = taken.filter((other) => other !== one);
+    const isEnough = (other: (typeof others)[number]): boolean =>
+      priority(other.pod) <= priority(one.pod) &&
+      !rest.includes(other) &&
+      subtract(need, [...rest, other]).length === 0;
+    taken = subtract(need, rest).length === 0 ? rest : [...rest, smallest.find(isEnough) ?? one];
   }
   return taken.map(({ pod, ref, qos, frees }) => victimOf({ pod, ref, qos, frees, memory: 0, cpu: 0 }, need));
 }

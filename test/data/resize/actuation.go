@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand"
-	"os"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -157,8 +156,7 @@ func askActuation(b []byte) any {
 	out := actuationOut{Steps: []step{}}
 	tell := func(step) {}
 	told := func(s step) { tell(s) }
-	dir, _ := os.MkdirTemp("", "resize")
-	defer os.RemoveAll(dir)
+	defer freshRoot()()
 	fakes := apitest.NewFakeRuntimeService()
 	runtimeService := &recordingRuntime{fakes, told, map[string]bool{}}
 	isCgroup2UnifiedMode = func() bool { return false }
@@ -174,7 +172,7 @@ func askActuation(b []byte) any {
 		pods.now.CPUQuota = &none
 	}
 	manager := recordingManager{cm.NewStubContainerManager(), cm.NodeConfig{}, pods}
-	helper := &containertest.FakeRuntimeHelper{PodContainerDir: dir, PodStats: map[typesUID]*statsapi.PodStats{}}
+	helper := &containertest.FakeRuntimeHelper{PodContainerDir: root, PodStats: map[typesUID]*statsapi.PodStats{}}
 	runtime := newRuntime(x.Configuration, manager, runtimeService, helper)
 	none0 := uint64(0)
 	stats := func(usage map[string]uint64, all bool) *statsapi.PodStats {

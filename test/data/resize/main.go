@@ -232,3 +232,11 @@ func main() {
 }
 
 var background = context.Background()
+
+// The directory of a kubelet: what it takes down of a case must not be there in the next.
+var root string
+
+func freshRoot() func() {
+	root, _ = os.MkdirTemp("", "resize")
+	return func() { os.RemoveAll(root) }
+}

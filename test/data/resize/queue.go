@@ -99,6 +99,9 @@ func genQueue(r *rand.Rand, _ int) any {
 			x.Pushed = append(x.Pushed, pod.Name)
 		}
 	}
+	if len(x.Pushed) == 0 {
+		x.Pushed = []string{"p0"}
+	}
 	r.Shuffle(len(x.Pushed), func(i, j int) { x.Pushed[i], x.Pushed[j] = x.Pushed[j], x.Pushed[i] })
 	return x
 }
@@ -110,6 +113,7 @@ func askQueue(b []byte) any {
 	}
 	setGates(x.Configuration.FeatureGates)
 	defer setGates(gatesAsTheyWere(x.Configuration.FeatureGates))
+	defer freshRoot()()
 	ended := sets.New[types.UID]()
 	active := func() []*v1.Pod {
 		var l []*v1.Pod

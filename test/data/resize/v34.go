@@ -3,7 +3,6 @@
 package main
 
 import (
-	"os"
 	"time"
 
 	cadvisor "github.com/google/cadvisor/info/v1"
@@ -92,7 +91,7 @@ func newRuntime(c configuration, m cm.ContainerManager, service internalapi.Runt
 	images.SetFakeImages([]string{"app", "app:latest"})
 	quota := c.CPUCFSQuota == nil || *c.CPUCFSQuota
 	r, _, err := kuberuntime.NewKubeGenericRuntimeManager(background, &record.FakeRecorder{}, results.NewManager(), results.NewManager(), results.NewManager(),
-		os.TempDir(), os.TempDir(), &cadvisor.MachineInfo{MemoryCapacity: 16 << 30, SwapCapacity: 4 << 30}, podStates{}, 110, kubecontainer.RealOS{}, helper, nil, flowcontrol.NewBackOff(time.Second, time.Minute),
+		root, root, &cadvisor.MachineInfo{MemoryCapacity: 16 << 30, SwapCapacity: 4 << 30}, podStates{}, 110, kubecontainer.RealOS{}, helper, nil, flowcontrol.NewBackOff(time.Second, time.Minute),
 		false, nil, 0, 0, "NeverVerify", nil, "", "", nil, quota, metav1.Duration{Duration: 100 * time.Millisecond}, service, images, m, logs.NewStubContainerLogManager(), runtimeclass.NewManager(nil), kubemanager.NewInMemoryManager(nil, nil, nil, nil, nil, nil),
 		false, c.MemorySwap["swapBehavior"], func() v1.ResourceList { return v1.ResourceList{} }, 0.9, noTimes{}, noopoteltrace.NewTracerProvider(), nil, nil)
 	if err != nil {
