@@ -72,6 +72,7 @@ const CORE_FLOORS: typeof FLOORS = [
   ["api/decide/pods/", "api/decide/topology/", "api/decide/eviction/", "api/decide/preemption/"],
   ["api/decide/allocatable/", "api/decide/cpus/", "api/decide/memory/", "api/decide/devices/", "api/decide/admission/"],
   ["api/decide/cgroups/", "api/decide/managers/"],
+  ["api/decide/resize/"],
   ["api/decide/kinds/", "api/decide/lint/"],
 ];
 const roomOf = (floors: typeof FLOORS, file: string): string | undefined =>

@@ -46,6 +46,23 @@ export const cgroupValues = z.lazy(() => {
 });
 export type CgroupValues = Form<typeof cgroupValues>;
 
+/** The exact text for each file of a cgroup. */
+export const cgroupFiles = () =>
+  z
+    .array(
+      z.strictObject({
+        path: z
+          .string()
+          .regex(/^[a-z]+(?:\.[A-Za-z0-9_]+)+$/, "must be the name of a cgroup file")
+          .describe("its bare name, such as cpu.shares"),
+        value: z
+          .string()
+          .max(4096)
+          .regex(/^[^\0\n]*$/, "must be one line"),
+      }),
+    )
+    .describe("the exact text for each file");
+
 /** A cgroup's directory, and the exact text for each of its files. */
 const cgroupPlan = () =>
   z.strictObject({
@@ -62,20 +79,7 @@ const cgroupPlan = () =>
       .nullable()
       .describe("of the running container; null when it does not run yet (`path` then ends in its name)"),
     values: cgroupValues,
-    files: z
-      .array(
-        z.strictObject({
-          path: z
-            .string()
-            .regex(/^[a-z]+(?:\.[A-Za-z0-9_]+)+$/, "must be the name of a cgroup file")
-            .describe("its bare name, such as cpu.shares"),
-          value: z
-            .string()
-            .max(4096)
-            .regex(/^[^\0\n]*$/, "must be one line"),
-        }),
-      )
-      .describe("the exact text for each file"),
+    files: cgroupFiles(),
   });
 export type CgroupPlan = Form<typeof cgroupPlan>;
 export type CgroupFile = CgroupPlan["files"][number];

@@ -16,6 +16,7 @@ export const KINDS = [
   "devices",
   "admission",
   "preemption",
+  "resize",
   "eviction",
   "image-gc",
   "container-gc",

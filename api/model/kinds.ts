@@ -8,6 +8,7 @@ import { cpus, devices, memory, topology } from "./managers.ts";
 import { admission, preemption } from "./preemption.ts";
 import { probeGuard } from "./probe-guard.ts";
 import { probes } from "./probes.ts";
+import { resize } from "./resize.ts";
 
 /** The register of the kinds, in the order of `KINDS`; the types of asks, decisions and reasons are inferred from it. */
 export const KIND_SPECS = {
@@ -19,6 +20,7 @@ export const KIND_SPECS = {
   devices,
   admission,
   preemption,
+  resize,
   eviction,
   "image-gc": imageGc,
   "container-gc": containerGc,

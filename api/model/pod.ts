@@ -43,6 +43,10 @@ export const container = z.object({
   resources: optional(resourceRequirements),
   /** `Always` on an init container makes it a sidecar. */
   restartPolicy: optional(text),
+  /** Whether the container has to start again for another amount of a resource. */
+  resizePolicy: optional(
+    z.array(z.object({ resourceName: text, restartPolicy: optional(text) })).max(LIMITS.resourcesPerList),
+  ),
   restartPolicyRules: optional(z.array(z.object({ action: text })).max(64)),
   ports: optional(containerPorts),
   securityContext: optional(containerSecurityContext),
@@ -87,7 +91,12 @@ const volume = z.object({
   configMap: optional(z.object({})),
   image: optional(z.object({ reference: optional(text) })),
 });
-const condition = z.object({ type: text, status: optional(text), reason: optional(text) });
+const condition = z.object({
+  type: text,
+  status: optional(text),
+  reason: optional(text),
+  lastTransitionTime: optional(timestamp),
+});
 /** Extended resources that a claim holds, so that the node need not list them. */
 const claimMappings = z.array(z.object({ containerName: text, resourceName: text })).max(LIMITS.resourcesPerList);
 const CONFIG_ANNOTATION = "kubernetes.io/config.";

@@ -93,8 +93,8 @@ const ADMISSION_HANDLERS = [
 export type AdmissionHandler = (typeof ADMISSION_HANDLERS)[number];
 
 /** Amounts are thousandths of a CPU for `cpu`, a number of pods for `pods`, and else whole units (bytes, devices). */
-const amounts = () => z.array(z.strictObject({ resource: z.string(), quantity: integer }));
-export type ResourceAmount = Form<typeof amounts>[number];
+export const resourceAmounts = () => z.array(z.strictObject({ resource: z.string(), quantity: integer }));
+export type ResourceAmount = Form<typeof resourceAmounts>[number];
 const shortage = () => z.strictObject({ resource: z.string(), requested: integer, used: integer, capacity: integer });
 /** A resource that the asked pod lacks: `requested` is more than `capacity` less `used`. */
 export type Shortage = Form<typeof shortage>;
@@ -102,12 +102,12 @@ export type Shortage = Form<typeof shortage>;
 const qosClass = () => z.enum(["Guaranteed", "Burstable", "BestEffort"]);
 export type PodQos = Form<typeof qosClass>;
 
-const victim = () =>
+export const victim = () =>
   z.strictObject({
     ...podRef.shape,
     qos: qosClass(),
     priority: integer.nullable().describe("null: the object has none, which is not the same as 0"),
-    frees: amounts().describe("of each resource that is short, what its end frees as the kubelet reckons"),
+    frees: resourceAmounts().describe("of each resource that is short, what its end frees as the kubelet reckons"),
   });
 /** A pod whose end would free something. */
 export type Victim = Form<typeof victim>;
@@ -117,7 +117,7 @@ export const MAX_DISTANCES = 10_000;
 const pick = () =>
   z
     .strictObject({
-      open: amounts().describe("what was still to be freed"),
+      open: resourceAmounts().describe("what was still to be freed"),
       chosen: podRef,
       distance: z
         .number()
@@ -140,7 +140,7 @@ const round = () =>
   z.strictObject({
     qos: qosClass(),
     assumedGone: z.array(qosClass()).describe("the tiers that this round takes as gone as a whole"),
-    need: amounts().describe("what the round had to free"),
+    need: resourceAmounts().describe("what the round had to free"),
     candidates: z
       .array(z.strictObject({ ...podRef.shape, memory: integer, cpu: integer }))
       .describe(
@@ -154,7 +154,7 @@ export type PreemptionCandidate = PreemptionRound["candidates"][number];
 const victimSet = () =>
   z.strictObject({
     pods: z.array(victim()),
-    frees: amounts().describe("over all of them"),
+    frees: resourceAmounts().describe("over all of them"),
     cost: z
       .number()
       .describe("the sum over the needed resources, pods aside, of freed / needed: what the set costs in requests"),
@@ -222,10 +222,10 @@ const ADMISSION_REASONS = [
 const ofPreemption = () =>
   z.strictObject({
     critical: z.boolean(),
-    need: amounts(),
+    need: resourceAmounts(),
     preempt: z.array(victim()).describe("in kill order: BestEffort, Burstable, Guaranteed; empty with an error"),
     error: z.string().nullable().describe("the kubelet's words when not enough can be freed"),
-    unmet: amounts().describe("what stays open when every candidate is gone"),
+    unmet: resourceAmounts().describe("what stays open when every candidate is gone"),
     candidates: integer.describe("how many pods may be preempted at all"),
     rounds: z.array(round()),
     better: betterSets().nullable(),
@@ -248,7 +248,7 @@ const preemptionDecision = z.lazy(() =>
 );
 export type PreemptionDecision = Form<typeof preemptionDecision>;
 
-const wouldRefuse = () =>
+export const wouldRefuse = () =>
   z.strictObject({
     handler: z.enum(ADMISSION_HANDLERS),
     reason: z.string(),
@@ -258,7 +258,8 @@ const wouldRefuse = () =>
     shown: z.boolean().describe("it is the one that the kubelet shows: the first"),
   });
 export type WouldRefuse = Form<typeof wouldRefuse>;
-const testedResource = () => z.strictObject({ ...shortage().shape, insufficient: integer.describe("0: it fits") });
+export const testedResource = () =>
+  z.strictObject({ ...shortage().shape, insufficient: integer.describe("0: it fits") });
 /** A resource that was tested. */
 export type TestedResource = Form<typeof testedResource>;
 

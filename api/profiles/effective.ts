@@ -97,6 +97,8 @@ export const GATES = [
   "InPlacePodVerticalScaling",
   "InPlacePodVerticalScalingExclusiveCPUs",
   "InPlacePodVerticalScalingExclusiveMemory",
+  "InPlacePodVerticalScalingInitContainers",
+  "InPlacePodVerticalScalingSchedulerPreemption",
   "MemoryQoS",
   "NodeDeclaredFeatures",
   "PodLevelResourceManagers",

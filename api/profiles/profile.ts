@@ -177,6 +177,14 @@ export interface Behaviour {
   readonly mostPullsChecked: number | null;
   /** How a static pod without a uid of its own gets one, of its manifest: by another hash it is another pod. */
   readonly staticPodUid: "md5" | "fnv-128a";
+  /** Whether a pod that is being resized counts by the sums over its containers; otherwise by the largest of each container. */
+  readonly countsResizesByPod: boolean;
+  /** Whether the cgroup of a pod follows a container that was resized before it starts. */
+  readonly resizesPodForStarting: boolean;
+  /** Whether static pods are resized. */
+  readonly resizesStaticPods: boolean;
+  /** Whether a resize that the node can never carry is left to the API server, and waits in the kubelet; otherwise that refuses it. */
+  readonly resizesBeyondNode: boolean;
 }
 
 /** The gates of a manager's options that are not stable (CPUManagerPolicyAlphaOptions and the like), and the version's rules. */

@@ -384,6 +384,10 @@ export const v1_34 = profileOfData({
     mostPullsChecked: 31,
     // kubelet 1.34.4: applyDefaults of pkg/kubelet/config
     staticPodUid: "md5",
+    countsResizesByPod: false,
+    resizesPodForStarting: false,
+    resizesStaticPods: false,
+    resizesBeyondNode: false,
   },
   words: {
     containerCreated: (name) => `Created container: ${name}`,

@@ -138,6 +138,9 @@ export const v1_36 = profileOfData({
       "prefer-align-cpus-by-uncorecache": "stable",
     },
     memoryProtection: "policy",
+    // kubelet 1.36.3: podResizesAdmitHandler
+    resizesStaticPods: true,
+    resizesBeyondNode: true,
     stateFiles: "pods",
     deviceHintsOverAllNodes: false,
     minimumAgeAtLeastZero: true,

@@ -215,6 +215,10 @@ export const v1_37 = profileOfData({
   defaults: defaults as typeof v1_36.defaults,
   behaviour: {
     ...v1_36.behaviour,
+    // k8s.io/component-helpers v0.37.2: AggregateContainerRequests
+    countsResizesByPod: true,
+    // kubelet 1.37.2: startingResizedContainer
+    resizesPodForStarting: true,
     safeSysctls: new Map([
       ...v1_36.behaviour.safeSysctls,
       ["net.ipv4.tcp_slow_start_after_idle", [4, 15]],

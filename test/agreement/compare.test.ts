@@ -157,6 +157,15 @@ describe("resizes", () => {
       { field: "used", kubelet: 2500, nodewise: 2000 },
     ]);
   });
+  test("swap stands in the way of other memory", () => {
+    const swaps = { memorySwap: { swapBehavior: "LimitedSwap" } };
+    const asking = (memory: string): Json => requesting("a", { memory });
+    const state = snapshot({ pods: [{ ...asking("1Gi"), status: RUNNING }] }, {}, swaps);
+    const message = "In-place resize of containers with swap is not supported.";
+    const outcome = of("resize", asking("2Gi"), { reason: "Infeasible", message });
+    expect(told({ ...state, cgroup: { version: 2 } }, outcome)).toEqual(AGREES);
+    expect(told({ ...state, cgroup: { version: 1 } }, outcome)[0]).toBe("differs");
+  });
   test("what was allocated to the pod is not what it asks for", () => {
     const resources = { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "1", memory: "1Gi" } };
     const entries = { a: { ContainerResources: { c: resources } } };
@@ -164,13 +173,10 @@ describe("resizes", () => {
     const message = "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000";
     expect(told(on({}, { assignments }), resize("3", "Deferred", message))).toEqual(AGREES);
   });
-  test("what is not known: the pod as it was, swap, and what older kubelets looked at", () => {
+  test("what is not known: the pod as it was, and what older kubelets looked at", () => {
     const deferred = resize("3", "Deferred", "x");
     expect(told(snapshot(), deferred)).toEqual(notComparable("pod_not_known"));
     expect(told(on(), { ...deferred, object: null })).toEqual(notComparable("pod_not_known"));
-    expect(told(on({ memorySwap: { swapBehavior: "LimitedSwap" } }), deferred)).toEqual(
-      notComparable("input_not_known"),
-    );
     const capacity = resize(
       "8",
       "Infeasible",

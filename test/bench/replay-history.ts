@@ -26,6 +26,7 @@ const IN_TURN: readonly Kind[] = [
   "probe-guard",
   "devices",
   "preemption",
+  "resize",
 ];
 export const KINDS_A_TURN = EACH_TURN.length + 1;
 /** Every so many turns a node's pods are not as they were. */
@@ -85,6 +86,7 @@ function askOf(kind: Kind, turn: number): object | undefined {
     return { pod: askingPod(turn, { livenessProbe }), outcomes: `ok,ok,fail*${1 + (turn % 4)},ok`, seconds: 60 };
   }
   if (kind === "devices") return { pod: askingPod(turn, { resources: { limits: { [GPU]: "2" } } }) };
+  if (kind === "resize") return { pod: "default/burst-nolim", to: { cpu: `${30 + 10 * (turn % 5)}m` } };
   return kind.endsWith("-gc") || EACH_TURN.includes(kind) ? undefined : { pod: askingPod(turn, {}) };
 }
 

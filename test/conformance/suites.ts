@@ -33,6 +33,7 @@ import { MEMORY_SUITES } from "./memory-suites.ts";
 import { decideNodeStatus, readNodeStatus } from "./node-status.ts";
 import { PROBE_SUITES } from "./probe-suites.ts";
 import { PROBER_SUITES } from "./prober-suites.ts";
+import { RESIZE_SUITES } from "./resize-suites.ts";
 import { type Suite, suite } from "./suite.ts";
 import { TOPOLOGY_SUITES } from "./topology-suites.ts";
 
@@ -223,6 +224,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   ...MEMORY_SUITES,
   ...PROBE_SUITES,
   ...PROBER_SUITES,
+  ...RESIZE_SUITES,
   ...TOPOLOGY_SUITES,
   ...DEVICE_SUITES,
 };

@@ -19,6 +19,7 @@ import { value } from "./store-rows.ts";
 const ASKS: Partial<Record<Kind, { readonly ask: object }>> = {
   admission: { ask: { pod: "default/guar-int" } },
   preemption: { ask: { pod: "default/guar-int" } },
+  resize: { ask: { pod: "default/burst-nolim", to: { cpu: "40m" } } },
   probes: { ask: { pod: "default/guar-int" } },
   "probe-guard": {
     ask: {

@@ -1,135 +1,195 @@
 import { describe, expect, test } from "vitest";
+import { decideKind } from "../../api/decide/kinds/index.ts";
+import { decodeAsk } from "../../api/model/asks.ts";
+import { decodeSnapshot } from "../../api/model/decode.ts";
+import type { PodResize, ResizeDecision } from "../../api/model/resize.ts";
 import { container, running } from "../kit/containers.ts";
-import { burstable, podOf } from "../kit/pods.ts";
-import { configured, type Json, snapshot } from "../kit/snapshots.ts";
-import { cgroupsOf, filesAt, Gi, Mi, outcome, reasonsOf, valuesAt } from "./ask.ts";
+import { podOf } from "../kit/pods.ts";
+import type { Json } from "../kit/snapshots.ts";
 
-const POD = "/kubepods/burstable/podu";
-const WANTED = [
-  { cpu: "2", memory: "2Gi" },
-  { cpu: "4", memory: "4Gi" },
-] as const;
-const desired = (status?: Json): Json => podOf([container("c", ...WANTED)], {}, status === undefined ? {} : { status });
-const statusOf = (allocated?: Json, limits?: Json): Json => ({
-  qosClass: "Burstable",
-  containerStatuses: [
-    {
-      ...running("c", "id1"),
-      ...(allocated && { allocatedResources: allocated }),
-      ...(limits && { resources: { limits } }),
-    },
-  ],
+const SIZE = { cpu: "4", memory: "8Gi", pods: "110" };
+const pod = (name: string, requests: Json, limits: Json = {}, more: Json = {}, ofContainer: Json = {}): Json => ({
+  ...podOf([{ ...container("app", requests, limits), ...ofContainer }], more),
+  metadata: { name, namespace: "shop", uid: name },
+  status: { phase: "Running", containerStatuses: [running("app", `id-${name}`)] },
 });
-const state = (resources: Json, more: Json = {}): Json => ({
-  assignments: { allocated_pods_state: { entries: { u: { ContainerResources: { c: resources }, ...more } } } },
+const on = (pods: readonly Json[], kubelet = "v1.36.3", more: Json = {}): Json => ({
+  node: {
+    metadata: { name: "n" },
+    status: { capacity: SIZE, allocatable: SIZE, nodeInfo: { kubeletVersion: kubelet } },
+  },
+  cgroup: { version: 2, driver: "cgroupfs" },
+  pods,
+  ...more,
 });
+function decide(snapshot: Json, ask: Json): ResizeDecision {
+  const [decoded, asked] = [decodeSnapshot(snapshot), decodeAsk("resize", ask)];
+  if (!decoded.ok || !asked.ok) throw new Error(JSON.stringify(decoded.ok ? asked : decoded));
+  const answer = decideKind("resize", { snapshot: decoded.value, facts: {}, ask: asked.value, explain: "off" });
+  if (!answer.ok) throw new Error(`${answer.error.code}: ${answer.error.message}`);
+  return answer.value.decision as ResizeDecision;
+}
+const one = (snapshot: Json, ask: Json): PodResize => decide(snapshot, ask).resizes.at(-1) as PodResize;
+const WEB = { pod: "shop/web" };
+const web = pod("web", { cpu: "1", memory: "512Mi" }, { cpu: "2", memory: "1Gi" });
 
-describe("a resize that is not granted yet", () => {
-  test("the status tells what is allocated: requests, and limits as they are in force", () => {
-    const input = snapshot({ pods: [desired(statusOf({ cpu: "1", memory: "1Gi" }, { cpu: "2", memory: "3Gi" }))] });
-    expect(valuesAt(input, POD)).toMatchObject({ cpuShares: 1024, cpuQuota: 200_000, memory: 3 * Gi });
-    expect(valuesAt(input, `${POD}/id1`)).toMatchObject({
-      cpuShares: 1024,
-      cpuQuota: 200_000,
-      memory: 3 * Gi,
-      oomScoreAdj: 875,
+describe("what is thought of", () => {
+  test("a limit keeps its ratio to its request, by what is asked for and by an autoscaler's recommendation", () => {
+    const changes = [
+      { container: "app", list: "requests", resource: "cpu", from: "1", to: "1500m" },
+      { container: "app", list: "limits", resource: "cpu", from: "2", to: "3" },
+    ];
+    expect(one(on([web]), { ...WEB, to: { cpu: "1500m" } })).toMatchObject({ status: "InProgress", changes });
+    const recommendation = { containerRecommendations: [{ containerName: "app", target: { cpu: "1500m" } }] };
+    expect(one(on([web]), { ...WEB, recommendation })).toMatchObject({ status: "InProgress", changes });
+  });
+  test("a patch of the subresource changes what it names", () => {
+    const spec = { containers: [{ name: "app", resources: { limits: { memory: "2Gi" } } }] };
+    expect(one(on([web]), { ...WEB, spec }).changes).toEqual([
+      { container: "app", list: "limits", resource: "memory", from: "1Gi", to: "2Gi" },
+    ]);
+  });
+  test("one that waits: the room that there is, and who would have to leave, of the lowest priority first", () => {
+    const others = [
+      pod("low", { cpu: "1" }, {}, { priority: -1 }),
+      pod("large", { cpu: "1500m" }),
+      pod("high", { cpu: "200m" }, {}, { priority: 10 }),
+    ];
+    const waits = one(on([web, ...others]), { ...WEB, to: { cpu: "2" } });
+    expect(waits).toMatchObject({
+      status: "Deferred",
+      message: "Node didn't have enough resource: cpu, requested: 2000, used: 2700, capacity: 4000",
+      largest: [
+        { resource: "cpu", quantity: 1300 },
+        { resource: "memory", quantity: 8 * 1024 ** 3 },
+      ],
+      actuation: null,
+    });
+    expect(waits.leave?.map(({ name }) => name)).toEqual(["low"]);
+    const never = one(on([web, pod("high", { cpu: "3" }, {}, { priority: 10 })]), { ...WEB, to: { cpu: "2" } });
+    expect(never).toMatchObject({ status: "Deferred", leave: null });
+  });
+  test("one patch over several pods: each that is taken counts for the next", () => {
+    const all = ["a", "b", "c"].map((name) => pod(name, { cpu: "1" }));
+    const { resizes, inProgress, deferred } = decide(on(all), {
+      pods: ["shop/c", "shop/a"],
+      spec: { containers: [{ name: "app", resources: { requests: { cpu: "1700m" } } }] },
+    });
+    expect(resizes.map(({ pod: { name }, status }) => [name, status])).toEqual([
+      ["c", "InProgress"],
+      ["a", "Deferred"],
+    ]);
+    expect({ inProgress, deferred }).toEqual({ inProgress: 1, deferred: 1 });
+  });
+  test("what the API server does not take never comes to the kubelet", () => {
+    const guaranteed = pod("web", { cpu: "1", memory: "1Gi" }, { cpu: "1", memory: "1Gi" });
+    const spec = { containers: [{ name: "app", resources: { limits: { cpu: "2" } } }] };
+    expect(one(on([guaranteed]), { ...WEB, spec })).toMatchObject({
+      ...{ status: "Rejected", check: "qos_class", message: "Pod QOS Class may not change as a result of resizing" },
     });
   });
-  test("allocated_pods_state tells it all, and goes before the status", () => {
-    const allocated = state({ requests: { cpu: "500m", memory: "512Mi" }, limits: { cpu: "1", memory: "1Gi" } });
-    const input = snapshot({ pods: [desired(statusOf({ cpu: "1", memory: "1Gi" }))], ...allocated });
-    expect(valuesAt(input, POD)).toMatchObject({ cpuShares: 512, cpuQuota: 100_000, memory: Gi });
-    expect(valuesAt(input, `${POD}/id1`)).toMatchObject({ cpuShares: 512, cpuQuota: 100_000, memory: Gi });
-  });
-  test("once granted, the spec stands", () => {
-    const granted = snapshot({
-      pods: [desired(statusOf({ cpu: "2", memory: "2048Mi" }, { cpu: "1", memory: "1Gi" }))],
+  test("what the node can never carry: older kubelets say so, newer ones leave it to the API server", () => {
+    const to = { cpu: "5" };
+    expect(one(on([web], "v1.35.4"), { ...WEB, to })).toMatchObject({
+      status: "Infeasible",
+      message: "Node didn't have enough capacity: cpu, requested: 5000, capacity: 4000",
     });
-    expect(valuesAt(granted, POD)).toMatchObject({ cpuShares: 2048, cpuQuota: 400_000, memory: 4 * Gi });
-    const same = snapshot({
-      pods: [desired()],
-      ...state({ requests: { cpu: "2000m", memory: "2Gi" }, limits: { cpu: "4", memory: "4Gi" } }),
+    expect(one(on([web]), { ...WEB, to })).toMatchObject({
+      status: "Rejected",
+      message: "node didn't have enough allocatable resources: cpu, requested: 5000, allocatable: 4000",
     });
-    expect(valuesAt(same, POD)).toMatchObject({ cpuShares: 2048, cpuQuota: 400_000 });
-    expect(reasonsOf(cgroupsOf(same)).some((r) => r.code === "resize_pending")).toBe(false);
   });
-  test("a state that does not know the pod or the container says nothing of it", () => {
-    const other = { assignments: { allocated_pods_state: { entries: { other: { ContainerResources: { c: {} } } } } } };
-    expect(valuesAt(snapshot({ pods: [desired()], ...other }), POD).cpuShares).toBe(2048);
-    const unnamed = {
-      assignments: { allocated_pods_state: { entries: { u: { ContainerResources: { other: {} } } } } },
-    };
-    expect(valuesAt(snapshot({ pods: [desired()], ...unnamed }), POD).cpuShares).toBe(2048);
-  });
-  test("limits that are not allocated yet are not written", () => {
-    const allocated = state({ requests: { cpu: "2", memory: "2Gi" } });
-    expect(valuesAt(snapshot({ pods: [desired()], ...allocated }), POD)).not.toHaveProperty("cpuQuota");
-    expect(filesAt(snapshot({ pods: [desired()], ...allocated }), `${POD}/c`)).not.toHaveProperty("memory.max");
-  });
-  test("pod-level resources are allocated too", () => {
-    const podLevel = { resources: { requests: { cpu: "3", memory: "3Gi" }, limits: { cpu: "6", memory: "6Gi" } } };
-    const allocated = {
-      PodLevelResources: { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "2", memory: "2Gi" } },
-    };
-    const input = snapshot({ pods: [podOf([container("c")], podLevel)], ...state({}, allocated) });
-    expect(valuesAt(input, POD)).toMatchObject({ cpuShares: 1024, cpuQuota: 200_000, memory: 2 * Gi });
-  });
-  test("sidecars are resized as containers are", () => {
-    const pod = podOf([container("c", { cpu: "1" })], {
-      initContainers: [container("s", { cpu: "2" }, undefined, { restartPolicy: "Always" })],
-    });
-    const allocated = {
-      assignments: {
-        allocated_pods_state: { entries: { u: { ContainerResources: { s: { requests: { cpu: "500m" } } } } } },
-      },
-    };
-    expect(valuesAt(snapshot({ pods: [pod], ...allocated }), POD).cpuShares).toBe(1536);
-  });
-  test("the answer says that a resize is pending, and of what", () => {
-    const input = snapshot({ pods: [desired(statusOf({ cpu: "1", memory: "1Gi" }))] });
-    expect(reasonsOf(cgroupsOf(input))).toContainEqual(
-      expect.objectContaining({ code: "resize_pending", at: POD, field: "resources", numbers: { container: "c" } }),
-    );
-  });
-  test("a reading of the kernel's `no limit` in the status is left out", () => {
-    const unlimited = { cpu: "4", memory: "9223372036854771712" };
-    const input = snapshot({ pods: [desired(statusOf({ cpu: "1", memory: "1Gi" }, unlimited))] });
-    expect(valuesAt(input, POD)).toMatchObject({ cpuShares: 1024, memory: 4 * Gi });
-  });
-});
-
-describe("a resize and the rest of the node", () => {
-  // the QoS manager's activePods are kl.GetActivePods: the pods as specified; getAllocatedPods is another list
-  test("the burstable tier counts what is asked for, not what is allocated", () => {
-    const allocated = state({ requests: { cpu: "500m", memory: "512Mi" } });
-    const input = configured({}, { pods: [desired(), burstable("b", "1", "1Mi")], ...allocated });
-    expect(valuesAt(input, "/kubepods/burstable").cpuShares).toBe(3072);
-  });
-  // allocated amounts are summed as those that are asked for
-  const huge = String(Number.MAX_SAFE_INTEGER);
-  const two = [container("a"), container("b")];
-  const both = { requests: { memory: huge }, limits: { memory: huge } };
-  const inStatus = ["a", "b"].map((name) => ({
-    name,
-    allocatedResources: { memory: huge },
-    resources: { limits: { memory: huge } },
-  }));
-  test.each<[string, Json]>([
+  test.each([
     [
-      "allocated_pods_state",
-      { assignments: { allocated_pods_state: { entries: { u: { ContainerResources: { a: both, b: both } } } } } },
+      { ...WEB, to: { cpu: "2" }, container: "no" },
+      "needs_input: ask.container: shop/web: the pod has no container `no`, only app",
     ],
-    ["the status", { pods: [podOf(two, {}, { status: { qosClass: "Guaranteed", containerStatuses: inStatus } })] }],
-  ])("absurd sums in %s end in an answer or a refusal", (_name, parts) => {
-    const pods = [podOf(two, {}, { status: { qosClass: "Guaranteed" } })];
-    expect(() => outcome("cgroups", snapshot({ pods, ...parts }))).not.toThrow();
+    [{ pod: "shop/no", to: { cpu: "2" } }, "no_such_pod: the node has no pod `shop/no` that runs"],
+  ])("%j: %s", (ask, message) => {
+    expect(() => decide(on([web]), ask)).toThrow(message);
   });
-  test("absurd sums in the specs are bad input", () => {
-    expect(
-      outcome(
-        "cgroups",
-        snapshot({ pods: [podOf([container("a", { memory: huge }), container("b", { memory: `${8 * Mi}` })])] }),
-      ),
-    ).toBe("bad input");
+  test.each([
+    [{ to: { cpu: "2" } }, "ask.pod"],
+    [{ ...WEB, to: { "ephemeral-storage": "1Gi" } }, "ask.to.ephemeral-storage"],
+    [{ ...WEB, to: { cpu: "2" }, spec: {} }, "ask.spec"],
+    [{ ...WEB, container: "app" }, "ask.container"],
+    [{ pod: "web", to: { cpu: "2" } }, "ask.pod"],
+  ])("%j is told at %s", (ask, path) => {
+    const decoded = decodeAsk("resize", ask);
+    expect(decoded.ok ? [] : decoded.error.map((issue) => issue.path)).toEqual([path]);
+  });
+});
+
+describe("what waits in the specs", () => {
+  const waiting = (name: string, cpu: string, since: string | null, priority = 0, reason = "Deferred"): Json => {
+    const made = pod(name, { cpu }, {}, { priority });
+    const condition = { type: "PodResizePending", status: "True", reason, lastTransitionTime: since };
+    return since === null ? made : { ...made, status: { ...(made["status"] as Json), conditions: [condition] } };
+  };
+  const allocated = (names: readonly string[]): Json => ({
+    assignments: {
+      allocated_pods_state: {
+        entries: Object.fromEntries(
+          names.map((name) => [name, { ContainerResources: { app: { requests: { cpu: "500m" } } } }]),
+        ),
+      },
+    },
+  });
+  test("in the kubelet's order; what it called infeasible it tries when it restarts", () => {
+    const pods = [
+      waiting("new", "600m", null),
+      waiting("old", "600m", "2026-01-01T00:00:00Z"),
+      waiting("late", "600m", "2026-01-02T00:00:00Z"),
+      waiting("high", "600m", "2026-01-03T00:00:00Z", 9),
+      waiting("less", "400m", null),
+      waiting("told", "600m", "2026-01-01T00:00:00Z", 99, "Infeasible"),
+      pod("same", { cpu: "500m" }),
+    ];
+    const names = pods.map((p) => (p["metadata"] as { name: string }).name);
+    const { resizes } = decide(on(pods, "v1.36.3", allocated(names)), {});
+    expect(resizes.map(({ pod: { name }, isRetried }) => [name, isRetried])).toEqual([
+      ["less", true],
+      ["high", true],
+      ["old", true],
+      ["late", true],
+      ["new", true],
+      ["told", false],
+    ]);
+  });
+});
+
+describe("what brings it into force", () => {
+  test("where and what is written, in the kubelet's order", () => {
+    const { actuation } = one(on([web]), { ...WEB, to: { cpu: "1500m" } });
+    const at = "/kubepods/burstable/podweb";
+    expect(actuation?.writes.map(({ path, files }) => [path, ...files.map((f) => `${f.path}=${f.value}`)])).toEqual([
+      [at, "cpu.max=300000 100000"],
+      [at, "cpu.weight=59"],
+      [`${at}/id-web`, "cpu.weight=138", "cpu.max=300000 100000", "memory.max=1073741824"],
+    ]);
+  });
+  test("a container that has to start again is told with the resources that make it", () => {
+    const resizePolicy = [{ resourceName: "memory", restartPolicy: "RestartContainer" }];
+    const restarted = pod("web", { memory: "1Gi" }, { memory: "2Gi" }, {}, { resizePolicy });
+    const { actuation } = one(on([restarted]), { ...WEB, to: { memory: "2Gi" } });
+    expect(actuation).toMatchObject({ restarts: [{ container: "app", resources: ["memory"] }], error: null });
+  });
+  test("memory that is in use is not taken away, in the kubelet's words", () => {
+    const stats = {
+      pods: [
+        {
+          podRef: { name: "web", namespace: "shop", uid: "web" },
+          memory: { usageBytes: 900_000_000 },
+          containers: [{ name: "app", memory: { usageBytes: 800_000_000 } }],
+        },
+      ],
+    };
+    const { status, actuation } = one(on([web], "v1.36.3", { stats }), { ...WEB, to: { memory: "256Mi" } });
+    expect(status).toBe("InProgress");
+    expect(actuation).toMatchObject({
+      writes: [],
+      error:
+        'cannot decrease memory limits: [attempting to set pod memory limit (536870912) below current usage (900000000), attempting to set container "app" memory limit (536870912) below current usage (900000000)]',
+    });
   });
 });

@@ -1,3 +1,4 @@
+import { withoutNulls } from "../../api/model/nulls.ts";
 import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
 import { container } from "./containers.ts";
 import type { Json } from "./snapshots.ts";
@@ -33,4 +34,4 @@ export const burstable = (uid: string, cpu: string, memory: string): Json =>
 export const bestEffort = (uid: string): Json => namedPod(uid, [container("c")]);
 
 /** The decoded form of a posted pod; one that is refused fails the test. */
-export const decodedPod = (posted: unknown): Pod => podSchema.parse(posted);
+export const decodedPod = (posted: unknown): Pod => podSchema.parse(withoutNulls(posted));

@@ -10,6 +10,7 @@ import { CGROUP_TREE_SUITES } from "../conformance/cgroup-tree-suites.ts";
 import { CONTAINER_GC_SUITES } from "../conformance/container-gc-suites.ts";
 import { IMAGE_GC_SUITES } from "../conformance/image-gc-suites.ts";
 import { readNodeStatus } from "../conformance/node-status.ts";
+import { RESIZE_SUITES } from "../conformance/resize-suites.ts";
 import { readCases } from "../conformance/run.ts";
 import type { Suite } from "../conformance/suite.ts";
 import { realCases } from "../decide/admission/real-cases.ts";
@@ -105,6 +106,19 @@ function* admissions(): Generator<Case> {
   }
   for (const { snapshot, applied } of (["real-admission", "real-preemption"] as const).flatMap(realCases))
     yield* each(["admission", "preemption"], snapshot, { pod: applied });
+}
+
+/** Resizes that the kubelet's own functions were asked about, and those of the captured node. */
+function* resizes(): Generator<Case> {
+  for (const input of vectors("resize").slice(0, 80)) {
+    const { snapshot, pushed: pods } = read(RESIZE_SUITES, "resize", input);
+    yield* [{ pods }, { pod: pods[0] }].map((ask): Case => ({ kind: "resize", snapshot, ask }));
+  }
+  for (const input of vectors("resize-actuation").slice(0, 40))
+    yield { kind: "resize", snapshot: read(RESIZE_SUITES, "resize-actuation", input) };
+  const elsewhere = { metadata: { name: "e", uid: "e" }, spec: { nodeName: "other", containers: [{ name: "c" }] } };
+  const { snapshot } = read(RESIZE_SUITES, "resize", vectors("resize")[0]);
+  yield { kind: "resize", snapshot: { ...snapshot, pods: [...snapshot.pods, elsewhere] } };
 }
 
 /** Machines of the managers' vectors, each asked by the first pods that come to it. */
@@ -211,6 +225,6 @@ export function* recordedCases(): Generator<Case> {
     yield { kind: "allocatable", snapshot: JSON.parse(JSON.stringify(readNodeStatus(input))) };
   for (const input of vectors("beyond/x-v2-tree"))
     yield { kind: "cgroups", snapshot: read(CGROUP_TREE_SUITES, "x-v2-tree", input) };
-  for (const some of [capturedNode, randomNodes, admissions, machines, deviceStory, evictions, collections])
+  for (const some of [capturedNode, randomNodes, admissions, resizes, machines, deviceStory, evictions, collections])
     yield* some();
 }

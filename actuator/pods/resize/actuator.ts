@@ -1,4 +1,5 @@
 import { podMemoryLimit } from "../../../api/decide/cgroups/pod-config.ts";
+import { memoryInUse } from "../../../api/decide/resize/actuation.ts";
 import { value, ZERO } from "../../../api/model/amount.ts";
 import { containersOf, type Pod } from "../../../api/model/pod.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
@@ -24,44 +25,36 @@ const FILES = {
 
 /**
  * Why a pod cannot have the memory limits of `pod` now: more than that is in use. Null: nothing is in the way. The kernel
- * of v1 would refuse, that of v2 would kill. Only what comes down is looked at. kubelet 1.36: validateMemoryResizeAction.
+ * of v1 would refuse, that of v2 would kill. Only what comes down is looked at, by what the kernel has now.
  * `sparesCache` false: what the kernel can drop is not counted.
  */
-function memoryInUse(
+function whyNotBelow(
   hierarchy: Hierarchy,
   pod: Pod,
   cgroups: PodCgroups,
   runtimePod: RuntimePod | null,
-  options: { readonly sparesCache: boolean; readonly profile: Profile },
+  { sparesCache, profile }: { readonly sparesCache: boolean; readonly profile: Profile },
 ): string | null {
-  const errors: string[] = [];
-  const ofPod = podMemoryLimit(pod, options.profile);
-  const inPod = ofPod === null ? null : usageAbove(hierarchy, cgroups.path, ofPod, options);
-  if (inPod !== null) errors.push(`attempting to set pod memory limit (${ofPod}) below current usage (${inPod})`);
+  const files = FILES[hierarchy.version];
+  const paths = new Map<string | null, string>([[null, cgroups.path]]);
+  const limits = new Map<string | null, number>([[null, podMemoryLimit(pod, profile) ?? 0]]);
   for (const { name, resources } of containersOf(pod)) {
     const id = runtimePod?.containers.find((c) => c.name === name && c.state === "running")?.id ?? "";
     const path = cgroups.containers.get(id);
-    const limit = value(resources?.limits?.["memory"]?.amount ?? ZERO);
-    const used = path === undefined || limit === 0 ? null : usageAbove(hierarchy, path, limit, options);
-    if (used !== null)
-      errors.push(`attempting to set container "${name}" memory limit (${limit}) below current usage (${used})`);
+    if (path !== undefined) paths.set(name, path);
+    limits.set(name, value(resources?.limits?.["memory"]?.amount ?? ZERO));
   }
-  if (errors.length === 0) return null;
-  return `cannot decrease memory limits: ${errors.length === 1 ? errors[0] : `[${errors.join(", ")}]`}`;
-}
-
-/** Reads the memory usage if the limit would come down to it or below; null: it would not, or the kernel does not tell. */
-function usageAbove(
-  hierarchy: Hierarchy,
-  path: string,
-  limit: number,
-  { sparesCache }: { readonly sparesCache: boolean },
-): bigint | null {
-  const files = FILES[hierarchy.version];
-  const [now, all] = [numberIn(hierarchy, path, files.limit), numberIn(hierarchy, path, files.usage)];
-  if (now === null || BigInt(limit) >= now || all === null) return null;
-  const usage = sparesCache ? all : all - cacheIn(hierarchy, path, files.cache);
-  return usage >= BigInt(limit) ? usage : null;
+  const usageOf = (name: string | null): number | undefined => {
+    const path = paths.get(name);
+    const all = path === undefined ? null : numberIn(hierarchy, path, files.usage);
+    if (path === undefined || all === null) return undefined;
+    return Number(sparesCache ? all : all - cacheIn(hierarchy, path, files.cache));
+  };
+  const isFalling = ([name, limit]: readonly [string | null, number]): boolean => {
+    const now = numberIn(hierarchy, paths.get(name) ?? "", files.limit);
+    return limit !== 0 && paths.has(name) && now !== null && BigInt(limit) < now && usageOf(name) !== undefined;
+  };
+  return memoryInUse(new Map([...limits].filter(isFalling)), usageOf);
 }
 
 function cacheIn(hierarchy: Hierarchy, path: string, name: string): bigint {
@@ -170,7 +163,7 @@ export class ResizeActuator {
     const decoded = decodedPod(record.pod);
     if (place === undefined || decoded === null) return null;
     // the page cache that a stopped container has left is nobody's any more
-    return memoryInUse(this.#hierarchy, decoded, place, runtimePod, {
+    return whyNotBelow(this.#hierarchy, decoded, place, runtimePod, {
       sparesCache: going.size === 0,
       profile: this.#profile,
     });

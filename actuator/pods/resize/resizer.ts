@@ -1,17 +1,17 @@
-import { RESIZABLE, type ResizeNode, resizeNode, whyInfeasible } from "../../../api/decide/admission/resize.ts";
-import { podRequests } from "../../../api/decide/resources/pod-resources.ts";
+import { restartsOf } from "../../../api/decide/resize/actuation.ts";
+import { type PendingResize as Queued, queueOf } from "../../../api/decide/resize/queue.ts";
+import { type ResizeNode, whyInfeasible, whyInvalid } from "../../../api/decide/resize/refusals.ts";
 import type { QuantityList } from "../../../api/model/allocatable.ts";
-import { compare, ZERO } from "../../../api/model/amount.ts";
+import { parseQuantity } from "../../../api/model/quantity.ts";
 import type { Result } from "../../../api/model/result.ts";
 import type { Profile } from "../../../api/profiles/profile.ts";
 import type { Hierarchy } from "../../cgroupfs/hierarchy.ts";
 import type { DecisionClient, Problem } from "../../core/ports.ts";
-import { classOf, decodedPod, isCritical } from "../../lifecycle/decoded-pod.ts";
+import { decodedPod } from "../../lifecycle/decoded-pod.ts";
 import { latestOf } from "../../lifecycle/instances.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { sameSpec } from "../../lifecycle/pod-source-diff.ts";
 import type { Actuation, PendingResize, PodRecord } from "../../lifecycle/record.ts";
-import type { QosClass } from "../../lifecycle/status/status.ts";
 import { configurationOf } from "../../pass/snapshot.ts";
 import type { Capacity } from "../admission/admission-backoff.ts";
 import { type Admitted, admit, preemptAll, WAITS_FOR_VICTIMS } from "../admission/admission-queue.ts";
@@ -23,50 +23,8 @@ import type { NodeDevices } from "../devices/port.ts";
 import type { PodLifecycle } from "../pod-lifecycle.ts";
 import type { PodClock } from "../ports.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
-import { differsIn, type ResourcesByName, resourcesIn, split } from "./forms.ts";
+import { resourcesIn, split, withResources } from "./forms.ts";
 import type { ResizeEvents } from "./resize-events.ts";
-
-type Fields = Readonly<Record<string, unknown>>;
-
-/**
- * The running instances that have to go before a container may have other resources, by container's name.
- * kubelet 1.36: determineContainerResize.
- */
-export function restartsFor(
-  wanted: Fields,
-  inForce: ResourcesByName,
-  runningOf: (container: string) => string | null,
-): Actuation["restarts"] {
-  const resources = resourcesIn(wanted);
-  const restarts = containerFieldsOf(wanted).flatMap((container) => {
-    const name = String(container["name"]);
-    const [now, then, id] = [inForce[name], resources[name], runningOf(name)];
-    if (now === undefined || then === undefined || id === null) return [];
-    const mustGo = RESIZABLE.some((one) => differsIn(one, now, then) && isRestarted(container, one));
-    return mustGo ? [[name, id] as const] : [];
-  });
-  return Object.fromEntries(restarts);
-}
-
-export const restartsForMemory = (object: Fields, name: string): boolean =>
-  containerFieldsOf(object).some((container) => container["name"] === name && isRestarted(container, "memory"));
-
-function isRestarted(container: Fields, resource: string): boolean {
-  const policies = container["resizePolicy"];
-  const found = (Array.isArray(policies) ? (policies as readonly Fields[]) : []).find(
-    (policy) => policy?.["resourceName"] === resource,
-  );
-  return found?.["restartPolicy"] === "RestartContainer";
-}
-
-function containerFieldsOf(object: Fields): readonly Fields[] {
-  const { initContainers = [], containers = [] } = object["spec"] as {
-    readonly initContainers?: readonly Fields[];
-    readonly containers?: readonly Fields[];
-  };
-  // one that only runs at the start has no other resources to wait for
-  return [...initContainers.filter((c) => c["restartPolicy"] === "Always"), ...containers];
-}
 
 interface Tried {
   readonly object: object;
@@ -134,7 +92,7 @@ export class Resizer {
     const problems: Problem[] = this.#withdraw();
     const { set, admitter } = this.#parts;
     if (set.runtimePods === null || admitter.isClosed || admitter.whyBlocked() !== null) return problems;
-    for (const wanted of sortedResizes(this.#waiting(), classOf)) {
+    for (const wanted of sortedResizes(this.#waiting())) {
       if (!this.#isDue(wanted)) continue;
       const fault = await this.#ask(wanted, sequence);
       if (fault !== null) problems.push(fault);
@@ -184,11 +142,9 @@ export class Resizer {
     const atMs = this.#ports.clock.nowMs();
     this.#tried.set(known.uid, { object: pod.object, generation: capacity.generation, atMs });
     const node = nodeOf(configuration.value, this.#settings.profile, allocatable, this.#ports.hierarchy.version);
-    const never = whyInfeasible(then, now, node, {
-      isCritical: isCritical(pod),
-      restartsForMemory: (name) => restartsForMemory(known.record.pod, name),
-    });
-    if (never !== null) return this.#refuse(wanted, "Infeasible", "Infeasible", never);
+    // a manifest passes no API server: what that would not take is refused here
+    const never = whyInvalid(then, now, node) ?? whyInfeasible(then, now, node);
+    if (never !== null) return this.#refuse(wanted, "Infeasible", "Infeasible", never.message);
     const snapshot = await snapshotter.snapshot(set.living(), sequence);
     if (!snapshot.ok) return snapshot.error;
     // as it would be: what its status tells is of what it has
@@ -243,7 +199,7 @@ export class Resizer {
       const latest = runtimePod === null ? undefined : latestOf(runtimePod, name);
       return latest?.state === "running" ? latest.id : null;
     };
-    const restarts = restartsFor(pod.object, former, running);
+    const restarts = this.#restartsFor(pod.object, former, running);
     const actuation: Actuation = { former, restarts, error: "" };
     const sinceMs = this.#ports.clock.nowMs();
     const resize = { reason: "InProgress", message: "", sinceMs, actuation } as const;
@@ -251,6 +207,18 @@ export class Resizer {
     if (fault !== null) return { from: "pods", message: fault };
     this.#parts.events.started(pod);
     return null;
+  }
+
+  #restartsFor(
+    object: RunnablePod["object"],
+    former: Actuation["former"],
+    runningOf: (container: string) => string | null,
+  ): Actuation["restarts"] {
+    const [inForce, desired] = [decodedPod(withResources(object, former)), decodedPod(object)];
+    if (inForce === null || desired === null) return {};
+    const config = configurationOf({}, this.#settings.profile);
+    const restarts = restartsOf(inForce, desired, { config, isRunning: (name) => runningOf(name) !== null });
+    return Object.fromEntries(restarts.map(({ container }) => [container, runningOf(container) as string]));
   }
 
   #update(uid: string, resize: PendingResize | null, pod?: RunnablePod["object"]): string | null {
@@ -263,13 +231,17 @@ const onlyActuation = ({ resize }: PodRecord): PodRecord["resize"] =>
     ? null
     : { reason: "InProgress", message: resize.actuation.error, sinceMs: resize.sinceMs, actuation: resize.actuation };
 
-/** Reads the parts of a KubeletConfiguration that matter to a resize. */
-export const nodeOf = (
+/** The facts of this node that matter to a resize. */
+export function nodeOf(
   configuration: unknown,
   profile: Profile,
   allocatable: QuantityList,
   cgroupVersion: 1 | 2,
-): ResizeNode => resizeNode(configurationOf(configuration, profile), allocatable, cgroupVersion);
+): ResizeNode {
+  const read = Object.entries(allocatable).map(([name, text]) => [name, parseQuantity(text)] as const);
+  const room = new Map(read.flatMap(([name, q]) => (q.ok ? [[name, q.value] as const] : [])));
+  return { config: configurationOf(configuration, profile), cgroupVersion, absolute: room, allocatable: room };
+}
 
 /** A pod that is asked for with other resources than it has. */
 interface RequestedResize {
@@ -277,32 +249,15 @@ interface RequestedResize {
   readonly pod: RunnablePod;
 }
 
-/**
- * In the order in which they are asked about: what takes no more first, then by priority, then Guaranteed ones, then those
- * that wait the longest. kubelet 1.36: sortPendingResizes.
- */
-export function sortedResizes(
-  wanted: readonly RequestedResize[],
-  classOf: (pod: RunnablePod) => QosClass,
-): readonly RequestedResize[] {
-  const ranked = wanted.map((one) => ({
-    one,
-    rank: [
-      takesMore(one) ? 1 : 0,
-      -(one.pod.spec.priority ?? 0),
-      classOf(one.known.pod) === "Guaranteed" ? 0 : 1,
-      one.known.record.resize?.sinceMs ?? Number.MAX_SAFE_INTEGER,
-    ],
-  }));
-  const first = (a: readonly number[], b: readonly number[]): number =>
-    a.map((n, i) => n - (b[i] as number)).find((difference) => difference !== 0) ?? 0;
-  return ranked.toSorted((a, b) => first(a.rank, b.rank)).map(({ one }) => one);
-}
-
-/** kubelet 1.36: isResizeIncreasingRequests. */
-function takesMore({ known, pod }: RequestedResize): boolean {
-  const [now, then] = [decodedPod(known.record.pod), decodedPod(pod.object)];
-  if (now === null || then === null) return true;
-  const [before, after] = [podRequests(now), podRequests(then)];
-  return ["cpu", "memory"].some((name) => compare(after.get(name) ?? ZERO, before.get(name) ?? ZERO) > 0);
+/** In the order in which they are asked about; those that nobody can read are left out. */
+export function sortedResizes(wanted: readonly RequestedResize[]): readonly RequestedResize[] {
+  const read = wanted.flatMap((one): readonly (Queued & { readonly one: RequestedResize })[] => {
+    const { known, pod } = one;
+    const [allocated, desired] = [decodedPod(known.record.pod), decodedPod(pod.object)];
+    if (allocated === null || desired === null) return [];
+    const { resize } = known.record;
+    const sinceMs = resize === null || resize.reason === "InProgress" ? null : resize.sinceMs;
+    return [{ one, desired, allocated, sinceMs }];
+  });
+  return queueOf(read).map(({ one }) => one);
 }

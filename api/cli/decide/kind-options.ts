@@ -83,6 +83,13 @@ export const HELP: Readonly<Record<Kind, HelpOfKind>> = {
       "nodewise decide preemption --context prod -n kube-system --pod dns-7 --node worker-2",
     ],
   },
+  resize: {
+    parts: [...MANAGERS, "stats"],
+    examples: [
+      "nodewise decide resize --context prod --node worker-2 --pod shop/web-0 --to cpu=2,memory=1Gi",
+      "nodewise decide resize --snapshot snapshot.json",
+    ],
+  },
   eviction: {
     parts: ["node", "pods", "config", "stats", ...RUNTIME],
     examples: [
@@ -179,6 +186,13 @@ function askOptions(kind: Kind): readonly KindOption[] {
     [
       asksFor(kind, "operation"),
       new Option("--operation <operation>", "what for (default: garbage-collect)").choices(GC_OPERATIONS),
+    ],
+    [
+      asksFor(kind, "to"),
+      new Option(
+        "--to <amounts>",
+        "the requests that its container is to have, such as cpu=2,memory=1Gi; limits keep their ratio",
+      ),
     ],
     ...probesOptions().map((option) => [asksFor(kind, "outcomes"), option] as const),
   ];

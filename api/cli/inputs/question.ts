@@ -19,6 +19,8 @@ interface ProbesOptions {
   readonly liveness?: string | readonly string[];
   readonly readiness?: string | readonly string[];
   readonly container?: string;
+  /** New requests of its container: `cpu=2,memory=1Gi`. */
+  readonly to?: string;
   readonly seconds?: string;
   readonly strict?: boolean;
   readonly stopSeconds?: string;
@@ -49,6 +51,11 @@ function probesFields(
     return script === undefined ? [] : [[type, script] as const];
   });
   if (scripts.length > 0) fields["outcomes"] = Object.fromEntries(scripts);
+  if (options.to !== undefined) {
+    const to = amountsOf(options.to);
+    if (to === null) return fault(EXIT.badInput, `--to ${options.to}: must be amounts such as cpu=2,memory=1Gi`);
+    fields["to"] = to;
+  }
   if (container !== undefined) fields["container"] = container;
   if (strict === true) fields["strict"] = true;
   if (backOff === false) fields["backOff"] = false;
@@ -62,14 +69,25 @@ function probesFields(
   const [first] = Object.keys(fields);
   if (first === undefined) return ok(undefined);
   if (asksFor(kind, first)) return ok(fields);
+  if (first === "to")
+    return fault(EXIT.badInput, `--to: ${kind} gives no pod other resources: leave it out; resize does`);
   return fault(
     EXIT.badInput,
     `${optionAt(`ask.${first}`, options) ?? first}: ${kind} runs no probes: leave it out; probes does`,
   );
 }
 
+/** `NAME=AMOUNT`, separated by commas; null: it is no such text. */
+function amountsOf(text: string): Fields | null {
+  const pairs = text.split(",").map((part) => part.split("="));
+  return pairs.every(([name, amount, more]) => name !== "" && amount && more === undefined)
+    ? Object.fromEntries(pairs)
+    : null;
+}
+
 const OPTION: Readonly<Record<string, string>> = {
   container: "--container",
+  to: "--to",
   strict: "--strict",
   backOff: "--no-back-off",
   seconds: "--seconds",

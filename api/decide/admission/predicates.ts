@@ -1,5 +1,5 @@
-import type { Amounts } from "../../model/aggregate.ts";
-import { compare } from "../../model/amount.ts";
+import { type Amounts, addList, aggregateContainers } from "../../model/aggregate.ts";
+import { compare, max } from "../../model/amount.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import { own } from "../../model/own.ts";
 import { OS_LABEL, type Taint, type Toleration } from "../../model/placement.ts";
@@ -13,7 +13,7 @@ import {
 } from "../../model/pod.ts";
 import { NOT_RECOVERED, type Preemption, type Shortage, type TestedResource } from "../../model/preemption.ts";
 import { isExtendedResource } from "../../model/resource-name.ts";
-import { gateOn } from "../../profiles/effective.ts";
+import { type EffectiveConfiguration, gateOn } from "../../profiles/effective.ts";
 import { parseWhole } from "../go/strconv.ts";
 import { isHugePage } from "../hugepages.ts";
 import { statusesByName } from "../pods/node-pods.ts";
@@ -193,11 +193,11 @@ interface NodeInfo {
   readonly pods: number;
 }
 
-/** `pods`: those that count on the node. `podLevel`: see `countedRequests`. */
-function nodeInfoOf(allocatable: ResourceList, pods: readonly Pod[], podLevel: boolean): NodeInfo {
+/** `pods`: those that count on the node. */
+function nodeInfoOf(allocatable: ResourceList, pods: readonly Pod[], config: EffectiveConfiguration): NodeInfo {
   const used = new Map<string, number>();
   for (const pod of pods) {
-    for (const [name, amount] of countedRequests(pod, podLevel)) {
+    for (const [name, amount] of countedRequests(pod, config)) {
       used.set(name, (used.get(name) ?? 0) + unitsOf(name, amount));
     }
   }
@@ -264,9 +264,9 @@ export function findFailures(
 }
 
 /** Tells what the handler makes of the failures: room for a critical pod, else a refusal for each. */
-export function checkPredicates({ pod, others }: Admitting, failures: Failures): Predicates {
+export function checkPredicates({ pod, others }: Admitting, failures: Failures, preempts: boolean): Predicates {
   const { incompatible, resources, short, unmatched } = failures;
-  if (!isCriticalPod(pod) || short.length === 0) {
+  if (!preempts || !isCriticalPod(pod) || short.length === 0) {
     return { refusals: [...incompatible, ...short.map(outOf), ...unmatched], resources, preemption: null };
   }
   // a critical pod is never refused for want of resources as such
@@ -280,7 +280,7 @@ function testedResources(
   allocatable: ResourceList,
   devices: ReadonlyMap<string, number>,
 ): readonly TestedResource[] {
-  const nodeInfo = nodeInfoOf(allocatable, others, gateOn(config, "InPlacePodLevelResourcesVerticalScaling"));
+  const nodeInfo = nodeInfoOf(allocatable, others, config);
   for (const [resource, held] of devices) {
     const listed = nodeInfo.allocatable.get(resource);
     if (listed === undefined || listed < held) nodeInfo.allocatable.set(resource, held);
@@ -355,14 +355,15 @@ function largest(lists: readonly Maybe<ResourceList>[]): ResourceList {
 
 /**
  * Counts what a pod on the node takes of it: while the pod is resized, the largest of what is allocated, of what its status
- * says is allocated, and of what is in force. `podLevel`: the gate InPlacePodLevelResourcesVerticalScaling is on. kubernetes
- * 1.36: PodInfo.CalculateResource.
+ * says is allocated, and of what is in force; by container, or of the sums over them. kubernetes 1.36: PodInfo.CalculateResource.
  */
-function countedRequests(pod: Pod, podLevel: boolean): Amounts {
+function countedRequests(pod: Pod, config: EffectiveConfiguration): Amounts {
+  const podLevel = gateOn(config, "InPlacePodLevelResourcesVerticalScaling");
+  if (config.profile.behaviour.countsResizesByPod) return countedByPod(pod, podLevel);
   const statuses = pod.status?.containerStatuses ?? pod.status?.initContainerStatuses;
   if (statuses === undefined && pod.status?.resources === undefined) return podRequests(pod);
   const byName = statusesByName(pod);
-  const infeasible = pod.status?.conditions?.find((c) => c.type === "PodResizePending")?.reason === "Infeasible";
+  const infeasible = isInfeasible(pod);
   const effective = (spec: Maybe<ResourceList>, status: Pick<ContainerStatus, "resources" | "allocatedResources">) =>
     largest([...(infeasible ? [] : [spec]), status.resources?.requests, status.allocatedResources]);
   const counted = (c: Container): Container => {
@@ -397,3 +398,43 @@ const atPodLevel = (spec: ResourceList, effective: ResourceList): ResourceList =
       isPodLevelResource(name) ? [[name, effective[name] ?? quantity] as const] : [],
     ),
   );
+const isInfeasible = ({ status }: Pod): boolean =>
+  status?.conditions?.find((c) => c.type === "PodResizePending")?.reason === "Infeasible";
+
+/** As `countedRequests`, of the sums over all containers. kubernetes 1.37: PodRequests with UseStatusResources. */
+function countedByPod(pod: Pod, podLevel: boolean): Amounts {
+  const { status, spec } = pod;
+  const byName = statusesByName(pod);
+  const infeasible = isInfeasible(pod);
+  const sumOf = (of: (status: ContainerStatus | undefined) => Maybe<ResourceList>): Amounts => {
+    const each = (c: Container): Container => {
+      const requests = of(byName.get(c.name)) ?? (infeasible ? {} : (c.resources?.requests ?? {}));
+      return { ...c, resources: { requests } };
+    };
+    const { containers, initContainers } = spec;
+    const told = { ...spec, containers: containers.map(each), initContainers: initContainers?.map(each) };
+    return aggregateContainers({ ...pod, spec: told }, "requests");
+  };
+  const ofPod = podLevel && status?.allocatedResources !== undefined && status.resources?.requests !== undefined;
+  const sums = ofPod
+    ? [amountsIn(status.allocatedResources), amountsIn(status.resources?.requests)]
+    : [sumOf((s) => s?.allocatedResources), sumOf((s) => s?.resources?.requests ?? s?.allocatedResources)];
+  const counted: Amounts = new Map();
+  for (const sum of [...(infeasible ? [] : [aggregateContainers(pod, "requests")]), ...sums])
+    for (const [name, amount] of sum) counted.set(name, max(counted.get(name) ?? amount, amount));
+  const requests = spec.resources?.requests;
+  if (Object.keys(requests ?? {}).some(isPodLevelResource)) {
+    const isResized = podLevel && status?.resources !== undefined;
+    const lists = isResized
+      ? [infeasible ? {} : requests, status.resources?.requests, status.allocatedResources]
+      : [requests];
+    for (const [name, amount] of amountsIn(largest(lists))) if (isPodLevelResource(name)) counted.set(name, amount);
+  }
+  addList(counted, spec.overhead);
+  return counted;
+}
+function amountsIn(list: Maybe<ResourceList>): Amounts {
+  const amounts: Amounts = new Map();
+  addList(amounts, list);
+  return amounts;
+}

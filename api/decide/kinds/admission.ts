@@ -171,6 +171,8 @@ export interface ManagersAtHand {
   readonly assigned?: (pod: Pod) => TopologyDecision["assigned"];
   /** Whole devices that containers hold of each resource, for a pod that holds some itself; else an empty map. */
   readonly heldDevices?: (pod: Pod) => ReadonlyMap<string, number>;
+  /** False: nobody is ended for the pod, even if it is critical. */
+  readonly preempts?: boolean;
 }
 
 /**
@@ -195,7 +197,7 @@ export function decideAdmission(
     return err({ code: "invalid_configuration", message, needs: [] });
   }
   const failures = findFailures(admitting, allocatable.value, at.heldDevices?.(admitting.pod) ?? new Map());
-  const predicates = checkPredicates(admitting, failures);
+  const predicates = checkPredicates(admitting, failures, at.preempts ?? true);
   const wouldRefuse = askHandlers(admitting, { asked, unsafe: unsafe.value, managers: at.managers, predicates });
   const decision = answer(prepared.value, predicates, wouldRefuse, at);
   const verdict = decision.admit ? "decided" : "refused";
@@ -240,16 +242,21 @@ function answer(
 const BEFORE_PREEMPTION: ReadonlySet<string> = new Set(["eviction", "sysctl", "resources", "predicates"]);
 
 /** The kubelet's whole answer to a pod: its handlers, and among them the resource managers as the snapshot has them. */
-export function decideWithManagers(asked: EffectiveAsked<PodAsk>): Result<DecidedOf<"admission">, Refusal> {
+export function decideWithManagers(
+  asked: EffectiveAsked<PodAsk>,
+  more: Pick<ManagersAtHand, "preempts"> = {},
+): Result<DecidedOf<"admission">, Refusal> {
   const needs: string[] = [];
   const started = managedNode(asked.snapshot, needs);
   if (!started.ok) {
     // without the machine's topology the other handlers still answer
-    return started.error.code === "needs_input" ? withNeeds(decideAdmission(asked), started.error.needs) : started;
+    return started.error.code === "needs_input"
+      ? withNeeds(decideAdmission(asked, more), started.error.needs)
+      : started;
   }
-  if (!started.value.ok) return withStartErrors(decideAdmission(asked), started.value.error);
+  if (!started.value.ok) return withStartErrors(decideAdmission(asked, more), started.value.error);
   const { next, ...hands } = atHand(started.value.value);
-  const answer = withNeeds(decideAdmission(asked, hands), needs);
+  const answer = withNeeds(decideAdmission(asked, { ...hands, ...more }), needs);
   return answer.ok && answer.value.decision.admit ? ok({ ...answer.value, next: next() }) : answer;
 }
 

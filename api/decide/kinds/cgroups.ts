@@ -12,7 +12,7 @@ import {
   podNamespace,
 } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { type Bytes, bytes, type Micros, NO_PAGE_LIMIT } from "../../model/units.ts";
+import { type Bytes, bytes, type CpuShares, type CpuWeight, type Micros, NO_PAGE_LIMIT } from "../../model/units.ts";
 import type { EffectiveAsked } from "../../profiles/effective.ts";
 import { nodeCgroupValues, reservedEnforcements } from "../allocatable/reservation.ts";
 import { type TreeContext, treeContext } from "../cgroups/context.ts";
@@ -177,11 +177,20 @@ function valuesOf(context: TreeContext, own: PodContext, c: Container, path: str
   return values;
 }
 
+/** The cpu.weight that the node's runtime makes of shares. */
+export function runtimeWeight(
+  cgroup: TreeContext["snapshot"]["cgroup"],
+  shares: CpuShares,
+): { readonly rule: "linear" | "curve"; readonly weight: CpuWeight } {
+  const rule = cgroup?.runtimeCpuWeight ?? "curve";
+  return { rule, weight: rule === "linear" ? linearWeight(shares) : curveWeight(shares) };
+}
+
 /** Containers' weights are the runtime's work, and its rule is not the kubelet's. */
 function addRuntimeWeight(values: Writable<CgroupValues>, context: TreeContext, at: string): void {
-  const rule = context.snapshot.cgroup?.runtimeCpuWeight ?? "curve";
-  const shares = values.cpuShares ?? 0;
-  values.cpuWeight = rule === "linear" ? linearWeight(shares) : curveWeight(shares);
+  const shares = values.cpuShares ?? (0 as CpuShares);
+  const { rule, weight } = runtimeWeight(context.snapshot.cgroup, shares);
+  values.cpuWeight = weight;
   context.reasons.add("weight_from_shares", at, "cpuWeight", { rule, cpuShares: shares });
 }
 

@@ -15,6 +15,7 @@ import { decideMemory } from "./memory.ts";
 import { decidePreemption } from "./preemption.ts";
 import { decideProbeGuard } from "./probe-guard.ts";
 import { decideProbes } from "./probes.ts";
+import { decideResize } from "./resize.ts";
 import { decideTopology } from "./topology.ts";
 
 /** INVARIANT: a pure function of its argument. Same input, same answer, same reasons. */
@@ -30,6 +31,7 @@ export const DECIDERS: { readonly [K in Kind]: Decider<K> } = {
   devices: decideDevices,
   admission: decideWithManagers,
   preemption: decidePreemption,
+  resize: decideResize,
   eviction: decideEviction,
   "image-gc": decideImageGc,
   "container-gc": decideContainerGc,

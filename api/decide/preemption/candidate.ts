@@ -51,7 +51,7 @@ export function candidatesFor(
  * Returns a pod's requests as preemption counts them: overhead counts only beside a request. For a pod with pod-level resources
  * only those count, so its end is thought to free no device. kubernetes 1.36: GetResourceRequest.
  */
-function requestsOf(pod: Pod): (resource: string) => number {
+export function requestsOf(pod: Pod): (resource: string) => number {
   const sums = isPodLevelResourcesSet(pod) ? podLevelRequests(pod) : aggregateContainers(pod, "requests");
   return (resource) => {
     if (resource === "pods") return 1;

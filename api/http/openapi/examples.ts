@@ -79,6 +79,10 @@ export const EXAMPLES: { readonly [K in Kind]: { readonly snapshot?: object; rea
   },
   admission: { snapshot: { ...SNAPSHOT, node: allocatable() }, ask: { pod: POD } },
   preemption: { snapshot: { ...SNAPSHOT, node: allocatable() }, ask: { pod: CRITICAL } },
+  resize: {
+    snapshot: { ...SNAPSHOT, node: allocatable() },
+    ask: { pod: `${WEB.namespace}/${WEB.name}`, to: { cpu: "1", memory: "1Gi" } },
+  },
   eviction: { snapshot: UNDER_PRESSURE },
   "image-gc": { snapshot: IMAGES },
   "container-gc": { snapshot: { ...IMAGES, runtime: { ...IMAGES.runtime, containers: exited } } },

@@ -1,7 +1,7 @@
-import { resizeNode, whyInfeasible } from "../../decide/admission/resize.ts";
 import { decideKind } from "../../decide/kinds/index.ts";
 import { allocatedPod } from "../../decide/pods/node-pods.ts";
 import { Reasons } from "../../decide/reasons.ts";
+import { resizeNodeOf, whyInfeasible } from "../../decide/resize/refusals.ts";
 import { isCriticalPod, qosClass } from "../../decide/resources/qos.ts";
 import type { DecidedOf, Refusal } from "../../model/decision.ts";
 import { namespacedName } from "../../model/forms.ts";
@@ -181,8 +181,9 @@ export const compareResize: Comparer<OutcomeOf<"resize">> = (outcome, state) => 
   const known = podIn(state, ref.uid);
   if (wanted === undefined || known === undefined)
     return notComparable("pod_not_known", kubelet, { missing: [wanted === undefined ? "object" : "pods"] });
-  // older kubelets looked at the node's capacity themselves
-  if (message.startsWith(NO_CAPACITY)) return notComparable("not_decided_here", kubelet);
+  // newer kubelets leave that to the API server
+  if (message.startsWith(NO_CAPACITY) && state.kubeletConfiguration.profile.behaviour.resizesBeyondNode)
+    return notComparable("not_decided_here", kubelet);
   const version = state.cgroup?.version;
   const allocatable = state.node?.status?.allocatable;
   const missing = [
@@ -190,16 +191,9 @@ export const compareResize: Comparer<OutcomeOf<"resize">> = (outcome, state) => 
     ...(allocatable === undefined ? ["node.status.allocatable"] : []),
   ];
   if (version === undefined || allocatable === undefined) return notComparable("input_not_known", kubelet, { missing });
-  const texts = Object.fromEntries(Object.entries(allocatable).map(([name, { text }]) => [name, text]));
-  const node = resizeNode(state.kubeletConfiguration, texts, version);
-  if (node.hasSwap)
-    return notComparable("input_not_known", kubelet, { missing: ["object.spec.containers.resizePolicy"] });
   const allocated = allocatedPod(known, state.assignments?.allocated_pods_state, "", new Reasons<string>("off"));
   const asked = withoutStatus(wanted);
-  const never = whyInfeasible(asked, allocated, node, {
-    isCritical: isCriticalPod(asked),
-    restartsForMemory: () => false,
-  });
+  const never = whyInfeasible(asked, allocated, resizeNodeOf(state))?.message ?? null;
   if (never !== null) return sides(kubelet, { reason: "Infeasible", ...amountsIn(never), message: never });
   const answer = admissionOf(notAllocated(state, ref.uid), asked);
   if (!answer.ok) return undecided(answer.error, kubelet);

@@ -21,6 +21,7 @@ import { imageGcTable } from "./image-gc.ts";
 import { memoryTable } from "./memory.ts";
 import { preemptionTable } from "./preemption.ts";
 import { probeGuardTable, probesTable } from "./probes.ts";
+import { resizeTable } from "./resize.ts";
 import type { Shown } from "./shown.ts";
 import { topologyTable } from "./topology.ts";
 
@@ -34,6 +35,7 @@ const TABLES: { readonly [K in Kind]: (shown: Shown<DecisionOf[K]>) => string } 
   devices: devicesTable,
   admission: admissionTable,
   preemption: preemptionTable,
+  resize: resizeTable,
   eviction: evictionTable,
   "image-gc": imageGcTable,
   "container-gc": containerGcTable,

@@ -1,9 +1,11 @@
+import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, test as everyTest, expect } from "vitest";
 import type { AllocatableDecision } from "../../../api/model/allocatable.ts";
 import type { EvictionDecision } from "../../../api/model/eviction.ts";
 import type { AdmissionDecision, PreemptionDecision } from "../../../api/model/preemption.ts";
 import type { ProbesDecision } from "../../../api/model/probes-decision.ts";
+import type { PodResize, ResizeDecision } from "../../../api/model/resize.ts";
 import type { FindingOf, Story } from "../../../api/model/why.ts";
 import { deployed, deployedWith, KUBECTL, named } from "../../api/deployed.ts";
 import { kubernetes } from "../go-programs.ts";
@@ -22,6 +24,7 @@ import {
   memoryEviction,
   outOfCpu,
   preemption,
+  resizes,
   type Scene,
   type SeenEvent,
   type SeenPod,
@@ -132,6 +135,14 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
     expect(scene.pod.status.conditions).toContainEqual(
       expect.objectContaining({ type: "PodResizePending", status: "True", reason: "Infeasible", message }),
     );
+    const { resizes: decisions } = await decided<ResizeDecision>(
+      "resize",
+      scene.before,
+      "default/resized",
+      "--to",
+      "cpu=500m",
+    );
+    expect(decisions).toMatchObject([{ status: "Infeasible", message }]);
     expect(told(scene, "ResizeInfeasible").message).toContain(JSON.stringify(message).slice(1, -1));
     const [finding] = scene.story.findings;
     expect(finding).toMatchObject({
@@ -146,6 +157,27 @@ describe.each(VERSIONS)("a node of a real cluster of $version", { timeout: LONG_
       "\nRESIZE INFEASIBLE  a Guaranteed pod keeps the CPU that it started with where the CPU manager's policy is static: app requests.cpu 1 -> 500m and app limits.cpu 1 -> 500m\n",
     );
     expect(scene.text).toContain("\n- with cpuManagerPolicy: none in the kubelet's configuration, or ");
+  });
+
+  test("a resize that waits and one that is taken are told before they are asked for", async () => {
+    const { waits, taken } = await resizes(stage);
+    const ask = async ({ pod, before }: Scene, to: string): Promise<PodResize> => {
+      const more = ["--to", to, "--cgroup-version", "1"];
+      const { resizes } = await decided<ResizeDecision>("resize", before, `default/${pod.metadata.name}`, ...more);
+      return resizes.at(-1) as PodResize;
+    };
+    const [first, second] = [await ask(waits, "cpu=1"), await ask(taken, "cpu=200m")];
+    const pending = waits.pod.status.conditions?.find(({ type }) => type === "PodResizePending");
+    expect(first).toMatchObject({ status: "Deferred", message: expect.stringContaining("enough resource: cpu") });
+    expect(pending).toMatchObject({ reason: first.status, message: first.message });
+    expect(second).toMatchObject({ status: "InProgress", actuation: { restarts: [], error: null } });
+    const written = second.actuation?.writes.flatMap(({ path, values }) =>
+      values.cpuShares === undefined ? [] : [[path, String(values.cpuShares)]],
+    );
+    expect(written).toHaveLength(2);
+    const found = written?.map(([path]) => [path, readFileSync(`/sys/fs/cgroup/cpu${path}/cpu.shares`, "utf8").trim()]);
+    expect(found).toEqual(written);
+    await stage.clear(...waits.pods);
   });
 
   test("a pod is refused for CPU that the node does not have, in the same words", async () => {

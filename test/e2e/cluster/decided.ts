@@ -9,7 +9,7 @@ import type { SeenPod } from "./scenes.ts";
 export async function decided<T>(
   kind: string,
   parts: NodeParts,
-  pod?: SeenPod,
+  pod?: SeenPod | string,
   ...more: readonly string[]
 ): Promise<T> {
   const dir = mkdtempSync(join(tmpdir(), "nodewise-decided-"));
@@ -19,7 +19,9 @@ export async function decided<T>(
       return join(dir, name);
     };
     // as it came, when nothing had happened to it yet
-    const asked = pod === undefined ? [] : ["--pod", file("pod.json", { metadata: pod.metadata, spec: pod.spec })];
+    const given = (one: SeenPod | string): string =>
+      typeof one === "string" ? one : file("pod.json", { metadata: one.metadata, spec: one.spec });
+    const asked = pod === undefined ? [] : ["--pod", given(pod)];
     const args = [
       ...["--node", file("node.json", parts.node), "--pods", file("pods.json", parts.pods)],
       ...["--config", file("configz.json", parts.configz), "--stats", file("stats.json", parts.stats)],

@@ -176,6 +176,31 @@ export async function livenessRestart(stage: Stage): Promise<Scene> {
   return { pod, events: await stage.events(pod, "Killing"), before, pods: [made] };
 }
 
+const patchOf = (requests: object, limits?: object): object => ({
+  spec: { containers: [{ name: "app", resources: { requests, ...(limits && { limits }) } }] },
+});
+const STRATEGIC = "application/strategic-merge-patch+json";
+
+/** A running pod is to have more than there is room for; another one is to have more, and gets it. */
+export async function resizes(stage: Stage): Promise<{ readonly waits: Scene; readonly taken: Scene }> {
+  const waiting = await stage.create("waits", { containers: [cpu(100)] });
+  const growing = await stage.create("grows", { containers: [cpu(100)] });
+  const filler = await stage.create("filler", { containers: [cpu(FOR_PODS.milliCpu - 1000)] });
+  await stage.running(waiting, growing, filler);
+  const before = await stage.before();
+  const to = async (pod: SeenPod, milliCpu: number): Promise<void> => {
+    await stage.api.must("PATCH", `${pathOf(pod)}/resize`, patchOf({ cpu: `${milliCpu}m` }), STRATEGIC);
+  };
+  await to(waiting, 1000);
+  const isPending = ({ status }: SeenPod): boolean =>
+    status.conditions?.some(({ type }) => type === "PodResizePending") ?? false;
+  const pod = await stage.once("told that its resize waits", waiting, isPending);
+  const waits = { pod, events: await stage.events(pod, "ResizeDeferred"), before, pods: [waiting, growing, filler] };
+  await to(growing, 200);
+  const events = await stage.events(growing, "ResizeCompleted");
+  return { waits, taken: { pod: await stage.read(growing), events, before, pods: [] } };
+}
+
 /** A running pod with a CPU of its own is to have less than one, which the CPU manager's static policy does not do. */
 export async function infeasibleResize(stage: Stage): Promise<Scene> {
   const one = { cpu: "1", memory: "16Mi" };
@@ -183,8 +208,7 @@ export async function infeasibleResize(stage: Stage): Promise<Scene> {
   await stage.running(made);
   const before = await stage.before();
   const half = { cpu: "500m" };
-  const patch = { spec: { containers: [{ name: "app", resources: { requests: half, limits: half } }] } };
-  await stage.api.must("PATCH", `${pathOf(made)}/resize`, patch, "application/strategic-merge-patch+json");
+  await stage.api.must("PATCH", `${pathOf(made)}/resize`, patchOf(half, half), STRATEGIC);
   const isPending = ({ status }: SeenPod): boolean =>
     status.conditions?.some(({ type }) => type === "PodResizePending") ?? false;
   const pod = await stage.once("told that its resize waits", made, isPending);

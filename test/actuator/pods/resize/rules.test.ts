@@ -3,8 +3,9 @@ import { decodedPod } from "../../../../actuator/lifecycle/decoded-pod.ts";
 import type { RunnablePod } from "../../../../actuator/lifecycle/pod.ts";
 import { resourcesIn, sameResources, split, withResources } from "../../../../actuator/pods/resize/forms.ts";
 import { resizeText } from "../../../../actuator/pods/resize/resize-events.ts";
-import { nodeOf, restartsFor, sortedResizes } from "../../../../actuator/pods/resize/resizer.ts";
-import { type ResizeNode, whyInfeasible } from "../../../../api/decide/admission/resize.ts";
+import { nodeOf, sortedResizes } from "../../../../actuator/pods/resize/resizer.ts";
+import { restartsOf } from "../../../../api/decide/resize/actuation.ts";
+import { whyInfeasible, whyInvalid } from "../../../../api/decide/resize/refusals.ts";
 import type { Pod } from "../../../../api/model/pod.ts";
 import { v1_36 } from "../../../../api/profiles/v1_36.ts";
 import { podOf } from "../../../kit/pods.ts";
@@ -17,27 +18,25 @@ const decoded = (fields: Fields): Pod => {
   if (pod === null) throw new Error("no pod");
   return pod;
 };
-const ROOMY: ResizeNode = {
-  cpuPolicy: "none",
-  memoryPolicy: "None",
-  hasSwap: false,
-  allocatable: { cpu: "4", memory: "8Gi" },
-};
+interface Told {
+  readonly cpuManagerPolicy?: string;
+  readonly memoryManagerPolicy?: string;
+  readonly memorySwap?: Fields;
+  readonly featureGates?: Fields;
+}
+const SWAPS = { memorySwap: { swapBehavior: "LimitedSwap" } };
 const why = (
   then: Fields,
   now: Fields,
-  node: Partial<ResizeNode> = {},
-  more: { isCritical?: boolean; restarts?: boolean } = {},
-): string | null =>
-  whyInfeasible(
-    decoded(object(then)),
-    decoded(object(now)),
-    { ...ROOMY, ...node },
-    {
-      isCritical: more.isCritical ?? false,
-      restartsForMemory: () => more.restarts ?? false,
-    },
-  );
+  configuration: Told = {},
+  { isCritical = false, restarts = false, cgroup = 2 as 1 | 2 } = {},
+): string | null => {
+  const more = { priority: isCritical ? 2_000_000_000 : 0 };
+  const policy = restarts ? { resizePolicy: [{ resourceName: "memory", restartPolicy: "RestartContainer" }] } : {};
+  const [desired, allocated] = [then, now].map((resources) => decoded(object(resources, more, policy))) as [Pod, Pod];
+  const node = nodeOf({ kubeletconfig: configuration }, v1_36, { cpu: "4", memory: "8Gi" }, cgroup);
+  return (whyInvalid(desired, allocated, node) ?? whyInfeasible(desired, allocated, node))?.message ?? null;
+};
 
 describe("what is taken at once, and what is asked about", () => {
   test("resources stay, the rest is new", () => {
@@ -81,112 +80,101 @@ describe("what can never be", () => {
   const guaranteed = (cpu: string, memory: string): Fields => ({ requests: { cpu, memory }, limits: { cpu, memory } });
   const burstable = (memory: string, limit = "2Gi"): Fields => ({ requests: { memory }, limits: { memory: limit } });
 
-  test.each<[string, string | null, Fields, Fields, Partial<ResizeNode>, { isCritical?: boolean; restarts?: boolean }]>(
+  test.each<[string, string | null, Fields, Fields, Told, { isCritical?: boolean; restarts?: boolean }]>([
+    ["room", null, guaranteed("2", "1Gi"), guaranteed("1", "1Gi"), {}, {}],
     [
-      ["room", null, guaranteed("2", "1Gi"), guaranteed("1", "1Gi"), {}, {}],
-      [
-        "both too large",
-        "node didn't have enough allocatable resources: cpu, requested: 5000, allocatable: 4000; memory, requested: 9663676416, allocatable: 8589934592",
-        guaranteed("5", "9Gi"),
-        guaranteed("1", "1Gi"),
-        {},
-        {},
-      ],
-      [
-        "memory of a static policy",
-        'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"',
-        guaranteed("1", "2Gi"),
-        guaranteed("1", "1Gi"),
-        { memoryPolicy: "Static" },
-        {},
-      ],
-      [
-        "CPUs beside a static memory policy",
-        null,
-        guaranteed("2", "1Gi"),
-        guaranteed("1", "1Gi"),
-        { memoryPolicy: "Static" },
-        {},
-      ],
-      [
-        "memory beside a static CPU policy",
-        null,
-        guaranteed("1", "2Gi"),
-        guaranteed("1", "1Gi"),
-        { cpuPolicy: "static" },
-        {},
-      ],
-      [
-        "Burstable beside static policies",
-        null,
-        burstable("2Gi"),
-        burstable("1Gi"),
-        { cpuPolicy: "static", memoryPolicy: "Static" },
-        {},
-      ],
-      [
-        "a request taken",
-        "resource requests cannot be removed",
-        { requests: { memory: "1" } },
-        { requests: { memory: "1", cpu: "1" } },
-        {},
-        {},
-      ],
-      [
-        "another resource",
-        "only cpu and memory resources are mutable",
-        { requests: { cpu: "1", "ephemeral-storage": "2Gi" } },
-        { requests: { cpu: "1", "ephemeral-storage": "1Gi" } },
-        {},
-        {},
-      ],
-      [
-        "swap",
-        "In-place resize of containers with swap is not supported.",
-        burstable("2Gi"),
-        burstable("1Gi"),
-        { hasSwap: true },
-        {},
-      ],
-      ["swap, started anew", null, burstable("2Gi"), burstable("1Gi"), { hasSwap: true }, { restarts: true }],
-      ["swap, critical", null, burstable("2Gi"), burstable("1Gi"), { hasSwap: true }, { isCritical: true }],
-      ["swap, the limit alone", null, burstable("1Gi", "3Gi"), burstable("1Gi"), { hasSwap: true }, {}],
+      "both too large",
+      "node didn't have enough allocatable resources: cpu, requested: 5000, allocatable: 4000; memory, requested: 9663676416, allocatable: 8589934592",
+      guaranteed("5", "9Gi"),
+      guaranteed("1", "1Gi"),
+      {},
+      {},
     ],
-  )("%s: %s", (_name, expected, then, now, node, more) => {
+    [
+      "memory of a static policy",
+      'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"',
+      guaranteed("1", "2Gi"),
+      guaranteed("1", "1Gi"),
+      { memoryManagerPolicy: "Static" },
+      {},
+    ],
+    [
+      "CPUs beside a static memory policy",
+      null,
+      guaranteed("2", "1Gi"),
+      guaranteed("1", "1Gi"),
+      { memoryManagerPolicy: "Static" },
+      {},
+    ],
+    [
+      "memory beside a static CPU policy",
+      null,
+      guaranteed("1", "2Gi"),
+      guaranteed("1", "1Gi"),
+      { cpuManagerPolicy: "static" },
+      {},
+    ],
+    [
+      "Burstable beside static policies",
+      null,
+      burstable("2Gi"),
+      burstable("1Gi"),
+      { cpuManagerPolicy: "static", memoryManagerPolicy: "Static" },
+      {},
+    ],
+    [
+      "a request taken",
+      "resource requests cannot be removed",
+      { requests: { memory: "1" } },
+      { requests: { memory: "1", cpu: "1" } },
+      {},
+      {},
+    ],
+    [
+      "another resource",
+      "only cpu and memory resources are mutable",
+      { requests: { cpu: "1", "ephemeral-storage": "2Gi" } },
+      { requests: { cpu: "1", "ephemeral-storage": "1Gi" } },
+      {},
+      {},
+    ],
+    [
+      "swap",
+      "In-place resize of containers with swap is not supported.",
+      burstable("2Gi"),
+      burstable("1Gi"),
+      SWAPS,
+      {},
+    ],
+    ["swap, started anew", null, burstable("2Gi"), burstable("1Gi"), SWAPS, { restarts: true }],
+    ["swap, critical", null, burstable("2Gi"), burstable("1Gi"), SWAPS, { isCritical: true }],
+    ["swap, the limit alone", null, burstable("1Gi", "3Gi"), burstable("1Gi"), SWAPS, {}],
+  ])("%s: %s", (_name, expected, then, now, node, more) => {
     expect(why(then, now, node, more)).toBe(expected);
   });
 
-  test("the node's side of it is in the kubelet's configuration", () => {
-    const configured = {
-      cpuManagerPolicy: "static",
-      memoryManagerPolicy: "Static",
-      memorySwap: { swapBehavior: "LimitedSwap" },
-    };
-    expect(nodeOf({ kubeletconfig: configured }, v1_36, {}, 2)).toEqual({
-      cpuPolicy: "static",
-      memoryPolicy: "Static",
-      hasSwap: true,
-      allocatable: {},
-    });
+  test("gates and cgroup v1 take their part away", () => {
+    const policies = { cpuManagerPolicy: "static", memoryManagerPolicy: "Static" };
     const gates = { InPlacePodVerticalScalingExclusiveCPUs: true, InPlacePodVerticalScalingExclusiveMemory: true };
-    expect(nodeOf({ ...configured, featureGates: gates }, v1_36, {}, 1)).toMatchObject({
-      cpuPolicy: "",
-      memoryPolicy: "",
-      hasSwap: false,
-    });
+    const [then, now] = [guaranteed("2", "2Gi"), guaranteed("1", "1Gi")];
+    expect(why(then, now, policies)).toMatch(/CPU Manager policy/);
+    expect(why(then, now, { ...policies, featureGates: gates })).toBeNull();
+    expect(why(burstable("2Gi"), burstable("1Gi"), SWAPS, { cgroup: 1 })).toBeNull();
   });
 });
 
 test("containers that have to go: those that run, where the policy of what changes says so", () => {
   const policy = { resizePolicy: [{ resourceName: "cpu", restartPolicy: "RestartContainer" }] };
-  const running = (name: string) => (name === "app" ? "id-1" : null);
-  const former = { app: { limits: { cpu: "1", memory: "1Gi" } } };
-  expect(restartsFor(object({ limits: { cpu: "2", memory: "1Gi" } }, {}, policy), former, running)).toEqual({
-    app: "id-1",
-  });
-  expect(restartsFor(object({ limits: { cpu: "1", memory: "2Gi" } }, {}, policy), former, running)).toEqual({});
-  expect(restartsFor(object({ limits: { cpu: "2", memory: "1Gi" } }), former, running)).toEqual({});
-  expect(restartsFor(object({ limits: { cpu: "2" } }, {}, policy), former, () => null)).toEqual({});
+  const restarts = (limits: Fields, container: Fields, isRunning = true) =>
+    restartsOf(
+      decoded(object({ limits: { cpu: "1", memory: "1Gi" } }, {}, container)),
+      decoded(object({ limits }, {}, container)),
+      { config: nodeOf({}, v1_36, {}, 2).config, isRunning: () => isRunning },
+    );
+  expect(restarts({ cpu: "2", memory: "1Gi" }, policy)).toEqual([{ container: "app", resources: ["cpu"] }]);
+  expect(restarts({ cpu: "1", memory: "2Gi" }, policy)).toEqual([]);
+  expect(restarts({ cpu: "2", memory: "1Gi" }, {})).toEqual([]);
+  expect(restarts({ cpu: "2", memory: "1Gi" }, policy, false)).toEqual([]);
 });
 
 test("the words of events: limits first, names in order, amounts in their shortest form", () => {
@@ -202,20 +190,23 @@ test("the words of events: limits first, names in order, amounts in their shorte
 });
 
 test("in turn: what takes no more, then by priority, then Guaranteed ones, then who waits the longest", () => {
-  const wanted = (name: string, cpu: string, priority: number, sinceMs: number | null) => {
-    const pod = { uid: name, object: object({ requests: { cpu } }), spec: { priority } } as unknown as RunnablePod;
+  const wanted = (name: string, cpu: string, priority: number, sinceMs: number | null, memory = {}) => {
+    const of = (amount: string) => ({ cpu: amount, ...memory });
+    const form = (amount: string) =>
+      object({ requests: of(amount), ...("memory" in memory && { limits: of(amount) }) }, { priority });
+    const pod = { uid: name, object: form(cpu), spec: { priority } } as unknown as RunnablePod;
     const resize = sinceMs === null ? null : { reason: "Deferred" as const, message: "", sinceMs };
-    const record = { pod: object({ requests: { cpu: "2" } }), resize } as never;
+    const record = { pod: form("2"), resize } as never;
     return { pod, known: { uid: name, pod, record, runtimePod: null } };
   };
   const all = [
     wanted("late", "3", 0, 20),
     wanted("new", "3", 0, null),
     wanted("early", "3", 0, 10),
-    wanted("guaranteed", "3", 0, 30),
+    wanted("guaranteed", "3", 0, 30, { memory: "1Gi" }),
     wanted("high", "3", 9, 40),
     wanted("less", "1", 0, 50),
   ];
-  const turn = sortedResizes(all, (pod) => (pod.uid === "guaranteed" ? "Guaranteed" : "Burstable"));
+  const turn = sortedResizes(all);
   expect(turn.map(({ known }) => known.uid)).toEqual(["less", "high", "guaranteed", "early", "late", "new"]);
 });

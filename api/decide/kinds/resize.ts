@@ -1,0 +1,324 @@
+import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
+import type { PlaceReasons } from "../../model/forms.ts";
+import { isActive, namespacedPodName, type Pod, podRef, podUid } from "../../model/pod.ts";
+import type { AdmissionDecision, Victim } from "../../model/preemption.ts";
+import type { PodResize, ResizeActuation, ResizeAsk } from "../../model/resize.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import type { CpuShares, CpuWeight, Micros } from "../../model/units.ts";
+import { type EffectiveAsked, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
+import { filesOf } from "../cgroups/files.ts";
+import { containerIdOf, containerLeaf, pathsOf } from "../cgroups/paths.ts";
+import { podCgroupValues } from "../cgroups/pod-config.ts";
+import { allocatedPod, podsOfNode, statusesByName, withoutPodLevel } from "../pods/node-pods.ts";
+import { requestsOf, requirementsOf, subtract, victimOf } from "../preemption/candidate.ts";
+import { Reasons } from "../reasons.ts";
+import { type Actuation, actuationOf, type Write } from "../resize/actuation.ts";
+import { changesOf, desiredPod } from "../resize/desired.ts";
+import { type PendingResize, queueOf } from "../resize/queue.ts";
+import { type Infeasible, type ResizeNode, resizeNodeOf, whyInfeasible, whyInvalid } from "../resize/refusals.ts";
+import { CUSTOM_PERIOD, cfsPeriod, linearWeight, quotaPeriod } from "../resources/cpu-convert.ts";
+import { podRequests } from "../resources/pod-resources.ts";
+import { isCriticalPod, qosClass } from "../resources/qos.ts";
+import { decideWithManagers } from "./admission.ts";
+import { containerValues, runtimeWeight } from "./cgroups.ts";
+
+const quiet = new Reasons<string>("off");
+
+interface Resize extends PendingResize {
+  /** Why the API server does not take it; null: it does, or has. */
+  readonly invalid: Infeasible | null;
+  readonly isRetried: boolean;
+}
+/** A node on which resizes are tried one after another. */
+interface Node {
+  /** Its pods as they are allocated. */
+  readonly snapshot: EffectiveSnapshot;
+  readonly facts: ResizeNode;
+  /** Of CPU quotas. */
+  readonly period: Micros;
+}
+
+/**
+ * What the kubelet makes of resizes: those that the pods' specs ask for, or one that is thought of. It tries them in its order, and
+ * each that it takes holds its new resources before the next. Errors: no such pod or container, the node's pods or what it can give
+ * are not known. kubelet 1.36: retryPendingResizes.
+ */
+export function decideResize(asked: EffectiveAsked<ResizeAsk>): Result<DecidedOf<"resize">, Refusal> {
+  const { snapshot, ask } = asked;
+  if (snapshot.pods === undefined) {
+    const message = "which pods are on the node? post them; an empty list says that there are none";
+    return err({ code: "needs_input", message, needs: ["pods"] });
+  }
+  const needs = new Set<string>();
+  const facts = resizeNodeOf(snapshot);
+  const isSwapping = snapshot.kubeletConfiguration.memorySwap.swapBehavior === "LimitedSwap";
+  if (isSwapping && snapshot.cgroup?.version === undefined) needs.add("cgroup.version");
+  const period = cfsPeriod(snapshot.kubeletConfiguration);
+  if (!period.ok)
+    return err({
+      code: "invalid_configuration",
+      message: `kubeletConfiguration.cpuCFSQuotaPeriod: ${period.error}`,
+      needs: [],
+    });
+  const pods = podsOfNode(snapshot).filter(isActive);
+  const allocated = pods.map((pod) => allocatedIn(snapshot, pod));
+  const pushed = pendingOf(pods, allocated, ask, facts);
+  if (!pushed.ok) return pushed;
+  let node: Node = { snapshot: asAllocated(snapshot, allocated), facts: facts, period: period.value };
+  const resizes: PodResize[] = [];
+  const reasons: PlaceReasons<ReasonCode<"resize">>[] = [];
+  for (const one of inTurn(pushed.value)) {
+    const tried = tryResize(node, one, asked);
+    if (!tried.ok) return tried;
+    resizes.push(tried.value.resize);
+    for (const path of tried.value.needs) needs.add(path);
+    const isAsked = namespacedPodName(one.desired) === ask.pod;
+    if (isAsked || pushed.value.length === 1) reasons.push(...tried.value.reasons);
+    if (tried.value.resize.status === "InProgress") node = withTaken(node, one, tried.value.resize.preempt);
+  }
+  const count = (status: PodResize["status"]): number => resizes.filter((r) => r.status === status).length;
+  const decision = {
+    resizes,
+    inProgress: count("InProgress"),
+    deferred: count("Deferred"),
+    infeasible: count("Infeasible") + count("Rejected"),
+  };
+  const verdict = decision.deferred + decision.infeasible === 0 ? "decided" : "refused";
+  return ok({ decision, verdict, reasons, needs: [...needs], next: null });
+}
+
+function allocatedIn({ kubeletConfiguration, assignments }: EffectiveSnapshot, pod: Pod): Pod {
+  const posted = gateOn(kubeletConfiguration, "PodLevelResources") ? pod : withoutPodLevel(pod);
+  const allocated = allocatedPod(posted, assignments?.allocated_pods_state, "", quiet);
+  // without the gate the kubelet takes what the spec says of the pod as a whole
+  if (gateOn(kubeletConfiguration, "InPlacePodLevelResourcesVerticalScaling")) return allocated;
+  return { ...allocated, spec: { ...allocated.spec, resources: posted.spec.resources } };
+}
+
+/** The pods' specs stand for what is allocated to them, so that nothing reads it off elsewhere. */
+const asAllocated = (snapshot: EffectiveSnapshot, pods: readonly Pod[]): EffectiveSnapshot => ({
+  ...snapshot,
+  pods: [...pods],
+  assignments: { ...snapshot.assignments, allocated_pods_state: { entries: {} } },
+});
+
+/** In the order in which the kubelet heard of them: those in the specs as the pods are listed, then what the ask is about. */
+function pendingOf(
+  pods: readonly Pod[],
+  allocated: readonly Pod[],
+  ask: ResizeAsk,
+  facts: ResizeNode,
+): Result<readonly Resize[], Refusal> {
+  const names = new Set([...(ask.pod === null ? [] : [ask.pod]), ...(ask.pods ?? [])]);
+  const isAsked = names.size > 0;
+  const isThoughtOf = ask.to !== undefined || ask.spec !== undefined || ask.recommendation !== undefined;
+  const inSpec: Resize[] = [];
+  const byName = new Map<string, Resize>();
+  for (const [i, pod] of pods.entries()) {
+    const before = allocated[i] as Pod;
+    const name = namespacedPodName(pod);
+    const wanted = names.has(name) && isThoughtOf ? desiredPod(pod, ask) : ok(pod);
+    if (!wanted.ok) {
+      const { at, message } = wanted.error;
+      return err({ code: "needs_input", message: `ask.${at}: ${name}: ${message}`, needs: [`ask.${at}`] });
+    }
+    const isNew = names.has(name) && isThoughtOf;
+    const desired = gateOn(facts.config, "PodLevelResources") ? wanted.value : withoutPodLevel(wanted.value);
+    const waits = pod.status?.conditions?.find(({ type, status }) => type === "PodResizePending" && status !== "False");
+    const since = isNew || waits?.lastTransitionTime === undefined ? null : Date.parse(waits.lastTransitionTime);
+    const resize: Resize = {
+      desired,
+      allocated: before,
+      sinceMs: since,
+      invalid: isNew ? whyInvalid(desired, before, facts) : null,
+      isRetried: isNew || waits?.reason !== "Infeasible",
+    };
+    if (names.has(name)) byName.set(name, resize);
+    else if (changesOf(desired, before).length > 0) inSpec.push(resize);
+  }
+  const missing = [...names].find((name) => !byName.has(name));
+  if (missing !== undefined)
+    return err({ code: "no_such_pod", message: `the node has no pod \`${missing}\` that runs`, needs: ["pods"] });
+  const asked = [...names].map((name) => byName.get(name) as Resize);
+  return ok(isAsked ? [...inSpec.filter(({ isRetried }) => isRetried), ...asked] : inSpec);
+}
+
+/** Those that the kubelet would not try again by itself come last. */
+const inTurn = (pushed: readonly Resize[]): readonly Resize[] => [
+  ...queueOf(pushed.filter(({ isRetried }) => isRetried)),
+  ...pushed.filter(({ isRetried }) => !isRetried),
+];
+
+interface Tried {
+  readonly resize: PodResize;
+  readonly reasons: readonly PlaceReasons<ReasonCode<"resize">>[];
+  readonly needs: readonly string[];
+}
+
+function tryResize(node: Node, one: Resize, asked: EffectiveAsked<ResizeAsk>): Result<Tried, Refusal> {
+  const { snapshot, facts } = node;
+  const { desired, allocated, invalid, isRetried } = one;
+  const changes = changesOf(desired, allocated);
+  const infeasible = changes.length === 0 ? null : (invalid ?? whyInfeasible(desired, allocated, facts));
+  const { config } = facts;
+  const ask = { pod: desired };
+  const preempts = !gateOn(config, "InPlacePodVerticalScalingSchedulerPreemption");
+  const admission = decideWithManagers({ ...asked, snapshot, facts: {}, ask }, { preempts });
+  if (!admission.ok) return admission;
+  const { decision, reasons, needs } = admission.value;
+  const verdict = verdictOf(changes.length > 0, infeasible, invalid, decision);
+  const usage: string[] = [];
+  const actuation = verdict.status === "InProgress" ? actuate(node, one, usage) : null;
+  const resize: PodResize = {
+    pod: podRef(desired),
+    ...verdict,
+    isRetried,
+    changes,
+    preempt: verdict.status === "InProgress" ? decision.preempt : [],
+    wouldRefuse: changes.length === 0 ? [] : decision.wouldRefuse,
+    resources: decision.resources,
+    largest: largestOf(decision),
+    leave: changes.length === 0 ? null : leavingFor(desired, snapshot.pods ?? [], decision),
+    actuation,
+  };
+  return ok({ resize, reasons: changes.length === 0 ? [] : ofRoom(reasons), needs: [...needs, ...usage] });
+}
+
+/** Of what admission tells, the room: all else is in the resize itself. */
+function ofRoom(reasons: DecidedOf<"admission">["reasons"]): Tried["reasons"] {
+  return reasons.flatMap(({ at, because }) => {
+    const told = because.flatMap(({ code, ...rest }) =>
+      code === "resource_fits" || code === "resource_short" ? [{ code, ...rest }] : [],
+    );
+    return told.length === 0 ? [] : [{ at, because: told }];
+  });
+}
+
+function verdictOf(
+  changes: boolean,
+  infeasible: Infeasible | null,
+  invalid: Infeasible | null,
+  { admit, message }: AdmissionDecision,
+): Pick<PodResize, "status" | "check" | "message"> {
+  if (!changes) return { status: "Unchanged", check: null, message: "" };
+  if (infeasible !== null) return { status: infeasible === invalid ? "Rejected" : "Infeasible", ...infeasible };
+  return admit ? { status: "InProgress", check: null, message: "" } : { status: "Deferred", check: null, message };
+}
+
+/** What the whole pod may request of CPU and memory beside the others. */
+const largestOf = ({ resources }: AdmissionDecision): PodResize["largest"] =>
+  resources
+    .filter(({ resource }) => resource === "cpu" || resource === "memory")
+    .map(({ resource, capacity, used }) => ({ resource, quantity: Math.max(0, capacity - used) }));
+
+/** Of the lowest priority first, and no more than it takes: none of them is needless, and no smaller one would do in its place. */
+function leavingFor(desired: Pod, pods: readonly Pod[], { resources }: AdmissionDecision): readonly Victim[] | null {
+  const need = requirementsOf(resources.filter(({ insufficient }) => insufficient > 0));
+  if (need.length === 0) return null;
+  const priority = (pod: Pod): number => pod.spec.priority ?? 0;
+  const others = pods
+    .filter((p) => podUid(p) !== podUid(desired) && !isCriticalPod(p) && priority(p) <= priority(desired))
+    .map((pod) => {
+      const request = requestsOf(pod);
+      const frees = need.map(({ resource }) => request(resource));
+      return { pod, ref: podRef(pod), qos: qosClass(pod), frees };
+    })
+    .filter(({ frees }) => frees.some((amount) => amount > 0))
+    .sort((a, b) => priority(a.pod) - priority(b.pod) || (b.frees[0] as number) - (a.frees[0] as number));
+  let taken: typeof others = [];
+  for (const one of others) {
+    if (subtract(need, taken).length === 0) break;
+    taken.push(one);
+  }
+  if (subtract(need, taken).length > 0) return null;
+  const smallest = others.toReversed();
+  for (const one of taken.toReversed()) {
+    const rest = taken.filter((other) => other !== one);
+    const isEnough = (other: (typeof others)[number]): boolean =>
+      priority(other.pod) <= priority(one.pod) &&
+      !rest.includes(other) &&
+      subtract(need, [...rest, other]).length === 0;
+    taken = subtract(need, rest).length === 0 ? rest : [...rest, smallest.find(isEnough) ?? one];
+  }
+  return taken.map(({ pod, ref, qos, frees }) => victimOf({ pod, ref, qos, frees, memory: 0, cpu: 0 }, need));
+}
+
+/** It has its new resources, and those that were ended for it are gone. */
+function withTaken(node: Node, { desired }: Resize, preempt: readonly Victim[]): Node {
+  const uid = podUid(desired);
+  const gone = new Set(preempt.map((victim) => victim.uid));
+  const pods = (node.snapshot.pods ?? []).flatMap((p) => {
+    if (podUid(p) === uid) return [desired];
+    return gone.has(podUid(p) ?? "") ? [] : [p];
+  });
+  return { ...node, snapshot: { ...node.snapshot, pods } };
+}
+
+/** `needs` gets the stats where a memory limit comes down and nobody knows what is in use. */
+function actuate({ snapshot, period }: Node, { desired, allocated }: Resize, needs: string[]): ResizeActuation {
+  const config = snapshot.kubeletConfiguration;
+  const status = statusesByName(desired);
+  const stats = snapshot.stats?.pods?.find(({ podRef: { uid } }) => uid === podUid(desired));
+  const countedOver = quotaPeriod(period, gateOn(config, CUSTOM_PERIOD));
+  const podValues = (pod: Pod) =>
+    podCgroupValues(
+      pod,
+      {
+        qos: qosClass(pod),
+        requests: podRequests(pod),
+        quotaOff: config.cpuCFSQuota ? undefined : "cpuCFSQuota is false",
+        period,
+        quotaPeriod: countedOver,
+        behaviour: config.profile.behaviour,
+      },
+      "",
+      quiet,
+    );
+  const done = actuationOf(allocated, desired, {
+    config,
+    isRunning: (name) => (status.get(name)?.state?.running ?? null) !== null,
+    ofPod: { before: podValues(allocated), after: podValues(desired) },
+    valuesOf: (c) =>
+      containerValues(
+        desired,
+        c,
+        { cfsQuota: config.cpuCFSQuota, period: countedOver, exclusiveCpus: false, pageSizes: [] },
+        "",
+        quiet,
+      ),
+    usageOf: (container) => {
+      if (stats === undefined) {
+        needs.push("stats.pods");
+        return 0;
+      }
+      const memory = container === null ? stats.memory : stats.containers?.find((c) => c.name === container)?.memory;
+      return memory?.usageBytes;
+    },
+  });
+  return withFiles(done, snapshot, desired);
+}
+
+/** Where each is written, and the exact text of each file. */
+function withFiles({ restarts, writes, error }: Actuation, snapshot: EffectiveSnapshot, pod: Pod): ResizeActuation {
+  const config = snapshot.kubeletConfiguration;
+  const { version, driver = config.cgroupDriver } = snapshot.cgroup ?? {};
+  const uid = podUid(pod);
+  const paths = pathsOf(driver, config.cgroupRoot);
+  const status = statusesByName(pod);
+  const place = (container: string | null): string | null => {
+    if (version === undefined || uid === undefined) return null;
+    const own = paths.pod(qosClass(pod), uid);
+    if (container === null) return own;
+    const id = containerIdOf(status.get(container)?.containerID) ?? container;
+    return paths.container(own, containerLeaf(driver, id));
+  };
+  const written = ({ container, values: set }: Write) => {
+    const path = place(container);
+    const weight = (shares: CpuShares): CpuWeight =>
+      container === null ? linearWeight(shares) : runtimeWeight(snapshot.cgroup, shares).weight;
+    const isWeighed = version === 2 && set.cpuShares !== undefined;
+    const values = { ...set, ...(isWeighed && { cpuWeight: weight(set.cpuShares as CpuShares) }) };
+    return { container, path, values, files: path === null || version === undefined ? [] : filesOf(values, version) };
+  };
+  return { restarts, writes: writes.map(written), error };
+}

@@ -1,0 +1,221 @@
+import { fromUnits, milliValue, value, ZERO } from "../../model/amount.ts";
+import type { CgroupValues } from "../../model/cgroups.ts";
+import { type Container, containersOf, isSidecar, type Pod } from "../../model/pod.ts";
+import { quantityOf } from "../../model/quantity.ts";
+import { type EffectiveConfiguration, gateOn } from "../../profiles/effective.ts";
+import { RESIZABLE, restartsFor } from "./refusals.ts";
+
+type Resource = (typeof RESIZABLE)[number];
+/** CPU in thousandths, memory in bytes; 0: none. */
+interface Sizes {
+  readonly cpu: { readonly request: number; readonly limit: number };
+  readonly memory: { readonly request: number; readonly limit: number };
+}
+
+/** A container that stops and starts again for a resize, since its resizePolicy says so. */
+export interface Restart {
+  readonly container: string;
+  readonly resources: readonly Resource[];
+}
+/** Values written to the pod's cgroup (`container` null) or given to the runtime for a container. */
+export interface Write {
+  readonly container: string | null;
+  readonly values: CgroupValues;
+}
+/** What brings a resize into force. */
+export interface Actuation {
+  readonly restarts: readonly Restart[];
+  readonly writes: readonly Write[];
+  /** Why nothing is written, in the kubelet's words; null: it is. */
+  readonly error: string | null;
+}
+
+/** What is known of a pod's cgroups. */
+interface PodValues {
+  readonly before: CgroupValues;
+  readonly after: CgroupValues;
+}
+interface Ports {
+  readonly config: EffectiveConfiguration;
+  readonly isRunning: (container: string) => boolean;
+  /** The pod's own cgroup, as its allocated and its new resources make it. */
+  readonly ofPod: PodValues;
+  /** What the runtime gets for a container with these resources. */
+  readonly valuesOf: (c: Container) => CgroupValues;
+  /** Bytes in use by a container, or by the pod (null); undefined: the kubelet does not know. */
+  readonly usageOf: (container: string | null) => number | undefined;
+}
+
+/** A container whose amounts change. */
+interface Update {
+  readonly container: Container;
+  readonly moved: readonly Resource[];
+  readonly now: Sizes;
+  readonly then: Sizes;
+}
+
+/**
+ * What the kubelet does to bring a pod from the resources in force to those that are allocated now, in its order: containers
+ * that have to go stop first; then memory and CPU, each from the pod's cgroup to the containers where the pod grows, else the
+ * other way round, and those that shrink first. kubelet 1.36: computePodResizeAction, doPodResizeAction.
+ */
+export function actuationOf(inForce: Pod, desired: Pod, ports: Ports): Actuation {
+  const { config, isRunning } = ports;
+  const byPod = gateOn(config, "InPlacePodLevelResourcesVerticalScaling");
+  const all = updatesOf(inForce, desired, config);
+  const running = all.filter(({ container }) => isRunning(container.name));
+  const starts = config.profile.behaviour.resizesPodForStarting && running.length < all.length;
+  const restarts = restartsOf(inForce, desired, ports);
+  const stopped = new Set(restarts.map(({ container }) => container));
+  const updates: Record<Resource, Update[]> = { memory: [], cpu: [] };
+  for (const update of running) {
+    if (stopped.has(update.container.name)) continue;
+    for (const resource of update.moved) join(updates[resource], update, resource);
+  }
+  const ofPod = byPod && !sameSizes(podSizes(inForce), podSizes(desired));
+  const ofContainers = restarts.length > 0 || starts;
+  const isTouched = (resource: Resource): boolean => updates[resource].length > 0 || ofContainers || ofPod;
+  const mayLimit = updates.memory.length > 0 || ofContainers;
+  const error = mayLimit
+    ? memoryInUse(limitsThatFall(updates.memory, ports.ofPod, containersOf(desired)), ports.usageOf)
+    : null;
+  if (error !== null) return { restarts, writes: [], error };
+  const writes = (["memory", "cpu"] as const).flatMap((resource) =>
+    isTouched(resource) ? writesOf(resource, updates[resource], ports) : [],
+  );
+  return { restarts, writes, error: null };
+}
+
+/** Sidecars first, the last of them before the others, as the kubelet looks at them. */
+function updatesOf(inForce: Pod, desired: Pod, config: EffectiveConfiguration): readonly Update[] {
+  const byPod = gateOn(config, "InPlacePodLevelResourcesVerticalScaling");
+  const before = new Map(containersOf(inForce).map((c) => [c.name, c]));
+  const resizable = [...(desired.spec.initContainers ?? []).filter(isSidecar).reverse(), ...desired.spec.containers];
+  return resizable.flatMap((container) => {
+    const now = sizesOf(before.get(container.name), byPod ? inForce : null);
+    const then = sizesOf(container, byPod ? desired : null);
+    const moved = RESIZABLE.filter((r) => now[r].limit !== then[r].limit || now[r].request !== then[r].request);
+    return moved.length === 0 ? [] : [{ container, moved, now, then }];
+  });
+}
+
+/** The running containers that have to start again before they have other resources. kubelet 1.36: determineContainerResize. */
+export function restartsOf(
+  inForce: Pod,
+  desired: Pod,
+  { config, isRunning }: Pick<Ports, "config" | "isRunning">,
+): readonly Restart[] {
+  return updatesOf(inForce, desired, config).flatMap(({ container, moved }) => {
+    const resources = moved.filter((resource) => restartsFor(container, resource));
+    return resources.length > 0 && isRunning(container.name) ? [{ container: container.name, resources }] : [];
+  });
+}
+
+/** Those that shrink go before all others, the latest first. */
+function join(list: Update[], update: Update, resource: Resource): void {
+  const [now, then] = [update.now[resource], update.then[resource]];
+  const [from, to] = now.limit === then.limit ? [now.request, then.request] : [now.limit, then.limit];
+  if (to > from) list.push(update);
+  else list.unshift(update);
+}
+
+/** `pod`: whose limits count where the container has none. kubelet 1.36: containerResourcesFromRequirements. */
+function sizesOf(c: Container | undefined, pod: Pod | null): Sizes {
+  const { requests, limits } = c?.resources ?? {};
+  const ofPod = pod?.spec.resources?.limits;
+  const limit = (name: Resource) => (limits?.[name] ?? ofPod?.[name])?.amount ?? ZERO;
+  return {
+    cpu: { request: milliValue(requests?.["cpu"]?.amount ?? ZERO), limit: milliValue(limit("cpu")) },
+    memory: { request: value(requests?.["memory"]?.amount ?? ZERO), limit: value(limit("memory")) },
+  };
+}
+const podSizes = (pod: Pod): Sizes => sizesOf({ name: "", resources: pod.spec.resources } as Container, null);
+const sameSizes = (a: Sizes, b: Sizes): boolean =>
+  RESIZABLE.every((name) => a[name].limit === b[name].limit && a[name].request === b[name].request);
+
+/** Memory without a limit is more than any number; CPU without one is -1, as the kernel has it. */
+const memoryOf = ({ memory }: CgroupValues): number => memory ?? Number.POSITIVE_INFINITY;
+const quotaOf = ({ cpuQuota }: CgroupValues): number => cpuQuota ?? -1;
+
+function writesOf(resource: Resource, updates: readonly Update[], { ofPod, valuesOf }: Ports): readonly Write[] {
+  const { before, after } = ofPod;
+  const limit: Write = {
+    container: null,
+    values: resource === "memory" ? only(after, "memory") : only(after, "cpuQuota", "cpuPeriod"),
+  };
+  const shares: Write = { container: null, values: only(after, "cpuShares") };
+  const containers = updates.map((update) => ({
+    container: update.container.name,
+    values: valuesOf(withSizes(update, resource)),
+  }));
+  if (resource === "memory") {
+    const [from, to] = [memoryOf(before), after.memory ?? memoryOf(before)];
+    return [...(to > from ? [limit] : []), ...containers, ...(to < from ? [limit] : [])];
+  }
+  const [from, to] = [quotaOf(before), after.cpuQuota ?? quotaOf(before)];
+  const [fromShares, toShares] = [before.cpuShares ?? 0, after.cpuShares ?? 0];
+  return [
+    ...(to > from ? [limit] : []),
+    ...(toShares > fromShares ? [shares] : []),
+    ...containers,
+    ...(toShares < fromShares ? [shares] : []),
+    ...(to < from ? [limit] : []),
+  ];
+}
+function only(values: CgroupValues, ...names: readonly (keyof CgroupValues)[]): CgroupValues {
+  return Object.fromEntries(names.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]])));
+}
+
+/** Memory comes first: CPU is as it was then, and memory is as it is to be when CPU follows. kubelet 1.36: updatePodContainerResources. */
+function withSizes({ container, now, then }: Update, resource: Resource): Container {
+  const cpu = resource === "cpu" ? then.cpu : now.cpu;
+  const { memory } = then;
+  const list = (milli: number, units: number) => ({
+    cpu: quantityOf(milli, "DecimalSI"),
+    memory: quantityOf(fromUnits(units), "BinarySI"),
+  });
+  return {
+    ...container,
+    resources: { requests: list(cpu.request, memory.request), limits: list(cpu.limit, memory.limit) },
+  };
+}
+
+/** Memory limits that come down, in bytes: that of the pod under null. */
+export type FallingLimits = ReadonlyMap<string | null, number>;
+
+/** `order`: of the containers. */
+function limitsThatFall(
+  updates: readonly Update[],
+  { before, after }: PodValues,
+  order: readonly Container[],
+): FallingLimits {
+  const falling = new Map<string | null, number>();
+  if (after.memory !== undefined && after.memory < memoryOf(before)) falling.set(null, after.memory);
+  for (const { name } of order) {
+    const update = updates.find(({ container }) => container.name === name);
+    const [from, to] = [update?.now.memory.limit ?? 0, update?.then.memory.limit ?? 0];
+    if (to !== 0 && (from === 0 || to < from)) falling.set(name, to);
+  }
+  return falling;
+}
+
+/**
+ * Why memory limits cannot come down, in the kubelet's words; null: they can. It tells the pod's use where a container's is too
+ * much. kubelet 1.36: validateMemoryResizeAction.
+ */
+export function memoryInUse(
+  falling: FallingLimits,
+  usageOf: (container: string | null) => number | undefined,
+): string | null {
+  const errors = new Set<string>();
+  for (const [name, limit] of falling) {
+    const usage = usageOf(name);
+    const of = name === null ? "pod" : `container "${name}"`;
+    if (usage === undefined) errors.add(name === null ? "missing pod memory usage" : `missing ${of} memory usage`);
+    else if (usage >= limit)
+      errors.add(`attempting to set ${of} memory limit (${limit}) below current usage (${usageOf(null) ?? usage})`);
+  }
+  if (errors.size === 0) return null;
+  const [first] = errors;
+  return `cannot decrease memory limits: ${errors.size === 1 ? first : `[${[...errors].join(", ")}]`}`;
+}

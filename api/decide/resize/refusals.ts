@@ -1,0 +1,184 @@
+import { type Amount, compare, exactMilliValue, exactValue, isZero, ZERO } from "../../model/amount.ts";
+import type { ResourceList } from "../../model/fields.ts";
+import { type Container, containersOf, isSidecar, type Pod } from "../../model/pod.ts";
+import type { ResizeCheck } from "../../model/resize.ts";
+import { type EffectiveConfiguration, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
+import { nodeLevelOf } from "../allocatable/node-allocatable.ts";
+import { requestsOf } from "../preemption/candidate.ts";
+import { Reasons } from "../reasons.ts";
+import { podRequests } from "../resources/pod-resources.ts";
+import { computeQosClass, isCriticalPod, isStaticPod, qosClass } from "../resources/qos.ts";
+
+/** The resources that may change while a pod runs. */
+export const RESIZABLE = ["cpu", "memory"] as const;
+type Resource = (typeof RESIZABLE)[number];
+type List = ResourceList | null | undefined;
+
+/** What a node has for pods, as a check looks at it. */
+type Room = ReadonlyMap<string, { readonly amount: Amount }>;
+/** The facts about a node that matter to a resize. */
+export interface ResizeNode {
+  readonly config: EffectiveConfiguration;
+  readonly cgroupVersion: 1 | 2;
+  /** Capacity less what is reserved, hard eviction aside. */
+  readonly absolute: Room;
+  /** As the node's status tells it. */
+  readonly allocatable: Room;
+}
+
+/** Where the machine's size or a reserve is not known, what the node's status says stands for it. */
+export function resizeNodeOf(snapshot: EffectiveSnapshot): ResizeNode {
+  const level = nodeLevelOf(snapshot, new Reasons<string>("off"), []);
+  const allocatable = new Map(Object.entries(snapshot.node?.status?.allocatable ?? {}));
+  const absolute = level.ok ? level.value.absolute : allocatable;
+  const cgroupVersion = snapshot.cgroup?.version ?? 2;
+  return { config: snapshot.kubeletConfiguration, cgroupVersion, absolute, allocatable };
+}
+
+/** Why a resize can never be, in Kubernetes' words. */
+export interface Infeasible {
+  readonly check: ResizeCheck;
+  readonly message: string;
+}
+const because = (check: ResizeCheck, message: string): Infeasible => ({ check, message });
+
+/**
+ * Why the kubelet itself calls a resize infeasible; null: it does not. Both pods are told apart by their resources alone.
+ * kubelet 1.36: podResizesAdmitHandler; 1.35: handlePodResourcesResize, canResizePod.
+ */
+export function whyInfeasible(desired: Pod, allocated: Pod, node: ResizeNode): Infeasible | null {
+  const { config } = node;
+  const { resizesStaticPods, resizesBeyondNode } = config.profile.behaviour;
+  if (!gateOn(config, "InPlacePodVerticalScaling")) return because("gate", "InPlacePodVerticalScaling is disabled");
+  if (!resizesStaticPods && isStaticPod(desired))
+    return because("static_pod", "In-place resize of static-pods is not supported");
+  if (mayMoveSwap(desired, allocated, node))
+    return because("swap", "In-place resize of containers with swap is not supported.");
+  const policy = qosClass(desired) === "Guaranteed" ? refusingPolicy(desired, allocated, config) : null;
+  if (policy !== null) return policy;
+  return resizesBeyondNode ? null : beyondNode(desired, node.absolute);
+}
+
+function mayMoveSwap(desired: Pod, allocated: Pod, { config, cgroupVersion }: ResizeNode): boolean {
+  if (cgroupVersion !== 2 || config.memorySwap.swapBehavior !== "LimitedSwap") return false;
+  if (isCriticalPod(desired)) return false;
+  return pairsOf(desired, allocated).some(
+    ([now, then]) =>
+      differs(now.resources?.requests, then.resources?.requests, "memory", ZERO) &&
+      !restartsFor(now, "memory") &&
+      ((qosClass(desired) === "Burstable" && maySwap(then)) || (qosClass(allocated) === "Burstable" && maySwap(now))),
+  );
+}
+/** kubelet 1.36: GetContainerSwapBehavior. */
+function maySwap({ resources }: Container): boolean {
+  const request = amountIn(resources?.requests, "memory") ?? ZERO;
+  const limit = amountIn(resources?.limits, "memory") ?? ZERO;
+  return (!isZero(request) || !isZero(limit)) && compare(request, limit) !== 0;
+}
+/** The container has to start again for another amount of the resource. */
+export const restartsFor = ({ resizePolicy }: Container, resource: string): boolean =>
+  resizePolicy?.find(({ resourceName }) => resourceName === resource)?.restartPolicy === "RestartContainer";
+
+/** kubelet 1.36: guaranteedPodResourceResizeRequired. */
+function refusingPolicy(desired: Pod, allocated: Pod, config: EffectiveConfiguration): Infeasible | null {
+  const moves = (name: Resource): boolean =>
+    pairsOf(desired, allocated).some(
+      ([now, then]) =>
+        isResizable(then, desired, config) && differs(now.resources?.requests, then.resources?.requests, name, ZERO),
+    );
+  if (
+    config.cpuManagerPolicy === "static" &&
+    !gateOn(config, "InPlacePodVerticalScalingExclusiveCPUs") &&
+    moves("cpu")
+  ) {
+    const message = 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"';
+    return because("cpu_manager", message);
+  }
+  if (
+    config.memoryManagerPolicy === "Static" &&
+    !gateOn(config, "InPlacePodVerticalScalingExclusiveMemory") &&
+    moves("memory")
+  ) {
+    const message = 'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"';
+    return because("memory_manager", message);
+  }
+  return null;
+}
+/** Containers whose resources the kubelet takes down as allocated. kubelet 1.36: IsResizableContainer. */
+const isResizable = (c: Container, { spec }: Pod, config: EffectiveConfiguration): boolean =>
+  isSidecar(c) || spec.containers.includes(c) || gateOn(config, "InPlacePodVerticalScalingInitContainers");
+
+/** kubelet 1.35: canResizePod. */
+function beyondNode(desired: Pod, absolute: Room): Infeasible | null {
+  const requests = requestsOf(desired);
+  const figures = (name: Resource): string | null => {
+    const [request, has] = [requests(name), Number(unitsIn(name, absolute.get(name)?.amount))];
+    return request > has ? `${name}, requested: ${request}, capacity: ${has}` : null;
+  };
+  const told = figures("memory") ?? figures("cpu");
+  return told === null ? null : because("capacity", `Node didn't have enough capacity: ${told}`);
+}
+const unitsIn = (name: Resource, amount: Amount | undefined): bigint =>
+  name === "cpu" ? exactMilliValue(amount ?? ZERO) : exactValue(amount ?? ZERO);
+
+/**
+ * Why the API server does not take a resize to begin with, in its words; null: it does. What is in a pod's spec already has
+ * passed it; a manifest never goes there, and is held to the same. kubernetes 1.36: ValidatePodResize, and from 1.36 on the
+ * admission plugin PodResize.
+ */
+export function whyInvalid(desired: Pod, before: Pod, node: ResizeNode): Infeasible | null {
+  const { config } = node;
+  if (computeQosClass(desired) !== qosClass(before))
+    return because("qos_class", "Pod QOS Class may not change as a result of resizing");
+  const ofPod = { name: "", resources: before.spec.resources };
+  const pairs = [[ofPod, { ...ofPod, resources: desired.spec.resources }] as const, ...pairsOf(desired, before)];
+  for (const [now, then] of pairs) {
+    const why = whyNotOf(now.resources, then.resources);
+    if (why !== null) return why;
+  }
+  const init = pairsOf(desired, before).filter(([, then]) => !isResizable(then, desired, config));
+  if (init.some(([now, then]) => !sameAmounts(now.resources, then.resources)))
+    return because("init_container", "resources for non-sidecar init containers are immutable");
+  return config.profile.behaviour.resizesBeyondNode ? beyondAllocatable(desired, node.allocatable) : null;
+}
+
+function whyNotOf(now: Container["resources"], then: Container["resources"]): Infeasible | null {
+  if (isTaken(now?.requests, then?.requests)) return because("removed", "resource requests cannot be removed");
+  if (isTaken(now?.limits, then?.limits)) return because("removed", "resource limits cannot be removed");
+  const isOther = (a: List, b: List): boolean =>
+    Object.keys({ ...a, ...b }).some((name) => name !== "cpu" && name !== "memory" && differs(a, b, name));
+  const isMore = isOther(now?.requests, then?.requests) || isOther(now?.limits, then?.limits);
+  return isMore ? because("other_resource", "only cpu and memory resources are mutable") : null;
+}
+const isTaken = (now: List, then: List): boolean => Object.keys(now ?? {}).some((name) => then?.[name] === undefined);
+
+/** kubernetes 1.36: validateRequestsWithinAllocatable. */
+function beyondAllocatable(desired: Pod, allocatable: Room): Infeasible | null {
+  const requests = podRequests(desired);
+  const figures = RESIZABLE.flatMap((name) => {
+    const has = allocatable.get(name)?.amount ?? ZERO;
+    if (compare(requests.get(name) ?? ZERO, has) <= 0) return [];
+    return [`${name}, requested: ${unitsIn(name, requests.get(name))}, allocatable: ${unitsIn(name, has)}`];
+  });
+  if (figures.length === 0) return null;
+  return because("capacity", `node didn't have enough allocatable resources: ${figures.join("; ")}`);
+}
+
+/** Each container as it is allocated and as it is asked for. */
+export function pairsOf(desired: Pod, allocated: Pod): readonly (readonly [now: Container, then: Container])[] {
+  const before = new Map(containersOf(allocated).map((c) => [c.name, c] as const));
+  return containersOf(desired).flatMap((then) => {
+    const now = before.get(then.name);
+    return now === undefined ? [] : [[now, then] as const];
+  });
+}
+
+export function sameAmounts(a: Container["resources"], b: Container["resources"]): boolean {
+  return RESIZABLE.every((name) => !differs(a?.requests, b?.requests, name) && !differs(a?.limits, b?.limits, name));
+}
+const amountIn = (list: List, name: string): Amount | undefined => list?.[name]?.amount;
+/** `missing`: what an amount that is not there counts as; absent: nothing that is there is the same. */
+function differs(one: List, other: List, name: string, missing?: Amount): boolean {
+  const [a = missing, b = missing] = [amountIn(one, name), amountIn(other, name)];
+  return a === undefined || b === undefined ? a !== b : compare(a, b) !== 0;
+}

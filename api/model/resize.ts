@@ -1,0 +1,207 @@
+import * as z from "zod";
+import { POD_NAME } from "./ask.ts";
+import { cgroupFiles, cgroupValues } from "./cgroups.ts";
+import { issuesOf } from "./decode.ts";
+import { optional, pathPart, resourceList } from "./fields.ts";
+import { answerText, type Form, integer, podRef, REASONS_OF_PODS } from "./forms.ts";
+import type { InputIssue } from "./input-issue.ts";
+import { type JsonSchema, ref, strictObject, TEXT } from "./json-schema.ts";
+import { type KindSpec, PLAIN, type PodPart } from "./kind-spec.ts";
+import { LIMITS } from "./limits.ts";
+import { withoutNulls } from "./nulls.ts";
+import { resourceRequirements } from "./pod.ts";
+import { resourceAmounts, testedResource, victim, wouldRefuse } from "./preemption.ts";
+import { err, ok, type Result } from "./result.ts";
+
+const podName = z.string().regex(POD_NAME, "must be NAMESPACE/NAME of a pod of the snapshot");
+const containerPatch = z.strictObject({ name: pathPart, resources: resourceRequirements });
+const containerPatches = optional(z.array(containerPatch).max(LIMITS.containersPerPod));
+const recommended = z.object({ containerName: pathPart, target: resourceList });
+
+const ask = z.strictObject({
+  pod: optional(podName),
+  pods: optional(z.array(podName).max(LIMITS.pods)),
+  container: optional(pathPart),
+  to: optional(resourceList),
+  spec: optional(
+    z.strictObject({
+      resources: optional(resourceRequirements),
+      containers: containerPatches,
+      initContainers: containerPatches,
+    }),
+  ),
+  recommendation: optional(z.object({ containerRecommendations: z.array(recommended).max(LIMITS.containersPerPod) })),
+});
+/** What pods are to have; without any of `to`, `spec` and `recommendation`: what their specs ask for already. */
+export type ResizeAsk = Readonly<Omit<z.output<typeof ask>, "pod">> & { readonly pod: string | null };
+
+const CHANGES = ["to", "spec", "recommendation"] as const;
+
+/** Checks a posted ask and parses it once. Errors: every issue with its path. */
+export function decodeResizeAsk(input: unknown, at = "ask"): Result<ResizeAsk, readonly InputIssue[]> {
+  if (input === undefined || input === null) return ok({ pod: null });
+  const parsed = ask.safeParse(withoutNulls(input));
+  if (!parsed.success) return err(issuesOf(parsed.error, input, at));
+  const { pod, pods, container, to } = parsed.data;
+  const fault = (path: string, message: string) => err([{ path: `${at}.${path}`, message }]);
+  const changes = CHANGES.filter((name) => parsed.data[name] !== undefined);
+  if (changes.length > 1) return fault(changes[1] as string, `${changes.join(" and ")} exclude each other: give one`);
+  const [change] = changes;
+  if (change !== undefined && pod === undefined && pods === undefined)
+    return fault("pod", "which pod is to have other resources? name it, or several as pods");
+  if (container !== undefined && to === undefined) return fault("container", "it goes with `to`");
+  const other = Object.keys(to ?? {}).find((name) => name !== "cpu" && name !== "memory");
+  if (other !== undefined) return fault(`to.${other}`, "only cpu and memory change while a pod runs");
+  return ok({ ...parsed.data, pod: pod ?? null });
+}
+
+/** What refuses a resize for good; `room`: nothing does, and it waits. */
+const RESIZE_CHECKS = [
+  "capacity",
+  "cpu_manager",
+  "gate",
+  "init_container",
+  "memory_manager",
+  "other_resource",
+  "qos_class",
+  "removed",
+  "static_pod",
+  "swap",
+] as const;
+export type ResizeCheck = (typeof RESIZE_CHECKS)[number];
+
+const RESIZE_REASONS = [...REASONS_OF_PODS, "resource_fits", "resource_short"] as const;
+
+const change = () =>
+  z.strictObject({
+    container: answerText.nullable().describe("null: of the pod as a whole"),
+    list: z.enum(["requests", "limits"]),
+    resource: z.string(),
+    from: z.string().nullable().describe("as it is allocated; null: nothing"),
+    to: z.string().nullable(),
+  });
+export type ResizeChange = Form<typeof change>;
+
+const write = () =>
+  z.strictObject({
+    container: answerText.nullable().describe("null: the pod's own cgroup"),
+    path: z
+      .string()
+      .nullable()
+      .describe("the cgroup's; null: the node does not tell its cgroup version, or the pod its uid"),
+    values: cgroupValues,
+    files: cgroupFiles().describe("what is written there, in this order; empty where the path is not known"),
+  });
+const actuation = () =>
+  z.strictObject({
+    restarts: z
+      .array(z.strictObject({ container: answerText, resources: z.array(z.enum(["cpu", "memory"])) }))
+      .describe("containers that stop before and start after it, for these resources: their resizePolicy says so"),
+    writes: z.array(write()).describe("in the kubelet's order"),
+    error: answerText
+      .nullable()
+      .describe(
+        "why nothing is written for now, in the kubelet's words: the message of PodResizeInProgress; null: it is",
+      ),
+  });
+export type ResizeActuation = Form<typeof actuation>;
+
+const podResize = () =>
+  z.strictObject({
+    pod: podRef,
+    status: z
+      .enum(["InProgress", "Deferred", "Infeasible", "Rejected", "Unchanged"])
+      .describe(
+        "what the kubelet says of it: InProgress, it takes it; Deferred, it waits for room; Infeasible, never. Rejected: the API server does not take it, and the kubelet never hears of it. Unchanged: it has these resources",
+      ),
+    check: z.enum(RESIZE_CHECKS).nullable().describe("what refuses it for good; null: nothing does"),
+    message: answerText.describe("in Kubernetes' words; empty where nothing refuses it"),
+    isRetried: z
+      .boolean()
+      .describe("false: its status says Infeasible already, and the kubelet only tries it when it restarts"),
+    changes: z.array(change()),
+    preempt: z.array(victim()).describe("pods that the kubelet ends for it: it is a critical one"),
+    wouldRefuse: z.array(wouldRefuse()).describe("what else of admission would refuse it, in the kubelet's order"),
+    resources: z.array(testedResource()).describe("the room for the whole pod, where admission was asked"),
+    largest: resourceAmounts().describe("the largest request of the whole pod that has room now, by resource"),
+    leave: z
+      .array(victim())
+      .nullable()
+      .describe(
+        "other pods of no higher priority, none of them needless, whose end makes room for it; the kubelet ends nobody for it. Null: it needs no room, or their end does not give it",
+      ),
+    actuation: actuation().nullable().describe("what brings it into force; null: it is not taken"),
+  });
+export type PodResize = Form<typeof podResize>;
+
+/** The decision of the kind `resize`. */
+const resizeDecision = z.lazy(() =>
+  z.strictObject({
+    resizes: z
+      .array(podResize())
+      .describe("in the order in which the kubelet tries them; each that it takes counts for those after it"),
+    inProgress: integer,
+    deferred: integer,
+    infeasible: integer,
+  }),
+);
+export type ResizeDecision = Form<typeof resizeDecision>;
+
+const LIST: JsonSchema = ref("ResourceList");
+const REQUIREMENTS: JsonSchema = strictObject({ requests: LIST, limits: LIST });
+const CONTAINERS: JsonSchema = {
+  type: "array",
+  maxItems: LIMITS.containersPerPod,
+  items: strictObject({ name: TEXT, resources: REQUIREMENTS }, ["name", "resources"]),
+};
+const POD: JsonSchema = { type: "string", pattern: POD_NAME.source };
+const MEMBERS = {
+  pod: { ...POD, description: "NAMESPACE/NAME of a pod of the snapshot; absent: every pod that waits for a resize" },
+  pods: {
+    type: "array",
+    maxItems: LIMITS.pods,
+    items: POD,
+    description: "several, in the order in which they are asked for",
+  },
+  container: { ...TEXT, description: "whose requests `to` is; absent: those of the only container" },
+  to: { ...LIST, description: "new requests of cpu and memory; a limit keeps its ratio to its request" },
+  spec: {
+    ...strictObject({ resources: REQUIREMENTS, containers: CONTAINERS, initContainers: CONTAINERS }),
+    description: "what a patch of the subresource `resize` has as its spec",
+  },
+  recommendation: {
+    type: "object",
+    description: "status.recommendation of a VerticalPodAutoscaler; a limit keeps its ratio to its request",
+    required: ["containerRecommendations"],
+    properties: {
+      containerRecommendations: {
+        type: "array",
+        maxItems: LIMITS.containersPerPod,
+        items: {
+          type: "object",
+          required: ["containerName", "target"],
+          properties: { containerName: TEXT, target: LIST },
+        },
+      },
+    },
+  },
+} as const;
+
+/** What is said of each pod, and whom it ends. */
+const podPartsOf = ({ resizes }: ResizeDecision): readonly PodPart[] =>
+  resizes.flatMap(({ pod, status, message, preempt }) => [
+    { pod, status, message },
+    ...preempt.map(({ namespace, name, uid }) => ({ pod: { namespace, name, uid } })),
+  ]);
+
+export const resize = {
+  decides: "what the kubelet makes of pods' new resources: taken, put off or never, with its words and what it writes",
+  ask: { decode: decodeResizeAsk, schema: { name: "ResizeAsk", members: MEMBERS }, pod: "name" },
+  decision: resizeDecision,
+  reasons: RESIZE_REASONS,
+  reasonOf: ({ resizes }: ResizeDecision) =>
+    resizes.find(({ status }) => status !== "InProgress" && status !== "Unchanged")?.status ?? null,
+  podPartsOf,
+  facts: null,
+  traits: { ...PLAIN, pods: "overhead", defaultsConfiguration: true, assumesNoDevices: "unlisted" },
+} as const satisfies KindSpec;

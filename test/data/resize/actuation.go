@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"math/rand"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	apitest "k8s.io/cri-api/pkg/apis/testing"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+	"k8s.io/kubernetes/pkg/kubelet/cm"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	containertest "k8s.io/kubernetes/pkg/kubelet/container/testing"
+)
+
+type actuationIn struct {
+	Configuration configuration `json:"kubeletConfiguration"`
+	Pod           *v1.Pod       `json:"pod"`
+	// The resources in force.
+	Before granted `json:"before"`
+	// Containers that run.
+	Running []string `json:"running"`
+	// Bytes of memory in use by the pod ("") and by container; a name that is missing: it is not known.
+	Usage map[string]uint64 `json:"usage"`
+}
+
+// One thing that is done: a container is stopped or made, or values of a pod's cgroup ("") or a container's are written.
+type step struct {
+	Stop   string           `json:"stop,omitempty"`
+	Start  string           `json:"start,omitempty"`
+	Of     *string          `json:"of,omitempty"`
+	Values map[string]int64 `json:"values,omitempty"`
+}
+type actuationOut struct {
+	Steps []step `json:"steps"`
+	Error string `json:"error"`
+}
+
+func genActuation(r *rand.Rand, i int) any {
+	x := actuationIn{Usage: map[string]uint64{}}
+	if r.Intn(8) == 0 {
+		off := false
+		x.Configuration.CPUCFSQuota = &off
+	}
+	x.Pod, x.Before = makePod(r, i, true, podLevelIsResized, 2000, 1024)
+	limitOf := func(q v1.ResourceRequirements) uint64 { return uint64(q.Limits.Memory().Value()) }
+	total := uint64(0)
+	for _, list := range [][]v1.Container{x.Pod.Spec.InitContainers, x.Pod.Spec.Containers} {
+		for _, c := range list {
+			if r.Intn(8) > 0 {
+				x.Running = append(x.Running, c.Name)
+			}
+			q := x.Before.ContainerResources[c.Name]
+			use := pick(r, limitOf(q)/8, limitOf(q)/2, limitOf(q)*7/8, 64<<20)
+			total += use
+			if r.Intn(10) > 0 {
+				x.Usage[c.Name] = use
+			}
+		}
+	}
+	if len(x.Running) == 0 {
+		x.Running = []string{x.Pod.Spec.Containers[0].Name}
+	}
+	// a kubelet that does not know it ends itself where a container is above its new limit
+	x.Usage[""] = total
+	return x
+}
+
+// The cgroup of one pod: what was written to it last.
+type podCgroups struct {
+	cm.PodContainerManager
+	now  cm.ResourceConfig
+	told func(step)
+}
+
+func (p *podCgroups) GetPodCgroupConfig(*v1.Pod, v1.ResourceName) (*cm.ResourceConfig, error) {
+	c := p.now
+	return &c, nil
+}
+func (p *podCgroups) write(c *cm.ResourceConfig) {
+	values := map[string]int64{}
+	if c.Memory != nil {
+		values["memory"], p.now.Memory = *c.Memory, c.Memory
+	}
+	if c.CPUShares != nil {
+		values["cpuShares"], p.now.CPUShares = int64(*c.CPUShares), c.CPUShares
+	}
+	if c.CPUQuota != nil {
+		values["cpuQuota"], p.now.CPUQuota = *c.CPUQuota, c.CPUQuota
+	}
+	if c.CPUPeriod != nil {
+		values["cpuPeriod"], p.now.CPUPeriod = int64(*c.CPUPeriod), c.CPUPeriod
+	}
+	of := ""
+	p.told(step{Of: &of, Values: values})
+}
+
+// The runtime: nothing but a list of what it is told.
+type recordingRuntime struct {
+	*apitest.FakeRuntimeService
+	told func(step)
+	// those that do not run are started as well, which is no part of a resize
+	stopped map[string]bool
+}
+
+func (r *recordingRuntime) UpdateContainerResources(_ context.Context, id string, c *runtimeapi.ContainerResources) error {
+	l := c.GetLinux()
+	values := map[string]int64{"cpuShares": l.CpuShares, "cpuQuota": l.CpuQuota, "cpuPeriod": l.CpuPeriod, "memory": l.MemoryLimitInBytes}
+	for name, value := range values {
+		if value == 0 {
+			delete(values, name)
+		}
+	}
+	r.told(step{Of: &id, Values: values})
+	return nil
+}
+func (r *recordingRuntime) StopContainer(_ context.Context, id string, _ int64) error {
+	r.stopped[id] = true
+	r.told(step{Stop: id})
+	return nil
+}
+func (r *recordingRuntime) CreateContainer(ctx context.Context, sandbox string, c *runtimeapi.ContainerConfig, s *runtimeapi.PodSandboxConfig) (string, error) {
+	if name := c.GetMetadata().GetName(); r.stopped[name] {
+		r.told(step{Start: name})
+	}
+	return r.FakeRuntimeService.CreateContainer(ctx, sandbox, c, s)
+}
+
+func statusOf(pod *v1.Pod, running []string) *kubecontainer.PodStatus {
+	s := &kubecontainer.PodStatus{ID: pod.UID, Name: pod.Name, Namespace: pod.Namespace, IPs: []string{"10.0.0.1"}}
+	s.SandboxStatuses = []*runtimeapi.PodSandboxStatus{{Id: "sandbox", State: runtimeapi.PodSandboxState_SANDBOX_READY, Metadata: &runtimeapi.PodSandboxMetadata{Name: pod.Name, Namespace: pod.Namespace, Uid: string(pod.UID)},
+		Network: &runtimeapi.PodSandboxNetworkStatus{Ip: "10.0.0.1"}, Linux: &runtimeapi.LinuxPodSandboxStatus{Namespaces: &runtimeapi.Namespace{Options: &runtimeapi.NamespaceOption{}}}}}
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			k := &kubecontainer.Status{ID: kubecontainer.ContainerID{Type: "test", ID: list[i].Name}, Name: list[i].Name, Hash: kubecontainer.HashContainer(&list[i]), State: kubecontainer.ContainerStateExited, FinishedAt: time.Now()}
+			for _, name := range running {
+				if name == k.Name {
+					k.State = kubecontainer.ContainerStateRunning
+				}
+			}
+			s.ContainerStatuses = append(s.ContainerStatuses, k)
+		}
+	}
+	activate(s)
+	return s
+}
+
+func askActuation(b []byte) any {
+	var x actuationIn
+	if err := json.Unmarshal(b, &x); err != nil {
+		panic(err)
+	}
+	out := actuationOut{Steps: []step{}}
+	tell := func(step) {}
+	told := func(s step) { tell(s) }
+	defer freshRoot()()
+	fakes := apitest.NewFakeRuntimeService()
+	runtimeService := &recordingRuntime{fakes, told, map[string]bool{}}
+	isCgroup2UnifiedMode = func() bool { return false }
+	quota := x.Configuration.CPUCFSQuota == nil || *x.Configuration.CPUCFSQuota
+	before := x.Before.of(x.Pod)
+	// a cgroup that was made as the kubelet makes it; without limits it reads as the kernel has it
+	unlimited, none := int64(math.MaxInt64/4096*4096), int64(-1)
+	pods := &podCgroups{now: *configOf(before, quota), told: told}
+	if pods.now.Memory == nil {
+		pods.now.Memory = &unlimited
+	}
+	if pods.now.CPUQuota == nil {
+		pods.now.CPUQuota = &none
+	}
+	manager := recordingManager{cm.NewStubContainerManager(), cm.NodeConfig{}, pods}
+	helper := &containertest.FakeRuntimeHelper{PodContainerDir: root, PodStats: map[typesUID]*statsapi.PodStats{}}
+	runtime := newRuntime(x.Configuration, manager, runtimeService, helper)
+	none0 := uint64(0)
+	stats := func(usage map[string]uint64, all bool) *statsapi.PodStats {
+		memory := func(name string) *statsapi.MemoryStats {
+			if n, ok := usage[name]; ok {
+				return &statsapi.MemoryStats{UsageBytes: &n}
+			}
+			if all {
+				return &statsapi.MemoryStats{UsageBytes: &none0}
+			}
+			return &statsapi.MemoryStats{}
+		}
+		s := &statsapi.PodStats{Memory: memory("")}
+		for _, list := range [][]v1.Container{x.Pod.Spec.InitContainers, x.Pod.Spec.Containers} {
+			for _, c := range list {
+				s.Containers = append(s.Containers, statsapi.ContainerStats{Name: c.Name, Memory: memory(c.Name)})
+			}
+		}
+		return s
+	}
+	// the first sync makes the runtime manager know what is in force
+	for _, list := range [][]v1.Container{before.Spec.InitContainers, before.Spec.Containers} {
+		for i := range list {
+			list[i].ResizePolicy = nil
+		}
+	}
+	helper.PodStats[x.Pod.UID] = stats(nil, true)
+	if r := syncPod(runtime, before, statusOf(before, x.Running)); r.Error() != nil {
+		panic(r.Error())
+	}
+	tell = func(s step) { out.Steps = append(out.Steps, s) }
+	helper.PodStats[x.Pod.UID] = stats(x.Usage, false)
+	result := syncPod(runtime, x.Pod, statusOf(x.Pod, x.Running))
+	for _, r := range result.SyncResults {
+		if r.Action == kubecontainer.ResizePodInPlace && r.Error != nil {
+			out.Error = r.Message
+		}
+	}
+	return out
+}

@@ -1,0 +1,98 @@
+//go:build k135
+
+package main
+
+import (
+	"context"
+	"time"
+
+	cadvisor "github.com/google/cadvisor/info/v1"
+	noopoteltrace "go.opentelemetry.io/otel/trace/noop"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/flowcontrol"
+	internalapi "k8s.io/cri-api/pkg/apis"
+	apitest "k8s.io/cri-api/pkg/apis/testing"
+	"k8s.io/klog/v2"
+	kubemanager "k8s.io/kubernetes/pkg/kubelet/allocation"
+	"k8s.io/kubernetes/pkg/kubelet/cm"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	containertest "k8s.io/kubernetes/pkg/kubelet/container/testing"
+	"k8s.io/kubernetes/pkg/kubelet/kuberuntime"
+	"k8s.io/kubernetes/pkg/kubelet/lifecycle"
+	"k8s.io/kubernetes/pkg/kubelet/logs"
+	"k8s.io/kubernetes/pkg/kubelet/prober/results"
+	"k8s.io/kubernetes/pkg/kubelet/runtimeclass"
+)
+
+const podLevelIsResized = false
+
+type typesUID = types.UID
+
+var gatesTried = []map[string]bool{nil, nil, nil, {"InPlacePodVerticalScalingExclusiveCPUs": true}, {"InPlacePodVerticalScalingExclusiveMemory": true}, {"InPlacePodLevelResourcesVerticalScaling": true, "NodeDeclaredFeatures": true}}
+
+func gatesAsTheyWere(set map[string]bool) map[string]bool {
+	back := map[string]bool{}
+	for name, on := range set {
+		back[name] = !on
+	}
+	return back
+}
+
+type manager struct{ kubemanager.Manager }
+
+func (m manager) set(p *v1.Pod)      { m.SetAllocatedResources(p) }
+func (m manager) push(uid types.UID) { m.PushPendingResize(uid) }
+func (m manager) retry()             { m.RetryPendingResizes("periodic_retry") }
+
+func newAllocations(p allocationParts) allocations {
+	m := kubemanager.NewInMemoryManager(p.manager.config, p.absolute, p.statuses, func(*v1.Pod) {}, p.active, p.byUID, p.sources, p.recorder)
+	m.SetContainerRuntime(p.runtime)
+	node := func(context.Context, bool) (*v1.Node, error) { return p.node, nil }
+	m.AddPodAdmitHandlers(lifecycle.PodAdmitHandlers{
+		lifecycle.NewPredicateAdmitHandler(node, p.critical, p.manager.UpdatePluginResources),
+	})
+	return manager{m}
+}
+
+func (p *podCgroups) SetPodCgroupConfig(_ klog.Logger, _ *v1.Pod, c *cm.ResourceConfig) error {
+	p.write(c)
+	return nil
+}
+func configOf(pod *v1.Pod, quota bool) *cm.ResourceConfig {
+	return cm.ResourceConfigForPod(pod, quota, 100000, false)
+}
+func activate(*kubecontainer.PodStatus) {}
+
+type podStates struct{}
+
+func (podStates) IsPodTerminationRequested(types.UID) bool { return false }
+func (podStates) ShouldPodContentBeRemoved(types.UID) bool { return false }
+func (podStates) ShouldPodRuntimeBeRemoved(types.UID) bool { return false }
+
+type noTimes struct{}
+
+func (noTimes) RecordImageStartedPulling(types.UID)  {}
+func (noTimes) RecordImageFinishedPulling(types.UID) {}
+
+func newRuntime(c configuration, m cm.ContainerManager, service internalapi.RuntimeService, helper *containertest.FakeRuntimeHelper) kubecontainer.Runtime {
+	if service == nil {
+		service = apitest.NewFakeRuntimeService()
+	}
+	images := apitest.NewFakeImageService()
+	images.SetFakeImages([]string{"app", "app:latest"})
+	quota := c.CPUCFSQuota == nil || *c.CPUCFSQuota
+	r, _, err := kuberuntime.NewKubeGenericRuntimeManager(background, &record.FakeRecorder{}, results.NewManager(), results.NewManager(), results.NewManager(),
+		root, root, &cadvisor.MachineInfo{MemoryCapacity: 16 << 30, SwapCapacity: 4 << 30}, podStates{}, 110, kubecontainer.RealOS{}, helper, nil, flowcontrol.NewBackOff(time.Second, time.Minute),
+		false, nil, 0, 0, "NeverVerify", nil, "", "", nil, quota, metav1.Duration{Duration: 100 * time.Millisecond}, service, images, m, logs.NewStubContainerLogManager(), runtimeclass.NewManager(nil),
+		false, c.MemorySwap["swapBehavior"], func() v1.ResourceList { return v1.ResourceList{} }, 0.9, noTimes{}, noopoteltrace.NewTracerProvider(), nil, nil)
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+func syncPod(r kubecontainer.Runtime, pod *v1.Pod, s *kubecontainer.PodStatus) kubecontainer.PodSyncResult {
+	return r.SyncPod(background, pod, s, nil, flowcontrol.NewBackOff(time.Second, time.Minute), false)
+}
