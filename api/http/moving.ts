@@ -1,7 +1,7 @@
 import type { MovedRow } from "../model/moved-row.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
-import { DEFAULT_EXPORTED, exportPage } from "../service/export-page.ts";
+import { exportPage, USUAL_EXPORTED } from "../service/export-page.ts";
 import { checkHeader, readMovedLine } from "../service/moved-line.ts";
 import { historyProblem, invalid, type Problem, problem } from "../service/problem.ts";
 import { lines } from "./batch.ts";
@@ -25,7 +25,7 @@ export async function getHistory(exchange: Exchange): Promise<Result<Reply, Prob
   if (!node.ok) return node;
   const page = await exportPage(ports.store, {
     part: { ...times, ...(node.value === null ? {} : { node: node.value }) },
-    limit: range.limit === undefined ? DEFAULT_EXPORTED : Number(range.limit),
+    limit: range.limit === undefined ? USUAL_EXPORTED : Number(range.limit),
     ...(pageToken === undefined ? {} : { pageToken }),
     nowMs,
     signal,

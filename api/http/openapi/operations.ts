@@ -4,7 +4,7 @@ import { ref } from "../../model/json-schema.ts";
 import { AGREEMENT_VERDICTS, MAX_OUTCOMES_POSTED, OUTCOME_KINDS } from "../../model/outcome.ts";
 import { MAX_LIMIT, MAX_MARGIN_PERCENT, USUAL_LIMIT } from "../../service/advise/advise-node.ts";
 import { USUAL_MARGIN_PERCENT, USUAL_PERCENTILE } from "../../service/advise/reserves.ts";
-import { DEFAULT_EXPORTED } from "../../service/export-page.ts";
+import { USUAL_EXPORTED } from "../../service/export-page.ts";
 import { MAX_TOUCHED } from "../../service/lint-touched.ts";
 import { DEFAULT_PAGE } from "../decision-list.ts";
 import { MAX_MOVED_ROWS } from "../moving.ts";
@@ -284,7 +284,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
         type: "integer",
         minimum: 1,
         maximum: MAX_PAGE,
-        default: DEFAULT_EXPORTED,
+        default: USUAL_EXPORTED,
       }),
       query("pageToken", "The nextPageToken of the page before, with the same node"),
     ],
