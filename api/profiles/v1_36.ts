@@ -142,6 +142,14 @@ export const v1_36 = profileOfData({
     resizesStaticPods: true,
     resizesBeyondNode: true,
     stateFiles: "pods",
+    claims: {
+      ...v1_35.behaviour.claims,
+      podsWithoutGroup: "panic",
+      extendedRequests: "mapped",
+      unknownClaim: (name, namespace) =>
+        `internal error: unable to get claim info for ResourceClaim ${name} in namespace ${namespace}`,
+      healthOf: "requests",
+    },
     deviceHintsOverAllNodes: false,
     minimumAgeAtLeastZero: true,
     allowlistInFull: false,
