@@ -6,10 +6,13 @@ import { requiredNodes, taints, tolerations } from "./placement.ts";
 /** Dynamic resource allocation: what a decision reads of resource.k8s.io/v1, and the drivers that have registered with the kubelet. */
 
 const few = <S extends z.ZodType>(of: S) => z.array(of).max(LIMITS.labels);
-/** `kubectl get KIND -o json` prints a List, which may be empty. */
+/** `kubectl get KIND -o json` prints a List, and of one that is named the object alone. */
 const list = <S extends z.ZodType>(of: S) => z.preprocess((v) => itemsOf(v), z.array(of).max(LIMITS.resourceObjects));
-const itemsOf = (v: unknown): unknown =>
-  typeof v === "object" && v !== null && "items" in v ? ((v as { items: unknown }).items ?? []) : v;
+function itemsOf(v: unknown): unknown {
+  if (typeof v !== "object" || v === null || Array.isArray(v)) return v;
+  if ("items" in v) return v.items ?? [];
+  return "metadata" in v ? [v] : v;
+}
 
 const metadata = z.object({ name: text, namespace: optional(text), uid: optional(text) });
 const ownerReference = z.object({
@@ -27,6 +30,7 @@ const allocatedDevice = z.object({
   pool: optional(text),
   device: optional(text),
   adminAccess: optional(z.boolean()),
+  shareID: optional(text),
   tolerations: optional(tolerations),
   skipNodeOperations: optional(few(text)),
 });

@@ -208,6 +208,8 @@ export interface ClaimsBehaviour {
    * mappings on, each that is `mapped`. Before that a container's claims are looked up whether it uses them or not.
    */
   readonly extendedRequests: "first" | "each" | "mapped";
+  /** The words for a claim of a template that was made for another pod, both as NAMESPACE/NAME. */
+  readonly notOwner: (claim: string, pod: string) => string;
   /** The words for a claim that the kubelet does not know as a container starts. */
   readonly unknownClaim: (name: string, namespace: string, ofExtendedResource: boolean) => string;
   /** Whether a device's health holds as long as its driver said; otherwise 30 s. */

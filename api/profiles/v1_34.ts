@@ -374,6 +374,7 @@ export const v1_34 = profileOfData({
       unpreparesByReference: false,
       podsWithoutGroup: "own-claims",
       extendedRequests: "first",
+      notOwner: (claim, pod) => `ResourceClaim ${claim} was not created for pod ${pod} (pod is not owner)`,
       unknownClaim: (name, namespace, ofExtendedResource) =>
         ofExtendedResource
           ? `unable to get claim info for claim ${name} in namespace ${namespace}`

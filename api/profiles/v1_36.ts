@@ -146,6 +146,7 @@ export const v1_36 = profileOfData({
       ...v1_35.behaviour.claims,
       podsWithoutGroup: "panic",
       extendedRequests: "mapped",
+      notOwner: (claim, pod) => `ResourceClaim ${claim} was not created for Pod ${pod} (Pod is not owner)`,
       unknownClaim: (name, namespace) =>
         `internal error: unable to get claim info for ResourceClaim ${name} in namespace ${namespace}`,
       healthOf: "requests",

@@ -12,6 +12,7 @@ import {
 } from "../../api/decide/dra/prepare.ts";
 import { chooseService, endpointTaken } from "../../api/decide/dra/registration.ts";
 import { reconcileClaims, unprepareResources } from "../../api/decide/dra/unprepare.ts";
+import { withoutNulls } from "../../api/model/nulls.ts";
 import { containersOf, type Pod, podUid } from "../../api/model/pod.ts";
 import { dra, type ResourceClaim } from "../../api/model/resource-claim.ts";
 import { epochMs } from "../../api/model/units.ts";
@@ -61,7 +62,7 @@ type Json = Record<string, unknown>;
 
 const NOW = epochMs(Date.UTC(2026, 0, 31));
 const claimsOf = (list: readonly unknown[]): readonly ResourceClaim[] =>
-  dra.parse({ resourceClaims: list }).resourceClaims ?? [];
+  dra.parse(withoutNulls({ resourceClaims: list })).resourceClaims ?? [];
 
 /** A kubelet that carries the steps out in the case's node. */
 class Node {
@@ -167,7 +168,8 @@ function done(node: Node, op: OpInput): Json {
   if (op.op === "claims") node.claims = claimsOf(op.claims ?? []);
   if (op.op === "claims") return {};
   if (op.op === "register") return registered(node, op);
-  if (op.op === "reconcile") return withState(node.carryOut(quiet(reconcileClaims(cache, new Set(op.active), node.sources)), op));
+  if (op.op === "reconcile")
+    return withState(node.carryOut(quiet(reconcileClaims(cache, new Set(op.active), node.sources)), op));
   if (op.op === "deregister" || op.op === "restart") {
     if (op.op === "restart") node.start();
     else node.drivers.delete(op.driver as string);
@@ -198,7 +200,9 @@ function registered(node: Node, { driver = "", services }: OpInput): Json {
   const endpoint = `/plugins/${driver}.sock`;
   const service = chooseService(services ?? []);
   if (!service.ok) {
-    return { error: `invalid supported gRPC versions of DRA driver plugin ${driver} at endpoint ${endpoint}: ${service.error}` };
+    return {
+      error: `invalid supported gRPC versions of DRA driver plugin ${driver} at endpoint ${endpoint}: ${service.error}`,
+    };
   }
   if (node.drivers.has(driver)) return { error: endpointTaken(driver, endpoint) };
   node.drivers.set(driver, services ?? []);

@@ -27,7 +27,8 @@ function claimText(claim: ClaimInfo, behaviour: Behaviour["claims"]): string {
   const states = driversOf(claim).map((driver) => {
     const { devices, skips } = drivers.get(driver) as DriverState;
     const list = devices === null ? "null" : `[${devices.map((device) => deviceText(device, behaviour)).join(",")}]`;
-    const skipped = behaviour.nodeOperationsSkipped && skips.length > 0 ? `,"skipNodeOperations":${textsText(skips)}` : "";
+    const skipped =
+      behaviour.nodeOperationsSkipped && skips.length > 0 ? `,"skipNodeOperations":${textsText(skips)}` : "";
     return `${jsonText(driver)}:{"Devices":${list}${skipped}}`;
   });
   return (
@@ -72,7 +73,11 @@ const PODS: GoType = {
   keys: "string",
   of: { kind: "struct", name: "sets.Empty", fields: {} },
 };
-const SKIPS: GoType = { kind: "slice", name: "[]v1.SkipNodeOperation", of: { kind: "string", name: "v1.SkipNodeOperation" } };
+const SKIPS: GoType = {
+  kind: "slice",
+  name: "[]v1.SkipNodeOperation",
+  of: { kind: "string", name: "v1.SkipNodeOperation" },
+};
 
 function dataType({ shareIds, nodeOperationsSkipped }: Behaviour["claims"]): GoType {
   const device: GoType = {
@@ -140,7 +145,8 @@ export function readClaims(text: string | undefined, behaviour: Behaviour["claim
   const failed = (what: string): Result<never, string> => err(`create ResourceClaim cache: ${what}`);
   if (text === undefined) return ok(new ClaimInfoCache(behaviour));
   const data = dataOf(text);
-  if (!data.ok) return failed(`GetOrCreate() on checkpoint state: failed to get checkpoint ${DRA_STATE_FILE}: ${data.error}`);
+  if (!data.ok)
+    return failed(`GetOrCreate() on checkpoint state: failed to get checkpoint ${DRA_STATE_FILE}: ${data.error}`);
   const json = parseGoJson(data.value);
   if (!json.ok) return failed(`GetEntries() on checkpoint: ${json.error}`);
   const start: GoValue = { kind: "", apiVersion: "", ClaimInfoStateList: null };

@@ -35,21 +35,28 @@ const groupOf = ({ spec }: Pod): string | undefined => spec.schedulingGroup?.pod
 const GROUP_API = "scheduling.k8s.io";
 
 /** Why a claim was not made for the pod; undefined: it was. kubernetes 1.37: resourceclaim.IsForPod. */
-export function notForPod(pod: Pod, claim: ResourceClaim, groups: boolean, behaviour: Behaviour["claims"]) {
+export function notForPod(
+  pod: Pod,
+  claim: ResourceClaim,
+  groups: boolean,
+  behaviour: Behaviour["claims"],
+): string | undefined {
   const { metadata } = claim;
   const namespace = podNamespace(pod);
   const controller = metadata.ownerReferences?.find((owner) => owner.controller === true);
   if (controller !== undefined && controller.uid === podUid(pod)) return undefined;
   const group = groupOf(pod);
-  const refusal = (why: string): string =>
-    `ResourceClaim ${namespace}/${metadata.name} was not created for Pod ${namespace}/${pod.metadata.name} (${why})`;
-  if (!groups || (group === undefined && behaviour.podsWithoutGroup === "own-claims")) return refusal("Pod is not owner");
+  const [name, owner] = [metadata.name, pod.metadata.name].map((one) => `${namespace}/${one}`) as [string, string];
+  if (!groups || (group === undefined && behaviour.podsWithoutGroup === "own-claims"))
+    return behaviour.notOwner(name, owner);
   if (group === undefined) return NIL_POINTER;
   const ofGroup =
     controller?.kind === "PodGroup" &&
     controller.name === group &&
     controller.apiVersion?.startsWith(`${GROUP_API}/`) === true;
-  return ofGroup ? undefined : refusal(`neither Pod nor PodGroup ${group} is the owner`);
+  return ofGroup
+    ? undefined
+    : `ResourceClaim ${name} was not created for Pod ${owner} (neither Pod nor PodGroup ${group} is the owner)`;
 }
 /** Go's words as the kubelet ends. */
 export const NIL_POINTER = "panic: runtime error: invalid memory address or nil pointer dereference";

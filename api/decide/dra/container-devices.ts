@@ -19,7 +19,9 @@ export interface UsedRequest {
 export const cdiDevices = (info: ClaimInfo, request: string): readonly string[] =>
   driversOf(info)
     .flatMap((driver) => (info.drivers.get(driver) as DriverState).devices ?? [])
-    .filter(({ requestNames }) => request === "" || (requestNames ?? []).length === 0 || requestNames?.includes(request))
+    .filter(
+      ({ requestNames }) => request === "" || (requestNames ?? []).length === 0 || requestNames?.includes(request),
+    )
     .flatMap(({ cdiDeviceIds }) => cdiDeviceIds ?? []);
 
 /**
@@ -95,7 +97,10 @@ function extendedRequests(
     const all = mapped.filter(({ resourceName }) => resourceName === resource);
     return behaviour.extendedRequests === "each"
       ? all.map(used)
-      : all.slice(0, 1).filter(({ requestName = "" }) => requestName !== "").map(used);
+      : all
+          .slice(0, 1)
+          .filter(({ requestName = "" }) => requestName !== "")
+          .map(used);
   });
   // the claim is looked up for every container, whether it uses it or not
   return of.length > 0 ? of : [{ claim, request: NOTHING, resource: "" }];

@@ -20,7 +20,11 @@ type Loose = Readonly<Record<string, unknown>>;
 const members = (v: unknown): Loose => (typeof v === "object" && v !== null ? (v as Loose) : {});
 
 /** Reads a dra_health_state; what cannot be read counts as not said. `now` ends what is too old. kubelet 1.37: getHealthInfo. */
-export function readHealth(text: string | undefined, now: EpochMs, { healthTimeouts }: Behaviour["claims"]): HealthInfo {
+export function readHealth(
+  text: string | undefined,
+  now: EpochMs,
+  { healthTimeouts }: Behaviour["claims"],
+): HealthInfo {
   let file: Loose = {};
   try {
     file = members(JSON.parse(text ?? "{}"));
@@ -53,17 +57,29 @@ export function claimHealth(
   messages: boolean,
 ): readonly ClaimHealth[] {
   const told = new Map<string, ClaimHealth>();
-  for (const { name, request = "" } of container.resources?.claims ?? []) {
+  if (
+    cache.behaviour.healthOf === "claim-names" &&
+    !(pod.spec.resourceClaims ?? []).every((one) => claimName(pod, one).ok)
+  ) {
+    return [];
+  }
+  for (const { name, request = "" } of usedClaims(container, cache.behaviour)) {
     const info = infoOf(cache, pod, name);
     if (info === undefined) continue;
     const resource = request === "" ? `claim:${name}` : `claim:${name}/${request}`;
     const resources = resourcesOf(info, request, health, messages, cache.behaviour);
     if (resources.length > 0) told.set(resource, { name: resource, resources });
     else told.delete(resource);
-    // by the claim's own name, whichever request comes first
-    if (cache.behaviour.healthOf === "claim-names") break;
   }
   return [...told.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** The oldest kubelets tell each claim once, by the first request that the container names of it. */
+function usedClaims({ resources }: Container, { healthOf }: Behaviour["claims"]) {
+  const all = resources?.claims ?? [];
+  return healthOf === "claim-names"
+    ? all.filter((one, i) => all.findIndex(({ name }) => name === one.name) === i)
+    : all;
 }
 
 /** Older kubelets look in the status alone, which names the claims of templates only; the oldest take the container's word for the claim's name. */
@@ -91,7 +107,10 @@ function resourcesOf(
     ((info.drivers.get(driver) as DriverState).devices ?? [])
       .filter(
         ({ requestNames }) =>
-          healthOf !== "requests" || request === "" || (requestNames ?? []).length === 0 || requestNames?.includes(base),
+          healthOf !== "requests" ||
+          request === "" ||
+          (requestNames ?? []).length === 0 ||
+          requestNames?.includes(base),
       )
       .map(({ poolName, deviceName, cdiDeviceIds }) => {
         const { health: state, message } = health(driver, poolName, deviceName);
@@ -102,5 +121,7 @@ function resourcesOf(
         };
       }),
   );
-  return healthOf === "requests" ? all.filter((one, i) => all.findIndex((o) => o.resourceID === one.resourceID) === i) : all;
+  return healthOf === "requests"
+    ? all.filter((one, i) => all.findIndex((o) => o.resourceID === one.resourceID) === i)
+    : all;
 }

@@ -1,4 +1,4 @@
-import { type Pod, podNamespace, podUid } from "../../model/pod.ts";
+import { type Pod, type PodClaim, podNamespace, podUid } from "../../model/pod.ts";
 import type { AllocatedDevice, ResourceClaim } from "../../model/resource-claim.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Behaviour } from "../../profiles/profile.ts";
@@ -38,9 +38,7 @@ export interface ClaimAnswer {
   readonly devices: readonly PreparedDevice[];
 }
 /** A driver's answer to a call: by the claims' uids, or why the call as a whole failed. */
-export type DriverAnswer =
-  | { readonly claims: ReadonlyMap<string, ClaimAnswer> }
-  | { readonly failed: string };
+export type DriverAnswer = { readonly claims: ReadonlyMap<string, ClaimAnswer> } | { readonly failed: string };
 /** One call to a driver, with all claims that it is asked about together. */
 export interface DriverCall {
   readonly driver: string;
@@ -55,7 +53,6 @@ export type ClaimSteps = Generator<DriverCall | "store", string | undefined, Dri
 
 /** A claim of a pod that passed the checks. */
 export interface CheckedClaim {
-  readonly podClaim: string;
   readonly claim: ResourceClaim;
   readonly drivers: ReadonlyMap<string, DriverState>;
 }
@@ -71,23 +68,24 @@ export function checkClaims(
 ): Result<readonly CheckedClaim[], string> {
   const checked: CheckedClaim[] = [];
   for (const podClaim of podClaims(pod, sources.gates.extended)) {
-    const named = claimName(pod, podClaim);
-    if (!named.ok) return named;
-    if (named.value.name === null) continue;
-    const one = checkClaim(pod, named.value.name, named.value.ofTemplate, sources, behaviour);
+    const one = checkClaim(pod, podClaim, sources, behaviour);
     if (!one.ok) return one;
-    checked.push({ podClaim: podClaim.name ?? "", ...one.value });
+    if (one.value !== null) checked.push(one.value);
   }
   return ok(checked);
 }
 
-function checkClaim(
+/** The checks of one of them. Null: it was not needed. */
+export function checkClaim(
   pod: Pod,
-  name: string,
-  ofTemplate: boolean,
+  podClaim: PodClaim,
   { gates, claim: find, isRegistered }: ClaimSources,
   behaviour: Behaviour["claims"],
-): Result<Omit<CheckedClaim, "podClaim">, string> {
+): Result<CheckedClaim | null, string> {
+  const named = claimName(pod, podClaim);
+  if (!named.ok) return named;
+  const { name, ofTemplate } = named.value;
+  if (name === null) return ok(null);
   const claim = find(podNamespace(pod), name);
   if (claim === undefined) return err(`fetch ResourceClaim ${name}: ${noSuchClaim(name)}`);
   const others = ofTemplate ? notForPod(pod, claim, gates.groups, behaviour) : undefined;
@@ -147,24 +145,30 @@ interface Attached {
   /** How many claims the pod was entered at; all, where there is no error. */
   readonly entered: number;
   readonly error: string | undefined;
+  /** A driver that the allocation had when the claim was entered has no device of it now, and a kubelet that calls it ends. */
+  readonly lost: boolean;
 }
+const isCalled = (state: DriverState | undefined): boolean =>
+  state !== undefined && !doesWithout(state, "NodePrepareResources");
 /** Enters the pod at its claims, and says which drivers are to be called. kubelet 1.37: prepareResources. */
 export function attachClaims(cache: ClaimInfoCache, pod: Pod, checked: readonly CheckedClaim[]): Attached {
   const staged: ClaimInfo[] = [];
   const batches = new Map<string, ClaimRef[]>();
+  let lost = false;
   for (const [i, { claim, drivers }] of checked.entries()) {
     const info = entered(cache, claim, drivers);
-    if (typeof info === "string") return { staged, calls: [], entered: i, error: info };
+    if (typeof info === "string") return { staged, calls: [], entered: i, error: info, lost };
     info.podUids.add(podUid(pod) ?? "");
     if (info.prepared) continue;
     if (!staged.includes(info)) staged.push(info);
     const { namespace, name, uid } = info;
     for (const [driver, state] of info.drivers) {
       if (doesWithout(state, "NodePrepareResources")) continue;
-      batches.set(driver, [...(batches.get(driver) ?? []), { namespace, name, uid }]);
+      if (!isCalled(drivers.get(driver))) lost = true;
+      else batches.set(driver, [...(batches.get(driver) ?? []), { namespace, name, uid }]);
     }
   }
-  return { staged, calls: callsOf("NodePrepareResources", batches), entered: checked.length, error: undefined };
+  return { staged, calls: callsOf("NodePrepareResources", batches), entered: checked.length, error: undefined, lost };
 }
 function entered(
   cache: ClaimInfoCache,
@@ -199,7 +203,7 @@ export function* prepareResources(cache: ClaimInfoCache, pod: Pod, sources: Clai
   const failed = (why: string): string => (why === NIL_POINTER ? why : `prepare dynamic resources: ${why}`);
   const checked = checkClaims(pod, sources, cache.behaviour);
   if (!checked.ok) return failed(checked.error);
-  const { staged, calls, entered, error } = attachClaims(cache, pod, checked.value);
+  const { staged, calls, entered, error, lost } = attachClaims(cache, pod, checked.value);
   if (entered > 0) yield "store";
   if (error !== undefined) return failed(error);
   for (const call of calls) {
@@ -208,6 +212,7 @@ export function* prepareResources(cache: ClaimInfoCache, pod: Pod, sources: Clai
     const fault = faultOf(call, answer);
     if (fault !== undefined) return failed(fault);
   }
+  if (lost) return NIL_POINTER;
   for (const info of staged) info.prepared = true;
   yield "store";
   return undefined;
@@ -230,10 +235,10 @@ export function faultOf({ operation, claims }: DriverCall, answer: DriverAnswer)
 
 /** The devices of those that went well, also beside one that did not. */
 function takeDevices(cache: ClaimInfoCache, { driver, claims }: DriverCall, answers: ReadonlyMap<string, ClaimAnswer>) {
-  for (const { namespace, name, uid } of claims.filter((claim, i) => claims.indexOf(claim) === i)) {
-    const answer = answers.get(uid);
-    const info = cache.get(namespace, name);
-    if (answer === undefined || (answer.error ?? "") !== "" || info === undefined) continue;
+  for (const [uid, answer] of answers) {
+    const claim = claims.find((one) => one.uid === uid);
+    const info = claim && cache.get(claim.namespace, claim.name);
+    if (info === undefined || (answer.error ?? "") !== "") continue;
     const state = info.drivers.get(driver) ?? { devices: null, skips: [] };
     const before = cache.behaviour.answersReplace ? null : state.devices;
     const devices = answer.devices.length === 0 ? before : [...(before ?? []), ...answer.devices];

@@ -2,7 +2,15 @@ import { type Pod, podNamespace, podUid } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { type ClaimInfo, type ClaimInfoCache, type ClaimRef, doesWithout } from "./claim-info.ts";
 import { claimName, podClaims } from "./claim-name.ts";
-import { type ClaimSources, type ClaimSteps, callsOf, type DriverAnswer, type DriverCall, faultOf, notRegistered } from "./prepare.ts";
+import {
+  type ClaimSources,
+  type ClaimSteps,
+  callsOf,
+  type DriverAnswer,
+  type DriverCall,
+  faultOf,
+  notRegistered,
+} from "./prepare.ts";
 
 type Registered = Pick<ClaimSources, "gates" | "isRegistered">;
 

@@ -199,7 +199,7 @@ func setGates(given map[string]bool) bool {
 func settled(client kubernetes.Interface, c *Case) Out {
 	seen := map[string]Out{}
 	lists := map[int]map[string]bool{}
-	for n := 0; n < 6 || (len(seen) > 1 && n < 80); n++ {
+	for n := 0; n < 40 || (len(seen) > 1 && n < 160); n++ {
 		out := run(client, c.In)
 		for i := range out.Ops {
 			if lists[i] == nil {

@@ -163,6 +163,7 @@ func sharing(two []Object, both map[string][]string, pod Object, fine map[string
 		{Op: "reconcile", Active: []string{}, Answers: map[string]Answer{"a.io": undone("gpu")}}}})
 	add("reconciled-restart", Input{Claims: two, Drivers: both, Ops: []Op{{Op: "prepare", Pod: text(pod), Answers: fine}, {Op: "restart"},
 		{Op: "reconcile", Active: []string{}, Answers: map[string]Answer{"a.io": undone("gpu", "nic"), "b.io": undone("nic")}}}})
+	add("allocation-changed", Input{Claims: shared, Drivers: both, State: stateOf(entry("gpu", "c-gpu", []string{"p"}, map[string][]Device{"a.io": nil, "b.io": nil})), Ops: []Op{up(p), see(p), up(q)}})
 	lost := podOf("p", []Object{{"name": "gpu", "resourceClaimTemplateName": "t"}}, map[string][]use{"a": {{"gpu", ""}}})
 	told := podOf("p", []Object{{"name": "gpu", "resourceClaimTemplateName": "t"}}, map[string][]use{"a": {{"gpu", ""}}})
 	told["status"] = Object{"resourceClaimStatuses": []any{Object{"name": "gpu", "resourceClaimName": "gpu"}}}
@@ -273,7 +274,11 @@ func healths() []Case {
 	for i, health := range []map[string]map[string]Health{nil, at, slow} {
 		for j, uses := range [][]use{{{"gpu", ""}}, {{"gpu", "r0"}}, {{"gpu", "r1"}, {"gpu", "r0"}}, {{"gpu", "r0/large"}}, {}, {{"other", ""}}} {
 			for k, on := range []bool{true, false} {
-				pod := podOf("p", []Object{by("gpu"), {"name": "other", "resourceClaimTemplateName": "t"}}, map[string][]use{"a": uses, "b": {}})
+				refs := []Object{by("gpu")}
+				if i == 1 || j == 5 {
+					refs = append(refs, Object{"name": "other", "resourceClaimTemplateName": "t"})
+				}
+				pod := podOf("p", refs, map[string][]use{"a": uses, "b": {}})
 				status := Object{"containerStatuses": []any{Object{"name": "a"}, Object{"name": "b"}}}
 				if k == 0 {
 					status["resourceClaimStatuses"] = []any{Object{"name": "gpu", "resourceClaimName": "gpu"}}
