@@ -73,6 +73,7 @@ const CORE_FLOORS: typeof FLOORS = [
   ["api/decide/allocatable/", "api/decide/cpus/", "api/decide/memory/", "api/decide/devices/", "api/decide/admission/"],
   ["api/decide/cgroups/", "api/decide/managers/"],
   ["api/decide/resize/"],
+  ["api/decide/cgroups/", "api/decide/dra/", "api/decide/managers/"],
   ["api/decide/kinds/", "api/decide/lint/"],
 ];
 const roomOf = (floors: typeof FLOORS, file: string): string | undefined =>

@@ -106,7 +106,7 @@ class Node {
       isRegistered: (driver) => this.drivers.has(driver),
     };
   }
-  carryOut(steps: ClaimSteps, { answers = {} }: OpInput): Json {
+  carryOut(steps: ClaimSteps, { op, answers = {} }: OpInput): Json {
     const calls: Json[] = [];
     let step = steps.next();
     while (step.done !== true) {
@@ -116,13 +116,15 @@ class Node {
         step = steps.next();
         continue;
       }
+      const told = value.claims.map(({ namespace, name, uid }) => `${namespace}/${name}/${uid}`);
       calls.push({
         driver: value.driver,
         service: chosen(this.drivers.get(value.driver)),
         method: value.operation,
-        claims: value.claims.map(({ namespace, name, uid }) => `${namespace}/${name}/${uid}`),
+        // the claims that a pod leaves come out of a Go map
+        claims: op === "prepare" ? told : told.sort(),
       });
-      step = steps.next(answerOf(value, answers[value.driver]));
+      step = steps.next(answerOf(value, answers[value.driver], chosen(this.drivers.get(value.driver))));
     }
     return { ...(calls.length === 0 ? {} : { calls }), ...(step.value === undefined ? {} : { error: step.value }) };
   }
@@ -132,20 +134,21 @@ const chosen = (services: readonly string[] = []): string => {
   return service.ok ? service.value.replace(".DRAPlugin", "") : "";
 };
 
-function answerOf({ claims, operation }: DriverCall, answer: AnswerInput = {}): DriverAnswer {
+function answerOf({ claims, operation }: DriverCall, answer: AnswerInput = {}, service: string): DriverAnswer {
   if (answer.fails !== undefined) return { failed: `rpc error: code = Unknown desc = ${answer.fails}` };
   const uids = [...(answer.unasked ?? []), ...claims.map(({ uid }) => uid)].filter((uid) => answer.claims?.[uid]);
   const told = uids.map((uid) => {
     const { error, devices = [] } = answer.claims?.[uid] ?? {};
-    const list = operation === "NodePrepareResources" ? devices.map(deviceOf) : [];
+    const list = operation === "NodePrepareResources" ? devices.map((device) => deviceOf(device, service)) : [];
     return [uid, { ...(error === undefined ? {} : { error }), devices: list }] as const;
   });
   return { claims: new Map(told) };
 }
-const deviceOf = ({ requests = [], pool, device, cdi = [], share }: DeviceInput): PreparedDevice => ({
+const deviceOf = ({ requests = [], pool, device, cdi = [], share }: DeviceInput, service: string): PreparedDevice => ({
   poolName: pool,
   deviceName: device,
-  shareId: share ?? null,
+  // v1beta1 has none
+  shareId: service === "v1" ? (share ?? null) : null,
   requestNames: requests.length === 0 ? null : requests,
   cdiDeviceIds: cdi.length === 0 ? null : cdi,
 });

@@ -37,13 +37,17 @@ export function containerDevices(
   const used = usedRequests(pod, container, extended, cache.behaviour);
   if (!used.ok) return used;
   const namespace = podNamespace(pod);
-  const devices: string[] = [];
-  for (const { claim, request, resource } of used.value) {
-    const info = cache.get(namespace, claim);
-    if (info === undefined) return err(cache.behaviour.unknownClaim(claim, namespace, resource !== undefined));
-    if (request !== NOTHING) devices.push(...cdiDevices(info, request));
+  const unknown = used.value.filter(({ claim }) => cache.get(namespace, claim) === undefined);
+  // of several the map chooses one
+  if (cache.behaviour.extendedRequests === "mapped") unknown.sort((a, b) => (a.claim < b.claim ? -1 : 1));
+  const [first] = unknown;
+  if (first !== undefined) {
+    return err(cache.behaviour.unknownClaim(first.claim, namespace, first.resource !== undefined));
   }
-  return ok(devices);
+  const devices = used.value.map(({ claim, request }) =>
+    request === NOTHING ? [] : cdiDevices(cache.get(namespace, claim) as ClaimInfo, request),
+  );
+  return ok(devices.flat());
 }
 /** The claim must be known, and nothing of it is given. */
 const NOTHING = "\0";

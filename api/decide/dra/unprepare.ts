@@ -82,12 +82,13 @@ export function* unprepareClaims(
   { isRegistered }: Registered,
 ): ClaimSteps {
   const { leaving, calls } = detachClaims(cache, uid, namespace, names);
-  for (const call of calls) {
-    const missing = notRegistered(call.driver, isRegistered);
-    if (missing !== undefined) return missing;
+  const missing = calls.map(({ driver }) => notRegistered(driver, isRegistered));
+  for (const call of calls.filter((_, i) => missing[i] === undefined)) {
     const fault = faultOf(call, (yield call) as DriverAnswer);
     if (fault !== undefined) return fault;
   }
+  const first = missing.find((one) => one !== undefined);
+  if (first !== undefined) return first;
   for (const info of leaving) cache.delete(info);
   yield "store";
   return undefined;

@@ -121,7 +121,6 @@ func stateFiles() []Case {
 		`{"Data":"{}","Checksum":` + fmt.Sprint(crc32.ChecksumIEEE([]byte("{}"))) + `}x`,
 		stateFile(head + `[` + strings.Replace(good, `"c-gpu"`, `7`, 1) + `]}`),
 		stateFile(head + `[` + strings.Replace(good, `{"u-p":{}}`, `["u-p"]`, 1) + `]}`),
-		stateFile(head + `[` + strings.Replace(good, `{"u-p":{}}`, `null`, 1) + `]}`),
 		stateFile(head + `[` + strings.Replace(good, `["r0"]`, `"r0"`, 1) + `]}`),
 		stateFile(head + `[` + strings.Replace(good, `["r0"]`, `[1]`, 1) + `]}`),
 		stateFile(head + `[` + strings.Replace(good, `"DeviceName":"d"`, `"DeviceName":{}`, 1) + `]}`),

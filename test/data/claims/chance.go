@@ -67,10 +67,10 @@ func byChance() Input {
 		pod := pods[r.Intn(2)]
 		switch k := r.Intn(20); {
 		case k < 9:
-			in.Ops = append(in.Ops, Op{Op: "prepare", Pod: text(pod), Answers: answersByChance(names, known, true)},
+			in.Ops = append(in.Ops, Op{Op: "prepare", Pod: text(pod), Answers: answersByChance(names, known, true, true)},
 				Op{Op: "resources", Pod: text(pod), Container: "a"}, Op{Op: "resources", Pod: text(pod), Container: "b"})
 		case k < 15:
-			in.Ops = append(in.Ops, Op{Op: "unprepare", Pod: text(pod), Answers: answersByChance(names, known, false)})
+			in.Ops = append(in.Ops, Op{Op: "unprepare", Pod: text(pod), Answers: answersByChance(names, known, false, true)})
 		case k == 15:
 			in.Ops = append(in.Ops, Op{Op: "restart"})
 		case k == 16:
@@ -78,34 +78,36 @@ func byChance() Input {
 		case k == 17:
 			in.Ops = append(in.Ops, Op{Op: "deregister", Driver: pick(known...)})
 		default:
-			in.Ops = append(in.Ops, Op{Op: "reconcile", Active: pick([]string{"u-p", "u-q"}, []string{"u-p", "u-gone"}, []string{"u-q", "u-gone"}), Answers: answersByChance(names, known, false)})
+			in.Ops = append(in.Ops, Op{Op: "reconcile", Active: pick([]string{"u-p", "u-q"}, []string{"u-p", "u-gone"}, []string{"u-q", "u-gone"}), Answers: answersByChance(names, known, false, false)})
 		}
 	}
 	return in
 }
 
 // answersByChance fail with one driver at most, and of that for one claim, since Go's maps would choose among more.
-func answersByChance(names, known []string, devices bool) map[string]Answer {
+func answersByChance(names, known []string, devices, faults bool) map[string]Answer {
 	all := map[string]Answer{}
 	for _, d := range known {
 		a := Answer{Claims: map[string]Result{}}
-		for i, n := range names {
+		for _, n := range names {
 			result := Result{}
 			for j := 0; devices && j < r.Intn(3); j++ {
 				id := fmt.Sprintf("%s-%d", n, j)
 				result.Devices = append(result.Devices, Device{Requests: pick([]string{"r0"}, []string{"r1"}, nil), Pool: "node-1", Device: id, CDI: []string{cdi(d, id)}})
 			}
-			_ = i
 			a.Claims["c-"+n] = result
 		}
 		all[d] = a
 	}
 	bad := pick(known...)
+	if !faults {
+		return all
+	}
 	switch r.Intn(8) {
 	case 0:
 		all[bad] = Answer{Fails: "device is busy"}
 	case 1:
-		all[bad].Claims["c-"+pick(names...)] = Result{Error: "no such device"}
+		all[bad] = Answer{Claims: map[string]Result{"c-" + pick(names...): {Error: "no such device"}}}
 	}
 	return all
 }

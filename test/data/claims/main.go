@@ -13,6 +13,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -199,7 +200,7 @@ func setGates(given map[string]bool) bool {
 func settled(client kubernetes.Interface, c *Case) Out {
 	seen := map[string]Out{}
 	lists := map[int]map[string]bool{}
-	for n := 0; n < 40 || (len(seen) > 1 && n < 160); n++ {
+	for n := 0; n < 24 || (len(seen) > 1 && n < 200); n++ {
 		out := run(client, c.In)
 		for i := range out.Ops {
 			if lists[i] == nil {
@@ -280,7 +281,12 @@ func run(client kubernetes.Interface, in Input) Out {
 		text := err.Error()
 		return Out{Start: &text}
 	}
-	defer func() { s.cancel() }()
+	defer func() {
+		for name := range s.endpoints {
+			s.deregister(name) // closes its connections
+		}
+		s.cancel()
+	}()
 	for name, services := range in.Drivers {
 		stop := serveDriver(name, filepath.Join(dir, name+".sock"))
 		defer stop()
@@ -388,7 +394,12 @@ func (s *session) do(op Op) OpOut {
 	case "status":
 		out.Stat = s.status(pod)
 	case "restart":
+		drivers := maps.Clone(s.drivers)
+		for name := range drivers {
+			s.deregister(name)
+		}
 		s.cancel()
+		s.drivers = drivers
 		err = s.start()
 	case "register":
 		return OpOut{Error: s.register(op.Driver, op.Services)}
@@ -412,7 +423,7 @@ func (s *session) do(op Op) OpOut {
 		out.Error = &text
 	}
 	world.mutex.Lock()
-	out.Calls = world.calls
+	out.Calls = settledCalls(world.calls, op.Op, err)
 	world.mutex.Unlock()
 	if op.Op == "prepare" || op.Op == "unprepare" {
 		out.Might = map[string]bool{string(pod.UID): s.manager.PodMightNeedToUnprepareResources(pod.UID)}
@@ -421,6 +432,19 @@ func (s *session) do(op Op) OpOut {
 		s.state(&out)
 	}
 	return out
+}
+
+// settledCalls puts in order what Go's maps do not: the drivers, where all of them were called, and the claims that a pod leaves.
+func settledCalls(calls []Call, op string, err error) []Call {
+	for _, c := range calls {
+		if op != "prepare" {
+			sort.Strings(c.Claims)
+		}
+	}
+	if err == nil {
+		sort.SliceStable(calls, func(i, j int) bool { return calls[i].Driver < calls[j].Driver })
+	}
+	return calls
 }
 
 // prepare says how it ends also where a kubelet would: 1.36 looks up the PodGroup of a pod that has none.
