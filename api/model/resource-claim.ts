@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { count, nodeName, optional, text } from "./fields.ts";
+import { count, nodeName, optional, sortedRecord, text } from "./fields.ts";
 import { LIMITS } from "./limits.ts";
 import { requiredNodes, taints, tolerations } from "./placement.ts";
 
@@ -66,7 +66,13 @@ const nodes = {
   nodeSelector: optional(requiredNodes),
   allNodes: optional(z.boolean()),
 };
-const sliceDevice = z.object({ name: text, ...nodes, taints: optional(taints) });
+const sliceDevice = z.object({
+  name: text,
+  ...nodes,
+  taints: optional(taints),
+  /** What of the node's own resources the device takes. */
+  nodeAllocatableResources: optional(sortedRecord(text, z.unknown(), LIMITS.resourcesPerList)),
+});
 export type SliceDevice = z.output<typeof sliceDevice>;
 const resourceSlice = z.object({
   metadata,

@@ -68,6 +68,7 @@ export const PARTS = [
     path: ["runtime", "imageFilesystems"],
     what: "the runtime's file systems (crictl imagefsinfo -o json)",
   },
+  { option: "runtime-info", path: ["runtime", "info"], what: "how the runtime is set (crictl info)" },
 ] as const;
 export type PartOption = (typeof PARTS)[number]["option"];
 
@@ -128,6 +129,7 @@ const TAKES: Readonly<Record<Exclude<PartOption, "pods">, readonly DocumentForm[
   containers: ["crictl ps"],
   sandboxes: ["crictl pods"],
   imagefs: ["crictl imagefsinfo"],
+  "runtime-info": ["crictl info"],
 };
 
 /** Why a document is nothing for an option: what it is, what was wanted, and which option takes it. `undefined` where it fits. */
@@ -150,8 +152,6 @@ export const INSTEAD: Partial<Record<DocumentForm, string>> = {
   "crictl inspect": "give what `crictl ps -a -o json` prints",
   "crictl inspectp": "give what `crictl pods -o json` prints",
   "crictl inspecti": "give what `crictl images -o json` prints",
-  "crictl info":
-    "leave it out, no decision reads it; `crictl ps -a -o json`, `crictl pods -o json` and `crictl images -o json` tell what runs and what is there",
   "v1.Event": "no decision reads it; `nodewise why` does",
   "cpu.stat": "no decision reads it; `nodewise why` does",
   decision: "no decision reads it; `nodewise why` does",
