@@ -26,7 +26,7 @@ export const slice = (devices: readonly (string | Json)[], more: Json = {}): Jso
   metadata: { name: "slice" },
   spec: {
     driver: DRIVER,
-    nodeName: "n1",
+    nodeName: "n",
     pool: { name: "n1", generation: 1, resourceSliceCount: 1 },
     devices: devices.map((device) => (typeof device === "string" ? { name: device } : device)),
     ...more,

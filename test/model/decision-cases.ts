@@ -221,7 +221,7 @@ function* collections(): Generator<Case> {
 
 /** The pods of the DRA manager's vectors as they first come, on a node with what drivers would answer. */
 function* claimNodes(): Generator<Case> {
-  for (const { claims, drivers, state, ops, gates } of vectors("claims")) {
+  for (const { claims, drivers, state, ops, gates } of vectors("1.37.2/claims")) {
     const [first] = ops.filter(({ op }: Loose) => op === "prepare");
     if (first === undefined) continue;
     const answersOf = (driver: string): Loose[] =>

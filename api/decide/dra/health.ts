@@ -15,7 +15,7 @@ interface DeviceHealth {
 export type HealthInfo = (driver: string, pool: string, device: string) => DeviceHealth;
 
 const UNKNOWN: DeviceHealth = { health: "Unknown", message: "" };
-const DEFAULT_TIMEOUT_MS = 30_000;
+const HEALTH_TIMEOUT_MS = 30_000;
 type Loose = Readonly<Record<string, unknown>>;
 const members = (v: unknown): Loose => (typeof v === "object" && v !== null ? (v as Loose) : {});
 
@@ -36,7 +36,7 @@ export function readHealth(
     const said = members(Object.hasOwn(devices, `${pool}/${device}`) ? devices[`${pool}/${device}`] : undefined);
     const own = healthTimeouts ? Number(said["HealthCheckTimeout"] ?? 0) / 1e6 : 0;
     const age = now - Date.parse(String(said["LastUpdated"]));
-    if (!(age <= (own === 0 ? DEFAULT_TIMEOUT_MS : own))) return UNKNOWN;
+    if (!(age <= (own === 0 ? HEALTH_TIMEOUT_MS : own))) return UNKNOWN;
     const health = HEALTHS.find((one) => one === said["Health"]) ?? "Unknown";
     return { health, message: String(said["Message"] ?? "") };
   };
