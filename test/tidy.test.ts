@@ -42,7 +42,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ["api/cluster/", "api/service/", "actuator/cgroupfs/", "actuator/core/"],
   ["api/ports.ts", "api/retention.ts", "actuator/apply/", "actuator/grpc/", "actuator/machine/"],
   ["api/http/", "db/sql/", "actuator/containerd/", "actuator/deviceplugin/", "actuator/podresources/"],
-  ["api/ui/", "db/postgres/", "db/sqlite/", "actuator/lifecycle/", "actuator/stats/"],
+  ["api/ui/", "db/postgres/", "db/sqlite/", "actuator/dra/", "actuator/lifecycle/", "actuator/stats/"],
   ["api/app.ts", "db/open/", "actuator/pass/"],
   ["api/collector/", "api/server/", "api/worker/", "actuator/gc/", "actuator/manifests/"],
   ["api/server.ts", "api/worker.ts", "actuator/status/"],
