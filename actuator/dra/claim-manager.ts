@@ -16,7 +16,7 @@ import { map, type Result } from "../../api/model/result.ts";
 import type { Behaviour } from "../../api/profiles/profile.ts";
 import type { DraRegistry } from "./driver-registry.ts";
 
-export interface ClaimManagerOptions {
+interface ClaimManagerOptions {
   readonly behaviour: Behaviour["claims"];
   readonly gates: ClaimGates;
   readonly registry: Pick<DraRegistry, "driver" | "isRegistered">;

@@ -3,8 +3,6 @@ import { err, ok } from "../../api/model/result.ts";
 import type { PluginHandler } from "../deviceplugin/watcher.ts";
 import { DraDriver } from "./driver.ts";
 
-/** The type that drivers say in GetInfo. kubelet 1.37: registerapi.DRAPlugin. */
-export const DRA_TYPE = "DRAPlugin";
 /** Drivers of a node; a name costs whoever registers it nothing. */
 const MAX_DRIVERS = 256;
 
@@ -25,7 +23,7 @@ export class DraRegistry {
     this.#options = options;
   }
 
-  /** What the watcher of plugins_registry does with DRA drivers. */
+  /** What the watcher of plugins_registry does with plugins that say `DRAPlugin`. */
   readonly handler: PluginHandler = {
     fault: ({ name, supportedVersions }, endpoint) => {
       const service = chooseService(supportedVersions);

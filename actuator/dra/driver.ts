@@ -7,8 +7,8 @@ import type { DraService } from "../../api/decide/dra/registration.ts";
 import { kubeletText } from "../containerd/fault.ts";
 import { callWith, clientOf } from "../deviceplugin/plugin-client.ts";
 
-/** A DRA driver's answers are as long as the kubelet waits for them. kubelet 1.37: defaultClientCallTimeout. */
-export const DRIVER_TIMEOUT_MS = 45_000;
+/** The kubelet waits so long for an answer. kubelet 1.37: defaultClientCallTimeout. */
+const DRIVER_TIMEOUT_MS = 45_000;
 /** Of one claim: what all drivers answer is kept in one file, which holds the claims of all pods. */
 const MAX_ANSWER_BYTES = 256 * 1024;
 

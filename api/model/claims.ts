@@ -19,7 +19,7 @@ const draCall = () =>
     .describe("one call to a driver, with all claims that it is asked about together");
 export type DraCall = Form<typeof draCall>;
 
-export const CLAIM_STATES = ["not-needed", "prepared", "to-prepare", "refused", "not-reached"] as const;
+const CLAIM_STATES = ["not-needed", "prepared", "to-prepare", "refused", "not-reached"] as const;
 const podClaim = () =>
   z.strictObject({
     entry: z
@@ -80,7 +80,7 @@ const givenBack = () =>
     error: z.string().nullable().describe("why it does not go well, in the kubelet's words; it is tried again"),
   });
 
-export const ALLOCATION_FAULTS = [
+const ALLOCATION_FAULTS = [
   "no-slice",
   "no-device",
   "old-generation",
@@ -150,6 +150,7 @@ export type ClaimsDecision = Form<typeof claimsDecision>;
 const CLAIMS_REASONS = [
   ...REASONS_OF_PODS,
   "kubelet_does_not_start",
+  "no_claims",
   "claim_prepared",
   "claim_to_prepare",
   "claim_not_needed",

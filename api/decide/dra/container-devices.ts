@@ -8,7 +8,7 @@ import { type ClaimInfo, type ClaimInfoCache, type DriverState, driversOf } from
 import { claimName } from "./claim-name.ts";
 
 /** A claim that a container uses, and one request of it; an empty one stands for all. */
-export interface UsedRequest {
+interface UsedRequest {
   readonly claim: string;
   readonly request: string;
   /** The extended resource that the claim stands behind. */

@@ -5,14 +5,14 @@ import type { Behaviour } from "../../profiles/profile.ts";
 import { type ClaimInfo, type ClaimInfoCache, type DriverState, driversOf } from "./claim-info.ts";
 import { claimName } from "./claim-name.ts";
 
-export const HEALTHS = ["Healthy", "Unhealthy", "Unknown"] as const;
+const HEALTHS = ["Healthy", "Unhealthy", "Unknown"] as const;
 type Health = (typeof HEALTHS)[number];
 interface DeviceHealth {
   readonly health: Health;
   readonly message: string;
 }
 /** What drivers said of their devices, as dra_health_state has it. */
-export type HealthInfo = (driver: string, pool: string, device: string) => DeviceHealth;
+type HealthInfo = (driver: string, pool: string, device: string) => DeviceHealth;
 
 const UNKNOWN: DeviceHealth = { health: "Unknown", message: "" };
 const HEALTH_TIMEOUT_MS = 30_000;
@@ -43,7 +43,7 @@ export function readHealth(
 }
 
 /** `allocatedResourcesStatus` of a container's status. kubelet 1.37: UpdateAllocatedResourcesStatus. */
-export interface ClaimHealth {
+interface ClaimHealth {
   /** `claim:NAME`, or `claim:NAME/REQUEST`. */
   readonly name: string;
   readonly resources: readonly { readonly resourceID: string; readonly health: Health; readonly message?: string }[];

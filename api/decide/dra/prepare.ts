@@ -61,7 +61,7 @@ export interface CheckedClaim {
  * The checks of all claims of a pod, which change nothing; the first error counts. Claims that were not needed are left out.
  * kubelet 1.37: prepareResources.
  */
-export function checkClaims(
+function checkClaims(
   pod: Pod,
   sources: ClaimSources,
   behaviour: Behaviour["claims"],
@@ -151,7 +151,7 @@ interface Attached {
 const isCalled = (state: DriverState | undefined): boolean =>
   state !== undefined && !doesWithout(state, "NodePrepareResources");
 /** Enters the pod at its claims, and says which drivers are to be called. kubelet 1.37: prepareResources. */
-export function attachClaims(cache: ClaimInfoCache, pod: Pod, checked: readonly CheckedClaim[]): Attached {
+function attachClaims(cache: ClaimInfoCache, pod: Pod, checked: readonly CheckedClaim[]): Attached {
   const staged: ClaimInfo[] = [];
   const batches = new Map<string, ClaimRef[]>();
   let lost = false;

@@ -37,7 +37,7 @@ export function claimNames(cache: ClaimInfoCache, pod: Pod, extended: boolean): 
 }
 
 /** What is done to the claims that a pod leaves. */
-export interface Detached {
+interface Detached {
   /** Those that no other pod uses: they are forgotten once all drivers have answered. */
   readonly leaving: readonly ClaimInfo[];
   /** Those that other pods still use. */
@@ -95,7 +95,7 @@ export function* unprepareClaims(
 }
 
 /** Pods that are gone and still hold claims, with the names of these. kubelet 1.37: reconcileLoop. */
-export interface GonePod {
+interface GonePod {
   readonly uid: string;
   readonly namespace: string;
   readonly names: readonly string[];

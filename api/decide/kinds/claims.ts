@@ -48,6 +48,7 @@ export function decideClaims({ snapshot, ask, explain }: EffectiveAsked<PodAsk>)
   const node = nodeOf(snapshot, read.value, reasons);
   const using = candidates.filter((pod) => podClaims(pod, node.sources.gates.extended).length > 0);
   const needs = missingOf(node, using);
+  if (using.length === 0 && node.cache.list().length === 0) reasons.add("no_claims", "node", "pods");
   if (needs.includes(CLAIMS) && asked.value !== null)
     return err({ code: "needs_input", message: NO_CLAIMS, needs: [CLAIMS] });
   const pods = needs.includes(CLAIMS) ? [] : asked.value === null ? using : [asked.value];

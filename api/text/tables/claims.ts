@@ -2,7 +2,7 @@ import type { ClaimsDecision, DraCall, PodOfClaims } from "../../model/claims.ts
 import { namespacedName } from "../../model/forms.ts";
 import { type Color, printable } from "../style.ts";
 import { table } from "../table.ts";
-import { listText, podName, type Shown, sections } from "./shown.ts";
+import { caption, listText, podName, type Shown, sections } from "./shown.ts";
 
 /** The claims of each pod and what its containers get of them, what is given back, and what is wrong with an allocation. */
 export function claimsTable(shown: Shown<ClaimsDecision>): string {
@@ -11,8 +11,7 @@ export function claimsTable(shown: Shown<ClaimsDecision>): string {
   if (startErrors.length > 0) {
     return startErrors.map((error) => paint("red", `the kubelet does not start: ${printable(error)}\n`)).join("");
   }
-  const nothing =
-    pods.length === 0 && known.length === 0 ? paint("dim", "no pod of the node has a ResourceClaim\n") : "";
+  const nothing = pods.length === 0 && known.length === 0 ? caption(shown, "no claim of the node is known") : "";
   return sections(
     `${endText(shown)}${nothing}`,
     podsTable(shown),
