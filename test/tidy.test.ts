@@ -71,9 +71,8 @@ const CORE_FLOORS: typeof FLOORS = [
   ["api/decide/resources/", "api/decide/probes/", "api/decide/container-gc/", "api/decide/image-gc/"],
   ["api/decide/pods/", "api/decide/topology/", "api/decide/eviction/", "api/decide/preemption/"],
   ["api/decide/allocatable/", "api/decide/cpus/", "api/decide/memory/", "api/decide/devices/", "api/decide/admission/"],
-  ["api/decide/cgroups/", "api/decide/managers/"],
-  ["api/decide/resize/"],
   ["api/decide/cgroups/", "api/decide/dra/", "api/decide/managers/"],
+  ["api/decide/resize/"],
   ["api/decide/kinds/", "api/decide/lint/"],
 ];
 const roomOf = (floors: typeof FLOORS, file: string): string | undefined =>

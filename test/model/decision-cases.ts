@@ -250,7 +250,6 @@ export function* recordedCases(): Generator<Case> {
     yield { kind: "allocatable", snapshot: JSON.parse(JSON.stringify(readNodeStatus(input))) };
   for (const input of vectors("beyond/x-v2-tree"))
     yield { kind: "cgroups", snapshot: read(CGROUP_TREE_SUITES, "x-v2-tree", input) };
-  for (const some of [capturedNode, randomNodes, admissions, resizes, machines, deviceStory, evictions, collections])
-  for (const some of [capturedNode, randomNodes, admissions, machines, deviceStory, claimNodes, evictions, collections])
-    yield* some();
+  for (const some of [capturedNode, randomNodes, admissions, resizes, machines, deviceStory, claimNodes]) yield* some();
+  for (const some of [evictions, collections]) yield* some();
 }
