@@ -14,7 +14,7 @@ export const PROJECTS = {
     "test/api/**/!(*.process).test.ts",
     "test/db/**/!(*.process).test.ts",
     "test/replay/**/*.test.ts",
-    "test/actuator/deviceplugin/**/!(*.process).test.ts",
+    "test/actuator/{deviceplugin,dra}/**/!(*.process).test.ts",
   ],
   /** Rules that hold for every input: seeded random ones, or all of a small domain. */
   properties: ["test/properties/**/*.test.ts", "test/actuator/plan/properties.test.ts"],

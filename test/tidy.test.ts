@@ -42,7 +42,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ["api/cluster/", "api/service/", "actuator/cgroupfs/", "actuator/core/"],
   ["api/ports.ts", "api/retention.ts", "actuator/apply/", "actuator/grpc/", "actuator/machine/"],
   ["api/http/", "db/sql/", "actuator/containerd/", "actuator/deviceplugin/", "actuator/podresources/"],
-  ["api/ui/", "db/postgres/", "db/sqlite/", "actuator/lifecycle/", "actuator/stats/"],
+  ["api/ui/", "db/postgres/", "db/sqlite/", "actuator/dra/", "actuator/lifecycle/", "actuator/stats/"],
   ["api/app.ts", "db/open/", "actuator/pass/"],
   ["api/collector/", "api/server/", "api/worker/", "actuator/gc/", "actuator/manifests/"],
   ["api/server.ts", "api/worker.ts", "actuator/status/"],
@@ -71,7 +71,7 @@ const CORE_FLOORS: typeof FLOORS = [
   ["api/decide/resources/", "api/decide/probes/", "api/decide/container-gc/", "api/decide/image-gc/"],
   ["api/decide/pods/", "api/decide/topology/", "api/decide/eviction/", "api/decide/preemption/"],
   ["api/decide/allocatable/", "api/decide/cpus/", "api/decide/memory/", "api/decide/devices/", "api/decide/admission/"],
-  ["api/decide/cgroups/", "api/decide/managers/"],
+  ["api/decide/cgroups/", "api/decide/dra/", "api/decide/managers/"],
   ["api/decide/resize/"],
   ["api/decide/kinds/", "api/decide/lint/"],
 ];

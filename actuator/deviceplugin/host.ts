@@ -20,7 +20,7 @@ import { endpointPath, type RegisterRequest, resourceFault, SOCKET_NAME, version
 import { methodAt } from "./plugin-client.ts";
 import { PluginRegistry } from "./plugin-registry.ts";
 import { amountsOf, devicePluginsOf, devicesOf, type PluginState, type ResourceAmount } from "./plugins.ts";
-import { openPluginWatcher } from "./watcher.ts";
+import { devicePluginHandler, openPluginWatcher, type PluginHandler } from "./watcher.ts";
 
 const REGISTER = "/v1beta1.Registration/Register";
 /** Connections at a time; a plugin needs one, for as long as it registers. */
@@ -149,6 +149,8 @@ export interface DevicePluginHostOptions {
   readonly dir: string;
   /** Where plugins of the watcher form put theirs; absent: such plugins are not looked for. */
   readonly registryDir?: string;
+  /** What is done with plugins of other types that are found there, such as DRA drivers. */
+  readonly handlers?: Readonly<Record<string, PluginHandler>>;
   readonly timeouts?: Partial<PluginTimeouts>;
   readonly graceMs?: number;
   /** From the first list of a stream until it counts as one that lives; `graceMs` counts from the first end before. */
@@ -230,8 +232,7 @@ export async function openDevicePluginHost(
       ? undefined
       : openPluginWatcher({
           dir: registryDir,
-          register,
-          leave,
+          handlers: { DevicePlugin: devicePluginHandler({ register, leave }), ...options.handlers },
           onFault,
           ...(rescanMs === undefined ? {} : { rescanMs }),
         });

@@ -79,14 +79,29 @@ export function callOnce<M extends PluginMethod>(
   method: M,
   request: PluginCalls[M][0],
 ): Answered<PluginCalls[M][1]> {
-  const { write, read } = codecOf(method);
+  return callWith(client, { of, timeoutMs, signal }, { path: method, ...codecOf(method) }, request);
+}
+
+/** The codec of a method, by its path. */
+interface MethodCodec<Request, Answer> {
+  readonly path: string;
+  readonly write: (request: Request) => Buffer;
+  readonly read: (bytes: Buffer) => Answer;
+}
+/** The same of a method that other plugins serve. */
+export function callWith<Request, Answer>(
+  client: Client,
+  { of, timeoutMs, signal }: Calling,
+  { path, write, read }: MethodCodec<Request, Answer>,
+  request: Request,
+): Answered<Answer> {
   return new Promise((resolve) => {
-    const done = (error: ServiceError | null, answer?: PluginCalls[M][1]): void => {
+    const done = (error: ServiceError | null, answer?: Answer): void => {
       signal.removeEventListener("abort", cancel);
-      resolve(error === null ? ok(answer as PluginCalls[M][1]) : err(faultOf(of, error, timeoutMs)));
+      resolve(error === null ? ok(answer as Answer) : err(faultOf(of, error, timeoutMs)));
     };
     const options = { deadline: Date.now() + timeoutMs };
-    const call = client.makeUnaryRequest(method, write, read, request, new Metadata(), options, done);
+    const call = client.makeUnaryRequest(path, write, read, request, new Metadata(), options, done);
     const cancel = (): void => call.cancel();
     if (signal.aborted) cancel();
     else signal.addEventListener("abort", cancel, { once: true });

@@ -7,12 +7,19 @@ import type { Answered, PluginCall, PluginFault } from "./fault.ts";
 import { type PluginInfo, quoted, reportedEndpoint, resourceFault, SUPPORTED_VERSIONS } from "./names.ts";
 import { callOnce, dial } from "./plugin-client.ts";
 
+/** What the node does with plugins of one type. kubelet 1.37: cache.PluginHandler. */
+export interface PluginHandler {
+  /** Why a plugin is not taken; undefined: it may register. */
+  readonly fault: (info: PluginInfo, socketPath: string) => string | undefined;
+  /** The value is the plugin's generation, by which it leaves. */
+  readonly register: (info: PluginInfo, socketPath: string) => Answered<number>;
+  readonly leave: (name: string, generation: number) => void;
+}
 /** A plugin that is registered and was told so. */
 interface Introduced {
-  readonly resource: string;
-  readonly generation: number;
+  readonly leave: () => void;
 }
-interface Introduction extends Pick<WatcherOptions, "register" | "leave"> {
+interface Introduction extends Pick<WatcherOptions, "handlers"> {
   /** The socket where the plugin tells its identity. */
   readonly path: string;
   readonly signal: AbortSignal;
@@ -22,13 +29,12 @@ interface Introduction extends Pick<WatcherOptions, "register" | "leave"> {
 const DIAL_MS = 10_000;
 const INFO_MS = 1_000;
 const NOTIFY_MS = 5_000;
-const TYPE = "DevicePlugin";
 
 /**
  * Asks a plugin who it is, registers it, and tells it what came of that: the fault that the node answers with is what the
  * plugin hears. kubelet 1.36: GenerateRegisterPluginFunc, ValidatePlugin.
  */
-async function introduce({ path, register, leave, signal }: Introduction): Answered<Introduced> {
+async function introduce({ path, handlers, signal }: Introduction): Answered<Introduced> {
   const of = (call: string, resource = ""): PluginCall => ({ resource, endpoint: path, call });
   const calling = { of: of("GetInfo"), timeoutMs: INFO_MS, signal };
   const dialed = await dial(calling, DIAL_MS, "/pluginregistration.Registration/GetInfo", {});
@@ -47,26 +53,41 @@ async function introduce({ path, register, leave, signal }: Introduction): Answe
       await notify(false, told);
       return err({ ...of("Register", quoted(answer.name).slice(1, -1)), code: "REFUSED", ...fault, message: told });
     };
-    if (answer.type !== TYPE) {
+    const handler = Object.hasOwn(handlers, answer.type) ? handlers[answer.type] : undefined;
+    if (handler === undefined) {
       return await refused(
         `no handler registered for plugin type: ${quoted(answer.type).slice(1, -1)} at socket ${path}`,
       );
     }
     const endpoint = reportedEndpoint(answer.endpoint, path);
-    const wrong = validationFault(answer) ?? (endpoint.ok ? undefined : endpoint.error);
+    const wrong = endpoint.ok ? handler.fault(answer, endpoint.value) : endpoint.error;
     if (wrong !== undefined || !endpoint.ok) return await refused(`plugin validation failed with err: ${wrong}`);
-    const registered = await register(answer.name, endpoint.value);
+    const registered = await handler.register(answer, endpoint.value);
     if (!registered.ok) {
       const { code, message } = registered.error;
       return await refused(`plugin registration failed with err: ${message}`, { code, endpoint: endpoint.value });
     }
+    const leave = (): void => handler.leave(answer.name, registered.value);
     const told = await notify(true, "");
-    if (!told.ok) leave(answer.name, registered.value);
-    return map(told, () => ({ resource: answer.name, generation: registered.value }));
+    if (!told.ok) leave();
+    return map(told, () => ({ leave }));
   } finally {
     client.close();
   }
 }
+
+/** Device plugins, each of which goes by its resource. */
+export const devicePluginHandler = ({
+  register,
+  leave,
+}: {
+  readonly register: (resource: string, socketPath: string) => Answered<number>;
+  readonly leave: PluginHandler["leave"];
+}): PluginHandler => ({
+  fault: validationFault,
+  register: ({ name }, path) => register(name, path),
+  leave,
+});
 
 function validationFault({ name, supportedVersions }: PluginInfo): string | undefined {
   if (!supportedVersions.some((version) => SUPPORTED_VERSIONS.includes(version))) {
@@ -81,9 +102,8 @@ const MAX_VERSIONS = 16;
 interface WatcherOptions {
   readonly dir: string;
   readonly rescanMs?: number;
-  /** The value is the plugin's generation, by which it leaves. */
-  readonly register: (resource: string, socketPath: string) => Answered<number>;
-  readonly leave: (resource: string, generation: number) => void;
+  /** By the type that plugins say. */
+  readonly handlers: Readonly<Record<string, PluginHandler>>;
   readonly onFault: (fault: PluginFault) => void;
 }
 /** A socket that was found, and how far its plugin is. */
@@ -111,18 +131,18 @@ const LONGEST_RETRY_MS = 120_000;
  * kubelet 1.36: pluginwatcher.Watcher, reconciler.
  */
 export function openPluginWatcher(options: WatcherOptions): { readonly close: () => void } {
-  const { dir, register, leave, onFault, rescanMs = RESCAN_MS } = options;
+  const { dir, handlers, onFault, rescanMs = RESCAN_MS } = options;
   const found = new Map<string, Found>();
   const next = new CoalescedTimer(scan);
   const watched = new WatchedDirectory(dir, () => next.in(SETTLE_MS));
 
   const ask = async (path: string, socket: Found): Promise<void> => {
     socket.isAsking = true;
-    const done = await introduce({ path, register, leave, signal: socket.life.signal });
+    const done = await introduce({ path, handlers, signal: socket.life.signal });
     socket.isAsking = false;
     if (done.ok) {
       // one that vanished meanwhile was not there yet when it was to leave
-      if (found.get(path) !== socket) leave(done.value.resource, done.value.generation);
+      if (found.get(path) !== socket) done.value.leave();
       else socket.introduced = done.value;
       return;
     }
@@ -135,7 +155,7 @@ export function openPluginWatcher(options: WatcherOptions): { readonly close: ()
   const drop = (path: string, socket: Found): void => {
     found.delete(path);
     socket.life.abort();
-    if (socket.introduced !== undefined) leave(socket.introduced.resource, socket.introduced.generation);
+    socket.introduced?.leave();
   };
   function scan(): void {
     next.in(rescanMs);

@@ -69,6 +69,16 @@ const isDecision = ({ kind, decision }: Fields): boolean =>
 /** core/v1 and events.k8s.io/v1 name the object of an event otherwise. */
 const isEvent = (f: Fields): boolean => hasAny(f, "involvedObject", "regarding") && hasAny(f, "reason");
 
+/** A list of the kind, whether it says so itself or by its items, or one of them alone. */
+const listsKind =
+  (kind: string) =>
+  (f: Fields): boolean =>
+    f["kind"] === kind ||
+    f["kind"] === `${kind}List` ||
+    (Array.isArray(f["items"]) &&
+      f["items"].length > 0 &&
+      f["items"].every((item) => isObject(item) && item["kind"] === kind));
+
 /** The documents of a node that can be told apart by their own fields; the first that fits names one. */
 const FORMS = {
   decision: isDecision,
@@ -83,6 +93,9 @@ const FORMS = {
   "crictl info": bare(isRuntime),
   "v1.Node": (f) => ofKind("Node")(f) || bare(isNode)(f),
   "v1.Pod": (f) => ofKind("Pod")(f) || bare((b) => hasAny(b["spec"], "containers"))(f),
+  resourceClaims: listsKind("ResourceClaim"),
+  resourceSlices: listsKind("ResourceSlice"),
+  deviceClasses: listsKind("DeviceClass"),
   list: (f) => ofKind("List", "PodList", "NodeList", "EventList")(f) || bare(({ items }) => Array.isArray(items))(f),
   KubeletConfiguration: ofKind("KubeletConfiguration"),
   "/configz": bare(({ kubeletconfig }) => isObject(kubeletconfig)),
@@ -94,14 +107,18 @@ const FORMS = {
   allocated_pods_state: bare(
     (f) => !hasAny(f, "policyName") && (typeof f["data"] === "string" || isObject(f["entries"])),
   ),
+  dra_manager_state: bare((f) => typeof f["Data"] === "string" && f["Data"].includes("ClaimInfoStateList")),
+  dra_health_state: bare((f) => Object.keys(f).length > 0 && Object.values(f).every((of) => hasAny(of, "Devices"))),
   kubelet_internal_checkpoint: bare((f) => hasAny(f["Data"], "PodDeviceEntries", "RegisteredDevices")),
 } satisfies Readonly<Record<string, (fields: Fields) => boolean>>;
 
+const DRIVER_FIELDS = ["services", "registered", "answers"] as const;
 const PLUGIN_FIELDS = ["registered", "stoppedAt", "options", "preferred"] as const;
 /** The forms that are lists; what says only whose it is fits both. */
 const LISTS = {
   devices: (item: unknown) => hasAny(item, "resource") && !hasAny(item, ...PLUGIN_FIELDS),
   devicePlugins: (item: unknown) => hasAny(item, "resource") && !hasAny(item, "id", "health", "numaNodes"),
+  draDrivers: (item: unknown) => hasAny(item, "name") && hasAny(item, ...DRIVER_FIELDS),
 } as const;
 export type DocumentForm = keyof typeof FORMS | keyof typeof LISTS | "cpu.stat";
 
@@ -170,6 +187,12 @@ const TEXT: Readonly<Record<DocumentForm, string>> = {
   kubelet_internal_checkpoint: "a kubelet_internal_checkpoint",
   devices: "a list of devices",
   devicePlugins: "a list of device plugins",
+  draDrivers: "a list of DRA drivers",
+  dra_manager_state: "a dra_manager_state",
+  dra_health_state: "a dra_health_state",
+  resourceClaims: "ResourceClaims",
+  resourceSlices: "ResourceSlices",
+  deviceClasses: "DeviceClasses",
   decision: "a decision",
   "v1.Event": "a v1.Event",
   "cpu.stat": "a cgroup's cpu.stat",

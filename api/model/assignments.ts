@@ -103,5 +103,7 @@ export const assignments = z.object({
   memory_manager_state: optional(stateText),
   kubelet_internal_checkpoint: optional(stateText),
   allocated_pods_state: optional(allocatedPodsState),
+  dra_manager_state: optional(stateText),
+  dra_health_state: optional(stateText),
 });
 export type Assignments = z.output<typeof assignments>;

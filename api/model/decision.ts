@@ -14,6 +14,7 @@ export const KINDS = [
   "memory",
   "topology",
   "devices",
+  "claims",
   "admission",
   "preemption",
   "resize",

@@ -1,5 +1,6 @@
 import { allocatable } from "./allocatable.ts";
 import { cgroups } from "./cgroups.ts";
+import { claims } from "./claims.ts";
 import { containerGc } from "./container-gc.ts";
 import { eviction } from "./eviction.ts";
 import { imageGc } from "./image-gc.ts";
@@ -18,6 +19,7 @@ export const KIND_SPECS = {
   memory,
   topology,
   devices,
+  claims,
   admission,
   preemption,
   resize,

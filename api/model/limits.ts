@@ -20,6 +20,8 @@ export const LIMITS = {
   cpus: 4096,
   numaNodes: 64,
   devices: 20_000,
+  /** ResourceClaims, ResourceSlices or DeviceClasses. */
+  resourceObjects: 4096,
   images: 20_000,
   /** Tags, or digests, of one image. */
   imageNames: 512,

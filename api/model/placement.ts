@@ -16,15 +16,12 @@ const term = z.object({ matchExpressions: requirements, matchFields: requirement
 export type NodeSelectorTerm = z.output<typeof term>;
 
 export const nodeSelector = textMap();
+/** v1.NodeSelector: one of its terms must hold. */
+export const requiredNodes = z.object({ nodeSelectorTerms: z.array(term).max(TERMS) });
+export type RequiredNodes = z.output<typeof requiredNodes>;
 /** Only what must hold at admission; preferences and the affinity between pods are the scheduler's. */
 export const affinity = z.object({
-  nodeAffinity: optional(
-    z.object({
-      requiredDuringSchedulingIgnoredDuringExecution: optional(
-        z.object({ nodeSelectorTerms: z.array(term).max(TERMS) }),
-      ),
-    }),
-  ),
+  nodeAffinity: optional(z.object({ requiredDuringSchedulingIgnoredDuringExecution: optional(requiredNodes) })),
 });
 
 const toleration = z.object({

@@ -37,10 +37,12 @@ export const SYSTEM_PRIORITY_CLASSES: ReadonlyMap<string, number> = new Map([
 export const resourceRequirements = z.object({ requests: optional(resourceList), limits: optional(resourceList) });
 export type ResourceRequirements = z.output<typeof resourceRequirements>;
 
+/** A claim of the pod that a container uses, and the one request of it that it is for; without a request all of them. */
+const containerClaims = z.array(z.object({ name: text, request: optional(text) })).max(LIMITS.resourcesPerList);
 export const container = z.object({
   name: pathPart,
   image: optional(text),
-  resources: optional(resourceRequirements),
+  resources: optional(resourceRequirements.extend({ claims: optional(containerClaims) })),
   /** `Always` on an init container makes it a sidecar. */
   restartPolicy: optional(text),
   /** Whether the container has to start again for another amount of a resource. */
@@ -98,7 +100,19 @@ const condition = z.object({
   lastTransitionTime: optional(timestamp),
 });
 /** Extended resources that a claim holds, so that the node need not list them. */
-const claimMappings = z.array(z.object({ containerName: text, resourceName: text })).max(LIMITS.resourcesPerList);
+const claimMappings = z
+  .array(z.object({ containerName: text, resourceName: text, requestName: optional(text) }))
+  .max(LIMITS.resourcesPerList);
+const podClaim = z.object({
+  name: optional(text),
+  resourceClaimName: optional(text),
+  resourceClaimTemplateName: optional(text),
+});
+export type PodClaim = z.output<typeof podClaim>;
+/** The claims that were made of the pod's templates; one without a name was not needed. */
+const podClaimStatuses = z
+  .array(z.object({ name: text, resourceClaimName: optional(text) }))
+  .max(LIMITS.resourcesPerList);
 const CONFIG_ANNOTATION = "kubernetes.io/config.";
 /** The annotations that a decision reads. */
 export const READ_ANNOTATIONS = new RegExp(
@@ -138,6 +152,8 @@ export const pod = z.object({
     hostIPC: optional(z.boolean()),
     hostUsers: optional(z.boolean()),
     os: optional(z.object({ name: text })),
+    resourceClaims: optional(z.array(podClaim).max(LIMITS.resourcesPerList)),
+    schedulingGroup: optional(z.object({ podGroupName: optional(text) })),
     securityContext: optional(podSecurityContext),
   }),
   status: optional(
@@ -150,7 +166,10 @@ export const pod = z.object({
       /** For a pod with pod-level resources: those that the kubelet has allocated, and those in force. */
       allocatedResources: optional(observedResourceList),
       resources: optional(observedRequirements),
-      extendedResourceClaimStatus: optional(z.object({ requestMappings: optional(claimMappings) })),
+      resourceClaimStatuses: optional(podClaimStatuses),
+      extendedResourceClaimStatus: optional(
+        z.object({ resourceClaimName: optional(text), requestMappings: optional(claimMappings) }),
+      ),
     }),
   ),
 });

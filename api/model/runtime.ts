@@ -114,6 +114,8 @@ export const runtime = z.object({
   containers: optional(listed("containers", container, LIMITS.runtimeContainers)),
   sandboxes: optional(listed("items", sandbox, LIMITS.runtimeContainers)),
   imageFilesystems: optional(z.preprocess((v) => (v as { status?: unknown } | null)?.status ?? v, fileSystems)),
+  /** `crictl info`: how the runtime is set. */
+  info: optional(z.object({ config: optional(z.object({ enableCDI: optional(z.boolean()) })) })),
   /** The image that the runtime is set to start sandboxes from, by name or id. */
   sandboxImage: optional(text),
   /** Names of the directories in /var/log/pods: `NAMESPACE_NAME_UID`. */

@@ -7,6 +7,7 @@ import { LIMITS } from "./limits.ts";
 import { devicePlugins, devices, machine } from "./machine.ts";
 import { node } from "./placement.ts";
 import { pod } from "./pod.ts";
+import { dra } from "./resource-claim.ts";
 import { containerGcFlags, runtime } from "./runtime.ts";
 import { stats } from "./units.ts";
 
@@ -73,6 +74,7 @@ export const snapshot = z.object({
   devices: optional(devices),
   devicePlugins: optional(devicePlugins),
   assignments: optional(assignments),
+  dra: optional(dra),
 });
 /** The names of a snapshot's parts in their canonical order. */
 export const PARTS = Object.keys(snapshot.shape) as readonly (keyof Snapshot)[];

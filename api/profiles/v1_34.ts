@@ -367,6 +367,21 @@ export const v1_34 = profileOfData({
     managersReadAllocated: true,
     deviceHintsOverAllNodes: true,
     claimedDevicesLeft: false,
+    claims: {
+      shareIds: false,
+      nodeOperationsSkipped: false,
+      answersReplace: false,
+      unpreparesByReference: false,
+      podsWithoutGroup: "own-claims",
+      extendedRequests: "first",
+      notOwner: (claim, pod) => `ResourceClaim ${claim} was not created for pod ${pod} (pod is not owner)`,
+      unknownClaim: (name, namespace, ofExtendedResource) =>
+        ofExtendedResource
+          ? `unable to get claim info for claim ${name} in namespace ${namespace}`
+          : `internal error: unable to get claim info for ResourceClaim ${name}`,
+      healthTimeouts: false,
+      healthOf: "claim-names",
+    },
     declaredFeatures: new Map(),
     sidecarStorageLimits: false,
     // k8s.io/kubelet v0.34.4: addKnownTypes of config/v1beta1, config/v1

@@ -170,6 +170,13 @@ export const v1_35 = profileOfData({
     },
     managersReadAllocated: false,
     claimedDevicesLeft: true,
+    claims: {
+      ...v1_34.behaviour.claims,
+      shareIds: true,
+      extendedRequests: "each",
+      healthTimeouts: true,
+      healthOf: "status",
+    },
     // k8s.io/component-helpers v0.35.4: AllFeatures of nodedeclaredfeatures/features
     declaredFeatures: new Map([["RestartAllContainersOnContainerExits", "kubelet"]]),
     // k8s.io/kubelet v0.35.4: addKnownTypes of config/v1beta1

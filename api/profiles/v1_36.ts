@@ -142,6 +142,15 @@ export const v1_36 = profileOfData({
     resizesStaticPods: true,
     resizesBeyondNode: true,
     stateFiles: "pods",
+    claims: {
+      ...v1_35.behaviour.claims,
+      podsWithoutGroup: "panic",
+      extendedRequests: "mapped",
+      notOwner: (claim, pod) => `ResourceClaim ${claim} was not created for Pod ${pod} (Pod is not owner)`,
+      unknownClaim: (name, namespace) =>
+        `internal error: unable to get claim info for ResourceClaim ${name} in namespace ${namespace}`,
+      healthOf: "requests",
+    },
     deviceHintsOverAllNodes: false,
     minimumAgeAtLeastZero: true,
     allowlistInFull: false,

@@ -219,6 +219,13 @@ export const v1_37 = profileOfData({
     countsResizesByPod: true,
     // kubelet 1.37.2: startingResizedContainer
     resizesPodForStarting: true,
+    claims: {
+      ...v1_36.behaviour.claims,
+      nodeOperationsSkipped: true,
+      answersReplace: true,
+      unpreparesByReference: true,
+      podsWithoutGroup: "own-claims",
+    },
     safeSysctls: new Map([
       ...v1_36.behaviour.safeSysctls,
       ["net.ipv4.tcp_slow_start_after_idle", [4, 15]],

@@ -23,6 +23,7 @@ import { isGateOn, type Profile } from "../../api/profiles/profile.ts";
 import { decodedPod } from "../kit/pods.ts";
 import { ADMISSION_SUITES } from "./admission-suites.ts";
 import { CGROUP_TREE_SUITES } from "./cgroup-tree-suites.ts";
+import { CLAIM_SUITES } from "./claim-suites.ts";
 import { CONFIGURATION_SUITES } from "./configuration-suites.ts";
 import { CONTAINER_GC_SUITES } from "./container-gc-suites.ts";
 import { CPU_SUITES } from "./cpu-suites.ts";
@@ -216,6 +217,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   }),
   ...ADMISSION_SUITES,
   ...CGROUP_TREE_SUITES,
+  ...CLAIM_SUITES,
   ...CONFIGURATION_SUITES,
   ...CONTAINER_GC_SUITES,
   ...CPU_SUITES,

@@ -219,12 +219,37 @@ function* collections(): Generator<Case> {
   }
 }
 
+/** The pods of the DRA manager's vectors as they first come, on a node with what drivers would answer. */
+function* claimNodes(): Generator<Case> {
+  for (const { claims, drivers, state, ops, gates } of vectors("1.37.2/claims")) {
+    const [first] = ops.filter(({ op }: Loose) => op === "prepare");
+    if (first === undefined) continue;
+    const answersOf = (driver: string): Loose[] =>
+      Object.entries(first.answers?.[driver]?.claims ?? {}).map(([claim, { error, devices = [] }]: Loose) => ({
+        claim,
+        error,
+        devices: devices.map(({ requests: requestNames, pool: poolName, device: deviceName, cdi, share }: Loose) => ({
+          ...{ requestNames, poolName, deviceName, shareId: share, cdiDeviceIds: cdi },
+        })),
+      }));
+    const registered = Object.entries<string[]>(drivers ?? {});
+    const dra = {
+      resourceClaims: claims ?? [],
+      drivers: registered.map(([name, services]) => ({ name, services, answers: answersOf(name) })),
+    };
+    const kubeletConfiguration = { featureGates: gates ?? {} };
+    const snapshot = { pods: [first.pod], dra, kubeletConfiguration, assignments: { dra_manager_state: state } };
+    yield* each(["claims"], snapshot, { pod: first.pod });
+    yield* each(["claims"], snapshot);
+  }
+}
+
 /** Whatever the vectors and the captured data ask of the kinds, and nodes by chance beside them. */
 export function* recordedCases(): Generator<Case> {
   for (const input of vectors("node-status"))
     yield { kind: "allocatable", snapshot: JSON.parse(JSON.stringify(readNodeStatus(input))) };
   for (const input of vectors("beyond/x-v2-tree"))
     yield { kind: "cgroups", snapshot: read(CGROUP_TREE_SUITES, "x-v2-tree", input) };
-  for (const some of [capturedNode, randomNodes, admissions, resizes, machines, deviceStory, evictions, collections])
-    yield* some();
+  for (const some of [capturedNode, randomNodes, admissions, resizes, machines, deviceStory, claimNodes]) yield* some();
+  for (const some of [evictions, collections]) yield* some();
 }

@@ -127,7 +127,7 @@ describe("what the store never sees", () => {
     args: [secret],
     livenessProbe: { exec: { command: [secret] } },
     volumeMounts: [{ name: secret, mountPath: "/x" }],
-    resources: { requests: { cpu: "1" }, claims: [{ name: secret }] },
+    resources: { requests: { cpu: "1" }, claims: [{ name: "gpu", secret }] },
   };
   const input = {
     secret,

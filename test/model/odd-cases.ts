@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { crc32 } from "node:zlib";
 import { parse } from "yaml";
 import { writeCheckpoint } from "../../api/decide/devices/checkpoint.ts";
 import { boundPod, CRITICAL, readyNode } from "../decide/admission/asking.ts";
@@ -6,6 +7,7 @@ import * as gc from "../decide/container-gc/asking.ts";
 import * as pass from "../decide/eviction/asking.ts";
 import * as images from "../decide/image-gc/asking.ts";
 import { HTTP, probedPod } from "../decide/probes/asking.ts";
+import * as dra from "../kit/claims.ts";
 import { container, running } from "../kit/containers.ts";
 import { node } from "../kit/nodes.ts";
 import * as pod from "../kit/pods.ts";
@@ -20,6 +22,64 @@ const NODE = node({
   capacity: { cpu: "4", memory: "8Gi" },
   allocatable: { cpu: "4", memory: "8Gi", pods: "9" },
 });
+
+/** Claims that are given back or kept, devices that the scheduler should not have given, and resources of claims and of plugins. */
+function* claims(): Generator<Case> {
+  const gpus = { "example.com/gpu": "1" };
+  const extended = pod.pod("x", {
+    spec: { containers: [container("c", gpus)] },
+    status: {
+      extendedResourceClaimStatus: {
+        resourceClaimName: "made",
+        requestMappings: [{ containerName: "c", resourceName: "example.com/gpu", requestName: "r" }],
+      },
+    },
+  });
+  const entry = (name: string, pods: readonly string[]): string =>
+    `{"ClaimUID":"claim-${name}","ClaimName":"${name}","Namespace":"default","PodUIDs":{${pods.map((one) => `"uid-${one}":{}`).join(",")}},"DriverState":{"${dra.DRIVER}":{"Devices":[{"PoolName":"n1","DeviceName":"${name}","RequestNames":null,"CDIDeviceIDs":["example.com/gpu=${name}"]}]}}}`;
+  const cache = ["a", "b"].map((name) => entry(name, name === "a" ? ["p", "gone"] : ["ended"]));
+  const devices = [dra.result("a"), dra.result("none"), { ...dra.result("a"), driver: "other.example.com" }];
+  const base = {
+    observedAt: "2026-01-31T12:00:00Z",
+    node: node({ capacity: { cpu: "4" } }),
+    pods: [dra.claiming("p", ["a"]), { ...dra.claiming("ended", ["b"]), status: { phase: "Succeeded" } }, extended],
+    assignments: { dra_manager_state: stateFileOf(cache) },
+  };
+  const parts = {
+    resourceClaims: [dra.claim("a", devices, ["p"]), dra.claim("made", [dra.result("m")], ["x"])],
+    resourceSlices: [dra.slice([{ name: "a", taints: [{ key: "hot", effect: "NoExecute" }] }])],
+    drivers: [{ name: dra.DRIVER }],
+  };
+  const plugin = { devices: [{ resource: "example.com/gpu", id: "gpu-0" }] };
+  const off = { kubeletConfiguration: { featureGates: { DRAExtendedResource: false } } };
+  const older = { ...base, node: { ...base.node, status: { nodeInfo: { kubeletVersion: "v1.34.4" } } } };
+  const on = { kubeletConfiguration: { featureGates: { DRAExtendedResource: true } } };
+  for (const snapshot of [
+    { ...base, dra: parts },
+    { ...base, dra: { ...parts, drivers: undefined } },
+    { ...older, ...off, ...plugin, dra: parts },
+    { ...older, ...on, ...plugin, dra: parts },
+    { ...older, ...off, dra: parts },
+    { ...base, pods: [...base.pods, boundPod("b", {}, { nodeName: "other" })], dra: parts },
+    { ...base, assignments: { dra_manager_state: "{" } },
+    { ...base, dra: { ...parts, preparedClaims: [] } },
+  ])
+    yield* each(["claims"], snapshot);
+  const left = dra.result("l", { skipNodeOperations: ["*"] });
+  const skipping = { kubeletConfiguration: { featureGates: { DRAOptionalNodeOperations: true } } };
+  const dras = { ...parts, resourceClaims: [dra.claim("l", [left], ["l"])] };
+  yield* each(["claims"], { ...base, ...skipping, dra: dras }, { pod: dra.claiming("l", ["l"]) });
+  const made = { name: "t", resourceClaimTemplateName: "t" };
+  const notNeeded = pod.pod("n", {
+    spec: { resourceClaims: [made] },
+    status: { resourceClaimStatuses: [{ name: "t" }] },
+  });
+  yield* each(["claims"], { ...base, dra: parts }, { pod: notNeeded });
+}
+const stateFileOf = (entries: readonly string[]): string => {
+  const data = `{"ClaimInfoStateList":[${entries.join(",")}]}`;
+  return JSON.stringify({ Data: data, Checksum: crc32(data) });
+};
 
 /** Pods of another node among those that are posted. */
 function* podsOfOthers(): Generator<Case> {
@@ -213,6 +273,7 @@ function* storms(): Generator<Case> {
 
 /** Small nodes and pods for what the recorded ones have not met. */
 export function* oddCases(): Generator<Case> {
-  for (const some of [podsOfOthers, nodes, admissions, machines, evictions, containers, collections, probes, storms])
+  for (const some of [podsOfOthers, claims, nodes, admissions, machines, evictions, containers, collections])
     yield* some();
+  for (const some of [probes, storms]) yield* some();
 }

@@ -16,6 +16,7 @@ import { appOver, dataDirectory, decisionRequest } from "../api/serving.ts";
 import { postHistory } from "../bench/replay-history.ts";
 import { decisionRow, value } from "../contract/store-rows.ts";
 import { captured, realSnapshot } from "../decide/real-node.ts";
+import { claim, claiming, result } from "../kit/claims.ts";
 
 const NEVER = Date.parse("2999-01-01T00:00:00Z");
 const AFTER = Date.parse("2026-11-02T00:00:00Z");
@@ -69,11 +70,12 @@ async function history(store: Store): Promise<void> {
     short("200Mi"),
     stored(2 ** 36),
     stored(2 ** 37),
+    { ...bare, pods: [claiming("p", ["gpu"])], dra: { resourceClaims: [claim("gpu", [result("0")], ["p"])] } },
     { observedAt: "2026-11-02T00:00:00Z", pods: [], kubeletConfiguration: { maxPods: 7 }, cgroup: { version: 2 } },
   ];
   for (const snapshot of shapes)
     for (const explain of ["off", "reasons", "full"])
-      for (const kind of ["cgroups", "allocatable", "eviction"] as const)
+      for (const kind of ["cgroups", "allocatable", "eviction", "claims"] as const)
         await app.fetch(decisionRequest({ snapshot, explain }, kind));
 }
 

@@ -4,6 +4,7 @@ import { NEWEST } from "../../api/profiles/index.ts";
 import { plainPaint } from "../../api/text/style.ts";
 import { answerText } from "../../api/text/tables/index.ts";
 import { decisionRow, resultRow, snapshotRow, value } from "../contract/store-rows.ts";
+import { answer, claim, claiming, DRIVER, result } from "../kit/claims.ts";
 import { container } from "../kit/containers.ts";
 import { podOf } from "../kit/pods.ts";
 import { captured, runtime, type Subject, subject } from "./node-subject.ts";
@@ -25,10 +26,16 @@ const hostile = () => {
     runtime: { ...runtime(), images: [{ id: BAD, repoTags: [BAD], size: "7" }] },
     devices: [{ resource: "example.com/gpu", id: BAD, health: BAD, numaNodes: [0] }],
     devicePlugins: [{ resource: "example.com/gpu" }],
+    dra: {
+      resourceClaims: [claim("gpu", [result(BAD)], ["p"])],
+      resourceSlices: [],
+      drivers: [{ name: DRIVER, answers: [answer("gpu", [BAD])] }],
+    },
   };
 };
 const asks: { readonly [K in Kind]?: object } = {
   admission: { pod: POD },
+  claims: { pod: claiming("p", ["gpu"]) },
   preemption: { pod: POD },
   probes: { pod: POD },
 };

@@ -19,6 +19,8 @@ const MANAGERS = [
   "device-plugins",
 ] as const;
 
+const DRA = ["resource-claims", "resource-slices", "device-classes", "dra-drivers", "dra-state", "dra-health"] as const;
+
 interface HelpOfKind {
   /** The parts of a snapshot that its answer depends on. */
   readonly parts: readonly PartOption[];
@@ -67,6 +69,13 @@ export const HELP: Readonly<Record<Kind, HelpOfKind>> = {
     examples: [
       "nodewise decide devices --snapshot snapshot.json --devices devices.yaml --pod pod.yaml",
       "nodewise decide devices --node node.json --pods pods.json --device-checkpoint kubelet_internal_checkpoint",
+    ],
+  },
+  claims: {
+    parts: ["node", "pods", "config", ...DRA, "devices", "device-plugins"],
+    examples: [
+      "nodewise decide claims --pod shop/train-0 --pods pods.json --resource-claims claims.json --dra-drivers drivers.yaml",
+      "nodewise decide claims --node node.json --pods pods.json --dra-state dra_manager_state --resource-slices slices.json",
     ],
   },
   admission: {

@@ -25,7 +25,13 @@ export interface ReadPart {
   readonly base: Path;
 }
 type Option = Exclude<PartOption, "pods">;
-const STATE_FILES: readonly Option[] = ["cpu-manager-state", "memory-manager-state", "device-checkpoint"];
+const STATE_FILES: readonly Option[] = [
+  "cpu-manager-state",
+  "memory-manager-state",
+  "device-checkpoint",
+  "dra-state",
+  "dra-health",
+];
 
 /** Reads the file of one option. Errors: those of the file, and a document that the option does not take. */
 export async function readPart(option: Option, path: string): Promise<Result<ReadPart, Fault>> {

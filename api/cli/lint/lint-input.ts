@@ -23,9 +23,12 @@ import { READ_ONCE, readSnapshot, readsOnce } from "../inputs/snapshot.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 import { readDropIns } from "./drop-ins.ts";
 
-const OPTIONS = ["node", "pods", "stats", "machine", "cpu-manager-state", "memory-manager-state", "devices"] as const;
+const OPTIONS = [
+  ...["node", "pods", "stats", "machine", "cpu-manager-state", "memory-manager-state", "devices"],
+  ...["resource-slices", "device-classes", "dra-drivers", "runtime-info"],
+];
 /** The parts of a node that the lint looks at. */
-export const LINT_PARTS = PARTS.filter(({ option }) => (OPTIONS as readonly string[]).includes(option));
+export const LINT_PARTS = PARTS.filter(({ option }) => OPTIONS.includes(option));
 
 /** Files by option, as commander names them. */
 export interface LintFiles {
@@ -39,6 +42,10 @@ export interface LintFiles {
   readonly cpuManagerState?: string;
   readonly memoryManagerState?: string;
   readonly devices?: string;
+  readonly resourceSlices?: string;
+  readonly deviceClasses?: string;
+  readonly draDrivers?: string;
+  readonly runtimeInfo?: string;
   /** What has the kubelet's command line in it. */
   readonly kubeletArgs?: string;
 }
@@ -75,7 +82,7 @@ export interface LintNode {
  * those of the files, and pods of another node.
  */
 export async function readLintFiles(files: LintFiles, live?: Fields): Promise<Result<LintNode, Fault>> {
-  const { config, configDir, kubeletArgs, cpuManagerState, memoryManagerState, ...rest } = pathsIn(files);
+  const { config, configDir, kubeletArgs, ...rest } = pathsIn(files);
   if (!readsOnce(Object.values(files))) return fault(EXIT.badInput, READ_ONCE);
   if (config === undefined && configDir !== undefined) {
     return fault(EXIT.badInput, "--config-dir is merged over a configuration: give that with --config FILE");
@@ -86,10 +93,8 @@ export async function readLintFiles(files: LintFiles, live?: Fields): Promise<Re
   if (!commandLine.ok) return commandLine;
   const read = { file: file.value, commandLine: commandLine.value };
   const parts = {
-    ...rest,
+    ...Object.fromEntries(Object.entries(rest).map(([name, path]) => [optionName(name), path])),
     ...(live === undefined ? {} : { live }),
-    ...(cpuManagerState === undefined ? {} : { "cpu-manager-state": cpuManagerState }),
-    ...(memoryManagerState === undefined ? {} : { "memory-manager-state": memoryManagerState }),
   };
   if (Object.keys(parts).length === 0) return ok({ ...read, snapshot: undefined, configuration: undefined });
   const snapshot = await readSnapshot(parts);
@@ -100,6 +105,9 @@ export async function readLintFiles(files: LintFiles, live?: Fields): Promise<Re
   if (refused !== null) return refused;
   return ok({ ...read, snapshot: snapshot.value.snapshot, configuration: snapshot.value.configuration });
 }
+
+/** `cpuManagerState` -> `cpu-manager-state`. */
+const optionName = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
 /** The fault of a /configz that another kubelet printed than that of the node; null: it may be its own. `own`: that of the snapshot. */
 export function otherKubelet(
@@ -151,7 +159,9 @@ async function readArgs(path: string): Promise<Result<LintArgs, Fault>> {
 /** Picks the options that name such a file. */
 function pathsIn({ config, configDir, kubeletArgs, snapshot, node, pods, stats, ...rest }: LintFiles): LintFiles {
   const { machine, cpuManagerState, memoryManagerState, devices } = rest;
-  const parts = { snapshot, node, pods, stats, machine, cpuManagerState, memoryManagerState, devices };
+  const { resourceSlices, deviceClasses, draDrivers, runtimeInfo } = rest;
+  const managers = { machine, cpuManagerState, memoryManagerState, devices };
+  const parts = { snapshot, node, pods, stats, ...managers, resourceSlices, deviceClasses, draDrivers, runtimeInfo };
   const all = { config, configDir, kubeletArgs, ...parts };
   return Object.fromEntries(Object.entries(all).filter(([, path]) => path !== undefined));
 }

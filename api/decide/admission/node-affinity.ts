@@ -11,8 +11,11 @@ export function selectsNode({ spec }: Pod, labels: Labels, name: string | undefi
   const selector = Object.entries(spec.nodeSelector ?? {});
   if (!selector.every(([key, value]) => own(labels, key) === value)) return false;
   const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
-  return required === undefined || required.nodeSelectorTerms.some((term) => matches(term, labels, name));
+  return required === undefined || matchesTerms(required.nodeSelectorTerms, labels, name);
 }
+/** One term is enough. */
+export const matchesTerms = (terms: readonly NodeSelectorTerm[], labels: Labels, name: string | undefined): boolean =>
+  terms.some((term) => matches(term, labels, name));
 
 /** A term of several requirements holds when all do; an empty one, or one that is not valid, selects nothing. */
 function matches(term: NodeSelectorTerm, labels: Labels, name: string | undefined): boolean {

@@ -3,13 +3,14 @@ import type { GoJson } from "./json.ts";
 /** A Go type that JSON is decoded into; `name` as Go prints it. */
 export type GoType =
   | { readonly kind: "string"; readonly name: string }
-  | { readonly kind: "int" | "uint64"; readonly name: string }
+  | { readonly kind: WholeKind; readonly name: string }
   | { readonly kind: "slice"; readonly name: string; readonly of: GoType }
   | { readonly kind: "map"; readonly name: string; readonly keys: "string" | "int"; readonly of: GoType }
   | GoStruct
   /** A null stays null. */
   | { readonly kind: "pointer"; readonly name: string; readonly to: GoType };
 
+type WholeKind = "int" | "uint32" | "uint64";
 interface GoStruct {
   readonly kind: "struct";
   readonly name: string;
@@ -62,7 +63,7 @@ function decode(decoder: Decoder, json: GoJson, type: GoType, before: GoValue): 
   if (json.kind === "object" && type.kind === "map") return decodeMap(decoder, json.members, type, before);
   if (json.kind === "object" && type.kind === "struct") return decodeStruct(decoder, json.members, type, before);
   if (json.kind === "string" && type.kind === "string") return json.text;
-  if (json.kind === "number" && (type.kind === "int" || type.kind === "uint64")) {
+  if (json.kind === "number" && isWhole(type)) {
     const whole = wholeOf(json.text, type.kind);
     if (whole !== undefined) return whole;
     mismatch(decoder, `number ${json.text}`, type.name);
@@ -118,16 +119,19 @@ function fieldOf(fields: Readonly<Record<string, GoType>>, name: string): string
 
 function zeroOf(type: GoType): GoValue {
   if (type.kind === "string") return "";
-  if (type.kind === "int" || type.kind === "uint64") return 0n;
+  if (isWhole(type)) return 0n;
   if (type.kind !== "struct") return null;
   const record: { [field: string]: GoValue } = {};
   for (const field in type.fields) record[field] = zeroOf(type.fields[field] as GoType);
   return record;
 }
 
+const isWhole = (type: GoType): type is Extract<GoType, { kind: WholeKind }> =>
+  type.kind === "int" || type.kind === "uint32" || type.kind === "uint64";
 /** Undefined for what the type does not hold. */
-function wholeOf(text: string, kind: "int" | "uint64"): bigint | undefined {
-  if (!/^-?\d{1,20}$/.test(text) || (kind === "uint64" && text.startsWith("-"))) return undefined;
+function wholeOf(text: string, kind: WholeKind): bigint | undefined {
+  if (!/^-?\d{1,20}$/.test(text) || (kind !== "int" && text.startsWith("-"))) return undefined;
   const whole = BigInt(text);
-  return whole === (kind === "int" ? BigInt.asIntN(64, whole) : BigInt.asUintN(64, whole)) ? whole : undefined;
+  const held = kind === "int" ? BigInt.asIntN(64, whole) : BigInt.asUintN(kind === "uint32" ? 32 : 64, whole);
+  return whole === held ? whole : undefined;
 }

@@ -6,6 +6,7 @@ import { othersPods, podsLeftOut, unknownOverheads } from "../pods/whose-pods.ts
 import { decideWithManagers } from "./admission.ts";
 import { decideAllocatable } from "./allocatable.ts";
 import { decideCgroups } from "./cgroups.ts";
+import { decideClaims } from "./claims.ts";
 import { decideContainerGc } from "./container-gc.ts";
 import { decideCpus } from "./cpus.ts";
 import { decideDevices } from "./devices.ts";
@@ -29,6 +30,7 @@ export const DECIDERS: { readonly [K in Kind]: Decider<K> } = {
   memory: decideMemory,
   topology: decideTopology,
   devices: decideDevices,
+  claims: decideClaims,
   admission: decideWithManagers,
   preemption: decidePreemption,
   resize: decideResize,

@@ -10,6 +10,7 @@ import { parseUrl } from "../go/url.ts";
 import { type SettingFault, settingFault } from "../setting-fault.ts";
 import { amountDoubts, amountFindings } from "./amounts.ts";
 import { decodeFaults, headFindings, readable, typeFindings } from "./decode-faults.ts";
+import { draFindings } from "./dra.ts";
 import { droppedDefaults, gateFindings } from "./dropped.ts";
 import {
   error,
@@ -262,6 +263,7 @@ const CHECKS: readonly ((input: LintInput) => readonly LintFinding[])[] = [
   amountFindings,
   thresholdFaults,
   managerFindings,
+  draFindings,
   swapFindings,
   droppedDefaults,
   thresholdFindings,

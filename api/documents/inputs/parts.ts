@@ -34,6 +34,28 @@ export const PARTS = [
     path: ["devicePlugins"],
     what: "plugins: whether they are registered, their options, what they prefer",
   },
+  {
+    option: "resource-claims",
+    path: ["dra", "resourceClaims"],
+    what: "ResourceClaims (kubectl get resourceclaims -A -o json)",
+  },
+  {
+    option: "resource-slices",
+    path: ["dra", "resourceSlices"],
+    what: "ResourceSlices (kubectl get resourceslices -o json)",
+  },
+  {
+    option: "device-classes",
+    path: ["dra", "deviceClasses"],
+    what: "DeviceClasses (kubectl get deviceclasses -o json)",
+  },
+  {
+    option: "dra-drivers",
+    path: ["dra", "drivers"],
+    what: "DRA drivers: whether they are registered, what they answer",
+  },
+  { option: "dra-state", path: ["assignments", "dra_manager_state"], what: "the kubelet's dra_manager_state" },
+  { option: "dra-health", path: ["assignments", "dra_health_state"], what: "the kubelet's dra_health_state" },
   { option: "images", path: ["runtime", "images"], what: "the runtime's images (crictl images -o json)" },
   {
     option: "containers",
@@ -46,6 +68,7 @@ export const PARTS = [
     path: ["runtime", "imageFilesystems"],
     what: "the runtime's file systems (crictl imagefsinfo -o json)",
   },
+  { option: "runtime-info", path: ["runtime", "info"], what: "how the runtime is set (crictl info)" },
 ] as const;
 export type PartOption = (typeof PARTS)[number]["option"];
 
@@ -96,24 +119,32 @@ const TAKES: Readonly<Record<Exclude<PartOption, "pods">, readonly DocumentForm[
   "device-checkpoint": ["kubelet_internal_checkpoint"],
   devices: ["devices"],
   "device-plugins": ["devicePlugins"],
+  "resource-claims": ["resourceClaims"],
+  "resource-slices": ["resourceSlices"],
+  "device-classes": ["deviceClasses"],
+  "dra-drivers": ["draDrivers"],
+  "dra-state": ["dra_manager_state"],
+  "dra-health": ["dra_health_state"],
   images: ["crictl images"],
   containers: ["crictl ps"],
   sandboxes: ["crictl pods"],
   imagefs: ["crictl imagefsinfo"],
+  "runtime-info": ["crictl info"],
 };
 
 /** Why a document is nothing for an option: what it is, what was wanted, and which option takes it. `undefined` where it fits. */
 export function misplaced(value: unknown, option: Exclude<PartOption, "pods">): string | undefined {
   const fits = option === "config" ? isConfiguration(value) : TAKES[option].some((form) => hasForm(value, form));
-  if (fits || (option === "sandboxes" && isEmptyList(value))) return undefined;
+  if (fits || (MAY_BE_EMPTY.includes(option) && isEmptyList(value))) return undefined;
   const wanted = PARTS.find((part) => part.option === option)?.what;
   return `is ${formText(value)}, and --${option} takes ${wanted}${otherOption(value)}`;
 }
 
+const MAY_BE_EMPTY: readonly PartOption[] = ["sandboxes", "resource-claims", "resource-slices", "device-classes"];
 /** Checks for an empty list that does not say what it lists. */
 const isEmptyList = (value: unknown): boolean => {
   const { kind, items } = (value ?? {}) as { kind?: unknown; items?: unknown };
-  return kind === undefined && Array.isArray(items) && items.length === 0;
+  return (kind === undefined || kind === "List") && Array.isArray(items) && items.length === 0;
 };
 
 /** The forms to give in the place of forms that no option takes since they describe one thing only. */
@@ -121,8 +152,6 @@ export const INSTEAD: Partial<Record<DocumentForm, string>> = {
   "crictl inspect": "give what `crictl ps -a -o json` prints",
   "crictl inspectp": "give what `crictl pods -o json` prints",
   "crictl inspecti": "give what `crictl images -o json` prints",
-  "crictl info":
-    "leave it out, no decision reads it; `crictl ps -a -o json`, `crictl pods -o json` and `crictl images -o json` tell what runs and what is there",
   "v1.Event": "no decision reads it; `nodewise why` does",
   "cpu.stat": "no decision reads it; `nodewise why` does",
   decision: "no decision reads it; `nodewise why` does",
@@ -156,6 +185,9 @@ export function wrapperOf(option: PartOption, value: unknown): readonly string[]
 }
 /** Where crictl puts what it lists. */
 const WRAPPED: Partial<Record<PartOption, string>> = {
+  "resource-claims": "items",
+  "resource-slices": "items",
+  "device-classes": "items",
   images: "images",
   containers: "containers",
   sandboxes: "items",

@@ -63,6 +63,22 @@ const exited = [60, 30].map((minutes, attempt) => ({
   },
 }));
 
+/** A GPU that the scheduler gave to the pod `trader`, whose driver has registered. */
+const DRA = {
+  resourceClaims: [
+    {
+      metadata: { name: "gpu", namespace: "default", uid: "5d0e2c9f-claim" },
+      status: {
+        allocation: {
+          devices: { results: [{ request: "gpu", driver: "gpu.example.com", pool: "n1", device: "gpu-0" }] },
+        },
+        reservedFor: [{ resource: "pods", name: "trader", uid: "trader-uid" }],
+      },
+    },
+  ],
+  drivers: [{ name: "gpu.example.com", services: ["v1.DRAPlugin"] }],
+};
+
 /** A body for each kind, small and whole: each may be posted as it is, which a test does. */
 export const EXAMPLES: { readonly [K in Kind]: { readonly snapshot?: object; readonly ask?: object } } = {
   allocatable: { snapshot: SNAPSHOT },
@@ -77,6 +93,7 @@ export const EXAMPLES: { readonly [K in Kind]: { readonly snapshot?: object; rea
     },
     ask: { pod: withDevice() },
   },
+  claims: { snapshot: { ...SNAPSHOT, dra: DRA }, ask: { pod: withClaim() } },
   admission: { snapshot: { ...SNAPSHOT, node: allocatable() }, ask: { pod: POD } },
   preemption: { snapshot: { ...SNAPSHOT, node: allocatable() }, ask: { pod: CRITICAL } },
   resize: {
@@ -101,6 +118,15 @@ function withDevice(): object {
   const [container] = POD.spec.containers;
   const resources = { limits: { ...container?.resources.limits, "example.com/gpu": "1" } };
   return { ...POD, spec: { containers: [{ ...container, resources }] } };
+}
+
+function withClaim(): object {
+  const [container] = POD.spec.containers;
+  const resources = { ...container?.resources, claims: [{ name: "gpu" }] };
+  return {
+    metadata: { ...POD.metadata, uid: "trader-uid" },
+    spec: { resourceClaims: [{ name: "gpu", resourceClaimName: "gpu" }], containers: [{ ...container, resources }] },
+  };
 }
 
 function allocatable(): object {

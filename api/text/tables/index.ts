@@ -3,6 +3,7 @@ import type { Numbers, PodRef, Reason } from "../../model/forms.ts";
 import type { Machine } from "../../model/machine.ts";
 import { own } from "../../model/own.ts";
 import type { ProfileNote } from "../../profiles/index.ts";
+import { CLAIMS_SENTENCES } from "../sentences/claims.ts";
 import { EVICTION_SENTENCES } from "../sentences/eviction.ts";
 import { CONTAINER_GC_SENTENCES, IMAGE_GC_SENTENCES } from "../sentences/garbage-collection.ts";
 import { PROBE_GUARD_SENTENCES, PROBES_SENTENCES } from "../sentences/probes.ts";
@@ -13,6 +14,7 @@ import { assumedLine, escapeControls, printable, type Screen } from "../style.ts
 import { admissionTable } from "./admission.ts";
 import { allocatableTable } from "./allocatable.ts";
 import { cgroupsTable } from "./cgroups.ts";
+import { claimsTable } from "./claims.ts";
 import { containerGcTable } from "./container-gc.ts";
 import { cpusTable } from "./cpus.ts";
 import { devicesTable } from "./devices.ts";
@@ -33,6 +35,7 @@ const TABLES: { readonly [K in Kind]: (shown: Shown<DecisionOf[K]>) => string } 
   memory: memoryTable,
   topology: topologyTable,
   devices: devicesTable,
+  claims: claimsTable,
   admission: admissionTable,
   preemption: preemptionTable,
   resize: resizeTable,
@@ -46,6 +49,7 @@ const TABLES: { readonly [K in Kind]: (shown: Shown<DecisionOf[K]>) => string } 
 /** The sentence of each reason; a code without one shows as it is, with its numbers. */
 const SENTENCES: Sentences = {
   ...RESOURCES_SENTENCES,
+  ...CLAIMS_SENTENCES,
   ...ADMISSION_SENTENCES,
   ...EVICTION_SENTENCES,
   ...IMAGE_GC_SENTENCES,

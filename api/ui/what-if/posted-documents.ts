@@ -105,6 +105,7 @@ const STATE_FILES: Readonly<Record<string, PartOption>> = {
   memory_manager_state: "memory-manager-state",
   allocated_pods_state: "allocated-pods",
   kubelet_internal_checkpoint: "device-checkpoint",
+  dra_manager_state: "dra-state",
 };
 
 /** The head of what `kubectl get` and `crictl` print without `-o`: nothing but words in capitals. */

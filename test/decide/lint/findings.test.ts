@@ -6,6 +6,7 @@ import { LINT_SEVERITIES, type LintFinding } from "../../../api/decide/lint/find
 import { lintConfiguration } from "../../../api/decide/lint/lint.ts";
 import { mergePatch } from "../../../api/model/merge-patch.ts";
 import { PROFILES } from "../../../api/profiles/index.ts";
+import { slice } from "../../kit/claims.ts";
 import { node } from "../../kit/nodes.ts";
 import { pod } from "../../kit/pods.ts";
 import { decoded } from "../../kit/snapshots.ts";
@@ -341,6 +342,37 @@ describe("findings of a configuration on a node", () => {
       'evictionSoft["nodefs.available"]',
       { evictionSoft: { "nodefs.available": "5Gi" }, evictionSoftGracePeriod: { "nodefs.available": "1m" } },
       { stats },
+    ],
+    [
+      "two-cpu-owners",
+      "error",
+      "cpuManagerPolicy",
+      { cpuManagerPolicy: "static", kubeReserved: { cpu: "1" } },
+      { dra: { resourceSlices: [slice(["cpu0"], { driver: "dra.cpu" })] } },
+    ],
+    [
+      "two-cpu-owners",
+      "error",
+      "cpuManagerPolicy",
+      { cpuManagerPolicy: "static", kubeReserved: { cpu: "1" } },
+      { dra: { resourceSlices: [slice([{ name: "0", nodeAllocatableResources: { cpu: {} } }])] } },
+    ],
+    [
+      "plugin-and-driver",
+      "warning",
+      'featureGates["DRAExtendedResource"]',
+      {},
+      {
+        devices: [{ resource: "example.com/gpu", id: "0" }],
+        dra: { deviceClasses: [{ metadata: { name: "gpu" }, spec: { extendedResourceName: "example.com/gpu" } }] },
+      },
+    ],
+    [
+      "cdi-off",
+      "error",
+      "containerRuntimeEndpoint",
+      {},
+      { runtime: { info: { config: { enableCDI: false } } }, dra: { drivers: [{ name: "gpu.example.com" }] } },
     ],
     ["cgroup-v1", "refuses-start", "failCgroupV1", {}, { cgroup: { version: 1 } }],
     [

@@ -1,0 +1,125 @@
+import { noClaims, readClaims, writeClaims } from "../../api/decide/dra/checkpoint.ts";
+import type { ClaimInfoCache } from "../../api/decide/dra/claim-info.ts";
+import { claimName, podClaims } from "../../api/decide/dra/claim-name.ts";
+import { containerDevices } from "../../api/decide/dra/container-devices.ts";
+import {
+  type ClaimGates,
+  type ClaimSources,
+  type ClaimSteps,
+  notRegistered,
+  prepareResources,
+} from "../../api/decide/dra/prepare.ts";
+import { claimNames, gonePods, unprepareClaims, unprepareResources } from "../../api/decide/dra/unprepare.ts";
+import { type Container, type Pod, podNamespace, podUid } from "../../api/model/pod.ts";
+import type { ResourceClaim } from "../../api/model/resource-claim.ts";
+import { map, type Result } from "../../api/model/result.ts";
+import type { Behaviour } from "../../api/profiles/profile.ts";
+import type { DraRegistry } from "./driver-registry.ts";
+
+interface ClaimManagerOptions {
+  readonly behaviour: Behaviour["claims"];
+  readonly gates: ClaimGates;
+  readonly registry: Pick<DraRegistry, "driver" | "isRegistered">;
+  /** Undefined: there is none of that name. */
+  readonly claim: (namespace: string, name: string) => ResourceClaim | undefined;
+  /** The text of dra_manager_state; undefined: there is no file. */
+  readonly state: string | undefined;
+  /** Writes it. INVARIANT: on the disk once it has answered. The error says why it is not. */
+  readonly store: (text: string) => Result<unknown, string>;
+}
+
+/**
+ * Prepares the ResourceClaims of pods and gives them back, by the kubelet's own steps (`api/decide/dra`). Pods that share a claim wait
+ * for each other, and for nobody else: a driver that hangs holds up its own claims alone. kubelet 1.37: dra.Manager.
+ */
+export class ClaimManager {
+  readonly #options: ClaimManagerOptions;
+  readonly #cache: ClaimInfoCache;
+  /** By claim: the end of what is being done with it. */
+  readonly #busy = new Map<string, Promise<unknown>>();
+
+  private constructor(options: ClaimManagerOptions, cache: ClaimInfoCache) {
+    this.#options = options;
+    this.#cache = cache;
+  }
+  /** Errors: why a kubelet with this file would not start, in its words. */
+  static open(options: ClaimManagerOptions): Result<ClaimManager, string> {
+    return map(readClaims(options.state, options.behaviour), (cache) => {
+      if (options.state === undefined) options.store(noClaims());
+      return new ClaimManager(options, cache);
+    });
+  }
+
+  /** Before the pod's sandbox. Answers why it does not start, in the kubelet's words; undefined: all its claims are prepared. */
+  prepare(pod: Pod): Promise<string | undefined> {
+    const names = podClaims(pod, this.#options.gates.extended).flatMap((podClaim) => {
+      const named = claimName(pod, podClaim);
+      return named.ok && named.value.name !== null ? [named.value.name] : [];
+    });
+    const run = () => this.#carryOut(prepareResources(this.#cache, pod, this.#sources()));
+    return this.#alone(podNamespace(pod), names, run);
+  }
+  /** Once all containers of the pod have stopped. Answers why it has to be tried again. */
+  unprepare(pod: Pod): Promise<string | undefined> {
+    const names = claimNames(this.#cache, pod, this.#options.gates.extended);
+    const run = () => this.#carryOut(unprepareResources(this.#cache, pod, this.#sources()));
+    return this.#alone(podNamespace(pod), names.ok ? names.value : [], run);
+  }
+  /** Gives back what pods hold that nobody knows any more. `active`: the uids of the pods that there are. Answers what went wrong, by pod. */
+  async reconcile(active: ReadonlySet<string>): Promise<ReadonlyMap<string, string>> {
+    const faults = new Map<string, string>();
+    const gone = gonePods(this.#cache, active).map(async ({ uid, namespace, names }) => {
+      const run = () => this.#carryOut(unprepareClaims(this.#cache, uid, namespace, names, this.#sources()));
+      const fault = await this.#alone(namespace, names, run);
+      if (fault !== undefined) faults.set(uid, fault);
+    });
+    await Promise.all(gone);
+    return faults;
+  }
+  /** The CDI devices that a container is made with. Errors: why it is not made, in the kubelet's words. */
+  devices(pod: Pod, container: Container): Result<readonly string[], string> {
+    return containerDevices(this.#cache, pod, container, this.#options.gates.extended);
+  }
+  /** True: the pod still holds claims, and has not ended. kubelet 1.37: PodMightNeedToUnprepareResources. */
+  holds(pod: Pod): boolean {
+    return this.#cache.ofPod(podUid(pod) ?? "").length > 0;
+  }
+
+  #sources(): ClaimSources {
+    const { gates, claim, registry } = this.#options;
+    return { gates, claim, isRegistered: (driver) => registry.isRegistered(driver) };
+  }
+
+  /** After all that is being done with one of the claims. */
+  async #alone<T>(namespace: string, names: readonly string[], run: () => Promise<T>): Promise<T> {
+    const keys = [...new Set(names)].map((name) => `${namespace}/${name}`);
+    // all at once, so that two that share two claims do not wait for each other
+    const before = Promise.all(keys.map((key) => this.#busy.get(key)));
+    const running = before.then(run);
+    const end = running.catch(() => undefined);
+    for (const key of keys) this.#busy.set(key, end);
+    try {
+      return await running;
+    } finally {
+      for (const key of keys) if (this.#busy.get(key) === end) this.#busy.delete(key);
+    }
+  }
+
+  async #carryOut(steps: ClaimSteps): Promise<string | undefined> {
+    let step = steps.next();
+    while (step.done !== true) {
+      const call = step.value;
+      if (call === "store") {
+        const stored = this.#options.store(writeClaims(this.#cache));
+        if (!stored.ok) return `checkpoint ResourceClaim state: ${stored.error}`;
+        step = steps.next();
+        continue;
+      }
+      const driver = this.#options.registry.driver(call.driver);
+      // it may have gone since its claims were looked at
+      const failed = notRegistered(call.driver, () => driver !== undefined) ?? "";
+      step = steps.next(driver === undefined ? { failed } : await driver.call(call));
+    }
+    return step.value;
+  }
+}

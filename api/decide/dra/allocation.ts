@@ -1,0 +1,140 @@
+import type { AllocationFault } from "../../model/claims.ts";
+import type { Node, RequiredNodes, Taint, Toleration } from "../../model/placement.ts";
+import type { AllocatedDevice, Dra, ResourceClaim, ResourceSlice, SliceDevice } from "../../model/resource-claim.ts";
+import { matchesTerms } from "../admission/node-affinity.ts";
+
+/** What is wrong with the devices that the scheduler gave: it saw another state of the node, or another node. */
+export function allocationFaults(
+  claims: readonly ResourceClaim[],
+  { resourceClaims = [], resourceSlices, deviceClasses }: Dra,
+  node: Node | undefined,
+): readonly AllocationFault[] {
+  const holders = Map.groupBy(resourceClaims.flatMap(holdings), ([device]) => device);
+  return claims.flatMap((claim) => {
+    const results = claim.status?.allocation?.devices?.results ?? [];
+    const name = claimText(claim);
+    const faults = results.flatMap((result) => {
+      const others = (holders.get(deviceKey(result)) ?? []).filter(([, holder]) => holder !== name);
+      return [
+        ...(resourceSlices === undefined ? [] : sliceFault(result, resourceSlices, node)),
+        ...(others.length > 0 && !isShared(result)
+          ? [fault(result, "given-twice", `it is given to ${others.map(([, holder]) => holder).join(", ")} as well`)]
+          : []),
+      ];
+    });
+    const elsewhere = claim.status?.allocation?.nodeSelector;
+    const first = results[0];
+    if (elsewhere !== undefined && first !== undefined && node !== undefined && !selects(elsewhere, node)) {
+      faults.push(fault(first, "other-node", "the allocation as a whole is for other nodes"));
+    }
+    return [...faults, ...classFaults(claim, results, deviceClasses)].map((one) => ({ claim: name, ...one }));
+  });
+}
+type Fault = Omit<AllocationFault, "claim">;
+const claimText = ({ metadata }: ResourceClaim): string => `${metadata.namespace ?? "default"}/${metadata.name}`;
+const fault = (
+  { request = "", driver, pool = "", device = "" }: AllocatedDevice,
+  code: Fault["fault"],
+  message: string,
+): Fault => ({ request, driver, pool, device, fault: code, message });
+
+const deviceKey = ({ driver, pool = "", device = "" }: AllocatedDevice): string => `${driver}/${pool}/${device}`;
+/** A device for an administrator is given beside whoever has it. */
+const isShared = ({ adminAccess, shareID }: AllocatedDevice): boolean => adminAccess === true || shareID !== undefined;
+const holdings = (claim: ResourceClaim): (readonly [device: string, claim: string])[] =>
+  (claim.status?.allocation?.devices?.results ?? [])
+    .filter((result) => !isShared(result))
+    .map((result) => [deviceKey(result), claimText(claim)]);
+
+/** Newer generations of a pool take the place of older ones, and one whose slices are not all there is not given from. kubernetes 1.37: GatherPools. */
+function sliceFault(
+  result: AllocatedDevice,
+  slices: readonly ResourceSlice[],
+  node: Node | undefined,
+): readonly Fault[] {
+  const { driver, pool = "", device = "" } = result;
+  const all = slices.filter(({ spec }) => spec.driver === driver && spec.pool.name === pool);
+  if (all.length === 0) return [fault(result, "no-slice", `no ResourceSlice is of driver ${driver} and pool ${pool}`)];
+  const newest = Math.max(...all.map(({ spec }) => spec.pool.generation ?? 0));
+  const current = all.filter(({ spec }) => (spec.pool.generation ?? 0) === newest);
+  const found = deviceIn(current, device);
+  if (found === undefined) {
+    const old = deviceIn(all, device);
+    return [
+      old === undefined
+        ? fault(result, "no-device", `no ResourceSlice of pool ${pool} has it`)
+        : fault(
+            result,
+            "old-generation",
+            `only generation ${old.slice.spec.pool.generation ?? 0} of pool ${pool} has it, the newest is ${newest}`,
+          ),
+    ];
+  }
+  const faults: Fault[] = [];
+  const wanted = found.slice.spec.pool.resourceSliceCount ?? current.length;
+  if (current.length < wanted) {
+    faults.push(fault(result, "incomplete-pool", `pool ${pool} has ${current.length} of ${wanted} ResourceSlices`));
+  }
+  const where = found.slice.spec.perDeviceNodeSelection === true ? found.device : found.slice.spec;
+  const elsewhere = elsewhereText(where, node);
+  if (elsewhere !== undefined) faults.push(fault(result, "other-node", elsewhere));
+  const taint = found.device.taints?.find((one) => !tolerates(result.tolerations ?? [], one));
+  if (taint !== undefined) {
+    const { key, value = "", effect } = taint;
+    faults.push(
+      fault(result, "tainted", `its taint ${key}${value === "" ? "" : `=${value}`}:${effect} is not tolerated`),
+    );
+  }
+  return faults;
+}
+
+function deviceIn(slices: readonly ResourceSlice[], name: string) {
+  for (const slice of slices) {
+    const device = slice.spec.devices?.find((one) => one.name === name);
+    if (device !== undefined) return { slice, device };
+  }
+  return undefined;
+}
+
+function elsewhereText(
+  where: Pick<SliceDevice, "nodeName" | "nodeSelector">,
+  node: Node | undefined,
+): string | undefined {
+  const name = node?.metadata.name;
+  if (name === undefined) return undefined;
+  if (where.nodeName !== undefined && where.nodeName !== name) return `it is on node ${where.nodeName}`;
+  return where.nodeSelector === undefined || selects(where.nodeSelector, node as Node)
+    ? undefined
+    : "its node selector does not select this node";
+}
+const selects = ({ nodeSelectorTerms }: RequiredNodes, { metadata }: Node): boolean =>
+  matchesTerms(nodeSelectorTerms, metadata.labels ?? {}, metadata.name);
+
+/** An effect of `None` harms nobody. kubernetes 1.37: resourceclaim.ToleratesTaint. */
+const tolerates = (tolerations: readonly Toleration[], { key, value = "", effect }: Taint): boolean =>
+  (effect !== "NoSchedule" && effect !== "NoExecute") ||
+  tolerations.some(
+    (one) =>
+      ((one.effect ?? "") === "" || one.effect === effect) &&
+      ((one.key ?? "") === "" || one.key === key) &&
+      (one.operator === "Exists" || ((one.operator ?? "Equal") === "Equal" && (one.value ?? "") === value)),
+  );
+
+/** A class that is gone says no longer how its devices are to be prepared. */
+function classFaults(
+  { spec }: ResourceClaim,
+  results: readonly AllocatedDevice[],
+  deviceClasses: Dra["deviceClasses"],
+): readonly Fault[] {
+  if (deviceClasses === undefined) return [];
+  const known = new Set(deviceClasses.map(({ metadata }) => metadata.name));
+  return results.flatMap((result) => {
+    const [name, sub] = (result.request ?? "").split("/");
+    const request = spec?.devices?.requests?.find((one) => one.name === name);
+    const chosen = sub === undefined ? request?.exactly : request?.firstAvailable?.find((one) => one.name === sub);
+    const missing = chosen?.deviceClassName;
+    return missing === undefined || known.has(missing)
+      ? []
+      : [fault(result, "no-class", `its DeviceClass ${missing} is not there`)];
+  });
+}

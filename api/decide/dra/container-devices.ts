@@ -1,0 +1,111 @@
+import { value } from "../../model/amount.ts";
+import type { Container, Pod } from "../../model/pod.ts";
+import { podNamespace } from "../../model/pod.ts";
+import { isExtendedResource } from "../../model/resource-name.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import type { Behaviour } from "../../profiles/profile.ts";
+import { type ClaimInfo, type ClaimInfoCache, type DriverState, driversOf } from "./claim-info.ts";
+import { claimName } from "./claim-name.ts";
+
+/** A claim that a container uses, and one request of it; an empty one stands for all. */
+interface UsedRequest {
+  readonly claim: string;
+  readonly request: string;
+  /** The extended resource that the claim stands behind. */
+  readonly resource?: string;
+}
+
+/** The CDI devices of one request of a claim, driver by driver. kubelet 1.37: cdiDevicesAsList. */
+export const cdiDevices = (info: ClaimInfo, request: string): readonly string[] =>
+  driversOf(info)
+    .flatMap((driver) => (info.drivers.get(driver) as DriverState).devices ?? [])
+    .filter(
+      ({ requestNames }) => request === "" || (requestNames ?? []).length === 0 || requestNames?.includes(request),
+    )
+    .flatMap(({ cdiDeviceIds }) => cdiDeviceIds ?? []);
+
+/**
+ * The CDI devices that a container gets, claim by claim as the pod names them; newer kubelets walk a Go map of claims. Errors: the
+ * kubelet's words, and the container does not start. `extended`: the gate DRAExtendedResource is on. kubelet 1.37: GetResources.
+ */
+export function containerDevices(
+  cache: ClaimInfoCache,
+  pod: Pod,
+  container: Container,
+  extended: boolean,
+): Result<readonly string[], string> {
+  const used = usedRequests(pod, container, extended, cache.behaviour);
+  if (!used.ok) return used;
+  const namespace = podNamespace(pod);
+  const unknown = used.value.filter(({ claim }) => cache.get(namespace, claim) === undefined);
+  // of several the map chooses one
+  if (cache.behaviour.extendedRequests === "mapped") unknown.sort((a, b) => (a.claim < b.claim ? -1 : 1));
+  const [first] = unknown;
+  if (first !== undefined) {
+    return err(cache.behaviour.unknownClaim(first.claim, namespace, first.resource !== undefined));
+  }
+  const devices = used.value.map(({ claim, request }) =>
+    request === NOTHING ? [] : cdiDevices(cache.get(namespace, claim) as ClaimInfo, request),
+  );
+  return ok(devices.flat());
+}
+/** The claim must be known, and nothing of it is given. */
+const NOTHING = "\0";
+
+/** Which requests of which claims a container uses. Errors: the kubelet's words for a claim that is not there yet. */
+export function usedRequests(
+  pod: Pod,
+  container: Container,
+  extended: boolean,
+  behaviour: Behaviour["claims"],
+): Result<readonly UsedRequest[], string> {
+  const claims = container.resources?.claims ?? [];
+  const used: UsedRequest[] = [];
+  for (const podClaim of pod.spec.resourceClaims ?? []) {
+    const own = claims.filter(({ name }) => name === podClaim.name);
+    if (own.length === 0 && behaviour.extendedRequests === "mapped") continue;
+    const named = claimName(pod, podClaim);
+    if (!named.ok) return err(named.error);
+    const { name } = named.value;
+    if (name !== null) used.push(...own.map(({ request = "" }) => ({ claim: name, request })));
+  }
+  return ok(extended ? [...used, ...extendedRequests(pod, container, behaviour)] : used);
+}
+
+const CLASS_PREFIX = "deviceclass.resource.kubernetes.io/";
+/** A resource that a claim can stand behind: an extended one, or a device class by its name. kubernetes 1.37: IsDRAExtendedResourceName. */
+export const isClaimable = (name: string, { extendedRequests }: Behaviour["claims"]): boolean =>
+  isExtendedResource(name) || (extendedRequests !== "first" && name.startsWith(CLASS_PREFIX));
+
+function extendedRequests(
+  { status }: Pod,
+  { name, resources }: Container,
+  behaviour: Behaviour["claims"],
+): readonly UsedRequest[] {
+  const made = status?.extendedResourceClaimStatus;
+  if (made === undefined) return [];
+  const claim = made.resourceClaimName ?? "";
+  const asked = Object.entries(resources?.requests ?? {})
+    .filter(([resource, { amount }]) => value(amount) > 0 && isClaimable(resource, behaviour))
+    .map(([resource]) => resource);
+  const mapped = (made.requestMappings ?? []).filter(({ containerName }) => containerName === name);
+  const used = ({ resourceName, requestName = "" }: (typeof mapped)[number]): UsedRequest => ({
+    claim,
+    request: requestName,
+    resource: resourceName,
+  });
+  if (behaviour.extendedRequests === "mapped") {
+    return mapped.filter(({ resourceName }) => asked.includes(resourceName)).map(used);
+  }
+  const of = asked.flatMap((resource) => {
+    const all = mapped.filter(({ resourceName }) => resourceName === resource);
+    return behaviour.extendedRequests === "each"
+      ? all.map(used)
+      : all
+          .slice(0, 1)
+          .filter(({ requestName = "" }) => requestName !== "")
+          .map(used);
+  });
+  // the claim is looked up for every container, whether it uses it or not
+  return of.length > 0 ? of : [{ claim, request: NOTHING, resource: "" }];
+}

@@ -1,0 +1,127 @@
+import type { Container, Pod } from "../../model/pod.ts";
+import { podNamespace } from "../../model/pod.ts";
+import type { EpochMs } from "../../model/units.ts";
+import type { Behaviour } from "../../profiles/profile.ts";
+import { type ClaimInfo, type ClaimInfoCache, type DriverState, driversOf } from "./claim-info.ts";
+import { claimName } from "./claim-name.ts";
+
+const HEALTHS = ["Healthy", "Unhealthy", "Unknown"] as const;
+type Health = (typeof HEALTHS)[number];
+interface DeviceHealth {
+  readonly health: Health;
+  readonly message: string;
+}
+/** What drivers said of their devices, as dra_health_state has it. */
+type HealthInfo = (driver: string, pool: string, device: string) => DeviceHealth;
+
+const UNKNOWN: DeviceHealth = { health: "Unknown", message: "" };
+const HEALTH_TIMEOUT_MS = 30_000;
+type Loose = Readonly<Record<string, unknown>>;
+const members = (v: unknown): Loose => (typeof v === "object" && v !== null ? (v as Loose) : {});
+
+/** Reads a dra_health_state; what cannot be read counts as not said. `now` ends what is too old. kubelet 1.37: getHealthInfo. */
+export function readHealth(
+  text: string | undefined,
+  now: EpochMs,
+  { healthTimeouts }: Behaviour["claims"],
+): HealthInfo {
+  let file: Loose = {};
+  try {
+    file = members(JSON.parse(text ?? "{}"));
+  } catch {
+    // the kubelet logs it, and goes on with nothing
+  }
+  return (driver, pool, device) => {
+    const devices = members(members(file[driver])["Devices"]);
+    const said = members(Object.hasOwn(devices, `${pool}/${device}`) ? devices[`${pool}/${device}`] : undefined);
+    const own = healthTimeouts ? Number(said["HealthCheckTimeout"] ?? 0) / 1e6 : 0;
+    const age = now - Date.parse(String(said["LastUpdated"]));
+    if (!(age <= (own === 0 ? HEALTH_TIMEOUT_MS : own))) return UNKNOWN;
+    const health = HEALTHS.find((one) => one === said["Health"]) ?? "Unknown";
+    return { health, message: String(said["Message"] ?? "") };
+  };
+}
+
+/** `allocatedResourcesStatus` of a container's status. kubelet 1.37: UpdateAllocatedResourcesStatus. */
+interface ClaimHealth {
+  /** `claim:NAME`, or `claim:NAME/REQUEST`. */
+  readonly name: string;
+  readonly resources: readonly { readonly resourceID: string; readonly health: Health; readonly message?: string }[];
+}
+/** In the order of names; `messages`: the gate ResourceHealthStatusMessage. */
+export function claimHealth(
+  cache: ClaimInfoCache,
+  pod: Pod,
+  container: Container,
+  health: HealthInfo,
+  messages: boolean,
+): readonly ClaimHealth[] {
+  const told = new Map<string, ClaimHealth>();
+  if (
+    cache.behaviour.healthOf === "claim-names" &&
+    !(pod.spec.resourceClaims ?? []).every((one) => claimName(pod, one).ok)
+  ) {
+    return [];
+  }
+  for (const { name, request = "" } of usedClaims(container, cache.behaviour)) {
+    const info = infoOf(cache, pod, name);
+    if (info === undefined) continue;
+    const resource = request === "" ? `claim:${name}` : `claim:${name}/${request}`;
+    const resources = resourcesOf(info, request, health, messages, cache.behaviour);
+    if (resources.length > 0) told.set(resource, { name: resource, resources });
+    else told.delete(resource);
+  }
+  return [...told.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** The oldest kubelets tell each claim once, by the first request that the container names of it. */
+function usedClaims({ resources }: Container, { healthOf }: Behaviour["claims"]) {
+  const all = resources?.claims ?? [];
+  return healthOf === "claim-names"
+    ? all.filter((one, i) => all.findIndex(({ name }) => name === one.name) === i)
+    : all;
+}
+
+/** Older kubelets look in the status alone, which names the claims of templates only; the oldest take the container's word for the claim's name. */
+function infoOf(cache: ClaimInfoCache, pod: Pod, used: string): ClaimInfo | undefined {
+  const namespace = podNamespace(pod);
+  const { healthOf } = cache.behaviour;
+  const entry = pod.spec.resourceClaims?.find(({ name }) => name === used);
+  const made = pod.status?.resourceClaimStatuses?.findLast(({ name }) => name === used)?.resourceClaimName;
+  if (healthOf !== "claim-names" && made !== undefined && made !== "") return cache.get(namespace, made);
+  if (healthOf === "status" || entry === undefined) return undefined;
+  const named = claimName(pod, entry);
+  if (!named.ok || named.value.name === null) return undefined;
+  return healthOf === "claim-names" && named.value.name !== used ? undefined : cache.get(namespace, named.value.name);
+}
+
+function resourcesOf(
+  info: ClaimInfo,
+  request: string,
+  health: HealthInfo,
+  messages: boolean,
+  { healthOf }: Behaviour["claims"],
+): ClaimHealth["resources"] {
+  const base = request.split("/")[0] as string;
+  const all = driversOf(info).flatMap((driver) =>
+    ((info.drivers.get(driver) as DriverState).devices ?? [])
+      .filter(
+        ({ requestNames }) =>
+          healthOf !== "requests" ||
+          request === "" ||
+          (requestNames ?? []).length === 0 ||
+          requestNames?.includes(base),
+      )
+      .map(({ poolName, deviceName, cdiDeviceIds }) => {
+        const { health: state, message } = health(driver, poolName, deviceName);
+        return {
+          resourceID: cdiDeviceIds?.[0] ?? `${driver}/${poolName}/${deviceName}`,
+          health: state,
+          ...(messages && message !== "" ? { message } : {}),
+        };
+      }),
+  );
+  return healthOf === "requests"
+    ? all.filter((one, i) => all.findIndex((o) => o.resourceID === one.resourceID) === i)
+    : all;
+}

@@ -1,0 +1,393 @@
+import { value } from "../../model/amount.ts";
+import type { PodAsk } from "../../model/ask.ts";
+import type { ClaimsDecision, DraCall, ExtendedResource, PodOfClaims } from "../../model/claims.ts";
+import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
+import { type Container, containersOf, isTerminal, type Pod, podNamespace, podRef, podUid } from "../../model/pod.ts";
+import type { Dra, ResourceClaim } from "../../model/resource-claim.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import { epochMs } from "../../model/units.ts";
+import { type EffectiveAsked, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
+import { allocationFaults } from "../dra/allocation.ts";
+import { readClaims } from "../dra/checkpoint.ts";
+import { type ClaimInfo, type ClaimInfoCache, driversOf, type PreparedDevice } from "../dra/claim-info.ts";
+import { claimName, podClaims } from "../dra/claim-name.ts";
+import { containerDevices, isClaimable, usedRequests } from "../dra/container-devices.ts";
+import { claimHealth, readHealth } from "../dra/health.ts";
+import {
+  type CheckedClaim,
+  type ClaimSources,
+  checkClaim,
+  type DriverAnswer,
+  type DriverCall,
+  notRegistered,
+  prepareResources,
+} from "../dra/prepare.ts";
+import { chooseService } from "../dra/registration.ts";
+import { claimNames, detachClaims, gonePods } from "../dra/unprepare.ts";
+import { podNames, podOfAsk } from "../managers/node.ts";
+import { podsHere, podsOfNode } from "../pods/node-pods.ts";
+import { Reasons } from "../reasons.ts";
+
+type ClaimReasons = Reasons<ReasonCode<"claims">>;
+
+/**
+ * What becomes of the ResourceClaims of one pod, or of all pods of the node: nothing is called, and what drivers would answer is posted or
+ * not known. Refused: no such pod; a pod with claims where none are posted. kubelet 1.37: dra.Manager.
+ */
+export function decideClaims({ snapshot, ask, explain }: EffectiveAsked<PodAsk>): Result<DecidedOf<"claims">, Refusal> {
+  const reasons: ClaimReasons = new Reasons(explain);
+  const asked = podOfAsk(snapshot, ask);
+  if (!asked.ok) return asked;
+  const read = claimCache(snapshot);
+  if (!read.ok) {
+    reasons.add("kubelet_does_not_start", "node", "startErrors", { message: read.error });
+    const decision = { ...NOTHING, startErrors: [read.error] };
+    return ok({ decision, verdict: "kubelet-refuses", reasons: reasons.list, needs: [], next: null });
+  }
+  const candidates = asked.value === null ? podsHere(snapshot) : [asked.value];
+  const node = nodeOf(snapshot, read.value, reasons);
+  const using = candidates.filter((pod) => podClaims(pod, node.sources.gates.extended).length > 0);
+  const needs = missingOf(node, using);
+  if (using.length === 0 && node.cache.list().length === 0) reasons.add("no_claims", "node", "pods");
+  if (needs.includes(CLAIMS) && asked.value !== null)
+    return err({ code: "needs_input", message: NO_CLAIMS, needs: [CLAIMS] });
+  const pods = needs.includes(CLAIMS) ? [] : asked.value === null ? using : [asked.value];
+  const decision = decisionOf(node, asked.value, pods);
+  const verdict = decision.refusal === null ? "decided" : "refused";
+  return ok({ decision, verdict, reasons: reasons.list, needs, next: null });
+}
+
+const NOTHING: ClaimsDecision = {
+  startErrors: [],
+  refusal: null,
+  pods: [],
+  known: [],
+  givenBack: [],
+  extendedResources: [],
+  allocationFaults: [],
+  health: [],
+};
+
+/** The node as its DRA manager knows it. */
+interface Node {
+  readonly snapshot: EffectiveSnapshot;
+  readonly dra: Dra;
+  readonly cache: ClaimInfoCache;
+  readonly sources: ClaimSources;
+  readonly reasons: ClaimReasons;
+}
+
+/** A claim of the file is prepared where each of its drivers has answered, unless it is told which are. */
+function claimCache({ assignments, dra, kubeletConfiguration }: EffectiveSnapshot): Result<ClaimInfoCache, string> {
+  const read = readClaims(assignments?.dra_manager_state, kubeletConfiguration.profile.behaviour.claims);
+  if (!read.ok) return read;
+  for (const info of read.value.list()) {
+    const told = dra?.preparedClaims?.includes(info.uid);
+    info.prepared =
+      told ?? [...info.drivers.values()].every(({ devices, skips }) => devices !== null || skips.length > 0);
+  }
+  return read;
+}
+
+const CLAIMS = "dra.resourceClaims";
+const NO_CLAIMS = "the pod has ResourceClaims, and none are posted: post those of its namespace";
+/** What is not posted; a pod whose claims nobody knows is not looked at. */
+function missingOf({ dra, cache, reasons }: Node, using: readonly Pod[]): readonly string[] {
+  if (using.length > 0 && dra.resourceClaims === undefined) return [CLAIMS];
+  const isOpen = dra.drivers === undefined && (using.length > 0 || cache.list().length > 0);
+  if (isOpen) reasons.add("drivers_not_known", "node", "drivers");
+  return [
+    ...(isOpen ? ["dra.drivers"] : []),
+    ...(using.length > 0 && dra.resourceSlices === undefined ? ["dra.resourceSlices"] : []),
+  ];
+}
+
+function nodeOf(snapshot: EffectiveSnapshot, cache: ClaimInfoCache, reasons: ClaimReasons): Node {
+  const { dra = {}, kubeletConfiguration: config } = snapshot;
+  const isKnown = dra.drivers !== undefined;
+  const registered = new Set((dra.drivers ?? []).filter((one) => one.registered ?? true).map(({ name }) => name));
+  const sources = {
+    gates: {
+      extended: gateOn(config, "DRAExtendedResource"),
+      groups: gateOn(config, "DRAWorkloadResourceClaims"),
+      optionalOperations: gateOn(config, "DRAOptionalNodeOperations"),
+    },
+    claim: (namespace: string, name: string) => findClaim(dra, namespace, name),
+    isRegistered: (driver: string) => !isKnown || registered.has(driver),
+  };
+  return { snapshot, dra, cache, sources, reasons };
+}
+const findClaim = ({ resourceClaims = [] }: Dra, namespace: string, name: string): ResourceClaim | undefined =>
+  resourceClaims.find(({ metadata }) => (metadata.namespace ?? "default") === namespace && metadata.name === name);
+
+function decisionOf(node: Node, asked: Pod | null, pods: readonly Pod[]): ClaimsDecision {
+  const { snapshot, cache, reasons, dra } = node;
+  const names = podNames(asked === null ? podsOfNode(snapshot) : [...podsOfNode(snapshot), asked]);
+  const known = cache.list().map((info) => knownClaim(info, names));
+  const givenBack = givenBackOf(node, names);
+  const health = healthOf(node, asked === null ? podsHere(snapshot) : pods);
+  const extendedResources = (asked === null ? podsHere(snapshot) : pods).flatMap((pod) => extendedOf(node, pod));
+  const claims = [...new Set(pods.flatMap((pod) => claimsOf(node, pod)))];
+  const faults = allocationFaults(claims, dra, snapshot.node);
+  for (const { claim, device, fault, message } of faults) {
+    reasons.add("allocation_fault", claim, "allocation", { device, fault, message });
+  }
+  // the last, since it enters the pods at their claims
+  const prepared = pods.map((pod) => preparedPod(node, pod));
+  const [of] = asked === null ? [] : prepared;
+  const message = of?.message ?? null;
+  return {
+    startErrors: [],
+    refusal: message === null ? null : { reason: "FailedPrepareDynamicResources", message },
+    pods: prepared,
+    known,
+    givenBack,
+    extendedResources,
+    allocationFaults: faults,
+    health,
+  };
+}
+
+const claimsOf = ({ sources }: Node, pod: Pod): readonly ResourceClaim[] =>
+  podClaims(pod, sources.gates.extended).flatMap((podClaim) => {
+    const named = claimName(pod, podClaim);
+    const found =
+      named.ok && named.value.name !== null ? sources.claim(podNamespace(pod), named.value.name) : undefined;
+    return found === undefined ? [] : [found];
+  });
+
+function knownClaim(info: ClaimInfo, names: ReturnType<typeof podNames>): ClaimsDecision["known"][number] {
+  const { namespace, name, uid, podUids, prepared, drivers } = info;
+  return {
+    namespace,
+    name,
+    uid,
+    pods: [...podUids].sort().map(names),
+    prepared,
+    drivers: driversOf(info).map((driver) => {
+      const devices = drivers.get(driver)?.devices ?? [];
+      return {
+        driver,
+        devices: devices.map(({ poolName, deviceName }) => `${poolName}/${deviceName}`),
+        cdiDevices: devices.flatMap(({ cdiDeviceIds }) => cdiDeviceIds ?? []),
+      };
+    }),
+  };
+}
+
+/** What the pod's claims would be asked of whom, and what its containers get. */
+function preparedPod(node: Node, pod: Pod): PodOfClaims {
+  const { cache, dra, sources, reasons } = node;
+  const claims = podClaimsOf(node, pod);
+  const calls: DraCall[] = [];
+  const unanswered = new Set<string>();
+  const steps = prepareResources(cache, pod, sources);
+  let step = steps.next();
+  while (step.done !== true) {
+    if (step.value === "store") {
+      step = steps.next();
+      continue;
+    }
+    calls.push(callOf(dra, step.value));
+    step = steps.next(answerOf(dra, step.value, unanswered));
+  }
+  const error = step.value;
+  const containers = error === undefined ? containersOf(pod).map((one) => containerOf(node, pod, one, unanswered)) : [];
+  const at = `${podNamespace(pod)}/${pod.metadata.name}`;
+  if (error !== undefined) reasons.add("claim_refused", at, "message", { message: error });
+  for (const { container, cdiDevices, pending } of containers) {
+    if (cdiDevices.length > 0)
+      reasons.add("devices_given", at, "containers", { container, devices: cdiDevices.join(",") });
+    if (pending.length > 0)
+      reasons.add("devices_not_known", at, "containers", { container, drivers: pending.join(",") });
+  }
+  return {
+    pod: podRef(pod),
+    message: error === undefined ? null : `Failed to prepare dynamic resources: ${error}`,
+    claims,
+    calls,
+    containers,
+  };
+}
+
+/** How each claim of the pod stands before anything is done. */
+function podClaimsOf({ cache, sources, reasons }: Node, pod: Pod): PodOfClaims["claims"] {
+  let isRefused = false;
+  const at = `${podNamespace(pod)}/${pod.metadata.name}`;
+  return podClaims(pod, sources.gates.extended).map((podClaim) => {
+    const named = claimName(pod, podClaim);
+    const head = { entry: podClaim.name ?? "", claim: named.ok ? named.value.name : null };
+    if (isRefused) return { ...head, state: "not-reached", drivers: [] };
+    const checked = checkClaim(pod, podClaim, sources, cache.behaviour);
+    isRefused = !checked.ok || (checked.value !== null && isStale(cache, checked.value));
+    if (!checked.ok || isRefused) return { ...head, state: "refused", drivers: [] };
+    if (checked.value === null) {
+      reasons.add("claim_not_needed", at, "claims", { entry: head.entry });
+      return { ...head, state: "not-needed", drivers: [] };
+    }
+    const { claim } = checked.value;
+    const info = cache.get(podNamespace(pod), claim.metadata.name);
+    const isPrepared = info?.prepared === true;
+    const drivers = driversTold(info?.drivers ?? checked.value.drivers, isPrepared);
+    const numbers = { claim: claim.metadata.name, drivers: drivers.map(({ driver }) => driver).join(",") };
+    reasons.add(isPrepared ? "claim_prepared" : "claim_to_prepare", at, "claims", numbers);
+    for (const { driver, call } of drivers) {
+      if (call === "left-out") reasons.add("driver_left_out", at, "claims", { claim: claim.metadata.name, driver });
+    }
+    return { ...head, state: isPrepared ? "prepared" : "to-prepare", drivers };
+  });
+}
+const isStale = (cache: ClaimInfoCache, { claim: { metadata } }: CheckedClaim): boolean => {
+  const info = cache.get(metadata.namespace ?? "default", metadata.name);
+  return info !== undefined && info.uid !== (metadata.uid ?? "");
+};
+const driversTold = (drivers: CheckedClaim["drivers"], isPrepared: boolean): PodOfClaims["claims"][number]["drivers"] =>
+  [...drivers.keys()].sort().map((driver) => {
+    const skips = drivers.get(driver)?.skips ?? [];
+    const isLeftOut = skips.includes("*") || skips.includes("NodePrepareResources");
+    return { driver, call: isLeftOut ? "left-out" : isPrepared ? "done" : "to-make" };
+  });
+
+const driverOf = ({ drivers = [] }: Dra, name: string) => drivers.find((one) => one.name === name);
+function callOf(dra: Dra, { driver, operation, claims }: DriverCall): DraCall {
+  const known = driverOf(dra, driver);
+  const service = chooseService(known?.services ?? ["v1.DRAPlugin"]);
+  return { driver, service: known !== undefined && service.ok ? service.value : null, operation, claims };
+}
+/** What is posted of a driver's answers; a claim of which nothing is posted counts as prepared, with devices that are not known. */
+function answerOf(dra: Dra, { driver, claims }: DriverCall, unanswered: Set<string>): DriverAnswer {
+  const told = claims.map(({ uid }) => {
+    const answer = driverOf(dra, driver)?.answers?.find(({ claim }) => claim === uid);
+    if (answer === undefined) unanswered.add(`${uid} ${driver}`);
+    const devices = (answer?.devices ?? []).map(
+      ({ poolName, deviceName, shareId, requestNames, cdiDeviceIds }): PreparedDevice => ({
+        poolName,
+        deviceName,
+        shareId: shareId ?? null,
+        requestNames: requestNames ?? null,
+        cdiDeviceIds: cdiDeviceIds ?? null,
+      }),
+    );
+    return [uid, { devices, ...(answer?.error === undefined ? {} : { error: answer.error }) }] as const;
+  });
+  return { claims: new Map(told) };
+}
+
+function containerOf(
+  { cache, sources }: Node,
+  pod: Pod,
+  container: Container,
+  unanswered: ReadonlySet<string>,
+): PodOfClaims["containers"][number] {
+  const devices = containerDevices(cache, pod, container, sources.gates.extended);
+  const used = usedRequests(pod, container, sources.gates.extended, cache.behaviour);
+  const infos = (used.ok ? used.value : []).map(({ claim }) => cache.get(podNamespace(pod), claim));
+  const pending = infos.flatMap((info) =>
+    info === undefined ? [] : driversOf(info).filter((driver) => unanswered.has(`${info.uid} ${driver}`)),
+  );
+  return {
+    container: container.name,
+    cdiDevices: devices.ok ? devices.value : [],
+    pending: [...new Set(pending)].sort(),
+    error: devices.ok ? null : devices.error,
+  };
+}
+
+/** Pods that have ended give back once their containers have stopped; those that nobody knows any more, at the next look. */
+function givenBackOf(node: Node, names: ReturnType<typeof podNames>): ClaimsDecision["givenBack"] {
+  const { snapshot, cache, sources } = node;
+  const active = podsHere(snapshot);
+  const ended = podsOfNode(snapshot).filter((pod) => isTerminal(pod) && cache.ofPod(podUid(pod) ?? "").length > 0);
+  const known = new Set([...active, ...ended].map((pod) => podUid(pod) ?? ""));
+  const stopped = ended.map((pod) => {
+    const of = claimNames(cache, pod, sources.gates.extended);
+    const names = of.ok ? of.value : [];
+    const back = backOf(node, podUid(pod) ?? "", podNamespace(pod), names);
+    return { pod: podRef(pod), when: "containers-stopped" as const, ...back, error: of.ok ? back.error : of.error };
+  });
+  const reconciled = (snapshot.pods === undefined ? [] : gonePods(cache, known)).map(
+    ({ uid, namespace, names: of }) => ({
+      pod: names(uid),
+      when: "reconcile" as const,
+      ...backOf(node, uid, namespace, of),
+    }),
+  );
+  return [...stopped, ...reconciled];
+}
+function backOf({ cache, dra, sources, reasons }: Node, uid: string, namespace: string, names: readonly string[]) {
+  const { leaving, kept, calls } = detachClaims(cache, uid, namespace, names);
+  for (const { name } of leaving) reasons.add("claim_given_back", `${namespace}/${name}`, "givenBack", { pod: uid });
+  for (const { name, podUids } of kept)
+    reasons.add("claim_kept", `${namespace}/${name}`, "givenBack", { pod: uid, pods: podUids.size });
+  const error = calls.map(({ driver }) => notRegistered(driver, sources.isRegistered)).find((one) => one !== undefined);
+  return {
+    claims: leaving.map(({ name }) => name),
+    kept: kept.map(({ name }) => name),
+    calls: calls.map((call) => callOf(dra, call)),
+    error: error ?? null,
+  };
+}
+
+/** Who gives a container each extended resource that it asks for. kubelet 1.36: isDRAExtendedResource. */
+function extendedOf({ snapshot, dra, cache, sources, reasons }: Node, pod: Pod): readonly ExtendedResource[] {
+  const { claimedDevicesLeft } = snapshot.kubeletConfiguration.profile.behaviour;
+  const made = pod.status?.extendedResourceClaimStatus;
+  return containersOf(pod).flatMap(({ name: container, resources }) =>
+    Object.entries(resources?.requests ?? {}).flatMap(([resource, { amount }]) => {
+      if (value(amount) === 0 || !isClaimable(resource, cache.behaviour)) return [];
+      const mapped = (made?.requestMappings ?? []).filter(
+        (one) => one.containerName === container && one.resourceName === resource,
+      );
+      const isClaimed = mapped.length > 0 && sources.gates.extended;
+      const plugin =
+        (snapshot.devices ?? []).some((device) => device.resource === resource) ||
+        (snapshot.devicePlugins ?? []).some((one) => one.resource === resource);
+      const at = `${podNamespace(pod)}/${pod.metadata.name}`;
+      const by = isClaimed ? "claim" : plugin ? "device-plugin" : "nothing";
+      reasons.add(BY[by], at, "extendedResources", { container, resource });
+      if (mapped.length > 0 && !sources.gates.extended)
+        reasons.add("resource_gate_off", at, "extendedResources", { container, resource });
+      if (isClaimed && plugin && !claimedDevicesLeft)
+        reasons.add("resource_by_both", at, "extendedResources", { container, resource });
+      return [
+        {
+          pod: podRef(pod),
+          container,
+          resource,
+          by,
+          claim: mapped.length > 0 ? (made?.resourceClaimName ?? "") : null,
+          requests: mapped.map(({ requestName = "" }) => requestName),
+          classes: classesOf(dra, resource),
+          plugin,
+        } as const,
+      ];
+    }),
+  );
+}
+const BY = {
+  claim: "resource_by_claim",
+  "device-plugin": "resource_by_plugin",
+  nothing: "resource_by_nothing",
+} as const;
+const classesOf = ({ deviceClasses = [] }: Dra, resource: string): readonly string[] =>
+  deviceClasses
+    .filter(
+      ({ metadata, spec }) =>
+        spec?.extendedResourceName === resource || resource === `deviceclass.resource.kubernetes.io/${metadata.name}`,
+    )
+    .map(({ metadata }) => metadata.name)
+    .sort();
+
+function healthOf({ snapshot, cache }: Node, pods: readonly Pod[]): ClaimsDecision["health"] {
+  const { kubeletConfiguration: config, assignments, observedAt } = snapshot;
+  if (!gateOn(config, "ResourceHealthStatus")) return [];
+  const now = epochMs(observedAt === undefined ? 0 : Date.parse(observedAt));
+  const health = readHealth(assignments?.dra_health_state, now, cache.behaviour);
+  const messages = gateOn(config, "ResourceHealthStatusMessage");
+  return pods.flatMap((pod) =>
+    pod.spec.containers.flatMap((container) => {
+      const claims = claimHealth(cache, pod, container, health, messages);
+      return claims.length === 0 ? [] : [{ pod: podRef(pod), container: container.name, claims }];
+    }),
+  );
+}

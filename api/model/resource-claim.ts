@@ -1,0 +1,126 @@
+import * as z from "zod";
+import { count, nodeName, optional, sortedRecord, text } from "./fields.ts";
+import { LIMITS } from "./limits.ts";
+import { requiredNodes, taints, tolerations } from "./placement.ts";
+
+/** Dynamic resource allocation: what a decision reads of resource.k8s.io/v1, and the drivers that have registered with the kubelet. */
+
+const few = <S extends z.ZodType>(of: S) => z.array(of).max(LIMITS.labels);
+/** `kubectl get KIND -o json` prints a List, and of one that is named the object alone. */
+const list = <S extends z.ZodType>(of: S) => z.preprocess((v) => itemsOf(v), z.array(of).max(LIMITS.resourceObjects));
+function itemsOf(v: unknown): unknown {
+  if (typeof v !== "object" || v === null || Array.isArray(v)) return v;
+  if ("items" in v) return v.items ?? [];
+  return "metadata" in v ? [v] : v;
+}
+
+const metadata = z.object({ name: text, namespace: optional(text), uid: optional(text) });
+const ownerReference = z.object({
+  apiVersion: optional(text),
+  kind: optional(text),
+  name: optional(text),
+  uid: optional(text),
+  controller: optional(z.boolean()),
+});
+
+/** A device that the scheduler gave to a request. kubernetes 1.37: DeviceRequestAllocationResult. */
+const allocatedDevice = z.object({
+  request: optional(text),
+  driver: text,
+  pool: optional(text),
+  device: optional(text),
+  adminAccess: optional(z.boolean()),
+  shareID: optional(text),
+  tolerations: optional(tolerations),
+  skipNodeOperations: optional(few(text)),
+});
+export type AllocatedDevice = z.output<typeof allocatedDevice>;
+
+const deviceClassName = optional(text);
+const request = z.object({
+  name: text,
+  exactly: optional(z.object({ deviceClassName })),
+  firstAvailable: optional(few(z.object({ name: text, deviceClassName }))),
+});
+const reservation = z.object({ apiGroup: optional(text), resource: optional(text), name: optional(text), uid: text });
+const resourceClaim = z.object({
+  metadata: metadata.extend({ ownerReferences: optional(few(ownerReference)) }),
+  spec: optional(z.object({ devices: optional(z.object({ requests: optional(few(request)) })) })),
+  status: optional(
+    z.object({
+      allocation: optional(
+        z.object({
+          devices: optional(z.object({ results: optional(few(allocatedDevice)) })),
+          nodeSelector: optional(requiredNodes),
+        }),
+      ),
+      reservedFor: optional(few(reservation)),
+    }),
+  ),
+});
+export type ResourceClaim = z.output<typeof resourceClaim>;
+
+/** Where a slice, or one device of it, is to be had. */
+const nodes = {
+  nodeName: optional(nodeName),
+  nodeSelector: optional(requiredNodes),
+  allNodes: optional(z.boolean()),
+};
+const sliceDevice = z.object({
+  name: text,
+  ...nodes,
+  taints: optional(taints),
+  /** What of the node's own resources the device takes. */
+  nodeAllocatableResources: optional(sortedRecord(text, z.unknown(), LIMITS.resourcesPerList)),
+});
+export type SliceDevice = z.output<typeof sliceDevice>;
+const resourceSlice = z.object({
+  metadata,
+  spec: z.object({
+    driver: text,
+    pool: z.object({ name: text, generation: optional(count), resourceSliceCount: optional(count) }),
+    ...nodes,
+    perDeviceNodeSelection: optional(z.boolean()),
+    devices: optional(z.array(sliceDevice).max(LIMITS.labels)),
+  }),
+});
+export type ResourceSlice = z.output<typeof resourceSlice>;
+
+const deviceClass = z.object({ metadata, spec: optional(z.object({ extendedResourceName: optional(text) })) });
+export type DeviceClass = z.output<typeof deviceClass>;
+
+/** A device as a driver describes it to the kubelet. Without request names it is for every request. */
+const preparedDevice = z.object({
+  requestNames: optional(few(text)),
+  poolName: text,
+  deviceName: text,
+  shareId: optional(text),
+  cdiDeviceIds: optional(few(text)),
+});
+/** What a driver says of a claim that it is asked to prepare. */
+const answer = z.object({ claim: text, error: optional(text), devices: optional(few(preparedDevice)) });
+const driver = z.object({
+  name: text,
+  /** The gRPC services that it registers with, such as v1.DRAPlugin; absent: v1.DRAPlugin. */
+  services: optional(few(text)),
+  /** False: its registration socket is gone. */
+  registered: optional(z.boolean()),
+  /** What it would answer, by the claim's uid: with it the CDI devices of containers are known before the driver is called. */
+  answers: optional(few(answer)),
+});
+export type DraDriver = z.output<typeof driver>;
+
+/** The part `dra` of a snapshot. */
+export const dra = z.object({
+  /** Those of the node's pods; one that a pod names and that is not in the list is missing. */
+  resourceClaims: optional(list(resourceClaim)),
+  resourceSlices: optional(list(resourceSlice)),
+  deviceClasses: optional(list(deviceClass)),
+  drivers: optional(z.array(driver).max(LIMITS.labels)),
+  /**
+   * Uids of the claims that the running kubelet has prepared: it forgets that when it restarts, and prepares each anew. Absent: the
+   * claims of dra_manager_state whose drivers have all answered.
+   */
+  preparedClaims: optional(z.array(text).max(LIMITS.resourceObjects)),
+});
+export type Dra = z.output<typeof dra>;

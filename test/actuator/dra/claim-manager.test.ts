@@ -1,0 +1,251 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { replaceText } from "../../../actuator/core/record-file.ts";
+import type { PluginFault } from "../../../actuator/deviceplugin/fault.ts";
+import { openPluginWatcher } from "../../../actuator/deviceplugin/watcher.ts";
+import { ClaimManager } from "../../../actuator/dra/claim-manager.ts";
+import { DraRegistry } from "../../../actuator/dra/driver-registry.ts";
+import type { Container } from "../../../api/model/pod.ts";
+import type { ResourceClaim } from "../../../api/model/resource-claim.ts";
+import { err, ok } from "../../../api/model/result.ts";
+import { NEWEST } from "../../../api/profiles/index.ts";
+import { claim, claiming, DRIVER, result } from "../../kit/claims.ts";
+import { decodedPod } from "../../kit/pods.ts";
+import { until } from "../deviceplugin/node-plugin.ts";
+import { type DriverScript, TestDriver } from "./test-driver.ts";
+
+const OTHER = "nic.example.com";
+
+/** A node with drivers in a directory of its own, and the claims `a`, `b` of the one driver, `n` of the other, `both` of both. */
+function node(timeoutMs = 2_000) {
+  const dir = mkdtempSync(join(tmpdir(), "dra-"));
+  const faults: PluginFault[] = [];
+  const registry = new DraRegistry({ timeoutMs, onChange: () => {} });
+  const watcher = openPluginWatcher({
+    dir,
+    handlers: { DRAPlugin: registry.handler },
+    onFault: (fault) => faults.push(fault),
+  });
+  const drivers: TestDriver[] = [];
+  onTestFinished(() => {
+    watcher.close();
+    registry.close();
+    for (const driver of drivers) driver.die();
+    rmSync(dir, { recursive: true });
+  });
+  const nic = { ...result("n"), driver: OTHER };
+  const pods = ["p", "q"];
+  const claims = [
+    claim("a", [result("a")], pods),
+    claim("b", [result("b")], pods),
+    claim("n", [nic], pods),
+    claim("both", [result("x"), nic], pods),
+  ] as unknown as ResourceClaim[];
+  const file = join(dir, "dra_manager_state");
+  /** As a daemon starts; `store` takes the place of writing the file. */
+  const start = (store = (text: string): unknown => replaceText(file, text)): ClaimManager => {
+    const opened = ClaimManager.open({
+      behaviour: NEWEST.behaviour.claims,
+      gates: { extended: true, groups: false, optionalOperations: false },
+      registry,
+      claim: (_, name) => claims.find(({ metadata }) => metadata.name === name),
+      state: existsSync(file) ? readFileSync(file, "utf8") : undefined,
+      store: (text) => {
+        try {
+          return ok(store(text));
+        } catch (error) {
+          return err((error as Error).message);
+        }
+      },
+    });
+    if (!opened.ok) throw new Error(opened.error);
+    return opened.value;
+  };
+  const driver = async (name = DRIVER, script: Partial<DriverScript> = {}): Promise<TestDriver> => {
+    const made = new TestDriver({ dir, name, ...script });
+    drivers.push(made);
+    await made.serve();
+    await until(
+      () => made.notified,
+      (told) => told.length > 0,
+    );
+    return made;
+  };
+  const known = (): readonly string[] =>
+    JSON.parse(JSON.parse(readFileSync(file, "utf8")).Data).ClaimInfoStateList.map(
+      (one: { ClaimName: string; PodUIDs: object }) => `${one.ClaimName}: ${Object.keys(one.PodUIDs).join(" ")}`,
+    );
+  return { dir, file, registry, faults, start, driver, known };
+}
+const pod = (name: string, ...claims: readonly string[]) => decodedPod(claiming(name, claims));
+const cdi = (manager: ClaimManager, of: ReturnType<typeof pod>) => {
+  const devices = manager.devices(of, of.spec.containers[0] as Container);
+  return devices.ok ? devices.value : devices.error;
+};
+
+describe("a DRA driver in plugins_registry", () => {
+  test.each([
+    [["v1.DRAPlugin", "v1beta1.DRAPlugin"], "v1.DRAPlugin"],
+    [["v1beta1.DRAPlugin"], "v1beta1.DRAPlugin"],
+    [["v1beta1.DRAPlugin", "v1.DRAPlugin"], "v1beta1.DRAPlugin"],
+  ])("is called by the first service of %j that the node has", async (services, service) => {
+    const { start, driver, registry } = node();
+    const gpu = await driver(DRIVER, { services });
+    expect(registry.drivers()).toEqual([{ name: DRIVER, services: [service] }]);
+    const manager = start();
+    expect(await manager.prepare(pod("p", "a"))).toBeUndefined();
+    expect(gpu.calls).toEqual([{ operation: "NodePrepareResources", service, claims: ["a"] }]);
+    expect(cdi(manager, pod("p", "a"))).toEqual([`${DRIVER}/dev=a`]);
+  });
+  test("with none of them hears why, in the kubelet's words", async () => {
+    const { driver, registry, faults } = node();
+    const gpu = await driver(DRIVER, { services: ["1.0.0"] });
+    const why = `RegisterPlugin error -- plugin validation failed with err: invalid supported gRPC versions of DRA driver plugin ${DRIVER} at endpoint ${gpu.socketPath}: none of services supported by the plugin (["1.0.0"]) are supported by the kubelet (["v1.DRAPlugin" "v1beta1.DRAPlugin"])`;
+    expect(gpu.notified[0]).toEqual({ pluginRegistered: false, error: why });
+    expect([registry.drivers(), faults[0]?.message]).toEqual([[], why]);
+  });
+  test("leaves with its socket, and a second plugin of it takes over", async () => {
+    const { driver, registry, start } = node();
+    const old = await driver();
+    const gpu = await driver(DRIVER, { socket: "second.sock" });
+    old.vanish();
+    await until(
+      () => registry.driver(DRIVER)?.endpoint,
+      (endpoint) => endpoint === gpu.socketPath,
+    );
+    expect(await start().prepare(pod("p", "a"))).toBeUndefined();
+    expect(gpu.prepared).toEqual(new Set(["claim-a"]));
+    gpu.vanish();
+    await until(
+      () => registry.isRegistered(DRIVER),
+      (is) => !is,
+    );
+    expect(await start().prepare(pod("q", "b"))).toBe(
+      `prepare dynamic resources: DRA driver ${DRIVER} is not registered`,
+    );
+  });
+});
+
+describe("claims", () => {
+  test("are prepared once for all pods that share them, and given back after the last", async () => {
+    const { start, driver, known } = node();
+    const gpu = await driver();
+    const manager = start();
+    const both = await Promise.all([manager.prepare(pod("p", "a", "b")), manager.prepare(pod("q", "b", "a"))]);
+    expect(both).toEqual([undefined, undefined]);
+    expect(gpu.calls.map(({ claims }) => claims)).toEqual([["a", "b"]]);
+    expect(known()).toEqual(["a: uid-p uid-q", "b: uid-p uid-q"]);
+    expect(await manager.unprepare(pod("p", "a", "b"))).toBeUndefined();
+    expect(gpu.prepared).toEqual(new Set(["claim-a", "claim-b"]));
+    expect(await manager.unprepare(pod("q", "b", "a"))).toBeUndefined();
+    expect([[...gpu.prepared], known()]).toEqual([[], []]);
+  });
+  test("of a driver that hangs hold up nobody else's", async () => {
+    const { start, driver } = node(1_000);
+    const gpu = await driver(DRIVER, { answers: { NodePrepareResources: () => "hang" } });
+    await driver(OTHER);
+    const manager = start();
+    let isDone = false;
+    const hanging = manager.prepare(pod("p", "a")).finally(() => {
+      isDone = true;
+    });
+    expect(await manager.prepare(pod("q", "n"))).toBeUndefined();
+    expect(isDone).toBe(false);
+    expect(await hanging).toContain(
+      "prepare dynamic resources: NodePrepareResources: rpc error: code = DeadlineExceeded desc = ",
+    );
+    gpu.script.answers = {};
+    expect(await manager.prepare(pod("p", "a"))).toBeUndefined();
+  });
+  test.each<[string, (uids: readonly string[]) => object | Error, string]>([
+    ["fails", () => new Error("no device"), "NodePrepareResources: rpc error: code = Unknown desc = no device"],
+    ["says nothing of them", () => ({ claims: {} }), "NodePrepareResources skipped 1 ResourceClaims"],
+    [
+      "speaks of another",
+      () => ({ claims: { "claim-a": {}, "claim-z": {} } }),
+      "NodePrepareResources returned result for unknown claim UID claim-z",
+    ],
+    [
+      "answers more than is kept of one",
+      () => ({ claims: { "claim-a": { devices: [{ poolName: "n", deviceName: "x".repeat(300_000) }] } } }),
+      "NodePrepareResources failed for ResourceClaim a: the answer has 300070 bytes, more than the 262144 of a claim",
+    ],
+  ])("of a driver that %s do not start, and are tried again", async (_, answer, why) => {
+    const { start, driver } = node();
+    const gpu = await driver(DRIVER, { answers: { NodePrepareResources: () => answer(["claim-a"]) } });
+    await driver(OTHER);
+    const manager = start();
+    expect(await manager.prepare(pod("p", "a"))).toBe(`prepare dynamic resources: ${why}`);
+    expect(await manager.prepare(pod("q", "n"))).toBeUndefined();
+    gpu.script.answers = {};
+    expect(await manager.prepare(pod("p", "a"))).toBeUndefined();
+    expect(cdi(manager, pod("p", "a"))).toEqual([`${DRIVER}/dev=a`]);
+  });
+  test("of a driver that died are given back once it is there again", async () => {
+    const { start, driver, known } = node();
+    const gpu = await driver();
+    const manager = start();
+    await manager.prepare(pod("p", "a"));
+    gpu.die();
+    expect(await manager.unprepare(pod("p", "a"))).toContain("NodeUnprepareResources: rpc error: code = Unavailable");
+    expect(known()).toEqual(["a: uid-p"]);
+    rmSync(gpu.socketPath, { force: true });
+    await driver();
+    while ((await manager.unprepare(pod("p", "a"))) !== undefined) await sleep(50);
+    expect(known()).toEqual([]);
+  });
+  test("that are being given back are given to no other pod", async () => {
+    const { start, driver } = node();
+    const gpu = await driver();
+    const manager = start();
+    await manager.prepare(pod("p", "a"));
+    gpu.script.answers = { NodeUnprepareResources: () => new Error("busy") };
+    expect(await manager.unprepare(pod("p", "a"))).toContain("busy");
+    expect(await manager.prepare(pod("q", "a"))).toBe("prepare dynamic resources: ResourceClaim a is being unprepared");
+    gpu.script.answers = {};
+    expect(await manager.unprepare(pod("p", "a"))).toBeUndefined();
+    expect(await manager.prepare(pod("q", "a"))).toBeUndefined();
+  });
+  test("of pods that nobody knows any more are given back", async () => {
+    const { start, driver, known } = node();
+    const gpu = await driver();
+    await start().prepare(pod("p", "a", "b"));
+    await start().prepare(pod("q", "b"));
+    expect(await start().reconcile(new Set(["uid-q"]))).toEqual(new Map());
+    expect([[...gpu.prepared], known()]).toEqual([["claim-b"], ["b: uid-q"]]);
+  });
+});
+
+describe("a daemon that is killed", () => {
+  /** A write that never comes to be, and all after it. */
+  const dyingAt = (file: string, last: number) => {
+    let writes = 0;
+    return (text: string): unknown => {
+      if (writes++ >= last) throw new Error("killed");
+      return replaceText(file, text);
+    };
+  };
+  test.each([0, 1, 2, 3, 4])("at its write %i leaves nothing prepared behind, and goes on", async (last) => {
+    const { start, driver, file, known } = node();
+    const [gpu, nic] = [await driver(), await driver(OTHER)];
+    const dying = start(dyingAt(file, last));
+    await dying.prepare(pod("p", "both", "a"));
+    await dying.unprepare(pod("p", "both", "a"));
+    const next = start();
+    expect(await next.prepare(pod("p", "both", "a"))).toBeUndefined();
+    expect(cdi(next, pod("p", "both", "a"))).toEqual([`${DRIVER}/dev=both`, `${OTHER}/dev=both`, `${DRIVER}/dev=a`]);
+    expect(await start().unprepare(pod("p", "both", "a"))).toBeUndefined();
+    expect([[...gpu.prepared], [...nic.prepared], known()]).toEqual([[], [], []]);
+  });
+  test("whose disk is full starts no pod with claims, and says why", async () => {
+    const { start, driver } = node();
+    await driver();
+    const full = start(() => {
+      throw new Error("ENOSPC: no space left on device");
+    });
+    expect(await full.prepare(pod("p", "a"))).toBe("checkpoint ResourceClaim state: ENOSPC: no space left on device");
+  });
+});

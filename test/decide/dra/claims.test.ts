@@ -1,0 +1,162 @@
+import { describe, expect, test } from "vitest";
+import { decideKind } from "../../../api/decide/kinds/index.ts";
+import { decodeAsk } from "../../../api/model/asks.ts";
+import type { ClaimsDecision } from "../../../api/model/claims.ts";
+import { profileOf } from "../../../api/profiles/index.ts";
+import { answer, claim, claiming, DRIVER, result, slice } from "../../kit/claims.ts";
+import { container } from "../../kit/containers.ts";
+import { pod } from "../../kit/pods.ts";
+import { decoded, type Json, snapshot } from "../../kit/snapshots.ts";
+
+function decide(parts: Json, asked?: unknown, version = "1.37") {
+  const ask = decodeAsk("claims", asked === undefined ? undefined : { pod: asked });
+  if (!ask.ok) throw new Error(JSON.stringify(ask.error));
+  const question = { snapshot: decoded(snapshot(parts)), facts: {}, ask: ask.value, explain: "full" } as const;
+  const answered = decideKind("claims", question, profileOf(version));
+  if (!answered.ok) return { refused: answered.error };
+  return { ...answered.value, decision: answered.value.decision as ClaimsDecision };
+}
+/** The decision about a pod with claims. */
+function decided(dra: Json, asked: unknown, version?: string): ClaimsDecision {
+  const answered = decide({ dra }, asked, version);
+  if (!("decision" in answered)) throw new Error(JSON.stringify(answered));
+  return answered.decision;
+}
+const drivers = [{ name: DRIVER, answers: [answer("gpu", ["0"])] }];
+const gpu = claim("gpu", [result("0")], ["p"]);
+
+describe("the claims of a pod", () => {
+  test("are prepared by their drivers, and its containers get what those answer", () => {
+    const decision = decided({ resourceClaims: [gpu], drivers }, claiming("p", ["gpu"]));
+    expect(decision.refusal).toBeNull();
+    expect(decision.pods[0]?.calls).toEqual([
+      {
+        driver: DRIVER,
+        service: "v1.DRAPlugin",
+        operation: "NodePrepareResources",
+        claims: [{ namespace: "default", name: "gpu", uid: "claim-gpu" }],
+      },
+    ]);
+    expect(decision.pods[0]?.containers).toEqual([
+      { container: "c", cdiDevices: ["example.com/gpu=0"], pending: [], error: null },
+    ]);
+  });
+  test("go to each driver in one call", () => {
+    const nic = claim("nic", [result("1"), { ...result("2"), driver: "nic.example.com" }], ["p"]);
+    const both = { resourceClaims: [gpu, nic], drivers: [...drivers, { name: "nic.example.com" }] };
+    const [of] = decided(both, claiming("p", ["nic", "gpu"])).pods;
+    expect(of?.calls.map(({ driver, claims }) => [driver, claims.map(({ name }) => name)])).toEqual([
+      [DRIVER, ["nic", "gpu"]],
+      ["nic.example.com", ["nic"]],
+    ]);
+    expect(of?.containers[0]?.pending).toEqual([DRIVER, "nic.example.com"]);
+  });
+  test.each([
+    [[], drivers, 'fetch ResourceClaim gpu: resourceclaims.resource.k8s.io "gpu" not found'],
+    [
+      [claim("gpu", [result("0")], ["q"])],
+      drivers,
+      "pod p (uid-p) is not allowed to use ResourceClaim gpu (claim-gpu)",
+    ],
+    [[gpu], [], `DRA driver ${DRIVER} is not registered`],
+    [[gpu], [{ name: DRIVER, registered: false }], `DRA driver ${DRIVER} is not registered`],
+    [[{ ...gpu, status: { reservedFor: [{ uid: "uid-p" }] } }], drivers, "ResourceClaim gpu: not allocated"],
+  ])("keep it from starting in the kubelet's words: %#", (resourceClaims, drivers, why) => {
+    const decision = decided({ resourceClaims, drivers }, claiming("p", ["gpu"]));
+    expect(decision.refusal).toEqual({
+      reason: "FailedPrepareDynamicResources",
+      message: `Failed to prepare dynamic resources: prepare dynamic resources: ${why}`,
+    });
+    expect(decision.pods[0]?.claims.map(({ state }) => state)).toEqual(["refused"]);
+  });
+  test("are not looked at where none are posted", () => {
+    expect(decide({ dra: { drivers } }, claiming("p", ["gpu"]))).toMatchObject({
+      refused: { code: "needs_input", needs: ["dra.resourceClaims"] },
+    });
+    expect(decide({ pods: [claiming("p", ["gpu"])] })).toMatchObject({ needs: ["dra.resourceClaims"] });
+  });
+  test("what is wrong with a state file keeps the kubelet from starting", () => {
+    expect(decide({ assignments: { dra_manager_state: "{" } })).toMatchObject({
+      verdict: "kubelet-refuses",
+      decision: {
+        startErrors: [
+          "create ResourceClaim cache: GetOrCreate() on checkpoint state: failed to get checkpoint dra_manager_state: unexpected end of JSON input",
+        ],
+      },
+    });
+  });
+});
+
+describe("what the scheduler gave", () => {
+  const faultsOf = (of: Json, slices: readonly Json[], more: Json = {}) =>
+    decided(
+      { resourceClaims: [claim("gpu", [of], ["p"])], resourceSlices: slices, drivers, ...more },
+      claiming("p", ["gpu"]),
+    ).allocationFaults.map(({ fault, message }) => `${fault}: ${message}`);
+  const hot = { name: "0", taints: [{ key: "hot", effect: "NoExecute" }] };
+  test.each<[string, Json, readonly Json[], readonly string[]]>([
+    ["is there", result("0"), [slice(["0"])], []],
+    ["has no slice", result("0"), [], [`no-slice: no ResourceSlice is of driver ${DRIVER} and pool n1`]],
+    ["is in no slice", result("1"), [slice(["0"])], ["no-device: no ResourceSlice of pool n1 has it"]],
+    [
+      "is in an older slice",
+      result("0"),
+      [slice(["0"]), slice(["1"], { pool: { name: "n1", generation: 2 } })],
+      ["old-generation: only generation 1 of pool n1 has it, the newest is 2"],
+    ],
+    [
+      "is of a pool that is not whole",
+      result("0"),
+      [slice(["0"], { pool: { name: "n1", generation: 1, resourceSliceCount: 2 } })],
+      ["incomplete-pool: pool n1 has 1 of 2 ResourceSlices"],
+    ],
+    ["is elsewhere", result("0"), [slice(["0"], { nodeName: "n2" })], ["other-node: it is on node n2"]],
+    ["is tainted", result("0"), [slice([hot])], ["tainted: its taint hot:NoExecute is not tolerated"]],
+    [
+      "is tainted and tolerated",
+      result("0", { tolerations: [{ key: "hot", operator: "Exists" }] }),
+      [slice([hot])],
+      [],
+    ],
+  ])("%s", (_, of, slices, faults) => expect(faultsOf(of, slices)).toEqual(faults));
+  test("is another claim's as well", () => {
+    const claims = [gpu, claim("other", [result("0")], ["q"])];
+    const { allocationFaults } = decided({ resourceClaims: claims, drivers }, claiming("p", ["gpu"]));
+    expect(allocationFaults).toMatchObject([{ fault: "given-twice", message: "it is given to default/other as well" }]);
+    const shared = [gpu, claim("other", [result("0", { adminAccess: true })], ["q"])];
+    expect(decided({ resourceClaims: shared, drivers }, claiming("p", ["gpu"])).allocationFaults).toEqual([]);
+  });
+});
+
+describe("extended resources", () => {
+  const RESOURCE = "example.com/gpu";
+  const asking = pod("p", {
+    spec: { containers: [container("c", { [RESOURCE]: "1" })] },
+    status: {
+      extendedResourceClaimStatus: {
+        resourceClaimName: "gpu",
+        requestMappings: [{ containerName: "c", resourceName: RESOURCE, requestName: "gpu" }],
+      },
+    },
+  });
+  const devices = [{ resource: RESOURCE, id: "0" }];
+  test.each([
+    ["1.34", "device-plugin"],
+    ["1.35", "device-plugin"],
+    ["1.36", "claim"],
+    ["1.37", "claim"],
+  ])("of kubelet %s are given by a %s", (version, by) => {
+    const answered = decide({ devices, dra: { resourceClaims: [gpu], drivers } }, asking, version);
+    const decision = "decision" in answered ? answered.decision : undefined;
+    expect(decision?.extendedResources).toMatchObject([{ by, claim: "gpu", requests: ["gpu"], plugin: true }]);
+    const cdi = decision?.pods[0]?.containers[0]?.cdiDevices;
+    expect(cdi).toEqual(by === "claim" ? ["example.com/gpu=0"] : []);
+  });
+  test("are given by nobody", () => {
+    expect(decide({ pods: [pod("p", { spec: { containers: [container("c", { [RESOURCE]: "1" })] } })] })).toMatchObject(
+      {
+        decision: { extendedResources: [{ by: "nothing", claim: null }] },
+      },
+    );
+  });
+});

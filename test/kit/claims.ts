@@ -1,0 +1,53 @@
+import { container } from "./containers.ts";
+import { pod } from "./pods.ts";
+import type { Json } from "./snapshots.ts";
+
+export const DRIVER = "gpu.example.com";
+
+/** A device of a claim: `request` of the driver's pool of node n1. */
+export const result = (device: string, more: Json = {}): Json => ({
+  request: "gpu",
+  driver: DRIVER,
+  pool: "n1",
+  device,
+  ...more,
+});
+/** A v1.ResourceClaim of the namespace `default`, allocated with these devices and reserved for pods by their names. */
+export const claim = (name: string, results: readonly Json[], pods: readonly string[], more: Json = {}): Json => ({
+  metadata: { name, namespace: "default", uid: `claim-${name}` },
+  status: {
+    allocation: { devices: { results } },
+    reservedFor: pods.map((pod) => ({ resource: "pods", name: pod, uid: `uid-${pod}` })),
+  },
+  ...more,
+});
+/** A slice of the pool n1 of node n1 with these devices; `more` takes the place of parts of its spec. */
+export const slice = (devices: readonly (string | Json)[], more: Json = {}): Json => ({
+  metadata: { name: "slice" },
+  spec: {
+    driver: DRIVER,
+    nodeName: "n",
+    pool: { name: "n1", generation: 1, resourceSliceCount: 1 },
+    devices: devices.map((device) => (typeof device === "string" ? { name: device } : device)),
+    ...more,
+  },
+});
+/** A pod whose container `c` uses these claims, each by the name of its entry. */
+export const claiming = (name: string, claims: readonly string[], more: Json = {}) =>
+  pod(name, {
+    spec: {
+      resourceClaims: claims.map((one) => ({ name: one, resourceClaimName: one })),
+      containers: [{ ...container("c"), resources: { claims: claims.map((one) => ({ name: one })) } }],
+    },
+    ...more,
+  });
+/** What the driver says of a claim: a device and its CDI device for each. */
+export const answer = (claim: string, devices: readonly string[]): Json => ({
+  claim: `claim-${claim}`,
+  devices: devices.map((device) => ({
+    requestNames: ["gpu"],
+    poolName: "n1",
+    deviceName: device,
+    cdiDeviceIds: [`example.com/gpu=${device}`],
+  })),
+});
