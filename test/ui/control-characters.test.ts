@@ -37,6 +37,7 @@ const asks: { readonly [K in Kind]?: object } = {
   admission: { pod: POD },
   claims: { pod: claiming("p", ["gpu"]) },
   preemption: { pod: POD },
+  resize: { pod: "default/guar-int", to: { cpu: "1" } },
   probes: { pod: POD },
 };
 /** A decision of every kind that a single snapshot suffices for. */
