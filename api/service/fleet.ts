@@ -192,6 +192,10 @@ function headroomOf(
   all.sort((a, b) => (a.soonMs ?? NEVER) - (b.soonMs ?? NEVER) || (a.ratio ?? 1) - (b.ratio ?? 1));
   return { headroom: all, firstMetMs: all[0]?.soonMs ?? null };
 }
+/** Of a signal whose threshold is met: the next one of it that is met within the hour, such as the hard one behind a soft one. */
+export const nextThreshold = (all: readonly Headroom[], { signal, distance }: Headroom): Headroom | undefined =>
+  distance >= 0 ? undefined : all.find((one) => one.signal === signal && one.soonMs !== null && one.soonMs > 0);
+
 /** Later than any time. */
 const NEVER = Number.MAX_SAFE_INTEGER;
 

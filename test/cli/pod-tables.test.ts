@@ -85,7 +85,7 @@ describe("what would change an admission", () => {
       ]),
     ).toEqual([
       "2 pods would do: a/b and c/d (400m cpu for the 300m needed); the kubelet takes 3: a/b, c/d and e/f (900m cpu); perhaps even fewer would do",
-      "with at most 100m cpu (200m less) requested 2 other reasons would still refuse it",
+      "with at most 100m cpu (200m less) requested it would fit; 2 other reasons would be judged anew: try that request",
     ]);
   });
 });

@@ -6,6 +6,7 @@ import {
   filtered,
   fleetNode,
   isPlace,
+  nextThreshold,
   ordered,
   placeOf,
   SILENT_MS,
@@ -266,6 +267,20 @@ test("damage of one node's summary or labels leaves the others, and the node wit
     row("n", { labels: "{", latest: { eviction: decided("evicts", { summary: '{"conditions":[1]}' }) } }),
   );
   expect(node).toMatchObject({ labels: null, zone: null, conditions: [], headroom: [], severity: "evicts" });
+});
+
+test("behind a threshold that is met, the next one of its signal is told, where it is met within the hour", () => {
+  const next = (...thresholds: readonly Threshold[]) => {
+    const { headroom } = fleetNode(row("n", { latest: { eviction: pass("under-pressure", [], ...thresholds) } }), NOW);
+    const [first] = headroom;
+    return first === undefined ? undefined : nextThreshold(headroom, first);
+  };
+  const soft = ["memory.available", 30_000, -5, 1000, 0] as const;
+  const hard = ["memory.available", 0, 200, 1000, 120_000] as const;
+  expect(next(soft, hard)).toMatchObject({ type: "hard", metAtMs: NOW + 120_000 });
+  expect(next(soft, ["memory.available", 0, 200, 1000, null])).toBeUndefined();
+  expect(next(soft, ["nodefs.available", 0, 200, 1000, 120_000])).toBeUndefined();
+  expect(next(["memory.available", 30_000, 5, 1000, 60_000], hard)).toBeUndefined();
 });
 
 test("what is met first in time comes before what is nearer and does not fall; a forecast of another day, or of long ago, counts for nothing", () => {

@@ -7,6 +7,7 @@ import {
   filtered,
   fleetOf,
   type Headroom,
+  nextThreshold,
   ordered,
   reasonsAmong,
   type Severity,
@@ -237,9 +238,14 @@ function headroom({ headroom: all }: FleetNode, signals: readonly Signal[], nowM
   if (first?.ratio === null || first === undefined) return html`<span class="soft">–</span>`;
   const { signal, threshold, type, ratio, metAtMs, soonMs } = first;
   const isSoon = soonMs !== null && soonMs > 0;
+  const next = nextThreshold(all, first);
   const tone = ratio < 0 ? "bad-text" : ratio < NEAR || isSoon ? "warn-text" : "";
   const when = metAtMs === null ? "" : `, met ${utcText(metAtMs)} as it falls`;
-  const soon = isSoon ? html` <span class="small">in ${minutesText(soonMs - nowMs)}</span>` : "";
+  const soon = isSoon
+    ? html` <span class="small">in ${minutesText(soonMs - nowMs)}</span>`
+    : next?.soonMs == null
+      ? ""
+      : html` <span class="small" title="${next.type} threshold ${next.threshold} of ${signal}">${next.type} in ${minutesText(next.soonMs - nowMs)}</span>`;
   return html`<span class="${tone}" title="${type} threshold ${threshold} of ${signal}${when}">${percentText(ratio)}${soon}</span>`;
 }
 const minutesText = (ms: number): string => (ms < 60_000 ? "< 1 min" : `${Math.round(ms / 60_000)} min`);

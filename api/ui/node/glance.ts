@@ -1,5 +1,5 @@
 import type { EvictionDecision, RankedPod } from "../../model/eviction.ts";
-import { type FleetNode, fleetNode } from "../../service/fleet.ts";
+import { type FleetNode, fleetNode, nextThreshold } from "../../service/fleet.ts";
 import { amountText } from "../../text/size.ts";
 import { durationText } from "../../text/time-text.ts";
 import { severityTag } from "../fleet/fleet.ts";
@@ -27,8 +27,14 @@ ${whatIf === null ? "" : html`<p><a href="${whatIf}">What if something on this n
 const tile = (name: string, figure: Html | string, words: Html | string, href: string, tone = ""): Html =>
   html`<a class="card tile" href="${href}"><span class="soft small">${name}</span><span class="figure ${tone}">${figure}</span><span class="small">${words}</span></a>`;
 
-function pressureTile({ severity, headroom: [first], firstMetMs }: FleetNode, nowMs: number): Html {
-  const words = first === undefined ? "no eviction pass told what is left" : leftText(first, firstMetMs, nowMs);
+function pressureTile({ severity, headroom, firstMetMs }: FleetNode, nowMs: number): Html {
+  const [first] = headroom;
+  const next = first === undefined ? undefined : nextThreshold(headroom, first);
+  const then =
+    next?.soonMs == null || next.soonMs <= nowMs
+      ? ""
+      : `, and below ${next.threshold} (${next.type}) in ${durationText(next.soonMs - nowMs)}`;
+  const words = first === undefined ? "no eviction pass told what is left" : leftText(first, firstMetMs, nowMs) + then;
   return html`<a class="card tile" href="#eviction"><span class="soft small">State</span><span class="figure">${severityTag(severity)}</span><span class="small">${words}</span></a>`;
 }
 
