@@ -47,7 +47,13 @@ export function startOrFaults(
   const machine = snapshot.machine ?? NO_MACHINE;
   const missing = missingMachine(settings, machine);
   if (missing.length > 0) {
-    const message = `the managers' policies need the machine's topology: post ${missing.join(" and ")} (\`nodewise snapshot\` prints it, and cAdvisor's MachineInfo is taken as it is)`;
+    const isWithoutMemory = (machine.numaNodes ?? []).length > 0;
+    const posted = missing.map((path) =>
+      path === "machine.numaNodes" && isWithoutMemory
+        ? "memoryBytes of each of machine.numaNodes, which memoryManagerPolicy Static counts and lscpu does not tell"
+        : path,
+    );
+    const message = `the managers' policies need the machine's topology: post ${posted.join(" and ")} (\`nodewise snapshot\` prints it, and cAdvisor's MachineInfo is taken as it is)`;
     return err({ code: "needs_input", message, needs: missing });
   }
   const errors: SettingFault[] = [];
