@@ -23,10 +23,10 @@ describe("the captured node of a real kubelet 1.36.3", () => {
   });
 
   test("a machine as lscpu tells it lacks the memory of NUMA nodes, which is said where the memory manager counts it", () => {
-    const machine = { cpus: [{ id: 0, core: 0, socket: 0, numa: 0 }], numaNodes: [{ id: 0 }] };
+    const machine = { cpus: [{ cpu: 0, core: 0, socket: 0, numa: 0 }], numaNodes: [{ id: 0 }] };
     const without = decodeSnapshot({ ...realSnapshot(), machine });
     if (!without.ok) throw new Error(JSON.stringify(without.error));
-    const answer = DECIDERS.memory({ ...asked, snapshot: effectiveSnapshot(without.value) });
+    const answer = DECIDERS.memory({ ...asked, ask: { pod: null }, snapshot: effectiveSnapshot(without.value) });
     expect(answer).toMatchObject({ ok: false, error: { code: "needs_input", needs: ["machine.numaNodes"] } });
     expect(answer.ok ? "" : answer.error.message).toMatch(/post memoryBytes of each of machine\.numaNodes, /);
   });
