@@ -75,10 +75,11 @@ function oneResize(one: PodResize, shown: Shown<ResizeDecision>): string {
   );
 }
 
-function largestLine({ status, largest }: PodResize): string {
-  if (status === "Unchanged" || largest.length === 0) return "";
+/** Nothing where no size would do. */
+function largestLine({ status, check, largest }: PodResize): string {
+  if (status === "Unchanged" || largest.length === 0 || (check !== null && check !== "capacity")) return "";
   const told = largest.map(({ resource, quantity }) => `${resource} ${amountText(resource, quantity)}`).join(", ");
-  return `  the largest requests of the whole pod that have room now: ${told}\n`;
+  return `  the whole pod's largest requests now: ${told}\n`;
 }
 
 /** The containers that start again, and each write in its order. */

@@ -109,6 +109,8 @@ export interface Change {
   readonly kubelet: string | null;
   /** A v1.Pod, or NAMESPACE/NAME of one that is there; null: none. */
   readonly pod: { readonly posted: unknown; readonly source: InputDocument | null } | null;
+  /** The ask of `resize`, as it is posted; null: no pod is to have other resources. */
+  readonly resize: Fields | null;
   /** Names of pods, with their namespace or without. */
   readonly remove: readonly string[];
 }
@@ -154,6 +156,7 @@ export function readChange({ texts }: Given, before: Profile): ReadChange {
       configuration: value === undefined ? null : { as, value, source: hasHandy && written === null ? null : written },
       kubelet,
       pod: podOf(texts, at),
+      resize: resizeOf(texts, at),
       remove: texts.remove.split(/[\s,]+/).filter((name) => name !== ""),
     },
     faults,
@@ -204,6 +207,23 @@ function podOf({ pod }: Given["texts"], tell: ReportFaults): Change["pod"] {
     ]);
   } else tell("pod", read.error);
   return null;
+}
+
+export const RESIZE_EXAMPLE = "default/web cpu=2,memory=1Gi";
+/** `NAMESPACE/NAME [CONTAINER] cpu=2,memory=1Gi`. */
+function resizeOf({ resize }: Given["texts"], tell: ReportFaults): Change["resize"] {
+  const text = resize.trim();
+  if (text === "") return null;
+  const words = text.split(/[\s,]+/).filter((word) => word !== "");
+  const names = words.filter((word) => !word.includes("="));
+  const amounts = words.filter((word) => word.includes("=")).map((word) => word.split("=") as [string, string]);
+  const [pod = "", container] = names;
+  if (names.length > 2 || !pod.includes("/") || amounts.length === 0) {
+    const found = `found \`${text.slice(0, 60)}\``;
+    tell("resize", [`expected a pod, its container if it has several, and amounts, as in ${RESIZE_EXAMPLE}; ${found}`]);
+    return null;
+  }
+  return { pod, ...(container === undefined ? {} : { container }), to: Object.fromEntries(amounts) };
 }
 
 const MAPS = ["kubeReserved", "systemReserved", "evictionHard"] as const;
