@@ -119,7 +119,7 @@ test("a pod that has other requests: what the kubelet makes of them, beside the 
       "burst-lim cpu=1",
       "expected a pod, its container if it has several, and amounts, as in default/web cpu=2,memory=1Gi",
     ],
-    ["default/burst-lim", "and amounts, as in default/web cpu=2,memory=1Gi; found `default/burst-lim`"],
+    ["default/burst-lim", "and amounts, as in default/web cpu=2,memory=1Gi; found default/burst-lim"],
     ["default/burst-lim cpu=much", "ask.to.cpu"],
     ["default/burst-lim pods=2", "only cpu and memory change while a pod runs"],
   ] as const)

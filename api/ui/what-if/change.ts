@@ -1,8 +1,10 @@
-import type { InputDocument } from "../../documents/inputs/origin.ts";
+import { type InputDocument, issueText } from "../../documents/inputs/origin.ts";
 import { decisionSeen, type Exchange, queryOf, queryProblem, unknownDecision } from "../../http/route.ts";
+import type { AskOf } from "../../model/decision.ts";
 import { isVersion, VERSION_FORM } from "../../model/fields.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
 import { type Fields, fieldsOf } from "../../model/own.ts";
+import { decodeResizeAsk } from "../../model/resize.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { profileOf } from "../../profiles/index.ts";
 import type { Profile } from "../../profiles/profile.ts";
@@ -109,8 +111,8 @@ export interface Change {
   readonly kubelet: string | null;
   /** A v1.Pod, or NAMESPACE/NAME of one that is there; null: none. */
   readonly pod: { readonly posted: unknown; readonly source: InputDocument | null } | null;
-  /** The ask of `resize`, as it is posted; null: no pod is to have other resources. */
-  readonly resize: Fields | null;
+  /** Null: no pod is to have other resources. */
+  readonly resize: AskOf["resize"] | null;
   /** Names of pods, with their namespace or without. */
   readonly remove: readonly string[];
 }
@@ -223,7 +225,14 @@ function resizeOf({ resize }: Given["texts"], tell: ReportFaults): Change["resiz
     tell("resize", [`expected a pod, its container if it has several, and amounts, as in ${RESIZE_EXAMPLE}; ${found}`]);
     return null;
   }
-  return { pod, ...(container === undefined ? {} : { container }), to: Object.fromEntries(amounts) };
+  const posted = { pod, ...(container === undefined ? {} : { container }), to: Object.fromEntries(amounts) };
+  const ask = decodeResizeAsk(posted);
+  if (ask.ok) return ask.value;
+  tell(
+    "resize",
+    ask.error.map((issue) => issueText(issue, [])),
+  );
+  return null;
 }
 
 const MAPS = ["kubeReserved", "systemReserved", "evictionHard"] as const;

@@ -2,7 +2,6 @@ import type { LintFinding } from "../../decide/lint/finding.ts";
 import { assumedTime, issueText, type Origin } from "../../documents/inputs/origin.ts";
 import type { Exchange } from "../../http/route.ts";
 import { askedPodRef, decodeAsk } from "../../model/asks.ts";
-import type { AskOf } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { configurationPath } from "../../model/kubelet-configuration.ts";
 import { nearNames } from "../../model/near-name.ts";
@@ -183,9 +182,8 @@ interface Comparison {
   /** The findings of lint about the new configuration that the old one does not have. */
   readonly findings: readonly LintFinding[];
   readonly kubelets: readonly [before: string, after: string];
-  /** The pod that comes in; null: none. */
+  /** The pod that comes in, and the one that is to have other resources; null: none. */
   readonly pod: string | null;
-  /** The pod that is to have other resources; null: none. */
   readonly resized: string | null;
   readonly removed: readonly string[];
   readonly assumed: readonly string[];
@@ -276,16 +274,14 @@ export async function compared(exchange: Exchange, asked: ComparisonInput): Prom
   const next = changedInput(before.snapshot, change);
   const decoded = decodeSnapshot(next.input);
   const pod = podAsk(change.pod);
-  const resize = change.resize === null ? ok(null) : decodeAsk("resize", change.resize);
   const faults: FormFault[] = [
     ...next.faults.map((text) => ({ field: "remove" as const, text })),
     ...(decoded.ok
       ? []
       : decoded.error.map((issue) => ({ field: "change" as const, text: issueText(issue, next.origins) }))),
     ...(pod.ok ? [] : pod.error.map((text) => ({ field: "pod" as const, text }))),
-    ...(resize.ok ? [] : resize.error.map((issue) => ({ field: "resize" as const, text: issueText(issue, []) }))),
   ];
-  if (!decoded.ok || !pod.ok || !resize.ok || faults.length > 0) return refused(faults);
+  if (!decoded.ok || !pod.ok || faults.length > 0) return refused(faults);
   const remembered =
     stored === null || before.isWhole ? ok(new Map()) : await rememberedOf(exchange, stored.node, before.snapshot);
   if (!remembered.ok) return remembered;
@@ -293,10 +289,8 @@ export async function compared(exchange: Exchange, asked: ComparisonInput): Prom
   const profiles = profilesOf(before.snapshot, change);
   const now = effectiveSnapshot(before.snapshot, profiles.before);
   const after = asReported(now, effectiveSnapshot(decoded.value, profiles.after));
-  const plans = await plansOf({
-    ...{ before: now, after, pod: pod.value, remembered: remembered.value },
-    resize: resize.value as AskOf["resize"] | null,
-  });
+  const { resize } = change;
+  const plans = await plansOf({ before: now, after, pod: pod.value, resize, remembered: remembered.value });
   const configurations = [
     bare(before.configuration),
     bare(withConfiguration(bare(before.configuration), change, profiles.before)),
@@ -311,7 +305,7 @@ export async function compared(exchange: Exchange, asked: ComparisonInput): Prom
     ),
     kubelets: [profiles.before.version, profiles.after.version],
     pod: ref === null ? null : `${ref.namespace}/${ref.name}`,
-    resized: resize.value === null ? null : (change.resize?.["pod"] as string),
+    resized: resize?.pod ?? null,
     removed: change.remove,
     assumed: [...before.assumed, ...answeredBy(before.snapshot)],
     notes: [
